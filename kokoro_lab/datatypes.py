@@ -1,0 +1,201 @@
+"""The nouns of the pipeline, frozen: utterance → segment → chunk → clip, and the report beside them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    Samples = npt.NDArray[np.float32]
+
+SAMPLE_RATE_HZ = 24_000
+"""Kokoro's own rate; everything inside is float32 mono at this rate."""
+
+
+@dataclass(frozen=True, slots=True)
+class Utterance:
+    """What was asked: one text and how to speak it.
+
+    Parameters
+    ----------
+    text : str
+        The text as the user gave it. All offsets in words and timings point into it.
+    voice : str
+        A voice name (`af_heart`), an OpenAI voice name (`alloy`) or a blend (`af_bella(2)+af_sky(1)`).
+    speed : float
+        0.25 to 4.0; above 1 is faster.
+    language : str, optional
+        BCP 47 tag such as `en-us`; None takes the language of the voice.
+    loudness : {"auto", "measured", "voice", "none"}
+        How the gain to the target loudness is found. `measured` reads the whole clip, `voice` uses the
+        voice's own average and needs no look-ahead, `none` leaves the model's level. `auto` is
+        `voice` for a stream and `measured` for a file.
+    seed : int
+        Seeds the dither, the only random thing between text and PCM.
+    """
+
+    text: str
+    voice: str = "af_heart"
+    speed: float = 1.0
+    language: str | None = None
+    loudness: str = "auto"
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """One spoken word or mark, with its place in the original text.
+
+    `start` and `end` are character offsets into the original; `source` says which level of the G2P
+    spoke it: `misaki`, `espeak` or `characters`. `space_after` is whether a space follows in the
+    phoneme string.
+    """
+
+    text: str
+    start: int
+    end: int
+    phonemes: str
+    language: str
+    source: str
+    space_after: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """What prosody sees at once: at most 510 token ids, usually a sentence or a few short ones.
+
+    `token_ids` are without the pads; `word_tokens[i]` is the half-open range of ids of `words[i]`.
+    `pause_after_s` follows from the punctuation at the segment's end; 0 after the last one.
+    """
+
+    segment_id: int
+    start: int
+    end: int
+    words: tuple[Word, ...]
+    phonemes: str
+    token_ids: tuple[int, ...]
+    word_tokens: tuple[tuple[int, int], ...]
+    pause_after_s: float
+    language: str
+
+
+@dataclass(frozen=True, slots=True)
+class WordTiming:
+    """When a word is heard: seconds from the start of the clip, offsets into the original text."""
+
+    text: str
+    start: int
+    end: int
+    start_s: float
+    end_s: float
+    phonemes: str
+    segment_id: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AudioChunk:
+    """What is sent: a piece of float32 mono audio, tagged so that a client can order it.
+
+    Parameters
+    ----------
+    samples : numpy.ndarray
+        float32, shape (n,), within ±1, at `sample_rate_hz`.
+    segment_id, chunk_id : int
+        `chunk_id` counts up from 0 over the whole stream and never repeats; `segment_id` is the
+        segment in which the chunk starts.
+    start_s : float
+        Position of the first sample in the stream, in seconds.
+    """
+
+    samples: Samples
+    sample_rate_hz: int
+    segment_id: int
+    chunk_id: int
+    start_s: float
+
+    @property
+    def duration_s(self) -> float:
+        return float(len(self.samples)) / self.sample_rate_hz
+
+
+@dataclass(frozen=True, slots=True)
+class Fallback:
+    """A substitution that was made instead of failing, and why. `start`, `end` point into the text."""
+
+    stage: str
+    reason: str
+    start: int | None = None
+    end: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SynthesisReport:
+    """What a synthesis cost and what ran. Seconds of computing never count the listener's waiting.
+
+    `ttfa_s` runs from the accepted request to the first sample of speech handed over: for a file that
+    is when the whole clip is there. `rtf` is `compute_s / audio_s`.
+    """
+
+    voice: str
+    speed: float
+    language: str
+    characters: int
+    segments: int
+    token_count: int
+    words: int
+    audio_s: float
+    compute_s: float
+    text_s: float
+    model_s: float
+    dsp_s: float
+    ttfa_s: float
+    streamed: bool
+    variant: str
+    model_sha256: str
+    requested_provider: str
+    active_provider: str
+    threads: int
+    loudness: str
+    gain_db: float
+    limited_db: float
+    style_rows: tuple[int, ...] = ()
+    fallbacks: tuple[Fallback, ...] = ()
+    session: dict[str, Any] = field(default_factory=dict)
+    versions: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def rtf(self) -> float:
+        """Seconds of computing per second of audio; lower is better."""
+        return self.compute_s / self.audio_s if self.audio_s else float("nan")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Clip:
+    """A finished utterance. The last expression of a notebook cell plays it.
+
+    `samples` is float32 mono, shape (n,), after gain and limiter, before dither.
+    """
+
+    samples: Samples
+    sample_rate_hz: int
+    report: SynthesisReport
+    segments: tuple[Segment, ...] = ()
+    timings: tuple[WordTiming, ...] = ()
+    seed: int = 0
+
+    @property
+    def duration_s(self) -> float:
+        return float(len(self.samples)) / self.sample_rate_hz
+
+    def _repr_html_(self) -> str:
+        from IPython.display import Audio
+
+        player = Audio(self.samples, rate=self.sample_rate_hz, normalize=False)
+        r = self.report
+        return (
+            f"{player._repr_html_()}<small>{r.voice}, {self.duration_s:.2f} s, "
+            f"RTF {r.rtf:.3f}, {r.variant} on {r.active_provider}</small>"
+        )

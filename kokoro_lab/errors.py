@@ -1,0 +1,132 @@
+"""What can go wrong, said so that a person can mend it.
+
+Every error that a user's input or machine can cause is a leaf of `KokoroLabError`. It names the
+field, the value, what is allowed and, where there is one, the mend; the command line prints it as
+one paragraph, the server puts the same parts into the OpenAI error shape.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class KokoroLabError(Exception):
+    """Base of all errors that kokoro-lab raises on purpose.
+
+    Parameters
+    ----------
+    message : str
+        One sentence: what is wrong.
+    field : str, optional
+        The request field, setting or file that is wrong, as the user knows it.
+    value : Any, optional
+        The offending value. Never a whole text: errors are logged, texts are private.
+    allowed : str, optional
+        What would have been right.
+    mend : str, optional
+        What to do now.
+    """
+
+    code = "kokoro_lab_error"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        field: str | None = None,
+        value: Any = None,
+        allowed: str | None = None,
+        mend: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.field = field
+        self.value = value
+        self.allowed = allowed
+        self.mend = mend
+
+    def __str__(self) -> str:
+        parts = [self.message]
+        if self.allowed:
+            parts.append(f"Allowed: {self.allowed}.")
+        if self.mend:
+            parts.append(self.mend)
+        return " ".join(parts)
+
+
+class InputError(KokoroLabError):
+    """The request is wrong; the same request will fail again."""
+
+    code = "invalid_input"
+
+
+class TextError(InputError):
+    """The text cannot be spoken: empty, binary, too long."""
+
+    code = "invalid_text"
+
+
+class VoiceError(InputError):
+    """No such voice, or a blend that does not parse."""
+
+    code = "unknown_voice"
+
+
+class LanguageError(InputError):
+    """A language that no G2P here speaks."""
+
+    code = "unsupported_language"
+
+
+class ParameterError(InputError):
+    """A parameter of a request, run or command is unknown or out of range."""
+
+    code = "invalid_parameter"
+
+
+class SettingsError(KokoroLabError):
+    """An environment variable or configuration value is wrong."""
+
+    code = "invalid_setting"
+
+
+class WeightsError(KokoroLabError):
+    """Model or voice files are missing, corrupt or cannot be had."""
+
+    code = "weights"
+
+
+class IntegrityError(WeightsError):
+    """A file's bytes are not the ones that its SHA-256 promises."""
+
+    code = "weights_corrupt"
+
+
+class SourceUnavailable(WeightsError):
+    """A source of weights does not answer or lacks what it needs (npm, network)."""
+
+    code = "weights_unavailable"
+
+
+class DiskFull(WeightsError):
+    """Not enough room for the weights."""
+
+    code = "disk_full"
+
+
+class ProviderError(KokoroLabError):
+    """An execution provider is missing or cannot run the model."""
+
+    code = "provider"
+
+
+class SynthesisError(KokoroLabError):
+    """The model gave something that must not be played, such as non-finite samples."""
+
+    code = "synthesis_failed"
+
+
+class GateFailed(KokoroLabError):
+    """A notebook's figures broke its pass rule. Raised after the result was written."""
+
+    code = "gate_failed"
