@@ -68,7 +68,7 @@ class Segment:
     """What prosody sees at once: at most 510 token ids, usually a sentence or a few short ones.
 
     `token_ids` are without the pads; `word_tokens[i]` is the half-open range of ids of `words[i]`.
-    `pause_after_s` follows from the punctuation at the segment's end; 0 after the last one.
+    `pause_after_s` is the silence to add before the next segment, by the mark that this one ends with.
     """
 
     segment_id: int

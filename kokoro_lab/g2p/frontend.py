@@ -1,0 +1,75 @@
+"""The text half of the pipeline in one place: any string in, segments out, as they are needed."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from kokoro_lab.datatypes import Fallback, Segment, Word
+from kokoro_lab.g2p.english import EnglishG2P, OnFallback
+from kokoro_lab.g2p.vocab import encode, symbols
+from kokoro_lab.text.aligned import AlignedText
+from kokoro_lab.text.language import resolve_language
+from kokoro_lab.text.pictographs import name_emoji
+from kokoro_lab.text.sanitise import sanitise
+from kokoro_lab.text.segment import CLOSERS, PAUSE_S, SpokenSentence, pack, sentences
+
+
+@dataclass(slots=True)
+class FrontEnd:
+    """Sanitation, sentences, G2P and packing. Makes each language's G2P once; thread-safe."""
+
+    _g2p: dict[str, EnglishG2P] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def normalised(self, text: str, language: str) -> AlignedText:
+        """The text as it will be read, with offsets into the original.
+
+        Raises
+        ------
+        TextError
+            Not a string, or binary.
+        LanguageError
+            No G2P for `language`.
+        """
+        return name_emoji(sanitise(text), resolve_language(language)).strip()
+
+    def segments(self, text: str, language: str, on_fallback: OnFallback) -> Iterator[Segment]:
+        """Segments of `text`, each made when it is asked for. None if there is nothing to speak."""
+        language = resolve_language(language)
+        return self.segments_of(self.normalised(text, language), language, on_fallback)
+
+    def segments_of(self, text: AlignedText, language: str, on_fallback: OnFallback) -> Iterator[Segment]:
+        """Segments of an already normalised text."""
+        return pack(self._spoken(text, language, on_fallback), space_id=symbols()[" "], language=language)
+
+    def warm(self, language: str) -> None:
+        """Load what `language` needs and read one word, so that the first request does not wait."""
+        list(self.segments("Warm xqzzyk.", language, lambda _: None))  # the second word is eSpeak's
+
+    def _spoken(
+        self, text: AlignedText, language: str, on_fallback: OnFallback
+    ) -> Iterator[SpokenSentence]:
+        g2p = self._speaker(language)
+        for sentence in sentences(text, language):
+            words: list[Word] = g2p(sentence.text, on_fallback)
+            if words and (sentence.ends_line or sentence.ends_paragraph):
+                words[-1] = _ended(words[-1])
+            if words:
+                ids = tuple(encode(word.phonemes) for word in words)
+                yield SpokenSentence(tuple(words), ids, sentence.ends_paragraph)
+
+    def _speaker(self, language: str) -> EnglishG2P:
+        with self._lock:
+            if language not in self._g2p:
+                self._g2p[language] = EnglishG2P(language)
+            return self._g2p[language]
+
+
+def _ended(word: Word) -> Word:
+    """A heading or an item of a list ends like a sentence, whether or not its author put a stop."""
+    if word.phonemes.rstrip("".join(CLOSERS))[-1:] in PAUSE_S:
+        return word
+    return replace(word, phonemes=word.phonemes + ".")
+

@@ -1,0 +1,70 @@
+"""A text under rewriting that still knows where each of its characters came from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class AlignedText:
+    """Rewritten text with, for every character, its span in the original.
+
+    `starts[i]:ends[i]` is the piece of the original that character `i` stands for. Rewriting never
+    changes where the rest points, so a word found at the end of the pipeline can be shown in place.
+    """
+
+    text: str
+    starts: tuple[int, ...]
+    ends: tuple[int, ...]
+
+    @classmethod
+    def of(cls, original: str) -> AlignedText:
+        """The original itself: character `i` stands for `i:i + 1`."""
+        return cls(original, tuple(range(len(original))), tuple(range(1, len(original) + 1)))
+
+    def __len__(self) -> int:
+        return len(self.text)
+
+    def span(self, i: int, j: int) -> tuple[int, int]:
+        """The span of the original behind `text[i:j]`; an empty piece gives an empty span."""
+        if i >= j:
+            at = self.starts[i] if i < len(self.text) else (self.ends[-1] if self.ends else 0)
+            return at, at
+        return min(self.starts[i:j]), max(self.ends[i:j])
+
+    def cut(self, i: int, j: int) -> AlignedText:
+        """The piece `text[i:j]`, still pointing into the same original."""
+        return AlignedText(self.text[i:j], self.starts[i:j], self.ends[i:j])
+
+    def strip(self) -> AlignedText:
+        """Without white space at either end."""
+        lead = len(self.text) - len(self.text.lstrip())
+        return self.cut(lead, max(lead, len(self.text.rstrip())))
+
+    def rewrite(self, edits: Iterable[tuple[int, int, str]]) -> AlignedText:
+        """Replace pieces `(i, j, replacement)`, given in order and not overlapping.
+
+        Every character of a replacement stands for the whole piece that it replaces.
+        """
+        text: list[str] = []
+        starts: list[int] = []
+        ends: list[int] = []
+        at = 0
+        for i, j, replacement in edits:
+            if i < at:
+                raise ValueError(f"edits overlap or are out of order at {i}")
+            text.append(self.text[at:i])
+            starts.extend(self.starts[at:i])
+            ends.extend(self.ends[at:i])
+            start, end = self.span(i, j)
+            text.append(replacement)
+            starts.extend([start] * len(replacement))
+            ends.extend([end] * len(replacement))
+            at = j
+        if at == 0:
+            return self
+        text.append(self.text[at:])
+        starts.extend(self.starts[at:])
+        ends.extend(self.ends[at:])
+        return AlignedText("".join(text), tuple(starts), tuple(ends))

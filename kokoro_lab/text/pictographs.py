@@ -1,0 +1,49 @@
+"""Emoji become their names; skin tones are seen, not read out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import emoji
+
+from kokoro_lab.text.aligned import AlignedText
+
+_TONE = re.compile(r"_?(?:(?:medium-)?light|medium|(?:medium-)?dark)_skin_tone")
+
+
+def name_emoji(aligned: AlignedText, language: str = "en") -> AlignedText:
+    """Replace each emoji by its Unicode CLDR short name in `language`.
+
+    A run of the same emoji is named once: nobody reads three laughing faces out three times, and the
+    name stands for the whole run in the offsets.
+    """
+    language = language.split("-")[0]
+
+    def edits() -> Iterator[tuple[int, int, str]]:
+        run: tuple[int, int, str] | None = None
+        for token in emoji.analyze(aligned.text, join_emoji=True):
+            match = token.value
+            if isinstance(match, str):  # a ZWJ sequence's plain parts: nothing to name
+                continue
+            data = match.data or {}
+            name = data.get(language) or data.get("en") or ""
+            spoken = _TONE.sub("", name.strip(":")).replace("_", " ").replace("-", " ").strip()
+            if run and run[2] == spoken and not aligned.text[run[1] : match.start].strip():
+                run = (run[0], match.end, spoken)
+                continue
+            if run:
+                yield _spaced(aligned.text, run)
+            run = (match.start, match.end, spoken)
+        if run:
+            yield _spaced(aligned.text, run)
+
+    return aligned.rewrite(edits())
+
+
+def _spaced(text: str, run: tuple[int, int, str]) -> tuple[int, int, str]:
+    """A name must not run into the word beside it."""
+    start, end, name = run
+    before = " " if start and not text[start - 1].isspace() else ""
+    after = " " if end < len(text) and text[end].isalnum() else ""
+    return start, end, f"{before}{name}{after}"

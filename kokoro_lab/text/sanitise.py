@@ -1,0 +1,98 @@
+"""Make any string safe to analyse without losing a letter of any language.
+
+Canonical composition, one kind of line break, one kind of space, straight apostrophes (misaki drops
+the "n't" of a curly one), and no invisible characters except where they carry meaning: joiners
+inside Indic and Arabic words, and inside emoji sequences.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator
+
+import regex
+
+from kokoro_lab.errors import TextError
+from kokoro_lab.text.aligned import AlignedText
+
+BINARY_SHARE, BINARY_COUNT = 0.1, 8
+"""A text with more control and undecodable characters than both of these is taken for a file."""
+
+_UNREADABLE = regex.compile(r"[^\P{Cc}\t\n\r\f\v\x85]|\p{Cs}|\p{Co}|\p{Cn}|�")
+
+# Either side of a joiner, variation selector or tag that belongs to an emoji
+_PICTURE = r"[\p{Extended_Pictographic}\p{Emoji_Modifier}\p{Regional_Indicator}\u20e3\ufe0f#*0-9]"
+# Scripts in which a (non-)joiner changes how a word is written and read
+_JOINING = r"[\p{Arabic}\p{Devanagari}\p{Bengali}\p{Tamil}\p{Telugu}\p{Kannada}\p{Malayalam}\p{Gujarati}\p{Gurmukhi}\p{Sinhala}]"
+
+_RULES: tuple[tuple[str, str], ...] = (
+    (r"\r\n|[\r\v\f\x85\u2028\u2029]", "\n"),
+    (r"[\t\p{Zs}--[ ]]", " "),
+    (r"[‘’‛ʼ＇`´]", "'"),
+    (r"[„‟«]", "“"),
+    (r"»", "”"),
+    (r"[‐‑−]", "-"),
+    (r"[―⸺⸻]", "—"),
+    (r"\.{3,}", "…"),
+    (rf"(?<={_PICTURE})[\u200d\ufe0f]|(?<=[\U0001f3f4\U000e0020-\U000e007f])[\U000e0020-\U000e007f]", "\\0"),
+    (rf"(?<={_JOINING})[\u200c\u200d](?={_JOINING})", "\\0"),
+    (r"[\p{Cc}\p{Cf}\p{Cs}\ufe00-\ufe0f--\n]", ""),
+)
+_RULE = regex.compile("|".join(f"({pattern})" for pattern, _ in _RULES), regex.V1)
+
+
+def sanitise(text: str) -> AlignedText:
+    """Clean `text`; offsets into the original are kept.
+
+    Returns
+    -------
+    AlignedText
+        NFC, with `\\n` as the only line break and the plain space as the only other white space.
+        May be empty: whether that is an error is for the caller to say.
+
+    Raises
+    ------
+    TextError
+        `text` is not a string, or looks like the bytes of a file.
+    """
+    if not isinstance(text, str):
+        raise TextError(
+            f"The text must be a string, not {type(text).__name__}.",
+            field="input",
+            value=type(text).__name__,
+            mend="Decode bytes as UTF-8 first.",
+        )
+    unreadable = sum(1 for _ in _UNREADABLE.finditer(text))
+    if unreadable > max(BINARY_COUNT, BINARY_SHARE * len(text)):
+        raise TextError(
+            f"The text looks like binary data: {unreadable} of {len(text)} characters cannot be read.",
+            field="input",
+            value=f"{len(text)} characters",
+            mend="Send text, decoded as UTF-8.",
+        )
+    return _ruled(_composed(AlignedText.of(text)))
+
+
+def _ruled(aligned: AlignedText) -> AlignedText:
+    def edits() -> Iterator[tuple[int, int, str]]:
+        for match in _RULE.finditer(aligned.text):
+            replacement = _RULES[match.lastindex - 1][1]
+            if replacement == "\\0":  # a joiner that carries meaning: matched only to be left alone
+                continue
+            yield match.start(), match.end(), replacement
+
+    return aligned.rewrite(edits())
+
+
+def _composed(aligned: AlignedText) -> AlignedText:
+    """NFC, cluster by cluster: nothing composes across the border of a grapheme cluster."""
+    if unicodedata.is_normalized("NFC", aligned.text):
+        return aligned
+
+    def edits() -> Iterator[tuple[int, int, str]]:
+        for match in regex.finditer(r"\X", aligned.text):
+            cluster = unicodedata.normalize("NFC", match.group())
+            if cluster != match.group():
+                yield match.start(), match.end(), cluster
+
+    return aligned.rewrite(edits())

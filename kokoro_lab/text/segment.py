@@ -1,0 +1,271 @@
+"""Cut text where a speaker would pause: into sentences before G2P, into segments after it.
+
+Sentence borders come from `sentencex` (Wikimedia), which knows the abbreviations of many languages.
+What a segment may hold is counted in token ids, which only exist after G2P, so segments are packed
+from words. Nothing is ever dropped to make a piece fit: a piece that is too long is cut again, at
+the best place that there is, in the end inside a word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import regex
+from sentencex import get_sentence_boundaries
+
+from kokoro_lab.datatypes import Segment, Word
+from kokoro_lab.text.aligned import AlignedText
+
+MAX_TOKENS = 510
+"""Token ids of one inference, without pads: the length of the model's position table, less two."""
+LONG_TOKENS = 300
+"""A sentence longer than this is cut at a clause: Kokoro hurries through longer ones."""
+SHORT_TOKENS = 20
+"""A sentence shorter than this shares a segment with its neighbour: alone, Kokoro drawls it."""
+JOINED_TOKENS = 100
+"""Short sentences are joined up to this."""
+FIRST_TOKENS = 80
+"""A longer first sentence is cut at a clause, where it has one, so that sound starts early."""
+
+PARAGRAPH_CHARS = 20_000
+"""Text is given to the sentence splitter in pieces of about this size, so that memory is bounded."""
+SENTENCE_CHARS = 800
+"""A longer sentence is cut before G2P, at a clause or a space."""
+HARD_LINE_CHARS = 50
+"""A line shorter than this that starts like a sentence is an item of a list, not wrapped prose."""
+
+PAUSE_S = {
+    **dict.fromkeys(".!?…:", 0.150),
+    **dict.fromkeys(",;—", 0.080),
+}
+"""Silence added after a segment by the mark it ends with (S7: 120 to 180 ms, 60 to 100 ms)."""
+PAUSE_PLAIN_S = 0.100
+"""Silence added after a segment that ends without a mark (S7: 80 to 120 ms)."""
+CLOSERS = frozenset("\"”')“ ")
+CLAUSE_MARKS = frozenset(",;:—…")
+
+
+class Sentence(NamedTuple):
+    """One sentence; `text` holds no line break. A line or paragraph that ends here is a pause."""
+
+    text: AlignedText
+    ends_line: bool
+    ends_paragraph: bool
+
+
+def sentences(text: AlignedText, language: str) -> Iterator[Sentence]:
+    """Sentences of `text` in order, lazily, stripped, none of them empty or over `SENTENCE_CHARS`."""
+    for paragraph in _paragraphs(text):
+        pieces = [
+            Sentence(piece, ends_line=last_of_line and not rest, ends_paragraph=False)
+            for found in get_sentence_boundaries(language.split("-")[0], paragraph.text)
+            for line, last_of_line in _hard_lines(paragraph.cut(found["start_index"], found["end_index"]))
+            for piece, rest in _bounded(line.strip())
+        ]
+        yield from pieces[:-1]
+        yield from (piece._replace(ends_paragraph=True) for piece in pieces[-1:])
+
+
+def _paragraphs(text: AlignedText) -> Iterator[AlignedText]:
+    """Paragraphs, the very long ones in pieces that end at a line or a sentence or a space."""
+    start = 0
+    for match in regex.finditer(r"\n\s*\n|\Z", text.text):
+        while match.start() - start > PARAGRAPH_CHARS:
+            stop = _last(r"\n|[.!?…。！？][\"”')]*\s", text.text, start, start + PARAGRAPH_CHARS) or _last(
+                r"\s", text.text, start, start + PARAGRAPH_CHARS
+            )
+            stop = stop or start + PARAGRAPH_CHARS
+            yield text.cut(start, stop)
+            start = stop
+        if text.text[start : match.start()].strip():
+            yield text.cut(start, match.start())
+        start = match.end()
+
+
+def _last(pattern: str, text: str, start: int, stop: int) -> int | None:
+    ends = [m.end() for m in regex.finditer(pattern, text, pos=start, endpos=stop)]
+    return ends[-1] if ends else None
+
+
+def _hard_lines(sentence: AlignedText) -> Iterator[tuple[AlignedText, bool]]:
+    """Cut at line breaks that stand for a full stop; the others become spaces.
+
+    With each piece, whether a line ends there.
+    """
+    lines = [(m.start(), m.end()) for m in regex.finditer(r"[^\n]+", sentence.text)]
+    start = 0
+    for (a, b), (c, _) in zip(lines, lines[1:], strict=False):
+        following = sentence.text[c:].lstrip()[:1]
+        if b - a < HARD_LINE_CHARS and not following.islower():
+            yield _unwrapped(sentence.cut(start, b)), True
+            start = c
+    yield _unwrapped(sentence.cut(start, len(sentence))), sentence.text.endswith("\n")
+
+
+def _unwrapped(text: AlignedText) -> AlignedText:
+    return text.rewrite((m.start(), m.end(), " ") for m in regex.finditer(r"\s*\n\s*|  +", text.text))
+
+
+def _bounded(sentence: AlignedText) -> Iterator[tuple[AlignedText, bool]]:
+    """Pieces of at most `SENTENCE_CHARS`; with each, whether more of the sentence follows."""
+    while len(sentence) > SENTENCE_CHARS:
+        half = SENTENCE_CHARS // 2
+        stop = (
+            _last(r"[,;:—…]\s", sentence.text, half, SENTENCE_CHARS)
+            or _last(r"\s", sentence.text, half, SENTENCE_CHARS)
+            or SENTENCE_CHARS
+        )
+        yield sentence.cut(0, stop).strip(), True
+        sentence = sentence.cut(stop, len(sentence)).strip()
+    if len(sentence):
+        yield sentence, False
+
+
+class SpokenSentence(NamedTuple):
+    """A sentence after G2P: its words with their token ids."""
+
+    words: tuple[Word, ...]
+    ids: tuple[tuple[int, ...], ...]
+    ends_paragraph: bool
+
+    @property
+    def token_count(self) -> int:
+        return _token_count(self.words, self.ids)
+
+
+def pack(spoken: Iterable[SpokenSentence], *, space_id: int, language: str) -> Iterator[Segment]:
+    """Segments of at most `MAX_TOKENS`, lazily: one sentence each, but that
+
+    - a sentence under `SHORT_TOKENS` is joined to its neighbour in the paragraph, up to `JOINED_TOKENS`;
+    - a sentence over `LONG_TOKENS` is cut into balanced parts, at clauses rather than at spaces;
+    - the first sentence is cut at a clause after at most `FIRST_TOKENS`, if it has one there.
+
+    Every word of `spoken` is in exactly one segment, in order.
+    """
+    for segment_id, (words, ids) in enumerate(_parts(spoken)):
+        yield _segment(segment_id, words, ids, space_id, language)
+
+
+_Part = tuple[tuple[Word, ...], tuple[tuple[int, ...], ...]]
+
+
+def _parts(spoken: Iterable[SpokenSentence]) -> Iterator[_Part]:
+    first = True
+    for sentence in _joined(spoken):
+        words, ids = _fitting(sentence.words, sentence.ids)
+        if first:
+            first = False
+            cut = _first_cut(words, ids)
+            if cut:
+                yield words[:cut], ids[:cut]
+                words, ids = words[cut:], ids[cut:]
+        yield from _balanced(words, ids)
+
+
+def _joined(spoken: Iterable[SpokenSentence]) -> Iterator[SpokenSentence]:
+    held: SpokenSentence | None = None
+    for sentence in spoken:
+        if held is not None:
+            short = held.token_count < SHORT_TOKENS or sentence.token_count < SHORT_TOKENS
+            fits = held.token_count + 1 + sentence.token_count <= JOINED_TOKENS
+            if short and fits and not held.ends_paragraph:
+                words = (*held.words[:-1], replace(held.words[-1], space_after=True), *sentence.words)
+                held = SpokenSentence(words, held.ids + sentence.ids, sentence.ends_paragraph)
+                continue
+            yield held
+        held = sentence
+        # No neighbour can join these: do not wait for one
+        if held.token_count >= JOINED_TOKENS or held.ends_paragraph:
+            yield held
+            held = None
+    if held is not None:
+        yield held
+
+
+def _fitting(words: Sequence[Word], ids: Sequence[tuple[int, ...]]) -> _Part:
+    """No single word longer than a segment may be: such a one becomes several with the same offsets."""
+    if all(len(i) <= LONG_TOKENS for i in ids):
+        return tuple(words), tuple(ids)
+    new_words: list[Word] = []
+    new_ids: list[tuple[int, ...]] = []
+    for word, word_ids in zip(words, ids, strict=True):
+        pieces = range(0, max(1, len(word_ids)), LONG_TOKENS)
+        for at in pieces:
+            last = at + LONG_TOKENS >= len(word_ids)
+            phonemes = word.phonemes[at : at + LONG_TOKENS]
+            new_words.append(replace(word, phonemes=phonemes, space_after=word.space_after and last))
+            new_ids.append(word_ids[at : at + LONG_TOKENS])
+    return tuple(new_words), tuple(new_ids)
+
+
+def _token_count(words: Sequence[Word], ids: Sequence[tuple[int, ...]]) -> int:
+    spaces = sum(word.space_after for word in words[:-1])
+    return sum(map(len, ids)) + spaces
+
+
+def _first_cut(words: Sequence[Word], ids: Sequence[tuple[int, ...]]) -> int | None:
+    """After which word to end the first segment: the last clause that leaves both parts a body."""
+    total = _token_count(words, ids)
+    if total <= FIRST_TOKENS:
+        return None
+    best, count = None, 0
+    for i, (word, word_ids) in enumerate(zip(words, ids, strict=True)):
+        count += len(word_ids) + word.space_after
+        if count > FIRST_TOKENS:
+            break
+        if word.phonemes[-1:] in CLAUSE_MARKS and SHORT_TOKENS <= count <= total - SHORT_TOKENS:
+            best = i + 1
+    return best
+
+
+def _balanced(words: tuple[Word, ...], ids: tuple[tuple[int, ...], ...]) -> Iterator[_Part]:
+    """Halve until nothing is over `LONG_TOKENS`, near the middle, at a clause where there is one."""
+    total = _token_count(words, ids)
+    if total <= LONG_TOKENS:
+        yield words, ids
+        return
+    count, best, best_cost = 0, 1, float("inf")
+    for i in range(len(words) - 1):
+        count += len(ids[i]) + words[i].space_after
+        off_middle = abs(count / total - 0.5)
+        mark = words[i].phonemes[-1:]
+        penalty = 0.0 if mark in CLAUSE_MARKS else 0.3 if words[i].space_after else 0.6
+        if off_middle + penalty < best_cost:
+            best, best_cost = i + 1, off_middle + penalty
+    yield from _balanced(words[:best], ids[:best])
+    yield from _balanced(words[best:], ids[best:])
+
+
+def _segment(
+    segment_id: int, words: tuple[Word, ...], ids: tuple[tuple[int, ...], ...], space_id: int, language: str
+) -> Segment:
+    token_ids: list[int] = []
+    ranges: list[tuple[int, int]] = []
+    phonemes: list[str] = []
+    for i, (word, word_ids) in enumerate(zip(words, ids, strict=True)):
+        ranges.append((len(token_ids), len(token_ids) + len(word_ids)))
+        token_ids.extend(word_ids)
+        phonemes.append(word.phonemes)
+        if word.space_after and i < len(words) - 1:
+            token_ids.append(space_id)
+            phonemes.append(" ")
+    if len(token_ids) > MAX_TOKENS:
+        raise AssertionError(f"a segment of {len(token_ids)} token ids passed the budget of {MAX_TOKENS}")
+    return Segment(
+        segment_id=segment_id,
+        start=min(word.start for word in words),
+        end=max(word.end for word in words),
+        words=words,
+        phonemes="".join(phonemes),
+        token_ids=tuple(token_ids),
+        word_tokens=tuple(ranges),
+        pause_after_s=_pause_s("".join(phonemes)),
+        language=language,
+    )
+
+
+def _pause_s(phonemes: str) -> float:
+    bare = phonemes.rstrip("".join(CLOSERS))
+    return PAUSE_S.get(bare[-1:], PAUSE_PLAIN_S)
