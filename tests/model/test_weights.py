@@ -1,0 +1,765 @@
+"""Weights: fetched whole, verified, resumed, and refused when a byte is wrong. No network is used.
+
+A small catalogue stands in for the real one. Its packages are served by a real executable called
+`npm` on PATH, by the real pip from a local folder, and by a real HTTP server that plays the hub.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import functools
+import hashlib
+import http.server
+import io
+import json
+import os
+import socket
+import sys
+import tarfile
+import threading
+import time
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kokoro_lab.config import VARIANTS
+from kokoro_lab.errors import (
+    DiskFull,
+    IntegrityError,
+    KokoroLabError,
+    ParameterError,
+    SourceUnavailable,
+    VoiceError,
+    WeightsError,
+)
+from kokoro_lab.model import catalogue, clients, disk, weights
+from kokoro_lab.model.sources import Hub
+
+FP32, FP16, INT8 = "kokoro-v1.0.fp32.onnx", "kokoro-v1.0.fp16.onnx", "kokoro-v1.0.int8.onnx"
+A, B, VOICES = "fp32a@1.0.0", "fp32b@1.0.0", "voices@1.2.1"
+
+# A client that can also refuse, hang, break off and interrupt its parent, as `orders.json` says
+FAKE_NPM = """#!{python} -SE
+import json, os, pathlib, shutil, signal, sys, time
+shop = pathlib.Path({shop!r})
+verb, spec = sys.argv[1:3]
+options = dict(a[2:].split("=", 1) for a in sys.argv[3:] if a.startswith("--") and "=" in a)
+with open(shop / "calls.log", "a") as log:
+    log.write(f"{{verb}} {{spec}}\\n")
+orders = json.loads((shop / "orders.json").read_text())
+cache = pathlib.Path(options["cache"])
+cache.mkdir(exist_ok=True)
+(cache / "junk").write_bytes(bytes(999))
+order = orders.get(f"{{verb}} {{spec}}") or orders.get(verb) or {{}}
+if "interrupt" in order:
+    (pathlib.Path(options["pack-destination"]) / "half.tgz").write_bytes(b"half")
+    os.kill(os.getppid(), signal.SIGINT)
+time.sleep(order.get("sleep_s", 0))
+if "stderr" in order:
+    sys.exit(order["stderr"])
+name = spec.replace("@", "-") + ".tgz"
+if not (shop / name).exists():
+    sys.exit(f"npm error code E404\\nnpm error 404 Not Found - GET https://secret.example/{{spec}}")
+if verb == "pack":
+    shutil.copy(shop / name, options["pack-destination"])
+"""
+
+
+def noise(n: int, seed: str) -> bytes:
+    """n bytes that do not compress and depend on the seed."""
+    return hashlib.shake_256(seed.encode()).digest(n)
+
+
+class Shop:
+    """A registry on disk: packages, what the fake client was asked, and orders to misbehave."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        folder.mkdir()
+        self.orders: dict[str, Any] = {}
+        self.order()
+        self.fp32 = [noise(n, f"fp32-{i}") for i, n in enumerate((5000, 4000, 300))]
+        self.fp16 = [noise(3000, "fp16")]
+        self.int8 = [noise(1000, "int8-1"), noise(900, "int8-2")]
+        self.voices = {name: noise(512, name) for name in ("af_heart", "am_adam", "zf_xiaoni")}
+        # part1 stands before part0, as in real packages that sort part10 before part7
+        self.pack(A, {"package/p1.bin": self.fp32[1], "package/p0.bin": self.fp32[0]})
+        self.pack(B, {"package/p2.bin": self.fp32[2]})
+        self.pack("fp16@1.0.0", {"package/p0.bin": self.fp16[0]})
+        self.pack(VOICES, {f"package/voices/{v}.bin": b for v, b in self.voices.items()})
+        for i, part in enumerate(self.int8, 1):
+            self.wheel(f"kokoro_lab_test_int8_{i}", part)
+
+    def pack(self, spec: str, members: dict[str, bytes]) -> None:
+        with tarfile.open(self.path(spec), "w:gz") as archive:
+            for name, content in members.items():
+                info = tarfile.TarInfo(name)
+                info.size = len(content)
+                archive.addfile(info, io.BytesIO(content))
+
+    def wheel(self, name: str, part: bytes) -> None:
+        info = f"{name}-0.1.0.dist-info"
+        with zipfile.ZipFile(self.folder / f"{name}-0.1.0-py3-none-any.whl", "w") as archive:
+            archive.writestr(f"{name}/part.bin", part)
+            archive.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: 0.1.0\n")
+            archive.writestr(
+                f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+            )
+            archive.writestr(f"{info}/RECORD", "")
+
+    def path(self, spec: str) -> Path:
+        return self.folder / (spec.replace("@", "-") + ".tgz")
+
+    def order(self, **orders: Any) -> None:
+        (self.folder / "orders.json").write_text(json.dumps(orders))
+
+    def asked(self, verb: str) -> list[str]:
+        """What the fake client was asked for since the last time, in order."""
+        log = self.folder / "calls.log"
+        lines = log.read_text().splitlines() if log.exists() else []
+        log.unlink(missing_ok=True)
+        return [line.removeprefix(f"{verb} ") for line in lines if line.startswith(f"{verb} ")]
+
+    def catalogue(self) -> catalogue.Catalogue:
+        def file(variant: str, parts: list[bytes], hub: str | None, **packages: Any) -> dict[str, Any]:
+            whole = b"".join(parts)
+            digest = hashlib.sha256(whole).hexdigest()
+            return {"variant": variant, "bytes": len(whole), "sha256": digest, "hub": hub, **packages}
+
+        def members(*names: str) -> dict[str, Any]:
+            return {"bytes": 9000, "parts": list(names)}
+
+        wheels = {
+            f"kokoro-lab-test-int8-{i}==0.1.0": members(f"kokoro_lab_test_int8_{i}/part.bin") for i in (1, 2)
+        }
+        npm = {A: members("package/p0.bin", "package/p1.bin"), B: members("package/p2.bin")}
+        models = {
+            FP32: file("fp32", self.fp32, "onnx/model.onnx", npm=npm),
+            FP16: file(
+                "fp16", self.fp16, "onnx/model_fp16.onnx", npm={"fp16@1.0.0": members("package/p0.bin")}
+            ),
+            INT8: file("int8-upstream", self.int8, None, pypi=wheels),
+        }
+        voices = {
+            "bytes": 512,
+            "hub": "voices/<voice>.bin",
+            "npm": {VOICES: {"bytes": 1600, "path": "package/voices/<voice>.bin"}},
+            "sha256": {v: hashlib.sha256(b).hexdigest() for v, b in self.voices.items()},
+        }
+        path = self.folder / "weights.json"
+        path.write_text(json.dumps({"hub": "owner/repo", "models": models, "voices": voices}))
+        return catalogue.read_catalogue(path)
+
+
+class FakeHub(http.server.BaseHTTPRequestHandler):
+    """Serves `files` like the hub, with ranges; `break_after` bytes it drops the connection once."""
+
+    files: dict[str, bytes]
+    break_after: int | None
+    served: list[tuple[str, str, int]]
+
+    def do_HEAD(self) -> None:
+        self.answer(head=True)
+
+    def do_GET(self) -> None:
+        self.answer(head=False)
+
+    def answer(self, head: bool) -> None:
+        whole = self.files.get(self.path.removeprefix("/owner/repo/resolve/main/"))
+        if whole is None:
+            self.send_error(404)
+            return
+        start = int((self.headers.get("Range") or "bytes=0-").removeprefix("bytes=").split("-")[0])
+        self.send_response(206 if start else 200)
+        self.send_header("Content-Length", str(len(whole) - start))
+        self.send_header("Content-Range", f"bytes {start}-{len(whole) - 1}/{len(whole)}")
+        self.send_header("ETag", '"etag"')
+        self.send_header("X-Repo-Commit", "0" * 40)
+        self.end_headers()
+        if head:
+            return
+        type(self).served.append((self.path.rsplit("/", 1)[-1], "GET", start))
+        body = whole[start:]
+        if self.break_after is not None and len(body) > self.break_after:
+            self.wfile.write(body[: self.break_after])
+            self.close_connection = True
+        else:
+            self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None: ...
+
+
+@pytest.fixture
+def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shop:
+    """A registry behind `npm` and `pip`, a catalogue that names it, and a hub that refuses connections."""
+    shop = Shop(tmp_path / "shop")
+    npm = tmp_path / "bin" / "npm"
+    npm.parent.mkdir()
+    npm.write_text(FAKE_NPM.format(python=sys.executable, shop=str(shop.folder)))
+    npm.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{npm.parent}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(shop.folder))
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
+    fake = shop.catalogue()
+    monkeypatch.setattr(weights, "catalogue", lambda: fake)
+    monkeypatch.setattr(disk, "SPARE_BYTES", 0)
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        set_hub(monkeypatch, f"http://127.0.0.1:{closed.getsockname()[1]}")
+    return shop
+
+
+@pytest.fixture
+def hub(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A live hub that holds what the real one holds: no int8."""
+    files = {"onnx/model.onnx": b"".join(shop.fp32), "onnx/model_fp16.onnx": shop.fp16[0]}
+    files |= {f"voices/{v}.bin": b for v, b in shop.voices.items()}
+    handler: Any = type("Handler", (FakeHub,), {"files": files, "break_after": None, "served": []})
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+    set_hub(monkeypatch, f"http://127.0.0.1:{server.server_port}")
+    yield handler
+    server.shutdown()
+    server.server_close()
+
+
+def set_hub(monkeypatch: pytest.MonkeyPatch, endpoint: str) -> None:
+    monkeypatch.setattr(weights, "Hub", functools.partial(Hub, endpoint=endpoint))
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    return tmp_path / "home"
+
+
+def get(home: Path, *variants: str, **options: Any) -> tuple[weights.FetchReport, list[str]]:
+    """Fetch without bars; the report and the lines that were said."""
+    said: list[str] = []
+    options = {"source": "registry", "progress": False, "say": said.append, **options}
+    return weights.fetch(variants or ("fp32",), home=home, **options), said
+
+
+def litter(home: Path) -> list[str]:
+    """Whatever lies in the home that is no weight, record or lock."""
+    return sorted(
+        str(path.relative_to(home))
+        for path in home.rglob("*")
+        if path.is_file()
+        and path.suffix not in (".onnx", ".bin")
+        and path.name not in ("verified.json", "fetch.lock")
+    )
+
+
+# ------------------------------------------------------------------------------------- what it promises
+
+
+def test_one_call_fetches_three_variants_and_all_voices_from_the_registries(shop: Shop, home: Path) -> None:
+    report, _ = get(home, "fp32", "fp16", "int8-upstream")
+    assert set(report.fetched) == {FP32, FP16, INT8, *(f"voices/{v}.bin" for v in shop.voices)}
+    assert set(report.sources.values()) == {"registry"}
+    assert report.bytes == 9300 + 3000 + 1900 + 3 * 512
+    assert weights.model_path("fp32", home).read_bytes() == b"".join(shop.fp32)
+    assert weights.model_path("int8-upstream", home).read_bytes() == b"".join(shop.int8)
+    assert weights.voice_path("af_heart", home) == home / "weights" / "voices" / "af_heart.bin"
+    assert weights.missing(("fp32", "fp16", "int8-upstream"), home) == []
+    assert set(weights.verify(home).values()) == {"ok"}
+    assert litter(home) == []
+
+
+def test_the_hub_is_taken_first_and_says_what_it_lacks(shop: Shop, hub: Any, home: Path) -> None:
+    report, said = get(home, "fp32", "int8-upstream", source="auto")
+    assert report.sources[FP32] == report.sources["voices/am_adam.bin"] == "hub"
+    assert report.sources[INT8] == "registry"
+    assert len(said) == 1
+    assert INT8 in said[0]
+    assert shop.asked("pack") == []
+    assert litter(home) == []
+
+
+def test_a_warm_cache_needs_no_source(
+    shop: Shop, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    get(home)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    report, said = get(home, source="auto")
+    assert report.fetched == ()
+    assert len(report.already_there) == 4
+    assert said == []
+    assert weights.model_path("fp32", home).exists()
+
+
+def test_only_what_is_missing_is_fetched(shop: Shop, home: Path) -> None:
+    get(home)
+    shop.asked("pack")
+    (home / "weights" / "voices" / "am_adam.bin").unlink()
+    assert weights.missing((), home) == ["voices/am_adam.bin"]
+    report, _ = get(home)
+    assert report.fetched == ("voices/am_adam.bin",)
+    assert shop.asked("pack") == [VOICES]
+
+
+def test_force_fetches_again_what_is_there(shop: Shop, home: Path) -> None:
+    get(home)
+    report, _ = get(home, force=True)
+    assert len(report.fetched) == 4
+
+
+def test_a_bar_is_shown_only_when_asked(shop: Shop, home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    get(home)
+    assert capsys.readouterr().err == ""
+    get(home, force=True, progress=True)
+    assert FP32 in capsys.readouterr().err
+
+
+# ----------------------------------------------------------------------------------- a bad byte is an error
+
+
+def spoil(shop: Shop, how: str) -> None:
+    p0, p1 = shop.fp32[:2]
+    if how == "corrupt byte":
+        shop.pack(A, {"package/p0.bin": p0[:-1] + b"?", "package/p1.bin": p1})
+    elif how == "short part":
+        shop.pack(A, {"package/p0.bin": p0[:-1], "package/p1.bin": p1})
+    elif how == "long part":
+        shop.pack(A, {"package/p0.bin": p0 + b"?", "package/p1.bin": p1})
+    elif how == "missing part":
+        shop.pack(A, {"package/p0.bin": p0})
+    elif how == "member by another path":
+        shop.pack(A, {"package/p0.bin": p0, "../../package/p1.bin": p1})
+    elif how == "truncated archive":
+        shop.path(A).write_bytes(shop.path(A).read_bytes()[:5000])
+    elif how == "no archive":
+        shop.path(A).write_bytes(b"<html>log in to the hotel network</html>")
+    elif how == "link instead of a part":
+        with tarfile.open(shop.path(A), "w:gz") as archive:
+            link = tarfile.TarInfo("package/p0.bin")
+            link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
+            archive.addfile(link)
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        "corrupt byte",
+        "short part",
+        "long part",
+        "missing part",
+        "member by another path",
+        "truncated archive",
+        "no archive",
+        "link instead of a part",
+    ],
+)
+def test_a_spoilt_package_is_an_error_and_leaves_nothing(shop: Shop, home: Path, how: str) -> None:
+    good = shop.path(A).read_bytes()
+    spoil(shop, how)
+    with pytest.raises(IntegrityError):
+        get(home)
+    assert not (home / "weights" / FP32).exists()
+    assert litter(home) == []
+    shop.path(A).write_bytes(good)
+    get(home)  # the next call starts clean
+    assert weights.model_path("fp32", home).exists()
+
+
+def test_wrong_bytes_from_the_hub_are_not_used_and_the_registry_is_asked(
+    shop: Shop, hub: Any, home: Path
+) -> None:
+    hub.files["onnx/model.onnx"] = noise(9300, "another model")
+    report, said = get(home, source="auto")
+    assert report.sources[FP32] == "registry"
+    assert "SHA-256" in said[0]
+    with pytest.raises(IntegrityError):
+        get(home, source="hub", force=True)
+    assert litter(home) == []
+
+
+@pytest.mark.parametrize("cut", [True, False])
+def test_a_file_changed_after_the_fetch_is_refused_at_load(shop: Shop, home: Path, cut: bool) -> None:
+    get(home)
+    path = weights.model_path("fp32", home)
+    spoilt = bytearray(path.read_bytes())
+    spoilt[100] ^= 1
+    path.write_bytes(spoilt[:-1] if cut else spoilt)
+    with pytest.raises(IntegrityError, match=r"fp32\.onnx.*fetch --force"):
+        weights.model_path("fp32", home)
+    _, said = get(home)
+    assert "damaged" in said[0]
+    weights.model_path("fp32", home)
+
+
+def test_verify_finds_a_change_that_kept_size_and_time(shop: Shop, home: Path) -> None:
+    get(home)
+    path = weights.voice_path("af_heart", home)
+    before = path.stat()
+    path.write_bytes(bytes(512))
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    adam = weights.voice_path("am_adam", home)
+    adam.unlink()
+    adam.mkdir()  # something that no one can read as a file
+    found = weights.verify(home)
+    assert found["voices/am_adam.bin"] == "corrupt"
+    assert found["voices/af_heart.bin"] == "corrupt"
+    assert found[FP16] == "missing"
+    assert found[FP32] == "ok"
+    with pytest.raises(IntegrityError):
+        weights.voice_path("af_heart", home)
+
+
+def test_an_unchanged_file_is_not_hashed_again(
+    shop: Shop, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    get(home)
+    hashed: list[Path] = []
+    monkeypatch.setattr("kokoro_lab.model.verified.hashed", lambda path: hashed.append(path))
+    weights.model_path("fp32", home)
+    assert hashed == []
+
+
+def test_a_lost_or_broken_record_only_costs_a_hash(shop: Shop, home: Path) -> None:
+    get(home)
+    record = home / "weights" / "verified.json"
+    for text in ("{", "[]"):
+        record.write_text(text)
+        weights.model_path("fp32", home)
+        assert FP32 in json.loads(record.read_text())
+
+
+# --------------------------------------------------------------------------------------------- resume
+
+
+def test_an_interrupted_fetch_goes_on_where_it_stopped(shop: Shop, home: Path) -> None:
+    shop.order(**{f"pack {B}": {"interrupt": True, "sleep_s": 30}})
+    started_s = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        get(home)
+    assert time.monotonic() - started_s < 10  # the client was killed, not waited for
+    assert litter(home) == ["staging/packages/fp32a-1.0.0.tgz"]
+    assert shop.asked("pack") == [VOICES, A, B]
+    shop.order()
+    report, _ = get(home)
+    assert report.fetched == (FP32,)
+    assert shop.asked("pack") == [B]
+    assert litter(home) == []
+
+
+def test_a_staged_package_that_is_truncated_is_fetched_again(shop: Shop, home: Path) -> None:
+    shop.order(**{f"pack {B}": {"stderr": "npm error network unreachable"}})
+    with pytest.raises(SourceUnavailable):
+        get(home)
+    staged = home / "staging" / "packages" / "fp32a-1.0.0.tgz"
+    staged.write_bytes(staged.read_bytes()[:-100])
+    shop.order()
+    shop.asked("pack")
+    get(home)
+    assert shop.asked("pack") == [A, B]
+
+
+def test_a_hub_download_goes_on_from_its_last_byte(shop: Shop, hub: Any, home: Path) -> None:
+    staged = Hub("owner/repo", home / "staging", False)._staged(shop.catalogue().models["fp32"])
+    staged.parent.mkdir(parents=True)
+    staged.write_bytes(b"".join(shop.fp32)[:4321])
+    report, _ = get(home, source="hub")
+    assert report.sources[FP32] == "hub"
+    assert [start for name, _, start in hub.served if name == "model.onnx"] == [4321]
+    assert litter(home) == []
+
+
+def test_what_a_killed_fetch_left_is_swept(shop: Shop, home: Path) -> None:
+    for stale in (
+        "weights/x.onnx.1.partial",
+        "weights/voices/y.bin.1.partial",
+        "staging/incoming-z/out/a.tgz",
+    ):
+        (home / stale).parent.mkdir(parents=True, exist_ok=True)
+        (home / stale).write_bytes(b"half")
+    get(home)
+    assert litter(home) == []
+    assert not list((home / "staging").glob("incoming-*"))
+
+
+def test_two_fetches_share_one_download(shop: Shop, home: Path) -> None:
+    shop.order(pack={"sleep_s": 0.3})
+    results: list[tuple[weights.FetchReport, list[str]]] = []
+    threads = [threading.Thread(target=lambda: results.append(get(home))) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(shop.asked("pack")) == sorted([A, B, VOICES])
+    first, second = results
+    assert len(first[0].fetched) == 4
+    assert second[0].fetched == ()
+    assert "waiting" in second[1][0]
+
+
+# -------------------------------------------------------------------------------------------- full disk
+
+
+def test_room_is_counted_before_anything_is_fetched(
+    shop: Shop, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usage = type("Usage", (), {"free": 25_000})
+    monkeypatch.setattr("shutil.disk_usage", lambda path: usage)
+    with pytest.raises(DiskFull, match=r"MB needed, .* MB free\. .*KOKORO_HOME"):
+        get(home)
+    assert shop.asked("pack") == []
+    assert get(home, "fp16")[0].fetched  # 3000 bytes still fit
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
+def test_a_disk_that_fills_up_while_joining(
+    shop: Shop, home: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    real = Path.open
+
+    def full(path: Path, mode: str = "r", *args: Any, **options: Any) -> Any:
+        stream = real(path, mode, *args, **options)
+        if path.suffix == ".partial":
+
+            class Full(io.FileIO):
+                def write(self, data: Any) -> int:
+                    super().write(bytes(data)[:10])
+                    raise OSError(number, os.strerror(number))
+
+            stream.close()
+            return Full(path, "wb")
+        return stream
+
+    monkeypatch.setattr(Path, "open", full)
+    with pytest.raises(DiskFull, match="filled up"):
+        get(home)
+    assert all(name.startswith("staging/packages/") for name in litter(home))  # whole ones, for the next call
+    monkeypatch.setattr(Path, "open", real)
+    shop.asked("pack")
+    get(home)
+    assert VOICES not in shop.asked("pack")
+
+
+def test_a_disk_that_fills_up_under_the_client(shop: Shop, home: Path) -> None:
+    shop.order(
+        **{f"pack {VOICES}": {"stderr": "npm error code ENOSPC\nnpm error nospc No space left on device"}}
+    )
+    with pytest.raises(DiskFull, match="KOKORO_HOME"):
+        get(home)
+    assert litter(home) == []
+
+
+def test_a_disk_that_fills_up_under_the_hub(
+    shop: Shop, hub: Any, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(url: str, stream: Any, **_: Any) -> None:
+        stream.write(b"half")
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("huggingface_hub.file_download.http_get", full)
+    with pytest.raises(DiskFull):
+        get(home, source="hub")
+    assert litter(home) == []
+
+
+# ------------------------------------------------------------------------------- sources that do not answer
+
+
+def test_a_dead_hub_is_passed_over_with_one_line(shop: Shop, home: Path) -> None:
+    report, said = get(home, "fp32", "fp16", source="auto")
+    assert set(report.sources.values()) == {"registry"}
+    assert len(said) == 1
+    assert "hub" in said[0]
+    assert "package registries" in said[0]
+
+
+@pytest.mark.parametrize("silent", ["server", "name server"])
+def test_a_hub_that_never_answers_costs_no_more_than_the_limit(
+    shop: Shop, home: Path, monkeypatch: pytest.MonkeyPatch, silent: str
+) -> None:
+    assert clients.PROBE_S == 5
+    monkeypatch.setattr(clients, "PROBE_S", 0.3)
+
+    def stuck(*_: Any, **__: Any) -> None:
+        time.sleep(3)
+        raise OSError("Name or service not known")
+
+    with socket.create_server(("127.0.0.1", 0)) as mute:
+        set_hub(monkeypatch, f"http://127.0.0.1:{mute.getsockname()[1]}")
+        if silent == "name server":  # a lookup knows no timeout
+            monkeypatch.setattr("huggingface_hub.get_hf_file_metadata", stuck)
+        started_s = time.monotonic()
+        with pytest.raises(SourceUnavailable, match="hub"):
+            get(home, source="hub")
+        assert time.monotonic() - started_s < 1.5
+
+
+def test_a_registry_that_never_answers_costs_no_more_than_the_limit(
+    shop: Shop, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(clients, "PROBE_S", 0.2)
+    monkeypatch.setattr(clients, "CLIENT_START_S", 0.2)
+    shop.order(view={"sleep_s": 30})
+    started_s = time.monotonic()
+    with pytest.raises(SourceUnavailable, match="npm's registry does not answer"):
+        get(home, "fp32", "fp16")
+    assert time.monotonic() - started_s < 5
+    assert shop.asked("view") == [VOICES]  # asked once, not once for each package
+    assert litter(home) == []
+
+
+def test_a_hub_that_breaks_off_is_taken_up_again(
+    shop: Shop, hub: Any, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.DOWNLOAD_CHUNK_SIZE", 1000)
+    hub.break_after = 5000
+    report, _ = get(home, source="auto")
+    assert set(report.sources.values()) == {"hub"}
+    assert [start for name, _, start in hub.served if name == "model.onnx"] == [0, 5000]
+
+
+def test_what_a_live_hub_does_not_give_comes_from_the_registry(shop: Shop, hub: Any, home: Path) -> None:
+    del hub.files["onnx/model.onnx"]
+    report, said = get(home, source="auto")
+    assert report.sources[FP32] == "registry"
+    assert report.sources["voices/af_heart.bin"] == "hub"
+    assert "404" in said[0]
+
+
+def test_without_npm_it_says_what_to_install(
+    shop: Shop, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(SourceUnavailable, match=r"npm is not installed.*brew install node.*hub"):
+        get(home)
+
+
+def test_when_all_fail_the_error_lists_what_each_said(shop: Shop, home: Path) -> None:
+    shop.order(
+        view={"stderr": "npm error code E401\nnpm error 401 Unauthorized - GET https://me:pw@npm.example/x"}
+    )
+    with pytest.raises(SourceUnavailable) as caught:
+        get(home, source="auto")
+    message = str(caught.value)
+    assert FP32 in message
+    assert "3 voices" in message
+    assert "hub: " in message
+    assert "registry: npm" in message
+    assert "401 Unauthorized" in message
+    assert "example" not in message
+
+
+def test_what_one_client_cannot_give_does_not_stop_the_other(shop: Shop, home: Path) -> None:
+    shop.order(view={"stderr": "npm error nothing works today"})
+    with pytest.raises(SourceUnavailable, match="nothing works today"):
+        get(home, "fp32", "int8-upstream")
+    assert weights.model_path("int8-upstream", home).exists()
+
+
+@pytest.mark.parametrize(
+    ("stderr", "line"),
+    [
+        (
+            "npm error code ENOTFOUND\nnpm error syscall getaddrinfo\nnpm error errno ENOTFOUND\n"
+            "npm error network request to https://npm.example/x failed, "
+            "reason: getaddrinfo ENOTFOUND npm.example\n"
+            "npm error network This is a problem related to network connectivity.\n"
+            "npm error A complete log of this run can be found in: /home/me/x.log\n",
+            "request to <registry> failed, reason: getaddrinfo ENOTFOUND <registry>",
+        ),
+        (
+            "npm ERR! code E404\nnpm ERR! 404 Not Found - GET http://10.0.0.1/x - Not found\nnpm ERR! 404\n",
+            "Not Found - GET <registry> - Not found",
+        ),
+        (
+            "WARNING: Retrying after HTTPSConnectionPool(host='pip.example', port=443)\n"
+            "ERROR: Could not find a version\nERROR: No matching distribution found for x==0.1.0\n",
+            "No matching distribution found for x==0.1.0",
+        ),
+        ("urllib3: HTTPSConnectionPool(host='pip.example', port=443): Read timed out.\n\n", None),
+        ("", "it gave no reason"),
+    ],
+)
+def test_a_client_is_quoted_in_one_line_without_hosts(stderr: str, line: str | None) -> None:
+    word = clients.last_word(stderr)
+    assert line is None or word == line
+    assert "example" not in word
+    assert "\n" not in word
+
+
+# ---------------------------------------------------------------------------------------- wrong requests
+
+
+def test_missing_files_name_the_command(shop: Shop, home: Path) -> None:
+    with pytest.raises(WeightsError, match="kokoro-lab fetch"):
+        weights.model_path("fp32", home)
+    with pytest.raises(WeightsError, match="kokoro-lab fetch"):
+        weights.voice_path("af_heart", home)
+    assert len(weights.missing(("fp32", "fp16"), home)) == 5
+    assert set(weights.verify(home).values()) == {"missing"}
+    assert not home.exists()  # looking makes nothing
+
+
+@pytest.mark.parametrize(
+    ("call", "kind"),
+    [
+        (lambda: weights.model_path("int9"), ParameterError),
+        (lambda: weights.model_sha256("int9"), ParameterError),
+        (lambda: weights.missing(["int9"]), ParameterError),
+        (lambda: weights.fetch(["int9"]), ParameterError),
+        (lambda: weights.fetch(source="floppy"), ParameterError),
+        (lambda: weights.voice_path("af_nobody"), VoiceError),
+        (lambda: weights.voice_path("../../etc/passwd"), VoiceError),
+    ],
+)
+def test_unknown_names_say_what_is_allowed(call: Any, kind: type[KokoroLabError]) -> None:
+    with pytest.raises(kind) as caught:
+        call()
+    assert caught.value.allowed
+
+
+def test_a_home_that_cannot_be_written_is_said(shop: Shop, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(WeightsError, match=r"Cannot write below .*KOKORO_HOME"):
+        get(tmp_path / "file" / "home")
+
+
+def test_a_cache_that_may_only_be_read_works(shop: Shop, home: Path) -> None:
+    get(home)
+    (home / "weights" / "verified.json").unlink()
+    folders = [home, home / "weights", home / "weights" / "voices", home / "staging"]
+    with contextlib.ExitStack() as after:
+        for folder in folders:
+            after.callback(folder.chmod, 0o755)
+            folder.chmod(0o555)
+        assert get(home, source="auto")[0].fetched == ()
+        assert weights.model_path("fp32", home).exists()
+
+
+# ------------------------------------------------------------------------------------ the real catalogue
+
+
+def test_the_real_catalogue_is_whole() -> None:
+    real = catalogue.catalogue()
+    assert weights.voice_names() == tuple(real.voices)
+    assert len(real.voices) == 54
+    assert tuple(real.models) == VARIANTS
+    assert weights.model_sha256("fp32").startswith("8fbea51e")
+    assert [len(real.models[v].parts) for v in real.models] == [19, 10, 4]
+    for file in real.files(real.models):
+        assert len(file.sha256) == 64
+        assert file.bytes > 0
+    assert {v.bytes for v in real.voices.values()} == {510 * 256 * 4}
+    assert real.models["int8-upstream"].hub is None
+
+
+def test_importing_does_no_work() -> None:
+    import subprocess
+
+    code = (
+        "import sys, kokoro_lab.model.weights; "
+        "print({'huggingface_hub', 'tqdm', 'filelock', 'numpy', 'onnxruntime'} & set(sys.modules))"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert out.stdout.strip() == "set()"
