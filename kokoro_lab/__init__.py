@@ -1,1 +1,56 @@
+"""Kokoro-82M measured, tuned and served.
+
+    import kokoro_lab as kl
+    engine = kl.load_engine()
+    clip = engine.synthesize("Hello.")        # plays itself in a notebook
+    for chunk in engine.stream("A long text ..."):
+        ...
+
+Importing does no work: what is named here is loaded when it is first used.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 __version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from kokoro_lab.audio import save
+    from kokoro_lab.config import EngineConfig
+    from kokoro_lab.datatypes import AudioChunk, Clip, SynthesisReport, Utterance
+    from kokoro_lab.engine import Engine, load_engine
+    from kokoro_lab.errors import KokoroLabError
+
+_HOMES = {
+    "AudioChunk": "datatypes",
+    "Clip": "datatypes",
+    "Engine": "engine",
+    "EngineConfig": "config",
+    "KokoroLabError": "errors",
+    "SynthesisReport": "datatypes",
+    "Utterance": "datatypes",
+    "load_engine": "engine",
+    "save": "audio",
+}
+
+__all__ = [
+    "AudioChunk",
+    "Clip",
+    "Engine",
+    "EngineConfig",
+    "KokoroLabError",
+    "SynthesisReport",
+    "Utterance",
+    "load_engine",
+    "save",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOMES})

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
+import numpy as np
+import numpy.typing as npt
 
-    Samples = npt.NDArray[np.float32]
+Samples = npt.NDArray[np.float32]
 
 SAMPLE_RATE_HZ = 24_000
 """Kokoro's own rate; everything inside is float32 mono at this rate."""
@@ -193,9 +192,10 @@ class Clip:
     def _repr_html_(self) -> str:
         from IPython.display import Audio
 
-        player = Audio(self.samples, rate=self.sample_rate_hz, normalize=False)
+        player: Any = Audio
+        html = player(self.samples, rate=self.sample_rate_hz, normalize=False)._repr_html_()
         r = self.report
         return (
-            f"{player._repr_html_()}<small>{r.voice}, {self.duration_s:.2f} s, "
+            f"{html}<small>{r.voice}, {self.duration_s:.2f} s, "
             f"RTF {r.rtf:.3f}, {r.variant} on {r.active_provider}</small>"
         )

@@ -191,7 +191,9 @@ def _with_space(word: Word) -> Word:
 
 def _sounds(text: str) -> bool:
     """Whether a person would say something for it: letters, digits and symbols, not punctuation."""
-    return any(unicodedata.category(c)[0] in "LN" or unicodedata.category(c) in ("Sm", "Sc", "So") for c in text)
+    return any(
+        unicodedata.category(c)[0] in "LN" or unicodedata.category(c) in ("Sm", "Sc", "So") for c in text
+    )
 
 
 def _silent(text: str) -> bool:

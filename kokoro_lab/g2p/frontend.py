@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
 
 from kokoro_lab.datatypes import Fallback, Segment, Word
 from kokoro_lab.g2p.english import EnglishG2P, OnFallback
@@ -44,13 +45,46 @@ class FrontEnd:
         """Segments of an already normalised text."""
         return pack(self._spoken(text, language, on_fallback), space_id=symbols()[" "], language=language)
 
+    def describe(self, text: str, language: str) -> dict[str, Any]:
+        """How `text` will be read, as plain data: what the `text` command prints."""
+        fallbacks: list[Fallback] = []
+        normalised = self.normalised(text, language)
+        segments = list(self.segments_of(normalised, language, fallbacks.append))
+        return {
+            "text": text,
+            "normalized": normalised.text,
+            "phonemes": " ".join(segment.phonemes for segment in segments),
+            "words": [
+                {
+                    "text": word.text,
+                    "start": word.start,
+                    "end": word.end,
+                    "phonemes": word.phonemes,
+                    "language": word.language,
+                    "source": word.source,
+                }
+                for segment in segments
+                for word in segment.words
+            ],
+            "segments": [
+                {
+                    "segment_id": segment.segment_id,
+                    "start": segment.start,
+                    "end": segment.end,
+                    "phonemes": segment.phonemes,
+                    "token_count": len(segment.token_ids),
+                    "pause_after_s": segment.pause_after_s,
+                }
+                for segment in segments
+            ],
+            "fallbacks": [asdict(fallback) for fallback in fallbacks],
+        }
+
     def warm(self, language: str) -> None:
         """Load what `language` needs and read one word, so that the first request does not wait."""
         list(self.segments("Warm xqzzyk.", language, lambda _: None))  # the second word is eSpeak's
 
-    def _spoken(
-        self, text: AlignedText, language: str, on_fallback: OnFallback
-    ) -> Iterator[SpokenSentence]:
+    def _spoken(self, text: AlignedText, language: str, on_fallback: OnFallback) -> Iterator[SpokenSentence]:
         g2p = self._speaker(language)
         for sentence in sentences(text, language):
             words: list[Word] = g2p(sentence.text, on_fallback)
@@ -72,4 +106,3 @@ def _ended(word: Word) -> Word:
     if word.phonemes.rstrip("".join(CLOSERS))[-1:] in PAUSE_S:
         return word
     return replace(word, phonemes=word.phonemes + ".")
-

@@ -61,7 +61,7 @@ class FetchReport:
 
 
 def _to_stderr(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
+    sys.stderr.write(f"{line}\n")
 
 
 # --------------------------------------------------------------------------------------------- where

@@ -23,7 +23,10 @@ _UNREADABLE = regex.compile(r"[^\P{Cc}\t\n\r\f\v\x85]|\p{Cs}|\p{Co}|\p{Cn}|�")
 # Either side of a joiner, variation selector or tag that belongs to an emoji
 _PICTURE = r"[\p{Extended_Pictographic}\p{Emoji_Modifier}\p{Regional_Indicator}\u20e3\ufe0f#*0-9]"
 # Scripts in which a (non-)joiner changes how a word is written and read
-_JOINING = r"[\p{Arabic}\p{Devanagari}\p{Bengali}\p{Tamil}\p{Telugu}\p{Kannada}\p{Malayalam}\p{Gujarati}\p{Gurmukhi}\p{Sinhala}]"
+_JOINING = (
+    r"[\p{Arabic}\p{Devanagari}\p{Bengali}\p{Tamil}\p{Telugu}\p{Kannada}\p{Malayalam}"
+    r"\p{Gujarati}\p{Gurmukhi}\p{Sinhala}]"
+)
 
 _RULES: tuple[tuple[str, str], ...] = (
     (r"\r\n|[\r\v\f\x85\u2028\u2029]", "\n"),

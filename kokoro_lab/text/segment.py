@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import NamedTuple
 
 import regex
@@ -96,7 +97,7 @@ def _hard_lines(sentence: AlignedText) -> Iterator[tuple[AlignedText, bool]]:
     """
     lines = [(m.start(), m.end()) for m in regex.finditer(r"[^\n]+", sentence.text)]
     start = 0
-    for (a, b), (c, _) in zip(lines, lines[1:], strict=False):
+    for (a, b), (c, _) in pairwise(lines):
         following = sentence.text[c:].lstrip()[:1]
         if b - a < HARD_LINE_CHARS and not following.islower():
             yield _unwrapped(sentence.cut(start, b)), True

@@ -1,0 +1,62 @@
+# Every target that people, pre-commit and CI call. `make` alone lists them.
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+# the first Python that misaki supports; a pyenv shim that only exists to complain is passed over
+PYTHON ?= $(shell for p in python3 python3.12 python3.11; do \
+	$$p -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 13))' >/dev/null 2>&1 \
+	&& { echo $$p; break; }; done)
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+$(STAMP): requirements/lock.txt pyproject.toml
+	@test -n "$(PYTHON)" || { echo "kokoro-lab needs Python 3.11 or 3.12: install one, or name it: make PYTHON=/path/to/python3.12"; exit 1; }
+	@echo "Making $(VENV) with $$($(PYTHON) --version), from requirements/lock.txt (about 1.5 GB, 1 to 3 minutes)"
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --require-hashes -r requirements/lock.txt
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
+	@touch $@
+
+env: $(STAMP) ## make .venv from the lock
+
+demo: env ## speak a paragraph, run the loudness gate, print the figures
+	$(BIN)/kokoro-lab fetch --variant fp32
+	$(BIN)/kokoro-lab demo
+
+test: env lint ## every check that a commit must pass
+	$(BIN)/kokoro-lab fetch --variant fp32 --variant int8-upstream
+	$(BIN)/python -m pytest
+
+test-macos: env ## the checks that need an Apple-silicon Mac
+	$(BIN)/python -m pytest -m macos
+
+lint: env ## style, types, and which module may import which
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: env ## put the code into the one style
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+lab: env ## open JupyterLab on the notebooks
+	$(BIN)/jupyter lab notebooks
+
+serve: env ## serve speech on 127.0.0.1
+	$(BIN)/kokoro-lab serve
+
+lock: env ## resolve the versions of pyproject.toml anew
+	$(BIN)/python -m pip install --quiet uv==0.13.8
+	$(BIN)/uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 \
+		--fork-strategy fewest --generate-hashes --no-emit-index-url --custom-compile-command "make lock" \
+		--upgrade --quiet -o requirements/lock.txt
+
+clean: ## remove the environment, caches and results; the weights stay
+	rm -rf $(VENV) results .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+
+.PHONY: help env demo test test-macos lint format lab serve lock clean

@@ -1,0 +1,96 @@
+"""What is installed, what is missing, and how to mend it."""
+
+from __future__ import annotations
+
+import platform
+import shutil
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+
+from kokoro_lab.config import VARIANTS, settings, usable_cores
+from kokoro_lab.errors import KokoroLabError
+from kokoro_lab.g2p.english import SPACY_MODEL
+from kokoro_lab.g2p.frontend import FrontEnd
+from kokoro_lab.model.providers import PROVIDERS, available_providers
+from kokoro_lab.model.weights import missing, verify, weights_home
+
+PACKAGES = ("onnxruntime", "misaki", "spacy", "phonemizer", "espeakng-loader", "soxr", "flask", "papermill")
+FREE_MB = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing looked at. `ok` is False if something will not work; `mend` says what to do."""
+
+    name: str
+    ok: bool
+    detail: str
+    mend: str = ""
+
+
+def examine(*, deep: bool = False) -> Iterator[Finding]:
+    """Look at everything that kokoro-lab needs; `deep` re-reads and re-hashes all weights."""
+    python = sys.version_info[:2]
+    yield Finding(
+        "python", (3, 11) <= python < (3, 13), platform.python_version(), "Install Python 3.11 or 3.12."
+    )
+    yield Finding("machine", True, f"{platform.system()} {platform.machine()}, {usable_cores()} cores")
+    for name in PACKAGES:
+        try:
+            yield Finding(name, True, version(name))
+        except PackageNotFoundError:
+            yield Finding(name, False, "not installed", "Run `make env`.")
+    yield Finding(
+        "spaCy model", find_spec(SPACY_MODEL) is not None, SPACY_MODEL, "Run `make env`: the lock holds it."
+    )
+    yield _english()
+    present = available_providers()
+    yield Finding("providers", True, ", ".join(n for n, full in PROVIDERS.items() if full in present))
+    yield from _weights(deep)
+    npm = shutil.which("npm")
+    yield Finding(
+        "npm",
+        True,
+        npm or "not there: needed only to fetch weights where the model hub cannot be reached",
+        "" if npm else "Install Node.js.",
+    )
+
+
+def _english() -> Finding:
+    try:
+        segments = list(FrontEnd().segments("Hello, wrzcky.", "en-us", lambda _: None))
+    except Exception as error:
+        return Finding("English G2P", False, f"{type(error).__name__}: {error}", "Run `make env`.")
+    return Finding("English G2P", bool(segments), segments[0].phonemes if segments else "silent")
+
+
+def _weights(deep: bool) -> Iterator[Finding]:
+    home = weights_home(None)
+    yield Finding("cache", True, str(home))
+    folder = home if home.exists() else next(p for p in home.parents if p.exists())
+    free_mb = shutil.disk_usage(folder).free // 2**20
+    yield Finding(
+        "disk",
+        free_mb > FREE_MB,
+        f"{free_mb} MB free",
+        "Free some space, or set KOKORO_HOME to a larger disk.",
+    )
+    for variant in VARIANTS:
+        try:
+            lacking = missing((variant,), None)
+        except KokoroLabError as error:
+            yield Finding(f"weights {variant}", False, str(error), "Run `kokoro-lab fetch --force`.")
+            continue
+        needed = variant == settings().variant
+        yield Finding(
+            f"weights {variant}",
+            not (lacking and needed),
+            f"{len(lacking)} files missing" if lacking else "complete",
+            f"Run `kokoro-lab fetch --variant {variant}`." if lacking else "",
+        )
+    if deep:
+        for name, status in verify(None).items():
+            yield Finding(name, status == "ok", status, "Run `kokoro-lab fetch --force`.")

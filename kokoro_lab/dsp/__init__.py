@@ -1,0 +1,22 @@
+"""What happens to samples between the vocoder and the client, each as a stream of blocks."""
+
+from kokoro_lab.dsp.block import Processor, require_finite
+from kokoro_lab.dsp.dither import Dither
+from kokoro_lab.dsp.limiter import Limiter
+from kokoro_lab.dsp.loudness import Gain, normalise_loudness, voice_gain_db
+from kokoro_lab.dsp.resample import RATES_HZ, Resampler
+from kokoro_lab.dsp.trim import EdgeTrimmer, silence
+
+__all__ = [
+    "RATES_HZ",
+    "Dither",
+    "EdgeTrimmer",
+    "Gain",
+    "Limiter",
+    "Processor",
+    "Resampler",
+    "normalise_loudness",
+    "require_finite",
+    "silence",
+    "voice_gain_db",
+]

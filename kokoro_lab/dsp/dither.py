@@ -1,0 +1,51 @@
+"""From float to 16 bit."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from kokoro_lab.dsp.block import Processor, Samples
+
+Pcm = npt.NDArray[np.int16]
+
+PCM_MAX = 32767
+PCM_MIN = -32768
+
+
+class Dither(Processor[np.int16]):
+    """Round to 16 bit with triangular dither, so that the error is noise and not distortion.
+
+    The error is white, 0.5 steps rms (-96.3 dBFS) and independent of the signal's level, which is why
+    silence is dithered as well: a switch would make the noise come and go with the speech.
+
+    Parameters
+    ----------
+    seed : int
+        Same seed, same samples, same PCM.
+
+    Attributes
+    ----------
+    clipped_samples : int
+        Samples beyond the 16-bit range so far; they were set to its ends.
+
+    Notes
+    -----
+    Two uniform draws a sample, as Lipshitz, Wannamaker and Vanderkooy, "Quantization and dither: a
+    theoretical survey", J. Audio Eng. Soc. 40(5), 1992. Draws follow the samples in order, so blocks do
+    not matter.
+    """
+
+    def __init__(self, seed: int = 0) -> None:
+        self._random = np.random.default_rng(seed)
+        self.clipped_samples = 0
+
+    def _push(self, block: Samples) -> Pcm:
+        draws = self._random.random((len(block), 2))
+        steps = np.rint(block.astype(np.float64) * PCM_MAX + draws[:, 0] - draws[:, 1])
+        within = np.clip(steps, PCM_MIN, PCM_MAX)
+        self.clipped_samples += int(np.count_nonzero(within != steps))
+        return within.astype(np.int16)
+
+    def _flush(self) -> Pcm:
+        return np.zeros(0, dtype=np.int16)

@@ -1,0 +1,166 @@
+"""A look-ahead limiter for true peaks.
+
+Peaks over the ceiling are turned down by a gain that begins to fall before they come and recovers after
+them. Its logarithm is built in four steps: what each peak needs, an exponential release, the largest need
+within the look-ahead, and a smooth ramp over the same window. The ramp averages `window` values, each of
+which covers the peak, and so meets it in full.
+
+Reductions are in nepers, natural logarithms of a factor, positive downwards. Released as a factor rather
+than as its logarithm, a deep reduction would recover so fast that the gain changes within the reach of
+the filter that the peaks were found with, and peaks would slip through.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.ndimage import maximum_filter1d
+
+from kokoro_lab.dsp.block import (
+    EXACT_BITS,
+    History,
+    Processor,
+    Samples,
+    Values,
+    correlate,
+    on_grid,
+    require_rate,
+)
+from kokoro_lab.dsp.true_peak import REACH_SAMPLES, PeakDetector
+from kokoro_lab.errors import ParameterError
+
+DB_A_NEPER = 20 / math.log(10)
+
+TRUE_PEAK_LIMIT_DBTP = -1.0
+"""What a listener's converter may be given (EBU R 128)."""
+
+METER_MARGIN_DB = 0.2
+"""How far meters differ by their interpolation filters, and dither and resampling beside them."""
+
+CEILING_DBTP = TRUE_PEAK_LIMIT_DBTP - METER_MARGIN_DB
+
+LOOK_AHEAD_S = 0.003
+RELEASE_S = 0.05
+
+_MAX_REDUCTION_BITS = 7
+"""2**7 nepers (1100 dB): no float32 sample is so far over any ceiling."""
+
+_GRID_BITS = (EXACT_BITS - _MAX_REDUCTION_BITS) // 2
+
+
+class Limiter(Processor[np.float32]):
+    """Keep true peaks at or below a ceiling; leave everything else alone.
+
+    A signal that never exceeds the ceiling comes out bit by bit as it went in. There is no shift: the
+    latency is taken off the beginning, and as many samples come out as went in.
+
+    Parameters
+    ----------
+    sample_rate_hz : int
+        8000 to 192000.
+    ceiling_dbtp : float
+        Largest true peak in dB relative to full scale, -60 to 0. The output may read up to 0.2 dB more on
+        a meter with another filter, least of all where the signal is nearly empty above 0.47 of the rate.
+    look_ahead_s : float
+        How long before a peak the gain starts to fall, up to 0.1 s; part of the latency.
+    release_s : float
+        Time constant of the recovery, up to 10 s: after this long 37 % of the dB are left.
+
+    Attributes
+    ----------
+    latency_samples : int
+        How much later a sample comes out than it goes in.
+
+    Raises
+    ------
+    ParameterError
+        A parameter is out of its range.
+
+    Notes
+    -----
+    Peaks are found by 8x oversampling (ITU-R BS.1770-5, Annex 2, asks for at least 4x at 48 kHz; at
+    24 kHz that means 8x).
+    """
+
+    def __init__(
+        self,
+        sample_rate_hz: int,
+        ceiling_dbtp: float = CEILING_DBTP,
+        look_ahead_s: float = LOOK_AHEAD_S,
+        release_s: float = RELEASE_S,
+    ) -> None:
+        require_rate(sample_rate_hz)
+        _require_between("ceiling_dbtp", ceiling_dbtp, -60.0, 0.0)
+        _require_between("look_ahead_s", look_ahead_s, 1 / sample_rate_hz, 0.1)
+        _require_between("release_s", release_s, 1 / sample_rate_hz, 10.0)
+        self._ceiling = 10.0 ** (ceiling_dbtp / 20)
+        self._release_samples = release_s * sample_rate_hz
+        self._window = round(look_ahead_s * sample_rate_hz)
+        self.latency_samples = REACH_SAMPLES + self._window - 1
+
+        hann = np.hanning(self._window + 2)[1:-1]  # its two zeros would only cost latency
+        self._ramp = on_grid(hann / hann.sum(), _GRID_BITS)
+        # exactly 1 in sum, for what is short of it would be missing from every reduction
+        self._ramp[self._window // 2] += 1 - self._ramp.sum()
+        self._detector = PeakDetector()
+        self._before_hold = History(self._window - 1)
+        self._before_ramp = History(self._window - 1)
+        self._audio = History(self.latency_samples)
+        self._clock_samples = 0
+        self._raised = -math.inf
+        self._early_samples = self.latency_samples
+        self._deepest = 0.0
+
+    @property
+    def max_reduction_db(self) -> float:
+        """The deepest reduction so far, in dB, 0 if nothing was limited."""
+        return DB_A_NEPER * self._deepest
+
+    def _push(self, block: Samples) -> Samples:
+        if not len(block):
+            return block.copy()
+        peaks = self._detector.push(block)
+        needed = np.log(np.maximum(peaks / self._ceiling, 1.0))
+        reduction = self._ramped(self._held(self._released(needed)))
+        self._deepest = max(self._deepest, float(reduction.max()))
+        late = self._audio.extend(block)[: len(block)]
+        ready = (late * np.exp(-reduction)).astype(np.float32)[self._early_samples :]
+        self._early_samples = max(0, self._early_samples - len(block))
+        return ready
+
+    def _flush(self) -> Samples:
+        return self._push(np.zeros(self.latency_samples, dtype=np.float32))
+
+    def _released(self, needed: Values) -> Values:
+        """`r[n] = max(needed[n], r[n-1] * exp(-1 / release))`, without a loop.
+
+        In logarithms, with the decay since the start of the stream added, the recursion is a running
+        maximum; counting from the stream's start rather than the block's makes the blocks invisible.
+        """
+        since_start = self._clock_samples + np.arange(1, len(needed) + 1)
+        decay = since_start / self._release_samples
+        with np.errstate(divide="ignore"):
+            raised = np.log(needed) + decay
+        raised = np.maximum.accumulate(np.concatenate([[self._raised], raised]))
+        self._raised = raised[-1]
+        self._clock_samples += len(needed)
+        released: Values = np.exp(raised[1:] - decay)
+        return released
+
+    def _held(self, released: Values) -> Values:
+        """The largest of each value and the `window - 1` before it, so that peaks are known ahead."""
+        near = self._before_hold.extend(released)
+        held: Values = maximum_filter1d(near, self._window, origin=-(self._window // 2))
+        return held[: len(released)]
+
+    def _ramped(self, held: Values) -> Values:
+        """A weighted mean over the same window."""
+        return correlate(on_grid(self._before_ramp.extend(held), _GRID_BITS), self._ramp)
+
+
+def _require_between(name: str, value: float, low: float, high: float) -> None:
+    if not low <= value <= high:
+        raise ParameterError(
+            f"{name} of {value} is out of range.", field=name, value=value, allowed=f"{low:.6g} to {high:.6g}"
+        )

@@ -1,0 +1,161 @@
+"""Silence: cut from the edges, and made for the pauses."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kokoro_lab.dsp.block import SILENT, Processor, Samples, require_rate
+from kokoro_lab.errors import ParameterError
+
+# Kokoro's floor between words is below -80 dBFS; its softest onsets peak above -45 dBFS.
+THRESHOLD_DBFS = -54.0
+KEEP_LEAD_S = 0.03
+KEEP_TAIL_S = 0.05
+FADE_S = 0.004
+MAX_HOLD_S = 10.0
+
+
+def silence(duration_s: float, sample_rate_hz: int) -> Samples:
+    """Digital silence.
+
+    Parameters
+    ----------
+    duration_s : float
+        Seconds, 0 or more; rounded to whole samples.
+    sample_rate_hz : int
+        8000 to 192000.
+
+    Returns
+    -------
+    numpy.ndarray
+        float32 zeros, shape (round(duration_s * sample_rate_hz),).
+
+    Raises
+    ------
+    ParameterError
+        The duration is negative or not finite, or the rate is no rate.
+    """
+    require_rate(sample_rate_hz)
+    if not 0 <= duration_s < float("inf"):
+        raise ParameterError(
+            f"A pause of {duration_s} s cannot be.", field="duration_s", value=duration_s, allowed="0 or more"
+        )
+    return np.zeros(round(duration_s * sample_rate_hz), dtype=np.float32)
+
+
+class EdgeTrimmer(Processor[np.float32]):
+    """Drop silence before and after speech, never within it.
+
+    A silent run may be a pause or the end, which only the next sound can tell, so it is held back until
+    then; pauses come out exactly as they went in. What is kept of a cut edge fades, so that no cut
+    clicks; an edge that needs no cut is not touched. A signal without any speech comes out empty.
+
+    Parameters
+    ----------
+    sample_rate_hz : int
+        8000 to 192000.
+    threshold_dbfs : float
+        A sample of at least this magnitude is speech, below 0.
+    keep_lead_s, keep_tail_s : float
+        Silence kept before the first and after the last such sample, where softer sound still is.
+    fade_s : float
+        Length of the raised-cosine fade at a cut, at most what is kept of that edge.
+    max_hold_s : float
+        The longest silence that is held back. What is beyond counts as a pause and goes out, so memory
+        stays bounded; a trailing silence longer than this is cut to this.
+
+    Attributes
+    ----------
+    lead_samples : int
+        Dropped at the beginning so far; final from the first output on. Timings move by this much.
+    tail_samples : int
+        Dropped at the end; 0 until `flush`.
+
+    Raises
+    ------
+    ParameterError
+        A parameter is out of its range.
+    """
+
+    def __init__(
+        self,
+        sample_rate_hz: int,
+        threshold_dbfs: float = THRESHOLD_DBFS,
+        keep_lead_s: float = KEEP_LEAD_S,
+        keep_tail_s: float = KEEP_TAIL_S,
+        fade_s: float = FADE_S,
+        max_hold_s: float = MAX_HOLD_S,
+    ) -> None:
+        require_rate(sample_rate_hz)
+        if not threshold_dbfs < 0:
+            raise ParameterError(
+                f"{threshold_dbfs} dBFS is not silence.",
+                field="threshold_dbfs",
+                value=threshold_dbfs,
+                allowed="below 0",
+            )
+        durations = {
+            "keep_lead_s": keep_lead_s,
+            "keep_tail_s": keep_tail_s,
+            "fade_s": fade_s,
+            "max_hold_s": max_hold_s - max(keep_tail_s, fade_s),
+        }
+        for name, duration_s in durations.items():
+            if not 0 <= duration_s < float("inf"):
+                raise ParameterError(
+                    f"{name} is out of range.",
+                    field=name,
+                    value=duration_s,
+                    allowed="0 or more; max_hold_s at least keep_tail_s and fade_s",
+                )
+        self._threshold = 10.0 ** (threshold_dbfs / 20)
+        self._keep_lead = round(keep_lead_s * sample_rate_hz)
+        keep_tail = round(keep_tail_s * sample_rate_hz)
+        fade = round(fade_s * sample_rate_hz)
+        self._fade_in = _rise(min(fade, self._keep_lead))
+        self._fade_out = _rise(min(fade, keep_tail))[::-1]
+        # silence of this length goes out at once; the next samples fade if nothing follows
+        self._sure_tail = keep_tail - len(self._fade_out)
+        self._max_hold = round(max_hold_s * sample_rate_hz)
+        self._held = SILENT
+        self._speech_end = 0
+        """Where speech last ended, counted from the first held sample: negative if it went out."""
+        self._speaking = False
+        self.lead_samples = 0
+        self.tail_samples = 0
+
+    def _push(self, block: Samples) -> Samples:
+        held = np.concatenate([self._held, block])
+        loud = len(self._held) + np.flatnonzero(np.abs(block) >= self._threshold)
+        if not self._speaking:
+            keep_from = max(0, (loud[0] if loud.size else len(held)) - self._keep_lead)
+            self.lead_samples += int(keep_from)
+            held = held[keep_from:]
+            if not loud.size:
+                self._held = held.copy()
+                return SILENT
+            loud = loud - keep_from
+            if self.lead_samples:
+                held[: len(self._fade_in)] *= self._fade_in
+            self._speaking = True
+        if loud.size:
+            self._speech_end = int(loud[-1]) + 1
+        out_to = max(self._speech_end + self._sure_tail, len(held) - self._max_hold)
+        out_to = min(max(out_to, 0), len(held))
+        self._held = held[out_to:].copy()
+        self._speech_end -= out_to
+        return held[:out_to]
+
+    def _flush(self) -> Samples:
+        held, self._held = self._held, SILENT
+        if not self._speaking:
+            self.lead_samples += len(held)
+            return SILENT
+        kept = len(self._fade_out)
+        self.tail_samples = max(0, len(held) - kept)
+        return held[:kept] * self._fade_out if self.tail_samples else held
+
+
+def _rise(count: int) -> Samples:
+    """A raised cosine from 0 to 1, `count` samples, neither end repeated."""
+    return (0.5 - 0.5 * np.cos(np.pi * (np.arange(count) + 0.5) / max(count, 1))).astype(np.float32)

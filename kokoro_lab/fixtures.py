@@ -1,0 +1,52 @@
+"""The repository's inputs: texts that gates and tests speak."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from kokoro_lab.errors import ParameterError
+
+
+@dataclass(frozen=True, slots=True)
+class FixtureText:
+    """One text with a name to find it by and the kind of trouble that it is there for."""
+
+    id: str
+    kind: str
+    text: str
+
+
+def repository_root() -> Path:
+    """The checkout that holds `notebooks/` and `fixtures/`: around the working folder, else around this file.
+
+    Raises
+    ------
+    ParameterError
+        kokoro-lab was installed without its repository, and the working folder is in none.
+    """
+    for start in (Path.cwd(), Path(__file__).parent):
+        for folder in (start, *start.parents):
+            if (folder / "notebooks").is_dir() and (folder / "fixtures").is_dir():
+                return folder
+    raise ParameterError(
+        "This needs the kokoro-lab repository, which is not around the working folder.",
+        field="working folder",
+        value=str(Path.cwd()),
+        mend="Clone the repository and call this from inside it.",
+    )
+
+
+def load_texts(name: str = "english", *, limit: int = 0) -> list[FixtureText]:
+    """Texts of `fixtures/texts/<name>.jsonl`; `limit` spreads a smaller number over the whole file."""
+    path = repository_root() / "fixtures" / "texts" / f"{name}.jsonl"
+    if not path.is_file():
+        there = sorted(p.stem for p in path.parent.glob("*.jsonl"))
+        raise ParameterError(
+            f"There are no texts {name!r}.", field="texts", value=name, allowed=", ".join(there)
+        )
+    texts = [FixtureText(**json.loads(line)) for line in path.read_text("utf-8").splitlines() if line]
+    if not limit or limit >= len(texts):
+        return texts
+    return [texts[i * len(texts) // limit] for i in range(limit)]

@@ -1,0 +1,299 @@
+"""Loudness and peaks, as ITU-R BS.1770-5 and EBU R 128 define them.
+
+All functions take float samples of shape (n,) or (n, channels), up to five channels in the order left,
+right, centre, left surround, right surround. **One channel counts once**: speech in mono at -16 LUFS reads
+-13 LUFS when the same samples are sent to two channels. K-weighting depends a little on the sample rate
+(24 kHz and 48 kHz read up to 0.07 LU apart), so compare at one rate.
+
+pyloudnorm measures, with these things put right: its default filters read 0.04 to 0.08 LU low, while its
+"DeMan" set agrees with libebur128 to 1e-11 LU; it divides a last, partial block by the length of a whole
+one, so only whole steps are given to it; it filters in the input's precision, so it is given float64.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyloudnorm
+from scipy.signal import firwin, upfirdn
+
+from kokoro_lab.errors import ParameterError
+
+Signal = npt.NDArray[np.floating[Any]]
+Values = npt.NDArray[np.float64]
+
+MOMENTARY_S = 0.4
+SHORT_TERM_S = 3.0
+HOP_S = 0.1
+"""Tech 3341, 2.2: meters are read at least ten times a second; gating blocks overlap by 75 %."""
+
+ABSOLUTE_GATE_LUFS = -70.0
+RANGE_GATE_LU = -20.0
+RANGE_PERCENTILES = (0.10, 0.95)
+
+OVERSAMPLING = 8
+"""BS.1770-5, Annex 2, asks for 192 kHz; at 24 kHz that takes 8."""
+INTERPOLATOR_REACH_SAMPLES = 64
+MAX_CHANNELS = 5
+
+_NUDGE = 1e-9
+
+_TRUE_PEAK_STRETCH_SAMPLES = 1 << 17
+"""How much is oversampled at a time: keeps memory at 8 MB a channel however long the signal."""
+
+
+def integrated_lufs(samples: Signal, sample_rate_hz: int) -> float:
+    """Integrated, gated loudness of the whole signal.
+
+    Parameters
+    ----------
+    samples : numpy.ndarray
+        Floating point, shape (n,) or (n, channels), at least 0.4 s; a last part shorter than 0.1 s is
+        not measured, as the standard's gating blocks are whole.
+    sample_rate_hz : int
+        8000 to 192000.
+
+    Returns
+    -------
+    float
+        LUFS; `-inf` if no block is above the absolute gate of -70 LUFS.
+
+    Raises
+    ------
+    ParameterError
+        Not such an array, not finite, or shorter than 0.4 s.
+
+    Notes
+    -----
+    ITU-R BS.1770-5, Annex 1, equations 1 to 7.
+    """
+    signal = _checked(samples, sample_rate_hz, shortest_s=MOMENTARY_S)
+    meter = pyloudnorm.Meter(sample_rate_hz, filter_class="DeMan", block_size=MOMENTARY_S)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # the mean of no blocks, for silence
+        return float(meter.integrated_loudness(_whole_hops(signal, sample_rate_hz, MOMENTARY_S, HOP_S)))
+
+
+def momentary_lufs(samples: Signal, sample_rate_hz: int, hop_s: float = HOP_S) -> Values:
+    """Momentary loudness: an ungated window of 0.4 s, moved along the signal.
+
+    Parameters
+    ----------
+    samples : numpy.ndarray
+        Floating point, shape (n,) or (n, channels), at least 0.4 s.
+    sample_rate_hz : int
+        8000 to 192000.
+    hop_s : float
+        Step between windows, 0.001 to 0.4 s.
+
+    Returns
+    -------
+    numpy.ndarray
+        float64 LUFS, `-inf` for silence. Value i is of the window from `i * hop_s`.
+
+    Raises
+    ------
+    ParameterError
+        As `integrated_lufs`, or `hop_s` is out of range.
+
+    Notes
+    -----
+    EBU Tech 3341, 2.2; ITU-R BS.1770-5, equations 1 to 4.
+    """
+    return _windows_lufs(samples, sample_rate_hz, MOMENTARY_S, hop_s)
+
+
+def short_term_lufs(samples: Signal, sample_rate_hz: int, hop_s: float = HOP_S) -> Values:
+    """Short-term loudness: an ungated window of 3 s, moved along the signal.
+
+    Parameters
+    ----------
+    samples : numpy.ndarray
+        Floating point, shape (n,) or (n, channels), at least 3 s.
+    sample_rate_hz : int
+        8000 to 192000.
+    hop_s : float
+        Step between windows, 0.001 to 3 s.
+
+    Returns
+    -------
+    numpy.ndarray
+        float64 LUFS, `-inf` for silence. Value i is of the window from `i * hop_s`.
+
+    Raises
+    ------
+    ParameterError
+        As `integrated_lufs`, or `hop_s` is out of range.
+
+    Notes
+    -----
+    EBU Tech 3341, 2.2; ITU-R BS.1770-5, equations 1 to 4.
+    """
+    return _windows_lufs(samples, sample_rate_hz, SHORT_TERM_S, hop_s)
+
+
+def loudness_range_lu(samples: Signal, sample_rate_hz: int) -> float:
+    """Loudness range: how far the loud parts are above the soft ones.
+
+    Parameters
+    ----------
+    samples : numpy.ndarray
+        Floating point, shape (n,) or (n, channels), at least 3 s. Under a minute it means little.
+    sample_rate_hz : int
+        8000 to 192000.
+
+    Returns
+    -------
+    float
+        LU, 0 or more; NaN if nothing is above -70 LUFS.
+
+    Raises
+    ------
+    ParameterError
+        Not such an array, not finite, or shorter than 3 s.
+
+    Notes
+    -----
+    EBU Tech 3342, 2: the 10th to the 95th percentile of short-term loudness, above an absolute gate of
+    -70 LUFS and a relative gate 20 LU below the mean power of what passed the first.
+    """
+    loudness = short_term_lufs(samples, sample_rate_hz)
+    audible = loudness[loudness >= ABSOLUTE_GATE_LUFS]
+    if not audible.size:
+        return float("nan")
+    mean_lufs = 10 * np.log10(np.mean(10 ** (audible / 10)))
+    ranked = np.sort(audible[audible >= mean_lufs + RANGE_GATE_LU])
+    low, high = (ranked[round((ranked.size - 1) * part)] for part in RANGE_PERCENTILES)
+    return float(high - low)
+
+
+def true_peak_dbtp(samples: Signal, sample_rate_hz: int) -> float:
+    """The largest magnitude of the waveform between and at its samples.
+
+    Parameters
+    ----------
+    samples : numpy.ndarray
+        Floating point, shape (n,) or (n, channels), at least one sample.
+    sample_rate_hz : int
+        8000 to 192000. Does not change the figure; taken so that all metrics are called alike.
+
+    Returns
+    -------
+    float
+        dB relative to full scale, of the loudest channel; `-inf` for silence.
+
+    Raises
+    ------
+    ParameterError
+        Not such an array, empty, or not finite.
+
+    Notes
+    -----
+    ITU-R BS.1770-5, Annex 2, with 8x instead of 4x oversampling and a Kaiser window (beta 12) of 1025 taps
+    instead of 48: the annex's own filter reads speech up to 0.17 dB low at 24 kHz.
+    """
+    signal = _checked(samples, sample_rate_hz)
+    reach = INTERPOLATOR_REACH_SAMPLES
+    taps = OVERSAMPLING * firwin(2 * reach * OVERSAMPLING + 1, 1 / OVERSAMPLING, window=("kaiser", 12.0))
+    padded = np.pad(signal, ((reach, reach), (0, 0)))
+    peak = 0.0
+    for start in range(0, len(signal), _TRUE_PEAK_STRETCH_SAMPLES):
+        stretch = padded[start : start + _TRUE_PEAK_STRETCH_SAMPLES + 2 * reach]
+        points = upfirdn(taps, stretch, up=OVERSAMPLING, axis=0)
+        whole = points[2 * reach * OVERSAMPLING : len(stretch) * OVERSAMPLING]
+        peak = max(peak, float(np.abs(whole).max()))
+    return _db(peak)
+
+
+def sample_peak_dbfs(samples: Signal, sample_rate_hz: int) -> float:
+    """The largest magnitude of any sample.
+
+    Parameters
+    ----------
+    samples : numpy.ndarray
+        Floating point, shape (n,) or (n, channels), at least one sample.
+    sample_rate_hz : int
+        8000 to 192000. Does not change the figure; taken so that all metrics are called alike.
+
+    Returns
+    -------
+    float
+        dB relative to full scale (1.0), of the loudest channel; `-inf` for silence.
+
+    Raises
+    ------
+    ParameterError
+        Not such an array, empty, or not finite.
+
+    Notes
+    -----
+    AES17: a full-scale square wave and a full-scale sine both peak at 0 dBFS. It may read 3 dB below the
+    true peak; never gate on it.
+    """
+    return _db(float(np.abs(_checked(samples, sample_rate_hz)).max()))
+
+
+def _db(magnitude: float) -> float:
+    return 20 * float(np.log10(magnitude)) if magnitude else float("-inf")
+
+
+def _windows_lufs(samples: Signal, sample_rate_hz: int, window_s: float, hop_s: float) -> Values:
+    signal = _checked(samples, sample_rate_hz, shortest_s=window_s)
+    if not 0.001 <= hop_s <= window_s:
+        raise ParameterError(
+            f"A hop of {hop_s} s is out of range.",
+            field="hop_s",
+            value=hop_s,
+            allowed=f"0.001 to {window_s}",
+        )
+    # pyloudnorm cuts off fractions of a sample; the nudge keeps 2400.0 from counting as 2399.999...
+    overlap = 1 - (1 + _NUDGE) * hop_s / window_s
+    meter = pyloudnorm.Meter(sample_rate_hz, filter_class="DeMan", block_size=window_s, overlap=overlap)
+    with np.errstate(divide="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        meter.integrated_loudness(_whole_hops(signal, sample_rate_hz, window_s, hop_s))
+    return np.array(meter.blockwise_loudness, dtype=np.float64)
+
+
+def _whole_hops(signal: Values, sample_rate_hz: int, window_s: float, hop_s: float) -> Values:
+    """As much of the signal as whole windows cover, a hop apart."""
+    window, hop = window_s * sample_rate_hz, hop_s * sample_rate_hz
+    hops = int((len(signal) - window) / hop + _NUDGE)
+    return signal[: round(window + hops * hop)]
+
+
+def _checked(samples: Signal, sample_rate_hz: int, shortest_s: float = 0.0) -> Values:
+    """The samples as float64, shape (n, channels), if they can be measured."""
+    if not 8_000 <= sample_rate_hz <= 192_000:
+        raise ParameterError(
+            f"{sample_rate_hz} Hz cannot be measured.",
+            field="sample_rate",
+            value=sample_rate_hz,
+            allowed="8000 to 192000",
+        )
+    shape_ok = samples.ndim == 1 or (samples.ndim == 2 and 1 <= samples.shape[1] <= MAX_CHANNELS)
+    if not (np.issubdtype(samples.dtype, np.floating) and shape_ok):
+        raise ParameterError(
+            f"{samples.dtype} of shape {samples.shape} cannot be measured.",
+            field="samples",
+            value=str(samples.shape),
+            allowed=f"float of shape (n,) or (n, channels), up to {MAX_CHANNELS} channels",
+        )
+    if len(samples) < max(1, shortest_s * sample_rate_hz):
+        raise ParameterError(
+            f"{len(samples) / sample_rate_hz:.3f} s are too short to be measured.",
+            field="samples",
+            value=len(samples),
+            allowed=f"at least {shortest_s} s" if shortest_s else "at least one sample",
+        )
+    if not np.isfinite(samples).all():
+        raise ParameterError(
+            "Samples that are not finite cannot be measured.",
+            field="samples",
+            value=int(np.count_nonzero(~np.isfinite(samples))),
+            allowed="finite",
+        )
+    return samples.astype(np.float64).reshape(len(samples), -1)

@@ -1,0 +1,175 @@
+"""Voice packs, blends of them, and the row of a pack that a segment is spoken with."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from kokoro_lab.errors import IntegrityError, VoiceError
+from kokoro_lab.model.weights import voice_names, voice_path
+
+PACK_ROWS, STYLE_SIZE = 510, 256
+PACK_SHAPE = (PACK_ROWS, 1, STYLE_SIZE)
+
+OPENAI_VOICES = {
+    "alloy": "af_alloy",
+    "ash": "am_adam",
+    "ballad": "bm_george",
+    "cedar": "am_michael",
+    "coral": "af_bella",
+    "echo": "am_echo",
+    "fable": "bm_fable",
+    "marin": "af_heart",
+    "nova": "af_nova",
+    "onyx": "am_onyx",
+    "sage": "af_sarah",
+    "shimmer": "af_sky",
+    "verse": "am_liam",
+}
+"""OpenAI's thirteen names, so that a client that cannot name ours still gets thirteen voices."""
+
+LANGUAGE_OF_PREFIX = {
+    "a": "en-us",
+    "b": "en-gb",
+    "e": "es",
+    "f": "fr",
+    "h": "hi",
+    "i": "it",
+    "j": "ja",
+    "p": "pt-br",
+    "z": "zh",
+}
+"""The first letter of a Kokoro voice name is its language, the second its gender."""
+
+_PART = re.compile(r"\s*([a-z]\w*)\s*(?:\(\s*(\d+(?:\.\d+)?)\s*\))?\s*", re.IGNORECASE)
+MAX_BLEND = 8
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Voice:
+    """One voice or blend.
+
+    Parameters
+    ----------
+    name : str
+        Canonical: aliases resolved, weights written out where they are not all 1.
+    language : str
+        Of the first part of a blend.
+    pack : numpy.ndarray
+        float32, shape (510, 1, 256), read-only.
+    level_lufs : float
+        Average loudness of the model's output with this voice, in LUFS; gain to target starts here.
+    """
+
+    name: str
+    language: str
+    pack: npt.NDArray[np.float32]
+    level_lufs: float
+
+    def style(self, token_count: int) -> npt.NDArray[np.float32]:
+        """The style vector for a segment of `token_count` token ids (without pads): float32 (1, 256).
+
+        Row `token_count - 1`, as in hexgrad's own pipeline (`pack[len(ps) - 1]`), which made the packs:
+        510 rows for 1 to 510 ids. kokoro-onnx takes row `token_count`, one too late, and has no row
+        for a full segment.
+        """
+        row: npt.NDArray[np.float32] = self.pack[token_count - 1]
+        return row
+
+
+def load_voice(spec: str, home: Path | None = None) -> Voice:
+    """The voice that `spec` names: `af_heart`, `alloy`, or a blend such as `af_bella(2)+af_sky(1)`.
+
+    A blend is the weighted mean of its packs; weights default to 1 and need not add up to 1.
+
+    Raises
+    ------
+    VoiceError
+        Unknown name (with the nearest ones), or a blend that does not parse.
+    WeightsError
+        The pack is not in the cache.
+    """
+    parts = list(_parse(spec))
+    total = sum(weight for _, weight in parts)
+    if total <= 0:
+        raise VoiceError(f"The weights of {spec!r} add up to nothing.", field="voice", value=spec)
+    packs = [_pack(name, home) for name, _ in parts]
+    pack = sum(
+        (p * np.float32(weight / total) for p, (_, weight) in zip(packs, parts, strict=True)),
+        start=np.zeros(PACK_SHAPE, np.float32),
+    )
+    if len(parts) == 1:
+        pack = packs[0]
+    pack.flags.writeable = False
+    plain = all(weight == parts[0][1] for _, weight in parts)
+    return Voice(
+        name="+".join(name if plain else f"{name}({weight:g})" for name, weight in parts),
+        language=LANGUAGE_OF_PREFIX[parts[0][0][0]],
+        pack=pack,
+        level_lufs=sum(level_lufs(name) * weight for name, weight in parts) / total,
+    )
+
+
+def _parse(spec: str) -> Iterator[tuple[str, float]]:
+    pieces = spec.split("+")
+    if len(pieces) > MAX_BLEND:
+        raise VoiceError(
+            f"A blend of {len(pieces)} voices is too many.",
+            field="voice",
+            value=len(pieces),
+            allowed=f"up to {MAX_BLEND}",
+        )
+    for piece in pieces:
+        match = _PART.fullmatch(piece)
+        if not match:
+            raise VoiceError(
+                f"The voice {spec[:80]!r} cannot be read.",
+                field="voice",
+                value=spec[:80],
+                allowed="a name, or names with weights joined by '+', such as af_bella(2)+af_sky(1)",
+            )
+        name = match[1].lower()
+        name = OPENAI_VOICES.get(name, name)
+        if name not in voice_names():
+            near = difflib.get_close_matches(name, [*voice_names(), *OPENAI_VOICES], n=3, cutoff=0.4)
+            raise VoiceError(
+                f"There is no voice {match[1]!r}.",
+                field="voice",
+                value=match[1],
+                allowed=f"nearest: {', '.join(near)}" if near else f"for example {voice_names()[3]}",
+                mend="`kokoro-lab fetch --list` lists all of them.",
+            )
+        yield name, float(match[2] or 1)
+
+
+def _pack(name: str, home: Path | None) -> npt.NDArray[np.float32]:
+    path = voice_path(name, home)
+    pack = np.fromfile(path, dtype="<f4").astype(np.float32, copy=False)
+    if pack.size != PACK_ROWS * STYLE_SIZE or not np.isfinite(pack).all():
+        raise IntegrityError(
+            f"{path.name} is not a voice pack.",
+            field="voice",
+            value=name,
+            mend="Run `kokoro-lab fetch --force`.",
+        )
+    return pack.reshape(PACK_SHAPE)
+
+
+@cache
+def _levels() -> dict[str, float]:
+    table: dict[str, float] = json.loads(files(__package__).joinpath("voice_levels.json").read_text())["lufs"]
+    return table
+
+
+def level_lufs(name: str) -> float:
+    """Average loudness of one plain voice before any gain, measured by notebook `11_voice_levels`."""
+    return _levels()[name]

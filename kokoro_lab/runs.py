@@ -1,0 +1,230 @@
+"""Notebooks as programs: find one, check its parameters, execute it, keep what it leaves behind."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import json
+import logging
+import time
+import warnings
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from kokoro_lab.errors import ParameterError
+from kokoro_lab.fixtures import repository_root
+from kokoro_lab.results import new_run_folder, write_json
+
+log = logging.getLogger(__name__)
+
+OWN_PARAMETERS = ("run_dir",)
+"""Parameters that the runner sets; a user may not."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunOutcome:
+    """How one execution ended. `verdict` is `passed`, `failed` (its gate) or `crashed` (its code)."""
+
+    notebook: str
+    parameters: dict[str, Any]
+    run_dir: Path
+    verdict: str
+    message: str
+    run_s: float
+
+    @property
+    def passed(self) -> bool:
+        return self.verdict == "passed"
+
+    def result(self) -> dict[str, Any]:
+        """What the notebook wrote; empty if it crashed before that."""
+        path = self.run_dir / "result.json"
+        return dict(json.loads(path.read_text("utf-8"))) if path.exists() else {}
+
+
+def notebook_names() -> list[str]:
+    """Names of the notebooks in the repository, without folder and ending."""
+    return sorted(p.stem for p in (repository_root() / "notebooks").glob("*.ipynb"))
+
+
+def find_notebook(name: str) -> Path:
+    """The notebook that `name` names: in full, or by its number.
+
+    Raises
+    ------
+    ParameterError
+        There is none, or more than one.
+    """
+    names = notebook_names()
+    stem = name.removesuffix(".ipynb").rpartition("/")[2]
+    found = [n for n in names if n == stem] or [n for n in names if n.startswith(stem)]
+    if len(found) != 1:
+        near = found or get_close_matches(stem, names, cutoff=0.3) or names
+        raise ParameterError(
+            f"{'More than one notebook is' if found else 'There is no notebook'} {name!r}.",
+            field="notebook",
+            value=name,
+            allowed=", ".join(near),
+        )
+    return repository_root() / "notebooks" / f"{found[0]}.ipynb"
+
+
+def declared_parameters(notebook: Path) -> dict[str, dict[str, str]]:
+    """Parameters of the cell tagged `parameters`: name → type, default and help, as written."""
+    import papermill
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # papermill's own deprecations are not ours to mend
+        declared = papermill.inspect_notebook(str(notebook))
+    return {
+        name: {"type": str(p["inferred_type_name"]), "default": str(p["default"]), "help": str(p["help"])}
+        for name, p in declared.items()
+    }
+
+
+def parse_parameters(notebook: Path, given: Mapping[str, Any]) -> dict[str, Any]:
+    """`given` (strings from a command line, or values) as the values that the notebook declares.
+
+    Raises
+    ------
+    ParameterError
+        A name that the notebook does not have, or a value that is not of its type.
+    """
+    declared = declared_parameters(notebook)
+    allowed = [n for n in declared if n not in OWN_PARAMETERS]
+    values: dict[str, Any] = {}
+    for name, value in given.items():
+        if name not in allowed:
+            near = get_close_matches(name, allowed, n=1)
+            raise ParameterError(
+                f"{notebook.stem} has no parameter {name!r}.",
+                field=name,
+                value=value,
+                allowed=", ".join(allowed) or "none",
+                mend=f"Did you mean {near[0]!r}?" if near else None,
+            )
+        values[name] = _typed(name, value, declared[name])
+    return values
+
+
+_TYPES: dict[str, type] = {"int": int, "float": float, "bool": bool, "str": str, "list": list, "dict": dict}
+
+
+def _typed(name: str, value: Any, declared: Mapping[str, str]) -> Any:
+    wanted = _TYPES.get(declared["type"].partition("[")[0])
+    if wanted is None:
+        wanted = type(ast.literal_eval(declared["default"]))
+    if isinstance(value, str) and wanted is not str:
+        with suppress(ValueError, SyntaxError):  # what is no literal fails the type below
+            value = ast.literal_eval({"true": "True", "false": "False"}.get(value.lower(), value))
+    if wanted is float and type(value) is int:
+        value = float(value)
+    if type(value) is not wanted:
+        raise ParameterError(
+            f"The parameter {name!r} takes a {wanted.__name__}.",
+            field=name,
+            value=value,
+            allowed=f"a {wanted.__name__} such as {declared['default']}",
+        )
+    return value
+
+
+def run_notebook(
+    name: str, parameters: Mapping[str, Any] | None = None, *, progress: bool = True
+) -> RunOutcome:
+    """Execute a notebook in a process of its own.
+
+    Writes `executed.ipynb` (also of a run that failed), `report.html` and, by the notebook's own hand,
+    `result.json` and `audio/` to `results/<notebook>/<run_id>/`.
+
+    Raises
+    ------
+    ParameterError
+        No such notebook or parameter. A failed gate or a crash does not raise: see the outcome.
+    """
+    import papermill
+
+    notebook = find_notebook(name)
+    values = parse_parameters(notebook, parameters or {})
+    run_dir = new_run_folder(notebook.stem)
+    run_dir.mkdir(parents=True)
+    executed = run_dir / "executed.ipynb"
+    started = time.perf_counter()
+    message = ""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            papermill.execute_notebook(
+                str(notebook),
+                str(executed),
+                parameters={**values, "run_dir": str(run_dir)},
+                kernel_name="python3",
+                cwd=str(notebook.parent),
+                progress_bar={"desc": notebook.stem} if progress else False,
+                log_output=False,
+                extra_arguments=["--log-level=ERROR"],  # the kernel warns of loopback sockets at each start
+            )
+            crashed = False
+        except papermill.PapermillExecutionError as error:
+            message = f"{error.ename}: {error.evalue}".strip()
+            crashed = error.ename != "GateFailed"
+        _write_report(executed, run_dir / "report.html")
+    verdict = "crashed"
+    if not crashed and (run_dir / "result.json").exists():
+        verdict = json.loads((run_dir / "result.json").read_text("utf-8"))["verdict"]
+    elif not crashed:
+        message = "The notebook ended without writing result.json."
+    outcome = RunOutcome(
+        notebook.stem, values, run_dir, verdict, message, round(time.perf_counter() - started, 3)
+    )
+    if verdict == "crashed":
+        write_json(run_dir / "crash.json", {"message": message, "parameters": values})
+    return outcome
+
+
+def _write_report(executed: Path, report: Path) -> None:
+    """The executed notebook for readers: no code, all tables, figures and audio."""
+    import nbconvert
+    import nbformat
+
+    untyped: Any = nbformat
+    notebook = untyped.read(executed, as_version=4)
+    logging.getLogger("traitlets").setLevel(logging.ERROR)  # plots are explained in the text around them
+    html: Any = nbconvert.HTMLExporter
+    exporter = html(template_name="lab", exclude_input=True, exclude_output_prompt=True)
+    body, _ = exporter.from_notebook_node(notebook, {"metadata": {"name": report.parent.parent.name}})
+    report.write_text(body, "utf-8")
+
+
+def sweep_grid(name: str, swept: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+    """Every combination of the values in `swept` (name → values with commas)."""
+    notebook = find_notebook(name)
+    columns = [
+        [parse_parameters(notebook, {key: value.strip()})[key] for value in values.split(",")]
+        for key, values in swept.items()
+    ]
+    for row in itertools.product(*columns):
+        yield dict(zip(swept, row, strict=True))
+
+
+def run_sweep(
+    name: str, swept: Mapping[str, str], parameters: Mapping[str, Any] | None = None, *, jobs: int = 1
+) -> Iterator[RunOutcome]:
+    """Execute a notebook for every combination, `jobs` at a time, in order.
+
+    One at a time unless asked otherwise: runs that share cores spoil each other's timing.
+    """
+    rows = [{**(parameters or {}), **row} for row in sweep_grid(name, swept)]
+    if jobs == 1:
+        for row in rows:
+            yield run_notebook(name, row)
+        return
+    with ProcessPoolExecutor(jobs) as pool:
+        futures = [pool.submit(run_notebook, name, row, progress=False) for row in rows]
+        for future in futures:
+            yield future.result()

@@ -1,0 +1,208 @@
+"""From a stream of samples to the bytes of an answer, and what becomes of a listener who leaves."""
+
+from __future__ import annotations
+
+import errno
+import logging
+import socket
+import time
+from collections.abc import Callable, Generator, Iterator
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from kokoro_lab.audio import pcm_bytes, wav_header
+from kokoro_lab.datatypes import SAMPLE_RATE_HZ, AudioChunk, Samples, SynthesisReport
+from kokoro_lab.dsp import Dither, Resampler, silence
+from kokoro_lab.server.errors import log_failure
+from kokoro_lab.server.figures import Figures, Outcome
+from kokoro_lab.server.speech_request import Format
+from kokoro_lab.streaming import PRIMER_S
+
+if TYPE_CHECKING:
+    from kokoro_lab.engine import SpeechStream
+
+log = logging.getLogger(__name__)
+
+FILE_PIECE_BYTES = 65_536
+"""A file is handed to the socket in pieces, because the time limit on sending is for one piece."""
+
+
+class StreamBroken(BrokenPipeError):
+    """Synthesis failed after the first byte was sent.
+
+    A broken pipe, so that gunicorn closes the connection and leaves out the chunk that would mark the
+    body as complete: then the client sees that something is missing.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(errno.EPIPE, "synthesis failed after the first byte")
+
+
+class Encoder:
+    """Samples at 24 kHz to 16-bit PCM at the rate that was asked for. Blocks do not matter.
+
+    Parameters
+    ----------
+    sample_rate_hz : int
+        One of `dsp.RATES_HZ`.
+    seed : int
+        Of the dither.
+    """
+
+    def __init__(self, sample_rate_hz: int, seed: int) -> None:
+        self.sample_rate_hz = sample_rate_hz
+        self._resampler = Resampler(SAMPLE_RATE_HZ, sample_rate_hz)
+        self._dither = Dither(seed)
+
+    def push(self, samples: Samples) -> bytes:
+        """The bytes that are ready with `samples`, perhaps none."""
+        return pcm_bytes(self._dither.push(self._resampler.push(samples)))
+
+    def flush(self) -> bytes:
+        """The rest."""
+        rest = pcm_bytes(self._dither.push(self._resampler.flush()))
+        return rest + pcm_bytes(self._dither.flush())
+
+    @property
+    def clipped_samples(self) -> int:
+        return self._dither.clipped_samples
+
+
+def stream_head(kind: Format, sample_rate_hz: int) -> bytes:
+    """What goes before the speech of a stream: for WAV a header of unknown length, then the primer."""
+    primer = b"\0\0" * len(silence(PRIMER_S, sample_rate_hz))
+    return (wav_header(sample_rate_hz) if kind == "wav" else b"") + primer
+
+
+def whole_file(samples: Samples, kind: Format, encoder: Encoder) -> bytes:
+    """A finished clip as PCM, or as WAV whose sizes are right."""
+    data = encoder.push(samples) + encoder.flush()
+    return (wav_header(encoder.sample_rate_hz, data_bytes=len(data)) if kind == "wav" else b"") + data
+
+
+def in_pieces(whole: bytes) -> Iterator[bytes]:
+    """`whole`, a piece at a time."""
+    return (whole[at : at + FILE_PIECE_BYTES] for at in range(0, len(whole), FILE_PIECE_BYTES))
+
+
+class Delivery(Iterator[bytes]):
+    """The body of a streamed answer: head, then speech, frame by frame as it is computed.
+
+    The WSGI server iterates it, and calls `close` however it ended. A client that left is noticed when a
+    piece cannot be sent; then nothing further is computed.
+
+    Parameters
+    ----------
+    stream : SpeechStream
+        Has given `first` already, so that what is wrong with a request has been found by now.
+    first : AudioChunk
+        Its first chunk.
+    head : bytes
+        From `stream_head`.
+    encoder : Encoder
+        For the rate of `head`.
+    figures : Figures
+        Told of the times and of the outcome.
+    accepted_s : float
+        When the request was accepted, by `time.perf_counter`.
+    request_id : str
+        For the log.
+    connection : socket.socket, optional
+        The client's. Cut if the answer does not come to its end.
+    on_close : callable
+        Called once, at the end.
+    """
+
+    def __init__(
+        self,
+        stream: SpeechStream,
+        first: AudioChunk,
+        *,
+        head: bytes,
+        encoder: Encoder,
+        figures: Figures,
+        accepted_s: float,
+        request_id: str,
+        connection: socket.socket | None,
+        on_close: Callable[[], None],
+    ) -> None:
+        self._stream = stream
+        self._encoder = encoder
+        self._figures = figures
+        self._accepted_s = accepted_s
+        self._request_id = request_id
+        self._connection = connection
+        self._on_close = on_close
+        self._outcome: Outcome | None = None
+        self._closed = False
+        self._pieces = self._run(head, first)
+
+    def __next__(self) -> bytes:
+        try:
+            return next(self._pieces)
+        except StopIteration:
+            self.close()  # now, and not after the client has seen the end and may have sent its next request
+            raise
+        except Exception as error:
+            self._outcome = "failed"
+            log_failure(error, "failed after the first byte; the connection is cut.", self._request_id)
+            raise StreamBroken from error
+
+    def close(self) -> None:
+        """Stop computing, give the slot back, and say in log and figures how it ended."""
+        if self._closed:
+            return
+        self._closed = True
+        try:
+            self._pieces.close()
+            self._stream.close()
+        finally:
+            if self._outcome is None:
+                self._outcome = "cancelled"
+                log.info("%s left by the client", self._request_id)
+            if self._outcome != "completed":
+                self._cut()
+            self._figures.count(self._outcome)
+            self._on_close()
+
+    def _run(self, head: bytes, first: AudioChunk) -> Generator[bytes]:
+        self._figures.first_byte(time.perf_counter() - self._accepted_s)
+        yield head
+        chunk: AudioChunk | None = first
+        ttfa_s: float | None = None
+        while chunk is not None:
+            data = self._encoder.push(chunk.samples)
+            if data:  # a resampler keeps the first few milliseconds back
+                if ttfa_s is None:
+                    ttfa_s = time.perf_counter() - self._accepted_s
+                    self._figures.first_audio(ttfa_s, streamed=True)
+                yield data
+            chunk = next(self._stream, None)
+        rest = self._encoder.flush()
+        if rest:
+            yield rest
+        report = self._stream.report
+        self._figures.synthesised(report.rtf)
+        log_report(self._request_id, report, ttfa_s or 0.0, self._encoder)
+        self._outcome = "completed"
+
+    def _cut(self) -> None:
+        """Shut the connection down, or gunicorn's main thread waits up to 2 s for the client to do it."""
+        if self._connection is not None:
+            with suppress(OSError):  # the client was quicker
+                self._connection.shutdown(socket.SHUT_RDWR)
+
+
+def log_report(request_id: str, report: SynthesisReport, ttfa_s: float, encoder: Encoder) -> None:
+    """One line for a synthesis that came to its end."""
+    log.info(
+        "%s spoken: %.2f s of audio, TTFA %.3f s, RTF %.3f, %d segments, %d fallbacks",
+        request_id,
+        report.audio_s,
+        ttfa_s,
+        report.rtf,
+        report.segments,
+        len(report.fallbacks),
+    )
+    if encoder.clipped_samples:
+        log.warning("%s: %d samples were clipped to 16 bit", request_id, encoder.clipped_samples)

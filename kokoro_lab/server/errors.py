@@ -1,0 +1,94 @@
+"""Every error in OpenAI's shape: `{"error": {"message", "type", "param", "code"}}`.
+
+Messages go to the client, who sent the text; the log gets status, code and, for what is our fault,
+where it happened. Messages of exceptions that are not ours may quote the text, so they are in neither.
+"""
+
+from __future__ import annotations
+
+import logging
+import traceback
+
+from flask import Flask, Response, g, jsonify
+from werkzeug.exceptions import HTTPException
+from werkzeug.wrappers import Response as WerkzeugResponse
+
+from kokoro_lab.errors import InputError, KokoroLabError, ProviderError
+
+log = logging.getLogger(__name__)
+
+RETRYABLE = frozenset({408, 429, 503})
+"""What may go better the next time. OpenAI's SDKs would send everything from 500 up three times over,
+and a text that cannot be spoken once cannot be spoken thrice."""
+
+_CODES = {401: "invalid_api_key", 429: "rate_limit_exceeded"}
+"""OpenAI's own codes; other HTTP errors are called by their names."""
+
+
+def register(app: Flask) -> None:
+    """Answer every exception of `app` in the one shape."""
+    app.register_error_handler(KokoroLabError, _on_ours)
+    app.register_error_handler(HTTPException, _on_http)
+    app.register_error_handler(Exception, _on_unexpected)
+
+
+def status_of(error: KokoroLabError) -> int:
+    """400 for what the client can mend, 503 for a provider that may come back, else 500."""
+    if isinstance(error, InputError):
+        return 400
+    return 503 if isinstance(error, ProviderError) else 500
+
+
+def where(error: BaseException) -> str:
+    """The types and stacks of `error` and of what caused it, without a word of their messages."""
+    parts = []
+    link: BaseException | None = error
+    while link is not None:
+        parts.append(f"{type(link).__name__}\n" + "".join(traceback.format_tb(link.__traceback__)))
+        link = link.__cause__ or (None if link.__suppress_context__ else link.__context__)
+    return "caused by ".join(parts)
+
+
+def log_failure(error: BaseException, what: str, request_id: str) -> None:
+    """Log an error of ours: in full if it is a `KokoroLabError`, which never quotes a text."""
+    message = f"{error}\n" if isinstance(error, KokoroLabError) else ""
+    log.error("%s %s: %s%s", request_id, what, message, where(error))
+
+
+def _on_ours(error: KokoroLabError) -> Response:
+    status = status_of(error)
+    if status >= 500:
+        log_failure(error, f"failed, {error.code}", g.request_id)
+    # The engine says `input`; a client that sent `text` is to be told of `text`
+    param = g.get("client_names", {}).get(error.field, error.field)
+    return _answer(status, str(error), param=param, code=error.code)
+
+
+def _on_http(error: HTTPException) -> WerkzeugResponse:
+    answer = error.get_response()
+    if error.code is None or error.code < 400:  # a redirect
+        return answer
+    code = _CODES.get(error.code, error.name.lower().replace(" ", "_").replace("'", ""))
+    ours = _answer(error.code, error.description or error.name, param=None, code=code)
+    for name, value in answer.headers:
+        if name not in ("Content-Type", "Content-Length"):
+            ours.headers.add(name, value)  # Allow, Retry-After, WWW-Authenticate
+    return ours
+
+
+def _on_unexpected(error: Exception) -> Response:
+    log_failure(error, "failed unexpectedly", g.request_id)
+    message = f"The server failed; its log says where, under {g.request_id}."
+    return _answer(500, message, param=None, code="internal_error")
+
+
+def _answer(status: int, message: str, *, param: str | None, code: str) -> Response:
+    kind = (
+        "server_error" if status >= 500 else "rate_limit_error" if status == 429 else "invalid_request_error"
+    )
+    log.info("%s answered %d, %s", g.request_id, status, code)
+    answer = jsonify(error={"message": message, "type": kind, "param": param, "code": code})
+    answer.status_code = status
+    if status not in RETRYABLE:
+        answer.headers["x-should-retry"] = "false"
+    return answer

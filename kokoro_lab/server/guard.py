@@ -1,0 +1,169 @@
+"""Who may ask, and how much: Host, Origin, key, size, and time for each read and write."""
+
+from __future__ import annotations
+
+import hmac
+import ipaddress
+import logging
+import re
+import socket
+import time
+from uuid import uuid4
+
+from flask import Flask, Response, abort, current_app, g, request
+from werkzeug.datastructures import WWWAuthenticate
+from werkzeug.exceptions import Unauthorized
+
+from kokoro_lab.config import Settings
+from kokoro_lab.server.state import server_state
+
+log = logging.getLogger(__name__)
+
+JSON_BYTES_A_CHARACTER = 12
+"""The most that JSON needs for one character: beyond the basic plane, escaped, it is two `\\uXXXX`."""
+OTHER_FIELDS_BYTES = 16_384
+"""Room for the fields beside the text."""
+
+STALL_S = 10.0
+"""A client that takes or sends nothing for so long loses its connection, and the slot it holds."""
+SEND_BUFFER_BYTES = 65_536
+"""Of a stream's socket. Linux would let it grow to some 4 MB, 80 s of speech, before a client that
+does not read is noticed."""
+
+_REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,64}")
+_HOST = re.compile(r"(?P<name>[a-z0-9.-]+|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?", re.IGNORECASE)
+_HEADER_NAMES = re.compile(r"[A-Za-z0-9-]+(?:\s*,\s*[A-Za-z0-9-]+)*")
+_EXPOSED = (
+    "X-Request-Id, X-Kokoro-Voice, X-Kokoro-Variant, X-Kokoro-Provider, X-Kokoro-Streamed, "
+    "X-Kokoro-Ignored, X-Kokoro-Fallbacks, X-Sample-Rate, Retry-After"
+)
+
+
+def max_body_bytes(settings: Settings) -> int:
+    """The largest request body: the longest text, every character escaped, and the other fields."""
+    return settings.max_input_chars * JSON_BYTES_A_CHARACTER + OTHER_FIELDS_BYTES
+
+
+def register(app: Flask, settings: Settings) -> None:
+    """Put the checks before every request of `app`, and the CORS headers behind it."""
+    app.config["MAX_CONTENT_LENGTH"] = max_body_bytes(settings)
+    app.config["STALL_S"] = STALL_S
+    hosts = _allowed_hosts(settings)
+    origins = frozenset(_listed(settings.allowed_origins))
+
+    def check() -> Response | None:
+        _accept()
+        _check_host(hosts)
+        preflight = _check_origin(origins)
+        if preflight is None:
+            _check_length()
+        return preflight
+
+    def add_headers(response: Response) -> Response:
+        response.headers["X-Request-Id"] = g.request_id
+        origin = request.headers.get("Origin")
+        if origins:
+            response.vary.add("Origin")
+        if origin in origins:
+            response.headers["Access-Control-Allow-Origin"] = origin
+            response.headers["Access-Control-Expose-Headers"] = _EXPOSED
+        return response
+
+    app.before_request(check)
+    app.after_request(add_headers)
+
+
+def require_key() -> None:
+    """Refuse a request for speech without the key, where one is set.
+
+    Voices, models and health stay open: OpenWebUI asks for them without its key.
+    """
+    key = server_state().settings.api_key
+    if not key:
+        return
+    scheme, _, given = request.headers.get("Authorization", "").partition(" ")
+    if scheme.lower() != "bearer" or not hmac.compare_digest(given.strip().encode(), key.encode()):
+        raise Unauthorized(
+            "The API key is missing or wrong. Send it as `Authorization: Bearer <key>`.",
+            www_authenticate=WWWAuthenticate("bearer"),
+        )
+
+
+def client_socket() -> socket.socket | None:
+    """The connection of the current request, where the server (gunicorn) lends it."""
+    found = request.environ.get("gunicorn.socket")
+    return found if isinstance(found, socket.socket) else None
+
+
+def _accept() -> None:
+    g.accepted_s = time.perf_counter()
+    asked = request.headers.get("X-Request-Id", "")
+    g.request_id = asked if _REQUEST_ID.fullmatch(asked) else uuid4().hex
+    connection = client_socket()
+    if connection is not None:
+        # For each recv and each piece that is sent. gunicorn takes it off before the next request
+        connection.settimeout(current_app.config["STALL_S"])
+
+
+def _allowed_hosts(settings: Settings) -> frozenset[str]:
+    hosts = {host.lower() for host in _listed(settings.allowed_hosts)}
+    host = settings.host.strip("[]").lower()
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return frozenset(hosts | {host})
+    if address.is_unspecified:
+        # No client calls it by 0.0.0.0: the names it goes by are the operator's to list
+        log.warning(
+            "Listening on every address, but answering only as %s. List more in KOKORO_ALLOWED_HOSTS.",
+            ", ".join(sorted(hosts)),
+        )
+        return frozenset(hosts)
+    return frozenset(hosts | {f"[{host}]" if address.version == 6 else host})
+
+
+def _listed(setting: str) -> list[str]:
+    return [item.strip() for item in setting.split(",") if item.strip()]
+
+
+def _check_host(allowed: frozenset[str]) -> None:
+    """Against DNS rebinding, where a web page's own name is made to point here.
+
+    Werkzeug's `TRUSTED_HOSTS` cuts every entry at its first colon, so it cannot hold `[::1]`.
+    """
+    given = request.environ.get("HTTP_HOST", "").lower()
+    match = _HOST.fullmatch(given)
+    if match is None or (match["name"] not in allowed and given not in allowed):
+        abort(400, "This server does not answer to that Host; KOKORO_ALLOWED_HOSTS lists those it does.")
+
+
+def _check_origin(allowed: frozenset[str]) -> Response | None:
+    """Refuse web pages from elsewhere; answer the preflight of a listed one."""
+    origin = request.headers.get("Origin")
+    if origin is None:
+        return None
+    if origin not in allowed:
+        host = request.environ.get("HTTP_HOST", "").lower()
+        if origin.lower() in (f"http://{host}", f"https://{host}"):
+            return None
+        abort(403, "This web origin may not call the server. KOKORO_ALLOWED_ORIGINS lists those that may.")
+    if request.method != "OPTIONS" or "Access-Control-Request-Method" not in request.headers:
+        return None
+    answer = Response(status=204)
+    answer.headers["Access-Control-Allow-Methods"] = "GET, POST"
+    wanted = request.headers.get("Access-Control-Request-Headers", "")
+    if _HEADER_NAMES.fullmatch(wanted):  # SDKs add headers of their own; a listed origin is trusted with any
+        answer.headers["Access-Control-Allow-Headers"] = wanted
+    answer.headers["Access-Control-Max-Age"] = "600"
+    return answer
+
+
+def _check_length() -> None:
+    """A body must say its length. Without it, the limit on size would cut the body off in silence."""
+    if request.method not in ("POST", "PUT", "PATCH"):
+        return
+    limit = current_app.config["MAX_CONTENT_LENGTH"]
+    if request.content_length is None:
+        abort(411, "Send a Content-Length; chunked request bodies are not taken.")
+    if request.content_length > limit:
+        abort(413, f"The request body is {request.content_length} bytes long. Allowed: up to {limit}.")

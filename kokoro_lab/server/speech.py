@@ -1,0 +1,131 @@
+"""`POST /v1/audio/speech`: a text in, its speech out, streamed or as a file."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import socket
+import time
+from collections import Counter
+
+from flask import Blueprint, Response, g, request
+
+from kokoro_lab.datatypes import Utterance
+from kokoro_lab.errors import SynthesisError
+from kokoro_lab.server.delivery import Delivery, Encoder, in_pieces, log_report, stream_head, whole_file
+from kokoro_lab.server.guard import SEND_BUFFER_BYTES, client_socket, require_key
+from kokoro_lab.server.speech_request import CONTENT_TYPES, SpeechRequest, read_speech_request
+from kokoro_lab.server.state import Slot, server_state
+
+log = logging.getLogger(__name__)
+
+blueprint = Blueprint("speech", __name__)
+blueprint.before_request(require_key)
+
+
+@blueprint.post("/v1/audio/speech")
+def speak() -> Response:
+    """Speak what the body asks for."""
+    state = server_state()
+    asked = read_speech_request(request, state.settings, state.engine.config.variant)
+    utterance = asked.utterance(state.settings.voice)
+    # HTTP/1.0 has no chunks: there, a stream that breaks would look like one that is finished
+    streamed = asked.stream and request.environ.get("SERVER_PROTOCOL") != "HTTP/1.0"
+    slot = state.slots.take()
+    try:
+        _log_request(asked, utterance, streamed)
+        answer = _streamed(asked, utterance, slot) if streamed else _file(asked, utterance, slot)
+        _describe(answer, asked, utterance, streamed)
+    except BaseException:
+        slot.release()
+        raise
+    return answer
+
+
+@blueprint.after_request
+def _say_what_ran(answer: Response) -> Response:
+    """On errors too: which variant and provider failed is half of what one needs to know."""
+    engine = server_state().engine
+    answer.headers["X-Kokoro-Variant"] = engine.config.variant
+    answer.headers["X-Kokoro-Provider"] = engine.active_provider
+    return answer
+
+
+@blueprint.after_request
+def _count(answer: Response) -> Response:
+    """Outcomes of requests that were answered with an error. Others are counted where they end."""
+    if answer.status_code >= 400:
+        figures = server_state().figures
+        if answer.status_code >= 500:
+            figures.count("failed")
+        else:
+            figures.count("rejected" if answer.status_code == 429 else "invalid")
+    return answer
+
+
+def _streamed(asked: SpeechRequest, utterance: Utterance, slot: Slot) -> Response:
+    state = server_state()
+    stream = state.engine.stream(utterance)
+    # Before the answer begins, so that an error still has a status
+    first = next(stream, None)
+    if first is None:
+        raise SynthesisError("The engine ended a stream without a sample.")
+    connection = client_socket()
+    if connection is not None:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES)
+    delivery = Delivery(
+        stream,
+        first,
+        head=stream_head(asked.kind, asked.sample_rate),
+        encoder=Encoder(asked.sample_rate, utterance.seed),
+        figures=state.figures,
+        accepted_s=g.accepted_s,
+        request_id=g.request_id,
+        connection=connection,
+        on_close=slot.release,
+    )
+    return Response(delivery)
+
+
+def _file(asked: SpeechRequest, utterance: Utterance, slot: Slot) -> Response:
+    state = server_state()
+    clip = state.engine.synthesize(utterance)
+    encoder = Encoder(asked.sample_rate, clip.seed)
+    whole = whole_file(clip.samples, asked.kind, encoder)
+    slot.release()  # what is left is sending
+    ttfa_s = time.perf_counter() - g.accepted_s
+    state.figures.first_audio(ttfa_s, streamed=False)
+    state.figures.synthesised(clip.report.rtf)
+    state.figures.count("completed")
+    log_report(g.request_id, clip.report, ttfa_s, encoder)
+    answer = Response(in_pieces(whole))
+    answer.content_length = len(whole)
+    if clip.report.fallbacks:
+        stages = Counter(fallback.stage for fallback in clip.report.fallbacks)
+        answer.headers["X-Kokoro-Fallbacks"] = ", ".join(f"{s}={n}" for s, n in sorted(stages.items()))
+    return answer
+
+
+def _describe(answer: Response, asked: SpeechRequest, utterance: Utterance, streamed: bool) -> None:
+    """Say in headers what is being sent, and what was not heeded."""
+    answer.headers["Content-Type"] = CONTENT_TYPES[asked.kind].format(rate_hz=asked.sample_rate)
+    answer.headers["Cache-Control"] = "no-store"
+    answer.headers["X-Accel-Buffering"] = "no"  # nginx would collect a stream before passing it on
+    answer.headers["X-Sample-Rate"] = str(asked.sample_rate)
+    answer.headers["X-Kokoro-Voice"] = server_state().engine.voice(utterance.voice).name
+    answer.headers["X-Kokoro-Streamed"] = str(streamed).lower()
+    if asked.ignored:
+        answer.headers["X-Kokoro-Ignored"] = ", ".join(asked.ignored)
+
+
+def _log_request(asked: SpeechRequest, utterance: Utterance, streamed: bool) -> None:
+    """One line by which a request can be found again, and its text cannot be read."""
+    digest = hashlib.sha256(utterance.text.encode()).hexdigest()[:12]
+    log.info(
+        "%s asks for %d characters (sha256 %s), %s, %s",
+        g.request_id,
+        len(utterance.text),
+        digest,
+        asked.kind,
+        "streamed" if streamed else "whole",
+    )

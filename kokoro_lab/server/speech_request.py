@@ -1,0 +1,193 @@
+"""What a client may put into `POST /v1/audio/speech`: OpenAI's fields, ours, and Raycast's names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+import pydantic_core
+from flask import Request, g
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from werkzeug.exceptions import ClientDisconnected, RequestTimeout, UnsupportedMediaType
+
+from kokoro_lab.config import SPEED_MAX, SPEED_MIN, VARIANTS, Settings
+from kokoro_lab.datatypes import Utterance
+from kokoro_lab.errors import ParameterError, TextError
+
+ALIASES = {"text": "input", "format": "response_format", "lang": "language"}
+"""The Raycast client's names for OpenAI's fields."""
+
+GENERAL_MODELS = ("kokoro", "tts-1", "tts-1-hd", "gpt-4o-mini-tts")
+"""Names that mean whatever variant is being served. So does any other that is not a variant."""
+
+Format = Literal["wav", "pcm"]
+CONTENT_TYPES: dict[Format, str] = {
+    "wav": "audio/wav",
+    "pcm": "audio/pcm;rate={rate_hz};channels=1",  # OpenWebUI reads rate and channels from here
+}
+
+_SHOWN_CHARACTERS = 40
+_NEVER_SHOWN = ("input", "instructions")
+
+
+class VoiceId(BaseModel):
+    """The other way in which OpenAI's clients may name a voice."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    id: Annotated[str, Field(strict=True, min_length=1)]
+
+
+class SpeechRequest(BaseModel):
+    """The body of `POST /v1/audio/speech`. A field that is not here is an error, as it is at OpenAI's."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    input: Annotated[str, Field(strict=True, description="The text to speak. Also called `text`")]
+    model: Annotated[
+        str | None,
+        Field(strict=True, description="Any name; the name of a variant must be the one that is served"),
+    ] = None
+    voice: Annotated[
+        str | VoiceId | None, Field(description="A voice, an OpenAI voice or a blend. Default: the server's")
+    ] = None
+    response_format: Annotated[
+        Format | None, Field(description="Default: what `Accept` asks for, else wav. Also called `format`")
+    ] = None
+    speed: Annotated[float, Field(strict=True, ge=SPEED_MIN, le=SPEED_MAX, allow_inf_nan=False)] = 1.0
+    instructions: Annotated[str | None, Field(strict=True, description="Accepted and not followed")] = None
+    stream_format: Annotated[Literal["audio"], Field(description="Only audio, so far")] = "audio"
+    stream: Annotated[
+        bool,
+        Field(strict=True, description="Send while speaking; false sends a whole file of known length"),
+    ] = True
+    language: Annotated[
+        str | None, Field(strict=True, description="Such as en-gb; default: the voice's. Also called `lang`")
+    ] = None
+    sample_rate: Annotated[Literal[22_050, 24_000, 44_100, 48_000], Field(description="In Hz")] = 24_000
+
+    @property
+    def voice_name(self) -> str | None:
+        """The voice that was asked for, however it was written."""
+        return self.voice.id if isinstance(self.voice, VoiceId) else self.voice
+
+    @property
+    def kind(self) -> Format:
+        """The format to answer in."""
+        return self.response_format or "wav"
+
+    @property
+    def ignored(self) -> tuple[str, ...]:
+        """Fields that were given and have no effect."""
+        return ("instructions",) if self.instructions else ()
+
+    def utterance(self, default_voice: str) -> Utterance:
+        """What the engine is to speak."""
+        return Utterance(
+            self.input, voice=self.voice_name or default_voice, speed=self.speed, language=self.language
+        )
+
+
+def read_speech_request(request: Request, settings: Settings, variant: str) -> SpeechRequest:
+    """The validated body of `request`, its format settled.
+
+    Parameters
+    ----------
+    request : flask.Request
+        Its length has been checked.
+    settings : Settings
+        For the longest text.
+    variant : str
+        The one that is served.
+
+    Raises
+    ------
+    ParameterError, TextError
+        The body is no JSON object or does not validate; `field` is the name that the client used.
+    werkzeug.exceptions.UnsupportedMediaType, werkzeug.exceptions.RequestTimeout
+        The body is of another type, or does not arrive.
+    """
+    payload = _payload(request)
+    names = {ours: alias for alias, ours in ALIASES.items() if alias in payload}
+    g.client_names = names
+    for ours, alias in names.items():
+        if ours in payload:
+            raise ParameterError(
+                f"{alias!r} and {ours!r} are the same field; send one of them.", field=alias, value=alias
+            )
+    try:
+        asked = SpeechRequest.model_validate({ALIASES.get(name, name): v for name, v in payload.items()})
+    except ValidationError as error:
+        raise _readable(error, names) from None  # pydantic's own words quote the values
+    if len(asked.input) > settings.max_input_chars:
+        raise TextError(
+            f"The text has {len(asked.input)} characters.",
+            field="input",
+            value=len(asked.input),
+            allowed=f"up to {settings.max_input_chars}",
+            mend="Send it in parts.",
+        )
+    if asked.model in VARIANTS and asked.model != variant:
+        raise ParameterError(
+            f"The variant {asked.model!r} is not the one served here.",
+            field="model",
+            value=asked.model,
+            allowed=f"{variant}, or a name that leaves the choice open: {', '.join(GENERAL_MODELS)}",
+            mend=f"Serve it with `kokoro-lab serve --variant {asked.model}`.",
+        )
+    if asked.response_format is None:
+        asked = asked.model_copy(update={"response_format": _accepted_format(request)})
+    return asked
+
+
+def _payload(request: Request) -> dict[str, Any]:
+    if not request.is_json:
+        raise UnsupportedMediaType("Send JSON, with Content-Type: application/json.")
+    try:
+        body = request.get_data(cache=False)
+    except ClientDisconnected as error:
+        raise RequestTimeout("The request body did not arrive in time.") from error
+    try:
+        payload = pydantic_core.from_json(body, allow_inf_nan=False)
+    except ValueError as error:
+        raise ParameterError(
+            f"The request body is not JSON in UTF-8: {error}.", allowed="a JSON object"
+        ) from None
+    if not isinstance(payload, dict):
+        raise ParameterError("The request body is JSON, but not an object.", allowed="a JSON object")
+    return payload
+
+
+def _accepted_format(request: Request) -> Format:
+    """PCM for a client that accepts PCM and no WAV; a format that is named in the body comes first."""
+    best = request.accept_mimetypes.best_match(["audio/wav", "audio/x-wav", "audio/pcm"])
+    return "pcm" if best == "audio/pcm" else "wav"
+
+
+def _readable(error: ValidationError, names: Mapping[str, str]) -> ParameterError:
+    """The first thing that is wrong, in the client's own names for fields."""
+    first = error.errors(include_url=False)[0]
+    ours = str(first["loc"][0])
+    field = names.get(ours, ours)[:_SHOWN_CHARACTERS]
+    value = "" if ours in _NEVER_SHOWN else repr(first["input"])[:_SHOWN_CHARACTERS]
+    if first["type"] == "extra_forbidden" and len(first["loc"]) == 1:
+        known = [*SpeechRequest.model_fields, *ALIASES]
+        return ParameterError(
+            f"There is no field {field!r}.", field=field, value=field, allowed=", ".join(known)
+        )
+    if first["type"] == "missing" and len(first["loc"]) == 1:
+        return ParameterError(f"The field {field!r} is missing.", field=field)
+    if ours == "voice":
+        return ParameterError(
+            "The voice cannot be read.",
+            field=field,
+            value=value,
+            allowed='a name such as "af_heart", or {"id": "af_heart"}',
+        )
+    if first["type"] == "literal_error":
+        allowed = first["ctx"]["expected"].replace(" or ", ", ").replace("'", "")
+        return ParameterError(f"{field} {value} is not offered.", field=field, value=value, allowed=allowed)
+    message = first["msg"].removeprefix("Input should be ")
+    return ParameterError(
+        f"{field}{value and f' {value}'} is not valid.", field=field, value=value, allowed=message
+    )

@@ -1,0 +1,102 @@
+"""Health, status, and what there is to choose from. Open without a key: clients ask before they speak."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import psutil
+from flask import Blueprint
+
+from kokoro_lab import __version__
+from kokoro_lab.model.voices import LANGUAGE_OF_PREFIX
+from kokoro_lab.model.weights import voice_names
+from kokoro_lab.server.speech_request import GENERAL_MODELS
+from kokoro_lab.server.state import server_state
+
+blueprint = Blueprint("status", __name__)
+
+GENDERS = {"f": "female", "m": "male"}
+RELEASED_S = 1_737_936_000
+"""27 January 2025, when Kokoro v1.0 came out: OpenAI's shape of a model wants a date."""
+
+
+@blueprint.get("/health")
+def health() -> tuple[dict[str, Any], int]:
+    """200 once the engine has spoken its first word; 503 before, or if it could not."""
+    state = server_state()
+    answer = {
+        "status": state.warm_up.state,
+        "version": __version__,
+        "variant": state.engine.config.variant,
+        "active_provider": state.engine.active_provider,
+    }
+    if state.warm_up.reason:
+        answer["reason"] = state.warm_up.reason
+    return answer, 200 if state.warm_up.state == "ok" else 503
+
+
+@blueprint.get("/status")
+def status() -> dict[str, Any]:
+    """What runs, and how the last requests went."""
+    from kokoro_lab.engine import versions  # loads ONNX Runtime, which the process that forks must not
+
+    state = server_state()
+    engine = state.engine
+    return {
+        "status": state.warm_up.state,
+        "uptime_s": round(time.monotonic() - state.started_s, 3),
+        "warm_up_s": state.warm_up.seconds,
+        "variant": engine.config.variant,
+        "model_sha256": engine.model_sha256,
+        "requested_provider": engine.config.provider,
+        "active_provider": engine.active_provider,
+        "threads": engine.config.thread_count,
+        "voices": len(voice_names()),
+        "active": state.slots.active,
+        "concurrency": state.slots.count,
+        **state.figures.summary(),
+        "memory_rss_mb": round(psutil.Process().memory_info().rss / 2**20, 1),
+        "versions": versions(),
+    }
+
+
+@blueprint.get("/v1/audio/voices")
+def voices() -> dict[str, Any]:
+    """The voices as OpenWebUI wants them; `language` and `gender` besides."""
+    return {"voices": [_voice(name) for name in voice_names()]}
+
+
+@blueprint.get("/voices")
+def plain_voices() -> dict[str, Any]:
+    """The voices as the Raycast client wants them."""
+    return {"voices": list(voice_names())}
+
+
+@blueprint.get("/v1/models")
+def models() -> dict[str, Any]:
+    """The names that `model` may have, as OpenAI lists them."""
+    return {
+        "object": "list",
+        "data": [
+            {"id": name, "object": "model", "created": RELEASED_S, "owned_by": "hexgrad"}
+            for name in _models()
+        ],
+    }
+
+
+@blueprint.get("/v1/audio/models")
+def audio_models() -> dict[str, Any]:
+    """The same names, as OpenWebUI wants them."""
+    return {"models": [{"id": name} for name in _models()]}
+
+
+def _models() -> tuple[str, ...]:
+    return (server_state().engine.config.variant, *GENERAL_MODELS)
+
+
+def _voice(name: str) -> dict[str, str]:
+    language, gender = LANGUAGE_OF_PREFIX[name[0]], GENDERS[name[1]]
+    called = name.partition("_")[2].capitalize()
+    # With its language, or there would be three called Santa
+    return {"id": name, "name": f"{called} ({language}, {gender})", "language": language, "gender": gender}

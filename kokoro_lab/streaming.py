@@ -1,0 +1,83 @@
+"""From samples to what is sent: frames of one size, each tagged with its place."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+
+import numpy as np
+
+from kokoro_lab.datatypes import SAMPLE_RATE_HZ, AudioChunk, Samples
+from kokoro_lab.errors import ParameterError
+
+FRAME_S = 0.050
+FRAME_MIN_S, FRAME_MAX_S = 0.030, 0.120
+PRIMER_S = 0.050
+"""Silence sent right behind the header, so that a player opens its device; never counted as audio."""
+
+
+class Framer:
+    """Cuts a stream of samples into frames of `frame_s` seconds; only the last one may be shorter.
+
+    A frame carries the id of the segment in which its first sample lies.
+
+    Raises
+    ------
+    ParameterError
+        `frame_s` is not between 0.030 and 0.120 s.
+    """
+
+    def __init__(self, frame_s: float = FRAME_S, sample_rate_hz: int = SAMPLE_RATE_HZ) -> None:
+        if not FRAME_MIN_S <= frame_s <= FRAME_MAX_S:
+            raise ParameterError(
+                f"A frame of {frame_s} s is out of range.",
+                field="frame_s",
+                value=frame_s,
+                allowed=f"{FRAME_MIN_S} to {FRAME_MAX_S}",
+            )
+        self._size = round(frame_s * sample_rate_hz)
+        self._rate_hz = sample_rate_hz
+        self._held: list[Samples] = []
+        self._held_samples = 0
+        self._sent_samples = 0
+        self._chunk_id = 0
+        self._segment_id = 0
+        self._marks: deque[tuple[int, int]] = deque()
+
+    def mark(self, segment_id: int, at_sample: int) -> None:
+        """The segment begins `at_sample` samples into the stream; marks come in order."""
+        self._marks.append((at_sample, segment_id))
+
+    def push(self, samples: Samples) -> Iterator[AudioChunk]:
+        """The frames that are complete with `samples`."""
+        self._held.append(samples)
+        self._held_samples += len(samples)
+        if self._held_samples < self._size:
+            return
+        joined = np.concatenate(self._held)
+        whole = len(joined) - len(joined) % self._size
+        self._held = [joined[whole:]]
+        self._held_samples = len(joined) - whole
+        for at in range(0, whole, self._size):
+            yield self._chunk(joined[at : at + self._size])
+
+    def flush(self) -> Iterator[AudioChunk]:
+        """The rest, if there is any."""
+        rest = np.concatenate(self._held) if self._held else np.zeros(0, np.float32)
+        self._held, self._held_samples = [], 0
+        if len(rest):
+            yield self._chunk(rest)
+
+    def _chunk(self, samples: Samples) -> AudioChunk:
+        while self._marks and self._marks[0][0] <= self._sent_samples:
+            self._segment_id = self._marks.popleft()[1]
+        chunk = AudioChunk(
+            samples=samples,
+            sample_rate_hz=self._rate_hz,
+            segment_id=self._segment_id,
+            chunk_id=self._chunk_id,
+            start_s=self._sent_samples / self._rate_hz,
+        )
+        self._sent_samples += len(samples)
+        self._chunk_id += 1
+        return chunk

@@ -1,0 +1,47 @@
+"""Calibrations: figures that are measured once on the real weights and shipped with the package."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from kokoro_lab.engine import Engine
+from kokoro_lab.metrics.loudness import integrated_lufs
+
+LEVELS_FILE = Path(__file__).parent / "model" / "voice_levels.json"
+
+
+def measure_voice_levels(
+    engine: Engine, voices: Sequence[str], texts: Sequence[str], *, progress: bool = True
+) -> dict[str, float]:
+    """Average loudness of each voice as the model speaks it, before any gain.
+
+    Every voice reads the same English texts, whatever its language: the level is the voice's.
+
+    Returns
+    -------
+    dict
+        Voice → LUFS: the mean over texts of the integrated loudness (ITU-R BS.1770) of each clip.
+    """
+    from tqdm import tqdm
+
+    levels: dict[str, float] = {}
+    for voice in tqdm(voices, desc="voices", disable=not progress):
+        clips = [engine.synthesize(text, voice=voice, language="en-us", loudness="none") for text in texts]
+        levels[voice] = float(np.mean([integrated_lufs(c.samples, c.sample_rate_hz) for c in clips]))
+    return levels
+
+
+def write_voice_levels(levels: Mapping[str, float], *, model_sha256: str, texts: Sequence[str]) -> Path:
+    """Ship `levels` with the package, with what they were measured on."""
+    table = {
+        "about": "Average loudness of each voice before gain, LUFS; written by notebook 11_voice_levels",
+        "model_sha256": model_sha256,
+        "texts": list(texts),
+        "lufs": {name: round(value, 2) for name, value in sorted(levels.items())},
+    }
+    LEVELS_FILE.write_text(json.dumps(table, indent=1) + "\n", "utf-8")
+    return LEVELS_FILE

@@ -1,0 +1,33 @@
+"""What tests share: a voice that hums, the front end loaded once, and the engine on the real weights."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kokoro_lab.engine import Engine, load_engine
+from kokoro_lab.g2p.frontend import FrontEnd
+from tests import tiny_voice
+
+
+@pytest.fixture(scope="session")
+def front_end() -> FrontEnd:
+    return FrontEnd()
+
+
+@pytest.fixture(scope="session")
+def hum(tmp_path_factory: pytest.TempPathFactory) -> Engine:
+    """An engine on the tiny voice: the whole pipeline, in milliseconds."""
+    return tiny_voice.engine(tmp_path_factory.mktemp("hum") / "hum.onnx")
+
+
+@pytest.fixture(scope="session")
+def engine() -> Engine:
+    """The engine on the real fp32 weights; fetches them if they are not in the cache."""
+    return load_engine("fp32")
+
+
+@pytest.fixture(scope="session")
+def repository() -> Path:
+    return Path(__file__).parents[1]

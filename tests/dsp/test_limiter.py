@@ -1,0 +1,209 @@
+"""The limiter: nothing over the ceiling, nothing touched below it, and gain that nobody hears move."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyebur128
+import pytest
+from scipy.signal import firwin, lfilter, resample_poly
+
+from kokoro_lab.dsp import Limiter, Resampler
+from kokoro_lab.dsp.limiter import CEILING_DBTP, TRUE_PEAK_LIMIT_DBTP
+from kokoro_lab.dsp.true_peak import REACH_SAMPLES, PeakDetector
+from kokoro_lab.errors import ParameterError
+from kokoro_lab.metrics.loudness import true_peak_dbtp
+from tests.dsp.signals import RATE_HZ, Samples, noise, speech_like, tone, torture
+
+LOOK_AHEAD_SAMPLES = 72  # 3 ms
+RELEASE_SAMPLES = 1200  # 50 ms
+
+
+def gain_around_a_click(click: float = 8.0, **options: float) -> tuple[np.ndarray, int]:
+    """The gain at every sample, seen on a constant, and where the click in it is."""
+    at, probe = 2000, 0.25
+    samples = np.full(6000, probe, dtype=np.float32)
+    samples[at] = click
+    limited = Limiter(RATE_HZ, **options).run(samples)
+    return limited / samples, at
+
+
+@pytest.mark.parametrize("amplitude", [0.5, 1.0, 4.0, 16.0, 1000.0])
+@pytest.mark.parametrize("name", torture(1.0))
+def test_no_true_peak_is_over_the_limit(name: str, amplitude: float) -> None:
+    limited = Limiter(RATE_HZ).run(torture(amplitude)[name])
+    assert true_peak_dbtp(limited, RATE_HZ) <= TRUE_PEAK_LIMIT_DBTP
+
+
+@pytest.mark.parametrize("rate", [8_000, 22_050, 44_100, 48_000])
+def test_the_limit_holds_at_other_rates(rate: int) -> None:
+    limited = Limiter(rate).run(torture(4.0)["noise that jumps in level"])
+    assert true_peak_dbtp(limited, rate) <= TRUE_PEAK_LIMIT_DBTP
+
+
+@pytest.mark.parametrize("name", ["fs/4 at 45 degrees", "square, high", "clicks", "clicks of two samples"])
+def test_what_is_too_loud_is_brought_to_the_ceiling_and_not_below(name: str) -> None:
+    limited = Limiter(RATE_HZ).run(torture(4.0)[name])
+    assert true_peak_dbtp(limited, RATE_HZ) == pytest.approx(CEILING_DBTP, abs=0.01)
+
+
+@pytest.mark.parametrize("ceiling_dbtp", [-0.5, -6.0])
+def test_the_ceiling_can_be_chosen(ceiling_dbtp: float) -> None:
+    limited = Limiter(RATE_HZ, ceiling_dbtp=ceiling_dbtp).run(tone(1000, 2.0, 0.5))
+    assert true_peak_dbtp(limited, RATE_HZ) == pytest.approx(ceiling_dbtp, abs=0.01)
+
+
+def test_ideal_interpolation_agrees_where_the_top_of_the_band_is_empty() -> None:
+    band_limited = lfilter(firwin(301, 0.85), 1.0, noise(4.0, 1.0)).astype(np.float32)
+    limited = Limiter(RATE_HZ).run(band_limited)
+    count = len(limited) + 8192  # zeros, so that the end does not wrap around to the start
+    spectrum = np.fft.rfft(limited, count)
+    interpolated = 32 * np.fft.irfft(spectrum, 32 * count)
+    assert 20 * np.log10(np.abs(interpolated).max()) <= TRUE_PEAK_LIMIT_DBTP
+
+
+def test_libebur128_agrees_on_speech() -> None:
+    limited = Limiter(RATE_HZ).run(speech_like(5.0, level_dbfs=-8.0))
+    meter = pyebur128.R128State(1, RATE_HZ, pyebur128.MeasurementMode.MODE_TRUE_PEAK)
+    meter.add_frames(limited, len(limited))
+    assert 20 * np.log10(pyebur128.get_true_peak(meter, 0)) <= TRUE_PEAK_LIMIT_DBTP
+
+
+@pytest.mark.parametrize("to_hz", [22_050, 44_100, 48_000])
+def test_limited_speech_stays_within_the_limit_at_the_rates_we_offer(to_hz: int) -> None:
+    limited = Limiter(RATE_HZ).run(speech_like(5.0, level_dbfs=-8.0))
+    assert true_peak_dbtp(Resampler(RATE_HZ, to_hz).run(limited), to_hz) <= TRUE_PEAK_LIMIT_DBTP
+
+
+@pytest.mark.parametrize(
+    "samples",
+    [
+        speech_like(1.0, level_dbfs=-24.0),
+        tone(RATE_HZ / 4, 10 ** (CEILING_DBTP / 20) - 0.001, 0.2, degrees=45.0)[100:-100],
+        np.zeros(1000, dtype=np.float32),
+        noise(1e-30, 0.1),
+    ],
+    ids=["speech", "sine that just fits between the samples", "silence", "almost nothing"],
+)
+def test_what_is_below_the_ceiling_passes_bit_by_bit(samples: Samples) -> None:
+    faded = samples * np.hanning(len(samples)).astype(np.float32)  # hard edges would overshoot
+    limiter = Limiter(RATE_HZ)
+    assert np.array_equal(limiter.run(faded), faded)
+    assert limiter.max_reduction_db == 0.0
+    assert not np.signbit(limiter.max_reduction_db)
+
+
+def test_long_after_a_peak_samples_pass_bit_by_bit_again() -> None:
+    samples = speech_like(2.0, level_dbfs=-30.0)
+    samples[100] = 4.0
+    assert np.array_equal(Limiter(RATE_HZ).run(samples)[-RATE_HZ:], samples[-RATE_HZ:])
+
+
+def test_as_many_samples_come_out_as_went_in_without_shift() -> None:
+    for count in (0, 1, 137, 138, 5000):
+        samples = noise(0.1, count / RATE_HZ)
+        assert np.array_equal(Limiter(RATE_HZ).run(samples), samples)
+
+
+def test_latency_is_what_it_says_and_under_6_ms() -> None:
+    limiter = Limiter(RATE_HZ)
+    assert limiter.push(noise(0.1, 0.05)).shape == (1200 - limiter.latency_samples,)
+    assert limiter.flush().shape == (limiter.latency_samples,)
+    assert limiter.latency_samples == REACH_SAMPLES + LOOK_AHEAD_SAMPLES - 1
+    assert limiter.latency_samples / RATE_HZ < 0.006
+
+
+def test_gain_falls_within_the_look_ahead_and_not_before() -> None:
+    gain, at = gain_around_a_click()
+    ringing = REACH_SAMPLES  # of the interpolated click, which is a peak as well
+    assert np.all(gain[: at - LOOK_AHEAD_SAMPLES - ringing] == 1.0)
+    reduction_db = -20 * np.log10(gain)
+    assert reduction_db[at - LOOK_AHEAD_SAMPLES + 4] < 0.05 * reduction_db[at]
+    assert reduction_db[at - LOOK_AHEAD_SAMPLES // 2] == pytest.approx(reduction_db[at] / 2, rel=0.1)
+    assert np.all(np.diff(gain[at - LOOK_AHEAD_SAMPLES : at]) <= 0)
+
+
+def test_gain_moves_without_steps() -> None:
+    gain, _ = gain_around_a_click()
+    reduction = -np.log(gain)
+    hann_top = 2 / (LOOK_AHEAD_SAMPLES + 1)
+    assert np.abs(np.diff(reduction)).max() <= 1.01 * hann_top * reduction.max()
+    # nor does its slope: a straight ramp would bend at both ends
+    bend = np.pi * hann_top / LOOK_AHEAD_SAMPLES
+    assert np.abs(np.diff(reduction, 2)).max() <= 1.1 * bend * reduction.max()
+
+
+@pytest.mark.parametrize(("options", "release_samples"), [({}, RELEASE_SAMPLES), ({"release_s": 0.01}, 240)])
+def test_gain_recovers_by_the_release_time(options: dict[str, float], release_samples: int) -> None:
+    gain, at = gain_around_a_click(**options)
+    for start in (at + 2 * LOOK_AHEAD_SAMPLES, at + 400):
+        left = np.log(gain[start + release_samples]) / np.log(gain[start])
+        assert left == pytest.approx(np.exp(-1), rel=0.001)
+
+
+def test_the_release_is_the_same_an_hour_into_the_stream() -> None:
+    samples = np.full(6000, 0.25, dtype=np.float32)
+    samples[2000] = 8.0
+    late = Limiter(RATE_HZ)
+    late._clock_samples = 3600 * RATE_HZ
+    np.testing.assert_allclose(late.run(samples), Limiter(RATE_HZ).run(samples), rtol=1e-5)
+
+
+def test_a_smaller_peak_during_the_release_does_not_speed_it_up() -> None:
+    samples = np.full(6000, 0.25, dtype=np.float32)
+    samples[2000] = 8.0
+    alone = Limiter(RATE_HZ).run(samples)
+    samples[2300] = 1.0  # with the release, already below the ceiling
+    together = Limiter(RATE_HZ).run(samples)
+    kept = np.arange(6000) != 2300
+    assert np.array_equal(alone[kept], together[kept])
+
+
+def test_it_reports_its_deepest_reduction() -> None:
+    limiter = Limiter(RATE_HZ)
+    limiter.push(tone(1000, 0.5, 0.5))
+    assert limiter.max_reduction_db == 0.0
+    limiter.push(tone(1000, 2.0, 0.5))
+    limiter.push(tone(1000, 0.5, 0.5))
+    limiter.flush()
+    assert limiter.max_reduction_db == pytest.approx(6.02 - CEILING_DBTP, abs=0.01)
+
+
+def test_absurd_levels_do_not_raise() -> None:
+    limiter = Limiter(RATE_HZ)
+    limited = limiter.run(np.full(3000, 1e30, dtype=np.float32))
+    assert np.isfinite(limited).all()
+    assert limiter.max_reduction_db > 600
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("ceiling_dbtp", 0.1),
+        ("ceiling_dbtp", float("nan")),
+        ("ceiling_dbtp", -61.0),
+        ("look_ahead_s", 0.0),
+        ("look_ahead_s", 0.2),
+        ("release_s", 0.0),
+        ("release_s", 11.0),
+    ],
+)
+def test_a_parameter_out_of_range_is_named(field: str, value: float) -> None:
+    with pytest.raises(ParameterError) as caught:
+        Limiter(RATE_HZ, **{field: value})
+    assert caught.value.field == field
+
+
+@pytest.mark.parametrize(
+    "samples",
+    [noise(0.3, 1.0), np.sign(noise(0.3, 1.0, seed=1)), tone(11_000, 1.0, 1.0), tone(3000, 1.0, 1.0, 45.0)],
+    ids=["noise", "random signs", "11 kHz", "3 kHz"],
+)
+def test_the_detector_reads_as_one_long_8x_filter_does(samples: Samples) -> None:
+    padded = np.concatenate([samples, np.zeros(REACH_SAMPLES, dtype=np.float32)])
+    peaks = PeakDetector().push(padded)[REACH_SAMPLES:]
+    taps = firwin(2 * 64 * 8 + 1, 1 / 8, window=("kaiser", 12.0))
+    points = resample_poly(samples.astype(np.float64), 8, 1, window=taps, padtype="constant")
+    reference = np.abs(points).reshape(-1, 8).max(axis=1)
+    loud = reference > 0.3 * reference.max()
+    error_db = 20 * np.log10(peaks[loud] / reference[loud])
+    assert np.abs(error_db).max() < 0.03

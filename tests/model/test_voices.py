@@ -1,0 +1,84 @@
+"""Voices, blends, and the row that a segment is spoken with."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from kokoro_lab.errors import VoiceError
+from kokoro_lab.model.voices import (
+    LANGUAGE_OF_PREFIX,
+    OPENAI_VOICES,
+    PACK_SHAPE,
+    Voice,
+    level_lufs,
+    load_voice,
+)
+from kokoro_lab.model.weights import voice_names
+
+
+def test_every_voice_has_a_language_and_a_level() -> None:
+    assert len(voice_names()) == 54
+    for name in voice_names():
+        assert name[0] in LANGUAGE_OF_PREFIX
+        assert -30 < level_lufs(name) < -14
+
+
+def test_every_openai_name_is_a_voice() -> None:
+    assert len(OPENAI_VOICES) == 13
+    assert set(OPENAI_VOICES.values()) <= set(voice_names())
+    assert len(set(OPENAI_VOICES.values())) == 13
+
+
+def test_each_length_has_its_row() -> None:
+    pack = np.arange(510, dtype=np.float32)[:, None, None] * np.ones((1, 1, 256), np.float32)
+    voice = Voice("v", "en-us", pack, -20.0)
+    assert voice.style(1)[0, 0] == 0
+    assert voice.style(510)[0, 0] == 509
+    assert voice.style(7).shape == (1, 256)
+
+
+@pytest.mark.parametrize(
+    "spec",
+    ["af_hart", "", "+", "af_heart+", "af_heart(-1)", "af_heart(x)", "af_heart(1", "af_heart,af_sky", "../x"],
+)
+def test_what_is_no_voice_is_refused(spec: str) -> None:
+    with pytest.raises(VoiceError):
+        load_voice(spec)
+
+
+def test_the_nearest_names_are_offered() -> None:
+    with pytest.raises(VoiceError, match="af_heart"):
+        load_voice("af_hart")
+
+
+def test_a_blend_of_nothing_or_of_too_much_is_refused() -> None:
+    with pytest.raises(VoiceError, match="nothing"):
+        load_voice("af_heart(0)+af_sky(0)")
+    with pytest.raises(VoiceError, match="too many"):
+        load_voice("+".join(["af_heart"] * 9))
+
+
+@pytest.mark.model
+def test_a_blend_is_the_weighted_mean() -> None:
+    heart, sky = load_voice("af_heart"), load_voice("af_sky")
+    blend = load_voice("af_heart(2)+af_sky(1)")
+    assert blend.pack.shape == PACK_SHAPE
+    np.testing.assert_allclose(blend.pack, (2 * heart.pack + sky.pack) / 3, atol=1e-6)
+    assert blend.level_lufs == pytest.approx((2 * heart.level_lufs + sky.level_lufs) / 3)
+    even = load_voice("af_heart+af_sky")
+    np.testing.assert_allclose(even.pack, (heart.pack + sky.pack) / 2, atol=1e-6)
+    assert even.name == "af_heart+af_sky"
+
+
+@pytest.mark.model
+def test_openai_names_and_capitals_are_understood() -> None:
+    assert load_voice("alloy").name == "af_alloy"
+    assert load_voice("Alloy").name == "af_alloy"
+    assert load_voice("BF_Emma").language == "en-gb"
+
+
+@pytest.mark.model
+def test_a_pack_cannot_be_changed_by_accident() -> None:
+    with pytest.raises(ValueError, match="read-only"):
+        load_voice("af_heart").pack[0] = 0

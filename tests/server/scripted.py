@@ -1,0 +1,66 @@
+"""The humming engine, with words in the text that make it slow or make it fail."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from kokoro_lab.config import EngineConfig
+from kokoro_lab.engine import Engine
+from kokoro_lab.errors import SynthesisError
+from kokoro_lab.g2p.vocab import encode
+from kokoro_lab.model.decoder import Decoded, Decoder, WholeGraph
+from tests import tiny_voice
+
+BOOM = encode("bˈum")
+"""A segment with the word `boom` raises an error of no type of ours, which quotes a text."""
+BANG = encode("bˈæŋ")
+"""A segment with the word `bang` raises a SynthesisError."""
+SLOW = encode("slˈO")
+"""A segment with the word `slow` takes `SLOW_S`."""
+SLOW_S = 0.5
+SECRET = "xyzzy"
+
+
+class Scripted:
+    """Decodes with `decoder`, but for the words above. `gate`, if it is cleared, holds every segment."""
+
+    def __init__(self, decoder: Decoder) -> None:
+        self._decoder = decoder
+        self.gate = threading.Event()
+        self.gate.set()
+        self.decoded = 0
+
+    def decode(self, token_ids: Sequence[int], style: npt.NDArray[np.float32], speed: float) -> Decoded:
+        ids = tuple(token_ids)
+        assert self.gate.wait(30)
+        if _within(SLOW, ids):
+            time.sleep(SLOW_S)
+        if _within(BOOM, ids):
+            raise RuntimeError(f"the text was {SECRET}")
+        if _within(BANG, ids):
+            raise SynthesisError("The samples are not finite.")
+        self.decoded += 1
+        return self._decoder.decode(token_ids, style, speed)
+
+
+def _within(word: tuple[int, ...], ids: tuple[int, ...]) -> bool:
+    return any(ids[i : i + len(word)] == word for i in range(len(ids)))
+
+
+def engine(path: Path) -> Engine:
+    """An engine that hums, slows down and fails by the text."""
+    config = EngineConfig(threads=1)
+    decoder = WholeGraph(tiny_voice.build(path), config)
+    return Engine(
+        Scripted(decoder),
+        config=config,
+        voices=tiny_voice.voice,
+        model_sha256="hum",
+        active_provider=decoder.active_provider,
+    )

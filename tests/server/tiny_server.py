@@ -1,0 +1,27 @@
+"""The real server on the humming engine, for a process of its own. Settings come by environment."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from pathlib import Path
+
+from flask import Flask
+
+from kokoro_lab.config import settings
+from kokoro_lab.serve import create_app, serve
+
+STALL_S = 1.0
+
+
+def make_app() -> Flask:
+    from tests.server import scripted  # loads ONNX Runtime, which must not happen before the fork
+
+    app = create_app(scripted.engine(Path(sys.argv[1])), settings())
+    app.config["STALL_S"] = STALL_S
+    return app
+
+
+if __name__ == "__main__":
+    logging.basicConfig(level=logging.DEBUG)
+    serve(make_app, settings())

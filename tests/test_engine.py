@@ -1,0 +1,418 @@
+"""The whole pipeline: on a voice that hums, so that every mistake can be heard, and on the real weights."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import onnxruntime as ort
+import pytest
+
+from kokoro_lab.config import EngineConfig
+from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples, Utterance
+from kokoro_lab.engine import MEASURABLE_S, Engine
+from kokoro_lab.errors import (
+    LanguageError,
+    ParameterError,
+    SettingsError,
+    SynthesisError,
+    TextError,
+    VoiceError,
+    WeightsError,
+)
+from kokoro_lab.metrics.loudness import integrated_lufs, true_peak_dbtp
+from kokoro_lab.model.decoder import Decoded, WholeGraph
+from kokoro_lab.model.graphs import DURATION_FRAME_SAMPLES
+from kokoro_lab.model.weights import model_path
+from tests import tiny_voice
+
+PARAGRAPH = (
+    "The kettle is on, and the window is open. Nobody is in. A letter lies on the table, "
+    "addressed to somebody who left years ago; who wrote it, we shall never know."
+)
+
+
+def tone_hz(samples: Samples) -> float:
+    """The strongest frequency."""
+    spectrum = np.abs(np.fft.rfft(samples * np.hanning(len(samples)), 1 << 16))
+    return float(np.argmax(spectrum)) * SAMPLE_RATE_HZ / (1 << 16)
+
+
+class Silent:
+    """A decoder that gives nothing but silence."""
+
+    def decode(self, token_ids: Sequence[int], style: Samples, speed: float) -> Decoded:
+        frames = np.full(len(token_ids) + 2, 2)
+        return Decoded(frames, iter((np.zeros(int(frames.sum()) * 600, np.float32),)))
+
+
+class Broken:
+    """A decoder that fails at its `at`-th segment, or gives not-a-number there."""
+
+    def __init__(self, inner: WholeGraph, at: int) -> None:
+        self._inner, self._at, self._calls = inner, at, 0
+
+    def decode(self, token_ids: Sequence[int], style: Samples, speed: float) -> Decoded:
+        self._calls += 1
+        if self._calls == self._at:
+            raise SynthesisError("The model broke.")
+        return self._inner.decode(token_ids, style, speed)
+
+
+class Counting:
+    """A decoder that keeps what it was asked for."""
+
+    def __init__(self, inner: WholeGraph) -> None:
+        self._inner = inner
+        self.asked: list[tuple[tuple[int, ...], float]] = []
+        self.styles: list[float] = []
+
+    def decode(self, token_ids: Sequence[int], style: Samples, speed: float) -> Decoded:
+        self.asked.append((tuple(token_ids), speed))
+        self.styles.append(float(style[0, 0]))
+        return self._inner.decode(token_ids, style, speed)
+
+
+def with_decoder(engine: Engine, decoder: object) -> Engine:
+    return Engine(
+        decoder,  # type: ignore[arg-type]
+        config=engine.config,
+        voices=tiny_voice.voice,
+        model_sha256="hum",
+        active_provider="CPUExecutionProvider",
+        front_end=engine.front_end,
+    )
+
+
+def test_each_token_sounds_where_its_timing_says(hum: Engine) -> None:
+    clip = hum.synthesize("Zoo, ah.", voice="hum", loudness="none")
+    segment = clip.segments[0]
+    row = (len(segment.token_ids) - 1) / 1000
+    for timing, (first, stop) in zip(clip.timings, segment.word_tokens, strict=True):
+        each = (timing.end_s - timing.start_s) / (stop - first)
+        for k, token_id in enumerate(segment.token_ids[first:stop]):
+            start = timing.start_s + k * each
+            piece = clip.samples[int((start + 0.2 * each) * 24_000) : int((start + 0.8 * each) * 24_000)]
+            assert tone_hz(piece) == pytest.approx(tiny_voice.token_hz(token_id, row), abs=12)
+
+
+def test_the_style_row_follows_the_number_of_token_ids(hum: Engine) -> None:
+    counting = Counting(hum.decoder)  # type: ignore[arg-type]
+    clip = with_decoder(hum, counting).synthesize(PARAGRAPH, voice="hum")
+    for (ids, _), first_style, row in zip(
+        counting.asked, counting.styles, clip.report.style_rows, strict=True
+    ):
+        assert row == len(ids) - 1
+        assert first_style == pytest.approx(row / 1000, abs=1e-6)
+
+
+def test_a_voice_sounds_like_itself(hum: Engine) -> None:
+    low = hum.synthesize("Ah.", voice="hum", loudness="none").samples
+    high = hum.synthesize("Ah.", voice="hum_high", loudness="none").samples
+    assert tone_hz(high) - tone_hz(low) == pytest.approx(0.5 * tiny_voice.TONE_PER_STYLE_HZ, abs=15)
+
+
+@pytest.mark.parametrize("speed", [0.25, 0.5, 2.0, 4.0])
+def test_speed_divides_the_length(hum: Engine, speed: float) -> None:
+    def spoken_s(at: float) -> float:
+        clip = hum.synthesize(PARAGRAPH, voice="hum", speed=at)
+        return clip.timings[-1].end_s - sum(s.pause_after_s + 0.08 for s in clip.segments[:-1])
+
+    frames = tiny_voice.TOKEN_FRAMES
+    expected = max(1, round(frames / speed)) / frames
+    assert spoken_s(speed) / spoken_s(1.0) == pytest.approx(expected, rel=0.05)
+
+
+def test_not_streaming_is_streaming_joined(hum: Engine) -> None:
+    for mode in ("voice", "measured", "none"):
+        stream = hum.stream(PARAGRAPH, voice="hum", loudness=mode)
+        joined = np.concatenate([chunk.samples for chunk in stream])
+        clip = hum.synthesize(PARAGRAPH, voice="hum", loudness=mode)
+        np.testing.assert_array_equal(joined, clip.samples)
+        assert stream.timings == list(clip.timings)
+
+
+def test_chunks_are_frames_in_order(hum: Engine) -> None:
+    stream = hum.stream(PARAGRAPH, voice="hum", frame_s=0.04)
+    chunks = list(stream)
+    assert [c.chunk_id for c in chunks] == list(range(len(chunks)))
+    assert {len(c.samples) for c in chunks[:-1]} == {960}
+    assert 0 < len(chunks[-1].samples) <= 960
+    segments = [c.segment_id for c in chunks]
+    assert segments == sorted(segments)
+    assert set(segments) == {s.segment_id for s in stream.segments} == {0, 1}
+    assert chunks[10].start_s == pytest.approx(0.4)
+
+
+def test_a_stream_computes_only_what_is_asked_for(hum: Engine) -> None:
+    counting = Counting(hum.decoder)  # type: ignore[arg-type]
+    stream = with_decoder(hum, counting).stream(PARAGRAPH, voice="hum")
+    assert counting.asked == []
+    next(stream)
+    assert len(counting.asked) == 1
+    stream.close()
+    assert list(stream) == []
+    assert len(counting.asked) == 1
+    with pytest.raises(SynthesisError, match="has not"):
+        _ = stream.report
+
+
+def test_pauses_follow_the_punctuation(hum: Engine) -> None:
+    clip = hum.synthesize("The first sentence is here. The second sentence is there.", voice="hum")
+    first, _ = clip.segments
+    gap_s = clip.timings[len(first.words)].start_s - clip.timings[len(first.words) - 1].end_s
+    assert first.pause_after_s == pytest.approx(0.15)
+    assert gap_s == pytest.approx(0.05 + 0.15 + 0.03, abs=0.012)  # trimmed tail, pause, trimmed lead
+
+
+def test_leading_and_trailing_silence_is_trimmed(hum: Engine) -> None:
+    samples = hum.synthesize("Ah.", voice="hum").samples
+    loud = np.flatnonzero(np.abs(samples) > 0.01)
+    assert loud[0] / SAMPLE_RATE_HZ < 0.1
+    assert (len(samples) - 1 - loud[-1]) / SAMPLE_RATE_HZ < 0.1
+
+
+def test_a_row_of_marks_is_a_pause_not_a_sound(hum: Engine) -> None:
+    clip = hum.synthesize(
+        "The kettle is on the stove now.\n\n…\n\nNobody is in the kitchen now.", voice="hum"
+    )
+    assert len(clip.segments) == 2
+
+
+def test_loudness_of_a_file_is_the_target(hum: Engine) -> None:
+    clip = hum.synthesize(PARAGRAPH, voice="hum")
+    assert clip.duration_s > MEASURABLE_S
+    assert clip.report.loudness == "measured"
+    assert integrated_lufs(clip.samples, 24_000) == pytest.approx(-16, abs=0.1)
+    assert true_peak_dbtp(clip.samples, 24_000) <= -1
+
+
+def test_a_short_clip_and_a_stream_get_the_gain_of_the_voice(hum: Engine) -> None:
+    clip = hum.synthesize("Ah.", voice="hum")
+    stream = hum.stream(PARAGRAPH, voice="hum")
+    list(stream)
+    assert clip.report.gain_db == stream.report.gain_db == pytest.approx(1.0)
+
+
+def test_the_same_request_gives_the_same_samples(hum: Engine) -> None:
+    first, second = (hum.synthesize(PARAGRAPH, voice="hum").samples for _ in range(2))
+    np.testing.assert_array_equal(first, second)
+
+
+def test_many_threads_hear_what_one_hears(hum: Engine) -> None:
+    texts = [f"Reader number {i} has arrived, and sits down by the window." for i in range(8)]
+    alone = [hum.synthesize(t, voice="hum").samples for t in texts]
+    together: list[Samples | None] = [None] * len(texts)
+
+    def work(i: int) -> None:
+        together[i] = hum.synthesize(texts[i], voice="hum").samples
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(len(texts))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for a, b in zip(alone, together, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_the_report_adds_up(hum: Engine) -> None:
+    stream = hum.stream(Utterance(PARAGRAPH, voice="hum", seed=3))
+    chunks = list(stream)
+    report = stream.report
+    assert report.audio_s == pytest.approx(sum(len(c.samples) for c in chunks) / 24_000)
+    assert report.compute_s == pytest.approx(report.text_s + report.model_s + report.dsp_s)
+    assert report.ttfa_s > 0
+    assert report.segments == len(stream.segments) == len(report.style_rows)
+    assert report.characters == len(PARAGRAPH)
+    assert report.active_provider == "CPUExecutionProvider"
+    assert report.session["threads"] == 1
+    assert "onnxruntime" in report.versions
+
+
+def test_waiting_listeners_are_not_computing(hum: Engine) -> None:
+    import time
+
+    stream = hum.stream(PARAGRAPH, voice="hum")
+    next(stream)
+    time.sleep(0.3)
+    list(stream)
+    assert stream.report.compute_s < 0.3
+
+
+@pytest.mark.parametrize("text", ["", "   ", "\n\n", "\u200b", "...", "?!"])
+def test_nothing_to_speak_is_an_error(hum: Engine, text: str) -> None:
+    with pytest.raises(TextError, match="nothing to speak"):
+        hum.synthesize(text, voice="hum")
+
+
+def test_binary_is_an_error(hum: Engine) -> None:
+    with pytest.raises(TextError, match="binary"):
+        hum.synthesize("\x00\x01\x02\x03\x04\x05\x06\x07\x08\x0e" * 20, voice="hum")
+
+
+def test_emoji_alone_are_named(hum: Engine) -> None:
+    assert [t.text for t in hum.synthesize("🎉", voice="hum").timings] == ["party", "popper"]
+
+
+@pytest.mark.parametrize("speed", [0.0, 0.2, 4.1, float("nan"), -1.0, "fast"])
+def test_a_speed_out_of_range_is_an_error(hum: Engine, speed: float) -> None:
+    with pytest.raises(ParameterError, match=r"0\.25 to 4\.0"):
+        hum.stream("Hello.", voice="hum", speed=speed)
+
+
+def test_requests_that_cannot_be_spoken_fail_at_once(hum: Engine) -> None:
+    with pytest.raises(VoiceError):
+        hum.stream("Hello.", voice="nobody")
+    with pytest.raises(LanguageError):
+        hum.stream("Hello.", voice="hum", language="tlh")
+    with pytest.raises(ParameterError, match="loudness"):
+        hum.stream("Hello.", voice="hum", loudness="deafening")
+    with pytest.raises(ParameterError, match="pitch"):
+        hum.stream("Hello.", voice="hum", pitch=2)
+    with pytest.raises(ParameterError, match="frame"):
+        hum.stream("Hello.", voice="hum", frame_s=0.5)
+    with pytest.raises(SettingsError, match="fp33"):
+        EngineConfig(variant="fp33")
+
+
+def test_a_silent_model_is_an_error(hum: Engine) -> None:
+    with pytest.raises(SynthesisError, match="silent"):
+        with_decoder(hum, Silent()).synthesize("Hello.", voice="hum")
+
+
+def test_a_failure_comes_after_the_audio_before_it(hum: Engine) -> None:
+    stream = with_decoder(hum, Broken(hum.decoder, at=2)).stream(PARAGRAPH, voice="hum")  # type: ignore[arg-type]
+    heard = []
+    with pytest.raises(SynthesisError, match="broke"):
+        heard.extend(stream)
+    assert heard
+    assert {c.segment_id for c in heard} == {0}
+
+
+def test_not_a_number_is_never_played(tmp_path: Path, hum: Engine) -> None:
+    import onnx
+
+    path = tiny_voice.build(tmp_path / "nan.onnx")
+    model = onnx.load(path)
+    amplitude = next(i for i in model.graph.initializer if i.name == "amplitude")
+    amplitude.CopyFrom(onnx.numpy_helper.from_array(np.float32("nan"), "amplitude"))
+    onnx.save(model, path)
+    engine = with_decoder(hum, WholeGraph(path, EngineConfig(threads=1)))
+    with pytest.raises(SynthesisError, match="finite"):
+        engine.synthesize("Hello.", voice="hum")
+
+
+def test_both_spellings_of_inputs_and_outputs_are_understood(tmp_path: Path, hum: Engine) -> None:
+    other = WholeGraph(
+        tiny_voice.build(tmp_path / "b.onnx", tokens="tokens", audio="audio"), EngineConfig(threads=1)
+    )
+    np.testing.assert_array_equal(
+        with_decoder(hum, other).synthesize("Hello.", voice="hum").samples,
+        hum.synthesize("Hello.", voice="hum").samples,
+    )
+
+
+def test_another_model_is_refused(tmp_path: Path) -> None:
+    path = tiny_voice.build(tmp_path / "c.onnx", tokens="something")
+    with pytest.raises(WeightsError, match="not a Kokoro export"):
+        WholeGraph(path, EngineConfig(threads=1))
+
+
+# On the real weights
+
+
+@pytest.mark.model
+@pytest.mark.parametrize(
+    ("variant", "tokens", "audio"),
+    [("fp32", "input_ids", "waveform"), ("int8-upstream", "tokens", "audio")],
+)
+def test_decoding_equals_onnx_runtime_called_by_hand(
+    engine: Engine, variant: str, tokens: str, audio: str
+) -> None:
+    path = model_path(variant)
+    config = EngineConfig(variant=variant)
+    decoder = engine.decoder if variant == "fp32" else WholeGraph(path, config)
+    options = ort.SessionOptions()
+    options.intra_op_num_threads = config.thread_count
+    options.enable_mem_pattern = False
+    session = ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    voice = engine.voice("af_heart")
+    for text in ("Hello there.", PARAGRAPH.split(". ")[2]):
+        segment = next(engine.front_end.segments(text, "en-us", lambda _: None))
+        style = voice.style(len(segment.token_ids))
+        by_hand = session.run(
+            [audio],
+            {
+                tokens: np.array([[0, *segment.token_ids, 0]]),
+                "style": style,
+                "speed": np.array([1.0], np.float32),
+            },
+        )[0].reshape(-1)
+        decoded = decoder.decode(segment.token_ids, style, 1.0)
+        samples = np.concatenate(list(decoded.blocks))
+        assert len(samples) == decoded.durations.sum() * DURATION_FRAME_SAMPLES
+        np.testing.assert_allclose(samples, by_hand, atol=1e-5)
+
+
+@pytest.mark.model
+def test_real_speech_is_at_the_target_and_repeatable(engine: Engine) -> None:
+    clip = engine.synthesize(PARAGRAPH)
+    assert 5 < clip.duration_s < 20
+    assert integrated_lufs(clip.samples, 24_000) == pytest.approx(-16, abs=0.1)
+    assert true_peak_dbtp(clip.samples, 24_000) <= -1
+    np.testing.assert_array_equal(engine.synthesize(PARAGRAPH).samples, clip.samples)
+    assert all(t.end_s > t.start_s for t in clip.timings)
+    assert clip.timings[-1].end_s <= clip.duration_s + 0.05
+
+
+@pytest.mark.model
+def test_real_words_sound_where_their_timings_say(engine: Engine) -> None:
+    """Between two words that a comma parts there is silence, and the words around it are loud."""
+    clip = engine.synthesize("Listen to the river, because it never stops.", loudness="none")
+    by_word = {t.text: t for t in clip.timings}
+    comma = by_word[","]
+
+    def rms(start_s: float, end_s: float) -> float:
+        return float(np.sqrt(np.mean(clip.samples[int(start_s * 24_000) : int(end_s * 24_000)] ** 2)))
+
+    assert rms(comma.start_s + 0.05, comma.end_s) < 0.1 * rms(
+        by_word["river"].start_s, by_word["river"].end_s - 0.05
+    )
+
+
+@pytest.mark.model
+@pytest.mark.parametrize("speed", [0.25, 4.0])
+def test_real_speech_at_both_ends_of_speed(engine: Engine, speed: float) -> None:
+    plain = engine.synthesize("Listen to the river.")
+    clip = engine.synthesize("Listen to the river.", speed=speed)
+    assert (clip.duration_s > 2 * plain.duration_s) == (speed < 1)
+
+
+@pytest.mark.model
+def test_a_full_segment_of_510_token_ids_is_spoken(engine: Engine) -> None:
+    ids = (43, 44, 156) * 170
+    decoded = engine.decoder.decode(ids, engine.voice("af_heart").style(510), 2.0)
+    assert len(decoded.durations) == 512
+    assert sum(map(len, decoded.blocks)) == decoded.durations.sum() * 600
+
+
+@pytest.mark.model
+def test_a_blend_is_neither_of_its_voices(engine: Engine) -> None:
+    text = "Listen to the river."
+    heart, sky = (engine.synthesize(text, voice=v).samples for v in ("af_heart", "af_sky"))
+    blend = engine.synthesize(text, voice="af_heart(2)+af_sky(1)")
+    assert blend.report.voice == "af_heart(2)+af_sky(1)"
+    assert len(blend.samples) != len(heart) or not np.allclose(blend.samples, heart, atol=1e-3)
+    assert len(blend.samples) != len(sky) or not np.allclose(blend.samples, sky, atol=1e-3)
+
+
+@pytest.mark.model
+def test_two_thousand_characters_without_a_stop_are_all_heard(engine: Engine) -> None:
+    words = ("the quick brown fox jumps over lazy dogs near seven grey stones " * 32)[:2000].split()
+    stream = engine.stream(Utterance(" ".join(words), speed=2.0))
+    list(stream)
+    assert [t.text for t in stream.timings] == words
+    assert stream.report.segments > 1

@@ -1,0 +1,111 @@
+"""The files around the code say what the code says."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.version import Version
+
+from kokoro_lab import __version__
+from kokoro_lab.config import settings_table
+
+
+def project(repository: Path) -> dict:  # type: ignore[type-arg]
+    found: dict = tomllib.loads((repository / "pyproject.toml").read_text())["project"]  # type: ignore[type-arg]
+    return found
+
+
+def locked(repository: Path) -> dict[str, Version]:
+    text = (repository / "requirements/lock.txt").read_text()
+    return {name: Version(pin) for name, pin in re.findall(r"^([a-z0-9._-]+)==([^ \\]+)", text, re.MULTILINE)}
+
+
+def test_the_lock_holds_what_the_project_asks_for(repository: Path) -> None:
+    pins = locked(repository)
+    wanted = project(repository)["dependencies"] + project(repository)["optional-dependencies"]["dev"]
+    for line in wanted:
+        requirement = Requirement(line)
+        pin = pins[requirement.name.lower().replace("_", "-")]
+        assert pin in requirement.specifier, line
+
+
+def test_the_lock_has_hashes_and_names_no_address(repository: Path) -> None:
+    text = (repository / "requirements/lock.txt").read_text()
+    entries = re.split(r"\n(?=[a-z0-9])", text)[1:]
+    assert len(entries) > 100
+    assert all("--hash=sha256:" in entry for entry in entries)
+    assert "://" not in text
+
+
+def test_nothing_here_needs_cuda(repository: Path) -> None:
+    assert not [n for n in locked(repository) if n == "torch" or n.startswith("nvidia")]
+
+
+def test_conda_users_get_the_lock(repository: Path) -> None:
+    text = (repository / "environment.yml").read_text()
+    assert "-r requirements/lock.txt" in text
+    assert f"python {project(repository)['requires-python']}" in text
+
+
+def test_the_installed_packages_are_the_locked_ones(repository: Path) -> None:
+    from importlib.metadata import version
+
+    pins = locked(repository)
+    for line in project(repository)["dependencies"]:
+        name = Requirement(line).name.lower().replace("_", "-")
+        assert Version(version(name)) == pins[name], "run `make env`"
+
+
+def test_the_readme_has_the_environment_table(repository: Path) -> None:
+    assert settings_table() in (repository / "README.md").read_text()
+
+
+def test_the_readme_lists_every_notebook(repository: Path) -> None:
+    readme = (repository / "README.md").read_text()
+    for notebook in (repository / "notebooks").glob("*.ipynb"):
+        assert f"`{notebook.stem}`" in readme
+
+
+def test_every_make_target_in_the_readme_exists(repository: Path) -> None:
+    targets = set(re.findall(r"^([a-z-]+):", (repository / "Makefile").read_text(), re.MULTILINE))
+    for target in re.findall(r"`?make ([a-z-]+)", (repository / "README.md").read_text()):
+        assert target in targets
+
+
+@pytest.mark.parametrize(
+    "notebook", sorted(p.name for p in Path(__file__).parents[1].glob("notebooks/*.ipynb"))
+)
+def test_a_notebook_is_thin_and_stripped(repository: Path, notebook: str) -> None:
+    cells = json.loads((repository / "notebooks" / notebook).read_text())["cells"]
+    code = [c for c in cells if c["cell_type"] == "code"]
+    assert cells[0]["cell_type"] == "markdown"
+    assert "**Passes if**" in "".join(cells[0]["source"])
+    assert sum("parameters" in c["metadata"].get("tags", []) for c in code) == 1
+    for cell in code:
+        source = "".join(cell["source"])
+        assert not cell["outputs"]
+        assert cell["execution_count"] is None
+        assert len(source.splitlines()) <= 12
+        assert not re.search(r"^(def|class|async def) ", source, re.MULTILINE)
+
+
+def test_git_holds_no_large_file(repository: Path) -> None:
+    names = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=repository, capture_output=True, text=True, check=True
+    )
+    sizes = [
+        (repository / n).stat().st_size for n in names.stdout.split("\0") if n and (repository / n).exists()
+    ]
+    assert max(sizes) < 2 * 2**20
+    assert sum(sizes) < 30 * 2**20
+
+
+def test_the_changelog_knows_the_version(repository: Path) -> None:
+    changelog = (repository / "CHANGELOG.md").read_text()
+    assert "## [Unreleased]" in changelog or f"## [{__version__}]" in changelog

@@ -1,0 +1,62 @@
+"""A run leaves evidence, and a gate cannot be passed by measuring nothing."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+
+from kokoro_lab.engine import Engine
+from kokoro_lab.errors import GateFailed
+from kokoro_lab.results import Check, Control, open_run
+
+
+@pytest.mark.parametrize(
+    ("check", "passed"),
+    [
+        (Check("x_db", 1.0, low=0.0, high=2.0), True),
+        (Check("x_db", 0.0, low=0.0), True),
+        (Check("x_db", 2.1, high=2.0), False),
+        (Check("x_db", -0.1, low=0.0), False),
+        (Check("x_db", math.nan, low=0.0), False),
+        (Check("x_db", math.inf), False),
+    ],
+)
+def test_a_check_has_limits(check: Check, passed: bool) -> None:
+    assert check.passed is passed
+
+
+def result(folder: Path) -> dict[str, object]:
+    loaded: dict[str, object] = json.loads((folder / "result.json").read_text())
+    return loaded
+
+
+def test_a_passed_run_says_what_it_ran_on(hum: Engine, tmp_path: Path) -> None:
+    run = open_run("99_test", tmp_path, {"texts": 3})
+    run.finish(hum, checks=[Check("x_db", 1.0, high=2.0)], figures={"y_s": math.nan})
+    found = result(tmp_path)
+    assert found["verdict"] == "passed"
+    assert found["parameters"] == {"texts": 3}
+    assert found["figures"] == {"y_s": None}
+    for key in ("git", "model_sha256", "versions", "machine", "requested_provider", "active_provider"):
+        assert found[key]
+
+
+@pytest.mark.parametrize(
+    ("checks", "controls"),
+    [
+        ([], []),
+        ([Check("x_db", 3.0, high=2.0)], []),
+        ([Check("x_db", math.nan, high=2.0)], []),
+        ([Check("x_db", 1.0, high=2.0)], [Control("a click", caught=False)]),
+    ],
+)
+def test_a_failed_run_writes_before_it_raises(
+    hum: Engine, tmp_path: Path, checks: list[Check], controls: list[Control]
+) -> None:
+    with pytest.raises(GateFailed):
+        open_run("99_test", tmp_path).finish(hum, checks=checks, controls=controls)
+    assert result(tmp_path)["verdict"] == "failed"
+    assert result(tmp_path)["failures"]

@@ -1,0 +1,171 @@
+"""Notebooks as programs: parameters are checked, evidence is kept, the exit code tells the truth."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from kokoro_lab.errors import ParameterError
+from kokoro_lab.runs import (
+    declared_parameters,
+    find_notebook,
+    notebook_names,
+    parse_parameters,
+    run_notebook,
+    run_sweep,
+)
+
+PARAMETERS = """\
+count: int = 3  # how many
+limit_db: float = 1.5  # how loud
+voices: str = "a,b"  # which
+deep: bool = False  # whether
+run_dir: str = ""  # where"""
+
+IMPORTS = """\
+from pathlib import Path
+
+from kokoro_lab import results
+from kokoro_lab.config import EngineConfig
+from kokoro_lab.engine import Engine
+from kokoro_lab.model.decoder import WholeGraph
+from tests import tiny_voice"""
+
+BODY = """\
+run = results.open_run("01_toy", run_dir, {"count": count})
+engine = tiny_voice.engine(run.folder / "hum.onnx")
+clip = engine.synthesize("Ah.", voice="hum")
+run.keep_audio("ah", clip)
+clip"""
+
+VERDICT = (
+    'run.finish(engine, checks=[results.Check("count", count, high=5)], figures={"x_s": 1.0})["verdict"]'
+)
+
+
+@pytest.fixture
+def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A repository with two notebooks: one on the tiny voice, one that crashes."""
+    for folder in ("notebooks", "fixtures"):
+        (tmp_path / folder).mkdir()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[1]))
+    write(tmp_path / "notebooks/01_toy.ipynb", PARAMETERS, IMPORTS, BODY, VERDICT)
+    write(tmp_path / "notebooks/02_crash.ipynb", 'run_dir: str = ""  # where', "1 / 0")
+    return tmp_path
+
+
+def write(path: Path, parameters: str, *code: str) -> None:
+    v4 = nbformat.v4
+    cells = [v4.new_markdown_cell("# Toy"), v4.new_code_cell(parameters, metadata={"tags": ["parameters"]})]
+    kernel = {"kernelspec": {"name": "python3", "language": "python", "display_name": "Python 3"}}
+    notebook = v4.new_notebook(metadata=kernel, cells=[*cells, *(v4.new_code_cell(c) for c in code)])
+    nbformat.write(notebook, path)  # type: ignore[no-untyped-call]
+
+
+@pytest.mark.notebook
+def test_a_passed_run_leaves_all_that_the_design_lists(lab: Path) -> None:
+    outcome = run_notebook("01_toy", {"count": "4"}, progress=False)
+    assert outcome.passed, outcome.message
+    folder = outcome.run_dir
+    assert folder.parent == lab / "results" / "01_toy"
+    assert {p.name for p in folder.iterdir()} >= {"executed.ipynb", "report.html", "result.json", "audio"}
+    assert outcome.result()["parameters"] == {"count": 4}
+    assert (folder / "audio/ah.wav").stat().st_size > 44
+    report = (folder / "report.html").read_text()
+    assert "<audio" in report
+    assert "tiny_voice" not in report  # readers get tables and sound, not code
+
+
+@pytest.mark.notebook
+def test_a_failed_gate_keeps_its_evidence(lab: Path) -> None:
+    outcome = run_notebook("01_toy", {"count": 6}, progress=False)
+    assert outcome.verdict == "failed"
+    assert "count" in outcome.message
+    assert outcome.result()["verdict"] == "failed"
+    assert (outcome.run_dir / "executed.ipynb").exists()
+    assert (outcome.run_dir / "report.html").exists()
+
+
+@pytest.mark.notebook
+def test_a_crash_is_not_a_verdict(lab: Path) -> None:
+    outcome = run_notebook("02", progress=False)
+    assert outcome.verdict == "crashed"
+    assert "ZeroDivisionError" in outcome.message
+    assert outcome.result() == {}
+    assert "division" in json.loads((outcome.run_dir / "crash.json").read_text())["message"]
+
+
+@pytest.mark.notebook
+def test_a_sweep_runs_every_combination(lab: Path) -> None:
+    outcomes = list(run_sweep("01_toy", {"count": "4,6"}, {"deep": "true"}))
+    assert [(o.parameters["count"], o.passed) for o in outcomes] == [(4, True), (6, False)]
+    assert len({o.run_dir for o in outcomes}) == 2
+
+
+def test_parameters_are_read_with_their_help(lab: Path) -> None:
+    declared = declared_parameters(find_notebook("01_toy"))
+    assert declared["limit_db"] == {"type": "float", "default": "1.5", "help": "how loud"}
+
+
+@pytest.mark.parametrize(
+    ("given", "value"),
+    [
+        ({"count": "7"}, 7),
+        ({"count": 7}, 7),
+        ({"limit_db": "2"}, 2.0),
+        ({"deep": "true"}, True),
+        ({"voices": "af_heart"}, "af_heart"),
+        ({"voices": "3"}, "3"),
+    ],
+)
+def test_values_become_what_the_notebook_declares(lab: Path, given: dict[str, object], value: object) -> None:
+    assert list(parse_parameters(find_notebook("01_toy"), given).values()) == [value]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"cuont": "7"}, "Did you mean 'count'"),
+        ({"count": "many"}, "takes a int"),
+        ({"count": "1.5"}, "takes a int"),
+        ({"deep": "maybe"}, "takes a bool"),
+        ({"run_dir": "/elsewhere"}, "no parameter 'run_dir'"),
+    ],
+)
+def test_wrong_parameters_are_refused(lab: Path, given: dict[str, object], said: str) -> None:
+    with pytest.raises(ParameterError, match=said):
+        run_notebook("01_toy", given)
+    assert not (lab / "results").exists()
+
+
+def test_an_unknown_notebook_is_refused(lab: Path) -> None:
+    with pytest.raises(ParameterError, match="01_toy"):
+        find_notebook("01_tyo")
+    with pytest.raises(ParameterError, match="More than one"):
+        find_notebook("0")
+
+
+# The project's own notebooks, on the real weights, in their fast mode
+
+FAST = {
+    "00_quickstart": {},
+    "11_voice_levels": {"voices": "af_heart,am_michael", "texts": 1},
+    "30_loudness_gate": {"voices": "af_heart,bf_emma", "texts": 6},
+}
+
+
+def test_every_notebook_has_a_fast_mode() -> None:
+    assert set(FAST) == set(notebook_names())
+
+
+@pytest.mark.model
+@pytest.mark.notebook
+@pytest.mark.parametrize("name", FAST)
+def test_the_notebook_passes(name: str) -> None:
+    outcome = run_notebook(name, FAST[name], progress=False)
+    assert outcome.passed, outcome.message
+    assert outcome.result()["checks"]

@@ -1,0 +1,32 @@
+"""Emoji are named, once a run, without skin tones."""
+
+from __future__ import annotations
+
+import pytest
+
+from kokoro_lab.text.pictographs import name_emoji
+from kokoro_lab.text.sanitise import sanitise
+
+
+@pytest.mark.parametrize(
+    ("original", "read"),
+    [
+        ("👍🏽", "thumbs up"),
+        ("Done ✅.", "Done check mark button."),
+        ("so😂😂😂funny", "so face with tears of joy funny"),
+        ("😂 😂!", "face with tears of joy!"),
+        ("😂👍", "face with tears of joy thumbs up"),
+        ("👨‍👩‍👧", "family man woman girl"),
+        ("plain", "plain"),
+    ],
+)
+def test_read_as(original: str, read: str) -> None:
+    assert name_emoji(sanitise(original)).text == read
+
+
+def test_a_name_points_to_its_picture() -> None:
+    original = "ok 👍🏽👍🏽 now"
+    text = name_emoji(sanitise(original))
+    at = text.text.index("thumbs")
+    start, end = text.span(at, at + len("thumbs up"))
+    assert original[start:end] == "👍🏽👍🏽"

@@ -1,0 +1,152 @@
+"""Text is cut where a speaker would pause, and nothing is ever lost to make it fit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kokoro_lab.datatypes import Segment, Word
+from kokoro_lab.g2p.vocab import encode
+from kokoro_lab.text.aligned import AlignedText
+from kokoro_lab.text.segment import (
+    FIRST_TOKENS,
+    LONG_TOKENS,
+    MAX_TOKENS,
+    SENTENCE_CHARS,
+    SHORT_TOKENS,
+    SpokenSentence,
+    pack,
+    sentences,
+)
+
+SPACE_ID = 16
+
+
+def cut(text: str) -> list[str]:
+    return [s.text.text for s in sentences(AlignedText.of(text), "en-us")]
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("One. Two! Three?", ["One.", "Two!", "Three?"]),
+        ("Dr. Smith met Mrs. Brown at 5 p.m. on St. James Street.", None),
+        ("It costs 3.14 or 1,000.50 in the U.S. today.", None),
+        ("See example.com and e.g. this one.", None),
+        ("He left at 5 p.m. Then we ate.", ["He left at 5 p.m.", "Then we ate."]),
+        ("Milk\nEggs\nBread", ["Milk", "Eggs", "Bread"]),
+        ("Chapter One\n\nIt was late.", ["Chapter One", "It was late."]),
+        (
+            "This line was wrapped by an editor that breaks at eighty characters, as\nmany of them do.",
+            ["This line was wrapped by an editor that breaks at eighty characters, as many of them do."],
+        ),
+        ("   \n\n  ", []),
+    ],
+)
+def test_sentences(text: str, parts: list[str] | None) -> None:
+    assert cut(text) == ([text] if parts is None else parts)
+
+
+@given(st.text(alphabet="ab .,;!?\n…—é世", max_size=3000))
+@settings(deadline=None)
+def test_no_character_is_lost_between_sentences(text: str) -> None:
+    found = list(sentences(AlignedText.of(text), "en-us"))
+    assert "".join("".join(s.text.text.split()) for s in found) == "".join(text.split())
+    assert all(0 < len(s.text) <= SENTENCE_CHARS for s in found)
+
+
+def test_a_very_long_sentence_is_cut_between_words() -> None:
+    text = "word " * 1000
+    assert {w for part in cut(text) for w in part.split()} == {"word"}
+
+
+def test_a_very_long_paragraph_is_read_in_pieces() -> None:
+    text = "The cat sat on the mat. " * 5000
+    assert cut(text) == ["The cat sat on the mat."] * 5000
+
+
+def spoken(*lengths: int, mark: str = ".", paragraph: bool = False) -> SpokenSentence:
+    """A sentence of words with so many token ids each, the last one followed by `mark`."""
+    phonemes = ["a" * n for n in lengths]
+    phonemes[-1] += mark
+    words = tuple(Word("w", 10 * i, 10 * i + 9, p, "en-us", "misaki") for i, p in enumerate(phonemes))
+    return SpokenSentence(words, tuple(encode(p) for p in phonemes), paragraph)
+
+
+def packed(parts: Sequence[SpokenSentence]) -> list[Segment]:
+    return list(pack(parts, space_id=SPACE_ID, language="en-us"))
+
+
+def test_one_sentence_is_one_segment() -> None:
+    assert [s.phonemes for s in packed([spoken(30, 30), spoken(40)])] == [
+        f"{'a' * 30} {'a' * 30}.",
+        f"{'a' * 40}.",
+    ]
+
+
+def test_short_sentences_share_a_segment() -> None:
+    assert [s.phonemes for s in packed([spoken(3), spoken(4), spoken(50)])] == [
+        f"aaa. aaaa. {'a' * 50}.",
+    ]
+
+
+def test_a_paragraph_is_never_joined_to_the_next() -> None:
+    assert len(packed([spoken(3, paragraph=True), spoken(4)])) == 2
+
+
+def test_a_long_first_sentence_starts_with_its_first_clause() -> None:
+    words = spoken(*[9] * 20)
+    clause = list(words.words)
+    clause[4] = Word("w", 40, 49, "a" * 9 + ",", "en-us", "misaki")
+    sentence = SpokenSentence(tuple(clause), tuple(encode(w.phonemes) for w in clause), False)
+    first, second = packed([sentence])
+    assert SHORT_TOKENS <= len(first.token_ids) <= FIRST_TOKENS
+    assert first.phonemes.endswith(",")
+    assert first.pause_after_s == pytest.approx(0.08)
+    assert len(first.words) + len(second.words) == 20
+
+
+def test_a_long_first_sentence_without_a_clause_is_left_whole() -> None:
+    assert len(packed([spoken(*[9] * 20)])) == 1
+
+
+@pytest.mark.parametrize(
+    ("mark", "low_s", "high_s"),
+    [
+        (".", 0.12, 0.18),
+        (":", 0.12, 0.18),
+        ("?", 0.12, 0.18),
+        (".”", 0.12, 0.18),
+        (",", 0.06, 0.1),
+        (";", 0.06, 0.1),
+        ("", 0.08, 0.12),
+    ],
+)
+def test_the_pause_follows_the_mark(mark: str, low_s: float, high_s: float) -> None:
+    assert low_s <= packed([spoken(40, mark=mark)])[0].pause_after_s <= high_s
+
+
+@given(st.lists(st.lists(st.integers(1, 700), min_size=1, max_size=60), min_size=1, max_size=5))
+@settings(deadline=None)
+def test_every_token_id_is_spoken_once_and_in_order(sizes: list[list[int]]) -> None:
+    alphabet = "abdefhijklmnopstuvwz"
+    counter = 0
+    parts = []
+    for sentence in sizes:
+        words = []
+        for size in sentence:
+            letters = "".join(alphabet[(counter + k) % len(alphabet)] for k in range(size))
+            counter += size
+            words.append(Word("w", counter, counter + 1, letters, "en-us", "misaki"))
+        parts.append(SpokenSentence(tuple(words), tuple(encode(w.phonemes) for w in words), False))
+    segments = packed(parts)
+    assert all(0 < len(s.token_ids) <= LONG_TOKENS <= MAX_TOKENS for s in segments)
+    heard = [i for s in segments for i in s.token_ids if i != SPACE_ID]
+    assert heard == [i for part in parts for ids in part.ids for i in ids]
+    assert [s.segment_id for s in segments] == list(range(len(segments)))
+    for s in segments:
+        for word, (first, stop) in zip(s.words, s.word_tokens, strict=True):
+            assert s.token_ids[first:stop] == encode(word.phonemes)
