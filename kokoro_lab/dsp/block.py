@@ -130,7 +130,7 @@ class Processor(ABC, Generic[Out]):
     def run(self, samples: Samples) -> npt.NDArray[Out]:
         """Push everything and flush: not streaming is streaming, joined."""
         # in pieces, so that what a processor needs beside the samples themselves stays small
-        pieces = [
+        pieces: list[npt.NDArray[Out]] = [
             self.push(samples[start : start + _RUN_SAMPLES]) for start in range(0, len(samples), _RUN_SAMPLES)
         ]
         return np.concatenate([*pieces, self.flush()])

@@ -139,6 +139,8 @@ class EnglishG2P:
                 phonemes, source = self._spelt(text), "characters"
             if phonemes:
                 on_fallback(Fallback("g2p", f"read by {source}", start, end))
+        elif source == "espeak" and _foreign(text):
+            on_fallback(Fallback("g2p", "another script than this language's: named by espeak", start, end))
         if not phonemes:
             if text.strip() and not _silent(text):
                 on_fallback(Fallback("g2p", "not spoken: no sound is known for it", start, end))
@@ -194,6 +196,11 @@ def _sounds(text: str) -> bool:
     return any(
         unicodedata.category(c)[0] in "LN" or unicodedata.category(c) in ("Sm", "Sc", "So") for c in text
     )
+
+
+def _foreign(text: str) -> bool:
+    """Whether letters of a script other than Latin are in it: espeak then names them one by one."""
+    return any(unicodedata.category(c)[0] == "L" and "LATIN" not in unicodedata.name(c, "") for c in text)
 
 
 def _silent(text: str) -> bool:

@@ -97,6 +97,15 @@ def test_an_unknown_word_goes_to_espeak_and_says_so(front_end: FrontEnd) -> None
     assert sources["sleeps"] == "misaki"
 
 
+@pytest.mark.parametrize(("text", "span"), [("read 日本 now", (5, 7)), ("say Привет now", (4, 10))])
+def test_another_script_is_reported_with_its_place(
+    front_end: FrontEnd, text: str, span: tuple[int, int]
+) -> None:
+    segments, fallbacks = read(front_end, text)
+    assert len([w for s in segments for w in s.words]) == 3
+    assert span in {(f.start, f.end) for f in fallbacks}
+
+
 def test_without_espeak_characters_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kokoro_lab.g2p.espeak.EspeakEnglish.__call__", lambda self, word: None)
     segments, fallbacks = read(FrontEnd(), "The flarbizunk sleeps at ½ past ☂.")

@@ -204,7 +204,7 @@ def test_fallbacks_are_counted_in_the_header_of_a_file(
     fallbacks = (
         Fallback("g2p", "read by espeak"),
         Fallback("g2p", "not spoken"),
-        Fallback("vocoder", "slow"),
+        Fallback("model", "slow"),
     )
     report = replace(clip.report, fallbacks=fallbacks)
     monkeypatch.setattr(engine, "synthesize", lambda utterance: replace(clip, report=report))
