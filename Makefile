@@ -25,7 +25,9 @@ env: $(STAMP) ## make .venv from the lock
 
 demo: env ## speak a paragraph, run the loudness gate, print the figures
 	$(BIN)/kokoro-lab fetch --variant fp32
-	$(BIN)/kokoro-lab demo
+	$(BIN)/kokoro-lab speak --stream -i fixtures/texts/demo.txt -o results/demo/paragraph.wav
+	$(BIN)/kokoro-lab run 30_loudness_gate -p voices=af_heart -p texts=4
+	@echo "Listen to results/demo/paragraph.wav"
 
 test: env lint ## every check that a commit must pass
 	$(BIN)/kokoro-lab fetch --variant fp32 --variant int8-upstream

@@ -21,6 +21,7 @@ from functools import cache
 from importlib.metadata import version
 
 import numpy as np
+import numpy.typing as npt
 
 from kokoro_lab import __version__
 from kokoro_lab.config import SPEED_MAX, SPEED_MIN, EngineConfig
@@ -304,8 +305,10 @@ class SpeechStream(Iterator[AudioChunk]):
         with self._watch("dsp"):
             rest = trimmer.flush()
         yield rest
-        frames = np.concatenate(([0], np.cumsum(decoded.durations)))
-        self.timings += _timings(segment, frames, position - trimmer.lead_samples)
+        heard = int(decoded.durations.sum()) * DURATION_FRAME_SAMPLES
+        heard -= trimmer.lead_samples + trimmer.tail_samples
+        place = range(position, position + heard)
+        self.timings += _timings(segment, decoded.durations, position - trimmer.lead_samples, place)
 
     def _levelled(self, pieces: Iterator[Samples]) -> Iterator[Samples]:
         """Gain and limiter. Measured loudness must hear the whole; the voice's gain need not."""
@@ -443,12 +446,17 @@ def _nothing_to_speak(text: str) -> TextError:
     )
 
 
-def _timings(segment: Segment, frames: np.ndarray, offset: int) -> Iterator[WordTiming]:
-    """Word times from the durations that prosody gave; `offset` places the segment in the stream."""
+def _timings(
+    segment: Segment, durations: npt.NDArray[np.int64], offset: int, place: range
+) -> Iterator[WordTiming]:
+    """Word times from the durations that prosody gave.
+
+    `offset` is where the untrimmed segment would begin in the stream, `place` what was left of it.
+    """
+    ends = offset + np.cumsum(durations) * DURATION_FRAME_SAMPLES
     for word, (first, stop) in zip(segment.words, segment.word_tokens, strict=True):
-        # The first input id is the pad in front, so token i of the segment is input i + 1
-        a = max(0, offset + int(frames[first + 1]) * DURATION_FRAME_SAMPLES)
-        b = max(a, offset + int(frames[stop + 1]) * DURATION_FRAME_SAMPLES)
+        # The first input id is the pad in front: token i begins where input i ends
+        a, b = (min(max(int(ends[i]), place.start), place.stop) for i in (first, stop))
         yield WordTiming(
             word.text,
             word.start,

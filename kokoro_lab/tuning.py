@@ -38,7 +38,7 @@ def measure_voice_levels(
 def write_voice_levels(levels: Mapping[str, float], *, model_sha256: str, texts: Sequence[str]) -> Path:
     """Ship `levels` with the package, with what they were measured on."""
     table = {
-        "about": "Average loudness of each voice before gain, LUFS; written by notebook 11_voice_levels",
+        "about": "Average loudness of each voice before gain, LUFS; written by notebook 50_voice_levels",
         "model_sha256": model_sha256,
         "texts": list(texts),
         "lufs": {name: round(value, 2) for name, value in sorted(levels.items())},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -364,8 +365,9 @@ def test_real_speech_is_at_the_target_and_repeatable(engine: Engine) -> None:
     assert integrated_lufs(clip.samples, 24_000) == pytest.approx(-16, abs=0.1)
     assert true_peak_dbtp(clip.samples, 24_000) <= -1
     np.testing.assert_array_equal(engine.synthesize(PARAGRAPH).samples, clip.samples)
-    assert all(t.end_s > t.start_s for t in clip.timings)
-    assert clip.timings[-1].end_s <= clip.duration_s + 0.05
+    assert all(t.end_s > t.start_s for t in clip.timings if t.text.isalpha())
+    assert clip.timings[-1].end_s <= clip.duration_s
+    assert all(a.end_s <= b.start_s + 1e-9 for a, b in pairwise(clip.timings))
 
 
 @pytest.mark.model
@@ -412,7 +414,7 @@ def test_a_blend_is_neither_of_its_voices(engine: Engine) -> None:
 @pytest.mark.model
 def test_two_thousand_characters_without_a_stop_are_all_heard(engine: Engine) -> None:
     words = ("the quick brown fox jumps over lazy dogs near seven grey stones " * 32)[:2000].split()
-    stream = engine.stream(Utterance(" ".join(words), speed=2.0))
+    stream = engine.stream(Utterance(" ".join(words), speed=4.0))
     list(stream)
     assert [t.text for t in stream.timings] == words
     assert stream.report.segments > 1

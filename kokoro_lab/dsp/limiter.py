@@ -101,8 +101,6 @@ class Limiter(Processor[np.float32]):
 
         hann = np.hanning(self._window + 2)[1:-1]  # its two zeros would only cost latency
         self._ramp = on_grid(hann / hann.sum(), _GRID_BITS)
-        # exactly 1 in sum, for what is short of it would be missing from every reduction
-        self._ramp[self._window // 2] += 1 - self._ramp.sum()
         self._detector = PeakDetector()
         self._before_hold = History(self._window - 1)
         self._before_ramp = History(self._window - 1)

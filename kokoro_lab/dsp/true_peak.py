@@ -65,5 +65,5 @@ def _filters() -> tuple[Values, list[Values]]:
 def _between(reach: int, factor: int, beta: float) -> list[Values]:
     """Filters for the `factor - 1` points between two samples, from `reach` samples on either side."""
     prototype = factor * firwin(2 * reach * factor + 1, 1 / factor, window=("kaiser", beta))
-    # reversed: a convolution written as a correlation
-    return [on_grid(prototype[phase::factor][::-1], _GRID_BITS) for phase in range(1, factor)]
+    # all of them are their own mirror image, so they may be slid either way round
+    return [on_grid(prototype[phase::factor], _GRID_BITS) for phase in range(1, factor)]

@@ -171,5 +171,5 @@ def _levels() -> dict[str, float]:
 
 
 def level_lufs(name: str) -> float:
-    """Average loudness of one plain voice before any gain, measured by notebook `11_voice_levels`."""
+    """Average loudness of one plain voice before any gain, measured by notebook `50_voice_levels`."""
     return _levels()[name]

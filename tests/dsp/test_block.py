@@ -48,6 +48,14 @@ def test_blocks_do_not_matter_to_the_last_bit(name: str, signal: str, data: st.D
     assert np.array_equal(np.signbit(joined), np.signbit(whole))
 
 
+@pytest.mark.parametrize("block", [61, 480, 1200, 2401])
+@pytest.mark.parametrize("name", PROCESSORS)
+def test_even_blocks_are_as_good_as_any(name: str, block: int) -> None:
+    samples, make = SIGNALS["speech in silence"], PROCESSORS[name]
+    blocks = [slice(start, start + block) for start in range(0, len(samples), block)]
+    assert np.array_equal(in_blocks(make(), samples, blocks), make().run(samples))
+
+
 @pytest.mark.parametrize("name", PROCESSORS)
 def test_a_long_signal_run_at_once_is_the_same_as_in_blocks(name: str) -> None:
     samples = noise(1.0, 6.0)  # longer than the pieces that `run` makes

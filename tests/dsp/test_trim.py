@@ -148,5 +148,7 @@ def test_silence_is_as_long_as_asked_for() -> None:
     assert not pause.any()
     assert silence(0.0, RATE_HZ).shape == (0,)
     for bad in (-0.1, float("nan"), float("inf")):
-        with pytest.raises(ParameterError):
+        with pytest.raises(ParameterError, match="pause"):
             silence(bad, RATE_HZ)
+    with pytest.raises(ParameterError, match="rate"):
+        silence(0.1, 0)
