@@ -44,7 +44,7 @@ def test_a_file_is_read_back_by_soundfile_within_the_dither(tmp_path: Path, samp
 
 
 def test_a_file_is_read_back_by_the_standard_library(tmp_path: Path, samples: np.ndarray) -> None:
-    path = audio.write_wav(tmp_path / "a.wav", samples, RATE_HZ)
+    path = audio.write_wav(str(tmp_path / "a.wav"), samples, RATE_HZ)
     with wave.open(str(path)) as file:
         assert file.getparams()[:4] == (1, 2, RATE_HZ, len(samples))
         pcm = np.frombuffer(file.readframes(len(samples) + 1), dtype="<i2")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kokoro_lab.dsp import Gain, normalise_loudness, voice_gain_db
+from kokoro_lab.dsp import Gain, Limiter, normalise_loudness, voice_gain_db
 from kokoro_lab.dsp.limiter import TRUE_PEAK_LIMIT_DBTP
 from kokoro_lab.errors import ParameterError, SynthesisError
 from kokoro_lab.metrics.loudness import integrated_lufs, true_peak_dbtp
@@ -64,6 +64,15 @@ def test_no_true_peak_is_over_the_limit_even_where_the_target_cannot_be_met(name
     assert true_peak_dbtp(levelled, RATE_HZ) <= TRUE_PEAK_LIMIT_DBTP
     assert integrated_lufs(levelled, RATE_HZ) <= -15.9
     assert limited_db < 45  # it does not pump up the noise between clicks for ever
+
+
+def test_the_nearest_attempt_is_given_if_a_later_one_is_worse(monkeypatch: pytest.MonkeyPatch) -> None:
+    readings = iter([-30.0, -18.0, -19.0])  # at first; with 14 dB; with 2 dB more, which must not be taken
+    monkeypatch.setattr("kokoro_lab.dsp.loudness.integrated_lufs", lambda samples, rate: next(readings))
+    samples = speech_like(1.0)
+    levelled, gain_db, _ = normalise_loudness(samples, RATE_HZ)
+    assert gain_db == 14.0
+    assert np.array_equal(levelled, Limiter(RATE_HZ).run(Gain(14.0).run(samples)))
 
 
 def test_another_target() -> None:

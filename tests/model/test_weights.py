@@ -14,12 +14,14 @@ import http.server
 import io
 import json
 import os
+import signal
 import socket
 import sys
 import tarfile
 import threading
 import time
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -433,6 +435,15 @@ def test_a_lost_or_broken_record_only_costs_a_hash(shop: Shop, home: Path) -> No
 # --------------------------------------------------------------------------------------------- resume
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Ctrl-C raises, also where the tests were started in the background, which ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupted_fetch_goes_on_where_it_stopped(shop: Shop, home: Path) -> None:
     shop.order(**{f"pack {B}": {"interrupt": True, "sleep_s": 30}})
     started_s = time.monotonic()
