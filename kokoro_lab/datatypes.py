@@ -32,6 +32,10 @@ class Utterance:
         How the gain to the target loudness is found. `measured` reads the whole clip, `voice` uses the
         voice's own average and needs no look-ahead, `none` leaves the model's level. `auto` is
         `voice` for a stream and `measured` for a file.
+    statistics : {"auto", "predicted", "exact"}
+        What the vocoder normalises with. `predicted` statistics are known before it runs, so that the
+        first sound comes early and memory does not grow; `exact` ones are the utterance's own, as in the
+        published model. `auto` is `predicted` for a stream and `exact` for a file.
     seed : int
         Seeds the dither, the only random thing between text and PCM.
     """
@@ -41,6 +45,7 @@ class Utterance:
     speed: float = 1.0
     language: str | None = None
     loudness: str = "auto"
+    statistics: str = "auto"
     seed: int = 0
 
 
@@ -157,6 +162,7 @@ class SynthesisReport:
     requested_provider: str
     active_provider: str
     threads: int
+    statistics: str
     loudness: str
     gain_db: float
     limited_db: float

@@ -39,7 +39,8 @@ from kokoro_lab.datatypes import (
 from kokoro_lab.dsp import EdgeTrimmer, Gain, Limiter, normalise_loudness, silence, voice_gain_db
 from kokoro_lab.errors import ParameterError, SynthesisError, TextError
 from kokoro_lab.g2p.frontend import FrontEnd
-from kokoro_lab.model.decoder import Decoder, WholeGraph
+from kokoro_lab.model.artefacts import stages_folder
+from kokoro_lab.model.decoder import Decoder, Staged, WholeGraph
 from kokoro_lab.model.graphs import DURATION_FRAME_SAMPLES
 from kokoro_lab.model.providers import recorded_options
 from kokoro_lab.model.voices import Voice, load_voice
@@ -53,6 +54,7 @@ MEASURABLE_S = 3.0
 """Below this, integrated loudness says more about the words than about the level (0.7 LU of scatter
 at 1 s), so a short clip is given its voice's gain, like a stream."""
 LOUDNESS_MODES = ("auto", "measured", "voice", "none")
+STATISTICS_MODES = ("auto", "predicted", "exact")
 VOICE_CACHE = 64
 
 
@@ -83,7 +85,11 @@ def load_engine(
     config = replace(config, variant=variant or config.variant, provider=provider or config.provider)
     if missing((config.variant,), config.home):
         fetch((config.variant,), source=config.source, home=config.home, say=say)
-    decoder = WholeGraph(model_path(config.variant, config.home), config)
+    decoder: Staged | WholeGraph
+    if config.variant == "fp32":
+        decoder = Staged(stages_folder(config.home, say), config)
+    else:
+        decoder = WholeGraph(model_path(config.variant, config.home), config)
     return Engine(
         decoder,
         config=config,
@@ -141,7 +147,7 @@ class Engine:
         frame_s : float
             Length of a chunk, 0.030 to 0.120 s.
         **options
-            Fields of `Utterance`: voice, speed, language, loudness, seed.
+            Fields of `Utterance`: voice, speed, language, loudness, statistics, seed.
 
         Returns
         -------
@@ -195,10 +201,20 @@ class SpeechStream(Iterator[AudioChunk]):
         self._streamed = streamed
         self._voice = engine.voice(utterance.voice)
         self._language = _language(utterance.language, self._voice)
-        self._loudness = _loudness(utterance.loudness, streamed)
+        self._loudness = _mode("loudness", utterance.loudness, LOUDNESS_MODES)
+        if self._loudness == "auto":
+            self._loudness = "voice" if streamed else "measured"
+        self._statistics = _mode("statistics", utterance.statistics, STATISTICS_MODES)
+        if self._statistics == "auto":
+            self._statistics = "predicted" if streamed else "exact"
         _check_speed(utterance.speed)
         self._watch = _Watch()
         self._fallbacks: list[Fallback] = []
+        if self._statistics == "predicted":
+            reason = engine.decoder.predicts(self._voice)
+            if reason is not None:
+                self._statistics = "exact"
+                self._fallbacks.append(Fallback("statistics", f"exact instead of predicted: {reason}"))
         with self._watch("text"):
             self._text = engine.front_end.normalised(utterance.text, self._language)
         if not len(self._text):
@@ -221,8 +237,14 @@ class SpeechStream(Iterator[AudioChunk]):
         self._chunks.close()
 
     @property
-    def utterance(self) -> Utterance:
-        return self._utterance
+    def statistics(self) -> str:
+        """What the vocoder normalises with: `predicted` or `exact`. Known before the first chunk."""
+        return self._statistics
+
+    @property
+    def fallbacks(self) -> tuple[Fallback, ...]:
+        """Substitutions made so far."""
+        return tuple(self._fallbacks)
 
     @property
     def report(self) -> SynthesisReport:
@@ -293,7 +315,12 @@ class SpeechStream(Iterator[AudioChunk]):
         self._style_rows.append(len(segment.token_ids) - 1)
         trimmer = EdgeTrimmer(SAMPLE_RATE_HZ)
         with self._watch("model"):
-            decoded = self._engine.decoder.decode(segment.token_ids, style, self._utterance.speed)
+            decoded = self._engine.decoder.decode(
+                segment.token_ids,
+                style,
+                self._utterance.speed,
+                predicted=self._statistics == "predicted",
+            )
         while True:
             with self._watch("model"):
                 block = next(decoded.blocks, None)
@@ -355,6 +382,7 @@ class SpeechStream(Iterator[AudioChunk]):
             requested_provider=engine.config.provider,
             active_provider=engine.active_provider,
             threads=engine.config.thread_count,
+            statistics=self._statistics,
             loudness=self._loudness,
             gain_db=self._gain_db,
             limited_db=self._limited_db,
@@ -396,7 +424,7 @@ def versions() -> dict[str, str]:
 
 
 def _utterance(text: str | Utterance, options: dict[str, object]) -> Utterance:
-    known = {"voice", "speed", "language", "loudness", "seed"}
+    known = {"voice", "speed", "language", "loudness", "statistics", "seed"}
     unknown = sorted(options.keys() - known)
     if unknown:
         raise ParameterError(
@@ -414,17 +442,12 @@ def _language(requested: str | None, voice: Voice) -> str:
     return resolve_language(requested or voice.language)
 
 
-def _loudness(requested: str, streamed: bool) -> str:
-    if requested not in LOUDNESS_MODES:
+def _mode(field: str, value: str, modes: tuple[str, ...]) -> str:
+    if value not in modes:
         raise ParameterError(
-            f"There is no loudness mode {requested!r}.",
-            field="loudness",
-            value=requested,
-            allowed=", ".join(LOUDNESS_MODES),
+            f"There is no {field} mode {value!r}.", field=field, value=value, allowed=", ".join(modes)
         )
-    if requested == "auto":
-        return "voice" if streamed else "measured"
-    return requested
+    return value
 
 
 def _check_speed(speed: float) -> None:

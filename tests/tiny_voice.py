@@ -122,7 +122,7 @@ def voice(spec: str) -> Voice:
         raise VoiceError(f"There is no voice {spec!r}.", field="voice", value=spec, allowed="hum, hum_high")
     pack = np.zeros(PACK_SHAPE, np.float32)
     pack[:, :, :128] = (np.arange(510, dtype=np.float32) / 1000)[:, None, None] + offsets[spec]
-    return Voice(spec, "en-us", pack, level_lufs=-17.0)
+    return Voice(spec, (spec,), "en-us", pack, level_lufs=-17.0)
 
 
 def engine(path: Path) -> Engine:

@@ -14,9 +14,13 @@ from kokoro_lab.config import EngineConfig
 from kokoro_lab.datatypes import Samples
 from kokoro_lab.dsp import require_finite
 from kokoro_lab.g2p.vocab import PAD_ID
-from kokoro_lab.model.graphs import DURATIONS, with_durations
+from kokoro_lab.model.graphs import DURATIONS, TRUNK_FRAMES_A_DURATION, frames_of, with_durations
 from kokoro_lab.model.graphs import signature as signature_of
+from kokoro_lab.model.prosody import ProsodyModel
 from kokoro_lab.model.providers import make_session
+from kokoro_lab.model.statistics import AdainLayers, StatisticsPredictor
+from kokoro_lab.model.vocoder import SILENT_SHARE, Vocoder
+from kokoro_lab.model.voices import Voice
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,8 +32,8 @@ class Decoded:
     durations : numpy.ndarray
         int64, one per input id with both pads, in frames of 600 samples (25 ms).
     blocks : iterator of numpy.ndarray
-        float32 mono at 24 kHz, in order, each checked to be finite; together
-        `600 * durations.sum()` samples.
+        float32 mono at 24 kHz, in order, each checked to be finite and made when it is asked for;
+        together `600 * durations.sum()` samples.
     """
 
     durations: npt.NDArray[np.int64]
@@ -39,11 +43,31 @@ class Decoded:
 class Decoder(Protocol):
     """What speaks a segment. Safe to call from several threads."""
 
-    def decode(self, token_ids: Sequence[int], style: npt.NDArray[np.float32], speed: float) -> Decoded: ...
+    def predicts(self, voice: Voice) -> str | None:
+        """None if it can decode `voice` with predicted statistics, else the reason why not."""
+
+    def decode(
+        self,
+        token_ids: Sequence[int],
+        style: npt.NDArray[np.float32],
+        speed: float,
+        *,
+        predicted: bool = False,
+    ) -> Decoded:
+        """Speak 1 to 510 token ids (without pads) with a style vector, float32 (1, 256).
+
+        With `predicted` statistics the first block is there early; without, the samples are those of
+        the published model.
+
+        Raises
+        ------
+        SynthesisError
+            The model gave samples that are not finite.
+        """
 
 
 class WholeGraph:
-    """The export as it was published, run once a segment.
+    """An export as it was published, run once a segment.
 
     Parameters
     ----------
@@ -60,23 +84,17 @@ class WholeGraph:
     def active_provider(self) -> str:
         return str(self._session.get_providers()[0])
 
-    def decode(self, token_ids: Sequence[int], style: npt.NDArray[np.float32], speed: float) -> Decoded:
-        """Run the graph.
+    def predicts(self, voice: Voice) -> str | None:
+        return "this variant runs as one graph"
 
-        Parameters
-        ----------
-        token_ids : sequence of int
-            1 to 510 ids, without pads.
-        style : numpy.ndarray
-            float32 (1, 256).
-        speed : float
-            Divides every duration.
-
-        Raises
-        ------
-        SynthesisError
-            The model gave samples that are not finite.
-        """
+    def decode(
+        self,
+        token_ids: Sequence[int],
+        style: npt.NDArray[np.float32],
+        speed: float,
+        *,
+        predicted: bool = False,
+    ) -> Decoded:
         ids = np.array([[PAD_ID, *token_ids, PAD_ID]], dtype=np.int64)
         feed = {
             self._names.tokens: ids,
@@ -85,7 +103,58 @@ class WholeGraph:
         }
         audio, durations = self._session.run([self._names.audio, DURATIONS], feed)
         samples = np.ascontiguousarray(audio, dtype=np.float32).reshape(-1)
-        require_finite(samples, f"{self._name}, {len(token_ids)} token ids")
-        # Behind this tensor the graph clips to one frame: at high speed some round to none
-        frames = np.maximum(np.rint(durations), 1).astype(np.int64).reshape(-1)
-        return Decoded(frames, iter((samples,)))
+        blocks = _finite(iter((samples,)), f"{self._name}, {len(token_ids)} token ids")
+        return Decoded(frames_of(durations), blocks)
+
+
+class Staged:
+    """The fp32 model cut into stages: the vocoder whole, or in windows as they are listened to.
+
+    Parameters
+    ----------
+    folder : Path
+        From `artefacts.stages_folder`.
+    predictor : StatisticsPredictor, optional
+        None takes the one that the package ships.
+    """
+
+    def __init__(
+        self, folder: Path, config: EngineConfig, predictor: StatisticsPredictor | None = None
+    ) -> None:
+        self._prosody = ProsodyModel(folder, config)
+        self._vocoder = Vocoder(folder, config)
+        self._layers = AdainLayers.load(folder / "layers.npz")
+        self._predictor = predictor or StatisticsPredictor.load()
+
+    @property
+    def active_provider(self) -> str:
+        return self._vocoder.active_provider
+
+    def predicts(self, voice: Voice) -> str | None:
+        if self._predictor.knows(voice.parts):
+            return None
+        return f"the statistics predictor was not fitted on {voice.name}"
+
+    def decode(
+        self,
+        token_ids: Sequence[int],
+        style: npt.NDArray[np.float32],
+        speed: float,
+        *,
+        predicted: bool = False,
+    ) -> Decoded:
+        prosody = self._prosody.predict(token_ids, style, speed)
+        what = f"{len(token_ids)} token ids"
+        if not predicted:
+            return Decoded(prosody.durations, _finite(iter((self._vocoder.whole(prosody),)), what))
+        mean, variance = self._predictor.predict(prosody)
+        scale, shift = self._layers.scale_and_shift(mean, variance, style)
+        silent = int(SILENT_SHARE * TRUNK_FRAMES_A_DURATION * prosody.durations[0])
+        blocks = self._vocoder.windows(prosody, scale, shift, silent_frames=silent)
+        return Decoded(prosody.durations, _finite(blocks, what))
+
+
+def _finite(blocks: Iterator[Samples], what: str) -> Iterator[Samples]:
+    for block in blocks:
+        require_finite(block, what)
+        yield block

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+import numpy.typing as npt
 import onnx
 import onnxruntime as ort
 
@@ -42,6 +44,11 @@ def with_durations(model: Path) -> bytes:
     return model.read_bytes() + appendix
 
 
+def frames_of(durations: npt.NDArray[np.float32]) -> npt.NDArray[np.int64]:
+    """The `DURATIONS` tensor as the graph uses it: behind it, durations are clipped to one frame."""
+    return np.maximum(np.rint(durations), 1).astype(np.int64).reshape(-1)
+
+
 def signature(session: ort.InferenceSession, name: str) -> Signature:
     """Which input is which in this export.
 
@@ -62,3 +69,61 @@ def signature(session: ort.InferenceSession, name: str) -> Signature:
             allowed=f"inputs {' or '.join(TOKEN_INPUTS)}, style, speed; output {' or '.join(AUDIO_OUTPUTS)}",
         )
     return Signature(tokens, "style", "speed", audio)
+
+
+_DECODER = "/decoder/decoder/"
+ALIGNED = "/encoder/MatMul_1_output_0"
+"""Text features stretched to frames of 25 ms: [1, 512, T]."""
+F0, ENERGY = "/encoder/Reshape_output_0", "/encoder/Reshape_1_output_0"
+"""Hz and energy, two values a frame: [1, 2T]."""
+DECODER_STYLE = "/decoder/Slice_output_0"
+"""`style[:, :128]`."""
+TRUNK = f"{_DECODER}decode.3/Div_4_output_0"
+"""What the vocoder is fed with: [1, 512, 2T], 80 frames a second."""
+F0_CURVE = f"{_DECODER}Unsqueeze_output_0"
+EXCITATION = f"{_DECODER}generator/Reshape_3_output_0"
+"""The harmonic source as a signal, padded for the STFT: [1, 300 · 2T + 20]."""
+WAVEFORM = "waveform"
+
+TRUNK_FRAME_SAMPLES = 300
+TRUNK_FRAMES_A_DURATION = DURATION_FRAME_SAMPLES // TRUNK_FRAME_SAMPLES
+STFT_SIZE_SAMPLES = 20
+
+STAGES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "prosody": (("input_ids", "style", "speed"), (ALIGNED, F0, ENERGY, DURATIONS)),
+    "trunk": ((ALIGNED, F0, ENERGY, DECODER_STYLE), (TRUNK, F0_CURVE)),
+    "excitation": ((F0_CURVE,), (EXCITATION,)),
+    "vocoder": ((TRUNK, EXCITATION, DECODER_STYLE), (WAVEFORM,)),
+}
+"""Where the fp32 export is cut: stage → its inputs and outputs. Run in turn they are the whole graph."""
+
+
+def cut(model: onnx.ModelProto) -> dict[str, onnx.ModelProto]:
+    """The stages of the fp32 export, each a model of its own.
+
+    Raises
+    ------
+    WeightsError
+        The model lacks a tensor at which it is to be cut.
+    """
+    from onnx.utils import Extractor
+
+    made = {o for n in model.graph.node for o in n.output} | {i.name for i in model.graph.input}
+    wanted = {name for inputs, outputs in STAGES.values() for name in inputs + outputs}
+    if wanted - made:
+        raise WeightsError(
+            f"The model cannot be cut: it has no tensor {sorted(wanted - made)[0]}.",
+            field="variant",
+            mend="Only the fp32 export of onnx-community is known to have them; use another variant whole.",
+        )
+    inferred = onnx.shape_inference.infer_shapes(model)
+    known = {v.name for v in inferred.graph.value_info}
+    for name in sorted(wanted - known):
+        inferred.graph.value_info.append(
+            onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, None)
+        )
+    extractor = Extractor(inferred)
+    return {
+        stage: extractor.extract_model(list(inputs), list(outputs))
+        for stage, (inputs, outputs) in STAGES.items()
+    }

@@ -62,6 +62,8 @@ class Voice:
     ----------
     name : str
         Canonical: aliases resolved, weights written out where they are not all 1.
+    parts : tuple of str
+        The plain voices that it is made of.
     language : str
         Of the first part of a blend.
     pack : numpy.ndarray
@@ -71,6 +73,7 @@ class Voice:
     """
 
     name: str
+    parts: tuple[str, ...]
     language: str
     pack: npt.NDArray[np.float32]
     level_lufs: float
@@ -113,6 +116,7 @@ def load_voice(spec: str, home: Path | None = None) -> Voice:
     plain = all(weight == parts[0][1] for _, weight in parts)
     return Voice(
         name="+".join(name if plain else f"{name}({weight:g})" for name, weight in parts),
+        parts=tuple(name for name, _ in parts),
         language=LANGUAGE_OF_PREFIX[parts[0][0][0]],
         pack=pack,
         level_lufs=sum(level_lufs(name) * weight for name, weight in parts) / total,

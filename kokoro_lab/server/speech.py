@@ -7,10 +7,11 @@ import logging
 import socket
 import time
 from collections import Counter
+from collections.abc import Sequence
 
 from flask import Blueprint, Response, g, request
 
-from kokoro_lab.datatypes import Utterance
+from kokoro_lab.datatypes import Fallback, Utterance
 from kokoro_lab.errors import SynthesisError
 from kokoro_lab.server.delivery import Delivery, Encoder, in_pieces, log_report, stream_head, whole_file
 from kokoro_lab.server.guard import SEND_BUFFER_BYTES, client_socket, require_key
@@ -84,7 +85,9 @@ def _streamed(asked: SpeechRequest, utterance: Utterance, slot: Slot) -> Respons
         connection=connection,
         on_close=slot.release,
     )
-    return Response(delivery)
+    answer = Response(delivery)
+    _describe_run(answer, stream.statistics, stream.fallbacks)
+    return answer
 
 
 def _file(asked: SpeechRequest, utterance: Utterance, slot: Slot) -> Response:
@@ -100,10 +103,16 @@ def _file(asked: SpeechRequest, utterance: Utterance, slot: Slot) -> Response:
     log_report(g.request_id, clip.report, ttfa_s, encoder)
     answer = Response(in_pieces(whole))
     answer.content_length = len(whole)
-    if clip.report.fallbacks:
-        stages = Counter(fallback.stage for fallback in clip.report.fallbacks)
-        answer.headers["X-Kokoro-Fallbacks"] = ", ".join(f"{s}={n}" for s, n in sorted(stages.items()))
+    _describe_run(answer, clip.report.statistics, clip.report.fallbacks)
     return answer
+
+
+def _describe_run(answer: Response, statistics: str, fallbacks: Sequence[Fallback]) -> None:
+    """What the engine chose and what it had to substitute; of a stream, as far as it has come."""
+    answer.headers["X-Kokoro-Statistics"] = statistics
+    if fallbacks:
+        stages = Counter(fallback.stage for fallback in fallbacks)
+        answer.headers["X-Kokoro-Fallbacks"] = ", ".join(f"{s}={n}" for s, n in sorted(stages.items()))
 
 
 def _describe(answer: Response, asked: SpeechRequest, utterance: Utterance, streamed: bool) -> None:

@@ -27,7 +27,7 @@ SHORT_TOKENS = 20
 """A sentence shorter than this shares a segment with its neighbour: alone, Kokoro drawls it."""
 JOINED_TOKENS = 100
 """Short sentences are joined up to this."""
-FIRST_TOKENS = 80
+FIRST_TOKENS = 60
 """A longer first sentence is cut at a clause, where it has one, so that sound starts early."""
 
 PARAGRAPH_CHARS = 20_000

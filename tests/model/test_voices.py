@@ -32,7 +32,7 @@ def test_every_openai_name_is_a_voice() -> None:
 
 def test_each_length_has_its_row() -> None:
     pack = np.arange(510, dtype=np.float32)[:, None, None] * np.ones((1, 1, 256), np.float32)
-    voice = Voice("v", "en-us", pack, -20.0)
+    voice = Voice("v", ("v",), "en-us", pack, -20.0)
     assert voice.style(1)[0, 0] == 0
     assert voice.style(510)[0, 0] == 509
     assert voice.style(7).shape == (1, 256)

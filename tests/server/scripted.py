@@ -15,6 +15,7 @@ from kokoro_lab.engine import Engine
 from kokoro_lab.errors import SynthesisError
 from kokoro_lab.g2p.vocab import encode
 from kokoro_lab.model.decoder import Decoded, Decoder, WholeGraph
+from kokoro_lab.model.voices import Voice
 from tests import tiny_voice
 
 BOOM = encode("bˈum")
@@ -36,7 +37,17 @@ class Scripted:
         self.gate.set()
         self.decoded = 0
 
-    def decode(self, token_ids: Sequence[int], style: npt.NDArray[np.float32], speed: float) -> Decoded:
+    def predicts(self, voice: Voice) -> str | None:
+        return self._decoder.predicts(voice)
+
+    def decode(
+        self,
+        token_ids: Sequence[int],
+        style: npt.NDArray[np.float32],
+        speed: float,
+        *,
+        predicted: bool = False,
+    ) -> Decoded:
         ids = tuple(token_ids)
         assert self.gate.wait(30)
         if _within(SLOW, ids):
@@ -46,7 +57,7 @@ class Scripted:
         if _within(BANG, ids):
             raise SynthesisError("The samples are not finite.")
         self.decoded += 1
-        return self._decoder.decode(token_ids, style, speed)
+        return self._decoder.decode(token_ids, style, speed, predicted=predicted)
 
 
 def _within(word: tuple[int, ...], ids: tuple[int, ...]) -> bool:

@@ -1,4 +1,4 @@
-"""Calibrations: figures that are measured once on the real weights and shipped with the package."""
+"""How loud each voice is before any gain."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from kokoro_lab.engine import Engine
 from kokoro_lab.metrics.loudness import integrated_lufs
 
-LEVELS_FILE = Path(__file__).parent / "model" / "voice_levels.json"
+LEVELS_FILE = Path(__file__).parents[1] / "model" / "voice_levels.json"
 
 
 def measure_voice_levels(

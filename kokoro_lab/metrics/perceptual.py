@@ -1,0 +1,112 @@
+"""How different two aligned recordings of the same speech sound, by published models of hearing.
+
+All of them need a reference and a candidate of the same length and timing: they are for changes of
+the signal path, not for another reading of the text.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import soxr
+from pesq import pesq
+from pystoi import stoi as pystoi_stoi
+
+from kokoro_lab.errors import ParameterError
+
+Samples = npt.NDArray[np.float32]
+
+PESQ_RATE_HZ = 16_000
+PESQ_CEILING = 4.644
+"""What PESQ-WB reads for a recording against itself."""
+SHORTEST_S = 0.4
+
+LSD_WINDOW_S, LSD_HOP_S = 0.032, 0.008
+LSD_FLOOR_DB = -80.0
+
+
+def pesq_wb(reference: Samples, candidate: Samples, sample_rate_hz: int) -> float:
+    """Wide-band PESQ, 1 to 4.644, higher is better.
+
+    Source: ITU-T P.862.2, by the `pesq` package; both signals are resampled to 16 kHz.
+
+    Raises
+    ------
+    ParameterError
+        Different lengths, under 0.4 s, or samples that are not finite.
+    """
+    pair = (_resampled(s, sample_rate_hz) for s in _checked(reference, candidate, sample_rate_hz))
+    return float(pesq(PESQ_RATE_HZ, *pair, "wb"))
+
+
+def stoi(reference: Samples, candidate: Samples, sample_rate_hz: int) -> float:
+    """Short-time objective intelligibility, up to 1, higher is better.
+
+    Source: Taal et al. 2011, by the `pystoi` package. Frames that are silent in the reference do not count.
+
+    Raises
+    ------
+    ParameterError
+        As `pesq_wb`.
+    """
+    reference, candidate = _checked(reference, candidate, sample_rate_hz)
+    return float(pystoi_stoi(reference, candidate, sample_rate_hz))
+
+
+def log_spectral_distance_db(reference: Samples, candidate: Samples, sample_rate_hz: int) -> float:
+    """Mean over frames of the RMS difference of log power spectra, in dB, lower is better.
+
+    Source: Gray & Markel 1976. Power more than 80 dB below the reference's loudest bin does not count.
+
+    Raises
+    ------
+    ParameterError
+        As `pesq_wb`.
+    """
+    reference, candidate = _checked(reference, candidate, sample_rate_hz)
+    a, b = (_power(s, sample_rate_hz) for s in (reference, candidate))
+    floor = a.max() * 10 ** (LSD_FLOOR_DB / 10)
+    difference = 10 * np.log10(np.maximum(a, floor) / np.maximum(b, floor))
+    return float(np.sqrt((difference**2).mean(1)).mean())
+
+
+def signal_to_difference_db(reference: Samples, candidate: Samples) -> float:
+    """Energy of the reference over energy of the difference, in dB; infinite if they are equal."""
+    reference, candidate = _checked(reference, candidate, 0)
+    difference = float(((reference.astype(np.float64) - candidate) ** 2).sum())
+    energy = float((reference.astype(np.float64) ** 2).sum())
+    return float("inf") if difference == 0 else 10 * float(np.log10(energy / difference))
+
+
+def _power(samples: Samples, sample_rate_hz: int) -> npt.NDArray[np.float64]:
+    size, hop = round(LSD_WINDOW_S * sample_rate_hz), round(LSD_HOP_S * sample_rate_hz)
+    frames = np.lib.stride_tricks.sliding_window_view(samples.astype(np.float64), size)[::hop]
+    power: npt.NDArray[np.float64] = np.abs(np.fft.rfft(frames * np.hanning(size), axis=1)) ** 2
+    return power
+
+
+def _resampled(samples: Samples, sample_rate_hz: int) -> Samples:
+    resampled: Samples = soxr.resample(samples, sample_rate_hz, PESQ_RATE_HZ, quality="VHQ")
+    return resampled
+
+
+def _checked(reference: Samples, candidate: Samples, sample_rate_hz: int) -> tuple[Samples, Samples]:
+    if reference.shape != candidate.shape or reference.ndim != 1:
+        raise ParameterError(
+            "Reference and candidate differ in length.",
+            field="candidate",
+            value=f"{candidate.shape} against {reference.shape}",
+            allowed="two one-dimensional arrays of the same length",
+            mend="Force the durations of the reference before comparing.",
+        )
+    if len(reference) < SHORTEST_S * sample_rate_hz:
+        raise ParameterError(
+            "The recordings are too short to compare.",
+            field="samples",
+            value=len(reference),
+            allowed=f"{SHORTEST_S} s or more",
+        )
+    for name, samples in (("reference", reference), ("candidate", candidate)):
+        if not np.isfinite(samples).all():
+            raise ParameterError(f"The {name} has samples that are not finite.", field=name)
+    return reference, candidate

@@ -1,0 +1,311 @@
+"""Rewrites of the cut graphs. Each pass is small, named and idempotent, and keeps the numbers.
+
+A pass takes a model and returns a new one. What a pass promises is tested against the untouched
+graph: everything up to rounding, on real utterances.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import onnx
+from onnx import NodeProto, helper, numpy_helper
+from onnx.reference import ReferenceEvaluator
+
+Model = onnx.ModelProto
+Pass = Callable[[Model], Model]
+
+SCALE, SHIFT = "scale", "shift"
+"""Inputs of the rewritten vocoder: what its 44 AdaIN layers multiply by and add, one row a channel."""
+
+EPSILON = 1e-5
+"""Added to each variance, as in the model's InstanceNorm."""
+
+
+class Adain(NamedTuple):
+    """One AdaIN layer: `normalised(x) * (1 + gamma) + beta`, gamma and beta from the style."""
+
+    name: str
+    x: str
+    mean: str
+    variance: str
+    output: str
+    channels: int
+    weight: npt.NDArray[np.float32]
+    bias: npt.NDArray[np.float32]
+
+
+class Graph:
+    """A model's graph with its nodes by what they make and its constants by name."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = Model()
+        self.model.CopyFrom(model)
+        self.graph = self.model.graph
+        self.index()
+
+    def index(self) -> None:
+        self.maker = {o: n for n in self.graph.node for o in n.output}
+        self.constants = {i.name: i for i in self.graph.initializer}
+
+    def value(self, name: str) -> npt.NDArray[Any]:
+        array: npt.NDArray[Any] = numpy_helper.to_array(self.constants[name])
+        return array
+
+    def constant(self, name: str, value: npt.ArrayLike) -> str:
+        """Add a constant, or replace the one of that name."""
+        tensor = numpy_helper.from_array(np.asarray(value), name)
+        if name in self.constants:
+            self.constants[name].CopyFrom(tensor)
+        else:
+            self.graph.initializer.append(tensor)
+            self.constants[name] = self.graph.initializer[-1]
+        return name
+
+    def replace(self, swaps: dict[str, Sequence[NodeProto]]) -> None:
+        """Put new nodes in the place of the node that makes a tensor; drop what nothing reads then."""
+        nodes: list[NodeProto] = []
+        for node in self.graph.node:
+            nodes.extend(swaps.get(node.output[0], (node,)))
+        self.keep(nodes)
+
+    def keep(self, nodes: Iterable[NodeProto]) -> None:
+        nodes = list(nodes)
+        while True:
+            read = {i for n in nodes for i in n.input} | {o.name for o in self.graph.output}
+            alive = [n for n in nodes if any(o in read for o in n.output)]
+            if len(alive) == len(nodes):
+                break
+            nodes = alive
+        used = {i for n in nodes for i in n.input}
+        graph = onnx.GraphProto()
+        graph.name = self.graph.name
+        graph.node.extend(nodes)
+        graph.initializer.extend(c for c in self.graph.initializer if c.name in used)
+        graph.input.extend(i for i in self.graph.input if i.name in used)
+        graph.output.extend(self.graph.output)
+        self.graph.CopyFrom(graph)
+        self.index()
+
+
+def fold_constants(model: Model) -> Model:
+    """Work out every node that reads only constants: above all the convolutions' weight normalisation."""
+    g = Graph(model)
+    rest = []
+    for node in g.graph.node:
+        if node.input and all(i in g.constants or not i for i in node.input):
+            feed = {i: g.value(i) for i in node.input if i}
+            for name, value in zip(node.output, ReferenceEvaluator(node).run(None, feed), strict=True):
+                g.constant(name, value)
+        else:
+            rest.append(node)
+    g.keep(rest)
+    return g.model
+
+
+def adain_layers(model: Model) -> list[Adain]:
+    """The AdaIN layers of a graph in its own order."""
+    g = Graph(model)
+    found = []
+    for node in g.graph.node:
+        if node.op_type != "Add":
+            continue
+        for normal_side, beta in (tuple(node.input), tuple(node.input)[::-1]):
+            normal = _normalised(g, normal_side)
+            if normal is not None and _above(g, beta, "Gemm") is not None:
+                break
+        else:
+            continue
+        x, mean = g.maker[normal.input[0]].input
+        deviation = g.maker[normal.input[1]]
+        variance = next(i for i in g.maker[deviation.input[0]].input if i in g.maker)
+        gemm = _above(g, beta, "Gemm")
+        assert gemm is not None
+        weight = g.value(gemm.input[1]).astype(np.float32)
+        if not next((a.i for a in gemm.attribute if a.name == "transB"), 0):
+            weight = weight.T
+        bias = g.value(gemm.input[2]).astype(np.float32)
+        found.append(Adain(node.name, x, mean, variance, node.output[0], len(bias) // 2, weight, bias))
+    return found
+
+
+def _normalised(g: Graph, name: str) -> NodeProto | None:
+    """The division by a deviation below a product, if `name` is such a product."""
+    product = g.maker.get(name)
+    if product is None or product.op_type != "Mul":
+        return None
+    for side in product.input:
+        division = g.maker.get(side)
+        if (
+            division is not None
+            and division.op_type == "Div"
+            and g.maker[division.input[1]].op_type == "Sqrt"
+        ):
+            found: NodeProto = division
+            return found
+    return None
+
+
+def _above(g: Graph, name: str, op: str) -> NodeProto | None:
+    node = g.maker.get(name)
+    while node is not None and node.op_type != op:
+        node = g.maker.get(node.input[0]) if node.op_type in ("Slice", "Unsqueeze", "Split") else None
+    return node
+
+
+def modulate(model: Model) -> Model:
+    """AdaIN becomes `x * scale + shift`: the statistics and the style come in as two vectors.
+
+    Needs no look at the whole utterance any more, and takes two passes over a tensor instead of seven.
+    """
+    layers = adain_layers(model)
+    if not layers:
+        return model
+    g = Graph(model)
+    sizes = g.constant("adain_sizes", np.array([a.channels for a in layers], np.int64))
+    swaps: dict[str, Sequence[NodeProto]] = {}
+    head = []
+    for source in (SCALE, SHIFT):
+        outputs = [f"{source}_{k}" for k in range(len(layers))]
+        head.append(helper.make_node("Split", [source, sizes], outputs, name=f"split_{source}", axis=1))
+        total = sum(a.channels for a in layers)
+        g.graph.input.append(helper.make_tensor_value_info(source, onnx.TensorProto.FLOAT, [1, total, 1]))
+    for k, layer in enumerate(layers):
+        swaps[layer.output] = (
+            helper.make_node(
+                "Mul", [layer.x, f"{SCALE}_{k}"], [f"{layer.output}_scaled"], name=f"{layer.name}/scale"
+            ),
+            helper.make_node(
+                "Add", [f"{layer.output}_scaled", f"{SHIFT}_{k}"], [layer.output], name=f"{layer.name}/shift"
+            ),
+        )
+    nodes = [*head]
+    for node in g.graph.node:
+        nodes.extend(swaps.get(node.output[0], (node,)))
+    g.keep(nodes)
+    return g.model
+
+
+def report_statistics(model: Model) -> Model:
+    """Give out the mean and the variance of every AdaIN layer, in their order, beside the output."""
+    g = Graph(model)
+    there = {o.name for o in g.graph.output}
+    for layer in adain_layers(model):
+        for name in (layer.mean, layer.variance):
+            if name not in there:
+                g.graph.output.append(helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, None))
+    return g.model
+
+
+def squares_as_products(model: Model) -> Model:
+    """`Pow(x, 2)` becomes `x * x`, which ONNX Runtime works out ten times as fast."""
+    g = Graph(model)
+    swaps: dict[str, Sequence[NodeProto]] = {
+        n.output[0]: (helper.make_node("Mul", [n.input[0], n.input[0]], list(n.output), name=n.name),)
+        for n in g.graph.node
+        if n.op_type == "Pow" and n.input[1] in g.constants and (g.value(n.input[1]) == 2).all()
+    }
+    g.replace(swaps)
+    return g.model
+
+
+def snake_in_the_modulation(model: Model) -> Model:
+    """Snake without its multiplications: `y + sin²(αy)/α` is `(z - cos z + 1) / 2α` with `z = 2αy`.
+
+    The factor 2α goes into scale and shift (see `snake_factors`), 1 / 2α into the weights of the
+    convolution behind. Five passes over a tensor are left of seven.
+    """
+    g = Graph(model)
+    swaps: dict[str, Sequence[NodeProto]] = {}
+    for snake in snakes(model):
+        conv = snake.conv
+        weight = g.value(conv.input[1])
+        name = g.constant(f"{conv.name}/weight_over_2_alpha", weight / (2 * snake.alpha.reshape(1, -1, 1)))
+        p = conv.name
+        one = g.constant("snake_one", np.float32(1))
+        swaps[conv.output[0]] = (
+            helper.make_node("Cos", [snake.y], [f"{p}/cos"], name=f"{p}/cos"),
+            helper.make_node("Sub", [snake.y, f"{p}/cos"], [f"{p}/less"], name=f"{p}/less"),
+            helper.make_node("Add", [f"{p}/less", one], [f"{p}/snake"], name=f"{p}/snake"),
+            _with_inputs(conv, [f"{p}/snake", name, *conv.input[2:]]),
+        )
+    g.replace(swaps)
+    return g.model
+
+
+class Snake(NamedTuple):
+    """One Snake: `y` in, `conv` behind it, `alpha` a channel."""
+
+    y: str
+    alpha: npt.NDArray[np.float32]
+    conv: NodeProto
+
+
+def snakes(model: Model) -> list[Snake]:
+    """The Snake activations that stand between a modulation and a convolution."""
+    g = Graph(model)
+    found = []
+    for conv in g.graph.node:
+        if conv.op_type != "Conv" or conv.input[1] not in g.constants or conv.input[0] not in g.maker:
+            continue
+        add = g.maker[conv.input[0]]
+        if add.op_type != "Add" or any(i not in g.maker for i in add.input):
+            continue
+        for y, side in (tuple(add.input), tuple(add.input)[::-1]):
+            product = g.maker[side]
+            if product.op_type != "Mul" or not any(i in g.constants for i in product.input):
+                continue
+            square = next((g.maker[i] for i in product.input if i in g.maker), None)
+            if square is None or square.op_type not in ("Mul", "Pow") or g.maker.get(square.input[0]) is None:
+                continue
+            sine = g.maker[square.input[0]]
+            if sine.op_type != "Sin":
+                continue
+            turned = g.maker[sine.input[0]]
+            alpha = next(g.value(i) for i in turned.input if i in g.constants)
+            found.append(Snake(y, alpha.astype(np.float32).reshape(-1), conv))
+    return found
+
+
+def _with_inputs(node: NodeProto, inputs: Sequence[str]) -> NodeProto:
+    copy = NodeProto()
+    copy.CopyFrom(node)
+    del copy.input[:]
+    copy.input.extend(inputs)
+    return copy
+
+
+def plain_overlap_add(model: Model) -> Model:
+    """The inverse STFT's overlap-add without its scatter by a computed index.
+
+    The export was traced with a window of one frame, so the scatter divides the first twenty samples
+    by a squared window and leaves all others; ten of the twenty are cut away, the others are silence.
+    """
+    g = Graph(model)
+    scatter = next((n for n in g.graph.node if n.op_type == "ScatterND"), None)
+    if scatter is None:
+        return model
+    g.replace(
+        {
+            scatter.output[0]: (
+                helper.make_node("Identity", [scatter.input[0]], list(scatter.output), name="overlap_add"),
+            )
+        }
+    )
+    return g.model
+
+
+def apply(model: Model, recipe: Sequence[Pass]) -> Model:
+    """The model after every pass of `recipe`, in order."""
+    for rewrite in recipe:
+        model = rewrite(model)
+    return model
+
+
+def operators(model: Model) -> dict[str, int]:
+    """How many nodes of each operator type, most first."""
+    return dict(Counter(node.op_type for node in model.graph.node).most_common())

@@ -1,0 +1,84 @@
+"""The first stages: what is said when and how high (prosody), and what the vocoder is fed with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from kokoro_lab.config import EngineConfig
+from kokoro_lab.g2p.vocab import PAD_ID
+from kokoro_lab.model import graphs
+from kokoro_lab.model.providers import make_session
+
+Values = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Prosody:
+    """How a segment will be spoken: everything that the vocoder needs but the statistics.
+
+    Parameters
+    ----------
+    durations : numpy.ndarray
+        int64, one for each input id, pads included, in frames of 25 ms.
+    f0_hz, energy : numpy.ndarray
+        float32 (2T,), one value each 12.5 ms; F0 is near 0 where the speech is unvoiced.
+    trunk : numpy.ndarray
+        float32 (1, 512, 2T).
+    excitation : numpy.ndarray
+        float32 (1, 300 · 2T + 20): the harmonic source, padded for its STFT.
+    style : numpy.ndarray
+        float32 (1, 256).
+    """
+
+    durations: npt.NDArray[np.int64]
+    f0_hz: Values
+    energy: Values
+    trunk: Values
+    excitation: Values
+    style: Values
+
+    @property
+    def frames(self) -> int:
+        """Trunk frames of 12.5 ms."""
+        return int(self.trunk.shape[2])
+
+
+class ProsodyModel:
+    """Runs the stages before the vocoder on whole segments, so that phrasing is never cut."""
+
+    def __init__(self, folder: Path, config: EngineConfig) -> None:
+        self._prosody, self._trunk, self._excitation = (
+            make_session(str(folder / f"{stage}.onnx"), config)
+            for stage in ("prosody", "trunk", "excitation")
+        )
+
+    def predict(self, token_ids: Sequence[int], style: Values, speed: float) -> Prosody:
+        """Prosody of a segment of 1 to 510 token ids, without pads, with a style vector (1, 256)."""
+        ids = np.array([[PAD_ID, *token_ids, PAD_ID]], dtype=np.int64)
+        aligned, f0, energy, durations = self._prosody.run(
+            [graphs.ALIGNED, graphs.F0, graphs.ENERGY, graphs.DURATIONS],
+            {"input_ids": ids, "style": style, "speed": np.array([speed], np.float32)},
+        )
+        trunk, curve = self._trunk.run(
+            [graphs.TRUNK, graphs.F0_CURVE],
+            {
+                graphs.ALIGNED: aligned,
+                graphs.F0: f0,
+                graphs.ENERGY: energy,
+                graphs.DECODER_STYLE: style[:, :128],
+            },
+        )
+        (excitation,) = self._excitation.run([graphs.EXCITATION], {graphs.F0_CURVE: curve})
+        return Prosody(
+            durations=graphs.frames_of(durations),
+            f0_hz=f0.reshape(-1),
+            energy=energy.reshape(-1),
+            trunk=trunk,
+            excitation=excitation,
+            style=style,
+        )

@@ -1,0 +1,261 @@
+"""The statistics that the vocoder normalises with: what they are, and how to know them in advance.
+
+The vocoder's AdaIN layers subtract the mean and divide by the deviation of each channel over the
+whole utterance. That alone ties a window of it to the rest: with the statistics known, any window
+can be decoded by itself, exactly. They can be predicted from what there is before the vocoder runs,
+by a ridge regression of low rank, fitted on the model's own decodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import onnx
+
+from kokoro_lab.model import passes
+from kokoro_lab.model.prosody import Prosody
+
+Values = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AdainLayers:
+    """All AdaIN layers of the vocoder, stacked in the order of the rewritten graph's inputs.
+
+    Parameters
+    ----------
+    weight, bias : numpy.ndarray
+        float32 (2·C, 128) and (2·C,): style to gamma (first C rows) and beta, C = 9,216 channels.
+    source : numpy.ndarray
+        int64 (C,): which of the distinct statistics each channel uses; layers that read the same
+        tensor share theirs.
+    factor : numpy.ndarray
+        float32 (C,): the 2α of the Snake behind each channel, which the graph expects in scale and shift.
+    names : tuple of str
+        Tensor names of the distinct means, then of the distinct variances, as `report_statistics` gives.
+    """
+
+    weight: Values
+    bias: Values
+    source: npt.NDArray[np.int64]
+    factor: Values
+    names: tuple[str, ...]
+
+    @classmethod
+    def of(cls, vocoder: onnx.ModelProto) -> AdainLayers:
+        """Read off a vocoder whose constants are folded."""
+        layers = passes.adain_layers(vocoder)
+        modulated = passes.modulate(vocoder)
+        alpha = {snake.y: snake.alpha for snake in passes.snakes(modulated)}
+        first: dict[str, int] = {}
+        at = 0
+        source = []
+        for layer in layers:
+            if layer.mean not in first:
+                first[layer.mean] = at
+                at += layer.channels
+            source.append(first[layer.mean] + np.arange(layer.channels))
+        gamma = [layer.weight[: layer.channels] for layer in layers]
+        beta = [layer.weight[layer.channels :] for layer in layers]
+        variances = {layer.mean: layer.variance for layer in layers}
+        return cls(
+            weight=np.concatenate([*gamma, *beta]),
+            bias=np.concatenate(
+                [layer.bias[: layer.channels] for layer in layers]
+                + [layer.bias[layer.channels :] for layer in layers]
+            ),
+            source=np.concatenate(source),
+            factor=np.concatenate([2 * alpha[layer.output] for layer in layers]),
+            names=(*first, *(variances[mean] for mean in first)),
+        )
+
+    @classmethod
+    def load(cls, path: Path) -> AdainLayers:
+        with np.load(path) as stored:
+            return cls(
+                stored["weight"],
+                stored["bias"],
+                stored["source"],
+                stored["factor"],
+                tuple(str(n) for n in stored["names"]),
+            )
+
+    def save(self, path: Path) -> None:
+        np.savez(
+            path,
+            weight=self.weight,
+            bias=self.bias,
+            source=self.source,
+            factor=self.factor,
+            names=np.array(self.names),
+        )
+
+    def scale_and_shift(self, mean: Values, variance: Values, style: Values) -> tuple[Values, Values]:
+        """What the rewritten vocoder multiplies by and adds.
+
+        Parameters
+        ----------
+        mean, variance : numpy.ndarray
+            float32, one value for each distinct channel (8,448).
+        style : numpy.ndarray
+            float32 (1, 256) or (1, 128): only the decoder's half is used.
+
+        Returns
+        -------
+        tuple of numpy.ndarray
+            scale and shift, float32 (1, 9216, 1), with Snake's 2α in both.
+
+        Notes
+        -----
+        AdaIN is `(x - mean) / sqrt(variance + ε) * (1 + gamma) + beta` (Huang & Belongie 2017, eq. 8).
+        """
+        modulation = self.weight @ style[0, :128] + self.bias
+        channels = len(self.source)
+        scale = (1 + modulation[:channels]) / np.sqrt(variance[self.source] + passes.EPSILON)
+        shift = modulation[channels:] - mean[self.source] * scale
+        return (
+            (scale * self.factor).astype(np.float32)[None, :, None],
+            (shift * self.factor).astype(np.float32)[None, :, None],
+        )
+
+
+def features(prosody: Prosody) -> Values:
+    """What the predictor looks at: one vector that exists before the vocoder runs.
+
+    Returns
+    -------
+    numpy.ndarray
+        float32: mean, deviation and mean positive part of each trunk channel; the decoder's half of the
+        style; log and inverse length; voiced share; mean and deviation of log F0 and of energy.
+    """
+    trunk = prosody.trunk[0]
+    voiced = prosody.f0_hz[prosody.f0_hz > VOICED_HZ]
+    pitch = np.log(voiced) if len(voiced) else np.zeros(1, np.float32)
+    return np.concatenate(
+        [
+            trunk.mean(1),
+            trunk.std(1),
+            np.maximum(trunk, 0).mean(1),
+            prosody.style[0, :128],
+            [
+                np.log(prosody.frames),
+                10 / prosody.frames,
+                len(voiced) / len(prosody.f0_hz),
+                pitch.mean(),
+                pitch.std(),
+                prosody.energy.mean(),
+                prosody.energy.std(),
+            ],
+        ]
+    ).astype(np.float32)
+
+
+VOICED_HZ = 10.0
+"""The model's own threshold between voiced and unvoiced (its `SineGen`)."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StatisticsPredictor:
+    """Ridge regression of low rank from `features` to means and log variances.
+
+    Parameters
+    ----------
+    voices : frozenset of str
+        Voices it was fitted on. Of others it knows nothing: their statistics are far off.
+    feature_mean, feature_deviation : numpy.ndarray
+        float32 (F,): features are standardised with them.
+    inner, outer : numpy.ndarray
+        float32 (F, R) and (R, 2·8448).
+    target_mean : numpy.ndarray
+        float32 (2·8448,).
+    """
+
+    voices: frozenset[str]
+    feature_mean: Values
+    feature_deviation: Values
+    inner: Values
+    outer: Values
+    target_mean: Values
+
+    def predict(self, prosody: Prosody) -> tuple[Values, Values]:
+        """Mean and variance of each distinct channel, float32 (8448,) each."""
+        standard = (features(prosody) - self.feature_mean) / self.feature_deviation
+        target: Values = (self.target_mean + (standard @ self.inner) @ self.outer).astype(np.float32)
+        half = len(target) // 2
+        return target[:half], np.exp(target[half:])
+
+    def knows(self, voices: Iterable[str]) -> bool:
+        """Whether every one of `voices` was in the training set."""
+        return self.voices.issuperset(voices)
+
+    @classmethod
+    def fit(
+        cls,
+        inputs: Values,
+        targets: Values,
+        voices: Iterable[str],
+        *,
+        rank: int,
+        ridge: float,
+        weights: Values | None = None,
+    ) -> StatisticsPredictor:
+        """Fit on rows of features and of (means, log variances).
+
+        Parameters
+        ----------
+        rank : int
+            Kept directions of the prediction: reduced-rank regression (Izenman 1975).
+        ridge : float
+            Penalty on the standardised features, times the number of rows over 1,000.
+        weights : numpy.ndarray, optional
+            What an error in each target counts; None weighs by its deviation.
+        """
+        mean, deviation = inputs.mean(0), inputs.std(0) + 1e-6
+        x = ((inputs - mean) / deviation).astype(np.float64)
+        target_mean = targets.mean(0)
+        weights = 1 / (targets.std(0) + 1e-3) if weights is None else weights
+        y = (targets - target_mean).astype(np.float64) * weights
+        # With fewer rows than features the kernel form inverts the smaller matrix
+        gram = x @ x.T
+        gram[np.diag_indices_from(gram)] += ridge * len(x) / 1000
+        full = x.T @ np.linalg.solve(gram, y)
+        fitted = x @ full
+        _, vectors = np.linalg.eigh(fitted.T @ fitted) if fitted.shape[1] <= len(x) else _right(fitted)
+        basis = vectors[:, -rank:]
+        return cls(
+            frozenset(voices),
+            mean.astype(np.float32),
+            deviation.astype(np.float32),
+            (full @ basis).astype(np.float32),
+            (basis.T / weights).astype(np.float32),
+            target_mean.astype(np.float32),
+        )
+
+    def save(self, path: Path) -> None:
+        """Half precision: the rounding is a thousandth of the prediction's own error."""
+        half = {name: getattr(self, name).astype(np.float16) for name in ("inner", "outer")}
+        whole = {name: getattr(self, name) for name in ("feature_mean", "feature_deviation", "target_mean")}
+        np.savez_compressed(path, voices=np.array(sorted(self.voices)), **half, **whole)
+
+    @classmethod
+    def load(cls, path: Path | None = None) -> StatisticsPredictor:
+        """The predictor in `path`, or the one that the package ships."""
+        with np.load(path or PREDICTOR_FILE) as stored:
+            arrays = {
+                name: stored[name].astype(np.float32)
+                for name in ("feature_mean", "feature_deviation", "inner", "outer", "target_mean")
+            }
+            return cls(frozenset(str(v) for v in stored["voices"]), **arrays)
+
+
+PREDICTOR_FILE = Path(__file__).parent / "statistics_predictor.npz"
+
+
+def _right(rows: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Right singular vectors by rising singular value, for a matrix wider than it is high."""
+    _, values, vectors = np.linalg.svd(rows, full_matrices=False)
+    return values[::-1], vectors[::-1].T

@@ -1,0 +1,121 @@
+"""From prosody to samples: the whole segment with its own statistics, or window by window with given ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from kokoro_lab.config import EngineConfig
+from kokoro_lab.datatypes import Samples
+from kokoro_lab.model import graphs
+from kokoro_lab.model.passes import SCALE, SHIFT
+from kokoro_lab.model.prosody import Prosody
+from kokoro_lab.model.providers import make_session
+
+Values = npt.NDArray[np.float32]
+
+CONTEXT_FRAMES = 10
+"""Trunk frames (12.5 ms) on either side of a window that are decoded and thrown away: as far as the
+convolutions see. Measured against the whole: 0 frames 5 to 20 dB, 8 frames 96 to 106 dB, 10 or more
+the 104 to 108 dB of rounding."""
+SILENT_CONTEXT_FRAMES = 4
+"""Context before the first window where silence before it was not decoded."""
+SILENT_SHARE = 0.4
+"""Share of the leading pad's duration that is never speech: over 54 voices and speeds 0.6 to 1.6,
+sound began after 0.5 of it at the earliest."""
+FIRST_WINDOW_FRAMES = 16
+"""The first window is small, so that sound starts early."""
+WINDOW_FRAMES = 80
+"""Later windows: the larger, the less context is decoded twice; the smaller, the sooner a stop acts."""
+GROWTH = 2
+"""Each window may be this many times as long as the one before: by then there is sound to listen to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Windows:
+    """How a segment is cut for decoding, in trunk frames."""
+
+    first: int = FIRST_WINDOW_FRAMES
+    size: int = WINDOW_FRAMES
+    context: int = CONTEXT_FRAMES
+
+    def spans(self, frames: int, start: int = 0) -> Iterator[tuple[int, int]]:
+        """Half-open spans that cover `start` to `frames`, growing from `first` to `size`."""
+        size = self.first
+        while start < frames:
+            stop = min(frames, start + size)
+            if frames - stop < self.context:  # a rest that small costs more context than it is worth
+                stop = frames
+            yield start, stop
+            start, size = stop, min(self.size, size * GROWTH)
+
+
+class Vocoder:
+    """Both forms of the vocoder; the one that looks at the whole is loaded when it is first needed."""
+
+    def __init__(self, folder: Path, config: EngineConfig) -> None:
+        self._folder, self._config = folder, config
+        self._given = make_session(str(folder / "vocoder_given.onnx"), config)
+        self._exact = make_session(str(folder / "vocoder_exact.onnx"), config)
+
+    @property
+    def active_provider(self) -> str:
+        return str(self._given.get_providers()[0])
+
+    def whole(self, prosody: Prosody) -> Samples:
+        """All samples of a segment, normalised with its own statistics: the published model's output."""
+        (waveform,) = self._exact.run(
+            [graphs.WAVEFORM],
+            {
+                graphs.TRUNK: prosody.trunk,
+                graphs.EXCITATION: prosody.excitation,
+                graphs.DECODER_STYLE: prosody.style[:, :128],
+            },
+        )
+        return np.ascontiguousarray(waveform, np.float32).reshape(-1)
+
+    def windows(
+        self,
+        prosody: Prosody,
+        scale: Values,
+        shift: Values,
+        windows: Windows | None = None,
+        *,
+        silent_frames: int = 0,
+    ) -> Iterator[Samples]:
+        """The samples of a segment, window by window, each decoded when it is asked for.
+
+        Given the segment's true statistics they are those of `whole`, up to rounding (over 100 dB).
+
+        Parameters
+        ----------
+        scale, shift : numpy.ndarray
+            From `AdainLayers.scale_and_shift`.
+        silent_frames : int
+            Trunk frames at the beginning that are known to be silent: given as zeros, not decoded.
+        """
+        windows = windows or Windows()
+        silent_frames = min(silent_frames, prosody.frames)
+        if silent_frames:
+            yield np.zeros(silent_frames * graphs.TRUNK_FRAME_SAMPLES, np.float32)
+        for start, stop in windows.spans(prosody.frames, silent_frames):
+            # Silence needs less of what is before it
+            before = windows.context if start > silent_frames else SILENT_CONTEXT_FRAMES
+            a, b = max(0, start - before), min(prosody.frames, stop + windows.context)
+            first = a * graphs.TRUNK_FRAME_SAMPLES
+            last = b * graphs.TRUNK_FRAME_SAMPLES + graphs.STFT_SIZE_SAMPLES
+            (waveform,) = self._given.run(
+                [graphs.WAVEFORM],
+                {
+                    graphs.TRUNK: np.ascontiguousarray(prosody.trunk[:, :, a:b]),
+                    graphs.EXCITATION: np.ascontiguousarray(prosody.excitation[:, first:last]),
+                    SCALE: scale,
+                    SHIFT: shift,
+                },
+            )
+            keep = slice((start - a) * graphs.TRUNK_FRAME_SAMPLES, (stop - a) * graphs.TRUNK_FRAME_SAMPLES)
+            yield np.ascontiguousarray(waveform, np.float32).reshape(-1)[keep]

@@ -1,0 +1,179 @@
+"""Each rewrite keeps the numbers of the graph that it rewrites, and does nothing twice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from kokoro_lab.config import EngineConfig
+from kokoro_lab.model import passes
+from kokoro_lab.model.passes import Model
+from kokoro_lab.model.providers import make_session
+from kokoro_lab.model.statistics import AdainLayers
+
+CHANNELS, STYLE, TAPS = 6, 128, 5
+
+
+def adain_snake_conv() -> Model:
+    """One residual step as the vocoder has it: AdaIN over time, Snake, a weight-normed convolution."""
+    n = helper.make_node
+    rng = np.random.default_rng(7)
+    constants = {
+        "axes": np.array([2], np.int64),
+        "two": np.float32(2),
+        "epsilon": np.float32(passes.EPSILON),
+        "one": np.float32(1),
+        "fc.weight": rng.normal(size=(2 * CHANNELS, STYLE)).astype(np.float32) * 0.1,
+        "fc.bias": rng.normal(size=2 * CHANNELS).astype(np.float32),
+        "split": np.array([CHANNELS, CHANNELS], np.int64),
+        "column": np.array([2], np.int64),
+        "alpha": rng.uniform(0.3, 2.0, size=(1, CHANNELS, 1)).astype(np.float32),
+        "direction": rng.normal(size=(4, CHANNELS, TAPS)).astype(np.float32),
+        "length": rng.normal(size=(4, 1, 1)).astype(np.float32),
+        "bias": rng.normal(size=4).astype(np.float32),
+    }
+    constants["reciprocal"] = (1 / constants["alpha"]).astype(np.float32)
+    nodes = [
+        n("Gemm", ["style", "fc.weight", "fc.bias"], ["h"], transB=1),
+        n("Split", ["h", "split"], ["gamma_row", "beta_row"], axis=1),
+        n("Unsqueeze", ["gamma_row", "column"], ["gamma"]),
+        n("Unsqueeze", ["beta_row", "column"], ["beta"]),
+        n("ReduceMean", ["x", "axes"], ["mean"]),
+        n("Sub", ["x", "mean"], ["centred"]),
+        n("Pow", ["centred", "two"], ["squared"]),
+        n("ReduceMean", ["squared", "axes"], ["variance"]),
+        n("Add", ["variance", "epsilon"], ["stable"]),
+        n("Sqrt", ["stable"], ["deviation"]),
+        n("Div", ["centred", "deviation"], ["normal"]),
+        n("Add", ["gamma", "one"], ["factor"]),
+        n("Mul", ["factor", "normal"], ["scaled"]),
+        n("Add", ["scaled", "beta"], ["y"], name="adain/Add_3"),
+        n("Mul", ["alpha", "y"], ["turned"]),
+        n("Sin", ["turned"], ["sine"]),
+        n("Pow", ["sine", "two"], ["sine_squared"]),
+        n("Mul", ["reciprocal", "sine_squared"], ["wave"]),
+        n("Add", ["y", "wave"], ["snake"]),
+        n("Mul", ["direction", "length"], ["weight"]),
+        n("Conv", ["snake", "weight", "bias"], ["waveform"], name="conv", pads=[2, 2], kernel_shape=[TAPS]),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "step",
+        [
+            helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, CHANNELS, "t"]),
+            helper.make_tensor_value_info("style", TensorProto.FLOAT, [1, STYLE]),
+        ],
+        [helper.make_tensor_value_info("waveform", TensorProto.FLOAT, None)],
+        [numpy_helper.from_array(np.asarray(v), k) for k, v in constants.items()],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
+
+
+def run(model: Model, **feed: np.ndarray) -> dict[str, np.ndarray]:
+    session = make_session(model.SerializeToString(), EngineConfig(threads=1, optimisation="none"))
+    names = [o.name for o in session.get_outputs()]
+    wanted = {i.name for i in session.get_inputs()}
+    return dict(zip(names, session.run(None, {k: v for k, v in feed.items() if k in wanted}), strict=True))
+
+
+def inputs() -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(8)
+    return {
+        "x": (rng.normal(size=(1, CHANNELS, 200)) * 3 + 1).astype(np.float32),
+        "style": rng.normal(size=(1, STYLE)).astype(np.float32),
+    }
+
+
+def folded() -> Model:
+    return passes.fold_constants(adain_snake_conv())
+
+
+def given(feed: dict[str, np.ndarray], model: Model) -> dict[str, np.ndarray]:
+    """Scale and shift for `model` from the statistics that the untouched graph reports for `feed`."""
+    layers = AdainLayers.of(folded())
+    reported = run(passes.report_statistics(folded()), **feed)
+    mean, variance = (reported[name].reshape(-1) for name in layers.names)
+    scale, shift = layers.scale_and_shift(mean, variance, feed["style"])
+    if model is not None and "Cos" not in passes.operators(model):
+        scale, shift = scale / layers.factor[None, :, None], shift / layers.factor[None, :, None]
+    return {**feed, "scale": scale, "shift": shift}
+
+
+@pytest.mark.parametrize("rewrite", [passes.fold_constants, passes.squares_as_products])
+def test_the_same_inputs_give_the_same_output(rewrite: Callable[[Model], Model]) -> None:
+    feed = inputs()
+    np.testing.assert_allclose(
+        run(rewrite(adain_snake_conv()), **feed)["waveform"],
+        run(adain_snake_conv(), **feed)["waveform"],
+        rtol=1e-5,
+        atol=1e-5,
+    )
+
+
+@pytest.mark.parametrize(
+    "recipe",
+    [
+        (passes.modulate,),
+        (passes.modulate, passes.snake_in_the_modulation),
+        (passes.modulate, passes.snake_in_the_modulation, passes.squares_as_products),
+    ],
+)
+def test_given_its_statistics_the_graph_needs_no_look_at_the_whole(
+    recipe: tuple[Callable[[Model], Model], ...],
+) -> None:
+    feed = inputs()
+    whole = run(adain_snake_conv(), **feed)["waveform"]
+    model = passes.apply(folded(), recipe)
+    assert "ReduceMean" not in passes.operators(model)
+    np.testing.assert_allclose(run(model, **given(feed, model))["waveform"], whole, rtol=1e-4, atol=1e-4)
+    # a window with two frames of context is that part of the whole
+    window = {**given(feed, model), "x": feed["x"][:, :, 50:104]}
+    np.testing.assert_allclose(
+        run(model, **window)["waveform"][:, :, 2:-2], whole[:, :, 52:102], rtol=1e-4, atol=1e-4
+    )
+
+
+def test_other_statistics_give_another_output() -> None:
+    feed = inputs()
+    model = passes.modulate(folded())
+    right = given(feed, model)
+    wrong = {**right, "shift": right["shift"] + 0.1}
+    assert not np.allclose(run(model, **right)["waveform"], run(model, **wrong)["waveform"], atol=1e-2)
+
+
+@pytest.mark.parametrize(
+    "rewrite",
+    [
+        passes.fold_constants,
+        passes.squares_as_products,
+        passes.modulate,
+        passes.snake_in_the_modulation,
+        passes.plain_overlap_add,
+        passes.report_statistics,
+    ],
+)
+def test_a_second_time_changes_nothing(rewrite: Callable[[Model], Model]) -> None:
+    model = folded()
+    if rewrite is passes.snake_in_the_modulation:
+        model = passes.modulate(model)
+    once = rewrite(model)
+    assert rewrite(once).SerializeToString(deterministic=True) == once.SerializeToString(deterministic=True)
+
+
+def test_a_pass_leaves_its_input_alone() -> None:
+    model = adain_snake_conv()
+    before = model.SerializeToString(deterministic=True)
+    passes.apply(model, (passes.fold_constants, passes.modulate, passes.snake_in_the_modulation))
+    assert model.SerializeToString(deterministic=True) == before
+
+
+def test_what_nothing_reads_is_dropped() -> None:
+    model = passes.modulate(folded())
+    names = {i.name for i in model.graph.initializer}
+    assert "fc.weight" not in names
+    assert "style" not in {i.name for i in model.graph.input}
+    assert isinstance(model, onnx.ModelProto)

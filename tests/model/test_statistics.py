@@ -1,0 +1,159 @@
+"""Windows with given statistics are the whole; predictions are close, and know whom they know."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kokoro_lab.config import EngineConfig
+from kokoro_lab.engine import Engine
+from kokoro_lab.metrics.perceptual import pesq_wb, signal_to_difference_db, stoi
+from kokoro_lab.model.artefacts import stages_folder
+from kokoro_lab.model.prosody import Prosody
+from kokoro_lab.model.reporter import StatisticsReporter
+from kokoro_lab.model.statistics import AdainLayers, StatisticsPredictor
+from kokoro_lab.model.vocoder import Vocoder, Windows
+
+SENTENCE = "He said that the ships, with all the fishers, have left the harbour for the open sea."
+
+
+@pytest.mark.parametrize("frames", [1, 9, 16, 17, 30, 200, 1000])
+@pytest.mark.parametrize("windows", [Windows(), Windows(first=4, size=20), Windows(first=80, size=80)])
+def test_windows_cover_every_frame_once(frames: int, windows: Windows) -> None:
+    spans = list(windows.spans(frames))
+    assert [f for a, b in spans for f in range(a, b)] == list(range(frames))
+    assert spans[0][1] <= windows.first + windows.context
+    assert all(b - a <= windows.size + windows.context for a, b in spans)
+
+
+def test_a_fit_finds_a_law_of_low_rank(tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    law = rng.normal(size=(40, 3)) @ rng.normal(size=(3, 90))
+    inputs = (rng.normal(size=(300, 40)) * rng.uniform(0.1, 10, 40) + 5).astype(np.float32)
+    targets = (inputs @ law + rng.normal(size=(300, 90)) * 0.01).astype(np.float32)
+    predictor = StatisticsPredictor.fit(inputs[:250], targets[:250], ["a", "b"], rank=3, ridge=0.01)
+    predictor.save(tmp_path / "p.npz")
+    loaded = StatisticsPredictor.load(tmp_path / "p.npz")
+    standard = (inputs[250:] - loaded.feature_mean) / loaded.feature_deviation
+    guess = loaded.target_mean + (standard @ loaded.inner) @ loaded.outer
+    assert np.abs(guess - targets[250:]).mean() < 0.02 * targets.std()
+    assert loaded.knows(["a"])
+    assert not loaded.knows(["a", "c"])
+
+
+@pytest.fixture(scope="module")
+def vocoder() -> Vocoder:
+    return Vocoder(stages_folder(), EngineConfig())
+
+
+@pytest.fixture(scope="module")
+def layers() -> AdainLayers:
+    return AdainLayers.load(stages_folder() / "layers.npz")
+
+
+@pytest.fixture(scope="module")
+def reporter() -> StatisticsReporter:
+    return StatisticsReporter(EngineConfig())
+
+
+def spoken(
+    engine: Engine, reporter: StatisticsReporter, voice: str, text: str = SENTENCE
+) -> tuple[Prosody, np.ndarray, np.ndarray]:
+    """Prosody of a sentence, and its true means and variances."""
+    segment = next(engine.front_end.segments(text, "en-us", lambda _: None))
+    style = engine.voice(voice).style(len(segment.token_ids))
+    prosody, target = reporter(segment.token_ids, style, 1.0)
+    half = len(target) // 2
+    return prosody, target[:half], np.exp(target[half:])
+
+
+def decoded(
+    vocoder: Vocoder,
+    layers: AdainLayers,
+    prosody: Prosody,
+    mean: np.ndarray,
+    variance: np.ndarray,
+    **windows: int,
+) -> np.ndarray:
+    scale, shift = layers.scale_and_shift(mean, variance, prosody.style)
+    return np.concatenate(list(vocoder.windows(prosody, scale, shift, Windows(**windows))))
+
+
+@pytest.mark.model
+@pytest.mark.parametrize("text", [SENTENCE, "Yes."])
+def test_windows_with_true_statistics_are_the_whole(
+    engine: Engine, vocoder: Vocoder, layers: AdainLayers, reporter: StatisticsReporter, text: str
+) -> None:
+    prosody, mean, variance = spoken(engine, reporter, "af_heart", text)
+    whole = vocoder.whole(prosody)
+    assert len(whole) == 300 * prosody.frames
+    for size in (16, 40, 200):
+        windowed = decoded(vocoder, layers, prosody, mean, variance, first=size, size=size)
+        assert len(windowed) == len(whole)
+        assert signal_to_difference_db(whole, windowed) > 100
+
+
+@pytest.mark.model
+def test_a_window_without_context_is_noticed(
+    engine: Engine, vocoder: Vocoder, layers: AdainLayers, reporter: StatisticsReporter
+) -> None:
+    prosody, mean, variance = spoken(engine, reporter, "af_heart")
+    windowed = decoded(vocoder, layers, prosody, mean, variance, context=0)
+    assert signal_to_difference_db(vocoder.whole(prosody), windowed) < 40
+
+
+@pytest.mark.model
+def test_statistics_of_another_voice_are_noticed(
+    engine: Engine, vocoder: Vocoder, layers: AdainLayers, reporter: StatisticsReporter
+) -> None:
+    prosody, _, _ = spoken(engine, reporter, "af_heart")
+    _, mean, variance = spoken(engine, reporter, "am_michael")
+    wrong = decoded(vocoder, layers, prosody, mean, variance)
+    assert pesq_wb(vocoder.whole(prosody), wrong, 24_000) < 3.5
+
+
+@pytest.mark.model
+@pytest.mark.parametrize("voice", ["af_heart", "am_michael", "bf_emma", "af_bella(2)+af_sky(1)"])
+def test_predicted_statistics_sound_like_true_ones(engine: Engine, voice: str) -> None:
+    segment = next(engine.front_end.segments(SENTENCE, "en-us", lambda _: None))
+    style = engine.voice(voice).style(len(segment.token_ids))
+    exact, predicted = (
+        np.concatenate(list(engine.decoder.decode(segment.token_ids, style, 1.0, predicted=p).blocks))
+        for p in (False, True)
+    )
+    assert pesq_wb(exact, predicted, 24_000) > 4
+    assert stoi(exact, predicted, 24_000) > 0.98
+
+
+@pytest.mark.model
+def test_a_skipped_window_is_noticed(engine: Engine) -> None:
+    segment = next(engine.front_end.segments(SENTENCE, "en-us", lambda _: None))
+    style = engine.voice("af_heart").style(len(segment.token_ids))
+    result = engine.decoder.decode(segment.token_ids, style, 1.0, predicted=True)
+    blocks = list(result.blocks)
+    assert sum(map(len, blocks)) == 600 * result.durations.sum()
+    assert sum(map(len, blocks[:2] + blocks[3:])) != 600 * result.durations.sum()
+
+
+@pytest.mark.model
+def test_a_voice_that_the_predictor_does_not_know_is_decoded_exactly_and_said(engine: Engine) -> None:
+    text = "Listen to the river."
+    stream = engine.stream(text, voice="zf_xiaobei", language="en-us", loudness="none")
+    samples = np.concatenate([c.samples for c in stream])
+    report = stream.report
+    assert report.statistics == "exact"
+    assert any("zf_xiaobei" in f.reason for f in report.fallbacks if f.stage == "statistics")
+    exact = engine.synthesize(text, voice="zf_xiaobei", language="en-us", loudness="none").samples
+    np.testing.assert_array_equal(samples, exact)
+
+
+@pytest.mark.model
+def test_a_stream_and_a_file_agree_where_their_statistics_do(engine: Engine) -> None:
+    for statistics in ("predicted", "exact"):
+        options = {"statistics": statistics, "loudness": "voice"}
+        stream = engine.stream(SENTENCE, **options)
+        joined = np.concatenate([c.samples for c in stream])
+        np.testing.assert_array_equal(joined, engine.synthesize(SENTENCE, **options).samples)
+        assert stream.report.statistics == statistics
