@@ -287,6 +287,55 @@ def _show_outcome(outcome: Any, as_json: bool) -> None:
 
 @main.command()
 @click.option(
+    "--preset",
+    type=click.Choice(["short", "medium", "long", "article"]),
+    default="medium",
+    show_default=True,
+    help="Length of the texts.",
+)
+@click.option("--trials", default=10, show_default=True, type=click.IntRange(1), help="Distinct texts.")
+@click.option("--stream/--file", "streamed", default=True, help="As a stream, or as a whole file.")
+@click.option(
+    "--voice", default=lambda: settings().voice, show_default="af_heart", help="A name, or a blend."
+)
+@click.option("--variant", type=click.Choice(VARIANTS), help="Precision of the weights.")
+@click.option("--corpus", type=click.Path(path_type=Path), help="Sentences, one a line; else the fixtures.")
+@click.option("--seed", default=0, help="Of the choice of texts.")
+@_json_option
+def bench(
+    preset: str,
+    trials: int,
+    streamed: bool,
+    voice: str,
+    variant: str | None,
+    corpus: Path | None,
+    seed: int,
+    as_json: bool,
+) -> None:
+    """Time to first audio, real-time factor, gaps and memory, over distinct texts."""
+    from kokoro_lab.bench import report, timing
+    from kokoro_lab.engine import load_engine
+    from kokoro_lab.fixtures import load_texts
+
+    if corpus:
+        sentences = [line for line in _text_of(None, corpus).splitlines() if line.strip()]
+    else:
+        sentences = [t.text for t in load_texts() if t.kind in ("prose", "short", "long")]
+    texts = list(timing.texts_of(sentences, timing.PRESETS[preset], trials, seed))
+    engine = load_engine(variant, say=_say)
+    found = timing.measure(engine, texts, voice, streamed=streamed, progress=not as_json)
+    path, record = report.keep(engine, found, preset=preset, voice=voice, streamed=streamed)
+    if as_json:
+        click.echo(json.dumps(record, default=str))
+        return
+    how = "streamed" if streamed else "whole"
+    click.echo(f"{trials} texts of {preset} length, {how}, {voice}; {record['conditions']}")
+    click.echo(timing.summary(found).round(3).to_string())
+    click.echo(f"kept in {path}")
+
+
+@main.command()
+@click.option(
     "--host", default=lambda: settings().host, show_default="127.0.0.1", help="Address to listen on."
 )
 @click.option(

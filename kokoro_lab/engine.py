@@ -10,21 +10,18 @@ file's measured loudness, which must hear the whole.
 from __future__ import annotations
 
 import logging
-import platform
 import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import cache
-from importlib.metadata import version
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from kokoro_lab import __version__
-from kokoro_lab.config import SPEED_MAX, SPEED_MIN, EngineConfig
+from kokoro_lab.alignment import word_timings
+from kokoro_lab.config import EngineConfig
 from kokoro_lab.datatypes import (
     SAMPLE_RATE_HZ,
     AudioChunk,
@@ -37,7 +34,7 @@ from kokoro_lab.datatypes import (
     WordTiming,
 )
 from kokoro_lab.dsp import EdgeTrimmer, Gain, Limiter, normalise_loudness, silence, voice_gain_db
-from kokoro_lab.errors import ParameterError, SynthesisError, TextError
+from kokoro_lab.errors import SynthesisError
 from kokoro_lab.g2p.frontend import FrontEnd
 from kokoro_lab.model.artefacts import stages_folder
 from kokoro_lab.model.decoder import Decoder, Staged, WholeGraph
@@ -45,16 +42,16 @@ from kokoro_lab.model.graphs import DURATION_FRAME_SAMPLES
 from kokoro_lab.model.providers import recorded_options
 from kokoro_lab.model.voices import Voice, load_voice
 from kokoro_lab.model.weights import fetch, missing, model_path, model_sha256
+from kokoro_lab.provenance import versions
 from kokoro_lab.streaming import FRAME_S, Framer
 from kokoro_lab.text.language import resolve_language
+from kokoro_lab.utterance import nothing_to_speak, utterance_of
 
 log = logging.getLogger(__name__)
 
 MEASURABLE_S = 3.0
 """Below this, integrated loudness says more about the words than about the level (0.7 LU of scatter
 at 1 s), so a short clip is given its voice's gain, like a stream."""
-LOUDNESS_MODES = ("auto", "measured", "voice", "none")
-STATISTICS_MODES = ("auto", "predicted", "exact")
 VOICE_CACHE = 64
 
 
@@ -137,7 +134,7 @@ class Engine:
                 self._voices.popitem(last=False)
         return voice
 
-    def stream(self, text: str | Utterance, *, frame_s: float = FRAME_S, **options: object) -> SpeechStream:
+    def stream(self, text: str | Utterance, *, frame_s: float = FRAME_S, **options: Any) -> SpeechStream:
         """Speak as it is listened to.
 
         Parameters
@@ -160,11 +157,11 @@ class Engine:
         TextError, VoiceError, LanguageError, ParameterError
             The request cannot be spoken.
         """
-        return SpeechStream(self, _utterance(text, options), frame_s=frame_s, streamed=True)
+        return SpeechStream(self, utterance_of(text, options, streamed=True), frame_s=frame_s, streamed=True)
 
-    def synthesize(self, text: str | Utterance, **options: object) -> Clip:
+    def synthesize(self, text: str | Utterance, **options: Any) -> Clip:
         """Speak into a `Clip`: the stream, joined. Options and errors are those of `stream`."""
-        utterance = _utterance(text, options)
+        utterance = utterance_of(text, options, streamed=False)
         stream = SpeechStream(self, utterance, frame_s=FRAME_S, streamed=False)
         chunks = [chunk.samples for chunk in stream]
         return Clip(
@@ -178,9 +175,9 @@ class Engine:
 
     def warm(self, voice: str = "af_heart", language: str | None = None) -> SynthesisReport:
         """Speak one word and throw it away, so that the first listener does not wait for lazy parts."""
-        language = language or _language(None, self.voice(voice))
+        language = resolve_language(language or self.voice(voice).language)
         self.front_end.warm(language)
-        return self.synthesize("Ready.", voice=voice, language=language).report
+        return self.synthesize("Ready.", statistics="predicted", voice=voice, language=language).report
 
 
 class SpeechStream(Iterator[AudioChunk]):
@@ -200,16 +197,10 @@ class SpeechStream(Iterator[AudioChunk]):
         self._utterance = utterance
         self._streamed = streamed
         self._voice = engine.voice(utterance.voice)
-        self._language = _language(utterance.language, self._voice)
-        self._loudness = _mode("loudness", utterance.loudness, LOUDNESS_MODES)
-        if self._loudness == "auto":
-            self._loudness = "voice" if streamed else "measured"
-        self._statistics = _mode("statistics", utterance.statistics, STATISTICS_MODES)
-        if self._statistics == "auto":
-            self._statistics = "predicted" if streamed else "exact"
-        _check_speed(utterance.speed)
+        self._language = resolve_language(utterance.language or self._voice.language)
         self._watch = _Watch()
         self._fallbacks: list[Fallback] = []
+        self._statistics = utterance.statistics
         if self._statistics == "predicted":
             reason = engine.decoder.predicts(self._voice)
             if reason is not None:
@@ -218,7 +209,7 @@ class SpeechStream(Iterator[AudioChunk]):
         with self._watch("text"):
             self._text = engine.front_end.normalised(utterance.text, self._language)
         if not len(self._text):
-            raise _nothing_to_speak(utterance.text)
+            raise nothing_to_speak(utterance.text)
         self.segments: list[Segment] = []
         self.timings: list[WordTiming] = []
         self._style_rows: list[int] = []
@@ -299,7 +290,7 @@ class SpeechStream(Iterator[AudioChunk]):
                 )
             pause_s = segment.pause_after_s
         if not self.segments:
-            raise _nothing_to_speak(self._utterance.text)
+            raise nothing_to_speak(self._utterance.text)
 
     def _timed_segments(self) -> Iterator[Segment]:
         segments = self._engine.front_end.segments_of(self._text, self._language, self._fallbacks.append)
@@ -335,11 +326,11 @@ class SpeechStream(Iterator[AudioChunk]):
         heard = int(decoded.durations.sum()) * DURATION_FRAME_SAMPLES
         heard -= trimmer.lead_samples + trimmer.tail_samples
         place = range(position, position + heard)
-        self.timings += _timings(segment, decoded.durations, position - trimmer.lead_samples, place)
+        self.timings += word_timings(segment, decoded.durations, position - trimmer.lead_samples, place)
 
     def _levelled(self, pieces: Iterator[Samples]) -> Iterator[Samples]:
         """Gain and limiter. Measured loudness must hear the whole; the voice's gain need not."""
-        if self._loudness == "measured":
+        if self._utterance.loudness == "measured":
             whole = np.concatenate(list(pieces))
             if len(whole) >= MEASURABLE_S * SAMPLE_RATE_HZ:
                 with self._watch("dsp"):
@@ -347,7 +338,7 @@ class SpeechStream(Iterator[AudioChunk]):
                 yield levelled
                 return
             pieces = iter((whole,))
-        if self._loudness != "none":
+        if self._utterance.loudness != "none":
             self._gain_db = voice_gain_db(self._voice.level_lufs)
         gain = Gain(self._gain_db)
         limiter = Limiter(SAMPLE_RATE_HZ)
@@ -383,7 +374,7 @@ class SpeechStream(Iterator[AudioChunk]):
             active_provider=engine.active_provider,
             threads=engine.config.thread_count,
             statistics=self._statistics,
-            loudness=self._loudness,
+            loudness=self._utterance.loudness,
             gain_db=self._gain_db,
             limited_db=self._limited_db,
             style_rows=tuple(self._style_rows),
@@ -406,86 +397,3 @@ class _Watch:
             yield
         finally:
             self.seconds[stage] = self.seconds.get(stage, 0.0) + time.perf_counter() - started
-
-
-@cache
-def _versions() -> tuple[tuple[str, str], ...]:
-    packages = ("onnxruntime", "numpy", "misaki", "spacy", "phonemizer", "espeakng-loader")
-    return (
-        ("kokoro-lab", __version__),
-        ("python", platform.python_version()),
-        *((name, version(name)) for name in packages),
-    )
-
-
-def versions() -> dict[str, str]:
-    """Versions of what can change a sample."""
-    return dict(_versions())
-
-
-def _utterance(text: str | Utterance, options: dict[str, object]) -> Utterance:
-    known = {"voice", "speed", "language", "loudness", "statistics", "seed"}
-    unknown = sorted(options.keys() - known)
-    if unknown:
-        raise ParameterError(
-            f"There is no option {unknown[0]!r}.",
-            field=unknown[0],
-            value=options[unknown[0]],
-            allowed=", ".join(sorted(known)),
-        )
-    if isinstance(text, Utterance):
-        return replace(text, **options)  # type: ignore[arg-type]
-    return Utterance(text, **options)  # type: ignore[arg-type]
-
-
-def _language(requested: str | None, voice: Voice) -> str:
-    return resolve_language(requested or voice.language)
-
-
-def _mode(field: str, value: str, modes: tuple[str, ...]) -> str:
-    if value not in modes:
-        raise ParameterError(
-            f"There is no {field} mode {value!r}.", field=field, value=value, allowed=", ".join(modes)
-        )
-    return value
-
-
-def _check_speed(speed: float) -> None:
-    if not (isinstance(speed, (int, float)) and SPEED_MIN <= speed <= SPEED_MAX):
-        raise ParameterError(
-            f"A speed of {speed!r} is out of range.",
-            field="speed",
-            value=speed,
-            allowed=f"{SPEED_MIN} to {SPEED_MAX}",
-        )
-
-
-def _nothing_to_speak(text: str) -> TextError:
-    return TextError(
-        "There is nothing to speak in this text.",
-        field="input",
-        value=f"{len(text)} characters",
-        allowed="a text with at least one letter, digit or symbol",
-    )
-
-
-def _timings(
-    segment: Segment, durations: npt.NDArray[np.int64], offset: int, place: range
-) -> Iterator[WordTiming]:
-    """Word times from the durations that prosody gave.
-
-    `offset` is where the untrimmed segment would begin in the stream, `place` what was left of it.
-    """
-    ends = offset + np.cumsum(durations) * DURATION_FRAME_SAMPLES
-    for word, (first, stop) in zip(segment.words, segment.word_tokens, strict=True):
-        # The first input id is the pad in front: token i begins where input i ends
-        a, b = (min(max(int(ends[i]), place.start), place.stop) for i in (first, stop))
-        yield WordTiming(
-            word.text,
-            word.start,
-            word.end,
-            a / SAMPLE_RATE_HZ,
-            b / SAMPLE_RATE_HZ,
-            word.phonemes,
-            segment.segment_id,
-        )

@@ -9,9 +9,7 @@ from __future__ import annotations
 import json
 import math
 import os
-import platform
 import secrets
-import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -20,11 +18,11 @@ from pathlib import Path
 from typing import Any
 
 from kokoro_lab.audio import save
-from kokoro_lab.config import usable_cores
 from kokoro_lab.datatypes import Clip
-from kokoro_lab.engine import Engine, versions
+from kokoro_lab.engine import Engine
 from kokoro_lab.errors import GateFailed
 from kokoro_lab.fixtures import repository_root
+from kokoro_lab.provenance import git_state, machine, versions
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,38 +168,3 @@ def _finite(value: Any) -> Any:
     if hasattr(value, "item"):  # a NumPy scalar
         value = value.item()
     return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def git_state() -> dict[str, Any]:
-    """Commit of the checkout and whether it has changes; nulls where there is no git."""
-
-    def git(*words: str) -> str | None:
-        try:
-            done = subprocess.run(
-                ["git", *words], cwd=repository_root(), capture_output=True, text=True, timeout=10, check=True
-            )
-        except (OSError, subprocess.SubprocessError):
-            return None
-        return done.stdout.strip()
-
-    status = git("status", "--porcelain")
-    return {"commit": git("rev-parse", "HEAD"), "dirty": None if status is None else bool(status)}
-
-
-def machine() -> dict[str, Any]:
-    """What absolute times depend on."""
-    return {
-        "cpu": _cpu_name(),
-        "architecture": platform.machine(),
-        "cores": usable_cores(),
-        "system": platform.platform(),
-    }
-
-
-def _cpu_name() -> str:
-    info = Path("/proc/cpuinfo")
-    if info.exists():
-        for line in info.read_text().splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    return platform.processor() or platform.machine()

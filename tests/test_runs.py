@@ -153,6 +153,7 @@ def test_an_unknown_notebook_is_refused(lab: Path) -> None:
 
 FAST = {
     "00_quickstart": {},
+    "12_statistics_predictor": {"voices": "af_heart", "judged": 3},
     "50_voice_levels": {"voices": "am_michael", "texts": 1},
     "30_loudness_gate": {"voices": "bf_emma", "texts": 6},
 }

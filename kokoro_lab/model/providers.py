@@ -53,11 +53,8 @@ def available_providers() -> tuple[str, ...]:
 def session_options(config: EngineConfig) -> ort.SessionOptions:
     """Options of every session that an engine with this configuration makes."""
     options = ort.SessionOptions()
-    if _shares_threads(config):
-        options.use_per_session_threads = False
-    else:
-        options.intra_op_num_threads = config.thread_count
-        options.inter_op_num_threads = 1
+    options.intra_op_num_threads = config.thread_count
+    options.inter_op_num_threads = 1
     options.graph_optimization_level = _LEVELS[config.optimisation]
     options.enable_mem_pattern = config.memory_pattern
     options.log_severity_level = 3
@@ -66,25 +63,6 @@ def session_options(config: EngineConfig) -> ort.SessionOptions:
         _bound_arena(config.memory_arena_size_mb)
         options.add_session_config_entry("session.use_env_allocators", "1")
     return options
-
-
-def _shares_threads(config: EngineConfig) -> bool:
-    """Whether sessions of this configuration use the process's one thread pool.
-
-    Pools of their own spin against each other: on two cores the five stages of one engine then take
-    1.4 times as long. The first configuration with more than one thread decides the pool's size, since
-    ONNX Runtime takes it once; another number of threads gets pools of its own.
-    """
-    global _pool_threads
-    if config.thread_count == 1 or not config.spinning:
-        return False
-    if _pool_threads is None:
-        ort.set_global_thread_pool_sizes(config.thread_count, 1)
-        _pool_threads = config.thread_count
-    return _pool_threads == config.thread_count
-
-
-_pool_threads: int | None = None
 
 
 def _bound_arena(size_mb: int) -> None:

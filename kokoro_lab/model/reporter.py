@@ -18,8 +18,6 @@ from kokoro_lab.model.weights import model_path
 
 Values = npt.NDArray[np.float32]
 
-SMALLEST_VARIANCE = 1e-8
-
 
 class StatisticsReporter:
     """The model up to its vocoder, and the vocoder's true statistics of what it decodes."""
@@ -32,8 +30,10 @@ class StatisticsReporter:
         reporting = passes.apply(vocoder, (passes.fold_constants, passes.report_statistics))
         self._vocoder = make_session(reporting.SerializeToString(), config)
 
-    def __call__(self, token_ids: Sequence[int], style: Values, speed: float) -> tuple[Prosody, Values]:
-        """Prosody of a segment, and its target row."""
+    def __call__(
+        self, token_ids: Sequence[int], style: Values, speed: float
+    ) -> tuple[Prosody, Values, Values]:
+        """Prosody of a segment, and mean and variance of each distinct channel, float32 (8448,) each."""
         prosody = self._prosody.predict(token_ids, style, speed)
         found = self._vocoder.run(
             list(self._names),
@@ -45,5 +45,4 @@ class StatisticsReporter:
         )
         flat = np.concatenate([statistic.reshape(-1) for statistic in found])
         half = len(flat) // 2
-        flat[half:] = np.log(flat[half:] + SMALLEST_VARIANCE)
-        return prosody, flat.astype(np.float32)
+        return prosody, flat[:half], flat[half:]

@@ -11,6 +11,7 @@ from flask import Blueprint
 from kokoro_lab import __version__
 from kokoro_lab.model.voices import LANGUAGE_OF_PREFIX
 from kokoro_lab.model.weights import voice_names
+from kokoro_lab.provenance import versions
 from kokoro_lab.server.speech_request import GENERAL_MODELS
 from kokoro_lab.server.state import server_state
 
@@ -39,8 +40,6 @@ def health() -> tuple[dict[str, Any], int]:
 @blueprint.get("/status")
 def status() -> dict[str, Any]:
     """What runs, and how the last requests went."""
-    from kokoro_lab.engine import versions  # loads ONNX Runtime, which the process that forks must not
-
     state = server_state()
     engine = state.engine
     return {

@@ -1,0 +1,40 @@
+"""When each word is heard."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Segment, WordTiming
+from kokoro_lab.model.graphs import DURATION_FRAME_SAMPLES
+
+
+def word_timings(
+    segment: Segment, durations: npt.NDArray[np.int64], offset: int, place: range
+) -> Iterator[WordTiming]:
+    """Word times from the durations that prosody gave.
+
+    Parameters
+    ----------
+    durations : numpy.ndarray
+        int64, one for each input id, pads included, in frames of 600 samples.
+    offset : int
+        Where the untrimmed segment would begin in the stream, in samples; may be negative.
+    place : range
+        What was left of the segment after trimming, in samples of the stream. Words are clipped to it.
+    """
+    ends = offset + np.cumsum(durations) * DURATION_FRAME_SAMPLES
+    for word, (first, stop) in zip(segment.words, segment.word_tokens, strict=True):
+        # The first input id is the pad in front: token i begins where input i ends
+        a, b = (min(max(int(ends[i]), place.start), place.stop) for i in (first, stop))
+        yield WordTiming(
+            word.text,
+            word.start,
+            word.end,
+            a / SAMPLE_RATE_HZ,
+            b / SAMPLE_RATE_HZ,
+            word.phonemes,
+            segment.segment_id,
+        )

@@ -1,0 +1,1 @@
+"""How fast, how steady, how much memory: measured as a listener would notice it."""

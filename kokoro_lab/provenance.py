@@ -1,0 +1,66 @@
+"""What a figure was measured with: versions, commit, machine."""
+
+from __future__ import annotations
+
+import platform
+import subprocess
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from kokoro_lab import __version__
+from kokoro_lab.config import usable_cores
+from kokoro_lab.fixtures import repository_root
+
+SAMPLE_CHANGERS = ("onnxruntime", "numpy", "misaki", "spacy", "phonemizer", "espeakng-loader")
+"""Packages of which another version may give other samples."""
+
+
+@cache
+def _versions() -> tuple[tuple[str, str], ...]:
+    return (
+        ("kokoro-lab", __version__),
+        ("python", platform.python_version()),
+        *((name, version(name)) for name in SAMPLE_CHANGERS),
+    )
+
+
+def versions() -> dict[str, str]:
+    """Versions of what can change a sample."""
+    return dict(_versions())
+
+
+def git_state() -> dict[str, Any]:
+    """Commit of the checkout and whether it has changes; nulls where there is no git."""
+
+    def git(*words: str) -> str | None:
+        try:
+            done = subprocess.run(
+                ["git", *words], cwd=repository_root(), capture_output=True, text=True, timeout=10, check=True
+            )
+        except (OSError, subprocess.SubprocessError):
+            return None
+        return done.stdout.strip()
+
+    status = git("status", "--porcelain")
+    return {"commit": git("rev-parse", "HEAD"), "dirty": None if status is None else bool(status)}
+
+
+def machine() -> dict[str, Any]:
+    """What absolute times depend on."""
+    return {
+        "cpu": _cpu_name(),
+        "architecture": platform.machine(),
+        "cores": usable_cores(),
+        "system": platform.platform(),
+    }
+
+
+def _cpu_name() -> str:
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        for line in info.read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
