@@ -14,12 +14,12 @@ from kokoro_lab.config import EngineConfig
 from kokoro_lab.datatypes import Samples
 from kokoro_lab.dsp import require_finite
 from kokoro_lab.g2p.vocab import PAD_ID
-from kokoro_lab.model.graphs import DURATIONS, TRUNK_FRAMES_A_DURATION, frames_of, with_durations
+from kokoro_lab.model.graphs import DURATIONS, frames_of, with_durations
 from kokoro_lab.model.graphs import signature as signature_of
 from kokoro_lab.model.prosody import ProsodyModel
 from kokoro_lab.model.providers import make_session
 from kokoro_lab.model.statistics import AdainLayers, StatisticsPredictor
-from kokoro_lab.model.vocoder import SILENT_SHARE, Vocoder
+from kokoro_lab.model.vocoder import Vocoder
 from kokoro_lab.model.voices import Voice
 
 
@@ -149,8 +149,7 @@ class Staged:
             return Decoded(prosody.durations, _finite(iter((self._vocoder.whole(prosody),)), what))
         mean, variance = self._predictor.predict(prosody)
         scale, shift = self._layers.scale_and_shift(mean, variance, style)
-        silent = int(SILENT_SHARE * TRUNK_FRAMES_A_DURATION * prosody.durations[0])
-        blocks = self._vocoder.windows(prosody, scale, shift, silent_frames=silent)
+        blocks = self._vocoder.windows(prosody, scale, shift, silent_frames=prosody.silent_frames)
         return Decoded(prosody.durations, _finite(blocks, what))
 
 

@@ -86,7 +86,6 @@ EXCITATION = f"{_DECODER}generator/Reshape_3_output_0"
 WAVEFORM = "waveform"
 
 TRUNK_FRAME_SAMPLES = 300
-TRUNK_FRAMES_A_DURATION = DURATION_FRAME_SAMPLES // TRUNK_FRAME_SAMPLES
 STFT_SIZE_SAMPLES = 20
 
 STAGES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {

@@ -17,6 +17,12 @@ from kokoro_lab.model.providers import make_session
 Values = npt.NDArray[np.float32]
 
 
+SPEECH_ENERGY = -4.0
+"""The model's energy curve is near -9 in silence and above 0 in speech. Over 54 voices and speeds 0.65
+to 1.55, sound over -54 dBFS began 2 frames before to 5 frames after it first passed this."""
+ONSET_MARGIN_FRAMES = 6
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Prosody:
     """How a segment will be spoken: everything that the vocoder needs but the statistics.
@@ -46,6 +52,12 @@ class Prosody:
     def frames(self) -> int:
         """Trunk frames of 12.5 ms."""
         return int(self.trunk.shape[2])
+
+    @property
+    def silent_frames(self) -> int:
+        """Trunk frames at the beginning that are surely silent: they need not be decoded."""
+        loud = np.flatnonzero(self.energy > SPEECH_ENERGY)
+        return max(0, int(loud[0]) - ONSET_MARGIN_FRAMES) if len(loud) else 0
 
 
 class ProsodyModel:

@@ -24,14 +24,11 @@ convolutions see. Measured against the whole: 0 frames 5 to 20 dB, 8 frames 96 t
 the 104 to 108 dB of rounding."""
 SILENT_CONTEXT_FRAMES = 4
 """Context before the first window where silence before it was not decoded."""
-SILENT_SHARE = 0.4
-"""Share of the leading pad's duration that is never speech: over 54 voices and speeds 0.6 to 1.6,
-sound began after 0.5 of it at the earliest."""
 FIRST_WINDOW_FRAMES = 16
 """The first window is small, so that sound starts early."""
 WINDOW_FRAMES = 80
 """Later windows: the larger, the less context is decoded twice; the smaller, the sooner a stop acts."""
-GROWTH = 2
+GROWTH = 1.5
 """Each window may be this many times as long as the one before: by then there is sound to listen to."""
 
 
@@ -51,7 +48,7 @@ class Windows:
             if frames - stop < self.context:  # a rest that small costs more context than it is worth
                 stop = frames
             yield start, stop
-            start, size = stop, min(self.size, size * GROWTH)
+            start, size = stop, min(self.size, round(size * GROWTH))
 
 
 class Vocoder:

@@ -94,6 +94,24 @@ def test_windows_with_true_statistics_are_the_whole(
 
 
 @pytest.mark.model
+@pytest.mark.parametrize("voice", ["af_heart", "am_santa", "bf_emma", "hm_psi"])
+@pytest.mark.parametrize("text", ["Hat.", "She sold it.", "And then?"])
+def test_what_is_not_decoded_at_the_beginning_is_silent(
+    engine: Engine, vocoder: Vocoder, layers: AdainLayers, reporter: StatisticsReporter, voice: str, text: str
+) -> None:
+    prosody, mean, variance = spoken(engine, reporter, voice, text)
+    whole = vocoder.whole(prosody)
+    skipped = prosody.silent_frames
+    assert skipped > 0
+    assert np.abs(whole[: 300 * (skipped + 2)]).max() < 10 ** (-54 / 20)  # where trimming begins to hear
+    scale, shift = layers.scale_and_shift(mean, variance, prosody.style)
+    late = np.concatenate(list(vocoder.windows(prosody, scale, shift, silent_frames=skipped)))
+    assert len(late) == len(whole)
+    assert np.abs(late - whole).max() < 10 ** (-60 / 20)
+    assert signal_to_difference_db(whole[300 * (skipped + 8) :], late[300 * (skipped + 8) :]) > 95
+
+
+@pytest.mark.model
 def test_a_window_without_context_is_noticed(
     engine: Engine, vocoder: Vocoder, layers: AdainLayers, reporter: StatisticsReporter
 ) -> None:
