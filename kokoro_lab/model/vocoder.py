@@ -52,10 +52,9 @@ class Windows:
 
 
 class Vocoder:
-    """Both forms of the vocoder; the one that looks at the whole is loaded when it is first needed."""
+    """Both forms of the vocoder: the one that looks at the whole, and the one that is told about it."""
 
     def __init__(self, folder: Path, config: EngineConfig) -> None:
-        self._folder, self._config = folder, config
         self._given = make_session(str(folder / "vocoder_given.onnx"), config)
         self._exact = make_session(str(folder / "vocoder_exact.onnx"), config)
 

@@ -98,7 +98,7 @@ def given(feed: dict[str, np.ndarray], model: Model) -> dict[str, np.ndarray]:
     reported = run(passes.report_statistics(folded()), **feed)
     mean, variance = (reported[name].reshape(-1) for name in layers.names)
     scale, shift = layers.scale_and_shift(mean, variance, feed["style"])
-    if model is not None and "Cos" not in passes.operators(model):
+    if "Cos" not in passes.operators(model):
         scale, shift = scale / layers.factor[None, :, None], shift / layers.factor[None, :, None]
     return {**feed, "scale": scale, "shift": shift}
 
