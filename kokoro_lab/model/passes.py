@@ -20,7 +20,10 @@ Model = onnx.ModelProto
 Pass = Callable[[Model], Model]
 
 SCALE, SHIFT = "scale", "shift"
-"""Inputs of the rewritten vocoder: what its 44 AdaIN layers multiply by and add, one row a channel."""
+"""Inputs of the rewritten vocoder: what its 44 AdaIN layers multiply by and add, one value a channel."""
+INNER = "inner"
+"""Input of the rewritten vocoder, int64 (2,): first and last trunk frame, the last one exclusive, that its
+second half works on."""
 
 EPSILON = 1e-5
 """Added to each variance, as in the model's InstanceNorm."""
@@ -160,34 +163,81 @@ def _above(g: Graph, name: str, op: str) -> NodeProto | None:
 def modulate(model: Model) -> Model:
     """AdaIN becomes `x * scale + shift`: the statistics and the style come in as two vectors.
 
-    Needs no look at the whole utterance any more, and takes two passes over a tensor instead of seven.
+    Needs no look at the whole utterance any more, and takes one pass over a tensor instead of seven: a
+    batch normalisation whose own mean is 0 and variance 1, for ONNX Runtime has no multiply-and-add.
     """
     layers = adain_layers(model)
     if not layers:
         return model
     g = Graph(model)
     sizes = g.constant("adain_sizes", np.array([a.channels for a in layers], np.int64))
-    swaps: dict[str, Sequence[NodeProto]] = {}
     head = []
     for source in (SCALE, SHIFT):
         outputs = [f"{source}_{k}" for k in range(len(layers))]
-        head.append(helper.make_node("Split", [source, sizes], outputs, name=f"split_{source}", axis=1))
+        head.append(helper.make_node("Split", [source, sizes], outputs, name=f"split_{source}", axis=0))
         total = sum(a.channels for a in layers)
-        g.graph.input.append(helper.make_tensor_value_info(source, onnx.TensorProto.FLOAT, [1, total, 1]))
+        g.graph.input.append(helper.make_tensor_value_info(source, onnx.TensorProto.FLOAT, [total]))
+    swaps: dict[str, Sequence[NodeProto]] = {}
     for k, layer in enumerate(layers):
+        zero = g.constant(f"zeros_{layer.channels}", np.zeros(layer.channels, np.float32))
+        one = g.constant(f"ones_{layer.channels}", np.ones(layer.channels, np.float32))
+        inputs = [layer.x, f"{SCALE}_{k}", f"{SHIFT}_{k}", zero, one]
         swaps[layer.output] = (
-            helper.make_node(
-                "Mul", [layer.x, f"{SCALE}_{k}"], [f"{layer.output}_scaled"], name=f"{layer.name}/scale"
-            ),
-            helper.make_node(
-                "Add", [f"{layer.output}_scaled", f"{SHIFT}_{k}"], [layer.output], name=f"{layer.name}/shift"
-            ),
+            helper.make_node("BatchNormalization", inputs, [layer.output], name=layer.name, epsilon=0.0),
         )
     nodes = [*head]
     for node in g.graph.node:
         nodes.extend(swaps.get(node.output[0], (node,)))
     g.keep(nodes)
     return g.model
+
+
+def crop_before_the_second_half(model: Model) -> Model:
+    """Behind the second upsampling, decode only the trunk frames `inner` of the window.
+
+    The convolutions before it see up to eight frames around each, those behind it less than two, and
+    they are two thirds of the work: context that only the first half needs is dropped between them.
+    """
+    g = Graph(model)
+    up = [n for n in g.graph.node if n.op_type == "ConvTranspose" and "/ups." in n.name]
+    source = next((n for n in g.graph.node if n.name.endswith("noise_convs.1/Conv")), None)
+    if len(up) != 2 or source is None or INNER in {i.name for i in g.graph.input}:
+        return model
+    coarse, fine = (_stride(n) for n in up)
+    g.graph.input.append(helper.make_tensor_value_info(INNER, onnx.TensorProto.INT64, [2]))
+    halves = g.constant("crop_halves", np.array([1, 1], np.int64))
+    time = g.constant("crop_axis", np.array([2], np.int64))
+    rate = g.constant("crop_coarse", np.array([coarse], np.int64))
+    # The spectrogram is padded by one column more than there is signal
+    fine_rate = g.constant("crop_fine", np.array([coarse * fine], np.int64))
+    column = g.constant("crop_column", np.array([1], np.int64))
+    made = [
+        helper.make_node("Split", [INNER, halves], ["crop_start", "crop_stop"], name="crop/split", axis=0),
+        helper.make_node("Mul", ["crop_start", rate], ["crop_start_coarse"], name="crop/start"),
+        helper.make_node("Mul", ["crop_stop", rate], ["crop_stop_coarse"], name="crop/stop"),
+        helper.make_node("Mul", ["crop_start", fine_rate], ["crop_start_fine"], name="crop/start_fine"),
+        helper.make_node("Mul", ["crop_stop", fine_rate], ["crop_stop_bare"], name="crop/stop_bare"),
+        helper.make_node("Add", ["crop_stop_bare", column], ["crop_stop_fine"], name="crop/stop_fine"),
+    ]
+    cropped = {
+        up[1].output[0]: ("crop/trunk", up[1], "crop_start_coarse", "crop_stop_coarse"),
+        source.output[0]: ("crop/source", source, "crop_start_fine", "crop_stop_fine"),
+    }
+    swaps: dict[str, Sequence[NodeProto]] = {}
+    for output, (name, node, start, stop) in cropped.items():
+        swaps[output] = (
+            helper.make_node("Slice", [node.input[0], start, stop, time], [name], name=name),
+            _with_inputs(node, [name, *node.input[1:]]),
+        )
+    nodes = [*made]
+    for node in g.graph.node:
+        nodes.extend(swaps.get(node.output[0], (node,)))
+    g.keep(nodes)
+    return g.model
+
+
+def _stride(node: NodeProto) -> int:
+    return int(next(a.ints[0] for a in node.attribute if a.name == "strides"))
 
 
 def report_statistics(model: Model) -> Model:

@@ -17,6 +17,7 @@ import numpy.typing as npt
 import onnx
 
 from kokoro_lab.model import passes
+from kokoro_lab.model.graphs import STFT_SIZE_SAMPLES
 from kokoro_lab.model.prosody import Prosody
 
 Values = npt.NDArray[np.float32]
@@ -107,7 +108,7 @@ class AdainLayers:
         Returns
         -------
         tuple of numpy.ndarray
-            scale and shift, float32 (1, 9216, 1), with Snake's 2α in both.
+            scale and shift, float32 (9216,), with Snake's 2α in both.
 
         Notes
         -----
@@ -118,8 +119,8 @@ class AdainLayers:
         scale = (1 + modulation[:channels]) / np.sqrt(variance[self.source] + passes.EPSILON)
         shift = modulation[channels:] - mean[self.source] * scale
         return (
-            (scale * self.factor).astype(np.float32)[None, :, None],
-            (shift * self.factor).astype(np.float32)[None, :, None],
+            (scale * self.factor).astype(np.float32),
+            (shift * self.factor).astype(np.float32),
         )
 
 
@@ -129,10 +130,13 @@ def features(prosody: Prosody) -> Values:
     Returns
     -------
     numpy.ndarray
-        float32: mean, deviation and mean positive part of each trunk channel; the decoder's half of the
-        style; log and inverse length; voiced share; mean and deviation of log F0 and of energy.
+        float32: mean, deviation and mean positive part of each trunk channel; mean and deviation of the
+        excitation's spectrum, and their logarithms; the decoder's half of the style; log and inverse
+        length; voiced share; mean and deviation of log F0 and of energy.
     """
     trunk = prosody.trunk[0]
+    spectrum = _spectrum(prosody.excitation[0])
+    source = np.concatenate([spectrum.mean(0), spectrum.std(0)])
     voiced = prosody.f0_hz[prosody.f0_hz > VOICED_HZ]
     pitch = np.log(voiced) if len(voiced) else np.zeros(1, np.float32)
     return np.concatenate(
@@ -140,6 +144,8 @@ def features(prosody: Prosody) -> Values:
             trunk.mean(1),
             trunk.std(1),
             np.maximum(trunk, 0).mean(1),
+            source,
+            np.log(source + 1e-5),
             prosody.style[0, :128],
             [
                 np.log(prosody.frames),
@@ -154,6 +160,15 @@ def features(prosody: Prosody) -> Values:
     ).astype(np.float32)
 
 
+def _spectrum(excitation: Values) -> Values:
+    """Magnitudes of every fourth frame of the vocoder's own STFT, (n, 11): enough for their averages."""
+    size = STFT_SIZE_SAMPLES
+    frames = excitation[: len(excitation) // size * size].reshape(-1, size)
+    magnitudes: Values = np.abs(np.fft.rfft(frames * HANN)).astype(np.float32)
+    return magnitudes
+
+
+HANN = (0.5 - 0.5 * np.cos(2 * np.pi * np.arange(STFT_SIZE_SAMPLES) / STFT_SIZE_SAMPLES)).astype(np.float32)
 VOICED_HZ = 10.0
 """The model's own threshold between voiced and unvoiced (its `SineGen`)."""
 

@@ -28,8 +28,12 @@ Values = npt.NDArray[np.float32]
 SHORT_WORDS, CLAUSE_WORDS = (1, 4), (4, 10)
 SHORT_SHARE, CLAUSE_SHARE = 0.25, 0.60
 """How much of the training set is a few words, how much a clause; the rest are whole sentences."""
-BLEND_SHARE = 0.15
-PLAIN_SPEED_SHARE = 0.65
+BLEND_SHARE = 0.20
+ENGLISH_SHARE = 0.70
+"""Voices of other languages read the same English lines: that is how far they go here."""
+PLAIN_SPEED_SHARE = 0.5
+SPEEDS = (0.5, 2.0)
+"""The others are drawn between these, evenly in the logarithm."""
 SAVE_EVERY = 50
 SMALLEST_VARIANCE = 1e-8
 
@@ -87,7 +91,7 @@ def make_training_set(
     while time.monotonic() < end:
         name = draw_voice(draw, voices)
         voice = loaded.setdefault(name, load_voice(name))
-        speed = 1.0 if draw.random() < PLAIN_SPEED_SHARE else float(np.exp(draw.uniform(-0.43, 0.47)))
+        speed = 1.0 if draw.random() < PLAIN_SPEED_SHARE else float(np.exp(draw.uniform(*np.log(SPEEDS))))
         language = "en-gb" if name.startswith("b") else "en-us"
         for segment in front_end.segments(draw_text(draw, lines), language, lambda _: None):
             style = voice.style(len(segment.token_ids))
@@ -104,9 +108,15 @@ def make_training_set(
 
 def draw_voice(draw: random.Random, voices: Sequence[str]) -> str:
     """A voice, or now and then a blend of two."""
+    english = [v for v in voices if v[0] in "ab"]
+    others = [v for v in voices if v[0] not in "ab"]
+
+    def one() -> str:
+        return draw.choice(english if english and (draw.random() < ENGLISH_SHARE or not others) else others)
+
     if draw.random() >= BLEND_SHARE:
-        return draw.choice(voices)
-    return f"{draw.choice(voices)}({draw.choice((1, 1, 2, 3))})+{draw.choice(voices)}(1)"
+        return one()
+    return f"{one()}({draw.choice((1, 1, 2, 3))})+{one()}(1)"
 
 
 def draw_text(draw: random.Random, lines: Sequence[str]) -> str:

@@ -99,7 +99,7 @@ def given(feed: dict[str, np.ndarray], model: Model) -> dict[str, np.ndarray]:
     mean, variance = (reported[name].reshape(-1) for name in layers.names)
     scale, shift = layers.scale_and_shift(mean, variance, feed["style"])
     if "Cos" not in passes.operators(model):
-        scale, shift = scale / layers.factor[None, :, None], shift / layers.factor[None, :, None]
+        scale, shift = scale / layers.factor, shift / layers.factor
     return {**feed, "scale": scale, "shift": shift}
 
 
