@@ -149,7 +149,7 @@ class Staged:
             return Decoded(prosody.durations, _finite(iter((self._vocoder.whole(prosody),)), what))
         mean, variance = self._predictor.predict(prosody)
         scale, shift = self._layers.scale_and_shift(mean, variance, style)
-        blocks = self._vocoder.windows(prosody, scale, shift, silent_frames=prosody.silent_frames)
+        blocks = self._vocoder.windows(prosody, scale, shift, audible=prosody.audible)
         return Decoded(prosody.durations, _finite(blocks, what))
 
 

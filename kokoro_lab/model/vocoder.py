@@ -25,10 +25,10 @@ the 104 to 108 dB of rounding."""
 INNER_CONTEXT_FRAMES = 2
 """As far as the second half of the convolutions sees: it works on this much context only."""
 SILENT_CONTEXT_FRAMES = 4
-"""Context before the first window where silence before it was not decoded."""
-FIRST_WINDOW_FRAMES = 16
+"""Context on a side where there is silence, which is not decoded."""
+FIRST_WINDOW_FRAMES = 12
 """The first window is small, so that sound starts early."""
-WINDOW_FRAMES = 80
+WINDOW_FRAMES = 120
 """Later windows: the larger, the less context is decoded twice; the smaller, the sooner a stop acts."""
 GROWTH = 1.5
 """Each window may be this many times as long as the one before: by then there is sound to listen to."""
@@ -42,15 +42,15 @@ class Windows:
     size: int = WINDOW_FRAMES
     context: int = CONTEXT_FRAMES
 
-    def spans(self, frames: int, start: int = 0) -> Iterator[tuple[int, int]]:
-        """Half-open spans that cover `start` to `frames`, growing from `first` to `size`."""
+    def spans(self, start: int, stop: int) -> Iterator[tuple[int, int]]:
+        """Half-open spans that cover `start` to `stop`, growing from `first` to `size`."""
         size = self.first
-        while start < frames:
-            stop = min(frames, start + size)
-            if frames - stop < self.context:  # a rest that small costs more context than it is worth
-                stop = frames
-            yield start, stop
-            start, size = stop, min(self.size, round(size * GROWTH))
+        while start < stop:
+            end = min(stop, start + size)
+            if stop - end < self.context:  # a rest that small costs more context than it is worth
+                end = stop
+            yield start, end
+            start, size = end, min(self.size, round(size * GROWTH))
 
 
 class Vocoder:
@@ -83,7 +83,7 @@ class Vocoder:
         shift: Values,
         windows: Windows | None = None,
         *,
-        silent_frames: int = 0,
+        audible: tuple[int, int] | None = None,
     ) -> Iterator[Samples]:
         """The samples of a segment, window by window, each decoded when it is asked for.
 
@@ -93,29 +93,42 @@ class Vocoder:
         ----------
         scale, shift : numpy.ndarray
             From `AdainLayers.scale_and_shift`.
-        silent_frames : int
-            Trunk frames at the beginning that are known to be silent: given as zeros, not decoded.
+        audible : tuple of int
+            First and last trunk frame that are decoded; those around them are given as zeros. None
+            decodes all.
         """
         windows = windows or Windows()
-        silent_frames = min(silent_frames, prosody.frames)
-        if silent_frames:
-            yield np.zeros(silent_frames * graphs.TRUNK_FRAME_SAMPLES, np.float32)
-        for start, stop in windows.spans(prosody.frames, silent_frames):
-            # Silence needs less of what is before it
-            before = windows.context if start > silent_frames else SILENT_CONTEXT_FRAMES
-            a, b = max(0, start - before), min(prosody.frames, stop + windows.context)
-            c, d = max(a, start - INNER_CONTEXT_FRAMES), min(b, stop + INNER_CONTEXT_FRAMES)
-            first = a * graphs.TRUNK_FRAME_SAMPLES
-            last = b * graphs.TRUNK_FRAME_SAMPLES + graphs.STFT_SIZE_SAMPLES
-            (waveform,) = self._given.run(
-                [graphs.WAVEFORM],
-                {
-                    graphs.TRUNK: np.ascontiguousarray(prosody.trunk[:, :, a:b]),
-                    graphs.EXCITATION: np.ascontiguousarray(prosody.excitation[:, first:last]),
-                    SCALE: scale,
-                    SHIFT: shift,
-                    INNER: np.array([c - a, d - a]),
-                },
-            )
-            keep = slice((start - c) * graphs.TRUNK_FRAME_SAMPLES, (stop - c) * graphs.TRUNK_FRAME_SAMPLES)
-            yield np.ascontiguousarray(waveform, np.float32).reshape(-1)[keep]
+        first, last = audible or (0, prosody.frames)
+        if first:
+            yield _zeros(first)
+        for start, stop in windows.spans(first, last):
+            before = SILENT_CONTEXT_FRAMES if start == first else windows.context
+            after = SILENT_CONTEXT_FRAMES if stop == last else windows.context
+            yield self._window(prosody, scale, shift, start, stop, before, after)
+        if last < prosody.frames:
+            yield _zeros(prosody.frames - last)
+
+    def _window(
+        self, prosody: Prosody, scale: Values, shift: Values, start: int, stop: int, before: int, after: int
+    ) -> Samples:
+        a, b = max(0, start - before), min(prosody.frames, stop + after)
+        c, d = max(a, start - INNER_CONTEXT_FRAMES), min(b, stop + INNER_CONTEXT_FRAMES)
+        first, last = a * graphs.TRUNK_FRAME_SAMPLES, b * graphs.TRUNK_FRAME_SAMPLES
+        (waveform,) = self._given.run(
+            [graphs.WAVEFORM],
+            {
+                graphs.TRUNK: np.ascontiguousarray(prosody.trunk[:, :, a:b]),
+                graphs.EXCITATION: np.ascontiguousarray(
+                    prosody.excitation[:, first : last + graphs.STFT_SIZE_SAMPLES]
+                ),
+                SCALE: scale,
+                SHIFT: shift,
+                INNER: np.array([c - a, d - a]),
+            },
+        )
+        keep = slice((start - c) * graphs.TRUNK_FRAME_SAMPLES, (stop - c) * graphs.TRUNK_FRAME_SAMPLES)
+        return np.ascontiguousarray(waveform, np.float32).reshape(-1)[keep]
+
+
+def _zeros(frames: int) -> Samples:
+    return np.zeros(frames * graphs.TRUNK_FRAME_SAMPLES, np.float32)
