@@ -299,39 +299,45 @@ def _show_outcome(outcome: Any, as_json: bool) -> None:
     "--voice", default=lambda: settings().voice, show_default="af_heart", help="A name, or a blend."
 )
 @click.option("--variant", type=click.Choice(VARIANTS), help="Precision of the weights.")
+@click.option(
+    "--concurrency", default=1, show_default=True, type=click.IntRange(1, 64), help="Texts at a time."
+)
+@click.option("--chunk-ms", type=click.IntRange(30, 120), help="Length of a chunk of the library's stream.")
+@click.option("--memory", is_flag=True, help="Sample resident memory in each trial.")
+@click.option(
+    "--profile-interval",
+    "profile_interval_s",
+    type=click.FloatRange(0.001, 60),
+    metavar="SECONDS",
+    help="How often --memory reads.  [default: 0.05]",
+)
+@click.option("--save-audio", is_flag=True, help="Keep each trial as a WAV file.")
+@click.option("--http", is_flag=True, help="Through our own server, as a client hears it.")
+@click.option("--peers", is_flag=True, help="Against kokoro-onnx, in turn; prints ratios.")
 @click.option("--corpus", type=click.Path(path_type=Path), help="Sentences, one a line; else the fixtures.")
 @click.option("--seed", default=0, help="Of the choice of texts.")
 @_json_option
-def bench(
-    preset: str,
-    trials: int,
-    streamed: bool,
-    voice: str,
-    variant: str | None,
-    corpus: Path | None,
-    seed: int,
-    as_json: bool,
-) -> None:
+def bench(corpus: Path | None, as_json: bool, **options: Any) -> None:
     """Time to first audio, real-time factor, gaps and memory, over distinct texts."""
-    from kokoro_lab.bench import report, timing
+    from kokoro_lab.bench.plan import Plan, carry_out
+    from kokoro_lab.bench.texts import sentences_of
     from kokoro_lab.engine import load_engine
     from kokoro_lab.fixtures import load_texts
 
+    plan = Plan(**options)
     if corpus:
-        sentences = [line for line in _text_of(None, corpus).splitlines() if line.strip()]
+        sentences = [line.strip() for line in _text_of(None, corpus).splitlines() if line.strip()]
     else:
-        sentences = [t.text for t in load_texts() if t.kind in ("prose", "short", "long")]
-    texts = list(timing.texts_of(sentences, timing.PRESETS[preset], trials, seed))
-    engine = load_engine(variant, say=_say)
-    found = timing.measure(engine, texts, voice, streamed=streamed, progress=not as_json)
-    path, record = report.keep(engine, found, preset=preset, voice=voice, streamed=streamed)
+        sentences = sentences_of([t.text for t in load_texts() if t.kind in ("prose", "short", "long")])
+    outcome = carry_out(
+        plan, sentences, lambda: load_engine(plan.variant, say=_say), progress=not as_json, say=_say
+    )
     if as_json:
-        click.echo(json.dumps(record, default=str))
+        click.echo(outcome.path.read_text("utf-8"))  # what is kept: figures that are not finite are null
         return
-    how = "streamed" if streamed else "whole"
-    click.echo(f"{trials} texts of {preset} length, {how}, {voice}; {record['conditions']}")
-    click.echo(timing.summary(found).round(3).to_string())
-    click.echo(f"kept in {path}")
+    for line in outcome.lines:
+        click.echo(line)
+    click.echo(f"kept in {outcome.path.parent}")
 
 
 @main.command()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -140,7 +140,9 @@ class SynthesisReport:
     """What a synthesis cost and what ran. Seconds of computing never count the listener's waiting.
 
     `ttfa_s` runs from the accepted request to the first sample of speech handed over: for a file that
-    is when the whole clip is there. `rtf` is `compute_s / audio_s`.
+    is when the whole clip is there; where `first_audio` came from the cache of first audio, it is NaN.
+    `compute_s` is the time in which any stage was at work, `text_s`, `model_s` and `dsp_s` those of each,
+    which may overlap. `rtf` is `compute_s / audio_s`.
     """
 
     voice: str
@@ -156,6 +158,7 @@ class SynthesisReport:
     model_s: float
     dsp_s: float
     ttfa_s: float
+    first_audio: Literal["computed", "cache"]
     streamed: bool
     variant: str
     model_sha256: str

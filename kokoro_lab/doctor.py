@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 
-from kokoro_lab.config import VARIANTS, settings, usable_cores
+from kokoro_lab.config import VARIANTS, EngineConfig, settings, usable_cores
 from kokoro_lab.errors import KokoroLabError
 from kokoro_lab.g2p.english import SPACY_MODEL
 from kokoro_lab.g2p.frontend import FrontEnd
+from kokoro_lab.model.native import native_operators
 from kokoro_lab.model.providers import PROVIDERS, available_providers
 from kokoro_lab.model.weights import missing, verify, weights_home
 
@@ -50,6 +51,13 @@ def examine(*, deep: bool = False) -> Iterator[Finding]:
     present = available_providers()
     yield Finding("providers", True, ", ".join(n for n, full in PROVIDERS.items() if full in present))
     yield from _weights(deep)
+    native = native_operators(EngineConfig.from_settings())
+    yield Finding(
+        "native operators",
+        True,
+        str(native),
+        "" if native.library else "Streams are about a fifth slower without: install a C++ compiler.",
+    )
     npm = shutil.which("npm")
     yield Finding(
         "npm",

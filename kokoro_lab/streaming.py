@@ -48,6 +48,11 @@ class Framer:
         """The segment begins `at_sample` samples into the stream; marks come in order."""
         self._marks.append((at_sample, segment_id))
 
+    @property
+    def held_samples(self) -> int:
+        """Samples that wait for their frame to be full."""
+        return self._held_samples
+
     def push(self, samples: Samples) -> Iterator[AudioChunk]:
         """The frames that are complete with `samples`."""
         self._held.append(samples)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from kokoro_lab.config import EngineConfig
 from kokoro_lab.engine import Engine, load_engine
 from kokoro_lab.g2p.frontend import FrontEnd
 from tests import tiny_voice
@@ -25,7 +27,8 @@ def hum(tmp_path_factory: pytest.TempPathFactory) -> Engine:
 @pytest.fixture(scope="session")
 def engine() -> Engine:
     """The engine on the real fp32 weights; fetches them if they are not in the cache."""
-    return load_engine("fp32")
+    # Without the cache of first audio, so that every test hears what was computed for it
+    return load_engine(config=replace(EngineConfig.from_settings(), variant="fp32", first_audio_ttl_s=0))
 
 
 @pytest.fixture(scope="session")

@@ -14,7 +14,7 @@ import pytest
 
 from kokoro_lab.config import EngineConfig
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples, Utterance
-from kokoro_lab.engine import MEASURABLE_S, Engine
+from kokoro_lab.engine import Engine
 from kokoro_lab.errors import (
     LanguageError,
     ParameterError,
@@ -29,6 +29,7 @@ from kokoro_lab.model.decoder import Decoded, WholeGraph
 from kokoro_lab.model.graphs import DURATION_FRAME_SAMPLES
 from kokoro_lab.model.voices import Voice
 from kokoro_lab.model.weights import model_path
+from kokoro_lab.speech_stream import MEASURABLE_S
 from tests import tiny_voice
 
 PARAGRAPH = (
@@ -233,7 +234,8 @@ def test_the_report_adds_up(hum: Engine) -> None:
     chunks = list(stream)
     report = stream.report
     assert report.audio_s == pytest.approx(sum(len(c.samples) for c in chunks) / 24_000)
-    assert report.compute_s == pytest.approx(report.text_s + report.model_s + report.dsp_s)
+    stages_s = report.text_s, report.model_s, report.dsp_s
+    assert max(stages_s) <= report.compute_s <= sum(stages_s) + 1e-9  # stages may overlap
     assert report.ttfa_s > 0
     assert report.segments == len(stream.segments) == len(report.style_rows)
     assert report.characters == len(PARAGRAPH)

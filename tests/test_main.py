@@ -56,31 +56,6 @@ def test_speak_reports_the_first_audio_of_a_stream(lab: Path) -> None:
     assert "warm stream" in done.output
 
 
-def test_bench_keeps_every_trial(lab: Path) -> None:
-    for folder in ("notebooks", "fixtures"):
-        (lab / folder).mkdir()
-    (lab / "corpus.txt").write_text("The kettle is on.\nNobody is in.\n")
-    arguments = [
-        "bench",
-        "--preset",
-        "short",
-        "--trials",
-        "2",
-        "--voice",
-        "hum",
-        "--corpus",
-        "corpus.txt",
-        "--json",
-    ]
-    done = call(*arguments)
-    assert done.exit_code == 0, done.output
-    said = json.loads(done.stdout)
-    assert len(said["trials"]) == 2
-    assert said["summary"]["ttfa_s"]["p50"] > 0
-    (kept,) = (lab / "results/bench").glob("*.json")
-    assert json.loads(kept.read_text())["trials"] == said["trials"]
-
-
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

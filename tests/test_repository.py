@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import tomllib
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -28,7 +29,8 @@ def locked(repository: Path) -> dict[str, Version]:
 
 def test_the_lock_holds_what_the_project_asks_for(repository: Path) -> None:
     pins = locked(repository)
-    wanted = project(repository)["dependencies"] + project(repository)["optional-dependencies"]["dev"]
+    wanted = list(project(repository)["dependencies"])
+    wanted += chain.from_iterable(project(repository)["optional-dependencies"].values())
     for line in wanted:
         requirement = Requirement(line)
         pin = pins[requirement.name.lower().replace("_", "-")]

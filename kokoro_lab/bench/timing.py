@@ -1,105 +1,175 @@
-"""Time to first audio and real-time factor, over distinct texts of one length."""
+"""Speak every text with every system, and time it."""
 
 from __future__ import annotations
 
-import random
-import time
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol
 
-import pandas as pd
 import psutil
 from tqdm import tqdm
 
-from kokoro_lab.bench.playout import play
+from kokoro_lab.audio import write_wav
+from kokoro_lab.bench.memory import sampled_memory
+from kokoro_lab.bench.trial import Listener, Trial
+from kokoro_lab.datatypes import SAMPLE_RATE_HZ
 from kokoro_lab.engine import Engine
+from kokoro_lab.errors import ParameterError, SynthesisError
+from kokoro_lab.streaming import FRAME_S
 
-PRESETS = {"short": 40, "medium": 140, "long": 1_000, "article": 10_000}
-"""Characters a text, about."""
 
+class Speaker(Protocol):
+    """A system that can be measured. Three there are: `InProcess`, `OverHttp` and `KokoroOnnx`."""
 
-@dataclass(frozen=True, slots=True)
-class Trial:
-    """One uncached synthesis of a text that the engine had not seen before."""
-
-    characters: int
+    name: str
     streamed: bool
-    ttfa_s: float
-    rtf: float
-    audio_s: float
-    wall_s: float
-    underruns: int
-    late_s: float
-    longest_gap_s: float
-    rss_mb: float
-    rss_growth_mb: float
+    process: psutil.Process
+    """Where its model is in memory."""
+
+    def warm(self) -> None:
+        """Speak something short that nobody times."""
+
+    def speak(self, text: str, listener: Listener) -> None:
+        """Speak `text` to `listener` as it is computed, without ever waiting for it."""
+
+    def facts(self) -> dict[str, Any]:
+        """Which model this is, in which precision, on how many threads."""
 
 
-def texts_of(sentences: Sequence[str], characters: int, count: int, seed: int = 0) -> Iterator[str]:
-    """`count` distinct texts of about `characters`, drawn from `sentences`; short ones end at a word."""
-    draw = random.Random(seed)
-    for _ in range(count):
-        text = ""
-        while len(text) < characters:
-            text += (" " if text else "") + draw.choice(sentences)
-        if len(text) > 1.2 * characters:
-            text = text[: characters + 1].rpartition(" ")[0].rstrip(",;:—- ") + "."
-        yield text
+class InProcess:
+    """Our engine, called as a library.
+
+    Parameters
+    ----------
+    engine : Engine
+    voice : str
+        A name, or a blend.
+    streamed : bool
+        As chunks, or as a whole clip.
+    frame_s : float
+        Length of a chunk, 0.030 to 0.120 s.
+    """
+
+    name = "kokoro-lab"
+
+    def __init__(
+        self, engine: Engine, voice: str, *, streamed: bool = True, frame_s: float = FRAME_S
+    ) -> None:
+        self.engine = engine
+        self.streamed = streamed
+        self.process = psutil.Process()
+        self._voice = voice
+        self._frame_s = frame_s
+
+    def warm(self) -> None:
+        self.engine.warm(self._voice)
+
+    def speak(self, text: str, listener: Listener) -> None:
+        if self.streamed:
+            stream = self.engine.stream(text, voice=self._voice, frame_s=self._frame_s)
+            for chunk in stream:
+                listener.hears(chunk.samples)
+            if stream.report.first_audio == "cache":
+                raise SynthesisError(
+                    "The first audio of this text was in the cache, so its time says nothing.",
+                    mend="Speak each text once, or make the engine with first_audio_ttl_s=0.",
+                )
+        else:
+            listener.hears(self.engine.synthesize(text, voice=self._voice).samples)
+
+    def facts(self) -> dict[str, Any]:
+        return {
+            "variant": self.engine.config.variant,
+            "model_sha256": self.engine.model_sha256,
+            "requested_provider": self.engine.config.provider,
+            "active_provider": self.engine.active_provider,
+            "threads": self.engine.config.thread_count,
+        }
 
 
 def measure(
-    engine: Engine, texts: Sequence[str], voice: str, *, streamed: bool = True, progress: bool = True
+    speakers: Sequence[Speaker],
+    texts: Sequence[str],
+    *,
+    concurrency: int = 1,
+    memory_interval_s: float | None = None,
+    audio_folder: Path | None = None,
+    progress: bool = True,
 ) -> list[Trial]:
-    """Speak each text once, one after the other, on a warm engine.
+    """Speak each text once with each speaker, warm.
 
-    TTFA runs from the call to the first chunk of speech; of a file, to the whole clip.
+    Several speakers take turns, text by text: what the machine does meanwhile meets all of them alike,
+    so their ratios hold where the times themselves do not.
+
+    Parameters
+    ----------
+    speakers : sequence of Speaker
+        More than one only with a concurrency of 1.
+    texts : sequence of str
+        Distinct, from `texts_of`.
+    concurrency : int
+        Texts spoken at a time, each from a thread of its own.
+    memory_interval_s : float, optional
+        Read resident memory this often; not at all if None, because reading takes time from speaking.
+    audio_folder : Path, optional
+        Keep every trial there as a WAV file, written when its clock has stopped.
+    progress : bool
+        Whether to show a bar.
+
+    Returns
+    -------
+    list of Trial
+        In the order of texts, then of speakers.
+
+    Raises
+    ------
+    ParameterError
+        Several speakers at a time.
+    SynthesisError
+        A speaker failed or was silent; nothing is skipped.
     """
-    engine.warm(voice)
-    process = psutil.Process()
-    trials = []
-    for text in tqdm(texts, desc="trials", disable=not progress):
-        before = process.memory_info().rss
-        peak = before
-        started = time.perf_counter()
-        arrivals: list[float] = []
-        lengths: list[float] = []
-        if streamed:
-            stream = engine.stream(text, voice=voice)
-            for chunk in stream:
-                arrivals.append(time.perf_counter() - started)
-                lengths.append(chunk.duration_s)
-                peak = max(peak, process.memory_info().rss)
-            report = stream.report
-        else:
-            report = engine.synthesize(text, voice=voice).report
-            peak = process.memory_info().rss
-        playout = play(arrivals, lengths)
-        trials.append(
-            Trial(
-                characters=len(text),
-                streamed=streamed,
-                ttfa_s=report.ttfa_s,
-                rtf=report.rtf,
-                audio_s=report.audio_s,
-                wall_s=time.perf_counter() - started,
-                underruns=playout.underruns,
-                late_s=playout.late_s,
-                longest_gap_s=playout.longest_gap_s,
-                rss_mb=peak / 2**20,
-                rss_growth_mb=(peak - before) / 2**20,
-            )
+    if concurrency > 1 and len(speakers) > 1:
+        raise ParameterError(
+            "Systems are compared one text at a time.", field="concurrency", value=concurrency, allowed="1"
         )
-    return trials
+    for speaker in speakers:
+        speaker.warm()
+    if audio_folder:
+        audio_folder.mkdir(parents=True, exist_ok=True)
+    turns = [
+        partial(_trial, speaker, number, text, memory_interval_s, audio_folder)
+        for number, text in enumerate(texts)
+        for speaker in speakers
+    ]
+    with tqdm(total=len(turns), desc="trials", disable=not progress) as bar:
+
+        def taken(turn: Callable[[], Trial]) -> Trial:
+            trial = turn()
+            bar.update()
+            return trial
+
+        if concurrency == 1:
+            return [taken(turn) for turn in turns]
+        pool = ThreadPoolExecutor(concurrency, thread_name_prefix="bench")
+        try:
+            return list(pool.map(taken, turns))
+        finally:
+            pool.shutdown(cancel_futures=True)  # after a failure, the texts that wait are not spoken
 
 
-def summary(trials: Sequence[Trial]) -> pd.DataFrame:
-    """Median, 95th percentile, least and most of each figure. Under 20 trials p95 is nearly the most."""
-    table = pd.DataFrame([asdict(t) for t in trials]).drop(columns=["streamed"])
-    return pd.DataFrame(
-        {
-            "p50": table.median(),
-            "p95": table.quantile(0.95),
-            "min": table.min(),
-            "max": table.max(),
-        }
-    )
+def _trial(
+    speaker: Speaker, number: int, text: str, memory_interval_s: float | None, audio_folder: Path | None
+) -> Trial:
+    listener = Listener(keep=audio_folder is not None)
+    watch = nullcontext() if memory_interval_s is None else sampled_memory(speaker.process, memory_interval_s)
+    with watch as memory:
+        listener.asks()
+        speaker.speak(text, listener)
+    trial = listener.trial(speaker.name, number, len(text), streamed=speaker.streamed, memory=memory)
+    if audio_folder:
+        name = f"{number:03d}-{speaker.name.replace(' ', '-')}.wav"
+        write_wav(audio_folder / name, listener.samples, SAMPLE_RATE_HZ)
+    return trial

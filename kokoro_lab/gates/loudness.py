@@ -15,11 +15,12 @@ from kokoro_lab.audio import read_wav, save
 from kokoro_lab.datatypes import Clip, Samples
 from kokoro_lab.dsp.limiter import TRUE_PEAK_LIMIT_DBTP
 from kokoro_lab.dsp.loudness import TARGET_LUFS
-from kokoro_lab.engine import MEASURABLE_S, Engine
+from kokoro_lab.engine import Engine
 from kokoro_lab.fixtures import FixtureText
 from kokoro_lab.metrics import ebu
 from kokoro_lab.metrics.loudness import integrated_lufs, sample_peak_dbfs, true_peak_dbtp
 from kokoro_lab.results import Check, Control
+from kokoro_lab.speech_stream import MEASURABLE_S
 
 TOLERANCE_LU = 1.0
 

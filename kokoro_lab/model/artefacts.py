@@ -4,6 +4,7 @@
     prosody.onnx trunk.onnx excitation.onnx    as cut
     vocoder_exact.onnx                         normalises with the utterance's own statistics
     vocoder_given.onnx                         takes scale and shift instead; decodes in windows
+    vocoder_native.onnx                        the same with our own operators (see `native`)
     layers.npz                                 what turns statistics and style into scale and shift
     manifest.json
 """
@@ -28,7 +29,7 @@ from kokoro_lab.model.graphs import cut
 from kokoro_lab.model.statistics import AdainLayers
 from kokoro_lab.model.weights import model_path, model_sha256, weights_home
 
-RECIPE = 2
+RECIPE = 3
 """Counts up with every change of what is made here, so that stale graphs are never used."""
 
 EXACT: tuple[passes.Pass, ...] = (passes.fold_constants, passes.squares_as_products)
@@ -41,6 +42,7 @@ GIVEN: tuple[passes.Pass, ...] = (
     passes.plain_overlap_add,
     passes.crop_before_the_second_half,
 )
+NATIVE: tuple[passes.Pass, ...] = (*GIVEN, passes.modulate_and_snake_at_once)
 
 
 def stages_folder(home: Path | None = None, say: Callable[[str], None] | None = None) -> Path:
@@ -73,11 +75,8 @@ def _make(source: Path, folder: Path) -> None:
         stages = cut(onnx.load(source))
         vocoder = stages.pop("vocoder")
         layers = AdainLayers.of(passes.fold_constants(vocoder))
-        graphs = {
-            **stages,
-            "vocoder_exact": passes.apply(vocoder, EXACT),
-            "vocoder_given": passes.apply(vocoder, GIVEN),
-        }
+        vocoders = {"vocoder_exact": EXACT, "vocoder_given": GIVEN, "vocoder_native": NATIVE}
+        graphs = stages | {name: passes.apply(vocoder, recipe) for name, recipe in vocoders.items()}
         for name, graph in graphs.items():
             onnx.save(graph, making / f"{name}.onnx")
         layers.save(making / "layers.npz")
@@ -86,10 +85,7 @@ def _make(source: Path, folder: Path) -> None:
             "recipe": RECIPE,
             "onnx": onnx.__version__,
             "made_s": round(time.perf_counter() - started, 2),
-            "passes": {
-                "vocoder_exact": [p.__name__ for p in EXACT],
-                "vocoder_given": [p.__name__ for p in GIVEN],
-            },
+            "passes": {name: [p.__name__ for p in recipe] for name, recipe in vocoders.items()},
             "graphs": {
                 name: {
                     "nodes": len(graph.graph.node),

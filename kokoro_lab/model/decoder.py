@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -42,6 +42,10 @@ class Decoded:
 
 class Decoder(Protocol):
     """What speaks a segment. Safe to call from several threads."""
+
+    @property
+    def details(self) -> Mapping[str, str]:
+        """What else a result should record of how this decodes."""
 
     def predicts(self, voice: Voice) -> str | None:
         """None if it can decode `voice` with predicted statistics, else the reason why not."""
@@ -84,6 +88,10 @@ class WholeGraph:
     def active_provider(self) -> str:
         return str(self._session.get_providers()[0])
 
+    @property
+    def details(self) -> Mapping[str, str]:
+        return {}
+
     def predicts(self, voice: Voice) -> str | None:
         return "this variant runs as one graph"
 
@@ -116,19 +124,29 @@ class Staged:
         From `artefacts.stages_folder`.
     predictor : StatisticsPredictor, optional
         None takes the one that the package ships.
+    say : callable, optional
+        Told in a line what is being built.
     """
 
     def __init__(
-        self, folder: Path, config: EngineConfig, predictor: StatisticsPredictor | None = None
+        self,
+        folder: Path,
+        config: EngineConfig,
+        predictor: StatisticsPredictor | None = None,
+        say: Callable[[str], None] | None = None,
     ) -> None:
         self._prosody = ProsodyModel(folder, config)
-        self._vocoder = Vocoder(folder, config)
+        self._vocoder = Vocoder(folder, config, say)
         self._layers = AdainLayers.load(folder / "layers.npz")
         self._predictor = predictor or StatisticsPredictor.load()
 
     @property
     def active_provider(self) -> str:
         return self._vocoder.active_provider
+
+    @property
+    def details(self) -> Mapping[str, str]:
+        return {"native_operators": str(self._vocoder.native)}
 
     def predicts(self, voice: Voice) -> str | None:
         if self._predictor.knows(voice.parts):

@@ -287,6 +287,43 @@ def snake_in_the_modulation(model: Model) -> Model:
     return g.model
 
 
+NATIVE_DOMAIN = "kokoro_lab"
+
+
+def modulate_and_snake_at_once(model: Model) -> Model:
+    """The modulation and the Snake behind it as one operator of ours, `native/modulate_snake.cpp`.
+
+    One pass over a tensor instead of four, and none of them a cosine on a single thread.
+    """
+    g = Graph(model)
+    readers: dict[str, list[NodeProto]] = {}
+    for node in g.graph.node:
+        for name in node.input:
+            readers.setdefault(name, []).append(node)
+    swaps: dict[str, Sequence[NodeProto]] = {}
+    for modulation in g.graph.node:
+        if modulation.op_type != "BatchNormalization":
+            continue
+        y = modulation.output[0]
+        if sorted(n.op_type for n in readers[y]) != ["Cos", "Sub"]:
+            continue
+        less = next(n for n in readers[y] if n.op_type == "Sub")
+        (snake,) = readers[less.output[0]]
+        swaps[snake.output[0]] = (
+            helper.make_node(
+                "ModulateSnake",
+                modulation.input[:3],
+                [snake.output[0]],
+                name=snake.name,
+                domain=NATIVE_DOMAIN,
+            ),
+        )
+    if swaps:
+        g.model.opset_import.append(helper.make_opsetid(NATIVE_DOMAIN, 1))
+    g.replace(swaps)
+    return g.model
+
+
 class Snake(NamedTuple):
     """One Snake: `y` in, `conv` behind it, `alpha` a channel."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import onnxruntime as ort
@@ -86,8 +87,15 @@ def _bound_arena(size_mb: int) -> None:
 _arena_mb: int | None = None
 
 
-def make_session(model: bytes | str, config: EngineConfig) -> ort.InferenceSession:
+def make_session(
+    model: bytes | str, config: EngineConfig, *, library: Path | None = None
+) -> ort.InferenceSession:
     """A session for a model (path or serialised) on the provider that `config` asks for.
+
+    Parameters
+    ----------
+    library : Path, optional
+        Shared library with the operators of ours that the model uses.
 
     Raises
     ------
@@ -95,8 +103,11 @@ def make_session(model: bytes | str, config: EngineConfig) -> ort.InferenceSessi
         The provider refuses the model.
     """
     provider = resolve_provider(config.provider)
+    options = session_options(config)
     try:
-        return ort.InferenceSession(model, session_options(config), providers=[provider])
+        if library is not None:
+            options.register_custom_ops_library(str(library))
+        return ort.InferenceSession(model, options, providers=[provider])
     except Exception as error:  # ONNX Runtime's exceptions have no common base but this
         raise ProviderError(
             f"{provider} cannot run this model: {str(error).splitlines()[0]}",

@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from kokoro_lab.audio import pcm_bytes, wav_header
-from kokoro_lab.datatypes import SAMPLE_RATE_HZ, AudioChunk, Samples, SynthesisReport
+from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples, SynthesisReport
 from kokoro_lab.dsp import Dither, Resampler, silence
 from kokoro_lab.server.errors import log_failure
 from kokoro_lab.server.figures import Figures, Outcome
@@ -19,7 +19,7 @@ from kokoro_lab.server.speech_request import Format
 from kokoro_lab.streaming import PRIMER_S
 
 if TYPE_CHECKING:
-    from kokoro_lab.engine import SpeechStream
+    from kokoro_lab.speech_stream import SpeechStream
 
 log = logging.getLogger(__name__)
 
@@ -94,11 +94,9 @@ class Delivery(Iterator[bytes]):
     Parameters
     ----------
     stream : SpeechStream
-        Has given `first` already, so that what is wrong with a request has been found by now.
-    first : AudioChunk
-        Its first chunk.
+        Has begun, so that what is wrong with a request has been found by now.
     head : bytes
-        From `stream_head`.
+        From `stream_head`; sent before anything is computed, so that a player opens its device.
     encoder : Encoder
         For the rate of `head`.
     figures : Figures
@@ -116,7 +114,6 @@ class Delivery(Iterator[bytes]):
     def __init__(
         self,
         stream: SpeechStream,
-        first: AudioChunk,
         *,
         head: bytes,
         encoder: Encoder,
@@ -135,7 +132,7 @@ class Delivery(Iterator[bytes]):
         self._on_close = on_close
         self._outcome: Outcome | None = None
         self._closed = False
-        self._pieces = self._run(head, first)
+        self._pieces = self._run(head)
 
     def __next__(self) -> bytes:
         try:
@@ -165,19 +162,18 @@ class Delivery(Iterator[bytes]):
             self._figures.count(self._outcome)
             self._on_close()
 
-    def _run(self, head: bytes, first: AudioChunk) -> Generator[bytes]:
+    def _run(self, head: bytes) -> Generator[bytes]:
         self._figures.first_byte(time.perf_counter() - self._accepted_s)
         yield head
-        chunk: AudioChunk | None = first
         ttfa_s: float | None = None
-        while chunk is not None:
+        for chunk in self._stream:
             data = self._encoder.push(chunk.samples)
             if data:  # a resampler keeps the first few milliseconds back
                 if ttfa_s is None:
                     ttfa_s = time.perf_counter() - self._accepted_s
-                    self._figures.first_audio(ttfa_s, streamed=True)
+                    if not self._stream.primed:
+                        self._figures.first_audio(ttfa_s, streamed=True)
                 yield data
-            chunk = next(self._stream, None)
         rest = self._encoder.flush()
         if rest:
             yield rest

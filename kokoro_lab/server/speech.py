@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from flask import Blueprint, Response, g, request
 
 from kokoro_lab.datatypes import Fallback, Utterance
-from kokoro_lab.errors import SynthesisError
 from kokoro_lab.server.delivery import Delivery, Encoder, in_pieces, log_report, stream_head, whole_file
 from kokoro_lab.server.guard import SEND_BUFFER_BYTES, client_socket, require_key
 from kokoro_lab.server.speech_request import CONTENT_TYPES, SpeechRequest, read_speech_request
@@ -67,16 +66,13 @@ def _count(answer: Response) -> Response:
 def _streamed(asked: SpeechRequest, utterance: Utterance, slot: Slot) -> Response:
     state = server_state()
     stream = state.engine.stream(utterance)
-    # Before the answer begins, so that an error still has a status
-    first = next(stream, None)
-    if first is None:
-        raise SynthesisError("The engine ended a stream without a sample.")
+    # Before the answer begins, so that a text without a word still gets an error's status
+    stream.begin()
     connection = client_socket()
     if connection is not None:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES)
     delivery = Delivery(
         stream,
-        first,
         head=stream_head(asked.kind, asked.sample_rate),
         encoder=Encoder(asked.sample_rate, utterance.seed),
         figures=state.figures,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -37,6 +37,10 @@ class Scripted:
         self.gate.set()
         self.decoded = 0
 
+    @property
+    def details(self) -> Mapping[str, str]:
+        return self._decoder.details
+
     def predicts(self, voice: Voice) -> str | None:
         return self._decoder.predicts(voice)
 
@@ -66,7 +70,7 @@ def _within(word: tuple[int, ...], ids: tuple[int, ...]) -> bool:
 
 def engine(path: Path) -> Engine:
     """An engine that hums, slows down and fails by the text."""
-    config = EngineConfig(threads=1)
+    config = EngineConfig(threads=1, first_audio_ttl_s=0)
     decoder = WholeGraph(tiny_voice.build(path), config)
     return Engine(
         Scripted(decoder),

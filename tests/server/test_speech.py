@@ -22,7 +22,7 @@ from kokoro_lab.datatypes import Fallback
 from kokoro_lab.dsp import RATES_HZ, Dither, Resampler
 from kokoro_lab.engine import Engine
 from tests.server.conftest import RunningServer, wait_until
-from tests.server.scripted import SECRET
+from tests.server.scripted import SECRET, Scripted
 
 TEXT = "The first sentence is long enough to stand alone. And so, I should think, is the second one of them."
 BROKEN = "The first sentence is long enough to stand alone. And then a boom is heard, within the second."
@@ -321,10 +321,9 @@ def test_wrong_methods_and_paths_are_answered_in_the_same_shape(
     assert status != 405 or "POST" in answer.headers["Allow"]
 
 
-@pytest.mark.parametrize("stream", [True, False])
-def test_a_failure_before_the_first_byte_has_a_status_and_no_slot(client: FlaskClient, stream: bool) -> None:
+def test_a_failure_before_the_first_byte_has_a_status_and_no_slot(client: FlaskClient) -> None:
     for text, code in (("Bang.", "synthesis_failed"), ("Boom.", "internal_error")):
-        answer = client.post(URL, json={"input": text, "stream": stream})
+        answer = client.post(URL, json={"input": text, "stream": False})
         assert answer.status_code == 500
         assert answer.json["error"]["type"] == "server_error"
         assert answer.json["error"]["code"] == code
@@ -332,6 +331,23 @@ def test_a_failure_before_the_first_byte_has_a_status_and_no_slot(client: FlaskC
         assert answer.headers["X-Kokoro-Provider"] == "CPUExecutionProvider"
         assert SECRET not in answer.text
     assert client.get("/status").json["active"] == 0
+
+
+def test_the_head_is_sent_before_anything_is_computed(client: FlaskClient, decoder: Scripted) -> None:
+    decoder.gate.clear()
+    try:
+        answer = client.post(URL, json={"input": TEXT, "response_format": "wav"}, buffered=False)
+        head = next(iter(answer.response))
+    finally:
+        decoder.gate.set()
+    assert head[:4] == b"RIFF"
+    assert len(head) == 44 + 2 * 1200  # and 50 ms of silence
+    answer.close()
+
+
+def test_a_text_without_a_word_has_a_status_although_it_is_streamed(client: FlaskClient) -> None:
+    answer = client.post(URL, json={"input": "... !", "stream": True})
+    assert answer.status_code == 400
 
 
 # ---------------------------------------------------------------------------- a running server
@@ -382,7 +398,7 @@ def test_the_openai_sdk_sends_a_wrong_request_once(server: RunningServer) -> Non
 def test_the_openai_sdk_sends_a_text_that_cannot_be_spoken_once(server: RunningServer) -> None:
     before = server.status()["requests"]["failed"]
     with server.openai(max_retries=2) as sdk, pytest.raises(openai.InternalServerError) as caught:
-        sdk.audio.speech.create(model="tts-1", input="Bang.", voice="hum")
+        sdk.audio.speech.create(model="tts-1", input="Bang.", voice="hum", extra_body={"stream": False})
     assert caught.value.code == "synthesis_failed"
     assert server.status()["requests"]["failed"] == before + 1
 
@@ -437,10 +453,12 @@ def test_the_log_holds_lengths_and_never_a_text(server: RunningServer) -> None:
         {"input": text, text: text},
         {"input": [text]},
         {"input": text, "speed": text},
-        {"input": f"{text} Boom."},
+        {"input": f"{text} Boom.", "stream": False},
     ]
     for body in bodies:
         httpx2.post(server.speech_url, json=body, headers={"X-Request-Id": "find-me"})
+    with pytest.raises(httpx2.RemoteProtocolError):
+        httpx2.post(server.speech_url, json={"input": f"{text} Boom."})
     log = server.log.read_text()
     assert f"find-me asks for {len(text)} characters (sha256 " in log
     assert "find-me answered 400, invalid_parameter" in log

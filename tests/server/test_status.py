@@ -115,7 +115,7 @@ def test_a_listener_who_leaves_before_the_first_byte_frees_the_slot(app: Flask, 
 
 @pytest.mark.parametrize("text", ["", "Bang.", "Boom."])
 def test_every_request_has_one_outcome(client: FlaskClient, text: str) -> None:
-    client.post(URL, json={"input": text})
+    client.post(URL, json={"input": text, "stream": False})
     requests = client.get("/status").json["requests"]
     assert requests["total"] == 1
     assert requests["failed" if text else "invalid"] == 1

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kokoro_lab.datatypes import Segment, Word
+from kokoro_lab.g2p.frontend import FrontEnd
 from kokoro_lab.g2p.vocab import encode
 from kokoro_lab.text.aligned import AlignedText
 from kokoro_lab.text.segment import (
@@ -100,7 +101,7 @@ def test_a_paragraph_is_never_joined_to_the_next() -> None:
 def test_a_long_first_sentence_starts_with_its_first_clause() -> None:
     words = spoken(*[9] * 20)
     clause = list(words.words)
-    clause[4] = Word("w", 40, 49, "a" * 9 + ",", "en-us", "misaki")
+    clause[2] = Word("w", 20, 29, "a" * 9 + ",", "en-us", "misaki")
     sentence = SpokenSentence(tuple(clause), tuple(encode(w.phonemes) for w in clause), False)
     first, second = packed([sentence])
     assert SHORT_TOKENS <= len(first.token_ids) <= FIRST_TOKENS
@@ -109,8 +110,37 @@ def test_a_long_first_sentence_starts_with_its_first_clause() -> None:
     assert len(first.words) + len(second.words) == 20
 
 
-def test_a_long_first_sentence_without_a_clause_is_left_whole() -> None:
+def test_a_long_first_sentence_without_a_place_to_pause_is_left_whole() -> None:
     assert len(packed([spoken(*[9] * 20)])) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "first"),
+    [
+        (
+            "The committee met on Tuesday because nobody had read the long and rather dull report in time.",
+            "The committee met on Tuesday",
+        ),
+        (
+            "My brother has bought an old house which needs a new roof and a lot of patience and money.",
+            "My brother has bought an old house",
+        ),
+        (
+            "The feelings of the older prisoners should no longer be outraged this way every other day.",
+            "The feelings of the older prisoners",
+        ),
+    ],
+)
+def test_a_long_first_sentence_is_cut_where_a_speaker_would_pause(
+    front_end: FrontEnd, text: str, first: str
+) -> None:
+    segments = list(front_end.segments(text, "en-us", lambda _: None))
+    heard = [text[s.start : s.end] for s in segments]
+    assert heard[0] == first
+    assert len(segments) == 2
+    assert SHORT_TOKENS <= len(segments[0].token_ids) <= FIRST_TOKENS
+    assert " ".join(heard) == text
+    assert 0.08 <= segments[0].pause_after_s <= 0.12
 
 
 @pytest.mark.parametrize(

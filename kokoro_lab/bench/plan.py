@@ -1,0 +1,210 @@
+"""One benchmark from its options to its figures: what goes together, who speaks, under which conditions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from kokoro_lab.bench import report
+from kokoro_lab.bench.memory import INTERVAL_S
+from kokoro_lab.bench.over_http import OverHttp
+from kokoro_lab.bench.own_server import own_server
+from kokoro_lab.bench.peers import VARIANTS, load_kokoro_onnx
+from kokoro_lab.bench.texts import PRESETS, texts_of
+from kokoro_lab.bench.timing import InProcess, Speaker, measure
+from kokoro_lab.bench.trial import Trial
+from kokoro_lab.config import settings
+from kokoro_lab.engine import Engine
+from kokoro_lab.errors import ParameterError
+from kokoro_lab.results import new_run_folder
+from kokoro_lab.streaming import FRAME_S
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to measure, and how.
+
+    Parameters
+    ----------
+    preset : str
+        Length of the texts, one of `PRESETS`.
+    trials : int
+        How many texts.
+    streamed : bool
+        As streams, or as whole files.
+    voice : str
+        A name, or a blend.
+    variant : str, optional
+        Precision of the weights; None takes what the environment says.
+    concurrency : int
+        Texts spoken at a time.
+    chunk_ms : int, optional
+        Length of a chunk, 30 to 120 ms; None takes the engine's own.
+    memory : bool
+        Whether to sample resident memory.
+    profile_interval_s : float, optional
+        How often; None takes `memory.INTERVAL_S`.
+    save_audio : bool
+        Whether to keep each trial as a WAV file.
+    http : bool
+        Through our server and the loopback, instead of as a library.
+    peers : bool
+        Whether kokoro-onnx speaks the same texts in turn.
+    seed : int
+        Of the choice of texts.
+
+    Raises
+    ------
+    ParameterError
+        Two options that spoil each other's figures, or one that would have no effect.
+    """
+
+    preset: str = "medium"
+    trials: int = 10
+    streamed: bool = True
+    voice: str = "af_heart"
+    variant: str | None = None
+    concurrency: int = 1
+    chunk_ms: int | None = None
+    memory: bool = False
+    profile_interval_s: float | None = None
+    save_audio: bool = False
+    http: bool = False
+    peers: bool = False
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        conflicts = (
+            (
+                self.profile_interval_s is not None and not self.memory,
+                "--profile-interval says how often memory is read, which needs --memory.",
+            ),
+            (
+                self.chunk_ms is not None and (self.http or not self.streamed),
+                "--chunk-ms needs the library's stream: a file has no chunks, and the server sets its own.",
+            ),
+            (
+                self.peers and not self.streamed,
+                "--peers compares streams; leave --file out.",
+            ),
+            (
+                self.peers and self.concurrency > 1,
+                "--peers compares one text at a time; leave --concurrency out.",
+            ),
+            (
+                self.peers and self.memory and not self.http,
+                "--peers runs in the process whose memory --memory reads; add --http, or leave one out.",
+            ),
+            (
+                self.save_audio and self.concurrency > 1,
+                "--save-audio would write one text's file while others are timed; leave one out.",
+            ),
+            (
+                self.save_audio and self.memory and not self.http,
+                "--save-audio keeps sound in the memory that --memory reads; add --http, or leave one out.",
+            ),
+        )
+        for spoilt, message in conflicts:
+            if spoilt:
+                raise ParameterError(message, field=message.split()[0])
+
+    @property
+    def conditions(self) -> str:
+        """What a reader must know to believe the figures."""
+        return ", ".join(
+            (
+                "warm",
+                "uncached",
+                "distinct texts, each with a beginning of its own",
+                "one at a time" if self.concurrency == 1 else f"up to {self.concurrency} at a time",
+                *(["over HTTP on the loopback"] if self.http else []),
+                *(["systems in turn, text by text, on the same number of threads"] if self.peers else []),
+                *(["memory sampled meanwhile"] if self.memory else []),
+            )
+        )
+
+    @property
+    def heading(self) -> str:
+        """One line above the figures."""
+        how = "streamed" if self.streamed else "whole"
+        return f"{self.trials} texts of {self.preset} length, {how}, {self.voice}; {self.conditions}"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The trials, and the file in which they are kept. `lines` is what to show to a person."""
+
+    trials: list[Trial]
+    path: Path
+    lines: tuple[str, ...]
+
+
+def carry_out(
+    plan: Plan,
+    sentences: Sequence[str],
+    load_engine: Callable[[], Engine],
+    *,
+    progress: bool = True,
+    say: Callable[[str], None],
+) -> Outcome:
+    """Measure, and keep everything under `results/bench/<run>/`.
+
+    Parameters
+    ----------
+    plan : Plan
+    sentences : sequence of str
+        What the texts are made of.
+    load_engine : callable
+        Called only if the plan needs an engine in this process.
+    progress : bool
+        Whether to show a bar.
+    say : callable
+        Told in a line each what takes its time.
+    """
+    texts = list(texts_of(sentences, PRESETS[plan.preset], plan.trials, plan.seed))
+    folder = new_run_folder("bench")
+    interval_s = (plan.profile_interval_s or INTERVAL_S) if plan.memory else None
+    with _speakers(plan, load_engine, say) as speakers:
+        trials = measure(
+            speakers,
+            texts,
+            concurrency=plan.concurrency,
+            memory_interval_s=interval_s,
+            audio_folder=folder / "audio" if plan.save_audio else None,
+            progress=progress,
+        )
+        systems = {speaker.name: speaker.facts() for speaker in speakers}
+    path = report.keep(folder, trials, asked=asdict(plan), conditions=plan.conditions, systems=systems)
+    lines = report.printed(trials, heading=plan.heading, ours=next(iter(systems)))
+    return Outcome(trials, path, tuple(lines))
+
+
+@contextmanager
+def _speakers(
+    plan: Plan, load_engine: Callable[[], Engine], say: Callable[[str], None]
+) -> Iterator[list[Speaker]]:
+    """Ours first, then the peers with as many threads as ours has."""
+    if not plan.http:
+        frame_s = FRAME_S if plan.chunk_ms is None else plan.chunk_ms / 1000
+        ours = InProcess(load_engine(), plan.voice, streamed=plan.streamed, frame_s=frame_s)
+        yield [ours, *_peers(plan, ours, say)]
+        return
+    chosen = {
+        "variant": plan.variant or settings().variant,
+        "voice": plan.voice,
+        "concurrency": max(plan.concurrency, settings().concurrency),
+        "first_audio_ttl_s": 0,  # a repeated beginning is computed again, so that all figures are uncached
+    }
+    say("Starting the server.")
+    with own_server(chosen) as server:
+        client = OverHttp(server.url, plan.voice, server.process, streamed=plan.streamed)
+        yield [client, *_peers(plan, client, say)]
+
+
+def _peers(plan: Plan, ours: Speaker, say: Callable[[str], None]) -> list[Speaker]:
+    if not plan.peers:
+        return []
+    threads = ours.facts()["threads"]
+    return [load_kokoro_onnx(variant, plan.voice, threads, say=say) for variant in VARIANTS]

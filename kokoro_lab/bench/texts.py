@@ -1,0 +1,81 @@
+"""The texts of a benchmark: distinct, of one length, and no two with the same beginning."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+
+from kokoro_lab.errors import ParameterError
+from kokoro_lab.text.aligned import AlignedText
+from kokoro_lab.text.segment import sentences
+
+PRESETS = {"short": 40, "medium": 140, "long": 1_000, "article": 10_000}
+"""Characters a text, about."""
+
+TOO_LONG = 1.2
+"""A text may be longer than asked for by this factor before it is cut at a word."""
+
+
+def sentences_of(texts: Sequence[str], language: str = "en") -> list[str]:
+    """Every sentence of `texts`, each once, in order."""
+    found = (s.text.text for text in texts for s in sentences(AlignedText.of(text), language))
+    return list(dict.fromkeys(found))
+
+
+def texts_of(sentences: Sequence[str], characters: int, count: int, seed: int = 0) -> Iterator[str]:
+    """`count` texts of about `characters`, put together from `sentences`.
+
+    Each begins with a sentence that no other one begins with, so that no part of the engine that
+    remembers a beginning can answer for it.
+
+    Parameters
+    ----------
+    sentences : sequence of str
+        At least `count`, from `sentences_of`.
+    characters : int
+        Length of a text; what comes out is 0.7 to 1.2 times as long.
+    count : int
+        How many texts.
+    seed : int
+        The same seed gives the same texts.
+
+    Raises
+    ------
+    ParameterError
+        There are not enough sentences that differ.
+    """
+    draw = random.Random(seed)
+    beginnings = list(dict.fromkeys(sentences))
+    draw.shuffle(beginnings)
+    given: set[str] = set()
+    for beginning in beginnings:
+        if len(given) == count:
+            return
+        text = _cut(_prolonged(beginning, beginnings, characters, draw), characters)
+        if text not in given:  # two sentences may begin with the same words, and have been cut
+            given.add(text)
+            yield text
+    if len(given) < count:
+        raise ParameterError(
+            f"{count} texts of {characters} characters were asked for; only {len(given)} with a beginning "
+            "of their own can be made.",
+            field="--trials",
+            value=count,
+            allowed=f"up to {len(given)} of this corpus",
+            mend="Give more sentences by --corpus.",
+        )
+
+
+def _prolonged(text: str, sentences: Sequence[str], characters: int, draw: random.Random) -> str:
+    last = text
+    while len(text) < characters:
+        following = draw.choice(sentences)
+        if following != last or len(sentences) == 1:  # a sentence said twice in a row sounds like a fault
+            text, last = f"{text} {following}", following
+    return text
+
+
+def _cut(text: str, characters: int) -> str:
+    if len(text) <= TOO_LONG * characters:
+        return text
+    return text[: characters + 1].rpartition(" ")[0].rstrip(",;:—- ") + "."

@@ -1,0 +1,115 @@
+"""Operators of our own in C++: built once on this machine if it has a compiler, easy to leave out.
+
+The sources are in `kokoro_lab/native/`, one file an operator. Where they cannot be built, the same
+graph runs on ONNX Runtime's operators: slower, and equal up to rounding.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from filelock import FileLock
+
+from kokoro_lab.config import EngineConfig
+from kokoro_lab.model.disk import told_apart
+from kokoro_lab.model.weights import weights_home
+
+SOURCES = Path(__file__).parents[1] / "native"
+OPERATORS = ("modulate_snake",)
+COMPILERS = ("c++", "g++", "clang++")
+FLAGS = (
+    *("-std=c++17", "-O3", "-march=native", "-shared", "-fPIC"),
+    # Roundings may be vectorised: nothing here looks at errno or at floating-point exceptions
+    *("-fno-math-errno", "-fno-trapping-math", "-fopenmp-simd"),
+)
+COMPILE_TIMEOUT_S = 120
+
+
+class Native(NamedTuple):
+    """The library of our operators, or why there is none."""
+
+    library: Path | None
+    reason: str = ""
+
+    def __str__(self) -> str:
+        return ", ".join(OPERATORS) if self.library else f"none: {self.reason}"
+
+
+def native_operators(config: EngineConfig, say: Callable[[str], None] | None = None) -> Native:
+    """The library for this machine, built now if it was not built before (about 2 s, once).
+
+    Never raises for want of a compiler: then it says why.
+    """
+    if config.native == "off":
+        return Native(None, "KOKORO_NATIVE=off")
+    compiler = _compiler()
+    if compiler is None:
+        return Native(None, f"no C++ compiler was found ({', '.join(COMPILERS)})")
+    root = weights_home(config.home)
+    library = root / "derived" / f"native-{_identity(compiler)}.so"
+    if library.exists():
+        return Native(library)
+    with told_apart(root, []):
+        library.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(library.parent / ".native.lock"):
+            if not library.exists():
+                if say:
+                    say("Building our native operators (once, about 2 s).")
+                reason = _build(compiler, library)
+                if reason:
+                    return Native(None, reason)
+    return Native(library)
+
+
+def _compiler() -> str | None:
+    return next((found for name in COMPILERS if (found := shutil.which(name))), None)
+
+
+def _build(compiler: str, library: Path) -> str:
+    """Compile to `library`; empty, or why it failed."""
+    sources = [str(SOURCES / f"{name}.cpp") for name in OPERATORS]
+    with tempfile.TemporaryDirectory(prefix=".building-", dir=library.parent) as folder:
+        made = Path(folder) / library.name
+        try:
+            done = subprocess.run(
+                [compiler, *FLAGS, *sources, "-o", str(made)],
+                capture_output=True,
+                text=True,
+                timeout=COMPILE_TIMEOUT_S,
+                check=False,
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            return f"{Path(compiler).name} could not be run: {error}"
+        if done.returncode:
+            first = next((line for line in done.stderr.splitlines() if "error" in line), "no reason given")
+            return f"{Path(compiler).name} failed: {first}"
+        os.replace(made, library)
+    return ""
+
+
+def _identity(compiler: str) -> str:
+    """Changes with the sources, the compiler and the processor: built for one, it may crash on another."""
+    digest = hashlib.sha256()
+    for path in sorted(SOURCES.glob("*.*")):
+        digest.update(path.read_bytes())
+    digest.update(repr((FLAGS, compiler, _processor())).encode())
+    return digest.hexdigest()[:12]
+
+
+@cache
+def _processor() -> str:
+    try:
+        told = Path("/proc/cpuinfo").read_text()
+        flags = next((line for line in told.splitlines() if line.startswith(("flags", "Features"))), "")
+    except OSError:
+        flags = platform.processor()
+    return f"{platform.system()} {platform.machine()} {flags}"

@@ -1,0 +1,82 @@
+"""First audio that was spoken before: a repeated request is answered before anything is computed.
+
+Synthesis is deterministic, so what follows is computed from the beginning and joins without a seam.
+Such a first audio is never a TTFA; it is counted apart.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Sequence
+from dataclasses import asdict
+
+from cachetools import TTLCache
+
+from kokoro_lab.datatypes import AudioChunk, Utterance
+
+PRIMED_S = 0.5
+"""Speech that is kept of an utterance: about what it takes to compute as much again."""
+ENTRIES = 256
+"""At most: 12 MB of samples."""
+
+
+class FirstAudioCache:
+    """The first chunks of the last utterances, for a while. Thread-safe.
+
+    Holds samples under a hash of the request, never its text.
+
+    Parameters
+    ----------
+    ttl_s : float
+        Seconds that an entry lives; 0 keeps nothing.
+    """
+
+    def __init__(self, ttl_s: float) -> None:
+        self.ttl_s = ttl_s
+        self._lock = threading.Lock()
+        self._chunks: TTLCache[str, tuple[AudioChunk, ...]] = TTLCache(ENTRIES, max(ttl_s, 1e-9))
+        self._hits = self._misses = 0
+
+    @staticmethod
+    def key(utterance: Utterance, voice: str, language: str, statistics: str, frame_s: float) -> str:
+        """One for everything of a request that changes its samples or how they are cut.
+
+        What the engine is made with need not be in it: a cache belongs to one engine.
+        """
+        parts = asdict(utterance) | {"voice": voice, "language": language, "statistics": statistics}
+        return hashlib.sha256(repr((sorted(parts.items()), frame_s)).encode()).hexdigest()
+
+    def get(self, key: str) -> tuple[AudioChunk, ...]:
+        """The chunks of `key`, or none; counts a hit or a miss."""
+        if not self.ttl_s:
+            return ()
+        with self._lock:
+            found: tuple[AudioChunk, ...] = self._chunks.get(key, ())
+            if found:
+                self._hits += 1
+            else:
+                self._misses += 1
+            return found
+
+    def put(self, key: str, chunks: Sequence[AudioChunk]) -> None:
+        """Keep the chunks of `key`, which must not change any more."""
+        if self.ttl_s and chunks:
+            with self._lock:
+                self._chunks[key] = tuple(chunks)
+
+    def clear(self) -> None:
+        """Forget all entries; the counters go on."""
+        with self._lock:
+            self._chunks.clear()
+
+    def figures(self) -> dict[str, float]:
+        """hits, misses, entries, ttl_s."""
+        with self._lock:
+            self._chunks.expire()
+            return {
+                "hits": self._hits,
+                "misses": self._misses,
+                "entries": len(self._chunks),
+                "ttl_s": self.ttl_s,
+            }

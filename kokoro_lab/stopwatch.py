@@ -1,0 +1,46 @@
+"""Where an utterance's computing time goes."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+class Stopwatch:
+    """Seconds spent in each stage, and in any of them. Thread-safe: stages may overlap.
+
+    Time between two chunks, which is the listener's, is in none.
+
+    Attributes
+    ----------
+    stages_s : dict
+        Seconds by stage; where two overlap, both count.
+    busy_s : float
+        Seconds in which at least one stage was at work.
+    """
+
+    def __init__(self) -> None:
+        self.stages_s: dict[str, float] = {}
+        self.busy_s = 0.0
+        self._lock = threading.Lock()
+        self._running = 0
+        self._since_s = 0.0
+
+    @contextmanager
+    def __call__(self, stage: str) -> Iterator[None]:
+        started_s = time.perf_counter()
+        with self._lock:
+            if not self._running:
+                self._since_s = started_s
+            self._running += 1
+        try:
+            yield
+        finally:
+            ended_s = time.perf_counter()
+            with self._lock:
+                self._running -= 1
+                if not self._running:
+                    self.busy_s += ended_s - self._since_s
+                self.stages_s[stage] = self.stages_s.get(stage, 0.0) + ended_s - started_s

@@ -1,0 +1,72 @@
+"""Where a speaker would pause inside a sentence: at marks, and between phrases.
+
+Phrase borders are found as speech synthesisers have long found them: before a function word that
+follows a content word (Liberman & Church 1992, "chinks 'n' chunks"). Of the function words, those
+that open a clause are the better places, then prepositions, then `to` and the auxiliary behind a
+subject.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from kokoro_lab.datatypes import Word
+
+MARK, CLAUSE, PHRASE, WEAK, NONE = 4, 3, 2, 1, 0
+"""How good a place to pause: behind a mark, before a clause, before a prepositional phrase, before `to`
+or an auxiliary, nowhere."""
+
+CLAUSE_MARKS = frozenset(",;:—…")
+
+_CLAUSE_OPENERS = """
+and but or nor yet because although though while whereas when whenever where wherever if unless until till
+since which who whose
+"""
+_PREPOSITIONS = """
+that as than with without within for from in into inside outside on onto upon at by through throughout
+during between among amongst against about above below beneath under over across along around behind before
+after beyond beside towards toward despite except instead
+"""
+_AUXILIARIES = """
+am is are was were be been being do does did has have had will would shall should can could may might must
+"""
+CLAUSE_OPENERS, PREPOSITIONS, AUXILIARIES = (
+    frozenset(words.split()) for words in (_CLAUSE_OPENERS, _PREPOSITIONS, _AUXILIARIES)
+)
+CLINGING = CLAUSE_OPENERS | PREPOSITIONS | AUXILIARIES | {"of", "to", "not", "so", "more", "most", "i"}
+"""Words behind which nobody pauses, although a function word may follow."""
+PRONOUNS = frozenset(("he", "she", "it", "we", "they", "you", "there", "this", "these", "those"))
+"""Too short to be a subject that is followed by a pause."""
+
+
+def ends_clause(word: Word) -> bool:
+    """Whether a mark behind the word divides clauses."""
+    return word.phonemes[-1:] in CLAUSE_MARKS
+
+
+def border(before: Word, after: Word) -> int:
+    """How good a place between two words of a sentence is to pause at.
+
+    Returns
+    -------
+    int
+        `MARK` (best), `CLAUSE`, `PHRASE`, `WEAK` or `NONE`. Phrases are only known in English.
+    """
+    if ends_clause(before):
+        return MARK
+    if not before.language.startswith("en"):
+        return NONE
+    last, following = (word.text.casefold().strip("\"'“”‘’()") for word in (before, after))
+    if last in CLINGING:
+        return NONE
+    if following in CLAUSE_OPENERS:
+        return CLAUSE
+    if following in PREPOSITIONS:
+        return PHRASE
+    return WEAK if following == "to" or (following in AUXILIARIES and last not in PRONOUNS) else NONE
+
+
+def borders(words: Sequence[Word]) -> list[int]:
+    """`border` behind each word but the last."""
+    return [border(before, after) for before, after in pairwise(words)]
