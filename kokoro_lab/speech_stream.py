@@ -233,6 +233,7 @@ class SpeechStream(Iterator[AudioChunk]):
                     self._voice.style(len(segment.token_ids)),
                     self._utterance.speed,
                     predicted=self._statistics == "predicted",
+                    urgent=len(self._style_rows) == 1,  # of the first segment, a listener waits
                 )
             yield _Prepared(segment, pause_s, decoded)
 

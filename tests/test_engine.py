@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 
@@ -74,6 +74,8 @@ class Broken(Whole):
 
 class Counting(Whole):
     """A decoder that keeps what it was asked for."""
+
+    details: Mapping[str, str] = {}
 
     def __init__(self, inner: WholeGraph) -> None:
         self._inner = inner

@@ -153,9 +153,11 @@ def test_an_unknown_notebook_is_refused(lab: Path) -> None:
 
 FAST = {
     "00_quickstart": {},
+    "11_where_time_goes": {"text": "The kettle is on.", "trials": 2, "loads": 1},
     "12_statistics_predictor": {"voices": "af_heart", "judged": 3},
     "50_voice_levels": {"voices": "am_michael", "texts": 1},
     "30_loudness_gate": {"voices": "bf_emma", "texts": 6},
+    "40_streaming_chunks": {"texts": 2, "chunk_ms": "30,120"},
 }
 
 

@@ -19,7 +19,7 @@ from kokoro_lab.model.graphs import signature as signature_of
 from kokoro_lab.model.prosody import ProsodyModel
 from kokoro_lab.model.providers import make_session
 from kokoro_lab.model.statistics import AdainLayers, StatisticsPredictor
-from kokoro_lab.model.vocoder import Vocoder
+from kokoro_lab.model.vocoder import LATER_WINDOW_FRAMES, Vocoder, Windows
 from kokoro_lab.model.voices import Voice
 
 
@@ -57,11 +57,12 @@ class Decoder(Protocol):
         speed: float,
         *,
         predicted: bool = False,
+        urgent: bool = True,
     ) -> Decoded:
         """Speak 1 to 510 token ids (without pads) with a style vector, float32 (1, 256).
 
-        With `predicted` statistics the first block is there early; without, the samples are those of
-        the published model.
+        With `predicted` statistics the first block is there early, and earliest if it is `urgent`;
+        without, the samples are those of the published model.
 
         Raises
         ------
@@ -102,6 +103,7 @@ class WholeGraph:
         speed: float,
         *,
         predicted: bool = False,
+        urgent: bool = True,
     ) -> Decoded:
         ids = np.array([[PAD_ID, *token_ids, PAD_ID]], dtype=np.int64)
         feed = {
@@ -160,6 +162,7 @@ class Staged:
         speed: float,
         *,
         predicted: bool = False,
+        urgent: bool = True,
     ) -> Decoded:
         prosody = self._prosody.predict(token_ids, style, speed)
         what = f"{len(token_ids)} token ids"
@@ -167,7 +170,8 @@ class Staged:
             return Decoded(prosody.durations, _finite(iter((self._vocoder.whole(prosody),)), what))
         mean, variance = self._predictor.predict(prosody)
         scale, shift = self._layers.scale_and_shift(mean, variance, style)
-        blocks = self._vocoder.windows(prosody, scale, shift, audible=prosody.audible)
+        windows = Windows() if urgent else Windows(first=LATER_WINDOW_FRAMES)
+        blocks = self._vocoder.windows(prosody, scale, shift, windows, audible=prosody.audible)
         return Decoded(prosody.durations, _finite(blocks, what))
 
 

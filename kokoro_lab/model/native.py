@@ -24,7 +24,7 @@ from kokoro_lab.model.disk import told_apart
 from kokoro_lab.model.weights import weights_home
 
 SOURCES = Path(__file__).parents[1] / "native"
-OPERATORS = ("modulate_snake",)
+OPERATORS = ("snake_conv",)
 COMPILERS = ("c++", "g++", "clang++")
 FLAGS = (
     *("-std=c++17", "-O3", "-march=native", "-shared", "-fPIC"),
@@ -76,7 +76,7 @@ def _compiler() -> str | None:
 
 def _build(compiler: str, library: Path) -> str:
     """Compile to `library`; empty, or why it failed."""
-    sources = [str(SOURCES / f"{name}.cpp") for name in OPERATORS]
+    sources = [str(path) for path in sorted(SOURCES.glob("*.cpp"))]
     with tempfile.TemporaryDirectory(prefix=".building-", dir=library.parent) as folder:
         made = Path(folder) / library.name
         try:

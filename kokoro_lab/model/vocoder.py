@@ -31,6 +31,8 @@ FIRST_WINDOW_FRAMES = 12
 """The first window is small, so that sound starts early."""
 WINDOW_FRAMES = 120
 """Later windows: the larger, the less context is decoded twice; the smaller, the sooner a stop acts."""
+LATER_WINDOW_FRAMES = 60
+"""The first window of a segment that nobody waits for: there is speech in hand."""
 GROWTH = 1.5
 """Each window may be this many times as long as the one before: by then there is sound to listen to."""
 

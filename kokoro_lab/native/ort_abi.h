@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 
 namespace ort {
 
@@ -16,7 +17,7 @@ struct Domain;
 struct Options;
 
 constexpr uint32_t VERSION = 18;  // the first whose operators may say that they work in place
-constexpr int FLOAT = 1;
+constexpr int FLOAT = 1, INT64 = 7;
 
 // One function pointer after the other; `Place` says which is which.
 using Table = void (*const *)();
@@ -97,5 +98,43 @@ struct Operator {
   size_t (*alias)(int **inputs, int **outputs);
   void (*release_alias)(int *inputs, int *outputs);
 };
+
+inline void parallel(Table t, const Context *context, void (*run)(void *, size_t), int64_t count, void *data) {
+  call(t, PARALLEL_FOR, context, run, static_cast<size_t>(count), size_t{0}, data);
+}
+
+inline float *output(Table t, Context *context, const int64_t *sizes, size_t rank) {
+  Value *value = nullptr;
+  call(t, OUTPUT, context, size_t{0}, sizes, rank, &value);
+  return data<float>(t, value);
+}
+
+// An operator for the CPU with `Inputs` inputs, all required, and one output of floats.
+template <size_t Inputs>
+Operator describe(const char *(*name)(const Operator *), void (*compute)(void *, Context *),
+                  int (*input_type)(const Operator *, size_t),
+                  size_t (*in_place)(int **, int **) = [](int **, int **) { return size_t{0}; }) {
+  Operator made{};
+  made.version = VERSION;
+  made.create = [](const Operator *, Table table, const void *) {
+    return const_cast<void *>(static_cast<const void *>(table));
+  };
+  made.name = name;
+  made.provider = [](const Operator *) -> const char * { return nullptr; };
+  made.input_type = input_type;
+  made.input_count = [](const Operator *) { return Inputs; };
+  made.output_type = [](const Operator *, size_t) { return FLOAT; };
+  made.output_count = [](const Operator *) { return size_t{1}; };
+  made.compute = compute;
+  made.destroy = [](void *) {};
+  made.input_kind = made.output_kind = made.input_memory = [](const Operator *, size_t) { return 0; };
+  made.variadic_input_least = made.variadic_input_alike = [](const Operator *) { return 1; };
+  made.variadic_output_least = made.variadic_output_alike = [](const Operator *) { return 1; };
+  made.first_opset = [](const Operator *) { return 1; };
+  made.last_opset = [](const Operator *) { return 0x7fffffff; };
+  made.in_place = in_place;
+  made.release_in_place = [](int *, int *) {};
+  return made;
+}
 
 }  // namespace ort

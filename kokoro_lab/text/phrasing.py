@@ -2,8 +2,8 @@
 
 Phrase borders are found as speech synthesisers have long found them: before a function word that
 follows a content word (Liberman & Church 1992, "chinks 'n' chunks"). Of the function words, those
-that open a clause are the better places, then prepositions, then `to` and the auxiliary behind a
-subject.
+that open a clause are the better places, then prepositions, then `of`, `to`, the auxiliary behind a
+subject and the subject of a bare clause.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from itertools import pairwise
 from kokoro_lab.datatypes import Word
 
 MARK, CLAUSE, PHRASE, WEAK, NONE = 4, 3, 2, 1, 0
-"""How good a place to pause: behind a mark, before a clause, before a prepositional phrase, before `to`
-or an auxiliary, nowhere."""
+"""How good a place to pause: behind a mark, before a clause, before a prepositional phrase, before `of`,
+`to`, an auxiliary or a subject pronoun, nowhere."""
 
 CLAUSE_MARKS = frozenset(",;:—…")
 
@@ -36,7 +36,8 @@ CLAUSE_OPENERS, PREPOSITIONS, AUXILIARIES = (
 )
 CLINGING = CLAUSE_OPENERS | PREPOSITIONS | AUXILIARIES | {"of", "to", "not", "so", "more", "most", "i"}
 """Words behind which nobody pauses, although a function word may follow."""
-PRONOUNS = frozenset(("he", "she", "it", "we", "they", "you", "there", "this", "these", "those"))
+SUBJECTS = frozenset(("he", "she", "we", "they", "i", "there"))
+PRONOUNS = SUBJECTS | {"it", "you", "this", "these", "those"}
 """Too short to be a subject that is followed by a pause."""
 
 
@@ -64,7 +65,8 @@ def border(before: Word, after: Word) -> int:
         return CLAUSE
     if following in PREPOSITIONS:
         return PHRASE
-    return WEAK if following == "to" or (following in AUXILIARIES and last not in PRONOUNS) else NONE
+    weak = following in {"of", "to"} | SUBJECTS or (following in AUXILIARIES and last not in PRONOUNS)
+    return WEAK if weak else NONE
 
 
 def borders(words: Sequence[Word]) -> list[int]:

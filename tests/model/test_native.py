@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
 from kokoro_lab.config import EngineConfig
 from kokoro_lab.engine import Engine
@@ -16,9 +16,11 @@ from kokoro_lab.metrics.perceptual import signal_to_difference_db
 from kokoro_lab.model import native
 from kokoro_lab.model.artefacts import stages_folder
 from kokoro_lab.model.decoder import Staged
+from kokoro_lab.model.fast_fir import FastFir, packed
 from kokoro_lab.model.native import Native, native_operators
 from kokoro_lab.model.passes import NATIVE_DOMAIN
 from kokoro_lab.model.providers import make_session
+from tests.model.test_fast_fir import whole
 
 CONFIG = EngineConfig(threads=2)
 
@@ -31,22 +33,17 @@ def library() -> Path:
     return built.library
 
 
-def modulate_snake(reads_x_again: bool) -> bytes:
-    """The operator alone; or such that it may not write over its input."""
-    nodes = [
-        helper.make_node("Identity", ["x"], ["kept"]),
-        helper.make_node("ModulateSnake", ["kept", "scale", "shift"], ["y"], domain=NATIVE_DOMAIN),
-    ]
-    outputs = ["y"]
-    if reads_x_again:
-        nodes.append(helper.make_node("Neg", ["kept"], ["after"]))
-        outputs.append("after")
-    values = {"x": [1, None, None], "scale": [None], "shift": [None]}
+def snake_conv(weight: np.ndarray, bias: np.ndarray, dilation: int, phases: int) -> bytes:
+    """The operator alone."""
+    plan, weights = packed(FastFir.of(weight, dilation, phases))
+    constants = {"plan": plan, "weights": weights, "bias": bias}
+    inputs = {"x": [1, None, None], "scale": [None], "shift": [None]}
     graph = helper.make_graph(
-        nodes,
+        [helper.make_node("SnakeConv", [*inputs, *constants], ["y"], domain=NATIVE_DOMAIN)],
         "g",
-        [helper.make_tensor_value_info(n, TensorProto.FLOAT, s) for n, s in values.items()],
-        [helper.make_tensor_value_info(n, TensorProto.FLOAT, None) for n in outputs],
+        [helper.make_tensor_value_info(n, TensorProto.FLOAT, s) for n, s in inputs.items()],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        [numpy_helper.from_array(value, name) for name, value in constants.items()],
     )
     opsets = [helper.make_opsetid("", 20), helper.make_opsetid(NATIVE_DOMAIN, 1)]
     model: onnx.ModelProto = helper.make_model(graph, opset_imports=opsets, ir_version=9)
@@ -54,24 +51,43 @@ def modulate_snake(reads_x_again: bool) -> bytes:
     return serialised
 
 
-@pytest.mark.parametrize("shape", [(1, 1, 1), (1, 3, 7), (1, 128, 1001), (1, 256, 64), (1, 5, 0)])
-@pytest.mark.parametrize("spread", [0.01, 3.0, 400.0])
-@pytest.mark.parametrize("reads_x_again", [False, True])
-def test_modulate_snake_is_its_formula(
-    library: Path, shape: tuple[int, int, int], spread: float, reads_x_again: bool
-) -> None:
+@pytest.mark.parametrize("length", [1, 2, 15, 48, 49, 200, 1441])
+@pytest.mark.parametrize(("taps", "dilation"), [(3, 1), (7, 5), (11, 3), (11, 5)])
+@pytest.mark.parametrize("phases", [1, 2, 4])
+def test_snake_conv_is_its_formula(library: Path, length: int, taps: int, dilation: int, phases: int) -> None:
     rng = np.random.default_rng(3)
-    x = rng.normal(size=shape).astype(np.float32)
-    scale = (rng.normal(size=shape[1]) * spread).astype(np.float32)
-    shift = (rng.normal(size=shape[1]) * spread).astype(np.float32)
-    session = make_session(modulate_snake(reads_x_again), CONFIG, library=library)
-    y, *after = session.run(None, {"x": x, "scale": scale, "shift": shift})
-    z = x * scale[:, None] + shift[:, None]  # float32, as the operator has it
+    channels_in, channels_out = 6, 72  # two tasks a block, the second of one tile
+    x = rng.normal(size=(1, channels_in, length)).astype(np.float32)
+    scale = rng.normal(size=channels_in).astype(np.float32) * 3
+    shift = rng.normal(size=channels_in).astype(np.float32) * 3
+    weight = rng.normal(size=(channels_out, channels_in, taps)).astype(np.float32) / np.sqrt(6 * taps)
+    bias = rng.normal(size=channels_out).astype(np.float32)
+    model = snake_conv(weight, bias, dilation, phases)
+    made = {}
+    for threads in (1, 2):
+        session = make_session(model, replace(CONFIG, threads=threads), library=library)
+        (made[threads],) = session.run(None, {"x": x, "scale": scale, "shift": shift})
+    z = (x[0] * scale[:, None] + shift[:, None]).astype(np.float64)
+    expected = whole(z - np.cos(z) + 1, weight, dilation) + bias[:, None]
+    np.testing.assert_allclose(made[1][0], expected, atol=3e-5, rtol=0)
+    np.testing.assert_array_equal(made[1], made[2])
+
+
+@pytest.mark.parametrize("spread", [0.01, 30.0, 1000.0])
+def test_its_cosine_is_right_far_from_zero(library: Path, spread: float) -> None:
+    z = (np.random.default_rng(5).normal(size=(1, 8, 4000)) * spread).astype(np.float32)
+    one = np.eye(8, dtype=np.float32)[:, :, None]
+    session = make_session(snake_conv(one, np.zeros(8, np.float32), 1, 1), CONFIG, library=library)
+    feed = {"x": z, "scale": np.ones(8, np.float32), "shift": np.zeros(8, np.float32)}
     expected = z.astype(np.float64) - np.cos(z.astype(np.float64)) + 1
-    # A product and a sum that are rounded once instead of twice may move z by its last bit
-    np.testing.assert_allclose(y, expected, atol=2e-6 + 4e-7 * np.abs(z).max(initial=0), rtol=0)
-    for kept in after:
-        np.testing.assert_array_equal(kept, -x)
+    np.testing.assert_allclose(session.run(None, feed)[0], expected, atol=1e-6, rtol=1e-6)
+
+
+def test_an_empty_tensor_is_answered(library: Path) -> None:
+    one = np.eye(8, dtype=np.float32)[:, :, None]
+    session = make_session(snake_conv(one, np.zeros(8, np.float32), 1, 1), CONFIG, library=library)
+    feed = {"x": np.zeros((1, 8, 0), np.float32), "scale": np.ones(8, np.float32)}
+    assert session.run(None, feed | {"shift": np.zeros(8, np.float32)})[0].shape == (1, 8, 0)
 
 
 @pytest.mark.model
@@ -84,7 +100,7 @@ def test_with_and_without_our_operators_the_samples_are_the_same(engine: Engine,
         decoder = Staged(stages_folder(config.home), config)
         decoded = decoder.decode(segment.token_ids, style, 1.0, predicted=True)
         spoken.append(np.concatenate(list(decoded.blocks)))
-        assert decoder.details["native_operators"].startswith("modulate" if choice == "auto" else "none")
+        assert decoder.details["native_operators"].startswith("snake_conv" if choice == "auto" else "none")
     assert signal_to_difference_db(spoken[1], spoken[0]) > 100
 
 
@@ -102,7 +118,7 @@ def test_no_compiler_is_no_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 def test_a_compiler_that_fails_is_no_error_but_says_why(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, library: Path
 ) -> None:
-    (tmp_path / "modulate_snake.cpp").write_text("this is not C++\n")
+    (tmp_path / "snake_conv.cpp").write_text("this is not C++\n")
     monkeypatch.setattr(native, "SOURCES", tmp_path)
     found = native_operators(replace(CONFIG, home=tmp_path / "home"))
     assert found.library is None

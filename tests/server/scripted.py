@@ -51,6 +51,7 @@ class Scripted:
         speed: float,
         *,
         predicted: bool = False,
+        urgent: bool = True,
     ) -> Decoded:
         ids = tuple(token_ids)
         assert self.gate.wait(30)
@@ -61,7 +62,7 @@ class Scripted:
         if _within(BANG, ids):
             raise SynthesisError("The samples are not finite.")
         self.decoded += 1
-        return self._decoder.decode(token_ids, style, speed, predicted=predicted)
+        return self._decoder.decode(token_ids, style, speed, predicted=predicted, urgent=urgent)
 
 
 def _within(word: tuple[int, ...], ids: tuple[int, ...]) -> bool:

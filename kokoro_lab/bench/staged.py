@@ -1,0 +1,253 @@
+"""An utterance spoken stage by stage, in one thread, with a clock on each stage.
+
+The decoder is the one that the engine runs; only what is around it is laid out in a line here.
+`samples_unlike_the_engine` shows that what comes out is what the engine says.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kokoro_lab.config import EngineConfig
+from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples, Segment
+from kokoro_lab.dsp import EdgeTrimmer, Gain, Limiter, silence, voice_gain_db
+from kokoro_lab.engine import Engine
+from kokoro_lab.errors import ParameterError
+from kokoro_lab.g2p.frontend import FrontEnd
+from kokoro_lab.model.artefacts import stages_folder
+from kokoro_lab.model.decoder import Staged
+from kokoro_lab.model.voices import Voice, load_voice
+from kokoro_lab.stopwatch import Stopwatch
+from kokoro_lab.streaming import Framer
+from kokoro_lab.text.language import resolve_language
+from kokoro_lab.utterance import nothing_to_speak
+
+GRAPH_STAGES = ("prosody", "trunk", "excitation")
+"""Each is one graph, and has its name."""
+FIRST_WINDOW, OTHER_WINDOWS = VOCODER_STAGES = ("first window", "other windows")
+"""The first is all decoding up to the first block that is not silent."""
+STAGES = ("text", *GRAPH_STAGES, "statistics", *VOCODER_STAGES, "dsp")
+"""In the order of the pipeline."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StageTimes:
+    """One utterance, timed stage by stage.
+
+    Parameters
+    ----------
+    first_audio_s, end_s : mapping
+        Seconds spent in each of `STAGES` when the first chunk was complete, and when the last one was.
+    ttfa_s, wall_s : float
+        The same moments by the clock on the wall, from the call on.
+    samples : numpy.ndarray
+        float32 mono at 24 kHz: what was spoken.
+    """
+
+    first_audio_s: Mapping[str, float]
+    end_s: Mapping[str, float]
+    ttfa_s: float
+    wall_s: float
+    samples: Samples
+
+
+class StagedSpeaker:
+    """Speaks as the engine's streams do, one stage after the other.
+
+    Parameters
+    ----------
+    config : EngineConfig
+        Of the engine that is profiled; fp32, for only that variant runs in stages.
+
+    Attributes
+    ----------
+    sessions : list of ObservedSession
+        Those of the decoder: one a graph.
+
+    Raises
+    ------
+    ParameterError
+        The variant has no stages.
+    """
+
+    def __init__(self, config: EngineConfig) -> None:
+        self._front_end = FrontEnd()
+        self._decoder = Staged(staged_folder(config), config)
+        self.sessions = list(_observe(self._decoder))
+
+    def speak(self, text: str, voice: Voice) -> StageTimes:
+        """Speak `text` once, in the language of `voice`.
+
+        Raises
+        ------
+        TextError
+            There is nothing to speak.
+        """
+        watch = Stopwatch()
+        for session in self.sessions:
+            session.watch = watch
+        output = _Output(voice, watch)
+        for segment in self._segments(text, voice.language, watch):
+            for block in self._decoded(segment, voice, watch):
+                output.push(block)
+            output.end_segment(segment.pause_after_s)
+        return output.finish(text)
+
+    def _segments(self, text: str, language: str, watch: Stopwatch) -> Iterator[Segment]:
+        with watch("text"):
+            segments = self._front_end.segments(text, resolve_language(language), lambda _: None)
+        while True:
+            with watch("text"):
+                segment = next(segments, None)
+            if segment is None:
+                return
+            yield segment
+
+    def _decoded(self, segment: Segment, voice: Voice, watch: Stopwatch) -> Iterator[Samples]:
+        with watch(DECODE):
+            decoded = self._decoder.decode(
+                segment.token_ids,
+                voice.style(len(segment.token_ids)),
+                1.0,
+                predicted=self._decoder.predicts(voice) is None,
+            )
+        sounding = OTHER_WINDOWS in watch.stages_s  # of an earlier segment
+        while True:
+            with watch(OTHER_WINDOWS if sounding else FIRST_WINDOW):
+                block = next(decoded.blocks, None)
+            if block is None:
+                return
+            sounding = sounding or bool(block.any())
+            yield block
+
+
+DECODE = "decode"
+"""What a decoder does before its first block: the graphs, which are timed one by one, and the predictor."""
+
+
+def _stage_s(watch: Stopwatch) -> dict[str, float]:
+    found = {stage: watch.stages_s.get(stage, 0.0) for stage in STAGES}
+    graphs_s = sum(found[stage] for stage in GRAPH_STAGES)
+    return found | {"statistics": watch.stages_s.get(DECODE, 0.0) - graphs_s}
+
+
+class _Output:
+    """What is behind the decoder: trim, pause, gain, limiter, frames."""
+
+    def __init__(self, voice: Voice, watch: Stopwatch) -> None:
+        self._started_s = time.perf_counter()
+        self._watch = watch
+        self._gain, self._limiter = Gain(voice_gain_db(voice.level_lufs)), Limiter(SAMPLE_RATE_HZ)
+        self._framer = Framer()
+        self._trimmer: EdgeTrimmer | None = None
+        self._pause_s: float | None = None
+        self._first: tuple[dict[str, float], float] | None = None
+        self._chunks: list[Samples] = []
+
+    def push(self, block: Samples) -> None:
+        with self._watch("dsp"):
+            if self._trimmer is None:
+                self._trimmer = EdgeTrimmer(SAMPLE_RATE_HZ)
+                if self._pause_s is not None:
+                    self._send(silence(self._pause_s, SAMPLE_RATE_HZ))
+            self._send(self._trimmer.push(block))
+        if self._chunks and self._first is None:
+            self._first = self._now()
+
+    def end_segment(self, pause_s: float) -> None:
+        if self._trimmer is not None:
+            with self._watch("dsp"):
+                self._send(self._trimmer.flush())
+        self._trimmer, self._pause_s = None, pause_s
+
+    def finish(self, text: str) -> StageTimes:
+        with self._watch("dsp"):
+            frames = chain(self._framer.push(self._limiter.flush()), self._framer.flush())
+            self._chunks += [chunk.samples for chunk in frames]
+        if not self._chunks:
+            raise nothing_to_speak(text)
+        end_s, wall_s = self._now()
+        first_audio_s, ttfa_s = self._first or (end_s, wall_s)  # it may be shorter than a frame
+        return StageTimes(first_audio_s, end_s, ttfa_s, wall_s, np.concatenate(self._chunks))
+
+    def _send(self, samples: Samples) -> None:
+        levelled = self._limiter.push(self._gain.push(samples))
+        self._chunks += [chunk.samples for chunk in self._framer.push(levelled)]
+
+    def _now(self) -> tuple[dict[str, float], float]:
+        return _stage_s(self._watch), time.perf_counter() - self._started_s
+
+
+class ObservedSession:
+    """An inference session that notes how long each run takes; in all else it is the session.
+
+    Attributes
+    ----------
+    graph : str
+        Name of its graph: the file's, without folder and ending.
+    watch : Stopwatch
+        Told of each run, under the graph's name.
+    runs_s : list of float
+        Seconds of each run so far.
+    """
+
+    def __init__(self, session: Any) -> None:
+        self._session = session
+        self.graph = Path(session._model_path).stem  # nothing public tells a session's file
+        self.watch = Stopwatch()
+        self.runs_s: list[float] = []
+
+    def run(self, *arguments: Any) -> Any:
+        started_s = time.perf_counter()
+        with self.watch(self.graph):
+            values = self._session.run(*arguments)
+        self.runs_s.append(time.perf_counter() - started_s)
+        return values
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._session, name)
+
+
+def _observe(owner: object) -> Iterator[ObservedSession]:
+    """Put an observer in the place of every session inside `owner` and inside its parts."""
+    for name, value in list(getattr(owner, "__dict__", {}).items()):
+        if hasattr(value, "run") and hasattr(value, "get_providers"):
+            observed = ObservedSession(value)
+            setattr(owner, name, observed)
+            yield observed
+        elif type(value).__module__.startswith("kokoro_lab."):
+            yield from _observe(value)
+
+
+def staged_folder(config: EngineConfig) -> Path:
+    """The folder with the stages of an engine of this configuration.
+
+    Raises
+    ------
+    ParameterError
+        The variant has none.
+    """
+    if config.variant != "fp32":
+        raise ParameterError(
+            f"The variant {config.variant!r} runs as one graph: it has no stages to profile.",
+            field="variant",
+            value=config.variant,
+            allowed="fp32",
+        )
+    return stages_folder(config.home)
+
+
+def samples_unlike_the_engine(engine: Engine, text: str, voice: str) -> int:
+    """How many samples spoken stage by stage are not, to the last bit, those of the engine's stream."""
+    staged = StagedSpeaker(engine.config).speak(text, load_voice(voice, engine.config.home)).samples
+    streamed = np.concatenate([chunk.samples for chunk in engine.stream(text, voice=voice)])
+    common = min(len(staged), len(streamed))
+    missing = max(len(staged), len(streamed)) - common
+    return int(np.count_nonzero(staged[:common] != streamed[:common])) + missing

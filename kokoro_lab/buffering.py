@@ -1,0 +1,170 @@
+"""How a stream is cut into chunks, and how much of it a player holds back before it plays.
+
+Pure functions of arrival times: no clock is read here, so the same arrivals give the same schedule.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from kokoro_lab.errors import ParameterError
+
+
+@dataclass(frozen=True, slots=True)
+class BufferProfile:
+    """A chunk length and a pre-buffer that go together, under a name.
+
+    Parameters
+    ----------
+    chunk_s : float
+        Seconds of audio in a chunk.
+    pre_buffer_chunks : int
+        Chunks held back before the first one is played: 2 or 3, for about 100 to 150 ms.
+    """
+
+    name: str
+    chunk_s: float
+    pre_buffer_chunks: int
+
+    @property
+    def pre_buffer_s(self) -> float:
+        return self.chunk_s * self.pre_buffer_chunks
+
+
+STABLE = BufferProfile("stable", chunk_s=0.050, pre_buffer_chunks=2)
+"""The default."""
+BENCHMARK = BufferProfile("benchmark", chunk_s=0.040, pre_buffer_chunks=3)
+SAFE = BufferProfile("safe", chunk_s=0.100, pre_buffer_chunks=2)
+"""Half as many messages and twice the pre-buffer: for slow machines and bad lines."""
+PROFILES = {profile.name: profile for profile in (STABLE, BENCHMARK, SAFE)}
+
+
+def buffer_profile(name: str) -> BufferProfile:
+    """The profile of that name.
+
+    Raises
+    ------
+    ParameterError
+        There is none.
+    """
+    if name not in PROFILES:
+        raise ParameterError(
+            f"There is no buffer profile {name!r}.", field="profile", value=name, allowed=", ".join(PROFILES)
+        )
+    return PROFILES[name]
+
+
+LEAST_S, MOST_S = 0.050, 1.0
+SPARE_S = 0.020
+"""Held back beyond what the worst chunk so far would have needed."""
+HALF_LIFE_S = 30.0
+"""After this much audio without trouble, half of what was held back beyond the least is given up."""
+
+
+class PreBuffer:
+    """When each chunk is to be played, and how much to hold back, learnt from how chunks arrived.
+
+    A player holds back `target_s` when a stream starts; when it ran dry, it waits for the chunk and then
+    holds back what is missing to the target. What counts as jitter is how far a chunk is behind the pace
+    of real time since the first one, which is what a player would have had to hold back for it. (Early
+    chunks cost nothing, so RFC 3550's average of early and late, made for a sender that keeps pace, says
+    little of one that computes in bursts.) The target rises at once to what a chunk needed, and falls
+    slowly while none needs so much. It is kept from stream to stream.
+
+    Parameters
+    ----------
+    start_s : float
+        Target of the first stream: 2 to 3 chunks, 100 to 150 ms.
+    least_s, most_s : float
+        Bounds of the target. With both equal to `start_s` it is fixed: the player of `bench.playout`.
+
+    Raises
+    ------
+    ParameterError
+        Not 0 ≤ least_s ≤ start_s ≤ most_s, or not finite.
+    """
+
+    def __init__(
+        self, start_s: float = STABLE.pre_buffer_s, *, least_s: float = LEAST_S, most_s: float = MOST_S
+    ) -> None:
+        if not 0 <= least_s <= start_s <= most_s < math.inf:
+            raise ParameterError(
+                f"A pre-buffer of {start_s} s cannot lie between {least_s} and {most_s} s.",
+                field="start_s",
+                value=start_s,
+                allowed="0 ≤ least_s ≤ start_s ≤ most_s, in seconds",
+            )
+        self._least_s, self._most_s = least_s, most_s
+        self._target_s = start_s
+        self._arrived_s = -math.inf
+        self._pace_s: float | None = None
+        self._held_s = 0.0
+        self._underruns = 0
+
+    @classmethod
+    def fixed(cls, held_s: float) -> PreBuffer:
+        """One that learns nothing: it always holds back the same."""
+        return cls(held_s, least_s=held_s, most_s=held_s)
+
+    @property
+    def target_s(self) -> float:
+        """Seconds to hold back at the next start."""
+        return self._target_s
+
+    @property
+    def underruns(self) -> int:
+        """Chunks so far that came after the player needed them."""
+        return self._underruns
+
+    def begin_stream(self) -> None:
+        """The next chunk is the first of a new stream."""
+        self._pace_s = None
+        self._arrived_s = -math.inf
+
+    def arrived(self, at_s: float, length_s: float) -> float:
+        """Note a chunk of `length_s` that arrived at `at_s`.
+
+        Returns
+        -------
+        float
+            When it is to be played, on the clock of the arrivals: at or after `at_s`.
+
+        Raises
+        ------
+        ParameterError
+            A time that is not finite, a chunk that is before the last one, or one without length.
+        """
+        self._check(at_s, length_s)
+        self._arrived_s = at_s
+        if self._pace_s is None:
+            self._pace_s, self._held_s = at_s, self._target_s
+        else:
+            self._learn(at_s - self._pace_s, length_s)
+            if at_s - self._pace_s > self._held_s:
+                self._underruns += 1
+                self._held_s = max(at_s - self._pace_s, self._target_s)
+        plays_s = max(at_s, self._pace_s + self._held_s)  # the sum may be rounded down
+        self._pace_s += length_s
+        return plays_s
+
+    def _learn(self, needed_s: float, length_s: float) -> None:
+        wanted_s = needed_s + SPARE_S
+        if wanted_s < self._target_s:
+            beyond_s = (self._target_s - self._least_s) * 0.5 ** (length_s / HALF_LIFE_S)
+            wanted_s = max(wanted_s, self._least_s + beyond_s)
+        self._target_s = min(self._most_s, max(self._least_s, wanted_s))
+
+    def _check(self, at_s: float, length_s: float) -> None:
+        if not (math.isfinite(at_s) and at_s >= self._arrived_s):
+            raise ParameterError(
+                f"A chunk cannot arrive at {at_s} s, before the last one.",
+                field="at_s",
+                value=at_s,
+                allowed=f"{self._arrived_s} s or later",
+                mend="Call begin_stream before the first chunk of another stream.",
+            )
+        if not 0 < length_s < math.inf:
+            raise ParameterError(
+                f"A chunk cannot last {length_s} s.", field="length_s", value=length_s, allowed="above 0"
+            )

@@ -1,0 +1,248 @@
+// SnakeConv: modulation, Snake and the convolution behind them, with fewer multiplications.
+//
+//   x        float [1, Ci, N]
+//   scale    float [Ci]   shift  float [Ci]    z = scale * x + shift, then z - cos z + 1
+//   plan     int64        weights  float       how the convolution is taken apart: see fast_fir.packed
+//   bias     float [Co]
+//   →        float [1, Co, N], zero padding, the same length
+//
+// Two steps, both spread over the threads of the session. First the activation, split into phases and
+// summed into the signals that the products read; then the products, block by block: eight output channels
+// by three vectors stay in registers while all input channels and taps go by, so no column matrix is ever
+// made. The order of every sum depends on the plan alone, so the samples do not depend on the threads.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+#include "ort_abi.h"
+
+namespace {
+
+#if defined(__AVX512F__)
+constexpr int LANES = 16, ROWS = 8;
+#elif defined(__AVX__)
+constexpr int LANES = 8, ROWS = 4;
+#else
+constexpr int LANES = 4, ROWS = 8;
+#endif
+constexpr int TILE = 8, WIDE = 3, COLUMNS = WIDE * LANES;
+constexpr int MOST_PRODUCTS = 9;
+constexpr int64_t CHANNELS_A_TASK = 64;
+using Vector __attribute__((vector_size(LANES * sizeof(float)), aligned(sizeof(float)), may_alias)) = float;
+
+struct Term {
+  int64_t phase, advance, sign;
+};
+
+struct Product {
+  int64_t first, taps;
+  const Term *terms;
+  int64_t term_count;
+  const float *weights;
+};
+
+struct Output {
+  int64_t shift;
+  const int64_t *products;
+  int64_t product_count;
+};
+
+struct Plan {
+  int64_t phases, step, channels_out, channels_in;
+  int64_t ahead = 0;  // the most that a term looks ahead; none looks back
+  std::vector<Product> products;
+  std::vector<Output> outputs;
+
+  Plan(const int64_t *p, const float *weights) : phases(p[0]), step(p[1]), channels_out(p[2]), channels_in(p[3]) {
+    products.resize(p[4]);
+    p += 5;
+    for (Product &product : products) {
+      product = {p[0], p[1], reinterpret_cast<const Term *>(p + 3), p[2], weights};
+      for (int64_t t = 0; t < product.term_count; ++t) ahead = std::max(ahead, product.terms[t].advance);
+      weights += channels_out * channels_in * product.taps;
+      p += 3 + 3 * product.term_count;
+    }
+    outputs.resize(phases);
+    for (Output &output : outputs) {
+      output = {p[0], p + 2, p[1]};
+      p += 2 + output.product_count;
+    }
+  }
+};
+
+struct Work {
+  const Plan &plan;
+  const float *x, *scale, *shift, *bias;
+  float *y, *signals;
+  int64_t length;          // of x and y
+  int64_t begin, end;      // what the products are needed for, in samples of a phase
+  int64_t before, stride;  // a signal holds `stride` samples, of which number `before` is sample `begin`
+  int64_t shared;          // tasks that one block is divided into
+
+  float *signal(size_t product, int64_t channel) const {
+    return signals + (static_cast<int64_t>(product) * plan.channels_in + channel) * stride;
+  }
+};
+
+// z - cos z + 1. With z = k·π + r and |r| <= π/2, 1 - cos z is t = 1 - cos r for even k and 2 - t for odd. t is
+// r² times a polynomial in r², fitted for the least relative error (8e-10) on that range.
+inline float snake(float z) {
+  constexpr float PI_HIGH = 3.140625f, PI_LOW = 9.67653589793e-4f;
+  const float k = std::nearbyint(z * 0.318309886184f);
+  float r = z - k * PI_HIGH;
+  r -= k * PI_LOW;
+  const float w = r * r;
+  float t = 2.628412283e-07f;
+  t = t * w - 2.477392219e-05f;
+  t = t * w + 1.388864154e-03f;
+  t = t * w - 4.166665886e-02f;
+  t = t * w + 4.999999996e-01f;
+  t *= w;
+  return z + ((static_cast<int>(k) & 1) != 0 ? 2.0f - t : t);
+}
+
+// All products' signals of one input channel.
+void make_signals(void *data, size_t channel) {
+  const Work &w = *static_cast<Work *>(data);
+  const int64_t phases = w.plan.phases;
+  const float *x = w.x + static_cast<int64_t>(channel) * w.length;
+  const float scale = w.scale[channel], shift = w.shift[channel];
+  thread_local std::vector<float> split, activated;
+  activated.resize(w.length);
+  float *a = activated.data();
+#pragma omp simd
+  for (int64_t i = 0; i < w.length; ++i) a[i] = snake(x[i] * scale + shift);
+  // Sample n of phase p is at split[p * row + margin + n]: zeros around it stand for the padding
+  const int64_t margin = w.before - w.begin, row = margin + w.plan.ahead + w.stride;
+  split.assign(phases * row, 0.0f);
+  for (int64_t p = 0; p < phases; ++p) {
+    float *out = split.data() + p * row + margin;
+    const int64_t count = (w.length - p + phases - 1) / phases;
+    for (int64_t n = 0; n < count; ++n) out[n] = a[n * phases + p];
+  }
+  for (size_t k = 0; k < w.plan.products.size(); ++k) {
+    const Product &product = w.plan.products[k];
+    float *out = w.signal(k, static_cast<int64_t>(channel));
+    for (int64_t t = 0; t < product.term_count; ++t) {
+      const Term &term = product.terms[t];
+      const float *in = split.data() + term.phase * row + margin + w.begin - w.before + term.advance;
+      if (t == 0)
+        std::memcpy(out, in, w.stride * sizeof(float));  // the first sign is always plus
+      else if (term.sign > 0)
+        for (int64_t i = 0; i < w.stride; ++i) out[i] += in[i];
+      else
+        for (int64_t i = 0; i < w.stride; ++i) out[i] -= in[i];
+    }
+  }
+}
+
+// TILE output channels by V vectors of one product.
+template <int V>
+void multiply(const float *x, int64_t stride, int64_t channels, int64_t taps, int64_t step, const float *weights,
+              float *out) {
+  for (int part = 0; part < TILE; part += ROWS) {
+    Vector sums[ROWS][V] = {};
+    for (int64_t c = 0; c < channels; ++c) {
+      const float *row = x + c * stride;
+      const float *weight = weights + c * taps * TILE + part;
+      for (int64_t k = 0; k < taps; ++k, row += step, weight += TILE) {
+        Vector in[V];
+#pragma GCC unroll 4
+        for (int v = 0; v < V; ++v) in[v] = *reinterpret_cast<const Vector *>(row + v * LANES);
+#pragma GCC unroll 8
+        for (int r = 0; r < ROWS; ++r)
+#pragma GCC unroll 4
+          for (int v = 0; v < V; ++v) sums[r][v] += in[v] * weight[r];
+      }
+    }
+    for (int r = 0; r < ROWS; ++r)
+      for (int v = 0; v < V; ++v) *reinterpret_cast<Vector *>(out + (part + r) * COLUMNS + v * LANES) = sums[r][v];
+  }
+}
+
+// One block of columns of every product, for a share of the output channels, and what they add up to.
+void make_outputs(void *data, size_t task) {
+  const Work &w = *static_cast<Work *>(data);
+  const Plan &plan = w.plan;
+  const int64_t begin = w.begin + static_cast<int64_t>(task) / w.shared * COLUMNS;
+  const int64_t columns = std::min<int64_t>(COLUMNS, w.end - begin);
+  const int64_t vectors = (columns + LANES - 1) / LANES;
+  const int64_t first_channel = static_cast<int64_t>(task) % w.shared * CHANNELS_A_TASK;
+  const int64_t last_channel = std::min(plan.channels_out, first_channel + CHANNELS_A_TASK);
+  float products[MOST_PRODUCTS][TILE * COLUMNS];
+  for (int64_t channel = first_channel; channel < last_channel; channel += TILE) {
+    for (size_t k = 0; k < plan.products.size(); ++k) {
+      const Product &product = plan.products[k];
+      const float *x = w.signal(k, 0) + (begin - w.begin) + w.before + product.first;
+      const float *weights = product.weights + channel * plan.channels_in * product.taps;
+      const auto run = vectors == 3 ? multiply<3> : vectors == 2 ? multiply<2> : multiply<1>;
+      run(x, w.stride, plan.channels_in, product.taps, plan.step, weights, products[k]);
+    }
+    for (int64_t p = 0; p < plan.phases; ++p) {
+      const Output &output = plan.outputs[p];
+      // Column i is sample begin + i - shift of this phase; those outside of y are nobody's
+      const int64_t at = begin - output.shift;
+      const int64_t count = (w.length - p + plan.phases - 1) / plan.phases;
+      const int64_t from = std::max<int64_t>(0, -at), to = std::min(columns, count - at);
+      for (int64_t r = 0; r < TILE; ++r) {
+        float sum[COLUMNS];
+        for (int i = 0; i < COLUMNS; ++i) sum[i] = w.bias[channel + r];
+        for (int64_t k = 0; k < output.product_count; ++k) {
+          const float *product = products[output.products[k]] + r * COLUMNS;
+          for (int i = 0; i < COLUMNS; ++i) sum[i] += product[i];
+        }
+        float *y = w.y + (channel + r) * w.length + at * plan.phases + p;
+        for (int64_t i = from; i < to; ++i) y[i * plan.phases] = sum[i];
+      }
+    }
+  }
+}
+
+void compute(void *kernel, ort::Context *context) {
+  const ort::Table t = static_cast<ort::Table>(kernel);
+  const ort::Value *x = ort::input(t, context, 0);
+  const Plan plan(ort::data<int64_t>(t, ort::input(t, context, 3)), ort::data<float>(t, ort::input(t, context, 4)));
+  int64_t sizes[3];
+  ort::dimensions(t, x, sizes, 3);
+  const int64_t length = sizes[2];
+  sizes[1] = plan.channels_out;
+  float *y = ort::output(t, context, sizes, 3);
+  if (length == 0) return;
+  int64_t begin = 0, end = 0, before = 0, after = 0;
+  for (const Output &output : plan.outputs) {
+    begin = std::min(begin, output.shift);
+    end = std::max(end, output.shift);
+  }
+  end += (length + plan.phases - 1) / plan.phases;
+  for (const Product &product : plan.products) {
+    before = std::max(before, -product.first);
+    after = std::max(after, product.first + (product.taps - 1) * plan.step);
+  }
+  // The last block may read on to the end of its vectors
+  const int64_t blocks = (end - begin + COLUMNS - 1) / COLUMNS;
+  const int64_t stride = before + blocks * COLUMNS + after + LANES;
+  thread_local std::vector<float> signals;
+  signals.resize(plan.products.size() * plan.channels_in * stride);
+  Work work{plan,
+            ort::data<float>(t, x),
+            ort::data<float>(t, ort::input(t, context, 1)),
+            ort::data<float>(t, ort::input(t, context, 2)),
+            ort::data<float>(t, ort::input(t, context, 5)),
+            y,
+            signals.data(),
+            length,
+            begin,
+            end,
+            before,
+            stride,
+            (plan.channels_out + CHANNELS_A_TASK - 1) / CHANNELS_A_TASK};
+  ort::parallel(t, context, make_signals, plan.channels_in, &work);
+  ort::parallel(t, context, make_outputs, blocks * work.shared, &work);
+}
+
+}  // namespace
+
+extern const ort::Operator SNAKE_CONV = ort::describe<6>(
+    [](const ort::Operator *) { return "SnakeConv"; }, compute,
+    [](const ort::Operator *, size_t index) { return index == 3 ? ort::INT64 : ort::FLOAT; });
