@@ -316,11 +316,12 @@ def _show_outcome(outcome: Any, as_json: bool) -> None:
 @click.option("--peers", is_flag=True, help="Against kokoro-onnx, in turn; prints ratios.")
 @click.option("--corpus", type=click.Path(path_type=Path), help="Sentences, one a line; else the fixtures.")
 @click.option("--seed", default=0, help="Of the choice of texts.")
+@click.option("--profile", is_flag=True, help="Instead: where the time goes, by stage and by operator.")
 @_json_option
-def bench(corpus: Path | None, as_json: bool, **options: Any) -> None:
+def bench(corpus: Path | None, as_json: bool, profile: bool, **options: Any) -> None:
     """Time to first audio, real-time factor, gaps and memory, over distinct texts."""
     from kokoro_lab.bench.plan import Plan, carry_out
-    from kokoro_lab.bench.texts import sentences_of
+    from kokoro_lab.bench.texts import PRESETS, sentences_of, texts_of
     from kokoro_lab.engine import load_engine
     from kokoro_lab.fixtures import load_texts
 
@@ -329,6 +330,13 @@ def bench(corpus: Path | None, as_json: bool, **options: Any) -> None:
         sentences = [line.strip() for line in _text_of(None, corpus).splitlines() if line.strip()]
     else:
         sentences = sentences_of([t.text for t in load_texts() if t.kind in ("prose", "short", "long")])
+    if profile:
+        from kokoro_lab.bench.profile import profile_report
+
+        engine = load_engine(plan.variant, say=_say)
+        (text,) = texts_of(sentences, PRESETS[plan.preset], 1, plan.seed)
+        click.echo(profile_report(engine.config, text, plan.voice))
+        return
     outcome = carry_out(
         plan, sentences, lambda: load_engine(plan.variant, say=_say), progress=not as_json, say=_say
     )
@@ -367,7 +375,7 @@ def doctor(deep: bool, as_json: bool) -> None:
         findings.append(finding)
         if not as_json:
             click.echo(f"{'ok  ' if finding.ok else 'FAIL'}  {finding.name}: {finding.detail}")
-            if finding.mend and (not finding.ok or finding.name == "npm"):
+            if finding.mend and (not finding.ok or finding.name in ("npm", "native operators")):
                 click.echo(f"      {finding.mend}")
     if as_json:
         click.echo(json.dumps([asdict(f) for f in findings]))

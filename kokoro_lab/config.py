@@ -65,6 +65,9 @@ class Settings(BaseSettings):
         ge=0,
         description="Seconds that the first audio of an utterance is kept, to repeat it; 0 is off",
     )
+    buffer_profile: Literal["stable", "benchmark", "safe"] = Field(
+        "stable", description="Length of the chunks of a stream: `stable` 50, `benchmark` 40, `safe` 100 ms"
+    )
     verbose_logs: bool = Field(False, description="Log at debug level. Texts are never logged, only lengths")
 
 

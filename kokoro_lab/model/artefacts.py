@@ -1,11 +1,11 @@
 """Graphs made from the weights: cut and rewritten once, kept in the cache with a manifest.
 
 <home>/derived/<first 12 of the source's SHA-256>-v<RECIPE>/
-    prosody.onnx trunk.onnx excitation.onnx    as cut
-    vocoder_exact.onnx                         normalises with the utterance's own statistics
-    vocoder_given.onnx                         takes scale and shift instead; decodes in windows
-    vocoder_native.onnx                        the same with our own operators (see `native`)
-    layers.npz                                 what turns statistics and style into scale and shift
+    prosody.onnx trunk.onnx excitation.onnx      as cut
+    vocoder_exact.onnx                           normalises with the utterance's own statistics
+    vocoder_given.onnx                           takes scale and shift instead; decodes in windows
+    trunk_native.onnx vocoder_given_native.onnx  the same with our own operators (see `native`)
+    layers.npz                                   what turns statistics and style into scale and shift
     manifest.json
 """
 
@@ -29,7 +29,7 @@ from kokoro_lab.model.graphs import cut
 from kokoro_lab.model.statistics import AdainLayers
 from kokoro_lab.model.weights import model_path, model_sha256, weights_home
 
-RECIPE = 4
+RECIPE = 5
 """Counts up with every change of what is made here, so that stale graphs are never used."""
 
 EXACT: tuple[passes.Pass, ...] = (passes.fold_constants, passes.squares_as_products)
@@ -42,7 +42,14 @@ GIVEN: tuple[passes.Pass, ...] = (
     passes.plain_overlap_add,
     passes.crop_before_the_second_half,
 )
-NATIVE: tuple[passes.Pass, ...] = (*GIVEN, passes.snake_convolutions)
+RECIPES: dict[str, tuple[str, tuple[passes.Pass, ...]]] = {
+    "vocoder_exact": ("vocoder", EXACT),
+    "vocoder_given": ("vocoder", GIVEN),
+    "vocoder_given_native": ("vocoder", (*GIVEN, passes.snake_convolutions)),
+    # Not prosody: where F0 is rounded otherwise, the phase of the voice drifts from the published model's
+    "trunk_native": ("trunk", (passes.fold_constants, passes.fast_convolutions)),
+}
+"""Graph → the stage that it is made of, and how."""
 
 
 def stages_folder(home: Path | None = None, say: Callable[[str], None] | None = None) -> Path:
@@ -73,10 +80,10 @@ def _make(source: Path, folder: Path) -> None:
     making = Path(tempfile.mkdtemp(prefix=".making-", dir=folder.parent))
     try:
         stages = cut(onnx.load(source))
-        vocoder = stages.pop("vocoder")
-        layers = AdainLayers.of(passes.fold_constants(vocoder))
-        vocoders = {"vocoder_exact": EXACT, "vocoder_given": GIVEN, "vocoder_native": NATIVE}
-        graphs = stages | {name: passes.apply(vocoder, recipe) for name, recipe in vocoders.items()}
+        layers = AdainLayers.of(passes.fold_constants(stages["vocoder"]))
+        graphs = {name: stage for name, stage in stages.items() if name != "vocoder"} | {
+            name: passes.apply(stages[stage], recipe) for name, (stage, recipe) in RECIPES.items()
+        }
         for name, graph in graphs.items():
             onnx.save(graph, making / f"{name}.onnx")
         layers.save(making / "layers.npz")
@@ -85,7 +92,7 @@ def _make(source: Path, folder: Path) -> None:
             "recipe": RECIPE,
             "onnx": onnx.__version__,
             "made_s": round(time.perf_counter() - started, 2),
-            "passes": {name: [p.__name__ for p in recipe] for name, recipe in vocoders.items()},
+            "passes": {name: [p.__name__ for p in recipe] for name, (_, recipe) in RECIPES.items()},
             "graphs": {
                 name: {
                     "nodes": len(graph.graph.node),

@@ -16,6 +16,7 @@ from kokoro_lab.dsp import require_finite
 from kokoro_lab.g2p.vocab import PAD_ID
 from kokoro_lab.model.graphs import DURATIONS, frames_of, with_durations
 from kokoro_lab.model.graphs import signature as signature_of
+from kokoro_lab.model.native import native_operators
 from kokoro_lab.model.prosody import ProsodyModel
 from kokoro_lab.model.providers import make_session
 from kokoro_lab.model.statistics import AdainLayers, StatisticsPredictor
@@ -137,8 +138,9 @@ class Staged:
         predictor: StatisticsPredictor | None = None,
         say: Callable[[str], None] | None = None,
     ) -> None:
-        self._prosody = ProsodyModel(folder, config)
-        self._vocoder = Vocoder(folder, config, say)
+        self._native = native_operators(config, say)
+        self._prosody = ProsodyModel(folder, config, self._native)
+        self._vocoder = Vocoder(folder, config, self._native)
         self._layers = AdainLayers.load(folder / "layers.npz")
         self._predictor = predictor or StatisticsPredictor.load()
 
@@ -148,7 +150,7 @@ class Staged:
 
     @property
     def details(self) -> Mapping[str, str]:
-        return {"native_operators": str(self._vocoder.native)}
+        return {"native_operators": str(self._native)}
 
     def predicts(self, voice: Voice) -> str | None:
         if self._predictor.knows(voice.parts):

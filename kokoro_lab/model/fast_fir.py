@@ -8,20 +8,21 @@ advance by one sample:
     y_e  = H0 (e - o) + (H0 + H1) o
     y_o  = (H0 + H1) o + H1 (z e - o)
 
-Twice over, nine filters of a quarter of the length take the place of sixteen. With a dilation of d,
-which must be odd, samples pair up at a distance of d, and the same holds. Nothing is approximated:
-sums are only taken in another order.
+Twice over, nine filters of a quarter of the length take the place of sixteen. A filter of three taps
+is better served by Winograd's F(2, 3), which takes four multiplications for two outputs instead of
+six. With a dilation of d, which must be odd, samples pair up at a distance of d, and the same holds.
+Nothing is approximated: sums are only taken in another order.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-Taps = dict[int, npt.NDArray[np.float32]]
+Taps = dict[int, npt.NDArray[Any]]
 """A filter: offset → (channels out, channels in). `y[n] = Σ taps[o] x[n + o]`."""
 
 
@@ -43,10 +44,10 @@ class Product:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """`y_phase[n] = Σ product[n + shift]` over `products`."""
+    """`y_phase[n] = Σ sign · product[n + shift]` over `products`, each an index and a sign."""
 
     shift: int
-    products: tuple[int, ...]
+    products: tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +78,7 @@ class FastFir:
         dilation : int
             Odd.
         phases : int
-            1 leaves the convolution as it is, 2 takes three products, 4 takes nine.
+            1 leaves the convolution as it is, 2 takes three products (four for three taps), 4 takes nine.
         """
         count = weight.shape[2]
         if not count % 2 or not dilation % 2 or phases not in (1, 2, 4):
@@ -87,7 +88,8 @@ class FastFir:
         taps = {(k - count // 2) * dilation: weight[:, :, k] for k in range(count)}
         products: list[Product] = []
         inputs: list[tuple[Term, ...]] = [(Term(p, 0, 1),) for p in range(phases)]
-        outputs = _split(inputs, taps, dilation, products)
+        how = _winograd if phases == 2 and count == 3 else _split
+        outputs = how(inputs, taps, dilation, products)
         return cls(phases, dilation, tuple(products), tuple(outputs))
 
     @property
@@ -102,7 +104,7 @@ def _split(
     """Append the products of a filter on polyphase `signals`, and say how its outputs are their sums."""
     if len(signals) == 1:
         products.append(Product(signals[0], taps))
-        return [Output(0, (len(products) - 1,))]
+        return [Output(0, ((len(products) - 1, 1),))]
     half = len(signals) // 2
     reach = (dilation - 1) // 2
     even, odd = signals[0::2], signals[1::2]
@@ -121,6 +123,29 @@ def _split(
         at = p + reach
         outputs[2 * (at % half) + 1] = Output(late.shift - at // half, late.products)
     return outputs
+
+
+def _winograd(
+    signals: list[tuple[Term, ...]], taps: Taps, dilation: int, products: list[Product]
+) -> list[Output]:
+    """Three taps on two phases by F(2, 3) (Lavin & Gray 2016, eq. 5)."""
+    reach = (dilation - 1) // 2
+    even, odd = signals
+    x0, x1, x2, x3 = (
+        _advance([signal], by, 1)
+        for signal, by in ((odd, reach), (even, dilation), (odd, reach + dilation), (even, 2 * dilation))
+    )
+    g0, g1, g2 = (taps[offset] for offset in (-dilation, 0, dilation))
+    products += [
+        Product(_minus(x0, x2), {0: g0}),
+        Product(x1 + x2, {0: (g0 + g1 + g2) * np.float32(0.5)}),
+        Product(_minus(x2, x1), {0: (g0 - g1 + g2) * np.float32(0.5)}),
+        Product(_minus(x3, x1), {0: g2}),
+    ]
+    return [
+        Output(-dilation, ((0, 1), (1, 1), (2, 1))),
+        Output(-dilation - reach, ((1, 1), (2, -1), (3, 1))),
+    ]
 
 
 def _advance(signals: list[tuple[Term, ...]], by: int, phases: int) -> tuple[Term, ...]:
@@ -149,8 +174,8 @@ def packed(fir: FastFir) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]
     tuple of numpy.ndarray
         The plan, int64 (n,): phases, dilation, channels out, channels in, number of products; of each
         product its first offset, number of taps and number of terms, then phase, advance and sign of
-        each term; of each phase its shift and number of products, then these. The weights, float32 (m,):
-        of each product (channels out / 8, channels in, taps, 8).
+        each term; of each phase its shift and number of products, then index and sign of each. The
+        weights, float32 (m,): of each product (channels out / 8, channels in, taps, 8).
     """
     channels_out, channels_in = next(iter(fir.products[0].taps.values())).shape
     if channels_out % TILE:
@@ -167,5 +192,5 @@ def packed(fir: FastFir) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]
         tiles = weight.reshape(channels_out // TILE, TILE, channels_in, count).transpose(0, 2, 3, 1)
         weights.append(tiles.ravel())
     for output in fir.outputs:
-        plan += [output.shift, len(output.products), *output.products]
+        plan += [output.shift, len(output.products), *(n for product in output.products for n in product)]
     return np.array(plan, np.int64), np.concatenate(weights)

@@ -1,6 +1,6 @@
 """Operators of our own in C++: built once on this machine if it has a compiler, easy to leave out.
 
-The sources are in `kokoro_lab/native/`, one file an operator. Where they cannot be built, the same
+The sources are in `kokoro_lab/native/`. Where they cannot be built, the same
 graph runs on ONNX Runtime's operators: slower, and equal up to rounding.
 """
 
@@ -24,7 +24,7 @@ from kokoro_lab.model.disk import told_apart
 from kokoro_lab.model.weights import weights_home
 
 SOURCES = Path(__file__).parents[1] / "native"
-OPERATORS = ("snake_conv",)
+OPERATORS = ("FastConv", "SnakeConv")
 COMPILERS = ("c++", "g++", "clang++")
 FLAGS = (
     *("-std=c++17", "-O3", "-march=native", "-shared", "-fPIC"),
@@ -39,6 +39,10 @@ class Native(NamedTuple):
 
     library: Path | None
     reason: str = ""
+
+    def graph(self, folder: Path, name: str) -> str:
+        """The graph `name` of a folder of stages, in the form that uses our operators if there are any."""
+        return str(folder / f"{name}{'_native' if self.library else ''}.onnx")
 
     def __str__(self) -> str:
         return ", ".join(OPERATORS) if self.library else f"none: {self.reason}"

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from kokoro_lab.config import EngineConfig
 from kokoro_lab.g2p.vocab import PAD_ID
 from kokoro_lab.model import graphs
+from kokoro_lab.model.native import Native
 from kokoro_lab.model.providers import make_session
 
 Values = npt.NDArray[np.float32]
@@ -67,11 +68,11 @@ class Prosody:
 class ProsodyModel:
     """Runs the stages before the vocoder on whole segments, so that phrasing is never cut."""
 
-    def __init__(self, folder: Path, config: EngineConfig) -> None:
-        self._prosody, self._trunk, self._excitation = (
-            make_session(str(folder / f"{stage}.onnx"), config)
-            for stage in ("prosody", "trunk", "excitation")
+    def __init__(self, folder: Path, config: EngineConfig, native: Native) -> None:
+        self._prosody, self._excitation = (
+            make_session(str(folder / f"{stage}.onnx"), config) for stage in ("prosody", "excitation")
         )
+        self._trunk = make_session(native.graph(folder, "trunk"), config, library=native.library)
 
     def predict(self, token_ids: Sequence[int], style: Values, speed: float) -> Prosody:
         """Prosody of a segment of 1 to 510 token ids, without pads, with a style vector (1, 256)."""

@@ -11,6 +11,7 @@ import onnx
 from kokoro_lab.config import EngineConfig
 from kokoro_lab.model import graphs, passes
 from kokoro_lab.model.artefacts import stages_folder
+from kokoro_lab.model.native import native_operators
 from kokoro_lab.model.prosody import Prosody, ProsodyModel
 from kokoro_lab.model.providers import make_session
 from kokoro_lab.model.statistics import AdainLayers
@@ -24,7 +25,7 @@ class StatisticsReporter:
 
     def __init__(self, config: EngineConfig) -> None:
         folder = stages_folder(config.home)
-        self._prosody = ProsodyModel(folder, config)
+        self._prosody = ProsodyModel(folder, config, native_operators(config))
         self._names = AdainLayers.load(folder / "layers.npz").names
         vocoder = graphs.cut(onnx.load(model_path("fp32", config.home)))["vocoder"]
         reporting = passes.apply(vocoder, (passes.fold_constants, passes.report_statistics))

@@ -185,8 +185,8 @@ class StatisticsPredictor:
         float32 (F,): features are standardised with them.
     inner, outer : numpy.ndarray
         float32 (F, R) and (R, 2·8448).
-    target_mean : numpy.ndarray
-        float32 (2·8448,).
+    target_mean, unit : numpy.ndarray
+        float32 (2·8448,): the average, and how large an error in each target counts as one.
     """
 
     voices: frozenset[str]
@@ -195,6 +195,7 @@ class StatisticsPredictor:
     inner: Values
     outer: Values
     target_mean: Values
+    unit: Values
 
     def predict(self, prosody: Prosody) -> tuple[Values, Values]:
         """Mean and variance of each distinct channel, float32 (8448,) each."""
@@ -215,8 +216,8 @@ class StatisticsPredictor:
         voices: Iterable[str],
         *,
         rank: int,
-        ridge: float,
-        weights: Values | None = None,
+        ridge: tuple[float, float],
+        unit: Values | None = None,
     ) -> StatisticsPredictor:
         """Fit on rows of features and of (means, log variances).
 
@@ -224,63 +225,73 @@ class StatisticsPredictor:
         ----------
         rank : int
             Kept directions of the prediction: reduced-rank regression (Izenman 1975).
-        ridge : float
-            Penalty on the standardised features, times the number of rows over 1,000.
-        weights : numpy.ndarray, optional
-            What an error in each target counts; None weighs by its deviation.
+        ridge : tuple of float
+            Penalties on the standardised features for the means and for the log variances, times the
+            number of rows over 1,000. Variances are the noisier.
+        unit : numpy.ndarray, optional
+            How large an error in each target counts as one. None counts what it does to the normalised
+            activations: of a mean, the channel's deviation; of a log variance, two.
         """
         mean, deviation = inputs.mean(0), inputs.std(0) + 1e-6
         x = ((inputs - mean) / deviation).astype(np.float64)
         target_mean = targets.mean(0)
-        weights = 1 / (targets.std(0) + 1e-3) if weights is None else weights
-        y = (targets - target_mean).astype(np.float64) * weights
+        half = targets.shape[1] // 2
+        if unit is None:
+            deviations = np.exp(0.5 * np.median(targets[:, half:], axis=0))
+            unit = np.concatenate([deviations, np.full(half, 2, np.float32)])
+        y = ((targets - target_mean) / unit).astype(np.float64)
         # With fewer rows than features the kernel form inverts the smaller matrix
         gram = x @ x.T
-        gram[np.diag_indices_from(gram)] += ridge * len(x) / 1000
-        full = x.T @ np.linalg.solve(gram, y)
-        fitted = x @ full
-        _, vectors = np.linalg.eigh(fitted.T @ fitted) if fitted.shape[1] <= len(x) else _right(fitted)
-        basis = vectors[:, -rank:]
+        solved = [
+            np.linalg.solve(gram + penalty * len(x) / 1000 * np.eye(len(x)), part)
+            for penalty, part in zip(ridge, (y[:, :half], y[:, half:]), strict=True)
+        ]
+        full = x.T @ np.concatenate(solved, axis=1)
+        basis = _principal(x @ full, rank)
         return cls(
             frozenset(voices),
             mean.astype(np.float32),
             deviation.astype(np.float32),
             (full @ basis).astype(np.float32),
-            (basis.T / weights).astype(np.float32),
+            (basis.T * unit).astype(np.float32),
             target_mean.astype(np.float32),
+            unit.astype(np.float32),
         )
 
     def save(self, path: Path) -> None:
-        """Write the predictor small: `inner` in half precision, each row of `outer` in 8 bits.
+        """Write the predictor small: `inner` in half precision, `outer` in 8 bits, in units of each target.
 
         The rounding is a hundredth of the prediction's own error.
         """
-        step = np.abs(self.outer).max(1, keepdims=True) / 127
+        outer = self.outer / self.unit
+        step = np.abs(outer).max(1, keepdims=True) / 127
         np.savez_compressed(
             path,
             voices=np.array(sorted(self.voices)),
             inner=(self.inner * step.T).astype(np.float16),  # so that `outer` is what is stored
-            outer=np.rint(self.outer / step).astype(np.int8),
+            outer=np.rint(outer / step).astype(np.int8),
             feature_mean=self.feature_mean,
             feature_deviation=self.feature_deviation,
             target_mean=self.target_mean,
+            unit=self.unit,
         )
 
     @classmethod
     def load(cls, path: Path | None = None) -> StatisticsPredictor:
         """The predictor in `path`, or the one that the package ships."""
         with np.load(path or PREDICTOR_FILE) as stored:
-            arrays = {
-                name: stored[name].astype(np.float32)
-                for name in ("feature_mean", "feature_deviation", "inner", "outer", "target_mean")
-            }
-            return cls(frozenset(str(v) for v in stored["voices"]), **arrays)
+            arrays = {name: stored[name].astype(np.float32) for name in stored.files if name != "voices"}
+            voices = frozenset(str(v) for v in stored["voices"])
+        return cls(voices, **arrays | {"outer": arrays["outer"] * arrays["unit"]})
 
 
 PREDICTOR_FILE = Path(__file__).parent / "statistics_predictor.npz"
 
 
-def _right(rows: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Right singular vectors by rising singular value, for a matrix wider than it is high."""
-    _, values, vectors = np.linalg.svd(rows, full_matrices=False)
-    return values[::-1], vectors[::-1].T
+def _principal(rows: npt.NDArray[np.float64], rank: int) -> npt.NDArray[np.float64]:
+    """The `rank` right singular vectors of `rows` with the largest values, by columns."""
+    # From the smaller of the two products of rows with themselves
+    values, left = np.linalg.eigh(rows @ rows.T)
+    left, values = left[:, -rank:], values[-rank:]
+    basis: npt.NDArray[np.float64] = rows.T @ left / np.sqrt(np.maximum(values, 1e-30))
+    return basis

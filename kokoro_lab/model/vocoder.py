@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,7 +12,7 @@ import numpy.typing as npt
 from kokoro_lab.config import EngineConfig
 from kokoro_lab.datatypes import Samples
 from kokoro_lab.model import graphs
-from kokoro_lab.model.native import native_operators
+from kokoro_lab.model.native import Native
 from kokoro_lab.model.passes import INNER, SCALE, SHIFT
 from kokoro_lab.model.prosody import Prosody
 from kokoro_lab.model.providers import make_session
@@ -57,18 +57,10 @@ class Windows:
 
 
 class Vocoder:
-    """Both forms of the vocoder: the one that looks at the whole, and the one that is told about it.
+    """Both forms of the vocoder: the one that looks at the whole, and the one that is told about it."""
 
-    Attributes
-    ----------
-    native : Native
-        Which operators of our own the second one uses, or why it uses none.
-    """
-
-    def __init__(self, folder: Path, config: EngineConfig, say: Callable[[str], None] | None = None) -> None:
-        self.native = native_operators(config, say)
-        graph = "vocoder_native" if self.native.library else "vocoder_given"
-        self._given = make_session(str(folder / f"{graph}.onnx"), config, library=self.native.library)
+    def __init__(self, folder: Path, config: EngineConfig, native: Native) -> None:
+        self._given = make_session(native.graph(folder, "vocoder_given"), config, library=native.library)
         self._exact = make_session(str(folder / "vocoder_exact.onnx"), config)
 
     @property

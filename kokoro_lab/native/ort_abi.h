@@ -16,7 +16,7 @@ struct Context;
 struct Domain;
 struct Options;
 
-constexpr uint32_t VERSION = 18;  // the first whose operators may say that they work in place
+constexpr uint32_t VERSION = 18;
 constexpr int FLOAT = 1, INT64 = 7;
 
 // One function pointer after the other; `Place` says which is which.
@@ -112,8 +112,7 @@ inline float *output(Table t, Context *context, const int64_t *sizes, size_t ran
 // An operator for the CPU with `Inputs` inputs, all required, and one output of floats.
 template <size_t Inputs>
 Operator describe(const char *(*name)(const Operator *), void (*compute)(void *, Context *),
-                  int (*input_type)(const Operator *, size_t),
-                  size_t (*in_place)(int **, int **) = [](int **, int **) { return size_t{0}; }) {
+                  int (*input_type)(const Operator *, size_t)) {
   Operator made{};
   made.version = VERSION;
   made.create = [](const Operator *, Table table, const void *) {
@@ -132,8 +131,6 @@ Operator describe(const char *(*name)(const Operator *), void (*compute)(void *,
   made.variadic_output_least = made.variadic_output_alike = [](const Operator *) { return 1; };
   made.first_opset = [](const Operator *) { return 1; };
   made.last_opset = [](const Operator *) { return 0x7fffffff; };
-  made.in_place = in_place;
-  made.release_in_place = [](int *, int *) {};
   return made;
 }
 

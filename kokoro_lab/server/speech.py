@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from flask import Blueprint, Response, g, request
 
+from kokoro_lab.buffering import buffer_profile
 from kokoro_lab.datatypes import Fallback, Utterance
 from kokoro_lab.server.delivery import Delivery, Encoder, in_pieces, log_report, stream_head, whole_file
 from kokoro_lab.server.guard import SEND_BUFFER_BYTES, client_socket, require_key
@@ -65,7 +66,8 @@ def _count(answer: Response) -> Response:
 
 def _streamed(asked: SpeechRequest, utterance: Utterance, slot: Slot) -> Response:
     state = server_state()
-    stream = state.engine.stream(utterance)
+    chunk_s = buffer_profile(state.settings.buffer_profile).chunk_s
+    stream = state.engine.stream(utterance, frame_s=chunk_s)
     # Before the answer begins, so that a text without a word still gets an error's status
     stream.begin()
     connection = client_socket()

@@ -37,7 +37,9 @@ def by_products(x: np.ndarray, fir: FastFir) -> np.ndarray:
     y = np.zeros((made[0].shape[0], length))
     for phase, output in enumerate(fir.outputs):
         at = np.arange(phase, length, fir.phases)
-        y[:, at] = sum(made[k][:, at // fir.phases + output.shift + far] for k in output.products)
+        y[:, at] = sum(
+            sign * made[k][:, at // fir.phases + output.shift + far] for k, sign in output.products
+        )
     return y
 
 
@@ -71,6 +73,10 @@ def test_a_product_that_is_left_out_is_noticed() -> None:
 def test_more_phases_multiply_less(phases: int, share: float) -> None:
     fir = FastFir.of(np.ones((8, 1, 11), np.float32), 3, phases)
     assert fir.multiplications == pytest.approx(11 * share)
+
+
+def test_three_taps_take_four_multiplications_for_two_outputs() -> None:
+    assert FastFir.of(np.ones((8, 1, 3), np.float32), 1, 2).multiplications == 2
 
 
 @pytest.mark.parametrize(("taps", "dilation", "phases"), [(4, 1, 2), (3, 2, 2), (3, 1, 3)])

@@ -38,8 +38,9 @@ def snake_conv(weight: np.ndarray, bias: np.ndarray, dilation: int, phases: int)
     plan, weights = packed(FastFir.of(weight, dilation, phases))
     constants = {"plan": plan, "weights": weights, "bias": bias}
     inputs = {"x": [1, None, None], "scale": [None], "shift": [None]}
+    names = ["x", *constants, "scale", "shift"]
     graph = helper.make_graph(
-        [helper.make_node("SnakeConv", [*inputs, *constants], ["y"], domain=NATIVE_DOMAIN)],
+        [helper.make_node("SnakeConv", names, ["y"], domain=NATIVE_DOMAIN)],
         "g",
         [helper.make_tensor_value_info(n, TensorProto.FLOAT, s) for n, s in inputs.items()],
         [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
@@ -100,7 +101,7 @@ def test_with_and_without_our_operators_the_samples_are_the_same(engine: Engine,
         decoder = Staged(stages_folder(config.home), config)
         decoded = decoder.decode(segment.token_ids, style, 1.0, predicted=True)
         spoken.append(np.concatenate(list(decoded.blocks)))
-        assert decoder.details["native_operators"].startswith("snake_conv" if choice == "auto" else "none")
+        assert decoder.details["native_operators"].startswith("FastConv" if choice == "auto" else "none")
     assert signal_to_difference_db(spoken[1], spoken[0]) > 100
 
 
@@ -118,7 +119,7 @@ def test_no_compiler_is_no_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 def test_a_compiler_that_fails_is_no_error_but_says_why(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, library: Path
 ) -> None:
-    (tmp_path / "snake_conv.cpp").write_text("this is not C++\n")
+    (tmp_path / "fast_conv.cpp").write_text("this is not C++\n")
     monkeypatch.setattr(native, "SOURCES", tmp_path)
     found = native_operators(replace(CONFIG, home=tmp_path / "home"))
     assert found.library is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import onnx
@@ -11,11 +12,17 @@ from onnx import TensorProto, helper, numpy_helper
 
 from kokoro_lab.config import EngineConfig
 from kokoro_lab.model import passes
+from kokoro_lab.model.native import native_operators
 from kokoro_lab.model.passes import Model
 from kokoro_lab.model.providers import make_session
 from kokoro_lab.model.statistics import AdainLayers
 
-CHANNELS, STYLE, TAPS = 6, 128, 5
+CHANNELS, STYLE, TAPS, OUT = 6, 128, 5, 8
+
+NATIVE = native_operators(EngineConfig())
+needs_native = pytest.mark.skipif(
+    NATIVE.library is None, reason=f"our own operators cannot be built here: {NATIVE.reason}"
+)
 
 
 def adain_snake_conv() -> Model:
@@ -32,9 +39,9 @@ def adain_snake_conv() -> Model:
         "split": np.array([CHANNELS, CHANNELS], np.int64),
         "column": np.array([2], np.int64),
         "alpha": rng.uniform(0.3, 2.0, size=(1, CHANNELS, 1)).astype(np.float32),
-        "direction": rng.normal(size=(4, CHANNELS, TAPS)).astype(np.float32),
-        "length": rng.normal(size=(4, 1, 1)).astype(np.float32),
-        "bias": rng.normal(size=4).astype(np.float32),
+        "direction": rng.normal(size=(OUT, CHANNELS, TAPS)).astype(np.float32),
+        "length": rng.normal(size=(OUT, 1, 1)).astype(np.float32),
+        "bias": rng.normal(size=OUT).astype(np.float32),
     }
     constants["reciprocal"] = (1 / constants["alpha"]).astype(np.float32)
     nodes = [
@@ -74,7 +81,8 @@ def adain_snake_conv() -> Model:
 
 
 def run(model: Model, **feed: np.ndarray) -> dict[str, np.ndarray]:
-    session = make_session(model.SerializeToString(), EngineConfig(threads=1, optimisation="none"))
+    config = EngineConfig(threads=1, optimisation="none")
+    session = make_session(model.SerializeToString(), config, library=NATIVE.library)
     names = [o.name for o in session.get_outputs()]
     wanted = {i.name for i in session.get_inputs()}
     return dict(zip(names, session.run(None, {k: v for k, v in feed.items() if k in wanted}), strict=True))
@@ -98,7 +106,7 @@ def given(feed: dict[str, np.ndarray], model: Model) -> dict[str, np.ndarray]:
     reported = run(passes.report_statistics(folded()), **feed)
     mean, variance = (reported[name].reshape(-1) for name in layers.names)
     scale, shift = layers.scale_and_shift(mean, variance, feed["style"])
-    if "Cos" not in passes.operators(model):
+    if not {"Cos", "SnakeConv"} & set(passes.operators(model)):
         scale, shift = scale / layers.factor, shift / layers.factor
     return {**feed, "scale": scale, "shift": shift}
 
@@ -120,6 +128,9 @@ def test_the_same_inputs_give_the_same_output(rewrite: Callable[[Model], Model])
         (passes.modulate,),
         (passes.modulate, passes.snake_in_the_modulation),
         (passes.modulate, passes.snake_in_the_modulation, passes.squares_as_products),
+        pytest.param(
+            (passes.modulate, passes.snake_in_the_modulation, passes.snake_convolutions), marks=needs_native
+        ),
     ],
 )
 def test_given_its_statistics_the_graph_needs_no_look_at_the_whole(
@@ -154,14 +165,54 @@ def test_other_statistics_give_another_output() -> None:
         passes.snake_in_the_modulation,
         passes.plain_overlap_add,
         passes.report_statistics,
+        passes.snake_convolutions,
+        passes.fast_convolutions,
+        passes.crop_before_the_second_half,
     ],
 )
 def test_a_second_time_changes_nothing(rewrite: Callable[[Model], Model]) -> None:
     model = folded()
-    if rewrite is passes.snake_in_the_modulation:
+    if rewrite in (passes.snake_in_the_modulation, passes.snake_convolutions):
         model = passes.modulate(model)
+    if rewrite is passes.snake_convolutions:
+        model = passes.snake_in_the_modulation(model)
     once = rewrite(model)
     assert rewrite(once).SerializeToString(deterministic=True) == once.SerializeToString(deterministic=True)
+
+
+@needs_native
+@pytest.mark.parametrize(
+    ("changed", "taken"),
+    [
+        ({}, True),
+        ({"channels_in": 128}, False),
+        ({"taps": 1}, False),
+        ({"strides": [2]}, False),
+        ({"dilations": [2], "pads": [2, 2]}, False),
+        ({"pads": [0, 0]}, False),
+        ({"dilations": [3], "pads": [3, 3]}, True),
+        ({"bias": True}, True),
+    ],
+)
+def test_wide_convolutions_are_taken_apart_and_no_others(changed: dict[str, Any], taken: bool) -> None:
+    options = {"channels_in": 256, "taps": 3, "strides": [1], "dilations": [1], "pads": [1, 1], "bias": False}
+    options |= changed
+    channels_in, taps, bias = (options.pop(name) for name in ("channels_in", "taps", "bias"))
+    rng = np.random.default_rng(2)
+    weight = rng.normal(size=(16, channels_in, taps)).astype(np.float32) / 30
+    constants = {"weight": weight} | ({"bias": np.ones(16, np.float32)} if bias else {})
+    graph = helper.make_graph(
+        [helper.make_node("Conv", ["x", *constants], ["waveform"], name="conv", **options)],
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, channels_in, None])],
+        [helper.make_tensor_value_info("waveform", TensorProto.FLOAT, None)],
+        [numpy_helper.from_array(value, name) for name, value in constants.items()],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
+    fast = passes.fast_convolutions(model)
+    assert ("FastConv" in passes.operators(fast)) == taken
+    x = rng.normal(size=(1, channels_in, 77)).astype(np.float32)
+    np.testing.assert_allclose(run(fast, x=x)["waveform"], run(model, x=x)["waveform"], atol=1e-5)
 
 
 def test_a_pass_leaves_its_input_alone() -> None:

@@ -11,6 +11,7 @@ from kokoro_lab.config import EngineConfig
 from kokoro_lab.engine import Engine
 from kokoro_lab.metrics.perceptual import pesq_wb, signal_to_difference_db, stoi
 from kokoro_lab.model.artefacts import stages_folder
+from kokoro_lab.model.native import native_operators
 from kokoro_lab.model.prosody import Prosody
 from kokoro_lab.model.reporter import StatisticsReporter
 from kokoro_lab.model.statistics import AdainLayers, StatisticsPredictor
@@ -33,7 +34,9 @@ def test_a_fit_finds_a_law_of_low_rank(tmp_path: Path) -> None:
     law = rng.normal(size=(40, 3)) @ rng.normal(size=(3, 90))
     inputs = (rng.normal(size=(300, 40)) * rng.uniform(0.1, 10, 40) + 5).astype(np.float32)
     targets = (inputs @ law + rng.normal(size=(300, 90)) * 0.01).astype(np.float32)
-    predictor = StatisticsPredictor.fit(inputs[:250], targets[:250], ["a", "b"], rank=3, ridge=0.01)
+    predictor = StatisticsPredictor.fit(
+        inputs[:250], targets[:250], ["a", "b"], rank=3, ridge=0.01, weights=np.ones(90)
+    )
     predictor.save(tmp_path / "p.npz")
     loaded = StatisticsPredictor.load(tmp_path / "p.npz")
     standard = (inputs[250:] - loaded.feature_mean) / loaded.feature_deviation
@@ -45,7 +48,8 @@ def test_a_fit_finds_a_law_of_low_rank(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def vocoder() -> Vocoder:
-    return Vocoder(stages_folder(), EngineConfig())
+    config = EngineConfig()
+    return Vocoder(stages_folder(), config, native_operators(config))
 
 
 @pytest.fixture(scope="module")

@@ -1,9 +1,9 @@
-// SnakeConv: modulation, Snake and the convolution behind them, with fewer multiplications.
+// FastConv: a convolution with fewer multiplications. SnakeConv: modulation and Snake in front of it.
 //
 //   x        float [1, Ci, N]
-//   scale    float [Ci]   shift  float [Ci]    z = scale * x + shift, then z - cos z + 1
 //   plan     int64        weights  float       how the convolution is taken apart: see fast_fir.packed
 //   bias     float [Co]
+//   scale    float [Ci]   shift  float [Ci]    SnakeConv alone: z = scale * x + shift, then z - cos z + 1
 //   →        float [1, Co, N], zero padding, the same length
 //
 // Two steps, both spread over the threads of the session. First the activation, split into phases and
@@ -42,10 +42,14 @@ struct Product {
   const float *weights;
 };
 
+struct Part {
+  int64_t product, sign;
+};
+
 struct Output {
   int64_t shift;
-  const int64_t *products;
-  int64_t product_count;
+  const Part *parts;
+  int64_t part_count;
 };
 
 struct Plan {
@@ -65,15 +69,15 @@ struct Plan {
     }
     outputs.resize(phases);
     for (Output &output : outputs) {
-      output = {p[0], p + 2, p[1]};
-      p += 2 + output.product_count;
+      output = {p[0], reinterpret_cast<const Part *>(p + 2), p[1]};
+      p += 2 + 2 * output.part_count;
     }
   }
 };
 
 struct Work {
   const Plan &plan;
-  const float *x, *scale, *shift, *bias;
+  const float *x, *scale, *shift, *bias;  // no scale, no activation
   float *y, *signals;
   int64_t length;          // of x and y
   int64_t begin, end;      // what the products are needed for, in samples of a phase
@@ -107,19 +111,22 @@ void make_signals(void *data, size_t channel) {
   const Work &w = *static_cast<Work *>(data);
   const int64_t phases = w.plan.phases;
   const float *x = w.x + static_cast<int64_t>(channel) * w.length;
-  const float scale = w.scale[channel], shift = w.shift[channel];
   thread_local std::vector<float> split, activated;
-  activated.resize(w.length);
-  float *a = activated.data();
+  if (w.scale != nullptr) {
+    const float scale = w.scale[channel], shift = w.shift[channel];
+    activated.resize(w.length);
+    float *a = activated.data();
 #pragma omp simd
-  for (int64_t i = 0; i < w.length; ++i) a[i] = snake(x[i] * scale + shift);
+    for (int64_t i = 0; i < w.length; ++i) a[i] = snake(x[i] * scale + shift);
+    x = a;
+  }
   // Sample n of phase p is at split[p * row + margin + n]: zeros around it stand for the padding
   const int64_t margin = w.before - w.begin, row = margin + w.plan.ahead + w.stride;
   split.assign(phases * row, 0.0f);
   for (int64_t p = 0; p < phases; ++p) {
     float *out = split.data() + p * row + margin;
     const int64_t count = (w.length - p + phases - 1) / phases;
-    for (int64_t n = 0; n < count; ++n) out[n] = a[n * phases + p];
+    for (int64_t n = 0; n < count; ++n) out[n] = x[n * phases + p];
   }
   for (size_t k = 0; k < w.plan.products.size(); ++k) {
     const Product &product = w.plan.products[k];
@@ -188,9 +195,10 @@ void make_outputs(void *data, size_t task) {
       for (int64_t r = 0; r < TILE; ++r) {
         float sum[COLUMNS];
         for (int i = 0; i < COLUMNS; ++i) sum[i] = w.bias[channel + r];
-        for (int64_t k = 0; k < output.product_count; ++k) {
-          const float *product = products[output.products[k]] + r * COLUMNS;
-          for (int i = 0; i < COLUMNS; ++i) sum[i] += product[i];
+        for (int64_t k = 0; k < output.part_count; ++k) {
+          const Part &part = output.parts[k];
+          const float *product = products[part.product] + r * COLUMNS, sign = static_cast<float>(part.sign);
+          for (int i = 0; i < COLUMNS; ++i) sum[i] += sign * product[i];
         }
         float *y = w.y + (channel + r) * w.length + at * plan.phases + p;
         for (int64_t i = from; i < to; ++i) y[i * plan.phases] = sum[i];
@@ -199,10 +207,11 @@ void make_outputs(void *data, size_t task) {
   }
 }
 
+template <bool Snake>
 void compute(void *kernel, ort::Context *context) {
   const ort::Table t = static_cast<ort::Table>(kernel);
   const ort::Value *x = ort::input(t, context, 0);
-  const Plan plan(ort::data<int64_t>(t, ort::input(t, context, 3)), ort::data<float>(t, ort::input(t, context, 4)));
+  const Plan plan(ort::data<int64_t>(t, ort::input(t, context, 1)), ort::data<float>(t, ort::input(t, context, 2)));
   int64_t sizes[3];
   ort::dimensions(t, x, sizes, 3);
   const int64_t length = sizes[2];
@@ -226,9 +235,9 @@ void compute(void *kernel, ort::Context *context) {
   signals.resize(plan.products.size() * plan.channels_in * stride);
   Work work{plan,
             ort::data<float>(t, x),
-            ort::data<float>(t, ort::input(t, context, 1)),
-            ort::data<float>(t, ort::input(t, context, 2)),
-            ort::data<float>(t, ort::input(t, context, 5)),
+            Snake ? ort::data<float>(t, ort::input(t, context, 4)) : nullptr,
+            Snake ? ort::data<float>(t, ort::input(t, context, 5)) : nullptr,
+            ort::data<float>(t, ort::input(t, context, 3)),
             y,
             signals.data(),
             length,
@@ -241,8 +250,11 @@ void compute(void *kernel, ort::Context *context) {
   ort::parallel(t, context, make_outputs, blocks * work.shared, &work);
 }
 
+int input_type(const ort::Operator *, size_t index) { return index == 1 ? ort::INT64 : ort::FLOAT; }
+
 }  // namespace
 
+extern const ort::Operator FAST_CONV = ort::describe<4>(
+    [](const ort::Operator *) { return "FastConv"; }, compute<false>, input_type);
 extern const ort::Operator SNAKE_CONV = ort::describe<6>(
-    [](const ort::Operator *) { return "SnakeConv"; }, compute,
-    [](const ort::Operator *, size_t index) { return index == 3 ? ort::INT64 : ort::FLOAT; });
+    [](const ort::Operator *) { return "SnakeConv"; }, compute<true>, input_type);

@@ -1,0 +1,58 @@
+"""How good a recording sounds by itself, as a model of listeners judges it."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import onnxruntime as ort
+import soxr
+
+from kokoro_lab.errors import ParameterError
+
+Samples = npt.NDArray[np.float32]
+
+DNSMOS_RATE_HZ = 16_000
+DNSMOS_SAMPLES = 144_160
+"""9.01 s: what the model hears at once. Shorter recordings are repeated, longer ones heard each second."""
+OVERALL = np.polynomial.Polynomial((0.04602535, 1.11546468, -0.06766283))
+"""From the network's third output to the published scale."""
+
+
+def dnsmos(samples: Samples, sample_rate_hz: int) -> float:
+    """Overall quality without a reference, 1 to 5, higher is better.
+
+    Source: DNSMOS P.835 (Reddy et al. 2022), the model of the `speechmos` package. It is blind to
+    clicks and to words that are missing.
+
+    Raises
+    ------
+    ParameterError
+        No samples, samples that are not finite, or the extra `quality` is not installed.
+    """
+    if not len(samples) or not np.isfinite(samples).all():
+        raise ParameterError("Only a recording of finite samples can be judged.", field="samples")
+    heard = soxr.resample(samples, sample_rate_hz, DNSMOS_RATE_HZ, quality="VHQ").astype(np.float32)
+    heard = np.tile(heard, -(-DNSMOS_SAMPLES // len(heard))) if len(heard) < DNSMOS_SAMPLES else heard
+    session = _session()
+    starts = range(0, len(heard) - DNSMOS_SAMPLES + 1, DNSMOS_RATE_HZ)
+    raw = [session.run(None, {"input_1": heard[None, at : at + DNSMOS_SAMPLES]})[0][0][2] for at in starts]
+    return float(np.mean(OVERALL(np.array(raw))))
+
+
+@cache
+def _session() -> ort.InferenceSession:
+    spec = find_spec("speechmos")
+    if spec is None or spec.origin is None:
+        raise ParameterError(
+            "DNSMOS is not installed.",
+            field="metric",
+            value="dnsmos",
+            mend="Install the extra: pip install 'kokoro-lab[quality]'.",
+        )
+    # The file alone: the package imports what it does not declare
+    model = Path(spec.origin).parent / "dnsmos_models" / "sig_bak_ovr.onnx"
+    return ort.InferenceSession(str(model), providers=["CPUExecutionProvider"])
