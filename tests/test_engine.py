@@ -386,16 +386,15 @@ def test_real_speech_is_at_the_target_and_repeatable(engine: Engine) -> None:
 @pytest.mark.model
 def test_real_words_sound_where_their_timings_say(engine: Engine) -> None:
     """Between two words that a comma parts there is silence, and the words around it are loud."""
-    clip = engine.synthesize("Listen to the river, because it never stops.", loudness="none")
+    clip = engine.synthesize("Listen, because the river never stops.", loudness="none")
     by_word = {t.text: t for t in clip.timings}
     comma = by_word[","]
 
     def rms(start_s: float, end_s: float) -> float:
         return float(np.sqrt(np.mean(clip.samples[int(start_s * 24_000) : int(end_s * 24_000)] ** 2)))
 
-    assert rms(comma.start_s + 0.05, comma.end_s) < 0.1 * rms(
-        by_word["river"].start_s, by_word["river"].end_s - 0.05
-    )
+    for word in ("Listen", "because"):
+        assert rms(comma.start_s, comma.end_s) < 0.1 * rms(by_word[word].start_s, by_word[word].end_s)
 
 
 @pytest.mark.model

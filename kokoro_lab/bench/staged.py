@@ -111,14 +111,15 @@ class StagedSpeaker:
             yield segment
 
     def _decoded(self, segment: Segment, voice: Voice, watch: Stopwatch) -> Iterator[Samples]:
+        sounding = OTHER_WINDOWS in watch.stages_s  # of an earlier segment
         with watch(DECODE):
             decoded = self._decoder.decode(
                 segment.token_ids,
                 voice.style(len(segment.token_ids)),
                 1.0,
                 predicted=self._decoder.predicts(voice) is None,
+                urgent=segment.segment_id == 0,
             )
-        sounding = OTHER_WINDOWS in watch.stages_s  # of an earlier segment
         while True:
             with watch(OTHER_WINDOWS if sounding else FIRST_WINDOW):
                 block = next(decoded.blocks, None)
@@ -200,7 +201,8 @@ class ObservedSession:
 
     def __init__(self, session: Any) -> None:
         self._session = session
-        self.graph = Path(session._model_path).stem  # nothing public tells a session's file
+        # Nothing public tells a session's file; with our own operators a stage is still that stage
+        self.graph = Path(session._model_path).stem.removesuffix("_native")
         self.watch = Stopwatch()
         self.runs_s: list[float] = []
 

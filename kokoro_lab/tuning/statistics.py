@@ -15,6 +15,7 @@ from tqdm import tqdm
 
 from kokoro_lab.config import EngineConfig
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ
+from kokoro_lab.dsp import EdgeTrimmer
 from kokoro_lab.g2p.frontend import FrontEnd
 from kokoro_lab.metrics.mos import dnsmos
 from kokoro_lab.metrics.perceptual import log_spectral_distance_db, pesq_wb, stoi
@@ -46,6 +47,7 @@ PESQ_MEAN_LOW, PESQ_P5_LOW, STOI_MEAN_LOW, PESQ_SHORT_MEAN_LOW = 4.55, 4.35, 0.9
 SEAM_RANK_CHANGE_HIGH = 0.05
 """How much higher the seams between windows may rank among other places than the same places of the whole,
 which has no seams, on average: 0 if they cannot be told apart, about 0.5 if every seam clicks."""
+DNSMOS_CHANGE_LOW = -0.01
 RESAMPLES = 2_000
 
 
@@ -191,9 +193,15 @@ def judge(
 
 def _scores(whole: Values, windows: Sequence[Values]) -> dict[str, float]:
     joined = np.concatenate(windows)
+    heard = _heard(whole)
     borders = np.cumsum([len(window) for window in windows])[:-1]
     # Silence that was not decoded borders on the first and the last window: that is no seam in speech
-    seams = [int(at) for at in borders if np.any(joined[at - 1 : at]) and np.any(joined[at : at + 1])]
+    seams = [
+        int(at) - heard.start
+        for at in borders
+        if heard.start < at < heard.stop and joined[at - 1] != 0 and joined[at] != 0
+    ]
+    whole, joined = whole[heard], joined[heard]
     return {
         "pesq": pesq_wb(whole, joined, SAMPLE_RATE_HZ),
         "stoi": stoi(whole, joined, SAMPLE_RATE_HZ),
@@ -202,6 +210,17 @@ def _scores(whole: Values, windows: Sequence[Values]) -> dict[str, float]:
         "dnsmos_windows": dnsmos(joined, SAMPLE_RATE_HZ),
         "seam_rank_change": _mean_rank(joined, seams) - _mean_rank(whole, seams),
     }
+
+
+def _heard(whole: Values) -> slice:
+    """What is left when the silence at both ends is trimmed, as it is before anyone hears it.
+
+    Untrimmed, PESQ weighs how silent the silence is: it reads 3.56 for a word that it gives 4.48 trimmed.
+    """
+    trimmer = EdgeTrimmer(SAMPLE_RATE_HZ)
+    trimmer.push(whole)
+    trimmer.flush()
+    return slice(trimmer.lead_samples, len(whole) - trimmer.tail_samples)
 
 
 def _mean_rank(samples: Values, seams: Sequence[int]) -> float:
@@ -249,8 +268,8 @@ def checks_of(table: pd.DataFrame) -> list[Check]:
         Check("pesq_mean", table.pesq.mean(), low=PESQ_MEAN_LOW),
         Check("pesq_p5", table.pesq.quantile(0.05), low=PESQ_P5_LOW),
         Check("stoi_mean", table.stoi.mean(), low=STOI_MEAN_LOW),
-        # A loss that is no accident of these texts has its whole interval below zero
-        Check("dnsmos_change_interval_high", mos_change_high, low=0.0),
+        # A loss that is no accident of these texts has its whole interval below what anyone hears
+        Check("dnsmos_change_interval_high", mos_change_high, low=DNSMOS_CHANGE_LOW),
         Check("seam_rank_change_mean", table.seam_rank_change.mean(), high=SEAM_RANK_CHANGE_HIGH),
     ]
     if len(short):
