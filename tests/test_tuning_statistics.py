@@ -36,11 +36,11 @@ def test_what_cannot_be_told_apart_passes() -> None:
 @pytest.mark.parametrize(
     ("changed", "caught"),
     [
-        ({"pesq": 4.5}, ["pesq_mean"]),
-        ({"stoi": 0.99}, ["stoi_mean"]),
+        ({"pesq": 4.5}, ["pesq_mean_interval_high"]),
+        ({"stoi": 0.99}, ["stoi_mean_interval_high"]),
         ({"dnsmos": -0.1}, ["dnsmos_change_interval_high"]),
         ({"seam_rank_change": 0.3}, ["seam_rank_change_mean"]),
-        ({"audio_s": 1.5, "pesq": 4.4}, ["pesq_mean", "pesq_mean_under_2500_ms"]),
+        ({"audio_s": 1.5, "pesq": 4.4}, ["pesq_mean_interval_high_under_2500_ms"]),
         ({"seam_rank_change": float("nan")}, ["seam_rank_change_mean"]),
     ],
 )

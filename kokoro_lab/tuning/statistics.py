@@ -42,8 +42,10 @@ SAVE_EVERY = 50
 SMALLEST_VARIANCE = 1e-8
 
 SHORT_S = 2.5
-PESQ_MEAN_LOW, PESQ_P5_LOW, STOI_MEAN_LOW, PESQ_SHORT_MEAN_LOW = 4.55, 4.35, 0.997, 4.45
-"""What listeners should not be able to tell from the model itself. PESQ's ceiling is 4.64."""
+PESQ_LOW, PESQ_SHORT_LOW, STOI_MEAN_LOW = (4.55, 4.35), (4.45, 4.25), 0.997
+"""What listeners should not be able to tell from the model itself: mean and 5th percentile of PESQ, from
+2.5 s on and under it, and mean STOI. PESQ's ceiling is 4.64. A mean fails where its whole 95 % interval lies
+below: a few utterances prove little, many prove it."""
 SEAM_RANK_CHANGE_HIGH = 0.05
 """How much higher the seams between windows may rank among other places than the same places of the whole,
 which has no seams, on average: 0 if they cannot be told apart, about 0.5 if every seam clicks."""
@@ -260,21 +262,27 @@ def predictor_for(
 
 def checks_of(table: pd.DataFrame) -> list[Check]:
     """Limits on a judgement: whole sentences, and apart from them utterances under 2.5 s."""
-    short = table[table.audio_s < SHORT_S]
-    _, mos_change_high = mean_interval(
-        table.assign(change=table.dnsmos_windows - table.dnsmos_whole), "change"
-    )
-    checks = [
-        Check("pesq_mean", table.pesq.mean(), low=PESQ_MEAN_LOW),
-        Check("pesq_p5", table.pesq.quantile(0.05), low=PESQ_P5_LOW),
-        Check("stoi_mean", table.stoi.mean(), low=STOI_MEAN_LOW),
-        # A loss that is no accident of these texts has its whole interval below what anyone hears
-        Check("dnsmos_change_interval_high", mos_change_high, low=DNSMOS_CHANGE_LOW),
+    lengths = {
+        "": (table[table.audio_s >= SHORT_S], PESQ_LOW),
+        "_under_2500_ms": (table[table.audio_s < SHORT_S], PESQ_SHORT_LOW),
+    }
+    checks = []
+    for suffix, (rows, (mean_low, p5_low)) in lengths.items():
+        if len(rows):
+            _, high = mean_interval(rows, "pesq")
+            checks += [
+                Check(f"pesq_mean_interval_high{suffix}", high, low=mean_low),
+                Check(f"pesq_p5{suffix}", rows.pesq.quantile(0.05), low=p5_low),
+            ]
+    _, stoi_high = mean_interval(table, "stoi")
+    change = table.assign(change=table.dnsmos_windows - table.dnsmos_whole)
+    _, dnsmos_high = mean_interval(change, "change")
+    return [
+        *checks,
+        Check("stoi_mean_interval_high", stoi_high, low=STOI_MEAN_LOW),
+        Check("dnsmos_change_interval_high", dnsmos_high, low=DNSMOS_CHANGE_LOW),
         Check("seam_rank_change_mean", table.seam_rank_change.mean(), high=SEAM_RANK_CHANGE_HIGH),
     ]
-    if len(short):
-        checks.append(Check("pesq_mean_under_2500_ms", short.pesq.mean(), low=PESQ_SHORT_MEAN_LOW))
-    return checks
 
 
 def mean_interval(table: pd.DataFrame, column: str) -> tuple[float, float]:
