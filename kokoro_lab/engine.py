@@ -31,6 +31,12 @@ from kokoro_lab.utterance import utterance_of
 log = logging.getLogger(__name__)
 
 VOICE_CACHE = 64
+WARM_TEXT = (
+    "Ready to speak. The engine that reads this sentence to nobody is taking the memory which it will need "
+    "for the longest sentences of an article so that nothing has to grow while a listener waits for the next "
+    "word of a story which somebody has only just begun to read aloud to a friend who came in late."
+)
+"""Its second sentence has nearly as many token ids as a segment may have."""
 
 
 def load_engine(
@@ -153,7 +159,8 @@ class Engine:
         )
 
     def warm(self, voice: str = "af_heart", language: str | None = None) -> SynthesisReport:
-        """Speak one word and throw it away, so that the first listener does not wait for lazy parts."""
+        """Speak a long sentence and throw it away: the first listener waits for no lazy part, and the memory
+        that long segments take is taken now, and not while somebody listens."""
         language = resolve_language(language or self.voice(voice).language)
         self.front_end.warm(language)
-        return self.synthesize("Ready.", statistics="predicted", voice=voice, language=language).report
+        return self.synthesize(WARM_TEXT, statistics="predicted", voice=voice, language=language).report
