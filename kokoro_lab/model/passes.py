@@ -71,9 +71,10 @@ class Graph:
             self.constants[name] = self.graph.initializer[-1]
         return name
 
-    def replace(self, swaps: dict[str, Sequence[NodeProto]]) -> None:
-        """Put new nodes in the place of the node that makes a tensor; drop what nothing reads then."""
-        nodes: list[NodeProto] = []
+    def replace(self, swaps: dict[str, Sequence[NodeProto]], head: Iterable[NodeProto] = ()) -> None:
+        """Put new nodes in the place of the node that makes a tensor, and `head` before all others; drop
+        what nothing reads then."""
+        nodes = [*head]
         for node in self.graph.node:
             nodes.extend(swaps.get(node.output[0], (node,)))
         self.keep(nodes)
@@ -187,10 +188,7 @@ def modulate(model: Model) -> Model:
         swaps[layer.output] = (
             helper.make_node("BatchNormalization", inputs, [layer.output], name=layer.name, epsilon=0.0),
         )
-    nodes = [*head]
-    for node in g.graph.node:
-        nodes.extend(swaps.get(node.output[0], (node,)))
-    g.keep(nodes)
+    g.replace(swaps, head)
     return g.model
 
 
@@ -231,10 +229,7 @@ def crop_before_the_second_half(model: Model) -> Model:
             helper.make_node("Slice", [node.input[0], start, stop, time], [name], name=name),
             _with_inputs(node, [name, *node.input[1:]]),
         )
-    nodes = [*made]
-    for node in g.graph.node:
-        nodes.extend(swaps.get(node.output[0], (node,)))
-    g.keep(nodes)
+    g.replace(swaps, made)
     return g.model
 
 
