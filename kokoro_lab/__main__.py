@@ -121,7 +121,9 @@ def speak(
     resampler = Resampler(24_000, sample_rate)
     engine = load_engine(variant, provider, say=_say)
     if stream:
-        engine.warm(options["voice"])  # a stream is heard from a server that has been up for a while
+        engine.warm(
+            options["voice"], text="Ready."
+        )  # a stream is heard from a server that has been up for a while
         source = engine.stream(words, **options)
         samples, report = _joined(chunk.samples for chunk in source), source.report
     else:

@@ -158,9 +158,12 @@ class Engine:
             seed=utterance.seed,
         )
 
-    def warm(self, voice: str = "af_heart", language: str | None = None) -> SynthesisReport:
+    def warm(
+        self, voice: str = "af_heart", language: str | None = None, text: str = WARM_TEXT
+    ) -> SynthesisReport:
         """Speak a long sentence and throw it away: the first listener waits for no lazy part, and the memory
-        that long segments take is taken now, and not while somebody listens."""
+        that long segments take is taken now, and not while somebody listens. For one utterance a short
+        `text` will do."""
         language = resolve_language(language or self.voice(voice).language)
         self.front_end.warm(language)
-        return self.synthesize(WARM_TEXT, statistics="predicted", voice=voice, language=language).report
+        return self.synthesize(text, statistics="predicted", voice=voice, language=language).report

@@ -23,7 +23,7 @@ from typing import Any
 import onnx
 from filelock import FileLock
 
-from kokoro_lab.model import passes
+from kokoro_lab.model import native_passes, passes
 from kokoro_lab.model.disk import told_apart
 from kokoro_lab.model.graphs import cut
 from kokoro_lab.model.statistics import AdainLayers
@@ -45,9 +45,9 @@ GIVEN: tuple[passes.Pass, ...] = (
 RECIPES: dict[str, tuple[str, tuple[passes.Pass, ...]]] = {
     "vocoder_exact": ("vocoder", EXACT),
     "vocoder_given": ("vocoder", GIVEN),
-    "vocoder_given_native": ("vocoder", (*GIVEN, passes.snake_convolutions)),
+    "vocoder_given_native": ("vocoder", (*GIVEN, native_passes.snake_convolutions)),
     # Not prosody: where F0 is rounded otherwise, the phase of the voice drifts from the published model's
-    "trunk_native": ("trunk", (passes.fold_constants, passes.fast_convolutions)),
+    "trunk_native": ("trunk", (passes.fold_constants, native_passes.fast_convolutions)),
 }
 """Graph → the stage that it is made of, and how."""
 

@@ -16,8 +16,6 @@ import onnx
 from onnx import NodeProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
-from kokoro_lab.model.fast_fir import TILE, FastFir, packed
-
 Model = onnx.ModelProto
 Pass = Callable[[Model], Model]
 
@@ -282,101 +280,6 @@ def snake_in_the_modulation(model: Model) -> Model:
         )
     g.replace(swaps)
     return g.model
-
-
-NATIVE_DOMAIN = "kokoro_lab"
-
-
-def phases_for(taps: int) -> int:
-    """How many phases a convolution is fastest in, measured on x86-64 (AVX-512) with Snake: four for seven
-    and eleven taps, 0.70 of ONNX Runtime's time; two for three taps."""
-    return 2 if taps < 7 else 4
-
-
-def snake_convolutions(model: Model) -> Model:
-    """Modulation, Snake and the convolution behind them as one operator of ours, `native/fast_conv.cpp`.
-
-    It multiplies less (see `fast_fir`), and never makes a column matrix.
-    """
-    g = Graph(model)
-    swaps: dict[str, Sequence[NodeProto]] = {}
-    for conv in g.graph.node:
-        modulation = _modulation_of(g, conv)
-        if modulation is not None:
-            inputs = [modulation.input[0], *_taken_apart(g, conv), *modulation.input[1:3]]
-            swaps[conv.output[0]] = (_native("SnakeConv", inputs, conv),)
-    return _with_native(g, swaps)
-
-
-WIDE_CHANNELS = 256
-"""Convolutions with fewer input channels are not worth a pass over their input."""
-
-
-def fast_convolutions(model: Model) -> Model:
-    """Wide convolutions over time as an operator of ours that multiplies less."""
-    g = Graph(model)
-    swaps: dict[str, Sequence[NodeProto]] = {
-        conv.output[0]: (_native("FastConv", [conv.input[0], *_taken_apart(g, conv)], conv),)
-        for conv in g.graph.node
-        if _keeps_length(g, conv)
-    }
-    return _with_native(g, swaps)
-
-
-def _keeps_length(g: Graph, conv: NodeProto) -> bool:
-    """Whether a node is a wide convolution of several taps with zero padding and no stride."""
-    if conv.op_type != "Conv" or conv.input[1] not in g.constants:
-        return False
-    shape = tuple(g.constants[conv.input[1]].dims)
-    if len(shape) != 3 or shape[0] % TILE or shape[1] < WIDE_CHANNELS or shape[2] < 3 or not shape[2] % 2:
-        return False
-    with_lists = {a.name: tuple(a.ints) for a in conv.attribute if a.ints}
-    group = next((a.i for a in conv.attribute if a.name == "group"), 1)
-    dilation = with_lists.get("dilations", (1,))[0]
-    reach = shape[2] // 2 * dilation
-    return (
-        group == 1
-        and dilation % 2 == 1
-        and with_lists.get("strides", (1,)) == (1,)
-        and with_lists.get("pads", (0, 0)) == (reach, reach)
-    )
-
-
-def _taken_apart(g: Graph, conv: NodeProto) -> list[str]:
-    """Constants for a convolution of ours: plan, weights, bias."""
-    weight = g.value(conv.input[1])
-    dilation = next((a.ints[0] for a in conv.attribute if a.name == "dilations"), 1)
-    plan, weights = packed(FastFir.of(weight, dilation, phases_for(weight.shape[2])))
-    bias = g.value(conv.input[2]) if len(conv.input) > 2 else np.zeros(weight.shape[0], np.float32)
-    named: dict[str, npt.NDArray[Any]] = {"plan": plan, "weights": weights, "bias": bias}
-    return [g.constant(f"{conv.name}/{name}", value) for name, value in named.items()]
-
-
-def _native(operator: str, inputs: Sequence[str], conv: NodeProto) -> NodeProto:
-    node: NodeProto = helper.make_node(
-        operator, inputs, list(conv.output), name=conv.name, domain=NATIVE_DOMAIN
-    )
-    return node
-
-
-def _with_native(g: Graph, swaps: dict[str, Sequence[NodeProto]]) -> Model:
-    if swaps:
-        g.model.opset_import.append(helper.make_opsetid(NATIVE_DOMAIN, 1))
-        g.replace(swaps)
-    return g.model
-
-
-def _modulation_of(g: Graph, conv: NodeProto) -> NodeProto | None:
-    """The batch normalisation of `modulate` that feeds a convolution through a Snake without factors."""
-    if conv.op_type != "Conv" or g.value(conv.input[1]).shape[0] % TILE:
-        return None
-    snake = g.maker.get(conv.input[0])
-    less = g.maker.get(snake.input[0]) if snake is not None and snake.op_type == "Add" else None
-    if less is None or less.op_type != "Sub":
-        return None
-    modulation, cosine = (g.maker.get(name) for name in less.input)
-    fits = modulation is not None and modulation.op_type == "BatchNormalization"
-    return modulation if fits and cosine is not None and cosine.op_type == "Cos" else None
 
 
 class Snake(NamedTuple):

@@ -82,8 +82,7 @@ class Voice:
         """The style vector for a segment of `token_count` token ids (without pads): float32 (1, 256).
 
         Row `token_count - 1`, as in hexgrad's own pipeline (`pack[len(ps) - 1]`), which made the packs:
-        510 rows for 1 to 510 ids. kokoro-onnx takes row `token_count`, one too late, and has no row
-        for a full segment.
+        510 rows for 1 to 510 ids. kokoro-onnx 0.6.1 does the same.
         """
         row: npt.NDArray[np.float32] = self.pack[token_count - 1]
         return row

@@ -15,7 +15,9 @@ def whole(x: np.ndarray, weight: np.ndarray, dilation: int) -> np.ndarray:
     taps = weight.shape[2]
     reach = taps // 2 * dilation
     padded = np.pad(x, ((0, 0), (reach, reach)))
-    return sum(weight[:, :, k] @ padded[:, k * dilation : k * dilation + x.shape[1]] for k in range(taps))  # type: ignore[return-value]
+    shifted = [padded[:, k * dilation : k * dilation + x.shape[1]] for k in range(taps)]
+    found: np.ndarray = np.einsum("oik,kin->on", weight, np.stack(shifted))
+    return found
 
 
 def by_products(x: np.ndarray, fir: FastFir) -> np.ndarray:

@@ -18,7 +18,7 @@ from kokoro_lab.model.artefacts import stages_folder
 from kokoro_lab.model.decoder import Staged
 from kokoro_lab.model.fast_fir import FastFir, packed
 from kokoro_lab.model.native import Native, native_operators
-from kokoro_lab.model.passes import NATIVE_DOMAIN
+from kokoro_lab.model.native_passes import NATIVE_DOMAIN
 from kokoro_lab.model.providers import make_session
 from tests.model.test_fast_fir import whole
 

@@ -11,7 +11,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from kokoro_lab.config import EngineConfig
-from kokoro_lab.model import passes
+from kokoro_lab.model import native_passes, passes
 from kokoro_lab.model.native import native_operators
 from kokoro_lab.model.passes import Model
 from kokoro_lab.model.providers import make_session
@@ -129,7 +129,8 @@ def test_the_same_inputs_give_the_same_output(rewrite: Callable[[Model], Model])
         (passes.modulate, passes.snake_in_the_modulation),
         (passes.modulate, passes.snake_in_the_modulation, passes.squares_as_products),
         pytest.param(
-            (passes.modulate, passes.snake_in_the_modulation, passes.snake_convolutions), marks=needs_native
+            (passes.modulate, passes.snake_in_the_modulation, native_passes.snake_convolutions),
+            marks=needs_native,
         ),
     ],
 )
@@ -165,16 +166,16 @@ def test_other_statistics_give_another_output() -> None:
         passes.snake_in_the_modulation,
         passes.plain_overlap_add,
         passes.report_statistics,
-        passes.snake_convolutions,
-        passes.fast_convolutions,
+        native_passes.snake_convolutions,
+        native_passes.fast_convolutions,
         passes.crop_before_the_second_half,
     ],
 )
 def test_a_second_time_changes_nothing(rewrite: Callable[[Model], Model]) -> None:
     model = folded()
-    if rewrite in (passes.snake_in_the_modulation, passes.snake_convolutions):
+    if rewrite in (passes.snake_in_the_modulation, native_passes.snake_convolutions):
         model = passes.modulate(model)
-    if rewrite is passes.snake_convolutions:
+    if rewrite is native_passes.snake_convolutions:
         model = passes.snake_in_the_modulation(model)
     once = rewrite(model)
     assert rewrite(once).SerializeToString(deterministic=True) == once.SerializeToString(deterministic=True)
@@ -209,7 +210,7 @@ def test_wide_convolutions_are_taken_apart_and_no_others(changed: dict[str, Any]
         [numpy_helper.from_array(value, name) for name, value in constants.items()],
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
-    fast = passes.fast_convolutions(model)
+    fast = native_passes.fast_convolutions(model)
     assert ("FastConv" in passes.operators(fast)) == taken
     x = rng.normal(size=(1, channels_in, 77)).astype(np.float32)
     np.testing.assert_allclose(run(fast, x=x)["waveform"], run(model, x=x)["waveform"], atol=1e-5)
