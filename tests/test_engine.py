@@ -234,13 +234,13 @@ def test_many_threads_hear_what_one_hears(hum: Engine) -> None:
 def test_a_stream_tells_how_full_its_stages_are(hum: Engine) -> None:
     stream = hum.stream(PARAGRAPH, voice="hum")
     assert stream.fill == {"prepared_segments": 0, "held_samples": 0, "lead_s": 0.0}
-    ahead = 0
-    for chunk in stream:
+    leads_s = []
+    while next(stream, None) is not None:
         fill = stream.fill
         assert fill["prepared_segments"] in (0, 1)
         assert fill["held_samples"] >= 0
-        ahead = max(ahead, fill["lead_s"])
-    assert ahead > chunk.duration_s  # nobody listens in real time here
+        leads_s.append(fill["lead_s"])
+    assert max(leads_s) > 0.05  # nobody listens in real time here
     assert stream.fill["prepared_segments"] == 0
 
 
