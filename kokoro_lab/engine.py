@@ -161,9 +161,13 @@ class Engine:
     def warm(
         self, voice: str = "af_heart", language: str | None = None, text: str = WARM_TEXT
     ) -> SynthesisReport:
-        """Speak a long sentence and throw it away: the first listener waits for no lazy part, and the memory
-        that long segments take is taken now, and not while somebody listens. For one utterance a short
-        `text` will do."""
+        """Stream a long sentence to nobody: the first listener waits for no lazy part, and the memory that
+        long segments take is taken now, and not while somebody listens. For one utterance a short `text`
+        will do."""
         language = resolve_language(language or self.voice(voice).language)
         self.front_end.warm(language)
-        return self.synthesize(text, statistics="predicted", voice=voice, language=language).report
+        utterance = utterance_of(text, {"voice": voice, "language": language}, streamed=True)
+        stream = SpeechStream(self, utterance, frame_s=FRAME_S, streamed=True, cached=False)
+        for _ in stream:
+            pass
+        return stream.report

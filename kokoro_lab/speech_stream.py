@@ -63,6 +63,19 @@ class _Prepared(NamedTuple):
 class SpeechStream(Iterator[AudioChunk]):
     """One utterance on its way out. Iterate to the end, then read `report`; or `close` it early.
 
+    Parameters
+    ----------
+    engine : Engine
+        Whose models speak.
+    utterance : Utterance
+        What is to be said.
+    frame_s : float
+        Length of a chunk.
+    streamed : bool
+        Whether somebody listens meanwhile, or it is joined into a file.
+    cached : bool
+        Whether a stream's first audio is taken from the engine's cache, and kept there.
+
     Attributes
     ----------
     segments : list of Segment
@@ -73,11 +86,14 @@ class SpeechStream(Iterator[AudioChunk]):
         Whether the first audio was spoken before and comes from the cache: then it is no TTFA.
     """
 
-    def __init__(self, engine: Engine, utterance: Utterance, *, frame_s: float, streamed: bool) -> None:
+    def __init__(
+        self, engine: Engine, utterance: Utterance, *, frame_s: float, streamed: bool, cached: bool = True
+    ) -> None:
         self._accepted = time.perf_counter()
         self._engine = engine
         self._utterance = utterance
         self._streamed = streamed
+        self._cached = streamed and cached
         self._voice = engine.voice(utterance.voice)
         self._language = resolve_language(utterance.language or self._voice.language)
         self._watch = Stopwatch()
@@ -99,7 +115,7 @@ class SpeechStream(Iterator[AudioChunk]):
         self._key = engine.first_audio.key(
             utterance, self._voice.name, self._language, self._statistics, frame_s
         )
-        self._primed = engine.first_audio.get(self._key) if streamed else ()
+        self._primed = engine.first_audio.get(self._key) if self._cached else ()
         self.primed = bool(self._primed)
         self._fresh: list[AudioChunk] = []
         self._style_rows: list[int] = []
@@ -183,7 +199,7 @@ class SpeechStream(Iterator[AudioChunk]):
 
     def _keep(self, chunk: AudioChunk) -> None:
         """Remember the beginning for the next time that this is asked for."""
-        if not self._streamed or self.primed:
+        if not self._cached or self.primed:
             return
         if chunk.start_s < PRIMED_S:
             self._fresh.append(chunk)

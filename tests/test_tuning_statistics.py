@@ -86,6 +86,6 @@ def test_the_average_of_a_voice_says_the_same_whatever_is_spoken() -> None:
     )
     average = rows.average("a")
     np.testing.assert_allclose(average.target_mean, rows.targets[[0, 2, 4]].mean(0), rtol=1e-6)
-    assert average.knows(["a"])
-    assert not average.knows(["b"])
+    assert average.doubts(["a"]) is None
+    assert average.doubts(["b"])
     assert not average.outer.any()

@@ -153,9 +153,7 @@ class Staged:
         return {"native_operators": str(self._native)}
 
     def predicts(self, voice: Voice) -> str | None:
-        if self._predictor.knows(voice.parts):
-            return None
-        return f"the statistics predictor was not fitted on {voice.name}"
+        return self._predictor.doubts(voice.parts)
 
     def decode(
         self,

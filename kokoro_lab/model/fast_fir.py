@@ -9,9 +9,9 @@ advance by one sample:
     y_o  = (H0 + H1) o + H1 (z e - o)
 
 Twice over, nine filters of a quarter of the length take the place of sixteen. A filter of three taps
-is better served by Winograd's F(2, 3), which takes four multiplications for two outputs instead of
-six. With a dilation of d, which must be odd, samples pair up at a distance of d, and the same holds.
-Nothing is approximated: sums are only taken in another order.
+is better served by Winograd's F(2, 3) and F(4, 3), which take four multiplications for two outputs and
+six for four, instead of six and twelve. With a dilation of d, which must be odd, samples pair up at a
+distance of d, and the same holds. Nothing is approximated: sums are only taken in another order.
 """
 
 from __future__ import annotations
@@ -24,14 +24,16 @@ import numpy.typing as npt
 
 Taps = dict[int, npt.NDArray[Any]]
 """A filter: offset → (channels out, channels in). `y[n] = Σ taps[o] x[n + o]`."""
+Whole = tuple[tuple[int, ...], ...]
+Fractions = tuple[tuple[float, ...], ...]
 
 
 class Term(NamedTuple):
-    """`sign · x_phase[n + advance]`, where `x_phase[n] = x[phases · n + phase]`."""
+    """`factor · x_phase[n + advance]`, where `x_phase[n] = x[phases · n + phase]`."""
 
     phase: int
     advance: int
-    sign: int
+    factor: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,7 @@ class Product:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """`y_phase[n] = Σ sign · product[n + shift]` over `products`, each an index and a sign."""
+    """`y_phase[n] = Σ factor · product[n + shift]` over `products`, each an index and a factor."""
 
     shift: int
     products: tuple[tuple[int, int], ...]
@@ -78,7 +80,8 @@ class FastFir:
         dilation : int
             Odd.
         phases : int
-            1 leaves the convolution as it is, 2 takes three products (four for three taps), 4 takes nine.
+            1 leaves the convolution as it is, 2 takes three products (four for three taps), 4 takes nine
+            (six for three taps).
         """
         count = weight.shape[2]
         if not count % 2 or not dilation % 2 or phases not in (1, 2, 4):
@@ -88,8 +91,10 @@ class FastFir:
         taps = {(k - count // 2) * dilation: weight[:, :, k] for k in range(count)}
         products: list[Product] = []
         inputs: list[tuple[Term, ...]] = [(Term(p, 0, 1),) for p in range(phases)]
-        how = _winograd if phases == 2 and count == 3 else _split
-        outputs = how(inputs, taps, dilation, products)
+        if phases > 1 and count == 3:
+            outputs = _winograd(taps, dilation, phases, products)
+        else:
+            outputs = _split(inputs, taps, dilation, products)
         return cls(phases, dilation, tuple(products), tuple(outputs))
 
     @property
@@ -125,27 +130,51 @@ def _split(
     return outputs
 
 
-def _winograd(
-    signals: list[tuple[Term, ...]], taps: Taps, dilation: int, products: list[Product]
-) -> list[Output]:
-    """Three taps on two phases by F(2, 3) (Lavin & Gray 2016, eq. 5)."""
-    reach = (dilation - 1) // 2
-    even, odd = signals
-    x0, x1, x2, x3 = (
-        _advance([signal], by, 1)
-        for signal, by in ((odd, reach), (even, dilation), (odd, reach + dilation), (even, 2 * dilation))
-    )
-    g0, g1, g2 = (taps[offset] for offset in (-dilation, 0, dilation))
-    products += [
-        Product(_minus(x0, x2), {0: g0}),
-        Product(x1 + x2, {0: (g0 + g1 + g2) * np.float32(0.5)}),
-        Product(_minus(x2, x1), {0: (g0 - g1 + g2) * np.float32(0.5)}),
-        Product(_minus(x3, x1), {0: g2}),
-    ]
-    return [
-        Output(-dilation, ((0, 1), (1, 1), (2, 1))),
-        Output(-dilation - reach, ((1, 1), (2, -1), (3, 1))),
-    ]
+_WINOGRAD: dict[int, tuple[Whole, Fractions, Whole]] = {
+    2: (
+        ((1, 0, -1, 0), (0, 1, 1, 0), (0, -1, 1, 0), (0, -1, 0, 1)),
+        ((1, 0, 0), (1 / 2, 1 / 2, 1 / 2), (1 / 2, -1 / 2, 1 / 2), (0, 0, 1)),
+        ((1, 1, 1, 0), (0, 1, -1, 1)),
+    ),
+    4: (
+        (
+            (4, 0, -5, 0, 1, 0),
+            (0, -4, -4, 1, 1, 0),
+            (0, 4, -4, -1, 1, 0),
+            (0, -2, -1, 2, 1, 0),
+            (0, 2, -1, -2, 1, 0),
+            (0, 4, 0, -5, 0, 1),
+        ),
+        (
+            (1 / 4, 0, 0),
+            (-1 / 6, -1 / 6, -1 / 6),
+            (-1 / 6, 1 / 6, -1 / 6),
+            (1 / 24, 1 / 12, 1 / 6),
+            (1 / 24, -1 / 12, 1 / 6),
+            (0, 0, 1),
+        ),
+        ((1, 1, 1, 1, 1, 0), (0, 1, -1, 2, -2, 0), (0, 1, 1, 4, 4, 0), (0, 1, -1, 8, -8, 1)),
+    ),
+}
+"""Outputs at a time → what samples, taps and products are multiplied with: Bᵀ, G and Aᵀ of Lavin & Gray
+(2016), section 4."""
+
+
+def _winograd(taps: Taps, dilation: int, phases: int, products: list[Product]) -> list[Output]:
+    """Three taps on two or four phases, by F(2, 3) or F(4, 3)."""
+    samples, filters, sums = _WINOGRAD[phases]
+    g = [taps[offset] for offset in (-dilation, 0, dilation)]
+    for row, factors in zip(samples, filters, strict=True):
+        places = (divmod(j * dilation, phases) for j in range(len(row)))
+        terms = (Term(phase, advance, factor) for (advance, phase), factor in zip(places, row, strict=True))
+        # In double precision: each product's taps are rounded once
+        tap = np.tensordot(np.array(factors), np.stack(g).astype(np.float64), 1).astype(np.float32)
+        products.append(Product(tuple(term for term in terms if term.factor), {0: tap}))
+    outputs = [Output(0, ())] * phases
+    for j, row in enumerate(sums):
+        advance, phase = divmod((j + 1) * dilation, phases)
+        outputs[phase] = Output(-advance, tuple((k, factor) for k, factor in enumerate(row) if factor))
+    return outputs
 
 
 def _advance(signals: list[tuple[Term, ...]], by: int, phases: int) -> tuple[Term, ...]:
@@ -154,7 +183,7 @@ def _advance(signals: list[tuple[Term, ...]], by: int, phases: int) -> tuple[Ter
 
 
 def _minus(a: tuple[Term, ...], b: tuple[Term, ...]) -> tuple[Term, ...]:
-    return a + tuple(t._replace(sign=-t.sign) for t in b)
+    return a + tuple(t._replace(factor=-t.factor) for t in b)
 
 
 def _plus(a: Output, b: Output) -> Output:
@@ -173,8 +202,8 @@ def packed(fir: FastFir) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]
     -------
     tuple of numpy.ndarray
         The plan, int64 (n,): phases, dilation, channels out, channels in, number of products; of each
-        product its first offset, number of taps and number of terms, then phase, advance and sign of
-        each term; of each phase its shift and number of products, then index and sign of each. The
+        product its first offset, number of taps and number of terms, then phase, advance and factor of
+        each term; of each phase its shift and number of products, then index and factor of each. The
         weights, float32 (m,): of each product (channels out / 8, channels in, taps, 8).
     """
     channels_out, channels_in = next(iter(fir.products[0].taps.values())).shape

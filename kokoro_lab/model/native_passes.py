@@ -18,10 +18,14 @@ from kokoro_lab.model.fast_fir import TILE, FastFir, packed
 NATIVE_DOMAIN = "kokoro_lab"
 
 
-def phases_for(taps: int) -> int:
-    """How many phases a convolution is fastest in, measured on x86-64 (AVX-512) with Snake: four for seven
-    and eleven taps, 0.70 of ONNX Runtime's time; two for three taps."""
-    return 2 if taps < 7 else 4
+FEW_CHANNELS = 256
+"""Up to here, sums and differences of phases cost more than F(4, 3) saves on F(2, 3)."""
+
+
+def phases_for(channels_in: int, taps: int) -> int:
+    """How many phases a convolution is fastest in, measured on x86-64 (AVX-512): four, which take 0.70 of
+    ONNX Runtime's time with seven and eleven taps, but two for three taps on few channels."""
+    return 2 if taps < 7 and channels_in <= FEW_CHANNELS else 4
 
 
 def snake_convolutions(model: passes.Model) -> passes.Model:
@@ -77,7 +81,7 @@ def _taken_apart(g: passes.Graph, conv: NodeProto) -> list[str]:
     """Constants for a convolution of ours: plan, weights, bias."""
     weight = g.value(conv.input[1])
     dilation = next((a.ints[0] for a in conv.attribute if a.name == "dilations"), 1)
-    plan, weights = packed(FastFir.of(weight, dilation, phases_for(weight.shape[2])))
+    plan, weights = packed(FastFir.of(weight, dilation, phases_for(*weight.shape[1:])))
     bias = g.value(conv.input[2]) if len(conv.input) > 2 else np.zeros(weight.shape[0], np.float32)
     named: dict[str, npt.NDArray[Any]] = {"plan": plan, "weights": weights, "bias": bias}
     return [g.constant(f"{conv.name}/{name}", value) for name, value in named.items()]

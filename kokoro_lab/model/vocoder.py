@@ -27,7 +27,7 @@ INNER_CONTEXT_FRAMES = 2
 """As far as the second half of the convolutions sees: it works on this much context only."""
 SILENT_CONTEXT_FRAMES = 4
 """Context on a side where there is silence, which is not decoded."""
-FIRST_WINDOW_FRAMES = 12
+FIRST_WINDOW_FRAMES = 8
 """The first window is small, so that sound starts early."""
 WINDOW_FRAMES = 120
 """Later windows: the larger, the less context is decoded twice; the smaller, the sooner a stop acts."""

@@ -12,7 +12,6 @@
 // made. The order of every sum depends on the plan alone, so the samples do not depend on the threads.
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <vector>
 
 #include "ort_abi.h"
@@ -32,7 +31,7 @@ constexpr int64_t CHANNELS_A_TASK = 64;
 using Vector __attribute__((vector_size(LANES * sizeof(float)), aligned(sizeof(float)), may_alias)) = float;
 
 struct Term {
-  int64_t phase, advance, sign;
+  int64_t phase, advance, factor;
 };
 
 struct Product {
@@ -43,7 +42,7 @@ struct Product {
 };
 
 struct Part {
-  int64_t product, sign;
+  int64_t product, factor;
 };
 
 struct Output {
@@ -134,12 +133,11 @@ void make_signals(void *data, size_t channel) {
     for (int64_t t = 0; t < product.term_count; ++t) {
       const Term &term = product.terms[t];
       const float *in = split.data() + term.phase * row + margin + w.begin - w.before + term.advance;
+      const float factor = static_cast<float>(term.factor);
       if (t == 0)
-        std::memcpy(out, in, w.stride * sizeof(float));  // the first sign is always plus
-      else if (term.sign > 0)
-        for (int64_t i = 0; i < w.stride; ++i) out[i] += in[i];
+        for (int64_t i = 0; i < w.stride; ++i) out[i] = factor * in[i];
       else
-        for (int64_t i = 0; i < w.stride; ++i) out[i] -= in[i];
+        for (int64_t i = 0; i < w.stride; ++i) out[i] += factor * in[i];
     }
   }
 }
@@ -197,8 +195,8 @@ void make_outputs(void *data, size_t task) {
         for (int i = 0; i < COLUMNS; ++i) sum[i] = w.bias[channel + r];
         for (int64_t k = 0; k < output.part_count; ++k) {
           const Part &part = output.parts[k];
-          const float *product = products[part.product] + r * COLUMNS, sign = static_cast<float>(part.sign);
-          for (int i = 0; i < COLUMNS; ++i) sum[i] += sign * product[i];
+          const float *product = products[part.product] + r * COLUMNS, factor = static_cast<float>(part.factor);
+          for (int i = 0; i < COLUMNS; ++i) sum[i] += factor * product[i];
         }
         float *y = w.y + (channel + r) * w.length + at * plan.phases + p;
         for (int64_t i = from; i < to; ++i) y[i * plan.phases] = sum[i];

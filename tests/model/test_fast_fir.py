@@ -31,7 +31,7 @@ def by_products(x: np.ndarray, fir: FastFir) -> np.ndarray:
 
     made = []
     for product in fir.products:
-        signal = sum(t.sign * sample(fir.phases * (n + t.advance) + t.phase) for t in product.terms)
+        signal = sum(t.factor * sample(fir.phases * (n + t.advance) + t.phase) for t in product.terms)
         rows = next(iter(fir.products[0].taps.values())).shape[0]
         made.append(
             sum((w @ np.roll(signal, -o, 1) for o, w in product.taps.items()), np.zeros((rows, len(n))))
@@ -40,7 +40,7 @@ def by_products(x: np.ndarray, fir: FastFir) -> np.ndarray:
     for phase, output in enumerate(fir.outputs):
         at = np.arange(phase, length, fir.phases)
         y[:, at] = sum(
-            sign * made[k][:, at // fir.phases + output.shift + far] for k, sign in output.products
+            factor * made[k][:, at // fir.phases + output.shift + far] for k, factor in output.products
         )
     return y
 
@@ -77,8 +77,12 @@ def test_more_phases_multiply_less(phases: int, share: float) -> None:
     assert fir.multiplications == pytest.approx(11 * share)
 
 
-def test_three_taps_take_four_multiplications_for_two_outputs() -> None:
-    assert FastFir.of(np.ones((8, 1, 3), np.float32), 1, 2).multiplications == 2
+@pytest.mark.parametrize(("phases", "multiplications"), [(2, 4 / 2), (4, 6 / 4)])
+def test_three_taps_multiply_once_for_each_sample_and_tap_that_they_see(
+    phases: int, multiplications: float
+) -> None:
+    fir = FastFir.of(np.ones((8, 1, 3), np.float32), 1, phases)
+    assert fir.multiplications == multiplications
 
 
 @pytest.mark.parametrize(("taps", "dilation", "phases"), [(4, 1, 2), (3, 2, 2), (3, 1, 3)])

@@ -47,8 +47,14 @@ def test_a_fit_finds_a_law_of_low_rank_whatever_the_targets_sizes(tmp_path: Path
     relative = np.abs(error).mean(0) / targets.std(0)
     assert np.median(relative) < 0.02
     assert relative.max() < 0.2
-    assert loaded.knows(["a"])
-    assert not loaded.knows(["a", "c"])
+
+
+def test_a_voice_that_it_cannot_predict_is_refused_with_the_reason() -> None:
+    predictor = StatisticsPredictor.load()
+    for parts in (["af_heart"], ["af_nicole"], ["af_heart", "bm_george"]):
+        assert predictor.doubts(parts) is None
+    assert "not fitted on af_nobody" in str(predictor.doubts(["af_heart", "af_nobody"]))
+    assert "whisper" in str(predictor.doubts(["af_heart", "af_nicole"]))
 
 
 @pytest.fixture(scope="module")
