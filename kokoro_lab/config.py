@@ -19,10 +19,19 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from kokoro_lab.errors import SettingsError
 
 SPEED_MIN, SPEED_MAX = 0.25, 4.0
-VARIANTS = ("fp32", "fp16", "int8-upstream")
+PUBLISHED = ("fp32", "fp16", "int8-upstream")
+"""Precisions of the weights as others published them."""
+STAGED = ("fp32", "int8")
+"""Variants that run in stages, both made from the published fp32 weights."""
+VARIANTS = ("fp32", "int8", "fp16", "int8-upstream")
 PREFIX = "KOKORO_"
 
 Source = Literal["auto", "hub", "registry"]
+
+
+def weights_of(variant: str) -> str:
+    """The published weights that a variant is made from."""
+    return "fp32" if variant in STAGED else variant
 
 
 class Settings(BaseSettings):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 
-from kokoro_lab.config import VARIANTS, EngineConfig, settings, usable_cores
+from kokoro_lab.config import PUBLISHED, EngineConfig, settings, usable_cores, weights_of
 from kokoro_lab.errors import KokoroLabError
 from kokoro_lab.g2p.english import SPACY_MODEL
 from kokoro_lab.g2p.frontend import FrontEnd
@@ -86,13 +86,13 @@ def _weights(deep: bool) -> Iterator[Finding]:
         f"{free_mb} MB free",
         "Free some space, or set KOKORO_HOME to a larger disk.",
     )
-    for variant in VARIANTS:
+    for variant in PUBLISHED:
         try:
             lacking = missing((variant,), None)
         except KokoroLabError as error:
             yield Finding(f"weights {variant}", False, str(error), "Run `kokoro-lab fetch --force`.")
             continue
-        needed = variant == settings().variant
+        needed = variant == weights_of(settings().variant)
         yield Finding(
             f"weights {variant}",
             not (lacking and needed),

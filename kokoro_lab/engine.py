@@ -15,10 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from kokoro_lab.config import EngineConfig
+from kokoro_lab.config import STAGED, EngineConfig, weights_of
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Clip, SynthesisReport, Utterance
 from kokoro_lab.g2p.frontend import FrontEnd
-from kokoro_lab.model.artefacts import stages_folder
 from kokoro_lab.model.decoder import Decoder, Staged, WholeGraph
 from kokoro_lab.model.voices import Voice, load_voice
 from kokoro_lab.model.weights import fetch, missing, model_path, model_sha256
@@ -64,18 +63,19 @@ def load_engine(
     """
     config = config or EngineConfig.from_settings()
     config = replace(config, variant=variant or config.variant, provider=provider or config.provider)
-    if missing((config.variant,), config.home):
-        fetch((config.variant,), source=config.source, home=config.home, say=say)
+    weights = weights_of(config.variant)
+    if missing((weights,), config.home):
+        fetch((weights,), source=config.source, home=config.home, say=say)
     decoder: Staged | WholeGraph
-    if config.variant == "fp32":
-        decoder = Staged(stages_folder(config.home, say), config, say=say)
+    if config.variant in STAGED:
+        decoder = Staged(config, say=say)
     else:
-        decoder = WholeGraph(model_path(config.variant, config.home), config)
+        decoder = WholeGraph(model_path(weights, config.home), config)
     return Engine(
         decoder,
         config=config,
         voices=lambda spec: load_voice(spec, config.home),
-        model_sha256=model_sha256(config.variant),
+        model_sha256=model_sha256(weights),
         active_provider=decoder.active_provider,
     )
 

@@ -10,7 +10,8 @@ import pandas as pd
 import pytest
 
 from kokoro_lab.tuning import statistics
-from kokoro_lab.tuning.statistics import TrainingSet, checks_of, draw_voice, mean_interval
+from kokoro_lab.tuning.comparison import mean_interval
+from kokoro_lab.tuning.statistics import TrainingSet, checks_of, draw_voice
 
 VOICES = ("af_heart", "am_michael", "jf_alpha", "zm_yunxi")
 

@@ -21,13 +21,15 @@ from kokoro_lab.bench.staged import (
     ObservedSession,
     StagedSpeaker,
     StageTimes,
-    staged_folder,
+    require_stages,
 )
 from kokoro_lab.config import EngineConfig
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.g2p.frontend import FrontEnd
 from kokoro_lab.model import providers
+from kokoro_lab.model.artefacts import stages_folder
+from kokoro_lab.model.native import native_operators
 from kokoro_lab.model.statistics import AdainLayers, StatisticsPredictor
 from kokoro_lab.model.voices import load_voice
 from kokoro_lab.results import Check, Control
@@ -87,7 +89,8 @@ def profile_loading(config: EngineConfig, voice: str, *, loads: int = 3) -> pd.D
         `loads` is under 1, or the variant has no stages.
     """
     _require_some("loads", loads)
-    folder = staged_folder(config)
+    require_stages(config)
+    folder = stages_folder(config, native_operators(config))
     language = resolve_language(load_voice(voice, config.home).language)
     parts: dict[str, Callable[[], object]] = {
         "G2P": lambda: FrontEnd().warm(language),
@@ -142,7 +145,7 @@ def profile_stages(
     """
     _require_some("trials", trials)
     _require_some("loads", loads)
-    staged_folder(config)
+    require_stages(config)
     pack = load_voice(voice, config.home)
     FrontEnd().warm(resolve_language(pack.language))  # imports are not what is timed
     found: list[tuple[str, StageTimes]] = []
@@ -195,7 +198,7 @@ def profile_operators(config: EngineConfig, text: str, voice: str, *, trials: in
         As `profile_stages`.
     """
     _require_some("trials", trials)
-    staged_folder(config)
+    require_stages(config)
     pack = load_voice(voice, config.home)
     with _profiled_speaker(config) as speaker:
         speaker.speak(text, pack)

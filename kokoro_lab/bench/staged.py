@@ -15,13 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from kokoro_lab.config import EngineConfig
+from kokoro_lab.config import STAGED, EngineConfig
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples, Segment
 from kokoro_lab.dsp import EdgeTrimmer, Gain, Limiter, silence, voice_gain_db
 from kokoro_lab.engine import Engine
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.g2p.frontend import FrontEnd
-from kokoro_lab.model.artefacts import stages_folder
 from kokoro_lab.model.decoder import Staged
 from kokoro_lab.model.voices import Voice, load_voice
 from kokoro_lab.stopwatch import Stopwatch
@@ -64,7 +63,7 @@ class StagedSpeaker:
     Parameters
     ----------
     config : EngineConfig
-        Of the engine that is profiled; fp32, for only that variant runs in stages.
+        Of the engine that is profiled; a variant that runs in stages.
 
     Attributes
     ----------
@@ -79,7 +78,8 @@ class StagedSpeaker:
 
     def __init__(self, config: EngineConfig) -> None:
         self._front_end = FrontEnd()
-        self._decoder = Staged(staged_folder(config), config)
+        require_stages(config)
+        self._decoder = Staged(config)
         self.sessions = list(_observe(self._decoder))
 
     def speak(self, text: str, voice: Voice) -> StageTimes:
@@ -201,8 +201,7 @@ class ObservedSession:
 
     def __init__(self, session: Any) -> None:
         self._session = session
-        # Nothing public tells a session's file; with our own operators a stage is still that stage
-        self.graph = Path(session._model_path).stem.removesuffix("_native")
+        self.graph = Path(session._model_path).stem  # nothing public tells a session's file
         self.watch = Stopwatch()
         self.runs_s: list[float] = []
 
@@ -228,22 +227,21 @@ def _observe(owner: object) -> Iterator[ObservedSession]:
             yield from _observe(value)
 
 
-def staged_folder(config: EngineConfig) -> Path:
-    """The folder with the stages of an engine of this configuration.
+def require_stages(config: EngineConfig) -> None:
+    """Make sure that the variant runs in stages.
 
     Raises
     ------
     ParameterError
-        The variant has none.
+        It runs as one graph.
     """
-    if config.variant != "fp32":
+    if config.variant not in STAGED:
         raise ParameterError(
             f"The variant {config.variant!r} runs as one graph: it has no stages to profile.",
             field="variant",
             value=config.variant,
-            allowed="fp32",
+            allowed=", ".join(STAGED),
         )
-    return stages_folder(config.home)
 
 
 def samples_unlike_the_engine(engine: Engine, text: str, voice: str) -> int:

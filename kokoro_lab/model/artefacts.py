@@ -1,12 +1,13 @@
-"""Graphs made from the weights: cut and rewritten once, kept in the cache with a manifest.
+"""Graphs made from the fp32 weights: cut and rewritten once, kept in the cache with a manifest.
 
-<home>/derived/<first 12 of the source's SHA-256>-v<RECIPE>/
-    prosody.onnx trunk.onnx excitation.onnx      as cut
-    vocoder_exact.onnx                           normalises with the utterance's own statistics
-    vocoder_given.onnx                           takes scale and shift instead; decodes in windows
-    trunk_native.onnx vocoder_given_native.onnx  the same with our own operators (see `native`)
-    layers.npz                                   what turns statistics and style into scale and shift
+<home>/derived/<first 12 of the source's SHA-256>-<variant>[-native]-v<RECIPE>/
+    prosody.onnx trunk.onnx excitation.onnx
+    vocoder.onnx          takes scale and shift; decodes in windows, or a whole with its own statistics
+    vocoder_exact.onnx    fp32 without our operators: the published model's samples to the last bit
+    layers.npz            what turns statistics and style into scale and shift
     manifest.json
+
+With `-native`, they use our own operators (see `native`).
 """
 
 from __future__ import annotations
@@ -16,20 +17,25 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import onnx
 from filelock import FileLock
 
+from kokoro_lab.config import EngineConfig
 from kokoro_lab.model import native_passes, passes
 from kokoro_lab.model.disk import told_apart
 from kokoro_lab.model.graphs import cut
+from kokoro_lab.model.native import Native
+from kokoro_lab.model.quant_passes import quantise_layers
+from kokoro_lab.model.quantise import Calibration
 from kokoro_lab.model.statistics import AdainLayers
 from kokoro_lab.model.weights import model_path, model_sha256, weights_home
 
-RECIPE = 6
+RECIPE = 8
 """Counts up with every change of what is made here, so that stale graphs are never used."""
 
 EXACT: tuple[passes.Pass, ...] = (passes.fold_constants, passes.squares_as_products)
@@ -41,49 +47,83 @@ GIVEN: tuple[passes.Pass, ...] = (
     passes.squares_as_products,
     passes.plain_overlap_add,
     passes.crop_before_the_second_half,
+    passes.own_statistics_unless_known,
 )
-RECIPES: dict[str, tuple[str, tuple[passes.Pass, ...]]] = {
-    "vocoder_exact": ("vocoder", EXACT),
-    "vocoder_given": ("vocoder", GIVEN),
-    "vocoder_given_native": ("vocoder", (*GIVEN, native_passes.snake_convolutions)),
-    # Not prosody: where F0 is rounded otherwise, the phase of the voice drifts from the published model's
-    "trunk_native": ("trunk", (passes.fold_constants, native_passes.fast_convolutions)),
-}
+Recipes = Mapping[str, tuple[str, tuple[passes.Pass, ...]]]
 """Graph → the stage that it is made of, and how."""
 
 
-def stages_folder(home: Path | None = None, say: Callable[[str], None] | None = None) -> Path:
-    """The folder with the stages of the fp32 model; made if it is not there (about 10 s, once).
+def recipes(variant: str, native: bool) -> Recipes:
+    """How the graphs of a variant are made."""
+    if variant == "int8":
+        integers = partial(quantise_layers, ranges=Calibration.load(), native=native)
+        floats = (native_passes.snake_convolutions, native_passes.exact_stft) if native else ()
+        return {
+            "prosody": ("prosody", ()),
+            "trunk": ("trunk", (passes.fold_constants, integers)),
+            "excitation": ("excitation", ()),
+            "vocoder": ("vocoder", (*GIVEN, integers, *floats)),
+        }
+    # Not prosody: where F0 is rounded otherwise, the phase of the voice drifts from the published model's
+    plain: dict[str, tuple[str, tuple[passes.Pass, ...]]] = {
+        "prosody": ("prosody", ()),
+        "excitation": ("excitation", ()),
+    }
+    if native:
+        return plain | {
+            "trunk": ("trunk", (passes.fold_constants, native_passes.fast_convolutions)),
+            "vocoder": ("vocoder", (*GIVEN, native_passes.snake_convolutions, native_passes.exact_stft)),
+        }
+    return plain | {
+        "trunk": ("trunk", ()),
+        "vocoder": ("vocoder", GIVEN),
+        "vocoder_exact": ("vocoder", EXACT),
+    }
+
+
+def stages_folder(config: EngineConfig, native: Native, say: Callable[[str], None] | None = None) -> Path:
+    """The folder with the graphs of a configuration; made if it is not there (about 10 s, once).
+
+    Parameters
+    ----------
+    config : EngineConfig
+        Its variant is one of `STAGED`.
+    native : Native
+        Whether there are operators of our own.
+    say : callable, optional
+        Told in a line what is being made.
 
     Raises
     ------
     WeightsError
         The weights are missing or cannot be cut, or the cache cannot be written.
     """
-    root = weights_home(home)
-    folder = root / "derived" / f"{model_sha256('fp32')[:12]}-v{RECIPE}"
+    root = weights_home(config.home)
+    kind = f"{model_sha256('fp32')[:12]}-{config.variant}{'-native' if native.library else ''}"
+    folder = root / "derived" / f"{kind}-v{RECIPE}"
     if (folder / "manifest.json").exists():
         return folder
-    source = model_path("fp32", home)
+    source = model_path("fp32", config.home)
     with told_apart(root, []):
         folder.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(folder.parent / ".lock"):
             if not (folder / "manifest.json").exists():
                 if say:
-                    say("Cutting the model into its stages (once, about 10 s).")
-                _make(source, folder)
+                    say(f"Making the {config.variant} graphs from the weights (once, about 10 s).")
+                _make(source, folder, recipes(config.variant, native.library is not None))
+                for stale in folder.parent.glob(f"{kind}-v*"):
+                    if stale != folder:
+                        shutil.rmtree(stale)  # hundreds of megabytes that nobody reads any more
     return folder
 
 
-def _make(source: Path, folder: Path) -> None:
+def _make(source: Path, folder: Path, recipes: Recipes) -> None:
     started = time.perf_counter()
     making = Path(tempfile.mkdtemp(prefix=".making-", dir=folder.parent))
     try:
         stages = cut(onnx.load(source))
         layers = AdainLayers.of(passes.fold_constants(stages["vocoder"]))
-        graphs = {name: stage for name, stage in stages.items() if name != "vocoder"} | {
-            name: passes.apply(stages[stage], recipe) for name, (stage, recipe) in RECIPES.items()
-        }
+        graphs = {name: passes.apply(stages[stage], recipe) for name, (stage, recipe) in recipes.items()}
         for name, graph in graphs.items():
             onnx.save(graph, making / f"{name}.onnx")
         layers.save(making / "layers.npz")
@@ -92,7 +132,7 @@ def _make(source: Path, folder: Path) -> None:
             "recipe": RECIPE,
             "onnx": onnx.__version__,
             "made_s": round(time.perf_counter() - started, 2),
-            "passes": {name: [p.__name__ for p in recipe] for name, (_, recipe) in RECIPES.items()},
+            "passes": {name: [_name(p) for p in recipe] for name, (_, recipe) in recipes.items()},
             "graphs": {
                 name: {
                     "nodes": len(graph.graph.node),
@@ -103,8 +143,12 @@ def _make(source: Path, folder: Path) -> None:
             },
         }
         (making / "manifest.json").write_text(json.dumps(manifest, indent=1) + "\n")
-        for stale in folder.parent.glob(f"{folder.name.partition('-')[0]}-v*"):
-            shutil.rmtree(stale)  # 750 MB that nobody reads any more: of another recipe, or not finished
+        if folder.exists():
+            shutil.rmtree(folder)  # a folder without a manifest was not finished
         os.replace(making, folder)
     finally:
         shutil.rmtree(making, ignore_errors=True)
+
+
+def _name(rewrite: passes.Pass) -> str:
+    return str(getattr(rewrite, "func", rewrite).__name__)

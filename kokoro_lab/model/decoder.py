@@ -14,12 +14,13 @@ from kokoro_lab.config import EngineConfig
 from kokoro_lab.datatypes import Samples
 from kokoro_lab.dsp import require_finite
 from kokoro_lab.g2p.vocab import PAD_ID
+from kokoro_lab.model.artefacts import stages_folder
 from kokoro_lab.model.graphs import DURATIONS, frames_of, with_durations
 from kokoro_lab.model.graphs import signature as signature_of
 from kokoro_lab.model.native import native_operators
 from kokoro_lab.model.prosody import ProsodyModel
 from kokoro_lab.model.providers import make_session
-from kokoro_lab.model.statistics import AdainLayers, StatisticsPredictor
+from kokoro_lab.model.statistics import StatisticsPredictor
 from kokoro_lab.model.vocoder import LATER_WINDOW_FRAMES, Vocoder, Windows
 from kokoro_lab.model.voices import Voice
 
@@ -119,34 +120,38 @@ class WholeGraph:
 
 
 class Staged:
-    """The fp32 model cut into stages: the vocoder whole, or in windows as they are listened to.
+    """The model cut into stages: the vocoder whole, or in windows as they are listened to.
 
     Parameters
     ----------
-    folder : Path
-        From `artefacts.stages_folder`.
+    config : EngineConfig
+        Its variant must be one of `STAGED`.
     predictor : StatisticsPredictor, optional
         None takes the one that the package ships.
     say : callable, optional
         Told in a line what is being built.
+
+    Attributes
+    ----------
+    prosody : ProsodyModel
+    vocoder : Vocoder
     """
 
     def __init__(
         self,
-        folder: Path,
         config: EngineConfig,
         predictor: StatisticsPredictor | None = None,
         say: Callable[[str], None] | None = None,
     ) -> None:
         self._native = native_operators(config, say)
-        self._prosody = ProsodyModel(folder, config, self._native)
-        self._vocoder = Vocoder(folder, config, self._native)
-        self._layers = AdainLayers.load(folder / "layers.npz")
+        folder = stages_folder(config, self._native, say)
+        self.prosody = ProsodyModel(folder, config, self._native)
+        self.vocoder = Vocoder(folder, config, self._native)
         self._predictor = predictor or StatisticsPredictor.load()
 
     @property
     def active_provider(self) -> str:
-        return self._vocoder.active_provider
+        return self.vocoder.active_provider
 
     @property
     def details(self) -> Mapping[str, str]:
@@ -164,14 +169,14 @@ class Staged:
         predicted: bool = False,
         urgent: bool = True,
     ) -> Decoded:
-        prosody = self._prosody.predict(token_ids, style, speed)
+        prosody = self.prosody.predict(token_ids, style, speed)
         what = f"{len(token_ids)} token ids"
         if not predicted:
-            return Decoded(prosody.durations, _finite(iter((self._vocoder.whole(prosody),)), what))
+            return Decoded(prosody.durations, _finite(iter((self.vocoder.whole(prosody),)), what))
         mean, variance = self._predictor.predict(prosody)
-        scale, shift = self._layers.scale_and_shift(mean, variance, style)
+        scale, shift = self.vocoder.layers.scale_and_shift(mean, variance, style)
         windows = Windows() if urgent else Windows(first=LATER_WINDOW_FRAMES)
-        blocks = self._vocoder.windows(prosody, scale, shift, windows, audible=prosody.audible)
+        blocks = self.vocoder.windows(prosody, scale, shift, windows, audible=prosody.audible)
         return Decoded(prosody.durations, _finite(blocks, what))
 
 

@@ -24,7 +24,7 @@ from kokoro_lab.model.disk import told_apart
 from kokoro_lab.model.weights import weights_home
 
 SOURCES = Path(__file__).parents[1] / "native"
-OPERATORS = ("FastConv", "SnakeConv")
+OPERATORS = ("FastConv", "SnakeConv", "QuantConv", "QuantSnakeConv", "ExactStft")
 COMPILERS = ("c++", "g++", "clang++")
 FLAGS = (
     *("-std=c++17", "-O3", "-march=native", "-shared", "-fPIC"),
@@ -39,10 +39,6 @@ class Native(NamedTuple):
 
     library: Path | None
     reason: str = ""
-
-    def graph(self, folder: Path, name: str) -> str:
-        """The graph `name` of a folder of stages, in the form that uses our operators if there are any."""
-        return str(folder / f"{name}{'_native' if self.library else ''}.onnx")
 
     def __str__(self) -> str:
         return ", ".join(OPERATORS) if self.library else f"none: {self.reason}"

@@ -36,11 +36,29 @@ def snake_convolutions(model: passes.Model) -> passes.Model:
     g = passes.Graph(model)
     swaps: dict[str, Sequence[NodeProto]] = {}
     for conv in g.graph.node:
-        modulation = _modulation_of(g, conv)
+        modulation = modulation_of(g, conv)
         if modulation is not None:
             inputs = [modulation.input[0], *_taken_apart(g, conv), *modulation.input[1:3]]
-            swaps[conv.output[0]] = (_native("SnakeConv", inputs, conv),)
-    return _with_native(g, swaps)
+            swaps[conv.output[0]] = (native_node("SnakeConv", inputs, conv),)
+    return with_native(g, swaps)
+
+
+def exact_stft(model: passes.Model) -> passes.Model:
+    """The STFT of the excitation as an operator of ours, equal to ONNX Runtime's to the last bit."""
+    g = passes.Graph(model)
+    stft = next((n for n in g.graph.node if n.op_type == "STFT"), None)
+    if stft is None:
+        return model
+    signal, hop, window, size = stft.input
+    turned = next(n for n in g.graph.node if stft.output[0] in n.input)
+    parts = {int(g.value(n.input[1])): n.output[0] for n in g.graph.node if turned.output[0] in n.input}
+    inputs = [signal, window, g.constant("stft/hop", g.value(hop).reshape(1))]
+    halves = g.constant("stft/halves", np.full(2, int(g.value(size)) // 2 + 1, np.int64))
+    both = helper.make_node("ExactStft", inputs, ["stft/both"], name=stft.name, domain=NATIVE_DOMAIN)
+    split = helper.make_node("Split", ["stft/both", halves], ["stft/real", "stft/imaginary"], axis=1)
+    real = helper.make_node("Identity", ["stft/real"], [parts[0]])
+    imaginary = helper.make_node("Identity", ["stft/imaginary"], [parts[1]])
+    return with_native(g, {parts[0]: (both, split, real), parts[1]: (imaginary,)})
 
 
 WIDE_CHANNELS = 256
@@ -51,11 +69,11 @@ def fast_convolutions(model: passes.Model) -> passes.Model:
     """Wide convolutions over time as an operator of ours that multiplies less."""
     g = passes.Graph(model)
     swaps: dict[str, Sequence[NodeProto]] = {
-        conv.output[0]: (_native("FastConv", [conv.input[0], *_taken_apart(g, conv)], conv),)
+        conv.output[0]: (native_node("FastConv", [conv.input[0], *_taken_apart(g, conv)], conv),)
         for conv in g.graph.node
         if _keeps_length(g, conv)
     }
-    return _with_native(g, swaps)
+    return with_native(g, swaps)
 
 
 def _keeps_length(g: passes.Graph, conv: NodeProto) -> bool:
@@ -87,21 +105,21 @@ def _taken_apart(g: passes.Graph, conv: NodeProto) -> list[str]:
     return [g.constant(f"{conv.name}/{name}", value) for name, value in named.items()]
 
 
-def _native(operator: str, inputs: Sequence[str], conv: NodeProto) -> NodeProto:
+def native_node(operator: str, inputs: Sequence[str], conv: NodeProto) -> NodeProto:
     node: NodeProto = helper.make_node(
         operator, inputs, list(conv.output), name=conv.name, domain=NATIVE_DOMAIN
     )
     return node
 
 
-def _with_native(g: passes.Graph, swaps: dict[str, Sequence[NodeProto]]) -> passes.Model:
+def with_native(g: passes.Graph, swaps: dict[str, Sequence[NodeProto]]) -> passes.Model:
     if swaps:
         g.model.opset_import.append(helper.make_opsetid(NATIVE_DOMAIN, 1))
         g.replace(swaps)
     return g.model
 
 
-def _modulation_of(g: passes.Graph, conv: NodeProto) -> NodeProto | None:
+def modulation_of(g: passes.Graph, conv: NodeProto) -> NodeProto | None:
     """The batch normalisation of `modulate` that feeds a convolution through a Snake without factors."""
     if conv.op_type != "Conv" or g.value(conv.input[1]).shape[0] % TILE:
         return None

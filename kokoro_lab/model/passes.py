@@ -7,7 +7,7 @@ graph: everything up to rounding, on real utterances.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,6 +24,10 @@ SCALE, SHIFT = "scale", "shift"
 INNER = "inner"
 """Input of the rewritten vocoder, int64 (2,): first and last trunk frame, the last one exclusive, that its
 second half works on."""
+
+KNOWN = "known"
+"""Input of the rewritten vocoder, bool (): whether scale and shift hold the statistics already; if not, they
+are those of a tensor with mean 0 and variance 1, and each layer looks at its own."""
 
 EPSILON = 1e-5
 """Added to each variance, as in the model's InstanceNorm."""
@@ -80,12 +84,12 @@ class Graph:
     def keep(self, nodes: Iterable[NodeProto]) -> None:
         nodes = list(nodes)
         while True:
-            read = {i for n in nodes for i in n.input} | {o.name for o in self.graph.output}
+            read = {i for n in nodes for i in reads(n)} | {o.name for o in self.graph.output}
             alive = [n for n in nodes if any(o in read for o in n.output)]
             if len(alive) == len(nodes):
                 break
             nodes = alive
-        used = {i for n in nodes for i in n.input}
+        used = {i for n in nodes for i in reads(n)}
         graph = onnx.GraphProto()
         graph.name = self.graph.name
         graph.node.extend(nodes)
@@ -94,6 +98,15 @@ class Graph:
         graph.output.extend(self.graph.output)
         self.graph.CopyFrom(graph)
         self.index()
+
+
+def reads(node: NodeProto) -> Iterator[str]:
+    """Every tensor that a node reads, in its branches too."""
+    yield from node.input
+    for attribute in node.attribute:
+        if attribute.HasField("g"):
+            for inner in attribute.g.node:
+                yield from reads(inner)
 
 
 def fold_constants(model: Model) -> Model:
@@ -188,6 +201,60 @@ def modulate(model: Model) -> Model:
         )
     g.replace(swaps, head)
     return g.model
+
+
+def own_statistics_unless_known(model: Model) -> Model:
+    """One graph for both: where the statistics are not `known`, each layer takes those of its own input.
+
+    AdaIN is `x * s + b` with `s = scale / deviation` and `b = shift - mean * s`, if scale and shift are
+    made from a mean of 0 and a variance of 1.
+    """
+    g = Graph(model)
+    if KNOWN in {i.name for i in g.graph.input}:
+        return model
+    time = g.constant("own_axes", np.array([0, 2], np.int64))
+    epsilon = g.constant("own_epsilon", np.float32(EPSILON))
+    flat = g.constant("own_flat", np.array([-1], np.int64))
+    swaps: dict[str, Sequence[NodeProto]] = {}
+    for node in g.graph.node:
+        if node.op_type != "BatchNormalization" or not node.input[1].startswith(f"{SCALE}_"):
+            continue
+        x, scale, shift, *rest = node.input
+        p = node.name
+        given = [
+            helper.make_node("Identity", [scale], [f"{p}/given_scale"]),
+            helper.make_node("Identity", [shift], [f"{p}/given_shift"]),
+        ]
+        own = [
+            helper.make_node("ReduceMean", [x, time], [f"{p}/mean"], keepdims=1),
+            helper.make_node("Sub", [x, f"{p}/mean"], [f"{p}/centred"]),
+            helper.make_node("Mul", [f"{p}/centred", f"{p}/centred"], [f"{p}/squares"]),
+            helper.make_node("ReduceMean", [f"{p}/squares", time], [f"{p}/variance"], keepdims=0),
+            helper.make_node("Add", [f"{p}/variance", epsilon], [f"{p}/stable"]),
+            helper.make_node("Sqrt", [f"{p}/stable"], [f"{p}/deviation"]),
+            helper.make_node("Div", [scale, f"{p}/deviation"], [f"{p}/own_scale"]),
+            helper.make_node("Reshape", [f"{p}/mean", flat], [f"{p}/flat_mean"]),
+            helper.make_node("Mul", [f"{p}/flat_mean", f"{p}/own_scale"], [f"{p}/centre"]),
+            helper.make_node("Sub", [shift, f"{p}/centre"], [f"{p}/own_shift"]),
+        ]
+        branches = {
+            "then_branch": _branch(given, [f"{p}/given_scale", f"{p}/given_shift"]),
+            "else_branch": _branch(own, [f"{p}/own_scale", f"{p}/own_shift"]),
+        }
+        both = [f"{p}/scale", f"{p}/shift"]
+        swaps[node.output[0]] = (
+            helper.make_node("If", [KNOWN], both, name=f"{p}/statistics", **branches),
+            _with_inputs(node, [x, *both, *rest]),
+        )
+    g.graph.input.append(helper.make_tensor_value_info(KNOWN, onnx.TensorProto.BOOL, []))
+    g.replace(swaps)
+    return g.model
+
+
+def _branch(nodes: Sequence[NodeProto], outputs: Sequence[str]) -> onnx.GraphProto:
+    values = [helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, None) for name in outputs]
+    graph: onnx.GraphProto = helper.make_graph(nodes, "branch", [], values)
+    return graph
 
 
 def crop_before_the_second_half(model: Model) -> Model:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -65,6 +66,19 @@ class Prosody:
         return max(0, int(loud[0]) - ONSET_MARGIN_FRAMES), min(self.frames, last + 1 + TAIL_MARGIN_FRAMES)
 
 
+class Contours(NamedTuple):
+    """What is said when, how high and how loud: what a listener would notice first if it changed.
+
+    `aligned` is float32 (1, 512, T), the text's features stretched to frames of 25 ms; `f0_hz` and `energy`
+    are float32 (1, 2T); `durations` is float32, one for each input id.
+    """
+
+    aligned: Values
+    f0_hz: Values
+    energy: Values
+    durations: Values
+
+
 class ProsodyModel:
     """Runs the stages before the vocoder on whole segments, so that phrasing is never cut."""
 
@@ -72,29 +86,37 @@ class ProsodyModel:
         self._prosody, self._excitation = (
             make_session(str(folder / f"{stage}.onnx"), config) for stage in ("prosody", "excitation")
         )
-        self._trunk = make_session(native.graph(folder, "trunk"), config, library=native.library)
+        self._trunk = make_session(str(folder / "trunk.onnx"), config, library=native.library)
 
     def predict(self, token_ids: Sequence[int], style: Values, speed: float) -> Prosody:
         """Prosody of a segment of 1 to 510 token ids, without pads, with a style vector (1, 256)."""
+        return self.behind(self.contours(token_ids, style, speed), style)
+
+    def contours(self, token_ids: Sequence[int], style: Values, speed: float) -> Contours:
+        """The first half of `predict`."""
         ids = np.array([[PAD_ID, *token_ids, PAD_ID]], dtype=np.int64)
-        aligned, f0, energy, durations = self._prosody.run(
+        found = self._prosody.run(
             [graphs.ALIGNED, graphs.F0, graphs.ENERGY, graphs.DURATIONS],
             {"input_ids": ids, "style": style, "speed": np.array([speed], np.float32)},
         )
+        return Contours(*found)
+
+    def behind(self, contours: Contours, style: Values) -> Prosody:
+        """The second half of `predict`, whoever made the contours."""
         trunk, curve = self._trunk.run(
             [graphs.TRUNK, graphs.F0_CURVE],
             {
-                graphs.ALIGNED: aligned,
-                graphs.F0: f0,
-                graphs.ENERGY: energy,
+                graphs.ALIGNED: contours.aligned,
+                graphs.F0: contours.f0_hz,
+                graphs.ENERGY: contours.energy,
                 graphs.DECODER_STYLE: style[:, :128],
             },
         )
         (excitation,) = self._excitation.run([graphs.EXCITATION], {graphs.F0_CURVE: curve})
         return Prosody(
-            durations=graphs.frames_of(durations),
-            f0_hz=f0.reshape(-1),
-            energy=energy.reshape(-1),
+            durations=graphs.frames_of(contours.durations),
+            f0_hz=contours.f0_hz.reshape(-1),
+            energy=contours.energy.reshape(-1),
             trunk=trunk,
             excitation=excitation,
             style=style,

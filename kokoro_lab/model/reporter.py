@@ -1,19 +1,24 @@
-"""The vocoder's true statistics of an utterance: to fit a predictor on, and to test windows with."""
+"""What happens inside the model while it speaks: to fit on, to calibrate with, to test against."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import onnx
 
 from kokoro_lab.config import EngineConfig
+from kokoro_lab.g2p.vocab import PAD_ID
 from kokoro_lab.model import graphs, passes
 from kokoro_lab.model.artefacts import stages_folder
-from kokoro_lab.model.native import native_operators
+from kokoro_lab.model.native import Native, native_operators
 from kokoro_lab.model.prosody import Prosody, ProsodyModel
 from kokoro_lab.model.providers import make_session
+from kokoro_lab.model.quant_passes import quantisable
 from kokoro_lab.model.statistics import AdainLayers
 from kokoro_lab.model.weights import model_path
 
@@ -24,8 +29,9 @@ class StatisticsReporter:
     """The model up to its vocoder, and the vocoder's true statistics of what it decodes."""
 
     def __init__(self, config: EngineConfig) -> None:
-        folder = stages_folder(config.home)
-        self._prosody = ProsodyModel(folder, config, native_operators(config))
+        native = native_operators(config)
+        folder = stages_folder(config, native)
+        self._prosody = ProsodyModel(folder, config, native)
         self._names = AdainLayers.load(folder / "layers.npz").names
         vocoder = graphs.cut(onnx.load(model_path("fp32", config.home)))["vocoder"]
         reporting = passes.apply(vocoder, (passes.fold_constants, passes.report_statistics))
@@ -47,3 +53,60 @@ class StatisticsReporter:
         flat = np.concatenate([statistic.reshape(-1) for statistic in found])
         half = len(flat) // 2
         return prosody, flat[:half], flat[half:]
+
+
+class ActivationReporter:
+    """The float model in stages, and what enters every layer that can run on integers.
+
+    Parameters
+    ----------
+    config : EngineConfig
+        Of the float model.
+    """
+
+    def __init__(self, config: EngineConfig) -> None:
+        plain = replace(config, variant="fp32", native="off")
+        folder = stages_folder(plain, Native(None, "activations are read in stock operators"))
+        self._layers = AdainLayers.load(folder / "layers.npz")
+        self._watched = {
+            name: _Watched(folder / f"{name}.onnx", plain) for name in ("prosody", "trunk", "vocoder")
+        }
+        self._excitation = make_session(str(folder / "excitation.onnx"), plain)
+
+    def __call__(self, token_ids: Sequence[int], style: Values, speed: float) -> Iterator[tuple[str, Values]]:
+        """Name and input of each layer, float32 (channels, positions), while a segment is spoken."""
+        prosody, trunk, vocoder = self._watched.values()
+        ids = np.array([[PAD_ID, *token_ids, PAD_ID]], dtype=np.int64)
+        found = prosody({"input_ids": ids, "style": style, "speed": np.array([speed], np.float32)})
+        yield from prosody.activations(found)
+        found = trunk(found | {graphs.DECODER_STYLE: style[:, :128]})
+        yield from trunk.activations(found)
+        (excitation,) = self._excitation.run([graphs.EXCITATION], {graphs.F0_CURVE: found[graphs.F0_CURVE]})
+        scale, shift = self._layers.style_alone(style)
+        own = {passes.SCALE: scale, passes.SHIFT: shift, passes.KNOWN: np.array(False)}
+        whole = {passes.INNER: np.array([0, found[graphs.TRUNK].shape[2]]), graphs.EXCITATION: excitation}
+        yield from vocoder.activations(vocoder(found | own | whole))
+
+
+class _Watched:
+    """A graph that gives out what its integer layers read, beside its outputs."""
+
+    def __init__(self, path: Path, config: EngineConfig) -> None:
+        model = passes.fold_constants(onnx.load(path))
+        self._layers = quantisable(model)
+        there = {output.name for output in model.graph.output}
+        model.graph.output.extend(
+            onnx.helper.make_tensor_value_info(tensor, onnx.TensorProto.FLOAT, None)
+            for tensor in sorted({layer.reads for layer in self._layers.values()} - there)
+        )
+        self._session = make_session(model.SerializeToString(), config)
+
+    def __call__(self, feed: Mapping[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:
+        wanted = {i.name for i in self._session.get_inputs()}
+        names = [o.name for o in self._session.get_outputs()]
+        return dict(zip(names, self._session.run(names, {k: feed[k] for k in wanted}), strict=True))
+
+    def activations(self, found: Mapping[str, npt.NDArray[Any]]) -> Iterator[tuple[str, Values]]:
+        for name, layer in self._layers.items():
+            values = found[layer.reads]
+            yield name, values[0] if layer.channels_first else values.reshape(-1, values.shape[-1]).T

@@ -123,6 +123,12 @@ class AdainLayers:
             (shift * self.factor).astype(np.float32),
         )
 
+    def style_alone(self, style: Values) -> tuple[Values, Values]:
+        """Scale and shift of statistics that are not known yet: those of a mean of 0 and a variance of 1."""
+        channels = len(self.source)
+        none = np.zeros(channels, np.float32)
+        return self.scale_and_shift(none, none + np.float32(1 - passes.EPSILON), style)
+
 
 def features(prosody: Prosody) -> Values:
     """What the predictor looks at: one vector that exists before the vocoder runs.

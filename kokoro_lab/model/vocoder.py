@@ -13,9 +13,10 @@ from kokoro_lab.config import EngineConfig
 from kokoro_lab.datatypes import Samples
 from kokoro_lab.model import graphs
 from kokoro_lab.model.native import Native
-from kokoro_lab.model.passes import INNER, SCALE, SHIFT
+from kokoro_lab.model.passes import INNER, KNOWN, SCALE, SHIFT
 from kokoro_lab.model.prosody import Prosody
 from kokoro_lab.model.providers import make_session
+from kokoro_lab.model.statistics import AdainLayers
 
 Values = npt.NDArray[np.float32]
 
@@ -27,7 +28,7 @@ INNER_CONTEXT_FRAMES = 2
 """As far as the second half of the convolutions sees: it works on this much context only."""
 SILENT_CONTEXT_FRAMES = 4
 """Context on a side where there is silence, which is not decoded."""
-FIRST_WINDOW_FRAMES = 8
+FIRST_WINDOW_FRAMES = 12
 """The first window is small, so that sound starts early."""
 WINDOW_FRAMES = 120
 """Later windows: the larger, the less context is decoded twice; the smaller, the sooner a stop acts."""
@@ -57,18 +58,29 @@ class Windows:
 
 
 class Vocoder:
-    """Both forms of the vocoder: the one that looks at the whole, and the one that is told about it."""
+    """From trunk and excitation to samples: a whole segment, or a window that is told about the whole.
+
+    Attributes
+    ----------
+    layers : AdainLayers
+        What turns statistics into the scale and shift that the windows take.
+    """
 
     def __init__(self, folder: Path, config: EngineConfig, native: Native) -> None:
-        self._given = make_session(native.graph(folder, "vocoder_given"), config, library=native.library)
-        self._exact = make_session(str(folder / "vocoder_exact.onnx"), config)
+        self.layers = AdainLayers.load(folder / "layers.npz")
+        self._session = make_session(str(folder / "vocoder.onnx"), config, library=native.library)
+        exact = folder / "vocoder_exact.onnx"
+        self._exact = make_session(str(exact), config) if exact.exists() else None
 
     @property
     def active_provider(self) -> str:
-        return str(self._given.get_providers()[0])
+        return str(self._session.get_providers()[0])
 
     def whole(self, prosody: Prosody) -> Samples:
-        """All samples of a segment, normalised with its own statistics: the published model's output."""
+        """All samples of a segment, normalised with its own statistics."""
+        if self._exact is None:
+            scale, shift = self.layers.style_alone(prosody.style)
+            return self._run(prosody, (0, prosody.frames), (0, prosody.frames), scale, shift, known=False)
         (waveform,) = self._exact.run(
             [graphs.WAVEFORM],
             {
@@ -116,8 +128,23 @@ class Vocoder:
     ) -> Samples:
         a, b = max(0, start - before), min(prosody.frames, stop + after)
         c, d = max(a, start - INNER_CONTEXT_FRAMES), min(b, stop + INNER_CONTEXT_FRAMES)
+        samples = self._run(prosody, (a, b), (c, d), scale, shift, known=True)
+        return samples[(start - c) * graphs.TRUNK_FRAME_SAMPLES : (stop - c) * graphs.TRUNK_FRAME_SAMPLES]
+
+    def _run(
+        self,
+        prosody: Prosody,
+        outer: tuple[int, int],
+        inner: tuple[int, int],
+        scale: Values,
+        shift: Values,
+        *,
+        known: bool,
+    ) -> Samples:
+        """Samples of the trunk frames `inner`, seen from `outer`."""
+        a, b = outer
         first, last = a * graphs.TRUNK_FRAME_SAMPLES, b * graphs.TRUNK_FRAME_SAMPLES
-        (waveform,) = self._given.run(
+        (waveform,) = self._session.run(
             [graphs.WAVEFORM],
             {
                 graphs.TRUNK: np.ascontiguousarray(prosody.trunk[:, :, a:b]),
@@ -126,11 +153,11 @@ class Vocoder:
                 ),
                 SCALE: scale,
                 SHIFT: shift,
-                INNER: np.array([c - a, d - a]),
+                INNER: np.array([inner[0] - a, inner[1] - a]),
+                KNOWN: np.array(known),
             },
         )
-        keep = slice((start - c) * graphs.TRUNK_FRAME_SAMPLES, (stop - c) * graphs.TRUNK_FRAME_SAMPLES)
-        return np.ascontiguousarray(waveform, np.float32).reshape(-1)[keep]
+        return np.ascontiguousarray(waveform, np.float32).reshape(-1)
 
 
 def _zeros(frames: int) -> Samples:

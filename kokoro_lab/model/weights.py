@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from kokoro_lab.config import settings
+from kokoro_lab.config import PUBLISHED, settings
 from kokoro_lab.errors import (
     IntegrityError,
     KokoroLabError,
@@ -159,7 +159,7 @@ def verify(home: Path | None = None) -> dict[str, Status]:
 
 
 def fetch(
-    variants: Iterable[str] = ("fp32", "fp16", "int8-upstream"),
+    variants: Iterable[str] = PUBLISHED,
     *,
     source: str = "auto",
     home: Path | None = None,

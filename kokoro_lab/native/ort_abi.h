@@ -17,7 +17,7 @@ struct Domain;
 struct Options;
 
 constexpr uint32_t VERSION = 18;
-constexpr int FLOAT = 1, INT64 = 7;
+constexpr int FLOAT = 1, INT8 = 3, INT32 = 6, INT64 = 7;
 
 // One function pointer after the other; `Place` says which is which.
 using Table = void (*const *)();

@@ -15,17 +15,15 @@ from tqdm import tqdm
 
 from kokoro_lab.config import EngineConfig
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ
-from kokoro_lab.dsp import EdgeTrimmer
 from kokoro_lab.g2p.frontend import FrontEnd
 from kokoro_lab.metrics.mos import dnsmos
-from kokoro_lab.metrics.perceptual import log_spectral_distance_db, pesq_wb, stoi
 from kokoro_lab.metrics.seams import seam_rank
-from kokoro_lab.model.artefacts import stages_folder
 from kokoro_lab.model.decoder import Staged
 from kokoro_lab.model.reporter import StatisticsReporter
 from kokoro_lab.model.statistics import StatisticsPredictor, features
 from kokoro_lab.model.voices import Voice, load_voice
 from kokoro_lab.results import Check
+from kokoro_lab.tuning.comparison import distances, heard_part, mean_interval
 
 Values = npt.NDArray[np.float32]
 
@@ -50,7 +48,6 @@ SEAM_RANK_CHANGE_HIGH = 0.05
 """How much higher the seams between windows may rank among other places than the same places of the whole,
 which has no seams, on average: 0 if they cannot be told apart, about 0.5 if every seam clicks."""
 DNSMOS_CHANGE_LOW = -0.01
-RESAMPLES = 2_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -175,7 +172,7 @@ def judge(
         among other places than the same places of the whole do (NaN if there is no seam).
     """
     config = config or EngineConfig()
-    decoder = Staged(stages_folder(config.home), config, predictor)
+    decoder = Staged(config, predictor)
     front_end = FrontEnd()
     jobs = [(number, voice, speeds[number % len(speeds)]) for number in range(len(lines)) for voice in voices]
     rows = []
@@ -195,7 +192,7 @@ def judge(
 
 def _scores(whole: Values, windows: Sequence[Values]) -> dict[str, float]:
     joined = np.concatenate(windows)
-    heard = _heard(whole)
+    heard = heard_part(whole)
     borders = np.cumsum([len(window) for window in windows])[:-1]
     # Silence that was not decoded borders on the first and the last window: that is no seam in speech
     seams = [
@@ -205,24 +202,11 @@ def _scores(whole: Values, windows: Sequence[Values]) -> dict[str, float]:
     ]
     whole, joined = whole[heard], joined[heard]
     return {
-        "pesq": pesq_wb(whole, joined, SAMPLE_RATE_HZ),
-        "stoi": stoi(whole, joined, SAMPLE_RATE_HZ),
-        "lsd_db": log_spectral_distance_db(whole, joined, SAMPLE_RATE_HZ),
+        **distances(whole, joined),
         "dnsmos_whole": dnsmos(whole, SAMPLE_RATE_HZ),
         "dnsmos_windows": dnsmos(joined, SAMPLE_RATE_HZ),
         "seam_rank_change": _mean_rank(joined, seams) - _mean_rank(whole, seams),
     }
-
-
-def _heard(whole: Values) -> slice:
-    """What is left when the silence at both ends is trimmed, as it is before anyone hears it.
-
-    Untrimmed, PESQ weighs how silent the silence is: it reads 3.56 for a word that it gives 4.48 trimmed.
-    """
-    trimmer = EdgeTrimmer(SAMPLE_RATE_HZ)
-    trimmer.push(whole)
-    trimmer.flush()
-    return slice(trimmer.lead_samples, len(whole) - trimmer.tail_samples)
 
 
 def _mean_rank(samples: Values, seams: Sequence[int]) -> float:
@@ -283,12 +267,3 @@ def checks_of(table: pd.DataFrame) -> list[Check]:
         Check("dnsmos_change_interval_high", dnsmos_high, low=DNSMOS_CHANGE_LOW),
         Check("seam_rank_change_mean", table.seam_rank_change.mean(), high=SEAM_RANK_CHANGE_HIGH),
     ]
-
-
-def mean_interval(table: pd.DataFrame, column: str) -> tuple[float, float]:
-    """95 % interval of a mean, by a bootstrap over texts: utterances of one text are not independent."""
-    by_text = table.groupby("text")[column].agg(["sum", "count"]).to_numpy()
-    draws = np.random.default_rng(0).integers(0, len(by_text), (RESAMPLES, len(by_text)))
-    sums, counts = by_text[draws].sum(1).T
-    low, high = np.quantile(sums / counts, (0.025, 0.975))
-    return float(low), float(high)

@@ -53,7 +53,7 @@ def stages(prosody_s: float = 0.01, lost_s: float = 0.0) -> pd.DataFrame:
 def operators(conv: float = 0.9) -> pd.DataFrame:
     return pd.DataFrame(
         {
-            "graph": ["prosody", "vocoder_given", "vocoder_given"],
+            "graph": ["prosody", "vocoder", "vocoder"],
             "operator": ["LSTM", "Conv", "Add"],
             "calls": [6, 52, 20],
             "operator_s": [0.02, conv, 0.05],
@@ -93,7 +93,7 @@ def test_tables_are_in_the_order_of_the_pipeline() -> None:
     assert list(medians_s(stages())) == list(STAGES)
     assert "trunk" not in medians_s(stages().replace({"stage_s": {0.01: 0.0}}))
     assert vocoder_shares(operators()) == {"Conv": 0.9, "Add": 0.05}
-    assert operator_table(operators()).loc[("vocoder_given", "Conv"), "ms"] == pytest.approx(900)
+    assert operator_table(operators()).loc[("vocoder", "Conv"), "ms"] == pytest.approx(900)
 
 
 def test_only_a_variant_with_stages_can_be_profiled() -> None:
@@ -146,7 +146,7 @@ def test_stages_and_operators_account_for_the_time(engine: Engine) -> None:
 @pytest.mark.model
 def test_loading_names_every_part(engine: Engine) -> None:
     found = loading_ms(profile_loading(engine.config, "af_heart", loads=1))
-    assert {"G2P", "voice", "predictor", "prosody", "trunk", "excitation", "vocoder_exact"} < set(found)
+    assert {"G2P", "voice", "predictor", "prosody", "trunk", "excitation", "vocoder"} < set(found)
     assert all(ms > 0 for ms in found.values())
 
 

@@ -11,7 +11,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from kokoro_lab.config import EngineConfig
-from kokoro_lab.model import native_passes, passes
+from kokoro_lab.model import half, native_passes, passes
 from kokoro_lab.model.native import native_operators
 from kokoro_lab.model.passes import Model
 from kokoro_lab.model.providers import make_session
@@ -109,6 +109,57 @@ def given(feed: dict[str, np.ndarray], model: Model) -> dict[str, np.ndarray]:
     if not {"Cos", "SnakeConv"} & set(passes.operators(model)):
         scale, shift = scale / layers.factor, shift / layers.factor
     return {**feed, "scale": scale, "shift": shift}
+
+
+@pytest.mark.parametrize(
+    "recipe",
+    [
+        (),
+        pytest.param((native_passes.snake_convolutions,), marks=needs_native),
+    ],
+)
+def test_one_graph_takes_its_own_statistics_or_those_that_it_is_given(
+    recipe: tuple[Callable[[Model], Model], ...],
+) -> None:
+    feed = inputs()
+    whole = run(adain_snake_conv(), **feed)["waveform"]
+    modulated = (passes.modulate, passes.snake_in_the_modulation, passes.own_statistics_unless_known)
+    model = passes.apply(folded(), (*modulated, *recipe))
+    known = given(feed, model) | {"known": np.array(True)}
+    scale, shift = AdainLayers.of(folded()).style_alone(feed["style"])
+    unknown = feed | {"scale": scale, "shift": shift, "known": np.array(False)}
+    for asked in (known, unknown):
+        np.testing.assert_allclose(run(model, **asked)["waveform"], whole, rtol=1e-4, atol=1e-4)
+    # Told a lie, it believes it; asked to look for itself, it does not need to be told
+    wrong = known | {"scale": known["scale"] * 1.2}
+    assert np.abs(run(model, **wrong)["waveform"] - whole).max() > 0.1
+    louder = unknown | {"x": feed["x"] * 3 + 1}
+    np.testing.assert_allclose(
+        run(model, **louder)["waveform"],
+        run(adain_snake_conv(), **(feed | {"x": louder["x"]}))["waveform"],
+        rtol=1e-3,
+        atol=1e-3,
+    )
+
+
+def test_weights_kept_in_half_precision_are_floats_again_when_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(half, "LEAST_VALUES", 100)
+    model = folded()
+    stored = half.half_weights(model)
+    kinds = {i.name: i.data_type for i in stored.graph.initializer}
+    assert kinds["fc.weight/half"] == kinds["weight/half"] == TensorProto.FLOAT16
+    assert kinds["bias"] == TensorProto.FLOAT
+    np.testing.assert_allclose(
+        run(stored, **inputs())["waveform"], run(model, **inputs())["waveform"], rtol=0.02, atol=0.02
+    )
+
+
+def test_a_weight_too_large_for_half_precision_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(half, "LEAST_VALUES", 1)
+    graph = passes.Graph(folded())
+    graph.constant("weight", graph.value("weight") * 1e6)
+    with pytest.raises(ValueError, match="weight has values beyond"):
+        half.half_weights(graph.model)
 
 
 @pytest.mark.parametrize("rewrite", [passes.fold_constants, passes.squares_as_products])

@@ -60,12 +60,13 @@ def test_a_voice_that_it_cannot_predict_is_refused_with_the_reason() -> None:
 @pytest.fixture(scope="module")
 def vocoder() -> Vocoder:
     config = EngineConfig()
-    return Vocoder(stages_folder(), config, native_operators(config))
+    native = native_operators(config)
+    return Vocoder(stages_folder(config, native), config, native)
 
 
 @pytest.fixture(scope="module")
-def layers() -> AdainLayers:
-    return AdainLayers.load(stages_folder() / "layers.npz")
+def layers(vocoder: Vocoder) -> AdainLayers:
+    return vocoder.layers
 
 
 @pytest.fixture(scope="module")

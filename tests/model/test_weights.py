@@ -27,7 +27,7 @@ from typing import Any
 
 import pytest
 
-from kokoro_lab.config import VARIANTS
+from kokoro_lab.config import PUBLISHED
 from kokoro_lab.errors import (
     DiskFull,
     IntegrityError,
@@ -755,7 +755,7 @@ def test_the_real_catalogue_is_whole() -> None:
     real = catalogue.catalogue()
     assert weights.voice_names() == tuple(real.voices)
     assert len(real.voices) == 54
-    assert tuple(real.models) == VARIANTS
+    assert tuple(real.models) == PUBLISHED
     assert weights.model_sha256("fp32").startswith("8fbea51e")
     assert [len(real.models[v].parts) for v in real.models] == [19, 10, 4]
     for file in real.files(real.models):

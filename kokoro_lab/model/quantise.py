@@ -1,0 +1,130 @@
+"""The arithmetic of 8-bit integers between floats, and the ranges that it needs.
+
+Each input channel has a step of its own, from the range that calibration found (`Ranges`), and each
+output channel has one for its weights; the input's steps are folded into the weights:
+
+    y[o, n] = bias[o] + scale[o] · Σ weights[o, c, k] · (q[c, n + k] - zero[c])
+    q[c, n] = clamp(round(x[c, n] / step[c]) + zero[c], 0, 255)
+
+So the integers are summed exactly, and what comes out is float again: no layer's output is ever
+squeezed into 8 bits. `quant_passes` puts it into graphs. A matrix multiplication is a convolution with
+one tap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from kokoro_lab.model.fast_fir import TILE
+
+Values = npt.NDArray[np.float32]
+
+LEVELS = 255
+"""Steps between the lowest and the highest value of a byte."""
+WEIGHT_LEVELS = 127
+GROUP = 4
+"""Input channels that a processor's dot product takes at once."""
+LEAST_RANGE = 1e-6
+
+
+class Range(NamedTuple):
+    """Lowest and highest value of each input channel, float32 (channels in,) each."""
+
+    low: Values
+    high: Values
+
+    @classmethod
+    def widest(cls, several: Sequence[Range]) -> Range:
+        """What holds all of them."""
+        lows, highs = zip(*several, strict=True)
+        return cls(np.min(lows, axis=0), np.max(highs, axis=0))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Quantised:
+    """A layer's integers and what turns them back.
+
+    Parameters
+    ----------
+    weights : numpy.ndarray
+        int8 (channels out, channels in, taps).
+    step, zero : numpy.ndarray
+        float32 and uint8 (channels in,).
+    scale : numpy.ndarray
+        float32 (channels out,).
+    """
+
+    weights: npt.NDArray[np.int8]
+    step: Values
+    zero: npt.NDArray[np.uint8]
+    scale: Values
+
+    @classmethod
+    def of(cls, weight: Values, inputs: Range) -> Quantised:
+        """Quantise a layer whose input channels lie in `inputs`; beyond, they are clipped.
+
+        Parameters
+        ----------
+        weight : numpy.ndarray
+            float32 (channels out, channels in, taps).
+
+        Raises
+        ------
+        ValueError
+            A range or a weight that is not finite, or a range for another number of channels.
+        """
+        low, high = (np.asarray(side, np.float64) for side in inputs)
+        if low.shape != (weight.shape[1],) or high.shape != low.shape:
+            raise ValueError(f"{weight.shape[1]} input channels, but ranges for {low.shape} and {high.shape}")
+        if not (np.isfinite(low).all() and np.isfinite(high).all() and np.isfinite(weight).all()):
+            raise ValueError("ranges and weights must be finite")
+        # Zero must be a level: the padding is made of it
+        low, high = np.minimum(low, 0), np.maximum(high, 0)
+        step = np.maximum(high - low, LEAST_RANGE) / LEVELS
+        zero = np.clip(np.round(-low / step), 0, LEVELS)
+        folded = weight.astype(np.float64) * step[None, :, None]
+        scale = np.maximum(np.abs(folded).max(axis=(1, 2)), np.finfo(np.float32).tiny) / WEIGHT_LEVELS
+        levels = np.round(folded / scale[:, None, None])
+        return cls(
+            weights=levels.astype(np.int8),
+            step=step.astype(np.float32),
+            zero=zero.astype(np.uint8),
+            scale=scale.astype(np.float32),
+        )
+
+    @property
+    def offset(self) -> npt.NDArray[np.int32]:
+        """What the zero points add up to in each output channel, int32 (channels out,)."""
+        sums: npt.NDArray[np.int64] = self.weights.sum(2, np.int64) @ self.zero.astype(np.int64)
+        return sums.astype(np.int32)
+
+    def packed(self) -> npt.NDArray[np.int8]:
+        """Weights as `native/quant_conv.cpp` reads them: (channels out / 8, channels in / 4, taps, 8, 4).
+
+        Channels that do not fill a group of four are joined by some whose weights are zero.
+        """
+        out, channels, taps = self.weights.shape
+        filled = np.pad(self.weights, ((0, 0), (0, -channels % GROUP), (0, 0)))
+        tiles = filled.reshape(out // TILE, TILE, -1, GROUP, taps)
+        return np.ascontiguousarray(tiles.transpose(0, 2, 4, 1, 3))
+
+
+class Calibration(dict[str, Range]):
+    """Ranges by the names of the layers."""
+
+    @classmethod
+    def load(cls, path: Path | None = None) -> Calibration:
+        """What the package ships, unless `path` names another."""
+        with np.load(path or Path(__file__).with_name("ranges.npz")) as stored:
+            return cls({name: Range(*stored[name].astype(np.float32)) for name in stored.files})
+
+    def save(self, path: Path) -> None:
+        """Write `path`: float16, for a limit need not be sharp."""
+        limits: dict[str, Any] = {name: np.stack(sides).astype(np.float16) for name, sides in self.items()}
+        np.savez_compressed(path, **limits)

@@ -1,0 +1,232 @@
+// QuantConv: a convolution of 8-bit integers between floats. QuantSnakeConv: modulation and Snake in front of it.
+//
+//   x        float [1, Ci, N]
+//   plan     int64 [4]                      Co, Ci rounded up to a multiple of four, taps, dilation
+//   weights  int8 [Co / 8][Ci / 4][taps][8][4]
+//   sums     int32 [2, Co]                  what the zero points add up to, and the weights, of each output
+//   steps    float [2, Ci]                  one over the step of each input channel, and its zero point
+//   outputs  float [2, Co]                  what a sum is multiplied with, and the bias
+//   scale    float [Ci]   shift float [Ci]  QuantSnakeConv alone: z = scale * x + shift, then z - cos z + 1
+//   →        float [1, Co, N], zero padding, the same length
+//
+// Two steps, both spread over the threads of the session. First the input, activated and quantised to
+// bytes of 0 to 255, four channels to a word, for that is what the processors' dot products take. Then the
+// products: a tile of output channels by three vectors of samples stays in registers while all input
+// channels and taps go by. Sums of integers are exact, so nothing depends on the threads or their order.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+#if defined(__AVX2__)
+#include <immintrin.h>
+#elif defined(__ARM_FEATURE_DOTPROD)
+#include <arm_neon.h>
+#endif
+
+#include "ort_abi.h"
+#include "snake.h"
+
+namespace {
+
+// `dot` adds to each lane of `sum` four unsigned bytes of x times four signed bytes of w; where x is read as
+// signed, FLIP says so: x is stored 128 lower, and the sum of the weights makes up for it.
+#if defined(__AVX512VNNI__)
+constexpr int LANES = 16, ROWS = 8;
+constexpr bool FLIP = false;
+using Words = __m512i;
+inline Words load(const int32_t *p) { return _mm512_loadu_si512(p); }
+inline Words all(int32_t w) { return _mm512_set1_epi32(w); }
+inline Words dot(Words sum, Words x, Words w) { return _mm512_dpbusd_epi32(sum, x, w); }
+#elif defined(__AVX2__)
+constexpr int LANES = 8, ROWS = 4;
+constexpr bool FLIP = false;
+using Words = __m256i;
+inline Words load(const int32_t *p) { return _mm256_loadu_si256(reinterpret_cast<const __m256i *>(p)); }
+inline Words all(int32_t w) { return _mm256_set1_epi32(w); }
+#if defined(__AVXVNNI__)
+inline Words dot(Words sum, Words x, Words w) { return _mm256_dpbusd_avx_epi32(sum, x, w); }
+#else
+inline Words dot(Words sum, Words x, Words w) {
+  // Even and odd bytes apart, as 16 bits: the multiplication of bytes would saturate
+  const Words low = _mm256_set1_epi16(255);
+  const Words even = _mm256_madd_epi16(_mm256_and_si256(x, low), _mm256_srai_epi16(_mm256_slli_epi16(w, 8), 8));
+  const Words odd = _mm256_madd_epi16(_mm256_srli_epi16(x, 8), _mm256_srai_epi16(w, 8));
+  return _mm256_add_epi32(sum, _mm256_add_epi32(even, odd));
+}
+#endif
+#elif defined(__ARM_FEATURE_DOTPROD)
+constexpr int LANES = 4, ROWS = 8;
+constexpr bool FLIP = true;
+using Words = int32x4_t;
+inline Words load(const int32_t *p) { return vld1q_s32(p); }
+inline Words all(int32_t w) { return vdupq_n_s32(w); }
+inline Words dot(Words sum, Words x, Words w) {
+  return vdotq_s32(sum, vreinterpretq_s8_s32(x), vreinterpretq_s8_s32(w));
+}
+#else
+constexpr int LANES = 4, ROWS = 8;
+constexpr bool FLIP = false;
+using Words __attribute__((vector_size(16), aligned(4), may_alias)) = int32_t;
+inline Words load(const int32_t *p) { return *reinterpret_cast<const Words *>(p); }
+inline Words all(int32_t w) { return Words{w, w, w, w}; }
+inline Words dot(Words sum, Words x, Words w) {
+  for (int byte = 0; byte < 4; ++byte) sum += ((x >> (8 * byte)) & 255) * ((w << (24 - 8 * byte)) >> 24);
+  return sum;
+}
+#endif
+
+constexpr int TILE = 8, WIDE = 3, COLUMNS = WIDE * LANES;
+constexpr int64_t CHANNELS_A_TASK = 64;
+
+struct Work {
+  int64_t channels_out, channels_in, taps, dilation;
+  const float *x, *steps, *outputs, *scale, *shift;  // no scale, no activation
+  const int8_t *weights;
+  const int32_t *sums;
+  float *y;
+  int32_t *words;
+  int64_t x_channels, length, reach;
+  int64_t stride;  // words of four channels
+  int64_t shared;  // tasks that one block is divided into
+};
+
+// Four input channels as bytes of one row of words, with the padding.
+void quantise(void *data, size_t group) {
+  const Work &w = *static_cast<Work *>(data);
+  int32_t *row = w.words + static_cast<int64_t>(group) * w.stride;
+  std::memset(row, 0, w.stride * sizeof(int32_t));
+  uint32_t padding = 0;
+  for (int lane = 0; lane < 4; ++lane) {
+    const int64_t channel = 4 * static_cast<int64_t>(group) + lane;
+    if (channel >= w.x_channels) break;  // its weights are zero
+    const float *x = w.x + channel * w.length;
+    const float inverse = w.steps[channel], zero = w.steps[w.x_channels + channel];
+    const float scale = w.scale != nullptr ? w.scale[channel] : 0.0f;
+    const float shift = w.scale != nullptr ? w.shift[channel] : 0.0f;
+    const bool active = w.scale != nullptr;
+    int32_t *out = row + w.reach;
+    padding |= static_cast<uint32_t>(zero) << (8 * lane);
+    const auto byte = [&](float value) {
+      const float level = std::nearbyint(value * inverse) + zero;
+      return static_cast<int32_t>(static_cast<uint32_t>(static_cast<int32_t>(
+                                      level < 0.0f ? 0.0f : (level > 255.0f ? 255.0f : level)))
+                                  << (8 * lane));
+    };
+    if (active) {
+#pragma omp simd
+      for (int64_t i = 0; i < w.length; ++i) out[i] |= byte(snake(x[i] * scale + shift));
+    } else {
+#pragma omp simd
+      for (int64_t i = 0; i < w.length; ++i) out[i] |= byte(x[i]);
+    }
+  }
+  const int32_t flip = FLIP ? static_cast<int32_t>(0x80808080u) : 0;
+  const int32_t outside = static_cast<int32_t>(padding) ^ flip;
+  if (FLIP)
+    for (int64_t i = w.reach; i < w.reach + w.length; ++i) row[i] ^= flip;
+  std::fill(row, row + w.reach, outside);
+  std::fill(row + w.reach + w.length, row + w.stride, outside);
+}
+
+// TILE output channels by V vectors.
+template <int V>
+void multiply(const Work &w, const int32_t *x, const int8_t *weights, int32_t *out) {
+  for (int part = 0; part < TILE; part += ROWS) {
+    Words sums[ROWS][V];
+    for (int r = 0; r < ROWS; ++r)
+      for (int v = 0; v < V; ++v) sums[r][v] = all(0);
+    for (int64_t group = 0; group < w.channels_in / 4; ++group) {
+      const int32_t *row = x + group * w.stride;
+      const int8_t *weight = weights + (group * w.taps * TILE + part) * 4;
+      for (int64_t tap = 0; tap < w.taps; ++tap, row += w.dilation, weight += 4 * TILE) {
+        Words in[V];
+#pragma GCC unroll 4
+        for (int v = 0; v < V; ++v) in[v] = load(row + v * LANES);
+#pragma GCC unroll 8
+        for (int r = 0; r < ROWS; ++r) {
+          int32_t four;
+          std::memcpy(&four, weight + 4 * r, 4);
+          const Words factor = all(four);
+#pragma GCC unroll 4
+          for (int v = 0; v < V; ++v) sums[r][v] = dot(sums[r][v], in[v], factor);
+        }
+      }
+    }
+    for (int r = 0; r < ROWS; ++r)
+      for (int v = 0; v < V; ++v) std::memcpy(out + (part + r) * COLUMNS + v * LANES, &sums[r][v], sizeof(Words));
+  }
+}
+
+// One block of columns for a share of the output channels.
+void convolve(void *data, size_t task) {
+  const Work &w = *static_cast<Work *>(data);
+  const int64_t begin = static_cast<int64_t>(task) / w.shared * COLUMNS;
+  const int64_t columns = std::min<int64_t>(COLUMNS, w.length - begin);
+  const int64_t vectors = (columns + LANES - 1) / LANES;
+  const int64_t first = static_cast<int64_t>(task) % w.shared * CHANNELS_A_TASK;
+  const int64_t last = std::min(w.channels_out, first + CHANNELS_A_TASK);
+  const auto run = vectors == 3 ? multiply<3> : vectors == 2 ? multiply<2> : multiply<1>;
+  int32_t sums[TILE * COLUMNS];
+  for (int64_t channel = first; channel < last; channel += TILE) {
+    run(w, w.words + begin, w.weights + channel * w.channels_in * w.taps, sums);
+    for (int64_t r = 0; r < TILE; ++r) {
+      const int64_t o = channel + r;
+      const int32_t offset = (FLIP ? 128 * w.sums[w.channels_out + o] : 0) - w.sums[o];
+      const float factor = w.outputs[o], bias = w.outputs[w.channels_out + o];
+      float *y = w.y + o * w.length + begin;
+      for (int64_t i = 0; i < columns; ++i)
+        y[i] = static_cast<float>(sums[r * COLUMNS + i] + offset) * factor + bias;
+    }
+  }
+}
+
+template <bool Snake>
+void compute(void *kernel, ort::Context *context) {
+  const ort::Table t = static_cast<ort::Table>(kernel);
+  const auto floats = [&](size_t index) { return ort::data<float>(t, ort::input(t, context, index)); };
+  const ort::Value *x = ort::input(t, context, 0);
+  const int64_t *plan = ort::data<int64_t>(t, ort::input(t, context, 1));
+  int64_t sizes[3];
+  ort::dimensions(t, x, sizes, 3);
+  const int64_t channels = sizes[1], length = sizes[2];
+  sizes[1] = plan[0];
+  float *y = ort::output(t, context, sizes, 3);
+  if (length == 0) return;
+  const int64_t blocks = (length + COLUMNS - 1) / COLUMNS, reach = plan[2] / 2 * plan[3];
+  const int64_t stride = blocks * COLUMNS + 2 * reach;
+  thread_local std::vector<int32_t> words;
+  words.resize(plan[1] / 4 * stride);
+  Work work{plan[0],
+            plan[1],
+            plan[2],
+            plan[3],
+            ort::data<float>(t, x),
+            floats(4),
+            floats(5),
+            Snake ? floats(6) : nullptr,
+            Snake ? floats(7) : nullptr,
+            ort::data<int8_t>(t, ort::input(t, context, 2)),
+            ort::data<int32_t>(t, ort::input(t, context, 3)),
+            y,
+            words.data(),
+            channels,
+            length,
+            reach,
+            stride,
+            (plan[0] + CHANNELS_A_TASK - 1) / CHANNELS_A_TASK};
+  ort::parallel(t, context, quantise, plan[1] / 4, &work);
+  ort::parallel(t, context, convolve, blocks * work.shared, &work);
+}
+
+int input_type(const ort::Operator *, size_t index) {
+  constexpr int TYPES[] = {ort::FLOAT, ort::INT64, ort::INT8, ort::INT32};
+  return index < 4 ? TYPES[index] : ort::FLOAT;
+}
+
+}  // namespace
+
+extern const ort::Operator QUANT_CONV = ort::describe<6>(
+    [](const ort::Operator *) { return "QuantConv"; }, compute<false>, input_type);
+extern const ort::Operator QUANT_SNAKE_CONV = ort::describe<8>(
+    [](const ort::Operator *) { return "QuantSnakeConv"; }, compute<true>, input_type);

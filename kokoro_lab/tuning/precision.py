@@ -1,0 +1,124 @@
+"""What a precision costs in sound and saves in time: a candidate against the float model."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from tqdm import tqdm
+
+from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples
+from kokoro_lab.g2p.frontend import FrontEnd
+from kokoro_lab.model.decoder import Staged
+from kokoro_lab.model.graphs import frames_of
+from kokoro_lab.model.prosody import Contours
+from kokoro_lab.model.voices import load_voice
+from kokoro_lab.results import Check
+from kokoro_lab.tuning.comparison import distances, heard_part, mean_interval
+
+VOICED_HZ = 10.0
+PESQ_MEAN_LOW, PESQ_P5_LOW, STOI_MEAN_LOW = 4.55, 4.40, 0.998
+"""What integers may cost where the prosody is the same. PESQ's ceiling is 4.64."""
+
+
+def compare(
+    reference: Staged,
+    candidate: Staged,
+    lines: Sequence[str],
+    voices: Sequence[str],
+    *,
+    progress: bool = True,
+) -> pd.DataFrame:
+    """Decode the same durations, F0 and energy with both, and see how far the candidate's own are off.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row a segment: text (its number), voice, audio_s; pesq, stoi, lsd_db with the reference's prosody
+        forced on both; reference_s and candidate_s, what decoding took each, in turn;
+        changed_durations_count and duration_change_s, and where no duration changed f0_change_cents (median
+        of the voiced frames), of the candidate's own prosody.
+    """
+    front_end = FrontEnd()
+    rows = []
+    jobs = [(number, voice) for number in range(len(lines)) for voice in voices]
+    for number, name in tqdm(jobs, desc="compared", disable=not progress):
+        for token_ids, style in _segments(front_end, lines[number], name):
+            contours = reference.prosody.contours(token_ids, style, 1.0)
+            whole, reference_s = _decoded(reference, contours, style)
+            forced, candidate_s = _decoded(candidate, contours, style)
+            part = heard_part(whole)
+            rows.append(
+                {"text": number, "voice": name, "audio_s": len(whole) / SAMPLE_RATE_HZ}
+                | distances(whole[part], forced[part])
+                | {"reference_s": reference_s, "candidate_s": candidate_s}
+                | drift(contours, candidate.prosody.contours(token_ids, style, 1.0))
+            )
+    return pd.DataFrame(rows)
+
+
+def _segments(front_end: FrontEnd, line: str, voice: str) -> Iterator[tuple[tuple[int, ...], Any]]:
+    language = "en-gb" if voice.startswith("b") else "en-us"
+    pack = load_voice(voice)
+    for segment in front_end.segments(line, language, lambda _: None):
+        yield tuple(segment.token_ids), pack.style(len(segment.token_ids))
+
+
+def _decoded(decoder: Staged, contours: Contours, style: Any) -> tuple[Samples, float]:
+    started = time.perf_counter()
+    samples = decoder.vocoder.whole(decoder.prosody.behind(contours, style))
+    return samples, time.perf_counter() - started
+
+
+def drift(reference: Contours, candidate: Contours) -> dict[str, float]:
+    """How far the candidate's own durations and F0 are from the reference's."""
+    a, b = frames_of(reference.durations), frames_of(candidate.durations)
+    changed = int(np.count_nonzero(a != b))
+    figures = {
+        "changed_durations_count": float(changed),
+        "duration_change_s": float(b.sum() - a.sum()) * 0.025,
+        "f0_change_cents": float("nan"),
+    }
+    if not changed:
+        x, y = reference.f0_hz.ravel(), candidate.f0_hz.ravel()
+        voiced = (x > VOICED_HZ) & (y > VOICED_HZ)
+        if voiced.any():
+            figures["f0_change_cents"] = float(np.median(np.abs(1200 * np.log2(y[voiced] / x[voiced]))))
+    return figures
+
+
+def group_of(layer: str) -> str:
+    """The part of the model that a layer belongs to, by its name in the graph."""
+    inside = re.sub(r"^/(encoder|decoder/decoder/generator|decoder/decoder)/", "", layer)
+    part = inside.split("/")[0]
+    return re.sub(r"^(F0|N|cnn)\.\d+$", r"\1", part)
+
+
+def checks_of(table: pd.DataFrame) -> list[Check]:
+    """Limits on the sound of a candidate with the prosody forced equal."""
+    return [
+        Check("pesq_mean", table.pesq.mean(), low=PESQ_MEAN_LOW),
+        Check("pesq_p5", table.pesq.quantile(0.05), low=PESQ_P5_LOW),
+        Check("stoi_mean", table.stoi.mean(), low=STOI_MEAN_LOW),
+    ]
+
+
+def summary(table: pd.DataFrame) -> dict[str, float]:
+    """The figures of a comparison, as one row."""
+    low, high = mean_interval(table, "pesq")
+    return {
+        "segments_count": float(len(table)),
+        "pesq_mean": table.pesq.mean(),
+        "pesq_mean_low": low,
+        "pesq_mean_high": high,
+        "pesq_p5": table.pesq.quantile(0.05),
+        "pesq_min": table.pesq.min(),
+        "stoi_mean": table.stoi.mean(),
+        "time_ratio": (table.candidate_s / table.reference_s).median(),
+        "utterances_with_changed_durations_ratio": (table.changed_durations_count > 0).mean(),
+        "f0_change_cents": table.f0_change_cents.median(),
+    }

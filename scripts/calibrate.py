@@ -1,0 +1,20 @@
+"""Calibrate the int8 variant anew: writes `kokoro_lab/model/ranges.npz` (about 20 minutes on 2 cores)."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from kokoro_lab.fixtures import load_texts
+from kokoro_lab.model import quantise
+from kokoro_lab.model.weights import voice_names
+from kokoro_lab.tuning.calibration import calibrate
+
+TIMES = 2
+"""How often each text is spoken, by another voice each time: there are half as many voices as texts."""
+
+if __name__ == "__main__":
+    texts = [text.text for text in load_texts("calibration")] * TIMES
+    target = Path(quantise.__file__).with_name("ranges.npz")
+    calibrate(texts, voice_names()).save(target)
+    sys.stdout.write(f"{target}: {target.stat().st_size // 1000} kB\n")
