@@ -17,8 +17,8 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -29,13 +29,14 @@ from kokoro_lab.config import EngineConfig
 from kokoro_lab.model import native_passes, passes
 from kokoro_lab.model.disk import told_apart
 from kokoro_lab.model.graphs import cut
+from kokoro_lab.model.half import half_weights
 from kokoro_lab.model.native import Native
 from kokoro_lab.model.quant_passes import quantise_layers
 from kokoro_lab.model.quantise import Calibration
 from kokoro_lab.model.statistics import AdainLayers
 from kokoro_lab.model.weights import model_path, model_sha256, weights_home
 
-RECIPE = 8
+RECIPE = 11
 """Counts up with every change of what is made here, so that stale graphs are never used."""
 
 EXACT: tuple[passes.Pass, ...] = (passes.fold_constants, passes.squares_as_products)
@@ -53,16 +54,25 @@ Recipes = Mapping[str, tuple[str, tuple[passes.Pass, ...]]]
 """Graph → the stage that it is made of, and how."""
 
 
+@cache
+def exclusions() -> Mapping[str, Sequence[str]]:
+    """Variant → patterns of the layers that stay in float: integers there cost more than they save."""
+    found: dict[str, list[str]] = json.loads(Path(__file__).with_name("exclusions.json").read_text("utf-8"))
+    return found
+
+
 def recipes(variant: str, native: bool) -> Recipes:
     """How the graphs of a variant are made."""
     if variant == "int8":
-        integers = partial(quantise_layers, ranges=Calibration.load(), native=native)
+        integers = partial(
+            quantise_layers, ranges=Calibration.load(), native=native, keep=exclusions()[variant]
+        )
         floats = (native_passes.snake_convolutions, native_passes.exact_stft) if native else ()
         return {
-            "prosody": ("prosody", ()),
-            "trunk": ("trunk", (passes.fold_constants, integers)),
+            "prosody": ("prosody", (passes.fold_constants, integers, half_weights)),
+            "trunk": ("trunk", (passes.fold_constants, integers, half_weights)),
             "excitation": ("excitation", ()),
-            "vocoder": ("vocoder", (*GIVEN, integers, *floats)),
+            "vocoder": ("vocoder", (*GIVEN, integers, *floats, half_weights)),
         }
     # Not prosody: where F0 is rounded otherwise, the phase of the voice drifts from the published model's
     plain: dict[str, tuple[str, tuple[passes.Pass, ...]]] = {

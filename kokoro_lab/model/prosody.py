@@ -83,10 +83,10 @@ class ProsodyModel:
     """Runs the stages before the vocoder on whole segments, so that phrasing is never cut."""
 
     def __init__(self, folder: Path, config: EngineConfig, native: Native) -> None:
-        self._prosody, self._excitation = (
-            make_session(str(folder / f"{stage}.onnx"), config) for stage in ("prosody", "excitation")
+        self._prosody, self._trunk, self._excitation = (
+            make_session(str(folder / f"{stage}.onnx"), config, library=native.library)
+            for stage in ("prosody", "trunk", "excitation")
         )
-        self._trunk = make_session(str(folder / "trunk.onnx"), config, library=native.library)
 
     def predict(self, token_ids: Sequence[int], style: Values, speed: float) -> Prosody:
         """Prosody of a segment of 1 to 510 token ids, without pads, with a style vector (1, 256)."""

@@ -9,6 +9,7 @@ modulation and Snake in front (`native/quant_conv.cpp`).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -75,7 +76,7 @@ def quantise_layers(
     native : bool
         Whether as operators of ours where there are some.
     keep : iterable of str
-        Layers that stay in float.
+        Layers that stay in float, as patterns of `fnmatch`.
 
     Raises
     ------
@@ -83,8 +84,12 @@ def quantise_layers(
         A layer has no range, or one that is of no use: it was left out of the calibration.
     """
     g = passes.Graph(model)
-    kept = set(keep)
-    layers = {name: layer for name, layer in quantisable(model).items() if name not in kept}
+    patterns = tuple(keep)
+    layers = {
+        name: layer
+        for name, layer in quantisable(model).items()
+        if not any(fnmatchcase(name, pattern) for pattern in patterns)
+    }
     lacking = sorted(layers.keys() - ranges.keys())
     if lacking:
         raise ValueError(f"no range was calibrated for {', '.join(lacking)}")
