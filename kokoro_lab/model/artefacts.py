@@ -27,16 +27,16 @@ from filelock import FileLock
 
 from kokoro_lab.config import EngineConfig
 from kokoro_lab.model import native_passes, passes
+from kokoro_lab.model.compact import byte_recurrences, half_weights
 from kokoro_lab.model.disk import told_apart
 from kokoro_lab.model.graphs import cut
-from kokoro_lab.model.half import half_weights
 from kokoro_lab.model.native import Native
 from kokoro_lab.model.quant_passes import quantise_layers
 from kokoro_lab.model.quantise import Calibration
 from kokoro_lab.model.statistics import AdainLayers
 from kokoro_lab.model.weights import model_path, model_sha256, weights_home
 
-RECIPE = 11
+RECIPE = 14
 """Counts up with every change of what is made here, so that stale graphs are never used."""
 
 EXACT: tuple[passes.Pass, ...] = (passes.fold_constants, passes.squares_as_products)
@@ -69,7 +69,7 @@ def recipes(variant: str, native: bool) -> Recipes:
         )
         floats = (native_passes.snake_convolutions, native_passes.exact_stft) if native else ()
         return {
-            "prosody": ("prosody", (passes.fold_constants, integers, half_weights)),
+            "prosody": ("prosody", (passes.fold_constants, integers, byte_recurrences, half_weights)),
             "trunk": ("trunk", (passes.fold_constants, integers, half_weights)),
             "excitation": ("excitation", ()),
             "vocoder": ("vocoder", (*GIVEN, integers, *floats, half_weights)),
@@ -120,14 +120,15 @@ def stages_folder(config: EngineConfig, native: Native, say: Callable[[str], Non
             if not (folder / "manifest.json").exists():
                 if say:
                     say(f"Making the {config.variant} graphs from the weights (once, about 10 s).")
-                _make(source, folder, recipes(config.variant, native.library is not None))
+                made = recipes(config.variant, native.library is not None)
+                _make(source, folder, made, compact=config.variant != "fp32")
                 for stale in folder.parent.glob(f"{kind}-v*"):
                     if stale != folder:
                         shutil.rmtree(stale)  # hundreds of megabytes that nobody reads any more
     return folder
 
 
-def _make(source: Path, folder: Path, recipes: Recipes) -> None:
+def _make(source: Path, folder: Path, recipes: Recipes, *, compact: bool) -> None:
     started = time.perf_counter()
     making = Path(tempfile.mkdtemp(prefix=".making-", dir=folder.parent))
     try:
@@ -136,7 +137,7 @@ def _make(source: Path, folder: Path, recipes: Recipes) -> None:
         graphs = {name: passes.apply(stages[stage], recipe) for name, (stage, recipe) in recipes.items()}
         for name, graph in graphs.items():
             onnx.save(graph, making / f"{name}.onnx")
-        layers.save(making / "layers.npz")
+        layers.save(making / "layers.npz", compact=compact)
         manifest: dict[str, Any] = {
             "source_sha256": model_sha256("fp32"),
             "recipe": RECIPE,

@@ -24,7 +24,7 @@ from kokoro_lab.model.disk import told_apart
 from kokoro_lab.model.weights import weights_home
 
 SOURCES = Path(__file__).parents[1] / "native"
-OPERATORS = ("FastConv", "SnakeConv", "QuantConv", "QuantSnakeConv", "ExactStft")
+OPERATORS = ("FastConv", "SnakeConv", "QuantConv", "QuantSnakeConv", "QuantProduct", "ExactStft")
 COMPILERS = ("c++", "g++", "clang++")
 FLAGS = (
     *("-std=c++17", "-O3", "-march=native", "-shared", "-fPIC"),

@@ -3,53 +3,36 @@
 Two forms of the same numbers. In operators that ONNX Runtime has on every machine a convolution is
 written as a matrix multiplication, for ONNX Runtime's own integer convolutions either run on one thread
 or squeeze their output into 8 bits. Where there are operators of our own, it is one of them, with the
-modulation and Snake in front (`native/quant_conv.cpp`).
+modulation and Snake in front (`native/quant_conv.cpp`). A product of matrices finds the range of each row
+while it runs (`native/quant_product.cpp`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from onnx import NodeProto, helper
+from onnx import NodeProto, TensorProto, helper
 
 from kokoro_lab.model import passes
 from kokoro_lab.model.fast_fir import TILE
 from kokoro_lab.model.native_passes import modulation_of, native_node, with_native
-from kokoro_lab.model.quantise import GROUP, Quantised, Range
+from kokoro_lab.model.quantise import GROUP, WEIGHT_LEVELS, Quantised, QuantisedProduct, Range
 
 MICROSOFT = "com.microsoft"
 
 
-class Layer(NamedTuple):
-    """A layer that can run on integers.
-
-    `reads` is the tensor that enters it, channels first or last. Layers with the same `weight` share
-    their ranges, for the steps of the input are folded into it.
-    """
-
-    reads: str
-    weight: str
-    channels_first: bool
-
-
-def quantisable(model: passes.Model) -> dict[str, Layer]:
-    """The layers of a graph that can run on integers, by name. Its constants must be folded."""
+def quantisable(model: passes.Model) -> dict[str, str]:
+    """The layers that can run on integers, and the tensors that they read. Constants must be folded."""
     g = passes.Graph(model)
-    found = {}
-    for node in g.graph.node:
-        if node.op_type == "Conv" and _fits(g, node):
-            found[node.name] = Layer(node.input[0], node.input[1], channels_first=True)
-        elif node.op_type == "MatMul" and node.input[1] in g.constants:
-            found[node.name] = Layer(node.input[0], node.input[1], channels_first=False)
-    return found
+    return {n.name: n.input[0] for n in g.graph.node if _convolves(g, n) or _multiplies(g, n)}
 
 
-def _fits(g: passes.Graph, conv: NodeProto) -> bool:
-    if conv.input[1] not in g.constants:
+def _convolves(g: passes.Graph, conv: NodeProto) -> bool:
+    if conv.op_type != "Conv" or conv.input[1] not in g.constants:
         return False
     shape = tuple(g.constants[conv.input[1]].dims)
     if len(shape) != 3 or shape[0] % TILE or not shape[2] % 2:
@@ -74,7 +57,7 @@ def quantise_layers(
     ranges : mapping of str to Range
         By the layers' names.
     native : bool
-        Whether as operators of ours where there are some.
+        Whether as operators of ours, or in those that ONNX Runtime has on every machine.
     keep : iterable of str
         Layers that stay in float, as patterns of `fnmatch`.
 
@@ -85,43 +68,50 @@ def quantise_layers(
     """
     g = passes.Graph(model)
     patterns = tuple(keep)
-    layers = {
-        name: layer
-        for name, layer in quantisable(model).items()
-        if not any(fnmatchcase(name, pattern) for pattern in patterns)
-    }
-    lacking = sorted(layers.keys() - ranges.keys())
+
+    def kept(node: NodeProto) -> bool:
+        return any(fnmatchcase(node.name, pattern) for pattern in patterns)
+
+    convolutions = [n for n in g.graph.node if _convolves(g, n) and not kept(n)]
+    products = [n for n in g.graph.node if _multiplies(g, n) and not kept(n)]
+    lacking = sorted({n.name for n in (*convolutions, *products)} - ranges.keys())
     if lacking:
         raise ValueError(f"no range was calibrated for {', '.join(lacking)}")
-    shared: dict[str, list[Range]] = {}
-    for name, layer in layers.items():
-        shared.setdefault(layer.weight, []).append(ranges[name])
-    made = {weight: _quantised(g, weight, Range.widest(several)) for weight, several in shared.items()}
     swaps: dict[str, Sequence[NodeProto]] = {}
-    for node in g.graph.node:
-        if node.name not in layers:
-            continue
-        quantised = made[layers[node.name].weight]
-        if node.op_type == "MatMul":
-            swaps[node.output[0]] = _product(g, node, quantised)
-        elif native:
-            swaps[node.output[0]] = (_native_conv(g, node, quantised),)
-        else:
-            swaps[node.output[0]] = _stock_conv(g, node, quantised)
-    if swaps and MICROSOFT not in {opset.domain for opset in g.model.opset_import}:
-        g.model.opset_import.append(helper.make_opsetid(MICROSOFT, 1))
+    for node in convolutions:
+        quantised = _quantised(g, node, ranges[node.name])
+        form = _native_conv if native else _stock_conv
+        swaps[node.output[0]] = form(g, node, quantised)
+    shared: dict[str, list[Range]] = {}
+    for node in products:
+        shared.setdefault(node.input[1], []).append(ranges[node.name])
+    made = {
+        weight: QuantisedProduct.of(g.value(weight), Range.widest(several))
+        for weight, several in shared.items()
+    }
+    for node in products:
+        product = _native_product if native else _stock_product
+        swaps[node.output[0]] = product(g, node, made[node.input[1]])
     if native:
         return with_native(g, swaps)
+    if convolutions:
+        g.model.opset_import.append(helper.make_opsetid(MICROSOFT, 1))
     g.replace(swaps)
     return g.model
 
 
-def _quantised(g: passes.Graph, weight: str, inputs: Range) -> Quantised:
-    values = g.value(weight)
+def _multiplies(g: passes.Graph, node: NodeProto) -> bool:
+    if node.op_type != "MatMul" or node.input[1] not in g.constants:
+        return False
+    shape = tuple(g.constants[node.input[1]].dims)
+    return len(shape) == 2 and not shape[0] % GROUP and not shape[1] % TILE
+
+
+def _quantised(g: passes.Graph, conv: NodeProto, inputs: Range) -> Quantised:
     try:
-        return Quantised.of(values if values.ndim == 3 else values.T[:, :, None], inputs)
+        return Quantised.of(g.value(conv.input[1]), inputs)
     except ValueError as error:
-        raise ValueError(f"{weight}: {error}") from error
+        raise ValueError(f"{conv.name}: {error}") from error
 
 
 def _bias(g: passes.Graph, conv: NodeProto, quantised: Quantised) -> npt.NDArray[np.float32]:
@@ -130,7 +120,7 @@ def _bias(g: passes.Graph, conv: NodeProto, quantised: Quantised) -> npt.NDArray
     return np.zeros(len(quantised.scale), np.float32)
 
 
-def _native_conv(g: passes.Graph, conv: NodeProto, quantised: Quantised) -> NodeProto:
+def _native_conv(g: passes.Graph, conv: NodeProto, quantised: Quantised) -> list[NodeProto]:
     out, channels, taps = quantised.weights.shape
     constants: dict[str, npt.NDArray[Any]] = {
         "plan": np.array([out, channels + -channels % GROUP, taps, _dilation(conv)], np.int64),
@@ -142,14 +132,19 @@ def _native_conv(g: passes.Graph, conv: NodeProto, quantised: Quantised) -> Node
     names = [g.constant(f"{conv.name}/{name}", value) for name, value in constants.items()]
     modulation = modulation_of(g, conv)
     if modulation is None:
-        return native_node("QuantConv", [conv.input[0], *names], conv)
-    return native_node("QuantSnakeConv", [modulation.input[0], *names, *modulation.input[1:3]], conv)
+        return [native_node("QuantConv", [conv.input[0], *names], conv)]
+    inputs = [modulation.input[0], *names, *modulation.input[1:3]]
+    return [native_node("QuantSnakeConv", inputs, conv)]
 
 
 def _stock_conv(g: passes.Graph, conv: NodeProto, quantised: Quantised) -> list[NodeProto]:
     """Pad, quantise, slice out the taps, join them as columns, multiply the matrices, turn back."""
-    name, taps, dilation = conv.name, quantised.weights.shape[2], _dilation(conv)
+    name, dilation = conv.name, _dilation(conv)
+    out, channels, taps = quantised.weights.shape
     reach = taps // 2 * dilation
+
+    def constant(suffix: str, value: npt.ArrayLike) -> str:
+        return g.constant(f"{name}/{suffix}", value)
 
     def integers(*values: int) -> str:
         return g.constant("quantise_" + "_".join(map(str, values)), np.array(values, np.int64))
@@ -158,8 +153,9 @@ def _stock_conv(g: passes.Graph, conv: NodeProto, quantised: Quantised) -> list[
     if reach:
         source = f"{name}/padded"
         nodes.append(helper.make_node("Pad", [conv.input[0], integers(0, 0, reach, 0, 0, reach)], [source]))
+    to_bytes = [source, constant("step", quantised.step), constant("zero", quantised.zero)]
     nodes += [
-        _to_bytes(g, conv, source, quantised, axis=1),
+        helper.make_node("QuantizeLinear", to_bytes, [f"{name}/bytes"], axis=1),
         helper.make_node("Transpose", [f"{name}/bytes"], [f"{name}/rows"], perm=[0, 2, 1]),
     ]
     columns = f"{name}/rows"
@@ -172,50 +168,62 @@ def _stock_conv(g: passes.Graph, conv: NodeProto, quantised: Quantised) -> list[
             nodes.append(helper.make_node("Slice", slicing, [part]))
         columns = f"{name}/columns"
         nodes.append(helper.make_node("Concat", parts, [columns], axis=2))
+    # What the zero points add up to is taken off in the bias
+    bias = _bias(g, conv, quantised) - quantised.scale.astype(np.float64) * quantised.offset
+    weights = quantised.weights.transpose(2, 1, 0).reshape(taps * channels, out)
+    multiplied = [
+        *(columns, constant("weights", weights), g.constant("quantise_one", np.float32(1))),
+        *(constant("scale", quantised.scale), "", "", constant("bias", bias.astype(np.float32))),
+    ]
     return [
         *nodes,
-        _multiplied(g, conv, columns, quantised, f"{name}/product", _bias(g, conv, quantised)),
+        helper.make_node("MatMulIntegerToFloat", multiplied, [f"{name}/product"], domain=MICROSOFT),
         helper.make_node("Transpose", [f"{name}/product"], [conv.output[0]], name=name, perm=[0, 2, 1]),
     ]
 
 
-def _product(g: passes.Graph, node: NodeProto, quantised: Quantised) -> list[NodeProto]:
+def _native_product(g: passes.Graph, node: NodeProto, quantised: QuantisedProduct) -> list[NodeProto]:
+    weight = node.input[1]  # constants are named after it: layers that share it share them
+    out, inputs = quantised.weights.shape
+    tiles = quantised.weights.reshape(out // TILE, TILE, inputs // GROUP, GROUP).transpose(0, 2, 1, 3)
+    constants: dict[str, npt.NDArray[Any]] = {
+        "tiles": np.ascontiguousarray(tiles),
+        "sums": quantised.weights.sum(1, np.int32),
+        "scale": quantised.scale,
+        "profile": 1 / quantised.profile,
+    }
+    names = [g.constant(f"{weight}/{name}", value) for name, value in constants.items()]
+    return [native_node("QuantProduct", [node.input[0], *names], node)]
+
+
+def _stock_product(g: passes.Graph, node: NodeProto, quantised: QuantisedProduct) -> list[NodeProto]:
+    name, weight = node.name, node.input[1]
+    most = g.constant("quantise_most", np.float32(WEIGHT_LEVELS))
+    least = g.constant("quantise_least", np.float32(np.finfo(np.float32).tiny))
+    middle = g.constant("quantise_middle", np.float32(128))
+    zero = g.constant("quantise_zero", np.uint8(128))
+    last = g.constant("quantise_last", np.array([-1], np.int64))
+    matrix = g.constant(f"{weight}/levels", np.ascontiguousarray(quantised.weights.T))
+    factors = g.constant(f"{weight}/scale", quantised.scale)
+    profile = g.constant(f"{weight}/profile", 1 / quantised.profile)
+
+    def made(operator: str, inputs: Sequence[str], output: str, **attributes: Any) -> NodeProto:
+        found: NodeProto = helper.make_node(operator, inputs, [f"{name}/{output}"], **attributes)
+        return found
+
     return [
-        _to_bytes(g, node, node.input[0], quantised, axis=2),
-        _multiplied(g, node, f"{node.name}/bytes", quantised, node.output[0], _bias(g, node, quantised)),
+        made("Mul", [node.input[0], profile], "even"),
+        made("Abs", [f"{name}/even"], "magnitude"),
+        made("ReduceMax", [f"{name}/magnitude", last], "bare_largest", keepdims=1),
+        made("Max", [f"{name}/bare_largest", least], "largest"),
+        made("Div", [most, f"{name}/largest"], "inverse"),
+        made("Mul", [f"{name}/even", f"{name}/inverse"], "scaled"),
+        made("Round", [f"{name}/scaled"], "rounded"),
+        made("Add", [f"{name}/rounded", middle], "shifted"),
+        made("Cast", [f"{name}/shifted"], "bytes", to=TensorProto.UINT8),
+        made("MatMulInteger", [f"{name}/bytes", matrix, zero], "integers"),
+        made("Cast", [f"{name}/integers"], "sums", to=TensorProto.FLOAT),
+        made("Div", [f"{name}/largest", most], "step"),
+        made("Mul", [f"{name}/sums", f"{name}/step"], "stepped"),
+        helper.make_node("Mul", [f"{name}/stepped", factors], list(node.output), name=name),
     ]
-
-
-def _to_bytes(
-    g: passes.Graph, layer: NodeProto, source: str, quantised: Quantised, *, axis: int
-) -> NodeProto:
-    weight = layer.input[1]  # constants are named after it, so that layers which share it share them
-    inputs = [
-        source,
-        g.constant(f"{weight}/step", quantised.step),
-        g.constant(f"{weight}/zero", quantised.zero),
-    ]
-    node: NodeProto = helper.make_node("QuantizeLinear", inputs, [f"{layer.name}/bytes"], axis=axis)
-    return node
-
-
-def _multiplied(
-    g: passes.Graph,
-    layer: NodeProto,
-    columns: str,
-    quantised: Quantised,
-    output: str,
-    bias: npt.NDArray[np.float32],
-) -> NodeProto:
-    """Bytes times weights, as floats: what the zero points add up to is taken off in the bias."""
-    weight = layer.input[1]
-    out, channels, taps = quantised.weights.shape
-    levels = quantised.weights.transpose(2, 1, 0).reshape(taps * channels, out)
-    less = quantised.scale.astype(np.float64) * quantised.offset
-    inputs = [
-        *(columns, g.constant(f"{weight}/levels", levels), g.constant("quantise_one", np.float32(1))),
-        *(g.constant(f"{weight}/scale", quantised.scale), "", ""),
-        g.constant(f"{weight}/bias", (bias - less).astype(np.float32)),
-    ]
-    node: NodeProto = helper.make_node("MatMulIntegerToFloat", inputs, [output], domain=MICROSOFT)
-    return node

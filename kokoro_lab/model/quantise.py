@@ -7,8 +7,7 @@ output channel has one for its weights; the input's steps are folded into the we
     q[c, n] = clamp(round(x[c, n] / step[c]) + zero[c], 0, 255)
 
 So the integers are summed exactly, and what comes out is float again: no layer's output is ever
-squeezed into 8 bits. `quant_passes` puts it into graphs. A matrix multiplication is a convolution with
-one tap.
+squeezed into 8 bits. `quant_passes` puts it into graphs.
 """
 
 from __future__ import annotations
@@ -31,6 +30,10 @@ WEIGHT_LEVELS = 127
 GROUP = 4
 """Input channels that a processor's dot product takes at once."""
 LEAST_RANGE = 1e-6
+STRENGTH = 0.5
+"""How much of an input's size is moved into the weights, where it has to be rounded as well."""
+LEAST_PROFILE = 1e-3
+"""An input that was hardly ever there in calibration must not rule a row when it is."""
 
 
 class Range(NamedTuple):
@@ -88,15 +91,8 @@ class Quantised:
         low, high = np.minimum(low, 0), np.maximum(high, 0)
         step = np.maximum(high - low, LEAST_RANGE) / LEVELS
         zero = np.clip(np.round(-low / step), 0, LEVELS)
-        folded = weight.astype(np.float64) * step[None, :, None]
-        scale = np.maximum(np.abs(folded).max(axis=(1, 2)), np.finfo(np.float32).tiny) / WEIGHT_LEVELS
-        levels = np.round(folded / scale[:, None, None])
-        return cls(
-            weights=levels.astype(np.int8),
-            step=step.astype(np.float32),
-            zero=zero.astype(np.uint8),
-            scale=scale.astype(np.float32),
-        )
+        levels, scale = quantised_weights(weight * step[None, :, None])
+        return cls(levels, step.astype(np.float32), zero.astype(np.uint8), scale)
 
     @property
     def offset(self) -> npt.NDArray[np.int32]:
@@ -113,6 +109,44 @@ class Quantised:
         filled = np.pad(self.weights, ((0, 0), (0, -channels % GROUP), (0, 0)))
         tiles = filled.reshape(out // TILE, TILE, -1, GROUP, taps)
         return np.ascontiguousarray(tiles.transpose(0, 2, 4, 1, 3))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class QuantisedProduct:
+    """A matrix of weights as integers, for inputs whose rows find their own step.
+
+    y[n, o] = scale[o] · step[n] · Σ weights[o, k] · round(x[n, k] / profile[k] / step[n])
+
+    Parameters
+    ----------
+    weights : numpy.ndarray
+        int8 (outputs, inputs).
+    scale : numpy.ndarray
+        float32 (outputs,).
+    profile : numpy.ndarray
+        float32 (inputs,): root of how large each input usually gets. Taken off the inputs and folded into the
+        weights (as SmoothQuant does, Xiao et al. 2023, eq. 4), so that no input drowns the others.
+    """
+
+    weights: npt.NDArray[np.int8]
+    scale: Values
+    profile: Values
+
+    @classmethod
+    def of(cls, weight: Values, inputs: Range) -> QuantisedProduct:
+        """Quantise a matrix (inputs, outputs) as a product's second factor."""
+        reach = np.maximum(np.abs(inputs.low), np.abs(inputs.high))
+        share = reach / max(float(reach.max()), LEAST_RANGE)
+        profile = np.maximum(share**STRENGTH, LEAST_PROFILE)
+        folded = (weight * profile[:, None]).T
+        levels, scale = quantised_weights(folded[:, :, None])
+        return cls(levels[:, :, 0], scale, profile.astype(np.float32))
+
+
+def quantised_weights(weight: npt.NDArray[Any]) -> tuple[npt.NDArray[np.int8], Values]:
+    """Weights (channels out, channels in, taps) as int8, and the step of each output, float32."""
+    scale = np.maximum(np.abs(weight).max(axis=(1, 2)), np.finfo(np.float32).tiny) / WEIGHT_LEVELS
+    return np.round(weight / scale[:, None, None]).astype(np.int8), scale.astype(np.float32)
 
 
 class Calibration(dict[str, Range]):

@@ -97,7 +97,7 @@ class _Watched:
         there = {output.name for output in model.graph.output}
         model.graph.output.extend(
             onnx.helper.make_tensor_value_info(tensor, onnx.TensorProto.FLOAT, None)
-            for tensor in sorted({layer.reads for layer in self._layers.values()} - there)
+            for tensor in sorted(set(self._layers.values()) - there)
         )
         self._session = make_session(model.SerializeToString(), config)
 
@@ -107,6 +107,7 @@ class _Watched:
         return dict(zip(names, self._session.run(names, {k: feed[k] for k in wanted}), strict=True))
 
     def activations(self, found: Mapping[str, npt.NDArray[Any]]) -> Iterator[tuple[str, Values]]:
-        for name, layer in self._layers.items():
-            values = found[layer.reads]
-            yield name, values[0] if layer.channels_first else values.reshape(-1, values.shape[-1]).T
+        for name, tensor in self._layers.items():
+            values = found[tensor]
+            # Convolutions have their channels first, products of matrices last
+            yield name, values[0] if name.endswith("Conv") else values.reshape(-1, values.shape[-1]).T

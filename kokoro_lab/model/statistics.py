@@ -78,17 +78,18 @@ class AdainLayers:
     def load(cls, path: Path) -> AdainLayers:
         with np.load(path) as stored:
             return cls(
-                stored["weight"],
+                stored["weight"].astype(np.float32),
                 stored["bias"],
                 stored["source"],
                 stored["factor"],
                 tuple(str(n) for n in stored["names"]),
             )
 
-    def save(self, path: Path) -> None:
+    def save(self, path: Path, *, compact: bool = False) -> None:
+        """Write `path`; `compact` keeps the weights in half precision."""
         np.savez(
             path,
-            weight=self.weight,
+            weight=self.weight.astype(np.float16 if compact else np.float32),
             bias=self.bias,
             source=self.source,
             factor=self.factor,

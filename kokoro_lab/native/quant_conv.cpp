@@ -18,65 +18,12 @@
 #include <cstring>
 #include <vector>
 
-#if defined(__AVX2__)
-#include <immintrin.h>
-#elif defined(__ARM_FEATURE_DOTPROD)
-#include <arm_neon.h>
-#endif
-
 #include "ort_abi.h"
+#include "quant_tile.h"
 #include "snake.h"
 
 namespace {
 
-// `dot` adds to each lane of `sum` four unsigned bytes of x times four signed bytes of w; where x is read as
-// signed, FLIP says so: x is stored 128 lower, and the sum of the weights makes up for it.
-#if defined(__AVX512VNNI__)
-constexpr int LANES = 16, ROWS = 8;
-constexpr bool FLIP = false;
-using Words = __m512i;
-inline Words load(const int32_t *p) { return _mm512_loadu_si512(p); }
-inline Words all(int32_t w) { return _mm512_set1_epi32(w); }
-inline Words dot(Words sum, Words x, Words w) { return _mm512_dpbusd_epi32(sum, x, w); }
-#elif defined(__AVX2__)
-constexpr int LANES = 8, ROWS = 4;
-constexpr bool FLIP = false;
-using Words = __m256i;
-inline Words load(const int32_t *p) { return _mm256_loadu_si256(reinterpret_cast<const __m256i *>(p)); }
-inline Words all(int32_t w) { return _mm256_set1_epi32(w); }
-#if defined(__AVXVNNI__)
-inline Words dot(Words sum, Words x, Words w) { return _mm256_dpbusd_avx_epi32(sum, x, w); }
-#else
-inline Words dot(Words sum, Words x, Words w) {
-  // Even and odd bytes apart, as 16 bits: the multiplication of bytes would saturate
-  const Words low = _mm256_set1_epi16(255);
-  const Words even = _mm256_madd_epi16(_mm256_and_si256(x, low), _mm256_srai_epi16(_mm256_slli_epi16(w, 8), 8));
-  const Words odd = _mm256_madd_epi16(_mm256_srli_epi16(x, 8), _mm256_srai_epi16(w, 8));
-  return _mm256_add_epi32(sum, _mm256_add_epi32(even, odd));
-}
-#endif
-#elif defined(__ARM_FEATURE_DOTPROD)
-constexpr int LANES = 4, ROWS = 8;
-constexpr bool FLIP = true;
-using Words = int32x4_t;
-inline Words load(const int32_t *p) { return vld1q_s32(p); }
-inline Words all(int32_t w) { return vdupq_n_s32(w); }
-inline Words dot(Words sum, Words x, Words w) {
-  return vdotq_s32(sum, vreinterpretq_s8_s32(x), vreinterpretq_s8_s32(w));
-}
-#else
-constexpr int LANES = 4, ROWS = 8;
-constexpr bool FLIP = false;
-using Words __attribute__((vector_size(16), aligned(4), may_alias)) = int32_t;
-inline Words load(const int32_t *p) { return *reinterpret_cast<const Words *>(p); }
-inline Words all(int32_t w) { return Words{w, w, w, w}; }
-inline Words dot(Words sum, Words x, Words w) {
-  for (int byte = 0; byte < 4; ++byte) sum += ((x >> (8 * byte)) & 255) * ((w << (24 - 8 * byte)) >> 24);
-  return sum;
-}
-#endif
-
-constexpr int TILE = 8, WIDE = 3, COLUMNS = WIDE * LANES;
 constexpr int64_t CHANNELS_A_TASK = 64;
 
 struct Work {
@@ -129,47 +76,17 @@ void quantise(void *data, size_t group) {
   std::fill(row + w.reach + w.length, row + w.stride, outside);
 }
 
-// TILE output channels by V vectors.
-template <int V>
-void multiply(const Work &w, const int32_t *x, const int8_t *weights, int32_t *out) {
-  for (int part = 0; part < TILE; part += ROWS) {
-    Words sums[ROWS][V];
-    for (int r = 0; r < ROWS; ++r)
-      for (int v = 0; v < V; ++v) sums[r][v] = all(0);
-    for (int64_t group = 0; group < w.channels_in / 4; ++group) {
-      const int32_t *row = x + group * w.stride;
-      const int8_t *weight = weights + (group * w.taps * TILE + part) * 4;
-      for (int64_t tap = 0; tap < w.taps; ++tap, row += w.dilation, weight += 4 * TILE) {
-        Words in[V];
-#pragma GCC unroll 4
-        for (int v = 0; v < V; ++v) in[v] = load(row + v * LANES);
-#pragma GCC unroll 8
-        for (int r = 0; r < ROWS; ++r) {
-          int32_t four;
-          std::memcpy(&four, weight + 4 * r, 4);
-          const Words factor = all(four);
-#pragma GCC unroll 4
-          for (int v = 0; v < V; ++v) sums[r][v] = dot(sums[r][v], in[v], factor);
-        }
-      }
-    }
-    for (int r = 0; r < ROWS; ++r)
-      for (int v = 0; v < V; ++v) std::memcpy(out + (part + r) * COLUMNS + v * LANES, &sums[r][v], sizeof(Words));
-  }
-}
-
 // One block of columns for a share of the output channels.
 void convolve(void *data, size_t task) {
   const Work &w = *static_cast<Work *>(data);
   const int64_t begin = static_cast<int64_t>(task) / w.shared * COLUMNS;
   const int64_t columns = std::min<int64_t>(COLUMNS, w.length - begin);
-  const int64_t vectors = (columns + LANES - 1) / LANES;
   const int64_t first = static_cast<int64_t>(task) % w.shared * CHANNELS_A_TASK;
   const int64_t last = std::min(w.channels_out, first + CHANNELS_A_TASK);
-  const auto run = vectors == 3 ? multiply<3> : vectors == 2 ? multiply<2> : multiply<1>;
   int32_t sums[TILE * COLUMNS];
   for (int64_t channel = first; channel < last; channel += TILE) {
-    run(w, w.words + begin, w.weights + channel * w.channels_in * w.taps, sums);
+    multiply(columns, w.words + begin, w.stride, w.channels_in / 4, w.taps, w.dilation,
+             w.weights + channel * w.channels_in * w.taps, sums);
     for (int64_t r = 0; r < TILE; ++r) {
       const int64_t o = channel + r;
       const int32_t offset = (FLIP ? 128 * w.sums[w.channels_out + o] : 0) - w.sums[o];

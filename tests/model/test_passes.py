@@ -11,7 +11,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from kokoro_lab.config import EngineConfig
-from kokoro_lab.model import half, native_passes, passes
+from kokoro_lab.model import compact, native_passes, passes
 from kokoro_lab.model.native import native_operators
 from kokoro_lab.model.passes import Model
 from kokoro_lab.model.providers import make_session
@@ -143,9 +143,9 @@ def test_one_graph_takes_its_own_statistics_or_those_that_it_is_given(
 
 
 def test_weights_kept_in_half_precision_are_floats_again_when_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(half, "LEAST_VALUES", 100)
+    monkeypatch.setattr(compact, "LEAST_VALUES", 100)
     model = folded()
-    stored = half.half_weights(model)
+    stored = compact.half_weights(model)
     kinds = {i.name: i.data_type for i in stored.graph.initializer}
     assert kinds["fc.weight/half"] == kinds["weight/half"] == TensorProto.FLOAT16
     assert kinds["bias"] == TensorProto.FLOAT
@@ -154,12 +154,29 @@ def test_weights_kept_in_half_precision_are_floats_again_when_loaded(monkeypatch
     )
 
 
+def test_the_weights_of_an_lstm_are_kept_as_bytes() -> None:
+    rng = np.random.default_rng(3)
+    constants = {name: rng.normal(size=(1, 16, 6)).astype(np.float32) for name in "wr"}
+    graph = helper.make_graph(
+        [helper.make_node("LSTM", ["x", "w", "r"], ["waveform"], hidden_size=4)],
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["t", 1, 6])],
+        [helper.make_tensor_value_info("waveform", TensorProto.FLOAT, None)],
+        [numpy_helper.from_array(v[:, :, : 4 if k == "r" else 6].copy(), k) for k, v in constants.items()],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
+    stored = compact.byte_recurrences(model)
+    assert {i.data_type for i in stored.graph.initializer if "bytes" in i.name} == {TensorProto.INT8}
+    x = rng.normal(size=(30, 1, 6)).astype(np.float32)
+    np.testing.assert_allclose(run(stored, x=x)["waveform"], run(model, x=x)["waveform"], atol=0.05)
+
+
 def test_a_weight_too_large_for_half_precision_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(half, "LEAST_VALUES", 1)
+    monkeypatch.setattr(compact, "LEAST_VALUES", 1)
     graph = passes.Graph(folded())
     graph.constant("weight", graph.value("weight") * 1e6)
     with pytest.raises(ValueError, match="weight has values beyond"):
-        half.half_weights(graph.model)
+        compact.half_weights(graph.model)
 
 
 @pytest.mark.parametrize("rewrite", [passes.fold_constants, passes.squares_as_products])
