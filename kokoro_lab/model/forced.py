@@ -1,0 +1,128 @@
+"""A whole export that is told durations, pitch and energy, instead of finding its own.
+
+Precision changes timing first: the int8 export makes most clips 25 or 50 ms longer or shorter, and every
+comparison of samples then measures timing. Told the fp32 model's prosody it speaks the same 600 samples
+for the same frame, and what differs is how it sounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+
+from kokoro_lab.config import EngineConfig
+from kokoro_lab.dsp import require_finite
+from kokoro_lab.errors import WeightsError
+from kokoro_lab.g2p.vocab import PAD_ID
+from kokoro_lab.model.decoder import Decoded
+from kokoro_lab.model.graphs import DURATIONS, ENERGY, F0, signature
+from kokoro_lab.model.native import native_operators
+from kokoro_lab.model.prosody import ProsodyModel, Values
+from kokoro_lab.model.providers import make_session
+from kokoro_lab.model.voices import Voice
+
+TOLD = (DURATIONS, F0, ENERGY)
+_NUMPY: dict[int, type[np.floating[Any]]] = {
+    onnx.TensorProto.FLOAT: np.float32,
+    onnx.TensorProto.FLOAT16: np.float16,
+}
+
+
+class ToldGraph:
+    """A `Decoder`: an export run as a whole, with the prosody of the fp32 model.
+
+    Parameters
+    ----------
+    path : Path
+        A Kokoro export.
+    stages : Path
+        From `artefacts.stages_folder`: the fp32 model's stages.
+
+    Raises
+    ------
+    WeightsError
+        The export has no tensors of prosody that could be told.
+    """
+
+    def __init__(self, path: Path, stages: Path, config: EngineConfig) -> None:
+        self._name = path.name
+        model = onnx.load(path)
+        self._types = with_told_prosody(model, path.name)
+        self._session = make_session(model.SerializeToString(), config)
+        self._names = signature(self._session, path.name)
+        self._inputs = [i.name for i in self._session.get_inputs()]
+        self._prosody = ProsodyModel(stages, config, native_operators(config))
+
+    @property
+    def active_provider(self) -> str:
+        return str(self._session.get_providers()[0])
+
+    @property
+    def details(self) -> Mapping[str, str]:
+        return {"prosody": "fp32"}
+
+    def predicts(self, voice: Voice) -> str | None:
+        return "this variant runs as one graph"
+
+    def decode(
+        self,
+        token_ids: Sequence[int],
+        style: Values,
+        speed: float,
+        *,
+        predicted: bool = False,
+        urgent: bool = True,
+    ) -> Decoded:
+        """As `Decoder.decode`; as many samples as the fp32 model gives, frame by frame."""
+        prosody = self._prosody.predict(token_ids, style, speed)
+        told = (prosody.durations, prosody.f0_hz, prosody.energy)
+        feed = {
+            name: np.ascontiguousarray(value, self._types[name]).reshape(1, -1)
+            for name, value in zip(TOLD, told, strict=True)
+        } | {
+            self._names.tokens: np.array([[PAD_ID, *token_ids, PAD_ID]], dtype=np.int64),
+            self._names.style: style,
+            self._names.speed: np.array([speed], np.float32),
+        }
+        # Speed is no input any more where only the durations were made of it
+        (audio,) = self._session.run([self._names.audio], {name: feed[name] for name in self._inputs})
+        samples = np.ascontiguousarray(audio, np.float32).reshape(-1)
+        require_finite(samples, f"{self._name}, {len(token_ids)} token ids")
+        return Decoded(prosody.durations, iter((samples,)))
+
+
+def with_told_prosody(model: onnx.ModelProto, name: str) -> dict[str, type[np.floating[Any]]]:
+    """Make the tensors of prosody inputs of the graph, in place; what computed them is left unread.
+
+    Returns
+    -------
+    dict
+        Tensor → NumPy type that it takes.
+
+    Raises
+    ------
+    WeightsError
+        One of them is not there, or not of floating point.
+    """
+    inferred = onnx.shape_inference.infer_shapes(model)
+    types = {info.name: info.type.tensor_type.elem_type for info in inferred.graph.value_info}
+    found: dict[str, type[np.floating[Any]]] = {}
+    for tensor in TOLD:
+        maker = next((node for node in model.graph.node if tensor in node.output), None)
+        if maker is None or types.get(tensor) not in _NUMPY:
+            raise WeightsError(
+                f"{name} cannot be told its prosody: it has no tensor {tensor} of floating point.",
+                field="variant",
+                value=name,
+                mend="Compare it with its own prosody.",
+            )
+        maker.output[list(maker.output).index(tensor)] = f"{tensor}_unread"
+        model.graph.input.append(onnx.helper.make_tensor_value_info(tensor, types[tensor], None))
+        found[tensor] = _NUMPY[types[tensor]]
+    for stale in [info for info in model.graph.value_info if info.name in TOLD]:
+        model.graph.value_info.remove(stale)
+    return found
