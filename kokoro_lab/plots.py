@@ -302,6 +302,6 @@ def between_anchors(table: pd.DataFrame, *, column: str, anchors: tuple[str, str
     axes.plot(rows[column], at, "o", color="tab:blue", markersize=5, label=column)
     axes.set(xscale="log", xlabel=label, yticks=at, yticklabels=rows.index)
     axes.tick_params(axis="y", labelsize=7)
-    axes.legend(loc="upper center", bbox_to_anchor=(0.5, 1.12), ncols=3, frameon=False)
+    figure.legend(loc="outside upper center", ncols=3, frameon=False)
     plt.close(figure)
     return figure

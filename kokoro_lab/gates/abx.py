@@ -25,6 +25,8 @@ from kokoro_lab.errors import ParameterError
 from kokoro_lab.fixtures import FixtureText, load_texts
 from kokoro_lab.listening.levels import match_loudness
 from kokoro_lab.listening.plan import Pair
+from kokoro_lab.listening.result import ListeningResult
+from kokoro_lab.metrics.abx import ALPHA, INAUDIBLE_BELOW
 from kokoro_lab.metrics.mos import dnsmos
 from kokoro_lab.metrics.noninferiority import paired_change
 from kokoro_lab.metrics.perceptual import log_mel_distance_db, pesq_wb
@@ -211,6 +213,18 @@ def figures(table: pd.DataFrame) -> dict[str, float]:
         "machine_log_mel_position_highest": table.position.max(),
         "machine_pesq_mean": table.pesq.mean(),
     }
+
+
+def human_checks(result: ListeningResult) -> list[Check]:
+    """Limits on what people answered: below 70 % right with 95 % confidence, and by listeners who may be
+    added up. Where nobody has finished, nothing is shown and the first one fails."""
+    found = result.figures()
+    limit = 100 * found.get("human_proportion_right_upper_95", float("nan"))
+    differ_p = found.get("human_listeners_differ_p", 1.0)
+    return [
+        Check("human_proportion_right_upper_95_percent", limit, high=100 * INAUDIBLE_BELOW),
+        Check("human_listeners_differ_p", differ_p, low=ALPHA),
+    ]
 
 
 def furthest(spoken: Sequence[SpokenPair], table: pd.DataFrame) -> Pair:

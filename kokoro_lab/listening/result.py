@@ -110,6 +110,8 @@ def _power(found: abx.Outcome) -> str:
 def _inaudible(found: abx.Outcome) -> str:
     bound = abx.INAUDIBLE_BELOW
     limit = f"the true proportion is below {found.upper:.3f} with 95 % confidence"
+    if found.shown_inaudible() and found.heard:
+        return f"It is heard now and then at most: {limit}."
     if found.shown_inaudible():
         return f"Inaudibility (below {bound:.2f}) is shown: {limit}."
     trials, most = abx.trials_to_show()

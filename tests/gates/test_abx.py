@@ -15,6 +15,7 @@ from kokoro_lab.errors import ParameterError
 from kokoro_lab.gates import abx
 from kokoro_lab.gates.abx import SpokenPair
 from kokoro_lab.listening import Pair
+from kokoro_lab.listening.result import ListeningResult
 
 needs_dnsmos = pytest.mark.skipif(
     find_spec("speechmos") is None, reason="DNSMOS needs the extra `quality`, which is not installed"
@@ -94,6 +95,22 @@ def test_what_people_hear_is_spread_over_the_pairs(hum: Engine) -> None:
     made = abx.make_pairs(hum, hum, abx.short_texts(4), ["hum", "hum_high"], progress=False)
     assert [pair.name for pair in abx.heard(made, 4)] == [made[i].pair.name for i in (0, 2, 4, 6)]
     assert len(abx.heard(made, 0)) == 8
+
+
+@pytest.mark.parametrize(
+    ("counts", "passes"),
+    [
+        ({"ada": (22, 39)}, True),
+        ({"ada": (23, 39)}, False),
+        ({"ada": (8, 16)}, False),  # too few trials show nothing
+        ({"ada": (20, 40), "bo": (19, 40), "cy": (21, 40)}, True),
+        ({"ada": (18, 40), "bo": (17, 40), "cy": (31, 40)}, False),  # one of them hears it
+        ({}, False),
+    ],
+)
+def test_people_must_show_inaudibility_together(counts: dict[str, tuple[int, int]], passes: bool) -> None:
+    checks = abx.human_checks(ListeningResult(counts, {}))
+    assert all(check.passed for check in checks) == passes
 
 
 def test_texts_are_short_enough_to_be_compared() -> None:

@@ -13,6 +13,7 @@ import soundfile
 
 from kokoro_lab.errors import AnswersError, ParameterError
 from kokoro_lab.listening import Pair, Session, open_session
+from kokoro_lab.listening.result import ListeningResult
 from kokoro_lab.listening.session import BUTTONS
 from tests.listening.tones import CANDIDATE_HZ, RATE_HZ, REFERENCE_HZ, pair, pairs, pitch_hz, tone
 
@@ -188,6 +189,16 @@ def test_the_result_says_what_the_number_of_trials_can_show(session: Session) ->
     assert "60%: 11%" in said  # the power of 8 trials
     assert "Inaudibility (below 0.70) is not shown" in said
     assert "39 trials with at most 22 right" in said
+
+
+def test_what_is_heard_seldom_is_not_called_inaudible() -> None:
+    said = " ".join(ListeningResult({"ada": (300, 500)}, {}).sentences())
+    assert "a difference is heard" in said
+    assert "heard now and then at most" in said
+    assert "Inaudibility" not in said
+    assert "Inaudibility (below 0.70) is shown" in " ".join(
+        ListeningResult({"ada": (22, 39)}, {}).sentences()
+    )
 
 
 def test_too_few_trials_say_that_they_are(tmp_path: Path) -> None:
