@@ -171,7 +171,7 @@ def answer(page: Any, letter: str) -> None:
     page.get_by_role("button", name=f"X is {letter}").click()
 
 
-def test_play_answer_reload_resume_result(lab: Lab, page: Any) -> None:
+def test_play_answer_reload_resume_result(page: Any, lab: Lab) -> None:
     page.goto(lab.url("lab/tree/listen.ipynb"))
     run_the_cell(page)
 
