@@ -47,7 +47,8 @@ def with_durations(model: Path) -> bytes:
 
 def frames_of(durations: npt.NDArray[np.floating[Any]]) -> npt.NDArray[np.int64]:
     """The `DURATIONS` tensor as the graph uses it: behind it, durations are clipped to one frame."""
-    return np.maximum(np.rint(durations), 1).astype(np.int64).reshape(-1)
+    frames: npt.NDArray[np.int64] = np.maximum(np.rint(durations), 1).astype(np.int64).reshape(-1)
+    return frames
 
 
 def signature(session: ort.InferenceSession, name: str) -> Signature:
