@@ -126,6 +126,12 @@ class SynthesisError(KokoroLabError):
     code = "synthesis_failed"
 
 
+class AnswersError(KokoroLabError):
+    """A file of a listening test is damaged, or belongs to another test."""
+
+    code = "listening_test"
+
+
 class GateFailed(KokoroLabError):
     """A notebook's figures broke its pass rule. Raised after the result was written."""
 

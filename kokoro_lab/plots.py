@@ -257,3 +257,51 @@ def ahead_of_the_player(
     panels[0][0].set_ylabel("seconds ahead of the player")
     plt.close(figure)
     return figure
+
+
+def right_answers(table: pd.DataFrame) -> Figure:
+    """A dot a listener of an ABX test: how often right, with its 95 % interval.
+
+    Over the dashed line (guessing) with its whole interval: a difference is heard. The end of the thick
+    bar, a one-sided limit, left of the red line: the difference is shown to be inaudible.
+    """
+    from matplotlib import pyplot as plt
+
+    from kokoro_lab.metrics.abx import CHANCE, INAUDIBLE_BELOW
+
+    height = 1.1 + 0.35 * len(table)
+    figure, axes = plt.subplots(figsize=(9, height), layout="constrained")
+    rows = range(len(table))
+    axes.hlines(rows, 0, table.upper_95_one_sided, color="tab:blue", alpha=0.15, linewidth=9)
+    axes.hlines(rows, table.low_95, table.high_95, color="tab:blue", linewidth=1.5)
+    axes.plot(table.proportion, rows, "o", color="tab:blue")
+    axes.axvline(CHANCE, color="0.3", linewidth=0.8, linestyle="--")
+    axes.axvline(INAUDIBLE_BELOW, color="tab:red", linewidth=0.8)
+    labels = [f"{row.listener} ({row.right} of {row.trials})" for row in table.itertuples()]
+    axes.set(
+        xlabel="proportion of right answers",
+        xlim=(0, 1),
+        yticks=rows,
+        yticklabels=labels,
+        ylim=(len(table) - 0.4, -0.6),
+    )
+    plt.close(figure)
+    return figure
+
+
+def between_anchors(table: pd.DataFrame, *, column: str, anchors: tuple[str, str], label: str) -> Figure:
+    """A row a pair, sorted: the candidate's distance between those of a change that is inaudible (left) and
+    of one that everybody hears (right). The axis is logarithmic."""
+    from matplotlib import pyplot as plt
+
+    rows = table.sort_values(column)
+    figure, axes = plt.subplots(figsize=(10, 1.2 + 0.22 * len(rows)), layout="constrained")
+    at = range(len(rows))
+    for anchor, color in zip(anchors, ("tab:green", "tab:red"), strict=True):
+        axes.plot(rows[anchor], at, "|", color=color, markersize=9, label=anchor)
+    axes.plot(rows[column], at, "o", color="tab:blue", markersize=5, label=column)
+    axes.set(xscale="log", xlabel=label, yticks=at, yticklabels=rows.index)
+    axes.tick_params(axis="y", labelsize=7)
+    figure.legend(loc="outside upper center", ncols=3, frameon=False)
+    plt.close(figure)
+    return figure

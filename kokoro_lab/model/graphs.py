@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +13,8 @@ import onnxruntime as ort
 from kokoro_lab.errors import WeightsError
 
 DURATIONS = "/encoder/Round_output_0"
-"""Frames of 25 ms that prosody gives each token id, pads included: float32, as many as input ids."""
+"""Frames of 25 ms that prosody gives each token id, pads included: as many as input ids, in the floating
+point of the export."""
 DURATION_FRAME_SAMPLES = 600
 
 TOKEN_INPUTS = ("input_ids", "tokens")
@@ -34,19 +35,20 @@ def with_durations(model: Path) -> bytes:
     """The serialised model with its durations as a further output.
 
     Serialised protocol buffers merge when they are joined: appending a model that holds nothing but
-    one graph output adds that output, and the 325 MB before it are not parsed.
+    one graph output adds that output, and the 325 MB before it are not parsed. Its type is left to be
+    inferred: the fp16 export's is another one.
     """
     extra = onnx.ModelProto()
     output = extra.graph.output.add()
     output.name = DURATIONS
-    output.type.tensor_type.elem_type = onnx.TensorProto.FLOAT
     appendix: bytes = extra.SerializeToString()
     return model.read_bytes() + appendix
 
 
-def frames_of(durations: npt.NDArray[np.float32]) -> npt.NDArray[np.int64]:
+def frames_of(durations: npt.NDArray[np.floating[Any]]) -> npt.NDArray[np.int64]:
     """The `DURATIONS` tensor as the graph uses it: behind it, durations are clipped to one frame."""
-    return np.maximum(np.rint(durations), 1).astype(np.int64).reshape(-1)
+    frames: npt.NDArray[np.int64] = np.maximum(np.rint(durations), 1).astype(np.int64).reshape(-1)
+    return frames
 
 
 def signature(session: ort.InferenceSession, name: str) -> Signature:

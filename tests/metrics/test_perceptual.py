@@ -12,6 +12,7 @@ import soundfile
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.metrics.perceptual import (
     PESQ_CEILING,
+    log_mel_distance_db,
     log_spectral_distance_db,
     pesq_wb,
     signal_to_difference_db,
@@ -19,7 +20,7 @@ from kokoro_lab.metrics.perceptual import (
 )
 
 RATE = 24_000
-METRICS: list[Callable[..., float]] = [pesq_wb, stoi, log_spectral_distance_db]
+METRICS: list[Callable[..., float]] = [pesq_wb, stoi, log_spectral_distance_db, log_mel_distance_db]
 
 
 @pytest.fixture(scope="module")
@@ -39,6 +40,7 @@ def test_speech_against_itself_is_perfect(speech: np.ndarray) -> None:
     assert pesq_wb(speech, speech, RATE) == pytest.approx(PESQ_CEILING, abs=0.001)
     assert stoi(speech, speech, RATE) == pytest.approx(1)
     assert log_spectral_distance_db(speech, speech, RATE) == 0
+    assert log_mel_distance_db(speech, speech, RATE) == 0
     assert signal_to_difference_db(speech, speech) == float("inf")
 
 
@@ -52,8 +54,15 @@ def test_more_noise_is_worse(speech: np.ndarray) -> None:
     assert clear == sorted(clear, reverse=True)
     distance = [log_spectral_distance_db(speech, noisy(speech, snr), RATE) for snr in levels]
     assert distance == sorted(distance)
+    heard = [log_mel_distance_db(speech, noisy(speech, snr), RATE) for snr in levels]
+    assert heard == sorted(heard)
     for snr in levels:
         assert signal_to_difference_db(speech, noisy(speech, snr)) == pytest.approx(snr, abs=0.01)
+
+
+def test_a_level_is_a_distance_of_as_many_db(speech: np.ndarray) -> None:
+    loud = speech[np.abs(speech) > 0.01]  # no silence, which the floor takes out
+    assert log_mel_distance_db(loud, loud * np.float32(10 ** (2 / 20)), RATE) == pytest.approx(2, abs=0.05)
 
 
 def test_a_gap_and_a_shift_are_noticed(speech: np.ndarray) -> None:

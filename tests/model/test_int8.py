@@ -95,10 +95,16 @@ RIGHT = quant_passes._quantised
 
 
 @pytest.mark.parametrize(
-    "damage", [flipped, wider(10), wider(0.3)], ids=["flipped", "too wide", "too narrow"]
+    ("damage", "where"),
+    [
+        pytest.param(flipped, "resblocks.3/convs1.0", id="one scale is flipped"),
+        pytest.param(wider(10), "resblocks.5", id="ranges of a block are too wide"),
+        pytest.param(wider(0.3), "resblocks.5", id="ranges of a block are too narrow"),
+    ],
 )
-def test_one_layer_that_is_quantised_wrong_is_caught(
+def test_layers_that_are_quantised_wrong_are_caught(
     damage: Callable[[passes.Graph, NodeProto, Range], Quantised],
+    where: str,
     fp32: Staged,
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,

@@ -1,0 +1,325 @@
+"""Does a candidate precision sound like the reference? A machine listener over the pairs that people hear.
+
+It is a program: distances in a perceptual space, and the opinion of DNSMOS, a model of listeners. Its
+verdict is not a mean opinion score of people, and it does not replace an ABX test (`kokoro_lab.listening`);
+it says early what is not worth anybody's ears.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import lru_cache, partial
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+import pandas as pd
+from scipy.signal import butter, sosfilt
+from tqdm import tqdm
+
+from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples
+from kokoro_lab.dsp import Dither, EdgeTrimmer
+from kokoro_lab.dsp.dither import PCM_MAX
+from kokoro_lab.engine import Engine, load_engine
+from kokoro_lab.errors import ParameterError
+from kokoro_lab.fixtures import FixtureText, load_texts
+from kokoro_lab.listening.levels import match_loudness
+from kokoro_lab.listening.plan import Pair
+from kokoro_lab.listening.result import ListeningResult
+from kokoro_lab.metrics.abx import ALPHA, INAUDIBLE_BELOW
+from kokoro_lab.metrics.mos import dnsmos
+from kokoro_lab.metrics.noninferiority import paired_change
+from kokoro_lab.metrics.perceptual import log_mel_distance_db, pesq_wb
+from kokoro_lab.model.decoder import Staged
+from kokoro_lab.model.forced import ToldGraph, ToldStages, fp32_prosody
+from kokoro_lab.model.weights import model_path
+from kokoro_lab.results import Check, Control
+from kokoro_lab.text.language import resolve_language
+
+SHARED, OWN = "shared", "own"
+"""Whose durations and pitch a variant speaks with: the fp32 model's, or what it finds itself."""
+LONGEST_CHARACTERS = 140
+"""Of a text: what a listener can hold in memory while comparing."""
+
+AUDIBLE_SNR_DB = 20.0
+DITHERED, NOISY = "16-bit dither", "noise at 20 dB SNR"
+"""The anchors: the reference under a change that nobody hears, and under one that everybody does."""
+
+DNSMOS_MARGIN_PERCENT = -3.0
+POSITION_HIGH = 0.75
+"""How far from the inaudible anchor (0) to the audible one (1) a distance may lie, in its logarithm. White
+noise 40 dB below the speech, a hiss in the pauses, lies at 0.77; upstream's int8 at 0.68, fp16 at 0.53."""
+RESIDUAL_LU = 0.1
+CONTROL_PAIRS, CONTROL_S = 3, 3.01
+"""DNSMOS hears 9.01 s at once, and repeats what is shorter."""
+
+DNSMOS_CHECK = "machine_dnsmos_change_lower_95_percent"
+POSITION_CHECK = "machine_log_mel_position_median"
+DURATION_CHECK = "duration_difference_most_s"
+RESIDUAL_CHECK = "loudness_residual_most_lu"
+
+
+T = TypeVar("T")
+
+
+class SpokenPair(NamedTuple):
+    """What both variants said, and with whose voice."""
+
+    text: str
+    voice: str
+    pair: Pair
+
+
+def short_texts(limit: int = 0) -> list[FixtureText]:
+    """Fixture texts that are short enough to be compared; `limit` spreads a smaller number over them."""
+    short = [text for text in load_texts() if len(text.text) <= LONGEST_CHARACTERS]
+    return _spread(short, limit)
+
+
+def heard(spoken: Sequence[SpokenPair], limit: int) -> list[Pair]:
+    """The pairs that people are asked to hear: `limit` of them, spread over texts and voices."""
+    return [each.pair for each in _spread(spoken, limit)]
+
+
+def engine_of(variant: str, timing: str = SHARED) -> Engine:
+    """An engine of a variant; with shared timing it is told the fp32 model's durations and pitch.
+
+    Raises
+    ------
+    ParameterError
+        `timing` is not one of the two.
+    """
+    if timing not in (SHARED, OWN):
+        raise ParameterError(
+            f"There is no timing {timing!r}.", field="timing", value=timing, allowed=f"{SHARED}, {OWN}"
+        )
+    engine = load_engine(variant=variant)
+    if timing == SHARED and variant != "fp32":
+        prosody = fp32_prosody(engine.config)
+        if isinstance(engine.decoder, Staged):
+            engine.decoder = ToldStages(engine.decoder, prosody)
+        else:
+            engine.decoder = ToldGraph(model_path(variant, engine.config.home), prosody, engine.config)
+    return engine
+
+
+def make_pairs(
+    reference: Engine,
+    candidate: Engine,
+    texts: Sequence[FixtureText],
+    voices: Sequence[str],
+    *,
+    progress: bool = True,
+) -> list[SpokenPair]:
+    """Let both speak every text with every voice, as the vocoder gives it: no gain, no limiter.
+
+    Where both are of the same length they are cut at the same samples, so nothing is moved against
+    anything; the silence at both ends is left out.
+    """
+    jobs = [(text, voice) for voice in voices for text in texts]
+    spoken = []
+    for text, voice in tqdm(jobs, desc="pairs", disable=not progress):
+        first, second = (_speak(engine, text.text, voice) for engine in (reference, candidate))
+        inside = _inside(first)
+        other = inside if len(first) == len(second) else _inside(second)
+        pair = Pair(f"{text.id}, {voice}", first[inside], second[other], SAMPLE_RATE_HZ)
+        spoken.append(SpokenPair(text.id, voice, pair))
+    return spoken
+
+
+def measure(spoken: Sequence[SpokenPair], *, progress: bool = True) -> pd.DataFrame:
+    """What the machine listener makes of each pair, at equal loudness.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row a pair, named by it: text, voice, audio_s, duration_difference_s, residual_lu;
+        dnsmos_reference, dnsmos_candidate; log-mel distances from the reference in dB of the `candidate`
+        and of both anchors, `position` between these, and pesq. Distances are NaN where the timing
+        differs: they would measure that.
+    """
+    rows = []
+    for text, voice, pair in tqdm(spoken, desc="machine listener", disable=not progress):
+        level = match_loudness(pair)
+        first, second, rate = level.pair.reference, level.pair.candidate, pair.sample_rate_hz
+        rows.append(
+            {
+                "pair": pair.name,
+                "text": text,
+                "voice": voice,
+                "audio_s": len(first) / rate,
+                "duration_difference_s": pair.duration_difference_s,
+                "residual_lu": level.residual_lu,
+                "dnsmos_reference": _dnsmos(first.tobytes(), rate),
+                "dnsmos_candidate": _dnsmos(second.tobytes(), rate),
+            }
+            | _distances(first, second, rate)
+        )
+    return pd.DataFrame(rows).set_index("pair")
+
+
+@lru_cache(maxsize=32)
+def _dnsmos(samples: bytes, rate_hz: int) -> float:
+    """A reference is judged once, however many candidates it has."""
+    return dnsmos(np.frombuffer(samples, np.float32), rate_hz)
+
+
+def _distances(first: Samples, second: Samples, rate_hz: int) -> dict[str, float]:
+    if len(first) != len(second):
+        return dict.fromkeys((DITHERED, NOISY, "candidate", "position", "pesq"), float("nan"))
+    near = log_mel_distance_db(first, _dithered(first), rate_hz)
+    far = log_mel_distance_db(first, _noisy(first), rate_hz)
+    distance = log_mel_distance_db(first, second, rate_hz)
+    return {
+        DITHERED: near,
+        NOISY: far,
+        "candidate": distance,
+        "position": float(np.log(max(distance, near) / near) / np.log(far / near)),
+        "pesq": pesq_wb(first, second, rate_hz),
+    }
+
+
+def judge(table: pd.DataFrame, timing: str = SHARED) -> list[Check]:
+    """Limits: DNSMOS not 3 % lower with 95 % confidence; distances well below the audible anchor's.
+
+    With shared timing every pair must have it; with their own, only DNSMOS can compare them.
+    """
+    change = paired_change(table.dnsmos_reference, table.dnsmos_candidate, list(table.text))
+    checks = [
+        Check(DNSMOS_CHECK, 100 * change.lower, low=DNSMOS_MARGIN_PERCENT),
+        Check(RESIDUAL_CHECK, table.residual_lu.abs().max(), high=RESIDUAL_LU),
+    ]
+    if timing == SHARED:
+        checks += [
+            Check(DURATION_CHECK, table.duration_difference_s.abs().max(), high=0.0),
+            Check(POSITION_CHECK, table.position.median(skipna=False), high=POSITION_HIGH),
+        ]
+    return checks
+
+
+def figures(table: pd.DataFrame) -> dict[str, float]:
+    """What the machine listener found, besides what has a limit. Means and medians are over pairs."""
+    change = paired_change(table.dnsmos_reference, table.dnsmos_candidate, list(table.text))
+    return {
+        "pairs_count": len(table),
+        "texts_count": change.texts,
+        "machine_dnsmos_change_mean_percent": 100 * change.mean,
+        "machine_dnsmos_reference_mean": table.dnsmos_reference.mean(),
+        "machine_dnsmos_candidate_mean": table.dnsmos_candidate.mean(),
+        "machine_log_mel_candidate_median_db": table.candidate.median(),
+        "machine_log_mel_dithered_median_db": table[DITHERED].median(),
+        "machine_log_mel_noisy_median_db": table[NOISY].median(),
+        "machine_log_mel_position_highest": table.position.max(),
+        "machine_pesq_mean": table.pesq.mean(),
+    }
+
+
+def human_checks(result: ListeningResult) -> list[Check]:
+    """Limits on what people answered: below 70 % right with 95 % confidence, and by listeners who may be
+    added up. Where nobody has finished, nothing is shown and the first one fails."""
+    found = result.figures()
+    limit = 100 * found.get("human_proportion_right_upper_95", float("nan"))
+    differ_p = found.get("human_listeners_differ_p", 1.0)
+    return [
+        Check("human_proportion_right_upper_95_percent", limit, high=100 * INAUDIBLE_BELOW),
+        Check("human_listeners_differ_p", differ_p, low=ALPHA),
+    ]
+
+
+def furthest(spoken: Sequence[SpokenPair], table: pd.DataFrame) -> Pair:
+    """The pair that is furthest apart, or where that was not measured, the one that DNSMOS likes least; at
+    equal loudness."""
+    loss = (table.dnsmos_reference - table.dnsmos_candidate).to_numpy()
+    by = table.position.to_numpy() if table.position.notna().all() else loss
+    return match_loudness(spoken[int(np.argmax(by))].pair).pair
+
+
+def controls(spoken: Sequence[SpokenPair], *, progress: bool = True) -> list[Control]:
+    """Candidates that are worse on purpose; the check that is there for the fault must fail.
+
+    Made of the beginnings of the shortest pairs. The first is no fault: the reference as its own candidate
+    passes every check.
+    """
+    longest_first = sorted(spoken, key=lambda each: -len(each.pair.reference))
+    a_text = {each.text: _begun(each) for each in longest_first}  # the shortest of each text stays
+    spoken = sorted(a_text.values(), key=lambda each: len(each.pair.reference))[:CONTROL_PAIRS]
+    noisy = partial(_noisy, seed=1)
+    damages: dict[str, tuple[str, Callable[[Samples], Samples]]] = {
+        "noise at 20 dB SNR lowers DNSMOS": (DNSMOS_CHECK, noisy),
+        "noise at 20 dB SNR is far away": (POSITION_CHECK, noisy),
+        "nothing over 3.5 kHz is far away": (POSITION_CHECK, _low_passed),
+        "25 ms too late is far away": (POSITION_CHECK, _late),
+        "25 ms too long is not the same timing": (DURATION_CHECK, _long),
+    }
+    untouched = _judged(spoken, np.copy, progress)
+    found = [Control("the reference itself passes", caught=all(check.passed for check in untouched.values()))]
+    measured: dict[Callable[[Samples], Samples], dict[str, Check]] = {}
+    for name, (check, damage) in damages.items():
+        if damage not in measured:
+            measured[damage] = _judged(spoken, damage, progress)
+        found.append(Control(name, caught=not measured[damage][check].passed))
+    return found
+
+
+def _begun(each: SpokenPair) -> SpokenPair:
+    pair, stop = each.pair, round(CONTROL_S * each.pair.sample_rate_hz)
+    return each._replace(pair=replace(pair, reference=pair.reference[:stop], candidate=pair.candidate[:stop]))
+
+
+def _judged(
+    spoken: Sequence[SpokenPair], damage: Callable[[Samples], Samples], progress: bool
+) -> dict[str, Check]:
+    damaged = [
+        each._replace(pair=replace(each.pair, candidate=damage(each.pair.reference))) for each in spoken
+    ]
+    return {check.name: check for check in judge(measure(damaged, progress=progress))}
+
+
+def _speak(engine: Engine, text: str, voice_name: str) -> Samples:
+    """The vocoder's samples of a text, its segments end to end."""
+    voice = engine.voice(voice_name)
+    segments = engine.front_end.segments(text, resolve_language(voice.language), lambda _: None)
+    decoded = (engine.decoder.decode(s.token_ids, voice.style(len(s.token_ids)), 1.0) for s in segments)
+    samples: Samples = np.concatenate([block for each in decoded for block in each.blocks])
+    return samples
+
+
+def _inside(samples: Samples) -> slice:
+    """What is left when the silence at both ends is trimmed, as it is before anyone hears it."""
+    trimmer = EdgeTrimmer(SAMPLE_RATE_HZ)
+    trimmer.push(samples)
+    trimmer.flush()
+    return slice(trimmer.lead_samples, len(samples) - trimmer.tail_samples)
+
+
+def _dithered(samples: Samples) -> Samples:
+    rounded: Samples = Dither(seed=1).run(samples).astype(np.float32) / np.float32(PCM_MAX)
+    return rounded
+
+
+def _noisy(samples: Samples, *, seed: int = 0) -> Samples:
+    noise = np.random.default_rng(seed).standard_normal(len(samples))
+    level = np.sqrt(np.mean(samples.astype(np.float64) ** 2)) * 10 ** (-AUDIBLE_SNR_DB / 20)
+    noisy: Samples = (samples + level * noise).astype(np.float32)
+    return noisy
+
+
+def _low_passed(samples: Samples) -> Samples:
+    """MUSHRA's low anchor: ITU-R BS.1534 cuts at 3.5 kHz."""
+    filter_sections = butter(8, 3500, fs=SAMPLE_RATE_HZ, output="sos")
+    filtered: Samples = np.asarray(sosfilt(filter_sections, samples), np.float32)
+    return filtered
+
+
+def _late(samples: Samples) -> Samples:
+    return np.roll(samples, round(0.025 * SAMPLE_RATE_HZ))
+
+
+def _long(samples: Samples) -> Samples:
+    return np.concatenate([samples, samples[-round(0.025 * SAMPLE_RATE_HZ) :]])
+
+
+def _spread(items: Sequence[T], limit: int) -> list[T]:
+    if not limit or limit >= len(items):
+        return list(items)
+    return [items[i * len(items) // limit] for i in range(limit)]

@@ -1,0 +1,169 @@
+"""What is heard in which trial of an ABX test, drawn from a seed before anybody listens."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from kokoro_lab.errors import ParameterError
+
+Samples = npt.NDArray[np.float32]
+
+Letter = Literal["A", "B"]
+Side = Literal["reference", "candidate"]
+
+MOST_TRIALS = 400
+"""An hour of listening and more: what comes after it says how tired the listener is."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pair:
+    """One passage, spoken twice.
+
+    Parameters
+    ----------
+    name : str
+        What is said; the listener may see it, so it tells neither of the two apart.
+    reference, candidate : numpy.ndarray
+        float32 mono. Of the same length and timing if the timing is not what is being tested.
+    sample_rate_hz : int
+        Of both.
+
+    Raises
+    ------
+    ParameterError
+        Not such arrays, empty, or with samples that are not finite.
+    """
+
+    name: str
+    reference: Samples
+    candidate: Samples
+    sample_rate_hz: int
+
+    def __post_init__(self) -> None:
+        for side, samples in (("reference", self.reference), ("candidate", self.candidate)):
+            if samples.dtype != np.float32 or samples.ndim != 1 or not len(samples):
+                raise ParameterError(
+                    f"The {side} of {self.name!r} is no mono clip.",
+                    field=side,
+                    value=f"{samples.dtype} of shape {samples.shape}",
+                    allowed="float32 of shape (n,), n > 0",
+                )
+            if not np.isfinite(samples).all():
+                raise ParameterError(
+                    f"The {side} of {self.name!r} has samples that are not finite.",
+                    field=side,
+                    value=self.name,
+                )
+
+    @property
+    def duration_difference_s(self) -> float:
+        """How much longer the candidate is, in seconds."""
+        return (len(self.candidate) - len(self.reference)) / self.sample_rate_hz
+
+    def side(self, side: Side) -> Samples:
+        """The samples of one of the two."""
+        return self.reference if side == "reference" else self.candidate
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One question: which of A and B is X?
+
+    Parameters
+    ----------
+    pair : int
+        Index into the plan's pairs.
+    a : {"reference", "candidate"}
+        What A is; B is the other.
+    x : {"A", "B"}
+        What X is: the right answer.
+    """
+
+    pair: int
+    a: Side
+    x: Letter
+
+    def side(self, button: str) -> Side:
+        """What is heard behind the button "A", "B" or "X"."""
+        letter = self.x if button == "X" else button
+        other: Side = "candidate" if self.a == "reference" else "reference"
+        return self.a if letter == "A" else other
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Plan:
+    """Pairs, how often each is heard, and the seed of the order.
+
+    Raises
+    ------
+    ParameterError
+        No pairs, two of one name, or more trials than anyone can listen to.
+    """
+
+    pairs: tuple[Pair, ...]
+    repeats: int
+    seed: int
+
+    def __post_init__(self) -> None:
+        names = [pair.name for pair in self.pairs]
+        if not names or len(set(names)) != len(names):
+            raise ParameterError(
+                "A listening test takes one pair or more, each with a name of its own.",
+                field="pairs",
+                value=len(names),
+            )
+        if not 1 <= self.repeats * len(names) <= MOST_TRIALS:
+            raise ParameterError(
+                f"{len(names)} pairs, each {self.repeats} times, are not a listening test.",
+                field="repeats",
+                value=self.repeats,
+                allowed=f"1 to {MOST_TRIALS // len(names)}",
+            )
+        if self.seed < 0:
+            raise ParameterError(
+                "A seed is a whole number.", field="seed", value=self.seed, allowed="0 or more"
+            )
+
+    def __len__(self) -> int:
+        return len(self.pairs) * self.repeats
+
+    def trials(self, listener: str) -> list[Trial]:
+        """The trials of one listener, in order. Each listener has another order; the same one, the same.
+
+        Every pair is heard once before any is heard again, and the reference is A in half of the trials.
+        **X is drawn by a fair coin in every trial.** Were it A in exactly half of them, a listener who
+        also says A half of the time would be significant in 7 % of tests of 16 trials, not in 4 %: the
+        binomial test is exact for independent coins alone.
+        """
+        random = np.random.default_rng([self.seed, *listener.encode()])
+        pairs = [int(i) for _ in range(self.repeats) for i in random.permutation(len(self.pairs))]
+        a_is_reference = random.permutation(len(pairs)) < (len(pairs) + random.integers(2)) // 2
+        x_is_a = random.random(len(pairs)) < 0.5
+        return [
+            Trial(pair, "reference" if reference else "candidate", "A" if is_a else "B")
+            for pair, reference, is_a in zip(pairs, a_is_reference, x_is_a, strict=True)
+        ]
+
+    @property
+    def sha256(self) -> str:
+        """Names the test: another sound, order, seed or number of trials is another test."""
+        digest = hashlib.sha256()
+        digest.update(json.dumps({"repeats": self.repeats, "seed": self.seed}, sort_keys=True).encode())
+        for pair in self.pairs:
+            head = [pair.name, pair.sample_rate_hz, len(pair.reference), len(pair.candidate)]
+            digest.update(json.dumps(head).encode())
+            for samples in (pair.reference, pair.candidate):
+                digest.update(samples.astype("<f4").tobytes())
+        return digest.hexdigest()
+
+
+def right_answers(trials: Sequence[Trial], answers: Sequence[Letter]) -> int:
+    """How many of the answers given so far name what X was."""
+    return sum(trial.x == answer for trial, answer in zip(trials, answers, strict=False))

@@ -1,0 +1,417 @@
+"""What the answers of an ABX test show, and what they cannot: exact statistics of right answers.
+
+In each trial a listener hears A, B and X, and says which of the two X is. Whoever hears no difference is
+right in half of the trials. Two questions are asked of the same count, and only one of them is the usual
+one:
+
+- *Is a difference heard?* `p_value`: so many right answers are rare without hearing. A p over 0.05 shows
+  nothing by itself: 16 trials find a listener who is right 60 % of the time in one test of six (`power`).
+- *Is it shown to be inaudible?* `upper_limit`: the true proportion is below this. That takes enough trials
+  (`trials_to_show`): 39 to get below 70 %, 68 to get below 65 %.
+
+Both are exact for trials that are independent of each other, with an X drawn by a fair coin each time.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.stats import MonteCarloMethod, binom, binomtest, chi2_contingency, norm
+
+from kokoro_lab.errors import ParameterError
+
+CHANCE = 0.5
+ALPHA = 0.05
+"""Of a false alarm, in both questions."""
+INAUDIBLE_BELOW = 0.70
+"""A listener who is right less often than this hears a difference at most now and then: 0.5 is guessing,
+0.75 the usual threshold of hearing."""
+POWER = 0.8
+MOST_TRIALS = 10_000
+_HIGHEST_D_PRIME = 40.0
+"""Above 6, ABX is right in every trial as far as float64 can say."""
+
+
+def p_value(right: int, trials: int) -> float:
+    """Probability that guessing gives as many right answers, or more: small means that it was heard.
+
+    Parameters
+    ----------
+    right, trials : int
+        Counts, 0 ≤ right ≤ trials, at least one trial.
+
+    Returns
+    -------
+    float
+        One-sided, exact, 0 to 1.
+
+    Raises
+    ------
+    ParameterError
+        Counts that cannot be.
+
+    Notes
+    -----
+    The binomial test against one half: Burstein, "Approximation formulas for error risk and sample size
+    in ABX testing", J. Audio Eng. Soc. 36(11), 1988, without the approximation.
+    """
+    _check_counts(right, trials)
+    return float(binomtest(right, trials, CHANCE, alternative="greater").pvalue)
+
+
+def fewest_right(trials: int, alpha: float = ALPHA) -> int | None:
+    """How many right answers are significant: the least count with `p_value` ≤ `alpha`.
+
+    Returns
+    -------
+    int or None
+        12 of 16, 15 of 20, 26 of 40; None where even all right ones are too few trials.
+
+    Raises
+    ------
+    ParameterError
+        No trials, or `alpha` is no probability.
+    """
+    _check_counts(0, trials)
+    _check_probability("alpha", alpha)
+    least = int(binom.isf(alpha, trials, CHANCE)) + 1
+    return least if least <= trials else None
+
+
+def proportion_interval(right: int, trials: int, confidence: float = 0.95) -> tuple[float, float]:
+    """Two-sided interval of the true proportion of right answers.
+
+    Returns
+    -------
+    tuple of float
+        Low and high end, 0 to 1.
+
+    Raises
+    ------
+    ParameterError
+        Counts that cannot be, or `confidence` is no probability.
+
+    Notes
+    -----
+    Clopper & Pearson, Biometrika 26(4), 1934: never covers less often than `confidence` says.
+    """
+    _check_counts(right, trials)
+    _check_probability("confidence", confidence)
+    interval = binomtest(right, trials, CHANCE).proportion_ci(confidence, method="exact")
+    return float(interval.low), float(interval.high)
+
+
+def upper_limit(right: int, trials: int, alpha: float = ALPHA) -> float:
+    """One-sided upper confidence limit of the true proportion of right answers, after Clopper & Pearson.
+
+    Below `INAUDIBLE_BELOW` it shows that the difference is, at most, heard now and then.
+
+    Raises
+    ------
+    ParameterError
+        Counts that cannot be, or `alpha` is no probability.
+    """
+    _check_counts(right, trials)
+    _check_probability("alpha", alpha)
+    interval = binomtest(right, trials, CHANCE, alternative="less").proportion_ci(1 - alpha, method="exact")
+    return float(interval.high)
+
+
+def most_right(trials: int, bound: float = INAUDIBLE_BELOW, alpha: float = ALPHA) -> int | None:
+    """How many right answers still show that the true proportion is below `bound`.
+
+    Returns
+    -------
+    int or None
+        22 of 39 for 0.70, 37 of 68 for 0.65; None where no count would show it.
+
+    Raises
+    ------
+    ParameterError
+        No trials, `bound` is not between one half and 1, or `alpha` is no probability.
+    """
+    _check_counts(0, trials)
+    _check_probability("alpha", alpha)
+    _check_above_chance("bound", bound)
+    most = int(binom.ppf(alpha, trials, bound))
+    if binom.cdf(most, trials, bound) > alpha:  # ppf is the first count beyond, unless it hits exactly
+        most -= 1
+    return most if most >= 0 else None
+
+
+def power(trials: int, true_proportion: float, alpha: float = ALPHA) -> float:
+    """Probability that a listener who is right this often is found, that is, comes out significant.
+
+    Parameters
+    ----------
+    trials : int
+        1 or more.
+    true_proportion : float
+        Over 0.5, up to 1.
+
+    Returns
+    -------
+    float
+        0 to 1: 0.17 for 0.60 in 16 trials.
+
+    Raises
+    ------
+    ParameterError
+        No trials, a proportion that is not above chance, or `alpha` is no probability.
+    """
+    least = fewest_right(trials, alpha)
+    _check_above_chance("true_proportion", true_proportion)
+    return 0.0 if least is None else float(binom.sf(least - 1, trials, true_proportion))
+
+
+def trials_needed(true_proportion: float, wanted_power: float = POWER, alpha: float = ALPHA) -> int:
+    """The fewest trials that find a listener who is right this often with the power that is wanted.
+
+    Counts are whole, so power rises in a saw: a few trials more may have a little less of it.
+
+    Raises
+    ------
+    ParameterError
+        As `power`, or more than 10 000 trials would be needed.
+    """
+    _check_probability("wanted_power", wanted_power)
+    _check_probability("alpha", alpha)
+    _check_above_chance("true_proportion", true_proportion)
+    trials = np.arange(1, MOST_TRIALS + 1)
+    least = binom.isf(alpha, trials, CHANCE) + 1
+    enough = binom.sf(least - 1, trials, true_proportion) >= wanted_power
+    return _first(trials, enough, "true_proportion", true_proportion)
+
+
+def trials_to_show(
+    bound: float = INAUDIBLE_BELOW, wanted_power: float = POWER, alpha: float = ALPHA
+) -> tuple[int, int]:
+    """The fewest trials that show inaudibility, if nobody hears anything, with the power that is wanted.
+
+    Returns
+    -------
+    tuple of int
+        Trials, and the right answers that they may hold at most: (39, 22) for 0.70, (68, 37) for 0.65.
+
+    Raises
+    ------
+    ParameterError
+        As `most_right`, or more than 10 000 trials would be needed.
+    """
+    _check_probability("wanted_power", wanted_power)
+    _check_probability("alpha", alpha)
+    _check_above_chance("bound", bound)
+    trials = np.arange(1, MOST_TRIALS + 1)
+    most = binom.ppf(alpha, trials, bound)
+    most -= binom.cdf(most, trials, bound) > alpha
+    needed = _first(trials, binom.cdf(most, trials, CHANCE) >= wanted_power, "bound", bound)
+    return needed, int(most[needed - 1])
+
+
+def proportion_of(d_prime_value: float) -> float:
+    """The proportion of right answers that a sensitivity d′ gives in ABX.
+
+    Raises
+    ------
+    ParameterError
+        d′ is negative or not a number.
+
+    Notes
+    -----
+    A listener who compares X with A and X with B as independent observations, without bias: Macmillan &
+    Creelman, "Detection Theory: A User's Guide", 2nd edition, 2005, equation 9.5:
+    pc = Φ(d′/√2) Φ(d′/2) + Φ(−d′/√2) Φ(−d′/2).
+    """
+    if not d_prime_value >= 0:
+        raise ParameterError(
+            "A sensitivity is 0 or more.", field="d_prime", value=d_prime_value, allowed="0 or more"
+        )
+    wide, narrow = d_prime_value / math.sqrt(2), d_prime_value / 2
+    return float(norm.cdf(wide) * norm.cdf(narrow) + norm.cdf(-wide) * norm.cdf(-narrow))
+
+
+def d_prime(proportion_right: float) -> float:
+    """How far apart A and B are for the listener, in standard deviations: `proportion_of`, inverted.
+
+    Parameters
+    ----------
+    proportion_right : float
+        0 to 1. At or below one half nothing is heard: 0. At 1 it has no upper end: infinite.
+
+    Returns
+    -------
+    float
+        1.53 for 0.70, 1.79 for 0.75.
+
+    Raises
+    ------
+    ParameterError
+        Not a proportion.
+    """
+    if not 0 <= proportion_right <= 1:
+        raise ParameterError(
+            "That is no proportion.", field="proportion_right", value=proportion_right, allowed="0 to 1"
+        )
+    if proportion_right <= CHANCE:
+        return 0.0
+    if proportion_right >= proportion_of(_HIGHEST_D_PRIME):
+        return math.inf
+    return float(brentq(lambda d: proportion_of(d) - proportion_right, 0.0, _HIGHEST_D_PRIME))
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What one count of right answers shows. Made by `outcome`.
+
+    Parameters
+    ----------
+    p : float
+        One-sided, exact.
+    interval : tuple of float
+        95 % interval of the true proportion, two-sided.
+    upper : float
+        One-sided 95 % upper limit of it.
+    d_prime, d_prime_interval
+        Of the proportion, and of the ends of its interval.
+    """
+
+    right: int
+    trials: int
+    p: float
+    interval: tuple[float, float]
+    upper: float
+    d_prime: float
+    d_prime_interval: tuple[float, float]
+
+    @property
+    def proportion(self) -> float:
+        """Right answers ÷ trials."""
+        return self.right / self.trials
+
+    @property
+    def heard(self) -> bool:
+        """Whether a difference is shown to be heard."""
+        return self.p <= ALPHA
+
+    def shown_inaudible(self, bound: float = INAUDIBLE_BELOW) -> bool:
+        """Whether the true proportion is shown to be below `bound`."""
+        return self.upper < bound
+
+
+def outcome(right: int, trials: int) -> Outcome:
+    """Everything that a count of right answers shows.
+
+    Raises
+    ------
+    ParameterError
+        Counts that cannot be.
+    """
+    low, high = proportion_interval(right, trials)
+    return Outcome(
+        right=right,
+        trials=trials,
+        p=p_value(right, trials),
+        interval=(low, high),
+        upper=upper_limit(right, trials),
+        d_prime=d_prime(right / trials),
+        d_prime_interval=(d_prime(low), d_prime(high)),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Pooled:
+    """Several listeners as one, and whether they may be taken so.
+
+    Parameters
+    ----------
+    outcome : Outcome
+        Of all their answers.
+    listeners : int
+        How many.
+    differ_p : float
+        Probability of proportions this different, if all of them hear equally well; 1 for one listener.
+    """
+
+    outcome: Outcome
+    listeners: int
+    differ_p: float
+
+    @property
+    def differ(self) -> bool:
+        """Whether the listeners are shown to hear differently: then the pool describes none of them."""
+        return self.differ_p <= ALPHA
+
+
+def pool(counts: Mapping[str, tuple[int, int]], *, seed: int = 0) -> Pooled:
+    """The answers of several listeners, added up.
+
+    Parameters
+    ----------
+    counts : mapping
+        Listener → right answers and trials.
+    seed : int
+        Of the permutations.
+
+    Raises
+    ------
+    ParameterError
+        Nobody, or counts that cannot be.
+
+    Notes
+    -----
+    The listeners are compared by Pearson's chi-square on right and wrong answers, with its p from 9999
+    random tables of the same margins (Patefield's algorithm): counts are too small for its asymptote.
+    """
+    if not counts:
+        raise ParameterError("Nobody has answered.", field="counts", value=0, allowed="one listener or more")
+    for right, trials in counts.values():
+        _check_counts(right, trials)
+    total, of = (sum(column) for column in zip(*counts.values(), strict=True))
+    differ_p = 1.0
+    if len(counts) > 1 and 0 < total < of:
+        table = np.array([(right, trials - right) for right, trials in counts.values()])
+        resampled = MonteCarloMethod(n_resamples=9999, rng=np.random.default_rng(seed))
+        differ_p = float(chi2_contingency(table, correction=False, method=resampled).pvalue)
+    return Pooled(outcome(total, of), len(counts), differ_p)
+
+
+def _first(trials: np.ndarray, enough: np.ndarray, field: str, value: float) -> int:
+    if not enough.any():
+        raise ParameterError(
+            f"{value:g} is so near to guessing that {MOST_TRIALS} trials would not do.",
+            field=field,
+            value=value,
+            mend="Ask for something further from one half, or for less power.",
+        )
+    return int(trials[np.argmax(enough)])
+
+
+def _check_counts(right: int, trials: int) -> None:
+    if trials < 1 or not 0 <= right <= trials:
+        raise ParameterError(
+            f"{right} right answers in {trials} trials cannot be.",
+            field="right" if trials >= 1 else "trials",
+            value=right if trials >= 1 else trials,
+            allowed="0 ≤ right ≤ trials, and one trial or more",
+        )
+
+
+def _check_probability(field: str, value: float) -> None:
+    if not 0 < value < 1:
+        raise ParameterError(
+            f"{value} is no {field.replace('_', ' ')}.", field=field, value=value, allowed="over 0, under 1"
+        )
+
+
+def _check_above_chance(field: str, value: float) -> None:
+    if not CHANCE < value <= 1:
+        raise ParameterError(
+            f"A {field.replace('_', ' ')} of {value} is not above guessing.",
+            field=field,
+            value=value,
+            allowed=f"over {CHANCE}, up to 1",
+        )

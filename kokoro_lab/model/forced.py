@@ -1,0 +1,179 @@
+"""Variants that are told durations, pitch and energy, instead of finding their own.
+
+Precision changes timing first: upstream's int8 export makes most clips 25 or 50 ms longer or shorter, and
+every comparison of samples then measures timing. Told the fp32 model's prosody a variant speaks the same
+600 samples for the same frame, and what differs is how it sounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+
+from kokoro_lab.config import EngineConfig
+from kokoro_lab.dsp import require_finite
+from kokoro_lab.errors import WeightsError
+from kokoro_lab.g2p.vocab import PAD_ID
+from kokoro_lab.model.artefacts import stages_folder
+from kokoro_lab.model.decoder import Decoded, Staged
+from kokoro_lab.model.graphs import DURATIONS, ENERGY, F0, signature
+from kokoro_lab.model.native import native_operators
+from kokoro_lab.model.prosody import ProsodyModel, Values
+from kokoro_lab.model.providers import make_session
+from kokoro_lab.model.voices import Voice
+
+TOLD = (DURATIONS, F0, ENERGY)
+_NUMPY: dict[int, type[np.floating[Any]]] = {
+    onnx.TensorProto.FLOAT: np.float32,
+    onnx.TensorProto.FLOAT16: np.float16,
+}
+
+
+class ToldGraph:
+    """A `Decoder`: an export run as a whole, with the prosody of the fp32 model.
+
+    Parameters
+    ----------
+    path : Path
+        A Kokoro export.
+    prosody : ProsodyModel
+        The fp32 model's: `fp32_prosody`.
+
+    Raises
+    ------
+    WeightsError
+        The export has no tensors of prosody that could be told.
+    """
+
+    def __init__(self, path: Path, prosody: ProsodyModel, config: EngineConfig) -> None:
+        self._name = path.name
+        model = onnx.load(path)
+        self._types = with_told_prosody(model, path.name)
+        self._session = make_session(model.SerializeToString(), config)
+        self._names = signature(self._session, path.name)
+        self._inputs = [i.name for i in self._session.get_inputs()]
+        self._prosody = prosody
+
+    @property
+    def active_provider(self) -> str:
+        return str(self._session.get_providers()[0])
+
+    @property
+    def details(self) -> Mapping[str, str]:
+        return {"prosody": "fp32"}
+
+    def predicts(self, voice: Voice) -> str | None:
+        return "this variant runs as one graph"
+
+    def decode(
+        self,
+        token_ids: Sequence[int],
+        style: Values,
+        speed: float,
+        *,
+        predicted: bool = False,
+        urgent: bool = True,
+    ) -> Decoded:
+        """As `Decoder.decode`; as many samples as the fp32 model gives, frame by frame."""
+        prosody = self._prosody.predict(token_ids, style, speed)
+        told = (prosody.durations, prosody.f0_hz, prosody.energy)
+        feed = {
+            name: np.ascontiguousarray(value, self._types[name]).reshape(1, -1)
+            for name, value in zip(TOLD, told, strict=True)
+        } | {
+            self._names.tokens: np.array([[PAD_ID, *token_ids, PAD_ID]], dtype=np.int64),
+            self._names.style: style,
+            self._names.speed: np.array([speed], np.float32),
+        }
+        # Speed is no input any more where only the durations were made of it
+        (audio,) = self._session.run([self._names.audio], {name: feed[name] for name in self._inputs})
+        samples = np.ascontiguousarray(audio, np.float32).reshape(-1)
+        require_finite(samples, f"{self._name}, {len(token_ids)} token ids")
+        return Decoded(prosody.durations, iter((samples,)))
+
+
+class ToldStages:
+    """A `Decoder`: a variant that runs in stages, with the contours of the fp32 model.
+
+    Parameters
+    ----------
+    stages : Staged
+        The variant.
+    prosody : ProsodyModel
+        The fp32 model's: `fp32_prosody`.
+    """
+
+    def __init__(self, stages: Staged, prosody: ProsodyModel) -> None:
+        self._stages = stages
+        self._prosody = prosody
+
+    @property
+    def active_provider(self) -> str:
+        return self._stages.active_provider
+
+    @property
+    def details(self) -> Mapping[str, str]:
+        return {**self._stages.details, "prosody": "fp32"}
+
+    def predicts(self, voice: Voice) -> str | None:
+        return "told its prosody, a variant decodes wholes"
+
+    def decode(
+        self,
+        token_ids: Sequence[int],
+        style: Values,
+        speed: float,
+        *,
+        predicted: bool = False,
+        urgent: bool = True,
+    ) -> Decoded:
+        """As `Decoder.decode`; as many samples as the fp32 model gives, frame by frame."""
+        prosody = self._stages.prosody.behind(self._prosody.contours(token_ids, style, speed), style)
+        samples = self._stages.vocoder.whole(prosody)
+        require_finite(samples, f"{len(token_ids)} token ids")
+        return Decoded(prosody.durations, iter((samples,)))
+
+
+def fp32_prosody(config: EngineConfig) -> ProsodyModel:
+    """The float model's stages before the vocoder, for a variant of `config`."""
+    plain = replace(config, variant="fp32")
+    native = native_operators(plain)
+    return ProsodyModel(stages_folder(plain, native), plain, native)
+
+
+def with_told_prosody(model: onnx.ModelProto, name: str) -> dict[str, type[np.floating[Any]]]:
+    """Make the tensors of prosody inputs of the graph, in place; what computed them is left unread.
+
+    Returns
+    -------
+    dict
+        Tensor → NumPy type that it takes.
+
+    Raises
+    ------
+    WeightsError
+        One of them is not there, or not of floating point.
+    """
+    inferred = onnx.shape_inference.infer_shapes(model)
+    types = {info.name: info.type.tensor_type.elem_type for info in inferred.graph.value_info}
+    found: dict[str, type[np.floating[Any]]] = {}
+    for tensor in TOLD:
+        maker = next((node for node in model.graph.node if tensor in node.output), None)
+        if maker is None or types.get(tensor) not in _NUMPY:
+            raise WeightsError(
+                f"{name} cannot be told its prosody: it has no tensor {tensor} of floating point.",
+                field="variant",
+                value=name,
+                mend="Compare it with its own prosody.",
+            )
+        maker.output[list(maker.output).index(tensor)] = f"{tensor}_unread"
+        model.graph.input.append(onnx.helper.make_tensor_value_info(tensor, types[tensor], None))
+        found[tensor] = _NUMPY[types[tensor]]
+    for stale in [info for info in model.graph.value_info if info.name in TOLD]:
+        model.graph.value_info.remove(stale)
+    return found
