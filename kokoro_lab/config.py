@@ -21,9 +21,9 @@ from kokoro_lab.errors import SettingsError
 SPEED_MIN, SPEED_MAX = 0.25, 4.0
 PUBLISHED = ("fp32", "fp16", "int8-upstream")
 """Precisions of the weights as others published them."""
-STAGED = ("fp32", "int8")
-"""Variants that run in stages, both made from the published fp32 weights."""
-VARIANTS = ("fp32", "int8", "fp16", "int8-upstream")
+STAGED = ("fp32", "int8", "int8fp16mix")
+"""Variants that run in stages, all made from the published fp32 weights."""
+VARIANTS = (*STAGED, "fp16", "int8-upstream")
 PREFIX = "KOKORO_"
 
 Source = Literal["auto", "hub", "registry"]

@@ -305,3 +305,21 @@ def between_anchors(table: pd.DataFrame, *, column: str, anchors: tuple[str, str
     figure.legend(loc="outside upper center", ncols=3, frameon=False)
     plt.close(figure)
     return figure
+
+
+def pareto(table: pd.DataFrame, *, cost: str, quality: str, label: str, ceiling: float) -> Figure:
+    """Points by cost and quality, each with its name; those that no other beats in both are joined."""
+    from matplotlib import pyplot as plt
+
+    figure, axes = plt.subplots(figsize=(10, 6), layout="constrained")
+    ordered = table.sort_values([cost, quality], ascending=[True, False])
+    best = ordered[ordered[quality] > ordered[quality].cummax().shift(fill_value=-np.inf)]
+    axes.plot(best[cost], best[quality], color="tab:green", linewidth=1, zorder=1)
+    kept = ordered.index.isin(best.index)
+    axes.scatter(ordered[cost], ordered[quality], c=np.where(kept, "tab:green", "tab:gray"), zorder=2)
+    for _, row in ordered.iterrows():
+        place = (row[cost], row[quality])
+        axes.annotate(row[label], place, fontsize=8, xytext=(4, 4), textcoords="offset points")
+    axes.axhline(ceiling, color="black", linewidth=0.5, linestyle=":")
+    axes.set(xlabel=cost, ylabel=quality)
+    return figure

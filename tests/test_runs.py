@@ -156,6 +156,7 @@ FAST = {
     "11_where_time_goes": {"text": "The kettle is on.", "trials": 2, "loads": 1},
     "12_statistics_predictor": {"voices": "af_heart", "judged": 3},
     "20_quantization_abx": {"voices": "af_heart", "texts": 3},
+    "21_precision_pareto": {"voices": "af_heart", "texts": 1, "groups": "encode"},
     "50_voice_levels": {"voices": "am_michael", "texts": 1},
     "30_loudness_gate": {"voices": "bf_emma", "texts": 6},
     "40_streaming_chunks": {"texts": 2, "chunk_ms": "30,120"},

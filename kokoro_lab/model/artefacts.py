@@ -17,7 +17,7 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -36,7 +36,7 @@ from kokoro_lab.model.quantise import Calibration
 from kokoro_lab.model.statistics import AdainLayers
 from kokoro_lab.model.weights import model_path, model_sha256, weights_home
 
-RECIPE = 14
+RECIPE = 15
 """Counts up with every change of what is made here, so that stale graphs are never used."""
 
 EXACT: tuple[passes.Pass, ...] = (passes.fold_constants, passes.squares_as_products)
@@ -50,7 +50,8 @@ GIVEN: tuple[passes.Pass, ...] = (
     passes.crop_before_the_second_half,
     passes.own_statistics_unless_known,
 )
-Recipes = Mapping[str, tuple[str, tuple[passes.Pass, ...]]]
+Passes = tuple[passes.Pass, ...]
+Recipes = Mapping[str, tuple[str, Passes]]
 """Graph → the stage that it is made of, and how."""
 
 
@@ -61,33 +62,38 @@ def exclusions() -> Mapping[str, Sequence[str]]:
     return found
 
 
-def recipes(variant: str, native: bool) -> Recipes:
-    """How the graphs of a variant are made."""
-    if variant == "int8":
-        integers = partial(
-            quantise_layers, ranges=Calibration.load(), native=native, keep=exclusions()[variant]
-        )
-        floats = (native_passes.snake_convolutions, native_passes.exact_stft) if native else ()
+def recipes(
+    variant: str, native: bool, keep: Iterable[str] | None = None, ranges: Calibration | None = None
+) -> Recipes:
+    """How the graphs of a variant are made; `keep` and `ranges` take the place of what the package ships."""
+    if variant == "fp32" and not native:
         return {
-            "prosody": ("prosody", (passes.fold_constants, integers, byte_recurrences, half_weights)),
-            "trunk": ("trunk", (passes.fold_constants, integers, half_weights)),
+            "prosody": ("prosody", ()),
+            "trunk": ("trunk", ()),
             "excitation": ("excitation", ()),
-            "vocoder": ("vocoder", (*GIVEN, integers, *floats, half_weights)),
+            "vocoder": ("vocoder", GIVEN),
+            "vocoder_exact": ("vocoder", EXACT),
         }
-    # Not prosody: where F0 is rounded otherwise, the phase of the voice drifts from the published model's
-    plain: dict[str, tuple[str, tuple[passes.Pass, ...]]] = {
-        "prosody": ("prosody", ()),
+    wide: Passes = (native_passes.fast_convolutions,) if native else ()
+    snakes: Passes = (native_passes.snake_convolutions, native_passes.exact_stft) if native else ()
+    integers: Passes = ()
+    lighter: Passes = ()
+    if variant != "fp32":
+        kept = exclusions()[variant] if keep is None else tuple(keep)
+        known = Calibration.load() if ranges is None else ranges
+        integers = (partial(quantise_layers, ranges=known, native=native, keep=kept),)
+        lighter = (half_weights,)
+    # In float not with operators of ours: where F0 is rounded otherwise, the phase of the voice drifts from
+    # the published model's
+    prosody: Passes = ()
+    if variant != "fp32":
+        bytes_too: Passes = (byte_recurrences,) if variant == "int8" else ()
+        prosody = (passes.fold_constants, *integers, *bytes_too, *lighter)
+    return {
+        "prosody": ("prosody", prosody),
+        "trunk": ("trunk", (passes.fold_constants, *integers, *wide, *lighter)),
         "excitation": ("excitation", ()),
-    }
-    if native:
-        return plain | {
-            "trunk": ("trunk", (passes.fold_constants, native_passes.fast_convolutions)),
-            "vocoder": ("vocoder", (*GIVEN, native_passes.snake_convolutions, native_passes.exact_stft)),
-        }
-    return plain | {
-        "trunk": ("trunk", ()),
-        "vocoder": ("vocoder", GIVEN),
-        "vocoder_exact": ("vocoder", EXACT),
+        "vocoder": ("vocoder", (*GIVEN, *integers, *snakes, *lighter)),
     }
 
 
@@ -113,31 +119,41 @@ def stages_folder(config: EngineConfig, native: Native, say: Callable[[str], Non
     folder = root / "derived" / f"{kind}-v{RECIPE}"
     if (folder / "manifest.json").exists():
         return folder
-    source = model_path("fp32", config.home)
+    model_path("fp32", config.home)  # says so if the weights are missing
     with told_apart(root, []):
         folder.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(folder.parent / ".lock"):
             if not (folder / "manifest.json").exists():
                 if say:
                     say(f"Making the {config.variant} graphs from the weights (once, about 10 s).")
-                made = recipes(config.variant, native.library is not None)
-                _make(source, folder, made, compact=config.variant != "fp32")
+                make_stages(folder, config, recipes(config.variant, native.library is not None))
                 for stale in folder.parent.glob(f"{kind}-v*"):
                     if stale != folder:
                         shutil.rmtree(stale)  # hundreds of megabytes that nobody reads any more
     return folder
 
 
-def _make(source: Path, folder: Path, recipes: Recipes, *, compact: bool) -> None:
+def published_stages(config: EngineConfig) -> Mapping[str, passes.Model]:
+    """The stages of the fp32 model as cut (325 MB, about 4 s)."""
+    return cut(onnx.load(model_path("fp32", config.home)))
+
+
+def make_stages(
+    folder: Path,
+    config: EngineConfig,
+    recipes: Recipes,
+    stages: Mapping[str, passes.Model] | None = None,
+) -> None:
+    """Make graphs by `recipes` in a new `folder`, which is there as a whole or not at all."""
     started = time.perf_counter()
     making = Path(tempfile.mkdtemp(prefix=".making-", dir=folder.parent))
     try:
-        stages = cut(onnx.load(source))
+        stages = stages or published_stages(config)
         layers = AdainLayers.of(passes.fold_constants(stages["vocoder"]))
         graphs = {name: passes.apply(stages[stage], recipe) for name, (stage, recipe) in recipes.items()}
         for name, graph in graphs.items():
             onnx.save(graph, making / f"{name}.onnx")
-        layers.save(making / "layers.npz", compact=compact)
+        layers.save(making / "layers.npz", compact=config.variant != "fp32")
         manifest: dict[str, Any] = {
             "source_sha256": model_sha256("fp32"),
             "recipe": RECIPE,

@@ -130,6 +130,8 @@ class Staged:
         None takes the one that the package ships.
     say : callable, optional
         Told in a line what is being built.
+    folder : Path, optional
+        Graphs made by other recipes than the variant's own.
 
     Attributes
     ----------
@@ -142,9 +144,10 @@ class Staged:
         config: EngineConfig,
         predictor: StatisticsPredictor | None = None,
         say: Callable[[str], None] | None = None,
+        folder: Path | None = None,
     ) -> None:
         self._native = native_operators(config, say)
-        folder = stages_folder(config, self._native, say)
+        folder = folder or stages_folder(config, self._native, say)
         self.prosody = ProsodyModel(folder, config, self._native)
         self.vocoder = Vocoder(folder, config, self._native)
         self._predictor = predictor or StatisticsPredictor.load()

@@ -3,26 +3,37 @@
 from __future__ import annotations
 
 import re
+import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
+from kokoro_lab.config import EngineConfig
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples
 from kokoro_lab.g2p.frontend import FrontEnd
+from kokoro_lab.model.artefacts import make_stages, published_stages, recipes
 from kokoro_lab.model.decoder import Staged
 from kokoro_lab.model.graphs import frames_of
+from kokoro_lab.model.native import native_operators
+from kokoro_lab.model.passes import Model
 from kokoro_lab.model.prosody import Contours
+from kokoro_lab.model.quantise import Calibration, Range
 from kokoro_lab.model.voices import load_voice
-from kokoro_lab.results import Check
+from kokoro_lab.results import Check, Control
 from kokoro_lab.tuning.comparison import distances, heard_part, mean_interval
 
 VOICED_HZ = 10.0
-PESQ_MEAN_LOW, PESQ_P5_LOW, STOI_MEAN_LOW = 4.55, 4.40, 0.998
+PESQ_MEAN_LOW = {"int8": 4.55, "int8fp16mix": 4.60}
+PESQ_P5_LOW, STOI_MEAN_LOW = 4.40, 0.998
 """What integers may cost where the prosody is the same. PESQ's ceiling is 4.64."""
+WRONG_GROUP = "resblocks.5"
+WRONG_RANGES = {"ranges of a block ten times too wide": 10.0, "ranges of a block a third as wide": 0.3}
 
 
 def compare(
@@ -40,8 +51,8 @@ def compare(
     pandas.DataFrame
         One row a segment: text (its number), voice, audio_s; pesq, stoi, lsd_db with the reference's prosody
         forced on both; reference_s and candidate_s, what decoding took each, in turn;
-        changed_durations_count and duration_change_s, and where no duration changed f0_change_cents (median
-        of the voiced frames), of the candidate's own prosody.
+        of the candidate's own prosody durations_count, changed_durations_count, duration_change_s, and where
+        no duration changed f0_change_cents (median of the voiced frames).
     """
     front_end = FrontEnd()
     rows = []
@@ -59,6 +70,13 @@ def compare(
                 | drift(contours, candidate.prosody.contours(token_ids, style, 1.0))
             )
     return pd.DataFrame(rows)
+
+
+def compare_variant(variant: str, lines: Sequence[str], voices: Sequence[str]) -> pd.DataFrame:
+    """`compare` a variant as it ships with fp32."""
+    config = EngineConfig.from_settings()
+    reference, candidate = (Staged(replace(config, variant=name)) for name in ("fp32", variant))
+    return compare(reference, candidate, lines, voices)
 
 
 def _segments(front_end: FrontEnd, line: str, voice: str) -> Iterator[tuple[tuple[int, ...], Any]]:
@@ -79,6 +97,7 @@ def drift(reference: Contours, candidate: Contours) -> dict[str, float]:
     a, b = frames_of(reference.durations), frames_of(candidate.durations)
     changed = int(np.count_nonzero(a != b))
     figures = {
+        "durations_count": float(len(a)),
         "changed_durations_count": float(changed),
         "duration_change_s": float(b.sum() - a.sum()) * 0.025,
         "f0_change_cents": float("nan"),
@@ -91,6 +110,82 @@ def drift(reference: Contours, candidate: Contours) -> dict[str, float]:
     return figures
 
 
+def sensitivity(
+    lines: Sequence[str],
+    voices: Sequence[str],
+    *,
+    config: EngineConfig | None = None,
+    groups: Sequence[str] = (),
+    progress: bool = True,
+) -> pd.DataFrame:
+    """Quantise each group of layers alone, then one after the other, the most harmless first.
+
+    Parameters
+    ----------
+    groups : sequence of str
+        Only these, by the names that `group_of` gives; empty takes all.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A row for each group `alone` and `cumulated` (column how), with the figures of `summary`.
+    """
+    config = replace(config or EngineConfig(), variant="int8")
+    members: dict[str, list[str]] = {}
+    for layer in Calibration.load():
+        members.setdefault(group_of(layer), []).append(layer)
+    chosen = list(groups or members)
+    reference = Staged(replace(config, variant="fp32"))
+    stages = published_stages(config)
+    bar = tqdm(total=2 * len(chosen), desc="groups", disable=not progress)
+
+    def measured(quantised: Iterable[str], group: str, how: str) -> dict[str, Any]:
+        keep = [layer for part, layers in members.items() if part not in set(quantised) for layer in layers]
+        with tempfile.TemporaryDirectory(prefix="kokoro-lab-") as folder:
+            candidate = _candidate(config, Path(folder), stages, keep)
+            table = compare(reference, candidate, lines, voices, progress=False)
+        bar.update()
+        return {"group": group, "how": how} | summary(table)
+
+    alone = pd.DataFrame([measured([group], group, "alone") for group in chosen])
+    order = alone.sort_values(["pesq_mean", "changed_durations_ratio"], ascending=[False, True]).group
+    steps = [list(order[: k + 1]) for k in range(len(order))]
+    cumulated = pd.DataFrame([measured(step, step[-1], "cumulated") for step in steps])
+    return pd.concat([alone, cumulated], ignore_index=True)
+
+
+def _candidate(
+    config: EngineConfig,
+    folder: Path,
+    stages: Mapping[str, Model],
+    keep: Sequence[str] | None = None,
+    ranges: Calibration | None = None,
+) -> Staged:
+    native = native_operators(config).library is not None
+    make_stages(folder / "stages", config, recipes(config.variant, native, keep, ranges), stages)
+    return Staged(config, folder=folder / "stages")
+
+
+def controls(lines: Sequence[str], voice: str, *, config: EngineConfig | None = None) -> list[Control]:
+    """Calibrations that are wrong on purpose; what is built from them must not pass."""
+    config = replace(config or EngineConfig(), variant="int8")
+    reference = Staged(replace(config, variant="fp32"))
+    stages = published_stages(config)
+    found = []
+    for name, factor in WRONG_RANGES.items():
+        wrong = Calibration(
+            {
+                layer: Range(r.low * factor, r.high * factor) if group_of(layer) == WRONG_GROUP else r
+                for layer, r in Calibration.load().items()
+            }
+        )
+        with tempfile.TemporaryDirectory(prefix="kokoro-lab-") as folder:
+            candidate = _candidate(config, Path(folder), stages, ranges=wrong)
+            table = compare(reference, candidate, lines, [voice], progress=False)
+        found.append(Control(name, caught=not all(check.passed for check in checks_of(table))))
+    return found
+
+
 def group_of(layer: str) -> str:
     """The part of the model that a layer belongs to, by its name in the graph."""
     inside = re.sub(r"^/(encoder|decoder/decoder/generator|decoder/decoder)/", "", layer)
@@ -98,12 +193,12 @@ def group_of(layer: str) -> str:
     return re.sub(r"^(F0|N|cnn)\.\d+$", r"\1", part)
 
 
-def checks_of(table: pd.DataFrame) -> list[Check]:
+def checks_of(table: pd.DataFrame, variant: str = "int8") -> list[Check]:
     """Limits on the sound of a candidate with the prosody forced equal."""
     return [
-        Check("pesq_mean", table.pesq.mean(), low=PESQ_MEAN_LOW),
-        Check("pesq_p5", table.pesq.quantile(0.05), low=PESQ_P5_LOW),
-        Check("stoi_mean", table.stoi.mean(), low=STOI_MEAN_LOW),
+        Check(f"{variant}_pesq_mean", table.pesq.mean(), low=PESQ_MEAN_LOW[variant]),
+        Check(f"{variant}_pesq_p5", table.pesq.quantile(0.05), low=PESQ_P5_LOW),
+        Check(f"{variant}_stoi_mean", table.stoi.mean(), low=STOI_MEAN_LOW),
     ]
 
 
@@ -119,6 +214,7 @@ def summary(table: pd.DataFrame) -> dict[str, float]:
         "pesq_min": table.pesq.min(),
         "stoi_mean": table.stoi.mean(),
         "time_ratio": (table.candidate_s / table.reference_s).median(),
-        "utterances_with_changed_durations_ratio": (table.changed_durations_count > 0).mean(),
+        "changed_durations_ratio": table.changed_durations_count.sum() / table.durations_count.sum(),
+        "duration_change_s": table.duration_change_s.sum(),
         "f0_change_cents": table.f0_change_cents.median(),
     }
