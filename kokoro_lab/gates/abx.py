@@ -18,7 +18,7 @@ from scipy.signal import butter, sosfilt
 from tqdm import tqdm
 
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples
-from kokoro_lab.dsp import Dither, EdgeTrimmer
+from kokoro_lab.dsp import Dither
 from kokoro_lab.dsp.dither import PCM_MAX
 from kokoro_lab.engine import Engine, load_engine
 from kokoro_lab.errors import ParameterError
@@ -35,6 +35,7 @@ from kokoro_lab.model.forced import ToldGraph, ToldStages, fp32_prosody
 from kokoro_lab.model.weights import model_path
 from kokoro_lab.results import Check, Control
 from kokoro_lab.text.language import resolve_language
+from kokoro_lab.tuning.comparison import heard_part
 
 SHARED, OWN = "shared", "own"
 """Whose durations and pitch a variant speaks with: the fp32 model's, or what it finds itself."""
@@ -120,8 +121,8 @@ def make_pairs(
     spoken = []
     for text, voice in tqdm(jobs, desc="pairs", disable=not progress):
         first, second = (_speak(engine, text.text, voice) for engine in (reference, candidate))
-        inside = _inside(first)
-        other = inside if len(first) == len(second) else _inside(second)
+        inside = heard_part(first)
+        other = inside if len(first) == len(second) else heard_part(second)
         pair = Pair(f"{text.id}, {voice}", first[inside], second[other], SAMPLE_RATE_HZ)
         spoken.append(SpokenPair(text.id, voice, pair))
     return spoken
@@ -282,14 +283,6 @@ def _speak(engine: Engine, text: str, voice_name: str) -> Samples:
     decoded = (engine.decoder.decode(s.token_ids, voice.style(len(s.token_ids)), 1.0) for s in segments)
     samples: Samples = np.concatenate([block for each in decoded for block in each.blocks])
     return samples
-
-
-def _inside(samples: Samples) -> slice:
-    """What is left when the silence at both ends is trimmed, as it is before anyone hears it."""
-    trimmer = EdgeTrimmer(SAMPLE_RATE_HZ)
-    trimmer.push(samples)
-    trimmer.flush()
-    return slice(trimmer.lead_samples, len(samples) - trimmer.tail_samples)
 
 
 def _dithered(samples: Samples) -> Samples:

@@ -24,14 +24,6 @@ from tests.model.test_fast_fir import whole
 CONFIG = EngineConfig(threads=2)
 
 
-@pytest.fixture(scope="module")
-def library() -> Path:
-    built = native_operators(CONFIG)
-    if built.library is None:
-        pytest.skip(f"our own operators cannot be built here: {built.reason}")
-    return built.library
-
-
 def snake_conv(weight: np.ndarray, bias: np.ndarray, dilation: int, phases: int) -> bytes:
     """The operator alone."""
     plan, weights = packed(FastFir.of(weight, dilation, phases))

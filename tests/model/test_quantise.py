@@ -14,21 +14,12 @@ from onnx import TensorProto, helper, numpy_helper
 
 from kokoro_lab.config import EngineConfig
 from kokoro_lab.metrics.perceptual import signal_to_difference_db
-from kokoro_lab.model.native import native_operators
 from kokoro_lab.model.providers import make_session
 from kokoro_lab.model.quant_passes import quantisable, quantise_layers
 from kokoro_lab.model.quantise import Calibration, Quantised, Range
 from tests.model.test_fast_fir import whole
 
 CONFIG = EngineConfig(threads=2)
-
-
-@pytest.fixture(scope="module")
-def library() -> Path:
-    built = native_operators(CONFIG)
-    if built.library is None:
-        pytest.skip(f"our own operators cannot be built here: {built.reason}")
-    return built.library
 
 
 def a_range(channels: int, seed: int = 0) -> Range:
