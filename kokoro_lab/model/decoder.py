@@ -18,7 +18,7 @@ from kokoro_lab.model.artefacts import stages_folder
 from kokoro_lab.model.graphs import DURATIONS, frames_of, with_durations
 from kokoro_lab.model.graphs import signature as signature_of
 from kokoro_lab.model.native import native_operators
-from kokoro_lab.model.prosody import ProsodyModel
+from kokoro_lab.model.prosody import Prosody, ProsodyModel
 from kokoro_lab.model.providers import make_session
 from kokoro_lab.model.statistics import StatisticsPredictor
 from kokoro_lab.model.vocoder import LATER_WINDOW_FRAMES, Vocoder, Windows
@@ -176,11 +176,14 @@ class Staged:
         what = f"{len(token_ids)} token ids"
         if not predicted:
             return Decoded(prosody.durations, _finite(iter((self.vocoder.whole(prosody),)), what))
+        return Decoded(prosody.durations, _finite(self.windows(prosody, urgent=urgent), what))
+
+    def windows(self, prosody: Prosody, *, urgent: bool = True) -> Iterator[Samples]:
+        """Samples window by window with predicted statistics, each window decoded when it is asked for."""
         mean, variance = self._predictor.predict(prosody)
-        scale, shift = self.vocoder.layers.scale_and_shift(mean, variance, style)
-        windows = Windows() if urgent else Windows(first=LATER_WINDOW_FRAMES)
-        blocks = self.vocoder.windows(prosody, scale, shift, windows, audible=prosody.audible)
-        return Decoded(prosody.durations, _finite(blocks, what))
+        scale, shift = self.vocoder.layers.scale_and_shift(mean, variance, prosody.style)
+        sizes = Windows() if urgent else Windows(first=LATER_WINDOW_FRAMES)
+        return self.vocoder.windows(prosody, scale, shift, sizes, audible=prosody.audible)
 
 
 def _finite(blocks: Iterator[Samples], what: str) -> Iterator[Samples]:

@@ -50,7 +50,8 @@ def compare(
     -------
     pandas.DataFrame
         One row a segment: text (its number), voice, audio_s; pesq, stoi, lsd_db with the reference's prosody
-        forced on both; reference_s and candidate_s, what decoding took each, in turn;
+        forced on both; the same with streamed_ in front for the candidate in windows, with predicted
+        statistics, as streams are decoded; reference_s and candidate_s, what decoding took each, in turn;
         of the candidate's own prosody durations_count, changed_durations_count, duration_change_s, and where
         no duration changed f0_change_cents (median of the voiced frames).
     """
@@ -62,10 +63,12 @@ def compare(
             contours = reference.prosody.contours(token_ids, style, 1.0)
             whole, reference_s = _decoded(reference, contours, style)
             forced, candidate_s = _decoded(candidate, contours, style)
+            streamed = np.concatenate(list(candidate.windows(candidate.prosody.behind(contours, style))))
             part = heard_part(whole)
             rows.append(
                 {"text": number, "voice": name, "audio_s": len(whole) / SAMPLE_RATE_HZ}
                 | distances(whole[part], forced[part])
+                | {f"streamed_{k}": v for k, v in distances(whole[part], streamed[part]).items()}
                 | {"reference_s": reference_s, "candidate_s": candidate_s}
                 | drift(contours, candidate.prosody.contours(token_ids, style, 1.0))
             )
@@ -213,6 +216,9 @@ def summary(table: pd.DataFrame) -> dict[str, float]:
         "pesq_p5": table.pesq.quantile(0.05),
         "pesq_min": table.pesq.min(),
         "stoi_mean": table.stoi.mean(),
+        "streamed_pesq_mean": table.streamed_pesq.mean(),
+        "streamed_pesq_p5": table.streamed_pesq.quantile(0.05),
+        "streamed_stoi_mean": table.streamed_stoi.mean(),
         "time_ratio": (table.candidate_s / table.reference_s).median(),
         "changed_durations_ratio": table.changed_durations_count.sum() / table.durations_count.sum(),
         "duration_change_s": table.duration_change_s.sum(),

@@ -1,0 +1,104 @@
+"""Cases for `run.sh`: graphs, what goes into them, and what this machine makes of it."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+from kokoro_lab.config import EngineConfig
+from kokoro_lab.g2p.frontend import FrontEnd
+from kokoro_lab.model import graphs, native_passes, passes
+from kokoro_lab.model.artefacts import GIVEN, exclusions, published_stages
+from kokoro_lab.model.forced import fp32_prosody
+from kokoro_lab.model.native import native_operators
+from kokoro_lab.model.providers import make_session
+from kokoro_lab.model.quant_passes import quantise_layers
+from kokoro_lab.model.quantise import Calibration, Range
+from kokoro_lab.model.statistics import AdainLayers
+from kokoro_lab.model.voices import load_voice
+
+WINDOW = (40, 80)
+"""Trunk frames."""
+
+
+def one_layer(operator: str, weight: np.ndarray, dilation: int = 1) -> onnx.ModelProto:
+    """A convolution or a product of matrices by itself, on floats."""
+    channels = weight.shape[1] if operator == "Conv" else weight.shape[0]
+    shape = [1, channels, None] if operator == "Conv" else [1, None, channels]
+    reach = weight.shape[2] // 2 * dilation if operator == "Conv" else 0
+    options = {"dilations": [dilation], "pads": [reach, reach]} if operator == "Conv" else {}
+    graph = helper.make_graph(
+        [helper.make_node(operator, ["x", "w"], ["y"], name="layer", **options)],
+        "layer",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        [numpy_helper.from_array(weight, "w")],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
+
+
+def layers() -> dict[str, tuple[onnx.ModelProto, dict[str, np.ndarray]]]:
+    """Integer layers as operators of ours, and what goes in."""
+    rng = np.random.default_rng(0)
+    found = {}
+    for name, operator, weight, dilation in (
+        ("conv_11_taps", "Conv", rng.normal(size=(72, 32, 11)), 5),
+        ("conv_of_six_channels", "Conv", rng.normal(size=(8, 6, 3)), 1),
+        ("product", "MatMul", rng.normal(size=(64, 72)), 1),
+    ):
+        inputs = weight.shape[1] if operator == "Conv" else weight.shape[0]
+        ranges = {"layer": Range(np.full(inputs, -2.5, np.float32), np.full(inputs, 4.0, np.float32))}
+        x = rng.normal(size=(1, inputs, 333) if operator == "Conv" else (1, 53, inputs)).astype(np.float32)
+        model = quantise_layers(one_layer(operator, weight.astype(np.float32), dilation), ranges, native=True)
+        found[name] = (model, {"x": x})
+    return found
+
+
+def vocoders(config: EngineConfig) -> dict[str, tuple[onnx.ModelProto, dict[str, np.ndarray]]]:
+    """A window of real speech through the vocoder: floats, integers, and integers in operators of ours."""
+    stages = published_stages(config)
+    given = passes.apply(stages["vocoder"], GIVEN)
+    calibration, kept = Calibration.load(), exclusions()["int8"]
+    ours = (native_passes.snake_convolutions, native_passes.exact_stft)
+    integers = quantise_layers(given, calibration, native=True, keep=kept)
+    voice = load_voice("af_heart")
+    segment = next(FrontEnd().segments("The committee met again on Tuesday.", "en-us", lambda _: None))
+    style = voice.style(len(segment.token_ids))
+    prosody = fp32_prosody(config).predict(segment.token_ids, style, 1.0)
+    scale, shift = AdainLayers.of(passes.fold_constants(stages["vocoder"])).style_alone(style)
+    first, last = (frame * graphs.TRUNK_FRAME_SAMPLES for frame in WINDOW)
+    feed = {
+        graphs.TRUNK: np.ascontiguousarray(prosody.trunk[:, :, slice(*WINDOW)]),
+        graphs.EXCITATION: prosody.excitation[:, first : last + graphs.STFT_SIZE_SAMPLES],
+        passes.SCALE: scale,
+        passes.SHIFT: shift,
+        passes.INNER: np.array([0, WINDOW[1] - WINDOW[0]]),
+        passes.KNOWN: np.array(False),
+    }
+    return {
+        "vocoder_float": (given, feed),
+        "vocoder_float_ours": (passes.apply(given, ours), feed),
+        "vocoder_int8": (quantise_layers(given, calibration, native=False, keep=kept), feed),
+        "vocoder_int8_ours": (passes.apply(integers, ours), feed),
+    }
+
+
+def main(folder: Path) -> None:
+    config = replace(EngineConfig.from_settings(), threads=2)
+    library = native_operators(config).library
+    cases = layers() | vocoders(config)
+    for name, (model, feed) in cases.items():
+        session = make_session(model.SerializeToString(), config, library=library)
+        (made,) = session.run(None, feed)
+        onnx.save(model, folder / f"{name}.onnx")
+        named = {f"input{k}": value for k, value in enumerate(feed.values())}
+        np.savez(folder / f"{name}.npz", names=np.array(list(feed)), made=made, **named)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
