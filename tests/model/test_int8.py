@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,8 +13,8 @@ from onnx import NodeProto
 from kokoro_lab.config import EngineConfig
 from kokoro_lab.engine import Engine, load_engine
 from kokoro_lab.metrics.perceptual import signal_to_difference_db
-from kokoro_lab.model import artefacts, passes, quant_passes
-from kokoro_lab.model.artefacts import stages_folder
+from kokoro_lab.model import passes, quant_passes
+from kokoro_lab.model.artefacts import make_stages, published_stages, recipes, stages_folder
 from kokoro_lab.model.decoder import Staged
 from kokoro_lab.model.native import Native, native_operators
 from kokoro_lab.model.quantise import Calibration, Quantised, Range
@@ -36,6 +36,11 @@ def int8() -> Staged:
 @pytest.fixture(scope="module")
 def stock() -> Staged:
     return Staged(replace(INT8, native="off"))
+
+
+@pytest.fixture(scope="module")
+def published() -> Mapping[str, passes.Model]:
+    return published_stages(INT8)
 
 
 @pytest.fixture(scope="module")
@@ -105,6 +110,7 @@ RIGHT = quant_passes._quantised
 def test_layers_that_are_quantised_wrong_are_caught(
     damage: Callable[[passes.Graph, NodeProto, Range], Quantised],
     where: str,
+    published: Mapping[str, passes.Model],
     fp32: Staged,
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
@@ -113,8 +119,9 @@ def test_layers_that_are_quantised_wrong_are_caught(
         return (damage if where in conv.name else RIGHT)(g, conv, inputs)
 
     monkeypatch.setattr(quant_passes, "_quantised", quantised)
-    (tmp_path / "weights").symlink_to(artefacts.weights_home(None) / "weights")
-    candidate = Staged(replace(INT8, home=tmp_path))
+    native = native_operators(INT8).library is not None
+    make_stages(tmp_path / "stages", INT8, recipes("int8", native), published)
+    candidate = Staged(INT8, folder=tmp_path / "stages")
     table = compare(fp32, candidate, LINES[:1], ["af_heart"], progress=False)
     assert not all(check.passed for check in checks_of(table))
 
