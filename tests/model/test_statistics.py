@@ -55,6 +55,7 @@ def test_a_voice_that_it_cannot_predict_is_refused_with_the_reason() -> None:
         assert predictor.doubts(parts) is None
     assert "not fitted on af_nobody" in str(predictor.doubts(["af_heart", "af_nobody"]))
     assert "whisper" in str(predictor.doubts(["af_heart", "af_nicole"]))
+    assert "creaks" in str(predictor.doubts(["bm_lewis"]))
 
 
 @pytest.fixture(scope="module")
