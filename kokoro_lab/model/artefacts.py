@@ -26,7 +26,7 @@ import onnx
 from filelock import FileLock
 
 from kokoro_lab.config import EngineConfig
-from kokoro_lab.model import native_passes, passes
+from kokoro_lab.model import native_passes, passes, rewriting
 from kokoro_lab.model.compact import byte_recurrences, half_weights
 from kokoro_lab.model.disk import told_apart
 from kokoro_lab.model.graphs import cut
@@ -39,9 +39,9 @@ from kokoro_lab.model.weights import model_path, model_sha256, weights_home
 RECIPE = 15
 """Counts up with every change of what is made here, so that stale graphs are never used."""
 
-EXACT: tuple[passes.Pass, ...] = (passes.fold_constants, passes.squares_as_products)
+EXACT: tuple[rewriting.Pass, ...] = (passes.fold_constants, passes.squares_as_products)
 """To the last bit the published model's samples."""
-GIVEN: tuple[passes.Pass, ...] = (
+GIVEN: tuple[rewriting.Pass, ...] = (
     passes.fold_constants,
     passes.modulate,
     passes.snake_in_the_modulation,
@@ -50,7 +50,7 @@ GIVEN: tuple[passes.Pass, ...] = (
     passes.crop_before_the_second_half,
     passes.own_statistics_unless_known,
 )
-Passes = tuple[passes.Pass, ...]
+Passes = tuple[rewriting.Pass, ...]
 Recipes = Mapping[str, tuple[str, Passes]]
 """Graph → the stage that it is made of, and how."""
 
@@ -133,7 +133,7 @@ def stages_folder(config: EngineConfig, native: Native, say: Callable[[str], Non
     return folder
 
 
-def published_stages(config: EngineConfig) -> Mapping[str, passes.Model]:
+def published_stages(config: EngineConfig) -> Mapping[str, rewriting.Model]:
     """The stages of the fp32 model as cut (325 MB, about 4 s)."""
     return cut(onnx.load(model_path("fp32", config.home)))
 
@@ -142,7 +142,7 @@ def make_stages(
     folder: Path,
     config: EngineConfig,
     recipes: Recipes,
-    stages: Mapping[str, passes.Model] | None = None,
+    stages: Mapping[str, rewriting.Model] | None = None,
 ) -> None:
     """Make graphs by `recipes` in a new `folder`, which is there as a whole or not at all."""
     started = time.perf_counter()
@@ -150,7 +150,7 @@ def make_stages(
     try:
         stages = stages or published_stages(config)
         layers = AdainLayers.of(passes.fold_constants(stages["vocoder"]))
-        graphs = {name: passes.apply(stages[stage], recipe) for name, (stage, recipe) in recipes.items()}
+        graphs = {name: rewriting.apply(stages[stage], recipe) for name, (stage, recipe) in recipes.items()}
         for name, graph in graphs.items():
             onnx.save(graph, making / f"{name}.onnx")
         layers.save(making / "layers.npz", compact=config.variant != "fp32")
@@ -163,7 +163,7 @@ def make_stages(
             "graphs": {
                 name: {
                     "nodes": len(graph.graph.node),
-                    "operators": passes.operators(graph),
+                    "operators": rewriting.operators(graph),
                     "bytes": (making / f"{name}.onnx").stat().st_size,
                 }
                 for name, graph in graphs.items()
@@ -177,5 +177,5 @@ def make_stages(
         shutil.rmtree(making, ignore_errors=True)
 
 
-def _name(rewrite: passes.Pass) -> str:
+def _name(rewrite: rewriting.Pass) -> str:
     return str(getattr(rewrite, "func", rewrite).__name__)

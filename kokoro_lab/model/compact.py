@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
-from kokoro_lab.model import passes
+from kokoro_lab.model import rewriting
 
 LEAST_VALUES = 4096
 """Smaller constants are left alone: they hold sizes, biases and steps, and weigh nothing."""
 
 
-def half_weights(model: passes.Model) -> passes.Model:
+def half_weights(model: rewriting.Model) -> rewriting.Model:
     """Store large float constants as float16, each with a cast behind it.
 
     ONNX Runtime works out the casts when it loads the graph, so nothing runs slower. Must come last: behind
@@ -22,7 +22,7 @@ def half_weights(model: passes.Model) -> passes.Model:
     ValueError
         A weight is too large for float16.
     """
-    g = passes.Graph(model)
+    g = rewriting.Graph(model)
     casts = []
     for tensor in list(g.graph.initializer):
         if tensor.data_type != TensorProto.FLOAT or np.prod(tensor.dims) < LEAST_VALUES:
@@ -41,13 +41,13 @@ def half_weights(model: passes.Model) -> passes.Model:
     return g.model
 
 
-def byte_recurrences(model: passes.Model) -> passes.Model:
+def byte_recurrences(model: rewriting.Model) -> rewriting.Model:
     """Store the weights of LSTMs as int8, each row with a step of its own; they are floats when they run.
 
     ONNX Runtime's LSTMs cannot run on integers with the accuracy that durations ask for, but they weigh
     40 MB, a third of what comes before the vocoder.
     """
-    g = passes.Graph(model)
+    g = rewriting.Graph(model)
     made = []
     for name in dict.fromkeys(w for n in g.graph.node if n.op_type == "LSTM" for w in n.input[1:3]):
         tensor = g.constants[name]

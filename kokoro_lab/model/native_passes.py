@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from onnx import NodeProto, helper
 
-from kokoro_lab.model import passes
+from kokoro_lab.model import rewriting
 from kokoro_lab.model.fast_fir import TILE, FastFir, packed
 
 NATIVE_DOMAIN = "kokoro_lab"
@@ -28,12 +28,12 @@ def phases_for(channels_in: int, taps: int) -> int:
     return 2 if taps < 7 and channels_in <= FEW_CHANNELS else 4
 
 
-def snake_convolutions(model: passes.Model) -> passes.Model:
+def snake_convolutions(model: rewriting.Model) -> rewriting.Model:
     """Modulation, Snake and the convolution behind them as one operator of ours, `native/fast_conv.cpp`.
 
     It multiplies less (see `fast_fir`), and never makes a column matrix.
     """
-    g = passes.Graph(model)
+    g = rewriting.Graph(model)
     swaps: dict[str, Sequence[NodeProto]] = {}
     for conv in g.graph.node:
         modulation = modulation_of(g, conv)
@@ -43,9 +43,9 @@ def snake_convolutions(model: passes.Model) -> passes.Model:
     return with_native(g, swaps)
 
 
-def exact_stft(model: passes.Model) -> passes.Model:
+def exact_stft(model: rewriting.Model) -> rewriting.Model:
     """The STFT of the excitation as an operator of ours, equal to ONNX Runtime's to the last bit."""
-    g = passes.Graph(model)
+    g = rewriting.Graph(model)
     stft = next((n for n in g.graph.node if n.op_type == "STFT"), None)
     if stft is None:
         return model
@@ -65,9 +65,9 @@ WIDE_CHANNELS = 256
 """Convolutions with fewer input channels are not worth a pass over their input."""
 
 
-def fast_convolutions(model: passes.Model) -> passes.Model:
+def fast_convolutions(model: rewriting.Model) -> rewriting.Model:
     """Wide convolutions over time as an operator of ours that multiplies less."""
-    g = passes.Graph(model)
+    g = rewriting.Graph(model)
     swaps: dict[str, Sequence[NodeProto]] = {
         conv.output[0]: (native_node("FastConv", [conv.input[0], *_taken_apart(g, conv)], conv),)
         for conv in g.graph.node
@@ -76,7 +76,7 @@ def fast_convolutions(model: passes.Model) -> passes.Model:
     return with_native(g, swaps)
 
 
-def _keeps_length(g: passes.Graph, conv: NodeProto) -> bool:
+def _keeps_length(g: rewriting.Graph, conv: NodeProto) -> bool:
     """Whether a node is a wide convolution of several taps with zero padding and no stride."""
     if conv.op_type != "Conv" or conv.input[1] not in g.constants:
         return False
@@ -95,7 +95,7 @@ def _keeps_length(g: passes.Graph, conv: NodeProto) -> bool:
     )
 
 
-def _taken_apart(g: passes.Graph, conv: NodeProto) -> list[str]:
+def _taken_apart(g: rewriting.Graph, conv: NodeProto) -> list[str]:
     """Constants for a convolution of ours: plan, weights, bias."""
     weight = g.value(conv.input[1])
     dilation = next((a.ints[0] for a in conv.attribute if a.name == "dilations"), 1)
@@ -112,14 +112,14 @@ def native_node(operator: str, inputs: Sequence[str], conv: NodeProto) -> NodePr
     return node
 
 
-def with_native(g: passes.Graph, swaps: dict[str, Sequence[NodeProto]]) -> passes.Model:
+def with_native(g: rewriting.Graph, swaps: dict[str, Sequence[NodeProto]]) -> rewriting.Model:
     if swaps:
         g.model.opset_import.append(helper.make_opsetid(NATIVE_DOMAIN, 1))
         g.replace(swaps)
     return g.model
 
 
-def modulation_of(g: passes.Graph, conv: NodeProto) -> NodeProto | None:
+def modulation_of(g: rewriting.Graph, conv: NodeProto) -> NodeProto | None:
     """The batch normalisation of `modulate` that feeds a convolution through a Snake without factors."""
     if conv.op_type != "Conv" or g.value(conv.input[1]).shape[0] % TILE:
         return None

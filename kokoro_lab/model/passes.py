@@ -6,18 +6,16 @@ graph: everything up to rounding, on real utterances.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import onnx
-from onnx import NodeProto, helper, numpy_helper
+from onnx import NodeProto, helper
 from onnx.reference import ReferenceEvaluator
 
-Model = onnx.ModelProto
-Pass = Callable[[Model], Model]
+from kokoro_lab.model.rewriting import Graph, Model
 
 SCALE, SHIFT = "scale", "shift"
 """Inputs of the rewritten vocoder: what its 44 AdaIN layers multiply by and add, one value a channel."""
@@ -44,69 +42,6 @@ class Adain(NamedTuple):
     channels: int
     weight: npt.NDArray[np.float32]
     bias: npt.NDArray[np.float32]
-
-
-class Graph:
-    """A model's graph with its nodes by what they make and its constants by name."""
-
-    def __init__(self, model: Model) -> None:
-        self.model = Model()
-        self.model.CopyFrom(model)
-        self.graph = self.model.graph
-        self.index()
-
-    def index(self) -> None:
-        self.maker = {o: n for n in self.graph.node for o in n.output}
-        self.constants = {i.name: i for i in self.graph.initializer}
-
-    def value(self, name: str) -> npt.NDArray[Any]:
-        array: npt.NDArray[Any] = numpy_helper.to_array(self.constants[name])
-        return array
-
-    def constant(self, name: str, value: npt.ArrayLike) -> str:
-        """Add a constant, or replace the one of that name."""
-        tensor = numpy_helper.from_array(np.asarray(value), name)
-        if name in self.constants:
-            self.constants[name].CopyFrom(tensor)
-        else:
-            self.graph.initializer.append(tensor)
-            self.constants[name] = self.graph.initializer[-1]
-        return name
-
-    def replace(self, swaps: dict[str, Sequence[NodeProto]], head: Iterable[NodeProto] = ()) -> None:
-        """Put new nodes in the place of the node that makes a tensor, and `head` before all others; drop
-        what nothing reads then."""
-        nodes = [*head]
-        for node in self.graph.node:
-            nodes.extend(swaps.get(node.output[0], (node,)))
-        self.keep(nodes)
-
-    def keep(self, nodes: Iterable[NodeProto]) -> None:
-        nodes = list(nodes)
-        while True:
-            read = {i for n in nodes for i in reads(n)} | {o.name for o in self.graph.output}
-            alive = [n for n in nodes if any(o in read for o in n.output)]
-            if len(alive) == len(nodes):
-                break
-            nodes = alive
-        used = {i for n in nodes for i in reads(n)}
-        graph = onnx.GraphProto()
-        graph.name = self.graph.name
-        graph.node.extend(nodes)
-        graph.initializer.extend(c for c in self.graph.initializer if c.name in used)
-        graph.input.extend(i for i in self.graph.input if i.name in used)
-        graph.output.extend(self.graph.output)
-        self.graph.CopyFrom(graph)
-        self.index()
-
-
-def reads(node: NodeProto) -> Iterator[str]:
-    """Every tensor that a node reads, in its branches too."""
-    yield from node.input
-    for attribute in node.attribute:
-        if attribute.HasField("g"):
-            for inner in attribute.g.node:
-                yield from reads(inner)
 
 
 def fold_constants(model: Model) -> Model:
@@ -409,15 +344,3 @@ def plain_overlap_add(model: Model) -> Model:
         }
     )
     return g.model
-
-
-def apply(model: Model, recipe: Sequence[Pass]) -> Model:
-    """The model after every pass of `recipe`, in order."""
-    for rewrite in recipe:
-        model = rewrite(model)
-    return model
-
-
-def operators(model: Model) -> dict[str, int]:
-    """How many nodes of each operator type, most first."""
-    return dict(Counter(node.op_type for node in model.graph.node).most_common())

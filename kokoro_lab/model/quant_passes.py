@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from onnx import NodeProto, TensorProto, helper
 
-from kokoro_lab.model import passes
+from kokoro_lab.model import rewriting
 from kokoro_lab.model.fast_fir import TILE
 from kokoro_lab.model.native_passes import modulation_of, native_node, with_native
 from kokoro_lab.model.quantise import GROUP, WEIGHT_LEVELS, Quantised, QuantisedProduct, Range
@@ -25,13 +25,13 @@ from kokoro_lab.model.quantise import GROUP, WEIGHT_LEVELS, Quantised, Quantised
 MICROSOFT = "com.microsoft"
 
 
-def quantisable(model: passes.Model) -> dict[str, str]:
+def quantisable(model: rewriting.Model) -> dict[str, str]:
     """The layers that can run on integers, and the tensors that they read. Constants must be folded."""
-    g = passes.Graph(model)
+    g = rewriting.Graph(model)
     return {n.name: n.input[0] for n in g.graph.node if _convolves(g, n) or _multiplies(g, n)}
 
 
-def _convolves(g: passes.Graph, conv: NodeProto) -> bool:
+def _convolves(g: rewriting.Graph, conv: NodeProto) -> bool:
     if conv.op_type != "Conv" or conv.input[1] not in g.constants:
         return False
     shape = tuple(g.constants[conv.input[1]].dims)
@@ -48,8 +48,8 @@ def _dilation(conv: NodeProto) -> int:
 
 
 def quantise_layers(
-    model: passes.Model, ranges: Mapping[str, Range], *, native: bool, keep: Iterable[str] = ()
-) -> passes.Model:
+    model: rewriting.Model, ranges: Mapping[str, Range], *, native: bool, keep: Iterable[str] = ()
+) -> rewriting.Model:
     """Put integers in the place of every layer that can run on them and is not kept.
 
     Parameters
@@ -66,7 +66,7 @@ def quantise_layers(
     ValueError
         A layer has no range, or one that is of no use: it was left out of the calibration.
     """
-    g = passes.Graph(model)
+    g = rewriting.Graph(model)
     patterns = tuple(keep)
 
     def kept(node: NodeProto) -> bool:
@@ -100,27 +100,27 @@ def quantise_layers(
     return g.model
 
 
-def _multiplies(g: passes.Graph, node: NodeProto) -> bool:
+def _multiplies(g: rewriting.Graph, node: NodeProto) -> bool:
     if node.op_type != "MatMul" or node.input[1] not in g.constants:
         return False
     shape = tuple(g.constants[node.input[1]].dims)
     return len(shape) == 2 and not shape[0] % GROUP and not shape[1] % TILE
 
 
-def _quantised(g: passes.Graph, conv: NodeProto, inputs: Range) -> Quantised:
+def _quantised(g: rewriting.Graph, conv: NodeProto, inputs: Range) -> Quantised:
     try:
         return Quantised.of(g.value(conv.input[1]), inputs)
     except ValueError as error:
         raise ValueError(f"{conv.name}: {error}") from error
 
 
-def _bias(g: passes.Graph, conv: NodeProto, quantised: Quantised) -> npt.NDArray[np.float32]:
+def _bias(g: rewriting.Graph, conv: NodeProto, quantised: Quantised) -> npt.NDArray[np.float32]:
     if len(conv.input) > 2:
         return g.value(conv.input[2])
     return np.zeros(len(quantised.scale), np.float32)
 
 
-def _native_conv(g: passes.Graph, conv: NodeProto, quantised: Quantised) -> list[NodeProto]:
+def _native_conv(g: rewriting.Graph, conv: NodeProto, quantised: Quantised) -> list[NodeProto]:
     out, channels, taps = quantised.weights.shape
     constants: dict[str, npt.NDArray[Any]] = {
         "plan": np.array([out, channels + -channels % GROUP, taps, _dilation(conv)], np.int64),
@@ -137,7 +137,7 @@ def _native_conv(g: passes.Graph, conv: NodeProto, quantised: Quantised) -> list
     return [native_node("QuantSnakeConv", inputs, conv)]
 
 
-def _stock_conv(g: passes.Graph, conv: NodeProto, quantised: Quantised) -> list[NodeProto]:
+def _stock_conv(g: rewriting.Graph, conv: NodeProto, quantised: Quantised) -> list[NodeProto]:
     """Pad, quantise, slice out the taps, join them as columns, multiply the matrices, turn back."""
     name, dilation = conv.name, _dilation(conv)
     out, channels, taps = quantised.weights.shape
@@ -182,7 +182,7 @@ def _stock_conv(g: passes.Graph, conv: NodeProto, quantised: Quantised) -> list[
     ]
 
 
-def _native_product(g: passes.Graph, node: NodeProto, quantised: QuantisedProduct) -> list[NodeProto]:
+def _native_product(g: rewriting.Graph, node: NodeProto, quantised: QuantisedProduct) -> list[NodeProto]:
     weight = node.input[1]  # constants are named after it: layers that share it share them
     out, inputs = quantised.weights.shape
     tiles = quantised.weights.reshape(out // TILE, TILE, inputs // GROUP, GROUP).transpose(0, 2, 1, 3)
@@ -196,7 +196,7 @@ def _native_product(g: passes.Graph, node: NodeProto, quantised: QuantisedProduc
     return [native_node("QuantProduct", [node.input[0], *names], node)]
 
 
-def _stock_product(g: passes.Graph, node: NodeProto, quantised: QuantisedProduct) -> list[NodeProto]:
+def _stock_product(g: rewriting.Graph, node: NodeProto, quantised: QuantisedProduct) -> list[NodeProto]:
     name, weight = node.name, node.input[1]
     most = g.constant("quantise_most", np.float32(WEIGHT_LEVELS))
     least = g.constant("quantise_least", np.float32(np.finfo(np.float32).tiny))

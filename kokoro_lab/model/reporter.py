@@ -13,7 +13,7 @@ import onnx
 
 from kokoro_lab.config import EngineConfig
 from kokoro_lab.g2p.vocab import PAD_ID
-from kokoro_lab.model import graphs, passes
+from kokoro_lab.model import graphs, passes, rewriting
 from kokoro_lab.model.artefacts import stages_folder
 from kokoro_lab.model.native import Native, native_operators
 from kokoro_lab.model.prosody import Prosody, ProsodyModel
@@ -34,7 +34,7 @@ class StatisticsReporter:
         self._prosody = ProsodyModel(folder, config, native)
         self._names = AdainLayers.load(folder / "layers.npz").names
         vocoder = graphs.cut(onnx.load(model_path("fp32", config.home)))["vocoder"]
-        reporting = passes.apply(vocoder, (passes.fold_constants, passes.report_statistics))
+        reporting = rewriting.apply(vocoder, (passes.fold_constants, passes.report_statistics))
         self._vocoder = make_session(reporting.SerializeToString(), config)
 
     def __call__(

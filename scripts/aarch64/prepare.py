@@ -12,7 +12,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from kokoro_lab.config import EngineConfig
 from kokoro_lab.g2p.frontend import FrontEnd
-from kokoro_lab.model import graphs, native_passes, passes
+from kokoro_lab.model import graphs, native_passes, passes, rewriting
 from kokoro_lab.model.artefacts import GIVEN, exclusions, published_stages
 from kokoro_lab.model.forced import fp32_prosody
 from kokoro_lab.model.native import native_operators
@@ -62,7 +62,7 @@ def layers() -> dict[str, tuple[onnx.ModelProto, dict[str, np.ndarray]]]:
 def vocoders(config: EngineConfig) -> dict[str, tuple[onnx.ModelProto, dict[str, np.ndarray]]]:
     """A window of real speech through the vocoder: floats, integers, and integers in operators of ours."""
     stages = published_stages(config)
-    given = passes.apply(stages["vocoder"], GIVEN)
+    given = rewriting.apply(stages["vocoder"], GIVEN)
     calibration, kept = Calibration.load(), exclusions()["int8"]
     ours = (native_passes.snake_convolutions, native_passes.exact_stft)
     integers = quantise_layers(given, calibration, native=True, keep=kept)
@@ -82,9 +82,9 @@ def vocoders(config: EngineConfig) -> dict[str, tuple[onnx.ModelProto, dict[str,
     }
     return {
         "vocoder_float": (given, feed),
-        "vocoder_float_ours": (passes.apply(given, ours), feed),
+        "vocoder_float_ours": (rewriting.apply(given, ours), feed),
         "vocoder_int8": (quantise_layers(given, calibration, native=False, keep=kept), feed),
-        "vocoder_int8_ours": (passes.apply(integers, ours), feed),
+        "vocoder_int8_ours": (rewriting.apply(integers, ours), feed),
     }
 
 

@@ -13,7 +13,7 @@ from onnx import NodeProto
 from kokoro_lab.config import EngineConfig
 from kokoro_lab.engine import Engine, load_engine
 from kokoro_lab.metrics.perceptual import signal_to_difference_db
-from kokoro_lab.model import passes, quant_passes
+from kokoro_lab.model import quant_passes, rewriting
 from kokoro_lab.model.artefacts import make_stages, published_stages, recipes, stages_folder
 from kokoro_lab.model.decoder import Staged
 from kokoro_lab.model.native import Native, native_operators
@@ -39,7 +39,7 @@ def stock() -> Staged:
 
 
 @pytest.fixture(scope="module")
-def published() -> Mapping[str, passes.Model]:
+def published() -> Mapping[str, rewriting.Model]:
     return published_stages(INT8)
 
 
@@ -84,14 +84,14 @@ def test_the_calibration_covers_every_layer_and_what_the_model_does(engine: Engi
         assert outside.mean() < 0.003, layer
 
 
-def wider(factor: float) -> Callable[[passes.Graph, NodeProto, Range], Quantised]:
-    def quantised(g: passes.Graph, conv: NodeProto, inputs: Range) -> Quantised:
+def wider(factor: float) -> Callable[[rewriting.Graph, NodeProto, Range], Quantised]:
+    def quantised(g: rewriting.Graph, conv: NodeProto, inputs: Range) -> Quantised:
         return RIGHT(g, conv, Range(inputs.low * factor, inputs.high * factor))
 
     return quantised
 
 
-def flipped(g: passes.Graph, conv: NodeProto, inputs: Range) -> Quantised:
+def flipped(g: rewriting.Graph, conv: NodeProto, inputs: Range) -> Quantised:
     right = RIGHT(g, conv, inputs)
     return replace(right, scale=-right.scale)
 
@@ -108,14 +108,14 @@ RIGHT = quant_passes._quantised
     ],
 )
 def test_layers_that_are_quantised_wrong_are_caught(
-    damage: Callable[[passes.Graph, NodeProto, Range], Quantised],
+    damage: Callable[[rewriting.Graph, NodeProto, Range], Quantised],
     where: str,
-    published: Mapping[str, passes.Model],
+    published: Mapping[str, rewriting.Model],
     fp32: Staged,
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
 ) -> None:
-    def quantised(g: passes.Graph, conv: NodeProto, inputs: Range) -> Quantised:
+    def quantised(g: rewriting.Graph, conv: NodeProto, inputs: Range) -> Quantised:
         return (damage if where in conv.name else RIGHT)(g, conv, inputs)
 
     monkeypatch.setattr(quant_passes, "_quantised", quantised)

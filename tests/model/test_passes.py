@@ -11,10 +11,10 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from kokoro_lab.config import EngineConfig
-from kokoro_lab.model import compact, native_passes, passes
+from kokoro_lab.model import compact, native_passes, passes, rewriting
 from kokoro_lab.model.native import native_operators
-from kokoro_lab.model.passes import Model
 from kokoro_lab.model.providers import make_session
+from kokoro_lab.model.rewriting import Model
 from kokoro_lab.model.statistics import AdainLayers
 
 CHANNELS, STYLE, TAPS, OUT = 6, 128, 5, 8
@@ -106,7 +106,7 @@ def given(feed: dict[str, np.ndarray], model: Model) -> dict[str, np.ndarray]:
     reported = run(passes.report_statistics(folded()), **feed)
     mean, variance = (reported[name].reshape(-1) for name in layers.names)
     scale, shift = layers.scale_and_shift(mean, variance, feed["style"])
-    if not {"Cos", "SnakeConv"} & set(passes.operators(model)):
+    if not {"Cos", "SnakeConv"} & set(rewriting.operators(model)):
         scale, shift = scale / layers.factor, shift / layers.factor
     return {**feed, "scale": scale, "shift": shift}
 
@@ -124,7 +124,7 @@ def test_one_graph_takes_its_own_statistics_or_those_that_it_is_given(
     feed = inputs()
     whole = run(adain_snake_conv(), **feed)["waveform"]
     modulated = (passes.modulate, passes.snake_in_the_modulation, passes.own_statistics_unless_known)
-    model = passes.apply(folded(), (*modulated, *recipe))
+    model = rewriting.apply(folded(), (*modulated, *recipe))
     known = given(feed, model) | {"known": np.array(True)}
     scale, shift = AdainLayers.of(folded()).style_alone(feed["style"])
     unknown = feed | {"scale": scale, "shift": shift, "known": np.array(False)}
@@ -173,7 +173,7 @@ def test_the_weights_of_an_lstm_are_kept_as_bytes() -> None:
 
 def test_a_weight_too_large_for_half_precision_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compact, "LEAST_VALUES", 1)
-    graph = passes.Graph(folded())
+    graph = rewriting.Graph(folded())
     graph.constant("weight", graph.value("weight") * 1e6)
     with pytest.raises(ValueError, match="weight has values beyond"):
         compact.half_weights(graph.model)
@@ -207,8 +207,8 @@ def test_given_its_statistics_the_graph_needs_no_look_at_the_whole(
 ) -> None:
     feed = inputs()
     whole = run(adain_snake_conv(), **feed)["waveform"]
-    model = passes.apply(folded(), recipe)
-    assert "ReduceMean" not in passes.operators(model)
+    model = rewriting.apply(folded(), recipe)
+    assert "ReduceMean" not in rewriting.operators(model)
     np.testing.assert_allclose(run(model, **given(feed, model))["waveform"], whole, rtol=1e-4, atol=1e-4)
     # a window with two frames of context is that part of the whole
     window = {**given(feed, model), "x": feed["x"][:, :, 50:104]}
@@ -279,7 +279,7 @@ def test_wide_convolutions_are_taken_apart_and_no_others(changed: dict[str, Any]
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
     fast = native_passes.fast_convolutions(model)
-    assert ("FastConv" in passes.operators(fast)) == taken
+    assert ("FastConv" in rewriting.operators(fast)) == taken
     x = rng.normal(size=(1, channels_in, 77)).astype(np.float32)
     np.testing.assert_allclose(run(fast, x=x)["waveform"], run(model, x=x)["waveform"], atol=1e-5)
 
@@ -287,7 +287,7 @@ def test_wide_convolutions_are_taken_apart_and_no_others(changed: dict[str, Any]
 def test_a_pass_leaves_its_input_alone() -> None:
     model = adain_snake_conv()
     before = model.SerializeToString(deterministic=True)
-    passes.apply(model, (passes.fold_constants, passes.modulate, passes.snake_in_the_modulation))
+    rewriting.apply(model, (passes.fold_constants, passes.modulate, passes.snake_in_the_modulation))
     assert model.SerializeToString(deterministic=True) == before
 
 
