@@ -105,7 +105,7 @@ class SpeechStream(Iterator[AudioChunk]):
                 self._statistics = "exact"
                 self._fallbacks.append(Fallback("statistics", f"exact instead of predicted: {reason}"))
         with self._watch("text"):
-            self._text = engine.front_end.normalised(utterance.text, self._language)
+            self._text = engine.front_end.cleaned(utterance.text)
         if not len(self._text):
             raise nothing_to_speak(utterance.text)
         self.segments: list[Segment] = []

@@ -12,7 +12,7 @@ from kokoro_lab.g2p.english import EnglishG2P, OnFallback
 from kokoro_lab.g2p.vocab import encode, symbols
 from kokoro_lab.text.aligned import AlignedText
 from kokoro_lab.text.language import resolve_language
-from kokoro_lab.text.pictographs import name_emoji
+from kokoro_lab.text.normalise import normalise
 from kokoro_lab.text.sanitise import sanitise
 from kokoro_lab.text.segment import CLOSERS, PAUSE_S, SpokenSentence, pack, sentences
 
@@ -24,35 +24,34 @@ class FrontEnd:
     _g2p: dict[str, EnglishG2P] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def normalised(self, text: str, language: str) -> AlignedText:
-        """The text as it will be read, with offsets into the original.
+    def cleaned(self, text: str) -> AlignedText:
+        """The text without what nobody says, with offsets into the original.
 
         Raises
         ------
         TextError
             Not a string, or binary.
-        LanguageError
-            No G2P for `language`.
         """
-        return name_emoji(sanitise(text), resolve_language(language)).strip()
+        return sanitise(text).strip()
 
     def segments(self, text: str, language: str, on_fallback: OnFallback) -> Iterator[Segment]:
         """Segments of `text`, each made when it is asked for. None if there is nothing to speak."""
-        language = resolve_language(language)
-        return self.segments_of(self.normalised(text, language), language, on_fallback)
+        return self.segments_of(self.cleaned(text), resolve_language(language), on_fallback)
 
     def segments_of(self, text: AlignedText, language: str, on_fallback: OnFallback) -> Iterator[Segment]:
-        """Segments of an already normalised text."""
+        """Segments of a text that is clean already."""
         return pack(self._spoken(text, language, on_fallback), space_id=symbols()[" "], language=language)
 
     def describe(self, text: str, language: str) -> dict[str, Any]:
         """How `text` will be read, as plain data: what the `text` command prints."""
         fallbacks: list[Fallback] = []
-        normalised = self.normalised(text, language)
-        segments = list(self.segments_of(normalised, language, fallbacks.append))
+        language = resolve_language(language)
+        cleaned = self.cleaned(text)
+        normalised = [normalise(sentence.text, language).text for sentence in sentences(cleaned, language)]
+        segments = list(self.segments_of(cleaned, language, fallbacks.append))
         return {
             "text": text,
-            "normalized": normalised.text,
+            "normalized": " ".join(normalised),
             "phonemes": " ".join(segment.phonemes for segment in segments),
             "words": [
                 {
@@ -87,7 +86,7 @@ class FrontEnd:
     def _spoken(self, text: AlignedText, language: str, on_fallback: OnFallback) -> Iterator[SpokenSentence]:
         g2p = self._speaker(language)
         for sentence in sentences(text, language):
-            words: list[Word] = g2p(sentence.text, on_fallback)
+            words: list[Word] = g2p(normalise(sentence.text, language), on_fallback)
             if words and (sentence.ends_line or sentence.ends_paragraph):
                 words[-1] = _ended(words[-1])
             if words:

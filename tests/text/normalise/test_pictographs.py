@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kokoro_lab.text.pictographs import name_emoji
+from kokoro_lab.text.normalise.pictographs import name_emoji
 from kokoro_lab.text.sanitise import sanitise
 
 

@@ -1,0 +1,27 @@
+"""What is written becomes what is said: numbers, dates, money, units, addresses, signs, abbreviations, emoji.
+
+One package a language, all alike: `RULES` in the order in which they have their say, and `cardinal`,
+`ordinal`, `date` and `time` for whoever knows already what a number is (SSML's `say-as`).
+"""
+
+from __future__ import annotations
+
+from kokoro_lab.text.aligned import AlignedText
+from kokoro_lab.text.normalise.languages import reader
+from kokoro_lab.text.normalise.pictographs import name_emoji
+from kokoro_lab.text.normalise.rules import apply
+
+
+def normalise(text: AlignedText, language: str) -> AlignedText:
+    """One sentence as it is said in `language`, in words; its punctuation stays, it shapes the prosody.
+
+    Parameters
+    ----------
+    text : AlignedText
+        Sanitised; one sentence, or a part of one, in one language.
+    language : str
+        A canonical tag such as `en-us`.
+    """
+    named = name_emoji(text, language)
+    found = reader(language)
+    return apply(named, found.RULES) if found else named

@@ -1,0 +1,7 @@
+"""English, American and British."""
+
+from __future__ import annotations
+
+from kokoro_lab.text.normalise.rules import Rule
+
+RULES: tuple[Rule, ...] = ()

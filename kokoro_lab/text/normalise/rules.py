@@ -1,0 +1,69 @@
+"""Rules that rewrite pieces of a text, the first one that will have a piece taking it."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import regex
+
+from kokoro_lab.text.aligned import AlignedText
+
+Say = Callable[[Any], str | None]
+"""From a match to what is said for it; None leaves it to the rules behind."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One kind of thing that is written otherwise than it is said.
+
+    Parameters
+    ----------
+    name : str
+        What it is: `clock time`, `fraction`, ...
+    pattern : regex.Pattern
+        Where it may stand. Look around for what must be beside it.
+    say : callable
+        Words for one match, or None if on a second look it is something else.
+    """
+
+    name: str
+    pattern: Any
+    say: Say
+
+
+def rule(name: str, pattern: str, say: Say, *, ignore_case: bool = False) -> Rule:
+    """A `Rule` whose pattern is written over several lines, with comments."""
+    flags = regex.VERBOSE | (regex.IGNORECASE if ignore_case else 0)
+    return Rule(name, regex.compile(pattern, flags), say)
+
+
+def apply(text: AlignedText, rules: Iterable[Rule]) -> AlignedText:
+    """`text` with each piece that a rule takes replaced by its words, set off by spaces from its neighbours.
+
+    Every rule reads what was written, never what another rule made of it; a piece belongs to the first
+    rule that takes it.
+    """
+    taken: list[tuple[int, int, str]] = []
+    for each in rules:
+        for match in each.pattern.finditer(text.text):
+            i, j = match.span()
+            if i == j or _overlaps(taken, i, j):
+                continue
+            words = each.say(match)
+            if words is not None:
+                taken.insert(bisect_left(taken, (i, j, "")), (i, j, words))
+    return text.rewrite((i, j, _set_off(text.text, i, j, words)) for i, j, words in taken)
+
+
+def _overlaps(taken: list[tuple[int, int, str]], i: int, j: int) -> bool:
+    at = bisect_left(taken, (i, j, ""))
+    return (at > 0 and taken[at - 1][1] > i) or (at < len(taken) and taken[at][0] < j)
+
+
+def _set_off(text: str, i: int, j: int, words: str) -> str:
+    before = " " if words and i and text[i - 1].isalnum() else ""
+    after = " " if words and j < len(text) and text[j].isalnum() else ""
+    return f"{before}{words}{after}"
