@@ -64,12 +64,39 @@ def sentences(text: AlignedText, language: str) -> Iterator[Sentence]:
     for paragraph in _paragraphs(text):
         pieces = [
             Sentence(piece, ends_line=last_of_line and not rest, ends_paragraph=False)
-            for found in get_sentence_boundaries(language.split("-")[0], paragraph.text)
-            for line, last_of_line in _hard_lines(paragraph.cut(found["start_index"], found["end_index"]))
+            for start, stop in _boundaries(paragraph.text, language)
+            for line, last_of_line in _hard_lines(paragraph.cut(start, stop))
             for piece, rest in _bounded(line.strip())
         ]
         yield from pieces[:-1]
         yield from (piece._replace(ends_paragraph=True) for piece in pieces[-1:])
+
+
+_UNFINISHED = regex.compile(
+    r"""(?<!\p{L})(?:(?i:vols?|chs?|chap|secs?|figs?|eqs?|arts?|nos?|nr|núm|pp?|págs?|pgs?|pts?|apt|rm|ste|hwy|rte|ext|tel|op|cap)
+    |St|Mt|Ft|Mr|Mrs|Ms|Dr|Prof|Gen|Col|Capt|Lt|Sgt|Sen|Rep|Gov|Rev|Hon|Sra?|Dra?)\.\s*$""",
+    regex.VERBOSE,
+)
+"""Short words that point at what follows: a number, or a name."""
+
+
+def _boundaries(text: str, language: str) -> Iterator[tuple[int, int]]:
+    """Sentences as half-open ranges: those of `sentencex`, joined where a point was only an abbreviation's."""
+    start = None
+    for found in get_sentence_boundaries(language.split("-")[0], text):
+        start = found["start_index"] if start is None else start
+        stop = found["end_index"]
+        following = text[stop:].lstrip()[:1]
+        if following and "\n" not in text[start:stop][-1:]:
+            ended = text[start:stop].rstrip()
+            goes_on = following.islower() and regex.search(r"(?<!\p{L})\p{L}{1,5}\.$", ended)
+            counts = following.isdecimal() and _UNFINISHED.search(ended)
+            if goes_on or counts:
+                continue
+        yield start, stop
+        start = None
+    if start is not None:
+        yield start, len(text)
 
 
 def _paragraphs(text: AlignedText) -> Iterator[AlignedText]:

@@ -9,6 +9,8 @@ import emoji
 
 from kokoro_lab.text.aligned import AlignedText
 
+TYPOGRAPHIC = frozenset("©®™‼⁉↔↕↖↗↘↙Ⓜ▪▫")
+"""Signs of ordinary text that Unicode counts among the emoji: rules of the language read them, if anybody does."""
 _TONE = re.compile(r"_?(?:(?:medium-)?light|medium|(?:medium-)?dark)_skin_tone")
 
 
@@ -25,6 +27,8 @@ def name_emoji(aligned: AlignedText, language: str = "en") -> AlignedText:
         for token in emoji.analyze(aligned.text, join_emoji=True):
             match = token.value
             if isinstance(match, str):  # a ZWJ sequence's plain parts: nothing to name
+                continue
+            if match.emoji in TYPOGRAPHIC:
                 continue
             data = match.data or {}
             name = data.get(language) or data.get("en") or ""

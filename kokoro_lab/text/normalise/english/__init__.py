@@ -1,7 +1,44 @@
-"""English, American and British."""
+"""English, American and British.
+
+Rules by kind, the ones that are surest of what they see first: an address before a number, a date before a
+fraction, a plain number last.
+"""
 
 from __future__ import annotations
 
+from kokoro_lab.text.normalise.english import (
+    abbreviations,
+    counts,
+    dates,
+    electronic,
+    formulas,
+    measures,
+    money,
+    roman,
+    serials,
+    signs,
+    telephone,
+    times,
+)
+from kokoro_lab.text.normalise.english.dates import date
+from kokoro_lab.text.normalise.english.numerals import cardinal, ordinal
+from kokoro_lab.text.normalise.english.times import time
 from kokoro_lab.text.normalise.rules import Rule
 
-RULES: tuple[Rule, ...] = ()
+__all__ = ["RULES", "cardinal", "date", "ordinal", "time"]
+
+RULES: tuple[Rule, ...] = (
+    *electronic.RULES,
+    *dates.RULES,
+    *times.RULES,
+    *money.RULES,
+    *telephone.RULES,
+    *abbreviations.RULES,
+    *measures.RULES,
+    *roman.RULES,
+    *formulas.RULES,
+    *counts.RULES,
+    *serials.RULES,
+    *counts.PLAIN,
+    *signs.RULES,
+)

@@ -1,0 +1,146 @@
+"""Numbers in words, American English: no commas, no hyphens, no "and", which a reader would stumble over."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from num2words import num2words
+
+LARGEST_DIGITS = 18
+"""A longer number is read digit by digit: nobody follows a quintillion, and thousands of digits are an attack."""
+
+DIGITS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+
+FRACTION_NAMES = {2: ("half", "halves"), 4: ("quarter", "quarters")}
+
+
+@lru_cache(4096)
+def cardinal(value: int) -> str:
+    """`-1234` is "minus one thousand two hundred thirty four"."""
+    if value < 0:
+        return f"minus {cardinal(-value)}"
+    if value >= 10**LARGEST_DIGITS:
+        return digits(str(value))
+    return _plain(num2words(value))
+
+
+@lru_cache(4096)
+def ordinal(value: int) -> str:
+    """`21` is "twenty first"."""
+    if value < 0:
+        return f"minus {ordinal(-value)}"
+    if value >= 10**LARGEST_DIGITS:
+        return f"{digits(str(value))}th"
+    return _plain(num2words(value, to="ordinal"))
+
+
+@lru_cache(1024)
+def year(value: int) -> str:
+    """`1905` is "nineteen oh five", `2004` "two thousand four", `2024` "twenty twenty four"."""
+    if not 1000 <= value <= 9999 or value % 1000 == 0 or 2000 <= value < 2010:
+        return cardinal(value)
+    century, rest = divmod(value, 100)
+    if rest == 0:
+        return f"{cardinal(century)} hundred"
+    if century == 10 and rest < 10:
+        return cardinal(value)  # 1066 is "ten sixty six", but 1001 is not "ten oh one"
+    return f"{cardinal(century)} {two_digits(rest)}"
+
+
+def two_digits(value: int) -> str:
+    """The second half of a year or a house number: `5` is "oh five"."""
+    return f"oh {cardinal(value)}" if value < 10 else cardinal(value)
+
+
+def digits(text: str) -> str:
+    """Every digit of `text` by its name."""
+    return " ".join(DIGITS[int(c)] for c in text if c.isdecimal())
+
+
+def number(text: str) -> str:
+    """A number as it is written, with commas, a sign, a decimal point: `-1,234.50`.
+
+    A whole number with a leading zero is no quantity, and is read digit by digit.
+    """
+    text = text.replace(",", "").replace(" ", "").replace("_", "")
+    if text[:1] in "+-−±":
+        sign = {"+": "plus", "±": "plus or minus"}.get(text[0], "minus")
+        return f"{sign} {number(text[1:])}"
+    whole, point, decimals = text.partition(".")
+    if point and decimals:
+        lead = f"{number(whole)} " if whole else ""
+        return f"{lead}point {digits(decimals)}"
+    if len(whole) > 1 and whole[0] == "0":
+        return digits(whole)
+    return cardinal(int(whole))
+
+
+def is_one(text: str) -> bool:
+    """Whether what is counted stands in the singular: `1`, but not `1.0`."""
+    return text.lstrip("+-−") == "1"
+
+
+def fraction(numerator: int, denominator: int) -> str:
+    """`3`, `4` is "three quarters"; a denominator of 0 or 1 cannot be named and is read "over"."""
+    if denominator < 2:
+        return f"{cardinal(numerator)} over {cardinal(denominator)}"
+    name = ordinal(denominator)
+    if denominator in (100, 1_000, 1_000_000):
+        name = name.removeprefix("one ")
+    one, many = FRACTION_NAMES.get(denominator, (name, f"{name}s"))
+    return f"{cardinal(numerator)} {one if numerator == 1 else many}"
+
+
+def mixed(whole: int, numerator: int, denominator: int) -> str:
+    """`1`, `1`, `2` is "one and a half"."""
+    part = fraction(numerator, denominator)
+    if (numerator, denominator) in ((1, 2), (1, 4)):
+        part = part.replace("one", "a", 1)
+    return f"{cardinal(whole)} and {part}"
+
+
+def _plain(words: str) -> str:
+    return words.replace(" and ", " ").replace(",", "").replace("-", " ")
+
+
+def in_pairs(text: str) -> str:
+    """`2450` is "twenty four fifty", `305` "three oh five", `1600` "sixteen hundred", `51` "fifty one"."""
+    value = int(text)
+    if text[0] == "0" or len(text) > 4:
+        return digits(text)
+    if len(text) == 4:
+        return cardinal(value) if value % 1000 == 0 else year(value) if value % 1000 >= 100 else year_like(value)
+    if len(text) == 3:
+        hundreds, rest = divmod(value, 100)
+        if rest == 0:
+            return f"{DIGITS[hundreds]} hundred"
+        return f"{DIGITS[hundreds]} {'oh ' + DIGITS[rest] if rest < 10 else cardinal(rest)}"
+    return cardinal(value)
+
+
+def year_like(value: int) -> str:
+    """`1005` as "ten oh five", as nobody says a year but everybody says a house."""
+    high, low = divmod(value, 100)
+    return f"{cardinal(high)} {'oh ' + cardinal(low) if low < 10 else cardinal(low)}"
+
+
+ROMAN_VALUES = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100, "D": 500, "M": 1000}
+
+
+def roman(text: str) -> int | None:
+    """The value of a Roman numeral in its canonical form; None if it is none."""
+    values = [ROMAN_VALUES.get(c, 0) for c in text]
+    if not values or 0 in values:
+        return None
+    total = sum(-v if v < max(values[i + 1 :], default=0) else v for i, v in enumerate(values))
+    return total if _roman_of(total) == text else None
+
+
+def _roman_of(value: int) -> str:
+    parts = ("M", 1000), ("CM", 900), ("D", 500), ("CD", 400), ("C", 100), ("XC", 90), ("L", 50)
+    parts += ("XL", 40), ("X", 10), ("IX", 9), ("V", 5), ("IV", 4), ("I", 1)
+    text = ""
+    for symbol, worth in parts:
+        count, value = divmod(value, worth)
+        text += symbol * count
+    return text
