@@ -81,7 +81,7 @@ _UNFINISHED = regex.compile(
 
 
 def _boundaries(text: str, language: str) -> Iterator[tuple[int, int]]:
-    """Sentences as half-open ranges: those of `sentencex`, joined where a point was only an abbreviation's."""
+    """Sentences as half-open ranges: those of `sentencex`, joined where a point was an abbreviation's."""
     start = None
     for found in get_sentence_boundaries(language.split("-")[0], text):
         start = found["start_index"] if start is None else start

@@ -10,7 +10,7 @@ import emoji
 from kokoro_lab.text.aligned import AlignedText
 
 TYPOGRAPHIC = frozenset("©®™‼⁉↔↕↖↗↘↙Ⓜ▪▫")
-"""Signs of ordinary text that Unicode counts among the emoji: rules of the language read them, if anybody does."""
+"""Signs of ordinary text that Unicode counts among the emoji: a language's rules read them, if they do."""
 _TONE = re.compile(r"_?(?:(?:medium-)?light|medium|(?:medium-)?dark)_skin_tone")
 
 

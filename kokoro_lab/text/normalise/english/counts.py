@@ -6,7 +6,15 @@ import unicodedata
 from fractions import Fraction
 from typing import Any
 
-from kokoro_lab.text.normalise.english.numerals import cardinal, fraction, in_pairs, mixed, number, ordinal
+from kokoro_lab.text.normalise.english.numerals import (
+    cardinal,
+    digits,
+    fraction,
+    in_pairs,
+    mixed,
+    number,
+    ordinal,
+)
 from kokoro_lab.text.normalise.english.patterns import DECIMAL, END, MAGNITUDES, START, WHOLE, any_of, scaled
 from kokoro_lab.text.normalise.rules import Rule, rule
 
@@ -28,7 +36,7 @@ def _fraction(match: Any) -> str | None:
     if (numerator, denominator) in ((24, 7), (9, 11), (50, 50), (20, 20)):
         return f"{cardinal(numerator)} {cardinal(denominator)}" if denominator != 11 else "nine eleven"
     sign = "minus " if match["sign"] else ""
-    if denominator > 100 and denominator % 100 or numerator > denominator > 20:
+    if (denominator > 100 and denominator % 100) or numerator > denominator > 20:
         return f"{sign}{cardinal(numerator)} over {cardinal(denominator)}"
     return sign + fraction(numerator, denominator)
 
@@ -62,7 +70,8 @@ def _ordinal(match: Any) -> str:
 
 
 def _short_scale(match: Any) -> str:
-    return f"{_said_sign(match['sign'])}{scaled(match['number'], match['big'])}{' plus' if match['more'] else ''}"
+    more = " plus" if match["more"] else ""
+    return f"{_said_sign(match['sign'])}{scaled(match['number'], match['big'])}{more}"
 
 
 def _said_sign(sign: str | None) -> str:
@@ -75,13 +84,26 @@ def _number(match: Any) -> str:
 
 
 def _approximately(match: Any) -> str:
-    lead = {"~": "about", "≈": "approximately", "<": "less than", ">": "more than", "≤": "at most", "≥": "at least"}
+    lead = {
+        "~": "about",
+        "≈": "approximately",
+        "<": "less than",
+        ">": "more than",
+        "≤": "at most",
+        "≥": "at least",
+    }
     return f"{lead[match['sign']]} {number(match['number'])}"
 
 
 def _identifier(match: Any) -> str:
     """A number of a room, a flight, a house: four digits in pairs, three as one and two, the rest in full."""
     return in_pairs(match["number"])
+
+
+def _left_over(match: Any) -> str:
+    """Digits in a place that no rule knows: a short run as a number, a long one digit by digit."""
+    text = match.group()
+    return number(text) if len(text) <= 4 and text.isascii() else digits(text)
 
 
 RULES: tuple[Rule, ...] = (
@@ -97,19 +119,24 @@ RULES: tuple[Rule, ...] = (
     ),
     rule(
         "part of a whole",
-        rf"(?<=\b(?:score(?:d)?|rated|rating(?:\ of)?|got|gave\ it|gave\ it\ a|a)\ )(?P<numerator>{DECIMAL})/(?P<denominator>5|10|100|20){END}",
+        rf"""(?<=\b(?:score(?:d)?|rated|rating(?:\ of)?|got|gave\ it|gave\ it\ a|a)\ )
+        (?P<numerator>{DECIMAL})/
+        (?P<denominator>5|10|100|20){END}""",
         _out_of,
     ),
     rule(
         "fraction",
-        rf"""(?<![\p{{L}}\p{{N}}_.,:/])(?P<sign>[-−](?=\d))?(?:(?P<whole>\d+)(?:\ |\ ?-\ ?|\ and\ ))?(?P<numerator>{WHOLE})\ ?[/⁄]\ ?
+        rf"""(?<![\p{{L}}\p{{N}}_.,:/])(?P<sign>[-−](?=\d))?(?:(?P<whole>\d+)(?:\ |\ ?-\ ?|\ and\ ))?
+        (?P<numerator>{WHOLE})\ ?[/⁄]\ ?
         (?P<denominator>{WHOLE})(?:ths?|rds?|nds?)?{END}(?![/.]\d)""",
         _fraction,
     ),
     rule(
         "score",
-        r"""(?<=\b(?i:won|win|wins|lost|lose|loses|beat|defeated|drew|draw|draws|tied|led|lead|leads|score\ (?:was|is|of)|
-        score|scored|by|trailed|trailing|victory|defeat|loss|final\ score|record\ (?:of|was|is)|went|finished|vote|ruled|voted)\ 
+        r"""(?<=\b(?i:won|win|wins|lost|lose|loses|beat|defeated|drew|draw|draws|tied|led|lead|leads
+        |score\ (?:was|is|of)|
+        score|scored|by|trailed|trailing|victory|defeat|loss|final\ score|record\ (?:of|was|is)|went
+        |finished|vote|ruled|voted)[ ]
         (?:[\p{L}'.]+\ ){0,3})
         (?P<first>\d{1,3})[-–](?P<last>\d{1,3})(?![\p{L}\p{N}-]|[.,]\d)""",
         _score,
@@ -121,29 +148,60 @@ RULES: tuple[Rule, ...] = (
         _ordinals,
         ignore_case=True,
     ),
-    rule("ordinal", rf"{START}(?P<number>{WHOLE})\ ?(?:st|nd|rd|th|ᵗʰ|ˢᵗ|ⁿᵈ|ʳᵈ){END}", _ordinal, ignore_case=True),
+    rule(
+        "ordinal",
+        rf"{START}(?P<number>{WHOLE})\ ?(?:st|nd|rd|th|ᵗʰ|ˢᵗ|ⁿᵈ|ʳᵈ){END}",
+        _ordinal,
+        ignore_case=True,
+    ),
     rule(
         "room or flight",
-        r"(?<=\b(?i:room|rooms|flight|suite|apartment|apt\.?|unit|bus|route|highway|hwy\.?|interstate|gate|extension|ext\.?|building|boeing|cabin|locker|studio|terminal|ward|area)\ )(?P<number>\d{3,4})(?![\p{L}\p{N}-]|[.,]\d)",
+        r"""(?<=\b(?i:room|rooms|flight|suite|apartment|apt\.?|unit|bus|route|highway|hwy\.?|interstate|gate
+        |extension|ext\.?|building|boeing|cabin|locker|studio|terminal|ward|area)\ )(?P<number>\d{3,4})
+        (?![\p{L}\p{N}-]|[.,]\d)""",
         _identifier,
     ),
     rule(
         "range",
-        rf"""(?<![\p{{L}}\p{{N}}_.,/$€£-])(?P<first>{DECIMAL})\ ?(?:[-–—~]|\.\.)\ ?(?P<last>{DECIMAL})(?:(?P<big>{any_of(MAGNITUDES)}))?
+        rf"""(?<![\p{{L}}\p{{N}}_.,/$€£-])(?P<first>{DECIMAL})\ ?(?:[-–—~]|\.\.)\ ?(?P<last>{DECIMAL})(?:
+        (?P<big>{any_of(MAGNITUDES)}))?
         (?![\p{{L}}\p{{N}}_/-]|[.,]\d)""",
         _range,
     ),
 )
 PLAIN: tuple[Rule, ...] = (
     rule(
+        "number in groups",
+        r"(?<![\p{L}\p{N}_.,]|\p{N}\ )(?P<number>\d{1,3}(?:\ \d{3})+)(?![\p{L}\p{N}_]|[.,]\d|\ \d)",
+        lambda match: number(match["number"]),
+    ),
+    rule(
+        "long number",
+        rf"(?<![\p{{L}}\p{{N}}_.,$€£])(?P<number>0\d+|\d{{11,}}){END}(?![.,]\d)",
+        lambda match: digits(match["number"]),
+    ),
+    rule(
+        "sign apart from its number",
+        r"^[-−]\ (?P<number>\d[\d,.]*)$",
+        lambda match: f"minus {number(match['number'])}",
+    ),
+    rule(
         "short scale",
-        rf"(?<![\p{{L}}\p{{N}}_.,])(?P<sign>[-−+±])?(?P<number>{DECIMAL})(?P<big>{any_of(m for m in MAGNITUDES if m not in ('m', 't', 'mm', 'MM', 'T', 'b'))}|(?<=\d\.\d)[mb])(?P<more>\+)?{END}",
+        rf"""(?<![\p{{L}}\p{{N}}_.,])(?P<sign>[-−+±])?(?P<number>{DECIMAL})
+        (?P<big>{any_of(m for m in MAGNITUDES if m not in ("m", "t", "mm", "MM", "T", "b"))}|
+        (?<=\d\.\d)[mb])(?P<more>\+)?{END}""",
         _short_scale,
     ),
-    rule("about a number", rf"(?<![\p{{L}}\p{{N}}])(?P<sign>[~≈<>≤≥])\ ?(?P<number>{DECIMAL}){END}", _approximately),
+    rule(
+        "about a number",
+        rf"(?<![\p{{L}}\p{{N}}])(?P<sign>[~≈<>≤≥])\ ?(?P<number>{DECIMAL}){END}",
+        _approximately,
+    ),
     rule(
         "number",
-        rf"(?<![\p{{L}}\p{{N}}_]|\d[.,])(?P<sign>(?<![\p{{L}}\p{{N}})\]]|\p{{N}}\ )[-−+±](?=[\d.]))?(?P<number>{DECIMAL})(?P<more>\+(?![\p{{L}}\p{{N}}]))?(?![\p{{L}}\p{{N}}_])",
+        rf"""(?<![\p{{L}}\p{{N}}_]|\d[.,])(?P<sign>(?<![\p{{L}}\p{{N}})\]]|\p{{N}}\ )[-−+±](?=[\d.]))?
+        (?P<number>{DECIMAL})(?P<more>\+(?![\p{{L}}\p{{N}}]))?(?![\p{{L}}\p{{N}}_])""",
         _number,
     ),
+    rule("whatever digits are left", r"\p{Nd}+", _left_over),
 )

@@ -22,9 +22,19 @@ WEEKDAY = rf"(?:{any_of(DAYS)}|{any_of(n for n in DAY_OF if len(n) < 6)}\.?)"
 YEAR = r"(?:1[0-9]\d{2}|20\d{2}|21\d{2})"
 ERA = r"(?:\ ?(?P<era>AD|BC|BCE|CE|A\.D\.|B\.C\.(?:E\.)?|C\.E\.))"
 DAY = r"(?:0?[1-9]|[12]\d|3[01])"
+APOSTROPHE = "'"
 THE_DAY = rf"(?:{DAY})(?:st|nd|rd|th)?"
 
-TENS = {2: "twenties", 3: "thirties", 4: "forties", 5: "fifties", 6: "sixties", 7: "seventies", 8: "eighties", 9: "nineties"}
+TENS = {
+    2: "twenties",
+    3: "thirties",
+    4: "forties",
+    5: "fifties",
+    6: "sixties",
+    7: "seventies",
+    8: "eighties",
+    9: "nineties",
+}
 """What a decade is called. The tens have no name that people agree on."""
 
 
@@ -79,12 +89,24 @@ def _ordinal(text: str) -> str:
 def _year_behind(match: Any) -> str:
     if not match["year"]:
         return ""
-    return f"{',' if ',' in match['year_part'] else ''} {century_year(match['year'].lstrip(chr(39)))}{_era(match)}"
+    comma = "," if "," in match["year_part"] else ""
+    return f"{comma} {century_year(match['year'].removeprefix(APOSTROPHE))}{_era(match)}"
 
 
 def _era(match: Any) -> str:
     era = match.groupdict().get("era")
     return f" {era.replace('.', '')}" if era else ""
+
+
+def _names(match: Any) -> str | None:
+    """`Mon-Fri`, `Jan-Mar`; what is only a hyphenated word is left alone."""
+    spoken = []
+    for text in (match["first"], match["last"]):
+        key = text.lower().rstrip(".")
+        spoken.append(DAY_OF.get(key) or (MONTHS[MONTH_OF[key] - 1] if key in MONTH_OF else None))
+    if None in spoken or not match.group()[:1].isupper():
+        return None
+    return f"{spoken[0]} to {spoken[1]}"
 
 
 def _iso(match: Any) -> str | None:
@@ -161,7 +183,9 @@ def _year_month(match: Any) -> str | None:
 
 _YEAR_BEHIND = rf"(?P<year_part>(?:,\ |,|\ |\ of\ )(?P<year>{YEAR}|'\d\d){END}(?!:\d|\.\d|,\d|%){ERA}?)?"
 
-_NOT_A_YEAR = r"(?!\ ?(?:%|percent|°))(?![.,:/]\d)(?!\ (?:and\ a\ half|million|billion|thousand|hundred|dozen)\b)"
+_NOT_A_YEAR = (
+    r"(?!\ ?(?:%|percent|°))(?![.,:/]\d)(?!\ (?:and\ a\ half|million|billion|thousand|hundred|dozen)\b)"
+)
 _COUNTED = (
     r"(?!\ (?:(?:more|new|other|different|additional|such|\p{Ll}{4,}(?:ed|al|ic|an|ive|ous|ful))\ )?"
     r"(?!was\b|is\b|has\b|its\b|this\b|as\b|his\b|us\b|plus\b|across\b|versus\b|less\b|unless\b|perhaps\b"
@@ -170,8 +194,8 @@ _COUNTED = (
     r"(?:\p{Ll}{2,}(?<!s)s|people|men|women|children|feet|km|kg|m|cm|mm|mi|lb|lbs|votes|of)\b)"
 )
 _YEAR_CUE = (
-    r"(?<=\b(?i:in|since|until|till|by|from|before|after|during|around|circa|c\.|ca\.|of|year|years|class\ of|"
-    r"early|late|mid|spring|summer|autumn|fall|winter|through|season|and|between|to|or|the|"
+    r"(?<=\b(?i:in|since|until|till|by|from|before|after|during|around|circa|c\.|ca\.|of|year|years|class\ of"
+    r"|early|late|mid|spring|summer|autumn|fall|winter|through|season|and|between|to|or|the|"
     r"fy|©|copyright)[\ -])"
 )
 
@@ -185,14 +209,18 @@ RULES: tuple[Rule, ...] = (
     ),
     rule(
         "day, month and year",
-        rf"""{START}(?:(?P<weekday>{WEEKDAY}),?\ )?(?:the\ )?(?P<day>{THE_DAY})(?:\ ?[-–]\ ?(?P<last>{THE_DAY}))?
-        (?:\ (?:of\ )?|-)(?P<month>{MONTH}){END}(?P<year_part>(?:,\ |\ |-)(?P<year>{YEAR}|'\d\d){END}(?!:\d|\.\d){ERA}?)?""",
+        rf"""{START}(?:(?P<weekday>{WEEKDAY}),?\ )?(?:the\ )?(?P<day>{THE_DAY})(?:\ ?[-–]\ ?
+        (?P<last>{THE_DAY}))?
+        (?:\ (?:of\ )?|-)(?P<month>{MONTH}){END}(?P<year_part>(?:,\ |\ |-)(?P<year>{YEAR}|'\d\d){END}
+        (?!:\d|\.\d){ERA}?)?""",
         _day_month_year,
         ignore_case=True,
     ),
     rule(
         "month and year",
-        rf"""{START}(?P<month>{MONTH}|May)(?P<year_part>(?:,\ |\ |\ of\ |-)(?P<year>{YEAR}|'\d\d)){END}(?!:\d|\.\d)""",
+        rf"""{START}(?P<month>{MONTH}|May)(?P<year_part>(?:,\ |\ |\ of\ |-)(?P<year>{YEAR}|'\d\d)){END}
+        (?!:\d
+        |\.\d)""",
         _month_year,
         ignore_case=True,
     ),
@@ -206,28 +234,52 @@ RULES: tuple[Rule, ...] = (
         rf"{START}(?P<first>\d{{1,2}})([-/.])(?P<second>\d{{1,2}})\2(?P<year>\d{{4}}|\d\d){END}(?![-/.]\d)",
         _slashed,
     ),
-    rule("year and month", rf"{START}(?P<year>(?:19|20)\d\d)[-/](?P<month>0[1-9]|1[0-2]){END}(?![-/]\d)", _year_month),
+    rule(
+        "span of days or months",
+        rf"{START}(?P<first>{WEEKDAY}|{MONTH})\ ?[-–]\ ?(?P<last>{WEEKDAY}|{MONTH}){END}(?!\ \d)",
+        _names,
+        ignore_case=True,
+    ),
+    rule(
+        "year and month",
+        rf"{START}(?P<year>(?:19|20)\d\d)[-/](?P<month>0[1-9]|1[0-2]){END}(?![-/]\d)",
+        _year_month,
+    ),
     rule(
         "decade",
-        rf"{START}(?:(?P<decade>(?:1\d|20)\d0)'?s|'(?P<decade>\d0)'?s|(?<=\b(?:the|early|late|mid|my|his|her|their|our|your)[\ -])(?P<decade>[2-9]0)'?s){END}",
+        rf"""{START}(?:(?P<decade>(?:1\d|20)\d0)'?s|'(?P<decade>\d0)'?s|(?<=\b(?:the|early|late|mid|my|his
+        |her
+        |their|our|your)[\ -])(?P<decade>[2-9]0)'?s){END}""",
         _decade,
     ),
-    rule("year without its century", rf"(?<![\p{{L}}\p{{N}}])'(?P<year>\d\d){END}(?!')", lambda m: century_year(m["year"])),
-    rule("year of an era", rf"{START}(?P<year>\d{{1,3}}(?:,\d{{3}})*|\d+){ERA}(?![\p{{L}}\p{{N}}])", _era_year),
+    rule(
+        "year without its century",
+        rf"(?<![\p{{L}}\p{{N}}])'(?P<year>\d\d){END}(?!')",
+        lambda m: century_year(m["year"]),
+    ),
+    rule(
+        "year of an era", rf"{START}(?P<year>\d{{1,3}}(?:,\d{{3}})*|\d+){ERA}(?![\p{{L}}\p{{N}}])", _era_year
+    ),
     rule("AD year", rf"{START}(?:AD|A\.D\.)\ (?P<year>\d{{1,4}}){END}", _ad_year),
     rule(
         "years",
         rf"{START}(?P<first>{YEAR})\ ?[-–]\ ?(?P<last>{YEAR}|\d\d){ERA}?{END}(?![-–:/.]\d){_COUNTED}",
         _years,
     ),
-    rule("year after a word", rf"{_YEAR_CUE}(?P<year>10[1-9]\d|1[1-9]\d\d|20\d\d){ERA}?{END}(?!-)(?!\ ?[-–+×*/=]\ ?\d){_NOT_A_YEAR}{_COUNTED}", _year_alone),
+    rule(
+        "year after a word",
+        rf"""{_YEAR_CUE}(?P<year>10[1-9]\d|1[1-9]\d\d|20\d\d){ERA}?{END}(?!-)
+        (?!\ ?[-–+×*/=]\ ?\d){_NOT_A_YEAR}{_COUNTED}""",
+        _year_alone,
+    ),
     rule(
         "year",
-        rf"""(?<![\p{{L}}\p{{N}}_$€£¥#+\-–./]|[.,:]\d?|\b(?i:number|no\.|room|flight|bus|route|page|line|about|over|
-        nearly|almost|than|approximately|some|least|most|only|exactly|roughly|every|another|total\ of|is|are|was|were|model|
+        rf"""(?<![\p{{L}}\p{{N}}_$€£¥#+\-–./]|[.,:]\d?|\b(?i:number|no\.|room|flight|bus|route|page|line
+        |about|over|
+        nearly|almost|than|approximately|some|least|most|only|exactly|roughly|every|another|total\ of|is
+        |are|was|were|model|
         plus|minus|times|by|equals|extension|box|suite|code|pin|channel|highway|gate)\ )
         (?P<year>1[5-9]\d\d|20\d\d){END}(?!\ ?[-–+×*/=]\ ?\d){_NOT_A_YEAR}{_COUNTED}""",
         _year_alone,
     ),
 )
-

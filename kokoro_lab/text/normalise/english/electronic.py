@@ -7,37 +7,45 @@ from typing import Any
 import regex
 
 from kokoro_lab.text.normalise.english.numerals import cardinal, digits, in_pairs
-from kokoro_lab.text.normalise.english.patterns import END, START
+from kokoro_lab.text.normalise.english.patterns import END, START, any_of, words_of
 from kokoro_lab.text.normalise.rules import Rule, rule
 
 SIGNS = {
     ".": "dot", "/": "slash", ":": "colon", "-": "dash", "_": "underscore", "@": "at", "?": "question mark",
-    "=": "equals", "&": "ampersand", "#": "hash", "%": "percent", "+": "plus", "~": "tilde", "\\": "backslash",
-    ",": "comma", ";": "semicolon", "!": "exclamation mark", "*": "asterisk", "$": "dollar", "'": "apostrophe",
-    "(": "open parenthesis", ")": "close parenthesis", "[": "open bracket", "]": "close bracket", "|": "pipe",
+    "=": "equals", "&": "ampersand", "#": "hash", "%": "percent", "+": "plus", "~": "tilde",
+    "\\": "backslash", ",": "comma", ";": "semicolon", "!": "exclamation mark", "*": "asterisk",
+    "$": "dollar", "'": "apostrophe", "(": "open parenthesis", ")": "close parenthesis",
+    "[": "open bracket", "]": "close bracket", "|": "pipe",
 }  # fmt: skip
-TOP_LEVEL = """
-com org net edu gov mil int info biz name io ai dev app co uk us ca au de fr es it nl eu jp cn in ru br mx ch at be
-se no dk fi pl cz ie nz za kr tv me ly gg fm sh xyz online site tech store blog cloud news wiki museum travel jobs
-""".split()
-SPELT = frozenset("uk us eu tv io ai ca au de fr es jp cn ru br mx ch se dk fi pl cz ie nz za kr ly gg fm sh xyz nl".split())
+TOP_LEVEL = words_of("""
+com org net edu gov mil int info biz name io ai dev app co uk us ca au de fr es it nl eu jp cn in ru
+br mx ch at be se no dk fi pl cz ie nz za kr tv me ly gg fm sh xyz online site tech store blog cloud
+news wiki museum travel jobs
+""")
+SPELT = words_of("""
+uk us eu tv io ai ca au de fr es jp cn ru br mx ch se dk fi pl cz ie nz za kr ly gg fm sh xyz nl
+""")
 """Ends of addresses that are said letter by letter; `com`, `org`, `net` and words are said as words."""
 WORDS = frozenset(TOP_LEVEL) - SPELT - {"mil", "biz", "int", "edu", "gov"} | {
     "edu", "gov", "gmail", "yahoo", "hotmail", "outlook", "html", "github", "youtube", "wikipedia", "google",
 }  # fmt: skip
-FILES = """
-txt pdf doc docx xls xlsx ppt pptx csv json yaml yml xml html css js ts py rb rs go java cpp hpp sh md rst ipynb
-png jpg jpeg gif svg webp bmp tiff mp3 mp4 wav flac ogg mov avi mkv zip tar gz exe dll dmg iso apk onnx toml ini cfg
-conf log sql db bin dat bak
-""".split()
-FILE_WORDS = frozenset("zip tar log bin dat bak conf doc java go toml gif jpeg".split())
+FILES = words_of("""
+txt pdf doc docx xls xlsx ppt pptx csv json yaml yml xml html css js ts py rb rs go java cpp hpp sh
+md rst ipynb png jpg jpeg gif svg webp bmp tiff mp3 mp4 wav flac ogg mov avi mkv zip tar gz exe dll
+dmg iso apk onnx toml ini cfg conf log sql db bin dat bak
+""")
+FILE_WORDS = words_of("""
+zip tar log bin dat bak conf doc java go toml gif jpeg
+""")
+
+SHORT_WORDS = words_of("my in on at to go we me be is it by up hi no so do of an or as if")
 
 _PART = regex.compile(r"\p{L}+|\d+|[^\p{L}\d\s]")
 _VOWELS = frozenset("aeiouy")
 
 
 def speak(text: str) -> str:
-    """An address piece by piece: words as words, other letters one by one, digits one by one, signs by name."""
+    """An address piece by piece: words as words, other letters and digits one by one, signs by name."""
     return " ".join(filter(None, (_piece(piece) for piece in _PART.findall(text))))
 
 
@@ -55,7 +63,7 @@ def pronounceable(text: str) -> bool:
     if low in WORDS:
         return True
     if len(low) < 3 or low in SPELT or (text.isupper() and len(text) < 6):
-        return len(low) == 2 and low in {"my", "in", "on", "at", "to", "go", "we", "me", "be", "is", "it", "by", "up", "hi", "no", "so", "do", "of", "an", "or", "as", "if"}
+        return len(low) == 2 and low in SHORT_WORDS
     if not any(c in _VOWELS for c in low):
         return False
     longest = max(len(run) for run in regex.findall(r"[^aeiouy]*", low))
@@ -146,39 +154,62 @@ def _call(match: Any) -> str:
     return f"{_camel(match['name'])}"
 
 
-_HOST = rf"(?:[\p{{L}}\d](?:[\p{{L}}\d-]*[\p{{L}}\d])?\.)+(?:{'|'.join(sorted(TOP_LEVEL, key=len, reverse=True))})"
+_LABEL = r"[\p{L}\d](?:[\p{L}\d-]*[\p{L}\d])?"
+_HOST = rf"(?:{_LABEL}\.)+{any_of(TOP_LEVEL)}"
 
 RULES: tuple[Rule, ...] = (
-    rule("e-mail", r"(?<![\p{L}\p{N}_.@])(?:mailto:)?[\p{L}\p{N}][\p{L}\p{N}._%+-]*@(?:[\p{L}\p{N}-]+\.)+\p{L}{2,}(?![\p{L}\p{N}_@])", _email),
+    rule(
+        "e-mail",
+        r"""(?<![\p{L}\p{N}_.@])(?:mailto:)?[\p{L}\p{N}][\p{L}\p{N}._%+-]*@(?:[\p{L}\p{N}-]+\.)+\p{L}{2,}
+        (?![\p{L}\p{N}_@])""",
+        _email,
+    ),
     rule(
         "web address",
-        r"""(?<![\p{L}\p{N}_@./])(?:(?P<scheme>(?:https?|ftp|ssh|wss?|file)://)(?P<host>(?:[\p{L}\d-]+\.)*[\p{L}\d-]+)|(?P<host>www\.(?:[\p{L}\d-]+\.)+\p{L}{2,}))
+        r"""(?<![\p{L}\p{N}_@./])(?:(?P<scheme>(?:https?|ftp|ssh|wss?|file)://)(?P<host>
+        (?:[\p{L}\d-]+\.)*[\p{L}\d-]+)|(?P<host>www\.(?:[\p{L}\d-]+\.)+\p{L}{2,}))
         (?::(?P<port>\d{2,5}))?(?P<path>[/?#][^\s<>"”“]*)?""",
         _url,
         ignore_case=True,
     ),
     rule(
         "host",
-        rf"""(?<![\p{{L}}\p{{N}}_@./-])(?P<scheme>(?!))?(?P<host>{_HOST})(?::(?P<port>\d{{2,5}}))?(?P<path>/[^\s<>"”“]*)?(?![\p{{L}}\p{{N}}_@-])""",
+        rf"""(?<![\p{{L}}\p{{N}}_@./-])(?P<scheme>(?!))?(?P<host>{_HOST})(?::(?P<port>\d{{2,5}}))?
+        (?P<path>/[^\s<>"”“]*)?(?![\p{{L}}\p{{N}}_@-])""",
         _url,
         ignore_case=True,
     ),
     rule(
         "IP address",
-        r"(?<![\p{L}\p{N}_.])(?P<ip>\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3})(?:/(?P<mask>\d{1,2}))?(?::(?P<port>\d{2,5}))?(?![\p{L}\p{N}_]|\.\d)",
+        r"""(?<![\p{L}\p{N}_.])(?P<ip>\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3})(?:/(?P<mask>\d{1,2}))?(?::
+        (?P<port>\d{2,5}))?(?![\p{L}\p{N}_]|\.\d)""",
         _ip,
     ),
-    rule("local host", rf"{START}localhost:(?P<port>\d{{2,5}}){END}", lambda match: f"localhost colon {digits(match['port'])}"),
+    rule(
+        "local host",
+        rf"{START}localhost:(?P<port>\d{{2,5}}){END}",
+        lambda match: f"localhost colon {digits(match['port'])}",
+    ),
     rule("Windows path", r"(?<![\p{L}\p{N}_])[A-Za-z]:\\[^\s\"“”]*", _path),
-    rule("path", r"(?<![\p{L}\p{N}_<.)/])(?:~|\.{1,2})?/(?:[\p{L}\p{N}_.@+-]+/)*[\p{L}\p{N}_.@+-]*[\p{L}\p{N}_](?:/)?", _path),
+    rule(
+        "path",
+        r"(?<![\p{L}\p{N}_<.)/])(?:~|\.{1,2})?/(?:[\p{L}\p{N}_.@+-]+/)*[\p{L}\p{N}_.@+-]*[\p{L}\p{N}_](?:/)?",
+        _path,
+    ),
     rule(
         "file",
-        rf"(?<![\p{{L}}\p{{N}}_./])(?P<name>[\p{{L}}\p{{N}}_][\p{{L}}\p{{N}}_.-]*(?:/[\p{{L}}\p{{N}}_.-]+)*)\.(?P<end>{'|'.join(sorted(FILES, key=len, reverse=True))})(?![\p{{L}}\p{{N}}_/])",
+        rf"""(?<![\p{{L}}\p{{N}}_./])(?P<name>[\p{{L}}\p{{N}}_][\p{{L}}\p{{N}}_.-]*
+        (?:/[\p{{L}}\p{{N}}_.-]+)*)\.
+        (?P<end>{"|".join(sorted(FILES, key=len, reverse=True))})(?![\p{{L}}\p{{N}}_/])""",
         _file,
     ),
     rule("hashtag", r"(?<![\p{L}\p{N}_&])\#(?P<name>\p{L}[\p{L}\p{N}_]*)", _hashtag),
     rule("handle", r"(?<![\p{L}\p{N}_@.])@(?P<name>\p{L}[\p{L}\p{N}_]*)", _handle),
     rule("call", r"(?<![\p{L}\p{N}_.])(?P<name>[\p{L}_][\p{L}\p{N}_]*)\(\)", _call),
     rule("snake case", r"(?<![\p{L}\p{N}_.-])\p{L}[\p{L}\p{N}]*(?:_[\p{L}\p{N}]+)+(?![\p{L}\p{N}])", _code),
-    rule("camel case", r"(?<![\p{L}\p{N}_.-])(?:\p{Ll}{2,}\p{Lu}\p{Ll}+(?:\p{Lu}\p{Ll}+)*)(?![\p{L}\p{N}_])", _code),
+    rule(
+        "camel case",
+        r"(?<![\p{L}\p{N}_.-])(?:\p{Ll}{2,}\p{Lu}\p{Ll}+(?:\p{Lu}\p{Ll}+)*)(?![\p{L}\p{N}_])",
+        _code,
+    ),
 )

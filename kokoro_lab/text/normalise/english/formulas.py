@@ -13,18 +13,19 @@ from kokoro_lab.text.normalise.rules import Rule, rule
 SUPERSCRIPT = "⁰¹²³⁴⁵⁶⁷⁸⁹"
 SUBSCRIPT = "₀₁₂₃₄₅₆₇₈₉"
 OPERATORS = {
-    "+": "plus", "-": "minus", "−": "minus", "–": "minus", "×": "times", "*": "times", "·": "times", "x": "times",
-    "/": "over", "÷": "divided by", "=": "equals", "==": "equals", "≠": "is not equal to",
+    "+": "plus", "-": "minus", "−": "minus", "–": "minus", "×": "times", "*": "times", "·": "times",
+    "x": "times", "/": "over", "÷": "divided by", "=": "equals", "==": "equals", "≠": "is not equal to",
     "!=": "is not equal to", "<": "is less than", ">": "is greater than", "≤": "is less than or equal to",
-    "<=": "is less than or equal to", "≥": "is greater than or equal to", ">=": "is greater than or equal to",
-    "≈": "is approximately", "±": "plus or minus", "∈": "is in", "→": "to", "^": "to the power of", "%": "percent",
-    "∝": "is proportional to", "≡": "is identical to",
+    "<=": "is less than or equal to", "≥": "is greater than or equal to",
+    ">=": "is greater than or equal to", "≈": "is approximately", "±": "plus or minus", "∈": "is in",
+    "→": "to", "^": "to the power of", "%": "percent", "∝": "is proportional to", "≡": "is identical to",
 }  # fmt: skip
 GREEK = {
-    "α": "alpha", "β": "beta", "γ": "gamma", "δ": "delta", "Δ": "delta", "ε": "epsilon", "ζ": "zeta", "η": "eta",
-    "θ": "theta", "Θ": "theta", "ι": "iota", "κ": "kappa", "λ": "lambda", "Λ": "lambda", "μ": "mu", "µ": "mu",
-    "ν": "nu", "ξ": "xi", "π": "pi", "Π": "pi", "ρ": "rho", "σ": "sigma", "Σ": "sigma", "τ": "tau",
-    "υ": "upsilon", "φ": "phi", "Φ": "phi", "χ": "chi", "ψ": "psi", "Ψ": "psi", "ω": "omega", "Ω": "omega",
+    "α": "alpha", "β": "beta", "γ": "gamma", "δ": "delta", "Δ": "delta", "ε": "epsilon", "ζ": "zeta",
+    "η": "eta", "θ": "theta", "Θ": "theta", "ι": "iota", "κ": "kappa", "λ": "lambda", "Λ": "lambda",
+    "μ": "mu", "µ": "mu", "ν": "nu", "ξ": "xi", "π": "pi", "Π": "pi", "ρ": "rho", "σ": "sigma",
+    "Σ": "sigma", "τ": "tau", "υ": "upsilon", "φ": "phi", "Φ": "phi", "χ": "chi", "ψ": "psi", "Ψ": "psi",
+    "ω": "omega", "Ω": "omega",
 }  # fmt: skip
 
 
@@ -45,7 +46,11 @@ def _formula(match: Any) -> str | None:
         elif token[0] in SUPERSCRIPT:
             words.append(power("".join(str(SUPERSCRIPT.index(c)) for c in token)))
         elif token[0] == "^":
-            words.append(power(token[1:].strip("{}()")) if token[1:].strip("{}()").isdecimal() else f"to the power of {token[1:]}")
+            words.append(
+                power(token[1:].strip("{}()"))
+                if token[1:].strip("{}()").isdecimal()
+                else f"to the power of {token[1:]}"
+            )
         elif token[0].isdecimal() or token[0] == ".":
             words.append(number(token))
         elif token in GREEK:
@@ -92,45 +97,57 @@ def _subscript(match: Any) -> str:
 
 def _scientific(match: Any) -> str:
     exponent = match["exponent"].replace("−", "-").lstrip("+")
-    exponent = exponent if exponent.startswith("-") else exponent
     return f"{number(match['number'])} times ten to the power of {number(exponent)}"
 
 
 def _raised(match: Any) -> str:
-    exponent = "".join("-" if c == "⁻" else "" if c == "⁺" else str(SUPERSCRIPT.index(c)) for c in match["raised"])
+    exponent = "".join(
+        "-" if c == "⁻" else "" if c == "⁺" else str(SUPERSCRIPT.index(c)) for c in match["raised"]
+    )
     return f"{number(match['number'])} times ten to the power of {number(exponent)}"
 
 
-
-_TERM = rf"(?:√?\(?(?:{DECIMAL}|\b[a-zA-Z]\b|\b[a-zA-Z]{{1,2}}(?=[²³^])|[α-ωΑ-ΩΔπ])(?:[⁰¹²³⁴⁵⁶⁷⁸⁹]+|\^[\w{{}}()-]+)?%?\)?)"
+_TERM = rf"""(?:√?\(?(?:{DECIMAL}|\b[a-zA-Z]\b|\b[a-zA-Z]{{1,2}}(?=[²³^])|[α-ωΑ-ΩΔπ])(?:[⁰¹²³⁴⁵⁶⁷⁸⁹]+
+|\^[\w{{}}()-]+)?%?\)?)"""
 _STRONG = r"(?:==|!=|<=|>=|[=≠<>≤≥≈×÷±∈∝≡*^])"
 _WEAK = r"(?:[+−–/-])"
 _TOKENS = regex.compile(
-    r"==|!=|<=|>=|\^[\w{}()-]+|[⁰¹²³⁴⁵⁶⁷⁸⁹]+|\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d*\.?\d+|\p{L}+|√|[-+−–×*·/÷=≠<>≤≥≈±∈→∝≡%()]"
+    r"""==|!=|<=|>=|\^[\w{}()-]+|[⁰¹²³⁴⁵⁶⁷⁸⁹]+|\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d*\.?\d+|\p{L}+|√
+    |[-+−–×*·/÷=≠<>≤≥≈±∈→∝≡%()]"""
 )
 
 RULES: tuple[Rule, ...] = (
     rule(
         "scientific number",
-        rf"""{START}(?P<number>\d+(?:\.\d+)?)(?:\ ?[×x*]\ ?10(?:\^(?P<exponent>[-−+]?\d+)|(?P<raised>[⁺⁻]?[{SUPERSCRIPT}]+))|[eE](?P<exponent>[-−+]?\d+)){END}""",
+        rf"""{START}(?P<number>\d+(?:\.\d+)?)(?:\ ?[×x*]\ ?10(?:\^(?P<exponent>[-−+]?\d+)|
+        (?P<raised>[⁺⁻]?[{SUPERSCRIPT}]+))|[eE](?P<exponent>[-−+]?\d+)){END}""",
         lambda match: _scientific(match) if match["exponent"] else _raised(match),
     ),
     rule(
         "formula",
-        rf"""(?<![\p{{L}}\p{{N}}_.]){_TERM}(?:\ ?(?:{_STRONG}|(?<=\ ){_WEAK}(?=\ )|[+/−]|(?<=[\p{{N}}\p{{L}})]){_WEAK})\ ?[-−]?{_TERM})*\ ?{_STRONG}\ ?[-−]?{_TERM}
+        rf"""(?<![\p{{L}}\p{{N}}_.]){_TERM}(?:\ ?(?:{_STRONG}|(?<=\ ){_WEAK}(?=\ )|[+/−]|
+        (?<=[\p{{N}}\p{{L}})]){_WEAK})\ ?[-−]?{_TERM})*\ ?{_STRONG}\ ?[-−]?{_TERM}
         (?:\ ?(?:{_STRONG}|{_WEAK})\ ?{_TERM})*(?![\p{{L}}\p{{N}}_]|\.\d)""",
         _formula,
     ),
     rule(
         "sum",
-        rf"""(?<![\p{{L}}\p{{N}}_.,/-]){_TERM}(?:\ \+\ |\+|\ [-−–]\ (?=\d)){_TERM}(?:(?:\ ?[+−–-]\ ?){_TERM})*(?![\p{{L}}\p{{N}}_]|\.\d|-)""",
+        rf"""(?<![\p{{L}}\p{{N}}_.,/-]){_TERM}(?:\ \+\ |\+|\ [-−–]\ (?=\d)){_TERM}(?:
+        (?:\ ?[+−–-]\ ?){_TERM})*
+        (?![\p{{L}}\p{{N}}_]|\.\d|-)""",
         _sum,
     ),
     rule(
         "power",
-        rf"""{START}(?P<base>\d+(?:\.\d+)?|\p{{L}}{{1,3}})(?P<power>[⁺⁻]?[{SUPERSCRIPT}]+|\^(?:-?\d+|\p{{L}}\b|\{{[^}}]+\}}))""",
+        rf"""{START}(?P<base>\d+(?:\.\d+)?|\p{{L}}{{1,3}})(?P<power>[⁺⁻]?[{SUPERSCRIPT}]+|\^(?:-?\d+
+        |\p{{L}}\b
+        |\{{[^}}]+\}}))""",
         _exponent,
     ),
     rule("subscript", rf"(?P<base>\p{{L}})(?P<index>[{SUBSCRIPT}]+)", _subscript),
-    rule("square root", rf"√\ ?(?P<number>{DECIMAL})", lambda match: f"the square root of {number(match['number'])}"),
+    rule(
+        "square root",
+        rf"√\ ?(?P<number>{DECIMAL})",
+        lambda match: f"the square root of {number(match['number'])}",
+    ),
 )

@@ -7,47 +7,28 @@ from typing import Any
 from babel.numbers import get_currency_name
 
 from kokoro_lab.text.normalise.english.numerals import cardinal, is_one, number
-from kokoro_lab.text.normalise.english.patterns import DECIMAL, END, MAGNITUDE, MAGNITUDES, START, any_of, scaled
+from kokoro_lab.text.normalise.english.patterns import (
+    DECIMAL,
+    END,
+    MAGNITUDE,
+    MAGNITUDES,
+    START,
+    any_of,
+    scaled,
+    words_of,
+)
+from kokoro_lab.text.normalise.english.tables import table
 from kokoro_lab.text.normalise.rules import Rule, rule
 
 SYMBOLS = {
-    "$": ("dollar", "dollars", "cent", "cents"),
-    "US$": ("US dollar", "US dollars", "cent", "cents"),
-    "C$": ("Canadian dollar", "Canadian dollars", "cent", "cents"),
-    "CA$": ("Canadian dollar", "Canadian dollars", "cent", "cents"),
-    "A$": ("Australian dollar", "Australian dollars", "cent", "cents"),
-    "AU$": ("Australian dollar", "Australian dollars", "cent", "cents"),
-    "NZ$": ("New Zealand dollar", "New Zealand dollars", "cent", "cents"),
-    "HK$": ("Hong Kong dollar", "Hong Kong dollars", "cent", "cents"),
-    "S$": ("Singapore dollar", "Singapore dollars", "cent", "cents"),
-    "NT$": ("Taiwan dollar", "Taiwan dollars", "cent", "cents"),
-    "R$": ("real", "reais", "centavo", "centavos"),
-    "MX$": ("Mexican peso", "Mexican pesos", "centavo", "centavos"),
-    "£": ("pound", "pounds", "penny", "pence"),
-    "€": ("euro", "euros", "cent", "cents"),
-    "¥": ("yen", "yen", "sen", "sen"),
-    "元": ("yuan", "yuan", "fen", "fen"),
-    "₹": ("rupee", "rupees", "paisa", "paise"),
-    "Rs.": ("rupee", "rupees", "paisa", "paise"),
-    "Rs": ("rupee", "rupees", "paisa", "paise"),
-    "₩": ("won", "won", "jeon", "jeon"),
-    "₽": ("ruble", "rubles", "kopeck", "kopecks"),
-    "₪": ("shekel", "shekels", "agora", "agorot"),
-    "₺": ("lira", "lira", "kurush", "kurush"),
-    "₴": ("hryvnia", "hryvnias", "kopiyka", "kopiykas"),
-    "₫": ("dong", "dong", "xu", "xu"),
-    "฿": ("baht", "baht", "satang", "satang"),
-    "₱": ("peso", "pesos", "centavo", "centavos"),
-    "₦": ("naira", "naira", "kobo", "kobo"),
-    "₿": ("bitcoin", "bitcoins", "satoshi", "satoshis"),
-    "zł": ("zloty", "zlotys", "grosz", "groszy"),
-    "kr": ("krona", "kronor", "öre", "öre"),
+    row["written"]: (row["one"], row["many"], row["minor_one"], row["minor_many"])
+    for row in table("currencies.tsv")
 }
 """Singular and plural of a currency, then those of its hundredth."""
-CODES = """
-USD EUR GBP JPY CNY CHF CAD AUD NZD INR KRW RUB BRL MXN SEK NOK DKK PLN CZK HUF TRY ZAR HKD SGD THB IDR MYR PHP
-ILS AED SAR EGP NGN KES ARS CLP COP PEN UAH VND TWD PKR BTC ETH
-""".split()
+CODES = words_of("""
+USD EUR GBP JPY CNY CHF CAD AUD NZD INR KRW RUB BRL MXN SEK NOK DKK PLN CZK HUF TRY ZAR HKD SGD THB
+IDR MYR PHP ILS AED SAR EGP NGN KES ARS CLP COP PEN UAH VND TWD PKR BTC ETH
+""")
 CODE_NAMES = {
     "GBP": ("British pound", "British pounds"),
     "CHF": ("Swiss franc", "Swiss francs"),
@@ -66,7 +47,7 @@ _BIG = rf"(?:\ ?(?P<big>{SHORT})|[\ -](?P<big>{MAGNITUDE}){END})?"
 
 
 def amount(symbol: str, text: str, big: str | None = None) -> str:
-    """`$`, `5.99` is "five dollars and ninety nine cents"; `$`, `1.5`, `bn` "one point five billion dollars"."""
+    """`$`, `5.99` is "five dollars and ninety nine cents"; with `bn` "billion dollars"."""
     one, many, minor_one, minor_many = SYMBOLS[symbol]
     text = text.replace(",", "")
     if big:
@@ -141,12 +122,16 @@ def _pence(match: Any) -> str:
 
 
 _SIGNED = r"(?P<sign>(?<![\p{L}\p{N}])[-−+±])?"
-_PER = r"(?:/(?P<per>hour|hr|h|day|d|week|wk|month|mo|year|yr|person|kg|lb|g|oz|gal|gallon|l|L|km|mi|mile|kWh|MWh|GB|user|unit|share|barrel|bbl|ton|night|head|each|acre|seat|item|page|minute|min|sq\.?\ ?ft)(?![\p{L}\p{N}]))?"
+_PER = r"""(?:/(?P<per>hour|hr|h|day|d|week|wk|month|mo|year|yr|person|kg|lb|g|oz|gal|gallon|l|L|km|mi
+|mile|kWh|MWh|GB
+|user|unit|share|barrel|bbl|ton|night|head|each|acre|seat|item|page|minute|min|sq\.?\ ?ft)
+(?![\p{L}\p{N}]))?"""
 
 RULES: tuple[Rule, ...] = (
     rule(
         "span of amounts",
-        rf"""(?<![\p{{L}}\p{{N}}])(?P<symbol>{SYMBOL})\ ?(?P<first>{AMOUNT})(?P<first_big>{SHORT})?\ ?[-–]\ ?{SYMBOL}?
+        rf"""(?<![\p{{L}}\p{{N}}])(?P<symbol>{SYMBOL})\ ?(?P<first>{AMOUNT})
+        (?P<first_big>{SHORT})?\ ?[-–]\ ?{SYMBOL}?
         (?P<last>{AMOUNT}){_BIG}(?![\p{{L}}\p{{N}}]|[.,]\d)""",
         _span,
     ),
@@ -158,14 +143,19 @@ RULES: tuple[Rule, ...] = (
     ),
     rule(
         "large amount before a noun",
-        rf"""(?<=\b[Aa]n?\ )(?P<symbol>{SYMBOL})(?P<amount>{DECIMAL})(?:\ ?(?P<big>{SHORT})|[\ -](?P<big>{MAGNITUDE}))
-        (?=[\ -](?!(?:in|of|to|a|an|per|for|from|and|or|was|is|on|by|at|each|more|less|every|into|that|which|over)\b)\p{{Ll}})""",
+        rf"""(?<=\b[Aa]n?\ )(?P<symbol>{SYMBOL})(?P<amount>{DECIMAL})(?:\ ?(?P<big>{SHORT})|[\ -]
+        (?P<big>{MAGNITUDE}))
+        (?=[\ -](?!(?:in|of|to|a|an|per|for|from|and|or|was|is|on|by|at|each|more|less|every|into|that
+        |which|over)\b)\p{{Ll}})""",
         _compound,
     ),
     rule(
         "amount before a bill",
-        rf"""(?<![\p{{L}}\p{{N}}])(?<=\b(?:[Aa]|[Oo]ne|[Tt]he|[Tt]his|[Tt]hat)\ )(?P<symbol>{SYMBOL})(?P<amount>{DECIMAL})(?P<big>{SHORT})?
-        (?=\ (?:bill|note|coin|fee|fine|ticket|check|cheque|bonus|prize|gift|deal|loan|grant|tip|discount|coupon|voucher|charge|deposit|budget|investment|donation|bet|penalty|tax|surcharge|credit|increase|raise)\b)""",
+        rf"""(?<![\p{{L}}\p{{N}}])(?<=\b(?:[Aa]|[Oo]ne|[Tt]he|[Tt]his|[Tt]hat)\ )(?P<symbol>{SYMBOL})
+        (?P<amount>{DECIMAL})(?P<big>{SHORT})?
+        (?=\ (?:bill|note|coin|fee|fine|ticket|check|cheque|bonus|prize|gift|deal|loan|grant|tip|discount
+        |coupon|voucher|charge|deposit|budget|investment|donation|bet|penalty|tax|surcharge|credit
+        |increase|raise)\b)""",
         _compound,
     ),
     rule(
@@ -186,7 +176,8 @@ RULES: tuple[Rule, ...] = (
     ),
     rule(
         "amount before its symbol",
-        rf"""{_SIGNED}{START}(?<![.,]\d*|[$€£¥])(?P<amount>{AMOUNT}){_BIG}\ ?(?P<symbol>[€£¥₹₩₽₪₺₴₫฿₱₦₿]|zł)(?!\p{{N}}){_PER}""",
+        rf"""{_SIGNED}{START}(?<![.,]\d*|[$€£¥])(?P<amount>{AMOUNT}){_BIG}\ ?(?P<symbol>[€£¥₹₩₽₪₺₴₫฿₱₦₿]|zł)
+        (?!\p{{N}}){_PER}""",
         _before,
     ),
     rule(
@@ -205,5 +196,9 @@ RULES: tuple[Rule, ...] = (
         _code,
     ),
     rule("cents", rf"""{START}(?<![.,]\d*)(?P<amount>{DECIMAL})\ ?¢""", _cents),
-    rule("pence", rf"""{START}(?<![.,]\d*)(?P<amount>{DECIMAL})p{END}(?=\ (?:each|coin|off|per|a)\b|[,;!?]|\.?$)""", _pence),
+    rule(
+        "pence",
+        rf"""{START}(?<![.,]\d*)(?P<amount>{DECIMAL})p{END}(?=\ (?:each|coin|off|per|a)\b|[,;!?]|\.?$)""",
+        _pence,
+    ),
 )

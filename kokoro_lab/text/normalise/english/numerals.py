@@ -7,7 +7,7 @@ from functools import lru_cache
 from num2words import num2words
 
 LARGEST_DIGITS = 18
-"""A longer number is read digit by digit: nobody follows a quintillion, and thousands of digits are an attack."""
+"""A longer number is read digit by digit: nobody follows a quintillion, and a book of digits is an attack."""
 
 DIGITS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 
@@ -109,7 +109,9 @@ def in_pairs(text: str) -> str:
     if text[0] == "0" or len(text) > 4:
         return digits(text)
     if len(text) == 4:
-        return cardinal(value) if value % 1000 == 0 else year(value) if value % 1000 >= 100 else year_like(value)
+        return (
+            cardinal(value) if value % 1000 == 0 else year(value) if value % 1000 >= 100 else year_like(value)
+        )
     if len(text) == 3:
         hundreds, rest = divmod(value, 100)
         if rest == 0:
@@ -124,6 +126,10 @@ def year_like(value: int) -> str:
     return f"{cardinal(high)} {'oh ' + cardinal(low) if low < 10 else cardinal(low)}"
 
 
+ROMAN_PARTS = (
+    ("M", 1000), ("CM", 900), ("D", 500), ("CD", 400), ("C", 100), ("XC", 90), ("L", 50), ("XL", 40),
+    ("X", 10), ("IX", 9), ("V", 5), ("IV", 4), ("I", 1),
+)  # fmt: skip
 ROMAN_VALUES = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100, "D": 500, "M": 1000}
 
 
@@ -137,10 +143,8 @@ def roman(text: str) -> int | None:
 
 
 def _roman_of(value: int) -> str:
-    parts = ("M", 1000), ("CM", 900), ("D", 500), ("CD", 400), ("C", 100), ("XC", 90), ("L", 50)
-    parts += ("XL", 40), ("X", 10), ("IX", 9), ("V", 5), ("IV", 4), ("I", 1)
     text = ""
-    for symbol, worth in parts:
+    for symbol, worth in ROMAN_PARTS:
         count, value = divmod(value, worth)
         text += symbol * count
     return text

@@ -22,14 +22,15 @@ MAGNITUDES = {
 MAGNITUDE = r"(?:hundred|thousand|million|billion|trillion|quadrillion|dozen)"
 
 MONTHS = (
-    "January February March April May June July August September October November December".split()
-)
+    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October",
+    "November", "December",
+)  # fmt: skip
 MONTH_OF = {
     **{name.lower(): i for i, name in enumerate(MONTHS, 1)},
     **{name[:3].lower(): i for i, name in enumerate(MONTHS, 1)},
     "sept": 9,
 }
-DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
+DAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
 DAY_OF = {
     **{name.lower(): name for name in DAYS},
     **{name[:3].lower(): name for name in DAYS},
@@ -41,6 +42,11 @@ def any_of(words: Iterable[str]) -> str:
     """A pattern for one of `words`, the longest that fits."""
     escaped = (word.replace(".", r"\.").replace(" ", r"\ ") for word in sorted(words, key=len, reverse=True))
     return f"(?:{'|'.join(escaped)})"
+
+
+def words_of(text: str) -> frozenset[str]:
+    """The words of a text, for a table that is read more easily so."""
+    return frozenset(text.split())
 
 
 def scaled(amount: str, magnitude: str | None) -> str:

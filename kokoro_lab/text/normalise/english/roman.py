@@ -8,22 +8,24 @@ from kokoro_lab.text.normalise.english.numerals import cardinal, ordinal, roman
 from kokoro_lab.text.normalise.rules import Rule, rule
 
 PARTS = """
-chapter section part volume book act scene appendix article figure table phase type class level stage grade
-unit lesson module exhibit schedule title tier plate canto title world\\ war war super\\ bowl wrestlemania
-final\\ fantasy rocky apollo saturn mark category cat schedule vatican soyuz gemini rule form division group
-series episode vol\\. ch\\. sec\\. fig\\. pt\\. no\\. number quadrant amendment player generation step option
+chapter section part volume book act scene appendix article figure table phase type class level stage
+grade unit lesson module exhibit schedule title tier plate canto title world\\ war war super\\ bowl
+wrestlemania final\\ fantasy rocky apollo saturn mark category cat schedule vatican soyuz gemini rule
+form division group series episode vol\\. ch\\. sec\\. fig\\. pt\\. no\\. number quadrant amendment
+player generation step option
 """
 """Behind these a Roman numeral is a cardinal, I included."""
 REGNAL = """
-king queen pope emperor empress tsar czar kaiser prince sultan saint henry edward george william charles james
-richard louis philip elizabeth mary napoleon john paul pius benedict innocent gregory clement leo urban alexander
-nicholas catherine peter frederick wilhelm ferdinand alfonso carlos juan felipe gustav haakon harald olaf christian
-ptolemy cleopatra ramses ramesses thutmose amenhotep darius xerxes artaxerxes antiochus seleucus otto conrad
-leopold joseph francis maximilian rudolf sigismund ivan vladimir stephen andrew bela casimir boleslaw john\\ paul
-robert malcolm kenneth david alexander margaret anne victoria umberto victor\\ emmanuel amadeus hassan abdullah
-mehmed suleiman selim murad bayezid ahmed mahmud rama akbar constantine justinian theodosius michael basil leon
-martin sixtus julius adrian celestine boniface eugene nicholas callixtus honorius marcellus anastasius valentinian
-albert baudouin wenceslaus ladislaus matthias manuel sancho afonso pedro joao jose luis isabella joan philippe
+king queen pope emperor empress tsar czar kaiser prince sultan saint henry edward george william charles
+james richard louis philip elizabeth mary napoleon john paul pius benedict innocent gregory clement leo
+urban alexander nicholas catherine peter frederick wilhelm ferdinand alfonso carlos juan felipe gustav
+haakon harald olaf christian ptolemy cleopatra ramses ramesses thutmose amenhotep darius xerxes
+artaxerxes antiochus seleucus otto conrad leopold joseph francis maximilian rudolf sigismund ivan
+vladimir stephen andrew bela casimir boleslaw john\\ paul robert kenneth david alexander margaret anne
+victoria umberto victor\\ emmanuel amadeus hassan abdullah mehmed suleiman selim murad bayezid ahmed
+mahmud rama akbar constantine justinian theodosius michael basil leon martin sixtus julius adrian
+celestine boniface eugene nicholas callixtus honorius marcellus anastasius valentinian albert baudouin
+wenceslaus ladislaus matthias manuel sancho afonso pedro joao jose luis isabella joan philippe
 """
 
 NUMERAL = r"(?P<roman>[IVXLCDM]+)"
@@ -32,6 +34,11 @@ NUMERAL = r"(?P<roman>[IVXLCDM]+)"
 def _cardinal(match: Any) -> str | None:
     value = roman(match["roman"])
     return None if value is None else cardinal(value)
+
+
+def _span(match: Any) -> str | None:
+    first, last = roman(match["first"]), roman(match["last"])
+    return None if first is None or last is None else f"{cardinal(first)} to {cardinal(last)}"
 
 
 def _regnal(match: Any) -> str | None:
@@ -56,21 +63,115 @@ def _words(text: str) -> str:
     return "|".join(sorted(set(text.replace("\\ ", "~").split()), key=len, reverse=True)).replace("~", "\\ ")
 
 
-ABBREVIATIONS = frozenset(("CD", "DC", "MC", "CC", "DI", "MI", "MD", "MM", "CM", "CV", "DM", "LC", "DL", "IM", "ID", "MIX", "DIM", "MILD", "DID", "LID", "MID", "VIM", "CIVIC", "VIVID", "LIVID", "DIX", "XL", "XXL", "XX", "XXX", "LCD", "LI", "DV", "IV", "VI", "CI", "DX", "LV", "MV", "CL", "ML", "MDM", "CIV", "XV", "LXX", "IC", "MCC", "CCC", "CDC", "XI", "C", "D", "L", "M", "I", "V", "X"))
+ABBREVIATIONS = frozenset(
+    (
+        "CD",
+        "DC",
+        "MC",
+        "CC",
+        "DI",
+        "MI",
+        "MD",
+        "MM",
+        "CM",
+        "CV",
+        "DM",
+        "LC",
+        "DL",
+        "IM",
+        "ID",
+        "MIX",
+        "DIM",
+        "MILD",
+        "DID",
+        "LID",
+        "MID",
+        "VIM",
+        "CIVIC",
+        "VIVID",
+        "LIVID",
+        "DIX",
+        "XL",
+        "XXL",
+        "XX",
+        "XXX",
+        "LCD",
+        "LI",
+        "DV",
+        "IV",
+        "VI",
+        "CI",
+        "DX",
+        "LV",
+        "MV",
+        "CL",
+        "ML",
+        "MDM",
+        "CIV",
+        "XV",
+        "LXX",
+        "IC",
+        "MCC",
+        "CCC",
+        "CDC",
+        "XI",
+        "C",
+        "D",
+        "L",
+        "M",
+        "I",
+        "V",
+        "X",
+    )
+)
 """What stands for something else, or may, when no word before it says that it is a number."""
 _END = r"(?![\p{L}\p{N}_]|\.\p{L})"
 
 RULES: tuple[Rule, ...] = (
     rule(
         "Roman ruler with his title",
-        rf"(?<=\b(?:King|Queen|Pope|Emperor|Empress|Tsar|Czar|Kaiser|Sultan|Prince|Duke|Archduke|Saint)\ \p{{Lu}}\p{{Ll}}+\ (?:\p{{Lu}}\p{{Ll}}+\ )?)(?P<roman>[IVX]+)(?P<own>'s)?{_END}",
+        rf"""(?<=\b(?:King|Queen|Pope|Emperor|Empress|Tsar|Czar|Kaiser|Sultan|Prince|Duke|Archduke
+        |Saint)\ \p{{Lu}}\p{{Ll}}+\ (?:\p{{Lu}}\p{{Ll}}+\ )?)(?P<roman>[IVX]+)(?P<own>'s)?{_END}""",
         _regnal,
     ),
-    rule("Roman century", rf"(?<![\p{{L}}\p{{N}}_])(?P<roman>[IVX]+)(?:th|st|nd|rd)?(?=\ (?:century|centuries|dynasty|Olympiad|Corps|Army\ Corps)\b)", _century),
+    rule(
+        "Roman century",
+        r"""(?<![\p{L}\p{N}_])(?P<roman>[IVX]+)(?:th|st|nd|rd)?(?=\ (?:century|centuries|dynasty
+        |Olympiad
+        |Corps|Army\ Corps)\b)""",
+        _century,
+    ),
+    rule(
+        "span of Roman parts",
+        rf"(?<=\b(?i:{_words(PARTS)})s?\ )(?P<first>[IVXLCDM]+)\ ?[-–]\ ?(?P<last>[IVXLCDM]+){_END}",
+        _span,
+    ),
     rule("Roman part", rf"(?<=\b(?i:{_words(PARTS)})s?\ ){NUMERAL}{_END}", _cardinal),
-    rule("Roman parts", rf"(?<=\b(?i:{_words(PARTS)})s\ [IVX]+(?:\ and\ |\ ?[-–]\ ?|\ to\ |,\ )){NUMERAL}{_END}", _cardinal),
-    rule("Roman ruler", rf"(?<=\b(?i:{_words(REGNAL)})\ )(?!I\ (?:\p{{Ll}}+|'))(?P<roman>[IVX]+)(?P<own>'s)?(?![\p{{L}}\p{{N}}_])", _regnal),
-    rule("Roman ruler with his number", r"(?<=\b\p{Lu}\p{Ll}+\ (?:the\ )?)(?P<roman>II|III|IV|VI|VII|VIII|IX|XI|XII|XIII|XIV|XV|XVI)(?P<own>'s)?(?![\p{L}\p{N}_])(?=,?\ (?:of\ (?:\p{Lu}|the)|died|reigned|ruled|was\ (?:born|crowned|king|queen)|succeeded|became))", _regnal),
-    rule("Roman number of a name", r"(?<=\b\p{Lu}\p{Ll}+\ (?:\p{Lu}\p{Ll}+\ )?)(?P<roman>II|III|IV|VI|VII|VIII|IX)(?![\p{L}\p{N}_]|\.\p{L})", _cardinal),
-    rule("Roman number", r"(?<![\p{L}\p{N}_.&-])(?P<roman>[IVXLCDM]{2,})(?![\p{L}\p{N}_&-]|\.\p{L}|')", _alone),
+    rule(
+        "Roman parts",
+        rf"(?<=\b(?i:{_words(PARTS)})s\ [IVX]+(?:\ and\ |\ ?[-–]\ ?|\ to\ |,\ )){NUMERAL}{_END}",
+        _cardinal,
+    ),
+    rule(
+        "Roman ruler",
+        rf"""(?<=\b(?i:{_words(REGNAL)})\ )(?!I\ (?:\p{{Ll}}+|'))(?P<roman>[IVX]+)(?P<own>'s)?
+        (?![\p{{L}}\p{{N}}_])""",
+        _regnal,
+    ),
+    rule(
+        "Roman ruler with his number",
+        r"""(?<=\b\p{Lu}\p{Ll}+\ (?:the\ )?)(?P<roman>II|III|IV|VI|VII|VIII|IX|XI|XII|XIII|XIV|XV|XVI)
+        (?P<own>'s)?(?![\p{L}\p{N}_])(?=,?\ (?:of\ (?:\p{Lu}|the)|died|reigned|ruled|was\ (?:born|crowned
+        |king|queen)|succeeded|became))""",
+        _regnal,
+    ),
+    rule(
+        "Roman number of a name",
+        r"""(?<=\b\p{Lu}\p{Ll}+\ (?:\p{Lu}\p{Ll}+\ )?)(?P<roman>II|III|IV|VI|VII|VIII|IX)(?![\p{L}\p{N}_]
+        |\.\p{L})""",
+        _cardinal,
+    ),
+    rule(
+        "Roman number", r"(?<![\p{L}\p{N}_.&-])(?P<roman>[IVXLCDM]{2,})(?![\p{L}\p{N}_&-]|\.\p{L}|')", _alone
+    ),
 )

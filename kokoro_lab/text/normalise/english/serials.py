@@ -12,7 +12,7 @@ from kokoro_lab.text.normalise.rules import Rule, rule
 
 
 def serial(text: str) -> str:
-    """`B-52` is "B fifty two", `A320` "A three twenty", `3D` "three D", `007` "double oh seven" in no case."""
+    """`B-52` is "B fifty two", `A320` "A three twenty", `3D` "three D"."""
     words = []
     for piece in regex.findall(r"\p{L}+|\d+(?:\.\d+)?", text):
         if piece[0].isdecimal():
@@ -39,7 +39,13 @@ def _number(piece: str) -> str:
 
 def _version(match: Any) -> str:
     lead = "version " if match["v"] else ""
-    return lead + " point ".join(digits(p) if len(p) > 1 and p[0] == "0" else cardinal(int(p)) for p in match["number"].split(".")) + _tail(match)
+    return (
+        lead
+        + " point ".join(
+            digits(p) if len(p) > 1 and p[0] == "0" else cardinal(int(p)) for p in match["number"].split(".")
+        )
+        + _tail(match)
+    )
 
 
 def _tail(match: Any) -> str:
@@ -57,19 +63,42 @@ def _mixed(text: str) -> str:
         if run.isdecimal():
             words.append(_number(run))
         else:
-            words.append(run if len(run) > 3 or run.isupper() or run.istitle() else run)
+            words.append(run)
     return " ".join(words)
 
 
 RULES: tuple[Rule, ...] = (
-    rule("version", rf"{START}(?P<v>[vV]\.?\ ?(?=\d))?(?<=[vV]\.?\ ?)(?P<number>\d+(?:\.\d+)*)(?P<tail>-?(?:rc|alpha|beta|a|b|dev|post)\.?\d*)?{END}(?!\.\d)", _version),
-    rule("long version", rf"{START}(?P<v>(?!))?(?P<number>\d+(?:\.\d+){{2,}})(?P<tail>-?(?:rc|alpha|beta|a|b|dev|post)\.?\d*)?{END}(?!\.\d)", _version),
     rule(
-        "version of a program",
-        r"(?<=\b(?:Python|Java|Node|version|Version|Ubuntu|iOS|Android|macOS|Windows|Linux|kernel|Firefox|Chrome|PyTorch|TensorFlow|CUDA|Debian|Fedora|release|Release|Ruby|Go|Rust|PHP|Bluetooth|USB|HTML|HTTP|Wi-Fi)\ )(?P<v>(?!))?(?P<number>\d+\.\d+)(?P<tail>(?!))?(?![\p{L}\p{N}]|\.\d)",
+        "version",
+        rf"""{START}(?P<v>[vV]\.?\ ?(?=\d))?(?<=[vV]\.?\ ?)(?P<number>\d+(?:\.\d+)*)(?P<tail>-?(?:rc|alpha
+        |beta|a
+        |b|dev|post)\.?\d*)?{END}(?!\.\d)""",
         _version,
     ),
-    rule("letters and a number", rf"(?<![\p{{L}}\p{{N}}_.])(?:\p{{Lu}}{{1,4}}|[a-z]|\p{{Lu}}\p{{Ll}}+|covid|mp)-?\d{{1,4}}(?:-?\p{{Lu}}{{1,2}})?(?:-\d{{1,3}})?{END}(?![.,]\d)", _spelt),
+    rule(
+        "long version",
+        rf"""{START}(?P<v>(?!))?(?P<number>\d+(?:\.\d+){{2,}})(?P<tail>-?(?:rc|alpha|beta|a|b|dev
+        |post)\.?\d*)?{END}(?!\.\d)""",
+        _version,
+    ),
+    rule(
+        "version of a program",
+        r"""(?<=\b(?:Python|Java|Node|version|Version|Ubuntu|iOS|Android|macOS|Windows|Linux|kernel|Firefox
+        |Chrome|PyTorch|TensorFlow|CUDA|Debian|Fedora|release|Release|Ruby|Go|Rust|PHP|Bluetooth|USB|HTML
+        |HTTP|Wi-Fi)\ )(?P<v>(?!))?(?P<number>\d+\.\d+)(?P<tail>(?!))?(?![\p{L}\p{N}]|\.\d)""",
+        _version,
+    ),
+    rule(
+        "letters and a number",
+        rf"""(?<![\p{{L}}\p{{N}}_.])(?:\p{{Lu}}{{1,4}}|[a-z]|\p{{Lu}}\p{{Ll}}+|covid|mp)-?\d{{1,4}}
+        (?:-?\p{{Lu}}{{1,2}})?(?:-\d{{1,3}})?{END}(?![.,]\d)""",
+        _spelt,
+    ),
     rule("number and letters", rf"(?<![\p{{L}}\p{{N}}_.,])\d{{1,4}}-?\p{{Lu}}{{1,3}}\d{{0,3}}{END}", _spelt),
-    rule("mixed code", rf"(?<![\p{{L}}\p{{N}}_.,])(?=[\p{{L}}-]*\d)(?=[\d-]*\p{{L}})[\p{{L}}\p{{N}}]+(?:-[\p{{L}}\p{{N}}]+)*{END}(?![.,]\d)", lambda match: _mixed(match.group())),
+    rule(
+        "mixed code",
+        rf"""(?<![\p{{L}}\p{{N}}_.,])(?=[\p{{L}}-]*\d)(?=[\d-]*\p{{L}})[\p{{L}}\p{{N}}]+
+        (?:-[\p{{L}}\p{{N}}]+)*{END}(?![.,]\d)""",
+        lambda match: _mixed(match.group()),
+    ),
 )

@@ -45,27 +45,41 @@ def _digits(match: Any) -> str:
 RULES: tuple[Rule, ...] = (
     rule(
         "telephone number",
-        rf"""(?<![\p{{L}}\p{{N}}_.,+/-])(?:(?P<country>\+\d{{1,3}}|1(?={_SEPARATORS}\(?\d{{3}}))(?:{_SEPARATORS}|(?=\()|(?<=\+\d)(?=\d{{10}}\b)))?
+        rf"""(?<![\p{{L}}\p{{N}}_.,+/-])(?:(?P<country>\+\d{{1,3}}|1(?={_SEPARATORS}\(?\d{{3}}))
+        (?:{_SEPARATORS}|(?=\()|(?<=\+\d)(?=\d{{10}}\b)))?
         (?P<rest>\(\d{{2,5}}\)\ ?\d{{3,4}}(?:{_SEPARATORS}\d{{3,4}})*
         |\d{{3}}[-.\ ]\d{{3}}[-.\ ]\d{{4}}
         |\d{{3}}-\d{{4}}(?!-)
-        |[2-9]\d{{2}}-(?:\p{{Lu}}{{4,7}}|\p{{Lu}}{{3}}-\p{{Lu}}{{4}}|\p{{Lu}}+-\p{{Lu}}+(?:-\p{{Lu}}+)*|\d{{3}}-\p{{Lu}}{{4}})
-        |(?<=\+\d{{1,3}}{_SEPARATORS}?)\(?\d{{1,5}}\)?(?:{_SEPARATORS}\d{{2,5}}){{1,5}}
+        |[2-9]\d{{2}}-(?:\p{{Lu}}{{4,7}}|\p{{Lu}}{{3}}-\p{{Lu}}{{4}}|\p{{Lu}}+-\p{{Lu}}+(?:-\p{{Lu}}+)*
+        |\d{{3}}-\p{{Lu}}{{4}})
+        |(?<=\+\d{{1,3}}{_SEPARATORS}?)\(?\d{{1,5}}\)?(?:{_SEPARATORS}\d{{2,8}}){{1,5}}
         |0\d{{2,4}}[\ -]\d{{3,4}}(?:[\ -]\d{{3,4}})?
         |(?<=\+\d)\d{{10}}
         )(?:,?\ ?(?:ext\.?|extension|x)\ ?(?P<extension>\d{{1,5}}))?{END}""",
         _phone,
         ignore_case=False,
     ),
-    rule("emergency number", r"(?<=\b(?i:call|calls|called|calling|dial|dialed|dialled|dialing|ring|phone)\ (?:the\ )?)(?P<number>\d{3})(?![\p{L}\p{N}-]|[.,]\d)", _digits),
-    rule("emergency call", r"(?<![\p{L}\p{N}])(?P<number>911|999)(?=\ (?:call|operator|dispatcher|emergency))", _digits),
+    rule(
+        "emergency number",
+        r"""(?<=\b(?i:call|calls|called|calling|dial|dialed|dialled|dialing|ring|phone)\ (?:the\ )?)
+        (?P<number>\d{3})(?![\p{L}\p{N}-]|[.,]\d)""",
+        _digits,
+    ),
+    rule(
+        "emergency call",
+        r"(?<![\p{L}\p{N}])(?P<number>911|999)(?=\ (?:call|operator|dispatcher|emergency))",
+        _digits,
+    ),
     rule("social security number", rf"{START}(?P<number>\d{{3}}-\d{{2}}-\d{{4}}){END}(?!-)", _digits),
     rule("card number", rf"{START}(?P<number>\d{{4}}[-\ ]\d{{4}}[-\ ]\d{{4}}[-\ ]\d{{1,4}}){END}", _digits),
     rule("ISBN", rf"(?<=\bISBN:?\ (?:-13:?\ )?)(?P<number>\d[\d-]{{8,15}}\d){END}", _digits),
     rule(
         "code in digits",
-        r"(?<=\b(?i:pin|pin\ code|code|passcode|password|zip|zip\ code|postcode|ssn|id|account|account\ number|serial\ number|order\ number|tracking\ number|confirmation\ number)\ (?:is\ |was\ |no\.\ |number\ |:\ )?)(?P<number>\d{4,}(?:-\d+)*)(?![\p{L}\p{N}-]|[.,]\d)",
+        r"""(?<=\b(?i:pin|pin\ code|code|passcode|password|zip|zip\ code|postcode|ssn|id|account
+        |account\ number
+        |serial\ number|order\ number|tracking\ number|confirmation\ number)[ ]
+        (?:is\ |was\ |no\.\ |number[ ]|:\ )?)
+        (?P<number>\d{4,}(?:-\d+)*)(?![\p{L}\p{N}-]|[.,]\d)""",
         _digits,
     ),
-    rule("long number", rf"(?<![\p{{L}}\p{{N}}_.,$€£])(?P<number>0\d+|\d{{11,}}){END}(?![.,]\d)", _digits),
 )

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from kokoro_lab.text.normalise.english.numerals import cardinal, number, two_digits
-from kokoro_lab.text.normalise.english.patterns import DASH, END, START, any_of
+from kokoro_lab.text.normalise.english.patterns import DASH, END, START, any_of, words_of
 from kokoro_lab.text.normalise.rules import Rule, rule
 
 HALF = r"(?:[AaPp]\.\ ?[Mm]\.?|[AaPp][Mm])"
-ZONES = """
-UTC GMT EST EDT ET CST CDT CT MST MDT MT PST PDT PT AKST HST BST CET CEST WET WEST EET EEST MSK IST JST KST AEST
-AEDT ACST AWST NZST NZDT SGT HKT Z
-""".split()
+ZONES = words_of("""
+UTC GMT EST EDT ET CST CDT CT MST MDT MT PST PDT PT AKST HST BST CET CEST WET WEST EET EEST MSK IST
+JST KST AEST AEDT ACST AWST NZST NZDT SGT HKT Z
+""")
 ZONE = rf"(?P<zone>{any_of(zone for zone in ZONES if zone != 'Z')}(?P<offset>[+-]\d{{1,2}})?)"
 HOUR_24, MINUTE = r"(?:[01]?\d|2[0-4])", r"[0-5]\d"
 
@@ -105,7 +105,8 @@ _END_OF_HALF = r"(?![\p{L}\p{N}])"
 RULES: tuple[Rule, ...] = (
     rule(
         "span of clock times",
-        rf"""{START}(?:(?P<first>(?:[01]?\d|2[0-4])(?::[0-5]\d)?\ ?{HALF}){DASH}(?P<last>\d{{1,2}}(?::[0-5]\d)?(?:\ ?{HALF})?)
+        rf"""{START}(?:(?P<first>(?:[01]?\d|2[0-4])(?::[0-5]\d)?\ ?{HALF}){DASH}(?P<last>\d{{1,2}}
+        (?::[0-5]\d)?(?:\ ?{HALF})?)
         |(?P<first>{HOUR_24}:{MINUTE}){DASH}(?P<last>{HOUR_24}:{MINUTE}(?:\ ?{HALF})?)
         |(?P<first>(?:1[0-2]|\d)(?::[0-5]\d)?){DASH}(?P<last>(?:1[0-2]|\d)(?::[0-5]\d)?\ ?{HALF}))
         {_END_OF_HALF}(?!:\d)(?:\ {ZONE}{END})?""",
@@ -118,30 +119,41 @@ RULES: tuple[Rule, ...] = (
     ),
     rule(
         "clock time",
-        rf"""{START}(?<!\d[:.]|[$€£])(?P<hour>{HOUR_24}):(?P<minute>{MINUTE})(?::(?P<second>{MINUTE}))?(?!\.?\d|:\d)
+        rf"""{START}(?<!\d[:.]|[$€£])(?P<hour>{HOUR_24}):(?P<minute>{MINUTE})(?::(?P<second>{MINUTE}))?
+        (?!\.?\d|:\d)
         (?:(?:\ ?(?P<half>{HALF}){_END_OF_HALF}|{END})(?:\ {ZONE}{END})?)(?P<behind>(?=\ o'clock))?""",
         _time,
     ),
     rule(
         "hour and half of the day",
-        rf"""{START}(?<!\d[:.]|[$€£])(?P<hour>\d{{1,2}})(?:[.](?P<minute>{MINUTE}))?(?P<second>(?!))?\ ?(?P<half>{HALF}){_END_OF_HALF}
+        rf"""{START}(?<!\d[:.]|[$€£])(?P<hour>\d{{1,2}})(?:[.](?P<minute>{MINUTE}))?(?P<second>(?!))?\ ?
+        (?P<half>{HALF}){_END_OF_HALF}
         (?:\ {ZONE}{END})?(?P<behind>(?!))?""",
         _time,
     ),
     rule(
         "clock time with a point",
-        rf"(?<=\b(?:at|until|till|by)\ )(?P<hour>1\d|2[0-3])\.(?P<minute>[0-5]\d)(?P<second>(?!))?(?P<half>(?!))?(?P<zone>(?!))?(?P<offset>(?!))?(?P<behind>(?!))?(?=[,;!?]?(?:\ (?:on|sharp)\b|\.?$))",
+        r"""(?<=\b(?:at|until|till|by)\ )(?P<hour>1\d|2[0-3])\.(?P<minute>[0-5]\d)(?P<second>(?!))?
+        (?P<half>
+        (?!))?(?P<zone>(?!))?(?P<offset>(?!))?(?P<behind>(?!))?(?=[,;!?]?(?:\ (?:on|sharp)\b|\.?$))""",
         _time,
     ),
     rule(
         "time with h",
-        rf"{START}(?P<hour>[01]?\d|2[0-4])h(?P<minute>[0-5]\d)(?P<second>(?!))?(?P<half>(?!))?(?P<zone>(?!))?(?P<offset>(?!))?(?P<behind>(?!))?{END}",
+        rf"""{START}(?P<hour>[01]?\d|2[0-4])h(?P<minute>[0-5]\d)(?P<second>(?!))?(?P<half>(?!))?(?P<zone>
+        (?!))?
+        (?P<offset>(?!))?(?P<behind>(?!))?{END}""",
         _time,
     ),
-    rule("military time", rf"{START}(?P<hour>[01]\d|2[0-3])(?P<minute>[0-5]\d)\ (?:hrs|hours|h){END}", _military),
+    rule(
+        "military time",
+        rf"{START}(?P<hour>[01]\d|2[0-3])(?P<minute>[0-5]\d)\ (?:hrs|hours|h){END}",
+        _military,
+    ),
     rule(
         "half of the day",
-        rf"(?<=\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirty|fifteen|forty[- ]five)\ )(?P<half>[ap]\.m\.|[ap]m){_END_OF_HALF}",
+        rf"""(?<=\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirty|fifteen
+        |forty[- ]five)\ )(?P<half>[ap]\.m\.|[ap]m){_END_OF_HALF}""",
         lambda match: f"{match['half'].replace('.', '').upper()}{_stop(match)}",
     ),
 )

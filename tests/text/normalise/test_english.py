@@ -1,0 +1,168 @@
+"""English is read as a person would read it aloud, whatever it is written with."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kokoro_lab.text.normalise import normalise
+from kokoro_lab.text.normalise.english import cardinal, date, ordinal, time
+from kokoro_lab.text.normalise.english.numerals import mixed, number, roman, year
+from kokoro_lab.text.sanitise import sanitise
+from kokoro_lab.text.segment import sentences
+
+CORPUS = Path(__file__).parents[3] / "fixtures/texts/normalisation_en.jsonl"
+
+
+def read(text: str) -> str:
+    """`text` in words, as the front end has it: sentence by sentence."""
+    return " ".join(normalise(s.text, "en-us").text for s in sentences(sanitise(text), "en-us"))
+
+
+def words(text: str) -> str:
+    return " ".join(re.sub(r"[^\w\s'-]", " ", text.lower()).split())
+
+
+def lines() -> list[dict[str, str]]:
+    return [json.loads(line) for line in CORPUS.read_text("utf-8").splitlines()]
+
+
+@pytest.mark.parametrize("category", sorted({line["category"] for line in lines()}))
+def test_every_line_of_the_corpus_is_read_as_expected(category: str) -> None:
+    wrong = [
+        f"{line['written']!r}: {words(read(line['written']))!r}, not {line['spoken']!r}"
+        for line in lines()
+        if line["category"] == category and words(read(line["written"])) != line["spoken"]
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_the_corpus_is_large_enough_to_mean_something() -> None:
+    assert len(lines()) >= 600
+    assert len({line["written"] for line in lines()}) == len(lines())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "A quick brown fox jumps over the lazy dog.",
+        "It's a mother-in-law's well-known, rock 'n' roll story.",
+        "I am here; you are there: so what?",
+        "She said “no” — and left!",
+        "In a sentence an inch is in use, as I may march in May.",
+        "We can do no more than that.",
+        "Did Mark mix the civil mild dim vivid livid stuff?",
+        "Ask what IT means to NASA, the FBI and me.",
+    ],
+)
+def test_what_is_already_words_is_left_alone(text: str) -> None:
+    assert read(text) == sanitise(text).text
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("I read 3 of them.", "I read three of them."),
+        ("Was it $5?", "Was it five dollars?"),
+        ("He left at 5 p.m.", "He left at five PM."),
+        ("He left at 5 p.m. on Monday.", "He left at five PM on Monday."),
+        ("See https://example.com/a.", "See H T T P S colon slash slash example dot com slash A."),
+        ("(About 20%, then.)", "(About twenty percent, then.)"),
+    ],
+)
+def test_punctuation_stays_where_it_shapes_the_voice(text: str, said: str) -> None:
+    assert read(text) == said
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (("St. John came.", "Saint"), ("Elm St. was dark.", "Street")),
+        (("Dr. Lee came.", "Doctor"), ("Lake Dr. was dark.", "Drive")),
+        (("in 1850", "eighteen fifty"), ("1850 copies", "one thousand eight hundred fifty")),
+        (("They won 3-2.", "to"), ("from 3-2 = 1 we see", "minus")),
+        (("World War I", "one"), ("I won", "I")),
+        (("No. 5", "number"), ("No. That is wrong.", "No")),
+        (("5 m tall", "meters"), ("$5m", "million")),
+        (("4B is a flat", "four B"), ("4 B of memory", "four bytes")),
+    ],
+)
+def test_context_decides_and_not_only_shape(one: tuple[str, str], other: tuple[str, str]) -> None:
+    for text, heard in (one, other):
+        assert heard in read(text)
+
+
+def test_each_word_keeps_its_place_in_the_original() -> None:
+    original = "It cost  $5.99 on “3/4/2024”, Dr. Who."
+    text = normalise(sanitise(original), "en-us")
+    for phrase, written in [
+        ("five dollars and ninety nine cents", "$5.99"),
+        ("March fourth twenty twenty four", "3/4/2024"),
+        ("Doctor", "Dr."),
+        ("Who", "Who"),
+    ]:
+        at = text.text.index(phrase)
+        start, end = text.span(at, at + len(phrase))
+        assert original[start:end] == written
+
+
+def test_impossible_dates_and_times_are_not_read_as_such() -> None:
+    assert "March" not in read("13/31/2024") and "thirteen" in read("13/31/2024")
+    assert "February thirtieth" not in read("2024-02-30")
+    assert "twenty nine ninety nine" not in read("29:99")
+
+
+def test_numbers() -> None:
+    assert cardinal(-1234) == "minus one thousand two hundred thirty four"
+    assert cardinal(10**18).startswith("one zero zero")
+    assert ordinal(21) == "twenty first"
+    assert number("1,234.50") == "one thousand two hundred thirty four point five zero"
+    assert number("007") == "zero zero seven"
+    assert mixed(1, 1, 2) == "one and a half"
+    assert [year(y) for y in (1066, 1905, 1900, 2000, 2004, 2024)] == [
+        "ten sixty six",
+        "nineteen oh five",
+        "nineteen hundred",
+        "two thousand",
+        "two thousand four",
+        "twenty twenty four",
+    ]
+
+
+def test_only_canonical_roman_numerals_are_numbers() -> None:
+    assert [roman(r) for r in ("XIV", "MCMXCIX", "IIII", "VX", "IC", "", "ABC")] == [
+        14, 1999, None, None, None, None, None,
+    ]  # fmt: skip
+
+
+def test_dates_and_times_for_those_who_know_what_they_are() -> None:
+    assert date(2024, 3, 5) == "March fifth twenty twenty four"
+    assert date(None, 3, 5) == "March fifth"
+    assert date(1999, None, None) == "nineteen ninety nine"
+    assert time(14, 5, None, None) == "fourteen oh five"
+    assert time(2, None, None, "pm") == "two PM"
+    assert time(0, 0, None, None) == "midnight"
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.text(max_size=200))
+def test_no_text_makes_it_fail_and_places_stay_in_order(original: str) -> None:
+    try:
+        clean = sanitise(original)
+    except Exception:
+        return
+    text = normalise(clean, "en-us")
+    assert len(text.text) == len(text.starts) == len(text.ends)
+    assert all(0 <= a <= b <= len(original) for a, b in zip(text.starts, text.ends, strict=True))
+    assert list(text.starts) == sorted(text.starts)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.from_regex(r"[0-9$€%.,:/\-+ a-zIVX°'\"]{1,60}", fullmatch=True))
+def test_no_digit_is_left_over(original: str) -> None:
+    assert not re.search(r"\d", normalise(sanitise(original), "en-us").text)
