@@ -313,6 +313,13 @@ def _show_outcome(outcome: Any, as_json: bool) -> None:
     metavar="SECONDS",
     help="How often --memory reads.  [default: 0.05]",
 )
+@click.option(
+    "--listen",
+    "listen_s",
+    type=click.FloatRange(0.1),
+    metavar="SECONDS",
+    help="Hang up after so much speech: for the time to first audio of long texts.",
+)
 @click.option("--save-audio", is_flag=True, help="Keep each trial as a WAV file.")
 @click.option("--http", is_flag=True, help="Through our own server, as a client hears it.")
 @click.option("--peers", is_flag=True, help="Against kokoro-onnx, in turn; prints ratios.")

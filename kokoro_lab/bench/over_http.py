@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.client import HTTPConnection, HTTPException, HTTPResponse
@@ -21,6 +22,8 @@ READ_BYTES = 65_536
 """The most that is taken at a time. What has arrived is taken at once, however little it is."""
 ANSWER_S = 300.0
 """A server that sends nothing for so long has failed."""
+LEFT_S = 10.0
+"""A server that computes for so long for nobody has failed."""
 FULL_SCALE = 32_768
 
 
@@ -83,13 +86,29 @@ class OverHttp:
                 samples = pcm.push(data)
                 if len(samples):
                     listener.hears(samples)
+                if listener.satisfied:
+                    break
+        if listener.satisfied:
+            self._until_idle()
+
+    def _until_idle(self) -> None:
+        """Wait until the server has noticed that its listener left: the next text must find it idle."""
+        started = time.monotonic()
+        while self._status()["active"]:
+            if time.monotonic() - started > LEFT_S:
+                raise SynthesisError(f"The server still computes {LEFT_S:g} s after its listener left.")
+            time.sleep(0.02)
 
     def facts(self) -> dict[str, Any]:
         """As the server states them."""
-        with self._asked("GET", "/status") as answer:
-            status = json.loads(answer.read())
+        status = self._status()
         kept = ("variant", "model_sha256", "requested_provider", "active_provider", "threads", "concurrency")
         return {name: status[name] for name in kept}
+
+    def _status(self) -> dict[str, Any]:
+        with self._asked("GET", "/status") as answer:
+            found: dict[str, Any] = json.loads(answer.read())
+        return found
 
     @contextmanager
     def _asked(self, method: str, path: str, body: dict[str, Any] | None = None) -> Iterator[HTTPResponse]:

@@ -93,6 +93,8 @@ class KokoroOnnx:
         async with aclosing(self._peer.create_stream(text, self._voice, lang=self._language)) as stream:
             async for samples, _ in stream:
                 listener.hears(samples)
+                if listener.satisfied:
+                    break
 
     def facts(self) -> dict[str, Any]:
         return self._facts

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -46,6 +47,8 @@ class Plan:
         Whether to sample resident memory.
     profile_interval_s : float, optional
         How often; None takes `memory.INTERVAL_S`.
+    listen_s : float, optional
+        Seconds of speech after which the listener hangs up; None hears every text to its end.
     save_audio : bool
         Whether to keep each trial as a WAV file.
     http : bool
@@ -70,6 +73,7 @@ class Plan:
     chunk_ms: int | None = None
     memory: bool = False
     profile_interval_s: float | None = None
+    listen_s: float | None = None
     save_audio: bool = False
     http: bool = False
     peers: bool = False
@@ -84,6 +88,10 @@ class Plan:
             (
                 self.chunk_ms is not None and (self.http or not self.streamed),
                 "--chunk-ms needs the library's stream: a file has no chunks, and the server sets its own.",
+            ),
+            (
+                self.listen_s is not None and not self.streamed,
+                "--listen needs a stream: a file is there at once or not at all.",
             ),
             (
                 self.peers and not self.streamed,
@@ -119,6 +127,7 @@ class Plan:
                 "uncached",
                 "distinct texts, each with a beginning of its own",
                 "one at a time" if self.concurrency == 1 else f"up to {self.concurrency} at a time",
+                *([] if self.listen_s is None else [f"hung up on after {self.listen_s:g} s of speech"]),
                 *(["over HTTP on the loopback"] if self.http else []),
                 *(["systems in turn, text by text, on the same number of threads"] if self.peers else []),
                 *(["memory sampled meanwhile"] if self.memory else []),
@@ -172,6 +181,7 @@ def carry_out(
             texts,
             concurrency=plan.concurrency,
             memory_interval_s=interval_s,
+            listen_s=math.inf if plan.listen_s is None else plan.listen_s,
             audio_folder=folder / "audio" if plan.save_audio else None,
             progress=progress,
         )

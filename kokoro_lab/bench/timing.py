@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
@@ -21,6 +23,10 @@ from kokoro_lab.errors import ParameterError, SynthesisError
 from kokoro_lab.streaming import FRAME_S
 
 
+SETTLE_S = 0.5
+"""After a hang-up, the segment that was being prepared ahead is finished for nobody: the next text waits."""
+
+
 class Speaker(Protocol):
     """A system that can be measured. Three there are: `InProcess`, `OverHttp` and `KokoroOnnx`."""
 
@@ -33,7 +39,7 @@ class Speaker(Protocol):
         """Speak something short that nobody times."""
 
     def speak(self, text: str, listener: Listener) -> None:
-        """Speak `text` to `listener` as it is computed, without ever waiting for it."""
+        """Speak `text` to `listener` as it is computed, without ever waiting for it, until it has enough."""
 
     def facts(self) -> dict[str, Any]:
         """Which model this is, in which precision, on how many threads."""
@@ -72,7 +78,10 @@ class InProcess:
             stream = self.engine.stream(text, voice=self._voice, frame_s=self._frame_s)
             for chunk in stream:
                 listener.hears(chunk.samples)
-            if stream.report.first_audio == "cache":
+                if listener.satisfied:
+                    break
+            stream.close()
+            if stream.primed:
                 raise SynthesisError(
                     "The first audio of this text was in the cache, so its time says nothing.",
                     mend="Speak each text once, or make the engine with first_audio_ttl_s=0.",
@@ -96,6 +105,7 @@ def measure(
     *,
     concurrency: int = 1,
     memory_interval_s: float | None = None,
+    listen_s: float = math.inf,
     audio_folder: Path | None = None,
     progress: bool = True,
 ) -> list[Trial]:
@@ -114,6 +124,8 @@ def measure(
         Texts spoken at a time, each from a thread of its own.
     memory_interval_s : float, optional
         Read resident memory this often; not at all if None, because reading takes time from speaking.
+    listen_s : float
+        Hang up after so many seconds of speech: how soon a long text begins is known long before its end.
     audio_folder : Path, optional
         Keep every trial there as a WAV file, written when its clock has stopped.
     progress : bool
@@ -140,7 +152,7 @@ def measure(
     if audio_folder:
         audio_folder.mkdir(parents=True, exist_ok=True)
     turns = [
-        partial(_trial, speaker, number, text, memory_interval_s, audio_folder)
+        partial(_trial, speaker, number, text, memory_interval_s, listen_s, audio_folder)
         for number, text in enumerate(texts)
         for speaker in speakers
     ]
@@ -161,13 +173,20 @@ def measure(
 
 
 def _trial(
-    speaker: Speaker, number: int, text: str, memory_interval_s: float | None, audio_folder: Path | None
+    speaker: Speaker,
+    number: int,
+    text: str,
+    memory_interval_s: float | None,
+    listen_s: float,
+    audio_folder: Path | None,
 ) -> Trial:
-    listener = Listener(keep=audio_folder is not None)
+    listener = Listener(keep=audio_folder is not None, enough_s=listen_s)
     watch = nullcontext() if memory_interval_s is None else sampled_memory(speaker.process, memory_interval_s)
     with watch as memory:
         listener.asks()
         speaker.speak(text, listener)
+    if listener.satisfied:
+        time.sleep(SETTLE_S)
     trial = listener.trial(speaker.name, number, len(text), streamed=speaker.streamed, memory=memory)
     if audio_folder:
         name = f"{number:03d}-{speaker.name.replace(' ', '-')}.wav"

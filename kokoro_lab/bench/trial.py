@@ -7,6 +7,7 @@ is silence, so neither can pass for first audio.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -81,12 +82,21 @@ class Listener:
     ----------
     keep : bool
         Whether to keep what is heard, for `samples`.
+    enough_s : float
+        Seconds of speech after which it hangs up.
     clock : callable
         Seconds; a test gives its own.
     """
 
-    def __init__(self, *, keep: bool = False, clock: Callable[[], float] = time.perf_counter) -> None:
+    def __init__(
+        self,
+        *,
+        keep: bool = False,
+        enough_s: float = math.inf,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
         self._clock = clock
+        self._enough_s = enough_s
         self._kept: list[Samples] | None = [] if keep else None
         self._asked_s = NOT_MEASURED
         self._ttfb_s = NOT_MEASURED
@@ -117,6 +127,11 @@ class Listener:
         self._last_s = arrived_s
         self._arrivals_s.append(arrived_s)
         self._lengths_s.append(speech / SAMPLE_RATE_HZ)
+
+    @property
+    def satisfied(self) -> bool:
+        """Whether it has heard enough: a system that sees this stops."""
+        return sum(self._lengths_s) >= self._enough_s
 
     @property
     def samples(self) -> Samples:

@@ -43,6 +43,7 @@ def bench(*options: str) -> Result:
         ({"profile_interval_s": 0.1}, "needs --memory"),
         ({"chunk_ms": 30, "http": True}, "--chunk-ms needs the library's stream"),
         ({"chunk_ms": 30, "streamed": False}, "--chunk-ms needs the library's stream"),
+        ({"listen_s": 1.0, "streamed": False}, "--listen needs a stream"),
         ({"peers": True, "streamed": False}, "leave --file out"),
         ({"peers": True, "concurrency": 2}, "leave --concurrency out"),
         ({"peers": True, "memory": True}, "add --http"),
@@ -58,6 +59,7 @@ def test_options_that_spoil_each_other_are_refused(options: dict[str, Any], said
 def test_options_that_do_not_are_not() -> None:
     Plan(http=True, memory=True, peers=True, save_audio=True, profile_interval_s=0.1)
     Plan(concurrency=4, memory=True, chunk_ms=120)
+    Plan(http=True, peers=True, listen_s=3.0)
 
 
 @pytest.mark.parametrize(

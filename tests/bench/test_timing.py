@@ -73,6 +73,13 @@ def test_a_trial_is_a_synthesis(hum: Engine, streamed: bool) -> None:
         assert trial.streamed is streamed
 
 
+def test_a_listener_that_has_heard_enough_hangs_up(hum: Engine) -> None:
+    text = [" ".join(TEXTS * 20)]
+    (whole,) = measure([InProcess(hum, "hum")], text, progress=False)
+    (part,) = measure([InProcess(hum, "hum")], text, listen_s=1.0, progress=False)
+    assert 1.0 <= part.audio_s < 1.2 < whole.audio_s
+
+
 def test_systems_take_turns_text_by_text() -> None:
     log: list[tuple[str, str]] = []
     speakers = [Scripted(name, log) for name in ("ours", "fp32", "int8")]
