@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kokoro_lab.text.normalise.english.numerals import digits, in_pairs
-from kokoro_lab.text.normalise.english.patterns import END, START, any_of
+from kokoro_lab.text.normalise.english.patterns import END, START, any_of, words_of
 from kokoro_lab.text.normalise.english.tables import table
 from kokoro_lab.text.normalise.rules import Rule, rule
 
@@ -27,6 +27,16 @@ NUMBERED = _of("numbered")
 PLAIN = _of("word", "ambiguous")
 SENTENCE_WORDS = frozenset(_of("ambiguous"))
 """Words of their own when a sentence ends with them: they need something behind."""
+
+
+READ_AS_WORDS = words_of("""
+ad ah am an and are as at be by do go ha he hi ho id if in is it la lo ma me mr ms my no now of oh on or
+ox pa so st the to up us was we who you bad bed bet bit but cab can cat cop dad day did dim dog eat end
+eye fat few fin for fun get god got had has her him his hit hot how ill job led let lid lit lot man map
+may men mix net new not off one our out own pan pat pen pet pit pot put ram ran rid sad say see set she
+sit son sun ten tin too top try two use van war wet why win yes yet
+""") - {"us", "ad", "id", "la", "st", "mr", "ms"}
+"""Letters with points that are no abbreviation if the points are left out."""
 
 
 def _title(match: Any) -> str:
@@ -77,8 +87,13 @@ def _zip(match: Any) -> str:
 
 
 def _dotted(match: Any) -> str:
-    """`U.S.A.` is said like `USA`; its last point may be the sentence's."""
-    text: str = match["letters"].replace(".", "").replace(" ", "").upper()
+    """`U.S.A.` is said like `USA`, letter by letter; its last point may be the sentence's.
+
+    The initials of a person stay apart, and so do letters that would make a word: `O. H. Lee` is no oh.
+    """
+    text: str = match["letters"].replace(".", "").upper()
+    if text.lower() in READ_AS_WORDS:
+        text = " ".join(text)
     return text + (match["own"] or "") + _stop(match)
 
 
@@ -155,7 +170,7 @@ RULES: tuple[Rule, ...] = (
         "letters with points",
         rf"""{START}(?P<letters>(?:\p{{L}}\.\ ?){{2,}}(?<!\ )|(?:\p{{Lu}}\.){{2,}}\p{{Lu}}(?!\p{{L}}))
         (?P<own>'s)?(?![\p{{L}}\p{{N}}])""",
-        lambda m: None if m["letters"].lower() in PLAIN or _initials(m) else _dotted(m),
+        lambda m: None if m["letters"].lower() in PLAIN else _dotted(m),
     ),
     rule(
         "either or",
@@ -170,16 +185,7 @@ RULES: tuple[Rule, ...] = (
 
 
 def _before_name(match: Any) -> bool:
-    """`St.` behind a name and before another: a saint's, unless the first is all of a street's name."""
+    """Whether a name follows: then `St.` is a saint and `Dr.` a doctor, whatever stands before."""
     following = match.string[match.end() :]
-    return match["street"] in ("St", "Dr") and bool(
-        following[:1] == " "
-        and following[1:2].isupper()
-        and not match.group().endswith(".")
-        and match["direction"] is None
-    )
-
-
-def _initials(match: Any) -> bool:
-    """The initials of a person keep their points: they are read as letters anyway."""
-    return False
+    named = following[:1] == " " and following[1:2].isupper() and match["direction"] is None
+    return named and match["street"] in ("St", "Dr")

@@ -11,7 +11,7 @@ PARTS = """
 chapter section part volume book act scene appendix article figure table phase type class level stage
 grade unit lesson module exhibit schedule title tier plate canto title world\\ war war super\\ bowl
 wrestlemania final\\ fantasy rocky apollo saturn mark category cat schedule vatican soyuz gemini rule
-form division group series episode vol\\. ch\\. sec\\. fig\\. pt\\. no\\. number quadrant amendment
+form division group series episode vol\\. ch\\. sec\\. fig\\. pt\\. no\\. quadrant amendment
 player generation step option
 """
 """Behind these a Roman numeral is a cardinal, I included."""
@@ -28,7 +28,7 @@ celestine boniface eugene nicholas callixtus honorius marcellus anastasius valen
 wenceslaus ladislaus matthias manuel sancho afonso pedro joao jose luis isabella joan philippe
 """
 
-NUMERAL = r"(?P<roman>[IVXLCDM]+)"
+NUMERAL = r"(?P<roman>[IVX]+|[IVXLCDM]{2,})"
 
 
 def _cardinal(match: Any) -> str | None:
