@@ -15,6 +15,28 @@ SAMPLE_RATE_HZ = 24_000
 
 
 @dataclass(frozen=True, slots=True)
+class LexiconEntry:
+    """How one thing that is written is said.
+
+    Parameters
+    ----------
+    lang : str
+        A language (`en`), one accent of it (`en-gb`), or `*` for any.
+    grapheme : str
+        As it is written. It may hold spaces and marks.
+    phoneme : str
+        Symbols of the vocabulary, stress included.
+    flags : tuple of str
+        `case`: written exactly so, else any case will do. `plural`: with a plural -s too.
+    """
+
+    lang: str
+    grapheme: str
+    phoneme: str
+    flags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Utterance:
     """What was asked: one text and how to speak it.
 
@@ -38,6 +60,9 @@ class Utterance:
         published model. `auto` is `predicted` for a stream and `exact` for a file.
     seed : int
         Seeds the dither, the only random thing between text and PCM.
+    lexicon : tuple of LexiconEntry
+        What comes before all other lexicons. The engine takes a mapping from graphemes to phonemes and a
+        list of mappings as well.
     """
 
     text: str
@@ -47,6 +72,7 @@ class Utterance:
     loudness: str = "auto"
     statistics: str = "auto"
     seed: int = 0
+    lexicon: tuple[LexiconEntry, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +80,7 @@ class Word:
     """One spoken word or mark, with its place in the original text.
 
     `start` and `end` are character offsets into the original; `source` says which level of the G2P
-    spoke it: `misaki`, `espeak` or `characters`. `space_after` is whether a space follows in the
+    spoke it: `lexicon`, `misaki`, `espeak` or `characters`. `space_after` is whether a space follows in the
     phoneme string.
     """
 

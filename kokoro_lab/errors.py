@@ -72,6 +72,12 @@ class VoiceError(InputError):
     code = "unknown_voice"
 
 
+class LexiconError(InputError):
+    """An entry or a file of a pronunciation lexicon is wrong."""
+
+    code = "invalid_lexicon"
+
+
 class LanguageError(InputError):
     """A language that no G2P here speaks."""
 

@@ -10,12 +10,13 @@ from __future__ import annotations
 import logging
 import threading
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
 from kokoro_lab.datatypes import Fallback, Word
 from kokoro_lab.g2p.espeak import EspeakEnglish
+from kokoro_lab.g2p.given import Given, insert, pieces
 from kokoro_lab.g2p.vocab import known
 from kokoro_lab.text.aligned import AlignedText
 
@@ -60,6 +61,8 @@ class EnglishG2P:
         g2p.lexicon = en.Lexicon(british)
         g2p.fallback = self._fallback
         g2p.unk = UNKNOWN
+        # misaki hands what `preprocess` returns on to its tokeniser: here the pieces that are given
+        g2p.tokenize = lambda text, _, given: insert(en.G2P.tokenize(g2p, text, [], {}), text, given)
         return g2p
 
     def _fallback(self, token: Any) -> tuple[str | None, int | None]:
@@ -69,8 +72,13 @@ class EnglishG2P:
         self._by_espeak.add(token.text)
         return phonemes, 2
 
-    def __call__(self, sentence: AlignedText, on_fallback: OnFallback) -> list[Word]:
+    def __call__(
+        self, sentence: AlignedText, on_fallback: OnFallback, given: Sequence[Given] = ()
+    ) -> list[Word]:
         """Words in order, with offsets into the original.
+
+        Each of `given`, pieces of `sentence` in order, becomes one word with its phonemes and the source
+        `lexicon`.
 
         Every word and mark of `sentence` is spoken, or reported through `on_fallback` with its place.
         Nothing raises: `on_fallback` hears of what misaki could not do.
@@ -78,29 +86,35 @@ class EnglishG2P:
         with self._lock:
             self._by_espeak.clear()
             try:
-                return self._words(sentence, on_fallback)
+                return self._words(sentence, on_fallback, given)
             except Exception as error:
                 start, end = sentence.span(0, len(sentence))
                 log.warning("misaki raised %s on characters %d:%d", type(error).__name__, start, end)
-            return self._word_by_word(sentence, on_fallback)
+            return self._word_by_word(sentence, on_fallback, given)
 
-    def _tokens(self, text: str) -> list[Any]:
+    def _tokens(self, text: str, given: Sequence[Given]) -> list[Any]:
         # The strings of one sentence are forgotten after it, or a long run would grow without end
         with self._g2p.nlp.memory_zone():
-            _, tokens = self._g2p(text, preprocess=False)
+            _, tokens = self._g2p(text, preprocess=lambda text: (text, [], given))
         return list(tokens)
 
-    def _words(self, sentence: AlignedText, on_fallback: OnFallback) -> list[Word]:
+    def _words(
+        self, sentence: AlignedText, on_fallback: OnFallback, given: Sequence[Given]
+    ) -> list[Word]:
         words: list[Word] = []
         at = 0
-        tokens = self._tokens(sentence.text)
+        tokens = self._tokens(sentence.text, given)
+        starts = {piece.start for piece in given}
         for token, following in zip(tokens, [*tokens[1:], None], strict=True):
             i, j = locate(sentence.text, token.text, at)
             at = j
             start, end = sentence.span(i, j)
             if token.text in CURRENCIES and following is not None and following.text[:1].isdigit():
                 continue  # misaki says it after the number
-            phonemes, source = self._phonemes(token.text, token.phonemes, start, end, on_fallback)
+            if i in starts:
+                phonemes, source = token.phonemes, "lexicon"
+            else:
+                phonemes, source = self._phonemes(token.text, token.phonemes, start, end, on_fallback)
             if phonemes:
                 space = bool(token.whitespace)
                 words.append(Word(sentence.text[i:j], start, end, phonemes, self.language, source, space))
@@ -108,22 +122,25 @@ class EnglishG2P:
                 words[-1] = _with_space(words[-1])
         return words
 
-    def _word_by_word(self, sentence: AlignedText, on_fallback: OnFallback) -> list[Word]:
+    def _word_by_word(
+        self, sentence: AlignedText, on_fallback: OnFallback, given: Sequence[Given]
+    ) -> list[Word]:
         """After a failure: each white-space word on its own, so that one bad word costs only itself."""
         words: list[Word] = []
-        at = 0
-        for text in sentence.text.split():
-            i = sentence.text.index(text, at)
-            at = i + len(text)
+        for i, j, piece in pieces(sentence.text, given):
+            text = sentence.text[i:j]
+            start, end = sentence.span(i, j)
             try:
-                words += self._words(sentence.cut(i, at), on_fallback)
+                if piece:
+                    words.append(Word(text, start, end, piece.phonemes, self.language, "lexicon", False))
+                else:
+                    words += self._words(sentence.cut(i, j), on_fallback, ())
             except Exception:
-                start, end = sentence.span(i, at)
                 on_fallback(Fallback("g2p", "misaki raised; read by eSpeak", start, end))
                 phonemes, source = self._phonemes(text, UNKNOWN, start, end, on_fallback)
                 if phonemes:
                     words.append(Word(text, start, end, phonemes, self.language, source))
-            if words:
+            if words and sentence.text[j : j + 1].strip() == "":
                 words[-1] = _with_space(words[-1])
         return words
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -32,6 +33,10 @@ class AlignedText:
             at = self.starts[i] if i < len(self.text) else (self.ends[-1] if self.ends else 0)
             return at, at
         return min(self.starts[i:j]), max(self.ends[i:j])
+
+    def place(self, start: int, end: int) -> tuple[int, int]:
+        """The piece of this text that stands for `start:end` of the original: `span` the other way round."""
+        return bisect_left(self.starts, start), bisect_left(self.starts, end)
 
     def cut(self, i: int, j: int) -> AlignedText:
         """The piece `text[i:j]`, still pointing into the same original."""

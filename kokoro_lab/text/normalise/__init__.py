@@ -6,13 +6,15 @@ One package a language, all alike: `RULES` in the order in which they have their
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from kokoro_lab.text.aligned import AlignedText
 from kokoro_lab.text.normalise.languages import reader
 from kokoro_lab.text.normalise.pictographs import name_emoji
 from kokoro_lab.text.normalise.rules import apply
 
 
-def normalise(text: AlignedText, language: str) -> AlignedText:
+def normalise(text: AlignedText, language: str, keep: Sequence[tuple[int, int]] = ()) -> AlignedText:
     """One sentence as it is said in `language`, in words; its punctuation stays, it shapes the prosody.
 
     Parameters
@@ -21,7 +23,11 @@ def normalise(text: AlignedText, language: str) -> AlignedText:
         Sanitised; one sentence, or a part of one, in one language.
     language : str
         A canonical tag such as `en-us`.
+    keep : sequence of (int, int)
+        Pieces of `text`, in order, that stay as they are written.
     """
-    named = name_emoji(text, language)
+    named = name_emoji(text, language, keep)
     found = reader(language)
-    return apply(named, found.RULES) if found else named
+    if not found:
+        return named
+    return apply(named, found.RULES, [named.place(*text.span(i, j)) for i, j in keep])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import emoji
 
@@ -14,8 +14,10 @@ TYPOGRAPHIC = frozenset("©®™‼⁉↔↕↖↗↘↙Ⓜ▪▫")
 _TONE = re.compile(r"_?(?:(?:medium-)?light|medium|(?:medium-)?dark)_skin_tone")
 
 
-def name_emoji(aligned: AlignedText, language: str = "en") -> AlignedText:
-    """Replace each emoji by its Unicode CLDR short name in `language`.
+def name_emoji(
+    aligned: AlignedText, language: str = "en", keep: Sequence[tuple[int, int]] = ()
+) -> AlignedText:
+    """Replace each emoji by its Unicode CLDR short name in `language`, but for those in a piece of `keep`.
 
     A run of the same emoji is named once: nobody reads three laughing faces out three times, and the
     name stands for the whole run in the offsets.
@@ -28,7 +30,7 @@ def name_emoji(aligned: AlignedText, language: str = "en") -> AlignedText:
             match = token.value
             if isinstance(match, str):  # a ZWJ sequence's plain parts: nothing to name
                 continue
-            if match.emoji in TYPOGRAPHIC:
+            if match.emoji in TYPOGRAPHIC or any(i < match.end and match.start < j for i, j in keep):
                 continue
             data = match.data or {}
             name = data.get(language) or data.get("en") or ""

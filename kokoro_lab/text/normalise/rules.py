@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,17 +40,18 @@ def rule(name: str, pattern: str, say: Say, *, ignore_case: bool = False) -> Rul
     return Rule(name, regex.compile(pattern, flags), say)
 
 
-def apply(text: AlignedText, rules: Iterable[Rule]) -> AlignedText:
+def apply(text: AlignedText, rules: Iterable[Rule], keep: Iterable[tuple[int, int]] = ()) -> AlignedText:
     """`text` with each piece that a rule takes replaced by its words, set off by spaces from its neighbours.
 
     Every rule reads what was written, never what another rule made of it; a piece belongs to the first
-    rule that takes it.
+    rule that takes it. No rule takes a piece that touches one of `keep`, which are in order.
     """
+    kept = [(i, j, "") for i, j in keep]
     taken: list[tuple[int, int, str]] = []
     for each in rules:
         for match in each.pattern.finditer(text.text):
             i, j = match.span()
-            if i == j or _overlaps(taken, i, j):
+            if i == j or overlaps(kept, i, j) or overlaps(taken, i, j):
                 continue
             words = each.say(match)
             if words is not None:
@@ -58,7 +59,8 @@ def apply(text: AlignedText, rules: Iterable[Rule]) -> AlignedText:
     return text.rewrite((i, j, _set_off(text.text, i, j, words)) for i, j, words in taken)
 
 
-def _overlaps(taken: list[tuple[int, int, str]], i: int, j: int) -> bool:
+def overlaps(taken: Sequence[tuple[int, int, str]], i: int, j: int) -> bool:
+    """Whether one of `taken`, which are in order and apart from one another, shares a place with `i:j`."""
     at = bisect_left(taken, (i, j, ""))
     return (at > 0 and taken[at - 1][1] > i) or (at < len(taken) and taken[at][0] < j)
 
