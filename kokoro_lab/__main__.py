@@ -13,13 +13,16 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
 from kokoro_lab import __version__
 from kokoro_lab.config import PUBLISHED, SPEED_MAX, SPEED_MIN, VARIANTS, settings
 from kokoro_lab.errors import InputError, KokoroLabError, ParameterError, SettingsError, TextError
+
+if TYPE_CHECKING:
+    from kokoro_lab.datatypes import LexiconEntry
 
 DONE, FAILED, WRONG, BROKE = 0, 1, 2, 3
 PLAYERS = ("afplay", "aplay", "ffplay -autoexit -nodisp -loglevel error", "play -q")
@@ -46,6 +49,18 @@ def main() -> None:
 
 def _say(line: str) -> None:
     click.echo(line, err=True)
+
+
+def _lexicon_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    return click.option(
+        "--lexicon", type=click.Path(path_type=Path), help="Pronunciations: a TSV, CSV or JSON file."
+    )(function)
+
+
+def _entries(lexicon: Path | None) -> tuple[LexiconEntry, ...]:
+    from kokoro_lab.g2p.lexicon_files import read_lexicon
+
+    return read_lexicon(lexicon) if lexicon else ()
 
 
 def _json_option(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -97,6 +112,7 @@ def fetch(
 @click.option("--loudness", default="auto", help="auto, measured, voice or none.")
 @click.option("--seed", type=int, default=0, help="Of the dither.")
 @click.option("--stream", is_flag=True, help="Speak as a stream does, and report its time to first audio.")
+@_lexicon_option
 @_json_option
 def speak(
     text: str | None,
@@ -107,6 +123,7 @@ def speak(
     variant: str | None,
     provider: str | None,
     stream: bool,
+    lexicon: Path | None,
     as_json: bool,
     **options: Any,
 ) -> None:
@@ -117,6 +134,7 @@ def speak(
     from kokoro_lab.metrics.loudness import integrated_lufs, true_peak_dbtp
 
     words = _text_of(text, input_file)
+    options["lexicon"] = _entries(lexicon)
     output = output or Path("speech.wav")
     resampler = Resampler(24_000, sample_rate)
     engine = load_engine(variant, provider, say=_say)
@@ -212,16 +230,17 @@ def _text_of(text: str | None, file: Path | None) -> str:
 @click.option(
     "--input-format", type=click.Choice(["text"]), default="text", help="What standard input holds."
 )
-def text(language: str, input_format: str) -> None:
+@_lexicon_option
+def text(language: str, input_format: str, lexicon: Path | None) -> None:
     """Show how each line of standard input will be read: one JSON object a line."""
     from kokoro_lab.g2p.frontend import FrontEnd
     from kokoro_lab.text.language import resolve_language
 
     front_end = FrontEnd()
-    language = resolve_language(language)
+    language, entries = resolve_language(language), _entries(lexicon)
     for line in sys.stdin.buffer:
         original = line.decode("utf-8", "replace").rstrip("\r\n")
-        click.echo(json.dumps(front_end.describe(original, language), ensure_ascii=False))
+        click.echo(json.dumps(front_end.describe(original, language, entries), ensure_ascii=False))
 
 
 @main.command()

@@ -74,6 +74,13 @@ class Settings(BaseSettings):
         ge=0,
         description="Seconds that the first audio of an utterance is kept, to repeat it; 0 is off",
     )
+    project_lexicon: Path | None = Field(
+        None,
+        description="Pronunciations of the project; unset: `lexicon.tsv`, `.csv` or `.json` where it is run",
+    )
+    user_lexicon: Path | None = Field(
+        None, description="Pronunciations of the user; unset: such a file in the user's configuration folder"
+    )
     buffer_profile: Literal["stable", "benchmark", "safe"] = Field(
         "stable", description="Length of the chunks of a stream: `stable` 50, `benchmark` 40, `safe` 100 ms"
     )

@@ -18,6 +18,7 @@ import numpy as np
 from kokoro_lab.config import STAGED, EngineConfig, weights_of
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Clip, SynthesisReport, Utterance
 from kokoro_lab.g2p.frontend import FrontEnd
+from kokoro_lab.g2p.lexicon_entries import request_entries
 from kokoro_lab.model.decoder import Decoder, Staged, WholeGraph
 from kokoro_lab.model.voices import Voice, load_voice
 from kokoro_lab.model.weights import fetch, missing, model_path, model_sha256
@@ -129,7 +130,7 @@ class Engine:
         frame_s : float
             Length of a chunk, 0.030 to 0.120 s.
         **options
-            Fields of `Utterance`: voice, speed, language, loudness, statistics, seed.
+            Fields of `Utterance`: voice, speed, language, loudness, statistics, seed, lexicon.
 
         Returns
         -------
@@ -139,14 +140,14 @@ class Engine:
 
         Raises
         ------
-        TextError, VoiceError, LanguageError, ParameterError
+        TextError, VoiceError, LanguageError, LexiconError, ParameterError
             The request cannot be spoken.
         """
-        return SpeechStream(self, utterance_of(text, options, streamed=True), frame_s=frame_s, streamed=True)
+        return SpeechStream(self, _asked(text, options, streamed=True), frame_s=frame_s, streamed=True)
 
     def synthesize(self, text: str | Utterance, **options: Any) -> Clip:
         """Speak into a `Clip`: the stream, joined. Options and errors are those of `stream`."""
-        utterance = utterance_of(text, options, streamed=False)
+        utterance = _asked(text, options, streamed=False)
         stream = SpeechStream(self, utterance, frame_s=FRAME_S, streamed=False)
         chunks = [chunk.samples for chunk in stream]
         return Clip(
@@ -171,3 +172,8 @@ class Engine:
         for _ in stream:
             pass
         return stream.report
+
+
+def _asked(text: str | Utterance, options: dict[str, Any], *, streamed: bool) -> Utterance:
+    utterance = utterance_of(text, options, streamed=streamed)
+    return replace(utterance, lexicon=request_entries(utterance.lexicon))

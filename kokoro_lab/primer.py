@@ -39,13 +39,16 @@ class FirstAudioCache:
         self._hits = self._misses = 0
 
     @staticmethod
-    def key(utterance: Utterance, voice: str, language: str, statistics: str, frame_s: float) -> str:
+    def key(
+        utterance: Utterance, voice: str, language: str, statistics: str, frame_s: float, lexicon: str
+    ) -> str:
         """One for everything of a request that changes its samples or how they are cut.
 
-        What the engine is made with need not be in it: a cache belongs to one engine.
+        What the engine is made with need not be in it: a cache belongs to one engine. `lexicon` is the
+        version of the one that the utterance is read with.
         """
         parts = asdict(utterance) | {"voice": voice, "language": language, "statistics": statistics}
-        return hashlib.sha256(repr((sorted(parts.items()), frame_s)).encode()).hexdigest()
+        return hashlib.sha256(repr((sorted(parts.items()), frame_s, lexicon)).encode()).hexdigest()
 
     def get(self, key: str) -> tuple[AudioChunk, ...]:
         """The chunks of `key`, or none; counts a hit or a miss."""

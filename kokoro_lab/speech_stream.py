@@ -97,7 +97,9 @@ class SpeechStream(Iterator[AudioChunk]):
         self._voice = engine.voice(utterance.voice)
         self._language = resolve_language(utterance.language or self._voice.language)
         self._watch = Stopwatch()
-        self._fallbacks: list[Fallback] = []
+        lexicons = engine.front_end.lexicons
+        self._lexicon = lexicons.current().with_request(utterance.lexicon)
+        self._fallbacks: list[Fallback] = [*lexicons.problems()]
         self._statistics = utterance.statistics
         if self._statistics == "predicted":
             reason = engine.decoder.predicts(self._voice)
@@ -113,7 +115,7 @@ class SpeechStream(Iterator[AudioChunk]):
         self._texts = self._speakable()
         self._ahead = Lookahead(self._prepared())
         self._key = engine.first_audio.key(
-            utterance, self._voice.name, self._language, self._statistics, frame_s
+            utterance, self._voice.name, self._language, self._statistics, frame_s, self._lexicon.version
         )
         self._primed = engine.first_audio.get(self._key) if self._cached else ()
         self.primed = bool(self._primed)
@@ -268,7 +270,9 @@ class SpeechStream(Iterator[AudioChunk]):
             raise nothing_to_speak(self._utterance.text)
 
     def _timed_segments(self) -> Iterator[Segment]:
-        segments = self._engine.front_end.segments_of(self._text, self._language, self._fallbacks.append)
+        segments = self._engine.front_end.segments_of(
+            self._text, self._language, self._fallbacks.append, self._lexicon
+        )
         while True:
             with self._watch("text"):
                 segment = next(segments, None)

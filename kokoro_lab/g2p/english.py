@@ -98,9 +98,7 @@ class EnglishG2P:
             _, tokens = self._g2p(text, preprocess=lambda text: (text, [], given))
         return list(tokens)
 
-    def _words(
-        self, sentence: AlignedText, on_fallback: OnFallback, given: Sequence[Given]
-    ) -> list[Word]:
+    def _words(self, sentence: AlignedText, on_fallback: OnFallback, given: Sequence[Given]) -> list[Word]:
         words: list[Word] = []
         at = 0
         tokens = self._tokens(sentence.text, given)

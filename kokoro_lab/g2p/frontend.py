@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from kokoro_lab.datatypes import Fallback, Segment, Word
+from kokoro_lab.datatypes import Fallback, LexiconEntry, Segment, Word
 from kokoro_lab.g2p.english import EnglishG2P, OnFallback
+from kokoro_lab.g2p.lexicon import Lexicon, read_with
+from kokoro_lab.g2p.lexicons import Lexicons
 from kokoro_lab.g2p.vocab import encode, symbols
 from kokoro_lab.text.aligned import AlignedText
 from kokoro_lab.text.language import resolve_language
-from kokoro_lab.text.normalise import normalise
 from kokoro_lab.text.sanitise import sanitise
 from kokoro_lab.text.segment import CLOSERS, PAUSE_S, SpokenSentence, pack, sentences
 
 
 @dataclass(slots=True)
 class FrontEnd:
-    """Sanitation, sentences, G2P and packing. Makes each language's G2P once; thread-safe."""
+    """Sanitation, sentences, G2P and packing. Makes each language's G2P once; thread-safe.
 
+    Parameters
+    ----------
+    lexicons : Lexicons
+        Those that the environment names, unless others are given.
+    """
+
+    lexicons: Lexicons = field(default_factory=Lexicons.from_settings)
     _g2p: dict[str, EnglishG2P] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -38,17 +46,24 @@ class FrontEnd:
         """Segments of `text`, each made when it is asked for. None if there is nothing to speak."""
         return self.segments_of(self.cleaned(text), resolve_language(language), on_fallback)
 
-    def segments_of(self, text: AlignedText, language: str, on_fallback: OnFallback) -> Iterator[Segment]:
-        """Segments of a text that is clean already."""
-        return pack(self._spoken(text, language, on_fallback), space_id=symbols()[" "], language=language)
+    def segments_of(
+        self, text: AlignedText, language: str, on_fallback: OnFallback, lexicon: Lexicon | None = None
+    ) -> Iterator[Segment]:
+        """Segments of a text that is clean already; `lexicon` if it is not the current one."""
+        lexicon = lexicon or self.lexicons.current()
+        spoken = self._spoken(text, language, on_fallback, lexicon)
+        return pack(spoken, space_id=symbols()[" "], language=language)
 
-    def describe(self, text: str, language: str) -> dict[str, Any]:
+    def describe(self, text: str, language: str, entries: Sequence[LexiconEntry] = ()) -> dict[str, Any]:
         """How `text` will be read, as plain data: what the `text` command prints."""
-        fallbacks: list[Fallback] = []
+        fallbacks: list[Fallback] = [*self.lexicons.problems()]
         language = resolve_language(language)
+        lexicon = self.lexicons.current().with_request(entries)
         cleaned = self.cleaned(text)
-        normalised = [normalise(sentence.text, language).text for sentence in sentences(cleaned, language)]
-        segments = list(self.segments_of(cleaned, language, fallbacks.append))
+        normalised = [
+            read_with(lexicon, sentence.text, language)[0].text for sentence in sentences(cleaned, language)
+        ]
+        segments = list(self.segments_of(cleaned, language, fallbacks.append, lexicon))
         return {
             "text": text,
             "normalized": " ".join(normalised),
@@ -83,10 +98,13 @@ class FrontEnd:
         """Load what `language` needs and read one word, so that the first request does not wait."""
         list(self.segments("Warm xqzzyk.", language, lambda _: None))  # the second word is eSpeak's
 
-    def _spoken(self, text: AlignedText, language: str, on_fallback: OnFallback) -> Iterator[SpokenSentence]:
+    def _spoken(
+        self, text: AlignedText, language: str, on_fallback: OnFallback, lexicon: Lexicon
+    ) -> Iterator[SpokenSentence]:
         g2p = self._speaker(language)
         for sentence in sentences(text, language):
-            words: list[Word] = g2p(normalise(sentence.text, language), on_fallback)
+            said, given = read_with(lexicon, sentence.text, language)
+            words: list[Word] = g2p(said, on_fallback, given)
             if words and (sentence.ends_line or sentence.ends_paragraph):
                 words[-1] = _ended(words[-1])
             if words:

@@ -13,6 +13,7 @@ from werkzeug.exceptions import ClientDisconnected, RequestTimeout, UnsupportedM
 from kokoro_lab.config import SPEED_MAX, SPEED_MIN, VARIANTS, Settings
 from kokoro_lab.datatypes import Utterance
 from kokoro_lab.errors import ParameterError, TextError
+from kokoro_lab.g2p.lexicon_entries import request_entries
 
 ALIASES = {"text": "input", "format": "response_format", "lang": "language"}
 """The Raycast client's names for OpenAI's fields."""
@@ -66,6 +67,11 @@ class SpeechRequest(BaseModel):
     ] = None
     sample_rate: Annotated[Literal[22_050, 24_000, 44_100, 48_000], Field(description="In Hz")] = 24_000
 
+    lexicon: Annotated[
+        list[Any] | dict[str, Any] | None,
+        Field(description="How words are said: entries, or phonemes by what is written. Up to 100, 8 kB"),
+    ] = None
+
     @property
     def voice_name(self) -> str | None:
         """The voice that was asked for, however it was written."""
@@ -84,7 +90,11 @@ class SpeechRequest(BaseModel):
     def utterance(self, default_voice: str) -> Utterance:
         """What the engine is to speak."""
         return Utterance(
-            self.input, voice=self.voice_name or default_voice, speed=self.speed, language=self.language
+            self.input,
+            voice=self.voice_name or default_voice,
+            speed=self.speed,
+            language=self.language,
+            lexicon=request_entries(self.lexicon),
         )
 
 

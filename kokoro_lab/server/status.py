@@ -55,6 +55,7 @@ def status() -> dict[str, Any]:
         "active": state.slots.active,
         "concurrency": state.slots.count,
         **state.figures.summary(),
+        "lexicon": engine.front_end.lexicons.figures(),
         "first_audio_cache": engine.first_audio.figures(),
         "memory_rss_mb": round(psutil.Process().memory_info().rss / 2**20, 1),
         "versions": versions(),

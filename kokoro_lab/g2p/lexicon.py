@@ -1,0 +1,199 @@
+"""Pronunciations that somebody wrote down, found in a sentence before anything else reads it.
+
+A sentence is looked through twice: as it is written, so that nobody rewrites `C++` or `GPT-4o`, and as it
+is said, so that the name in an address is known as well.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import regex
+
+from kokoro_lab.datatypes import LexiconEntry
+from kokoro_lab.g2p.given import Given
+from kokoro_lab.g2p.lexicon_entries import ANY
+from kokoro_lab.text.aligned import AlignedText
+from kokoro_lab.text.normalise import normalise
+from kokoro_lab.text.normalise.rules import overlaps
+
+_UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Khmer}\p{Lao}"
+_PIECE = regex.compile(rf"[{_UNSPACED}]|[\w--[{_UNSPACED}]]+|[^\w\s]", regex.V1)
+"""A word, a mark, or a letter of a script that puts no space between its words: an entry begins and ends
+where one of them does."""
+_POSSESSIVE = regex.compile(r"'s(?!\w)", regex.IGNORECASE)
+_ADDRESS = regex.compile(r"://|[@\\_#~]|\w\.\w|(?:^|\0)[.:=]\w|^/")
+"""What shows, around a name, that it is a part of an address, a path, a hashtag or code."""
+
+
+class Lexicon:
+    """Entries in levels, of which the first that knows a thing says it. Immutable, so safe in threads.
+
+    Parameters
+    ----------
+    levels : sequence of sequence of LexiconEntry
+        The most important one first.
+    below : Lexicon, optional
+        Whose levels come after these.
+
+    Attributes
+    ----------
+    version : str
+        The same for the same entries: what is kept under it is right for them.
+    """
+
+    def __init__(self, levels: Sequence[Sequence[LexiconEntry]], below: Lexicon | None = None) -> None:
+        self._levels, self._below = levels, below
+        self._tables: dict[str, Mapping[str, tuple[_Candidate, ...]]] = {}
+
+    @cached_property
+    def version(self) -> str:
+        digest = hashlib.sha256(self._below.version.encode() if self._below else b"")
+        for level in self._levels:
+            digest.update(repr(tuple(level)).encode())
+        return digest.hexdigest()[:16]
+
+    def with_request(self, entries: Sequence[LexiconEntry]) -> Lexicon:
+        """These entries before all that is here."""
+        return Lexicon((entries,), self) if entries else self
+
+    def find(self, text: str, language: str) -> list[Given]:
+        """What the lexicon says in one sentence: the longest entry at each place, from left to right.
+
+        An English entry is found with `'s` behind it too, and if it has the flag `plural`, with `s`.
+        """
+        found: list[Given] = []
+        folded, table = _folded(text), self._table(language)
+        pieces = [match.span() for match in _PIECE.finditer(text)]
+        ends: set[int] | None = None
+        at = 0
+        for start, stop in pieces:
+            if start < at or folded[start:stop] not in table:
+                continue
+            ends = ends or {end for _, end in pieces}
+            candidates = table[folded[start:stop]]
+            match = next((m for c in candidates if (m := c.match(text, folded, start, ends))), None)
+            if match:
+                found.append(match)
+                at = match.end
+        return found
+
+    def _table(self, language: str) -> Mapping[str, tuple[_Candidate, ...]]:
+        """Candidates by the piece that they begin with, the longest and then the most important one first."""
+        if language not in self._tables:
+            table = dict(self._below._table(language)) if self._below else {}
+            for head, found in _by_head(self._levels, language).items():
+                # A stable sort: of equally long ones, ours stay in front
+                table[head] = tuple(sorted((*found, *table.get(head, ())), key=_longest_first))
+            self._tables[language] = table
+        return self._tables[language]
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    """One way in which an entry may be written."""
+
+    grapheme: str
+    folded: str
+    phonemes: str
+    by_case: bool
+    possessive: str | None
+
+    def match(self, text: str, folded: str, start: int, ends: set[int]) -> Given | None:
+        """This entry at `start` of a text, with its possessive ending if it has one there."""
+        end = start + len(self.grapheme)
+        if end not in ends or not folded.startswith(self.folded, start):
+            return None
+        if self.by_case and not text.startswith(self.grapheme, start):
+            return None
+        if start and not self.grapheme[0].isalnum() and text[start - 1].isalnum():
+            return None  # `.NET` is not in `example.net`
+        ending = _POSSESSIVE.match(text, end) if self.possessive else None
+        if ending and self.possessive:
+            return Given(start, ending.end(), self.possessive)
+        return Given(start, end, self.phonemes)
+
+
+def read_with(
+    lexicon: Lexicon, sentence: AlignedText, language: str
+) -> tuple[AlignedText, tuple[Given, ...]]:
+    """A sentence as it is said, and the pieces of that with phonemes from the lexicon, in order.
+
+    Parameters
+    ----------
+    lexicon : Lexicon
+        Whose entries stay as they are written.
+    sentence : AlignedText
+        Sanitised, not yet normalised, in one language.
+    language : str
+        A canonical tag.
+    """
+    found = lexicon.find(sentence.text, language)
+    written = [
+        piece
+        for piece in found
+        if not _in_address(sentence.text, piece)
+        # SSML has put it there in place of something else: it has no place of its own to be found by
+        and sentence.place(*sentence.span(piece.start, piece.end)) == (piece.start, piece.end)
+    ]
+    said = normalise(sentence, language, [(piece.start, piece.end) for piece in written])
+    if said.text == sentence.text and len(written) == len(found):
+        return said, tuple(found)
+    kept = [Given(*said.place(*sentence.span(piece.start, piece.end)), piece.phonemes) for piece in written]
+    taken = [(piece.start, piece.end, "") for piece in kept]
+    new = [p for p in lexicon.find(said.text, language) if not overlaps(taken, p.start, p.end)]
+    return said, tuple(sorted((*kept, *new), key=lambda piece: piece.start))
+
+
+def _in_address(text: str, piece: Given) -> bool:
+    """Whether the white-space word around it is more than a word. Then its marks are read out first."""
+    start = text.rfind(" ", 0, piece.start) + 1
+    stop = text.find(" ", piece.end)
+    around = f"{text[start : piece.start]}\0{text[piece.end : stop if stop >= 0 else len(text)]}"
+    return len(around) > 1 and _ADDRESS.search(around) is not None
+
+
+def _by_head(levels: Iterable[Sequence[LexiconEntry]], language: str) -> dict[str, list[_Candidate]]:
+    found: dict[str, list[_Candidate]] = {}
+    for level in levels:
+        mine = [e for e in level if e.lang in (language, language.split("-")[0], ANY)]
+        # An accent's own before the language's, one with its case before one without
+        for entry in sorted(mine, key=lambda e: (-len(e.lang), "case" not in e.flags)):
+            for candidate in _forms(entry, language):
+                head = _PIECE.match(candidate.folded)
+                found.setdefault(head.group() if head else "", []).append(candidate)
+    return found
+
+
+def _longest_first(candidate: _Candidate) -> int:
+    return -len(candidate.grapheme)
+
+
+def _forms(entry: LexiconEntry, language: str) -> Iterator[_Candidate]:
+    by_case = "case" in entry.flags
+    english = language.startswith("en")
+    with_s = _with_s(entry.phoneme, british=language == "en-gb")
+    folded = _folded(entry.grapheme)
+    yield _Candidate(entry.grapheme, folded, entry.phoneme, by_case, with_s if english else None)
+    if english and "plural" in entry.flags:
+        yield _Candidate(entry.grapheme + "s", folded + "s", with_s, by_case, with_s)
+
+
+def _with_s(phonemes: str, *, british: bool) -> str:
+    """With the ending of a plural or a possessive."""
+    if phonemes[-1] in "ptkfθ":
+        return phonemes + "s"
+    if phonemes[-1] in "szʃʒʧʤ":
+        return phonemes + ("ɪz" if british else "ᵻz")
+    return phonemes + "z"
+
+
+def _folded(text: str) -> str:
+    """In lower case, each letter in its place."""
+    lowered = text.lower()
+    if len(lowered) == len(text):
+        return lowered
+    return "".join(low if len(low := letter.lower()) == 1 else letter for letter in text)

@@ -1,0 +1,173 @@
+"""The lexicons of a process: the package's own, the project's and the user's, read again when they change."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import Any
+
+from platformdirs import user_config_path
+
+from kokoro_lab.config import settings
+from kokoro_lab.datatypes import Fallback, LexiconEntry
+from kokoro_lab.errors import LexiconError
+from kokoro_lab.g2p.lexicon import Lexicon
+from kokoro_lab.g2p.lexicon_files import SUFFIXES, read_lexicon
+
+log = logging.getLogger(__name__)
+
+LOOK_EVERY_S = 0.5
+STEM = "lexicon"
+
+_Mark = tuple[str, int, int, int]
+"""By what a file is known to be the one that was read: path, time, size, inode."""
+
+
+@cache
+def default_entries() -> tuple[LexiconEntry, ...]:
+    """The package's own: names of brands, products and techniques that the G2P would get wrong."""
+    with as_file(files(__package__) / "lexicon_default.tsv") as path:
+        return read_lexicon(path)
+
+
+class _WatchedFile:
+    """One level: what its file held when it last held something right."""
+
+    def __init__(self, name: str, paths: Sequence[Path], *, expected: bool) -> None:
+        self.name = name
+        self.entries: tuple[LexiconEntry, ...] = ()
+        self.problem: str | None = None
+        self._paths, self._expected = paths, expected
+        self._seen: list[_Mark] | None = None
+
+    def look(self) -> bool:
+        """Read the file if it is another one than last time; whether it was."""
+        marks = list(self._marks())
+        if marks == self._seen:
+            return False
+        self._seen = marks
+        try:
+            self.entries = self._read(*(Path(mark[0]) for mark in marks))
+            self.problem = None
+        except LexiconError as error:
+            self.problem = error.message
+            log.warning(
+                "The %s's lexicon (%s) is not taken, its %d entries from before stay: %s",
+                self.name,
+                self._paths[0],
+                len(self.entries),
+                error,
+            )
+        return True
+
+    def _read(self, *found: Path) -> tuple[LexiconEntry, ...]:
+        if len(found) > 1:
+            names = " and ".join(path.name for path in found)
+            raise LexiconError(f"{names} are both there.", field=str(found[0]), mend="Keep one of them.")
+        for path in found:
+            entries = read_lexicon(path)
+            log.info("%d entries of the %s's lexicon read from %s", len(entries), self.name, path)
+            return entries
+        if self._expected:
+            self.entries = ()  # what was taken away is no longer wanted
+            raise LexiconError(f"{self._paths[0].name}: there is no such file.", field=str(self._paths[0]))
+        return ()
+
+    def _marks(self) -> Iterator[_Mark]:
+        for path in self._paths:
+            try:
+                stat = path.stat()
+            except OSError:
+                continue
+            yield str(path), stat.st_mtime_ns, stat.st_size, stat.st_ino
+
+
+@dataclass(frozen=True, slots=True)
+class _Snapshot:
+    lexicon: Lexicon
+    problems: tuple[Fallback, ...]
+
+
+class Lexicons:
+    """User over project over default, as their files are now. Thread-safe.
+
+    A file that cannot be taken leaves what was read before it, and says so in the log and with each
+    utterance until it is mended.
+
+    Parameters
+    ----------
+    project, user : Path, optional
+        Files. Without, `lexicon.tsv`, `.csv` or `.json` in the working folder and in the user's
+        configuration folder, where there is one.
+    look_every_s : float
+        Seconds between two looks at the files.
+    """
+
+    def __init__(
+        self, project: Path | None = None, user: Path | None = None, *, look_every_s: float = LOOK_EVERY_S
+    ) -> None:
+        self._files = (
+            _watched("user", user, user_config_path("kokoro-lab", appauthor=False)),
+            _watched("project", project, Path()),
+        )
+        self._look_every_s = look_every_s
+        self._lock = threading.Lock()
+        self._snapshot = self._read_anew(None)
+        self._looked_s = time.monotonic()
+
+    @classmethod
+    def from_settings(cls) -> Lexicons:
+        """Those that the environment names."""
+        return cls(settings().project_lexicon, settings().user_lexicon)
+
+    def current(self) -> Lexicon:
+        """The lexicon as it is now. It stays as it is: an utterance keeps the one that it began with."""
+        return self._looked().lexicon
+
+    def problems(self) -> tuple[Fallback, ...]:
+        """Files that are not taken as they are, and why."""
+        return self._looked().problems
+
+    def figures(self) -> dict[str, Any]:
+        """version, entries of each level, problems."""
+        snapshot = self._looked()
+        entries = {file.name: len(file.entries) for file in self._files}
+        return {
+            "version": snapshot.lexicon.version,
+            "entries": entries | {"default": len(default_entries())},
+            "problems": [problem.reason for problem in snapshot.problems],
+        }
+
+    def _looked(self) -> _Snapshot:
+        # Whoever comes while another looks takes what there is
+        if time.monotonic() - self._looked_s >= self._look_every_s and self._lock.acquire(blocking=False):
+            try:
+                self._snapshot = self._read_anew(self._snapshot)
+                self._looked_s = time.monotonic()
+            finally:
+                self._lock.release()
+        return self._snapshot
+
+    def _read_anew(self, last: _Snapshot | None) -> _Snapshot:
+        changed = [file.look() for file in self._files]
+        if last and not any(changed):
+            return last
+        levels = [*(file.entries for file in self._files), default_entries()]
+        problems = (
+            Fallback("lexicon", f"the {file.name}'s lexicon is not taken as it is: {file.problem}")
+            for file in self._files
+            if file.problem
+        )
+        return _Snapshot(Lexicon(levels), tuple(problems))
+
+
+def _watched(name: str, path: Path | None, folder: Path) -> _WatchedFile:
+    if path is not None:
+        return _WatchedFile(name, (path,), expected=True)
+    return _WatchedFile(name, [folder / f"{STEM}{suffix}" for suffix in SUFFIXES], expected=False)
