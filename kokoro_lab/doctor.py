@@ -14,6 +14,7 @@ from kokoro_lab.config import PUBLISHED, EngineConfig, settings, usable_cores, w
 from kokoro_lab.errors import KokoroLabError
 from kokoro_lab.g2p.english import SPACY_MODEL
 from kokoro_lab.g2p.frontend import FrontEnd
+from kokoro_lab.g2p.lexicons import Lexicons
 from kokoro_lab.model.native import native_operators
 from kokoro_lab.model.providers import PROVIDERS, available_providers
 from kokoro_lab.model.weights import missing, verify, weights_home
@@ -48,6 +49,7 @@ def examine(*, deep: bool = False) -> Iterator[Finding]:
         "spaCy model", find_spec(SPACY_MODEL) is not None, SPACY_MODEL, "Run `make env`: the lock holds it."
     )
     yield _english()
+    yield _lexicons()
     present = available_providers()
     yield Finding("providers", True, ", ".join(n for n, full in PROVIDERS.items() if full in present))
     yield from _weights(deep)
@@ -73,6 +75,13 @@ def _english() -> Finding:
     except Exception as error:
         return Finding("English G2P", False, f"{type(error).__name__}: {error}", "Run `make env`.")
     return Finding("English G2P", bool(segments), segments[0].phonemes if segments else "silent")
+
+
+def _lexicons() -> Finding:
+    found = Lexicons.from_settings().figures()
+    entries = ", ".join(f"{name} {count}" for name, count in found["entries"].items())
+    problems = " ".join(found["problems"])
+    return Finding("lexicons", not problems, problems or f"entries: {entries}", "Mend the file.")
 
 
 def _weights(deep: bool) -> Iterator[Finding]:

@@ -15,10 +15,11 @@ import onnxruntime as ort
 import pytest
 
 from kokoro_lab.config import EngineConfig
-from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples, Utterance
+from kokoro_lab.datatypes import SAMPLE_RATE_HZ, LexiconEntry, Samples, Utterance
 from kokoro_lab.engine import Engine
 from kokoro_lab.errors import (
     LanguageError,
+    LexiconError,
     ParameterError,
     SettingsError,
     SynthesisError,
@@ -26,6 +27,8 @@ from kokoro_lab.errors import (
     VoiceError,
     WeightsError,
 )
+from kokoro_lab.g2p.frontend import FrontEnd
+from kokoro_lab.g2p.lexicons import Lexicons
 from kokoro_lab.metrics.loudness import integrated_lufs, true_peak_dbtp
 from kokoro_lab.metrics.perceptual import signal_to_difference_db
 from kokoro_lab.model.decoder import Decoded, Staged, WholeGraph
@@ -450,3 +453,29 @@ def test_two_thousand_characters_without_a_stop_are_all_heard(engine: Engine) ->
     list(stream)
     assert [t.text for t in stream.timings] == words
     assert stream.report.segments > 1
+
+
+def test_a_request_may_bring_a_lexicon(hum: Engine) -> None:
+    clip = hum.synthesize("The zorp is in.", voice="hum", lexicon={"zorp": "zˈu"})
+    spoken = {word.text: (word.phonemes, word.source) for s in clip.segments for word in s.words}
+    assert spoken["zorp"] == ("zˈu", "lexicon")
+    entry = LexiconEntry("*", "zorp", "zˈu")
+    assert (
+        hum.synthesize(Utterance("The zorp is in.", voice="hum", lexicon=(entry,))).segments == clip.segments
+    )
+    streamed = hum.stream("The zorp is in.", voice="hum", lexicon=[{"grapheme": "zorp", "phoneme": "zˈu"}])
+    list(streamed)
+    assert tuple(streamed.segments) == clip.segments
+    assert hum.synthesize("The zorp is in.", voice="hum").segments != clip.segments
+
+
+def test_a_wrong_lexicon_is_refused_before_anything_is_spoken(hum: Engine) -> None:
+    with pytest.raises(LexiconError, match="❓"):
+        hum.stream("The zorp is in.", voice="hum", lexicon={"zorp": "❓"})
+
+
+def test_a_lexicon_that_cannot_be_read_is_in_the_report(hum: Engine, tmp_path: Path) -> None:
+    engine = with_decoder(hum, hum.decoder)
+    engine.front_end = FrontEnd(Lexicons(project=tmp_path / "none.tsv"))
+    clip = engine.synthesize("The kettle is on.", voice="hum")
+    assert [(f.stage, "none.tsv" in f.reason) for f in clip.report.fallbacks] == [("lexicon", True)]

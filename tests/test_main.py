@@ -56,9 +56,23 @@ def test_speak_reports_the_first_audio_of_a_stream(lab: Path) -> None:
     assert "warm stream" in done.output
 
 
+def test_text_and_speak_take_a_lexicon(lab: Path) -> None:
+    (lab / "ours.csv").write_text("lang,grapheme,phoneme\nen,zorp,zˈu\n")
+    done = call("text", "--lexicon", "ours.csv", stdin="The zorp.\n")
+    (word,) = [w for w in json.loads(done.stdout)["words"] if w["text"] == "zorp"]
+    assert (word["phonemes"], word["source"], word["start"]) == ("zˈu", "lexicon", 4)
+    lengths = []
+    for options in ([], ["--lexicon", "ours.csv"]):
+        done = call("speak", "A zorp in the flarbizunk.", "--voice", "hum", "--json", *options)
+        lengths.append(json.loads(done.stdout)["report"]["token_count"])
+    assert lengths[0] != lengths[1]
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
+        (["speak", "Hi.", "--voice", "hum", "--lexicon", "none.tsv"], "none.tsv: cannot be read"),
+        (["text", "--lexicon", "ours.txt"], ".tsv, .csv, .json"),
         (["speak", "Hi.", "--voice", "nobody"], "no voice 'nobody'"),
         (["speak", "Hi.", "--voice", "hum", "--speed", "9"], "0.25 to 4.0"),
         (["speak", "  ", "--voice", "hum"], "nothing to speak"),
@@ -108,6 +122,13 @@ def test_doctor_looks_at_everything() -> None:
     found = {f["name"]: f for f in json.loads(done.stdout)}
     assert {"python", "onnxruntime", "English G2P", "weights fp32", "npm", "disk"} <= set(found)
     assert done.exit_code == (0 if all(f["ok"] for f in found.values()) else 1)
+
+
+def test_doctor_names_a_lexicon_that_cannot_be_read(lab: Path) -> None:
+    (lab / "lexicon.tsv").write_text("lang\tgrapheme\n")
+    found = {f["name"]: f for f in json.loads(call("doctor", "--json").stdout)}
+    assert not found["lexicons"]["ok"]
+    assert "lexicon.tsv, line 1: the column 'phoneme' is missing" in found["lexicons"]["detail"]
 
 
 def test_doctor_says_how_to_mend_missing_weights(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from math import isnan
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from kokoro_lab import Utterance
 from kokoro_lab.config import EngineConfig
-from kokoro_lab.datatypes import AudioChunk
+from kokoro_lab.datatypes import AudioChunk, LexiconEntry
 from kokoro_lab.engine import Engine
+from kokoro_lab.g2p.frontend import FrontEnd
+from kokoro_lab.g2p.lexicons import Lexicons
 from kokoro_lab.primer import PRIMED_S, FirstAudioCache
 from tests.server.scripted import Scripted
 
@@ -62,6 +65,7 @@ def test_a_repeated_stream_is_the_same_and_begins_before_anything_is_decoded(fre
         Utterance(TEXT, voice="hum", language="en-gb"),
         Utterance(TEXT, voice="hum", loudness="none"),
         Utterance(TEXT, voice="hum_high"),
+        Utterance(TEXT, voice="hum", lexicon=(LexiconEntry("*", "rain", "zˈu"),)),
     ],
 )
 def test_another_request_does_not_hear_it(fresh: Engine, other: Utterance) -> None:
@@ -69,6 +73,16 @@ def test_another_request_does_not_hear_it(fresh: Engine, other: Utterance) -> No
     assert not fresh.stream(other).primed
     assert not fresh.stream(TEXT, voice="hum", frame_s=0.1).primed
     assert fresh.stream(TEXT, voice="hum").primed
+
+
+def test_who_has_changed_a_lexicon_does_not_hear_it(fresh: Engine, tmp_path: Path) -> None:
+    path = tmp_path / "ours.tsv"
+    path.write_text("lang\tgrapheme\tphoneme\nen\train\tzˈu\n")
+    fresh.front_end = FrontEnd(Lexicons(project=path, look_every_s=0))
+    list(fresh.stream(TEXT, voice="hum"))
+    assert fresh.stream(TEXT, voice="hum").primed
+    path.write_text("lang\tgrapheme\tphoneme\nen\train\tzˈuz\n")
+    assert not fresh.stream(TEXT, voice="hum").primed
 
 
 def test_a_file_neither_fills_the_cache_nor_is_given_from_it(fresh: Engine) -> None:

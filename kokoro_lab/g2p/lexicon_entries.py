@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from typing import Any
 
 import regex
@@ -37,6 +38,7 @@ _WRITTEN = {
     "ʌ̃": "ɑn",
 }
 """What is often written for a symbol of the vocabulary, and the symbol."""
+_NO_SOUND = frozenset("ˈˌːʰʲ")
 _SHAPES_PROSODY = regex.compile(r"[\s.,;:!?…—\"'“”()\-]*")
 
 
@@ -189,6 +191,7 @@ def _bytes(row: Any) -> int:
     return sum(len(str(value).encode("utf-8", "surrogatepass")) for value in values)
 
 
+@cache
 def _languages() -> tuple[str, ...]:
     return (ANY, *sorted({tag.split("-")[0] for tag in SPOKEN} | set(SPOKEN)))
 
@@ -205,7 +208,7 @@ def _phonemes(phonemes: str, refuse: Any) -> str:
             hint = f"; write {_WRITTEN[symbol]}" if symbol in _WRITTEN else ""
             message = f"the symbol {symbol!r} (U+{ord(symbol):04X}) is not in the vocabulary{hint}."
             raise refuse(message, "phoneme", symbol, "".join(table).strip())
-    if not any(symbol.isalpha() for symbol in phonemes):
+    if not any(symbol.isalpha() and symbol not in _NO_SOUND for symbol in phonemes):
         raise refuse("the phonemes hold no sound.", "phoneme", _shown(phonemes))
     if len(phonemes) > MAX_PHONEME_SYMBOLS:
         message = f"the phonemes are {len(phonemes)} symbols."

@@ -113,6 +113,44 @@ def test_language_reaches_the_engine(client: FlaskClient, engine: Engine) -> Non
     assert british != spoken(client, input=text, response_format="pcm")
 
 
+@pytest.mark.parametrize(
+    "lexicon", [{"sentence": "zˈu"}, [{"grapheme": "Sentence", "phoneme": "zˈu", "lang": "en", "flags": []}]]
+)
+def test_a_lexicon_reaches_the_engine(
+    client: FlaskClient, engine: Engine, lexicon: dict[str, str] | list[dict[str, Any]]
+) -> None:
+    data = spoken(client, response_format="pcm", lexicon=lexicon)
+    assert data[PRIMER_BYTES:] == pcm_of_stream(engine, TEXT, lexicon=lexicon)
+    assert data != spoken(client, response_format="pcm")
+    whole = {"stream": False, "response_format": "pcm"}
+    assert spoken(client, **whole, lexicon=lexicon) != spoken(client, **whole)
+
+
+def test_an_empty_lexicon_is_none(client: FlaskClient) -> None:
+    plain = spoken(client, response_format="pcm")
+    assert all(spoken(client, response_format="pcm", lexicon=empty) == plain for empty in (None, {}, []))
+
+
+@pytest.mark.parametrize(
+    ("lexicon", "said"),
+    [
+        ("nginx", "lexicon"),
+        ({"nginx": "❓"}, "not in the vocabulary"),
+        ({"nginx": 5}, "must be a text"),
+        ([{"grapheme": "x", "phoneme": "a", "ipa": "b"}], "no field 'ipa'"),
+        ({f"x{i}": "a" for i in range(101)}, "up to 100 entries"),
+        ({"x": "a" * 9000}, "up to 8000 bytes"),
+    ],
+)
+def test_a_wrong_lexicon_is_answered_with_what_is_wrong(
+    client: FlaskClient, lexicon: object, said: str
+) -> None:
+    answer = client.post(URL, json={"input": TEXT, "lexicon": lexicon})
+    assert answer.status_code == 400
+    assert answer.json["error"]["param"].startswith("lexicon")
+    assert said in answer.json["error"]["message"]
+
+
 def test_emoji_are_spoken_by_name(client: FlaskClient) -> None:
     assert len(spoken(client, input="🎉", response_format="pcm")) > 24_000
 
@@ -252,7 +290,7 @@ def refused(client: FlaskClient, body: Any, **options: Any) -> dict[str, Any]:
         ({"lang": "tlh"}, "lang", "en-us, en-gb"),
         ({"model": "fp16"}, "model", "fp32"),
         ({"model": 1}, "model", "string"),
-        ({"lexicon": {}}, "lexicon", "no field"),
+        ({"speech_rate": 2}, "speech_rate", "no field"),
         ({"lang": "en-us", "language": "en-us"}, "lang", "same field"),
         ({"input": 5}, "input", "string"),
         ({"input": ""}, "input", "nothing to speak"),

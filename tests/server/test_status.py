@@ -53,6 +53,8 @@ def test_status_names_the_engine_and_starts_from_nothing(client: FlaskClient) ->
     assert status["memory_rss_mb"] > 10
     assert status["uptime_s"] >= 0
     assert status["versions"]["kokoro-lab"]
+    assert status["lexicon"]["entries"]["default"] > 500
+    assert status["lexicon"]["problems"] == []
     # The warm-up is over, and is in none of the figures
     nothing = {"p50": None, "p95": None, "count": 0}
     assert status["ttfa_s"] == status["ttfa_file_s"] == status["ttfb_s"] == status["rtf"] == nothing
