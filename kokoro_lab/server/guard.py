@@ -21,8 +21,8 @@ log = logging.getLogger(__name__)
 
 JSON_BYTES_A_CHARACTER = 12
 """The most that JSON needs for one character: beyond the basic plane, escaped, it is two `\\uXXXX`."""
-OTHER_FIELDS_BYTES = 16_384
-"""Room for the fields beside the text."""
+OTHER_FIELDS_BYTES = 65_536
+"""Room for the fields beside the text: a lexicon of 8 kB, every character escaped, is the largest."""
 
 STALL_S = 10.0
 """A client that takes or sends nothing for so long loses its connection, and the slot it holds."""
