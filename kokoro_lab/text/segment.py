@@ -91,7 +91,10 @@ def _boundaries(text: str, language: str) -> Iterator[tuple[int, int]]:
             ended = text[start:stop].rstrip()
             goes_on = following.islower() and regex.search(r"(?<!\p{L})\p{L}{1,5}\.$", ended)
             counts = following.isdecimal() and _UNFINISHED.search(ended)
-            if goes_on or counts:
+            begins_word = (
+                text[stop - 1] == "." and not text[stop - 2 : stop - 1].strip() and following.isalpha()
+            )
+            if goes_on or counts or begins_word:  # as in `.NET`
                 continue
         yield start, stop
         start = None

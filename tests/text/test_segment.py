@@ -37,6 +37,8 @@ def cut(text: str) -> list[str]:
         ("Dr. Smith met Mrs. Brown at 5 p.m. on St. James Street.", None),
         ("It costs 3.14 or 1,000.50 in the U.S. today.", None),
         ("See example.com and e.g. this one.", None),
+        ("We use C# with .NET on it. It runs.", ["We use C# with .NET on it.", "It runs."]),
+        (".NET is here .", None),
         ("He left at 5 p.m. Then we ate.", ["He left at 5 p.m.", "Then we ate."]),
         ("Milk\nEggs\nBread", ["Milk", "Eggs", "Bread"]),
         ("Chapter One\n\nIt was late.", ["Chapter One", "It was late."]),
