@@ -22,7 +22,6 @@ from kokoro_lab.engine import Engine
 from kokoro_lab.errors import ParameterError, SynthesisError
 from kokoro_lab.streaming import FRAME_S
 
-
 SETTLE_S = 0.5
 """After a hang-up, the segment that was being prepared ahead is finished for nobody: the next text waits."""
 

@@ -276,8 +276,8 @@ RULES: tuple[Rule, ...] = (
         "year",
         rf"""(?<![\p{{L}}\p{{N}}_$€£¥#+\-–./]|[.,:]\d?|\b(?i:number|no\.|room|flight|bus|route|page|line
         |about|over|
-        nearly|almost|than|approximately|some|least|most|only|exactly|roughly|every|another|total\ of|is
-        |are|was|were|model|
+        nearly|almost|than|approximately|some|least|most|only|exactly|roughly|every|another|total\ of
+        |model|
         plus|minus|times|by|equals|extension|box|suite|code|pin|channel|highway|gate)\ )
         (?P<year>1[5-9]\d\d|20\d\d){END}(?!\ ?[-–+×*/=]\ ?\d){_NOT_A_YEAR}{_COUNTED}""",
         _year_alone,
