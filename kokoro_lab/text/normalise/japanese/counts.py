@@ -64,7 +64,7 @@ RULES_BEFORE: tuple[Rule, ...] = (
 """What a slash or a hyphen between two numbers means; before money and units."""
 
 RANGES: tuple[Rule, ...] = (
-    either_width("range of times", r"(?<=\d:\d\d)\s?[-—]\s?(?=\d{1,2}:\d\d)", lambda _: "から"),
+    either_width("range of times", r"(?<=\d:\d\d)\s?[-—]\s?(?=(?:[AaPp][Mm]\s?)?\d{1,2}:\d\d)", lambda _: "から"),
     either_width(
         "range or score with a hyphen",
         rf"{START}(?<![\-/:A-Za-z])(?<left>{PLAIN})\s?[-—]\s?(?=(?<right>{PLAIN})(?!\s?[-/:]\s?\d|\d))",
@@ -91,19 +91,21 @@ RULES: tuple[Rule, ...] = (
         "rank by a hash", rf"{NO_LATIN_BEFORE}\#(?<n>\d+)(?!\w)", lambda match: "シャープ" + number(match["n"])
     ),
     either_width(
-        "number without its zero", r"(?<!\d)\.\d+(?![\d.])", lambda match: number(match.group())
+        "number without its zero", r"(?<![\dA-Za-z.])\.\d+(?![\d.])", lambda match: number(match.group())
     ),
     either_width(
         "number",
         rf"(?<sign>{SIGN}){START}(?<n>{NUMBER})",
         lambda match: SIGNS[match["sign"]] + number(match["n"]),
     ),
+    either_width("digits that are left", r"\d+", lambda match: number(match.group())),
     rule(
         "digit of another script or shape",
         r"\p{No}|(?![0-9０-９])\p{Nd}",
         lambda match: _numbered(match.group()),
     ),
 )
+"""Behind every rule that knows better."""
 
 
 def _numbered(character: str) -> str | None:

@@ -10,6 +10,8 @@ from kokoro_lab.text.normalise.japanese.written import NO_LATIN_BEFORE, START, e
 from kokoro_lab.text.normalise.rules import Rule
 
 ERAS = {"M": "明治", "T": "大正", "S": "昭和", "H": "平成", "R": "令和"}
+FIRST_SHORT_YEAR = 50
+"""Two digits from this on are of the last century."""
 FIRST_YEAR, LAST_YEAR = 1000, 2199
 """Between these, four digits in front of a month are taken for a year."""
 
@@ -89,7 +91,27 @@ def _spelt_year(match: Any) -> str:
     return cardinal(int("".join(str("〇一二三四五六七八九".index(c)) for c in match["year"])))
 
 
+def _short_year(match: Any) -> str | None:
+    year, month, day = (int(match[name]) for name in ("year", "month", "day"))
+    year += 2000 if year < FIRST_SHORT_YEAR else 1900
+    return date(year, month, day) + _weekday(match) if possible(year, month, day) else None
+
+
 RULES: tuple[Rule, ...] = (
+    either_width(
+        "date without a sign between",
+        rf"{START}(?<![\w-])(?<year>19\d\d|20\d\d)(?<month>[01]\d)(?<day>[0-3]\d)(?<weekday>)(?<holiday>)(?![\w.,-])",
+        _full,
+    ),
+    either_width(
+        "date, the year in two digits",
+        rf"{START}(?<!/)'?(?<year>\d\d)/(?<month>\d\d?)/(?<day>\d\d?){_NOTHING_ON}(?:\s?{_WEEKDAY})?",
+        _short_year,
+    ),
+    either_width(
+        "day that ends a range", r"(?<=\d/\d{1,2}\s?~\s?)(?<day>\d{1,2})(?![\d/:.]|\s?[\p{L}%])", lambda m: date(None, None, int(m["day"]))
+    ),
+    either_width("zero in front", r"(?<=第|(?<![\d.,:/]))0+(?<n>[1-9]\d?)(?=[年月日時分秒]|(?<=第\d+))", lambda m: cardinal(int(m["n"]))),
     either_width(
         "date, the year first",
         rf"""{START}(?<year>\d{{4}})(?:/(?<month>\d{{1,2}})/(?<day>\d{{1,2}})

@@ -93,6 +93,8 @@ RULES: tuple[Rule, ...] = (
         _file,
         ignore_case=True,
     ),
+    either_width("path", rf"(?<![A-Za-z0-9.~/])(?:[A-Za-z]:\\[\w.\\-]*|[~.]?(?:/[A-Za-z0-9_.-]+){{2,}}/?)", lambda m: spoken(m.group())),
+    either_width("point in a name", rf"(?<={LATIN}{{2}})\.(?={LATIN}{{2}})", lambda _: SIGNS["."]),
     either_width("handle", rf"(?<![A-Za-z0-9])@(?<name>{LATIN}[A-Za-z0-9_]*)", lambda match: spoken(match.group())),
     either_width("tag", rf"(?<![A-Za-z0-9&])\#(?=[\p{{L}}_])", lambda _: "ハッシュタグ"),
 )

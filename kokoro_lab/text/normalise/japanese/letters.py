@@ -41,6 +41,8 @@ SAID_AS_WORDS = {
     "TOEIC": "トーイック", "TOEFL": "トーフル", "AIDS": "エイズ", "SARS": "サーズ", "LAN": "ラン", "RAM": "ラム", "ROM": "ロム",
     "SIM": "シム", "GIF": "ジフ", "JPEG": "ジェイペグ", "JSON": "ジェイソン", "NISA": "ニーサ", "NEET": "ニート", "PASMO": "パスモ",
     "LOHAS": "ロハス", "BASIC": "ベーシック", "UFO": "ユーフォー", "JAF": "ジャフ", "JAS": "ジャス", "JIS": "ジス", "VAT": "バット",
+    "ON": "オン", "OFF": "オフ", "UP": "アップ", "OUT": "アウト", "IN": "イン", "NEW": "ニュー", "TOP": "トップ", "MAX": "マックス",
+    "SET": "セット", "GET": "ゲット", "WEB": "ウェブ", "MAP": "マップ", "BOX": "ボックス", "NO": "ノー", "YES": "イエス", "BIG": "ビッグ",
     "DOS": "ドス", "SAAS": "サース", "IMAX": "アイマックス", "MIDI": "ミディ", "SOHO": "ソーホー", "CAD": "キャド", "SPAM": "スパム",
 }  # fmt: skip
 WITH_DIGITS = {
@@ -49,8 +51,13 @@ WITH_DIGITS = {
     "B4": "ビーフォー", "B5": "ビーファイブ", "G7": "ジーセブン", "G8": "ジーエイト", "F1": "エフワン", "MP3": "エムピースリー",
     "MP4": "エムピーフォー", "PS4": "ピーエスフォー", "PS5": "ピーエスファイブ", "B2B": "ビーツービー", "B2C": "ビーツーシー",
     "COVID-19": "コビッドナインティーン", "C++": "シープラスプラス", "C#": "シーシャープ", "Wi-Fi": "ワイファイ", "J1": "ジェーワン",
-    "PM2.5": "ピーエムにいてんご", "Web3": "ウェブスリー", "U-NEXT": "ユーネクスト", "R18": "アール十八", "O-157": "オーいちごーなな",
+    "PM2.5": "ピーエムにいてんご", "Y2K": "ワイツーケー", "Web3": "ウェブスリー", "U-NEXT": "ユーネクスト", "R18": "アール十八", "O-157": "オーいちごーなな",
 }  # fmt: skip
+ABBREVIATED = {
+    "Mr": "ミスター", "Mrs": "ミセス", "Ms": "ミズ", "Dr": "ドクター", "Prof": "プロフェッサー", "Vol": "ボリューム", "Lv": "レベル", "Fig": "図",
+    "Ch": "チャンネル", "Inc": "インク", "etc": "エトセトラ",
+}  # fmt: skip
+"""Said so with a point behind them."""
 LONGEST_SPELT = 6
 """Longer runs of capitals are words that somebody shouts."""
 
@@ -81,6 +88,14 @@ WHOLE_NAMES: tuple[Rule, ...] = (
         rf"(?<![A-Za-z0-9]){alternatives(WITH_DIGITS)}(?![A-Za-z0-9])",
         lambda match: WITH_DIGITS[match.group()],
     ),
+    either_width(
+        "abbreviation",
+        rf"{NO_LATIN_BEFORE}(?<word>{alternatives(ABBREVIATED)})\.\s?(?!\s*{LATIN})",
+        lambda match: ABBREVIATED[match["word"].capitalize() if match["word"].lower() != "etc" else "etc"],
+        ignore_case=True,
+    ),
+    either_width("against", rf"{NO_LATIN_BEFORE}{_IN_A_PHRASE}[Vv][Ss]\.?{NO_LATIN_AFTER}{_PHRASE_AHEAD}", lambda _: "対"),
+    either_width("e-mail", rf"{NO_LATIN_BEFORE}[Ee]-?mail{NO_LATIN_AFTER}", lambda _: "イーメール"),
     either_width("OK", rf"{NO_LATIN_BEFORE}(?:OK|O\.K\.){NO_LATIN_AFTER}", lambda _: "オーケー"),
 )
 """What no number rule may take apart."""

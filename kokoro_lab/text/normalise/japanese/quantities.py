@@ -71,6 +71,8 @@ _PER = {"h": "毎時", "hr": "毎時", "s": "毎秒", "sec": "毎秒", "min": "�
 
 _BASE = rf"(?:{alternatives(_LENGTHS)}(?:\^?[23](?!\d)|[²³])|{alternatives(UNITS)})"
 _COMPOUND = rf"{_BASE}(?:/(?:{alternatives(_PER)}|{_BASE}))?"
+_ALONE = "km kg cm mm mg ml mL kHz MHz GHz Hz kW kWh kcal dB GB MB TB km/h m/s hPa".split()
+"""Units that no word is written like: their signs are read without a number, too."""
 _COMPATIBLE = "㎜㎝㎞㎟㎠㎡㎢㎣㎤㎥㎦㎎㎏㎍㎖㎗㎘㎐㎑㎒㎓㎾㎿㎉㎈㏄㎅㎆㎇㎳㎲㎱㏈㎩㎪㎫㏊㎧㎨"
 _PERCENT = {"%": "パーセント", "‰": "パーミル"}
 
@@ -147,8 +149,14 @@ RULES: tuple[Rule, ...] = (
     ),
     either_width(
         "measure",
-        rf"(?<sign>{SIGN}){START}(?<n>{NUMBER})\s?(?<unit>{_COMPOUND})(?![A-Za-z0-9²³])",
+        rf"(?<sign>{SIGN}){START}(?<n>{NUMBER})\s?(?<unit>{_COMPOUND})(?![A-Za-z²³]|\d(?!\d*(?:\.\d+)?{_BASE}))",
         _measure,
     ),
-    either_width("measure in one sign", rf"(?<sign>{SIGN}){START}(?<n>{NUMBER})?(?<unit>[{_COMPATIBLE}])", _compatible),
+    either_width("measure in one sign", rf"(?<sign>{SIGN}){START}(?<n>{NUMBER})?(?<unit>[{_COMPATIBLE}](?:/{alternatives(_PER)})?)", _compatible),
+    either_width(
+        "unit alone",
+        rf"(?<![A-Za-z0-9/])(?:(?:{alternatives(_LENGTHS)})[²³]|{alternatives(_ALONE)})(?![A-Za-z0-9'./])",
+        lambda match: _unit(match.group()),
+    ),
+    either_width("a time", r"(?<=\d\p{Han}{1,2})/(?=(?:時間?|[分秒日月年週人個回])(?!\p{Han}))", lambda _: "毎"),
 )

@@ -68,6 +68,13 @@ def _power(match: Any) -> str:
 
 BEFORE_NUMBERS: tuple[Rule, ...] = (
     either_width("abbreviation in one sign", "|".join(map(_quoted := (lambda s: s.replace("(", r"\(").replace(")", r"\)")), _ABBREVIATED)), lambda m: _ABBREVIATED[m.group()]),
+    either_width("right or wrong", "[○◯〇]×", lambda _: "マルバツ"),
+    either_width("arrow that leads nowhere", r"(?<!\w\s?)→|→(?!\s?\w)", lambda _: "矢印"),
+    either_width(
+        "Roman numeral of a sequel",
+        rf"(?<=[\p{{Katakana}}\p{{Han}}ー]\s?)(?<numeral>[IVX]{{2,}}){NO_LATIN_AFTER}(?![\d&])",
+        _roman_said,
+    ),
     rule("Roman numeral", r"(?<numeral>[\u2160-\u216F]+|[\u2170-\u217F]+)", _roman_said),
     either_width("Roman numeral in letters", rf"(?<=第)(?<numeral>[IVXLC]+){NO_LATIN_AFTER}", _roman_said),
     either_width("Roman numeral of a ruler", r"(?<![A-Za-z])(?<numeral>[IVXLC]+)(?=世(?!界|紀))", _roman_said),
