@@ -31,13 +31,26 @@ log = logging.getLogger(__name__)
 
 LANGUAGE = "ja"
 MARKS = {
-    **dict.fromkeys("。．.", "."), **dict.fromkeys("、，,", ","), **dict.fromkeys("？?", "?"), **dict.fromkeys("！!", "!"),
-    **dict.fromkeys("：:", ":"), **dict.fromkeys("；;", ";"), **dict.fromkeys("…‥⋯", "…"), **dict.fromkeys("—―〜～~", "—"),
-    **dict.fromkeys("「『“«〝", "“"), **dict.fromkeys("」』”»〟", "”"), '"': '"',
-    **dict.fromkeys("（(《【〈〔［[｛{", "("), **dict.fromkeys("）)》】〉〕］]｝}", ")"),
-}  # fmt: skip
+    mark: ours
+    for ours, marks in {
+        ".": "。．.",
+        ",": "、，,",
+        "?": "？?",
+        "!": "！!",
+        ":": "：:",
+        ";": "；;",
+        "…": "…‥⋯",
+        "—": "—―〜～~",
+        "“": "「『“«〝",
+        "”": "」』”»〟",
+        '"': '"＂',
+        "(": "（(《【〈〔［[｛{",
+        ")": "）)》】〉〕］]｝}",
+    }.items()
+    for mark in marks
+}
 """Of each mark, the model's. Other punctuation (・ and the like) divides words and has no sound."""
-OPENERS, CLOSERS = frozenset("“("), frozenset(".,?!:;…—”)\"")
+OPENERS, CLOSERS = frozenset("“("), frozenset('.,?!:;…—”)"')
 VARIANTS = str.maketrans("髙﨑𠮷德濵邊邉齋齊澤櫻國廣嶋槇冨曾靏", "高崎吉徳浜辺辺斎斉沢桜国広島槙富曽鶴")
 """Forms of characters that live on in names and that the dictionary does not have."""
 
@@ -60,7 +73,9 @@ _PIECE = regex.compile(
     regex.V1 | regex.VERBOSE | regex.DOTALL,
 )
 # What follows 十分 when it is ten minutes, not "enough"
-_MINUTES_BEHIND = regex.compile(r"間|後|前|ほど|くらい|ぐらい|程|以|おき|ごと|毎|遅|待|休|歩|か[かけ]|走|弱|強|経|の(?!\d)")
+_MINUTES_BEHIND = regex.compile(
+    r"間|後|前|ほど|くらい|ぐらい|程|以|おき|ごと|毎|遅|待|休|歩|か[かけ]|走|弱|強|経|の(?!\d)"
+)
 _MINUTES_BEFORE = regex.compile(r"(?:時|約|あと|後|前|およそ|分と|たった|ほんの|毎|片道|徒歩|で)$")
 
 
@@ -133,7 +148,13 @@ class JapaneseG2P:
         """fugashi's tokens; what it passes over is between them."""
         with self._lock:
             found = [
-                (node.surface, node.feature.pron or node.feature.kana, node.feature.pos2 or "", node.char_type, node.is_unk)
+                (
+                    node.surface,
+                    node.feature.pron or node.feature.kana,
+                    node.feature.pos2 or "",
+                    node.char_type,
+                    node.is_unk,
+                )
                 for node in self._cutlet.tagger(text)
             ]
         tokens: list[Token] = []
@@ -145,7 +166,9 @@ class JapaneseG2P:
             at = start + len(surface)
             readable = kind == _KATAKANA or not unknown
             said = _hiragana(kana or surface) if readable else None
-            tokens.append(Token(start, at, said, tag, _KANA_OR_WORD if readable and kind != _SYMBOL else kind))
+            tokens.append(
+                Token(start, at, said, tag, _KANA_OR_WORD if readable and kind != _SYMBOL else kind)
+            )
         return tokens
 
     def _counted(self, text: str, tokens: list[Token]) -> list[Token]:
@@ -245,7 +268,14 @@ class JapaneseG2P:
         return self._phonemes(kana).strip()
 
     def _append(
-        self, words: list[Word], text: AlignedText, i: int, j: int, said: str, source: str, on_fallback: OnFallback
+        self,
+        words: list[Word],
+        text: AlignedText,
+        i: int,
+        j: int,
+        said: str,
+        source: str,
+        on_fallback: OnFallback,
     ) -> None:
         start, end = text.span(i, j)
         kept, lost = known(said.strip())
@@ -323,7 +353,7 @@ def _hiragana(kana: str) -> str:
 
 
 def _space_between(before: str, after: str) -> bool:
-    """Whether the phoneme string has a space between two words: none at a closing mark or a stopped breath."""
+    """Whether a space stands between two words: not at a closing mark, nor where the breath is stopped."""
     if after[0] in CLOSERS or before[-1] in OPENERS:
         return False
     if after[0] == "ʔ":
@@ -333,4 +363,6 @@ def _space_between(before: str, after: str) -> bool:
 
 def _sounds(text: str) -> bool:
     """Whether a person would say something for it: letters, digits and symbols, not punctuation."""
-    return any(unicodedata.category(c)[0] in "LN" or unicodedata.category(c) in ("Sm", "Sc", "So") for c in text)
+    return any(
+        unicodedata.category(c)[0] in "LN" or unicodedata.category(c) in ("Sm", "Sc", "So") for c in text
+    )

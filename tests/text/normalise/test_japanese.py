@@ -128,7 +128,11 @@ def test_roman_numerals_have_their_value(numeral: str, value: int) -> None:
 def test_every_word_points_to_what_was_written() -> None:
     original = "会議は2024/04/01の14:30から、¥1,500です。"
     text = read(original)
-    for said, written in (("二千二十四年四月一日", "2024/04/01"), ("十四時三十分", "14:30"), ("千五百円", "¥1,500")):
+    for said, written in (
+        ("二千二十四年四月一日", "2024/04/01"),
+        ("十四時三十分", "14:30"),
+        ("千五百円", "¥1,500"),
+    ):
         at = text.text.index(said)
         start, end = text.span(at, at + len(said))
         assert original[start:end] == written
@@ -138,7 +142,9 @@ def test_names_of_emoji_are_japanese() -> None:
     assert read("おはよう☂").text == "おはよう 傘"
 
 
-@given(st.text(alphabet=st.sampled_from("0123456789０５.,/:-〜~%¥$円年月日時分(火)第ⅣVv@#kmgA x=+²½①午後PMR〒")))
+@given(
+    st.text(alphabet=st.sampled_from("0123456789０５.,/:-〜~%¥$円年月日時分(火)第ⅣVv@#kmgA x=+²½①午後PMR〒"))
+)
 @settings(deadline=None, max_examples=300)
 def test_nothing_raises_and_no_digit_is_left(text: str) -> None:
     said = read(text).text

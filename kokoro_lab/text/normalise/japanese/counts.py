@@ -20,7 +20,9 @@ from kokoro_lab.text.normalise.japanese.written import (
 )
 from kokoro_lab.text.normalise.rules import Rule, rule
 
-_VULGAR = "".join(c for c in map(chr, (*range(0xBC, 0xBF), *range(0x2150, 0x215F))) if "FRACTION" in unicodedata.name(c))
+_VULGAR = "".join(
+    c for c in map(chr, (*range(0xBC, 0xBF), *range(0x2150, 0x215F))) if "FRACTION" in unicodedata.name(c)
+)
 _OUTCOME = r"で?の?(?:勝|負|敗|快勝|辛勝|惨敗|完勝|圧勝|逆転|引き?分|同点|ドロー|優勝|リード|スコア|折り返)"
 _SCORE_BEFORE = r"(?:スコア|得点|点差|試合結果|結果|試合)(?:は|が|、|:|\s)*"
 _RANGE_END = r"[時分秒日月年円歳才人名個回本枚%℃度mgk番号階話章巻位]"
@@ -45,14 +47,16 @@ def _versus(match: Any) -> str:
 
 
 def _span(match: Any) -> str:
-    """`3-5` counts up and is a range, `3-2` does not and is a score. The right one is left to its own rule."""
+    """`3-5` counts up: a range; `3-2` does not: a score. The right one is left to its own rule."""
     left, right = (float(regex.sub(r"[^\d.]", "", match[side])) for side in ("left", "right"))
     return number(match["left"]) + ("から" if left < right else "対")
 
 
 RULES_BEFORE: tuple[Rule, ...] = (
     either_width("score", rf"{START}(?<!-)(?<left>\d{{1,3}})-(?<right>\d{{1,3}})(?={_OUTCOME})", _versus),
-    either_width("score", rf"(?<={_SCORE_BEFORE}){START}(?<left>\d{{1,3}})-(?<right>\d{{1,3}})(?![\d\-.])", _versus),
+    either_width(
+        "score", rf"(?<={_SCORE_BEFORE}){START}(?<left>\d{{1,3}})-(?<right>\d{{1,3}})(?![\d\-.])", _versus
+    ),
     either_width(
         "fraction",
         rf"""(?<sign>{SIGN}){START}(?<![/A-Za-z])(?:(?<whole>\d+)(?:と|\s))?(?<top>\d+(?:,\d{{3}})*)/(?<bottom>\d+(?:,\d{{3}})*)
@@ -64,13 +68,17 @@ RULES_BEFORE: tuple[Rule, ...] = (
 """What a slash or a hyphen between two numbers means; before money and units."""
 
 RANGES: tuple[Rule, ...] = (
-    either_width("range of times", r"(?<=\d:\d\d)\s?[-—]\s?(?=(?:[AaPp][Mm]\s?)?\d{1,2}:\d\d)", lambda _: "から"),
+    either_width(
+        "range of times", r"(?<=\d:\d\d)\s?[-—]\s?(?=(?:[AaPp][Mm]\s?)?\d{1,2}:\d\d)", lambda _: "から"
+    ),
     either_width(
         "range or score with a hyphen",
         rf"{START}(?<![\-/:A-Za-z])(?<left>{PLAIN})\s?[-—]\s?(?=(?<right>{PLAIN})(?!\s?[-/:]\s?\d|\d))",
         _span,
     ),
-    either_width("range", r"(?<=[\d\p{Han}\p{Katakana}%°℃A-Za-z)])\s?~\s?(?=[-+▲]?[\d¥$€£第])", lambda _: "から"),
+    either_width(
+        "range", r"(?<=[\d\p{Han}\p{Katakana}%°℃A-Za-z)])\s?~\s?(?=[-+▲]?[\d¥$€£第])", lambda _: "から"
+    ),
     either_width("open range", rf"(?<=(?:\d|\d{_RANGE_END}|曜日))~(?=\s*(?:$|[、。,)」]))", lambda _: "から"),
     either_width(
         "range between words",
@@ -80,7 +88,9 @@ RANGES: tuple[Rule, ...] = (
 )
 
 RULES: tuple[Rule, ...] = (
-    either_width("number sign", r"(?:No\.\s?|№\s?|\#(?=\d+位))(?=\d)", lambda _: "ナンバー", ignore_case=True),
+    either_width(
+        "number sign", r"(?:No\.\s?|№\s?|\#(?=\d+位))(?=\d)", lambda _: "ナンバー", ignore_case=True
+    ),
     either_width(
         "English ordinal",
         rf"{START}(?<n>\d+)(?:st|nd|rd|th){NO_LATIN_AFTER}",
@@ -88,7 +98,9 @@ RULES: tuple[Rule, ...] = (
         ignore_case=True,
     ),
     either_width(
-        "rank by a hash", rf"{NO_LATIN_BEFORE}\#(?<n>\d+)(?!\w)", lambda match: "シャープ" + number(match["n"])
+        "rank by a hash",
+        rf"{NO_LATIN_BEFORE}\#(?<n>\d+)(?!\w)",
+        lambda match: "シャープ" + number(match["n"]),
     ),
     either_width(
         "number without its zero", r"(?<![\dA-Za-z.])\.\d+(?![\d.])", lambda match: number(match.group())
@@ -114,4 +126,3 @@ def _numbered(character: str) -> str | None:
     if value < 0 or value != int(value):
         return None
     return cardinal(int(value))
-

@@ -21,14 +21,17 @@ _HOLIDAYS = {"祝": "祝日", "祝日": "祝日", "休": "休日", "休日": "�
 _NOTHING_ON = r"(?![\d/]|[.\-]\d)"
 
 # What is said in front of a day, and behind one; in between, 3/5 is a date and not three fifths
-_DAY_BEFORE = r"(?:日|締め?切り?|〆切|期限|納期|開催|発売|予定|今年|来年|去年|昨年|毎年|本日|今日|明日|昨日)(?:は|が|を|の|、|:|,|\s)*"
+_DAY_BEFORE = (
+    r"(?:日|締め?切り?|〆切|期限|納期|開催|発売|予定|今年|来年|去年|昨年|毎年|本日|今日|明日|昨日)"
+    r"(?:は|が|を|の|、|:|,|\s)*"
+)
 _DAY_BEHIND = r"""
     \s*(?:に(?!なる|する|減|増|縮|分)|から(?!なる)|まで|~|開催|開始|発売|締|〆|公開|付け?(?!近)|号|現在|時点|頃|ごろ|以降|以前|発
     |の?(?:朝|昼|夜|夕方|午前|午後|早朝|深夜|当日|前日|翌日)|\s\d{1,2}:\d\d|\d{1,2}時)
 """
 _SHARE_AROUND = r"(?:大さじ|小さじ|約|の|確率は|割合は|およそ)"
 _PARTS = frozenset((*range(2, 13), 16))
-"""Bare, `n/d` with one of these behind the slash is taken for a fraction: they are what things are cut into."""
+"""Bare, `n/d` with one of these behind the slash is a fraction: into so many parts things are cut."""
 
 
 def date(year: int | None, month: int | None, day: int | None) -> str:
@@ -66,7 +69,9 @@ def _month_first(match: Any) -> str | None:
 
 def _year_month(match: Any) -> str | None:
     year, month = int(match["year"]), int(match["month"])
-    return date(year, month, None) if FIRST_YEAR <= year <= LAST_YEAR and possible(year, month, None) else None
+    return (
+        date(year, month, None) if FIRST_YEAR <= year <= LAST_YEAR and possible(year, month, None) else None
+    )
 
 
 def _month_day(match: Any) -> str | None:
@@ -109,9 +114,15 @@ RULES: tuple[Rule, ...] = (
         _short_year,
     ),
     either_width(
-        "day that ends a range", r"(?<=\d/\d{1,2}\s?~\s?)(?<day>\d{1,2})(?![\d/:.]|\s?[\p{L}%])", lambda m: date(None, None, int(m["day"]))
+        "day that ends a range",
+        r"(?<=\d/\d{1,2}\s?~\s?)(?<day>\d{1,2})(?![\d/:.]|\s?[\p{L}%])",
+        lambda m: date(None, None, int(m["day"])),
     ),
-    either_width("zero in front", r"(?<=第|(?<![\d.,:/]))0+(?<n>[1-9]\d?)(?=[年月日時分秒]|(?<=第\d+))", lambda m: cardinal(int(m["n"]))),
+    either_width(
+        "zero in front",
+        r"(?<=第|(?<![\d.,:/]))0+(?<n>[1-9]\d?)(?=[年月日時分秒]|(?<=第\d+))",
+        lambda m: cardinal(int(m["n"])),
+    ),
     either_width(
         "date, the year first",
         rf"""{START}(?<year>\d{{4}})(?:/(?<month>\d{{1,2}})/(?<day>\d{{1,2}})
@@ -141,10 +152,12 @@ RULES: tuple[Rule, ...] = (
     ),
     either_width(
         "year of an era by its letter",
-        rf"{NO_LATIN_BEFORE}(?<era>[MTSHR])(?<year>\d{{1,2}}|元)(?<month>)(?<day>)年度?",
-        lambda match: _era(match) + ("度" if match.group().endswith("度") else ""),
+        rf"{NO_LATIN_BEFORE}(?<era>[MTSHR])(?<year>\d{{1,2}}|元)(?<month>)(?<day>)(?=年)",
+        lambda match: (_era(match) or "").removesuffix("年"),
     ),
-    either_width("year without its century", r"(?<![\w])'(?<year>\d\d)(?=年)", lambda m: cardinal(int(m["year"]))),
+    either_width(
+        "year without its century", r"(?<![\w])'(?<year>\d\d)(?=年)", lambda m: cardinal(int(m["year"]))
+    ),
     either_width("year in single numerals", r"(?<year>[一二][〇一二三四五六七八九]{3})(?=年)", _spelt_year),
     either_width(
         "single numerals",

@@ -12,37 +12,76 @@ import regex
 
 from kokoro_lab.text.normalise.japanese.letters import spelt
 from kokoro_lab.text.normalise.japanese.numbers import cardinal, digits
-from kokoro_lab.text.normalise.japanese.written import LATIN, alternatives, either_width
+from kokoro_lab.text.normalise.japanese.written import LATIN, alternatives, either_width, table
 from kokoro_lab.text.normalise.rules import Rule
 
-SIGNS = {
-    ".": "ドット", "@": "アットマーク", "/": "スラッシュ", ":": "コロン", "-": "ハイフン", "_": "アンダーバー", "?": "クエスチョンマーク",
-    "=": "イコール", "&": "アンド", "#": "シャープ", "%": "パーセント", "~": "チルダ", "+": "プラス", "\\": "バックスラッシュ",
-    ",": "カンマ", ";": "セミコロン", "!": "ビックリマーク", "*": "アスタリスク", "'": "アポストロフィ", "(": "カッコ", ")": "カッコ閉じ",
-    "$": "ドル",
-}  # fmt: skip
-PARTS = {
-    "com": "コム", "net": "ネット", "org": "オルグ", "info": "インフォ", "biz": "ビズ", "app": "アップ", "dev": "デブ",
-    "shop": "ショップ", "site": "サイト", "tokyo": "トーキョー", "xyz": "エックスワイゼット",
-}  # fmt: skip
+SIGNS = table(
+    """
+    .=ドット @=アットマーク /=スラッシュ :=コロン -=ハイフン _=アンダーバー ?=クエスチョンマーク ==イコール
+    &=アンド #=シャープ %=パーセント ~=チルダ +=プラス \\=バックスラッシュ ,=カンマ ;=セミコロン
+    !=ビックリマーク *=アスタリスク '=アポストロフィ (=カッコ )=カッコ閉じ $=ドル
+    """
+)
+PARTS = table(
+    """
+    com=コム net=ネット org=オルグ info=インフォ biz=ビズ app=アップ dev=デブ shop=ショップ site=サイト
+    tokyo=トーキョー xyz=エックスワイゼット
+    """
+)
 """Of the last part of an address, what is not spelt."""
-_FILES = {"zip": "ジップ", "json": "ジェイソン", "gif": "ジフ", "jpeg": "ジェイペグ", "exe": "エグゼ", "mp3": "エムピースリー", "mp4": "エムピーフォー"}
+_FILES = table(
+    """
+    zip=ジップ json=ジェイソン gif=ジフ jpeg=ジェイペグ exe=エグゼ mp3=エムピースリー mp4=エムピーフォー
+    """
+)
 _EXTENSIONS = (
-    *_FILES, "pdf", "csv", "txt", "doc", "docx", "xls", "xlsx", "ppt", "pptx", "png", "jpg", "html", "htm", "xml", "py",
-    "js", "css", "md", "wav", "mov", "avi", "tar", "gz", "log", "yaml", "yml", "svg", "tsv", "onnx", "cpp", "sh",
-)  # fmt: skip
-_TOP = r"""(?:com|net|org|info|biz|edu|gov|int|mil|jp|io|ai|app|dev|tv|me|cc|co|uk|us|ca|au|cn|kr|tw|hk|de|fr|it|es|ru|in
-    |eu|nl|ch|se|shop|site|tokyo|xyz)(?![A-Za-z0-9-])"""
+    *_FILES,
+    *[
+        "pdf",
+        "csv",
+        "txt",
+        "doc",
+        "docx",
+        "xls",
+        "xlsx",
+        "ppt",
+        "pptx",
+        "png",
+        "jpg",
+        "html",
+        "htm",
+        "xml",
+        "py",
+        "js",
+        "css",
+        "md",
+        "wav",
+        "mov",
+        "avi",
+        "tar",
+        "gz",
+        "log",
+        "yaml",
+        "yml",
+        "svg",
+        "tsv",
+        "onnx",
+        "cpp",
+        "sh",
+    ],
+)
+_TOP = r"""(?:com|net|org|info|biz|edu|gov|int|mil|jp|io|ai|app|dev|tv|me|cc|co|uk|us|ca|au|cn|kr|tw|hk
+    |de|fr|it|es|ru|in|eu|nl|ch|se|shop|site|tokyo|xyz)(?![A-Za-z0-9-])"""
 _HOST = rf"(?:[A-Za-z0-9-]+\.)+{_TOP}"
 _PATH = r"(?::\d+)?(?:[/?\#][A-Za-z0-9\-._~:/?\#\[\]@!$&'()*+,;=%]*)?(?<![.,:;!?')])"
 
 
 def spoken(written: str) -> str:
     """An address, piece by piece."""
-    return "".join(_piece(piece, "") for piece in regex.findall(r"[A-Za-z]+|\d+|.", written))
+    return "".join(_piece(piece) for piece in regex.findall(r"[A-Za-z]+|\d+|.", written))
 
 
-def _piece(piece: str, before: str) -> str:
+def _piece(piece: str) -> str:
     if piece.isdigit():
         return cardinal(int(piece)) if len(piece) <= 4 and piece[0] != "0" else digits(piece)
     if piece in SIGNS:
@@ -86,15 +125,25 @@ RULES: tuple[Rule, ...] = (
         _address,
         ignore_case=True,
     ),
-    either_width("page without its scheme", rf"(?<![A-Za-z0-9@._/-])(?<scheme>)(?<host>{_HOST})(?<path>{_PATH})", _address),
+    either_width(
+        "page without its scheme",
+        rf"(?<![A-Za-z0-9@._/-])(?<scheme>)(?<host>{_HOST})(?<path>{_PATH})",
+        _address,
+    ),
     either_width(
         "file",
         rf"(?<![A-Za-z0-9])(?<name>[A-Za-z0-9_][A-Za-z0-9_\-./\\:~]*)\.(?<ending>{alternatives(_EXTENSIONS)})(?![A-Za-z0-9])",
         _file,
         ignore_case=True,
     ),
-    either_width("path", rf"(?<![A-Za-z0-9.~/])(?:[A-Za-z]:\\[\w.\\-]*|[~.]?(?:/[A-Za-z0-9_.-]+){{2,}}/?)", lambda m: spoken(m.group())),
+    either_width(
+        "path",
+        r"(?<![A-Za-z0-9.~/])(?:[A-Za-z]:\\[\w.\\-]*|[~.]?(?:/[A-Za-z0-9_.-]+){2,}/?)",
+        lambda m: spoken(m.group()),
+    ),
     either_width("point in a name", rf"(?<={LATIN}{{2}})\.(?={LATIN}{{2}})", lambda _: SIGNS["."]),
-    either_width("handle", rf"(?<![A-Za-z0-9])@(?<name>{LATIN}[A-Za-z0-9_]*)", lambda match: spoken(match.group())),
-    either_width("tag", rf"(?<![A-Za-z0-9&])\#(?=[\p{{L}}_])", lambda _: "ハッシュタグ"),
+    either_width(
+        "handle", rf"(?<![A-Za-z0-9])@(?<name>{LATIN}[A-Za-z0-9_]*)", lambda match: spoken(match.group())
+    ),
+    either_width("tag", r"(?<![A-Za-z0-9&])\#(?=[\p{L}_])", lambda _: "ハッシュタグ"),
 )

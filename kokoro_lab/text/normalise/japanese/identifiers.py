@@ -57,19 +57,23 @@ RULES: tuple[Rule, ...] = (
         rf"(?<!\w)\+(?<n>\d{{1,3}}(?:[-\s]?\(?\d{{1,4}}\)?){{2,5}}){_ALONE}",
         lambda match: "プラス" + in_groups(match["n"]),
     ),
-    either_width("telephone, announced", rf"(?:TEL|Tel|tel|℡)(?:\.|:|\s)*(?=[\d(+])", lambda _: "電話番号"),
-    either_width("facsimile, announced", rf"(?:FAX|Fax|fax)(?:\.|:|\s)*(?=[\d(+])", lambda _: "ファックス"),
+    either_width("telephone, announced", r"(?:TEL|Tel|tel|℡)(?:\.|:|\s)*(?=[\d(+])", lambda _: "電話番号"),
+    either_width("facsimile, announced", r"(?:FAX|Fax|fax)(?:\.|:|\s)*(?=[\d(+])", lambda _: "ファックス"),
+    either_width("code", rf"(?<={_CODES})\d+(?:-\d+)*{_COUNTED}", lambda match: in_groups(match.group())),
     either_width(
-        "code", rf"(?<={_CODES})\d+(?:-\d+)*{_COUNTED}", lambda match: in_groups(match.group())
+        "address on a network or version in parts",
+        rf"{_UNDER_WAY}{NO_LATIN_BEFORE}\d+(?:\.\d+){{2,}}(?![\d.])",
+        _dotted,
     ),
-    either_width("address on a network or version in parts", rf"{_UNDER_WAY}{NO_LATIN_BEFORE}\d+(?:\.\d+){{2,}}(?![\d.])", _dotted),
     either_width(
         "version",
         rf"{NO_LATIN_BEFORE}(?:version|ver|v)\.?\s?(?<n>\d+(?:\.\d+)*)(?![\d.]\d)",
         lambda match: "バージョン" + version(match["n"]),
         ignore_case=True,
     ),
-    either_width("version, announced", r"(?<=バージョン\s?)\d+(?:\.\d+)+", lambda match: version(match.group())),
+    either_width(
+        "version, announced", r"(?<=バージョン\s?)\d+(?:\.\d+)+", lambda match: version(match.group())
+    ),
     either_width(
         "digits in long groups",
         rf"{_UNDER_WAY}(?:\d+{_DASH})*(?:\d{{3}}{_DASH}\d{{4}}|\d{{4}}{_DASH}\d{{2,6}}{_DASH}\d+)(?:{_DASH}\d+)*{_ALONE}",
@@ -78,10 +82,16 @@ RULES: tuple[Rule, ...] = (
     either_width("block and house", rf"{_UNDER_WAY}\d{{1,4}}(?:{_DASH}\d{{1,4}}){{2,}}{_ALONE}", _block),
     either_width(
         "block and house behind a place",
-        rf"(?<=[\p{{Han}}ヶケのノ](?<![は第約]))\d{{1,3}}-\d{{1,4}}(?=\s?(?:$|[、。,)」\s]|[のにでまへがはを](?!勝|負|敗)))",
+        r"(?<=[\p{Han}ヶケのノ](?<![は第約]))\d{1,3}-\d{1,4}(?=\s?(?:$|[、。,)」\s]|[のにでまへがはを](?!勝|負|敗)))",
         _block,
     ),
-    either_width("floor under the ground", rf"{NO_LATIN_BEFORE}B(?<n>\d+)(?:F{NO_LATIN_AFTER}|階)", lambda m: f"地下{number(m['n'])}階"),
-    either_width("floor", rf"{START}(?<n>\d{{1,3}})F{NO_LATIN_AFTER}(?!\d)", lambda match: f"{number(match['n'])}階"),
+    either_width(
+        "floor under the ground",
+        rf"{NO_LATIN_BEFORE}B(?<n>\d+)(?:F{NO_LATIN_AFTER}|階)",
+        lambda m: f"地下{number(m['n'])}階",
+    ),
+    either_width(
+        "floor", rf"{START}(?<n>\d{{1,3}})F{NO_LATIN_AFTER}(?!\d)", lambda match: f"{number(match['n'])}階"
+    ),
     either_width("page", rf"{NO_LATIN_BEFORE}pp?\.\s?(?=\d)", lambda _: "ページ", ignore_case=True),
 )

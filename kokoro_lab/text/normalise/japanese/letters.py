@@ -15,48 +15,52 @@ from kokoro_lab.text.normalise.japanese.written import (
     NO_LATIN_BEFORE,
     alternatives,
     either_width,
+    table,
 )
 from kokoro_lab.text.normalise.rules import Rule, rule
 
-NAMES = dict(
-    zip(
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZ",
-        """エー ビー シー ディー イー エフ ジー エイチ アイ ジェー ケー エル エム エヌ オー ピー キュー アール エス ティー ユー
-        ブイ ダブリュー エックス ワイ ゼット""".split(),
-        strict=True,
-    )
+NAMES = table(
+    """
+    A=エー B=ビー C=シー D=ディー E=イー F=エフ G=ジー H=エイチ I=アイ J=ジェー K=ケー L=エル M=エム N=エヌ
+    O=オー P=ピー Q=キュー R=アール S=エス T=ティー U=ユー V=ブイ W=ダブリュー X=エックス Y=ワイ Z=ゼット
+    """
 )
-GREEK = dict(
-    zip(
-        "αβγδεζηθικλμνξοπρστυφχψω",
-        """アルファ ベータ ガンマ デルタ イプシロン ゼータ イータ シータ イオタ カッパ ラムダ ミュー ニュー クサイ オミクロン パイ
-        ロー シグマ タウ ウプシロン ファイ カイ プサイ オメガ""".split(),
-        strict=True,
-    )
+GREEK = table(
+    """
+    α=アルファ β=ベータ γ=ガンマ δ=デルタ ε=イプシロン ζ=ゼータ η=イータ θ=シータ ι=イオタ κ=カッパ λ=ラムダ
+    μ=ミュー ν=ニュー ξ=クサイ ο=オミクロン π=パイ ρ=ロー σ=シグマ ς=シグマ τ=タウ υ=ウプシロン φ=ファイ
+    χ=カイ ψ=プサイ ω=オメガ
+    """
 )
 
-SAID_AS_WORDS = {
-    "NASA": "ナサ", "JAXA": "ジャクサ", "NATO": "ナトー", "ASEAN": "アセアン", "OPEC": "オペック", "APEC": "エイペック",
-    "UNESCO": "ユネスコ", "UNICEF": "ユニセフ", "JICA": "ジャイカ", "JETRO": "ジェトロ", "FIFA": "フィファ", "JASRAC": "ジャスラック",
-    "TOEIC": "トーイック", "TOEFL": "トーフル", "AIDS": "エイズ", "SARS": "サーズ", "LAN": "ラン", "RAM": "ラム", "ROM": "ロム",
-    "SIM": "シム", "GIF": "ジフ", "JPEG": "ジェイペグ", "JSON": "ジェイソン", "NISA": "ニーサ", "NEET": "ニート", "PASMO": "パスモ",
-    "LOHAS": "ロハス", "BASIC": "ベーシック", "UFO": "ユーフォー", "JAF": "ジャフ", "JAS": "ジャス", "JIS": "ジス", "VAT": "バット",
-    "ON": "オン", "OFF": "オフ", "UP": "アップ", "OUT": "アウト", "IN": "イン", "NEW": "ニュー", "TOP": "トップ", "MAX": "マックス",
-    "SET": "セット", "GET": "ゲット", "WEB": "ウェブ", "MAP": "マップ", "BOX": "ボックス", "NO": "ノー", "YES": "イエス", "BIG": "ビッグ",
-    "DOS": "ドス", "SAAS": "サース", "IMAX": "アイマックス", "MIDI": "ミディ", "SOHO": "ソーホー", "CAD": "キャド", "SPAM": "スパム",
-}  # fmt: skip
-WITH_DIGITS = {
-    "5G": "ファイブジー", "4G": "フォージー", "3G": "スリージー", "3D": "スリーディー", "2D": "ツーディー", "4K": "四ケー",
-    "8K": "八ケー", "CO2": "シーオーツー", "H2O": "エイチツーオー", "O2": "オーツー", "A3": "エースリー", "A4": "エーフォー",
-    "B4": "ビーフォー", "B5": "ビーファイブ", "G7": "ジーセブン", "G8": "ジーエイト", "F1": "エフワン", "MP3": "エムピースリー",
-    "MP4": "エムピーフォー", "PS4": "ピーエスフォー", "PS5": "ピーエスファイブ", "B2B": "ビーツービー", "B2C": "ビーツーシー",
-    "COVID-19": "コビッドナインティーン", "C++": "シープラスプラス", "C#": "シーシャープ", "Wi-Fi": "ワイファイ", "J1": "ジェーワン",
-    "PM2.5": "ピーエムにいてんご", "Y2K": "ワイツーケー", "Web3": "ウェブスリー", "U-NEXT": "ユーネクスト", "R18": "アール十八", "O-157": "オーいちごーなな",
-}  # fmt: skip
-ABBREVIATED = {
-    "Mr": "ミスター", "Mrs": "ミセス", "Ms": "ミズ", "Dr": "ドクター", "Prof": "プロフェッサー", "Vol": "ボリューム", "Lv": "レベル", "Fig": "図",
-    "Ch": "チャンネル", "Inc": "インク", "etc": "エトセトラ",
-}  # fmt: skip
+SAID_AS_WORDS = table(
+    """
+    NASA=ナサ JAXA=ジャクサ NATO=ナトー ASEAN=アセアン OPEC=オペック APEC=エイペック UNESCO=ユネスコ
+    UNICEF=ユニセフ JICA=ジャイカ JETRO=ジェトロ FIFA=フィファ JASRAC=ジャスラック TOEIC=トーイック
+    TOEFL=トーフル AIDS=エイズ SARS=サーズ LAN=ラン RAM=ラム ROM=ロム SIM=シム GIF=ジフ JPEG=ジェイペグ
+    JSON=ジェイソン NISA=ニーサ NEET=ニート PASMO=パスモ LOHAS=ロハス BASIC=ベーシック UFO=ユーフォー
+    JAF=ジャフ JAS=ジャス JIS=ジス VAT=バット ON=オン OFF=オフ UP=アップ OUT=アウト IN=イン NEW=ニュー
+    TOP=トップ MAX=マックス SET=セット GET=ゲット WEB=ウェブ MAP=マップ BOX=ボックス NO=ノー YES=イエス
+    BIG=ビッグ DOS=ドス SAAS=サース IMAX=アイマックス MIDI=ミディ SOHO=ソーホー CAD=キャド SPAM=スパム
+    """
+)
+WITH_DIGITS = table(
+    """
+    5G=ファイブジー 4G=フォージー 3G=スリージー 3D=スリーディー 2D=ツーディー 4K=四ケー 8K=八ケー
+    CO2=シーオーツー H2O=エイチツーオー O2=オーツー A3=エースリー A4=エーフォー B4=ビーフォー
+    B5=ビーファイブ G7=ジーセブン G8=ジーエイト F1=エフワン MP3=エムピースリー MP4=エムピーフォー
+    PS4=ピーエスフォー PS5=ピーエスファイブ B2B=ビーツービー B2C=ビーツーシー
+    COVID-19=コビッドナインティーン C++=シープラスプラス C#=シーシャープ Wi-Fi=ワイファイ J1=ジェーワン
+    PM2.5=ピーエム二点五 Y2K=ワイツーケー Web3=ウェブスリー U-NEXT=ユーネクスト R18=アール十八
+    O-157=オー一五七
+    """
+)
+ABBREVIATED = table(
+    """
+    Mr=ミスター Mrs=ミセス Ms=ミズ Dr=ドクター Prof=プロフェッサー Vol=ボリューム Lv=レベル Fig=図
+    Ch=チャンネル Inc=インク etc=エトセトラ
+    """
+)
 """Said so with a point behind them."""
 LONGEST_SPELT = 6
 """Longer runs of capitals are words that somebody shouts."""
@@ -94,7 +98,12 @@ WHOLE_NAMES: tuple[Rule, ...] = (
         lambda match: ABBREVIATED[match["word"].capitalize() if match["word"].lower() != "etc" else "etc"],
         ignore_case=True,
     ),
-    either_width("against", rf"{NO_LATIN_BEFORE}{_IN_A_PHRASE}[Vv][Ss]\.?{NO_LATIN_AFTER}{_PHRASE_AHEAD}", lambda _: "対"),
+    either_width(
+        "against",
+        rf"""{NO_LATIN_BEFORE}{_IN_A_PHRASE}(?:(?<one>[A-Z])\s)?[Vv][Ss]\.?(?:\s(?<other>[A-Z]){NO_LATIN_AFTER})?
+            {NO_LATIN_AFTER}{_PHRASE_AHEAD}""",
+        lambda match: f"{spelt(match['one'] or '')}対{spelt(match['other'] or '')}",
+    ),
     either_width("e-mail", rf"{NO_LATIN_BEFORE}[Ee]-?mail{NO_LATIN_AFTER}", lambda _: "イーメール"),
     either_width("OK", rf"{NO_LATIN_BEFORE}(?:OK|O\.K\.){NO_LATIN_AFTER}", lambda _: "オーケー"),
 )

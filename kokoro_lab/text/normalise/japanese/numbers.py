@@ -1,6 +1,7 @@
 """Numbers in kanji numerals, the way in which Japanese writes out what it says.
 
-num2words writes 10,000,000 as 千万; it is said いっせんまん and written 一千万, so the numerals are made here.
+num2words writes 10,000,000 as 千万, but it is said いっせんまん and written 一千万: so the numerals are made
+here.
 Zero is 零, as in print; how a 零 sounds is for the G2P to know.
 """
 
@@ -53,7 +54,9 @@ def digits(written: str) -> str:
 def number(written: str) -> str:
     """A number as it is written, with commas, a point or 万, 億 and the like in it: 3.5万 is 三点五万."""
     said = ""
-    for part in regex.finditer(r"(?<whole>[\d,]*)(?:\.(?<decimals>\d+))?(?<myriads>[十百千万億兆京]*)", written):
+    for part in regex.finditer(
+        r"(?<whole>[\d,]*)(?:\.(?<decimals>\d+))?(?<myriads>[十百千万億兆京]*)", written
+    ):
         whole, decimals, myriads = part["whole"].replace(",", ""), part["decimals"], part["myriads"]
         if len(whole) > 1 and whole[0] == "0":
             said += digits(whole)

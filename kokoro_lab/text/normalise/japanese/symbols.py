@@ -7,27 +7,32 @@ from typing import Any
 
 from kokoro_lab.text.normalise.japanese.letters import spelt
 from kokoro_lab.text.normalise.japanese.numbers import cardinal, number
-from kokoro_lab.text.normalise.japanese.written import NO_LATIN_AFTER, PLAIN, either_width
+from kokoro_lab.text.normalise.japanese.written import NO_LATIN_AFTER, PLAIN, either_width, table
 from kokoro_lab.text.normalise.rules import Rule, rule
 
-ANYWHERE = {
-    "=": "イコール", "≠": "ノットイコール", "≒": "ニアリーイコール", "≈": "ニアリーイコール", "≤": "以下", "≦": "以下", "≥": "以上",
-    "≧": "以上", "×": "かける", "÷": "割る", "±": "プラスマイナス", "√": "ルート", "∞": "無限大", "&": "アンド", "※": "米印",
-    "→": "から", "⇒": "ならば", "∴": "ゆえに", "∵": "なぜならば", "∠": "角", "△": "三角", "○": "丸", "◯": "丸", "●": "黒丸",
-    "□": "四角", "■": "黒四角", "◎": "二重丸", "▲": "黒三角", "☆": "星", "★": "星", "♪": "音符", "♯": "シャープ", "♭": "フラット",
-    "♡": "ハート", "@": "アットマーク", "°": "度", "∑": "シグマ", "∫": "インテグラル", "∈": "属する", "⊂": "部分集合", "∪": "カップ",
-    "∩": "キャップ", "∀": "任意の", "∃": "存在する", "†": "ダガー", "§": "セクション", "©": "コピーライト", "®": "登録商標",
-    "™": "トレードマーク", "←": "左矢印", "↑": "上矢印", "↓": "下矢印", "⇔": "同値", "↔": "左右矢印", "∝": "比例", "‰": "パーミル",
-    "\\": "バックスラッシュ", "_": "アンダーバー", "^": "ハット", "$": "ドル", "¥": "円", "€": "ユーロ", "£": "ポンド", "+": "プラス",
-    "∽": "相似", "≡": "合同", "⊥": "垂直", "∥": "平行", "¬": "否定", "∂": "ラウンド", "∇": "ナブラ", "#": "シャープ",
-}  # fmt: skip
-BETWEEN = {"-": "マイナス", "−": "マイナス", "*": "かける", "<": "小なり", ">": "大なり", "/": "割る", "・": "かける"}
+ANYWHERE = table(
+    """
+    ==イコール ≠=ノットイコール ≒=ニアリーイコール ≈=ニアリーイコール ≤=以下 ≦=以下 ≥=以上 ≧=以上 ×=かける
+    ÷=割る ±=プラスマイナス √=ルート ∞=無限大 &=アンド ※=米印 →=から ⇒=ならば ∴=ゆえに ∵=なぜならば ∠=角
+    △=三角 ○=丸 ◯=丸 ●=黒丸 □=四角 ■=黒四角 ◎=二重丸 ▲=黒三角 ☆=星 ★=星 ♪=音符 ♯=シャープ ♭=フラット
+    ♡=ハート @=アットマーク °=度 ∑=シグマ ∫=インテグラル ∈=属する ⊂=部分集合 ∪=カップ ∩=キャップ ∀=任意の
+    ∃=存在する †=ダガー §=セクション ©=コピーライト ®=登録商標 ™=トレードマーク ←=左矢印 ↑=上矢印 ↓=下矢印
+    ⇔=同値 ↔=左右矢印 ∝=比例 ‰=パーミル \\=バックスラッシュ _=アンダーバー ^=ハット $=ドル ¥=円 €=ユーロ
+    £=ポンド +=プラス ∽=相似 ≡=合同 ⊥=垂直 ∥=平行 ¬=否定 ∂=ラウンド ∇=ナブラ #=シャープ
+    """
+)
+BETWEEN = table(
+    """
+    -=マイナス −=マイナス *=かける <=小なり >=大なり /=割る ・=かける
+    """
+)
 """Said only between two operands; elsewhere these divide words or decorate."""
-_ABBREVIATED = {
-    "㈱": "株式会社", "(株)": "株式会社", "㈲": "有限会社", "(有)": "有限会社", "㍿": "株式会社", "㍾": "明治", "㍽": "大正",
-    "㍼": "昭和", "㍻": "平成", "㋿": "令和", "℡": "電話", "㏍": "株式会社", "〆切": "締め切り", "〃": "同じく", "㊤": "上", "㊥": "中",
-    "㊦": "下", "㊙": "マル秘", "㊗": "祝", "㊟": "注",
-}  # fmt: skip
+_ABBREVIATED = table(
+    """
+    ㈱=株式会社 (株)=株式会社 ㈲=有限会社 (有)=有限会社 ㍿=株式会社 ㍾=明治 ㍽=大正 ㍼=昭和 ㍻=平成 ㋿=令和
+    ℡=電話 ㏍=株式会社 〆切=締め切り 〃=同じく ㊤=上 ㊥=中 ㊦=下 ㊙=マル秘 ㊗=祝 ㊟=注
+    """
+)
 _ROMAN = {"M": 1000, "D": 500, "C": 100, "L": 50, "X": 10, "V": 5, "I": 1}
 _OPERAND = r"[\d)A-Za-zα-ωπ∞²³%円]"
 
@@ -45,7 +50,11 @@ def roman(numeral: str) -> int | None:
 
 
 def _as_roman(value: int) -> str:
-    pairs = zip((1000, 900, 500, 400, 100, 90, 50, 40, 10, 9, 5, 4, 1), "M CM D CD C XC L XL X IX V IV I".split(), strict=True)
+    pairs = zip(
+        (1000, 900, 500, 400, 100, 90, 50, 40, 10, 9, 5, 4, 1),
+        ["M", "CM", "D", "CD", "C", "XC", "L", "XL", "X", "IX", "V", "IV", "I"],
+        strict=True,
+    )
     said = ""
     for worth, letters in pairs:
         said += letters * (value // worth)
@@ -67,7 +76,11 @@ def _power(match: Any) -> str:
 
 
 BEFORE_NUMBERS: tuple[Rule, ...] = (
-    either_width("abbreviation in one sign", "|".join(map(_quoted := (lambda s: s.replace("(", r"\(").replace(")", r"\)")), _ABBREVIATED)), lambda m: _ABBREVIATED[m.group()]),
+    either_width(
+        "abbreviation in one sign",
+        "|".join(map(_quoted := (lambda s: s.replace("(", r"\(").replace(")", r"\)")), _ABBREVIATED)),
+        lambda m: _ABBREVIATED[m.group()],
+    ),
     either_width("right or wrong", "[○◯〇]×", lambda _: "マルバツ"),
     either_width("arrow that leads nowhere", r"(?<!\w\s?)→|→(?!\s?\w)", lambda _: "矢印"),
     either_width(
@@ -77,17 +90,27 @@ BEFORE_NUMBERS: tuple[Rule, ...] = (
     ),
     rule("Roman numeral", r"(?<numeral>[\u2160-\u216F]+|[\u2170-\u217F]+)", _roman_said),
     either_width("Roman numeral in letters", rf"(?<=第)(?<numeral>[IVXLC]+){NO_LATIN_AFTER}", _roman_said),
-    either_width("Roman numeral of a ruler", r"(?<![A-Za-z])(?<numeral>[IVXLC]+)(?=世(?!界|紀))", _roman_said),
+    either_width(
+        "Roman numeral of a ruler", r"(?<![A-Za-z])(?<numeral>[IVXLC]+)(?=世(?!界|紀))", _roman_said
+    ),
     either_width(
         "power",
         rf"(?<![A-Za-z./])(?<base>{PLAIN}|(?<!\d\s?)m|[A-Za-ln-z])(?<exponent>[²³⁴⁵⁶⁷⁸⁹]|\^-?\d+)(?![\w])",
         _power,
     ),
-    either_width("minus in a sum", rf"(?<={_OPERAND})\s?-\s?(?=[\dA-Za-z.]+(?:\s?[-+×÷*/]\s?[\dA-Za-z.]+)*\s?=)", lambda _: "マイナス"),
-    either_width("minus in a sum", rf"(?<=[=+×÷*√]\s?[\dA-Za-z.]+)\s?-\s?(?=[\dA-Za-z])", lambda _: "マイナス"),
+    either_width(
+        "minus in a sum",
+        rf"(?<={_OPERAND})\s?-\s?(?=[\dA-Za-z.]+(?:\s?[-+×÷*/]\s?[\dA-Za-z.]+)*\s?=)",
+        lambda _: "マイナス",
+    ),
+    either_width(
+        "minus in a sum", r"(?<=[=+×÷*√]\s?[\dA-Za-z.]+)\s?-\s?(?=[\dA-Za-z])", lambda _: "マイナス"
+    ),
     either_width("minus between spaces", rf"(?<={_OPERAND}\s)-(?=\s[\dA-Za-z])", lambda _: "マイナス"),
     either_width(
-        "divided in a sum", rf"(?<={_OPERAND})\s?/\s?(?=[\dA-Za-z.]+\s?=)(?<!\d\s?/\s?(?=\d))", lambda _: "割る"
+        "divided in a sum",
+        rf"(?<={_OPERAND})\s?/\s?(?=[\dA-Za-z.]+\s?=)(?<!\d\s?/\s?(?=\d))",
+        lambda _: "割る",
     ),
 )
 """What must be known before a digit or a hyphen is read alone."""
@@ -99,5 +122,7 @@ RULES: tuple[Rule, ...] = (
         lambda match: BETWEEN[match["sign"]],
     ),
     either_width("slash between words", r"(?<=\w)/(?=\w)", lambda _: "スラッシュ"),
-    either_width("sign", "[" + "".join("\\" + sign for sign in ANYWHERE) + "]", lambda match: ANYWHERE[match.group()]),
+    either_width(
+        "sign", "[" + "".join("\\" + sign for sign in ANYWHERE) + "]", lambda match: ANYWHERE[match.group()]
+    ),
 )

@@ -5,7 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from kokoro_lab.text.normalise.japanese.numbers import cardinal, number
-from kokoro_lab.text.normalise.japanese.written import NO_LATIN_AFTER, NO_LATIN_BEFORE, PLAIN, START, either_width
+from kokoro_lab.text.normalise.japanese.written import (
+    NO_LATIN_AFTER,
+    NO_LATIN_BEFORE,
+    PLAIN,
+    START,
+    either_width,
+)
 from kokoro_lab.text.normalise.rules import Rule
 
 LAST_HOUR = 29
@@ -47,7 +53,11 @@ def _ratio(match: Any) -> str:
 
 
 RULES: tuple[Rule, ...] = (
-    either_width("aspect ratio", rf"(?<={_RATIO_AROUND}.{{0,3}}){START}\d+:\d+(?![\d:])|{START}\d+:\d+(?=の?{_RATIO_AROUND})", _ratio),
+    either_width(
+        "aspect ratio",
+        rf"(?<={_RATIO_AROUND}.{{0,3}}){START}\d+:\d+(?![\d:])|{START}\d+:\d+(?=の?{_RATIO_AROUND})",
+        _ratio,
+    ),
     either_width(
         "clock time",
         rf"""{START}(?<![:])(?:{NO_LATIN_BEFORE}(?<before>{_HALF})\s?)?(?<hour>\d{{1,2}}):(?<minute>[0-5]\d)

@@ -58,6 +58,11 @@ def either_width(
     return Rule(name, WidePattern(made.pattern), say)
 
 
+def table(pairs: str) -> dict[str, str]:
+    """A table written as `km=キロメートル kg=キログラム`."""
+    return {written: said for written, _, said in (pair.rpartition("=") for pair in pairs.split())}
+
+
 def alternatives(written: Any) -> str:
     """A pattern for any of these strings, the longest first."""
     return "(?:" + "|".join(regex.escape(each) for each in sorted(written, key=len, reverse=True)) + ")"
