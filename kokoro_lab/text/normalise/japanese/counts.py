@@ -47,9 +47,9 @@ def _versus(match: Any) -> str:
 
 
 def _span(match: Any) -> str:
-    """`3-5` counts up: a range; `3-2` does not: a score. The right one is left to its own rule."""
+    """`3-5` counts up: a range; `3-2` and `0-1` are scores. The right one is left to its own rule."""
     left, right = (float(regex.sub(r"[^\d.]", "", match[side])) for side in ("left", "right"))
-    return number(match["left"]) + ("から" if left < right else "対")
+    return number(match["left"]) + ("から" if 0 < left < right else "対")
 
 
 RULES_BEFORE: tuple[Rule, ...] = (
@@ -89,7 +89,10 @@ RANGES: tuple[Rule, ...] = (
 
 RULES: tuple[Rule, ...] = (
     either_width(
-        "number sign", r"(?:No\.\s?|№\s?|\#(?=\d+位))(?=\d)", lambda _: "ナンバー", ignore_case=True
+        "number sign",
+        rf"{NO_LATIN_BEFORE}(?:No\.\s?|No|№\s?|\#(?=\d+位))(?=\d)",
+        lambda _: "ナンバー",
+        ignore_case=True,
     ),
     either_width(
         "English ordinal",

@@ -18,7 +18,7 @@ FIRST_YEAR, LAST_YEAR = 1000, 2199
 # A day of the week in brackets behind a date, perhaps with a holiday beside it
 _WEEKDAY = r"\((?<weekday>[月火水木金土日])(?:曜日?)?(?:[・,、/ ]?(?<holiday>祝日?|休日?|振休))?\)"
 _HOLIDAYS = {"祝": "祝日", "祝日": "祝日", "休": "休日", "休日": "休日", "振休": "振替休日"}
-_NOTHING_ON = r"(?![\d/]|[.\-]\d)"
+_NOTHING_ON = r"(?![\d/]|[.\-]\d|\s?[=+×÷*])"
 
 # What is said in front of a day, and behind one; in between, 3/5 is a date and not three fifths
 _DAY_BEFORE = (
@@ -72,6 +72,13 @@ def _year_month(match: Any) -> str | None:
     return (
         date(year, month, None) if FIRST_YEAR <= year <= LAST_YEAR and possible(year, month, None) else None
     )
+
+
+def _season(match: Any) -> str | None:
+    """`2024/25`: from one year into the next."""
+    year, following = int(match["year"]), int(match["month"])
+    known = FIRST_YEAR <= year <= LAST_YEAR and (year + 1) % 100 == following
+    return f"{cardinal(year)}から{cardinal(following)}" if known else None
 
 
 def _month_day(match: Any) -> str | None:
@@ -138,6 +145,7 @@ RULES: tuple[Rule, ...] = (
     either_width(
         "year and month", rf"{START}(?<!/)(?<year>\d{{4}})[/-](?<month>\d{{1,2}}){_NOTHING_ON}", _year_month
     ),
+    either_width("season", rf"{START}(?<!/)(?<year>\d{{4}})[/-](?<month>\d{{2}}){_NOTHING_ON}", _season),
     either_width(
         "month and day",
         rf"""{START}(?<![/A-Za-z])(?:(?<=(?<before>{_DAY_BEFORE}|\d/\d{{1,2}}(?:~|から)))|(?<=(?<share>{_SHARE_AROUND}))|)

@@ -96,7 +96,7 @@ def host(written: str) -> str:
     names = written.split(".")
     said = [spoken(name) for name in names]
     last = names[-1].lower()
-    said[-1] = PARTS.get(last) or spelt(last)
+    said[-1] = PARTS.get(last) or (spelt(last) if len(last) <= 3 else spoken(last))
     if len(names) > 2 and len(last) == 2 and len(names[-2]) <= 2:
         said[-2] = spelt(names[-2])
     return SIGNS["."].join(said)
@@ -138,7 +138,7 @@ RULES: tuple[Rule, ...] = (
     ),
     either_width(
         "path",
-        r"(?<![A-Za-z0-9.~/])(?:[A-Za-z]:\\[\w.\\-]*|[~.]?(?:/[A-Za-z0-9_.-]+){2,}/?)",
+        r"(?<![A-Za-z0-9.~/])(?:[A-Za-z]:\\[\w.\\-]*|(?:~|[~.]?/[A-Za-z0-9_.-]+)(?:/[A-Za-z0-9_.-]+)+/?)",
         lambda m: spoken(m.group()),
     ),
     either_width("point in a name", rf"(?<={LATIN}{{2}})\.(?={LATIN}{{2}})", lambda _: SIGNS["."]),

@@ -50,7 +50,7 @@ WITH_DIGITS = table(
     CO2=シーオーツー H2O=エイチツーオー O2=オーツー A3=エースリー A4=エーフォー B4=ビーフォー
     B5=ビーファイブ G7=ジーセブン G8=ジーエイト F1=エフワン MP3=エムピースリー MP4=エムピーフォー
     PS4=ピーエスフォー PS5=ピーエスファイブ B2B=ビーツービー B2C=ビーツーシー
-    COVID-19=コビッドナインティーン C++=シープラスプラス C#=シーシャープ Wi-Fi=ワイファイ J1=ジェーワン
+    COVID-19=コビッドナインティーン C++=シープラスプラス C#=シーシャープ Wi-Fi=ワイファイ WiFi=ワイファイ wifi=ワイファイ J1=ジェーワン
     PM2.5=ピーエム二点五 Y2K=ワイツーケー Web3=ウェブスリー U-NEXT=ユーネクスト R18=アール十八
     O-157=オー一五七
     """
@@ -104,6 +104,7 @@ WHOLE_NAMES: tuple[Rule, ...] = (
             {NO_LATIN_AFTER}{_PHRASE_AHEAD}""",
         lambda match: f"{spelt(match['one'] or '')}対{spelt(match['other'] or '')}",
     ),
+    either_width("pH", rf"{NO_LATIN_BEFORE}pH{NO_LATIN_AFTER}", lambda _: "ピーエイチ"),
     either_width("e-mail", rf"{NO_LATIN_BEFORE}[Ee]-?mail{NO_LATIN_AFTER}", lambda _: "イーメール"),
     either_width("OK", rf"{NO_LATIN_BEFORE}(?:OK|O\.K\.){NO_LATIN_AFTER}", lambda _: "オーケー"),
 )

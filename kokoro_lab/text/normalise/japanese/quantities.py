@@ -168,8 +168,10 @@ RULES: tuple[Rule, ...] = (
     ),
     either_width(
         "per cent",
-        rf"(?<sign>{SIGN}){START}(?<n>{NUMBER})\s?(?<unit>[%‰])",
-        lambda match: SIGNS[match["sign"]] + number(match["n"]) + _PERCENT[match["unit"]],
+        rf"(?<sign>{SIGN}){START}(?<n>{NUMBER})\s?(?<unit>[%‰])(?<point>pt{NO_LATIN_AFTER})?",
+        lambda m: (
+            SIGNS[m["sign"]] + number(m["n"]) + _PERCENT[m["unit"]] + ("ポイント" if m["point"] else "")
+        ),
     ),
     either_width(
         "per cent, the sign alone",

@@ -17,7 +17,7 @@ ANYWHERE = table(
     △=三角 ○=丸 ◯=丸 ●=黒丸 □=四角 ■=黒四角 ◎=二重丸 ▲=黒三角 ☆=星 ★=星 ♪=音符 ♯=シャープ ♭=フラット
     ♡=ハート @=アットマーク °=度 ∑=シグマ ∫=インテグラル ∈=属する ⊂=部分集合 ∪=カップ ∩=キャップ ∀=任意の
     ∃=存在する †=ダガー §=セクション ©=コピーライト ®=登録商標 ™=トレードマーク ←=左矢印 ↑=上矢印 ↓=下矢印
-    ⇔=同値 ↔=左右矢印 ∝=比例 ‰=パーミル \\=バックスラッシュ _=アンダーバー ^=ハット $=ドル ¥=円 €=ユーロ
+    ⇔=同値 ↔=左右矢印 ∝=比例 ‰=パーミル \\=バックスラッシュ _=アンダーバー $=ドル ¥=円 €=ユーロ
     £=ポンド +=プラス ∽=相似 ≡=合同 ⊥=垂直 ∥=平行 ¬=否定 ∂=ラウンド ∇=ナブラ #=シャープ
     """
 )
@@ -68,7 +68,7 @@ def _roman_said(match: Any) -> str | None:
 
 
 def _power(match: Any) -> str:
-    exponent = unicodedata.normalize("NFKC", match["exponent"]).lstrip("^")
+    exponent = unicodedata.normalize("NFKC", match["exponent"]).lstrip("^").replace("−", "-")
     sign = "マイナス" if exponent[0] == "-" else ""
     base = match["base"]
     said = number(base) if base[0].isdigit() else spelt(base)
@@ -95,7 +95,8 @@ BEFORE_NUMBERS: tuple[Rule, ...] = (
     ),
     either_width(
         "power",
-        rf"(?<![A-Za-z./])(?<base>{PLAIN}|(?<!\d\s?)m|[A-Za-ln-z])(?<exponent>[²³⁴⁵⁶⁷⁸⁹]|\^-?\d+)(?![\w])",
+        rf"""(?<![A-Za-z./])(?<base>{PLAIN}|(?<!\d\s?)m|[A-Za-ln-z]|(?<=[=+]\s?)[A-Za-z]{{2,3}})
+            (?<exponent>⁻?[⁰¹²³⁴⁵⁶⁷⁸⁹]+|\^-?\d+)(?![A-Za-z\d])""",
         _power,
     ),
     either_width(
@@ -107,6 +108,11 @@ BEFORE_NUMBERS: tuple[Rule, ...] = (
         "minus in a sum", r"(?<=[=+×÷*√]\s?[\dA-Za-z.]+)\s?-\s?(?=[\dA-Za-z])", lambda _: "マイナス"
     ),
     either_width("minus between spaces", rf"(?<={_OPERAND}\s)-(?=\s[\dA-Za-z])", lambda _: "マイナス"),
+    either_width(
+        "letters of a formula",
+        rf"(?<=[=+×]\s?)[A-Za-z]{{2}}{NO_LATIN_AFTER}(?![²³^])|(?<![A-Za-z])[A-Za-z]{{2}}(?=\s?[=×])",
+        lambda match: spelt(match.group()),
+    ),
     either_width(
         "divided in a sum",
         rf"(?<={_OPERAND})\s?/\s?(?=[\dA-Za-z.]+\s?=)(?<!\d\s?/\s?(?=\d))",

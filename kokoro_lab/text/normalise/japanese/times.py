@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kokoro_lab.text.normalise.japanese.numbers import cardinal, number
+from kokoro_lab.text.normalise.japanese.numbers import cardinal, digits, number
 from kokoro_lab.text.normalise.japanese.written import (
     NO_LATIN_AFTER,
     NO_LATIN_BEFORE,
@@ -53,6 +53,12 @@ def _ratio(match: Any) -> str:
 
 
 RULES: tuple[Rule, ...] = (
+    either_width("hundredths of a second", r"(?<=\d秒)\d\d(?!\d)", lambda match: digits(match.group())),
+    either_width(
+        "minutes and seconds by their ticks",
+        rf"{START}(?<minutes>\d{{1,2}})['′](?<seconds>[0-5]\d)[\"″](?<hours>)",
+        _duration,
+    ),
     either_width(
         "aspect ratio",
         rf"(?<={_RATIO_AROUND}.{{0,3}}){START}\d+:\d+(?![\d:])|{START}\d+:\d+(?=の?{_RATIO_AROUND})",
