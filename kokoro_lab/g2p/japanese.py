@@ -64,6 +64,7 @@ _AS_IS = regex.compile(rf"[{regex.escape(''.join(MARKS))}]")
 _HALF_WIDTH_KANA = r"[\uFF66-\uFF9D][\uFF9E\uFF9F]?"
 _COMPATIBLE = regex.compile(rf"{_HALF_WIDTH_KANA}|\d+|[ㇰ-ㇿ]|[^\p{{ASCII}}]")
 _SMALL_KANA = dict(zip("ㇰㇱㇲㇳㇴㇵㇶㇷㇸㇹㇺㇻㇼㇽㇾㇿ", "クシストヌハヒフヘホムラリルレロ", strict=True))
+_NAMES = tuple(NAMES.values())
 _HAN = regex.compile(r"\p{Han}")
 _VOWEL = regex.compile(r"[aeiouyàáâäãåèéêëìíîïòóôöõùúûü]", regex.IGNORECASE)
 _PIECE = regex.compile(
@@ -73,9 +74,9 @@ _PIECE = regex.compile(
     regex.V1 | regex.VERBOSE | regex.DOTALL,
 )
 # What follows 十分 when it is ten minutes, not "enough"
-_MINUTES_BEHIND = regex.compile(
-    r"間|後|前|ほど|くらい|ぐらい|程|以|おき|ごと|毎|遅|待|休|歩|か[かけ]|走|弱|強|経|の(?!\d)"
-)
+_MINUTES_BEHIND = regex.compile(r"間|後|前|ほど|くらい|ぐらい|程|以|おき|ごと|毎|遅|か[かけ]|弱|強|経")
+# What follows 一日 when it is the first of the month, not a day
+_DATE_BEHIND = regex.compile(r"から|まで|付|現在|以降|以前|午前|午後|早朝|未明|\s?[月火水木金土日]曜")
 _MINUTES_BEFORE = regex.compile(r"(?:時|約|あと|後|前|およそ|分と|たった|ほんの|毎|片道|徒歩|で)$")
 
 
@@ -133,7 +134,7 @@ class JapaneseG2P:
         """
         prepared = _prepared(sentence)
         try:
-            tokens = self._grouped(prepared.text, self._counted(prepared.text, self._tokens(prepared.text)))
+            tokens = self._grouped(prepared.text, self._counted(prepared, self._tokens(prepared.text)))
         except Exception as error:  # a C library on any string: its letters are still said
             start, end = prepared.span(0, len(prepared))
             log.warning("fugashi raised %s on characters %d:%d", type(error).__name__, start, end)
@@ -166,24 +167,29 @@ class JapaneseG2P:
             at = start + len(surface)
             readable = kind == _KATAKANA or not unknown
             said = _hiragana(kana or surface) if readable else None
+            if surface in _NAMES:
+                said = _hiragana(surface)  # UniDic has ビイー for ビー
+            elif surface == "型" and text[:start].endswith(_NAMES):
+                said = "がた"  # as in 血液型
             tokens.append(
                 Token(start, at, said, tag, _KANA_OR_WORD if readable and kind != _SYMBOL else kind)
             )
         return tokens
 
-    def _counted(self, text: str, tokens: list[Token]) -> list[Token]:
+    @staticmethod
+    def _counted(sentence: AlignedText, tokens: list[Token]) -> list[Token]:
         """The tokens with numbers and their counters replaced by how they sound together."""
         starts = {token.start: n for n, token in enumerate(tokens)}
         ends = {token.end: n for n, token in enumerate(tokens)}
         replaced: list[Token] = []
         done = 0
-        for match in COUNTED.finditer(text):
+        for match in COUNTED.finditer(sentence.text):
             for counter in (match["counter"], ""):
                 i, j = match.start(), match.end("number") + len(counter)
                 first, last = starts.get(i), ends.get(j)
                 if first is None or last is None or not _is_number(tokens[first : last + 1], counter):
                     continue
-                parts = _in_context(text, i, j, match["number"], counter)
+                parts = _in_context(sentence, i, j, match["number"], counter)
                 if parts is None:
                     continue
                 replaced += tokens[done:first]
@@ -304,13 +310,16 @@ def _is_number(tokens: list[Token], counter: str) -> bool:
     return len(tokens) == 1 and counter in ("本", "日", "分", "人") and tokens[0].kind == _KANA_OR_WORD
 
 
-def _in_context(text: str, i: int, j: int, number: str, counter: str) -> list[Token] | None:
+def _in_context(sentence: AlignedText, i: int, j: int, number: str, counter: str) -> list[Token] | None:
     """Tokens for a number with its counter, where what stands beside them matters to the reading."""
-    if number == "一" and counter == "日" and regex.search(r"月$", text[:i]):
+    before, behind = sentence.text[:i], sentence.text[j:]
+    if number == "一" and counter == "日" and (before.endswith("月") or _DATE_BEHIND.match(behind)):
         return [Token(i, j, FIRST_OF_THE_MONTH, _COUNTED_TAG)]
-    if number == "十" and counter == "分" and not _ten_minutes(text[:i], text[j:]):
+    start, end = sentence.span(i, i + 1)
+    in_digits = end - start > 1  # 10分 as it was written is never "enough"
+    if number == "十" and counter == "分" and not (in_digits or _ten_minutes(before, behind)):
         return [Token(i, j, "じゅーぶん", _COUNTED_TAG)]
-    if counter == "分" and regex.match(rf"の{NUMERAL}", text[j:]):
+    if counter == "分" and regex.match(rf"の{NUMERAL}", behind):
         counter, j = "分の", j  # a fraction: the の is a token of its own
         parts = reading(number, counter)
         if parts:

@@ -191,7 +191,7 @@ FIRST_OF_THE_MONTH = "ついたち"
 NUMERAL = "[零〇一二三四五六七八九十百千万億兆京]"
 _PLACE = regex.compile(rf"(?:[{DIGITS}]?[十百千]|[{DIGITS}〇])?[万億兆京]?")
 COUNTED = regex.compile(
-    rf"(?<number>何|{NUMERAL}+(?:点[{DIGITS}〇]+(?![十百])[万億兆京]?)?)"
+    rf"(?<number>何|数[十百千万億兆]+|{NUMERAL}+(?:点[{DIGITS}〇]+(?![十百])[万億兆京]?)?)"
     rf"(?<counter>{'|'.join(sorted(map(regex.escape, COUNTERS), key=len, reverse=True))}|)"
 )
 """A number and what it counts, if that is known here."""
@@ -211,7 +211,7 @@ def reading(number: str, counter: str = "") -> list[Part] | None:
     Parameters
     ----------
     number : str
-        何, or kanji numerals, with 点 and decimals or without.
+        何, or kanji numerals, with 点 and decimals or without; 数 may stand for the first of them.
     counter : str
         One of `COUNTERS`, or nothing.
 
@@ -254,6 +254,9 @@ def pronounced(written: str) -> str:
 def _parts(number: str) -> list[Part] | None:
     if number == "何":
         return [Part(0, 1, "なん")]
+    if number[0] == "数":
+        some = _places(number[1:]) or []
+        return [Part(0, 1, "すう"), *(Part(i + 1, j + 1, kana) for i, j, kana in some)]
     whole, point, decimals = number.partition("点")
     if not regex.search("[十百千万億兆京]", whole) and (len(whole) > 1):
         parts = _string(whole, 0)
