@@ -155,7 +155,7 @@ RULES: tuple[Rule, ...] = (
     either_width(
         "era by its letter",
         rf"""{NO_LATIN_BEFORE}(?<era>[MTSHR])(?<year>\d{{1,2}})
-            ([./])(?<month>\d{{1,2}})\g<3>(?<day>\d{{1,2}})(?!\d)""".replace(r"\g<3>", "[./]"),
+            [./](?<month>\d{{1,2}})[./](?<day>\d{{1,2}})(?!\d)""",
         _era,
     ),
     either_width(

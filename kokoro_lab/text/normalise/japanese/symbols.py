@@ -7,7 +7,13 @@ from typing import Any
 
 from kokoro_lab.text.normalise.japanese.letters import spelt
 from kokoro_lab.text.normalise.japanese.numbers import cardinal, number
-from kokoro_lab.text.normalise.japanese.written import NO_LATIN_AFTER, PLAIN, either_width, table
+from kokoro_lab.text.normalise.japanese.written import (
+    NO_LATIN_AFTER,
+    PLAIN,
+    alternatives,
+    either_width,
+    table,
+)
 from kokoro_lab.text.normalise.rules import Rule, rule
 
 ANYWHERE = table(
@@ -21,11 +27,7 @@ ANYWHERE = table(
     £=ポンド +=プラス ∽=相似 ≡=合同 ⊥=垂直 ∥=平行 ¬=否定 ∂=ラウンド ∇=ナブラ #=シャープ
     """
 )
-BETWEEN = table(
-    """
-    -=マイナス −=マイナス *=かける <=小なり >=大なり /=割る ・=かける
-    """
-)
+BETWEEN = {"*": "かける", "<": "小なり", ">": "大なり"}
 """Said only between two operands; elsewhere these divide words or decorate."""
 _ABBREVIATED = table(
     """
@@ -78,7 +80,7 @@ def _power(match: Any) -> str:
 BEFORE_NUMBERS: tuple[Rule, ...] = (
     either_width(
         "abbreviation in one sign",
-        "|".join(map(_quoted := (lambda s: s.replace("(", r"\(").replace(")", r"\)")), _ABBREVIATED)),
+        alternatives(_ABBREVIATED),
         lambda m: _ABBREVIATED[m.group()],
     ),
     either_width("right or wrong", "[○◯〇]×", lambda _: "マルバツ"),
@@ -128,7 +130,5 @@ RULES: tuple[Rule, ...] = (
         lambda match: BETWEEN[match["sign"]],
     ),
     either_width("slash between words", r"(?<=\w)/(?=\w)", lambda _: "スラッシュ"),
-    either_width(
-        "sign", "[" + "".join("\\" + sign for sign in ANYWHERE) + "]", lambda match: ANYWHERE[match.group()]
-    ),
+    either_width("sign", alternatives(ANYWHERE), lambda match: ANYWHERE[match.group()]),
 )
