@@ -86,7 +86,8 @@ def _month_day(match: Any) -> str | None:
     if not possible(None, month, day):
         return None
     told = match["weekday"] or match["before"] is not None or match["behind"] is not None
-    if not told and (match["share"] is not None or month == 1 or (day in _PARTS and month % day)):
+    parts = month == 1 or (day in _PARTS and month % day and not month >= 10 > day)
+    if not told and (match["share"] is not None or parts):
         return None  # a fraction
     return date(None, month, day) + _weekday(match)
 

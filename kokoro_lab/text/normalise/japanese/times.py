@@ -36,7 +36,10 @@ def _clock(match: Any) -> str | None:
     half = match["before"] or match["behind"]
     if hour > (12 if half else LAST_HOUR):
         return None
-    return time(hour, minute, second, f"{half[0].lower()}m" if half else None)
+    said = time(hour, minute, second, f"{half[0].lower()}m" if half else None)
+    return (
+        f"{said.removesuffix('秒')}点{digits(match['decimals'])}秒" if second and match["decimals"] else said
+    )
 
 
 def _duration(match: Any) -> str | None:
@@ -67,7 +70,7 @@ RULES: tuple[Rule, ...] = (
     either_width(
         "clock time",
         rf"""{START}(?<![:])(?:{NO_LATIN_BEFORE}(?<before>{_HALF})\s?)?(?<hour>\d{{1,2}}):(?<minute>[0-5]\d)
-            (?::(?<second>[0-5]\d))?(?![\d:])(?:\s?(?<behind>{_HALF}){NO_LATIN_AFTER})?""",
+            (?::(?<second>[0-5]\d)(?:\.(?<decimals>\d+))?)?(?![\d:])(?:\s?(?<behind>{_HALF}){NO_LATIN_AFTER})?""",
         _clock,
     ),
     either_width(
