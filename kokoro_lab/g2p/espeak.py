@@ -8,10 +8,13 @@ every new thread would then wait 90 ms for its first unknown word; a word itself
 from __future__ import annotations
 
 import logging
+import re
 import threading
 from typing import Any
 
 log = logging.getLogger(__name__)
+
+_SWITCH = re.compile(r"\([^()]*\)")  # `(ko)`: eSpeak says that it changes its language, which nobody speaks
 
 
 class EspeakEnglish:
@@ -32,7 +35,7 @@ class EspeakEnglish:
         except Exception as error:  # a C library behind ctypes: whatever it raises, the next level speaks
             log.warning("eSpeak failed on a word of %d characters: %s", len(word), type(error).__name__)
             return None
-        return phonemes.strip() or None if phonemes else None
+        return _SWITCH.sub("", phonemes).strip() or None if phonemes else None
 
     def _loaded(self) -> Any:
         if self._backend is None:

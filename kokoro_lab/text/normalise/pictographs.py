@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import cache
 
 import emoji
 
@@ -22,7 +23,7 @@ def name_emoji(
     A run of the same emoji is named once: nobody reads three laughing faces out three times, and the
     name stands for the whole run in the offsets.
     """
-    language = language.split("-")[0]
+    language = _loaded(language.split("-")[0])
 
     def edits() -> Iterator[tuple[int, int, str]]:
         run: tuple[int, int, str] | None = None
@@ -45,6 +46,14 @@ def name_emoji(
             yield _spaced(aligned.text, run)
 
     return aligned.rewrite(edits())
+
+
+@cache
+def _loaded(language: str) -> str:
+    """`language`, its names read (4 ms); only the English ones are there from the start."""
+    if language in emoji.LANGUAGES:
+        emoji.config.load_language(language)
+    return language
 
 
 def _spaced(text: str, run: tuple[int, int, str]) -> tuple[int, int, str]:

@@ -15,6 +15,9 @@ Say = Callable[[Any], str | None]
 """From a match to what is said for it; None leaves it to the rules behind."""
 
 
+_UNSPACED = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}ー]")  # no spaces between words
+
+
 @dataclass(frozen=True, slots=True)
 class Rule:
     """One kind of thing that is written otherwise than it is said.
@@ -66,6 +69,6 @@ def overlaps(taken: Sequence[tuple[int, int, str]], i: int, j: int) -> bool:
 
 
 def _set_off(text: str, i: int, j: int, words: str) -> str:
-    before = " " if words and i and text[i - 1].isalnum() else ""
-    after = " " if words and j < len(text) and text[j].isalnum() else ""
+    before = " " if words and i and text[i - 1].isalnum() and not _UNSPACED.match(words[0]) else ""
+    after = " " if words and j < len(text) and text[j].isalnum() and not _UNSPACED.match(words[-1]) else ""
     return f"{before}{words}{after}"

@@ -1,0 +1,377 @@
+"""Japanese: misaki's Cutlet over fugashi and UniDic, made safe to serve.
+
+What is added to Cutlet, in the version that Kokoro's voices were trained with: numbers and counters are
+read as they sound together, every token finds its place in the original text, marks become the
+model's, and whatever Cutlet leaves silent or Latin is said by other means and reported.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cache
+from typing import Any, NamedTuple
+
+import regex
+
+from kokoro_lab.datatypes import Fallback, Word
+from kokoro_lab.errors import LanguageError
+from kokoro_lab.g2p.english import OnFallback
+from kokoro_lab.g2p.espeak import EspeakEnglish
+from kokoro_lab.g2p.japanese_counters import COUNTED, FIRST_OF_THE_MONTH, NUMERAL, reading
+from kokoro_lab.g2p.vocab import known
+from kokoro_lab.text.aligned import AlignedText
+from kokoro_lab.text.normalise.japanese.letters import NAMES
+from kokoro_lab.text.normalise.japanese.numbers import number
+
+log = logging.getLogger(__name__)
+
+LANGUAGE = "ja"
+MARKS = {
+    mark: ours
+    for ours, marks in {
+        ".": "。．.",
+        ",": "、，,",
+        "?": "？?",
+        "!": "！!",
+        ":": "：:",
+        ";": "；;",
+        "…": "…‥⋯",
+        "—": "—―〜～~",
+        "“": "「『“«〝",
+        "”": "」』”»〟",
+        '"': '"＂',
+        "(": "（(《【〈〔［[｛{",
+        ")": "）)》】〉〕］]｝}",
+    }.items()
+    for mark in marks
+}
+"""Of each mark, the model's. Other punctuation (・ and the like) divides words and has no sound."""
+OPENERS, CLOSERS = frozenset("“("), frozenset('.,?!:;…—”)"')
+VARIANTS = str.maketrans("髙﨑𠮷德濵邊邉齋齊澤櫻國廣嶋槇冨曾靏", "高崎吉徳浜辺辺斎斉沢桜国広島槙富曽鶴")
+"""Forms of characters that live on in names and that the dictionary does not have."""
+
+_WORD_TOKENS = 24  # letters of misaki's longest word: no more tokens than that can make one
+_KANA_OR_WORD = 6  # what Cutlet calls a token whose kana it may read
+_KATAKANA = 7
+_SYMBOL = 3
+_NUMBER_TAG = "数詞"
+_COUNTED_TAG = "counted"  # what a token of `_counted` is tagged with
+_AS_IS = regex.compile(rf"[{regex.escape(''.join(MARKS))}]")
+_HALF_WIDTH_KANA = r"[\uFF66-\uFF9D][\uFF9E\uFF9F]?"
+_COMPATIBLE = regex.compile(rf"{_HALF_WIDTH_KANA}|\d+|[ㇰ-ㇿ]|[^\p{{ASCII}}]")
+_SMALL_KANA = dict(zip("ㇰㇱㇲㇳㇴㇵㇶㇷㇸㇹㇺㇻㇼㇽㇾㇿ", "クシストヌハヒフヘホムラリルレロ", strict=True))
+_NAMES = tuple(NAMES.values())
+_HAN = regex.compile(r"\p{Han}")
+_VOWEL = regex.compile(r"[aeiouyàáâäãåèéêëìíîïòóôöõùúûü]", regex.IGNORECASE)
+_PIECE = regex.compile(
+    r"""(?<latin>\p{Latin}[\p{Latin}\p{M}]*) | (?<japanese>[\p{Hiragana}\p{Katakana}\p{Han}ー])
+    | [\p{L}--[\p{Latin}\p{Hiragana}\p{Katakana}\p{Han}ー]]\p{M}*
+      (?:[\p{L}--[\p{Latin}\p{Hiragana}\p{Katakana}\p{Han}ー]]\p{M}*)* | .""",
+    regex.V1 | regex.VERBOSE | regex.DOTALL,
+)
+# What follows 十分 when it is ten minutes, not "enough"
+_MINUTES_BEHIND = regex.compile(r"間|後|前|ほど|くらい|ぐらい|程|以|おき|ごと|毎|遅|か[かけ]|弱|強|経")
+# What follows 一日 when it is the first of the month, not a day
+_DATE_BEHIND = regex.compile(r"から|まで|付|現在|以降|以前|午前|午後|早朝|未明|\s?[月火水木金土日]曜")
+_MINUTES_BEFORE = regex.compile(r"(?:時|約|あと|後|前|およそ|分と|たった|ほんの|毎|片道|徒歩|で)$")
+
+
+class Token(NamedTuple):
+    """A piece of the sentence and the kana it is read with; None if nobody knows any."""
+
+    start: int
+    end: int
+    kana: str | None
+    tag: str = ""
+    kind: int = _KANA_OR_WORD
+
+
+@cache
+def _known_words() -> frozenset[str]:
+    from misaki.cutlet import JA_WORDS
+
+    words: frozenset[str] = JA_WORDS
+    return words
+
+
+class JapaneseG2P:
+    """Words of one Japanese sentence. Thread-safe.
+
+    Raises
+    ------
+    LanguageError
+        The extra `ja` is not installed.
+    """
+
+    def __init__(self, language: str = LANGUAGE) -> None:
+        self.language = language
+        self._lock = threading.Lock()  # the analyser keeps the sentence in hand
+        self._cutlet = self._load()
+        self._espeak = EspeakEnglish(british=False)
+
+    @staticmethod
+    def _load() -> Any:
+        try:
+            from misaki.cutlet import Cutlet
+        except ImportError as error:
+            raise LanguageError(
+                f"Japanese needs packages that are not installed ({error.name}).",
+                field="language",
+                value=LANGUAGE,
+                mend="pip install 'kokoro-lab[ja]'",
+            ) from error
+        return Cutlet()
+
+    def __call__(self, sentence: AlignedText, on_fallback: OnFallback) -> list[Word]:
+        """Words in order, with offsets into the original.
+
+        Every letter and sign of `sentence` is spoken, or reported through `on_fallback` with its
+        place. Nothing raises.
+        """
+        prepared = _prepared(sentence)
+        try:
+            tokens = self._grouped(prepared.text, self._counted(prepared, self._tokens(prepared.text)))
+        except Exception as error:  # a C library on any string: its letters are still said
+            start, end = prepared.span(0, len(prepared))
+            log.warning("fugashi raised %s on characters %d:%d", type(error).__name__, start, end)
+            on_fallback(Fallback("g2p", "fugashi raised; read character by character", start, end))
+            tokens = [Token(i, i + 1, None, kind=0) for i in range(len(prepared))]
+        words: list[Word] = []
+        for token in tokens:
+            self._speak(prepared, token, words, on_fallback)
+        return words
+
+    def _tokens(self, text: str) -> list[Token]:
+        """fugashi's tokens; what it passes over is between them."""
+        with self._lock:
+            found = [
+                (
+                    node.surface,
+                    node.feature.pron or node.feature.kana,
+                    node.feature.pos2 or "",
+                    node.char_type,
+                    node.is_unk,
+                )
+                for node in self._cutlet.tagger(text)
+            ]
+        tokens: list[Token] = []
+        at = 0
+        for surface, kana, tag, kind, unknown in found:
+            start = text.find(surface, at)
+            if start < 0:  # nothing here makes fugashi rewrite a surface
+                continue
+            at = start + len(surface)
+            readable = kind == _KATAKANA or not unknown
+            said = _hiragana(kana or surface) if readable else None
+            if surface in _NAMES:
+                said = _hiragana(surface)  # UniDic has ビイー for ビー
+            elif surface == "型" and text[:start].endswith(_NAMES):
+                said = "がた"  # as in 血液型
+            tokens.append(
+                Token(start, at, said, tag, _KANA_OR_WORD if readable and kind != _SYMBOL else kind)
+            )
+        return tokens
+
+    @staticmethod
+    def _counted(sentence: AlignedText, tokens: list[Token]) -> list[Token]:
+        """The tokens with numbers and their counters replaced by how they sound together."""
+        starts = {token.start: n for n, token in enumerate(tokens)}
+        ends = {token.end: n for n, token in enumerate(tokens)}
+        replaced: list[Token] = []
+        done = 0
+        for match in COUNTED.finditer(sentence.text):
+            for counter in (match["counter"], ""):
+                i, j = match.start(), match.end("number") + len(counter)
+                first, last = starts.get(i), ends.get(j)
+                if first is None or last is None or not _is_number(tokens[first : last + 1], counter):
+                    continue
+                parts = _in_context(sentence, i, j, match["number"], counter)
+                if parts is None:
+                    continue
+                replaced += tokens[done:first]
+                replaced += parts
+                done = last + 1
+                break
+        return replaced + tokens[done:]
+
+    @staticmethod
+    def _grouped(text: str, tokens: list[Token]) -> list[Token]:
+        """Neighbours that make a word of misaki's list are one token, as Cutlet has them. Numbers stay."""
+        grouped: list[Token] = []
+        at = 0
+        while at < len(tokens):
+            stop = at + 1
+            while stop < len(tokens) and stop - at < _WORD_TOKENS and _alike(tokens[at], tokens[stop]):
+                stop += 1
+            while stop > at + 1 and text[tokens[at].start : tokens[stop - 1].end] not in _known_words():
+                stop -= 1
+            group = tokens[at:stop]
+            kana = "".join(token.kana or "" for token in group)
+            grouped.append(group[0] if len(group) == 1 else group[0]._replace(end=group[-1].end, kana=kana))
+            at = stop
+        return grouped
+
+    def _speak(self, text: AlignedText, token: Token, words: list[Word], on_fallback: OnFallback) -> None:
+        """Append what is said for `token` to `words`."""
+        surface = text.text[token.start : token.end]
+        if token.kind == _KANA_OR_WORD and token.kana and not surface.isascii():
+            said = self._phonemes(token.kana)
+            if said.strip():
+                self._append(words, text, token.start, token.end, said, "misaki", on_fallback)
+                return
+        for i, j, said, source in self._otherwise(surface, token.start):
+            start, end = text.span(i, j)
+            if source == "mark":
+                self._append(words, text, i, j, said, "misaki", on_fallback)
+            elif said.strip():
+                on_fallback(Fallback("g2p", f"read by {source}", start, end))
+                self._append(words, text, i, j, said, source, on_fallback)
+            elif _sounds(text.text[i:j]):
+                on_fallback(Fallback("g2p", "not spoken: no sound is known for it", start, end))
+
+    def _phonemes(self, kana: str) -> str:
+        from misaki.cutlet import Word as Morpheme
+
+        said: str = self._cutlet._romaji_word(Morpheme(kana, kana, _KANA_OR_WORD))
+        return said
+
+    def _otherwise(self, surface: str, at: int) -> Iterator[tuple[int, int, str, str]]:
+        """Pieces `(i, j, phonemes, source)` of what the dictionary does not know."""
+        for piece in _PIECE.finditer(surface):
+            written = piece.group()
+            i, j = at + piece.start(), at + piece.end()
+            if written in MARKS:
+                yield i, j, MARKS[written], "mark"
+                continue
+            said, source = "", "characters"
+            if piece["latin"] and (len(written) == 1 or written.isupper() or not _VOWEL.search(written)):
+                said = self._spelt(written)
+            elif piece["japanese"]:
+                said = self._by_itself(written)
+            if not said and _sounds(written):
+                said, source = known(self._espeak(written) or "")[0].strip(), "espeak"
+            if not said and piece["latin"]:
+                said, source = self._spelt(written), "characters"
+            yield i, j, said, source
+
+    def _spelt(self, letters: str) -> str:
+        """Latin letters by their Japanese names, whatever accents they bear."""
+        plain = unicodedata.normalize("NFKD", letters).upper()
+        names = (NAMES.get(letter, "") for letter in plain)
+        return " ".join(self._phonemes(_hiragana(name)) for name in names if name)
+
+    def _by_itself(self, character: str) -> str:
+        """A character of no word that the dictionary has: kana as it is, a kanji as it is read alone."""
+        kana = _hiragana(character)
+        if _HAN.match(character):
+            with self._lock:
+                nodes = [(node.feature.pron, node.is_unk) for node in self._cutlet.tagger(character)]
+            kana = "".join(_hiragana(pron) for pron, unknown in nodes if pron and not unknown)
+        return self._phonemes(kana).strip()
+
+    def _append(
+        self,
+        words: list[Word],
+        text: AlignedText,
+        i: int,
+        j: int,
+        said: str,
+        source: str,
+        on_fallback: OnFallback,
+    ) -> None:
+        start, end = text.span(i, j)
+        kept, lost = known(said.strip())
+        if lost:
+            on_fallback(Fallback("g2p", f"symbols outside the vocabulary: {lost!r}", start, end))
+        if not kept:
+            return
+        if words and not _space_between(words[-1].phonemes, kept):
+            words[-1] = replace(words[-1], space_after=False)
+        words.append(Word(text.text[i:j], start, end, kept, self.language, source, kept not in OPENERS))
+
+
+def _alike(first: Token, other: Token) -> bool:
+    """Whether two tokens may be parts of one word: both read by their kana, neither a number."""
+    return first.kind == other.kind == _KANA_OR_WORD and _COUNTED_TAG not in (first.tag, other.tag)
+
+
+def _is_number(tokens: list[Token], counter: str) -> bool:
+    """Whether the analyser, too, takes these for a number: not 一般, 四国 or 八百屋.
+
+    Of a whole number with its counter it may have made one token (一日, 三本); then its reading stands
+    unless it is a name, for 三本 is no Mimoto here.
+    """
+    if tokens[0].tag == _NUMBER_TAG:
+        return True
+    return len(tokens) == 1 and counter in ("本", "日", "分", "人") and tokens[0].kind == _KANA_OR_WORD
+
+
+def _in_context(sentence: AlignedText, i: int, j: int, number: str, counter: str) -> list[Token] | None:
+    """Tokens for a number with its counter, where what stands beside them matters to the reading."""
+    before, behind = sentence.text[:i], sentence.text[j:]
+    if number == "一" and counter == "日" and (before.endswith("月") or _DATE_BEHIND.match(behind)):
+        return [Token(i, j, FIRST_OF_THE_MONTH, _COUNTED_TAG)]
+    start, end = sentence.span(i, i + 1)
+    in_digits = end - start > 1  # 10分 as it was written is never "enough"
+    if number == "十" and counter == "分" and not (in_digits or _ten_minutes(before, behind)):
+        return [Token(i, j, "じゅーぶん", _COUNTED_TAG)]
+    if counter == "分" and regex.match(rf"の{NUMERAL}", behind):
+        counter, j = "分の", j  # a fraction: the の is a token of its own
+        parts = reading(number, counter)
+        if parts:
+            last = parts[-1]
+            parts[-1] = last._replace(end=last.end - 1, kana=last.kana.removesuffix("の"))
+    elif counter == "" and len(number) == 1:
+        return None  # the analyser reads it in its context: 一 is ひと in 一つ星
+    else:
+        parts = reading(number, counter)
+    if parts is None:
+        return None
+    return [Token(i + part.start, i + part.end, part.kana, _COUNTED_TAG) for part in parts]
+
+
+def _ten_minutes(before: str, behind: str) -> bool:
+    return bool(_MINUTES_BEFORE.search(before) or _MINUTES_BEHIND.match(behind))
+
+
+def _prepared(sentence: AlignedText) -> AlignedText:
+    """Half-width kana, ligatures and digits in the forms that the dictionary knows, offsets kept."""
+
+    def edits() -> Iterator[tuple[int, int, str]]:
+        for match in _COMPATIBLE.finditer(sentence.text):
+            written = match.group()
+            if written[0].isdecimal():
+                plain = number(unicodedata.normalize("NFKC", written))
+            elif _AS_IS.match(written):
+                continue
+            else:
+                plain = _SMALL_KANA.get(written) or unicodedata.normalize("NFKC", written).translate(VARIANTS)
+            if plain != written:
+                yield match.start(), match.end(), plain
+
+    return sentence.rewrite(edits())
+
+
+def _hiragana(kana: str) -> str:
+    """Katakana as hiragana, as far as it has any; ー and the rest stay."""
+    return "".join(chr(ord(c) - 0x60) if "ァ" <= c <= "ヶ" else c for c in kana)
+
+
+def _space_between(before: str, after: str) -> bool:
+    """Whether a space stands between two words: not at a closing mark, nor where the breath is stopped."""
+    if after[0] in CLOSERS or before[-1] in OPENERS:
+        return False
+    if after[0] == "ʔ":
+        return before[-1] in CLOSERS
+    return before[-1] != "ʔ" or after[0] in OPENERS
+
+
+def _sounds(text: str) -> bool:
+    """Whether a person would say something for it: letters, digits and symbols, not punctuation."""
+    return any(
+        unicodedata.category(c)[0] in "LN" or unicodedata.category(c) in ("Sm", "Sc", "So") for c in text
+    )

@@ -1,0 +1,35 @@
+"""Japanese: digits and signs become kanji numerals and kana, as they are read aloud."""
+
+from __future__ import annotations
+
+from kokoro_lab.text.normalise.japanese import (
+    counts,
+    dates,
+    electronic,
+    identifiers,
+    letters,
+    quantities,
+    symbols,
+    times,
+)
+from kokoro_lab.text.normalise.japanese.dates import date
+from kokoro_lab.text.normalise.japanese.numbers import cardinal, ordinal
+from kokoro_lab.text.normalise.japanese.times import time
+from kokoro_lab.text.normalise.rules import Rule
+
+__all__ = ["RULES", "cardinal", "date", "ordinal", "time"]
+
+RULES: tuple[Rule, ...] = (
+    *electronic.RULES,
+    *dates.RULES,
+    *letters.WHOLE_NAMES,
+    *identifiers.RULES,
+    *symbols.BEFORE_NUMBERS,
+    *times.RULES,
+    *counts.RULES_BEFORE,
+    *counts.RANGES,
+    *quantities.RULES,
+    *counts.RULES,
+    *letters.RULES,
+    *symbols.RULES,
+)

@@ -1,0 +1,131 @@
+"""Fractions, ranges, scores, ordinals, and in the end every number that nothing else has taken."""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import Any
+
+import regex
+
+from kokoro_lab.text.normalise.japanese.numbers import cardinal, number, ordinal
+from kokoro_lab.text.normalise.japanese.written import (
+    NO_LATIN_AFTER,
+    NO_LATIN_BEFORE,
+    NUMBER,
+    PLAIN,
+    SIGN,
+    SIGNS,
+    START,
+    either_width,
+)
+from kokoro_lab.text.normalise.rules import Rule, rule
+
+_VULGAR = "".join(
+    c for c in map(chr, (*range(0xBC, 0xBF), *range(0x2150, 0x215F))) if "FRACTION" in unicodedata.name(c)
+)
+_OUTCOME = r"で?の?(?:勝|負|敗|快勝|辛勝|惨敗|完勝|圧勝|逆転|引き?分|同点|ドロー|優勝|リード|スコア|折り返)"
+_SCORE_BEFORE = r"(?:スコア|得点|点差|試合結果|結果|試合)(?:は|が|、|:|\s)*"
+_RANGE_END = r"[時分秒日月年円歳才人名個回本枚%℃度mgk番号階話章巻位]"
+
+
+def _fraction(match: Any) -> str | None:
+    whole, top, bottom = match["whole"], match["top"], match["bottom"]
+    if int(bottom) == 0:
+        return None
+    said = f"{number(bottom)}分の{number(top)}"
+    return SIGNS[match["sign"] or ""] + (f"{number(whole)}と{said}" if whole else said)
+
+
+def _vulgar(match: Any) -> str:
+    top, _, bottom = unicodedata.normalize("NFKC", match["vulgar"]).partition("⁄")
+    said = f"{number(bottom)}分の{number(top)}" if bottom else f"{number(top)}分の"
+    return f"{number(match['whole'])}と{said}" if match["whole"] else said
+
+
+def _versus(match: Any) -> str:
+    return f"{number(match['left'])}対{number(match['right'])}"
+
+
+def _span(match: Any) -> str:
+    """`3-5` counts up: a range; `3-2` and `0-1` are scores. The right one is left to its own rule."""
+    left, right = (float(regex.sub(r"[^\d.]", "", match[side])) for side in ("left", "right"))
+    return number(match["left"]) + ("から" if 0 < left < right else "対")
+
+
+RULES_BEFORE: tuple[Rule, ...] = (
+    either_width("score", rf"{START}(?<!-)(?<left>\d{{1,3}})-(?<right>\d{{1,3}})(?={_OUTCOME})", _versus),
+    either_width(
+        "score", rf"(?<={_SCORE_BEFORE}){START}(?<left>\d{{1,3}})-(?<right>\d{{1,3}})(?![\d\-.])", _versus
+    ),
+    either_width(
+        "fraction",
+        rf"""(?<sign>{SIGN}){START}(?<![/A-Za-z])(?:(?<whole>\d+)(?:と|\s))?(?<top>\d+(?:,\d{{3}})*)/(?<bottom>\d+(?:,\d{{3}})*)
+            (?![\d/]|\.\d|[A-Za-z])""",
+        _fraction,
+    ),
+    rule("fraction in one sign", rf"(?:(?<whole>\d+)\s?)?(?<vulgar>[{_VULGAR}])", _vulgar),
+)
+"""What a slash or a hyphen between two numbers means; before money and units."""
+
+RANGES: tuple[Rule, ...] = (
+    either_width(
+        "range of times", r"(?<=\d:\d\d)\s?[-—]\s?(?=(?:[AaPp][Mm]\s?)?\d{1,2}:\d\d)", lambda _: "から"
+    ),
+    either_width(
+        "range or score with a hyphen",
+        rf"{START}(?<![\-/:A-Za-z])(?<left>{PLAIN})\s?[-—]\s?(?=(?<right>{PLAIN})(?!\s?[-/:]\s?\d|\d))",
+        _span,
+    ),
+    either_width(
+        "range", r"(?<=[\d\p{Han}\p{Katakana}%°℃A-Za-z)])\s?~\s?(?=[-+▲]?[\d¥$€£第])", lambda _: "から"
+    ),
+    either_width("open range", rf"(?<=(?:\d|\d{_RANGE_END}|曜日))~(?=\s*(?:$|[、。,)」]))", lambda _: "から"),
+    either_width(
+        "range between words",
+        r"(?<!~.*)(?<=[\p{Han}\p{Katakana}A-Za-z\d)])\s?~\s?(?=[\p{Han}\p{Katakana}A-Za-z])(?!.*~.*~)",
+        lambda _: "から",
+    ),
+)
+
+RULES: tuple[Rule, ...] = (
+    either_width(
+        "number sign",
+        rf"{NO_LATIN_BEFORE}(?:No\.\s?|No|№\s?|\#(?=\d+位))(?=\d)",
+        lambda _: "ナンバー",
+        ignore_case=True,
+    ),
+    either_width(
+        "English ordinal",
+        rf"{START}(?<n>\d+)(?:st|nd|rd|th){NO_LATIN_AFTER}",
+        lambda match: ordinal(int(match["n"])),
+        ignore_case=True,
+    ),
+    either_width(
+        "rank by a hash",
+        rf"{NO_LATIN_BEFORE}\#(?<n>\d+)(?!\w)",
+        lambda match: "シャープ" + number(match["n"]),
+    ),
+    either_width(
+        "number without its zero", r"(?<![\dA-Za-z.])\.\d+(?![\d.])", lambda match: number(match.group())
+    ),
+    either_width(
+        "number",
+        rf"(?<sign>{SIGN}){START}(?<n>{NUMBER})",
+        lambda match: SIGNS[match["sign"]] + number(match["n"]),
+    ),
+    either_width("digits that are left", r"\d+", lambda match: number(match.group())),
+    rule(
+        "digit of another script or shape",
+        r"\p{No}|(?![0-9０-９])\p{Nd}",
+        lambda match: _numbered(match.group()),
+    ),
+)
+"""Behind every rule that knows better."""
+
+
+def _numbered(character: str) -> str | None:
+    """①, ⑽, ² or a digit of another script, by its value."""
+    value = unicodedata.numeric(character, -1.0)
+    if value < 0 or value != int(value):
+        return None
+    return cardinal(int(value))

@@ -1,0 +1,177 @@
+"""Dates: numbers with slashes, hyphens or points, eras by their letters, days of the week in brackets."""
+
+from __future__ import annotations
+
+import calendar
+from typing import Any
+
+from kokoro_lab.text.normalise.japanese.numbers import DIGITS, cardinal
+from kokoro_lab.text.normalise.japanese.written import NO_LATIN_BEFORE, START, either_width
+from kokoro_lab.text.normalise.rules import Rule
+
+ERAS = {"M": "明治", "T": "大正", "S": "昭和", "H": "平成", "R": "令和"}
+FIRST_SHORT_YEAR = 50
+"""Two digits from this on are of the last century."""
+FIRST_YEAR, LAST_YEAR = 1000, 2199
+"""Between these, four digits in front of a month are taken for a year."""
+
+# A day of the week in brackets behind a date, perhaps with a holiday beside it
+_WEEKDAY = r"\((?<weekday>[月火水木金土日])(?:曜日?)?(?:[・,、/ ]?(?<holiday>祝日?|休日?|振休))?\)"
+_HOLIDAYS = {"祝": "祝日", "祝日": "祝日", "休": "休日", "休日": "休日", "振休": "振替休日"}
+_NOTHING_ON = r"(?![\d/]|[.\-]\d|\s?[=+×÷*])"
+
+# What is said in front of a day, and behind one; in between, 3/5 is a date and not three fifths
+_DAY_BEFORE = (
+    r"(?:日|締め?切り?|〆切|期限|納期|開催|発売|予定|今年|来年|去年|昨年|毎年|本日|今日|明日|昨日)"
+    r"(?:は|が|を|の|、|:|,|\s)*"
+)
+_DAY_BEHIND = r"""
+    \s*(?:に(?!なる|する|減|増|縮|分)|から(?!なる)|まで|~|開催|開始|発売|締|〆|公開|付け?(?!近)|号|現在|時点|頃|ごろ|以降|以前|発
+    |の?(?:朝|昼|夜|夕方|午前|午後|早朝|深夜|当日|前日|翌日)|\s\d{1,2}:\d\d|\d{1,2}時)
+"""
+_SHARE_AROUND = r"(?:大さじ|小さじ|約|の|確率は|割合は|およそ)"
+_PARTS = frozenset((*range(2, 13), 16))
+"""Bare, `n/d` with one of these behind the slash is a fraction: into so many parts things are cut."""
+
+
+def date(year: int | None, month: int | None, day: int | None) -> str:
+    """Words for a date or a part of one: 二千二十四年三月五日."""
+    parts = ((year, "年"), (month, "月"), (day, "日"))
+    return "".join(f"{cardinal(value)}{unit}" for value, unit in parts if value is not None)
+
+
+def possible(year: int | None, month: int, day: int | None) -> bool:
+    """Whether the calendar has such a day; without a year, whether it ever has."""
+    if not 1 <= month <= 12:
+        return False
+    return day is None or 1 <= day <= calendar.monthrange(year or 2000, month)[1]
+
+
+def _weekday(match: Any) -> str:
+    if not match["weekday"]:
+        return ""
+    return f"{match['weekday']}曜日{_HOLIDAYS.get(match['holiday'] or '', '')}"
+
+
+def _full(match: Any) -> str | None:
+    year, month, day = (int(match[name]) for name in ("year", "month", "day"))
+    if not possible(year, month, day):
+        return None
+    return date(year, month, day) + _weekday(match)
+
+
+def _month_first(match: Any) -> str | None:
+    month, day, year = (int(match[name]) for name in ("month", "day", "year"))
+    if month > 12:  # as in Europe: the day first
+        month, day = day, month
+    return date(year, month, day) + _weekday(match) if possible(year, month, day) else None
+
+
+def _year_month(match: Any) -> str | None:
+    year, month = int(match["year"]), int(match["month"])
+    return (
+        date(year, month, None) if FIRST_YEAR <= year <= LAST_YEAR and possible(year, month, None) else None
+    )
+
+
+def _season(match: Any) -> str | None:
+    """`2024/25`: from one year into the next."""
+    year, following = int(match["year"]), int(match["month"])
+    known = FIRST_YEAR <= year <= LAST_YEAR and (year + 1) % 100 == following
+    return f"{cardinal(year)}から{cardinal(following)}" if known else None
+
+
+def _month_day(match: Any) -> str | None:
+    month, day = int(match["month"]), int(match["day"])
+    if not possible(None, month, day):
+        return None
+    told = match["weekday"] or match["before"] is not None or match["behind"] is not None
+    parts = month == 1 or (day in _PARTS and month % day and not month >= 10 > day)
+    if not told and (match["share"] is not None or parts):
+        return None  # a fraction
+    return date(None, month, day) + _weekday(match)
+
+
+def _era(match: Any) -> str | None:
+    year, month, day = (int(match[name]) if match[name] else None for name in ("year", "month", "day"))
+    if month is not None and not possible(None, month, day):
+        return None
+    said = "元年" + date(None, month, day) if match["year"] == "元" else date(year, month, day)
+    return ERAS[match["era"].upper()] + said
+
+
+def _spelt_year(match: Any) -> str:
+    return cardinal(int("".join(str("〇一二三四五六七八九".index(c)) for c in match["year"])))
+
+
+def _short_year(match: Any) -> str | None:
+    year, month, day = (int(match[name]) for name in ("year", "month", "day"))
+    year += 2000 if year < FIRST_SHORT_YEAR else 1900
+    return date(year, month, day) + _weekday(match) if possible(year, month, day) else None
+
+
+RULES: tuple[Rule, ...] = (
+    either_width(
+        "date without a sign between",
+        rf"{START}(?<![\w-])(?<year>19\d\d|20\d\d)(?<month>[01]\d)(?<day>[0-3]\d)(?<weekday>)(?<holiday>)(?![\w.,-])",
+        _full,
+    ),
+    either_width(
+        "date, the year in two digits",
+        rf"{START}(?<!/)'?(?<year>\d\d)/(?<month>\d\d?)/(?<day>\d\d?){_NOTHING_ON}(?:\s?{_WEEKDAY})?",
+        _short_year,
+    ),
+    either_width(
+        "day that ends a range",
+        r"(?<=\d/\d{1,2}\s?~\s?)(?<day>\d{1,2})(?![\d/:.]|\s?[\p{L}%])",
+        lambda m: date(None, None, int(m["day"])),
+    ),
+    either_width(
+        "zero in front",
+        r"(?<=第|(?<![\d.,:/]))0+(?<n>[1-9]\d?)(?=[年月日時分秒]|(?<=第\d+))",
+        lambda m: cardinal(int(m["n"])),
+    ),
+    either_width(
+        "date, the year first",
+        rf"""{START}(?<year>\d{{4}})(?:/(?<month>\d{{1,2}})/(?<day>\d{{1,2}})
+            |-(?<month>\d{{1,2}})-(?<day>\d{{1,2}})|\.\s?(?<month>\d{{1,2}})\.\s?(?<day>\d{{1,2}}))
+            (?!\d|[/\-.]\d)(?:\s?{_WEEKDAY})?(?:T(?=\d\d:\d\d))?""",
+        _full,
+    ),
+    either_width(
+        "date, the year last",
+        rf"{START}(?<month>\d{{1,2}})/(?<day>\d{{1,2}})/(?<year>\d{{4}}){_NOTHING_ON}(?:\s?{_WEEKDAY})?",
+        _month_first,
+    ),
+    either_width(
+        "year and month", rf"{START}(?<!/)(?<year>\d{{4}})[/-](?<month>\d{{1,2}}){_NOTHING_ON}", _year_month
+    ),
+    either_width("season", rf"{START}(?<!/)(?<year>\d{{4}})[/-](?<month>\d{{2}}){_NOTHING_ON}", _season),
+    either_width(
+        "month and day",
+        rf"""{START}(?<![/A-Za-z])(?:(?<=(?<before>{_DAY_BEFORE}|\d/\d{{1,2}}(?:~|から)))|(?<=(?<share>{_SHARE_AROUND}))|)
+            (?<month>\d{{1,2}})/(?<day>\d{{1,2}}){_NOTHING_ON}(?:\s?{_WEEKDAY})?(?=(?<behind>{_DAY_BEHIND})?)""",
+        _month_day,
+    ),
+    either_width(
+        "era by its letter",
+        rf"""{NO_LATIN_BEFORE}(?<era>[MTSHR])(?<year>\d{{1,2}})
+            [./](?<month>\d{{1,2}})[./](?<day>\d{{1,2}})(?!\d)""",
+        _era,
+    ),
+    either_width(
+        "year of an era by its letter",
+        rf"{NO_LATIN_BEFORE}(?<era>[MTSHR])(?<year>\d{{1,2}}|元)(?<month>)(?<day>)(?=年)",
+        lambda match: (_era(match) or "").removesuffix("年"),
+    ),
+    either_width(
+        "year without its century", r"(?<![\w])'(?<year>\d\d)(?=年)", lambda m: cardinal(int(m["year"]))
+    ),
+    either_width("year in single numerals", r"(?<year>[一二][〇一二三四五六七八九]{3})(?=年)", _spelt_year),
+    either_width(
+        "single numerals",
+        r"(?<![十百千万億])[一二三四五六七八九][〇一二三四五六七八九]*〇[〇一二三四五六七八九]*(?![十百千])|〇(?=[・、]?\d)",
+        lambda match: match.group().replace("〇", DIGITS[0]),
+    ),
+    either_width("day of the week", rf"(?<=日|\d|毎週|\))\s?{_WEEKDAY}", _weekday),
+)

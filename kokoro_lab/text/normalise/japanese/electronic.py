@@ -1,0 +1,149 @@
+"""Addresses of pages and mail, names of files, tags.
+
+A word of two letters and more stays Latin, so that it is spoken as a word; what carries the address
+(ドットコム, アットマーク, スラッシュ) and what cannot be said as a word is said as Japanese says it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import regex
+
+from kokoro_lab.text.normalise.japanese.letters import spelt
+from kokoro_lab.text.normalise.japanese.numbers import cardinal, digits
+from kokoro_lab.text.normalise.japanese.written import LATIN, alternatives, either_width, table
+from kokoro_lab.text.normalise.rules import Rule
+
+SIGNS = table(
+    """
+    .=ドット @=アットマーク /=スラッシュ :=コロン -=ハイフン _=アンダーバー ?=クエスチョンマーク ==イコール
+    &=アンド #=シャープ %=パーセント ~=チルダ +=プラス \\=バックスラッシュ ,=カンマ ;=セミコロン
+    !=ビックリマーク *=アスタリスク '=アポストロフィ (=カッコ )=カッコ閉じ $=ドル
+    """
+)
+PARTS = table(
+    """
+    com=コム net=ネット org=オルグ info=インフォ biz=ビズ app=アップ dev=デブ shop=ショップ site=サイト
+    tokyo=トーキョー xyz=エックスワイゼット
+    """
+)
+"""Of the last part of an address, what is not spelt."""
+_FILES = table(
+    """
+    zip=ジップ json=ジェイソン gif=ジフ jpeg=ジェイペグ exe=エグゼ mp3=エムピースリー mp4=エムピーフォー
+    """
+)
+_EXTENSIONS = (
+    *_FILES,
+    *[
+        "pdf",
+        "csv",
+        "txt",
+        "doc",
+        "docx",
+        "xls",
+        "xlsx",
+        "ppt",
+        "pptx",
+        "png",
+        "jpg",
+        "html",
+        "htm",
+        "xml",
+        "py",
+        "js",
+        "css",
+        "md",
+        "wav",
+        "mov",
+        "avi",
+        "tar",
+        "gz",
+        "log",
+        "yaml",
+        "yml",
+        "svg",
+        "tsv",
+        "onnx",
+        "cpp",
+        "sh",
+    ],
+)
+_TOP = r"""(?:com|net|org|info|biz|edu|gov|int|mil|jp|io|ai|app|dev|tv|me|cc|co|uk|us|ca|au|cn|kr|tw|hk
+    |de|fr|it|es|ru|in|eu|nl|ch|se|shop|site|tokyo|xyz)(?![A-Za-z0-9-])"""
+_HOST = rf"(?:[A-Za-z0-9-]+\.)+{_TOP}"
+_PATH = r"(?::\d+)?(?:[/?\#][A-Za-z0-9\-._~:/?\#\[\]@!$&'()*+,;=%]*)?(?<![.,:;!?')])"
+
+
+def spoken(written: str) -> str:
+    """An address, piece by piece."""
+    return "".join(_piece(piece) for piece in regex.findall(r"[A-Za-z]+|\d+|.", written))
+
+
+def _piece(piece: str) -> str:
+    if piece.isdigit():
+        return cardinal(int(piece)) if len(piece) <= 4 and piece[0] != "0" else digits(piece)
+    if piece in SIGNS:
+        return SIGNS[piece]
+    vowels = regex.search("[aeiouyAEIOUY]", piece)
+    short = len(piece) == 1 or not vowels or (piece.isupper() and len(piece) <= 4)
+    return spelt(piece) if short and piece.isascii() else piece
+
+
+def host(written: str) -> str:
+    """A domain: its last parts as they are known, the others as words. co.jp is シーオードットジェーピー."""
+    names = written.split(".")
+    said = [spoken(name) for name in names]
+    last = names[-1].lower()
+    said[-1] = PARTS.get(last) or (spelt(last) if len(last) <= 3 else spoken(last))
+    if len(names) > 2 and len(last) == 2 and len(names[-2]) <= 2:
+        said[-2] = spelt(names[-2])
+    return SIGNS["."].join(said)
+
+
+def _address(match: Any) -> str:
+    scheme, path = match["scheme"] or "", match["path"] or ""
+    port = path.removesuffix("/") if path == "/" else path
+    return spoken(scheme) + host(match["host"]) + spoken(port)
+
+
+def _mail(match: Any) -> str:
+    return spoken(match["user"]) + SIGNS["@"] + host(match["host"])
+
+
+def _file(match: Any) -> str:
+    ending = match["ending"].lower()
+    return spoken(match["name"]) + SIGNS["."] + (_FILES.get(ending) or spelt(ending))
+
+
+RULES: tuple[Rule, ...] = (
+    either_width("mail", rf"(?<![A-Za-z0-9._%+-])(?<user>[A-Za-z0-9._%+-]+)@(?<host>{_HOST})", _mail),
+    either_width(
+        "page",
+        rf"(?<![A-Za-z0-9@._-])(?<scheme>(?:https?|ftp)://)(?<host>[A-Za-z0-9.-]*[A-Za-z0-9])(?<path>{_PATH})",
+        _address,
+        ignore_case=True,
+    ),
+    either_width(
+        "page without its scheme",
+        rf"(?<![A-Za-z0-9@._/-])(?<scheme>)(?<host>{_HOST})(?<path>{_PATH})",
+        _address,
+    ),
+    either_width(
+        "file",
+        rf"(?<![A-Za-z0-9])(?<name>[A-Za-z0-9_][A-Za-z0-9_\-./\\:~]*)\.(?<ending>{alternatives(_EXTENSIONS)})(?![A-Za-z0-9])",
+        _file,
+        ignore_case=True,
+    ),
+    either_width(
+        "path",
+        r"(?<![A-Za-z0-9.~/])(?:[A-Za-z]:\\[\w.\\-]*|(?:~|[~.]?/[A-Za-z0-9_.-]+)(?:/[A-Za-z0-9_.-]+)+/?)",
+        lambda m: spoken(m.group()),
+    ),
+    either_width("point in a name", rf"(?<={LATIN}{{2}})\.(?={LATIN}{{2}})", lambda _: SIGNS["."]),
+    either_width(
+        "handle", rf"(?<![A-Za-z0-9])@(?<name>{LATIN}[A-Za-z0-9_]*)", lambda match: spoken(match.group())
+    ),
+    either_width("tag", r"(?<![A-Za-z0-9&])\#(?=[\p{L}_])", lambda _: "ハッシュタグ"),
+)

@@ -1,0 +1,68 @@
+"""How numbers are written in Japanese: the pieces that the rules' patterns are made of.
+
+Digits, letters and signs come in two widths. Rules read all of them as narrow, by a map from one
+character to one, so that every place still holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from typing import Any
+
+import regex
+
+from kokoro_lab.text.normalise.rules import Rule, rule
+
+_NARROW = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5E)} | str.maketrans("￥￡￠〜～−–‐", "¥£¢~~---")
+
+WHOLE = r"(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)"
+PLAIN = rf"(?:{WHOLE}(?:\.\d+)?)"
+_MYRIAD = r"(?:[十百千]?[万億兆](?!博|葉)|京(?![都成阪王急浜])|千(?![葉代鳥歳駄羽])|百(?!貨))"
+NUMBER = rf"(?:{PLAIN}(?:{_MYRIAD}{PLAIN})*{_MYRIAD}?)"
+"""Digits with thousands commas, a point, and 万, 億 and the like behind or between them."""
+START = r"(?<!\d|\d[.,])"
+"""No number is under way: what follows is not the rest of one."""
+END = r"(?!\d|[.,]\d)"
+SIGN = r"(?:(?<![\dA-Za-z)\]%])[-+±▲△])?"
+LATIN = "[A-Za-z]"
+NO_LATIN_BEFORE, NO_LATIN_AFTER = f"(?<!{LATIN})", f"(?!{LATIN})"
+
+SIGNS = {"-": "マイナス", "▲": "マイナス", "△": "マイナス", "+": "プラス", "±": "プラスマイナス", "": ""}
+
+
+class WidePattern:
+    """A pattern to which wide digits, letters and signs are narrow ones."""
+
+    __slots__ = ("_pattern",)
+
+    def __init__(self, pattern: Any) -> None:
+        self._pattern = pattern
+
+    def finditer(self, text: str) -> Iterator[Any]:
+        """Matches in `text` read as narrow; their spans are those of `text`."""
+        return iter(self._pattern.finditer(narrow(text)))
+
+
+@lru_cache(maxsize=4)
+def narrow(text: str) -> str:
+    """`text` with every wide character that has a narrow twin replaced by it, one for one."""
+    return text.translate(_NARROW)
+
+
+def either_width(
+    name: str, pattern: str, say: Callable[[Any], str | None], *, ignore_case: bool = False
+) -> Rule:
+    """A `Rule` that reads both widths; `say` sees the narrow one."""
+    made = rule(name, pattern, say, ignore_case=ignore_case)
+    return Rule(name, WidePattern(made.pattern), say)
+
+
+def table(pairs: str) -> dict[str, str]:
+    """A table written as `km=キロメートル kg=キログラム`."""
+    return {written: said for written, _, said in (pair.rpartition("=") for pair in pairs.split())}
+
+
+def alternatives(written: Any) -> str:
+    """A pattern for any of these strings, the longest first."""
+    return "(?:" + "|".join(regex.escape(each) for each in sorted(written, key=len, reverse=True)) + ")"
