@@ -8,7 +8,7 @@ from typing import Protocol, cast
 
 from kokoro_lab.text.normalise.rules import Rule
 
-READERS = {"en": "english"}
+READERS = {"en": "english", "es": "spanish"}
 """Of a language's two letters, the package here that reads its numbers and signs."""
 
 

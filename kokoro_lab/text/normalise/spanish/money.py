@@ -1,0 +1,159 @@
+"""Sums of money: symbols and codes, cents, millions, and what a thing costs by the kilogram."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import regex
+
+from kokoro_lab.text.normalise.rules import Rule, rule
+from kokoro_lab.text.normalise.spanish.measures import unit_name
+from kokoro_lab.text.normalise.spanish.numerals import NUMERAL, read
+from kokoro_lab.text.normalise.spanish.quantities import AMOUNT, START, Amount, amount_of
+from kokoro_lab.text.normalise.spanish.words import Gender, cardinal
+
+
+class Currency(NamedTuple):
+    """Names of a currency and of its hundredth part."""
+
+    singular: str
+    plural: str
+    gender: Gender
+    cent: str
+    cents: str
+
+
+def _named(singular: str, plural: str, cent: str = "centavo", gender: Gender = "m") -> Currency:
+    return Currency(singular, plural, gender, cent, {"penique": "peniques"}.get(cent, cent + "s"))
+
+
+_EURO = _named("euro", "euros", "céntimo")
+_DOLLAR = _named("dólar", "dólares")
+_POUND = _named("libra", "libras", "penique", "f")
+_YEN = _named("yen", "yenes", "sen")
+_SOL = _named("sol", "soles", "céntimo")
+_REAL = _named("real", "reales")
+_COLON = _named("colón", "colones", "céntimo")
+
+
+def _peso(of: str) -> Currency:
+    return _named(f"peso {of}", f"pesos {of}s")
+
+
+CURRENCIES = {
+    "€": _EURO, "EUR": _EURO,
+    "$": _DOLLAR, "US$": _DOLLAR, "U$S": _DOLLAR, "USD": _DOLLAR, "U$D": _DOLLAR,
+    "£": _POUND, "GBP": _POUND,
+    "¥": _YEN, "JPY": _YEN, "CNY": _named("yuan", "yuanes", "fen"),
+    "S/": _SOL, "S/.": _SOL, "PEN": _SOL,
+    "R$": _REAL, "BRL": _REAL,
+    "₡": _COLON, "CRC": _COLON,
+    "MXN": _peso("mexicano"), "MX$": _peso("mexicano"), "COP": _peso("colombiano"),
+    "ARS": _peso("argentino"), "AR$": _peso("argentino"), "CLP": _peso("chileno"), "UYU": _peso("uruguayo"),
+    "DOP": _peso("dominicano"), "RD$": _peso("dominicano"),
+    "CAD": _named("dólar canadiense", "dólares canadienses"), "C$": _named("córdoba", "córdobas"),
+    "CHF": _named("franco suizo", "francos suizos", "céntimo"),
+    "Bs.": _named("boliviano", "bolivianos"), "Bs": _named("boliviano", "bolivianos"),
+    "VES": _named("bolívar", "bolívares", "céntimo"),
+    "GTQ": _named("quetzal", "quetzales"), "HNL": _named("lempira", "lempiras"),
+    "₲": _named("guaraní", "guaraníes", "céntimo"), "PYG": _named("guaraní", "guaraníes", "céntimo"),
+    "₹": _named("rupia", "rupias", "paisa", "f"), "INR": _named("rupia", "rupias", "paisa", "f"),
+    "₽": _named("rublo", "rublos", "kopek"), "₩": _named("won", "wones", "jeon"),
+    "₪": _named("séquel", "séqueles", "agora"), "₺": _named("lira", "liras", "kurus", "f"),
+    "₱": _named("peso", "pesos"), "₿": _named("bitcoin", "bitcoines"), "BTC": _named("bitcoin", "bitcoines"),
+    "SEK": _named("corona sueca", "coronas suecas", "öre", "f"),
+    "NOK": _named("corona noruega", "coronas noruegas", "øre", "f"),
+    "DKK": _named("corona danesa", "coronas danesas", "øre", "f"),
+    "₧": _named("peseta", "pesetas", "céntimo", "f"), "ptas.": _named("peseta", "pesetas", "céntimo", "f"),
+}  # fmt: skip
+"""By sign or ISO 4217 code. A bare `$` is a dollar: which peso it may be, the text does not say."""
+
+_WRITTEN = {
+    name: currency
+    for currency in (
+        _EURO, _DOLLAR, _POUND, _SOL, _COLON, _named("peso", "pesos"), _named("bolívar", "bolívares", "céntimo"),
+        _named("quetzal", "quetzales"), _named("franco", "francos", "céntimo"),
+    )
+    for name in (currency.singular, currency.plural)
+}  # fmt: skip
+
+_SIGNS = "|".join(regex.escape(each) for each in sorted(CURRENCIES, key=len, reverse=True))
+_CODES = "|".join(each for each in CURRENCIES if each.isalpha() and each.isupper() and len(each) == 3)
+_SCALE = r"(?:[ ]?(?P<scale>mil[ ]millones|millones|millón|mill\.|mil|billones|billón|trillones|MM|M|K|k)(?!\w))?"
+_GLUED_SCALE = r"[ ]?(?P<scale>mil[ ]millones|millones|millón|mill\.|mil|billones|billón|MM|M|K|k)(?:[ ]de)?"
+_PER = r"(?:[ ]?/[ ]?(?P<per>[\p{L}²³]+)\.?)?"
+_SCALES = {"mill.": "millones", "MM": "millones", "M": "millones", "k": "mil", "K": "mil"}
+
+
+def _money(match: Any) -> str | None:
+    groups = match.groupdict()
+    currency = CURRENCIES[groups.get("code") or match["symbol"]]
+    amount = amount_of(match, comma_groups=True)
+    if groups.get("minus"):
+        amount = Amount("-", amount.low, amount.high)
+    said = _counted(amount, currency, groups.get("scale"))
+    if groups.get("per"):
+        said = f"{said} por {unit_name(match['per'])}"
+    return said
+
+
+def _counted(amount: Amount, currency: Currency, scale: str | None) -> str:
+    number = amount.last
+    if scale:
+        scale = _SCALES.get(scale, scale)
+        if scale == "millones" and amount.is_one:
+            scale = "millón"
+        if scale == "mil":
+            return f"{amount.words(currency.gender)} mil {currency.plural}"
+        return f"{amount.words('m')} {scale} de {currency.plural}"
+    if amount.high is None and len(number.decimals) == 2:
+        return _with_cents(amount, currency)
+    name = currency.singular if amount.is_one else currency.plural
+    # "un millón de euros", but "un millón cien euros"
+    link = " de " if number.value and number.value % 10**6 == 0 and not number.decimals else " "
+    return f"{amount.words(currency.gender)}{link}{name}"
+
+
+def _with_cents(amount: Amount, currency: Currency) -> str:
+    number, cents = amount.low, int(amount.low.decimals)
+    whole = Amount(amount.sign, read(number.whole))
+    if not cents:
+        return _counted(whole, currency, None)
+    coins = f"{cardinal(cents, gender='m')} {currency.cent if cents == 1 else currency.cents}"
+    if not number.value:
+        return f"menos {coins}" if amount.sign == "-" else coins
+    return f"{_counted(whole, currency, None)} con {coins}"
+
+
+def _written(match: Any) -> str | None:
+    number = read(match["low"])
+    if len(number.decimals) != 2:
+        return None
+    currency = _WRITTEN[match["name"]]
+    return _with_cents(Amount(match["sign"] or "", number), currency)
+
+
+def _cents(match: Any) -> str:
+    amount = amount_of(match)
+    return f"{amount.words('m')} {'centavo' if amount.is_one else 'centavos'}"
+
+
+RULES: tuple[Rule, ...] = (
+    rule(
+        "money, symbol first",
+        rf"""(?<![\w$])(?P<minus>(?<![\w)])-)?(?P<symbol>{_SIGNS})[ ]?{AMOUNT}{_SCALE}
+             (?:[ ](?P<code>{_CODES})(?!\w))?{_PER}""",
+        _money,
+    ),
+    rule(
+        "money, symbol behind",
+        rf"{START}{AMOUNT}(?:{_GLUED_SCALE})?[ ]?(?P<symbol>{_SIGNS})(?![\w$])(?:[ ](?P<code>{_CODES})(?!\w))?{_PER}",
+        _money,
+    ),
+    rule(
+        "money, in words with cents",
+        rf"{START}(?P<sign>-?)(?P<low>{NUMERAL})[ ](?P<name>{'|'.join(_WRITTEN)})(?!\w)",
+        _written,
+    ),
+    rule("cents", rf"{START}{AMOUNT}[ ]?¢", _cents),
+)
