@@ -96,7 +96,7 @@ _CAPITALISED = {
 def _always(match: Any) -> str | None:
     found = match.group().replace(" ", "")
     words = _SAID.get(found) or _CAPITALISED.get(found)
-    return words + final_stop(match) if words else None
+    return words + final_stop(match, leads_to_name=found not in _CLOSING) if words else None
 
 
 def _name(match: Any) -> str:
@@ -112,6 +112,10 @@ def _all_keys() -> str:
     return _alternatives(ALWAYS | capitalised)
 
 
+_CLOSING = frozenset(
+    "etc. S.A. S.L. S.R.L. S.A.U. S.L.U. S.A.deC.V. a.C. d.C. Uds. Vds. RR.HH. EE.UU".split()
+)
+"""What often ends a sentence; a capital behind it starts the next one."""
 _EDGE = r"(?<![\p{L}\d])(?<!\p{Lu}\.)"
 
 RULES: tuple[Rule, ...] = (

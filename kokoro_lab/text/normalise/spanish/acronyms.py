@@ -11,6 +11,8 @@ from kokoro_lab.text.normalise.spanish.letters import is_sayable, spell
 from kokoro_lab.text.normalise.spanish.words import cardinal, digits
 
 LONGEST = 5
+_LOWERED = "₀₁₂₃₄₅₆₇₈₉"
+_SUBSCRIPTS = str.maketrans(_LOWERED, "0123456789")
 _SPELT = frozenset("IP ID AM FM SOS MIT UK UE EU IA AI TI IU AA UA UHF ERC OEA UPV OCU".split())
 """Sayable, but spelt by everybody."""
 _READ = frozenset("SGAE CSIC IMSS MUFACE PSOE OVNI MERCOSUR UNICEF INTERPOL ISSSTE".split())
@@ -27,7 +29,11 @@ def _acronym(match: Any) -> str | None:
     vowels_only = len(letters) <= 3 and not regex.search(r"[^AEIOUÁÉÍÓÚ]", letters)
     if letters not in _SPELT and not vowels_only and len(letters) > 2 and is_sayable(letters):
         return None
-    return spell(letters)
+    return spell(letters) + (" " if match["hyphen"] else "")
+
+
+def _ampersand(match: Any) -> str:
+    return " y ".join(spell(part) for part in match.group().split("&"))
 
 
 def _shouts(text: str) -> bool:
@@ -40,12 +46,14 @@ def _dotted(match: Any) -> str:
 
 
 def _code(match: Any) -> str:
-    return " ".join(_piece(piece) for piece in regex.findall(r"\p{L}+|\d+", match.group()))
+    return " ".join(_piece(piece) for piece in regex.findall(r"\p{L}+|\d+|[₀-₉]+", match.group()))
 
 
 def _piece(piece: str) -> str:
     if piece.isdecimal():
         return digits(piece) if piece.startswith("0") or len(piece) > 4 else cardinal(int(piece))
+    if piece[0] in _LOWERED:
+        return cardinal(int(piece.translate(_SUBSCRIPTS)))
     return piece if len(piece) > 3 and is_sayable(piece) else spell(piece)
 
 
@@ -53,11 +61,11 @@ RULES: tuple[Rule, ...] = (
     rule("dotted acronym", r"(?<![\w.])(?:\p{Lu}\.){2,}(?:\p{Lu}(?!\w))?", _dotted),
     rule(
         "code",
-        r"""(?<![\w.,-])(?=\p{Lu}{0,5}\d|\d+\p{Lu})(?=[\d]*\p{Lu})(?:\p{Lu}{1,5}|\d{1,5}(?=\p{Lu})){1,2}(?:\d+|\p{Lu}{1,3})*
-            (?![\w])(?![.,]\d)""",
+        r"(?<![\w.,-])(?=\d*\p{Lu})(?=\p{Lu}*[\d₀-₉])(?:\p{Lu}{1,5}|\d{1,12}|[₀-₉]{1,3}){2,6}(?!\w)(?![.,]\d)",
         _code,
     ),
-    rule("code with a hyphen", r"(?<![\w-])\p{Lu}{1,3}-\d{1,5}(?![\w-])", _code),
+    rule("code with a hyphen", r"(?<![\w-])(?:\p{Lu}{1,3}-\d{1,12}|\d{1,4}-\p{Lu})(?![\w-])", _code),
+    rule("letters and letters", r"(?<![\w&])\p{Lu}{1,3}&\p{Lu}{1,3}(?![\w&])", _ampersand),
     rule("word and number", r"(?<=\p{L}{2})-(?=\d)", lambda _: " "),
-    rule("acronym", rf"(?<![\w.@#])(?P<letters>\p{{Lu}}{{2,{LONGEST}}})s?(?![\w@]|\.\p{{L}})", _acronym),
+    rule("acronym", rf"(?<![\w.@#])(?P<letters>\p{{Lu}}{{2,{LONGEST}}})(?:'?s)?(?P<hyphen>-(?=\p{{L}}))?(?<=-|(?![\w@]|\.\p{{L}}))", _acronym),
 )

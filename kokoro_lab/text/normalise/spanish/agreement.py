@@ -10,6 +10,7 @@ import re
 from kokoro_lab.text.normalise.spanish.words import Gender
 
 _WORD = re.compile(r" ?([^\W\d_]+)")
+_SERIES = re.compile(r" [ouóya] \d+ ([^\W\d_]{3,}s)\b")
 _LAST = re.compile(r"([^\W\d_]+)[.:º]? ?$")
 
 
@@ -106,6 +107,9 @@ def gender_behind(text: str, start: int, end: int, *, one: bool, grouped: bool =
     if not found or found[1].isupper():
         return None
     word = found[1].casefold()
+    if one and word in {"o", "u", "ó", "y", "a"} and (series := _SERIES.match(text, end)):
+        # "1 o 2 veces"; but "uno o dos días" has no apocope
+        return "f" if plural_gender(series[1].casefold()) == "f" else None
     if word in _NO_NOUN:
         return None
     if one:

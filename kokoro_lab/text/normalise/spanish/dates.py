@@ -6,6 +6,7 @@ from datetime import date as calendar_date
 from typing import Any
 
 from kokoro_lab.text.normalise.rules import Rule, rule
+from kokoro_lab.text.normalise.spanish.agreement import word_before
 from kokoro_lab.text.normalise.spanish.words import cardinal
 
 MONTHS = (
@@ -15,6 +16,13 @@ MONTHS = (
 _SHORT = {name[:3]: i for i, name in enumerate(MONTHS, 1)} | {"sept": 9, "set": 9}
 _NAMES = "|".join((*MONTHS, "setiembre"))
 _SHORT_NAMES = "|".join(sorted(_SHORT, key=len, reverse=True))
+_NUMBERED_BY_YEAR = frozenset(
+    """
+    ley decreto orden directiva reglamento resolución sentencia expediente acuerdo auto legislativo orgánica
+    circular real núm n nº
+    """.split()
+)
+"""`ley 8/2020` is the eighth law of that year, and not one of August."""
 CENTURY_TURNS_AT = 50
 """A year of two digits below this is of the 2000s, else of the 1900s."""
 
@@ -71,6 +79,8 @@ def _day_of_month(match: Any) -> str | None:
 
 def _month_of_year(match: Any) -> str | None:
     month = int(match["month"])
+    if word_before(match.string, match.start()) in _NUMBERED_BY_YEAR:
+        return None
     return date(int(match["year"]), month, None) if 1 <= month <= 12 else None
 
 

@@ -73,7 +73,7 @@ _OTHERS: dict[str, tuple[str, Gender]] = {
     "lpm": ("latido por minuto", "m"), "ppm": ("parte por millón", "f"), "fps": ("fotograma por segundo", "m"),
     "g/cm³": ("gramo por centímetro cúbico", "m"), "kg/m³": ("kilogramo por metro cúbico", "m"),
     "g/l": ("gramo por litro", "m"), "mg/dl": ("miligramo por decilitro", "m"), "mg/dL": ("miligramo por decilitro", "m"),
-    "l/100km": ("litro cada cien kilómetros", "m"), "kg/m²": ("kilogramo por metro cuadrado", "m"),
+    "l/100 km": ("litro cada cien kilómetros", "m"), "l/100km": ("litro cada cien kilómetros", "m"), "kg/m²": ("kilogramo por metro cuadrado", "m"),
     "hab/km²": ("habitante por kilómetro cuadrado", "m"), "hab./km²": ("habitante por kilómetro cuadrado", "m"),
     "lb": ("libra", "f"), "lbs": ("libra", "f"), "oz": ("onza", "f"), "gal": ("galón", "m"), "ac": ("acre", "m"),
     "CV": ("caballo de vapor", "m"), "HP": ("caballo de fuerza", "m"), "hp": ("caballo de fuerza", "m"),
@@ -156,7 +156,7 @@ def _arc(match: Any) -> str:
 
 
 def _alone(match: Any) -> str:
-    unit = UNITS[match["unit"]]
+    unit = UNITS[match["unit"].rstrip(".")]
     counted_by_one = match.string[: match.start()].rstrip().casefold().endswith(_ONE_OF)
     numbered = regex.match(r"\.?[ ]?\d", match.string, pos=match.end())
     return unit.singular if counted_by_one or numbered else unit.plural
@@ -180,5 +180,5 @@ RULES: tuple[Rule, ...] = (
         _part_of_unit,
     ),
     rule("measure", rf"{START}{AMOUNT}[ ]?(?P<unit>{_SYMBOLS}){_END}(?:\.(?=[ ]\p{{Ll}}))?", _measure),
-    rule("unit alone", rf"(?<![\w/.])(?P<unit>km/h|km²|km|kg|cm²|cm|mm|m²|m³|kWh|kW|Mbps|°C|°F){_END}", _alone),
+    rule("unit alone", rf"(?<![\w/.])(?P<unit>km/h|km²|km|kg|cm²|cm|mm|m²|m³|kWh|kW|Mbps|°C|°F|m/s|km\.(?=[ ]\d)){_END}", _alone),
 )

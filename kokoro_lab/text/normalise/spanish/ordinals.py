@@ -8,7 +8,7 @@ import regex
 
 from kokoro_lab.text.normalise.rules import Rule, rule
 from kokoro_lab.text.normalise.spanish.agreement import gender_behind, plural_gender
-from kokoro_lab.text.normalise.spanish.words import Gender, cardinal, fraction, ordinal, part
+from kokoro_lab.text.normalise.spanish.words import Gender, cardinal, fraction, is_round, ordinal, part
 
 _VULGAR = {
     "½": (1, 2), "⅓": (1, 3), "⅔": (2, 3), "¼": (1, 4), "¾": (3, 4), "⅕": (1, 5), "⅖": (2, 5), "⅗": (3, 5),
@@ -17,7 +17,7 @@ _VULGAR = {
 }  # fmt: skip
 _SLASHED = r"(?P<top>\d{1,4})[/⁄](?P<bottom>\d{1,7})"
 _START, _STOP = r"(?<![\w/])(?<!\d[.,:-])", r"(?![\w/]|[.,:-]\d|[.-]\w)"
-_MARK = r"(?P<mark>er|os|as|ros?|ras?|dos?|das?|tos?|tas?|mos?|mas?|vos?|vas?|nos?|nas?|[oa]|[ºª°])"
+_MARK = r"(?P<mark>er[oa]?|os|as|ros?|ras?|dos?|das?|tos?|tas?|mos?|mas?|vos?|vas?|nos?|nas?|[oa]|[ºª°])"
 
 
 def _ordinal(match: Any) -> str | None:
@@ -35,7 +35,7 @@ def _fits(value: int, mark: str) -> bool:
     """Whether a suffix of letters is how that ordinal ends: `2do` is one, `2mo` and `5a` alone are none."""
     if mark in "ºª" or mark in {"os", "as"}:
         return True
-    if mark == "er":
+    if mark.startswith("er"):
         return value % 10 in {1, 3}
     return ordinal(value).endswith(mark.removesuffix("s")[:-1] + "o") and len(mark) > 1
 
@@ -47,6 +47,8 @@ def _before_noun(match: Any) -> bool:
     return gender_behind(match.string, match.start(), match.end(), one=True) == "m"
 
 
+LARGEST_PART = 999
+"""Nobody counts smaller parts than that, but for thousandths and such."""
 _NO_NOUNS = frozenset(
     "izquierda derecha izda dcha interior exterior ayer hoy absoluto consecutivo empatado seguido clasificado".split()
 )
@@ -88,6 +90,10 @@ def _fraction(match: Any) -> str | None:
     top, bottom = int(match["top"]), int(match["bottom"])
     if bottom < 2 or (top, bottom) in {(24, 7), (50, 50)} or match["bottom"].startswith("0"):
         return None
+    if 1900 <= top < 2100:  # "curso 2020/21"
+        return f"{cardinal(top)} {cardinal(bottom)}"
+    if bottom > LARGEST_PART and not is_round(bottom):  # "ley 39/2015"
+        return f"{cardinal(top)} barra {cardinal(bottom)}"
     if top == bottom and top > 4:  # a full mark, not a whole in parts
         return f"{cardinal(top)} de {cardinal(bottom)}"
     return fraction(top, bottom)
@@ -101,7 +107,7 @@ def _vulgar(match: Any) -> str:
 _VULGARS = "".join(_VULGAR)
 
 RULES: tuple[Rule, ...] = (
-    rule("ordinal", rf"(?<![\w.,/])(?P<number>\d{{1,4}})\.?{_MARK}(?!\w)(?<!\.[a-z])(?<!\d°)", _ordinal),
+    rule("ordinal", rf"(?<![\w.,/])(?P<number>\d{{1,4}})\.?{_MARK}(?!\w)(?<!\d°)(?:\.(?=[ ]\p{{Ll}}))?", _ordinal),
     rule(
         "mixed fraction",
         rf"{_START}(?P<whole>\d{{1,4}})(?:[ ]{_SLASHED}|[ ]?(?P<vulgar>[{_VULGARS}]))(?:[ ](?P<noun>\p{{Ll}}{{2,}}s)(?!\w)|{_STOP})",

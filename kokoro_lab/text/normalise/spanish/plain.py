@@ -27,7 +27,25 @@ def _number(match: Any) -> str:
 def _range(match: Any) -> str | None:
     low, high = read(match["low"]), read(match["high"])
     gender = gender_behind(match.string, match.start(), match.end(), one=False, grouped=True)
-    return f"{low.words(gender)} a {high.words(gender)}"
+    joint = "menos" if _is_difference(match, low.value, high.value) else "a"
+    return f"{low.words(gender)} {joint} {high.words(gender)}"
+
+
+def _is_difference(match: Any, low: int, high: int) -> bool:
+    """Whether the stroke takes away: in a sum, or set apart with the larger number first."""
+    sum_goes_on = _OPERATOR.match(match.string, match.end()) or match.string[: match.start()].rstrip().endswith(
+        ("+", "=", "×", "*")
+    )
+    spaced = " - " in match.group() or " – " in match.group()
+    return bool(sum_goes_on) or (spaced and low > high)
+
+
+def _pieces(match: Any) -> str:
+    """Long ones identify something, digit by digit; short ones are numbers in a row."""
+    pieces = regex.findall(r"\d+", match.group())
+    if sum(map(len, pieces)) >= _IDENTIFIES:
+        return digits(match.group())
+    return " ".join(cardinal(int(piece)) if not piece.startswith("0") else digits(piece) for piece in pieces)
 
 
 def _version(match: Any) -> str:
@@ -39,6 +57,10 @@ def _version(match: Any) -> str:
 def _pair(match: Any) -> str:
     return " ".join(cardinal(int(each)) for each in match.group().split("/"))
 
+
+_OPERATOR = regex.compile(r"[ ]?[-+=×*÷]")
+_IDENTIFIES = 8
+"""Digits of a number in pieces from which on it is a name and no quantity."""
 
 VERSIONS: tuple[Rule, ...] = (
     rule(
@@ -53,9 +75,10 @@ VERSIONS: tuple[Rule, ...] = (
 RULES: tuple[Rule, ...] = (
     rule(
         "range or score",
-        rf"(?<![\w.,/:-])(?P<low>{NUMERAL})(?:-|[ ]?–[ ]?)(?P<high>{NUMERAL})(?![\w/:]|-\w)",
+        rf"(?<![\w.,/:-])(?P<low>{NUMERAL})(?:[ ]?[-–][ ]?)(?P<high>{NUMERAL})(?![\w/:]|-\w)",
         _range,
     ),
+    rule("number in pieces", r"(?<![\w.,/])\d+(?:-\d+){2,}(?![\w/])|(?<![\w.,/])\d{4}(?:[ ]\d{4}){2,}(?:[ ]\d{1,4})?(?![\w/])", _pieces),
     rule("pair", r"(?<![\w/])(?:24/7|50/50)(?![\w/])", _pair),
     rule("number", rf"(?P<sign>{SIGN})(?P<number>{NUMERAL})", _number),
 )

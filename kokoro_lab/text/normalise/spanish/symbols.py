@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from typing import Any
+from unicodedata import digit
 
 from kokoro_lab.text.normalise.rules import Rule, rule
+from kokoro_lab.text.normalise.spanish.words import cardinal
 
 _BETWEEN = {
     "+": "más", "=": "igual a", "×": "por", "·": "por", "*": "por", "÷": "dividido entre", "<": "menor que",
@@ -21,35 +23,47 @@ _ANYWHERE = {
     "\\": "barra invertida", "µ": "micro", "α": "alfa", "β": "beta", "γ": "gamma", "λ": "lambda", "σ": "sigma",
     "Ω": "omega", "θ": "theta",
 } | _BETWEEN  # fmt: skip
-_POWERS = {"²": "al cuadrado", "³": "al cubo", "⁴": "a la cuarta", "⁵": "a la quinta"}
+_POWERS = {"2": "al cuadrado", "3": "al cubo"}
 
 
 def _named(match: Any) -> str:
-    sign = match["sign"]
-    said = _ANYWHERE[sign]
-    text = match.string
-    before = " " if match.start() and not text[match.start() - 1].isspace() else ""
-    after = " " if match.end() < len(text) and not text[match.end()].isspace() else ""
-    return before + said + after
+    return _apart(match, _ANYWHERE[match["sign"]])
+
+
+def _minus(match: Any) -> str | None:
+    """Between two words a hyphen is one, unless the text has a sum in it."""
+    spaced = match.string[match.start() - 1].isspace() and match.string[match.end()].isspace()
+    return _apart(match, "menos") if spaced else None
 
 
 def _power(match: Any) -> str:
-    before = " " if match.start() and not match.string[match.start() - 1].isspace() else ""
-    return before + _POWERS[match.group()]
+    exponent = "".join("-" if each == "⁻" else str(digit(each)) for each in match.group())
+    if not exponent.lstrip("-").isdecimal() or exponent.rfind("-") > 0:
+        return _apart(match, "elevado a menos")
+    return _apart(match, _POWERS.get(exponent) or f"elevado a {cardinal(int(exponent))}")
+
+
+def _apart(match: Any, said: str) -> str:
+    """Set off from signs and brackets too: letters and digits are seen to by whoever applies the rule."""
+    before = match.string[: match.start()][-1:]
+    after = match.string[match.end() : match.end() + 1]
+    left = " " if before and not before.isspace() and not before.isalnum() and before not in "(“\"'¿¡[" else ""
+    right = " " if after and not after.isspace() and not after.isalnum() and after not in ".,;:)”\"'?!]" else ""
+    return left + said + right
 
 
 _SIGNS = "".join(sign for sign in _ANYWHERE if len(sign) == 1 and sign not in r"_~*|\^-·→" + "µαβγλσΩθπ")
 _GREEK = "µαβγλσΩθπ"
 
 RULES: tuple[Rule, ...] = (
-    rule("minus", r"(?<=[\d\p{L})²³][ ])[-–](?=[ ][\d\p{L}(]+[ ]?[=<>≤≥≈])", lambda _: "menos"),
+    rule("minus", r"(?<=[\p{L})²³\d][ ]?)[-–](?=[ ]?[\d\p{L}(²³]+[ ]?[-+=<>≤≥≈])", _minus),
     rule("compound sign", r"(?<=[\w\)][ ]?)(?P<sign><=|>=|!=|==)(?=[ ]?[\w(])", _named),
     rule("times", r"(?<=[\d)][ ]?)(?P<sign>[*·])(?=[ ]?[\d(])", _named),
-    rule("times, by an x", r"(?<=\d[ ]?)[xX](?=[ ]?\d)", lambda _: "por"),
+    rule("times, by an x", r"(?<=\d[ ]?|\d[ ]?\p{Ll}{1,2}[ ])[xX](?=[ ]?\d)", lambda _: "por"),
     rule("raised to", r"(?<=[\w)])(?P<sign>\^)(?=[\w(-])", _named),
     rule("about", r"(?<!\w)(?P<sign>~)(?=[ ]?\d)", _named),
-    rule("number sign", r"(?<!\w)\#(?=\d)", lambda _: "número "),
-    rule("power", r"[²³⁴⁵]", _power),
+    rule("number sign", r"(?<!\w)\#(?=\d)", lambda _: "número"),
+    rule("power", r"[⁰¹²³⁴-⁹⁻]+", _power),
     rule("Greek letter", rf"(?<!\p{{L}})(?P<sign>[{_GREEK}])(?!\p{{L}})", _named),
     rule("sign alone", r"(?<![^\s])(?P<sign>[_^|\\~])(?![^\s])", _named),
     rule("sign", rf"(?P<sign>[{_SIGNS}])", _named),

@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 from kokoro_lab.text.normalise.rules import Rule, rule
+from kokoro_lab.text.normalise.spanish.dates import date
 from kokoro_lab.text.normalise.spanish.sentence_end import final_stop
 from kokoro_lab.text.normalise.spanish.words import cardinal
 
@@ -70,10 +71,18 @@ def _clock(match: Any) -> str | None:
     half = groups.get("half")
     if half and not 1 <= hour <= 12:
         half = None  # "14:30 p. m.": the 24-hour clock tells already
+    if groups.get("lasts"):  # "1h45min" is how long
+        return f"{_counted(hour, 'hora')} {_counted(minute, 'minuto')}"
     if groups.get("hours"):
         return _with_hours(hour, minute)
     said = time(hour, minute, int(match["second"]) if match["second"] else None, half.casefold() if half else None)
     return said + final_stop(match)
+
+
+def _stamp(match: Any) -> str:
+    day = date(int(match["year"]), int(match["month"]), int(match["day"]))
+    second = int(match["second"]) or None if match["second"] else None
+    return f"{day}, {time(int(match['hour']), int(match['minute']), second, None)}"
 
 
 def _hour(match: Any) -> str | None:
@@ -103,7 +112,7 @@ RULES: tuple[Rule, ...] = (
     rule(
         "clock time with h",
         rf"(?<![\w:/])(?<!\d[.,])(?:{_HOUR}[:.]{_MINUTE}[ ]?(?P<hours>horas|hrs\.?|hs\.?|h\.?)(?!\w)"
-        rf"|(?P<hour>[01]?\d|2[0-4])(?P<hours>[ ]?h[ ]?)(?P<minute>[0-5]\d)(?:[ ]?(?:min|m))?(?!\w))",
+        rf"|(?P<hour>[01]?\d|2[0-4])(?P<hours>h|[ ]h[ ])(?P<minute>[0-5]\d)(?P<lasts>min|m)?(?!\w|[ ]min))",
         _clock,
     ),
     rule(
@@ -117,6 +126,12 @@ RULES: tuple[Rule, ...] = (
         rf"(?<=\blas[ ]){_HOUR}\.{_MINUTE}(?P<second>(?!))?(?:[ ]?{HALF})?{_STOP}",
         _clock,
         ignore_case=True,
+    ),
+    rule(
+        "ISO time stamp",
+        r"""(?<![\w-])(?P<year>\d{4})-(?P<month>0[1-9]|1[0-2])-(?P<day>0[1-9]|[12]\d|3[01])[T ]
+            (?P<hour>[01]\d|2[0-3]):(?P<minute>[0-5]\d)(?::(?P<second>[0-5]\d))?Z?(?![\w.+])""",
+        _stamp,
     ),
     rule("hour with a half of the day", rf"{_START}(?P<hour>\d{{1,2}})[ ]?{HALF}", _hour, ignore_case=True),
     rule(

@@ -106,8 +106,14 @@ def part(denominator: int, *, plural: bool) -> str:
 
 def _joined(stem: str) -> str:
     """`onceavo`, `treintavo`, `treintaidosavo`: of two vowels `a` only one is heard."""
+    stem = stem.removesuffix("uno") + "un" if stem.endswith("uno") else stem
     plain = stem.translate(str.maketrans("éúó", "euo")) if stem[-1] not in "aeo" else stem
     return plain.removesuffix("a") + "avo"
+
+
+def is_round(denominator: int) -> bool:
+    """Whether its part has a name of its own, `milésimo`."""
+    return denominator in _PARTS
 
 
 def fraction(numerator: int, denominator: int) -> str:
