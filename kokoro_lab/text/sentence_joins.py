@@ -1,4 +1,4 @@
-"""Where the sentence splitter ends a sentence that goes on: languages whose abbreviations it does not all know."""
+"""Where the sentence splitter ends a sentence that goes on, since it does not know all abbreviations."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ JOINS = {
         ),
         leads_to_number=regex.compile(
             r"""(?<![\p{L}\d])(?i:
-                pp?|art|arts|cap|caps|figs?|núms?|págs?|vols?|no|nro|n|s|v|párr|tels?|tfno|tlf|ext|ref|c|h
+                pp?|art|arts|cap|caps|figs?|núms?|págs?|vols?|no|nro|n|ss?|vv?|hab|ed|párr|tels?|tfno|tlf|ext|ref|c|h
                 |ene|feb|mar|abr|may|jun|jul|ago|sept?|set|oct|nov|dic
             )\.[ ]*\Z""",
             regex.VERBOSE,
@@ -52,9 +52,7 @@ JOINS = {
 _NUMBER = regex.compile(r"[ ]*(?:\d|[IVXLC]+\b)")
 
 
-def rejoined(
-    borders: Iterable[tuple[int, int]], text: str, language: str
-) -> Iterator[tuple[int, int]]:
+def rejoined(borders: Iterable[tuple[int, int]], text: str, language: str) -> Iterator[tuple[int, int]]:
     """The spans of `borders`, with those made one between which no sentence ends.
 
     Parameters
@@ -80,10 +78,15 @@ def rejoined(
 def _is_one(text: str, border: int, joins: Joins, start: int) -> bool:
     if "\n" in text[max(start, border - 2) : border]:  # lines are cut by other rules
         return False
-    glued = not text[border - 1].isspace() and regex.search(r"(?<!\p{L})\p{L}\.\Z", text[max(0, border - 3) : border])
+    glued = not text[border - 1].isspace() and regex.search(
+        r"(?<!\p{L})\p{L}\.\Z", text[max(0, border - 3) : border]
+    )
     return bool(
         glued
         or joins.goes_on.match(text, border)
         or joins.leads_on.search(text, max(start, border - 12), border)
-        or (_NUMBER.match(text, border) and joins.leads_to_number.search(text, max(start, border - 12), border))
+        or (
+            _NUMBER.match(text, border)
+            and joins.leads_to_number.search(text, max(start, border - 12), border)
+        )
     )

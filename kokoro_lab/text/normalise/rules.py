@@ -69,7 +69,9 @@ def overlaps(taken: Sequence[tuple[int, int, str]], i: int, j: int) -> bool:
 
 
 def _set_off(text: str, i: int, j: int, words: str, *, follows_another: bool) -> str:
+    if not words.strip():  # taken away, or only a space is put in its place
+        return words
     parted = follows_another and text[i].isalnum()  # by the space behind the piece before
-    before = " " if words and i and text[i - 1].isalnum() and not parted else ""
-    after = " " if words and j < len(text) and text[j].isalnum() else ""
+    before = " " if i and text[i - 1].isalnum() and not parted else ""
+    after = " " if j < len(text) and text[j].isalnum() else ""
     return f"{before}{words}{after}"

@@ -1,4 +1,4 @@
-"""Acronyms that are spelt, and codes of letters and digits. Those that can be read as words stay as they are."""
+"""Acronyms that are spelt, and codes of letters and digits. What can be read as a word stays as it is."""
 
 from __future__ import annotations
 
@@ -7,29 +7,43 @@ from typing import Any
 import regex
 
 from kokoro_lab.text.normalise.rules import Rule, rule
+from kokoro_lab.text.normalise.spanish.wordlist import wordlist
 from kokoro_lab.text.normalise.spanish.letters import is_sayable, spell
 from kokoro_lab.text.normalise.spanish.words import cardinal, digits
 
 LONGEST = 5
 _LOWERED = "₀₁₂₃₄₅₆₇₈₉"
 _SUBSCRIPTS = str.maketrans(_LOWERED, "0123456789")
-_SPELT = frozenset("IP ID AM FM SOS MIT UK UE EU IA AI TI IU AA UA UHF ERC OEA UPV OCU".split())
+_SPELT = wordlist(
+    """
+    IP ID AM FM SOS MIT UK UE EU IA AI TI IU AA UA UHF ERC OEA UPV OCU
+    """
+)
 """Sayable, but spelt by everybody."""
-_READ = frozenset("SGAE CSIC IMSS MUFACE PSOE OVNI MERCOSUR UNICEF INTERPOL ISSSTE".split())
+_READ = wordlist(
+    """
+    SGAE CSIC IMSS MUFACE PSOE OVNI MERCOSUR UNICEF INTERPOL ISSSTE
+    """
+)
 """Not sayable letter by letter, but read as words by everybody: the phonetics know how."""
-_WORDS = frozenset(
-    "EL LA DE EN UN SI SÍ NO YA YO TU TÚ MI MÍ SU SE ES AL LO LE ME TE HA VA DA FE OH AH EH IR MÁS NI SÉ FUI OK VS".split()
+_WORDS = wordlist(
+    """
+    EL LA DE EN UN SI SÍ NO YA YO TU TÚ MI MÍ SU SE ES AL LO LE ME TE HA VA DA FE OH AH EH IR MÁS NI SÉ
+    FUI OK VS
+    """
 )
 
 
 def _acronym(match: Any) -> str | None:
     letters = match["letters"]
-    if letters in _READ or letters in _WORDS or _shouts(match.string):
+    if letters in _READ or letters in _WORDS:
         return None
     vowels_only = len(letters) <= 3 and not regex.search(r"[^AEIOUÁÉÍÓÚ]", letters)
     if letters not in _SPELT and not vowels_only and len(letters) > 2 and is_sayable(letters):
         return None
-    return spell(letters) + (" " if match["hyphen"] else "")
+    if _shouts(match.string) and is_sayable(letters):
+        return None
+    return spell(letters)
 
 
 def _ampersand(match: Any) -> str:
@@ -67,5 +81,9 @@ RULES: tuple[Rule, ...] = (
     rule("code with a hyphen", r"(?<![\w-])(?:\p{Lu}{1,3}-\d{1,12}|\d{1,4}-\p{Lu})(?![\w-])", _code),
     rule("letters and letters", r"(?<![\w&])\p{Lu}{1,3}&\p{Lu}{1,3}(?![\w&])", _ampersand),
     rule("word and number", r"(?<=\p{L}{2})-(?=\d)", lambda _: " "),
-    rule("acronym", rf"(?<![\w.@#])(?P<letters>\p{{Lu}}{{2,{LONGEST}}})(?:'?s)?(?P<hyphen>-(?=\p{{L}}))?(?<=-|(?![\w@]|\.\p{{L}}))", _acronym),
+    rule(
+        "acronym",
+        rf"(?<![\w.@#])(?P<letters>\p{{Lu}}{{2,{LONGEST}}})(?:'?s)?(?:-(?=\p{{L}}))?(?<=-|(?![\w@]|\.\p{{L}}))",
+        _acronym,
+    ),
 )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 
+from kokoro_lab.text.normalise.spanish.wordlist import wordlist
 from kokoro_lab.text.normalise.spanish.words import Gender
 
 _WORD = re.compile(r" ?([^\W\d_]+)")
@@ -14,67 +15,69 @@ _SERIES = re.compile(r" [ouóya] \d+ ([^\W\d_]{3,}s)\b")
 _LAST = re.compile(r"([^\W\d_]+)[.:º]? ?$")
 
 
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-_NO_NOUN = _words(
+_NO_NOUN = wordlist(
     """
-    a al ante antes así aunque bajo cada casi como con contra cuando cuanto de del desde después donde durante e
-    el él ella ellas ellos en entonces entre era eran es esa esas ese eso esos esta está están estas este esto
-    estos fue fueron ha haber había hacia han hasta hay la las le les lo los luego mas más me menos mientras
-    mucho muy ni no nos o para pero por porque pues que qué quien se según ser si sí sin sino sobre son su sus
-    también tan te tras tu tus u un una unas unos y ya yo además ahora aquí allí hoy ayer mañana siempre nunca
-    tenemos vamos somos estamos hemos juntos juntas atrás dos tres seis es gracias
+    a al ante antes así aunque bajo cada casi como con contra cuando cuanto de del desde después donde
+    durante e el él ella ellas ellos en entonces entre era eran es esa esas ese eso esos esta está están
+    estas este esto estos fue fueron ha haber había hacia han hasta hay la las le les lo los luego mas más
+    me menos mientras mucho muy ni no nos o para pero por porque pues que qué quien se según ser si sí sin
+    sino sobre son su sus también tan te tras tu tus u un una unas unos y ya yo además ahora aquí allí hoy
+    ayer mañana siempre nunca tenemos vamos somos estamos hemos juntos juntas atrás dos tres seis es
+    gracias
     """
 )
-_LABELS = _words(
+_LABELS = wordlist(
     """
-    número num núm nro no n capítulo cap página pág pag opción tipo grupo nivel fórmula liga línea sala canal
-    versión lección tema unidad tomo volumen vol parte fase paso nota figura fig tabla cuadro anexo artículo art
-    párrafo apartado punto ejercicio pregunta habitación puerta piso planta andén vía vuelo tren autobús bus
-    carretera autopista ruta calle avenida avda av plaza kilómetro km código talla modelo serie temporada episodio
-    etapa zona distrito sector lote mesa asiento fila columna clase categoría grado curso equipo jugador dorsal
-    windows iphone sección módulo bloque test prueba caso
+    número num núm nro no n capítulo cap página pág pag opción tipo grupo nivel fórmula liga línea sala
+    canal versión lección tema unidad tomo volumen vol parte fase paso nota figura fig tabla cuadro anexo
+    artículo art párrafo apartado punto ejercicio pregunta habitación puerta piso planta andén vía vuelo
+    tren autobús bus carretera autopista ruta calle avenida avda av plaza kilómetro km código talla modelo
+    serie temporada episodio etapa zona distrito sector lote mesa asiento fila columna clase categoría
+    grado curso equipo jugador dorsal windows iphone sección módulo bloque test prueba caso
     """
 )
 """Words that a number names rather than counts: `capítulo 1` is `capítulo uno`, whatever follows."""
 
-_YEAR_LEADERS = _words("en año años desde hasta hacia del fines finales principios")
+_YEAR_LEADERS = wordlist("en año años desde hasta hacia del fines finales principios")
 
-_MASCULINE_IN_A = _words(
+_MASCULINE_IN_A = wordlist(
     """
-    día problema sistema programa tema poema idioma clima dilema esquema lema síntoma diploma drama fantasma
-    mapa planeta cometa tranvía sofá papá teorema emblema enigma estigma carisma panorama telegrama diagrama
-    crucigrama pentagrama organigrama holograma aroma axioma idiota cura atleta piloto poeta astronauta
-    cosmonauta demócrata patriota colega camarada pediatra psiquiatra espía policía guardaespaldas paraguas
-    dogma trauma coma cisma prisma magma reuma asma plasma eccema hematoma glaucoma carcinoma cromosoma
-    pijama gorila koala panda puma israelita indígena atlas
-    """
-)
-_FEMININE_IN_O = _words("mano foto moto radio libido polio")
-_FEMININE = _words(
-    """
-    vez mujer noche tarde calle clase parte llave sangre gente madre torre nube fuente base fase frase serie leche
-    carne muerte suerte mente flor voz luz ley red piel sal miel cárcel señal catedral imagen orden crisis tesis
-    hipótesis síntesis dosis sede especie superficie planicie intemperie barbarie cruz raíz actriz emperatriz
-    nariz cicatriz matriz paz niñez vejez pared sed nave llave clave nieve fiebre costumbre cumbre legumbre
-    lumbre muchedumbre certidumbre corriente vertiente patente labor col hiel coliflor virgen
-    pág págs ud uds sartén res mies tos diócesis metrópolis apoteosis catástrofe variante constante hélice índole prole mole
-    hoz tez coz perdiz codorniz lombriz
-    torre gripe peste hueste tilde efigie progenie carie caries serpiente simiente
+    día problema sistema programa tema poema idioma clima dilema esquema lema síntoma diploma drama
+    fantasma mapa planeta cometa tranvía sofá papá teorema emblema enigma estigma carisma panorama
+    telegrama diagrama crucigrama pentagrama organigrama holograma aroma axioma idiota cura atleta piloto
+    poeta astronauta cosmonauta demócrata patriota colega camarada pediatra psiquiatra espía policía
+    guardaespaldas paraguas dogma trauma coma cisma prisma magma reuma asma plasma eccema hematoma
+    glaucoma carcinoma cromosoma pijama gorila koala panda dálmata acróbata diplomata croata celta puma
+    israelita indígena atlas
     """
 )
-_THINGS = _words("revista entrevista vista pista autopista lista conquista reconquista arista crecida")
-_STRESSED_A = _words("agua águila alma arma aula área hacha hambre ala ancla ave arpa hada haba asa alga asta")
+_FEMININE_IN_O = wordlist("mano foto moto radio libido polio")
+_FEMININE = wordlist(
+    """
+    vez mujer noche tarde calle clase parte llave sangre gente madre torre nube fuente base fase frase
+    serie leche carne muerte suerte mente flor voz luz ley red piel sal miel cárcel señal catedral imagen
+    orden crisis tesis hipótesis síntesis dosis sede especie superficie planicie intemperie barbarie cruz
+    raíz actriz emperatriz nariz cicatriz matriz paz niñez vejez pared sed nave llave clave nieve fiebre
+    costumbre cumbre legumbre lumbre muchedumbre certidumbre corriente vertiente patente labor col hiel
+    coliflor virgen pág págs ud uds sartén res mies tos diócesis metrópolis apoteosis catástrofe variante
+    constante hélice índole prole mole hoz tez coz perdiz codorniz lombriz torre gripe peste hueste tilde
+    efigie progenie carie caries serpiente simiente
+    """
+)
+_THINGS = wordlist("revista entrevista vista pista autopista lista conquista reconquista arista crecida")
+_STRESSED_A = wordlist(
+    "agua águila alma arma aula área hacha hambre ala ancla ave arpa hada haba asa alga asta"
+)
 """Feminine, but `un` in the singular."""
 _FEMININE_ENDINGS = re.compile(r"(?:[cstxgnl]ión|dad|tad|tud|umbre|itis|eza|idez)$")
 _FEMININE_ENDINGS_PLURAL = re.compile(r"(?:[cstxgnl]iones|[dt]ades|tudes|umbres)$")
-_SINGULAR_IN_S = _words(
+_SINGULAR_IN_S = wordlist(
     "mes país autobús bus gas compás interés inglés francés portugués virus análisis oasis énfasis paréntesis "
     "lunes martes miércoles jueves viernes paraguas atlas crisis tesis hipótesis síntesis dosis sede res mies tos"
 )
-_MASCULINE_IN_ION = _words("camión avión guion gorrión escorpión embrión aluvión bastión sarampión anfitrión")
+_MASCULINE_IN_ION = wordlist(
+    "camión avión guion gorrión escorpión embrión aluvión bastión sarampión anfitrión"
+)
 
 
 def word_before(text: str, start: int) -> str:
@@ -102,8 +105,11 @@ def gender_behind(text: str, start: int, end: int, *, one: bool, grouped: bool =
     if last in _LABELS or (not grouped and end - start == 4 and last in _YEAR_LEADERS):
         return None
     found = _WORD.match(text, end)
-    if found and found[1] == "mil":  # "200 mil personas"
-        found = _WORD.match(text, found.end())
+    if found and found[1] in {"mil", "millones", "billones"}:
+        counted = _WORD.match(text, found.end()) if found[1] == "mil" else None
+        if not counted or not counted[1].endswith("s") or counted[1] in _NO_NOUN:
+            return "m"  # "veintiún mil", "doscientos millones"
+        found = counted  # "doscientas mil personas"
     if not found or found[1].isupper():
         return None
     word = found[1].casefold()
@@ -113,7 +119,7 @@ def gender_behind(text: str, start: int, end: int, *, one: bool, grouped: bool =
     if word in _NO_NOUN:
         return None
     if one:
-        plural_or_adverb = word.endswith("s") and word not in _SINGULAR_IN_S or word.endswith("mente")
+        plural_or_adverb = (word.endswith("s") and word not in _SINGULAR_IN_S) or word.endswith("mente")
         return None if plural_or_adverb else gender_of(word)
     if not word.endswith("s"):
         return None
@@ -154,7 +160,9 @@ def plural_gender(noun: str, following: str = "") -> Gender:
     if {noun, noun[:-1], noun[:-2], _unaccented_stem(noun)} & _FEMININE or _feminine_es(noun):
         return "f"
     # an adjective may stand between: "200 grandes empresas"
-    adjective = following not in _NO_NOUN and following.endswith("as") and following[:-1] not in _MASCULINE_IN_A
+    adjective = (
+        following not in _NO_NOUN and following.endswith("as") and following[:-1] not in _MASCULINE_IN_A
+    )
     return "f" if adjective else "m"
 
 

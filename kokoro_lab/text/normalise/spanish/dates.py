@@ -14,13 +14,29 @@ MONTHS = (
     "noviembre", "diciembre",
 )  # fmt: skip
 _SHORT = {name[:3]: i for i, name in enumerate(MONTHS, 1)} | {"sept": 9, "set": 9}
+_MONTH_NUMBERS = _SHORT | {name: i for i, name in enumerate(MONTHS, 1)} | {"setiembre": 9}
 _NAMES = "|".join((*MONTHS, "setiembre"))
 _SHORT_NAMES = "|".join(sorted(_SHORT, key=len, reverse=True))
 _NUMBERED_BY_YEAR = frozenset(
-    """
-    ley decreto orden directiva reglamento resolución sentencia expediente acuerdo auto legislativo orgánica
-    circular real núm n nº
-    """.split()
+    [
+        "ley",
+        "decreto",
+        "orden",
+        "directiva",
+        "reglamento",
+        "resolución",
+        "sentencia",
+        "expediente",
+        "acuerdo",
+        "auto",
+        "legislativo",
+        "orgánica",
+        "circular",
+        "real",
+        "núm",
+        "n",
+        "nº",
+    ]
 )
 """`ley 8/2020` is the eighth law of that year, and not one of August."""
 CENTURY_TURNS_AT = 50
@@ -66,7 +82,7 @@ def _iso(match: Any) -> str | None:
 
 
 def _named(match: Any) -> str | None:
-    month = _SHORT[match["month"].casefold()]
+    month = _MONTH_NUMBERS[match["month"].casefold()]
     return _checked(_year(match["year"]) if match["year"] else None, month, int(match["day"]))
 
 
@@ -82,6 +98,10 @@ def _month_of_year(match: Any) -> str | None:
     if word_before(match.string, match.start()) in _NUMBERED_BY_YEAR:
         return None
     return date(int(match["year"]), month, None) if 1 <= month <= 12 else None
+
+
+def _short_month_of_year(match: Any) -> str:
+    return date(int(match["year"]), _SHORT[match["month"].casefold()], None)
 
 
 def _without_year(match: Any) -> str | None:
@@ -112,12 +132,28 @@ RULES: tuple[Rule, ...] = (
         ignore_case=True,
     ),
     rule(
+        "date without its prepositions",
+        rf"(?<![\w/-])(?P<day>\d{{1,2}})[ /-](?P<month>{_NAMES})[ /-](?P<year>\d{{4}})(?![\w/]|[.,]\d)",
+        _named,
+        ignore_case=True,
+    ),
+    rule(
         "day of a month",
         rf"(?<![\w.,/:-])(?P<day>\d{{1,2}})°?(?=[ ](?:de[ ])?(?:{_NAMES})(?!\w))",
         _day_of_month,
         ignore_case=True,
     ),
-    rule("month and year", r"(?<![\w/-])(?P<month>0?\d|1[0-2])/(?P<year>(?:19|20)\d{2})(?![\w/-])", _month_of_year),
+    rule(
+        "short month and year",
+        rf"(?<!\w)(?P<month>{'|'.join(_SHORT)})(?:\.[ ]|[-/])(?P<year>(?:19|20)\d{{2}})(?![\w/-])",
+        _short_month_of_year,
+        ignore_case=True,
+    ),
+    rule(
+        "month and year",
+        r"(?<![\w/-])(?P<month>0?\d|1[0-2])/(?P<year>(?:19|20)\d{2})(?![\w/-])",
+        _month_of_year,
+    ),
     rule(
         "date without a year",
         # `5/12` alone is a fraction: only what stands before makes it a day

@@ -16,7 +16,8 @@ from kokoro_lab.text.normalise.spanish.words import cardinal, digits
 
 SIGNS = {
     "@": "arroba", ".": "punto", "-": "guion", "_": "guion bajo", "/": "barra", "\\": "barra invertida",
-    ":": "dos puntos", "?": "interrogación", "=": "igual", "&": "ampersand", "#": "almohadilla", "%": "por ciento",
+    ":": "dos puntos", "?": "interrogación", "=": "igual", "&": "ampersand", "#": "almohadilla",
+    "%": "por ciento",
     "+": "más", "~": "virgulilla", "*": "asterisco", ",": "coma", ";": "punto y coma", "!": "exclamación",
     "$": "dólar", "'": "apóstrofo", "(": "paréntesis", ")": "cierra paréntesis", "|": "barra vertical",
 }  # fmt: skip
@@ -62,7 +63,9 @@ def _tag(match: Any) -> str:
 
 
 RULES: tuple[Rule, ...] = (
-    rule("URL", rf"(?<!\w)(?:(?:https?|ftp|file)://|www\.)[^\s<>\"“”]+{_TRAILING}", _address, ignore_case=True),
+    rule(
+        "URL", rf"(?<!\w)(?:(?:https?|ftp|file)://|www\.)[^\s<>\"“”]+{_TRAILING}", _address, ignore_case=True
+    ),
     rule("e-mail address", r"(?<![\w.])[\w.+%-]+@[\w-]+(?:\.[\w-]+)+", _address),
     rule(
         "domain",

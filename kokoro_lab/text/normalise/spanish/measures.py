@@ -40,7 +40,8 @@ def _power(name: str, gender: Gender = "m") -> tuple[Unit, Unit]:
 
 
 _PREFIXES = {
-    "p": "pico", "n": "nano", "µ": "micro", "μ": "micro", "m": "mili", "c": "centi", "d": "deci", "da": "deca",
+    "p": "pico", "n": "nano", "µ": "micro", "μ": "micro", "m": "mili", "c": "centi", "d": "deci",
+    "da": "deca",
     "h": "hecto", "k": "kilo", "M": "mega", "G": "giga", "T": "tera",
 }  # fmt: skip
 _METRIC: tuple[tuple[str, str, Gender, str], ...] = (
@@ -65,24 +66,34 @@ _OTHERS: dict[str, tuple[str, Gender]] = {
     "h": ("hora", "f"), "hr": ("hora", "f"), "hrs": ("hora", "f"), "min": ("minuto", "m"),
     "seg": ("segundo", "m"), "sg": ("segundo", "m"), "ha": ("hectárea", "f"), "gr": ("gramo", "m"),
     "Kg": ("kilogramo", "m"), "KG": ("kilogramo", "m"), "Km": ("kilómetro", "m"), "KM": ("kilómetro", "m"),
-    "mts": ("metro", "m"), "mt": ("metro", "m"), "lts": ("litro", "m"), "lt": ("litro", "m"), "cc": ("centímetro cúbico", "m"),
-    "kph": ("kilómetro por hora", "m"), "km/h": ("kilómetro por hora", "m"), "Km/h": ("kilómetro por hora", "m"),
+    "mts": ("metro", "m"), "mt": ("metro", "m"), "lts": ("litro", "m"), "lt": ("litro", "m"),
+    "cc": ("centímetro cúbico", "m"),
+    "kph": ("kilómetro por hora", "m"), "km/h": ("kilómetro por hora", "m"),
+    "Km/h": ("kilómetro por hora", "m"),
     "km/s": ("kilómetro por segundo", "m"), "m/s": ("metro por segundo", "m"),
     "m/s²": ("metro por segundo al cuadrado", "m"), "m/s2": ("metro por segundo al cuadrado", "m"),
     "mph": ("milla por hora", "f"), "mi/h": ("milla por hora", "f"), "rpm": ("revolución por minuto", "f"),
-    "lpm": ("latido por minuto", "m"), "ppm": ("parte por millón", "f"), "fps": ("fotograma por segundo", "m"),
+    "lpm": ("latido por minuto", "m"), "ppm": ("parte por millón", "f"),
+    "fps": ("fotograma por segundo", "m"),
     "g/cm³": ("gramo por centímetro cúbico", "m"), "kg/m³": ("kilogramo por metro cúbico", "m"),
-    "g/l": ("gramo por litro", "m"), "mg/dl": ("miligramo por decilitro", "m"), "mg/dL": ("miligramo por decilitro", "m"),
-    "l/100 km": ("litro cada cien kilómetros", "m"), "l/100km": ("litro cada cien kilómetros", "m"), "kg/m²": ("kilogramo por metro cuadrado", "m"),
-    "hab/km²": ("habitante por kilómetro cuadrado", "m"), "hab./km²": ("habitante por kilómetro cuadrado", "m"),
-    "lb": ("libra", "f"), "lbs": ("libra", "f"), "oz": ("onza", "f"), "gal": ("galón", "m"), "ac": ("acre", "m"),
+    "g/l": ("gramo por litro", "m"), "mg/dl": ("miligramo por decilitro", "m"),
+    "mg/dL": ("miligramo por decilitro", "m"),
+    "l/100 km": ("litro cada cien kilómetros", "m"), "l/100km": ("litro cada cien kilómetros", "m"),
+    "kg/m²": ("kilogramo por metro cuadrado", "m"),
+    "hab/km²": ("habitante por kilómetro cuadrado", "m"),
+    "hab./km²": ("habitante por kilómetro cuadrado", "m"),
+    "lb": ("libra", "f"), "lbs": ("libra", "f"), "oz": ("onza", "f"), "gal": ("galón", "m"),
+    "ac": ("acre", "m"),
     "CV": ("caballo de vapor", "m"), "HP": ("caballo de fuerza", "m"), "hp": ("caballo de fuerza", "m"),
     "dB": ("decibelio", "m"), "atm": ("atmósfera", "f"), "bar": ("bar", "m"), "mbar": ("milibar", "m"),
-    "mmHg": ("milímetro de mercurio", "m"), "pulg": ("pulgada", "f"), '"': ("pulgada", "f"), "″": ("pulgada", "f"),
-    "MP": ("megapíxel", "m"), "dpi": ("punto por pulgada", "m"), "ud": ("unidad", "f"), "uds": ("unidad", "f"),
+    "mmHg": ("milímetro de mercurio", "m"), "pulg": ("pulgada", "f"), '"': ("pulgada", "f"),
+    "″": ("pulgada", "f"),
+    "MP": ("megapíxel", "m"), "dpi": ("punto por pulgada", "m"), "ud": ("unidad", "f"),
+    "uds": ("unidad", "f"),
     "°C": ("grado Celsius", "m"), "ºC": ("grado Celsius", "m"), "℃": ("grado Celsius", "m"),
     "°F": ("grado Fahrenheit", "m"), "ºF": ("grado Fahrenheit", "m"), "℉": ("grado Fahrenheit", "m"),
-    "°": ("grado", "m"), "°K": ("kelvin", "m"), "Ω": ("ohmio", "m"),
+    "°": ("grado", "m"), "° C": ("grado Celsius", "m"), "° F": ("grado Fahrenheit", "m"),
+    "°K": ("kelvin", "m"), "Ω": ("ohmio", "m"),
 }  # fmt: skip
 
 
@@ -105,6 +116,7 @@ for _symbol, _name in {"rpm": ("revolución por minuto", "revoluciones por minut
     UNITS[_symbol] = UNITS[_symbol]._replace(singular=_name[0], plural=_name[1])
 
 _SYMBOLS = "|".join(regex.escape(each) for each in sorted(UNITS, key=len, reverse=True))
+_PER = r"(?:/(?P<per>hora|h|día|semana|mes|año|min|minuto|s|segundo|persona|habitante|kg|l|m²|ha))?"
 _END = r"(?![\w²³°]|/\p{L}|'\w)"
 _HALVES = {"½": (1, 2), "¼": (1, 4), "¾": (3, 4)}
 
@@ -120,7 +132,11 @@ def _measure(match: Any) -> str | None:
     unit = UNITS[match["unit"]]
     amount = amount_of(match)
     name = unit.singular if amount.is_one else unit.plural
-    link = " de " if amount.last.value and amount.last.value % 10**6 == 0 and not amount.last.decimals else " "
+    if match["per"]:
+        name = f"{name} por {unit_name(match['per'])}"
+    link = (
+        " de " if amount.last.value and amount.last.value % 10**6 == 0 and not amount.last.decimals else " "
+    )
     return amount.words(unit.gender) + link + name
 
 
@@ -155,6 +171,12 @@ def _arc(match: Any) -> str:
     return " ".join((*parts, side) if side else parts)
 
 
+def _frost(match: Any) -> str:
+    """With the sign of an ordinal, as it is often typed; no ordinal is below zero."""
+    degrees = int(match["degrees"])
+    return f"menos {cardinal(degrees, gender='m')} {'grado' if degrees == 1 else 'grados'}"
+
+
 def _alone(match: Any) -> str:
     unit = UNITS[match["unit"].rstrip(".")]
     counted_by_one = match.string[: match.start()].rstrip().casefold().endswith(_ONE_OF)
@@ -173,12 +195,17 @@ RULES: tuple[Rule, ...] = (
             (?:[ ]?(?P<side>[NSEOW])(?!\w))?""",
         _arc,
     ),
+    rule("degrees of frost", r"(?<![\w.,-])-(?P<degrees>\d{1,2})º(?!\w)", _frost),
     rule("per cent", rf"{START}{AMOUNT}[ ]?(?P<share>[%‰])", _share),
     rule(
         "part of a unit",
         rf"{START}(?:(?P<top>\d{{1,2}})/(?P<bottom>[2-9]\d?)|(?P<vulgar>[½¼¾]))[ ]?(?P<unit>{_SYMBOLS}){_END}",
         _part_of_unit,
     ),
-    rule("measure", rf"{START}{AMOUNT}[ ]?(?P<unit>{_SYMBOLS}){_END}(?:\.(?=[ ]\p{{Ll}}))?", _measure),
-    rule("unit alone", rf"(?<![\w/.])(?P<unit>km/h|km²|km|kg|cm²|cm|mm|m²|m³|kWh|kW|Mbps|°C|°F|m/s|km\.(?=[ ]\d)){_END}", _alone),
+    rule("measure", rf"{START}{AMOUNT}[ ]?(?P<unit>{_SYMBOLS}){_PER}{_END}(?:\.(?=[ ]\p{{Ll}}))?", _measure),
+    rule(
+        "unit alone",
+        rf"(?<![\w/.])(?P<unit>km/h|km²|km|kg|cm²|cm|mm|m²|m³|kWh|kW|Mbps|°C|°F|m/s|mmHg|km\.(?=[ ]\d)){_END}",
+        _alone,
+    ),
 )

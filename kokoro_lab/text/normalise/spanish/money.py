@@ -77,9 +77,10 @@ _WRITTEN = {
     for name in (currency.singular, currency.plural)
 }  # fmt: skip
 
+_NAMES = "|".join(sorted(_WRITTEN, key=len, reverse=True))
 _SIGNS = "|".join(regex.escape(each) for each in sorted(CURRENCIES, key=len, reverse=True))
 _CODES = "|".join(each for each in CURRENCIES if each.isalpha() and each.isupper() and len(each) == 3)
-_SCALE = r"(?:[ ]?(?P<scale>mil[ ]millones|millones|millón|mill\.|mil|billones|billón|trillones|MM|M|K|k)(?!\w))?"
+_SCALE = r"(?:[ ]?(?P<scale>mil[ ]millones|millones|millón|mill\.|mil|billones|billón|trillones|MM|M|K|k)(?!\w|\.\w))?"
 _GLUED_SCALE = r"[ ]?(?P<scale>mil[ ]millones|millones|millón|mill\.|mil|billones|billón|MM|M|K|k)(?:[ ]de)?"
 _PER = r"(?:[ ]?/[ ]?(?P<per>[\p{L}²³]+)\.?)?"
 _SCALES = {"mill.": "millones", "MM": "millones", "M": "millones", "k": "mil", "K": "mil"}
@@ -87,7 +88,8 @@ _SCALES = {"mill.": "millones", "MM": "millones", "M": "millones", "k": "mil", "
 
 def _money(match: Any) -> str | None:
     groups = match.groupdict()
-    currency = CURRENCIES[groups.get("code") or match["symbol"]]
+    word, code = groups.get("word"), groups.get("code") or groups.get("lead")
+    currency = _WRITTEN[word] if word else CURRENCIES[code or match["symbol"]]
     amount = amount_of(match, comma_groups=True)
     if groups.get("minus"):
         amount = Amount("-", amount.low, amount.high)
@@ -135,14 +137,15 @@ def _written(match: Any) -> str | None:
 
 def _cents(match: Any) -> str:
     amount = amount_of(match)
-    return f"{amount.words('m')} {'centavo' if amount.is_one else 'centavos'}"
+    name = "centavo" if match["cents"] == "¢" else "céntimo"
+    return f"{amount.words('m')} {name}{'' if amount.is_one else 's'}"
 
 
 RULES: tuple[Rule, ...] = (
     rule(
         "money, symbol first",
-        rf"""(?<![\w$])(?P<minus>(?<![\w)])-)?(?P<symbol>{_SIGNS})[ ]?{AMOUNT}{_SCALE}
-             (?:[ ](?P<code>{_CODES})(?!\w))?{_PER}""",
+        rf"""(?<![\w$])(?P<minus>(?<![\w)])-)?(?:(?P<lead>{_CODES})[ ]?(?=\$))?(?P<symbol>{_SIGNS})[ ]?{AMOUNT}{_SCALE}
+             (?:[ ](?P<code>{_CODES})(?!\w)|[ ](?:de[ ])?(?P<word>{_NAMES})(?!\w))?{_PER}""",
         _money,
     ),
     rule(
@@ -152,8 +155,8 @@ RULES: tuple[Rule, ...] = (
     ),
     rule(
         "money, in words with cents",
-        rf"{START}(?P<sign>-?)(?P<low>{NUMERAL})[ ](?P<name>{'|'.join(_WRITTEN)})(?!\w)",
+        rf"{START}(?P<sign>-?)(?P<low>{NUMERAL})[ ](?P<name>{_NAMES})(?!\w)",
         _written,
     ),
-    rule("cents", rf"{START}{AMOUNT}[ ]?¢", _cents),
+    rule("cents", rf"{START}{AMOUNT}[ ]?(?P<cents>¢|cts?\.?|cénts?\.?)(?!\w)", _cents),
 )

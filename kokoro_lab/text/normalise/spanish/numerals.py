@@ -82,7 +82,7 @@ def read(written: str, *, comma_groups: bool = False) -> Numeral:
     marks = re.findall(r"[.,]", plain)
     if not marks:
         return Numeral(plain, grouped=grouped)
-    if "'" in written or len(marks) > 1 and len(set(marks)) == 1:
+    if "'" in written or (len(marks) > 1 and len(set(marks)) == 1):
         return Numeral(re.sub(r"[.,]", "", plain), grouped=True)
     if len(marks) > 1:
         whole, behind = plain.rsplit(marks[-1], 1)

@@ -47,10 +47,26 @@ def _before_noun(match: Any) -> bool:
     return gender_behind(match.string, match.start(), match.end(), one=True) == "m"
 
 
+SMALL_PART = 20
+"""More than a whole of smaller parts is no fraction: `120/80`."""
 LARGEST_PART = 999
 """Nobody counts smaller parts than that, but for thousandths and such."""
 _NO_NOUNS = frozenset(
-    "izquierda derecha izda dcha interior exterior ayer hoy absoluto consecutivo empatado seguido clasificado".split()
+    [
+        "izquierda",
+        "derecha",
+        "izda",
+        "dcha",
+        "interior",
+        "exterior",
+        "ayer",
+        "hoy",
+        "absoluto",
+        "consecutivo",
+        "empatado",
+        "seguido",
+        "clasificado",
+    ]
 )
 
 
@@ -75,7 +91,11 @@ def _and_half(whole: int, noun: str) -> str:
 
 
 def _singular(noun: str) -> str:
-    return noun[:-2] if regex.search(r"[^aeiou]es$", noun) and noun.endswith(_WITH_ES) else noun.removesuffix("s")
+    return (
+        noun[:-2]
+        if regex.search(r"[^aeiou]es$", noun) and noun.endswith(_WITH_ES)
+        else noun.removesuffix("s")
+    )
 
 
 _WITH_ES = ("ses", "res", "nes", "des", "les")
@@ -92,6 +112,8 @@ def _fraction(match: Any) -> str | None:
         return None
     if 1900 <= top < 2100:  # "curso 2020/21"
         return f"{cardinal(top)} {cardinal(bottom)}"
+    if top > bottom > SMALL_PART:  # blood pressure
+        return f"{cardinal(top)} sobre {cardinal(bottom)}"
     if bottom > LARGEST_PART and not is_round(bottom):  # "ley 39/2015"
         return f"{cardinal(top)} barra {cardinal(bottom)}"
     if top == bottom and top > 4:  # a full mark, not a whole in parts
@@ -107,7 +129,11 @@ def _vulgar(match: Any) -> str:
 _VULGARS = "".join(_VULGAR)
 
 RULES: tuple[Rule, ...] = (
-    rule("ordinal", rf"(?<![\w.,/])(?P<number>\d{{1,4}})\.?{_MARK}(?!\w)(?<!\d°)(?:\.(?=[ ]\p{{Ll}}))?", _ordinal),
+    rule(
+        "ordinal",
+        rf"(?<![\w.,/])(?P<number>\d{{1,4}})\.?{_MARK}(?!\w)(?<!\d°)(?:\.(?=[ ]\p{{Ll}}))?",
+        _ordinal,
+    ),
     rule(
         "mixed fraction",
         rf"{_START}(?P<whole>\d{{1,4}})(?:[ ]{_SLASHED}|[ ]?(?P<vulgar>[{_VULGARS}]))(?:[ ](?P<noun>\p{{Ll}}{{2,}}s)(?!\w)|{_STOP})",

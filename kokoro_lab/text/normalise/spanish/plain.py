@@ -12,13 +12,17 @@ from kokoro_lab.text.normalise.spanish.numerals import NUMERAL, SIGN, read, sign
 from kokoro_lab.text.normalise.spanish.words import cardinal, digits
 
 _COUNTED_BEHIND = regex.compile(r"[ ]\p{Ll}{3,}s(?!\w)")
-_SOFTWARE = frozenset("versión python java windows ios android linux ubuntu firmware php node".split())
+_SOFTWARE = frozenset(
+    ["versión", "python", "java", "windows", "ios", "android", "linux", "ubuntu", "firmware", "php", "node"]
+)
 
 
 def _number(match: Any) -> str:
     written, text = match["number"], match.string
     number = read(written, comma_groups=bool(_COUNTED_BEHIND.match(text, match.end())))
-    gender = gender_behind(text, match.start("number"), match.end(), one=number.is_one, grouped=number.grouped)
+    gender = gender_behind(
+        text, match.start("number"), match.end(), one=number.is_one, grouped=number.grouped
+    )
     if number.grouped and word_before(text, match.start()) in _SOFTWARE:
         return " punto ".join(cardinal(int(part)) for part in written.split("."))
     return signed(match["sign"], number.words(None if number.decimals else gender))
@@ -33,9 +37,9 @@ def _range(match: Any) -> str | None:
 
 def _is_difference(match: Any, low: int, high: int) -> bool:
     """Whether the stroke takes away: in a sum, or set apart with the larger number first."""
-    sum_goes_on = _OPERATOR.match(match.string, match.end()) or match.string[: match.start()].rstrip().endswith(
-        ("+", "=", "×", "*")
-    )
+    sum_goes_on = _OPERATOR.match(match.string, match.end()) or match.string[
+        : match.start()
+    ].rstrip().endswith(("+", "=", "×", "*"))
     spaced = " - " in match.group() or " – " in match.group()
     return bool(sum_goes_on) or (spaced and low > high)
 
@@ -49,7 +53,10 @@ def _pieces(match: Any) -> str:
 
 
 def _version(match: Any) -> str:
-    parts = (cardinal(int(each)) if not each.startswith("0") else digits(each) for each in match["parts"].split("."))
+    parts = (
+        cardinal(int(each)) if not each.startswith("0") else digits(each)
+        for each in match["parts"].split(".")
+    )
     said = " punto ".join(parts)
     return f"versión {said}" if match["letter"] else said
 
@@ -65,9 +72,10 @@ _IDENTIFIES = 8
 VERSIONS: tuple[Rule, ...] = (
     rule(
         "version or address of a machine",
-        r"""(?<![\w.,])(?P<letter>[vV]\.?[ ]?)?(?P<parts>
-             (?!\d{1,3}(?:\.\d{3})+(?![\d.]))\d{1,5}(?:\.\d{1,5}){2,3}   # thousands are no version
-            | (?<=[vV]\.?[ ]?)\d{1,3}(?:\.\d{1,3})?)(?![\w])(?!\.\d)""",
+        r"""(?<![\w.,])(?:
+              (?P<letter>[vV]\.?[ ]?)(?P<parts>\d{1,4}(?:\.\d{1,4}){0,3})
+            | (?P<parts>(?!\d{1,3}(?:\.\d{3})+(?![\d.]))\d{1,5}(?:\.\d{1,5}){2,3})   # thousands are no version
+            )(?![\w])(?!\.\d)""",
         _version,
     ),
 )
@@ -78,7 +86,12 @@ RULES: tuple[Rule, ...] = (
         rf"(?<![\w.,/:-])(?P<low>{NUMERAL})(?:[ ]?[-–][ ]?)(?P<high>{NUMERAL})(?![\w/:]|-\w)",
         _range,
     ),
-    rule("number in pieces", r"(?<![\w.,/])\d+(?:-\d+){2,}(?![\w/])|(?<![\w.,/])\d{4}(?:[ ]\d{4}){2,}(?:[ ]\d{1,4})?(?![\w/])", _pieces),
+    rule(
+        "number in pieces",
+        r"(?<![\w.,/])\d+(?:-\d+){2,}(?![\w/])|(?<![\w.,/])\d{4}(?:[ ]\d{4}){2,}(?:[ ]\d{1,4})?(?![\w/])",
+        _pieces,
+    ),
     rule("pair", r"(?<![\w/])(?:24/7|50/50)(?![\w/])", _pair),
+    rule("stroke between numbers", r"(?<=\d)/(?=\d)", lambda _: "barra"),
     rule("number", rf"(?P<sign>{SIGN})(?P<number>{NUMERAL})", _number),
 )

@@ -11,6 +11,7 @@ import re
 from typing import Any
 
 from kokoro_lab.text.normalise.rules import Rule, rule
+from kokoro_lab.text.normalise.spanish.wordlist import wordlist
 from kokoro_lab.text.normalise.spanish.agreement import gender_of, plural_gender
 from kokoro_lab.text.normalise.spanish.words import Gender, cardinal, ordinal
 
@@ -19,18 +20,23 @@ _VALUES = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100, "D": 500, "M": 1000}
 _WELL_FORMED = re.compile(r"M{0,3}(?:CM|CD|D?C{0,3})(?:XC|XL|L?X{0,3})(?:IX|IV|V?I{0,3})")
 _ROMAN = r"(?P<roman>[IVXLCDM]+)(?![\p{L}\d'’]|-\p{L}|\.\p{L})"
 
-_RULERS = """
-Abderramán Adolfo Adriano Adrián Alberto Alejandro Alfonso Alfredo Amadeo Amenhotep Ana Antíoco Artajerjes Balduino
-Beatriz Benedicto Benito Bermudo Bonifacio Calixto Carlomán Carlos Catalina Celestino Clemente Cleopatra
-Constantino Cosme Cristián Cristina Darío Demetrio Eduardo Enrique Ernesto Esteban Eugenio Eurico Federico
-Felipe Fernando Filipo Francisco García Gregorio Guillermo Gustavo Haakon Harald Hassan Honorio Humberto
-Inocencio Isabel Iván Jacobo Jaime Jerjes Jorge José Juan Juana Julio Justiniano Leopoldo León Luis Luisa
-Manuel Marcelo Margarita María Martín Mauricio Maximiliano Mehmed Miguel Mohamed Montezuma Moctezuma
-Napoleón Nicolás Olaf Óscar Otón Pablo Pedro Pío Pipino Ptolomeo Rainiero Ramiro Ramsés Ricardo Roberto Rodolfo
-Rómulo Sancho Segismundo Seti Silvestre Sixto Solimán Tarquino Teodosio Tiberio Tutmosis Urbano Vaticano
-Víctor Vladímir Wenceslao Yaroslav Zenón Abdalá Hussein Pahlavi Emanuel
-""".split()
-_TITLES = "rey|reina|papa|emperador|emperatriz|zar|zarina|faraón|sultán|príncipe|princesa|duque|conde|majestad"
+_RULERS = wordlist(
+    """
+    Abderramán Adolfo Adriano Adrián Alberto Alejandro Alfonso Alfredo Amadeo Amenhotep Ana Antíoco
+    Artajerjes Balduino Beatriz Benedicto Benito Bermudo Bonifacio Calixto Carlomán Carlos Catalina
+    Celestino Clemente Cleopatra Constantino Cosme Cristián Cristina Darío Demetrio Eduardo Enrique
+    Ernesto Esteban Eugenio Eurico Federico Felipe Fernando Filipo Francisco García Gregorio Guillermo
+    Gustavo Haakon Harald Hassan Honorio Humberto Inocencio Isabel Iván Jacobo Jaime Jerjes Jorge José
+    Juan Juana Julio Justiniano Leopoldo León Luis Luisa Manuel Marcelo Margarita María Martín Mauricio
+    Maximiliano Mehmed Miguel Mohamed Montezuma Moctezuma Napoleón Nicolás Olaf Óscar Otón Pablo Pedro Pío
+    Pipino Ptolomeo Rainiero Ramiro Ramsés Ricardo Roberto Rodolfo Rómulo Sancho Segismundo Seti Silvestre
+    Sixto Solimán Tarquino Teodosio Tiberio Tutmosis Urbano Vaticano Víctor Vladímir Wenceslao Yaroslav
+    Zenón Abdalá Hussein Pahlavi Emanuel
+    """
+)
+_TITLES = (
+    "rey|reina|papa|emperador|emperatriz|zar|zarina|faraón|sultán|príncipe|princesa|duque|conde|majestad"
+)
 _ORDINAL_NOUNS = {
     "siglo": "m", "siglos": "m", "capítulo": "m", "cap.": "m", "título": "m", "libro": "m", "acto": "m",
     "tomo": "m", "canto": "m", "cuadro": "m", "escena": "f", "jornada": "f", "sección": "f", "dinastía": "f",
@@ -76,8 +82,8 @@ def _division(match: Any) -> str | None:
         return None
     noun = match["noun"]
     gender: Gender = "f" if _ORDINAL_NOUNS.get(noun.casefold()) == "f" else "m"
-    said = {"s.": "siglo", "cap.": "capítulo", "art.": "artículo"}.get(noun.casefold(), noun)
-    rest = [each for each in re.findall(r"[IVXLCDM]+", match["more"] or "")]
+    said = {"s.": "siglo", "ss.": "siglos", "cap.": "capítulo", "art.": "artículo"}.get(noun.casefold(), noun)
+    rest = re.findall(r"[IVXLCDM]+", match["more"] or "")
     words = f"{said} {_rank(value, gender)}"
     for joint, other in zip(re.findall(r"[^IVXLCDM]+", match["more"] or ""), rest, strict=True):
         next_value = value_of(other)
@@ -101,7 +107,7 @@ def _event(match: Any) -> str | None:
     words = ordinal(value, gender=gender, short=not noun.endswith("s"))
     if noun.endswith("s"):
         words += "s"
-    return words + " "
+    return words
 
 
 def _alone(match: Any) -> str | None:
@@ -114,13 +120,13 @@ _NOUNS = "|".join(re.escape(noun) for noun in _ORDINAL_NOUNS)
 RULES: tuple[Rule, ...] = (
     rule(
         "century, chapter, act",
-        rf"""(?<!\w)(?P<noun>(?i:{_NOUNS})|s\.)[ ](?P<roman>[IVXLCDM]+)
+        rf"""(?<!\w)(?P<noun>(?i:{_NOUNS})|ss?\.)[ ](?P<roman>[IVXLCDM]+)
              (?P<more>(?:(?:,[ ]|[ ](?:y|al|a|o)[ ]|[-–])[IVXLCDM]+)*)(?![\p{{L}}\d'’])""",
         _division,
     ),
     rule(
         "ruler",
-        rf"(?<!\w)(?P<lead>(?P<name>{'|'.join(_RULERS)})[ ]){_ROMAN}",
+        rf"(?<!\w)(?P<lead>(?P<name>{'|'.join(sorted(_RULERS, key=len, reverse=True))})[ ]){_ROMAN}",
         _ruler,
     ),
     rule(
@@ -129,7 +135,9 @@ RULES: tuple[Rule, ...] = (
         _ruler,
     ),
     rule("numbered thing", rf"(?<!\w)(?P<lead>(?i:{_CARDINAL_NOUNS})[ ]){_ROMAN}", _numbered),
-    rule("numbered event", rf"(?<![\w.]){_ROMAN}[ ](?=(?P<noun>(?i:{_EVENTS}))(?!\w))", _event),
+    rule("numbered event", rf"(?<![\w.]){_ROMAN}(?=[ ](?P<noun>(?i:{_EVENTS}))(?!\w))", _event),
     rule("name and number", r"(?<=\p{Lu}\p{Ll}+[ ])(?P<roman>[IVX]{2,})(?![\p{L}\d'’])", _alone),
-    rule("Roman numeral alone", r"(?<![\p{L}\d.&-])(?P<roman>[IVX]{2,}|[MDCLXVI]{4,})(?![\p{L}\d'’&-])", _alone),
+    rule(
+        "Roman numeral alone", r"(?<![\p{L}\d.&-])(?P<roman>[IVX]{2,}|[MDCLXVI]{4,})(?![\p{L}\d'’&-])", _alone
+    ),
 )

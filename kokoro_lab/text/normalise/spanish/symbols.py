@@ -10,17 +10,24 @@ from kokoro_lab.text.normalise.spanish.words import cardinal
 
 _BETWEEN = {
     "+": "más", "=": "igual a", "×": "por", "·": "por", "*": "por", "÷": "dividido entre", "<": "menor que",
-    ">": "mayor que", "≤": "menor o igual que", "≥": "mayor o igual que", "≠": "distinto de", "≈": "aproximadamente igual a",
-    "<=": "menor o igual que", ">=": "mayor o igual que", "!=": "distinto de", "==": "igual a", "±": "más menos",
+    ">": "mayor que", "≤": "menor o igual que", "≥": "mayor o igual que", "≠": "distinto de",
+    "≈": "aproximadamente igual a",
+    "<=": "menor o igual que", ">=": "mayor o igual que", "!=": "distinto de", "==": "igual a",
+    "±": "más menos",
     "≡": "idéntico a", "∈": "pertenece a", "∪": "unión", "∩": "intersección", "∝": "proporcional a",
 }  # fmt: skip
 _ANYWHERE = {
-    "&": "y", "%": "por ciento", "‰": "por mil", "@": "arroba", "#": "almohadilla", "§": "sección", "©": "copyright",
-    "®": "marca registrada", "™": "marca registrada", "°": "grados", "√": "raíz cuadrada de", "∛": "raíz cúbica de",
-    "∞": "infinito", "π": "pi", "∑": "sumatorio de", "∫": "integral de", "∂": "derivada parcial de", "∆": "delta",
+    "&": "y", "%": "por ciento", "‰": "por mil", "@": "arroba", "#": "almohadilla", "§": "sección",
+    "©": "copyright",
+    "®": "marca registrada", "™": "marca registrada", "°": "grados", "√": "raíz cuadrada de",
+    "∛": "raíz cúbica de",
+    "∞": "infinito", "π": "pi", "∑": "sumatorio de", "∫": "integral de", "∂": "derivada parcial de",
+    "∆": "delta",
     "Δ": "delta", "€": "euros", "$": "dólares", "£": "libras", "¥": "yenes", "¢": "centavos", "¶": "párrafo",
-    "†": "cruz", "№": "número", "→": "flecha", "_": "guion bajo", "~": "aproximadamente", "^": "elevado a", "|": "barra",
-    "\\": "barra invertida", "µ": "micro", "α": "alfa", "β": "beta", "γ": "gamma", "λ": "lambda", "σ": "sigma",
+    "†": "cruz", "№": "número", "→": "flecha", "_": "guion bajo", "~": "aproximadamente", "^": "elevado a",
+    "|": "barra",
+    "\\": "barra invertida", "µ": "micro", "α": "alfa", "β": "beta", "γ": "gamma", "λ": "lambda",
+    "σ": "sigma",
     "Ω": "omega", "θ": "theta",
 } | _BETWEEN  # fmt: skip
 _POWERS = {"2": "al cuadrado", "3": "al cubo"}
@@ -47,8 +54,18 @@ def _apart(match: Any, said: str) -> str:
     """Set off from signs and brackets too: letters and digits are seen to by whoever applies the rule."""
     before = match.string[: match.start()][-1:]
     after = match.string[match.end() : match.end() + 1]
-    left = " " if before and not before.isspace() and not before.isalnum() and before not in "(“\"'¿¡[" else ""
-    right = " " if after and not after.isspace() and not after.isalnum() and after not in ".,;:)”\"'?!]" else ""
+    left = (
+        " " if before and not before.isspace() and not before.isalnum() and before not in "(“\"'¿¡[" else ""
+    )
+    right = (
+        " "
+        if after
+        and not after.isspace()
+        and not after.isalnum()
+        and after not in _ANYWHERE
+        and after not in ".,;:)”\"'?!]"
+        else ""
+    )
     return left + said + right
 
 

@@ -66,6 +66,11 @@ RULES: tuple[Rule, ...] = (
         _telephone,
     ),
     rule(
+        "number that can only be a telephone's",
+        rf"{_START}(?P<number>[679]\d{{8}}|\d{{10,11}})(?<!000){_EXTENSION}{_STOP}{_COUNTED}",
+        _counted,
+    ),
+    rule(
         "number that is said to be a telephone's",
         rf"{_LEAD}(?P<number>\d(?:{_SPACE}?\d){{6,14}}){_EXTENSION}{_STOP}{_COUNTED}",
         _counted,

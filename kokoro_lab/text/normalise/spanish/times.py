@@ -1,10 +1,10 @@
 """Clock times.
 
-Which of the two ways to say a time is meant, the way of writing tells (Ortografía de la lengua española,
-2010, VIII.3.2). Up to twelve o'clock, and wherever `a. m.` or `p. m.` stands, it is the clock of twelve hours:
-`dos y cuarto`, `dos y media`, but minutes past the half hour are counted from the hour before, which
-Spain and America both understand (`tres menos cuarto` and `un cuarto para las tres` each belong to one). Past
-twelve it is the clock of 24 hours, which has numbers only: `catorce treinta`. The article is left to the text.
+Which of the two ways to say a time is meant, the way of writing tells. Up to twelve o'clock, and wherever
+`a. m.` or `p. m.` stands, it is the clock of twelve hours, said as schoolbooks teach it: `dos y cuarto`,
+`dos y media`. But minutes past the half hour are counted from the hour before, which Spain and America
+both understand (`tres menos cuarto` and `un cuarto para las tres` each belong to one side). Past twelve it
+is the clock of 24 hours, which has numbers only: `catorce treinta`. The article is left to the text.
 """
 
 from __future__ import annotations
@@ -75,7 +75,9 @@ def _clock(match: Any) -> str | None:
         return f"{_counted(hour, 'hora')} {_counted(minute, 'minuto')}"
     if groups.get("hours"):
         return _with_hours(hour, minute)
-    said = time(hour, minute, int(match["second"]) if match["second"] else None, half.casefold() if half else None)
+    said = time(
+        hour, minute, int(match["second"]) if match["second"] else None, half.casefold() if half else None
+    )
     return said + final_stop(match)
 
 
@@ -106,7 +108,8 @@ _START, _STOP = r"(?<![\w:/-])(?<!\d[.,])", r"(?![\w:/]|[.,]\d)"
 RULES: tuple[Rule, ...] = (
     rule(
         "hours from and to",
-        rf"{_START}{_HOUR}:{_MINUTE}[ ]?[-–][ ]?(?P<hour2>[01]?\d|2[0-4]):(?P<minute2>[0-5]\d){_STOP}(?![ ]?h)",
+        rf"{_START}{_HOUR}:{_MINUTE}[ ]?[-–][ ]?(?P<hour2>[01]?\d|2[0-4]):(?P<minute2>[0-5]\d)"
+        rf"{_STOP}(?![ ]?h)",
         _from_to,
     ),
     rule(
