@@ -7,8 +7,8 @@ from typing import Any
 import regex
 
 from kokoro_lab.text.normalise.rules import Rule, rule
-from kokoro_lab.text.normalise.spanish.wordlist import wordlist
 from kokoro_lab.text.normalise.spanish.sentence_end import final_stop
+from kokoro_lab.text.normalise.spanish.wordlist import wordlist
 
 _ALWAYS = """
 Sr. señor | Sra. señora | Srta. señorita | Sres. señores | Sras. señoras | Srs. señores | Dr. doctor
@@ -82,7 +82,7 @@ def _pattern(key: str) -> str:
     """Spaces may follow the stops inside: `EE. UU.`, `p. ej.`, `a. de C.`"""
     escaped = regex.escape(key.replace("_", " ")).replace(r"\ ", "[ ]")
     escaped = escaped.replace("deC", "[ ]?de[ ]?C")
-    return regex.sub(r"\\\.(?=\p{L})", r"\\.[ ]?", escaped)
+    return str(regex.sub(r"\\\.(?=\p{L})", r"\\.[ ]?", escaped))
 
 
 def _alternatives(table: dict[str, str]) -> str:

@@ -7,8 +7,8 @@ from typing import Any
 import regex
 
 from kokoro_lab.text.normalise.rules import Rule, rule
-from kokoro_lab.text.normalise.spanish.wordlist import wordlist
 from kokoro_lab.text.normalise.spanish.letters import is_sayable, spell
+from kokoro_lab.text.normalise.spanish.wordlist import wordlist
 from kokoro_lab.text.normalise.spanish.words import cardinal, digits
 
 LONGEST = 5

@@ -72,8 +72,10 @@ _STRESSED_A = wordlist(
 _FEMININE_ENDINGS = re.compile(r"(?:[cstxgnl]ión|dad|tad|tud|umbre|itis|eza|idez)$")
 _FEMININE_ENDINGS_PLURAL = re.compile(r"(?:[cstxgnl]iones|[dt]ades|tudes|umbres)$")
 _SINGULAR_IN_S = wordlist(
-    "mes país autobús bus gas compás interés inglés francés portugués virus análisis oasis énfasis paréntesis "
-    "lunes martes miércoles jueves viernes paraguas atlas crisis tesis hipótesis síntesis dosis sede res mies tos"
+    """
+    mes país autobús bus gas compás interés inglés francés portugués virus análisis oasis énfasis paréntesis
+    lunes martes miércoles jueves viernes paraguas atlas crisis tesis hipótesis síntesis dosis res mies tos
+    """
 )
 _MASCULINE_IN_ION = wordlist(
     "camión avión guion gorrión escorpión embrión aluvión bastión sarampión anfitrión"

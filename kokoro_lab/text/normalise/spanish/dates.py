@@ -7,6 +7,7 @@ from typing import Any
 
 from kokoro_lab.text.normalise.rules import Rule, rule
 from kokoro_lab.text.normalise.spanish.agreement import word_before
+from kokoro_lab.text.normalise.spanish.wordlist import wordlist
 from kokoro_lab.text.normalise.spanish.words import cardinal
 
 MONTHS = (
@@ -17,26 +18,11 @@ _SHORT = {name[:3]: i for i, name in enumerate(MONTHS, 1)} | {"sept": 9, "set": 
 _MONTH_NUMBERS = _SHORT | {name: i for i, name in enumerate(MONTHS, 1)} | {"setiembre": 9}
 _NAMES = "|".join((*MONTHS, "setiembre"))
 _SHORT_NAMES = "|".join(sorted(_SHORT, key=len, reverse=True))
-_NUMBERED_BY_YEAR = frozenset(
-    [
-        "ley",
-        "decreto",
-        "orden",
-        "directiva",
-        "reglamento",
-        "resolución",
-        "sentencia",
-        "expediente",
-        "acuerdo",
-        "auto",
-        "legislativo",
-        "orgánica",
-        "circular",
-        "real",
-        "núm",
-        "n",
-        "nº",
-    ]
+_NUMBERED_BY_YEAR = wordlist(
+    """
+    ley decreto orden directiva reglamento resolución sentencia expediente acuerdo auto legislativo orgánica
+    circular real núm n nº
+    """
 )
 """`ley 8/2020` is the eighth law of that year, and not one of August."""
 CENTURY_TURNS_AT = 50

@@ -17,7 +17,8 @@ _VOWELS = "aeiouáéíóúü"
 _SYLLABLES = re.compile(
     rf"""(?:ps(?=[{_VOWELS}]))?
     (?:
-        (?:[bcfgpkt]r|[bcfgpk]l|dr|ch|ll|qu(?=[ei])|[bcdfghjklmnñprstvxyzw])? (?:[{_VOWELS}]{{1,3}}|y(?![{_VOWELS}]))
+        (?:[bcfgpkt]r|[bcfgpk]l|dr|ch|ll|qu(?=[ei])|[bcdfghjklmnñprstvxyzw])?
+        (?:[{_VOWELS}]{{1,3}}|y(?![{_VOWELS}]))
         (?:[lnrszdmxcbpgtf](?![{_VOWELS}])|y(?![{_VOWELS}]))?
     )+
     (?:ns|(?<=[{_VOWELS}])[bkptfg])?$""",

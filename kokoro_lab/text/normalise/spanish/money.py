@@ -2,86 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import regex
 
 from kokoro_lab.text.normalise.rules import Rule, rule
-from kokoro_lab.text.normalise.spanish.measures import unit_name
+from kokoro_lab.text.normalise.spanish.currencies import CURRENCIES, WRITTEN, Currency
 from kokoro_lab.text.normalise.spanish.numerals import NUMERAL, read
 from kokoro_lab.text.normalise.spanish.quantities import AMOUNT, START, Amount, amount_of
-from kokoro_lab.text.normalise.spanish.words import Gender, cardinal
+from kokoro_lab.text.normalise.spanish.units import unit_name
+from kokoro_lab.text.normalise.spanish.words import cardinal
 
-
-class Currency(NamedTuple):
-    """Names of a currency and of its hundredth part."""
-
-    singular: str
-    plural: str
-    gender: Gender
-    cent: str
-    cents: str
-
-
-def _named(singular: str, plural: str, cent: str = "centavo", gender: Gender = "m") -> Currency:
-    return Currency(singular, plural, gender, cent, {"penique": "peniques"}.get(cent, cent + "s"))
-
-
-_EURO = _named("euro", "euros", "céntimo")
-_DOLLAR = _named("dólar", "dólares")
-_POUND = _named("libra", "libras", "penique", "f")
-_YEN = _named("yen", "yenes", "sen")
-_SOL = _named("sol", "soles", "céntimo")
-_REAL = _named("real", "reales")
-_COLON = _named("colón", "colones", "céntimo")
-
-
-def _peso(of: str) -> Currency:
-    return _named(f"peso {of}", f"pesos {of}s")
-
-
-CURRENCIES = {
-    "€": _EURO, "EUR": _EURO,
-    "$": _DOLLAR, "US$": _DOLLAR, "U$S": _DOLLAR, "USD": _DOLLAR, "U$D": _DOLLAR,
-    "£": _POUND, "GBP": _POUND,
-    "¥": _YEN, "JPY": _YEN, "CNY": _named("yuan", "yuanes", "fen"),
-    "S/": _SOL, "S/.": _SOL, "PEN": _SOL,
-    "R$": _REAL, "BRL": _REAL,
-    "₡": _COLON, "CRC": _COLON,
-    "MXN": _peso("mexicano"), "MX$": _peso("mexicano"), "COP": _peso("colombiano"),
-    "ARS": _peso("argentino"), "AR$": _peso("argentino"), "CLP": _peso("chileno"), "UYU": _peso("uruguayo"),
-    "DOP": _peso("dominicano"), "RD$": _peso("dominicano"),
-    "CAD": _named("dólar canadiense", "dólares canadienses"), "C$": _named("córdoba", "córdobas"),
-    "CHF": _named("franco suizo", "francos suizos", "céntimo"),
-    "Bs.": _named("boliviano", "bolivianos"), "Bs": _named("boliviano", "bolivianos"),
-    "VES": _named("bolívar", "bolívares", "céntimo"),
-    "GTQ": _named("quetzal", "quetzales"), "HNL": _named("lempira", "lempiras"),
-    "₲": _named("guaraní", "guaraníes", "céntimo"), "PYG": _named("guaraní", "guaraníes", "céntimo"),
-    "₹": _named("rupia", "rupias", "paisa", "f"), "INR": _named("rupia", "rupias", "paisa", "f"),
-    "₽": _named("rublo", "rublos", "kopek"), "₩": _named("won", "wones", "jeon"),
-    "₪": _named("séquel", "séqueles", "agora"), "₺": _named("lira", "liras", "kurus", "f"),
-    "₱": _named("peso", "pesos"), "₿": _named("bitcoin", "bitcoines"), "BTC": _named("bitcoin", "bitcoines"),
-    "SEK": _named("corona sueca", "coronas suecas", "öre", "f"),
-    "NOK": _named("corona noruega", "coronas noruegas", "øre", "f"),
-    "DKK": _named("corona danesa", "coronas danesas", "øre", "f"),
-    "₧": _named("peseta", "pesetas", "céntimo", "f"), "ptas.": _named("peseta", "pesetas", "céntimo", "f"),
-}  # fmt: skip
-"""By sign or ISO 4217 code. A bare `$` is a dollar: which peso it may be, the text does not say."""
-
-_WRITTEN = {
-    name: currency
-    for currency in (
-        _EURO, _DOLLAR, _POUND, _SOL, _COLON, _named("peso", "pesos"), _named("bolívar", "bolívares", "céntimo"),
-        _named("quetzal", "quetzales"), _named("franco", "francos", "céntimo"),
-    )
-    for name in (currency.singular, currency.plural)
-}  # fmt: skip
-
-_NAMES = "|".join(sorted(_WRITTEN, key=len, reverse=True))
+_NAMES = "|".join(sorted(WRITTEN, key=len, reverse=True))
 _SIGNS = "|".join(regex.escape(each) for each in sorted(CURRENCIES, key=len, reverse=True))
 _CODES = "|".join(each for each in CURRENCIES if each.isalpha() and each.isupper() and len(each) == 3)
-_SCALE = r"(?:[ ]?(?P<scale>mil[ ]millones|millones|millón|mill\.|mil|billones|billón|trillones|MM|M|K|k)(?!\w|\.\w))?"
-_GLUED_SCALE = r"[ ]?(?P<scale>mil[ ]millones|millones|millón|mill\.|mil|billones|billón|MM|M|K|k)(?:[ ]de)?"
+_SCALE = r"[ ]?(?P<scale>mil[ ]millones|millones|millón|mill\.|mil|billones|billón|trillones|MM|M|K|k)"
 _PER = r"(?:[ ]?/[ ]?(?P<per>[\p{L}²³]+)\.?)?"
 _SCALES = {"mill.": "millones", "MM": "millones", "M": "millones", "k": "mil", "K": "mil"}
 
@@ -89,7 +24,7 @@ _SCALES = {"mill.": "millones", "MM": "millones", "M": "millones", "k": "mil", "
 def _money(match: Any) -> str | None:
     groups = match.groupdict()
     word, code = groups.get("word"), groups.get("code") or groups.get("lead")
-    currency = _WRITTEN[word] if word else CURRENCIES[code or match["symbol"]]
+    currency = WRITTEN[word] if word else CURRENCIES[code or match["symbol"]]
     amount = amount_of(match, comma_groups=True)
     if groups.get("minus"):
         amount = Amount("-", amount.low, amount.high)
@@ -131,7 +66,7 @@ def _written(match: Any) -> str | None:
     number = read(match["low"])
     if len(number.decimals) != 2:
         return None
-    currency = _WRITTEN[match["name"]]
+    currency = WRITTEN[match["name"]]
     return _with_cents(Amount(match["sign"] or "", number), currency)
 
 
@@ -144,13 +79,15 @@ def _cents(match: Any) -> str:
 RULES: tuple[Rule, ...] = (
     rule(
         "money, symbol first",
-        rf"""(?<![\w$])(?P<minus>(?<![\w)])-)?(?:(?P<lead>{_CODES})[ ]?(?=\$))?(?P<symbol>{_SIGNS})[ ]?{AMOUNT}{_SCALE}
+        rf"""(?<![\w$])(?P<minus>(?<![\w)])-)?(?:(?P<lead>{_CODES})[ ]?(?=\$))?(?P<symbol>{_SIGNS})[ ]?
+             {AMOUNT}(?:{_SCALE}(?!\w|\.\w))?
              (?:[ ](?P<code>{_CODES})(?!\w)|[ ](?:de[ ])?(?P<word>{_NAMES})(?!\w))?{_PER}""",
         _money,
     ),
     rule(
         "money, symbol behind",
-        rf"{START}{AMOUNT}(?:{_GLUED_SCALE})?[ ]?(?P<symbol>{_SIGNS})(?![\w$])(?:[ ](?P<code>{_CODES})(?!\w))?{_PER}",
+        rf"""{START}{AMOUNT}(?:{_SCALE}(?:[ ]de)?)?[ ]?(?P<symbol>{_SIGNS})(?![\w$])
+             (?:[ ](?P<code>{_CODES})(?!\w))?{_PER}""",
         _money,
     ),
     rule(

@@ -8,6 +8,7 @@ import regex
 
 from kokoro_lab.text.normalise.rules import Rule, rule
 from kokoro_lab.text.normalise.spanish.agreement import gender_behind, plural_gender
+from kokoro_lab.text.normalise.spanish.wordlist import wordlist
 from kokoro_lab.text.normalise.spanish.words import Gender, cardinal, fraction, is_round, ordinal, part
 
 _VULGAR = {
@@ -51,22 +52,8 @@ SMALL_PART = 20
 """More than a whole of smaller parts is no fraction: `120/80`."""
 LARGEST_PART = 999
 """Nobody counts smaller parts than that, but for thousandths and such."""
-_NO_NOUNS = frozenset(
-    [
-        "izquierda",
-        "derecha",
-        "izda",
-        "dcha",
-        "interior",
-        "exterior",
-        "ayer",
-        "hoy",
-        "absoluto",
-        "consecutivo",
-        "empatado",
-        "seguido",
-        "clasificado",
-    ]
+_NO_NOUNS = wordlist(
+    "izquierda derecha izda dcha interior exterior ayer hoy absoluto consecutivo empatado seguido clasificado"
 )
 
 
@@ -136,7 +123,8 @@ RULES: tuple[Rule, ...] = (
     ),
     rule(
         "mixed fraction",
-        rf"{_START}(?P<whole>\d{{1,4}})(?:[ ]{_SLASHED}|[ ]?(?P<vulgar>[{_VULGARS}]))(?:[ ](?P<noun>\p{{Ll}}{{2,}}s)(?!\w)|{_STOP})",
+        rf"{_START}(?P<whole>\d{{1,4}})(?:[ ]{_SLASHED}|[ ]?(?P<vulgar>[{_VULGARS}]))"
+        rf"(?:[ ](?P<noun>\p{{Ll}}{{2,}}s)(?!\w)|{_STOP})",
         _mixed,
     ),
     rule("half of", rf"{_START}(?:1/2|½)(?=[ ]\p{{Ll}}{{3,}})", _half_of),

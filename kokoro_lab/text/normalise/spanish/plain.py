@@ -1,4 +1,4 @@
-"""Numbers that nothing else has taken: versions, scores, ranges, and plain ones that agree with their noun."""
+"""Numbers that nothing else has taken: versions, scores, ranges, plain ones that agree with their noun."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ import regex
 from kokoro_lab.text.normalise.rules import Rule, rule
 from kokoro_lab.text.normalise.spanish.agreement import gender_behind, word_before
 from kokoro_lab.text.normalise.spanish.numerals import NUMERAL, SIGN, read, signed
+from kokoro_lab.text.normalise.spanish.wordlist import wordlist
 from kokoro_lab.text.normalise.spanish.words import cardinal, digits
 
 _COUNTED_BEHIND = regex.compile(r"[ ]\p{Ll}{3,}s(?!\w)")
-_SOFTWARE = frozenset(
-    ["versión", "python", "java", "windows", "ios", "android", "linux", "ubuntu", "firmware", "php", "node"]
-)
+_SOFTWARE = wordlist("versión python java windows ios android linux ubuntu firmware php node")
 
 
 def _number(match: Any) -> str:
@@ -74,7 +73,7 @@ VERSIONS: tuple[Rule, ...] = (
         "version or address of a machine",
         r"""(?<![\w.,])(?:
               (?P<letter>[vV]\.?[ ]?)(?P<parts>\d{1,4}(?:\.\d{1,4}){0,3})
-            | (?P<parts>(?!\d{1,3}(?:\.\d{3})+(?![\d.]))\d{1,5}(?:\.\d{1,5}){2,3})   # thousands are no version
+            | (?P<parts>(?!\d{1,3}(?:\.\d{3})+(?![\d.]))\d{1,5}(?:\.\d{1,5}){2,3})  # thousands are none
             )(?![\w])(?!\.\d)""",
         _version,
     ),

@@ -11,8 +11,8 @@ import re
 from typing import Any
 
 from kokoro_lab.text.normalise.rules import Rule, rule
-from kokoro_lab.text.normalise.spanish.wordlist import wordlist
 from kokoro_lab.text.normalise.spanish.agreement import gender_of, plural_gender
+from kokoro_lab.text.normalise.spanish.wordlist import wordlist
 from kokoro_lab.text.normalise.spanish.words import Gender, cardinal, ordinal
 
 ORDINALS_TO = 10

@@ -16,7 +16,8 @@ _EXTENSION = r"(?:,?[ ]?(?:ext|extensión|int|anexo|x)\.?[ ]?(?P<extension>\d{1,
 _SPACE = r"[ .-]"
 _START, _STOP = r"(?<![\w+/.,:-])", r"(?![\w/:-]|[.,]\d|[ ]\d)"
 _COUNTED = r"(?![ ](?:de[ ]|euros|pesos|dólares|habitantes|personas|km|kg|[€$%]|\p{Ll}{3,}s(?!\w)))"
-_LEAD = r"""(?<=\b(?:tel|tels|tfno|tlf|tlfno|telf|teléfonos?|móvil|celular|cel|fax|whatsapp|ll[aá]m\p{L}+|m[aá]r[cq]\p{L}+|número)
+_LEAD = r"""(?<=\b(?:tel|tels|tfno|tlf|tlfno|telf|teléfonos?|móvil|celular|cel|fax|whatsapp
+    |ll[aá]m\p{L}+|m[aá]r[cq]\p{L}+|número)
     (?:[ ](?:fijo|móvil|de[ ]contacto|es|al|a|el|es[ ]el|con[ ]el|por[ ]el))*[.:]{0,2}[ ]?)"""
 
 
@@ -50,7 +51,8 @@ RULES: tuple[Rule, ...] = (
     ),
     rule(
         "telephone number with an area code",
-        rf"(?<![\w+])(?P<number>\(\d{{2,4}}\)[ ]?\d{{3,4}}[ -]?\d{{2,4}}(?:[ -]?\d{{2,4}})?){_EXTENSION}{_STOP}",
+        rf"(?<![\w+])(?P<number>\(\d{{2,4}}\)[ ]?\d{{3,4}}[ -]?\d{{2,4}}(?:[ -]?\d{{2,4}})?)"
+        rf"{_EXTENSION}{_STOP}",
         _counted,
     ),
     rule(
