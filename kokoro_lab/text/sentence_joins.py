@@ -45,8 +45,8 @@ JOINS = {
             )\.[ ]*\Z""",
             regex.VERBOSE,
         ),
-        # a small letter, an ordinal's sign, what is after Christ
-        goes_on=regex.compile(r"[ ]*(?:[ºª°]|\p{Ll})|[ ]*C\.(?<=\b[ad]\.[ ]*C\.)"),
+        # a small letter, an ordinal's sign, the end of a range, what is after Christ
+        goes_on=regex.compile(r"[ ]*(?:[ºª°]|\p{Ll}|[-–][ ]?\d)|[ ]*C\.(?<=\b[ad]\.[ ]*C\.)"),
     ),
 }
 _NUMBER = regex.compile(r"[ ]*(?:\d|[IVXLC]+\b)")

@@ -25,8 +25,9 @@ _DOMAINS = (
     "com|org|net|edu|gob|gov|info|biz|int|mil|app|dev|blog|shop|online|store|tienda|eu|cat|gal|eus|"
     "es|mx|ar|co|cl|pe|ve|ec|uy|py|bo|cr|pa|gt|hn|sv|ni|do|cu|pr|us|uk|fr|de|it|pt|br|io|ai|tv|me|ly"
 )
-_FILES = "txt|pdf|docx?|xlsx?|pptx?|odt|csv|json|xml|html?|js|py|jpe?g|png|gif|svg"
-    "|mp[34]|wav|avi|zip|rar|exe|log|md"
+_FILES = (
+    "txt|pdf|docx?|xlsx?|pptx?|odt|csv|json|xml|html?|js|py|jpe?g|png|gif|svg|mp[34]|wav|avi|zip|rar|exe|log"
+)
 _TRAILING = r"(?<![.,;:!?…\"”')\]])"
 _SHORT = 3
 """Up to this many letters, a part that is no syllable is spelt; longer ones are names somebody made up."""

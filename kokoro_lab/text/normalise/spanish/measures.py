@@ -37,6 +37,8 @@ def _is_no_unit(match: Any) -> bool:
     glued = match.string[match.start("unit") - 1] != " "
     if symbol in _LETTERS:  # "4K", "puerta 3 A"
         return glued or names_a_thing(match.string, match.start())
+    if symbol == "°":  # typed for an ordinal's sign: "2° piso"
+        return bool(_RANKED.match(match.string, match.end()))
     return bool(symbol == '"' and before.count('"') % 2)  # a quotation ends here
 
 
@@ -76,6 +78,10 @@ def _alone(match: Any) -> str:
     return unit.singular if counted_by_one or numbered else unit.plural
 
 
+_RANKED = regex.compile(
+    r"[ ](?:piso|grado|lugar|puesto|año|curso|semestre|trimestre|cuatrimestre|nivel|turno|ciclo|básico|medio"
+    r"|aniversario|congreso|premio|párrafo|inciso|tomo|capítulo|juzgado|distrito|batallón)(?!\w)"
+)
 _LETTERS = frozenset("KNBJAF")
 """Units that are more often a letter when they are glued to a number or stand in an address."""
 _ONE_OF = ("el", "por", "cada", "un", "del", "al", "/")

@@ -22,7 +22,7 @@ _MARK = r"(?P<mark>er[oa]?|os|as|ros?|ras?|dos?|das?|tos?|tas?|mos?|mas?|vos?|va
 
 
 def _ordinal(match: Any) -> str | None:
-    mark, value = match["mark"], int(match["number"])
+    mark, value = match["mark"], int(match["number"].replace(".", ""))
     if value == 0 or not _fits(value, mark):
         return None
     feminine = mark == "ª" or mark.removesuffix("s")[-1:] == "a"
@@ -34,7 +34,7 @@ def _ordinal(match: Any) -> str | None:
 
 def _fits(value: int, mark: str) -> bool:
     """Whether a suffix of letters is how that ordinal ends: `2do` is one, `2mo` and `5a` alone are none."""
-    if mark in "ºª" or mark in {"os", "as"}:
+    if mark in "ºª°" or mark in {"os", "as"}:
         return True
     if mark.startswith("er"):
         return value % 10 in {1, 3}
@@ -118,7 +118,7 @@ _VULGARS = "".join(_VULGAR)
 RULES: tuple[Rule, ...] = (
     rule(
         "ordinal",
-        rf"(?<![\w.,/])(?P<number>\d{{1,4}})\.?{_MARK}(?!\w)(?<!\d°)(?:\.(?=[ ]\p{{Ll}}))?",
+        rf"(?<![\w.,/])(?P<number>\d{{1,4}}|\d\.\d{{3}})\.?{_MARK}(?!\w)(?:\.(?=[ ]\p{{Ll}}))?",
         _ordinal,
     ),
     rule(

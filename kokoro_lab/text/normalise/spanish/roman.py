@@ -120,7 +120,7 @@ _NOUNS = "|".join(re.escape(noun) for noun in _ORDINAL_NOUNS)
 RULES: tuple[Rule, ...] = (
     rule(
         "century, chapter, act",
-        rf"""(?<!\w)(?P<noun>(?i:{_NOUNS})|ss?\.)[ ](?P<roman>[IVXLCDM]+)
+        rf"""(?<!\w)(?P<noun>(?i:{_NOUNS})|ss?\.|S\.(?=[ ][IVX]{{2}}))[ ](?P<roman>[IVXLCDM]+)
              (?P<more>(?:(?:,[ ]|[ ](?:y|al|a|o)[ ]|[-–])[IVXLCDM]+)*)(?![\p{{L}}\d'’])""",
         _division,
     ),

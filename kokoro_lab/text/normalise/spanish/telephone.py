@@ -13,6 +13,8 @@ from kokoro_lab.text.normalise.rules import Rule, rule
 from kokoro_lab.text.normalise.spanish.words import cardinal, digits
 
 _EXTENSION = r"(?:,?[ ]?(?:ext|extensión|int|anexo|x)\.?[ ]?(?P<extension>\d{1,5})(?!\w))?"
+LAST_YEAR = 2100
+"""No range of years goes further."""
 _SPACE = r"[ .-]"
 _START, _STOP = r"(?<![\w+/.,:-])", r"(?![\w/:-]|[.,]\d|[ ]\d)"
 _COUNTED = r"(?![ ](?:de[ ]|euros|pesos|dólares|habitantes|personas|km|kg|[€$%]|\p{Ll}{3,}s(?!\w)))"
@@ -43,6 +45,13 @@ def _counted(match: Any) -> str | None:
     return _telephone(match) if 7 <= len(re.sub(r"\D", "", match["number"])) <= 15 else None
 
 
+def _two_fours(match: Any) -> str | None:
+    low, high = int(match["left"]), int(match["right"])
+    range_of_years = low < high <= LAST_YEAR
+    range_of_round = low < high and low % 50 == high % 50 == 0
+    return None if range_of_years or range_of_round else _telephone(match)
+
+
 RULES: tuple[Rule, ...] = (
     rule(
         "international telephone number",
@@ -71,6 +80,11 @@ RULES: tuple[Rule, ...] = (
         "number that can only be a telephone's",
         rf"{_START}(?P<number>[679]\d{{8}}|\d{{10,11}})(?<!000){_EXTENSION}{_STOP}{_COUNTED}",
         _counted,
+    ),
+    rule(
+        "two fours that are no years",
+        rf"{_START}(?P<number>(?P<left>\d{{4}})-(?P<right>\d{{4}})){_EXTENSION}{_STOP}{_COUNTED}",
+        _two_fours,
     ),
     rule(
         "number that is said to be a telephone's",

@@ -24,9 +24,9 @@ def time(hour: int, minute: int | None, second: int | None, half: str | None) ->
     """`dos y media de la tarde`, `catorce treinta`, `catorce horas treinta minutos y quince segundos`."""
     if second is not None:
         parts = [_counted(hour, "hora"), _counted(minute or 0, "minuto")]
-        return " ".join((*parts, "y", _counted(second, "segundo"))) + _part_of_day(hour, half)
+        return " ".join((*parts, "y", _counted(second, "segundo"))) + _part_of_day(hour, minute, half)
     if half or 1 <= hour <= 12:
-        return _twelve(hour, minute or 0) + _part_of_day(hour, half)
+        return _twelve(hour, minute or 0) + _part_of_day(hour, minute, half)
     return _twenty_four(hour, minute or 0)
 
 
@@ -55,12 +55,12 @@ def _counted(number: int, name: str) -> str:
     return f"{words} {name}{'' if number == 1 else 's'}"
 
 
-def _part_of_day(hour: int, half: str | None) -> str:
+def _part_of_day(hour: int, minute: int | None, half: str | None) -> str:
     if not half:
         return ""
     if half.startswith("a"):
         return " de la noche" if hour == 12 else " de la mañana"
-    if hour == 12:
+    if hour == 12 and not minute:
         return " del mediodía"
     return " de la noche" if 8 <= hour < 12 else " de la tarde"
 
@@ -135,6 +135,12 @@ RULES: tuple[Rule, ...] = (
         r"""(?<![\w-])(?P<year>\d{4})-(?P<month>0[1-9]|1[0-2])-(?P<day>0[1-9]|[12]\d|3[01])[T ]
             (?P<hour>[01]\d|2[0-3]):(?P<minute>[0-5]\d)(?::(?P<second>[0-5]\d))?Z?(?![\w.+])""",
         _stamp,
+    ),
+    rule(
+        "range between halves of the day",
+        r"(?<=\d[ ]?[ap]\.?[ ]?m\.?[ ]?)[-–](?=[ ]?\d{1,2}(?::\d\d)?[ ]?[ap]\.?[ ]?m)",
+        lambda _: "a",
+        ignore_case=True,
     ),
     rule("hour with a half of the day", rf"{_START}(?P<hour>\d{{1,2}})[ ]?{HALF}", _hour, ignore_case=True),
     rule(

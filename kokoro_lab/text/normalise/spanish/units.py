@@ -15,12 +15,13 @@ class Unit(NamedTuple):
     gender: Gender
 
 
-_FOREIGN = ("bit", "newton", "sievert", "kelvin", "lumen")
+_IRREGULAR = {"revolución": "revoluciones", "galón": "galones", "lumen": "lúmenes", "lux": "lux"}
+_FOREIGN = ("bit", "newton", "sievert", "kelvin")
 
 
 def _unit(singular: str, gender: Gender = "m") -> Unit:
     head, *rest = singular.split(" ", 1)
-    plural = head + ("s" if head[-1] in "aeiou" or head.endswith(_FOREIGN) else "es")
+    plural = _IRREGULAR.get(head) or head + ("s" if head[-1] in "aeiou" or head.endswith(_FOREIGN) else "es")
     return Unit(singular, " ".join((plural, *rest)), gender)
 
 
@@ -58,11 +59,13 @@ _LENGTHS: dict[str, tuple[str, Gender]] = {
     "in": ("pulgada", "f"), "yd": ("yarda", "f"),
 }  # fmt: skip
 _OTHERS: dict[str, tuple[str, Gender]] = {
-    "h": ("hora", "f"), "hr": ("hora", "f"), "hrs": ("hora", "f"), "min": ("minuto", "m"),
+    "h": ("hora", "f"), "hr": ("hora", "f"), "hrs": ("hora", "f"), "hs": ("hora", "f"),
+    "kb": ("kilobit", "m"), "Mb": ("megabit", "m"),
+    "Gb": ("gigabit", "m"), "min": ("minuto", "m"),
     "seg": ("segundo", "m"), "sg": ("segundo", "m"), "ha": ("hectárea", "f"), "gr": ("gramo", "m"),
     "Kg": ("kilogramo", "m"), "KG": ("kilogramo", "m"), "Km": ("kilómetro", "m"), "KM": ("kilómetro", "m"),
     "mts": ("metro", "m"), "mt": ("metro", "m"), "lts": ("litro", "m"), "lt": ("litro", "m"),
-    "cc": ("centímetro cúbico", "m"),
+
     "kph": ("kilómetro por hora", "m"), "km/h": ("kilómetro por hora", "m"),
     "Km/h": ("kilómetro por hora", "m"),
     "km/s": ("kilómetro por segundo", "m"), "m/s": ("metro por segundo", "m"),
@@ -102,13 +105,10 @@ def _units() -> dict[str, Unit]:
         square, cube = _power(name, gender)
         units[symbol] = _unit(name, gender)
         units |= {f"{symbol}²": square, f"{symbol}2": square, f"{symbol}³": cube, f"{symbol}3": cube}
-    return units | {symbol: _unit(*name) for symbol, name in _OTHERS.items()}
+    return units | {symbol: _unit(*name) for symbol, name in _OTHERS.items()} | {"cc": units["cm³"]}
 
 
 UNITS = _units()
-for _symbol, _name in {"rpm": ("revolución por minuto", "revoluciones por minuto"),
-                       "gal": ("galón", "galones"), "lx": ("lux", "lux")}.items():  # fmt: skip
-    UNITS[_symbol] = UNITS[_symbol]._replace(singular=_name[0], plural=_name[1])
 
 
 def unit_name(symbol: str) -> str:
