@@ -36,7 +36,8 @@ def _peso(of: str) -> Currency:
 
 CURRENCIES = {
     "€": _EURO, "EUR": _EURO,
-    "$": _DOLLAR, "US$": _DOLLAR, "U$S": _DOLLAR, "USD": _DOLLAR, "U$D": _DOLLAR,
+    "$": _DOLLAR, "US$": _DOLLAR, "US $": _DOLLAR, "USD$": _DOLLAR,
+    "U$S": _DOLLAR, "USD": _DOLLAR, "U$D": _DOLLAR,
     "£": _POUND, "GBP": _POUND,
     "¥": _YEN, "JPY": _YEN, "CNY": _named("yuan", "yuanes", "fen"),
     "S/": _SOL, "S/.": _SOL, "PEN": _SOL,

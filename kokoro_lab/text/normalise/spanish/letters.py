@@ -17,7 +17,7 @@ _VOWELS = "aeiouáéíóúü"
 _SYLLABLES = re.compile(
     rf"""(?:ps(?=[{_VOWELS}]))?
     (?:
-        (?:[bcfgpkt]r|[bcfgpk]l|dr|ch|ll|qu(?=[ei])|[bcdfghjklmnñprstvxyzw])?
+        (?:[bcfgpkt]r|[bcfgpk]l|dr|ch|ll|qu(?=[eiéí])|[bcdfghjklmnñprstvxyzw])?
         (?:[{_VOWELS}]{{1,3}}|y(?![{_VOWELS}]))
         (?:[lnrszdmxcbpgtf](?![{_VOWELS}])|y(?![{_VOWELS}]))?
     )+

@@ -54,21 +54,25 @@ def _share(match: Any) -> str:
     return f"{amount_of(match).words(None)} {'por ciento' if match['share'] == '%' else 'por mil'}"
 
 
-def _arc(match: Any) -> str:
-    def count(digits: str, name: str) -> str:
-        return f"{cardinal(int(digits), gender='m')} {name}{'' if int(digits) == 1 else 's'}"
+def _count(digits: str, name: str) -> str:
+    return f"{cardinal(int(digits), gender='m')} {name}{'' if int(digits) == 1 else 's'}"
 
-    parts = [count(match["degrees"], "grado"), count(match["minutes"], "minuto")]
+
+def _lasting(match: Any) -> str:
+    return f"{_count(match['minutes'], 'minuto')} {_count(match['seconds'], 'segundo')}"
+
+
+def _arc(match: Any) -> str:
+    parts = [_count(match["degrees"], "grado"), _count(match["minutes"], "minuto")]
     if match["seconds"]:
-        parts.append(count(match["seconds"], "segundo"))
+        parts.append(_count(match["seconds"], "segundo"))
     side = {"N": "norte", "S": "sur", "E": "este", "O": "oeste", "W": "oeste"}.get(match["side"] or "")
     return " ".join((*parts, side) if side else parts)
 
 
 def _frost(match: Any) -> str:
     """With the sign of an ordinal, as it is often typed; no ordinal is below zero."""
-    degrees = int(match["degrees"])
-    return f"menos {cardinal(degrees, gender='m')} {'grado' if degrees == 1 else 'grados'}"
+    return f"menos {_count(match['degrees'], 'grado')}"
 
 
 def _alone(match: Any) -> str:
@@ -93,6 +97,7 @@ RULES: tuple[Rule, ...] = (
             (?:[ ]?(?P<side>[NSEOW])(?!\w))?""",
         _arc,
     ),
+    rule("minutes and seconds", r"(?<![\w.,])(?P<minutes>\d{1,3})['′](?P<seconds>\d{1,2})[\"″]", _lasting),
     rule("degrees of frost", r"(?<![\w.,-])-(?P<degrees>\d{1,2})º(?!\w)", _frost),
     rule("per cent", rf"{START}{AMOUNT}[ ]?(?P<share>[%‰])", _share),
     rule(

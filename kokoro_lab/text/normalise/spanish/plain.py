@@ -90,6 +90,7 @@ RULES: tuple[Rule, ...] = (
         r"(?<![\w.,/])\d+(?:-\d+){2,}(?![\w/])|(?<![\w.,/])\d{4}(?:[ ]\d{4}){2,}(?:[ ]\d{1,4})?(?![\w/])",
         _pieces,
     ),
+    rule("ratio", r"(?<=\d[ ]?):(?=\d)", lambda _: "a"),
     rule("pair", r"(?<![\w/])(?:24/7|50/50)(?![\w/])", _pair),
     rule("stroke between numbers", r"(?<=\d)/(?=\d)", lambda _: "barra"),
     rule("number", rf"(?P<sign>{SIGN})(?P<number>{NUMERAL})", _number),
