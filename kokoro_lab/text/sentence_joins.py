@@ -33,7 +33,7 @@ JOINS = {
         leads_on=regex.compile(
             r"""(?<![\p{L}\d])(?:
                 D|Dña|Sto|Sta|Sr|Sra|Srta|Sres|Dr|Dra|Dres|Lic|Lcd[oa]|Ing|Arq|Prof|Profa|Gral|Cnel|Tte|Cap|Mons
-                |Rvdo|Excm[oa]|Ilm[oa]|Mtr[oa]|Hn[oa]|Avda|Av|Pza|Plza|Ctra|Urb|Edif|Pol
+                |Rvdo|Excm[oa]|Ilm[oa]|Mtr[oa]|Hn[oa]|Avda|Av|Pza|Plza|Ctra|Urb|Edif|Pol|Col
                 |EE|RR|JJ|FF|CC|DD|SS|AA|VV|Bs|op|ej|aprox|máx|mín|cf|cfr|vs
             )\.[ ]*\Z""",
             regex.VERBOSE,

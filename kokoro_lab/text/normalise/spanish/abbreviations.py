@@ -94,17 +94,24 @@ ALWAYS, BEFORE_NAME, BEFORE_NUMBER = (
     _table(_BEFORE_NAME),
     _table(_BEFORE_NUMBER),
 )
-_SAID = {key.replace("_", "").replace(" ", ""): words for key, words in ALWAYS.items()}
-_CAPITALISED = {
-    key[0].upper() + key[1:]: words
-    for key, words in _SAID.items()
-    if key[0].islower() and key[0].upper() + key[1:] not in _SAID
-}
+
+
+def _capitalised(table: dict[str, str]) -> dict[str, str]:
+    """As at the head of a sentence; eras in capitals are something else."""
+    return {
+        key[0].upper() + key[1:]: words
+        for key, words in table.items()
+        if key[0].islower() and not words.endswith("de Cristo")
+    }
+
+
+_WRITTEN = _capitalised(ALWAYS) | ALWAYS
+_SAID = {key.replace("_", ""): words for key, words in _WRITTEN.items()}
 
 
 def _always(match: Any) -> str | None:
     found = match.group().replace(" ", "")
-    words = _SAID.get(found) or _CAPITALISED.get(found)
+    words = _SAID.get(found)
     return words + final_stop(match, leads_to_name=found not in _CLOSING) if words else None
 
 
@@ -119,11 +126,6 @@ def _name(match: Any) -> str:
 
 def _number(match: Any) -> str:
     return BEFORE_NUMBER[match.group()]
-
-
-def _all_keys() -> str:
-    capitalised = {key[0].upper() + key[1:]: words for key, words in ALWAYS.items() if key[0].islower()}
-    return _alternatives(ALWAYS | capitalised)
 
 
 _CLOSING = wordlist(
@@ -142,5 +144,5 @@ RULES: tuple[Rule, ...] = (
         rf"{_EDGE}(?:{_alternatives(BEFORE_NAME)})(?=[ ]\p{{Lu}}\p{{Ll}})",
         _name,
     ),
-    rule("abbreviation", rf"{_EDGE}(?:{_all_keys()})(?![\p{{L}}\d])(?!\.\p{{L}})", _always),
+    rule("abbreviation", rf"{_EDGE}(?:{_alternatives(_WRITTEN)})(?![\p{{L}}\d])(?!\.\p{{L}})", _always),
 )

@@ -31,7 +31,7 @@ _FILES = (
 _TRAILING = r"(?<![.,;:!?…\"”')\]])"
 _SHORT = 3
 """Up to this many letters, a part that is no syllable is spelt; longer ones are names somebody made up."""
-_SAID = frozenset(("org", "gob", "ing"))
+_SAID = frozenset(("org", "gob", "app", "apps"))
 """Said as words although they are no syllables of Spanish."""
 _TOKEN = regex.compile(r"\p{L}+|\d+|.")
 

@@ -14,7 +14,7 @@ from kokoro_lab.text.normalise.spanish.words import cardinal, fraction
 
 _SYMBOLS = "|".join(regex.escape(each) for each in sorted(UNITS, key=len, reverse=True))
 _PER = r"(?:/(?P<per>hora|h|día|semana|mes|año|min|minuto|s|segundo|persona|habitante|kg|l|m²|ha))?"
-_END = r"(?![\w²³°]|/\p{L}|'\w)"
+_END = r"(?![\w²³°]|/\p{L}|'\w|\.\p{L})"
 _HALVES = {"½": (1, 2), "¼": (1, 4), "¾": (3, 4)}
 
 

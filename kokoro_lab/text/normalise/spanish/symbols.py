@@ -79,7 +79,7 @@ RULES: tuple[Rule, ...] = (
     rule("times, by an x", r"(?<=\d[ ]?|\d[ ]?\p{Ll}{1,2}[ ])[xX](?=[ ]?\d)", lambda _: "por"),
     rule("raised to", r"(?<=[\w)])(?P<sign>\^)(?=[\w(-])", _named),
     rule("about", r"(?<!\w)(?P<sign>~)(?=[ ]?\d)", _named),
-    rule("number sign", r"(?<!\w)\#(?=\d)", lambda _: "número"),
+    rule("number sign", r"(?<!\w)\#(?=[ ]?\d)", lambda _: "número"),
     rule("power", r"[⁰¹²³⁴-⁹⁻]+", _power),
     rule("Greek letter", rf"(?<!\p{{L}})(?P<sign>[{_GREEK}])(?!\p{{L}})", _named),
     rule("sign alone", r"(?<![^\s])(?P<sign>[_^|\\~])(?![^\s])", _named),
