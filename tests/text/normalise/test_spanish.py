@@ -74,7 +74,10 @@ def test_punctuation_stays_where_it_was(text: str, said: str) -> None:
         ("El 5/12 comí 5/12 de la tarta.", "El cinco de diciembre comí cinco doceavos de la tarta."),
         ("Ganó 3-1 y leyó las págs. 3-10.", "Ganó tres a uno y leyó las páginas tres a diez."),
         ("32/13/2020", "treinta y dos barra trece barra dos mil veinte"),
-        ("a las 9:75", "a las nueve:setenta y cinco"),
+        (
+            "A las 9:45 la mezcla es 9:75.",
+            "A las nueve y cuarenta y cinco la mezcla es nueve a setenta y cinco.",
+        ),
         ("Vive en la puerta 3 A.", "Vive en la puerta tres A."),
         ("Hay 5 A en el fusible.", "Hay cinco amperios en el fusible."),
         (
