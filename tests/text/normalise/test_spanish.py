@@ -51,7 +51,7 @@ def test_the_corpus_is_read_as_written_down(pair: dict[str, str]) -> None:
     ],
 )
 def test_what_is_words_already_is_left_alone(text: str) -> None:
-    assert read(text).replace("y u", "y/u") == text
+    assert read(text) == text
 
 
 @pytest.mark.parametrize(
