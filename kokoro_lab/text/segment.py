@@ -19,6 +19,7 @@ from sentencex import get_sentence_boundaries
 from kokoro_lab.datatypes import Segment, Word
 from kokoro_lab.text.aligned import AlignedText
 from kokoro_lab.text.phrasing import MARK, WEAK, borders, ends_clause
+from kokoro_lab.text.sentence_joins import rejoined
 
 MAX_TOKENS = 510
 """Token ids of one inference, without pads: the length of the model's position table, less two."""
@@ -64,8 +65,8 @@ def sentences(text: AlignedText, language: str) -> Iterator[Sentence]:
     for paragraph in _paragraphs(text):
         pieces = [
             Sentence(piece, ends_line=last_of_line and not rest, ends_paragraph=False)
-            for start, stop in _boundaries(paragraph.text, language)
-            for line, last_of_line in _hard_lines(paragraph.cut(start, stop))
+            for start, end in rejoined(_boundaries(paragraph.text, language), paragraph.text, language)
+            for line, last_of_line in _hard_lines(paragraph.cut(start, end))
             for piece, rest in _bounded(line.strip())
         ]
         yield from pieces[:-1]

@@ -8,7 +8,7 @@ from typing import Protocol, cast
 
 from kokoro_lab.text.normalise.rules import Rule
 
-READERS = {"en": "english", "ja": "japanese"}
+READERS = {"en": "english", "es": "spanish", "ja": "japanese"}
 """Of a language's two letters, the package here that reads its numbers and signs."""
 
 

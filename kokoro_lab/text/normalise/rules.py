@@ -59,7 +59,10 @@ def apply(text: AlignedText, rules: Iterable[Rule], keep: Iterable[tuple[int, in
             words = each.say(match)
             if words is not None:
                 taken.insert(bisect_left(taken, (i, j, "")), (i, j, words))
-    return text.rewrite((i, j, _set_off(text.text, i, j, words)) for i, j, words in taken)
+    ends = {j for _, j, _ in taken}
+    return text.rewrite(
+        (i, j, _set_off(text.text, i, j, words, follows_another=i in ends)) for i, j, words in taken
+    )
 
 
 def overlaps(taken: Sequence[tuple[int, int, str]], i: int, j: int) -> bool:
@@ -68,7 +71,10 @@ def overlaps(taken: Sequence[tuple[int, int, str]], i: int, j: int) -> bool:
     return (at > 0 and taken[at - 1][1] > i) or (at < len(taken) and taken[at][0] < j)
 
 
-def _set_off(text: str, i: int, j: int, words: str) -> str:
-    before = " " if words and i and text[i - 1].isalnum() and not _UNSPACED.match(words[0]) else ""
-    after = " " if words and j < len(text) and text[j].isalnum() and not _UNSPACED.match(words[-1]) else ""
+def _set_off(text: str, i: int, j: int, words: str, *, follows_another: bool) -> str:
+    if not words.strip():  # taken away, or only a space is put in its place
+        return words
+    parted = follows_another and text[i].isalnum()  # by the space behind the piece before
+    before = " " if i and text[i - 1].isalnum() and not parted and not _UNSPACED.match(words[0]) else ""
+    after = " " if j < len(text) and text[j].isalnum() and not _UNSPACED.match(words[-1]) else ""
     return f"{before}{words}{after}"
