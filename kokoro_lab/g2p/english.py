@@ -17,6 +17,7 @@ from typing import Any
 from kokoro_lab.datatypes import Fallback, Word
 from kokoro_lab.g2p.espeak import EspeakEnglish
 from kokoro_lab.g2p.given import Given, insert, pieces
+from kokoro_lab.g2p.heteronyms import Heteronyms
 from kokoro_lab.g2p.vocab import known
 from kokoro_lab.text.aligned import AlignedText
 
@@ -42,14 +43,18 @@ class EnglishG2P:
     Parameters
     ----------
     language : {"en-us", "en-gb"}
+    by_context : bool
+        Read heteronyms by their context; if not, as misaki alone does, to compare.
     """
 
-    def __init__(self, language: str) -> None:
+    def __init__(self, language: str, *, by_context: bool = True) -> None:
         self.language = language
         self._espeak = EspeakEnglish(british=language == "en-gb")
         self._lock = threading.Lock()  # spaCy's string store is written to while it reads
         self._by_espeak: set[str] = set()
         self._g2p = self._load(british=language == "en-gb")
+        if by_context:
+            _read_heteronyms(self._g2p)
 
     def _load(self, *, british: bool) -> Any:
         from misaki import en
@@ -181,6 +186,19 @@ class EnglishG2P:
             return ""
         spoken = (self._g2p.lexicon.lookup(word.lower(), None, None, None)[0] for word in name.split())
         return " ".join(filter(None, spoken))
+
+
+def _read_heteronyms(g2p: Any) -> None:
+    """Let the context decide between misaki's tagger and its lexicon: after tagging, before any lookup."""
+    heteronyms = Heteronyms(g2p.lexicon.golds, g2p.lexicon._s, british=g2p.british)
+    tagged = g2p.tokenize
+
+    def tokenize(text: str, tokens: list[str], features: Any) -> list[Any]:
+        found: list[Any] = tagged(text, tokens, features)
+        heteronyms.decide(found)
+        return found
+
+    g2p.tokenize = tokenize
 
 
 def locate(text: str, token: str, at: int) -> tuple[int, int]:

@@ -1,0 +1,165 @@
+"""Verb or not: the tagger's opinion of one word, weighed against the words around it.
+
+The tagger is right about most words, but heteronyms are the words that taggers find hard. Determiners,
+modals, the `to` of the infinitive and what follows the word decide nearly all of them, so each of these
+has a weight, in the unit in which the tagger's own opinion weighs `TAGGER`. The weights are set by hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+TAGGER = 2.0
+SURE = 0.75
+"""Where the weights sum to less than this, either way, the tagger's opinion stands."""
+
+BE = frozenset("be is are was were been being am 's 're 'm seem seems seemed remain remains remained become "
+               "becomes became".split())  # fmt: skip
+HAVE = frozenset("have has had having 've".split())
+DO = frozenset("do does did".split())
+SUBJECTS = frozenset("i you we they who which".split())
+SINGULAR_SUBJECTS = frozenset("he she it who which that this".split())
+OBJECTS = frozenset("me him them us it her itself himself herself themselves ourselves yourself".split())
+PREPOSITIONS = frozenset(
+    "of in for with by from on at without under against between into onto during through about over "
+    "within after before upon among via per towards toward off across despite amid behind beyond "
+    "beneath alongside throughout concerning regarding".split()
+)
+TAKES_PREPOSITION_TO = frozenset(
+    "subject close closer due according prior next similar answer access addition amount amounts amounted "
+    "contribute contributes contributed contributing lead leads led leading response reaction resistance "
+    "opposition objection reference relation regard attention approach damage exposure attributed "
+    "related compared equal opposed linked limited belong belongs belonged vulnerable susceptible "
+    "immune resistant relative thanks owing entitled reduced exposed prone devoted dedicated key solution "
+    "alternative changes change return returned returns referred refers attributable".split()
+)
+"""After these, `to` is mostly a preposition, and what follows it a noun."""
+SPLIT_PREFIXES = frozenset("re co pre de un mis sub over under".split())
+ADJECTIVAL_BEFORE = frozenset("very too more most less so quite rather".split())
+VERBAL_COMPANIONS = frozenset("let lets help helps helped helping cannot 'll".split())
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """Tokens of a sentence with their Penn tags; outside it, words and tags are empty strings."""
+
+    texts: Sequence[str]
+    words: Sequence[str]
+    tags: Sequence[str]
+
+    @classmethod
+    def of(cls, texts: Sequence[str], tags: Sequence[str]) -> Sentence:
+        return cls(texts, [text.lower().replace("’", "'") for text in texts], tags)
+
+    def word(self, i: int) -> str:
+        return self.words[i] if 0 <= i < len(self.words) else ""
+
+    def tag(self, i: int) -> str:
+        return self.tags[i] if 0 <= i < len(self.tags) else ""
+
+    def before(self, i: int) -> int:
+        """Place of the word before `i`, adverbs and negations passed over; -1 at the beginning."""
+        i -= 1
+        while i >= 0 and (self.tags[i].startswith("RB") or self.words[i] in ("not", "n't", '"', "“", "‘", "`")):
+            i -= 1
+        return i
+
+
+def is_verb(sentence: Sentence, i: int) -> bool:
+    """Whether token `i`, a base form or one in -s, is used as a verb."""
+    opinion = TAGGER if sentence.tags[i].startswith("VB") else -TAGGER
+    weight = opinion + _before(sentence, i) + _after(sentence, i)
+    return opinion > 0 if abs(weight) < SURE else weight > 0
+
+
+def _in_s(sentence: Sentence, i: int) -> bool:
+    return sentence.words[i].endswith("s") and not sentence.words[i].endswith("ss")
+
+
+def _before(sentence: Sentence, i: int) -> float:
+    j = sentence.before(i)
+    word, tag = sentence.word(j), sentence.tag(j)
+    in_s = _in_s(sentence, i)
+    if sentence.word(i - 1) in ("-", "–") and i >= 2:
+        return 0.0 if sentence.word(i - 2) in SPLIT_PREFIXES else -3.0
+    if j < 0:
+        return 0.0
+    if word == "to":
+        return _after_to(sentence, j)
+    if word in DO or tag == "MD" or word in VERBAL_COMPANIONS:
+        return 0.0 if in_s else 4.0
+    if word == "there" and in_s:
+        return -1.0
+    if tag in ("PRP", "WDT", "WP") or word in SUBJECTS:
+        return _after_pronoun(word, in_s=in_s)
+    if word == "that" and tag == "IN":
+        return 0.0
+    if tag in ("DT", "PRP$", "POS", "PDT", "WP$"):
+        return -4.0 if word not in ("all", "both", "this", "that") else -2.5
+    if tag == "CC":
+        return _after_conjunction(sentence, j)
+    if tag == "IN" or word in PREPOSITIONS:
+        return -3.0 if word in PREPOSITIONS else 0.0
+    return _after_content(sentence, j, in_s=in_s)
+
+
+def _after_to(sentence: Sentence, j: int) -> float:
+    head = sentence.word(sentence.before(j))
+    if head in TAKES_PREPOSITION_TO:
+        return -1.0
+    return 3.5 if sentence.tag(j) == "TO" else 1.5
+
+
+def _after_pronoun(word: str, *, in_s: bool) -> float:
+    if in_s:
+        return 3.5 if word in SINGULAR_SUBJECTS else 0.0
+    if word in ("who", "which", "that"):
+        return 3.0
+    return 3.5 if word in SUBJECTS else 0.5
+
+
+def _after_conjunction(sentence: Sentence, j: int) -> float:
+    """What is joined is alike: find what stands before the conjunction."""
+    tag = sentence.tag(j - 1)
+    if tag in ("VB", "VBP", "VBZ"):
+        return 2.0
+    if tag.startswith(("NN", "JJ")):
+        return -0.5
+    return 0.0
+
+
+def _after_content(sentence: Sentence, j: int, *, in_s: bool) -> float:
+    word, tag = sentence.word(j), sentence.tag(j)
+    if word in BE or word in HAVE:
+        return -3.0
+    if tag == "CD":
+        return -1.5
+    if tag.startswith("JJ") or tag == "VBG":
+        return -2.0
+    if tag in ("NNS", "NNPS"):
+        return -1.0 if in_s else 2.0
+    if tag in ("NN", "NNP"):
+        return 0.8 if in_s else -1.2
+    if tag.startswith("VB"):
+        return -1.0
+    return 0.0
+
+
+def _after(sentence: Sentence, i: int) -> float:
+    word, tag = sentence.word(i + 1), sentence.tag(i + 1)
+    if word in ("-", "–") or tag == "POS":
+        return -2.5
+    if word == "of":
+        return -2.0
+    if word in OBJECTS or tag in ("DT", "PRP$", "WP") or tag == "RP":
+        return 2.0
+    if tag == "PRP":
+        return 0.5
+    if tag == "MD" or word in BE or word in HAVE:
+        return -2.0
+    if tag in ("VBD", "VBZ", "VBP"):
+        return -1.5
+    if tag == "RB" and word.endswith("ly"):
+        return 1.0
+    return 0.0
