@@ -20,11 +20,6 @@ from kokoro_lab.g2p.senses import Senses, reading_tag
 from kokoro_lab.g2p.special_words import SPECIAL
 from kokoro_lab.g2p.word_class import Sentence, is_verb
 
-CLASSES = frozenset(("NOUN", "VERB", "ADJ"))
-ADJECTIVES_BY_DEFAULT = frozenset("content contents close closer invalid covert prostrate".split())
-"""Their entries name the noun, and mean the adjective by DEFAULT."""
-NOUNS_BY_DEFAULT = frozenset("arithmetic arsenic obverse outright designate truncate".split())
-"""Their entries name the adjective, and mean the noun or the verb by DEFAULT: the tagger decides."""
 
 
 class Token(Protocol):
@@ -112,19 +107,20 @@ class Heteronyms:
         entry = self._classes[word]
         if is_verb(sentence, i):
             return None if tag.startswith("VB") else "VB"
-        if "ADJ" in entry and "NOUN" not in entry and "VERB" not in entry:
+        if "ADJ" in entry and "VERB" not in entry:
             return "JJ"
-        if "NOUN" in entry and word not in ADJECTIVES_BY_DEFAULT and "ADJ" not in entry:
-            return "NN"
-        if tag.startswith("VB"):
-            return "NN"
+        if tag.startswith("VB") or (tag == "JJ" and sentence.tag(i + 1).startswith("NN")):
+            return "NN"  # also before a noun: `import duties` have the stress of the noun
         return None
 
 
 def _by_class(word: str, entry: object) -> bool:
-    if not isinstance(entry, dict) or word != word.lower() or word in NOUNS_BY_DEFAULT:
+    """Whether verb or not decides: not for `inside` or `arsenic`, which are adjectives, adverbs and nouns."""
+    if not isinstance(entry, dict) or word != word.lower() or len(set(entry.values())) < 2:
         return False
-    return not CLASSES.isdisjoint(entry) and len(set(entry.values())) > 1
+    if "VERB" in entry or "NOUN" in entry:
+        return True
+    return "ADJ" in entry and (word.endswith("ate") or word in ("diffuse", "converse"))
 
 
 def _enter(golds: dict[str, Any], word: str, entry: Mapping[str, str]) -> None:

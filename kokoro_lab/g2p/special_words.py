@@ -9,7 +9,7 @@ from kokoro_lab.g2p.word_class import BE, DO, HAVE, VERBAL_COMPANIONS, Sentence
 PRESENT_ADVERBS = frozenset("always often usually sometimes regularly generally normally rarely seldom".split())
 PAST_ADVERBS = frozenset("once recently previously already later then eventually first".split())
 PAST_TIMES = frozenset("yesterday ago last earlier previous".split())
-PRESENT_TIMES = frozenset("today now nowadays every tomorrow whenever daily".split())
+PRESENT_TIMES = frozenset("today now nowadays tomorrow whenever daily".split())
 
 
 def read(sentence: Sentence, i: int) -> str | None:
@@ -65,7 +65,7 @@ def _past(sentence: Sentence, i: int) -> bool:
     """Whether the rest of the sentence speaks of the past: verbs near the word count, and adverbs of time."""
     weight = 0.0
     for j, (word, tag) in enumerate(zip(sentence.words, sentence.tags, strict=True)):
-        near = 1.0 if abs(j - i) <= 6 else 0.6
+        near = 1.0 if abs(j - i) <= 8 else 0.7
         if j == i:
             continue
         if tag == "VBD" or word in PAST_TIMES or word in PAST_ADVERBS:
@@ -79,6 +79,14 @@ def _past(sentence: Sentence, i: int) -> bool:
     return weight > 0
 
 
+MEANS = frozenset(
+    "method methods technique techniques equipment material materials tool tools process term terms formula "
+    "software device devices money machine machines procedure weapon words word data symbol drug drugs system "
+    "approach model algorithm instrument instruments funds criteria test tests phrase name language metal".split()
+)
+"""What is `used to` do something is mostly made use of, where no auxiliary tells."""
+
+
 def used(sentence: Sentence, i: int) -> str | None:
     """`used to` of habit and custom has an s like *goose*; what is made use of, a z."""
     if sentence.word(i + 1) != "to":
@@ -89,7 +97,7 @@ def used(sentence: Sentence, i: int) -> str | None:
         return "VBD"
     if sentence.word(j) in BE:
         return "VBN" if infinitive else "VBD"
-    if sentence.tag(j) in ("VBD", "VBN", "VBG", "IN", "DT", "CC") and sentence.tag(j) != "CC":
+    if sentence.tag(j) in ("VBD", "VBN", "VBG", "IN", "DT") or sentence.word(j) in MEANS:
         return "VBN"
     return None
 

@@ -14,6 +14,12 @@ TAGGER = 2.0
 SURE = 0.75
 """Where the weights sum to less than this, either way, the tagger's opinion stands."""
 
+LONE_VERB = 3.0
+"""What it weighs that the sentence has no other finite verb."""
+FEWEST_WORDS = 4
+"""A shorter text is rather a heading than a sentence."""
+
+FINITE = frozenset(("VBD", "VBZ", "VBP", "MD"))
 BE = frozenset("be is are was were been being am 's 're 'm seem seems seemed remain remains remained become "
                "becomes became".split())  # fmt: skip
 HAVE = frozenset("have has had having 've".split())
@@ -27,14 +33,19 @@ PREPOSITIONS = frozenset(
     "beneath alongside throughout concerning regarding".split()
 )
 TAKES_PREPOSITION_TO = frozenset(
-    "subject close closer due according prior next similar answer access addition amount amounts amounted "
-    "contribute contributes contributed contributing lead leads led leading response reaction resistance "
-    "opposition objection reference relation regard attention approach damage exposure attributed "
-    "related compared equal opposed linked limited belong belongs belonged vulnerable susceptible "
-    "immune resistant relative thanks owing entitled reduced exposed prone devoted dedicated key solution "
-    "alternative changes change return returned returns referred refers attributable".split()
+    "subject due according prior similar access addition amount amounts amounted contribute contributes "
+    "contributed contributing lead leads led leading response reaction resistance opposition objection "
+    "reference relation regard damage exposure exposed attributed attributable related equal opposed "
+    "linked vulnerable susceptible immune resistant relative thanks owing entitled prone devoted "
+    "dedicated refers referred akin tantamount".split()
 )
-"""After these, `to` is mostly a preposition, and what follows it a noun."""
+"""After these, `to` is a preposition, and what follows it a noun."""
+PLURAL_MODIFIERS = frozenset(
+    "sports arms sales goods rights systems drugs parks news savings awards operations communications "
+    "earnings careers women's men's children's electronics physics economics politics mathematics "
+    "athletics genetics statistics graphics customs gas".split()
+)
+"""Plurals that stand before other nouns: `arms export`, `sports record`."""
 SPLIT_PREFIXES = frozenset("re co pre de un mis sub over under".split())
 ADJECTIVAL_BEFORE = frozenset("very too more most less so quite rather".split())
 VERBAL_COMPANIONS = frozenset("let lets help helps helped helping cannot 'll".split())
@@ -67,10 +78,18 @@ class Sentence:
 
 
 def is_verb(sentence: Sentence, i: int) -> bool:
-    """Whether token `i`, a base form or one in -s, is used as a verb."""
+    """Whether token `i` is used as a verb. Of forms in -ed and -ing the tagger alone judges."""
+    if sentence.words[i].endswith(("ed", "ing")):
+        return sentence.tags[i].startswith("VB")
     opinion = TAGGER if sentence.tags[i].startswith("VB") else -TAGGER
-    weight = opinion + _before(sentence, i) + _after(sentence, i)
+    weight = opinion + _before(sentence, i) + _after(sentence, i) + LONE_VERB * _no_other_verb(sentence, i)
     return opinion > 0 if abs(weight) < SURE else weight > 0
+
+
+def _no_other_verb(sentence: Sentence, i: int) -> bool:
+    if sum(word[:1].isalpha() for word in sentence.words) < FEWEST_WORDS or sentence.before(i) < 0:
+        return False
+    return not any(tag in FINITE for j, tag in enumerate(sentence.tags) if j != i)
 
 
 def _in_s(sentence: Sentence, i: int) -> bool:
@@ -84,9 +103,11 @@ def _before(sentence: Sentence, i: int) -> float:
     if sentence.word(i - 1) in ("-", "–") and i >= 2:
         return 0.0 if sentence.word(i - 2) in SPLIT_PREFIXES else -3.0
     if j < 0:
-        return 0.0
+        return 1.5 if sentence.tag(i + 1) in ("DT", "PRP$") and not in_s else 0.0
     if word == "to":
-        return _after_to(sentence, j)
+        return -4.0 if in_s else _after_to(sentence, j)
+    if word in DO and j == i - 1 and sentence.tag(j - 1)[:2] in ("NN", "PR"):
+        return -3.0  # `she does research`, not `nor does research show`
     if word in DO or tag == "MD" or word in VERBAL_COMPANIONS:
         return 0.0 if in_s else 4.0
     if word == "there" and in_s:
@@ -107,7 +128,7 @@ def _before(sentence: Sentence, i: int) -> float:
 def _after_to(sentence: Sentence, j: int) -> float:
     head = sentence.word(sentence.before(j))
     if head in TAKES_PREPOSITION_TO:
-        return -1.0
+        return -5.0
     return 3.5 if sentence.tag(j) == "TO" else 1.5
 
 
@@ -137,13 +158,24 @@ def _after_content(sentence: Sentence, j: int, *, in_s: bool) -> float:
         return -1.5
     if tag.startswith("JJ") or tag == "VBG":
         return -2.0
-    if tag in ("NNS", "NNPS"):
-        return -1.0 if in_s else 2.0
+    plural = tag in ("NNS", "NNPS") or (tag == "VBZ" and sentence.tag(j - 1) in ("DT", "PRP$"))
+    if plural:
+        return -1.0 if in_s or word in PLURAL_MODIFIERS else 3.0
     if tag in ("NN", "NNP"):
-        return 0.8 if in_s else -1.2
+        return 0.8 if in_s else -1.2 + 1.5 * _plural_subject(sentence, j)
     if tag.startswith("VB"):
         return -1.0
     return 0.0
+
+
+def _plural_subject(sentence: Sentence, j: int) -> bool:
+    """Whether the singular noun at `j` ends a plural subject: `day and night`, `schools in the area`."""
+    k = j - 1
+    if sentence.tag(k) == "CC":
+        return sentence.tag(k - 1).startswith("NN")
+    while sentence.tag(k) in ("DT", "PRP$", "JJ", "NN", "NNP"):
+        k -= 1
+    return k < j - 1 and sentence.tag(k) == "IN" and sentence.tag(k - 1) == "NNS"
 
 
 def _after(sentence: Sentence, i: int) -> float:
@@ -152,7 +184,7 @@ def _after(sentence: Sentence, i: int) -> float:
         return -2.5
     if word == "of":
         return -2.0
-    if word in OBJECTS or tag in ("DT", "PRP$", "WP") or tag == "RP":
+    if word in OBJECTS or word == "what" or tag in ("DT", "PRP$", "RP"):
         return 2.0
     if tag == "PRP":
         return 0.5
