@@ -9,7 +9,12 @@ from kokoro_lab.g2p.word_class import BE, DO, HAVE, VERBAL_COMPANIONS, Sentence
 PRESENT_ADVERBS = frozenset("always often usually sometimes regularly generally normally rarely seldom".split())
 PAST_ADVERBS = frozenset("once recently previously already later then eventually first".split())
 PAST_TIMES = frozenset("yesterday ago last earlier previous".split())
-PRESENT_TIMES = frozenset("today now nowadays tomorrow whenever daily".split())
+PRESENT_TIMES = frozenset("every today now nowadays tomorrow whenever daily".split())
+
+
+INSCRIBED = frozenset(
+    "banner sign notice inscription label plaque headline message placard caption poster subtitle epitaph".split()
+)
 
 
 def read(sentence: Sentence, i: int) -> str | None:
@@ -29,6 +34,8 @@ def read(sentence: Sentence, i: int) -> str | None:
     if tag in ("PRP", "NNP", "NNS", "WP", "WDT", "CC", "NN") and _after_auxiliary(sentence, j):
         return "VB" if _asks(sentence, j) else "VBN"
     if word in ("he", "she", "it") or tag in ("NN", "NNP"):
+        return "VBD"
+    if word.removesuffix("s") in INSCRIBED:
         return "VBD"
     return "VBD" if _past(sentence, i) else "VB"
 

@@ -14,7 +14,7 @@ TAGGER = 2.0
 SURE = 0.75
 """Where the weights sum to less than this, either way, the tagger's opinion stands."""
 
-LONE_VERB = 3.0
+LONE_VERB = 2.4
 """What it weighs that the sentence has no other finite verb."""
 FEWEST_WORDS = 4
 """A shorter text is rather a heading than a sentence."""
@@ -30,14 +30,16 @@ OBJECTS = frozenset("me him them us it her itself himself herself themselves our
 PREPOSITIONS = frozenset(
     "of in for with by from on at without under against between into onto during through about over "
     "within after before upon among via per towards toward off across despite amid behind beyond "
-    "beneath alongside throughout concerning regarding".split()
+    "beneath alongside throughout concerning regarding like as than except including plus versus beside "
+    "besides around along near outside".split()
 )
 TAKES_PREPOSITION_TO = frozenset(
     "subject due according prior similar access addition amount amounts amounted contribute contributes "
     "contributed contributing lead leads led leading response reaction resistance opposition objection "
     "reference relation regard damage exposure exposed attributed attributable related equal opposed "
     "linked vulnerable susceptible immune resistant relative thanks owing entitled prone devoted "
-    "dedicated refers referred akin tantamount".split()
+    "dedicated refers referred akin tantamount references relations responses objections additions "
+    "light low mild minimal fair slight small poor".split()
 )
 """After these, `to` is a preposition, and what follows it a noun."""
 PLURAL_MODIFIERS = frozenset(
@@ -82,12 +84,15 @@ def is_verb(sentence: Sentence, i: int) -> bool:
     if sentence.words[i].endswith(("ed", "ing")):
         return sentence.tags[i].startswith("VB")
     opinion = TAGGER if sentence.tags[i].startswith("VB") else -TAGGER
+    if sentence.tags[i].startswith("NNP") and i > 0:
+        opinion *= 2.0  # a name: `Air Transport`, `the White House`
     weight = opinion + _before(sentence, i) + _after(sentence, i) + LONE_VERB * _no_other_verb(sentence, i)
     return opinion > 0 if abs(weight) < SURE else weight > 0
 
 
 def _no_other_verb(sentence: Sentence, i: int) -> bool:
-    if sum(word[:1].isalpha() for word in sentence.words) < FEWEST_WORDS or sentence.before(i) < 0:
+    words = sum(word[:1].isalpha() for word in sentence.words)
+    if words < FEWEST_WORDS or sentence.before(i) < 0 or _in_s(sentence, i) or sentence.tags[-1] != ".":
         return False
     return not any(tag in FINITE for j, tag in enumerate(sentence.tags) if j != i)
 
@@ -122,7 +127,8 @@ def _before(sentence: Sentence, i: int) -> float:
         return _after_conjunction(sentence, j)
     if tag == "IN" or word in PREPOSITIONS:
         return -3.0 if word in PREPOSITIONS else 0.0
-    return _after_content(sentence, j, in_s=in_s)
+    weight = _after_content(sentence, j, in_s=in_s)
+    return weight / 2 if weight > 0 and sentence.tags[i] == "JJ" else weight  # `all seamen present`
 
 
 def _after_to(sentence: Sentence, j: int) -> float:
