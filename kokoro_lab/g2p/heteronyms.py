@@ -6,6 +6,9 @@ Two kinds of words are told apart:
 
 - by word class (`record`, `use`, `separate`): noun or verb, weighed anew in `word_class`;
 - by meaning (`bass`, `lead`, `bow`): cues that `heteronyms.json` lists for each reading, see `senses`.
+
+`heteronyms.json` also holds what misaki's lexicon lacks, American and British (null: misaki's stands):
+`classes`, the phonemes of a word by word class; `fixed`, forms that have one reading, but not misaki's.
 """
 
 from __future__ import annotations
@@ -19,7 +22,6 @@ from typing import Any, Protocol
 from kokoro_lab.g2p.senses import Senses, reading_tag
 from kokoro_lab.g2p.special_words import SPECIAL
 from kokoro_lab.g2p.word_class import Sentence, is_verb
-
 
 
 class Token(Protocol):
@@ -50,10 +52,11 @@ class Heteronyms:
         self._classes = {word: entry for word, entry in golds.items() if _by_class(word, entry)}
         self._golds = golds
 
-    def _teach(
-        self, golds: dict[str, Any], plural: Callable[[str], str | None], *, british: bool
-    ) -> None:
+    def _teach(self, golds: dict[str, Any], plural: Callable[[str], str | None], *, british: bool) -> None:
         accent = int(british)
+        for word, said in _data()["fixed"].items():
+            if said[accent]:
+                golds[word] = golds[word.capitalize()] = said[accent]
         for word, by_class in _data()["classes"].items():
             entry = {name: said[accent] for name, said in by_class.items() if said[accent]}
             if entry:

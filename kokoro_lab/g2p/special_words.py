@@ -4,24 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kokoro_lab.g2p.word_class import BE, DO, HAVE, VERBAL_COMPANIONS, Sentence
-
-PRESENT_ADVERBS = frozenset("always often usually sometimes regularly generally normally rarely seldom".split())
-PAST_ADVERBS = frozenset("once recently previously already later then eventually first".split())
-PAST_TIMES = frozenset("yesterday ago last earlier previous".split())
-PRESENT_TIMES = frozenset("every today now nowadays tomorrow whenever daily".split())
-
-
-INSCRIBED = frozenset(
-    "banner sign notice inscription label plaque headline message placard caption poster subtitle epitaph".split()
+from kokoro_lab.g2p.function_words import (
+    BE,
+    BEFORE_INFINITIVE,
+    DO,
+    HAVE,
+    INSCRIBED,
+    MEANS,
+    PAST_ORDER,
+    PAST_TIMES,
+    PRESENT_HABITS,
+    PRESENT_TIMES,
 )
+from kokoro_lab.g2p.word_class import Sentence
 
 
 def read(sentence: Sentence, i: int) -> str | None:
     """Past (as red) or present (as reed): from auxiliaries, else from the tense of the sentence."""
     j = sentence.before(i)
     word, tag = sentence.word(j), sentence.tag(j)
-    if word == "to" or tag == "MD" or word in DO or word in VERBAL_COMPANIONS or word in ("please", "why"):
+    if word == "to" or tag == "MD" or word in DO or word in BEFORE_INFINITIVE or word in ("please", "why"):
+        return "VB"
+    if sentence.word(i + 1) == "-" and sentence.word(i + 2) in ("only", "write", "me", "through", "aloud"):
         return "VB"
     if word in HAVE or word in BE or word in ("got", "gets", "get", "having"):
         return "VBN"
@@ -75,23 +79,15 @@ def _past(sentence: Sentence, i: int) -> bool:
         near = 1.0 if abs(j - i) <= 8 else 0.7
         if j == i:
             continue
-        if tag == "VBD" or word in PAST_TIMES or word in PAST_ADVERBS:
+        if tag == "VBD" or word in PAST_TIMES or word in PAST_ORDER:
             weight += near * (1.5 if word in PAST_TIMES else 1.0)
-        elif tag in ("VBZ", "VBP") or word in PRESENT_TIMES or word in PRESENT_ADVERBS:
-            weight -= near * (1.5 if word in PRESENT_ADVERBS else 1.0)
+        elif tag in ("VBZ", "VBP") or word in PRESENT_TIMES or word in PRESENT_HABITS:
+            weight -= near * (1.5 if word in PRESENT_HABITS else 1.0)
         elif tag == "MD" or (tag == "CD" and len(word) == 4):
             weight += near if tag == "CD" else -0.7 * near if word in ("will", "can", "may") else 0.0
     if not weight:
         return sentence.tags[i] in ("VBD", "VBN")
     return weight > 0
-
-
-MEANS = frozenset(
-    "method methods technique techniques equipment material materials tool tools process term terms formula "
-    "software device devices money machine machines procedure weapon words word data symbol drug drugs system "
-    "approach model algorithm instrument instruments funds criteria test tests phrase name language metal".split()
-)
-"""What is `used to` do something is mostly made use of, where no auxiliary tells."""
 
 
 def used(sentence: Sentence, i: int) -> str | None:

@@ -10,6 +10,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from kokoro_lab.g2p.function_words import (
+    BE,
+    BEFORE_INFINITIVE,
+    DO,
+    HAVE,
+    OBJECTS,
+    PLURAL_MODIFIERS,
+    PREPOSITIONS,
+    SINGULAR_SUBJECTS,
+    SPLIT_PREFIXES,
+    SUBJECTS,
+    TAKES_PREPOSITION_TO,
+)
+
 TAGGER = 2.0
 SURE = 0.75
 """Where the weights sum to less than this, either way, the tagger's opinion stands."""
@@ -20,37 +34,6 @@ FEWEST_WORDS = 4
 """A shorter text is rather a heading than a sentence."""
 
 FINITE = frozenset(("VBD", "VBZ", "VBP", "MD"))
-BE = frozenset("be is are was were been being am 's 're 'm seem seems seemed remain remains remained become "
-               "becomes became".split())  # fmt: skip
-HAVE = frozenset("have has had having 've".split())
-DO = frozenset("do does did".split())
-SUBJECTS = frozenset("i you we they who which".split())
-SINGULAR_SUBJECTS = frozenset("he she it who which that this".split())
-OBJECTS = frozenset("me him them us it her itself himself herself themselves ourselves yourself".split())
-PREPOSITIONS = frozenset(
-    "of in for with by from on at without under against between into onto during through about over "
-    "within after before upon among via per towards toward off across despite amid behind beyond "
-    "beneath alongside throughout concerning regarding like as than except including plus versus beside "
-    "besides around along near outside".split()
-)
-TAKES_PREPOSITION_TO = frozenset(
-    "subject due according prior similar access addition amount amounts amounted contribute contributes "
-    "contributed contributing lead leads led leading response reaction resistance opposition objection "
-    "reference relation regard damage exposure exposed attributed attributable related equal opposed "
-    "linked vulnerable susceptible immune resistant relative thanks owing entitled prone devoted "
-    "dedicated refers referred akin tantamount references relations responses objections additions "
-    "light low mild minimal fair slight small poor".split()
-)
-"""After these, `to` is a preposition, and what follows it a noun."""
-PLURAL_MODIFIERS = frozenset(
-    "sports arms sales goods rights systems drugs parks news savings awards operations communications "
-    "earnings careers women's men's children's electronics physics economics politics mathematics "
-    "athletics genetics statistics graphics customs gas".split()
-)
-"""Plurals that stand before other nouns: `arms export`, `sports record`."""
-SPLIT_PREFIXES = frozenset("re co pre de un mis sub over under".split())
-ADJECTIVAL_BEFORE = frozenset("very too more most less so quite rather".split())
-VERBAL_COMPANIONS = frozenset("let lets help helps helped helping cannot 'll".split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +57,9 @@ class Sentence:
     def before(self, i: int) -> int:
         """Place of the word before `i`, adverbs and negations passed over; -1 at the beginning."""
         i -= 1
-        while i >= 0 and (self.tags[i].startswith("RB") or self.words[i] in ("not", "n't", '"', "“", "‘", "`")):
+        while i >= 0 and (
+            self.tags[i].startswith("RB") or self.words[i] in ("not", "n't", '"', "“", "‘", "`")
+        ):
             i -= 1
         return i
 
@@ -113,7 +98,7 @@ def _before(sentence: Sentence, i: int) -> float:
         return -4.0 if in_s else _after_to(sentence, j)
     if word in DO and j == i - 1 and sentence.tag(j - 1)[:2] in ("NN", "PR"):
         return -3.0  # `she does research`, not `nor does research show`
-    if word in DO or tag == "MD" or word in VERBAL_COMPANIONS:
+    if word in DO or tag == "MD" or word in BEFORE_INFINITIVE:
         return 0.0 if in_s else 4.0
     if word == "there" and in_s:
         return -1.0
