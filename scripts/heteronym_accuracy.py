@@ -43,4 +43,5 @@ if __name__ == "__main__":
         wrong, sentences = misread(g2p, corpus, readings)
         right = sentences - wrong.total()
         listed = ", ".join(f"{word} ({times})" for word, times in wrong.most_common())
+        name = "with context" if by_context else "misaki alone"
         sys.stdout.write(f"{name}: {right} of {sentences}, {right / sentences:.1%}; misread: {listed}\n")
