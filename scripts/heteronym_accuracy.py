@@ -36,11 +36,8 @@ def misread(g2p: EnglishG2P, corpus: Path, readings: Path) -> tuple[Counter[str]
 if __name__ == "__main__":
     files = [Path(name) for name in sys.argv[1:3]]
     corpus, readings = files or [TEXTS / "heteronyms.jsonl", TEXTS / "heteronym_readings.json"]
-    for name, g2p in (
-        ("misaki alone", EnglishG2P("en-us", by_context=False)),
-        ("with context", EnglishG2P("en-us")),
-    ):
-        wrong, sentences = misread(g2p, corpus, readings)
+    for by_context in (False, True):
+        wrong, sentences = misread(EnglishG2P("en-us", by_context=by_context), corpus, readings)
         right = sentences - wrong.total()
         listed = ", ".join(f"{word} ({times})" for word, times in wrong.most_common())
         name = "with context" if by_context else "misaki alone"
