@@ -266,7 +266,7 @@ def test_what_is_given_is_said_even_where_misaki_fails() -> None:
 
 @given(
     st.lists(
-        st.sampled_from(["nginx", "C++", "it's", "Nginx's", ".", ", ", " ", "-", "$5", "🍕", "(", "”", "é"]),
+        st.sampled_from(["nginx", "C++", "it's", "Nginx's", ". ", ", ", " ", "-", "$5", "🍕", "(", "”", "é"]),
         max_size=12,
     ),
 )
