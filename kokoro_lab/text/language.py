@@ -1,13 +1,31 @@
-"""Which language a text is to be read in."""
+"""Which languages can be spoken, and by which names they may be asked for."""
 
 from __future__ import annotations
 
 from kokoro_lab.errors import LanguageError
 
-SPOKEN = ("en-us", "en-gb")
+SPOKEN = ("en-us", "en-gb", "es", "fr", "it", "pt-br", "hi", "ja")
 """Languages with a G2P here."""
 
-_ALIASES = {"en": "en-us", "en-uk": "en-gb", "a": "en-us", "b": "en-gb"}
+_ALIASES = {
+    "en": "en-us",
+    "en-uk": "en-gb",
+    "es-es": "es",
+    "fr-fr": "fr",
+    "it-it": "it",
+    "pt": "pt-br",
+    "hi-in": "hi",
+    "ja-jp": "ja",
+    # the letters that Kokoro's voices begin with
+    "a": "en-us",
+    "b": "en-gb",
+    "e": "es",
+    "f": "fr",
+    "i": "it",
+    "p": "pt-br",
+    "h": "hi",
+    "j": "ja",
+}
 
 
 def resolve_language(tag: str) -> str:
@@ -29,3 +47,8 @@ def resolve_language(tag: str) -> str:
             mend="Any voice can read English: pass language='en-us'.",
         )
     return canonical
+
+
+def english_of(*tags: str | None) -> str:
+    """The English that is meant: of the first tag that is English, else American."""
+    return next((tag for tag in tags if tag is not None and tag.startswith("en-")), "en-us")

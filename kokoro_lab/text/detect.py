@@ -1,0 +1,223 @@
+"""Which language each Latin word of a sentence is in.
+
+A word alone says little, so it is weighed with its neighbours: lingua's probability of each word, and
+what is known of its shape, go into a Viterbi search over the languages in which changing one costs
+something, and staying in the language of the request nothing. A run is only believed if what speaks for
+it, summed up, is enough: on plain English a false change is worse than one that is missed.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import unicodedata
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from importlib.util import find_spec
+from itertools import groupby
+
+from kokoro_lab.text.function_words import FUNCTION_WORDS
+
+log = logging.getLogger(__name__)
+
+LATIN = ("en", "es", "fr", "it", "pt")
+"""Languages that are told apart word by word."""
+SWITCH_COST = 2.0
+"""Of a change of language between two words, in nats; and at a mark, where people change it:"""
+SWITCH_COST_AT_MARK = 0.75
+THIRD_COST = 2.0
+"""Further cost of a change between two languages of which neither is the request's."""
+BASE_PRIOR = 0.5
+"""What speaks for the language of the request in each word before it is looked at, in nats."""
+FLOOR = 0.01
+"""No word alone may rule a language out: the least probability that it gives one."""
+FUNCTION = 2.0
+"""What a function word takes from the languages that do not have it, in nats."""
+KNOWN, KNOWN_ACCENTED = 1.0, 4.0
+"""What a word of the request's lexicon takes from the other languages, in nats; more if it has an accent
+(`naïve`, `cliché`), which by itself would speak for them."""
+NAME = 0.1
+"""What a name takes from the other languages: enough that it goes with the request's where it may."""
+INVERTED = 1.5
+"""What an inverted mark adds for Spanish to each word up to its closing one."""
+EVIDENCE = 3.0
+"""What a run needs in all to be believed, in nats, and what a single word needs:"""
+EVIDENCE_ALONE = 4.0
+
+AMBIGUOUS, AMBIGUOUS_WORDS = -2.0, 2
+"""A word that speaks no clearer against a language may still be of it, in nats; and how many such words may
+stand between a run and a mark to be counted to it."""
+
+MISSING = (
+    "Languages in one script are not told apart: install the language detector with "
+    "`pip install 'kokoro-lab[langid]'`, or mark them with xml:lang."
+)
+
+Known = Callable[[str], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """One Latin word as the detector sees it.
+
+    Parameters
+    ----------
+    text : str
+        As it stands there.
+    opens : bool
+        Whether a sentence or a quotation begins here, so that a capital says nothing.
+    after_mark : bool
+        Whether a mark stands between it and the word before.
+    inverted : bool
+        Whether it stands between an inverted mark and its closing one.
+    """
+
+    text: str
+    opens: bool = False
+    after_mark: bool = False
+    inverted: bool = False
+
+
+def available() -> bool:
+    """Whether the detector is installed (the extra `langid`)."""
+    return find_spec("lingua") is not None
+
+
+def detect(words: Sequence[Token], base: str, known: Known | None = None) -> list[str]:
+    """The language of each word, by its two letters.
+
+    Parameters
+    ----------
+    words : sequence of Token
+        The Latin words of one sentence, in order.
+    base : str
+        The language of the request, of two letters, one of `LATIN`.
+    known : callable, optional
+        Whether a lower-case word is in the lexicon of `base`.
+    """
+    if not words:
+        return []
+    if not available():
+        _say_missing()
+        return [base] * len(words)
+    gains = [_gain(word, base, known) for word in words]
+    if all(sum(max(0.0, gain[language]) for gain in gains) < EVIDENCE for language in LATIN):
+        return [base] * len(words)  # no run could be believed
+    marks = [word.after_mark for word in words]
+    return _to_marks(_believed(_viterbi(gains, marks, base), gains, base), gains, marks, base)
+
+
+@cache
+def _say_missing() -> None:
+    log.warning("%s", MISSING)  # once a process
+
+
+def _gain(word: Token, base: str, known: Known | None) -> dict[str, float]:
+    """What speaks for each language against `base`, in nats; that of `base` itself is 0."""
+    inverted = {"es": INVERTED} if word.inverted else {}
+    if _is_name(word):
+        return {language: inverted.get(language, 0.0) - NAME * (language != base) for language in LATIN}
+    plain = word.text.lower()
+    probabilities = _probabilities(plain)
+    listed = [language for language in LATIN if plain in FUNCTION_WORDS[language]]
+    lexical = 0.0
+    if known is not None and known(_unaccented(plain)):
+        lexical = KNOWN if plain.isascii() else KNOWN_ACCENTED
+    score = {
+        language: math.log(max(probabilities[language], FLOOR))
+        - (FUNCTION if listed and language not in listed else 0.0)
+        - (0.0 if language == base or language in listed else lexical)
+        + inverted.get(language, 0.0)
+        for language in LATIN
+    }
+    return {language: score[language] - score[base] - BASE_PRIOR * (language != base) for language in LATIN}
+
+
+def _is_name(word: Token) -> bool:
+    """Capitals where no sentence begins: a name or a brand, which stays with what is around it."""
+    text = word.text
+    if len(text) == 1:
+        return text.isupper() and text != "I"
+    return text.isupper() or text[1:].lower() != text[1:] or (text[:1].isupper() and not word.opens)
+
+
+def _unaccented(word: str) -> str:
+    if word.isascii():
+        return word
+    return "".join(c for c in unicodedata.normalize("NFD", word) if not unicodedata.combining(c))
+
+
+@lru_cache(maxsize=20_000)
+def _probabilities(word: str) -> dict[str, float]:
+    found = _detector().compute_language_confidence_values(word)
+    return {each.language.iso_code_639_1.name.lower(): each.value for each in found}
+
+
+@cache
+def _detector():  # type: ignore[no-untyped-def]
+    """Loaded when it is first needed: 0.7 s and 80 MB."""
+    from lingua import IsoCode639_1, LanguageDetectorBuilder
+
+    codes = [getattr(IsoCode639_1, language.upper()) for language in LATIN]
+    return LanguageDetectorBuilder.from_iso_codes_639_1(*codes).with_preloaded_language_models().build()
+
+
+def _viterbi(gains: Sequence[dict[str, float]], after_mark: Sequence[bool], base: str) -> list[str]:
+    """The likeliest sequence of languages. It begins in `base`, so that beginning elsewhere costs too."""
+    best = {language: 0.0 if language == base else -SWITCH_COST_AT_MARK for language in LATIN}
+    best = {language: best[language] + gains[0][language] for language in LATIN}
+    back: list[dict[str, str]] = []
+    for gain, mark in zip(gains[1:], after_mark[1:], strict=True):
+        cost = SWITCH_COST_AT_MARK if mark else SWITCH_COST
+        came_from: dict[str, str] = {}
+        now: dict[str, float] = {}
+        for language in LATIN:
+            reached = {before: best[before] - _cost(before, language, base, cost) for before in LATIN}
+            # Ties go to staying, and then to the language of the request
+            came_from[language] = max(LATIN, key=lambda b: (reached[b], b == language, b == base))
+            now[language] = reached[came_from[language]] + gain[language]
+        best = now
+        back.append(came_from)
+    path = [max(LATIN, key=lambda language: (best[language], language == base))]
+    for came_from in reversed(back):
+        path.append(came_from[path[-1]])
+    return path[::-1]
+
+
+def _cost(before: str, after: str, base: str, cost: float) -> float:
+    if before == after:
+        return 0.0
+    return cost + (0.0 if base in (before, after) else THIRD_COST)
+
+
+def _believed(path: list[str], gains: Sequence[dict[str, float]], base: str) -> list[str]:
+    """`path` without the runs for which too little speaks."""
+    settled: list[str] = []
+    for language, run in groupby(range(len(path)), key=path.__getitem__):
+        places = list(run)
+        evidence = sum(gains[i][language] for i in places)
+        telling = sum(gains[i][language] > 0 for i in places)
+        enough = evidence >= (EVIDENCE if telling > 1 else EVIDENCE_ALONE)
+        settled += [language if language == base or enough else base] * len(places)
+    return settled
+
+
+def _to_marks(
+    languages: list[str], gains: Sequence[dict[str, float]], marks: Sequence[bool], base: str
+) -> list[str]:
+    """Runs that end a word or two before a mark reach to it, if those words might be of either language."""
+    count = len(languages)
+    borders = {0, count} | {k for k in range(count) if marks[k]}
+    for k in range(count):
+        language = languages[k]
+        if language == base:
+            continue
+        for edge in (range(k, max(-1, k - AMBIGUOUS_WORDS - 1), -1), range(k + 1, k + AMBIGUOUS_WORDS + 2)):
+            stop = next((at for at in edge if at in borders), None)
+            if stop is None:
+                continue
+            between = range(*sorted((stop, edge.start)))
+            if all(languages[i] == base and gains[i][language] > AMBIGUOUS for i in between):
+                languages[between.start : between.stop] = [language] * len(between)
+    return languages

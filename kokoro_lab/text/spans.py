@@ -1,0 +1,174 @@
+"""A sentence in pieces of one language each.
+
+What is forced (`xml:lang`) comes first, then the script, then, for Latin words, the detector. Marks,
+digits and spaces go with the words that they stand at. In a sentence of another script Latin words are
+English unless the detector knows better; letters that stand for themselves or belong to a number
+(`A4`, `NHK`, `5 km`), and addresses, stay with it, since its own rules read them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import NamedTuple
+
+import regex
+
+from kokoro_lab.text.aligned import AlignedText
+from kokoro_lab.text.detect import LATIN, Known, Token, detect
+from kokoro_lab.text.language import SPOKEN, english_of
+from kokoro_lab.text.script import ScriptWord, script_words
+
+MODES = ("auto", "scripts", "off")
+"""`auto`: scripts, and words where the detector is installed; `scripts`: these alone; `off`: the request's
+language for everything."""
+
+Forced = Sequence[tuple[int, int, str]]
+"""Half-open ranges of the original text and the canonical tag of their language; the last one that holds a
+word counts, so that inner ones follow outer ones."""
+
+_OPENING = r"[(\[{¿¡“‘「『（【《〈〔]"
+_OPENS = regex.compile(rf"{_OPENING}|[\"']$")
+_ENDS = regex.compile(r"[.!?…:。！？]\s|[.!?…:。！？“\"¿¡「『]\W*$")
+_MARK = regex.compile(r"[^\s\w'-]")
+_INVERTED, _CLOSED = regex.compile(r"[¿¡]"), regex.compile(r"[?!.…]")
+_NUMBER_BEFORE = regex.compile(r"\d\s?$")
+_ADDRESS = regex.compile(r"\S*(?:@|://|www\.|\w\.\w|\w/\w|\\|_)\S*")
+_LATIN_BESIDE = regex.compile(r"\p{Latin} [aI]|[aI] \p{Latin}")
+_UNIT_LETTERS = 3
+
+
+class LanguageSpan(NamedTuple):
+    """`text[start:end]` of a sentence, and the canonical tag of its language."""
+
+    start: int
+    end: int
+    language: str
+
+
+def language_spans(
+    sentence: AlignedText,
+    base: str,
+    *,
+    accent: str | None = None,
+    mode: str = "auto",
+    forced: Forced = (),
+    known: Known | None = None,
+) -> list[LanguageSpan]:
+    """The pieces of `sentence` in order; together they are all of it, and no two neighbours are alike.
+
+    Parameters
+    ----------
+    sentence : AlignedText
+        Sanitised.
+    base : str
+        The language of the request, a canonical tag.
+    accent : str, optional
+        The voice's own language: English words take its English, if it has one.
+    mode : {"auto", "scripts", "off"}
+        How far languages are looked for.
+    forced : sequence of (start, end, language)
+        What the text itself says about its languages, as ranges of the original.
+    known : callable, optional
+        Whether a lower-case word is in the lexicon of an English `base`.
+    """
+    if not len(sentence):
+        return []
+    words = list(script_words(sentence.text))
+    languages = _detected(sentence.text, words, base, english_of(base, accent), mode, known)
+    for k, word in enumerate(words):
+        start, end = sentence.span(word.start, word.end)
+        for first, last, language in forced:
+            if first <= start and end <= last:
+                languages[k] = language
+    return list(_joined(sentence, words, languages, base, forced))
+
+
+def _detected(
+    text: str, words: Sequence[ScriptWord], base: str, english: str, mode: str, known: Known | None
+) -> list[str]:
+    if mode == "off" or not words:
+        return [base] * len(words)
+    found = [word.script if word.script in SPOKEN else base for word in words]
+    home = base if base[:2] in LATIN else english  # what Latin words are in, if nothing speaks against it
+    places = [k for k, word in enumerate(words) if word.script == "latin" and not _stays(text, word, base)]
+    for k in places:
+        found[k] = home
+    if mode == "auto":
+        tokens = [_token(text, words, k) for k in places]
+        for k, language in zip(places, detect(tokens, home[:2], known), strict=True):
+            if language != home[:2]:
+                found[k] = _tag(language, english)
+    return found
+
+
+def _tag(language: str, english: str) -> str:
+    return {"en": english, "pt": "pt-br"}.get(language, language)
+
+
+def _stays(text: str, word: ScriptWord, base: str) -> bool:
+    """Whether a Latin word is for the rules of a base in another script."""
+    if base[:2] in LATIN:
+        return False
+    letters = text[word.start : word.end]
+    if letters in ("a", "I"):
+        return not _LATIN_BESIDE.search(text[max(0, word.start - 2) : word.end + 2])
+    if len(letters) == 1 or letters.isupper() or text[word.end : word.end + 1].isdigit():
+        return True
+    if len(letters) <= _UNIT_LETTERS and _NUMBER_BEFORE.search(text, 0, word.start):
+        return True
+    return any(m.start() <= word.start < m.end() for m in _ADDRESS.finditer(text))
+
+
+def _token(text: str, words: Sequence[ScriptWord], k: int) -> Token:
+    word = words[k]
+    between = text[words[k - 1].end if k else 0 : word.start]
+    inverted = [m.end() for m in _INVERTED.finditer(text, 0, word.start)]
+    return Token(
+        text[word.start : word.end],
+        opens=k == 0 or bool(_ENDS.search(between)),
+        after_mark=bool(_MARK.search(between)),
+        inverted=bool(inverted) and not _CLOSED.search(text, inverted[-1], word.start),
+    )
+
+
+def _joined(
+    sentence: AlignedText, words: Sequence[ScriptWord], languages: Sequence[str], base: str, forced: Forced
+) -> Iterator[LanguageSpan]:
+    """Words of one language together, with the marks and digits at them."""
+    if not words:
+        yield LanguageSpan(0, len(sentence), _forced_at(sentence, 0, forced) or base)
+        return
+    start = 0
+    runs = [(language, list(run)) for language, run in groupby(range(len(words)), key=languages.__getitem__)]
+    for (language, run), following in zip(runs, [*runs[1:], None], strict=True):
+        end = len(sentence)
+        if following is not None:
+            stop, resume = words[run[-1]].end, words[following[1][0]].start
+            end = stop + _border(sentence.text[stop:resume], back=language == base)
+        yield LanguageSpan(start, end, language)
+        start = end
+
+
+def _forced_at(sentence: AlignedText, i: int, forced: Forced) -> str | None:
+    start, end = sentence.span(i, i + 1)
+    return next((tag for first, last, tag in reversed(forced) if first <= start and end <= last), None)
+
+
+def _border(between: str, *, back: bool) -> int:
+    """Where to cut what stands between two words of different languages.
+
+    What touches a word goes with it; of what touches neither, all goes with the request's language.
+    """
+    opening = _OPENS.search(between)
+    if opening:
+        return opening.start()
+    pieces = list(regex.finditer(r"\S+", between))
+    if not pieces:
+        return len(between)
+    touches_first, touches_last = pieces[0].start() == 0, pieces[-1].end() == len(between)
+    if touches_last and not (touches_first and len(pieces) == 1):
+        return pieces[-1].start() if back or len(pieces) == 1 else pieces[int(touches_first)].start()
+    if back or (touches_first and len(pieces) == 1):
+        return len(between)
+    return pieces[0].end() if touches_first else 0
