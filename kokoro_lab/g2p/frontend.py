@@ -2,35 +2,52 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
-from kokoro_lab.datatypes import Fallback, LexiconEntry, Segment, Word
-from kokoro_lab.g2p.english import EnglishG2P, OnFallback
-from kokoro_lab.g2p.lexicon import Lexicon, read_with
-from kokoro_lab.g2p.lexicons import Lexicons
+from kokoro_lab.datatypes import Fallback, Segment, Word
+from kokoro_lab.errors import LanguageError
+from kokoro_lab.g2p.english import OnFallback
+from kokoro_lab.g2p.guarded import GuardedG2P, Read
+from kokoro_lab.g2p.phoneme_cache import Key, PhonemeCache
+from kokoro_lab.g2p.speakers import Speakers
 from kokoro_lab.g2p.vocab import encode, symbols
 from kokoro_lab.text.aligned import AlignedText
 from kokoro_lab.text.language import resolve_language
 from kokoro_lab.text.sanitise import sanitise
 from kokoro_lab.text.segment import CLOSERS, PAUSE_S, SpokenSentence, pack, sentences
+from kokoro_lab.text.spans import Forced, LanguageSpan, language_spans
+
+
+@dataclass(frozen=True, slots=True)
+class Languages:
+    """What is known of a text's languages before it is looked at.
+
+    Parameters
+    ----------
+    base : str
+        Of the request; a canonical tag.
+    accent : str, optional
+        Of the voice: where the text is English and the request does not say which, the voice's own.
+    detect : {"auto", "scripts", "off"}
+        How far others are looked for; see `kokoro_lab.text.spans`.
+    forced : sequence of (start, end, language)
+        What the text says itself (`xml:lang`), as ranges of the original, inner ones after outer ones.
+    """
+
+    base: str
+    accent: str | None = None
+    detect: str = "auto"
+    forced: Forced = ()
 
 
 @dataclass(slots=True)
 class FrontEnd:
-    """Sanitation, sentences, G2P and packing. Makes each language's G2P once; thread-safe.
+    """Sanitation, sentences, languages, normalisation, G2P and packing. Thread-safe."""
 
-    Parameters
-    ----------
-    lexicons : Lexicons
-        Those that the environment names, unless others are given.
-    """
-
-    lexicons: Lexicons = field(default_factory=Lexicons.from_settings)
-    _g2p: dict[str, EnglishG2P] = field(default_factory=dict)
-    _lock: threading.Lock = field(default_factory=threading.Lock)
+    speakers: Speakers = field(default_factory=Speakers)
+    cache: PhonemeCache = field(default_factory=PhonemeCache)
 
     def cleaned(self, text: str) -> AlignedText:
         """The text without what nobody says, with offsets into the original.
@@ -47,12 +64,12 @@ class FrontEnd:
         return self.segments_of(self.cleaned(text), resolve_language(language), on_fallback)
 
     def segments_of(
-        self, text: AlignedText, language: str, on_fallback: OnFallback, lexicon: Lexicon | None = None
+        self, text: AlignedText, language: str | Languages, on_fallback: OnFallback
     ) -> Iterator[Segment]:
-        """Segments of a text that is clean already; `lexicon` if it is not the current one."""
-        lexicon = lexicon or self.lexicons.current()
-        spoken = self._spoken(text, language, on_fallback, lexicon)
-        return pack(spoken, space_id=symbols()[" "], language=language)
+        """Segments of a text that is clean already."""
+        languages = Languages(language) if isinstance(language, str) else language
+        spoken = self._spoken(text, languages, on_fallback)
+        return pack(spoken, space_id=symbols()[" "], language=languages.base)
 
     def describe(self, text: str, language: str, entries: Sequence[LexiconEntry] = ()) -> dict[str, Any]:
         """How `text` will be read, as plain data: what the `text` command prints."""
@@ -61,9 +78,11 @@ class FrontEnd:
         lexicon = self.lexicons.current().with_request(entries)
         cleaned = self.cleaned(text)
         normalised = [
-            read_with(lexicon, sentence.text, language)[0].text for sentence in sentences(cleaned, language)
+            normalise(piece, span.language).text
+            for sentence in sentences(cleaned, language)
+            for span, piece in self._pieces(sentence.text, Languages(language))
         ]
-        segments = list(self.segments_of(cleaned, language, fallbacks.append, lexicon))
+        segments = list(self.segments_of(cleaned, language, fallbacks.append))
         return {
             "text": text,
             "normalized": " ".join(normalised),
@@ -95,27 +114,86 @@ class FrontEnd:
         }
 
     def warm(self, language: str) -> None:
-        """Load what `language` needs and read one word, so that the first request does not wait."""
-        list(self.segments("Warm xqzzyk.", language, lambda _: None))  # the second word is eSpeak's
+        """Load what `language` needs, so that the first request does not wait."""
+        self.speakers.of(resolve_language(language))
 
     def _spoken(
-        self, text: AlignedText, language: str, on_fallback: OnFallback, lexicon: Lexicon
+        self, text: AlignedText, languages: Languages, on_fallback: OnFallback
     ) -> Iterator[SpokenSentence]:
-        g2p = self._speaker(language)
-        for sentence in sentences(text, language):
-            said, given = read_with(lexicon, sentence.text, language)
-            words: list[Word] = g2p(said, on_fallback, given)
+        for sentence in sentences(text, languages.base):
+            words = self._words(sentence.text, languages, on_fallback)
             if words and (sentence.ends_line or sentence.ends_paragraph):
                 words[-1] = _ended(words[-1])
             if words:
                 ids = tuple(encode(word.phonemes) for word in words)
                 yield SpokenSentence(tuple(words), ids, sentence.ends_paragraph)
 
-    def _speaker(self, language: str) -> EnglishG2P:
-        with self._lock:
-            if language not in self._g2p:
-                self._g2p[language] = EnglishG2P(language)
-            return self._g2p[language]
+    def _words(self, sentence: AlignedText, languages: Languages, on_fallback: OnFallback) -> list[Word]:
+        """Words of a sentence, each piece of one language by its own G2P."""
+        words: list[Word] = []
+        for span, piece in self._pieces(sentence, languages):
+            if words:
+                words[-1] = replace(words[-1], space_after=True)
+            words += self._read(piece, span.language, languages, on_fallback)
+        return words
+
+    def _pieces(
+        self, sentence: AlignedText, languages: Languages
+    ) -> Iterator[tuple[LanguageSpan, AlignedText]]:
+        spans = language_spans(
+            sentence,
+            languages.base,
+            accent=languages.accent,
+            mode=languages.detect,
+            forced=languages.forced,
+            known=self.speakers.known(languages.base),
+        )
+        for span in spans:
+            piece = sentence.cut(span.start, span.end).strip()
+            if len(piece):
+                yield span, piece
+
+    def _read(
+        self, piece: AlignedText, language: str, languages: Languages, on_fallback: OnFallback
+    ) -> list[Word]:
+        """One piece by the G2P of its language, or from the cache, with the places of this text."""
+        try:
+            g2p = self.speakers.of(language)
+        except LanguageError as error:
+            # Who asks for a language is told that it is missing; a word in passing is no reason to fail
+            if language == languages.base or any(tag == language for _, _, tag in languages.forced):
+                raise
+            on_fallback(
+                Fallback("language", f"read in {languages.base}: {error}", *piece.span(0, len(piece)))
+            )
+            language = languages.base
+            g2p = self.speakers.of(language)
+        read = self._remembered(piece.text, language, g2p)
+        for fallback in read.fallbacks:
+            on_fallback(_moved(fallback, piece))
+        return [_moved(word, piece) for word in read.words]
+
+    def _remembered(self, text: str, language: str, g2p: GuardedG2P) -> Read:
+        """What `text` is read as, with places in `text` itself, so that it serves wherever `text` stands."""
+        key = Key(language, "", text)
+        found = self.cache.get(key)
+        if found is not None:
+            return Read(list(found.words), list(found.fallbacks), lasting=True)
+        read = g2p.read(normalise(AlignedText.of(text), language))
+        if read.lasting:
+            self.cache.put(key, read.words, read.fallbacks)
+        return read
+
+
+Placed = TypeVar("Placed", Word, Fallback)
+
+
+def _moved(item: Placed, piece: AlignedText) -> Placed:
+    """From its place in the text of `piece` to that in the original."""
+    if item.start is None or item.end is None:
+        return item
+    start, end = piece.span(item.start, item.end)
+    return replace(item, start=start, end=end)
 
 
 def _ended(word: Word) -> Word:

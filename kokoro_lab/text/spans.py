@@ -33,7 +33,9 @@ _ENDS = regex.compile(r"[.!?…:。！？]\s|[.!?…:。！？“\"¿¡「『]\W
 _MARK = regex.compile(r"[^\s\w'-]")
 _INVERTED, _CLOSED = regex.compile(r"[¿¡]"), regex.compile(r"[?!.…]")
 _NUMBER_BEFORE = regex.compile(r"\d\s?$")
-_ADDRESS = regex.compile(r"\S*(?:@|://|www\.|\w\.\w|\w/\w|\\|_)\S*")
+_DIGITS = regex.compile(r"\d+")
+_ASCII = regex.compile(r"[!-~]+")
+_ADDRESS = regex.compile(r"@|://|www\.|\w[./]\w|[\\_]")
 _LATIN_BESIDE = regex.compile(r"\p{Latin} [aI]|[aI] \p{Latin}")
 _UNIT_LETTERS = 3
 
@@ -75,13 +77,26 @@ def language_spans(
     if not len(sentence):
         return []
     words = list(script_words(sentence.text))
+    if forced:
+        words = sorted([*words, *_forced_numbers(sentence, forced)])
     languages = _detected(sentence.text, words, base, english_of(base, accent), mode, known)
     for k, word in enumerate(words):
-        start, end = sentence.span(word.start, word.end)
-        for first, last, language in forced:
-            if first <= start and end <= last:
-                languages[k] = language
-    return list(_joined(sentence, words, languages, base, forced))
+        languages[k] = _forced_at(sentence, word.start, word.end, forced) or languages[k]
+    if not words:
+        return [LanguageSpan(0, len(sentence), _forced_at(sentence, 0, len(sentence), forced) or base)]
+    return list(_joined(sentence.text, words, languages, base))
+
+
+def _forced_at(sentence: AlignedText, i: int, j: int, forced: Forced) -> str | None:
+    start, end = sentence.span(i, j)
+    return next((tag for first, last, tag in reversed(forced) if first <= start and end <= last), None)
+
+
+def _forced_numbers(sentence: AlignedText, forced: Forced) -> Iterator[ScriptWord]:
+    """Numbers whose language is said: they need not go with a word."""
+    for match in _DIGITS.finditer(sentence.text):
+        if _forced_at(sentence, match.start(), match.end(), forced):
+            yield ScriptWord(match.start(), match.end(), "number")
 
 
 def _detected(
@@ -91,7 +106,9 @@ def _detected(
         return [base] * len(words)
     found = [word.script if word.script in SPOKEN else base for word in words]
     home = base if base[:2] in LATIN else english  # what Latin words are in, if nothing speaks against it
-    places = [k for k, word in enumerate(words) if word.script == "latin" and not _stays(text, word, base)]
+    addresses = [m.span() for m in _ASCII.finditer(text) if _ADDRESS.search(m.group())]
+    latin = [k for k, word in enumerate(words) if word.script == "latin"]
+    places = latin if base[:2] in LATIN else [k for k in latin if not _stays(text, words[k], addresses)]
     for k in places:
         found[k] = home
     if mode == "auto":
@@ -106,10 +123,8 @@ def _tag(language: str, english: str) -> str:
     return {"en": english, "pt": "pt-br"}.get(language, language)
 
 
-def _stays(text: str, word: ScriptWord, base: str) -> bool:
+def _stays(text: str, word: ScriptWord, addresses: Sequence[tuple[int, int]]) -> bool:
     """Whether a Latin word is for the rules of a base in another script."""
-    if base[:2] in LATIN:
-        return False
     letters = text[word.start : word.end]
     if letters in ("a", "I"):
         return not _LATIN_BESIDE.search(text[max(0, word.start - 2) : word.end + 2])
@@ -117,7 +132,7 @@ def _stays(text: str, word: ScriptWord, base: str) -> bool:
         return True
     if len(letters) <= _UNIT_LETTERS and _NUMBER_BEFORE.search(text, 0, word.start):
         return True
-    return any(m.start() <= word.start < m.end() for m in _ADDRESS.finditer(text))
+    return any(start <= word.start < end for start, end in addresses)
 
 
 def _token(text: str, words: Sequence[ScriptWord], k: int) -> Token:
@@ -133,26 +148,18 @@ def _token(text: str, words: Sequence[ScriptWord], k: int) -> Token:
 
 
 def _joined(
-    sentence: AlignedText, words: Sequence[ScriptWord], languages: Sequence[str], base: str, forced: Forced
+    text: str, words: Sequence[ScriptWord], languages: Sequence[str], base: str
 ) -> Iterator[LanguageSpan]:
     """Words of one language together, with the marks and digits at them."""
-    if not words:
-        yield LanguageSpan(0, len(sentence), _forced_at(sentence, 0, forced) or base)
-        return
     start = 0
     runs = [(language, list(run)) for language, run in groupby(range(len(words)), key=languages.__getitem__)]
     for (language, run), following in zip(runs, [*runs[1:], None], strict=True):
-        end = len(sentence)
+        end = len(text)
         if following is not None:
             stop, resume = words[run[-1]].end, words[following[1][0]].start
-            end = stop + _border(sentence.text[stop:resume], back=language == base)
+            end = stop + _border(text[stop:resume], back=language == base)
         yield LanguageSpan(start, end, language)
         start = end
-
-
-def _forced_at(sentence: AlignedText, i: int, forced: Forced) -> str | None:
-    start, end = sentence.span(i, i + 1)
-    return next((tag for first, last, tag in reversed(forced) if first <= start and end <= last), None)
 
 
 def _border(between: str, *, back: bool) -> int:
@@ -162,13 +169,14 @@ def _border(between: str, *, back: bool) -> int:
     """
     opening = _OPENS.search(between)
     if opening:
-        return opening.start()
-    pieces = list(regex.finditer(r"\S+", between))
+        return int(opening.start())
+    pieces: list[tuple[int, int]] = [(m.start(), m.end()) for m in regex.finditer(r"\S+", between)]
     if not pieces:
         return len(between)
-    touches_first, touches_last = pieces[0].start() == 0, pieces[-1].end() == len(between)
-    if touches_last and not (touches_first and len(pieces) == 1):
-        return pieces[-1].start() if back or len(pieces) == 1 else pieces[int(touches_first)].start()
-    if back or (touches_first and len(pieces) == 1):
+    touches_first, touches_last = pieces[0][0] == 0, pieces[-1][1] == len(between)
+    alone = len(pieces) == 1
+    if touches_last and not (touches_first and alone):
+        return pieces[-1][0] if back or alone else pieces[int(touches_first)][0]
+    if back or (touches_first and alone):
         return len(between)
-    return pieces[0].end() if touches_first else 0
+    return pieces[0][1] if touches_first else 0

@@ -1,0 +1,175 @@
+"""A G2P that may raise or stall without holding up who listens.
+
+It runs in a thread of its own. If it raises, or has not answered in time, the sentence is read by the
+next level at once, and said to be. A thread that stalls cannot be ended, so it is left to itself and
+replaced by a fresh one, which loads while the next level reads.
+"""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from kokoro_lab.datatypes import Fallback, Word
+from kokoro_lab.g2p.english import OnFallback
+from kokoro_lab.g2p.protocol import SentenceG2P
+from kokoro_lab.text.aligned import AlignedText
+
+log = logging.getLogger(__name__)
+
+DEADLINE_S = 0.050
+"""Time for a sentence, ten times what one of 100 characters takes:"""
+DEADLINE_PER_CHARACTER_S = 0.0005
+"""what a longer one has, for each character."""
+SLICE_S = 0.005
+"""Waiting is counted in slices of this length. On a machine so busy that this thread too is woken late, a
+slice lasts longer and counts no more, so that load is not taken for a stall."""
+MAX_STALLED = 3
+"""Threads that may be stuck at a time; then the next level reads until one comes back."""
+
+
+class Read(NamedTuple):
+    """What a sentence is read as. `lasting` is False if it would be read otherwise another time."""
+
+    words: list[Word]
+    fallbacks: list[Fallback]
+    lasting: bool
+
+
+@dataclass(slots=True, eq=False)
+class _Job:
+    sentence: AlignedText
+    done: threading.Event = field(default_factory=threading.Event)
+    words: list[Word] = field(default_factory=list)
+    fallbacks: list[Fallback] = field(default_factory=list)
+    error: Exception | None = None
+
+
+class _Worker:
+    """One thread with one G2P, loaded in it unless it is given."""
+
+    def __init__(self, load: Callable[[], SentenceG2P], g2p: SentenceG2P | None = None) -> None:
+        self.ready = threading.Event()
+        self.jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        if g2p is not None:
+            self.ready.set()
+        self._thread = threading.Thread(
+            target=_work, args=(self.jobs, self.ready, load, g2p), name="g2p", daemon=True
+        )
+        self._thread.start()
+
+    @property
+    def alive(self) -> bool:
+        return self._thread.is_alive()
+
+
+def _work(
+    jobs: queue.SimpleQueue[_Job | None],
+    ready: threading.Event,
+    load: Callable[[], SentenceG2P],
+    g2p: SentenceG2P | None,
+) -> None:
+    if g2p is None:
+        try:
+            g2p = load()
+        except Exception:
+            log.exception("a stalled G2P could not be replaced")
+            return
+        ready.set()
+    while (job := jobs.get()) is not None:
+        try:
+            job.words = g2p(job.sentence, job.fallbacks.append)
+        except Exception as error:
+            job.error = error
+        job.done.set()
+
+
+class GuardedG2P:
+    """`load()`'s G2P with a deadline, over `below`. Thread-safe: one sentence at a time.
+
+    Parameters
+    ----------
+    load : callable
+        Makes the G2P, ready to answer at once. Called here, and again for each one that stalls.
+    below : callable
+        The next level: a G2P.
+    name, below_name : str
+        What they are called in what is reported.
+
+    Raises
+    ------
+    LanguageError
+        The G2P cannot be loaded.
+    """
+
+    def __init__(
+        self, load: Callable[[], SentenceG2P], below: SentenceG2P, *, name: str, below_name: str
+    ) -> None:
+        self._load = load
+        self._below = below
+        self._names = name, below_name
+        self._g2p: SentenceG2P | None = load()
+        self._turn = threading.Lock()
+        self._worker: _Worker | None = None
+        self._stalled: list[_Worker] = []
+
+    def __call__(self, sentence: AlignedText, on_fallback: OnFallback) -> list[Word]:
+        read = self.read(sentence)
+        for fallback in read.fallbacks:
+            on_fallback(fallback)
+        return read.words
+
+    def read(self, sentence: AlignedText) -> Read:
+        """The words of `sentence`, whatever it takes."""
+        job = _Job(sentence)
+        limit_s = max(DEADLINE_S, DEADLINE_PER_CHARACTER_S * len(sentence))
+        with self._turn:
+            worker = self._ready_worker()
+            if worker is None:
+                return self._read_below(sentence, "is being replaced after a stall")
+            worker.jobs.put(job)
+            answered = _answered(job.done, limit_s)
+            if not answered:
+                self._abandon(worker)
+        if not answered:
+            return self._read_below(sentence, f"did not answer within {limit_s * 1000:.0f} ms")
+        if job.error is not None:
+            return self._read_below(sentence, f"raised {type(job.error).__name__}")
+        return Read(job.words, job.fallbacks, lasting=True)
+
+    def _ready_worker(self) -> _Worker | None:
+        self._stalled = [worker for worker in self._stalled if worker.alive]
+        if self._worker is not None and not self._worker.alive:
+            self._worker = None  # lost in a fork, or could not load
+        if self._worker is None and len(self._stalled) < MAX_STALLED:
+            self._worker = _Worker(self._load, self._g2p)
+            weakref.finalize(self, self._worker.jobs.put, None)  # with this, its thread ends too
+        return self._worker if self._worker is not None and self._worker.ready.is_set() else None
+
+    def _abandon(self, worker: _Worker) -> None:
+        worker.jobs.put(None)  # should it ever come back, it ends
+        self._stalled.append(worker)
+        self._worker = self._g2p = None  # who is stuck may hold its lock: the next one is made afresh
+        self._ready_worker()
+
+    def _read_below(self, sentence: AlignedText, what: str) -> Read:
+        start, end = sentence.span(0, len(sentence))
+        name, below_name = self._names
+        log.warning("%s %s on characters %d:%d", name, what, start, end)
+        fallbacks = [Fallback("g2p", f"{name} {what}: read by {below_name}", start, end)]
+        return Read(self._below(sentence, fallbacks.append), fallbacks, lasting=False)
+
+
+def _answered(done: threading.Event, limit_s: float) -> bool:
+    """Wait for `done` until `limit_s` of slices have passed."""
+    waited_s = 0.0
+    while waited_s < limit_s:
+        if done.wait(SLICE_S):
+            return True
+        waited_s += SLICE_S
+    return done.is_set()

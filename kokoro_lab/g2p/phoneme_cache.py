@@ -1,0 +1,85 @@
+"""Sentences that were read before."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from cachetools import LRUCache
+
+from kokoro_lab.datatypes import Fallback, Word
+
+CACHE_BYTES = 8 * 2**20
+"""About 4,000 sentences."""
+_WORD_BYTES, _ENTRY_BYTES = 400, 600
+"""What a word and an entry take beside their characters, as `sys.getsizeof` sums them up."""
+
+
+class Key(NamedTuple):
+    """All that decides how a text is read."""
+
+    language: str
+    lexicon: str
+    text: str
+
+
+class Entry(NamedTuple):
+    """Words and fallbacks with their places in the key's text."""
+
+    words: tuple[Word, ...]
+    fallbacks: tuple[Fallback, ...]
+    size: int
+    """In bytes, its key included."""
+
+
+class PhonemeCache:
+    """The last sentences read, in a bounded number of bytes. Thread-safe.
+
+    Parameters
+    ----------
+    max_bytes : int
+        The oldest go when they would take more; 0 keeps nothing.
+    """
+
+    def __init__(self, max_bytes: int = CACHE_BYTES) -> None:
+        self.max_bytes = max_bytes
+        self._lock = threading.Lock()
+        self._entries: LRUCache[Key, Entry] = LRUCache(max_bytes, getsizeof=lambda entry: entry.size)
+        self._hits = self._misses = 0
+
+    def get(self, key: Key) -> Entry | None:
+        """What `key` was read as, or None; counts a hit or a miss."""
+        with self._lock:
+            found: Entry | None = self._entries.get(key)
+            if found is None:
+                self._misses += 1
+            else:
+                self._hits += 1
+            return found
+
+    def put(self, key: Key, words: Sequence[Word], fallbacks: Sequence[Fallback]) -> None:
+        """Keep what `key` was read as, unless it alone is more than may be kept."""
+        texts = 3 * len(key.text) + sum(3 * len(word.text) + 2 * len(word.phonemes) for word in words)
+        size = _ENTRY_BYTES + _WORD_BYTES * (len(words) + len(fallbacks)) + texts
+        with self._lock:
+            if size <= self.max_bytes:
+                self._entries[key] = Entry(tuple(words), tuple(fallbacks), size)
+
+    def clear(self) -> None:
+        """Forget every sentence. The counts of hits and misses stay."""
+        with self._lock:
+            self._entries.clear()
+
+    def figures(self) -> dict[str, Any]:
+        """Entries, bytes, hits and misses, as plain data."""
+        with self._lock:
+            asked = self._hits + self._misses
+            return {
+                "entries": len(self._entries),
+                "bytes": int(self._entries.currsize),
+                "max_bytes": self.max_bytes,
+                "hits": self._hits,
+                "misses": self._misses,
+                "hit_rate": round(self._hits / asked, 4) if asked else None,
+            }

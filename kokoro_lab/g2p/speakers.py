@@ -1,0 +1,98 @@
+"""Which G2P reads which language, each made when it is first needed."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from importlib import import_module
+from typing import cast
+
+from kokoro_lab.errors import LanguageError
+from kokoro_lab.g2p.english import EnglishG2P, forget_tagger
+from kokoro_lab.g2p.espeak_sentence import EspeakG2P
+from kokoro_lab.g2p.guarded import GuardedG2P
+from kokoro_lab.g2p.letters import LetterG2P
+from kokoro_lab.g2p.protocol import SentenceG2P
+from kokoro_lab.text.aligned import AlignedText
+from kokoro_lab.text.detect import Known
+
+WARM_TEXTS = {"ja": "準備。", "hi": "नमस्ते।"}
+WARM_TEXT = "Warm xqzzyk."
+"""Its second word is in no lexicon, so that eSpeak too is loaded."""
+
+
+@dataclass(slots=True)
+class Speakers:
+    """The G2P of each language, with the levels below it. Thread-safe; a language that is being loaded
+    holds up nobody who speaks another one."""
+
+    _speakers: dict[str, GuardedG2P] = field(default_factory=dict)
+    _known: dict[str, Known] = field(default_factory=dict)
+    _loading: dict[str, threading.Lock] = field(default_factory=dict)
+
+    def of(self, language: str) -> GuardedG2P:
+        """The G2P of a canonical tag, loaded and ready (English and Japanese take up to a second).
+
+        Raises
+        ------
+        LanguageError
+            What it reads with is not installed.
+        """
+        found = self._speakers.get(language)
+        if found is not None:
+            return found
+        with self._loading.setdefault(language, threading.Lock()):
+            if language not in self._speakers:
+                self._speakers[language] = self._made(language)
+            return self._speakers[language]
+
+    def known(self, language: str) -> Known | None:
+        """Whether a word is in the lexicon of `language`; None if it has none to ask."""
+        if not language.startswith("en-"):
+            return None
+        self.of(language)
+        return self._known[language]
+
+    def loaded(self) -> tuple[str, ...]:
+        """The languages that have been needed so far."""
+        return tuple(self._speakers)
+
+    def _made(self, language: str) -> GuardedG2P:
+        letters = LetterG2P(language)
+        by_espeak = partial(_ready, partial(EspeakG2P, language), language)
+        espeak = GuardedG2P(by_espeak, letters, name="espeak", below_name="characters")
+        if language.startswith("en-"):
+            english = partial(_ready, partial(self._english, language), language)
+            return GuardedG2P(english, espeak, name="misaki", below_name="espeak")
+        if language == "ja":
+            return GuardedG2P(partial(_ready, _japanese, "ja"), espeak, name="misaki", below_name="espeak")
+        return espeak
+
+    def _english(self, language: str) -> SentenceG2P:
+        if language in self._known:
+            forget_tagger()  # this one replaces one that is stuck
+        g2p = EnglishG2P(language)
+        self._known[language] = g2p.knows
+        return g2p
+
+
+def _ready(load: Callable[[], SentenceG2P], language: str) -> SentenceG2P:
+    """A G2P that has read a sentence, so that what it loads late is no stall of its first one."""
+    g2p = load()
+    g2p(AlignedText.of(WARM_TEXTS.get(language, WARM_TEXT)), lambda _: None)
+    return g2p
+
+
+def _japanese() -> SentenceG2P:
+    try:
+        module = import_module("kokoro_lab.g2p.japanese")
+    except ModuleNotFoundError as error:
+        raise LanguageError(
+            f"Japanese needs {error.name}, which is not installed.",
+            field="language",
+            value="ja",
+            mend="Install it: pip install 'kokoro-lab[ja]'.",
+        ) from error
+    return cast(SentenceG2P, module.JapaneseG2P())
