@@ -106,6 +106,13 @@ def fetch(
 )
 @click.option("--speed", type=float, default=1.0, show_default=True, help=f"{SPEED_MIN} to {SPEED_MAX}.")
 @click.option("--language", help="Such as en-gb; else the voice's own.")
+@click.option(
+    "--detect-languages",
+    type=click.Choice(["auto", "scripts", "off"]),
+    default="auto",
+    show_default=True,
+    help="Read words of other languages as such.",
+)
 @click.option("--variant", type=click.Choice(VARIANTS), help="Precision of the weights.")
 @click.option("--provider", help="Execution provider.")
 @click.option("--sample-rate", type=int, default=24_000, show_default=True, help="Of the file, in Hz.")

@@ -159,6 +159,13 @@ class Engine:
             seed=utterance.seed,
         )
 
+    def clear_caches(self) -> None:
+        """Forget what was read and spoken before: phonemes of sentences, first audio, voices."""
+        self.front_end.cache.clear()
+        self.first_audio.clear()
+        with self._lock:
+            self._voices.clear()
+
     def warm(
         self, voice: str = "af_heart", language: str | None = None, text: str = WARM_TEXT
     ) -> SynthesisReport:

@@ -29,6 +29,7 @@ from kokoro_lab.datatypes import (
 )
 from kokoro_lab.dsp import EdgeTrimmer, Gain, Limiter, normalise_loudness, silence, voice_gain_db
 from kokoro_lab.errors import SynthesisError
+from kokoro_lab.g2p.frontend import Languages
 from kokoro_lab.lookahead import Lookahead
 from kokoro_lab.model.decoder import Decoded
 from kokoro_lab.model.graphs import DURATION_FRAME_SAMPLES
@@ -270,9 +271,8 @@ class SpeechStream(Iterator[AudioChunk]):
             raise nothing_to_speak(self._utterance.text)
 
     def _timed_segments(self) -> Iterator[Segment]:
-        segments = self._engine.front_end.segments_of(
-            self._text, self._language, self._fallbacks.append, self._lexicon
-        )
+        languages = Languages(self._language, self._voice.language, self._utterance.detect_languages)
+        segments = self._engine.front_end.segments_of(self._text, languages, self._fallbacks.append)
         while True:
             with self._watch("text"):
                 segment = next(segments, None)

@@ -11,6 +11,7 @@ from kokoro_lab.errors import ParameterError, TextError
 
 LOUDNESS_MODES = ("auto", "measured", "voice", "none")
 STATISTICS_MODES = ("auto", "predicted", "exact")
+DETECTION_MODES = ("auto", "scripts", "off")
 _OPTIONS = frozenset(field.name for field in fields(Utterance)) - {"text"}
 
 
@@ -37,6 +38,7 @@ def utterance_of(text: str | Utterance, options: dict[str, Any], *, streamed: bo
     _check_speed(asked.speed)
     loudness = _mode("loudness", asked.loudness, LOUDNESS_MODES)
     statistics = _mode("statistics", asked.statistics, STATISTICS_MODES)
+    _mode("detect_languages", asked.detect_languages, DETECTION_MODES)
     if loudness == "auto":
         loudness = "voice" if streamed else "measured"
     if statistics == "auto":

@@ -114,8 +114,13 @@ class FrontEnd:
         }
 
     def warm(self, language: str) -> None:
-        """Load what `language` needs, so that the first request does not wait."""
-        self.speakers.of(resolve_language(language))
+        """Load what `language` needs, so that the first request does not wait.
+
+        The detector of languages is loaded too where every sentence needs it, which is not so in English.
+        """
+        language = resolve_language(language)
+        list(self._pieces(AlignedText.of("xqzzyk"), Languages(language)))
+        self.speakers.of(language)
 
     def _spoken(
         self, text: AlignedText, languages: Languages, on_fallback: OnFallback

@@ -65,6 +65,12 @@ class SpeechRequest(BaseModel):
     language: Annotated[
         str | None, Field(strict=True, description="Such as en-gb; default: the voice's. Also called `lang`")
     ] = None
+    detect_languages: Annotated[
+        Literal["auto", "scripts", "off"],
+        Field(
+            description="Read words of other languages as such: all that are found, by script alone, or not"
+        ),
+    ] = "auto"
     sample_rate: Annotated[Literal[22_050, 24_000, 44_100, 48_000], Field(description="In Hz")] = 24_000
 
     lexicon: Annotated[
@@ -94,7 +100,7 @@ class SpeechRequest(BaseModel):
             voice=self.voice_name or default_voice,
             speed=self.speed,
             language=self.language,
-            lexicon=request_entries(self.lexicon),
+            detect_languages=self.detect_languages,
         )
 
 

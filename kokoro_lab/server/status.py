@@ -57,6 +57,8 @@ def status() -> dict[str, Any]:
         **state.figures.summary(),
         "lexicon": engine.front_end.lexicons.figures(),
         "first_audio_cache": engine.first_audio.figures(),
+        "phoneme_cache": engine.front_end.cache.figures(),
+        "languages_loaded": list(engine.front_end.speakers.loaded()),
         "memory_rss_mb": round(psutil.Process().memory_info().rss / 2**20, 1),
         "versions": versions(),
     }

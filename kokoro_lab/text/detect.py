@@ -98,6 +98,8 @@ def detect(words: Sequence[Token], base: str, known: Known | None = None) -> lis
     """
     if not words:
         return []
+    if known is not None and not any(_suspicious(word, base, known) for word in words):
+        return [base] * len(words)  # most sentences: the detector is not even loaded for them
     if not available():
         _say_missing()
         return [base] * len(words)
@@ -111,6 +113,16 @@ def detect(words: Sequence[Token], base: str, known: Known | None = None) -> lis
 @cache
 def _say_missing() -> None:
     log.warning("%s", MISSING)  # once a process
+
+
+def _suspicious(word: Token, base: str, known: Known) -> bool:
+    """Whether a word is a reason to look closer."""
+    plain = word.text.lower()
+    if word.inverted:
+        return True
+    if _is_name(word) or plain in FUNCTION_WORDS[base]:
+        return False
+    return not known(plain) or any(plain in listed for listed in FUNCTION_WORDS.values())
 
 
 def _gain(word: Token, base: str, known: Known | None) -> dict[str, float]:

@@ -19,10 +19,6 @@ from kokoro_lab.text.detect import LATIN, Known, Token, detect
 from kokoro_lab.text.language import SPOKEN, english_of
 from kokoro_lab.text.script import ScriptWord, script_words
 
-MODES = ("auto", "scripts", "off")
-"""`auto`: scripts, and words where the detector is installed; `scripts`: these alone; `off`: the request's
-language for everything."""
-
 Forced = Sequence[tuple[int, int, str]]
 """Half-open ranges of the original text and the canonical tag of their language; the last one that holds a
 word counts, so that inner ones follow outer ones."""
@@ -68,7 +64,7 @@ def language_spans(
     accent : str, optional
         The voice's own language: English words take its English, if it has one.
     mode : {"auto", "scripts", "off"}
-        How far languages are looked for.
+        How far languages are looked for; see `Utterance.detect_languages`.
     forced : sequence of (start, end, language)
         What the text itself says about its languages, as ranges of the original.
     known : callable, optional

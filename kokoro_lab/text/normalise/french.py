@@ -1,0 +1,40 @@
+"""French, the main things."""
+
+from __future__ import annotations
+
+from kokoro_lab.text.normalise.other import Numerals, OtherReader, Unit, by_num2words
+
+_CENT = Unit("centime", "centimes")
+_DOLLAR = (Unit("dollar", "dollars"), Unit("cent", "cents"))
+_say, _rank = by_num2words("fr")
+_READER = OtherReader(
+    Numerals(
+        name="fr",
+        say=_say,
+        rank=_rank,
+        minus="moins",
+        point="virgule",
+        percent="pour cent",
+        to="à",
+        hour=Unit("heure", "heures", feminine=True),
+        and_="",
+        decimal=",",
+        grouping=". ",
+        ordinal="er|nd|e|ème|ᵉ|ᵉʳ",
+        feminine="re|ère|nde",
+        inflect=lambda rank: rank.replace("premier", "première"),
+        money={
+            "€": (Unit("euro", "euros"), _CENT),
+            "EUR": (Unit("euro", "euros"), _CENT),
+            "$": _DOLLAR,
+            "USD": _DOLLAR,
+            "£": (Unit("livre", "livres", feminine=True), Unit("penny", "pence")),
+            "¥": (Unit("yen", "yens"), None),
+        },
+        agree={"feminine": {"un": "une"}},
+        of=lambda noun: f" d'{noun}" if noun[0] in "aeiouéè" else f" de {noun}",
+        first="premier",
+    )
+)
+RULES = _READER.rules()
+cardinal, ordinal, date, time = _READER.cardinal, _READER.ordinal, _READER.date, _READER.time
