@@ -40,6 +40,28 @@ SUBJECTS = frozenset(("he", "she", "we", "they", "i", "there"))
 PRONOUNS = SUBJECTS | {"it", "you", "this", "these", "those"}
 """Too short to be a subject that is followed by a pause."""
 
+_OPENERS = {
+    "es": "y e o pero sino aunque porque pues cuando mientras donde si que quien cual como así",
+    "fr": "et ou mais donc car parce quand lorsque puisque tandis où si qui que quoique dont comme",
+    "it": "e ed o ma però perché poiché quando mentre dove se che chi come anche",
+    "pt": "e ou mas porém porque pois quando enquanto onde se que quem como embora",
+}
+_OTHER_PREPOSITIONS = {
+    "es": "a con contra desde durante en entre hacia hasta para por según sin sobre tras",
+    "fr": "à avec chez contre dans depuis devant derrière en entre par pendant pour sans sous sur vers",
+    "it": "a con contro da dal dalla dentro dopo durante fra in nel nella per senza sopra su sul sulla tra verso",
+    "pt": "a ao à com contra desde durante em no na nos nas entre para pelo pela por sem sobre até",
+}
+_PARTICLES = {
+    "ja": "は が を に で と も へ から まで ので のに けど けれど ば て たら ながら し",
+    "hi": "ने को से में पर तक कि और लेकिन तो",
+}
+OPENERS, OTHER_PREPOSITIONS, PARTICLES = (
+    {language: frozenset(words.split()) for language, words in table.items()}
+    for table in (_OPENERS, _OTHER_PREPOSITIONS, _PARTICLES)
+)
+_NO_WORDS: frozenset[str] = frozenset()
+
 
 def ends_clause(word: Word) -> bool:
     """Whether a mark behind the word divides clauses."""
@@ -52,12 +74,13 @@ def border(before: Word, after: Word) -> int:
     Returns
     -------
     int
-        `MARK` (best), `CLAUSE`, `PHRASE`, `WEAK` or `NONE`. Phrases are only known in English.
+        `MARK` (best), `CLAUSE`, `PHRASE`, `WEAK` or `NONE`.
     """
     if ends_clause(before):
         return MARK
-    if not before.language.startswith("en"):
-        return NONE
+    language = before.language[:2]
+    if language != "en":
+        return _other_border(before.text.casefold(), after.text.casefold(), language)
     last, following = (word.text.casefold().strip("\"'“”‘’()") for word in (before, after))
     if last in CLINGING:
         return NONE
@@ -67,6 +90,18 @@ def border(before: Word, after: Word) -> int:
         return PHRASE
     weak = following in {"of", "to"} | SUBJECTS or (following in AUXILIARIES and last not in PRONOUNS)
     return WEAK if weak else NONE
+
+
+def _other_border(last: str, following: str, language: str) -> int:
+    """In Romance languages before a function word, as in English; in Japanese and Hindi behind a particle."""
+    if language in PARTICLES:
+        return PHRASE if last in PARTICLES[language] and following not in PARTICLES[language] else NONE
+    openers, prepositions = OPENERS.get(language, _NO_WORDS), OTHER_PREPOSITIONS.get(language, _NO_WORDS)
+    if last in openers or last in prepositions:
+        return NONE
+    if following in openers:
+        return CLAUSE
+    return PHRASE if following in prepositions else NONE
 
 
 def borders(words: Sequence[Word]) -> list[int]:

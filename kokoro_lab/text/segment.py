@@ -1,6 +1,5 @@
 """Cut text where a speaker would pause: into sentences before G2P, into segments after it.
 
-Sentence borders come from `sentencex` (Wikimedia), which knows the abbreviations of many languages.
 What a segment may hold is counted in token ids, which only exist after G2P, so segments are packed
 from words. Nothing is ever dropped to make a piece fit: a piece that is too long is cut again, at
 the best place that there is, in the end inside a word.
@@ -8,16 +7,17 @@ the best place that there is, in the end inside a word.
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import NamedTuple
 
 import regex
-from sentencex import get_sentence_boundaries
 
 from kokoro_lab.datatypes import Segment, Word
 from kokoro_lab.text.aligned import AlignedText
+from kokoro_lab.text.boundaries import sentence_ranges
 from kokoro_lab.text.phrasing import MARK, WEAK, borders, ends_clause
 from kokoro_lab.text.sentence_joins import rejoined
 
@@ -49,6 +49,8 @@ PAUSE_S = {
 """Silence added after a segment by the mark it ends with (S7: 120 to 180 ms, 60 to 100 ms)."""
 PAUSE_PLAIN_S = 0.100
 """Silence added after a segment that ends without a mark (S7: 80 to 120 ms)."""
+_WIDE = r"[\p{Hiragana}\p{Katakana}\p{Han}ー、。「」]"
+_WRAP = regex.compile(rf"((?<={_WIDE})\n(?={_WIDE}))|\s*\n\s*|  +")
 CLOSERS = frozenset("\"”')“ ")
 
 
@@ -65,7 +67,7 @@ def sentences(text: AlignedText, language: str) -> Iterator[Sentence]:
     for paragraph in _paragraphs(text):
         pieces = [
             Sentence(piece, ends_line=last_of_line and not rest, ends_paragraph=False)
-            for start, end in rejoined(_boundaries(paragraph.text, language), paragraph.text, language)
+            for start, end in sentence_ranges(paragraph.text, language)
             for line, last_of_line in _hard_lines(paragraph.cut(start, end))
             for piece, rest in _bounded(line.strip())
         ]
@@ -108,9 +110,9 @@ def _paragraphs(text: AlignedText) -> Iterator[AlignedText]:
     start = 0
     for match in regex.finditer(r"\n\s*\n|\Z", text.text):
         while match.start() - start > PARAGRAPH_CHARS:
-            stop = _last(r"\n|[.!?…。！？][\"”')]*\s", text.text, start, start + PARAGRAPH_CHARS) or _last(
-                r"\s", text.text, start, start + PARAGRAPH_CHARS
-            )
+            stop = _last(
+                r"\n|[.!?…][\"”')]*\s|[。！？][」』）]*", text.text, start, start + PARAGRAPH_CHARS
+            ) or _last(r"\s", text.text, start, start + PARAGRAPH_CHARS)
             stop = stop or start + PARAGRAPH_CHARS
             yield text.cut(start, stop)
             start = stop
@@ -133,14 +135,19 @@ def _hard_lines(sentence: AlignedText) -> Iterator[tuple[AlignedText, bool]]:
     start = 0
     for (a, b), (c, _) in pairwise(lines):
         following = sentence.text[c:].lstrip()[:1]
-        if b - a < HARD_LINE_CHARS and not following.islower():
+        if _width(sentence.text[a:b]) < HARD_LINE_CHARS and not following.islower():
             yield _unwrapped(sentence.cut(start, b)), True
             start = c
     yield _unwrapped(sentence.cut(start, len(sentence))), sentence.text.endswith("\n")
 
 
+def _width(line: str) -> int:
+    """Of a line as it is seen: kana and Han take the place of two letters."""
+    return len(line) + sum(unicodedata.east_asian_width(c) in "WF" for c in line)
+
+
 def _unwrapped(text: AlignedText) -> AlignedText:
-    return text.rewrite((m.start(), m.end(), " ") for m in regex.finditer(r"\s*\n\s*|  +", text.text))
+    return text.rewrite((m.start(), m.end(), "" if m[1] else " ") for m in _WRAP.finditer(text.text))
 
 
 def _bounded(sentence: AlignedText) -> Iterator[tuple[AlignedText, bool]]:
@@ -148,7 +155,7 @@ def _bounded(sentence: AlignedText) -> Iterator[tuple[AlignedText, bool]]:
     while len(sentence) > SENTENCE_CHARS:
         half = SENTENCE_CHARS // 2
         stop = (
-            _last(r"[,;:—…]\s", sentence.text, half, SENTENCE_CHARS)
+            _last(r"[,;:—…]\s|[、，；：]", sentence.text, half, SENTENCE_CHARS)
             or _last(r"\s", sentence.text, half, SENTENCE_CHARS)
             or SENTENCE_CHARS
         )

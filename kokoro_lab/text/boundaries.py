@@ -1,0 +1,77 @@
+"""Where sentences end.
+
+`sentencex` (Wikimedia) knows the abbreviations of many languages. What it cuts all the same, although
+nobody would stop there, is joined again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import regex
+from sentencex import get_sentence_boundaries
+
+_ABBREVIATIONS = {
+    # before a number
+    "en": r"(?:vols?|pp?|figs?|nos?|chs?|chap|secs?|sect|arts?|eqs?|cols?|ex|tab|ver|approx|ca|circa|op)\.$",
+    "es": r"(?:págs?|p{1,2}|vols?|caps?|arts?|núms?|figs?|aprox|tel|ref)\.$",
+    "fr": r"(?:pp?|vol|chap|art|fig|env|tél|réf|no?)\.$",
+    "it": r"(?:pagg?|p{1,2}|vol|cap|artt?|figg?|nn?|tel|ca)\.$",
+    "pt": r"(?:págs?|p{1,2}|vols?|caps?|arts?|figs?|núm|tel|aprox)\.$",
+}
+_TITLES = {
+    # before a name
+    "en": r"(?:Gov|Sen|Rep|Gen|Capt|Lt|Col|Sgt|Maj|Cmdr|Rev|Hon|Messrs|Mme|Mlle|Mt|Ft)\.$",
+    "es": r"(?:Srs?|Sras?|Srtas?|Dr[as]?s?|D|Dña|Ud|Uds|Prof|Ing|Lic|Gral|Cap|Avda?|Sto|Sta|Mons)\.$",
+    "fr": r"(?:MM?|Mme|Mlle|Dr|Pr|Me|Mgr|St|Ste|av|bd|boul)\.$",
+    "it": r"(?:[Ss]ig|[Dd]ott|[Pp]rof|[Ii]ng|[Aa]vv|[Oo]n|[Gg]en|[Mm]ons|[Gg]eom|[Rr]ag|[Ss]pett)\.$",
+    "pt": r"(?:Srs?|Sras?|Dra?|Av|R|Prof|Profa|Eng|Gen|Pe|Sto|Sta|D)\.$",
+}
+_ABBREVIATION, _TITLE = (
+    {language: regex.compile(rf"(?<!\w){pattern}") for language, pattern in patterns.items()}
+    for patterns in (_ABBREVIATIONS, _TITLES)
+)
+_NUMBER_OF_ITEM = regex.compile(r"[.!?…][\"”')]*\s+(\d{1,2}\.)$")
+_AHEAD = 12
+"""Characters either side of a border that are looked at."""
+_QUOTED = regex.compile(r"[」』]$")
+_GOES_ON = regex.compile(r"(?:と|って|など)(?!ても)")
+
+
+def sentence_ranges(text: str, language: str) -> Iterator[tuple[int, int]]:
+    """Half-open ranges of the sentences of `text`, in order; together they are all of it that is not space.
+
+    Parameters
+    ----------
+    text : str
+        A paragraph.
+    language : str
+        A canonical tag.
+    """
+    code = language.split("-")[0]
+    start: int | None = None
+    found = [(each["start_index"], each["end_index"]) for each in get_sentence_boundaries(code, text)]
+    for (first, end), following in zip(found, [*found[1:], None], strict=True):
+        start = first if start is None else start
+        said = text[start:end].rstrip()
+        behind = text[start + len(said) : start + len(said) + _AHEAD]
+        rest = behind.lstrip()
+        if following is not None and "\n" not in behind[: len(behind) - len(rest)]:
+            if _goes_on(said, rest, code):
+                continue
+            item = _NUMBER_OF_ITEM.search(said)
+            if item:  # the number of what follows
+                yield start, start + item.start(1)
+                start += item.start(1)
+                continue
+        yield start, end
+        start = None
+
+
+def _goes_on(said: str, rest: str, code: str) -> bool:
+    tail = said[-_AHEAD:]
+    if rest[:1].isdigit() and code in _ABBREVIATION and _ABBREVIATION[code].search(tail):
+        return True
+    if rest[:1].isupper() and code in _TITLE and _TITLE[code].search(tail):
+        return True
+    return bool(_QUOTED.search(tail) and _GOES_ON.match(rest))
