@@ -14,7 +14,18 @@ from typing import Any
 
 log = logging.getLogger(__name__)
 
-_SWITCH = re.compile(r"\([^()]*\)")  # `(ko)`: eSpeak says that it changes its language, which nobody speaks
+PIECE_LETTERS, WORD_LETTERS = 20, 30
+"""eSpeak says no more than 200 sounds of a word and leaves out the rest: a word longer than the latter is
+said in pieces of the former, and so is one that it spells because it has no vowel."""
+_VOWELS = frozenset("aeiouy")
+
+
+def pieces(word: str) -> list[str]:
+    """`word`, in parts that eSpeak says whole."""
+    spelt = word.isascii() and not _VOWELS & set(word.lower())
+    if len(word) <= (PIECE_LETTERS if spelt else WORD_LETTERS):
+        return [word]
+    return [word[at : at + PIECE_LETTERS] for at in range(0, len(word), PIECE_LETTERS)]
 
 
 class EspeakEnglish:
@@ -31,7 +42,9 @@ class EspeakEnglish:
 
         try:
             with self._lock:
-                phonemes, _ = self._loaded()(MToken(text=word, tag="", whitespace=""))
+                speak = self._loaded()
+                parts = [speak(MToken(text=piece, tag="", whitespace=""))[0] for piece in pieces(word)]
+            phonemes = "".join(filter(None, parts))
         except Exception as error:  # a C library behind ctypes: whatever it raises, the next level speaks
             log.warning("eSpeak failed on a word of %d characters: %s", len(word), type(error).__name__)
             return None

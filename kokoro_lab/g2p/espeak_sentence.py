@@ -17,6 +17,7 @@ import regex
 
 from kokoro_lab.datatypes import Fallback, Word
 from kokoro_lab.g2p.english import OnFallback
+from kokoro_lab.g2p.espeak import PIECE_LETTERS, EspeakEnglish, pieces
 from kokoro_lab.g2p.vocab import known, symbols
 from kokoro_lab.text.aligned import AlignedText
 
@@ -72,8 +73,6 @@ class EspeakG2P:
         self._lock = threading.Lock()  # an instance holds the state of the phrase in hand
         self._english = self._convert = None
         if language.startswith("en"):
-            from kokoro_lab.g2p.espeak import EspeakEnglish
-
             self._english = EspeakEnglish(british=language == "en-gb")
         else:
             from misaki.espeak import EspeakG2P as MisakiEspeak
@@ -139,23 +138,27 @@ class EspeakG2P:
     def _fill(self, result: list[str], tokens: Sequence[_Token], clause: Sequence[int]) -> None:
         if not clause:
             return
-        spoken = self._say(" ".join(tokens[k].text for k in clause)).split()
-        if len(spoken) != len(clause):  # eSpeak made one word of two, or two of one
-            spoken = ["".join(self._say(tokens[k].text).split()) for k in clause]
+        long = any(len(tokens[k].text) > PIECE_LETTERS for k in clause)
+        spoken = [] if long else self._say(" ".join(tokens[k].text for k in clause)).split()
+        if len(spoken) != len(clause):  # or eSpeak made one word of two, or two of one
+            spoken = ["".join(map(self._word, pieces(tokens[k].text))) for k in clause]
         for k, phonemes in zip(clause, spoken, strict=True):
             result[k] = phonemes
 
     def _spelt(self, text: str) -> str:
         """Character by character, each by the name that eSpeak has for it."""
-        names = (known("".join(self._say(c).split()))[0] for c in text if unicodedata.category(c)[0] in "LNS")
+        names = (known(self._word(c))[0] for c in text if unicodedata.category(c)[0] in "LNS")
         return " ".join(filter(None, names))
+
+    def _word(self, text: str) -> str:
+        return "".join(self._say(text).split())
 
     def _say(self, text: str) -> str:
         if self._english is not None:
             return " ".join(self._english(word) or "" for word in text.split())
         with self._lock:
-            pieces = self._backend.phonemize([text])
-        phonemes = " ".join(piece.strip() for piece in pieces)
+            said = self._backend.phonemize([text])
+        phonemes = " ".join(part.strip() for part in said)
         for old, new in self._convert or ():
             phonemes = phonemes.replace(old, new)
         return _composed(phonemes.replace("^", "").replace("-", ""))

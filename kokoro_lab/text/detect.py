@@ -160,7 +160,7 @@ def _unaccented(word: str) -> str:
     return "".join(c for c in unicodedata.normalize("NFD", word) if not unicodedata.combining(c))
 
 
-@lru_cache(maxsize=20_000)
+@lru_cache(maxsize=4096)
 def _probabilities(word: str) -> dict[str, float]:
     found = _detector().compute_language_confidence_values(word)
     return {each.language.iso_code_639_1.name.lower(): each.value for each in found}

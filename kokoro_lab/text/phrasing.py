@@ -49,7 +49,7 @@ _OPENERS = {
 _OTHER_PREPOSITIONS = {
     "es": "a con contra desde durante en entre hacia hasta para por según sin sobre tras",
     "fr": "à avec chez contre dans depuis devant derrière en entre par pendant pour sans sous sur vers",
-    "it": "a con contro da dal dalla dentro dopo durante fra in nel nella per senza sopra su sul sulla tra verso",
+    "it": "a con contro da dal dalla dopo durante fra in nel nella per senza sopra su sul sulla tra verso",
     "pt": "a ao à com contra desde durante em no na nos nas entre para pelo pela por sem sobre até",
 }
 _PARTICLES = {

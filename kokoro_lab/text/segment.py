@@ -49,6 +49,7 @@ PAUSE_S = {
 """Silence added after a segment by the mark it ends with (S7: 120 to 180 ms, 60 to 100 ms)."""
 PAUSE_PLAIN_S = 0.100
 """Silence added after a segment that ends without a mark (S7: 80 to 120 ms)."""
+_STOP = r"\n|[.!?…][\"”')]*\s|[。！？][」』）]*"
 _WIDE = r"[\p{Hiragana}\p{Katakana}\p{Han}ー、。「」]"
 _WRAP = regex.compile(rf"((?<={_WIDE})\n(?={_WIDE}))|\s*\n\s*|  +")
 CLOSERS = frozenset("\"”')“ ")
@@ -110,10 +111,8 @@ def _paragraphs(text: AlignedText) -> Iterator[AlignedText]:
     start = 0
     for match in regex.finditer(r"\n\s*\n|\Z", text.text):
         while match.start() - start > PARAGRAPH_CHARS:
-            stop = _last(
-                r"\n|[.!?…][\"”')]*\s|[。！？][」』）]*", text.text, start, start + PARAGRAPH_CHARS
-            ) or _last(r"\s", text.text, start, start + PARAGRAPH_CHARS)
-            stop = stop or start + PARAGRAPH_CHARS
+            limit = start + PARAGRAPH_CHARS
+            stop = _last(_STOP, text.text, start, limit) or _last(r"\s", text.text, start, limit) or limit
             yield text.cut(start, stop)
             start = stop
         if text.text[start : match.start()].strip():
