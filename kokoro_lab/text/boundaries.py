@@ -13,7 +13,7 @@ from sentencex import get_sentence_boundaries
 
 _ABBREVIATIONS = {
     # before a number
-    "en": r"(?:vols?|pp?|figs?|nos?|chs?|chap|secs?|sect|arts?|eqs?|cols?|ex|tab|ver|approx|ca|circa|op)\.$",
+    "en": r"(?:vols?|pp?|figs?|[Nn]os?|chs?|chap|secs?|sect|arts?|eqs?|cols?|tab|ver|approx|ca|op)\.$",
     "es": r"(?:págs?|p{1,2}|vols?|caps?|arts?|núms?|figs?|aprox|tel|ref)\.$",
     "fr": r"(?:pp?|vol|chap|art|fig|env|tél|réf|no?)\.$",
     "it": r"(?:pagg?|p{1,2}|vol|cap|artt?|figg?|nn?|tel|ca)\.$",
@@ -34,6 +34,7 @@ _ABBREVIATION, _TITLE = (
 _NUMBER_OF_ITEM = regex.compile(r"[.!?…][\"”')]*\s+(\d{1,2}\.)$")
 _AHEAD = 12
 """Characters either side of a border that are looked at."""
+_NUMBER = regex.compile(r"\d{1,3}\.")
 _QUOTED = regex.compile(r"[」』]$")
 _GOES_ON = regex.compile(r"(?:と|って|など)(?!ても)")
 
@@ -60,7 +61,7 @@ def sentence_ranges(text: str, language: str) -> Iterator[tuple[int, int]]:
             if _goes_on(said, rest, code):
                 continue
             item = _NUMBER_OF_ITEM.search(said)
-            if item:  # the number of what follows
+            if item and not _abbreviated(said[: item.start(1)], code):  # the number of what follows
                 yield start, start + item.start(1)
                 start += item.start(1)
                 continue
@@ -68,9 +69,14 @@ def sentence_ranges(text: str, language: str) -> Iterator[tuple[int, int]]:
         start = None
 
 
+def _abbreviated(said: str, code: str) -> bool:
+    """Whether it ends with an abbreviation that a number follows."""
+    return code in _ABBREVIATION and bool(_ABBREVIATION[code].search(said.rstrip()[-_AHEAD:]))
+
+
 def _goes_on(said: str, rest: str, code: str) -> bool:
     tail = said[-_AHEAD:]
-    if rest[:1].isdigit() and code in _ABBREVIATION and _ABBREVIATION[code].search(tail):
+    if _NUMBER.fullmatch(said) or (rest[:1].isdigit() and _abbreviated(said, code)):
         return True
     if rest[:1].isupper() and code in _TITLE and _TITLE[code].search(tail):
         return True

@@ -39,6 +39,8 @@ KNOWN, KNOWN_ACCENTED = 1.0, 4.0
 (`naïve`, `cliché`), which by itself would speak for them."""
 NAME = 0.1
 """What a name takes from the other languages: enough that it goes with the request's where it may."""
+NAME_PARTICLE_LETTERS = 4
+"""Longest word that may stand between the parts of a name."""
 INVERTED = 1.5
 """What an inverted mark adds for Spanish to each word up to its closing one."""
 EVIDENCE = 3.0
@@ -103,7 +105,11 @@ def detect(words: Sequence[Token], base: str, known: Known | None = None) -> lis
     if not available():
         _say_missing()
         return [base] * len(words)
-    gains = [_gain(word, base, known) for word in words]
+    between = _between_names(words)
+    gains = [
+        _name_gain(word, base) if k in between or _is_name(word) else _gain(word, base, known)
+        for k, word in enumerate(words)
+    ]
     if all(sum(max(0.0, gain[language]) for gain in gains) < EVIDENCE for language in LATIN):
         return [base] * len(words)  # no run could be believed
     marks = [word.after_mark for word in words]
@@ -127,9 +133,7 @@ def _suspicious(word: Token, base: str, known: Known) -> bool:
 
 def _gain(word: Token, base: str, known: Known | None) -> dict[str, float]:
     """What speaks for each language against `base`, in nats; that of `base` itself is 0."""
-    inverted = {"es": INVERTED} if word.inverted else {}
-    if _is_name(word):
-        return {language: inverted.get(language, 0.0) - NAME * (language != base) for language in LATIN}
+    inverted = _inverted(word)
     plain = word.text.lower()
     probabilities = _probabilities(plain)
     listed = [language for language in LATIN if plain in FUNCTION_WORDS[language]]
@@ -144,6 +148,33 @@ def _gain(word: Token, base: str, known: Known | None) -> dict[str, float]:
         for language in LATIN
     }
     return {language: score[language] - score[base] - BASE_PRIOR * (language != base) for language in LATIN}
+
+
+def _name_gain(word: Token, base: str) -> dict[str, float]:
+    inverted = _inverted(word)
+    return {language: inverted.get(language, 0.0) - NAME * (language != base) for language in LATIN}
+
+
+def _inverted(word: Token) -> dict[str, float]:
+    return {"es": INVERTED} if word.inverted else {}
+
+
+def _between_names(words: Sequence[Token]) -> set[int]:
+    """Places of one or two short words between capitals, such as `de la` in `Plaza de la Luz`."""
+    capital = [word.text[:1].isupper() for word in words]
+    found: set[int] = set()
+    for first in range(1, len(words) - 1):
+        for last in (first, first + 1):
+            inner = range(first, last + 1)
+            if (
+                last + 1 < len(words)
+                and capital[first - 1]
+                and capital[last + 1]
+                and not any(words[k].after_mark for k in (*inner, last + 1))
+                and all(not capital[k] and len(words[k].text) <= NAME_PARTICLE_LETTERS for k in inner)
+            ):
+                found.update(inner)
+    return found
 
 
 def _is_name(word: Token) -> bool:

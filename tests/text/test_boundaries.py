@@ -1,0 +1,56 @@
+"""Sentences end where a reader would stop, in every language that is spoken here."""
+
+from __future__ import annotations
+
+import pytest
+
+from kokoro_lab.text.aligned import AlignedText
+from kokoro_lab.text.segment import sentences
+
+
+def cut(text: str, language: str) -> list[str]:
+    return [s.text.text for s in sentences(AlignedText.of(text), language)]
+
+
+@pytest.mark.parametrize(
+    ("language", "parts"),
+    [
+        ("en-us", ["J. R. R. Tolkien wrote vol. 2, pp. 3-4, fig. 7 and eq. 12."]),
+        ("en-us", ["Gov. Smith and Sen. Jones met on Mt. Rainier.", "It rained."]),
+        ("en-us", ["Wait… Really?", "“Stop!” she said."]),
+        ("en-us", ["See the list.", "1. Milk is first.", "2. Eggs are second."]),
+        ("en-us", ["It happened in 1999.", "Then it was 3.14 or $1.99."]),
+        ("en-us", ["He is No. 1.", "She is not."]),
+        ("es", ["El Sr. García y la Dra. López viven en EE. UU. desde 1999.", "¿Vienes?", "¡Claro!"]),
+        ("es", ["Véase la pág. 5, p. ej. el art. 3.", "Costó 3.500 €."]),
+        ("fr", ["M. Dupont et Mme Martin sont partis.", "Il pleut."]),
+        ("it", ["Il sig. Rossi e il dott. Bianchi.", "Tutto bene?"]),
+        ("pt-br", ["A Sra. Souza mora na Av. Paulista.", "Tudo bem?"]),
+        ("hi", ["मैं ठीक हूँ।", "आप कैसे हैं?", "अच्छा।"]),
+    ],
+)
+def test_sentences_of(language: str, parts: list[str]) -> None:
+    assert cut(" ".join(parts), language) == parts
+
+
+@pytest.mark.parametrize("language", ["ja", "en-us"])
+def test_japanese_needs_no_space_between_sentences(language: str) -> None:
+    parts = ["これは一つ目です。", "次です！", "本当ですか？", "はい…そうです。"]
+    assert cut("".join(parts), language) == parts
+
+
+def test_a_japanese_quotation_goes_on_to_who_said_it() -> None:
+    assert cut("「行こう。」と彼は言った。「はい。」", "ja") == ["「行こう。」と彼は言った。", "「はい。」"]
+
+
+def test_a_wrapped_japanese_line_gets_no_space() -> None:
+    line = "吾輩は猫である名前はまだ無いどこで生れたかとんと見当がつかぬ何でも"
+    assert cut(f"{line}\n{line}。", "ja") == [f"{line}{line}。"]
+
+
+def test_a_very_long_japanese_sentence_is_cut_behind_a_mark() -> None:
+    clause = "私は昨日とても長い道を歩いて、"
+    parts = cut(clause * 80, "ja")
+    assert len(parts) > 1
+    assert all(part.endswith("、") for part in parts)
+    assert "".join(parts) == clause * 80
