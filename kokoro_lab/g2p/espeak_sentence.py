@@ -33,9 +33,9 @@ ESPEAK_VOICES = {
     "hi": "hi",
     "ja": "ja",
 }
-MARKS = {"।": ".", "॥": ".", "–": "—", "[": "(", "]": ")", "{": "(", "}": ")"} | {
-    c: c for c in ';:,.!?—…"()“”'
-}
+MARKS = {c: c for c in ';:,.!?—…"()“”'} | dict(
+    zip("।॥–[]{}、，。！？：；（）「」『』", "..—()(),,.!?:;()“”“”", strict=True)
+)
 """What a mark is to the model. Others are silent."""
 
 _TOKEN = regex.compile(
@@ -165,10 +165,15 @@ class EspeakG2P:
 
 
 def _composed(phonemes: str) -> str:
-    """In the symbols that the model has, where eSpeak writes one sound otherwise."""
+    """In the symbols that the model has, where eSpeak writes one sound otherwise.
+
+    Of a vowel whose shade the model does not know, the vowel.
+    """
     table = symbols()
     return "".join(
-        c if c in table or c.isspace() else known(unicodedata.normalize("NFD", c))[0] or c for c in phonemes
+        c if c in table or c.isspace() else known(unicodedata.normalize("NFD", c))[0] or c
+        for c in phonemes
+        if c in table or not unicodedata.combining(c)
     )
 
 

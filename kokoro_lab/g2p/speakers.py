@@ -64,18 +64,19 @@ class Speakers:
         by_espeak = partial(_ready, partial(EspeakG2P, language), language)
         espeak = GuardedG2P(by_espeak, letters, name="espeak", below_name="characters")
         if language.startswith("en-"):
-            english = partial(_ready, partial(self._english, language), language)
+            english = partial(_ready, partial(_english, language, self._known), language)
             return GuardedG2P(english, espeak, name="misaki", below_name="espeak")
         if language == "ja":
             return GuardedG2P(partial(_ready, _japanese, "ja"), espeak, name="misaki", below_name="espeak")
         return espeak
 
-    def _english(self, language: str) -> SentenceG2P:
-        if language in self._known:
-            forget_tagger()  # this one replaces one that is stuck
-        g2p = EnglishG2P(language)
-        self._known[language] = g2p.knows
-        return g2p
+
+def _english(language: str, known: dict[str, Known]) -> SentenceG2P:
+    if language in known:
+        forget_tagger()  # this one replaces one that is stuck
+    g2p = EnglishG2P(language)
+    known[language] = g2p.knows
+    return g2p
 
 
 def _ready(load: Callable[[], SentenceG2P], language: str) -> SentenceG2P:

@@ -1,0 +1,99 @@
+"""eSpeak's languages: words run together as they do, each keeps its place, nothing is lost."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from kokoro_lab.datatypes import Fallback, Word
+from kokoro_lab.g2p.espeak import EspeakEnglish, pieces
+from kokoro_lab.g2p.espeak_sentence import ESPEAK_VOICES, EspeakG2P
+from kokoro_lab.g2p.letters import LetterG2P
+from kokoro_lab.g2p.vocab import encode
+from kokoro_lab.text.aligned import AlignedText
+
+TEXTS = {
+    "en-us": "The small boats, a-sailing, didn't stop.",
+    "en-gb": "The small boats, a-sailing, didn't stop.",
+    "es": "¿Qué tal? El pingüino come — ¡sí, señora! — 50 kilos de pan (blanco).",
+    "fr": "Les amis sont allés à l'école ; aujourd'hui, qu'est-ce que c'est ?",
+    "it": "C'è un'altra città nell'isola, perché gli gnocchi…",
+    "pt-br": "O pão não está bom; amanhã dá-me às vezes.",
+    "hi": "नमस्ते दुनिया, मैं ठीक हूँ। भारत में क्षमा।",
+    "ja": "こんにちは、さくら。",
+}
+
+
+def read(g2p: EspeakG2P | LetterG2P, text: str) -> tuple[list[Word], list[Fallback]]:
+    fallbacks: list[Fallback] = []
+    return g2p(AlignedText.of(text), fallbacks.append), fallbacks
+
+
+@pytest.mark.parametrize("language", ESPEAK_VOICES)
+def test_every_word_is_spoken_in_its_place(language: str) -> None:
+    text = TEXTS[language]
+    words, fallbacks = read(EspeakG2P(language), text)
+    assert fallbacks == []
+    assert [text[w.start : w.end] for w in words] == [w.text for w in words]
+    heard = "".join(w.text for w in words)
+    assert heard == "".join(c for c in text if not c.isspace() and c not in "¿¡")
+    for w in words:
+        assert w.language == language
+        assert len(encode(w.phonemes)) == len(w.phonemes)
+        assert any(c.isalpha() for c in w.phonemes) == any(c.isalnum() for c in w.text)
+
+
+def test_french_words_run_together_and_each_keeps_its_own() -> None:
+    words, _ = read(EspeakG2P("fr"), "Les amis ? Les, amis.")
+    assert [w.phonemes for w in words[:3]] == ["lez", "amˈi", "?"]
+    assert words[3].phonemes == "lˈe"
+    assert not words[1].space_after  # the space before a French mark is no pause
+
+
+def test_numbers_do_not_end_the_sentence() -> None:
+    words, _ = read(EspeakG2P("es"), "Tengo 1.234,56 euros y 21 años")
+    assert [w.text for w in words if w.text.isalpha()] == ["Tengo", "euros", "y", "años"]
+
+
+def test_another_script_is_reported_with_its_place() -> None:
+    words, fallbacks = read(EspeakG2P("es"), "di Привет ahora")
+    assert len(words) == 3
+    assert {(f.start, f.end) for f in fallbacks} == {(3, 9)}
+
+
+def test_a_very_long_word_is_said_to_its_end() -> None:
+    for g2p in (EspeakG2P("es"), EspeakG2P("hi")):
+        (word,), _ = read(g2p, "bado" * 100)
+        assert word.phonemes.replace("ˈ", "").replace("ˌ", "").count("b") + word.phonemes.count("β") >= 95
+    assert len(EspeakEnglish(british=False)("xkcd" * 50) or "") > 400
+    assert "".join(pieces("bado" * 50)) == "bado" * 50
+    assert pieces("antidisestablishmentarianism") == ["antidisestablishmentarianism"]
+
+
+def test_many_threads_read_what_one_reads() -> None:
+    g2p = EspeakG2P("es")
+    lines = [f"Los {i} barcos pequeños no llegan al puerto número {i}." for i in range(60)]
+    alone = [read(g2p, line)[0] for line in lines]
+    together: dict[int, list[Word]] = {}
+
+    def work(worker: int) -> None:
+        for i in range(worker, len(lines), 4):
+            together[i] = read(g2p, lines[i])[0]
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [together[i] for i in range(len(lines))] == alone
+
+
+@pytest.mark.parametrize(("language", "text"), [("es", "Año 2, sí."), ("hi", "नमक ५।"), ("en-gb", "Zoo 9.")])
+def test_letters_are_the_last_level(language: str, text: str) -> None:
+    words, fallbacks = read(LetterG2P(language), text)
+    assert [w.text for w in words] == text.split()
+    assert {w.source for w in words} == {"characters"}
+    assert words[-1].phonemes.endswith(".")
+    assert fallbacks == []
+    assert [f.start for f in read(LetterG2P(language), "a 漢")[1]] == [2]

@@ -1,0 +1,191 @@
+"""A G2P that raises or stalls holds up nobody, and what read instead is said."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from kokoro_lab.datatypes import Fallback, Word
+from kokoro_lab.g2p.english import EnglishG2P, OnFallback
+from kokoro_lab.g2p.frontend import FrontEnd
+from kokoro_lab.g2p.guarded import DEADLINE_S, MAX_STALLED, GuardedG2P
+from kokoro_lab.text.aligned import AlignedText
+
+SENTENCE = AlignedText.of("one two")
+
+
+class Scripted:
+    """Says who read; waits or raises if it is told to."""
+
+    def __init__(self, name: str, obstacle: Callable[[], None] = lambda: None) -> None:
+        self.name = name
+        self.obstacle = obstacle
+
+    def __call__(self, sentence: AlignedText, on_fallback: OnFallback) -> list[Word]:
+        self.obstacle()
+        return [Word(sentence.text, *sentence.span(0, len(sentence)), "a", "en-us", self.name)]
+
+
+def guarded(load: Callable[[], Scripted]) -> GuardedG2P:
+    return GuardedG2P(load, Scripted("below"), name="misaki", below_name="espeak")
+
+
+@pytest.fixture
+def gate() -> Iterator[threading.Event]:
+    """Whoever stalls in a test waits for this, and is let go after it."""
+    event = threading.Event()
+    yield event
+    event.set()
+
+
+def test_what_answers_is_heard() -> None:
+    read = guarded(lambda: Scripted("first")).read(SENTENCE)
+    assert [word.source for word in read.words] == ["first"]
+    assert read.fallbacks == []
+    assert read.lasting
+
+
+def test_what_raises_is_read_by_the_next_level_and_said() -> None:
+    def fail() -> None:
+        raise RuntimeError("broken")
+
+    read = guarded(lambda: Scripted("first", fail)).read(SENTENCE)
+    assert [word.source for word in read.words] == ["below"]
+    assert [(f.stage, f.start, f.end) for f in read.fallbacks] == [("g2p", 0, 7)]
+    assert "misaki raised RuntimeError: read by espeak" in read.fallbacks[0].reason
+    assert not read.lasting
+
+
+def test_what_stalls_is_read_by_the_next_level_soon_and_replaced(gate: threading.Event) -> None:
+    made: list[Scripted] = []
+
+    def load() -> Scripted:
+        made.append(Scripted("fresh") if made else Scripted("stuck", lambda: gate.wait() and None))
+        return made[-1]
+
+    g2p = guarded(load)
+    started = time.perf_counter()
+    read = g2p.read(SENTENCE)
+    took_s = time.perf_counter() - started
+    assert [word.source for word in read.words] == ["below"]
+    assert "did not answer within 50 ms" in read.fallbacks[0].reason
+    assert (
+        DEADLINE_S <= took_s < 20 * DEADLINE_S
+    )  # this machine may be busy; it is not waited for, in any case
+    until = time.perf_counter() + 10
+    while (read := g2p.read(SENTENCE)).words[0].source != "fresh" and time.perf_counter() < until:
+        time.sleep(0.01)
+    assert (read.words[0].source, read.lasting) == ("fresh", True)
+
+
+def test_a_long_sentence_has_longer(gate: threading.Event) -> None:
+    g2p = guarded(lambda: Scripted("slow", lambda: time.sleep(0.15)))
+    assert g2p.read(AlignedText.of("a" * 800)).words[0].source == "slow"
+
+
+def test_while_a_replacement_loads_nobody_waits(gate: threading.Event) -> None:
+    made: list[int] = []
+
+    def load() -> Scripted:
+        made.append(1)
+        if len(made) > 1:
+            gate.wait()
+        return Scripted("stuck", lambda: gate.wait() and None)
+
+    g2p = guarded(load)
+    g2p.read(SENTENCE)
+    started = time.perf_counter()
+    read = g2p.read(SENTENCE)
+    assert time.perf_counter() - started < DEADLINE_S
+    assert "is being replaced after a stall" in read.fallbacks[0].reason
+
+
+def test_stuck_threads_are_bounded_and_end_when_they_come_back(gate: threading.Event) -> None:
+    before = set(threading.enumerate())
+    g2p = guarded(lambda: Scripted("stuck", lambda: gate.wait() and None))
+    for _ in range(4 * MAX_STALLED):
+        assert g2p.read(SENTENCE).words[0].source == "below"
+        time.sleep(0.005)
+    stuck = set(threading.enumerate()) - before
+    assert len(stuck) <= MAX_STALLED
+    gate.set()
+    until = time.perf_counter() + 10
+    while g2p.read(SENTENCE).words[0].source != "stuck" and time.perf_counter() < until:
+        time.sleep(0.01)
+    assert g2p.read(SENTENCE).lasting
+    for thread in stuck:
+        thread.join(10)
+        assert not thread.is_alive()
+
+
+def test_its_thread_ends_with_it() -> None:
+    before = set(threading.enumerate())
+    g2p = guarded(lambda: Scripted("first"))
+    g2p.read(SENTENCE)
+    (thread,) = set(threading.enumerate()) - before
+    del g2p
+    thread.join(10)
+    assert not thread.is_alive()
+
+
+def test_the_threads_of_a_front_end_end_with_it() -> None:
+    before = set(threading.enumerate())
+    front_end = FrontEnd()
+    list(front_end.segments("A small boat, un barco pequeño.", "en-us", lambda _: None))
+    made = set(threading.enumerate()) - before
+    assert made
+    del front_end
+    gc.collect()
+    for thread in made:
+        thread.join(10)
+        assert not thread.is_alive()
+
+
+def test_what_cannot_be_loaded_says_so_at_once() -> None:
+    def load() -> Scripted:
+        raise LookupError("missing")
+
+    with pytest.raises(LookupError, match="missing"):
+        guarded(load)
+
+
+def test_english_that_stalls_is_read_by_espeak(
+    monkeypatch: pytest.MonkeyPatch, gate: threading.Event
+) -> None:
+    front_end = FrontEnd()
+    front_end.warm("en-us")
+    monkeypatch.setattr(EnglishG2P, "_words", lambda *_: gate.wait() and [])
+    fallbacks: list[Fallback] = []
+    segments = list(front_end.segments("A small boat.", "en-us", fallbacks.append))
+    words = [word for segment in segments for word in segment.words]
+    assert [(word.text, word.source) for word in words[:3]] == [(w, "espeak") for w in ("A", "small", "boat")]
+    reason = "misaki did not answer within 50 ms: read by espeak"
+    assert fallbacks == [Fallback("g2p", reason, 0, 13)]
+    monkeypatch.undo()
+    gate.set()
+    until = time.perf_counter() + 20
+    while time.perf_counter() < until:
+        (segment,) = front_end.segments("A small boat.", "en-us", lambda _: None)
+        if segment.words[0].source == "misaki":  # nothing of the stall was kept in the cache
+            break
+        time.sleep(0.05)
+    assert segment.words[0].source == "misaki"
+
+
+def test_espeak_that_stalls_too_leaves_the_letters(
+    monkeypatch: pytest.MonkeyPatch, gate: threading.Event
+) -> None:
+    front_end = FrontEnd()
+    front_end.warm("es")
+    monkeypatch.setattr("kokoro_lab.g2p.espeak_sentence.EspeakG2P.__call__", lambda *_: gate.wait() and [])
+    fallbacks: list[str] = []
+    segments = list(front_end.segments("Sol, mar.", "es", lambda f: fallbacks.append(f.reason)))
+    assert [(w.text, w.source) for s in segments for w in s.words] == [
+        ("Sol,", "characters"),
+        ("mar.", "characters"),
+    ]
+    assert fallbacks == ["espeak did not answer within 50 ms: read by characters"]
