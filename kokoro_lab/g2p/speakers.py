@@ -29,6 +29,7 @@ class Speakers:
     holds up nobody who speaks another one."""
 
     _speakers: dict[str, GuardedG2P] = field(default_factory=dict)
+    _missing: dict[str, LanguageError] = field(default_factory=dict)
     _known: dict[str, Known] = field(default_factory=dict)
     _loading: dict[str, threading.Lock] = field(default_factory=dict)
 
@@ -44,8 +45,14 @@ class Speakers:
         if found is not None:
             return found
         with self._loading.setdefault(language, threading.Lock()):
+            if language in self._missing:
+                raise self._missing[language]
             if language not in self._speakers:
-                self._speakers[language] = self._made(language)
+                try:
+                    self._speakers[language] = self._made(language)
+                except LanguageError as error:
+                    self._missing[language] = error
+                    raise
             return self._speakers[language]
 
     def known(self, language: str) -> Known | None:
