@@ -13,7 +13,8 @@ from sentencex import get_sentence_boundaries
 
 _ABBREVIATIONS = {
     # before a number
-    "en": r"(?:vols?|pp?|figs?|[Nn]os?|chs?|chap|secs?|sect|arts?|eqs?|cols?|tab|ver|approx|ca|op)\.$",
+    "en": r"(?i:vols?|pp?|figs?|nos?|chs?|chap|secs?|sect|arts?|eqs?|cols?|tab|ver|approx|ca|op|nr|pgs?|pts?"
+    r"|apt|rm|ste|hwy|rte|ext|tel|cap|st|mt|ft)\.$",
     "es": r"(?:págs?|p{1,2}|vols?|caps?|arts?|núms?|figs?|aprox|tel|ref)\.$",
     "fr": r"(?:pp?|vol|chap|art|fig|env|tél|réf|no?)\.$",
     "it": r"(?:pagg?|p{1,2}|vol|cap|artt?|figg?|nn?|tel|ca)\.$",
@@ -34,6 +35,7 @@ _ABBREVIATION, _TITLE = (
 _NUMBER_OF_ITEM = regex.compile(r"[.!?…][\"”')]*\s+(\d{1,2}\.)$")
 _AHEAD = 12
 """Characters either side of a border that are looked at."""
+_SHORT_WORD = regex.compile(r"(?<!\p{L})\p{L}{1,5}\.$")
 _NUMBER = regex.compile(r"\d{1,3}\.")
 _QUOTED = regex.compile(r"[」』]$")
 _GOES_ON = regex.compile(r"(?:と|って|など)(?!ても)")
@@ -80,4 +82,6 @@ def _goes_on(said: str, rest: str, code: str) -> bool:
         return True
     if rest[:1].isupper() and code in _TITLE and _TITLE[code].search(tail):
         return True
+    if rest[:1].islower() and _SHORT_WORD.search(tail):
+        return True  # an abbreviation that is in no list
     return bool(_QUOTED.search(tail) and _GOES_ON.match(rest))

@@ -76,36 +76,6 @@ def sentences(text: AlignedText, language: str) -> Iterator[Sentence]:
         yield from (piece._replace(ends_paragraph=True) for piece in pieces[-1:])
 
 
-_UNFINISHED = regex.compile(
-    r"""(?<!\p{L})(?:(?i:vols?|chs?|chap|secs?|figs?|eqs?|arts?|nos?|nr|núm|pp?|págs?|pgs?|pts?|apt|rm|ste|hwy|rte|ext|tel|op|cap)
-    |St|Mt|Ft|Mr|Mrs|Ms|Dr|Prof|Gen|Col|Capt|Lt|Sgt|Sen|Rep|Gov|Rev|Hon|Sra?|Dra?)\.\s*$""",
-    regex.VERBOSE,
-)
-"""Short words that point at what follows: a number, or a name."""
-
-
-def _boundaries(text: str, language: str) -> Iterator[tuple[int, int]]:
-    """Sentences as half-open ranges: those of `sentencex`, joined where a point was an abbreviation's."""
-    start = None
-    for found in get_sentence_boundaries(language.split("-")[0], text):
-        start = found["start_index"] if start is None else start
-        stop = found["end_index"]
-        following = text[stop:].lstrip()[:1]
-        if following and "\n" not in text[start:stop][-1:]:
-            ended = text[start:stop].rstrip()
-            goes_on = following.islower() and regex.search(r"(?<!\p{L})\p{L}{1,5}\.$", ended)
-            counts = following.isdecimal() and _UNFINISHED.search(ended)
-            begins_word = (
-                text[stop - 1] == "." and not text[stop - 2 : stop - 1].strip() and following.isalpha()
-            )
-            if goes_on or counts or begins_word:  # as in `.NET`
-                continue
-        yield start, stop
-        start = None
-    if start is not None:
-        yield start, len(text)
-
-
 def _paragraphs(text: AlignedText) -> Iterator[AlignedText]:
     """Paragraphs, the very long ones in pieces that end at a line or a sentence or a space."""
     start = 0
