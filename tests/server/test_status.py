@@ -200,3 +200,25 @@ def test_figures_may_be_written_and_read_from_many_threads() -> None:
     for thread in threads:
         thread.join()
     assert figures.summary()["requests"]["completed"] == 2000
+
+
+def test_status_says_what_was_remembered_and_which_languages_are_loaded(
+    client: FlaskClient, engine: Engine
+) -> None:
+    before = client.get("/status").json["phoneme_cache"]
+    for _ in range(2):
+        assert client.post(URL, json={"input": TEXT, "stream": False}).data
+    status = client.get("/status").json
+    assert status["phoneme_cache"]["hits"] - before["hits"] >= 2
+    assert 0 < status["phoneme_cache"]["bytes"] <= status["phoneme_cache"]["max_bytes"]
+    assert "en-us" in status["languages_loaded"]
+    engine.clear_caches()
+    assert client.get("/status").json["phoneme_cache"]["entries"] == 0
+    assert client.get("/status").json["first_audio_cache"]["entries"] == 0
+
+
+def test_the_mode_of_detection_is_checked(client: FlaskClient) -> None:
+    answer = client.post(URL, json={"input": TEXT, "detect_languages": "guess"})
+    assert answer.status_code == 400
+    assert "auto, scripts, off" in answer.json["error"]["message"]
+    assert client.post(URL, json={"input": TEXT, "detect_languages": "off", "stream": False}).data
