@@ -60,6 +60,9 @@ class Utterance:
         published model. `auto` is `predicted` for a stream and `exact` for a file.
     seed : int
         Seeds the dither, the only random thing between text and PCM.
+    lexicon : tuple of LexiconEntry
+        What comes before all other lexicons. The engine takes a mapping from graphemes to phonemes and a
+        list of mappings as well.
     detect_languages : {"auto", "scripts", "off"}
         Whether words of other languages are read as such: `auto` finds them by script and, where the
         detector is installed, among Latin words too; `scripts` by script alone; `off` reads everything in
@@ -73,6 +76,7 @@ class Utterance:
     loudness: str = "auto"
     statistics: str = "auto"
     seed: int = 0
+    lexicon: tuple[LexiconEntry, ...] = ()
     detect_languages: str = "auto"
 
 

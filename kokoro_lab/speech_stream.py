@@ -272,7 +272,9 @@ class SpeechStream(Iterator[AudioChunk]):
 
     def _timed_segments(self) -> Iterator[Segment]:
         languages = Languages(self._language, self._voice.language, self._utterance.detect_languages)
-        segments = self._engine.front_end.segments_of(self._text, languages, self._fallbacks.append)
+        segments = self._engine.front_end.segments_of(
+            self._text, languages, self._fallbacks.append, self._lexicon
+        )
         while True:
             with self._watch("text"):
                 segment = next(segments, None)

@@ -480,3 +480,29 @@ def test_a_mixed_text_is_spoken_and_detection_can_be_turned_off(hum: Engine) -> 
     assert languages[1] == {"en-us"}
     with pytest.raises(ParameterError, match="auto, scripts, off"):
         hum.stream(text, voice="hum", detect_languages="guess")
+
+
+def test_a_request_may_bring_a_lexicon(hum: Engine) -> None:
+    clip = hum.synthesize("The zorp is in.", voice="hum", lexicon={"zorp": "zˈu"})
+    spoken = {word.text: (word.phonemes, word.source) for s in clip.segments for word in s.words}
+    assert spoken["zorp"] == ("zˈu", "lexicon")
+    entry = LexiconEntry("*", "zorp", "zˈu")
+    assert (
+        hum.synthesize(Utterance("The zorp is in.", voice="hum", lexicon=(entry,))).segments == clip.segments
+    )
+    streamed = hum.stream("The zorp is in.", voice="hum", lexicon=[{"grapheme": "zorp", "phoneme": "zˈu"}])
+    list(streamed)
+    assert tuple(streamed.segments) == clip.segments
+    assert hum.synthesize("The zorp is in.", voice="hum").segments != clip.segments
+
+
+def test_a_wrong_lexicon_is_refused_before_anything_is_spoken(hum: Engine) -> None:
+    with pytest.raises(LexiconError, match="❓"):
+        hum.stream("The zorp is in.", voice="hum", lexicon={"zorp": "❓"})
+
+
+def test_a_lexicon_that_cannot_be_read_is_in_the_report(hum: Engine, tmp_path: Path) -> None:
+    engine = with_decoder(hum, hum.decoder)
+    engine.front_end = FrontEnd(Lexicons(project=tmp_path / "none.tsv"))
+    clip = engine.synthesize("The kettle is on.", voice="hum")
+    assert [(f.stage, "none.tsv" in f.reason) for f in clip.report.fallbacks] == [("lexicon", True)]

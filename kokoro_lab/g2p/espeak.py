@@ -14,6 +14,7 @@ from typing import Any
 
 log = logging.getLogger(__name__)
 
+_SWITCH = re.compile(r"\([^()]*\)")  # `(ko)`: eSpeak says that it changes its language, which nobody speaks
 PIECE_LETTERS, WORD_LETTERS = 20, 30
 """eSpeak says no more than 200 sounds of a word and leaves out the rest: a word longer than the latter is
 said in pieces of the former, and so is one that it spells because it has no vowel."""

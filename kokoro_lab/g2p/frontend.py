@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, TypeVar
 
-from kokoro_lab.datatypes import Fallback, Segment, Word
+from kokoro_lab.datatypes import Fallback, LexiconEntry, Segment, Word
 from kokoro_lab.errors import LanguageError
 from kokoro_lab.g2p.english import OnFallback
 from kokoro_lab.g2p.guarded import GuardedG2P, Read
+from kokoro_lab.g2p.lexicon import Lexicon, read_with
+from kokoro_lab.g2p.lexicons import Lexicons
 from kokoro_lab.g2p.phoneme_cache import Key, PhonemeCache
 from kokoro_lab.g2p.speakers import Speakers
 from kokoro_lab.g2p.vocab import encode, symbols
@@ -44,8 +46,19 @@ class Languages:
 
 @dataclass(slots=True)
 class FrontEnd:
-    """Sanitation, sentences, languages, normalisation, G2P and packing. Thread-safe."""
+    """Sanitation, sentences, languages, lexicon, normalisation, G2P and packing. Thread-safe.
 
+    Parameters
+    ----------
+    lexicons : Lexicons
+        Those that the environment names, unless others are given.
+    speakers : Speakers
+        The G2P of each language.
+    cache : PhonemeCache
+        Of sentences that were read before.
+    """
+
+    lexicons: Lexicons = field(default_factory=Lexicons.from_settings)
     speakers: Speakers = field(default_factory=Speakers)
     cache: PhonemeCache = field(default_factory=PhonemeCache)
 
@@ -64,11 +77,15 @@ class FrontEnd:
         return self.segments_of(self.cleaned(text), resolve_language(language), on_fallback)
 
     def segments_of(
-        self, text: AlignedText, language: str | Languages, on_fallback: OnFallback
+        self,
+        text: AlignedText,
+        language: str | Languages,
+        on_fallback: OnFallback,
+        lexicon: Lexicon | None = None,
     ) -> Iterator[Segment]:
-        """Segments of a text that is clean already."""
+        """Segments of a text that is clean already; `lexicon` if it is not the current one."""
         languages = Languages(language) if isinstance(language, str) else language
-        spoken = self._spoken(text, languages, on_fallback)
+        spoken = self._spoken(text, languages, on_fallback, lexicon or self.lexicons.current())
         return pack(spoken, space_id=symbols()[" "], language=languages.base)
 
     def describe(self, text: str, language: str, entries: Sequence[LexiconEntry] = ()) -> dict[str, Any]:
@@ -78,11 +95,11 @@ class FrontEnd:
         lexicon = self.lexicons.current().with_request(entries)
         cleaned = self.cleaned(text)
         normalised = [
-            normalise(piece, span.language).text
+            read_with(lexicon, piece, span.language)[0].text
             for sentence in sentences(cleaned, language)
             for span, piece in self._pieces(sentence.text, Languages(language))
         ]
-        segments = list(self.segments_of(cleaned, language, fallbacks.append))
+        segments = list(self.segments_of(cleaned, language, fallbacks.append, lexicon))
         return {
             "text": text,
             "normalized": " ".join(normalised),
@@ -123,23 +140,25 @@ class FrontEnd:
         self.speakers.of(language)
 
     def _spoken(
-        self, text: AlignedText, languages: Languages, on_fallback: OnFallback
+        self, text: AlignedText, languages: Languages, on_fallback: OnFallback, lexicon: Lexicon
     ) -> Iterator[SpokenSentence]:
         for sentence in sentences(text, languages.base):
-            words = self._words(sentence.text, languages, on_fallback)
+            words = self._words(sentence.text, languages, on_fallback, lexicon)
             if words and (sentence.ends_line or sentence.ends_paragraph):
                 words[-1] = _ended(words[-1])
             if words:
                 ids = tuple(encode(word.phonemes) for word in words)
                 yield SpokenSentence(tuple(words), ids, sentence.ends_paragraph)
 
-    def _words(self, sentence: AlignedText, languages: Languages, on_fallback: OnFallback) -> list[Word]:
+    def _words(
+        self, sentence: AlignedText, languages: Languages, on_fallback: OnFallback, lexicon: Lexicon
+    ) -> list[Word]:
         """Words of a sentence, each piece of one language by its own G2P."""
         words: list[Word] = []
         for span, piece in self._pieces(sentence, languages):
             if words:
                 words[-1] = replace(words[-1], space_after=True)
-            words += self._read(piece, span.language, languages, on_fallback)
+            words += self._read(piece, span.language, languages, on_fallback, lexicon)
         return words
 
     def _pieces(
@@ -159,7 +178,12 @@ class FrontEnd:
                 yield span, piece
 
     def _read(
-        self, piece: AlignedText, language: str, languages: Languages, on_fallback: OnFallback
+        self,
+        piece: AlignedText,
+        language: str,
+        languages: Languages,
+        on_fallback: OnFallback,
+        lexicon: Lexicon,
     ) -> list[Word]:
         """One piece by the G2P of its language, or from the cache, with the places of this text."""
         try:
@@ -173,18 +197,19 @@ class FrontEnd:
             )
             language = languages.base
             g2p = self.speakers.of(language)
-        read = self._remembered(piece.text, language, g2p)
+        read = self._remembered(piece.text, language, g2p, lexicon)
         for fallback in read.fallbacks:
             on_fallback(_moved(fallback, piece))
         return [_moved(word, piece) for word in read.words]
 
-    def _remembered(self, text: str, language: str, g2p: GuardedG2P) -> Read:
+    def _remembered(self, text: str, language: str, g2p: GuardedG2P, lexicon: Lexicon) -> Read:
         """What `text` is read as, with places in `text` itself, so that it serves wherever `text` stands."""
-        key = Key(language, "", text)
+        key = Key(language, lexicon.version, text)
         found = self.cache.get(key)
         if found is not None:
             return Read(list(found.words), list(found.fallbacks), lasting=True)
-        read = g2p.read(normalise(AlignedText.of(text), language))
+        said, given = read_with(lexicon, AlignedText.of(text), language)
+        read = g2p.read(said, given)
         if read.lasting:
             self.cache.put(key, read.words, read.fallbacks)
         return read

@@ -11,12 +11,13 @@ import logging
 import queue
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from kokoro_lab.datatypes import Fallback, Word
 from kokoro_lab.g2p.english import OnFallback
+from kokoro_lab.g2p.given import Given
 from kokoro_lab.g2p.protocol import SentenceG2P
 from kokoro_lab.text.aligned import AlignedText
 
@@ -44,6 +45,7 @@ class Read(NamedTuple):
 @dataclass(slots=True, eq=False)
 class _Job:
     sentence: AlignedText
+    given: Sequence[Given]
     done: threading.Event = field(default_factory=threading.Event)
     words: list[Word] = field(default_factory=list)
     fallbacks: list[Fallback] = field(default_factory=list)
@@ -83,7 +85,7 @@ def _work(
         ready.set()
     while (job := jobs.get()) is not None:
         try:
-            job.words = g2p(job.sentence, job.fallbacks.append)
+            job.words = g2p(job.sentence, job.fallbacks.append, job.given)
         except Exception as error:
             job.error = error
         job.done.set()
@@ -118,28 +120,30 @@ class GuardedG2P:
         self._worker: _Worker | None = None
         self._stalled: list[_Worker] = []
 
-    def __call__(self, sentence: AlignedText, on_fallback: OnFallback) -> list[Word]:
-        read = self.read(sentence)
+    def __call__(
+        self, sentence: AlignedText, on_fallback: OnFallback, given: Sequence[Given] = ()
+    ) -> list[Word]:
+        read = self.read(sentence, given)
         for fallback in read.fallbacks:
             on_fallback(fallback)
         return read.words
 
-    def read(self, sentence: AlignedText) -> Read:
+    def read(self, sentence: AlignedText, given: Sequence[Given] = ()) -> Read:
         """The words of `sentence`, whatever it takes."""
-        job = _Job(sentence)
+        job = _Job(sentence, given)
         limit_s = max(DEADLINE_S, DEADLINE_PER_CHARACTER_S * len(sentence))
         with self._turn:
             worker = self._ready_worker()
             if worker is None:
-                return self._read_below(sentence, "is being replaced after a stall")
+                return self._read_below(job, "is being replaced after a stall")
             worker.jobs.put(job)
             answered = _answered(job.done, limit_s)
             if not answered:
                 self._abandon(worker)
         if not answered:
-            return self._read_below(sentence, f"did not answer within {limit_s * 1000:.0f} ms")
+            return self._read_below(job, f"did not answer within {limit_s * 1000:.0f} ms")
         if job.error is not None:
-            return self._read_below(sentence, f"raised {type(job.error).__name__}")
+            return self._read_below(job, f"raised {type(job.error).__name__}")
         return Read(job.words, job.fallbacks, lasting=True)
 
     def _ready_worker(self) -> _Worker | None:
@@ -157,12 +161,13 @@ class GuardedG2P:
         self._worker = self._g2p = None  # who is stuck may hold its lock: the next one is made afresh
         self._ready_worker()
 
-    def _read_below(self, sentence: AlignedText, what: str) -> Read:
+    def _read_below(self, job: _Job, what: str) -> Read:
+        sentence = job.sentence
         start, end = sentence.span(0, len(sentence))
         name, below_name = self._names
         log.warning("%s %s on characters %d:%d", name, what, start, end)
         fallbacks = [Fallback("g2p", f"{name} {what}: read by {below_name}", start, end)]
-        return Read(self._below(sentence, fallbacks.append), fallbacks, lasting=False)
+        return Read(self._below(sentence, fallbacks.append, job.given), fallbacks, lasting=False)
 
 
 def _answered(done: threading.Event, limit_s: float) -> bool:

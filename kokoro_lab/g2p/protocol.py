@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from kokoro_lab.datatypes import Word
 from kokoro_lab.g2p.english import OnFallback
+from kokoro_lab.g2p.given import Given
 from kokoro_lab.text.aligned import AlignedText
 
 
 class SentenceG2P(Protocol):
     """Reads sentences of one language, or parts of them. Thread-safe."""
 
-    def __call__(self, sentence: AlignedText, on_fallback: OnFallback) -> list[Word]:
+    def __call__(
+        self, sentence: AlignedText, on_fallback: OnFallback, given: Sequence[Given] = ()
+    ) -> list[Word]:
         """Words in order, with offsets into the original.
 
         Parameters
@@ -21,5 +25,7 @@ class SentenceG2P(Protocol):
             Normalised.
         on_fallback : callable
             Hears of every word or mark that could not be read as it should, with its place.
+        given : sequence of Given
+            Pieces of `sentence`, in order, each of which is one word with these phonemes.
         """
         ...

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module
-from typing import cast
 
 from kokoro_lab.errors import LanguageError
 from kokoro_lab.g2p.english import EnglishG2P, forget_tagger
@@ -15,6 +14,7 @@ from kokoro_lab.g2p.espeak_sentence import EspeakG2P
 from kokoro_lab.g2p.guarded import GuardedG2P
 from kokoro_lab.g2p.letters import LetterG2P
 from kokoro_lab.g2p.protocol import SentenceG2P
+from kokoro_lab.g2p.spliced import SplicedG2P
 from kokoro_lab.text.aligned import AlignedText
 from kokoro_lab.text.detect import Known
 
@@ -67,8 +67,8 @@ class Speakers:
         return tuple(self._speakers)
 
     def _made(self, language: str) -> GuardedG2P:
-        letters = LetterG2P(language)
-        by_espeak = partial(_ready, partial(EspeakG2P, language), language)
+        letters = SplicedG2P(LetterG2P(language), language)
+        by_espeak = partial(_ready, partial(_espeak, language), language)
         espeak = GuardedG2P(by_espeak, letters, name="espeak", below_name="characters")
         if language.startswith("en-"):
             english = partial(_ready, partial(_english, language, self._known), language)
@@ -84,6 +84,10 @@ def _english(language: str, known: dict[str, Known]) -> SentenceG2P:
     g2p = EnglishG2P(language)
     known[language] = g2p.knows
     return g2p
+
+
+def _espeak(language: str) -> SentenceG2P:
+    return SplicedG2P(EspeakG2P(language), language)
 
 
 def _ready(load: Callable[[], SentenceG2P], language: str) -> SentenceG2P:
@@ -103,4 +107,4 @@ def _japanese() -> SentenceG2P:
             value="ja",
             mend="Install it: pip install 'kokoro-lab[ja]'.",
         ) from error
-    return cast(SentenceG2P, module.JapaneseG2P())
+    return SplicedG2P(module.JapaneseG2P(), "ja")

@@ -100,6 +100,7 @@ class SpeechRequest(BaseModel):
             voice=self.voice_name or default_voice,
             speed=self.speed,
             language=self.language,
+            lexicon=request_entries(self.lexicon),
             detect_languages=self.detect_languages,
         )
 

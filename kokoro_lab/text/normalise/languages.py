@@ -8,7 +8,14 @@ from typing import Protocol, cast
 
 from kokoro_lab.text.normalise.rules import Rule
 
-READERS = {"en": "english", "fr": "french", "it": "italian", "pt": "portuguese", "hi": "hindi"}
+READERS = {
+    "en": "english",
+    "fr": "french",
+    "it": "italian",
+    "pt": "portuguese",
+    "hi": "hindi",
+    "ja": "japanese",
+}
 """Of a language's two letters, the package here that reads its numbers and signs."""
 
 
