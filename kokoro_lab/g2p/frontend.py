@@ -97,7 +97,7 @@ class FrontEnd:
         normalised = [
             read_with(lexicon, piece, span.language)[0].text
             for sentence in sentences(cleaned, language)
-            for span, piece in self._pieces(sentence.text, Languages(language))
+            for span, piece in self._pieces(sentence.text, Languages(language), lexicon)
         ]
         segments = list(self.segments_of(cleaned, language, fallbacks.append, lexicon))
         return {
@@ -136,7 +136,7 @@ class FrontEnd:
         The detector of languages is loaded too where every sentence needs it, which is not so in English.
         """
         language = resolve_language(language)
-        list(self._pieces(AlignedText.of("xqzzyk"), Languages(language)))
+        list(self._pieces(AlignedText.of("xqzzyk"), Languages(language), self.lexicons.current()))
         self.speakers.of(language)
 
     def _spoken(
@@ -155,21 +155,26 @@ class FrontEnd:
     ) -> list[Word]:
         """Words of a sentence, each piece of one language by its own G2P."""
         words: list[Word] = []
-        for span, piece in self._pieces(sentence, languages):
+        for span, piece in self._pieces(sentence, languages, lexicon):
             if words:
                 words[-1] = replace(words[-1], space_after=True)
             words += self._read(piece, span.language, languages, on_fallback, lexicon)
         return words
 
     def _pieces(
-        self, sentence: AlignedText, languages: Languages
+        self, sentence: AlignedText, languages: Languages, lexicon: Lexicon
     ) -> Iterator[tuple[LanguageSpan, AlignedText]]:
+        # What the lexicon has in the request's language, names above all, is no sign of another one
+        named = [
+            (*sentence.span(piece.start, piece.end), languages.base)
+            for piece in lexicon.find(sentence.text, languages.base)
+        ]
         spans = language_spans(
             sentence,
             languages.base,
             accent=languages.accent,
             mode=languages.detect,
-            forced=languages.forced,
+            forced=[*named, *languages.forced],
             known=self.speakers.known(languages.base),
         )
         for span in spans:

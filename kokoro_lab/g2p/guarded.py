@@ -1,8 +1,12 @@
 """A G2P that may raise or stall without holding up who listens.
 
 It runs in a thread of its own. If it raises, or has not answered in time, the sentence is read by the
-next level at once, and said to be. A thread that stalls cannot be ended, so it is left to itself and
-replaced by a fresh one, which loads while the next level reads.
+next level at once, and said to be. A thread that stalls cannot be ended: if it does not come back by
+itself, it is replaced by a fresh one, which loads while the next level reads.
+
+A machine may be so busy that a thread is not given the time to answer. That is no stall: a reading that
+depended on the load would be another one each time. So a thread is only given up once it has computed for
+longer than it may, or waits for something that does not come.
 """
 
 from __future__ import annotations
@@ -10,9 +14,11 @@ from __future__ import annotations
 import logging
 import queue
 import threading
+import time
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import NamedTuple
 
 from kokoro_lab.datatypes import Fallback, Word
@@ -28,8 +34,10 @@ DEADLINE_S = 0.050
 DEADLINE_PER_CHARACTER_S = 0.0005
 """what a longer one has, for each character."""
 SLICE_S = 0.005
-"""Waiting is counted in slices of this length. On a machine so busy that this thread too is woken late, a
-slice lasts longer and counts no more, so that load is not taken for a stall."""
+"""How often a thread is looked at that has not answered."""
+PATIENCE_S = 2.0
+"""The longest that is waited for a thread which would compute if the machine let it; and the time in which
+one that was given up may come back before it is replaced."""
 MAX_STALLED = 3
 """Threads that may be stuck at a time; then the next level reads until one comes back."""
 
@@ -68,6 +76,37 @@ class _Worker:
     @property
     def alive(self) -> bool:
         return self._thread.is_alive()
+
+    def cpu_s(self) -> float | None:
+        """Seconds that it has computed, where the system tells (not on macOS)."""
+        clock_of = getattr(time, "pthread_getcpuclockid", None)
+        ident = self._thread.ident
+        return time.clock_gettime(clock_of(ident)) if clock_of and ident else None
+
+    def wants_to_run(self) -> bool:
+        """Whether it waits for a core and for nothing else, where the system tells (on Linux)."""
+        try:
+            stat = Path(f"/proc/self/task/{self._thread.native_id}/stat").read_text("ascii", "replace")
+        except OSError:
+            return False
+        return stat.rpartition(")")[2].split()[0] == "R"
+
+    def answers(self, done: threading.Event, limit_s: float) -> bool:
+        """Wait for `done` until this has computed for `limit_s` or waited for `DEADLINE_S`."""
+        began_s, started = self.cpu_s(), time.perf_counter()
+        last_s, idle_s = began_s, 0.0
+        while not done.wait(SLICE_S):
+            now_s = self.cpu_s()
+            if now_s is None or began_s is None or now_s == last_s:
+                idle_s += 0.0 if self.wants_to_run() else SLICE_S
+            else:
+                idle_s = 0.0
+            last_s = now_s
+            allowed_s = DEADLINE_S if began_s is not None else limit_s
+            computed_s = (now_s or 0.0) - (began_s or 0.0)
+            if max(computed_s - limit_s, idle_s - allowed_s, time.perf_counter() - started - PATIENCE_S) >= 0:
+                return done.is_set()
+        return True
 
 
 def _work(
@@ -118,6 +157,7 @@ class GuardedG2P:
         self._g2p: SentenceG2P | None = load()
         self._turn = threading.Lock()
         self._worker: _Worker | None = None
+        self._late: tuple[_Job, float] | None = None
         self._stalled: list[_Worker] = []
 
     def __call__(
@@ -135,11 +175,11 @@ class GuardedG2P:
         with self._turn:
             worker = self._ready_worker()
             if worker is None:
-                return self._read_below(job, "is being replaced after a stall")
+                return self._read_below(job, "has stalled before")
             worker.jobs.put(job)
-            answered = _answered(job.done, limit_s)
+            answered = worker.answers(job.done, limit_s)
             if not answered:
-                self._abandon(worker)
+                self._late = job, time.perf_counter()
         if not answered:
             return self._read_below(job, f"did not answer within {limit_s * 1000:.0f} ms")
         if job.error is not None:
@@ -147,6 +187,13 @@ class GuardedG2P:
         return Read(job.words, job.fallbacks, lasting=True)
 
     def _ready_worker(self) -> _Worker | None:
+        if self._late is not None:
+            job, since = self._late
+            if not job.done.is_set() and time.perf_counter() - since < PATIENCE_S:
+                return None
+            self._late = None
+            if not job.done.is_set() and self._worker is not None:
+                self._abandon(self._worker)
         self._stalled = [worker for worker in self._stalled if worker.alive]
         if self._worker is not None and not self._worker.alive:
             self._worker = None  # lost in a fork, or could not load
@@ -159,7 +206,6 @@ class GuardedG2P:
         worker.jobs.put(None)  # should it ever come back, it ends
         self._stalled.append(worker)
         self._worker = self._g2p = None  # who is stuck may hold its lock: the next one is made afresh
-        self._ready_worker()
 
     def _read_below(self, job: _Job, what: str) -> Read:
         sentence = job.sentence
@@ -168,13 +214,3 @@ class GuardedG2P:
         log.warning("%s %s on characters %d:%d", name, what, start, end)
         fallbacks = [Fallback("g2p", f"{name} {what}: read by {below_name}", start, end)]
         return Read(self._below(sentence, fallbacks.append, job.given), fallbacks, lasting=False)
-
-
-def _answered(done: threading.Event, limit_s: float) -> bool:
-    """Wait for `done` until `limit_s` of slices have passed."""
-    waited_s = 0.0
-    while waited_s < limit_s:
-        if done.wait(SLICE_S):
-            return True
-        waited_s += SLICE_S
-    return done.is_set()

@@ -98,7 +98,7 @@ def test_an_unknown_word_goes_to_espeak_and_says_so(front_end: FrontEnd) -> None
     assert sources["sleeps"] == "misaki"
 
 
-@pytest.mark.parametrize(("text", "span"), [("read 日本 now", (5, 7)), ("say Привет now", (4, 10))])
+@pytest.mark.parametrize(("text", "span"), [("read 한국 now", (5, 7)), ("say Привет now", (4, 10))])
 def test_another_script_is_reported_with_its_place(
     front_end: FrontEnd, text: str, span: tuple[int, int]
 ) -> None:

@@ -223,7 +223,7 @@ def test_any_text_is_read_or_refused_soon_and_no_letter_is_lost(
 
 
 def test_what_was_read_leaves_nothing_behind() -> None:
-    """Of 200 kB of English, more than one process will hear in an hour, less than 10 MB may stay."""
+    """Of 80 kB of English, an hour and a half of speech, less than 10 MB may stay."""
     sentences = [text.text for text in load_texts() if text.kind in ("prose", "long", "short")]
     front_end = FrontEnd(cache=PhonemeCache(max_bytes=100_000))
 
@@ -235,7 +235,7 @@ def test_what_was_read_leaves_nothing_behind() -> None:
         for _ in front_end.segments(" ".join(text), "en-us", lambda _: None):
             pass
 
-    listen(40_000, "before")
+    listen(20_000, "before")
     before = psutil.Process().memory_info().rss
-    listen(160_000, "after")
+    listen(80_000, "after")
     assert psutil.Process().memory_info().rss - before < 10 * 2**20

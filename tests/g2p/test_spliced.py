@@ -1,0 +1,41 @@
+"""Pieces with phonemes of their own stand among the words of any G2P."""
+
+from __future__ import annotations
+
+from kokoro_lab.datatypes import Fallback, LexiconEntry
+from kokoro_lab.g2p.espeak_sentence import EspeakG2P
+from kokoro_lab.g2p.frontend import FrontEnd
+from kokoro_lab.g2p.given import Given
+from kokoro_lab.g2p.spliced import SplicedG2P
+from kokoro_lab.text.aligned import AlignedText
+
+
+def test_a_given_piece_is_one_word_in_its_place() -> None:
+    fallbacks: list[Fallback] = []
+    text = "Uso Zorp, Zorp y más."
+    spliced = SplicedG2P(EspeakG2P("es"), "es")
+    words = spliced(AlignedText.of(text), fallbacks.append, [Given(4, 8, "zˈu"), Given(10, 14, "zˈa")])
+    assert [(w.text, w.source) for w in words] == [
+        ("Uso", "espeak"),
+        ("Zorp", "lexicon"),
+        (",", "espeak"),
+        ("Zorp", "lexicon"),
+        ("y", "espeak"),
+        ("más", "espeak"),
+        (".", "espeak"),
+    ]
+    assert [w.phonemes for w in words if w.source == "lexicon"] == ["zˈu", "zˈa"]
+    assert [w.space_after for w in words[:-1]] == [True, False, True, True, True, False]
+    assert [text[w.start : w.end] for w in words] == [w.text for w in words]
+
+
+def test_a_lexicon_is_heeded_in_every_language() -> None:
+    front_end = FrontEnd()
+    for language, text in (("es", "Uso Zorp hoy."), ("ja", "今日はZorpです。"), ("hi", "यह Zorp है।")):
+        lexicon = front_end.lexicons.current().with_request([LexiconEntry("*", "Zorp", "zˈu")])
+        cleaned = front_end.cleaned(text)
+        segments = list(front_end.segments_of(cleaned, language, lambda _: None, lexicon))
+        said = {w.text: (w.phonemes, w.source) for s in segments for w in s.words}
+        assert said["Zorp"] == ("zˈu", "lexicon"), language
+        again = list(front_end.segments_of(cleaned, language, lambda _: None))
+        assert {w.source for s in again for w in s.words if w.text == "Zorp"} != {"lexicon"}
