@@ -59,6 +59,8 @@ class EnglishG2P:
         tagger, self._lock = _tagger()  # spaCy's string store is written to while it reads
         self._by_espeak: set[str] = set()
         self._g2p = self._load(tagger, british=language == "en-gb")
+        if by_context:
+            _read_heteronyms(self._g2p)
 
     def knows(self, word: str) -> bool:
         """Whether a lower-case word, or what it is inflected from, is in misaki's lexicon."""

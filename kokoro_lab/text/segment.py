@@ -68,7 +68,7 @@ def sentences(text: AlignedText, language: str) -> Iterator[Sentence]:
     for paragraph in _paragraphs(text):
         pieces = [
             Sentence(piece, ends_line=last_of_line and not rest, ends_paragraph=False)
-            for start, end in sentence_ranges(paragraph.text, language)
+            for start, end in rejoined(sentence_ranges(paragraph.text, language), paragraph.text, language)
             for line, last_of_line in _hard_lines(paragraph.cut(start, end))
             for piece, rest in _bounded(line.strip())
         ]

@@ -10,6 +10,7 @@ from kokoro_lab.text.normalise.rules import Rule
 
 READERS = {
     "en": "english",
+    "es": "spanish",
     "fr": "french",
     "it": "italian",
     "pt": "portuguese",
