@@ -166,7 +166,7 @@ class FrontEnd:
     ) -> Iterator[tuple[LanguageSpan, AlignedText]]:
         # What the lexicon has in the request's language, names above all, is no sign of another one
         named = [
-            (*sentence.span(piece.start, piece.end), languages.base)
+            (*sentence.span(*_whole_words(sentence.text, piece.start, piece.end)), languages.base)
             for piece in lexicon.find(sentence.text, languages.base)
         ]
         spans = language_spans(
@@ -218,6 +218,15 @@ class FrontEnd:
         if read.lasting:
             self.cache.put(key, read.words, read.fallbacks)
         return read
+
+
+def _whole_words(text: str, start: int, end: int) -> tuple[int, int]:
+    """The range with what else is of the words at its ends, such as a possessive."""
+    while start and (text[start - 1].isalpha() or text[start - 1] == "'"):
+        start -= 1
+    while end < len(text) and (text[end].isalpha() or text[end] == "'"):
+        end += 1
+    return start, end
 
 
 Placed = TypeVar("Placed", Word, Fallback)
