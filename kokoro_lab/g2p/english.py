@@ -209,10 +209,20 @@ def _read_heteronyms(g2p: Any) -> None:
 
     def tokenize(text: str, tokens: list[str], features: Any) -> list[Any]:
         found: list[Any] = tagged(text, tokens, features)
+        _name_letters(found)
         heteronyms.decide(found)
         return found
 
     g2p.tokenize = tokenize
+
+
+def _name_letters(tokens: Sequence[Any]) -> None:
+    """In a row of single capitals, `A T and T` or `H T M L A`, an `A` is the letter and no article."""
+    for before, token, after in zip([None, *tokens], tokens, [*tokens[1:], None], strict=False):
+        if token.text == "A" and any(
+            t and len(t.text) == 1 and t.text.isupper() and t.text != "I" for t in (before, after)
+        ):
+            token.tag = "NNP"
 
 
 def locate(text: str, token: str, at: int) -> tuple[int, int]:

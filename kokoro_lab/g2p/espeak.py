@@ -13,6 +13,9 @@ import threading
 from typing import Any
 
 log = logging.getLogger(__name__)
+# phonemizer warns of words that it counts otherwise and of languages that eSpeak switches to: both are
+# ordinary here, and what they cost is in the fallbacks. Its own `get_logger` resets levels, but no filters
+logging.getLogger("phonemizer").addFilter(lambda record: record.levelno >= logging.ERROR)
 
 _SWITCH = re.compile(r"\([^()]*\)")  # `(ko)`: eSpeak says that it changes its language, which nobody speaks
 PIECE_LETTERS, WORD_LETTERS = 20, 30

@@ -51,6 +51,11 @@ def test_curly_apostrophes_keep_their_negation(front_end: FrontEnd, curly: str, 
         assert "nt" in said.replace("ᵊ", "")
 
 
+def test_a_letter_among_letters_is_no_article(front_end: FrontEnd) -> None:
+    assert phonemes(front_end, "AT&T.").startswith("ˈA ")
+    assert phonemes(front_end, "A man.").startswith("ɐ ")
+
+
 def test_wasnt_says_its_n_and_t(front_end: FrontEnd) -> None:
     assert "wˈʌzᵊnt" in phonemes(front_end, "It wasn’t me.")
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import regex
 
-from kokoro_lab.text.normalise.japanese.numbers import cardinal, number, ordinal
+from kokoro_lab.text.normalise.japanese.numbers import cardinal, digits, number, ordinal
 from kokoro_lab.text.normalise.japanese.written import (
     NO_LATIN_AFTER,
     NO_LATIN_BEFORE,
@@ -119,6 +119,7 @@ RULES: tuple[Rule, ...] = (
         r"\p{No}|(?![0-9０-９])\p{Nd}",
         lambda match: _numbered(match.group()),
     ),
+    rule("whatever digits are left", r"\p{Nd}+", lambda match: digits(match.group())),
 )
 """Behind every rule that knows better."""
 
