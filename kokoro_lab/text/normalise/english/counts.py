@@ -204,4 +204,5 @@ PLAIN: tuple[Rule, ...] = (
         _number,
     ),
     rule("whatever digits are left", r"\p{Nd}+", _left_over),
+    rule("whatever digit is left beside another rule's", r"\p{Nd}", _left_over),
 )

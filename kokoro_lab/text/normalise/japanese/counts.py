@@ -119,7 +119,7 @@ RULES: tuple[Rule, ...] = (
         r"\p{No}|(?![0-9０-９])\p{Nd}",
         lambda match: _numbered(match.group()),
     ),
-    rule("whatever digits are left", r"\p{Nd}+", lambda match: digits(match.group())),
+    rule("whatever digits are left", r"\p{Nd}", lambda match: digits(match.group())),
 )
 """Behind every rule that knows better."""
 
