@@ -35,9 +35,7 @@ def verified(file: WeightFile, folder: Path, command: str = "kokoro-lab fetch") 
     try:
         size, mtime_ns = size_and_time(path)
         if size is None:
-            raise WeightsError(
-                f"{file.name} is not in {folder}.", field=file.name, mend=f"Run `{command}`."
-            )
+            raise WeightsError(f"{file.name} is not in {folder}.", field=file.name, mend=f"Run `{command}`.")
         seen = {"sha256": file.sha256, "bytes": size, "mtime_ns": mtime_ns}
         if _records(folder).get(file.name) == seen:
             return path
