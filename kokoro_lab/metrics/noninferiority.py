@@ -134,6 +134,7 @@ def paired_rise(
     few texts shows little, so look at how many there were.
     """
     before, after, said = _paired(texts, reference_errors, candidate_errors, words)
+    clips = _clips_of(texts)
     if not (
         min(before.min(), after.min()) >= 0 and said.min() > 0 and np.isfinite([before, after, said]).all()
     ):
@@ -142,7 +143,6 @@ def paired_rise(
             field="words",
             value=f"errors from {min(before.min(), after.min())}, words from {said.min()}",
         )
-    clips = _clips_of(texts)
     more = np.array([(after - before)[own].sum() for own in clips])
     of = np.array([said[own].sum() for own in clips])
     rise = more.sum() / of.sum()

@@ -120,6 +120,7 @@ def test_more_voices_of_the_same_texts_do_not_make_a_rise_surer() -> None:
 @pytest.mark.parametrize(
     ("reference", "candidate", "words", "texts"),
     [
+        ([], [], [], []),
         ([0, 0], [0, 0], [4, 4], ["a", "b"]),
         ([0, 0, 0], [0, 0, 0], [4, 4, 4], ["a", "a", "b"]),
         ([0, 0, 0], [0, 0], [4, 4, 4], ["a", "b", "c"]),
