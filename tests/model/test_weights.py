@@ -236,6 +236,7 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shop:
     fake = shop.catalogue()
     monkeypatch.setattr(weights, "catalogue", lambda: fake)
     monkeypatch.setattr(disk, "SPARE_BYTES", 0)
+    monkeypatch.setattr(clients, "CLIENT_START_S", 60.0)  # on a busy machine pip takes seconds to begin
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         set_hub(monkeypatch, f"http://127.0.0.1:{closed.getsockname()[1]}")
