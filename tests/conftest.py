@@ -10,6 +10,8 @@ import pytest
 from kokoro_lab.config import EngineConfig
 from kokoro_lab.engine import Engine, load_engine
 from kokoro_lab.g2p.frontend import FrontEnd
+from kokoro_lab.gates.intelligibility import load_recogniser
+from kokoro_lab.metrics.intelligibility import Recogniser
 from tests import tiny_voice
 
 
@@ -29,6 +31,12 @@ def engine() -> Engine:
     """The engine on the real fp32 weights; fetches them if they are not in the cache."""
     # Without the cache of first audio, so that every test hears what was computed for it
     return load_engine(config=replace(EngineConfig.from_settings(), variant="fp32", first_audio_ttl_s=0))
+
+
+@pytest.fixture(scope="session")
+def recogniser() -> Recogniser:
+    """Whisper base; fetched if it is not in the cache."""
+    return load_recogniser()
 
 
 @pytest.fixture(scope="session")

@@ -17,7 +17,8 @@ import pandas as pd
 from scipy.signal import butter, sosfilt
 from tqdm import tqdm
 
-from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples
+from kokoro_lab.alignment import word_timings
+from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples, WordTiming
 from kokoro_lab.dsp import Dither
 from kokoro_lab.dsp.dither import PCM_MAX
 from kokoro_lab.engine import Engine, load_engine
@@ -64,11 +65,17 @@ T = TypeVar("T")
 
 
 class SpokenPair(NamedTuple):
-    """What both variants said, and with whose voice."""
+    """What both variants said, and with whose voice.
+
+    `text` is the name of what was read and `said` its words; the reference's longest word is heard in the
+    samples `longest_word`.
+    """
 
     text: str
     voice: str
     pair: Pair
+    said: str
+    longest_word: slice
 
 
 def short_texts(limit: int = 0) -> list[FixtureText]:
@@ -120,11 +127,12 @@ def make_pairs(
     jobs = [(text, voice) for voice in voices for text in texts]
     spoken = []
     for text, voice in tqdm(jobs, desc="pairs", disable=not progress):
-        first, second = (_speak(engine, text.text, voice) for engine in (reference, candidate))
+        (first, words), (second, _) = (_speak(engine, text.text, voice) for engine in (reference, candidate))
         inside = heard_part(first)
         other = inside if len(first) == len(second) else heard_part(second)
         pair = Pair(f"{text.id}, {voice}", first[inside], second[other], SAMPLE_RATE_HZ)
-        spoken.append(SpokenPair(text.id, voice, pair))
+        said = reference.front_end.describe(text.text, reference.voice(voice).language)["normalized"]
+        spoken.append(SpokenPair(text.id, voice, pair, said, _longest(words, inside)))
     return spoken
 
 
@@ -276,13 +284,24 @@ def _judged(
     return {check.name: check for check in judge(measure(damaged, progress=progress))}
 
 
-def _speak(engine: Engine, text: str, voice_name: str) -> Samples:
-    """The vocoder's samples of a text, its segments end to end."""
+def _speak(engine: Engine, text: str, voice_name: str) -> tuple[Samples, list[WordTiming]]:
+    """The vocoder's samples of a text, its segments end to end, and when each word is heard."""
     voice = engine.voice(voice_name)
-    segments = engine.front_end.segments(text, resolve_language(voice.language), lambda _: None)
-    decoded = (engine.decoder.decode(s.token_ids, voice.style(len(s.token_ids)), 1.0) for s in segments)
-    samples: Samples = np.concatenate([block for each in decoded for block in each.blocks])
-    return samples
+    blocks: list[Samples] = []
+    words: list[WordTiming] = []
+    for segment in engine.front_end.segments(text, resolve_language(voice.language), lambda _: None):
+        decoded = engine.decoder.decode(segment.token_ids, voice.style(len(segment.token_ids)), 1.0)
+        start = sum(map(len, blocks))
+        blocks += decoded.blocks
+        words += word_timings(segment, decoded.durations, start, range(start, sum(map(len, blocks))))
+    return np.concatenate(blocks), words
+
+
+def _longest(words: Sequence[WordTiming], inside: slice) -> slice:
+    """The samples of the longest word, counted from where the silence in front was cut."""
+    word = max(words, key=lambda each: each.end_s - each.start_s)
+    start, stop = (round(at_s * SAMPLE_RATE_HZ) - inside.start for at_s in (word.start_s, word.end_s))
+    return slice(max(start, 0), stop)
 
 
 def _dithered(samples: Samples) -> Samples:

