@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from kokoro_lab.audio import save
     from kokoro_lab.config import EngineConfig
+    from kokoro_lab.containers import save
     from kokoro_lab.datatypes import AudioChunk, Clip, SynthesisReport, Utterance
     from kokoro_lab.engine import Engine, load_engine
     from kokoro_lab.errors import KokoroLabError
@@ -30,7 +30,7 @@ _HOMES = {
     "SynthesisReport": "datatypes",
     "Utterance": "datatypes",
     "load_engine": "engine",
-    "save": "audio",
+    "save": "containers",
 }
 
 __all__ = [

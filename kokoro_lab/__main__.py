@@ -110,7 +110,7 @@ def fetch(
 @click.option(
     "-i", "--input", "input_file", type=click.Path(path_type=Path), help="Read the text from a file."
 )
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="WAV file to write.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="File; its ending says the format.")
 @click.option("--play", is_flag=True, help="Play it through the sound card.")
 @click.option(
     "--voice", default=lambda: settings().voice, show_default="af_heart", help="A name, or a blend."
@@ -145,16 +145,15 @@ def speak(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Speak TEXT (or a file, or standard input) into a WAV file."""
-    from kokoro_lab.audio import write_wav
-    from kokoro_lab.dsp import Resampler
+    """Speak TEXT (or a file, or standard input) into a file: WAV, MP3, FLAC, Opus, AAC or bare PCM."""
+    from kokoro_lab.containers import Encoder, format_of, write_encoded
     from kokoro_lab.engine import load_engine
     from kokoro_lab.metrics.loudness import integrated_lufs, true_peak_dbtp
 
     words = _text_of(text, input_file)
     options["lexicon"] = _entries(lexicon)
     output = output or Path("speech.wav")
-    resampler = Resampler(24_000, sample_rate)
+    encoder = Encoder(format_of(output), sample_rate, options["seed"], streamed=False)
     engine = load_engine(variant, provider, say=_say)
     if stream:
         engine.warm(
@@ -166,7 +165,7 @@ def speak(
         clip = engine.synthesize(words, **options)
         samples, report = clip.samples, clip.report
     output.parent.mkdir(parents=True, exist_ok=True)
-    path = write_wav(output, resampler.run(samples), sample_rate, seed=options["seed"])
+    path = write_encoded(output, encoder, samples)
     figures = {
         "path": str(path),
         "audio_s": round(report.audio_s, 3),

@@ -13,11 +13,10 @@ import numpy as np
 import numpy.typing as npt
 import soundfile
 
-from kokoro_lab.datatypes import Clip
 from kokoro_lab.dsp import Dither, require_finite
 from kokoro_lab.errors import ParameterError
 
-__all__ = ["pcm_bytes", "read_wav", "require_finite", "save", "wav_bytes", "wav_header", "write_wav"]
+__all__ = ["pcm_bytes", "read_wav", "require_finite", "wav_bytes", "wav_header", "write_wav", "write_whole"]
 
 log = logging.getLogger(__name__)
 
@@ -146,8 +145,17 @@ def write_wav(path: str | os.PathLike[str], samples: Samples, sample_rate_hz: in
     SynthesisError
         A sample is not finite; a file that was there stays as it was.
     """
-    path = Path(path)
-    content = wav_bytes(samples, sample_rate_hz, seed)
+    return write_whole(Path(path), wav_bytes(samples, sample_rate_hz, seed))
+
+
+def write_whole(path: Path, content: bytes) -> Path:
+    """Write a file, whole or not at all; one that is there is replaced.
+
+    Raises
+    ------
+    ParameterError
+        The folder does not exist or the file cannot be written.
+    """
     # beside the target, because only within one file system is replacing atomic
     part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     try:
@@ -165,36 +173,6 @@ def write_wav(path: str | os.PathLike[str], samples: Samples, sample_rate_hz: in
         with suppress(OSError):
             part.unlink()
     return path
-
-
-def save(clip: Clip, path: str | os.PathLike[str]) -> Path:
-    """Write a clip as a 16-bit WAV file, dithered with the clip's own seed.
-
-    Parameters
-    ----------
-    clip : Clip
-        What `engine.synthesize` gave.
-    path : str or os.PathLike
-        Must end in `.wav`; its folder must exist.
-
-    Returns
-    -------
-    pathlib.Path
-        `path`.
-
-    Raises
-    ------
-    ParameterError
-        Another ending, or the file cannot be written.
-    """
-    if Path(path).suffix.lower() != ".wav":
-        raise ParameterError(
-            f"A clip is saved as WAV, and {Path(path).name} does not end so.",
-            field="path",
-            value=str(path),
-            allowed="a name that ends in .wav",
-        )
-    return write_wav(path, clip.samples, clip.sample_rate_hz, clip.seed)
 
 
 def read_wav(path: str | os.PathLike[str]) -> tuple[Samples, int]:

@@ -126,6 +126,12 @@ class ProviderError(KokoroLabError):
     code = "provider"
 
 
+class FormatUnavailable(KokoroLabError):
+    """The installed libraries cannot encode an audio format."""
+
+    code = "format_unavailable"
+
+
 class SynthesisError(KokoroLabError):
     """The model gave something that must not be played, such as non-finite samples."""
 

@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from kokoro_lab.audio import save
+from kokoro_lab.containers import save
 from kokoro_lab.datatypes import Clip
 from kokoro_lab.engine import Engine
 from kokoro_lab.errors import GateFailed

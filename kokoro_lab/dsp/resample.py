@@ -11,6 +11,23 @@ from kokoro_lab.errors import ParameterError
 RATES_HZ = (22_050, 24_000, 44_100, 48_000)
 
 
+def require_offered_rate(rate_hz: int) -> None:
+    """Refuse a sample rate that is not one of `RATES_HZ`.
+
+    Raises
+    ------
+    ParameterError
+        For any other rate.
+    """
+    if rate_hz not in RATES_HZ:
+        raise ParameterError(
+            f"Sample rate {rate_hz} Hz is not offered.",
+            field="sample_rate",
+            value=rate_hz,
+            allowed=", ".join(map(str, RATES_HZ)),
+        )
+
+
 class Resampler(Processor[np.float32]):
     """Change the sample rate by soxr's VHQ recipe, in step with the input.
 
@@ -32,13 +49,7 @@ class Resampler(Processor[np.float32]):
 
     def __init__(self, from_hz: int, to_hz: int) -> None:
         for rate_hz in (from_hz, to_hz):
-            if rate_hz not in RATES_HZ:
-                raise ParameterError(
-                    f"Sample rate {rate_hz} Hz is not offered.",
-                    field="sample_rate",
-                    value=rate_hz,
-                    allowed=", ".join(map(str, RATES_HZ)),
-                )
+            require_offered_rate(rate_hz)
         self._from_hz, self._to_hz = from_hz, to_hz
         self._taken = self._given = 0
         self._soxr = (

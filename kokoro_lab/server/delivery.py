@@ -1,4 +1,4 @@
-"""From a stream of samples to the bytes of an answer, and what becomes of a listener who leaves."""
+"""The body of a streamed answer, and what becomes of a listener who leaves."""
 
 from __future__ import annotations
 
@@ -8,17 +8,16 @@ import socket
 import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import suppress
+from itertools import chain
 from typing import TYPE_CHECKING
 
-from kokoro_lab.audio import pcm_bytes, wav_header
-from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples, SynthesisReport
-from kokoro_lab.dsp import Dither, Resampler, silence
+from kokoro_lab.datatypes import Samples, SynthesisReport
 from kokoro_lab.server.errors import log_failure
 from kokoro_lab.server.figures import Figures, Outcome
-from kokoro_lab.server.speech_request import Format
 from kokoro_lab.streaming import PRIMER_S
 
 if TYPE_CHECKING:
+    from kokoro_lab.containers import Encoder
     from kokoro_lab.speech_stream import SpeechStream
 
 log = logging.getLogger(__name__)
@@ -38,48 +37,6 @@ class StreamBroken(BrokenPipeError):
         super().__init__(errno.EPIPE, "synthesis failed after the first byte")
 
 
-class Encoder:
-    """Samples at 24 kHz to 16-bit PCM at the rate that was asked for. Blocks do not matter.
-
-    Parameters
-    ----------
-    sample_rate_hz : int
-        One of `dsp.RATES_HZ`.
-    seed : int
-        Of the dither.
-    """
-
-    def __init__(self, sample_rate_hz: int, seed: int) -> None:
-        self.sample_rate_hz = sample_rate_hz
-        self._resampler = Resampler(SAMPLE_RATE_HZ, sample_rate_hz)
-        self._dither = Dither(seed)
-
-    def push(self, samples: Samples) -> bytes:
-        """The bytes that are ready with `samples`, perhaps none."""
-        return pcm_bytes(self._dither.push(self._resampler.push(samples)))
-
-    def flush(self) -> bytes:
-        """The rest."""
-        rest = pcm_bytes(self._dither.push(self._resampler.flush()))
-        return rest + pcm_bytes(self._dither.flush())
-
-    @property
-    def clipped_samples(self) -> int:
-        return self._dither.clipped_samples
-
-
-def stream_head(kind: Format, sample_rate_hz: int) -> bytes:
-    """What goes before the speech of a stream: for WAV a header of unknown length, then the primer."""
-    primer = b"\0\0" * len(silence(PRIMER_S, sample_rate_hz))
-    return (wav_header(sample_rate_hz) if kind == "wav" else b"") + primer
-
-
-def whole_file(samples: Samples, kind: Format, encoder: Encoder) -> bytes:
-    """A finished clip as PCM, or as WAV whose sizes are right."""
-    data = encoder.push(samples) + encoder.flush()
-    return (wav_header(encoder.sample_rate_hz, data_bytes=len(data)) if kind == "wav" else b"") + data
-
-
 def in_pieces(whole: bytes) -> Iterator[bytes]:
     """`whole`, a piece at a time."""
     return (whole[at : at + FILE_PIECE_BYTES] for at in range(0, len(whole), FILE_PIECE_BYTES))
@@ -95,10 +52,9 @@ class Delivery(Iterator[bytes]):
     ----------
     stream : SpeechStream
         Has begun, so that what is wrong with a request has been found by now.
-    head : bytes
-        From `stream_head`; sent before anything is computed, so that a player opens its device.
     encoder : Encoder
-        For the rate of `head`.
+        Fresh. Its head and the primer are sent before anything is computed, so that a player opens its
+        device.
     figures : Figures
         Told of the times and of the outcome.
     accepted_s : float
@@ -115,7 +71,6 @@ class Delivery(Iterator[bytes]):
         self,
         stream: SpeechStream,
         *,
-        head: bytes,
         encoder: Encoder,
         figures: Figures,
         accepted_s: float,
@@ -132,7 +87,7 @@ class Delivery(Iterator[bytes]):
         self._on_close = on_close
         self._outcome: Outcome | None = None
         self._closed = False
-        self._pieces = self._run(head)
+        self._pieces = self._run()
 
     def __next__(self) -> bytes:
         try:
@@ -153,6 +108,7 @@ class Delivery(Iterator[bytes]):
         try:
             self._pieces.close()
             self._stream.close()
+            self._encoder.close()
         finally:
             if self._outcome is None:
                 self._outcome = "cancelled"
@@ -162,25 +118,33 @@ class Delivery(Iterator[bytes]):
             self._figures.count(self._outcome)
             self._on_close()
 
-    def _run(self, head: bytes) -> Generator[bytes]:
-        self._figures.first_byte(time.perf_counter() - self._accepted_s)
-        yield head
+    def _run(self) -> Generator[bytes]:
+        head = self._encoder.prime(PRIMER_S)
+        if not head:
+            yield b""  # a codec that holds the primer back holds no headers back
+        sent = False
         ttfa_s: float | None = None
-        for chunk in self._stream:
-            data = self._encoder.push(chunk.samples)
-            if data:  # a resampler keeps the first few milliseconds back
-                if ttfa_s is None:
-                    ttfa_s = time.perf_counter() - self._accepted_s
-                    if not self._stream.primed:
-                        self._figures.first_audio(ttfa_s, streamed=True)
-                yield data
-        rest = self._encoder.flush()
-        if rest:
-            yield rest
+        for data in chain([head], map(self._encoder.push, self._samples()), self._rest()):
+            if not data:  # a resampler or a codec keeps the first milliseconds back
+                continue
+            if not sent:
+                sent = True
+                self._figures.first_byte(time.perf_counter() - self._accepted_s)
+            if ttfa_s is None and self._encoder.audible:
+                ttfa_s = time.perf_counter() - self._accepted_s
+                if not self._stream.primed:
+                    self._figures.first_audio(ttfa_s, streamed=True)
+            yield data
         report = self._stream.report
         self._figures.synthesised(report.rtf)
         log_report(self._request_id, report, ttfa_s or 0.0, self._encoder)
         self._outcome = "completed"
+
+    def _samples(self) -> Iterator[Samples]:
+        return (chunk.samples for chunk in self._stream)
+
+    def _rest(self) -> Iterator[bytes]:
+        yield self._encoder.finish()
 
     def _cut(self) -> None:
         """Shut the connection down, or gunicorn's main thread waits up to 2 s for the client to do it."""

@@ -8,14 +8,16 @@ import socket
 import time
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import closing
 
 from flask import Blueprint, Response, g, request
 
 from kokoro_lab.buffering import buffer_profile
+from kokoro_lab.containers import Encoder, content_type
 from kokoro_lab.datatypes import Fallback, Utterance
-from kokoro_lab.server.delivery import Delivery, Encoder, in_pieces, log_report, stream_head, whole_file
+from kokoro_lab.server.delivery import Delivery, in_pieces, log_report
 from kokoro_lab.server.guard import SEND_BUFFER_BYTES, client_socket, require_key
-from kokoro_lab.server.speech_request import CONTENT_TYPES, SpeechRequest, read_speech_request
+from kokoro_lab.server.speech_request import SpeechRequest, read_speech_request
 from kokoro_lab.server.state import Slot, server_state
 
 log = logging.getLogger(__name__)
@@ -75,8 +77,7 @@ def _streamed(asked: SpeechRequest, utterance: Utterance, slot: Slot) -> Respons
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES)
     delivery = Delivery(
         stream,
-        head=stream_head(asked.kind, asked.sample_rate),
-        encoder=Encoder(asked.sample_rate, utterance.seed),
+        encoder=Encoder(asked.kind, asked.sample_rate, utterance.seed),
         figures=state.figures,
         accepted_s=g.accepted_s,
         request_id=g.request_id,
@@ -90,9 +91,11 @@ def _streamed(asked: SpeechRequest, utterance: Utterance, slot: Slot) -> Respons
 
 def _file(asked: SpeechRequest, utterance: Utterance, slot: Slot) -> Response:
     state = server_state()
-    clip = state.engine.synthesize(utterance)
-    encoder = Encoder(asked.sample_rate, clip.seed)
-    whole = whole_file(clip.samples, asked.kind, encoder)
+    # Before the speech, lest it be computed for a format that cannot be had
+    encoder = Encoder(asked.kind, asked.sample_rate, utterance.seed, streamed=False)
+    with closing(encoder):
+        clip = state.engine.synthesize(utterance)
+        whole = encoder.run(clip.samples)
     slot.release()  # what is left is sending
     ttfa_s = time.perf_counter() - g.accepted_s
     state.figures.first_audio(ttfa_s, streamed=False)
@@ -115,10 +118,10 @@ def _describe_run(answer: Response, statistics: str, fallbacks: Sequence[Fallbac
 
 def _describe(answer: Response, asked: SpeechRequest, utterance: Utterance, streamed: bool) -> None:
     """Say in headers what is being sent, and what was not heeded."""
-    answer.headers["Content-Type"] = CONTENT_TYPES[asked.kind].format(rate_hz=asked.sample_rate)
+    answer.headers["Content-Type"] = content_type(asked.kind, asked.heard_hz)
     answer.headers["Cache-Control"] = "no-store"
     answer.headers["X-Accel-Buffering"] = "no"  # nginx would collect a stream before passing it on
-    answer.headers["X-Sample-Rate"] = str(asked.sample_rate)
+    answer.headers["X-Sample-Rate"] = str(asked.heard_hz)
     answer.headers["X-Kokoro-Voice"] = server_state().engine.voice(utterance.voice).name
     answer.headers["X-Kokoro-Streamed"] = str(streamed).lower()
     if asked.ignored:

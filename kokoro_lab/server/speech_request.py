@@ -8,9 +8,11 @@ from typing import Annotated, Any, Literal
 import pydantic_core
 from flask import Request, g
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from werkzeug.datastructures import MIMEAccept
 from werkzeug.exceptions import ClientDisconnected, RequestTimeout, UnsupportedMediaType
 
 from kokoro_lab.config import SPEED_MAX, SPEED_MIN, VARIANTS, Settings
+from kokoro_lab.containers import FORMATS, Format, decoded_hz
 from kokoro_lab.datatypes import Utterance
 from kokoro_lab.errors import ParameterError, TextError
 from kokoro_lab.g2p.lexicon_entries import request_entries
@@ -21,11 +23,8 @@ ALIASES = {"text": "input", "format": "response_format", "lang": "language"}
 GENERAL_MODELS = ("kokoro", "tts-1", "tts-1-hd", "gpt-4o-mini-tts")
 """Names that mean whatever variant is being served. So does any other that is not a variant."""
 
-Format = Literal["wav", "pcm"]
-CONTENT_TYPES: dict[Format, str] = {
-    "wav": "audio/wav",
-    "pcm": "audio/pcm;rate={rate_hz};channels=1",  # OpenWebUI reads rate and channels from here
-}
+DEFAULT_FORMAT: Format = "mp3"
+"""OpenAI's, and what OpenWebUI, which names none, stores under `.mp3`."""
 
 _SHOWN_CHARACTERS = 40
 _NEVER_SHOWN = ("input", "instructions")
@@ -53,7 +52,7 @@ class SpeechRequest(BaseModel):
         str | VoiceId | None, Field(description="A voice, an OpenAI voice or a blend. Default: the server's")
     ] = None
     response_format: Annotated[
-        Format | None, Field(description="Default: what `Accept` asks for, else wav. Also called `format`")
+        Format | None, Field(description="Default: what `Accept` asks for, else mp3. Also called `format`")
     ] = None
     speed: Annotated[float, Field(strict=True, ge=SPEED_MIN, le=SPEED_MAX, allow_inf_nan=False)] = 1.0
     instructions: Annotated[str | None, Field(strict=True, description="Accepted and not followed")] = None
@@ -71,7 +70,9 @@ class SpeechRequest(BaseModel):
             description="Read words of other languages as such: all that are found, by script alone, or not"
         ),
     ] = "auto"
-    sample_rate: Annotated[Literal[22_050, 24_000, 44_100, 48_000], Field(description="In Hz")] = 24_000
+    sample_rate: Annotated[
+        Literal[22_050, 24_000, 44_100, 48_000], Field(description="In Hz. Of opus: 48000")
+    ] = 24_000
 
     lexicon: Annotated[
         list[Any] | dict[str, Any] | None,
@@ -86,12 +87,21 @@ class SpeechRequest(BaseModel):
     @property
     def kind(self) -> Format:
         """The format to answer in."""
-        return self.response_format or "wav"
+        return self.response_format or DEFAULT_FORMAT
+
+    @property
+    def heard_hz(self) -> int:
+        """The sample rate that a decoder gives."""
+        return decoded_hz(self.kind, self.sample_rate)
 
     @property
     def ignored(self) -> tuple[str, ...]:
         """Fields that were given and have no effect."""
-        return ("instructions",) if self.instructions else ()
+        given = {
+            "instructions": bool(self.instructions),
+            "sample_rate": "sample_rate" in self.model_fields_set and self.sample_rate != self.heard_hz,
+        }
+        return tuple(name for name, ignored in given.items() if ignored)
 
     def utterance(self, default_voice: str) -> Utterance:
         """What the engine is to speak."""
@@ -176,9 +186,11 @@ def _payload(request: Request) -> dict[str, Any]:
 
 
 def _accepted_format(request: Request) -> Format:
-    """PCM for a client that accepts PCM and no WAV; a format that is named in the body comes first."""
-    best = request.accept_mimetypes.best_match(["audio/wav", "audio/x-wav", "audio/pcm"])
-    return "pcm" if best == "audio/pcm" else "wav"
+    """What `Accept` likes best. A client that takes anything, or nothing that we have, gets the default."""
+    offered = {media_type: kind for kind, names in FORMATS.items() for media_type in names.media_types}
+    # Without parameters, since `audio/pcm;rate=24000` would match nothing
+    plain = MIMEAccept([(name.partition(";")[0], quality) for name, quality in request.accept_mimetypes])
+    return offered.get(plain.best_match(offered) or "", DEFAULT_FORMAT)
 
 
 def _readable(error: ValidationError, names: Mapping[str, str]) -> ParameterError:

@@ -1,0 +1,20 @@
+"""Speech as bytes, in six formats: one encoder for each answer or file.
+
+formats → coded → encoder → files
+"""
+
+from kokoro_lab.containers.encoder import Encoder
+from kokoro_lab.containers.files import save, write_encoded, write_file
+from kokoro_lab.containers.formats import FORMATS, Format, content_type, decoded_hz, format_of
+
+__all__ = [
+    "FORMATS",
+    "Encoder",
+    "Format",
+    "content_type",
+    "decoded_hz",
+    "format_of",
+    "save",
+    "write_encoded",
+    "write_file",
+]

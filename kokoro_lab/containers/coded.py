@@ -1,0 +1,207 @@
+"""Compressed formats by FFmpeg's encoders and muxers, through PyAV."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from types import ModuleType
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from kokoro_lab.containers.formats import Format
+from kokoro_lab.dsp.block import Samples
+from kokoro_lab.dsp.dither import Pcm
+from kokoro_lab.errors import FormatUnavailable
+
+WIDE_HZ = 32_000
+"""From here on there is more to code than Kokoro's 12 kHz of band width asks for: more bits are given."""
+
+FLAC_BLOCKS_A_SECOND = 40
+"""25 ms: fits the frames of a stream, so that a frame goes out as soon as it is there. Blocks of 50 ms
+would save 1 % of the bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Codec:
+    """How one format is made.
+
+    Parameters
+    ----------
+    encoder, muxer : str
+        FFmpeg's names.
+    sample_format : str
+        What the encoder takes. `s16` is the dithered PCM of a WAV file; anything else is float, and needs
+        no dither, as what the codec leaves out is far above 16 bit.
+    lag_samples : int
+        By how much decoded speech is late if the decoder is not told; at the rate of coding.
+    held_frames : int
+        Frames that must have begun behind a sample before its bytes come out.
+    bit_rate_bps, wide_bit_rate_bps : int
+        Below `WIDE_HZ`, and from there on. 0 where bits follow the signal.
+    coded_hz : int, optional
+        The only rate at which it is coded; None takes the one that was asked for.
+    gain : float
+        What the samples are multiplied by to come out as loud as they went in.
+    options, muxer_options : mapping
+        FFmpeg's.
+    """
+
+    encoder: str
+    muxer: str
+    sample_format: str
+    lag_samples: int
+    held_frames: int
+    bit_rate_bps: int = 0
+    wide_bit_rate_bps: int = 0
+    coded_hz: int | None = None
+    gain: float = 1.0
+    options: Mapping[str, str] = field(default_factory=dict)
+    muxer_options: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def dithered(self) -> bool:
+        """Whether it takes 16-bit samples."""
+        return self.sample_format == "s16"
+
+    def bit_rate_at(self, sample_rate_hz: int) -> int:
+        """Bits per second, nominally; 0 where they follow the signal."""
+        return self.wide_bit_rate_bps if sample_rate_hz >= WIDE_HZ else self.bit_rate_bps
+
+
+CODECS: dict[Format, Codec] = {
+    "mp3": Codec(
+        "libmp3lame",
+        "mp3",
+        "fltp",
+        lag_samples=1105,  # 576 of the encoder, 529 of any decoder
+        held_frames=2,
+        bit_rate_bps=96_000,
+        wide_bit_rate_bps=128_000,
+        gain=1 / 0.95,  # LAME's presets of constant bit rate scale by 0.95, for fear of decoders that clip
+        # A reservoir would let a frame wait for bits that later ones leave over: 24 ms
+        options={"reservoir": "0"},
+        muxer_options={"id3v2_version": "0"},
+    ),
+    "opus": Codec(
+        "libopus",
+        "ogg",
+        "flt",
+        lag_samples=156,  # 6.5 ms, which the header tells every decoder to leave out
+        held_frames=2,  # the muxer holds one back, as only the last page may be marked as such
+        bit_rate_bps=64_000,
+        coded_hz=24_000,  # taken as it is by libopus, which spares the resampler's 38 ms
+        options={"application": "audio", "frame_duration": "20"},
+        muxer_options={"page_duration": "20000"},  # microseconds: a page for each frame, instead of a second
+    ),
+    "aac": Codec(
+        "aac",
+        "adts",
+        "fltp",
+        lag_samples=1024,
+        held_frames=2,
+        bit_rate_bps=96_000,
+        wide_bit_rate_bps=128_000,
+    ),
+    "flac": Codec(
+        "flac",
+        "flac",
+        "s16",
+        lag_samples=0,
+        held_frames=1,
+        muxer_options={"metadata_header_padding": "0"},  # else 8 kB of zeros come first
+    ),
+}
+
+
+class CodedWriter:
+    """Writes samples into `sink`, coded.
+
+    Parameters
+    ----------
+    codec : Codec
+        Of `CODECS`.
+    sample_rate_hz : int
+        Of coding.
+    sink : binary file
+        Written to. If it is seekable, lengths are put into the head at the end.
+
+    Raises
+    ------
+    FormatUnavailable
+        The installed libraries do not have the encoder.
+    """
+
+    def __init__(self, codec: Codec, sample_rate_hz: int, sink: BinaryIO) -> None:
+        self._codec = codec
+        self._time_base = Fraction(1, sample_rate_hz)
+        self._taken = 0
+        self._av = _libraries(codec)
+        options = {**codec.muxer_options, "fflags": "+bitexact", "flush_packets": "1"}
+        if codec.muxer == "mp3" and not sink.seekable():
+            options["write_xing"] = "0"  # a frame of zeros, to be filled with lengths at the end
+        self._container = self._av.open(sink, "w", format=codec.muxer, options=options)
+        self._stream = self._container.add_stream(
+            codec.encoder,
+            rate=sample_rate_hz,
+            options=dict(codec.options) | _block_size(codec, sample_rate_hz),
+            layout="mono",
+            format=codec.sample_format,
+            bit_rate=codec.bit_rate_at(sample_rate_hz),
+            time_base=self._time_base,
+        )
+        self._container.start_encoding()
+
+    @property
+    def delay_samples(self) -> int:
+        """How many samples must follow one, at the most, before its bytes have been written."""
+        held: int = self._codec.held_frames * self._stream.codec_context.frame_size
+        return self._codec.lag_samples + held
+
+    def write(self, samples: Samples | Pcm) -> None:
+        """Take samples of the codec's kind: int16, or float32 within ±1; shape (n,)."""
+        if not len(samples):  # to the encoder, an empty frame is the end
+            return
+        if not self._codec.dithered:
+            samples = samples * np.float32(self._codec.gain)
+        frame = self._av.AudioFrame.from_ndarray(
+            np.ascontiguousarray(samples[np.newaxis]), format=self._codec.sample_format, layout="mono"
+        )
+        frame.sample_rate = self._time_base.denominator
+        frame.time_base = self._time_base
+        frame.pts = self._taken
+        self._taken += len(samples)
+        self._container.mux(self._stream.encode(frame))
+
+    def finish(self) -> None:
+        """Write what the encoder holds, and what stands at the end."""
+        if self._taken:  # an encoder that has heard nothing has nothing to flush
+            self._container.mux(self._stream.encode(None))
+        self.close()
+
+    def close(self) -> None:
+        """Free the encoder. Container and stream hold each other, megabytes of state between them."""
+        self._container.close()
+
+
+def _libraries(codec: Codec) -> ModuleType:
+    """PyAV, if it can encode by `codec`. It is loaded here, as WAV and PCM do without."""
+    try:
+        import av
+
+        av.Codec(codec.encoder, "w")
+    except (ImportError, ValueError) as error:  # an unknown codec is a ValueError
+        raise FormatUnavailable(
+            f"The encoder {codec.encoder} cannot be used: {error}.",
+            field="response_format",
+            value=codec.muxer,
+            allowed="wav, pcm, and what the installed FFmpeg libraries encode",
+            mend="Run `make env`: the lock holds a build of PyAV that has it.",
+        ) from error
+    return av
+
+
+def _block_size(codec: Codec, sample_rate_hz: int) -> dict[str, Any]:
+    """Of FLAC, which has no frame size of its own."""
+    return {"frame_size": str(sample_rate_hz // FLAC_BLOCKS_A_SECOND)} if codec.encoder == "flac" else {}

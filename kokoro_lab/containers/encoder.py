@@ -1,0 +1,221 @@
+"""From samples at 24 kHz to the bytes of one answer or file."""
+
+from __future__ import annotations
+
+import io
+from typing import BinaryIO, Protocol
+
+import numpy as np
+
+from kokoro_lab.audio import Pcm, pcm_bytes, wav_header
+from kokoro_lab.containers.coded import CODECS, CodedWriter
+from kokoro_lab.containers.formats import Format, decoded_hz, require_format
+from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples
+from kokoro_lab.dsp import Dither, Processor, Resampler, silence
+from kokoro_lab.dsp.block import SILENT
+from kokoro_lab.dsp.resample import require_offered_rate
+
+RUN_SAMPLES = 1 << 16
+"""A finished clip is encoded in pieces, so that little is held beside it."""
+
+
+class _Writer(Protocol):
+    """Writes samples of its own kind into its sink; the head when it is made."""
+
+    @property
+    def delay_samples(self) -> int: ...
+    def write(self, samples: Samples | Pcm, /) -> None: ...
+    def finish(self) -> None: ...
+    def close(self) -> None: ...
+
+
+class PcmWriter:
+    """16-bit samples, behind a WAV header or bare."""
+
+    delay_samples = 0
+
+    def __init__(self, sample_rate_hz: int, sink: BinaryIO, *, header: bool) -> None:
+        self._sample_rate_hz = sample_rate_hz
+        self._sink = sink
+        self._header = header
+        self._data_bytes = 0
+        if header:
+            sink.write(wav_header(sample_rate_hz))
+
+    def write(self, samples: Samples | Pcm) -> None:
+        """Take int16 samples."""
+        self._data_bytes += self._sink.write(pcm_bytes(samples.astype(np.int16, copy=False)))
+
+    def finish(self) -> None:
+        """Put the sizes into the header, if it can still be reached."""
+        if self._header and self._sink.seekable():
+            self._sink.seek(0)
+            self._sink.write(wav_header(self._sample_rate_hz, data_bytes=self._data_bytes))
+
+    def close(self) -> None: ...
+
+
+class _Passing(io.BytesIO):
+    """Bytes on their way out: what was taken cannot be gone back to."""
+
+    def seekable(self) -> bool:
+        return False
+
+    def take(self) -> bytes:
+        """What was written since the last time."""
+        ready = self.getvalue()
+        self.seek(0)
+        self.truncate()
+        return ready
+
+
+class _FullScale(Processor[np.float32]):
+    """Keeps floats within ±1 and counts what was beyond, as `Dither` does for 16 bit."""
+
+    def __init__(self) -> None:
+        self.clipped_samples = 0
+
+    def _push(self, block: Samples) -> Samples:
+        within: Samples = np.clip(block, np.float32(-1), np.float32(1))
+        self.clipped_samples += int(np.count_nonzero(within != block))
+        return within
+
+    def _flush(self) -> Samples:
+        return SILENT
+
+
+class Encoder:
+    """Samples in, one valid stream or file out. How the samples are cut into blocks does not matter.
+
+    A file is its stream, with the lengths put into the head where the format has a place for them: WAV's
+    sizes, FLAC's number of samples and MD5, and in a frame of their own before the first one, LAME's
+    lengths of MP3. Opus says its length at the end, AAC (ADTS) and PCM nowhere.
+
+    Parameters
+    ----------
+    kind : {"mp3", "opus", "aac", "flac", "wav", "pcm"}
+        The format.
+    sample_rate_hz : int
+        One of `dsp.RATES_HZ`. Opus is decoded at 48 kHz, whatever is asked for.
+    seed : int
+        Of the dither of WAV, PCM and FLAC, which hold the same samples.
+    streamed : bool
+        Whether bytes are given out as soon as they are ready. Else all come with `finish`.
+    from_hz : int
+        The rate of what is pushed; one of `dsp.RATES_HZ`.
+
+    Raises
+    ------
+    ParameterError
+        Another format or rate.
+    FormatUnavailable
+        The installed libraries cannot encode it.
+
+    Attributes
+    ----------
+    sample_rate_hz : int
+        The rate at which a decoder gives it back.
+    """
+
+    def __init__(
+        self,
+        kind: Format,
+        sample_rate_hz: int = SAMPLE_RATE_HZ,
+        seed: int = 0,
+        *,
+        streamed: bool = True,
+        from_hz: int = SAMPLE_RATE_HZ,
+    ) -> None:
+        require_format(kind)
+        require_offered_rate(sample_rate_hz)
+        codec = CODECS.get(kind)
+        coded_hz = codec.coded_hz if codec and codec.coded_hz else sample_rate_hz
+        self.kind = kind
+        self.sample_rate_hz = decoded_hz(kind, sample_rate_hz)
+        self._coded_hz = coded_hz
+        self._resampler = Resampler(from_hz, coded_hz)
+        self._quantiser: Dither | _FullScale = (
+            Dither(seed) if codec is None or codec.dithered else _FullScale()
+        )
+        self._sink = _Passing() if streamed else io.BytesIO()
+        self._writer: _Writer = (
+            CodedWriter(codec, coded_hz, self._sink)
+            if codec
+            else PcmWriter(coded_hz, self._sink, header=kind == "wav")
+        )
+        self._written = 0
+        self._ended = False
+
+    def prime(self, silence_s: float) -> bytes:
+        """The head, and silence before the speech, for a player to open its device.
+
+        What a codec holds of the silence comes with the first `push`.
+
+        Raises
+        ------
+        RuntimeError
+            After `push`.
+        """
+        if self._written:
+            raise RuntimeError("the speech has begun; the primer comes before it")
+        still = silence(silence_s, self._coded_hz)
+        # Bare zeros, not dithered: the dither, and so the PCM of the speech, is that of an unprimed stream
+        self._writer.write(still if isinstance(self._quantiser, _FullScale) else still.astype(np.int16))
+        return self._ready()
+
+    def push(self, samples: Samples) -> bytes:
+        """The bytes that are ready with `samples`, perhaps none.
+
+        Parameters
+        ----------
+        samples : numpy.ndarray
+            float32, shape (n,). What is beyond ±1 is clipped and counted.
+
+        Raises
+        ------
+        ParameterError, SynthesisError
+            As `dsp.Processor.push`: not float32, not mono, not finite.
+        RuntimeError
+            After `finish`.
+        """
+        self._write(self._resampler.push(samples))
+        return self._ready()
+
+    def finish(self) -> bytes:
+        """The rest; of a file, all of it. The encoder is spent."""
+        self._write(self._resampler.flush())
+        self._writer.finish()
+        self._ended = True
+        return self._sink.getvalue()
+
+    def run(self, samples: Samples) -> bytes:
+        """Push everything and finish."""
+        pieces = [self.push(samples[at : at + RUN_SAMPLES]) for at in range(0, len(samples), RUN_SAMPLES)]
+        return b"".join([*pieces, self.finish()])
+
+    def close(self) -> None:
+        """Free what an unfinished encoder holds; after `finish`, nothing."""
+        self._writer.close()
+
+    @property
+    def clipped_samples(self) -> int:
+        """Samples that were beyond full scale."""
+        return self._quantiser.clipped_samples
+
+    @property
+    def delay_s(self) -> float:
+        """How much speech must follow a sample, at the most, before its bytes come out; the resampler's
+        own lag is not in it."""
+        return self._writer.delay_samples / self._coded_hz
+
+    @property
+    def audible(self) -> bool:
+        """Whether the bytes given out hold a first sample of speech, and not just head and primer."""
+        return self._ended or self._written > self._writer.delay_samples
+
+    def _write(self, samples: Samples) -> None:
+        self._written += len(samples)
+        self._writer.write(self._quantiser.push(samples))
+
+    def _ready(self) -> bytes:
+        return self._sink.take() if isinstance(self._sink, _Passing) else b""

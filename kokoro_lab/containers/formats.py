@@ -1,0 +1,92 @@
+"""The formats by name: what clients, files and headers call them."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, get_args
+
+from kokoro_lab.errors import ParameterError
+
+Format = Literal["mp3", "opus", "aac", "flac", "wav", "pcm"]
+"""OpenAI's names, in OpenAI's order. Ogg Opus is `opus`, ADTS is `aac`, 16 bit without a header is `pcm`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What one format is called.
+
+    Parameters
+    ----------
+    media_types : tuple of str
+        That a client may put into `Accept`. The first one is the `Content-Type` of an answer.
+    suffixes : tuple of str
+        Endings of files, with the dot.
+    """
+
+    media_types: tuple[str, ...]
+    suffixes: tuple[str, ...]
+
+
+FORMATS: dict[Format, Names] = {
+    "mp3": Names(("audio/mpeg", "audio/mp3"), (".mp3",)),
+    # audio/opus is what RFC 7587 calls Opus in RTP; browsers and RFC 7845 know a file as Ogg
+    "opus": Names(("audio/ogg", "audio/opus"), (".opus", ".ogg")),
+    "aac": Names(("audio/aac", "audio/aacp", "audio/x-aac"), (".aac",)),
+    "flac": Names(("audio/flac", "audio/x-flac"), (".flac",)),
+    "wav": Names(("audio/wav", "audio/x-wav", "audio/wave", "audio/vnd.wave"), (".wav",)),
+    "pcm": Names(("audio/pcm",), (".pcm",)),
+}
+
+
+OPUS_HZ = 48_000
+"""What every decoder of Opus gives, whatever went in."""
+
+
+def decoded_hz(kind: Format, sample_rate_hz: int) -> int:
+    """The sample rate that a decoder gives where `sample_rate_hz` was asked for."""
+    return OPUS_HZ if kind == "opus" else sample_rate_hz
+
+
+def content_type(kind: Format, sample_rate_hz: int) -> str:
+    """The media type of an answer. PCM, which has no header, says there how it is to be played."""
+    media_type = FORMATS[kind].media_types[0]
+    return f"{media_type};rate={sample_rate_hz};channels=1" if kind == "pcm" else media_type
+
+
+def require_format(kind: str) -> None:
+    """Refuse what is not the name of a format.
+
+    Raises
+    ------
+    ParameterError
+        Unless `kind` is one of `FORMATS`.
+    """
+    if kind not in FORMATS:
+        raise ParameterError(
+            f"The format {kind!r} is not offered.",
+            field="response_format",
+            value=kind,
+            allowed=", ".join(get_args(Format)),
+        )
+
+
+def format_of(path: str | os.PathLike[str]) -> Format:
+    """The format that the ending of a file's name asks for, in capitals or not.
+
+    Raises
+    ------
+    ParameterError
+        It has none of the endings of `FORMATS`.
+    """
+    path = Path(path)
+    for kind, names in FORMATS.items():
+        if path.suffix.lower() in names.suffixes:
+            return kind
+    raise ParameterError(
+        f"The ending of {path.name} names no format.",
+        field="path",
+        value=str(path),
+        allowed="a name that ends in " + ", ".join(s for names in FORMATS.values() for s in names.suffixes),
+    )
