@@ -6,16 +6,13 @@ import io
 import logging
 import struct
 import wave
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 import soundfile
 
 from kokoro_lab import audio
-from kokoro_lab.datatypes import Clip
 from kokoro_lab.errors import ParameterError, SynthesisError
 
 RATE_HZ = 24_000
@@ -25,11 +22,6 @@ RATE_HZ = 24_000
 def samples() -> np.ndarray:
     t = np.arange(RATE_HZ // 2) / RATE_HZ
     return (0.5 * np.sin(2 * np.pi * 440 * t)).astype(np.float32)
-
-
-def make_clip(samples: np.ndarray, seed: int = 0) -> Clip:
-    report: Any = None  # saving reads no report
-    return Clip(samples=samples, sample_rate_hz=RATE_HZ, report=report, seed=seed)
 
 
 def test_a_file_is_read_back_by_soundfile_within_the_dither(tmp_path: Path, samples: np.ndarray) -> None:
@@ -106,21 +98,6 @@ def test_an_empty_clip_is_an_empty_file(tmp_path: Path) -> None:
 def test_the_same_seed_gives_the_same_bytes(samples: np.ndarray) -> None:
     assert audio.wav_bytes(samples, RATE_HZ, seed=1) == audio.wav_bytes(samples, RATE_HZ, seed=1)
     assert audio.wav_bytes(samples, RATE_HZ, seed=1) != audio.wav_bytes(samples, RATE_HZ, seed=2)
-
-
-def test_a_clip_is_saved_with_its_own_seed_and_rate(tmp_path: Path, samples: np.ndarray) -> None:
-    clip = make_clip(samples, seed=7)
-    path = audio.save(clip, tmp_path / "clip.WAV")
-    assert path.read_bytes() == audio.wav_bytes(samples, RATE_HZ, seed=7)
-    other = audio.save(replace(clip, sample_rate_hz=48_000), tmp_path / "other.wav")
-    assert soundfile.info(other).samplerate == 48_000
-
-
-def test_another_ending_is_refused(tmp_path: Path, samples: np.ndarray) -> None:
-    with pytest.raises(ParameterError, match=r"clip\.mp3") as caught:
-        audio.save(make_clip(samples), tmp_path / "clip.mp3")
-    assert caught.value.field == "path"
-    assert not list(tmp_path.iterdir())
 
 
 def test_clipping_is_not_silent(samples: np.ndarray, caplog: pytest.LogCaptureFixture) -> None:
