@@ -13,6 +13,7 @@ from click.testing import CliRunner, Result
 
 from kokoro_lab.__main__ import main
 from kokoro_lab.engine import Engine
+from tests.containers.decoding import decoded
 
 
 @pytest.fixture
@@ -43,6 +44,25 @@ def test_speak_writes_what_it_says(lab: Path) -> None:
 def test_speak_resamples(lab: Path, rate: int) -> None:
     assert call("speak", "Ah, the kettle.", "--voice", "hum", "--sample-rate", str(rate)).exit_code == 0
     assert soundfile.info(lab / "speech.wav").samplerate == rate
+
+
+@pytest.mark.parametrize("name", ["a.mp3", "a.opus", "a.aac", "a.flac", "a.wav", "a.pcm"])
+def test_speak_writes_what_the_ending_says(lab: Path, name: str) -> None:
+    done = call("speak", "The kettle is on.", "--voice", "hum", "-o", name, "--json")
+    assert done.exit_code == 0, done.output
+    kind = name.rpartition(".")[2]
+    heard = decoded((lab / name).read_bytes(), kind)
+    assert heard.rate_hz == (48_000 if kind == "opus" else 24_000)
+    # AAC has no place for its lag of 43 ms, nor for how much of its last frame is meant
+    assert len(heard.samples) / heard.rate_hz == pytest.approx(json.loads(done.stdout)["audio_s"], abs=0.09)
+
+
+def test_speak_refuses_an_ending_before_it_loads_a_model(lab: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kokoro_lab.engine.load_engine", lambda *a, **k: pytest.fail("a model was loaded"))
+    done = call("speak", "Hi.", "--voice", "hum", "-o", "speech.txt")
+    assert done.exit_code == 2
+    assert "speech.txt" in done.output
+    assert ".mp3" in done.output
 
 
 def test_speak_reads_files_and_pipes(lab: Path) -> None:

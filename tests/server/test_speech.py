@@ -21,6 +21,7 @@ from kokoro_lab.audio import pcm_bytes
 from kokoro_lab.datatypes import Fallback
 from kokoro_lab.dsp import RATES_HZ, Dither, Resampler
 from kokoro_lab.engine import Engine
+from tests.containers.decoding import decoded
 from tests.server.conftest import RunningServer, wait_until
 from tests.server.scripted import SECRET, Scripted
 
@@ -70,7 +71,7 @@ def test_a_streamed_wav_is_a_header_of_unknown_length_and_the_pcm_stream(client:
 
 
 def test_a_file_has_its_sizes_right_and_no_primer(client: FlaskClient, engine: Engine) -> None:
-    answer = client.post(URL, json={"input": TEXT, "stream": False})
+    answer = client.post(URL, json={"input": TEXT, "stream": False, "response_format": "wav"})
     rate_hz, data = wav_of(answer.data)
     assert rate_hz == 24_000
     assert answer.content_length == len(answer.data) == len(data) + WAV_HEADER_BYTES
@@ -91,7 +92,7 @@ def test_the_sample_rate_is_the_one_asked_for(client: FlaskClient, engine: Engin
     primer = 2 * round(0.050 * rate_hz)
     samples = np.concatenate([c.samples for c in engine.stream(TEXT, voice="hum")])
     assert answer.data[primer:] == pcm_bytes(Dither(0).run(Resampler(24_000, rate_hz).run(samples)))
-    assert wav_of(spoken(client, sample_rate=rate_hz, stream=False))[0] == rate_hz
+    assert wav_of(spoken(client, sample_rate=rate_hz, stream=False, response_format="wav"))[0] == rate_hz
 
 
 def test_the_same_request_gives_the_same_bytes(client: FlaskClient) -> None:
@@ -156,7 +157,11 @@ def test_emoji_are_spoken_by_name(client: FlaskClient) -> None:
 
 
 def test_http_1_0_which_has_no_chunks_gets_a_file(client: FlaskClient) -> None:
-    answer = client.post(URL, json={"input": TEXT}, environ_overrides={"SERVER_PROTOCOL": "HTTP/1.0"})
+    answer = client.post(
+        URL,
+        json={"input": TEXT, "response_format": "wav"},
+        environ_overrides={"SERVER_PROTOCOL": "HTTP/1.0"},
+    )
     assert answer.headers["X-Kokoro-Streamed"] == "false"
     assert wav_of(answer.data)[0] == 24_000
 
@@ -169,10 +174,21 @@ def test_http_1_0_which_has_no_chunks_gets_a_file(client: FlaskClient) -> None:
     [
         ("audio/pcm", "audio/pcm;rate=24000;channels=1"),
         ("audio/wav", "audio/wav"),
-        ("application/octet-stream", "audio/wav"),
-        ("*/*", "audio/wav"),
-        ("audio/mpeg", "audio/wav"),
-        (None, "audio/wav"),
+        ("audio/pcm;rate=24000;channels=1", "audio/pcm;rate=24000;channels=1"),
+        ("audio/wav", "audio/wav"),
+        ("audio/x-wav, */*;q=0.5", "audio/wav"),
+        ("audio/mpeg", "audio/mpeg"),
+        ("audio/ogg", "audio/ogg"),
+        ("audio/opus", "audio/ogg"),
+        ("audio/flac", "audio/flac"),
+        ("audio/aac", "audio/aac"),
+        ("audio/aac;q=0.4, audio/flac;q=0.6", "audio/flac"),
+        ("audio/mpeg;q=0, audio/*", "audio/ogg"),
+        ("application/octet-stream", "audio/mpeg"),  # OpenAI's SDK
+        ("*/*", "audio/mpeg"),
+        ("audio/*", "audio/mpeg"),
+        ("text/html", "audio/mpeg"),
+        (None, "audio/mpeg"),
     ],
 )
 def test_accept_chooses_the_format_where_none_is_named(
@@ -205,7 +221,8 @@ def test_openwebui_is_understood(client: FlaskClient) -> None:
         headers={"Authorization": "Bearer sk-none"},
     )
     assert answer.status_code == 200
-    assert answer.data[:4] == b"RIFF"
+    assert answer.content_type == "audio/mpeg"
+    assert decoded(answer.data, "mp3").rate_hz == 24_000  # which it stores as .mp3, without a look
 
 
 @pytest.mark.parametrize("model", ["tts-1", "tts-1-hd", "gpt-4o-mini-tts", "kokoro", "fp32", "whatever-else"])
@@ -281,8 +298,8 @@ def refused(client: FlaskClient, body: Any, **options: Any) -> dict[str, Any]:
         ({"speed": 4.1}, "speed", "4"),
         ({"speed": "fast"}, "speed", "'fast'"),
         ({"speed": True}, "speed", "number"),
-        ({"response_format": "mp3"}, "response_format", "wav, pcm"),
-        ({"format": "opus"}, "format", "wav, pcm"),
+        ({"response_format": "ogg"}, "response_format", "mp3, opus, aac, flac, wav, pcm"),
+        ({"format": "MP3"}, "format", "mp3, opus, aac, flac, wav, pcm"),
         ({"stream_format": "sse"}, "stream_format", "audio"),
         ({"stream": "yes"}, "stream", "boolean"),
         ({"sample_rate": 8000}, "sample_rate", "22050, 24000, 44100, 48000"),
@@ -466,7 +483,7 @@ def test_a_failure_after_the_first_byte_breaks_the_stream_and_no_other(server: R
     with httpx2.stream("POST", server.speech_url, json={"input": BROKEN}) as answer:
         assert answer.status_code == 200
         pieces = answer.iter_raw()
-        assert len(next(pieces)) > WAV_HEADER_BYTES
+        assert next(pieces)
         with pytest.raises(httpx2.RemoteProtocolError, match="incomplete"):
             list(pieces)
     wait_until(lambda: server.status()["active"] == 0)
