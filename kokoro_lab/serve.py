@@ -15,7 +15,7 @@ from gunicorn.errors import AppImportError
 from kokoro_lab.config import VARIANTS, EngineConfig, Settings
 from kokoro_lab.config import settings as environment
 from kokoro_lab.errors import KokoroLabError
-from kokoro_lab.server import errors, guard, speech, status
+from kokoro_lab.server import errors, front_page, guard, speech, status
 from kokoro_lab.server.state import EXTENSION, ServerState, Slots
 
 if TYPE_CHECKING:
@@ -52,6 +52,7 @@ def create_app(engine: Engine, settings: Settings | None = None) -> Flask:
     guard.register(app, settings)
     app.register_blueprint(speech.blueprint)
     app.register_blueprint(status.blueprint)
+    app.register_blueprint(front_page.blueprint)
     state.warm_up.start(engine, settings.voice)
     return app
 

@@ -2,4 +2,5 @@
 
 guard → speech_request → speech → delivery        errors: one shape for all of them
 status: what runs, how fast, and what there is to choose from
+front_page: the files of `page/`, at `/`
 """
