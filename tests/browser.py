@@ -46,6 +46,6 @@ def chromium() -> Iterator[Any]:
 def new_page(browser: Any) -> Iterator[Any]:
     """A page without a past: no cookies, no storage."""
     opened = browser.new_page(viewport={"width": 1400, "height": 900})
-    opened.set_default_timeout(30_000)
+    opened.set_default_timeout(60_000)
     yield opened
     opened.close()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -13,7 +12,7 @@ import pytest
 from flask.testing import FlaskClient
 
 from tests.browser import chromium, new_page
-from tests.server.conftest import RunningServer, app, client, make_app, running, wait_until
+from tests.server.conftest import RunningServer, app, client, make_app, wait_until
 from tests.server.scripted import SLOW_S
 
 __all__ = ["app", "client", "make_app"]
@@ -322,9 +321,9 @@ def test_a_busy_server_is_asked_again(page: Any) -> None:
 
 
 @browser
-def test_a_key_is_asked_for_and_kept_nowhere(tmp_path: Path, driver: Any) -> None:
-    with running(tmp_path, api_key="sesame") as server, new_page(driver) as page:
-        page.goto(server.url)
+def test_a_key_is_asked_for_and_kept_nowhere(locked: RunningServer, driver: Any) -> None:
+    with new_page(driver) as page:
+        page.goto(locked.url)
         speak(page, TEXT)
         page.get_by_role("alert").filter(has_text="API key").wait_for()
         assert page.evaluate("document.activeElement.id") == "key"

@@ -28,7 +28,7 @@ from tests.server import scripted
 ROOT = Path(__file__).parents[2]
 CONCURRENCY, MAX_INPUT_CHARS = 2, 20_000
 ALLOWED_ORIGIN = "http://listed.example"
-START_S = 60
+START_S = 180
 SETTINGS = {
     "host": "127.0.0.1",
     "port": 0,
