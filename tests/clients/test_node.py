@@ -40,7 +40,9 @@ def sdk(server: RunningServer) -> Run:
     wanted = json.loads((HERE / "package.json").read_text())["dependencies"]["openai"]
     there = HERE / "node_modules/openai/package.json"
     installed = there.exists() and json.loads(there.read_text())["version"] == wanted
-    require({"Node.js (Debian: apt-get install nodejs npm)": NODE, f"openai {wanted} (make clients)": installed})
+    require(
+        {"Node.js (Debian: apt-get install nodejs npm)": NODE, f"openai {wanted} (make clients)": installed}
+    )
     return lambda scenario, *arguments: node("openai_sdk.mjs", scenario, server.url, *arguments)
 
 

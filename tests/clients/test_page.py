@@ -227,7 +227,9 @@ def test_everything_can_be_done_by_keyboard(page: Any, server: RunningServer) ->
         page.keyboard.press("Tab")
         order.append(page.evaluate("document.activeElement.id || document.activeElement.localName"))
     assert order == ["text", "voice", "speed", "summary", "speak"]
-    assert page.evaluate("[...document.querySelectorAll('textarea, select, input')].every(f => f.labels.length)")
+    assert page.evaluate(
+        "[...document.querySelectorAll('textarea, select, input')].every(f => f.labels.length)"
+    )
 
     page.get_by_label("Text").focus()
     page.keyboard.press("Control+A")
@@ -384,7 +386,9 @@ def test_its_files_are_served_with_their_types(client: FlaskClient, path: str, k
         assert answer.headers["X-Content-Type-Options"] == "nosniff"
 
 
-@pytest.mark.parametrize("path", ["/page/../front_page.py", "/page/..%2f..%2fserve.py", "/page/", "/page/none.js"])
+@pytest.mark.parametrize(
+    "path", ["/page/../front_page.py", "/page/..%2f..%2fserve.py", "/page/", "/page/none.js"]
+)
 def test_nothing_beside_them_is_served(client: FlaskClient, path: str) -> None:
     with client.get(path) as answer:
         assert answer.status_code == 404
