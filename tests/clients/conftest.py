@@ -6,9 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.server.conftest import RunningServer, engine, running
-
-__all__ = ["engine"]
+from tests.server.conftest import RunningServer, running
 
 
 @pytest.fixture(scope="session")

@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from kokoro_lab.engine import Engine
 from tests.browser import require
 from tests.clients.listening import FORMATS, TEXT, assert_speech, no_room
 from tests.server.conftest import RunningServer
@@ -65,16 +64,16 @@ def audio(found: dict[str, Any]) -> bytes:
 
 
 @pytest.mark.parametrize("kind", FORMATS)
-def test_the_sdk_gets_the_whole_speech(sdk: Run, engine: Engine, kind: str) -> None:
-    assert_speech(kind, audio(sdk("spoken", speech(response_format=kind))), engine, TEXT)
+def test_the_sdk_gets_the_whole_speech(sdk: Run, kind: str, server: RunningServer) -> None:
+    assert_speech(kind, audio(sdk("spoken", speech(response_format=kind))), server, TEXT)
 
 
-def test_the_sdk_hears_the_beginning_before_the_end(sdk: Run, engine: Engine) -> None:
+def test_the_sdk_hears_the_beginning_before_the_end(sdk: Run, server: RunningServer) -> None:
     text = f"{TEXT} And this is a slow one. And this is a slow one."
     found = sdk("streamed", text)
     assert found["pieces"] > 3
     assert found["firstMs"] < found["lastMs"] / 2
-    assert_speech("pcm", audio(found), engine, text)
+    assert_speech("pcm", audio(found), server, text)
 
 
 @pytest.mark.parametrize(
@@ -111,20 +110,20 @@ def test_the_sdk_lists_the_models(sdk: Run) -> None:
 # ------------------------------------------------------------------------------------------- Raycast
 
 
-def test_raycast_starts_a_speech(raycast: Run, engine: Engine) -> None:
+def test_raycast_starts_a_speech(raycast: Run, server: RunningServer) -> None:
     found = raycast("start", TEXT)
     assert (found["status"], found["type"]) == (200, "audio/pcm;rate=24000;channels=1")
-    assert_speech("pcm", audio(found), engine, TEXT, speed=1.25)
+    assert_speech("pcm", audio(found), server, TEXT, speed=1.25)
 
 
 def test_raycast_stops_a_speech(raycast: Run) -> None:
     assert raycast("stop") == {"before": 1, "ended": "AbortError", "idle": True}
 
 
-def test_raycast_interrupts_a_speech_by_a_second_one(raycast: Run, engine: Engine) -> None:
+def test_raycast_interrupts_a_speech_by_a_second_one(raycast: Run, server: RunningServer) -> None:
     found = raycast("interrupt", TEXT)
     assert (found["status"], found["both"], found["idle"]) == (200, 2, True)
-    assert_speech("pcm", audio(found), engine, TEXT, speed=1.25)
+    assert_speech("pcm", audio(found), server, TEXT, speed=1.25)
 
 
 def test_raycast_is_told_of_the_field_that_it_sent(raycast: Run) -> None:

@@ -8,20 +8,19 @@ import httpx2
 import openai
 import pytest
 
-from kokoro_lab.engine import Engine
 from tests.clients.listening import FORMATS, SLOW, TEXT, assert_speech, no_room
 from tests.server.conftest import RunningServer, wait_until
 
 
 @pytest.mark.parametrize("kind", FORMATS)
-def test_create_returns_the_whole_speech(server: RunningServer, engine: Engine, kind: str) -> None:
+def test_create_returns_the_whole_speech(server: RunningServer, kind: str) -> None:
     with server.openai() as sdk:
         answer = sdk.audio.speech.create(model="tts-1", input=TEXT, voice="hum", response_format=kind)
-    assert_speech(kind, answer.content, engine, TEXT)
+    assert_speech(kind, answer.content, server, TEXT)
 
 
 @pytest.mark.parametrize("kind", FORMATS)
-def test_a_streaming_response_is_the_whole_speech(server: RunningServer, engine: Engine, kind: str) -> None:
+def test_a_streaming_response_is_the_whole_speech(server: RunningServer, kind: str) -> None:
     with (
         server.openai() as sdk,
         sdk.audio.speech.with_streaming_response.create(
@@ -29,7 +28,7 @@ def test_a_streaming_response_is_the_whole_speech(server: RunningServer, engine:
         ) as answer,
     ):
         data = b"".join(answer.iter_bytes(1024))
-    assert_speech(kind, data, engine, TEXT, speed=1.25)
+    assert_speech(kind, data, server, TEXT, speed=1.25)
 
 
 def test_the_asynchronous_client_hears_the_beginning_before_the_end(server: RunningServer) -> None:

@@ -12,9 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kokoro_lab.engine import Engine
 from tests.browser import require
-from tests.clients.listening import SLOW, TEXT, samples_of
+from tests.clients.listening import SLOW, TEXT, reference, samples_of
 from tests.server.conftest import RunningServer, wait_until
 
 COMMANDS = Path(__file__).parents[2] / "scripts/raycast"
@@ -84,12 +83,11 @@ def mac(tmp_path: Path, server: RunningServer) -> Iterator[Mac]:
     wait_until(lambda: server.status()["active"] == 0)
 
 
-def wait_for_speech(mac: Mac, engine: Engine, text: str) -> None:
+def wait_for_speech(mac: Mac, server: RunningServer, text: str, **fields: object) -> None:
     """The whole of `text`, and nothing else, reaches the player."""
-    said = np.concatenate([chunk.samples for chunk in engine.stream(text, voice="hum")])
+    said = reference(server, text, **fields)
     wait_until(lambda: len(mac.played) > 2 * len(said))
-    heard = samples_of("wav", mac.played)[-len(said) :]
-    assert np.abs(heard - said).max() < 0.001
+    np.testing.assert_array_equal(samples_of("wav", mac.played)[-len(said) :], said)
 
 
 def test_shellcheck_has_nothing_to_say() -> None:
@@ -106,27 +104,29 @@ def test_raycast_finds_what_it_needs_in_each_command() -> None:
             assert f"# @raycast.{name}" in text
 
 
-def test_the_selection_is_spoken(mac: Mac, engine: Engine) -> None:
+def test_the_selection_is_spoken(mac: Mac, server: RunningServer) -> None:
     mac.select(TEXT)
     mac.copy("Something else.")
     assert mac.run("speak-selection.sh") == (0, "Speaking the selection")
-    wait_for_speech(mac, engine, TEXT)
+    wait_for_speech(mac, server, TEXT)
     assert "-t wav -" in (mac.folder / "calls").read_text()
 
 
-def test_where_nothing_is_selected_the_clipboard_is_spoken_and_that_is_said(mac: Mac, engine: Engine) -> None:
+def test_where_nothing_is_selected_the_clipboard_is_spoken_and_that_is_said(
+    mac: Mac, server: RunningServer
+) -> None:
     mac.copy("Something else.")
     assert mac.run("speak-selection.sh") == (0, "Speaking the clipboard (no selection was found)")
-    wait_for_speech(mac, engine, "Something else.")
+    wait_for_speech(mac, server, "Something else.")
 
 
 @pytest.mark.parametrize(
     "text", ['He said "no" and \\ "yes".', "One line,\nand\tanother.\r\nAnd more…", "Café, naïve – ‘so’ 🎉."]
 )
-def test_a_text_arrives_as_it_is(mac: Mac, engine: Engine, text: str) -> None:
+def test_a_text_arrives_as_it_is(mac: Mac, text: str, server: RunningServer) -> None:
     mac.select(text)
     assert mac.run("speak-selection.sh")[0] == 0
-    wait_for_speech(mac, engine, text.replace("\r\n", "\n"))
+    wait_for_speech(mac, server, text.replace("\r\n", "\n"))
 
 
 def test_stop_is_silence_and_frees_the_slot(mac: Mac, server: RunningServer) -> None:
@@ -139,14 +139,14 @@ def test_stop_is_silence_and_frees_the_slot(mac: Mac, server: RunningServer) -> 
     assert mac.run("stop.sh") == (0, "Nothing is being spoken")
 
 
-def test_a_second_press_begins_anew(mac: Mac, engine: Engine, server: RunningServer) -> None:
+def test_a_second_press_begins_anew(mac: Mac, server: RunningServer) -> None:
     mac.select(SLOW)
     assert mac.run("speak-selection.sh")[0] == 0
     wait_until(lambda: len(mac.played) > 10_000)
     mac.program("play", PLAYER.replace("cat >>", "cat >"))
     mac.select(TEXT)
     assert mac.run("speak-selection.sh")[0] == 0
-    wait_for_speech(mac, engine, TEXT)
+    wait_for_speech(mac, server, TEXT)
     wait_until(lambda: server.status()["active"] == 0, timeout_s=5)
 
 
@@ -160,12 +160,10 @@ def test_a_program_that_has_the_number_of_a_finished_speech_is_left_alone(mac: M
         other.terminate()
 
 
-def test_voice_and_speed_are_the_users(mac: Mac, engine: Engine) -> None:
+def test_voice_and_speed_are_the_users(mac: Mac, server: RunningServer) -> None:
     mac.select(TEXT)
     assert mac.run("speak-selection.sh", KOKORO_VOICE="hum_high", KOKORO_SPEED="2")[0] == 0
-    said = np.concatenate([c.samples for c in engine.stream(TEXT, voice="hum_high", speed=2.0)])
-    wait_until(lambda: len(mac.played) > 2 * len(said))
-    assert np.abs(samples_of("wav", mac.played)[-len(said) :] - said).max() < 0.001
+    wait_for_speech(mac, server, TEXT, voice="hum_high", speed=2.0)
 
 
 def test_the_key_is_sent(mac: Mac, locked: RunningServer) -> None:
@@ -199,9 +197,9 @@ def test_what_is_wrong_is_said_in_a_line_and_nothing_is_played(
     shutil.copy(COMMANDS / "stop.sh", mac.folder / "commands")
 
 
-def test_afplay_which_plays_files_alone_is_given_one(mac: Mac, engine: Engine) -> None:
+def test_afplay_which_plays_files_alone_is_given_one(mac: Mac, server: RunningServer) -> None:
     (mac.folder / "bin/play").unlink()
     mac.program("afplay", '#!/bin/sh\ncat "$1" >"$STAND_INS/played"\n')
     mac.select(TEXT)
     assert "once all of it has been made" in mac.run("speak-selection.sh")[1]
-    wait_for_speech(mac, engine, TEXT)
+    wait_for_speech(mac, server, TEXT)
