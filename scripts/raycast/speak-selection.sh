@@ -72,7 +72,7 @@ play_answer() {
   case "$status" in
     200)
       echo ok >"$1"
-      play
+      make_sound
       ;;
     "") echo "The server cannot be reached at $url; start it with: kokoro-lab serve" >"$1" ;;
     *) message "$status" >"$1" ;;
@@ -91,7 +91,7 @@ message() {
   esac
 }
 
-play() {
+make_sound() {
   case "$player" in
     play) play -q --ignore-length -t wav - 2>/dev/null ;;
     ffplay) ffplay -nodisp -autoexit -loglevel quiet -i - ;;
