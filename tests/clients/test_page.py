@@ -17,7 +17,7 @@ from tests.server.scripted import SLOW_S
 FIRST = "The first sentence is long enough to stand alone. "
 TEXT = "Hello there. And you."
 ENDLESS = FIRST + "And this is a slow one, which takes its time. " * 40
-BROKEN = "The first of them. And then a boom is heard."
+BROKEN = FIRST + "And then a boom is heard, within the second."
 
 LISTEN = """
 window.scheduled = []  // every block: when it begins, and its samples
