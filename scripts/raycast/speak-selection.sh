@@ -39,10 +39,10 @@ APPLESCRIPT
 
 # Standard input as a JSON string, without a program that a Mac may lack. Control characters become spaces.
 json_string() {
-  local tab=$'\t'
+  local tab=$'\t' return=$'\r'
   export LC_ALL=C
   printf '"'
-  tr '\r' '\n' | tr '\000-\010\013\014\016-\037\177' ' ' \
+  sed -e "s/$return\$//" | tr '\r' '\n' | tr '\000-\010\013\014\016-\037\177' ' ' \
     | sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e "s/$tab/\\\\t/g" \
     | awk 'NR > 1 { printf "\\n" } { printf "%s", $0 }'
   printf '"'
