@@ -20,6 +20,7 @@ import click
 from kokoro_lab import __version__
 from kokoro_lab.config import PUBLISHED, SPEED_MAX, SPEED_MIN, VARIANTS, settings
 from kokoro_lab.errors import InputError, KokoroLabError, ParameterError, SettingsError, TextError
+from kokoro_lab.utterance import INPUT_FORMATS
 
 if TYPE_CHECKING:
     from kokoro_lab.datatypes import LexiconEntry
@@ -127,6 +128,12 @@ def fetch(
 @click.option("--variant", type=click.Choice(VARIANTS), help="Precision of the weights.")
 @click.option("--provider", help="Execution provider.")
 @click.option("--sample-rate", type=int, default=24_000, show_default=True, help="Of the file, in Hz.")
+@click.option(
+    "--input-format",
+    type=click.Choice(INPUT_FORMATS),
+    default="text",
+    help="What TEXT is: plain, or a subset of SSML.",
+)
 @click.option("--loudness", default="auto", help="auto, measured, voice or none.")
 @click.option("--seed", type=int, default=0, help="Of the dither.")
 @click.option("--stream", is_flag=True, help="Speak as a stream does, and report its time to first audio.")
@@ -245,19 +252,24 @@ def _text_of(text: str | None, file: Path | None) -> str:
 @main.command()
 @click.option("--language", default="en-us", show_default=True, help="Language of the text.")
 @click.option(
-    "--input-format", type=click.Choice(["text"]), default="text", help="What standard input holds."
+    "--input-format",
+    type=click.Choice(INPUT_FORMATS),
+    default="text",
+    help="What standard input holds; an SSML document may take several lines.",
 )
 @_lexicon_option
 def text(language: str, input_format: str, lexicon: Path | None) -> None:
-    """Show how each line of standard input will be read: one JSON object a line."""
+    """Show how each line (or SSML document) of standard input will be read: one JSON object a line."""
     from kokoro_lab.g2p.frontend import FrontEnd
     from kokoro_lab.text.language import resolve_language
+    from kokoro_lab.text.ssml import documents_of
 
     front_end = FrontEnd()
     language, entries = resolve_language(language), _entries(lexicon)
-    for line in sys.stdin.buffer:
-        original = line.decode("utf-8", "replace").rstrip("\r\n")
-        click.echo(json.dumps(front_end.describe(original, language, entries), ensure_ascii=False))
+    lines = (line.decode("utf-8", "replace").rstrip("\r\n") for line in sys.stdin.buffer)
+    for original in documents_of(lines) if input_format == "ssml" else lines:
+        described = front_end.describe(original, language, entries, input_format)
+        click.echo(json.dumps(described, ensure_ascii=False))
 
 
 @main.command()

@@ -19,6 +19,10 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from kokoro_lab.errors import SettingsError
 
 SPEED_MIN, SPEED_MAX = 0.25, 4.0
+RATE_MIN, RATE_MAX = 0.5, 2.0
+"""Of some words in a text, times the speed of all."""
+PITCH_MIN, PITCH_MAX = 0.5, 1.5
+"""Of some words in a text, times the voice's own."""
 PUBLISHED = ("fp32", "fp16", "int8-upstream")
 """Precisions of the weights as others published them."""
 STAGED = ("fp32", "int8", "int8fp16mix")

@@ -130,7 +130,7 @@ class Engine:
         frame_s : float
             Length of a chunk, 0.030 to 0.120 s.
         **options
-            Fields of `Utterance`: voice, speed, language, loudness, statistics, seed, lexicon.
+            Fields of `Utterance`: voice, speed, language, input_format, loudness, statistics, seed, lexicon.
 
         Returns
         -------

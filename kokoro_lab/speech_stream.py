@@ -9,8 +9,10 @@ prosody are made as soon as there is speech in hand to cover them.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Generator, Iterator
+from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -27,13 +29,15 @@ from kokoro_lab.datatypes import (
     Utterance,
     WordTiming,
 )
-from kokoro_lab.dsp import EdgeTrimmer, Gain, Limiter, normalise_loudness, silence, voice_gain_db
+from kokoro_lab.dsp import EdgeTrimmer, Envelope, Gain, Limiter, normalise_loudness, voice_gain_db
 from kokoro_lab.errors import SynthesisError
 from kokoro_lab.g2p.frontend import Languages
 from kokoro_lab.lookahead import Lookahead
 from kokoro_lab.model.decoder import Decoded
+from kokoro_lab.model.delivery import Delivery
 from kokoro_lab.model.graphs import DURATION_FRAME_SAMPLES
 from kokoro_lab.model.providers import recorded_options
+from kokoro_lab.pauses import Pause, added, trimmer_of
 from kokoro_lab.primer import PRIMED_S
 from kokoro_lab.provenance import versions
 from kokoro_lab.stopwatch import Stopwatch
@@ -57,8 +61,16 @@ class _Prepared(NamedTuple):
     """A segment whose prosody is known, and the pause before it."""
 
     segment: Segment
-    pause_s: float
+    pause: Pause
     decoded: Decoded
+    delivery: Delivery | None
+
+    def envelope(self) -> Envelope | None:
+        """What makes words louder and softer; None if none is to be."""
+        if self.delivery is None or not any(self.delivery.gains_db):
+            return None
+        lengths = self.decoded.durations * DURATION_FRAME_SAMPLES
+        return Envelope(self.delivery.gains_db, lengths.tolist(), SAMPLE_RATE_HZ)
 
 
 class SpeechStream(Iterator[AudioChunk]):
@@ -108,7 +120,7 @@ class SpeechStream(Iterator[AudioChunk]):
                 self._statistics = "exact"
                 self._fallbacks.append(Fallback("statistics", f"exact instead of predicted: {reason}"))
         with self._watch("text"):
-            self._text = engine.front_end.cleaned(utterance.text)
+            self._text = engine.front_end.read(utterance.text, utterance.input_format, self._language)
         if not len(self._text):
             raise nothing_to_speak(utterance.text)
         self.segments: list[Segment] = []
@@ -123,6 +135,8 @@ class SpeechStream(Iterator[AudioChunk]):
         self._fresh: list[AudioChunk] = []
         self._style_rows: list[int] = []
         self._gain_db = self._limited_db = 0.0
+        self._speech_from: int | None = None
+        self._at_end: Pause | None = None
         self._first_s: float | None = None
         self._ttfa_s = float("nan")
         self._samples = 0
@@ -190,8 +204,7 @@ class SpeechStream(Iterator[AudioChunk]):
                 for chunk in self._framer.flush() if samples is None else self._framer.push(samples):
                     if chunk.chunk_id < len(self._primed):
                         continue  # was delivered already
-                    if not self.primed and self._first_s is None:
-                        # Leading silence is trimmed, so the first frame already speaks
+                    if not self.primed and math.isnan(self._ttfa_s) and self._speaks(chunk):
                         self._ttfa_s = time.perf_counter() - self._accepted
                     self._keep(chunk)
                     yield self._delivered(chunk)
@@ -210,6 +223,11 @@ class SpeechStream(Iterator[AudioChunk]):
             self._engine.first_audio.put(self._key, self._fresh)
             self._fresh = []
 
+    def _speaks(self, chunk: AudioChunk) -> bool:
+        """Whether there is speech in the first chunks: leading silence is trimmed, but may be asked for."""
+        end = round(chunk.start_s * SAMPLE_RATE_HZ) + len(chunk.samples)
+        return self._speech_from is not None and end > self._speech_from
+
     def _delivered(self, chunk: AudioChunk) -> AudioChunk:
         if self._first_s is None:
             self._first_s = time.perf_counter()
@@ -223,29 +241,45 @@ class SpeechStream(Iterator[AudioChunk]):
 
     def _spoken(self) -> Iterator[Samples]:
         """Trimmed segments with pauses between them, at the model's own level."""
-        position = 0
-        for segment, pause_s, decoded in self._ahead:
-            if self.segments:
-                gap = silence(pause_s, SAMPLE_RATE_HZ)
-                position += len(gap)
-                yield gap
-            self._framer.mark(segment.segment_id, position)
+        position = behind = 0
+        for prepared in self._ahead:
+            segment, pause = prepared.segment, prepared.pause
+            trimmer = trimmer_of(segment)
+            gap = pause.sure(behind, first=not self.segments)
+            position += len(gap)
+            yield gap
             self.segments.append(segment)
-            started = position
-            for block in self._decoded(segment, decoded, position):
+            started = None
+            for block in self._decoded(prepared, trimmer):
+                if started is None and len(block):
+                    rest = pause.rest(behind, trimmer.kept_lead_samples)
+                    position += len(rest)
+                    yield rest
+                    started = position
+                    self._framer.mark(segment.segment_id, position)
+                    if self._speech_from is None:
+                        self._speech_from = position
                 position += len(block)
                 yield block
-            if position == started:
+            if started is None:
                 raise SynthesisError(
                     f"The model was silent for segment {segment.segment_id} "
                     f"({len(segment.token_ids)} token ids).",
                     mend="Try another voice or variant; this is a bug worth reporting.",
                 )
+            behind = trimmer.kept_tail_samples
+            durations = prepared.decoded.durations
+            place = range(started, position)
+            self.timings += word_timings(segment, durations, started - trimmer.lead_samples, place)
+        if self._at_end is not None:
+            yield self._at_end.sure(behind, first=False)
+            yield self._at_end.rest(behind, 0)
 
     def _prepared(self) -> Iterator[_Prepared]:
         """Segments with their prosody. May run beside the decoding of the segment before."""
-        for segment, pause_s in self._texts:
+        for segment, pause in self._texts:
             self._style_rows.append(len(segment.token_ids) - 1)
+            delivery = Delivery.of(segment)
             with self._watch("model"):
                 decoded = self._engine.decoder.decode(
                     segment.token_ids,
@@ -253,22 +287,30 @@ class SpeechStream(Iterator[AudioChunk]):
                     self._utterance.speed,
                     predicted=self._statistics == "predicted",
                     urgent=len(self._style_rows) == 1,  # of the first segment, a listener waits
+                    delivery=delivery,
                 )
-            yield _Prepared(segment, pause_s, decoded)
+            for fallback in decoded.fallbacks:
+                self._fallbacks.append(replace(fallback, start=segment.start, end=segment.end))
+            yield _Prepared(segment, pause, decoded, delivery)
 
-    def _speakable(self) -> Iterator[tuple[Segment, float]]:
+    def _speakable(self) -> Iterator[tuple[Segment, Pause]]:
         """Segments that hold a word, with the pause before each."""
         pause_s = 0.0
+        asked_s: float | None = None
+        at_end_s: float | None = None
         spoken = False
         for segment in self._timed_segments():
+            asked_s = added(asked_s, segment.break_before_s)
             if any(symbol.isalpha() for symbol in segment.phonemes):
-                yield segment, pause_s
+                yield segment, Pause(pause_s, asked_s)
                 spoken = True
-                pause_s = segment.pause_after_s
+                pause_s, asked_s = segment.pause_after_s, None
             else:
                 pause_s = max(pause_s, segment.pause_after_s)  # a row of marks is a pause, not a sound
+            at_end_s = segment.break_after_s
         if not spoken:
             raise nothing_to_speak(self._utterance.text)
+        self._at_end = Pause(0.0, added(asked_s, at_end_s))
 
     def _timed_segments(self) -> Iterator[Segment]:
         languages = Languages(self._language, self._voice.language, self._utterance.detect_languages)
@@ -282,25 +324,22 @@ class SpeechStream(Iterator[AudioChunk]):
                 return
             yield segment
 
-    def _decoded(self, segment: Segment, decoded: Decoded, position: int) -> Iterator[Samples]:
-        trimmer = EdgeTrimmer(SAMPLE_RATE_HZ)
+    def _decoded(self, prepared: _Prepared, trimmer: EdgeTrimmer) -> Iterator[Samples]:
+        decoded = prepared.decoded
+        envelope = prepared.envelope()
         while True:
             with self._watch("model"):
                 block = next(decoded.blocks, None)
             if block is None:
                 break
             with self._watch("dsp"):
-                trimmed = trimmer.push(block)
+                trimmed = trimmer.push(block if envelope is None else envelope.push(block))
             yield trimmed
             if self._streamed and self._lead_s() > LEAD_S:
                 self._ahead.begin()
         with self._watch("dsp"):
             rest = trimmer.flush()
         yield rest
-        heard = int(decoded.durations.sum()) * DURATION_FRAME_SAMPLES
-        heard -= trimmer.lead_samples + trimmer.tail_samples
-        place = range(position, position + heard)
-        self.timings += word_timings(segment, decoded.durations, position - trimmer.lead_samples, place)
 
     def _levelled(self, pieces: Iterator[Samples]) -> Iterator[Samples]:
         """Gain and limiter. Measured loudness must hear the whole; the voice's gain need not."""

@@ -137,6 +137,26 @@ def test_text_shows_one_json_object_a_line() -> None:
     assert party["normalized"] == "Party party popper!"
 
 
+def test_text_reads_ssml_that_may_take_several_lines() -> None:
+    done = call(
+        "text", "--input-format", "ssml", stdin="<speak>One <break/>\ntwo.</speak>\n<speak>3</speak>\n"
+    )
+    first, second = (json.loads(line) for line in done.stdout.splitlines())
+    assert [segment.get("break_before_s") for segment in first["segments"]] == [None, 0.75]
+    assert second["text"] == "<speak>3</speak>"
+    wrong = call("text", "--input-format", "ssml", stdin="<speak>\n<audio/></speak>\n")
+    assert wrong.exit_code == 2
+    assert "Line 2, column 1: There is no element <audio>" in wrong.output
+
+
+def test_speak_reads_ssml(lab: Path) -> None:
+    document = "<speak>Zoo <break time='2s'/> ah.</speak>"
+    done = call("speak", document, "--input-format", "ssml", "--voice", "hum", "--json")
+    assert 2 < json.loads(done.stdout)["audio_s"] < 4
+    plain = call("speak", document, "--voice", "hum", "--json")
+    assert json.loads(plain.stdout)["report"]["words"] > json.loads(done.stdout)["report"]["words"]
+
+
 def test_doctor_looks_at_everything() -> None:
     done = call("doctor", "--json")
     found = {f["name"]: f for f in json.loads(done.stdout)}

@@ -36,7 +36,7 @@ from kokoro_lab.model.quantise import Calibration
 from kokoro_lab.model.statistics import AdainLayers
 from kokoro_lab.model.weights import model_path, model_sha256, weights_home
 
-RECIPE = 15
+RECIPE = 16
 """Counts up with every change of what is made here, so that stale graphs are never used."""
 
 EXACT: tuple[rewriting.Pass, ...] = (passes.fold_constants, passes.squares_as_products)
@@ -68,7 +68,7 @@ def recipes(
     """How the graphs of a variant are made; `keep` and `ranges` take the place of what the package ships."""
     if variant == "fp32" and not native:
         return {
-            "prosody": ("prosody", ()),
+            "prosody": ("prosody", (passes.speed_by_token,)),
             "trunk": ("trunk", ()),
             "excitation": ("excitation", ()),
             "vocoder": ("vocoder", GIVEN),
@@ -85,10 +85,10 @@ def recipes(
         lighter = (half_weights,)
     # In float not with operators of ours: where F0 is rounded otherwise, the phase of the voice drifts from
     # the published model's
-    prosody: Passes = ()
+    prosody: Passes = (passes.speed_by_token,)
     if variant != "fp32":
         bytes_too: Passes = (byte_recurrences,) if variant == "int8" else ()
-        prosody = (passes.fold_constants, *integers, *bytes_too, *lighter)
+        prosody = (passes.speed_by_token, passes.fold_constants, *integers, *bytes_too, *lighter)
     return {
         "prosody": ("prosody", prosody),
         "trunk": ("trunk", (passes.fold_constants, *integers, *wide, *lighter)),

@@ -44,6 +44,9 @@ class SpeechRequest(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     input: Annotated[str, Field(strict=True, description="The text to speak. Also called `text`")]
+    input_format: Annotated[
+        Literal["text", "ssml"], Field(description="What `input` is: plain text, or a subset of SSML")
+    ] = "text"
     model: Annotated[
         str | None,
         Field(strict=True, description="Any name; the name of a variant must be the one that is served"),
@@ -110,6 +113,7 @@ class SpeechRequest(BaseModel):
             voice=self.voice_name or default_voice,
             speed=self.speed,
             language=self.language,
+            input_format=self.input_format,
             lexicon=request_entries(self.lexicon),
             detect_languages=self.detect_languages,
         )

@@ -76,6 +76,12 @@ def sentences(text: AlignedText, language: str) -> Iterator[Sentence]:
         yield from (piece._replace(ends_paragraph=True) for piece in pieces[-1:])
 
 
+def marked_sentence(text: AlignedText) -> Iterator[Sentence]:
+    """A text that is known to be one sentence, in pieces of at most `SENTENCE_CHARS`, none of them empty."""
+    for piece, rest in _bounded(_unwrapped(text).strip()):
+        yield Sentence(piece, ends_line=not rest, ends_paragraph=False)
+
+
 def _paragraphs(text: AlignedText) -> Iterator[AlignedText]:
     """Paragraphs, the very long ones in pieces that end at a line or a sentence or a space."""
     start = 0
@@ -132,6 +138,16 @@ def _bounded(sentence: AlignedText) -> Iterator[tuple[AlignedText, bool]]:
         sentence = sentence.cut(stop, len(sentence)).strip()
     if len(sentence):
         yield sentence, False
+
+
+def ended(word: Word) -> Word:
+    """A heading or an item of a list ends like a sentence, whether or not its author put a stop."""
+    return word if ends_with_pause(word) else replace(word, phonemes=word.phonemes + ".")
+
+
+def ends_with_pause(word: Word) -> bool:
+    """Whether a speaker would pause behind the word, for the mark that it ends with."""
+    return word.phonemes.rstrip("".join(CLOSERS))[-1:] in PAUSE_S
 
 
 class SpokenSentence(NamedTuple):

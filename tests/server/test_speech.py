@@ -114,6 +114,18 @@ def test_language_reaches_the_engine(client: FlaskClient, engine: Engine) -> Non
     assert british != spoken(client, input=text, response_format="pcm")
 
 
+def test_ssml_is_spoken_and_what_is_wrong_in_it_is_said(client: FlaskClient, engine: Engine) -> None:
+    document = "<speak>Zoo <break time='1s'/> ah.</speak>"
+    data = spoken(client, input=document, input_format="ssml", response_format="pcm")
+    assert data[PRIMER_BYTES:] == pcm_of_stream(engine, document, input_format="ssml")
+    answer = client.post(URL, json={"input": "<speak>\n<audio/></speak>", "input_format": "ssml"})
+    assert answer.status_code == 400
+    assert answer.json["error"]["code"] == "invalid_ssml"
+    assert answer.json["error"]["param"] == "input"
+    assert answer.json["error"]["message"].startswith("Line 2, column 1: There is no element <audio>")
+    assert client.post(URL, json={"input": "a", "input_format": "html"}).status_code == 400
+
+
 @pytest.mark.parametrize(
     "lexicon", [{"sentence": "zˈu"}, [{"grapheme": "Sentence", "phoneme": "zˈu", "lang": "en", "flags": []}]]
 )
