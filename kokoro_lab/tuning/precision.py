@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,9 +24,9 @@ from kokoro_lab.model.native import native_operators
 from kokoro_lab.model.prosody import Contours
 from kokoro_lab.model.quantise import Calibration, Range
 from kokoro_lab.model.rewriting import Model
-from kokoro_lab.model.voices import load_voice
 from kokoro_lab.results import Check, Control
 from kokoro_lab.tuning.comparison import distances, heard_part, mean_interval
+from kokoro_lab.tuning.material import segments_of
 
 VOICED_HZ = 10.0
 PESQ_MEAN_LOW = {"int8": 4.55, "int8fp16mix": 4.60}
@@ -59,7 +59,7 @@ def compare(
     rows = []
     jobs = [(number, voice) for number in range(len(lines)) for voice in voices]
     for number, name in tqdm(jobs, desc="compared", disable=not progress):
-        for token_ids, style in _segments(front_end, lines[number], name):
+        for token_ids, style in segments_of(front_end, lines[number], name):
             contours = reference.prosody.contours(token_ids, style, 1.0)
             whole, reference_s = _decoded(reference, contours, style)
             forced, candidate_s = _decoded(candidate, contours, style)
@@ -80,13 +80,6 @@ def compare_variant(variant: str, lines: Sequence[str], voices: Sequence[str]) -
     config = EngineConfig.from_settings()
     reference, candidate = (Staged(replace(config, variant=name)) for name in ("fp32", variant))
     return compare(reference, candidate, lines, voices)
-
-
-def _segments(front_end: FrontEnd, line: str, voice: str) -> Iterator[tuple[tuple[int, ...], Any]]:
-    language = "en-gb" if voice.startswith("b") else "en-us"
-    pack = load_voice(voice)
-    for segment in front_end.segments(line, language, lambda _: None):
-        yield tuple(segment.token_ids), pack.style(len(segment.token_ids))
 
 
 def _decoded(decoder: Staged, contours: Contours, style: Any) -> tuple[Samples, float]:
