@@ -37,7 +37,7 @@ from kokoro_lab.model.joining import sha256_of
 from kokoro_lab.model.native import Native
 from kokoro_lab.model.progress import Step, step_bar, untold
 from kokoro_lab.model.quant_passes import quantise_layers
-from kokoro_lab.model.quantise import Calibration
+from kokoro_lab.model.quantise import Calibration, Quantised
 from kokoro_lab.model.statistics import AdainLayers
 from kokoro_lab.model.weights import model_path, model_sha256, weights_home
 
@@ -69,9 +69,13 @@ def exclusions() -> Mapping[str, Sequence[str]]:
 
 
 def recipes(
-    variant: str, native: bool, keep: Iterable[str] | None = None, ranges: Calibration | None = None
+    variant: str,
+    native: bool,
+    keep: Iterable[str] | None = None,
+    ranges: Calibration | None = None,
+    adjusted: Mapping[str, Quantised] | None = None,
 ) -> Recipes:
-    """How the graphs of a variant are made; `keep` and `ranges` take the place of what the package ships."""
+    """How the graphs of a variant are made; what is given stands in for what ships."""
     if variant == "fp32" and not native:
         return {
             "prosody": ("prosody", ()),
@@ -87,7 +91,7 @@ def recipes(
     if variant in exclusions():
         kept = exclusions()[variant] if keep is None else tuple(keep)
         known = Calibration.load() if ranges is None else ranges
-        integers = (partial(quantise_layers, ranges=known, native=native, keep=kept),)
+        integers = (partial(quantise_layers, ranges=known, native=native, keep=kept, adjusted=adjusted),)
     # In float not with operators of ours: where F0 is rounded otherwise, the phase of the voice drifts from
     # the published model's
     prosody: Passes = ()

@@ -30,3 +30,12 @@ def segments_of_all(
     jobs = [(line, voice) for line in lines for voice in voices]
     for line, voice in tqdm(jobs, desc=what, disable=None if progress else True):
         yield from segments_of(front_end, line, voice)
+
+
+def one_voice_each(
+    lines: Sequence[str], voices: Sequence[str], *, what: str = "spoken", progress: bool = True
+) -> Iterator[Spoken]:
+    """The segments of every line, each line by the next voice, with a bar."""
+    front_end = FrontEnd()
+    for number, line in enumerate(tqdm(lines, desc=what, disable=None if progress else True)):
+        yield from segments_of(front_end, line, voices[number % len(voices)])

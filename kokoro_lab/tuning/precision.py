@@ -22,7 +22,7 @@ from kokoro_lab.model.decoder import Staged
 from kokoro_lab.model.graphs import frames_of
 from kokoro_lab.model.native import native_operators
 from kokoro_lab.model.prosody import Contours
-from kokoro_lab.model.quantise import Calibration, Range
+from kokoro_lab.model.quantise import Calibration, Quantised, Range
 from kokoro_lab.model.rewriting import Model
 from kokoro_lab.results import Check, Control
 from kokoro_lab.tuning.comparison import distances, heard_part, mean_interval
@@ -138,7 +138,7 @@ def sensitivity(
     def measured(quantised: Iterable[str], group: str, how: str) -> dict[str, Any]:
         keep = [layer for part, layers in members.items() if part not in set(quantised) for layer in layers]
         with tempfile.TemporaryDirectory(prefix="kokoro-lab-") as folder:
-            candidate = _candidate(config, Path(folder), stages, keep)
+            candidate = candidate_of(config, Path(folder), stages, keep)
             table = compare(reference, candidate, lines, voices, progress=False)
         bar.update()
         return {"group": group, "how": how} | summary(table)
@@ -150,15 +150,17 @@ def sensitivity(
     return pd.concat([alone, cumulated], ignore_index=True)
 
 
-def _candidate(
+def candidate_of(
     config: EngineConfig,
     folder: Path,
     stages: Mapping[str, Model],
     keep: Sequence[str] | None = None,
     ranges: Calibration | None = None,
+    adjusted: Mapping[str, Quantised] | None = None,
 ) -> Staged:
+    """A variant made otherwise than it ships, in `folder`; see `artefacts.recipes`."""
     native = native_operators(config).library is not None
-    make_stages(folder / "stages", config, recipes(config.variant, native, keep, ranges), stages)
+    make_stages(folder / "stages", config, recipes(config.variant, native, keep, ranges, adjusted), stages)
     return Staged(config, folder=folder / "stages")
 
 
@@ -176,7 +178,7 @@ def controls(lines: Sequence[str], voice: str, *, config: EngineConfig | None = 
             }
         )
         with tempfile.TemporaryDirectory(prefix="kokoro-lab-") as folder:
-            candidate = _candidate(config, Path(folder), stages, ranges=wrong)
+            candidate = candidate_of(config, Path(folder), stages, ranges=wrong)
             table = compare(reference, candidate, lines, [voice], progress=False)
         found.append(Control(name, caught=not all(check.passed for check in checks_of(table))))
     return found
