@@ -213,6 +213,36 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+def whole_run(
+    table: pd.DataFrame, layers: Mapping[str, Layer], moments: Mapping[str, Moments], config: EngineConfig
+) -> pd.DataFrame:
+    """What every convolution of the model would need, estimated from what those of the block took.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A row a method: moments_min and rounding_min of CPU time (moments grow with the square of a layer's
+        inputs, rounding with the cube), shipped_mb (grows with the weights).
+    """
+    every = [weight.shape for weight, _ in convolution_weights(config).values()]
+    block = [layer.weight.shape for layer in layers.values()]
+
+    def times_as_much(power: int) -> float:
+        inputs = [[channels * taps for _, channels, taps in shapes] for shapes in (every, block)]
+        whole, part = (float(sum(n**power for n in some)) for some in inputs)
+        return whole / part
+
+    weights = float(sum(map(np.prod, every)) / sum(map(np.prod, block)))
+    means = by_method(table).loc[list(METHODS)]
+    return pd.DataFrame(
+        {
+            "moments_min": sum(m.compute_s for m in moments.values()) * times_as_much(2) / 60,
+            "rounding_min": means.compute_s * times_as_much(3) / 60,
+            "shipped_mb": means.shipped_bytes * weights / 1e6,
+        }
+    )
+
+
 def figures_of(table: pd.DataFrame) -> dict[str, float]:
     """PESQ of `heard` as figures of a result."""
     rows = summary(table).to_dict("records")

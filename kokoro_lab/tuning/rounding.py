@@ -11,6 +11,7 @@ Everything here is in units of the input's steps, so that q are the integers the
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
@@ -38,6 +39,8 @@ class Moments:
     ----------
     count, taps : int
         Positions; taps of the convolution.
+    compute_s : float
+        CPU time that adding them up took, without the model's.
     exact_mean, rounded_mean : numpy.ndarray
         float64 (inputs,), inputs being channels · taps.
     exact, cross, rounded : numpy.ndarray
@@ -47,6 +50,7 @@ class Moments:
 
     count: int
     taps: int
+    compute_s: float
     exact_mean: Matrix
     rounded_mean: Matrix
     exact: Matrix
@@ -91,11 +95,13 @@ class MomentSum:
         self._dilation = dilation
         inputs = quantised.weights.shape[1] * quantised.weights.shape[2]
         self._count = 0
+        self._compute_s = 0.0
         self._means = np.zeros((2, inputs))
         self._products = np.zeros((3, inputs, inputs))
 
     def add(self, values: Values) -> None:
         """Look at what entered the layer while a segment was spoken, float32 (channels in, positions)."""
+        started = time.process_time()
         quantised = self._quantised
         exact, rounded = (
             columns(v, quantised.weights.shape[2], self._dilation).astype(np.float32)
@@ -107,6 +113,7 @@ class MomentSum:
             self._products, ((exact, exact), (exact, rounded), (rounded, rounded)), strict=True
         ):
             product += a @ b.T
+        self._compute_s += time.process_time() - started
 
     def moments(self) -> Moments:
         """What was added up so far.
@@ -123,7 +130,8 @@ class MomentSum:
         covariances = (
             p / self._count - np.outer(a, b) for p, (a, b) in zip(self._products, means, strict=True)
         )
-        return Moments(self._count, self._quantised.weights.shape[2], exact, rounded, *covariances)
+        taps = self._quantised.weights.shape[2]
+        return Moments(self._count, taps, self._compute_s, exact, rounded, *covariances)
 
 
 def columns(values: Values, taps: int, dilation: int) -> Values:
