@@ -1,6 +1,7 @@
 """Rewrites that only tidy: what computes nothing goes, and shapes that are worked out anew become constants.
 
-Every number stays what it is, to the last bit.
+Every number stays what it is, to the last bit, as the graph says it. What ONNX Runtime makes of the graph may
+change, for it fuses other nodes: then a sum is rounded elsewhere, as with any of its optimisations.
 """
 
 from __future__ import annotations

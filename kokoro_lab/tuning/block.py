@@ -96,6 +96,7 @@ def attempts(
     fitted_on: Mapping[str, Moments],
     held_out: Mapping[str, Moments],
     *,
+    methods: Sequence[str] = tuple(METHODS),
     progress: bool = True,
 ) -> tuple[pd.DataFrame, dict[str, dict[str, Quantised]]]:
     """Round every layer by every method.
@@ -111,13 +112,13 @@ def attempts(
         Method → layer → its integers.
     """
     rows = []
-    made: dict[str, dict[str, Quantised]] = {method: {} for method in METHODS}
+    made: dict[str, dict[str, Quantised]] = {method: {} for method in methods}
     for name, layer in tqdm(layers.items(), desc="layers", disable=None if progress else True):
         target, moments, unseen = layer.target, fitted_on[name], held_out[name]
         plain = METHODS[SHIPPED](target, moments)
-        for method, rounds in METHODS.items():
+        for method in methods:
             started = time.process_time()
-            found = rounds(target, moments)
+            found = METHODS[method](target, moments)
             seconds = time.process_time() - started
             made[method][name] = layer.on(found)
             rows.append(
@@ -276,7 +277,7 @@ def controls(
 ) -> list[Control]:
     """Fits on what never enters the layers; they must not pass."""
     astray = {name: _shuffled(moments) for name, moments in fitted_on.items()}
-    table, _ = attempts(layers, astray, held_out, progress=False)
+    table, _ = attempts(layers, astray, held_out, methods=(SHIPPED, BEST), progress=False)
     gained = by_method(table).held_out_db
     caught = bool(gained[BEST] - gained[SHIPPED] < 0.5)
     return [Control("fitted on the inputs of other channels", caught=caught)]

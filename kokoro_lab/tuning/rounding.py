@@ -28,7 +28,7 @@ RIDGE = 1e-3
 """Of the mean power of an input: how strongly a fit is held to the weights that it comes from. Inputs that
 were hardly there in calibration must not take any weight that they like."""
 COLUMNS_AT_ONCE = 128
-DESCENT_STEPS = 150
+DESCENT_STEPS, POWER_STEPS = 150, 30
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -234,7 +234,7 @@ def descent(target: Matrix, moments: Moments) -> Rounded:
     latent = refitted(target, moments)
     start = nearest(latent)
     pull = target @ moments.cross
-    rate = 1 / np.linalg.norm(moments.rounded, 2)
+    rate = 1 / _steepest(moments.rounded)
     best, least = start, np.inf
     for _ in range(DESCENT_STEPS):
         levels = np.clip(np.round(latent / start.scale[:, None]), -WEIGHT_LEVELS, WEIGHT_LEVELS)
@@ -245,6 +245,14 @@ def descent(target: Matrix, moments: Moments) -> Rounded:
             best, least = now, error
         latent = latent - rate * along
     return best.centred(target, moments)
+
+
+def _steepest(covariance: Matrix) -> float:
+    """A little more than the largest eigenvalue, by power iteration."""
+    direction = covariance.sum(1)
+    for _ in range(POWER_STEPS):
+        direction = covariance @ (direction / np.linalg.norm(direction))
+    return 1.05 * float(np.linalg.norm(direction))
 
 
 METHODS: Mapping[str, Callable[[Matrix, Moments], Rounded]] = {
