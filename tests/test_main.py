@@ -103,6 +103,9 @@ def test_text_and_speak_take_a_lexicon(lab: Path) -> None:
         (["run", "00_quickstart", "-p", "colour"], "NAME=VALUE"),
         (["text", "--language", "tlh"], "en-us, en-gb"),
         (["fetch", "--variant", "fp33"], "fp33"),
+        (["export", "--variant", "int8-upstream", "-o", "x"], "int8-upstream"),
+        (["export", "--format", "tflite", "-o", "x"], "tflite"),
+        (["export"], "--output"),
     ],
 )
 def test_a_wrong_request_is_one_paragraph_and_exit_code_2(
@@ -196,7 +199,7 @@ def test_a_bad_setting_names_its_variable(tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("command", ["fetch", "speak", "text", "run", "bench", "serve", "doctor"])
+@pytest.mark.parametrize("command", ["fetch", "speak", "text", "run", "bench", "export", "serve", "doctor"])
 def test_every_command_explains_itself(command: str) -> None:
     done = call(command, "-h")
     assert done.exit_code == 0

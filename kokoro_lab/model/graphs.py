@@ -75,6 +75,12 @@ def signature(session: ort.InferenceSession, name: str) -> Signature:
     return Signature(tokens, "style", "speed", audio)
 
 
+def graph_path(folder: Path, name: str) -> Path:
+    """A graph in a folder of stages: in ONNX Runtime's own format where that is there, else ONNX."""
+    own = folder / f"{name}.ort"
+    return own if own.exists() else folder / f"{name}.onnx"
+
+
 _DECODER = "/decoder/decoder/"
 ALIGNED = "/encoder/MatMul_1_output_0"
 """Text features stretched to frames of 25 ms: [1, 512, T]."""

@@ -89,7 +89,7 @@ class ProsodyModel:
 
     def __init__(self, folder: Path, config: EngineConfig, native: Native) -> None:
         self._prosody, self._trunk, self._excitation = (
-            make_session(str(folder / f"{stage}.onnx"), config, library=native.library)
+            make_session(str(graphs.graph_path(folder, stage)), config, library=native.library)
             for stage in ("prosody", "trunk", "excitation")
         )
 
