@@ -80,6 +80,8 @@ class Conversation:
             The client has gone, or was cut.
         """
         while True:
+            if self._turn is not None and self._turn.live.stopped:
+                self._refuse(Interrupted("This synthesis was stopped."))
             speaking = self._opened is not None and self._credit > 0
             message = self._ws.receive(timeout=0 if speaking else POLL_S)
             if message is not None:

@@ -56,7 +56,7 @@ def _leave(error: BaseException | None) -> None:
         seat.release()
 
 
-@_sock.route("/v1/audio/speech/ws", bp=blueprint)
+@_sock.route("/v1/audio/speech/ws", bp=blueprint)  # type: ignore[untyped-decorator]
 def talk(ws: Server) -> None:
     """Talk until the client goes."""
     watched: WatchedSocket = ws.sock
