@@ -183,7 +183,11 @@ class Conversation:
         except Exception as error:
             self._refuse(error)
             return
+        assert self._turn is not None
+        live = self._turn.live
+        live.sending = True
         self._send(event)
+        live.sending = False
         self._since_s = time.monotonic()
 
     def _send(self, event: Event) -> None:

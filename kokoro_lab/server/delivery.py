@@ -14,6 +14,7 @@ from kokoro_lab.datatypes import SynthesisReport
 from kokoro_lab.errors import Interrupted
 from kokoro_lab.server.errors import log_failure
 from kokoro_lab.server.figures import Figures, Outcome
+from kokoro_lab.server.live import Live
 from kokoro_lab.server.speech_events import Done, Event, Frame, SpeechEvents, Stalled
 from kokoro_lab.streaming import PRIMER_S
 
@@ -100,8 +101,9 @@ class Delivery(Iterator[bytes]):
         When the request was accepted, by `time.perf_counter`.
     request_id : str
         For the log.
-    connection : socket.socket, optional
-        The client's. Cut if the answer does not come to its end.
+    live : Live
+        Is told when a piece is handed over to be sent. Its connection is cut if the answer does not come to
+        its end.
     on_close : callable
         Called once, at the end.
     """
@@ -115,7 +117,7 @@ class Delivery(Iterator[bytes]):
         figures: Figures,
         accepted_s: float,
         request_id: str,
-        connection: socket.socket | None,
+        live: Live,
         on_close: Callable[[], None],
     ) -> None:
         self._events = events
@@ -124,7 +126,7 @@ class Delivery(Iterator[bytes]):
         self._figures = figures
         self._accepted_s = accepted_s
         self._request_id = request_id
-        self._connection = connection
+        self._live = live
         self._on_close = on_close
         self._outcome: Outcome | None = None
         self._told = False
@@ -132,8 +134,11 @@ class Delivery(Iterator[bytes]):
         self._pieces = self._run()
 
     def __next__(self) -> bytes:
+        self._live.sending = False
         try:
-            return next(self._pieces)
+            piece = next(self._pieces)
+            self._live.sending = True
+            return piece
         except StopIteration:
             self.close()  # now, and not after the client has seen the end and may have sent its next request
             raise
@@ -190,9 +195,9 @@ class Delivery(Iterator[bytes]):
 
     def _cut(self) -> None:
         """Shut the connection down, or gunicorn's main thread waits up to 2 s for the client to do it."""
-        if self._connection is not None:
+        if self._live.connection is not None:
             with suppress(OSError):  # the client was quicker
-                self._connection.shutdown(socket.SHUT_RDWR)
+                self._live.connection.shutdown(socket.SHUT_RDWR)
 
 
 def log_report(request_id: str, report: SynthesisReport, ttfa_s: float, encoder: Encoder) -> None:

@@ -14,9 +14,11 @@ from kokoro_lab.errors import ParameterError
 
 CLIENT = re.compile(r"[A-Za-z0-9._:-]{1,64}")
 """How a client may call itself."""
-END_S = 2.0
-"""How long one waits for a synthesis to end that was stopped; then its connection is cut. A window takes
-less, a client that does not read more."""
+END_S = 10.0
+"""How long one waits for a synthesis to end that was stopped: a window takes less, on any machine."""
+SEND_S = 0.5
+"""How long one waits for a client to take what is being sent, before its connection is cut."""
+POLL_S = 0.01
 
 
 class Connection(Protocol):
@@ -40,7 +42,9 @@ class Live:
     stop : threading.Event
         Set when it is to end; whoever computes looks at it after each window.
     connection : Connection or None
-        Shut down if it does not end by itself.
+        Shut down if it hangs in a send.
+    sending : bool
+        Whether it waits for its client, and not for its computing.
     """
 
     def __init__(self, stream_id: str, client: str | None) -> None:
@@ -48,6 +52,7 @@ class Live:
         self.client = client
         self.stop = threading.Event()
         self.connection: Connection | None = None
+        self.sending = False
         self._ended = threading.Event()
 
     @property
@@ -58,12 +63,14 @@ class Live:
     def cancel(self) -> None:
         """Have it end, and wait until its slot is free, or for `END_S`."""
         self.stop.set()
-        if self._ended.wait(END_S / 2):
-            return
-        if self.connection is not None:  # it hangs in a send
-            with suppress(OSError):
-                self.connection.shutdown(socket.SHUT_RDWR)
-        self._ended.wait(END_S / 2)
+        now_s = time.monotonic()
+        until_s, computed_s = now_s + END_S, now_s
+        while not self._ended.wait(POLL_S) and (now_s := time.monotonic()) < until_s:
+            if not self.sending:
+                computed_s = now_s
+            elif now_s - computed_s > SEND_S and self.connection is not None:
+                with suppress(OSError):
+                    self.connection.shutdown(socket.SHUT_RDWR)
 
     def end(self) -> None:
         """It has come to its end, and its slot is free."""

@@ -111,7 +111,7 @@ def _streamed(asked: SpeechRequest, utterance: Utterance, turn: Turn) -> Respons
         figures=state.figures,
         accepted_s=g.accepted_s,
         request_id=g.request_id,
-        connection=connection,
+        live=turn.live,
         on_close=turn.release,
     )
     answer = Response(delivery)
