@@ -131,13 +131,13 @@ def gone(answer: Any, says: str) -> None:
 
 
 def test_an_expired_token_is_gone(make_app: Callable[..., Flask], monkeypatch: pytest.MonkeyPatch) -> None:
-    client = make_app(resume_ttl_s=30).test_client()
+    client = make_app(resume_ttl_s=600).test_client()
     back = came_back(whole(client)[:5])
     now = time.time
-    monkeypatch.setattr(time, "time", lambda: now() + 29)
+    monkeypatch.setattr(time, "time", lambda: now() + 300)
     assert client.post(URL, json={**BODY, **back}).status_code == 200
-    monkeypatch.setattr(time, "time", lambda: now() + 31)
-    gone(client.post(URL, json={**BODY, **back}), "more than 30 s ago")
+    monkeypatch.setattr(time, "time", lambda: now() + 601)
+    gone(client.post(URL, json={**BODY, **back}), "more than 600 s ago")
     monkeypatch.setattr(time, "time", lambda: now() - 3600)
     gone(client.post(URL, json={**BODY, **back}), "ago")
 
