@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from kokoro_lab.containers import Encoder
     from kokoro_lab.speech_stream import SpeechStream
 
-AHEAD = 8
+AHEAD = 4
 """Frames that wait for their sender: the next one is computed while this one is sent, and a sender that
 cannot keep up makes computing wait."""
 POLL_S = 0.005
