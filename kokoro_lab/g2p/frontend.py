@@ -108,9 +108,7 @@ class FrontEnd:
         space_id = symbols()[" "]
         if isinstance(text, AlignedText):
             spoken = self._spoken(text, languages, on_fallback, lexicon, place.sentence)
-            return pack(
-                spoken, space_id=space_id, language=languages.base, first_id=place.first_segment_id
-            )
+            return pack(spoken, space_id=space_id, language=languages.base, first_id=place.first_segment_id)
         # A document's breaks and styles are counted from its beginning, so it is always read from there
         read = partial(self._marked_words, text, languages, on_fallback, lexicon)
         spoken = marked.spoken(text, languages.base, read)
