@@ -89,6 +89,9 @@ class Settings(BaseSettings):
         ge=0,
         description="Seconds that the first audio of an utterance is kept, to repeat it; 0 is off",
     )
+    resume_ttl_s: float = Field(
+        3600.0, ge=0, description="Seconds after its begin in which a stream that broke may be gone on with"
+    )
     project_lexicon: Path | None = Field(
         None,
         description="Pronunciations of the project; unset: `lexicon.tsv`, `.csv` or `.json` where it is run",

@@ -147,6 +147,8 @@ class Segment:
     `pause_after_s` is the silence to add before the next segment, by the mark that this one ends with.
     `styles`, if there are any, has one for each word; `break_before_s` and `break_after_s` are the silence
     that was asked for in front of this segment and behind it, and take the place of any other pause.
+    `sentence` counts the sentences of the text before the one that this segment, or the sentence that it
+    is a part of, begins with: reading may begin again there.
     """
 
     segment_id: int
@@ -161,6 +163,7 @@ class Segment:
     styles: tuple[SpeakingStyle, ...] = ()
     break_before_s: float | None = None
     break_after_s: float | None = None
+    sentence: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +177,31 @@ class WordTiming:
     end_s: float
     phonemes: str
     segment_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a stream may begin again: at the first sample of a segment.
+
+    Everything behind the text (trim, limiter, prosody, windows) starts anew with each segment, so nothing
+    before it need be computed.
+
+    Parameters
+    ----------
+    sentence : int
+        `Segment.sentence` of the segment; reading begins there.
+    first_segment_id : int
+        Of the first segment of that sentence.
+    segment_id : int
+        The segment.
+    start_samples : int
+        Position of its first sample in the stream.
+    """
+
+    sentence: int = 0
+    first_segment_id: int = 0
+    segment_id: int = 0
+    start_samples: int = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from kokoro_lab.config import STAGED, EngineConfig, weights_of
-from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Clip, SynthesisReport, Utterance
+from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Clip, Place, SynthesisReport, Utterance
 from kokoro_lab.g2p.frontend import FrontEnd
 from kokoro_lab.g2p.lexicon_entries import request_entries
 from kokoro_lab.model.decoder import Decoder, Staged, WholeGraph
@@ -121,7 +121,15 @@ class Engine:
                 self._voices.popitem(last=False)
         return voice
 
-    def stream(self, text: str | Utterance, *, frame_s: float = FRAME_S, **options: Any) -> SpeechStream:
+    def stream(
+        self,
+        text: str | Utterance,
+        *,
+        frame_s: float = FRAME_S,
+        place: Place | None = None,
+        stop: threading.Event | None = None,
+        **options: Any,
+    ) -> SpeechStream:
         """Speak as it is listened to.
 
         Parameters
@@ -130,6 +138,10 @@ class Engine:
             What to say.
         frame_s : float
             Length of a chunk, 0.030 to 0.120 s.
+        place : Place, optional
+            One of the `places` of an earlier stream of the same utterance: begin there.
+        stop : threading.Event, optional
+            Set it to end the synthesis within one window; then `next` raises `Interrupted`.
         **options
             Fields of `Utterance`: voice, speed, language, input_format, loudness, statistics, seed, lexicon.
 
@@ -144,12 +156,15 @@ class Engine:
         TextError, VoiceError, LanguageError, LexiconError, ParameterError
             The request cannot be spoken.
         """
-        return SpeechStream(self, _asked(text, options, streamed=True), frame_s=frame_s, streamed=True)
+        utterance = _asked(text, options, streamed=True)
+        return SpeechStream(self, utterance, frame_s=frame_s, streamed=True, place=place, stop=stop)
 
-    def synthesize(self, text: str | Utterance, **options: Any) -> Clip:
+    def synthesize(
+        self, text: str | Utterance, *, stop: threading.Event | None = None, **options: Any
+    ) -> Clip:
         """Speak into a `Clip`: the stream, joined. Options and errors are those of `stream`."""
         utterance = _asked(text, options, streamed=False)
-        stream = SpeechStream(self, utterance, frame_s=FRAME_S, streamed=False)
+        stream = SpeechStream(self, utterance, frame_s=FRAME_S, streamed=False, stop=stop)
         chunks = [chunk.samples for chunk in stream]
         return Clip(
             samples=np.concatenate(chunks),

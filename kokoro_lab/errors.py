@@ -171,6 +171,18 @@ class SynthesisError(KokoroLabError):
     code = "synthesis_failed"
 
 
+class Interrupted(KokoroLabError):
+    """Somebody who may do so has stopped this synthesis."""
+
+    code = "cancelled"
+
+
+class Gone(KokoroLabError):
+    """A stream cannot be taken up again: its token has expired, or belongs to something else."""
+
+    code = "stream_gone"
+
+
 class AnswersError(KokoroLabError):
     """A file of a listening test is damaged, or belongs to another test."""
 

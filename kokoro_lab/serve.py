@@ -15,8 +15,8 @@ from gunicorn.errors import AppImportError
 from kokoro_lab.config import VARIANTS, EngineConfig, Settings
 from kokoro_lab.config import settings as environment
 from kokoro_lab.errors import KokoroLabError
-from kokoro_lab.server import errors, front_page, guard, speech, status
-from kokoro_lab.server.state import EXTENSION, ServerState, Slots
+from kokoro_lab.server import errors, front_page, guard, speech, status, websocket
+from kokoro_lab.server.state import EXTENSION, SOCKETS, ServerState, Slots
 
 if TYPE_CHECKING:
     from kokoro_lab.engine import Engine
@@ -53,6 +53,8 @@ def create_app(engine: Engine, settings: Settings | None = None) -> Flask:
     app.register_blueprint(speech.blueprint)
     app.register_blueprint(status.blueprint)
     app.register_blueprint(front_page.blueprint)
+    app.register_blueprint(websocket.blueprint)
+    app.config["SOCK_SERVER_OPTIONS"] = websocket.options(settings)
     state.warm_up.start(engine, settings.voice)
     return app
 
@@ -101,7 +103,7 @@ def serve(make_app: Callable[[], Flask], settings: Settings) -> None:
         "bind": f"{host}:{settings.port}",
         "workers": 1,  # one model in memory; a second server is for a second machine
         "worker_class": "gthread",
-        "threads": settings.concurrency + SPARE_THREADS,
+        "threads": settings.concurrency + SOCKETS + SPARE_THREADS,
         # Loading may have to fetch 300 MB first, and a sleeping laptop is not a hanging worker
         "timeout": 0,
         "graceful_timeout": GRACEFUL_S,

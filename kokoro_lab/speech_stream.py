@@ -2,9 +2,10 @@
 
     text → segments → decoder → trim, pause → gain, limiter → frames
 
-Every stage is a generator, so memory does not depend on the length of the text, but for a file's
-measured loudness, which must hear the whole. While a segment is decoded, the next one's text and
-prosody are made as soon as there is speech in hand to cover them.
+Every stage begins anew with each segment, so a stream that broke can go on from the segment in which it
+did, to the same samples. Every stage is a generator, so memory does not depend on the length of the
+text, but for a file's measured loudness, which must hear the whole. While a segment is decoded, the
+next one's text and prosody are made as soon as there is speech in hand to cover them.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ import math
 import time
 from collections.abc import Generator, Iterator
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, dropwhile
+from threading import Event
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -23,6 +25,7 @@ from kokoro_lab.datatypes import (
     SAMPLE_RATE_HZ,
     AudioChunk,
     Fallback,
+    Place,
     Samples,
     Segment,
     SynthesisReport,
@@ -30,7 +33,7 @@ from kokoro_lab.datatypes import (
     WordTiming,
 )
 from kokoro_lab.dsp import EdgeTrimmer, Envelope, Gain, Limiter, normalise_loudness, voice_gain_db
-from kokoro_lab.errors import SynthesisError
+from kokoro_lab.errors import Gone, Interrupted, SynthesisError
 from kokoro_lab.g2p.frontend import Languages
 from kokoro_lab.lookahead import Lookahead
 from kokoro_lab.model.decoder import Decoded
@@ -88,6 +91,11 @@ class SpeechStream(Iterator[AudioChunk]):
         Whether somebody listens meanwhile, or it is joined into a file.
     cached : bool
         Whether a stream's first audio is taken from the engine's cache, and kept there.
+    place : Place, optional
+        Begin there, and not with the text. The chunk in which the place lies is not whole; those behind it
+        are the same as ever.
+    stop : threading.Event, optional
+        Set by whoever wants this to end: nothing is computed after the window that is under way.
 
     Attributes
     ----------
@@ -95,18 +103,31 @@ class SpeechStream(Iterator[AudioChunk]):
         Those that have been decoded so far.
     timings : list of WordTiming
         When their words are heard.
+    places : dict
+        Where the segments that are under way or done can be begun again, by their ids.
     primed : bool
         Whether the first audio was spoken before and comes from the cache: then it is no TTFA.
     """
 
     def __init__(
-        self, engine: Engine, utterance: Utterance, *, frame_s: float, streamed: bool, cached: bool = True
+        self,
+        engine: Engine,
+        utterance: Utterance,
+        *,
+        frame_s: float,
+        streamed: bool,
+        cached: bool = True,
+        place: Place | None = None,
+        stop: Event | None = None,
     ) -> None:
         self._accepted = time.perf_counter()
         self._engine = engine
         self._utterance = utterance
         self._streamed = streamed
-        self._cached = streamed and cached
+        self._place = place or Place()
+        self._stop = stop or Event()
+        # A stream that begins later has no first audio to keep
+        self._cached = streamed and cached and not self._place.start_samples
         self._voice = engine.voice(utterance.voice)
         self._language = resolve_language(utterance.language or self._voice.language)
         self._watch = Stopwatch()
@@ -125,6 +146,8 @@ class SpeechStream(Iterator[AudioChunk]):
             raise nothing_to_speak(utterance.text)
         self.segments: list[Segment] = []
         self.timings: list[WordTiming] = []
+        self.places: dict[int, Place] = {}
+        self._first_ids: dict[int, int] = {}
         self._texts = self._speakable()
         self._ahead = Lookahead(self._prepared())
         self._key = engine.first_audio.key(
@@ -141,7 +164,7 @@ class SpeechStream(Iterator[AudioChunk]):
         self._ttfa_s = float("nan")
         self._samples = 0
         self._report: SynthesisReport | None = None
-        self._framer = Framer(frame_s)
+        self._framer = Framer(frame_s, start_samples=self._place.start_samples)
         self._chunks = self._run()
 
     def __next__(self) -> AudioChunk:
@@ -154,6 +177,8 @@ class SpeechStream(Iterator[AudioChunk]):
         ------
         TextError
             There is nothing to speak.
+        Gone
+            The text has no such place as this was to begin at.
         """
         first = next(self._texts)
         self._texts = chain((first,), self._texts)
@@ -239,11 +264,13 @@ class SpeechStream(Iterator[AudioChunk]):
             return 0.0
         return self._samples / SAMPLE_RATE_HZ - (time.perf_counter() - self._first_s)
 
-    def _spoken(self) -> Iterator[Samples]:
-        """Trimmed segments with pauses between them, at the model's own level."""
-        position = behind = 0
+    def _spoken(self) -> Iterator[Samples | None]:
+        """Trimmed segments at the model's own level, with pauses between them, and None before each."""
+        position, behind = self._place.start_samples, 0
         for prepared in self._ahead:
-            segment, pause = prepared.segment, prepared.pause
+            segment = prepared.segment
+            # A place is behind the pause
+            pause = Pause(0.0) if self._place.start_samples and not self.segments else prepared.pause
             trimmer = trimmer_of(segment)
             gap = pause.sure(behind, first=not self.segments)
             position += len(gap)
@@ -255,8 +282,10 @@ class SpeechStream(Iterator[AudioChunk]):
                     rest = pause.rest(behind, trimmer.kept_lead_samples)
                     position += len(rest)
                     yield rest
+                    yield None
                     started = position
                     self._framer.mark(segment.segment_id, position)
+                    self.places[segment.segment_id] = self._place_of(segment, position)
                     if self._speech_from is None:
                         self._speech_from = position
                 position += len(block)
@@ -275,9 +304,19 @@ class SpeechStream(Iterator[AudioChunk]):
             yield self._at_end.sure(behind, first=False)
             yield self._at_end.rest(behind, 0)
 
+    def _place_of(self, segment: Segment, position: int) -> Place:
+        if len(self.segments) == 1 and not self._place.start_samples:
+            return Place()  # the beginning, with a pause that may come before its first word
+        return Place(segment.sentence, self._first_ids[segment.sentence], segment.segment_id, position)
+
+    def _go_on(self) -> None:
+        if self._stop.is_set():
+            raise Interrupted("This synthesis was stopped.")
+
     def _prepared(self) -> Iterator[_Prepared]:
         """Segments with their prosody. May run beside the decoding of the segment before."""
         for segment, pause in self._texts:
+            self._go_on()
             self._style_rows.append(len(segment.token_ids) - 1)
             delivery = Delivery.of(segment)
             with self._watch("model"):
@@ -286,7 +325,9 @@ class SpeechStream(Iterator[AudioChunk]):
                     self._voice.style(len(segment.token_ids)),
                     self._utterance.speed,
                     predicted=self._statistics == "predicted",
-                    urgent=len(self._style_rows) == 1,  # of the first segment, a listener waits
+                    # Of the first segment, a listener waits. Not so of a later one that a broken stream
+                    # goes on with: smaller windows would round differently
+                    urgent=len(self._style_rows) == 1 and not self._place.start_samples,
                     delivery=delivery,
                 )
             for fallback in decoded.fallbacks:
@@ -299,7 +340,10 @@ class SpeechStream(Iterator[AudioChunk]):
         asked_s: float | None = None
         at_end_s: float | None = None
         spoken = False
-        for segment in self._timed_segments():
+        segments = self._timed_segments()
+        if self._place.start_samples:
+            segments = dropwhile(lambda segment: segment.segment_id != self._place.segment_id, segments)
+        for segment in segments:
             asked_s = added(asked_s, segment.break_before_s)
             if any(symbol.isalpha() for symbol in segment.phonemes):
                 yield segment, Pause(pause_s, asked_s)
@@ -308,6 +352,8 @@ class SpeechStream(Iterator[AudioChunk]):
             else:
                 pause_s = max(pause_s, segment.pause_after_s)  # a row of marks is a pause, not a sound
             at_end_s = segment.break_after_s
+        if not spoken and self._place.start_samples:
+            raise Gone("This stream has no such place.", mend="Ask for the whole speech anew.")
         if not spoken:
             raise nothing_to_speak(self._utterance.text)
         self._at_end = Pause(0.0, added(asked_s, at_end_s))
@@ -315,19 +361,21 @@ class SpeechStream(Iterator[AudioChunk]):
     def _timed_segments(self) -> Iterator[Segment]:
         languages = Languages(self._language, self._voice.language, self._utterance.detect_languages)
         segments = self._engine.front_end.segments_of(
-            self._text, languages, self._fallbacks.append, self._lexicon
+            self._text, languages, self._fallbacks.append, self._lexicon, self._place
         )
         while True:
             with self._watch("text"):
                 segment = next(segments, None)
             if segment is None:
                 return
+            self._first_ids.setdefault(segment.sentence, segment.segment_id)
             yield segment
 
     def _decoded(self, prepared: _Prepared, trimmer: EdgeTrimmer) -> Iterator[Samples]:
         decoded = prepared.decoded
         envelope = prepared.envelope()
         while True:
+            self._go_on()
             with self._watch("model"):
                 block = next(decoded.blocks, None)
             if block is None:
@@ -341,28 +389,30 @@ class SpeechStream(Iterator[AudioChunk]):
             rest = trimmer.flush()
         yield rest
 
-    def _levelled(self, pieces: Iterator[Samples]) -> Iterator[Samples]:
+    def _levelled(self, pieces: Iterator[Samples | None]) -> Iterator[Samples]:
         """Gain and limiter. Measured loudness must hear the whole; the voice's gain need not."""
         if self._utterance.loudness == "measured":
-            whole = np.concatenate(list(pieces))
+            kept = list(pieces)
+            whole = np.concatenate([piece for piece in kept if piece is not None])
             if len(whole) >= MEASURABLE_S * SAMPLE_RATE_HZ:
                 with self._watch("dsp"):
                     levelled, self._gain_db, self._limited_db = normalise_loudness(whole, SAMPLE_RATE_HZ)
                 yield levelled
                 return
-            pieces = iter((whole,))
+            pieces = iter(kept)
         if self._utterance.loudness != "none":
             self._gain_db = voice_gain_db(self._voice.level_lufs)
         gain = Gain(self._gain_db)
         limiter = Limiter(SAMPLE_RATE_HZ)
-        for piece in pieces:
+        for piece in chain(pieces, (None,)):
             with self._watch("dsp"):
-                limited = limiter.push(gain.push(piece))
+                limited = limiter.flush() if piece is None else limiter.push(gain.push(piece))
+            if piece is None:
+                # A new one behind the pause, which is longer than its filter and its look-ahead. What is left
+                # by then of a reduction, a fifth of its dB at most, is let go in silence
+                self._limited_db = max(self._limited_db, limiter.max_reduction_db)
+                limiter = Limiter(SAMPLE_RATE_HZ)
             yield limited
-        with self._watch("dsp"):
-            rest = limiter.flush()
-        self._limited_db = limiter.max_reduction_db
-        yield rest
 
     def _make_report(self) -> SynthesisReport:
         engine, seconds = self._engine, self._watch.stages_s

@@ -8,7 +8,7 @@ from functools import partial
 from itertools import repeat
 from typing import Any, TypeVar
 
-from kokoro_lab.datatypes import PLAIN, Fallback, LexiconEntry, Segment, Word
+from kokoro_lab.datatypes import PLAIN, Fallback, LexiconEntry, Place, Segment, Word
 from kokoro_lab.errors import LanguageError
 from kokoro_lab.g2p import marked
 from kokoro_lab.g2p.english import OnFallback
@@ -96,16 +96,23 @@ class FrontEnd:
         language: str | Languages,
         on_fallback: OnFallback,
         lexicon: Lexicon | None = None,
+        place: Place | None = None,
     ) -> Iterator[Segment]:
-        """Segments of a text that is clean already; `lexicon` if it is not the current one."""
+        """Segments of a text that is clean already; `lexicon` if it is not the current one.
+
+        From the sentence of `place` on, where one is given: those before are found, but not read.
+        """
         languages = Languages(language) if isinstance(language, str) else language
         lexicon = lexicon or self.lexicons.current()
+        place = place or Place()
+        space_id = symbols()[" "]
         if isinstance(text, AlignedText):
-            spoken = self._spoken(text, languages, on_fallback, lexicon)
-            return pack(spoken, space_id=symbols()[" "], language=languages.base)
+            spoken = self._spoken(text, languages, on_fallback, lexicon, place.sentence)
+            return pack(spoken, space_id=space_id, language=languages.base, first_id=place.first_segment_id)
+        # A document's breaks and styles are counted from its beginning, so it is always read from there
         read = partial(self._marked_words, text, languages, on_fallback, lexicon)
         spoken = marked.spoken(text, languages.base, read)
-        return marked.styled(pack(spoken, space_id=symbols()[" "], language=languages.base), text)
+        return marked.styled(pack(spoken, space_id=space_id, language=languages.base), text)
 
     def describe(
         self, text: str, language: str, entries: Sequence[LexiconEntry] = (), input_format: str = "text"
@@ -159,15 +166,22 @@ class FrontEnd:
         self.speakers.of(language)
 
     def _spoken(
-        self, text: AlignedText, languages: Languages, on_fallback: OnFallback, lexicon: Lexicon
+        self,
+        text: AlignedText,
+        languages: Languages,
+        on_fallback: OnFallback,
+        lexicon: Lexicon,
+        skipped: int,
     ) -> Iterator[SpokenSentence]:
-        for sentence in sentences(text, languages.base):
+        for number, sentence in enumerate(sentences(text, languages.base)):
+            if number < skipped:
+                continue
             words = self._words(sentence.text, languages, on_fallback, lexicon)
             if words and (sentence.ends_line or sentence.ends_paragraph):
                 words[-1] = ended(words[-1])
             if words:
                 ids = tuple(encode(word.phonemes) for word in words)
-                yield SpokenSentence(tuple(words), ids, sentence.ends_paragraph)
+                yield SpokenSentence(tuple(words), ids, sentence.ends_paragraph, number)
 
     def _said(
         self, text: AlignedText | SsmlDocument, languages: Languages, lexicon: Lexicon

@@ -36,6 +36,7 @@ class Figures:
         self._ttfa_s: deque[float] = deque(maxlen=window)
         self._ttfa_file_s: deque[float] = deque(maxlen=window)
         self._rtf: deque[float] = deque(maxlen=window)
+        self._stalls = 0
 
     def count(self, outcome: Outcome) -> None:
         """A request has come to its end."""
@@ -52,6 +53,11 @@ class Figures:
         with self._lock:
             (self._ttfa_s if streamed else self._ttfa_file_s).append(ttfa_s)
 
+    def stalled(self) -> None:
+        """Nothing was ready to be sent for so long that the client had to be told to wait."""
+        with self._lock:
+            self._stalls += 1
+
     def synthesised(self, rtf: float) -> None:
         """Seconds of computing per second of audio, of a synthesis that came to its end."""
         with self._lock:
@@ -63,6 +69,7 @@ class Figures:
             counts = {outcome: self._outcomes[outcome] for outcome in OUTCOMES}
             return {
                 "requests": {"total": sum(counts.values()), **counts},
+                "stalls": self._stalls,
                 "window": self.window,
                 "ttfa_s": percentiles(self._ttfa_s),
                 "ttfa_file_s": percentiles(self._ttfa_file_s),

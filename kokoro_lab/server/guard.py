@@ -35,7 +35,7 @@ _HOST = re.compile(r"(?P<name>[a-z0-9.-]+|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?", re.
 _HEADER_NAMES = re.compile(r"[A-Za-z0-9-]+(?:\s*,\s*[A-Za-z0-9-]+)*")
 _EXPOSED = (
     "X-Request-Id, X-Kokoro-Voice, X-Kokoro-Variant, X-Kokoro-Provider, X-Kokoro-Streamed, "
-    "X-Kokoro-Ignored, X-Kokoro-Fallbacks, X-Sample-Rate, Retry-After"
+    "X-Kokoro-Ignored, X-Kokoro-Fallbacks, X-Kokoro-Stream-Id, X-Sample-Rate, Retry-After"
 )
 
 
@@ -150,7 +150,7 @@ def _check_origin(allowed: frozenset[str]) -> Response | None:
     if request.method != "OPTIONS" or "Access-Control-Request-Method" not in request.headers:
         return None
     answer = Response(status=204)
-    answer.headers["Access-Control-Allow-Methods"] = "GET, POST"
+    answer.headers["Access-Control-Allow-Methods"] = "GET, POST, DELETE"
     wanted = request.headers.get("Access-Control-Request-Headers", "")
     if _HEADER_NAMES.fullmatch(wanted):  # SDKs add headers of their own; a listed origin is trusted with any
         answer.headers["Access-Control-Allow-Headers"] = wanted

@@ -14,6 +14,7 @@ from werkzeug.exceptions import TooManyRequests
 from kokoro_lab.config import Settings
 from kokoro_lab.errors import KokoroLabError
 from kokoro_lab.server.figures import Figures
+from kokoro_lab.server.live import LiveStreams
 
 if TYPE_CHECKING:
     # Only for its name: gunicorn's master process must not load ONNX Runtime before it forks
@@ -23,6 +24,8 @@ log = logging.getLogger(__name__)
 
 EXTENSION = "kokoro_lab"
 RETRY_AFTER_S = 1
+SOCKETS = 8
+"""WebSockets that may be open at a time; each takes a thread of the server."""
 
 
 class Slots:
@@ -123,6 +126,8 @@ class ServerState:
     slots: Slots
     figures: Figures = field(default_factory=Figures)
     warm_up: WarmUp = field(default_factory=WarmUp)
+    live: LiveStreams = field(default_factory=LiveStreams)
+    sockets: Slots = field(default_factory=lambda: Slots(SOCKETS))
     started_s: float = field(default_factory=time.monotonic)
 
 

@@ -151,44 +151,49 @@ def ends_with_pause(word: Word) -> bool:
 
 
 class SpokenSentence(NamedTuple):
-    """A sentence after G2P: its words with their token ids."""
+    """A sentence after G2P: its words with their token ids, and how many sentences came before it."""
 
     words: tuple[Word, ...]
     ids: tuple[tuple[int, ...], ...]
     ends_paragraph: bool
+    number: int = 0
 
     @property
     def token_count(self) -> int:
         return _token_count(self.words, self.ids)
 
 
-def pack(spoken: Iterable[SpokenSentence], *, space_id: int, language: str) -> Iterator[Segment]:
+def pack(
+    spoken: Iterable[SpokenSentence], *, space_id: int, language: str, first_id: int = 0
+) -> Iterator[Segment]:
     """Segments of at most `MAX_TOKENS`, lazily: one sentence each, but that
 
     - a sentence under `SHORT_TOKENS` is joined to its neighbour in the paragraph, up to `JOINED_TOKENS`;
     - a sentence over `LONG_TOKENS` is cut into balanced parts, at clauses rather than at spaces;
     - the first sentence is cut after at most `FIRST_TOKENS`, if a speaker would pause there.
 
-    Every word of `spoken` is in exactly one segment, in order.
+    Every word of `spoken` is in exactly one segment, in order. Where `spoken` begins with a later sentence,
+    one with which a segment begins, `first_id` is that segment's: then the segments are the same as from
+    the beginning.
     """
-    for segment_id, (words, ids) in enumerate(_parts(spoken)):
-        yield _segment(segment_id, words, ids, space_id, language)
+    for segment_id, (index, (words, ids)) in enumerate(_parts(spoken, first=first_id == 0), first_id):
+        yield _segment(segment_id, words, ids, space_id, language, index)
 
 
 _Part = tuple[tuple[Word, ...], tuple[tuple[int, ...], ...]]
 
 
-def _parts(spoken: Iterable[SpokenSentence]) -> Iterator[_Part]:
-    first = True
+def _parts(spoken: Iterable[SpokenSentence], *, first: bool) -> Iterator[tuple[int, _Part]]:
     for sentence in _joined(spoken):
         words, ids = _fitting(sentence.words, sentence.ids)
         if first:
             first = False
             cut = _first_cut(words, ids)
             if cut:
-                yield words[:cut], ids[:cut]
+                yield sentence.number, (words[:cut], ids[:cut])
                 words, ids = words[cut:], ids[cut:]
-        yield from _balanced(words, ids)
+        for part in _balanced(words, ids):
+            yield sentence.number, part
 
 
 def _joined(spoken: Iterable[SpokenSentence]) -> Iterator[SpokenSentence]:
@@ -199,7 +204,7 @@ def _joined(spoken: Iterable[SpokenSentence]) -> Iterator[SpokenSentence]:
             fits = held.token_count + 1 + sentence.token_count <= JOINED_TOKENS
             if short and fits and not held.ends_paragraph:
                 words = (*held.words[:-1], replace(held.words[-1], space_after=True), *sentence.words)
-                held = SpokenSentence(words, held.ids + sentence.ids, sentence.ends_paragraph)
+                held = SpokenSentence(words, held.ids + sentence.ids, sentence.ends_paragraph, held.number)
                 continue
             yield held
         held = sentence
@@ -268,7 +273,12 @@ def _balanced(words: tuple[Word, ...], ids: tuple[tuple[int, ...], ...]) -> Iter
 
 
 def _segment(
-    segment_id: int, words: tuple[Word, ...], ids: tuple[tuple[int, ...], ...], space_id: int, language: str
+    segment_id: int,
+    words: tuple[Word, ...],
+    ids: tuple[tuple[int, ...], ...],
+    space_id: int,
+    language: str,
+    sentence: int,
 ) -> Segment:
     token_ids: list[int] = []
     ranges: list[tuple[int, int]] = []
@@ -292,6 +302,7 @@ def _segment(
         word_tokens=tuple(ranges),
         pause_after_s=_pause_s("".join(phonemes)),
         language=language,
+        sentence=sentence,
     )
 
 

@@ -57,7 +57,7 @@ def make_app(engine: Engine) -> Callable[..., Flask]:
 
     def make(**changed: Any) -> Flask:
         app = create_app(engine, Settings(**{**SETTINGS, **changed}))
-        wait_until(lambda: state_of(app).warm_up.state == "ok")
+        wait_until(lambda: state_of(app).warm_up.state == "ok", START_S)
         return app
 
     return make
@@ -79,7 +79,7 @@ def state_of(app: Flask) -> ServerState:
     return state
 
 
-def wait_until(true: Callable[[], bool], timeout_s: float = 15) -> None:
+def wait_until(true: Callable[[], bool], timeout_s: float = 30) -> None:
     """Fails if it does not come true."""
     deadline = time.monotonic() + timeout_s
     while not true():

@@ -252,6 +252,7 @@ def test_headers_say_what_is_sent_and_what_was_not_heeded(client: FlaskClient) -
     )
     assert {name: answer.headers[name] for name in dict(answer.headers) if name.startswith("X-")} == {
         "X-Request-Id": "mine-1",
+        "X-Kokoro-Stream-Id": "mine-1",
         "X-Kokoro-Voice": "hum_high",
         "X-Kokoro-Variant": "fp32",
         "X-Kokoro-Provider": "CPUExecutionProvider",
@@ -275,7 +276,7 @@ def test_fallbacks_are_counted_in_the_header_of_a_file(
         Fallback("model", "slow"),
     )
     report = replace(clip.report, fallbacks=fallbacks)
-    monkeypatch.setattr(engine, "synthesize", lambda utterance: replace(clip, report=report))
+    monkeypatch.setattr(engine, "synthesize", lambda utterance, stop: replace(clip, report=report))
     answer = client.post(URL, json={"input": TEXT, "stream": False})
     assert answer.headers["X-Kokoro-Fallbacks"] == "g2p=2, model=1"
 
@@ -311,7 +312,7 @@ def refused(client: FlaskClient, body: Any, **options: Any) -> dict[str, Any]:
         ({"speed": True}, "speed", "number"),
         ({"response_format": "ogg"}, "response_format", "mp3, opus, aac, flac, wav, pcm"),
         ({"format": "MP3"}, "format", "mp3, opus, aac, flac, wav, pcm"),
-        ({"stream_format": "sse"}, "stream_format", "audio"),
+        ({"stream_format": "ogg"}, "stream_format", "audio, sse"),
         ({"stream": "yes"}, "stream", "boolean"),
         ({"sample_rate": 8000}, "sample_rate", "22050, 24000, 44100, 48000"),
         ({"language": "tlh"}, "language", "en-us, en-gb"),

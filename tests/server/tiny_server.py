@@ -12,6 +12,7 @@ from kokoro_lab.config import settings
 from kokoro_lab.serve import create_app, serve
 
 STALL_S = 1.0
+KEEPALIVE_S = 0.2
 
 
 def make_app() -> Flask:
@@ -19,6 +20,7 @@ def make_app() -> Flask:
 
     app = create_app(scripted.engine(Path(sys.argv[1])), settings())
     app.config["STALL_S"] = STALL_S
+    app.config["KEEPALIVE_S"] = KEEPALIVE_S
     return app
 
 
