@@ -37,6 +37,8 @@ _AHEAD = 12
 """Characters either side of a border that are looked at."""
 _DOT_OF_WORD = regex.compile(r"(?:^|\s)\.$")
 """As in `.NET`."""
+_GLUED = regex.compile(r"[.．][-–\p{Lu}\p{Nd}]")
+"""A dot with something right behind it is inside a name, an address or a number."""
 _SHORT_WORD = regex.compile(r"(?<!\p{L})\p{L}{1,5}\.$")
 _NUMBER = regex.compile(r"\d{1,3}\.")
 _QUOTED = regex.compile(r"[」』]$")
@@ -62,7 +64,8 @@ def sentence_ranges(text: str, language: str) -> Iterator[tuple[int, int]]:
         behind = text[start + len(said) : start + len(said) + _AHEAD]
         rest = behind.lstrip()
         if following is not None and "\n" not in behind[: len(behind) - len(rest)]:
-            if _goes_on(said, rest, code) or (behind == rest and _DOT_OF_WORD.search(said)):
+            glued = behind == rest and (_DOT_OF_WORD.search(said) or _GLUED.search(said[-1:] + rest[:1]))
+            if glued or _goes_on(said, rest, code):
                 continue
             item = _NUMBER_OF_ITEM.search(said)
             if item and not _abbreviated(said[: item.start(1)], code):  # the number of what follows

@@ -79,7 +79,7 @@ def test_status_tells_streams_from_files_and_first_bytes_from_first_audio(client
 
 
 def test_ttfa_is_the_time_of_the_speech_and_not_of_the_header(app: Flask, client: FlaskClient) -> None:
-    answer = client.post(URL, json={"input": TEXT}, buffered=False)
+    answer = client.post(URL, json={"input": TEXT, "response_format": "wav"}, buffered=False)
     pieces = iter(answer.response)
     next(pieces)
     figures = state_of(app).figures

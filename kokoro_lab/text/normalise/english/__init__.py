@@ -34,6 +34,7 @@ RULES: tuple[Rule, ...] = (
     *money.RULES,
     *telephone.RULES,
     *abbreviations.RULES,
+    *counts.BEFORE_UNITS,
     *measures.RULES,
     *roman.RULES,
     *formulas.RULES,

@@ -117,6 +117,21 @@ _STREET_WORD = any_of(
 
 RULES: tuple[Rule, ...] = (
     rule(
+        "code behind a state with points",
+        r"(?<=\b(?:D\.\ ?C\.|N\.\ ?[YJHMCD]\.|S\.\ ?[CD]\.|R\.\ ?I\.|W\.\ ?Va\.|Calif\.|Mass\.|Conn\.),?\ )(?P<zip>\d{5})(?![\p{L}\p{N}]|[.,]\d)",
+        lambda match: digits(match["zip"]),
+    ),
+    rule(
+        "state and code alone",
+        rf"""{START}(?P<state>{any_of(s for s in STATES if s not in ("IN", "OR", "ME", "OK", "HI", "OH"))})\ (?P<zip>\d{{5}})(?:-(?P<more>\d{{4}}))?{END}""",
+        _zip,
+    ),
+    rule(
+        "street behind a point",
+        rf"(?<=\b(?:\p{{Lu}}|\p{{Lu}}\p{{Ll}}{{1,4}})\.\ )(?P<street>Ave|Blvd|Rd|Ln|Pkwy|Hwy|St)\.(?!\ \p{{Lu}})",
+        lambda match: STREETS[match["street"]] + _stop(match),
+    ),
+    rule(
         "state and code",
         rf"(?<=,\ |\p{{Ll}}\ )(?P<state>{any_of(STATES)}),?\ (?P<zip>\d{{5}})(?:-(?P<more>\d{{4}}))?{END}",
         _zip,
@@ -132,6 +147,11 @@ RULES: tuple[Rule, ...] = (
         (?=\ (?:\d+(?:st|nd|rd|th)|(?:{_NAME}|\p{{Lu}}{{2,}})(?:\ {_NAME}){{0,2}})\ (?:{_STREET}\.?
         |{_STREET_WORD}){END})""",
         _house,
+    ),
+    rule(
+        "direction before a street",
+        rf"(?<=\d\ )(?P<direction>[NSEW])\.(?=\ (?:{_STREET}\.|{_STREET_WORD}|{_NAME}\ (?:{_STREET}\b|{_STREET_WORD})))",
+        lambda match: DIRECTIONS[match["direction"]],
     ),
     rule(
         "box of a post office",
@@ -156,7 +176,7 @@ RULES: tuple[Rule, ...] = (
     rule("title alone", rf"{START}(?P<title>Mr|Mrs|Ms|Dr|Prof)\.", _title),
     rule(
         "short word before a number",
-        rf"{START}(?P<short>{any_of(NUMBERED)})\.\ ?(?=\d|[IVXLC]+\b)",
+        rf"{START}(?P<short>{any_of(NUMBERED)})\.\ ?(?=\d|[IVXLC]+\b|[ivxlc]+\b)",
         _numbered,
     ),
     rule("numero", r"№\ ?", lambda match: "number "),
@@ -179,7 +199,11 @@ RULES: tuple[Rule, ...] = (
         ignore_case=True,
     ),
     rule("short word", rf"{START}(?P<short>{any_of(PLAIN)})(?<=[./]|/\p{{L}})(?![\p{{L}}\p{{N}}])", _plain),
-    rule("short word without a point", rf"{START}(?P<short>vs|etc|Jr|aka|AKA){END}(?!\.)", _plain),
+    rule(
+        "short word without a point",
+        rf"{START}(?P<short>vs|etc|Jr|aka|AKA|hrs|mins|secs|yrs){END}(?!\.)",
+        _plain,
+    ),
     rule("with", r"(?<![\p{L}\p{N}/])w/(?=\ \p{L}|\p{L}{2})", lambda match: "with"),
 )
 

@@ -6,6 +6,8 @@ import unicodedata
 from fractions import Fraction
 from typing import Any
 
+import regex
+
 from kokoro_lab.text.normalise.english.numerals import (
     cardinal,
     digits,
@@ -16,9 +18,13 @@ from kokoro_lab.text.normalise.english.numerals import (
     ordinal,
 )
 from kokoro_lab.text.normalise.english.patterns import DECIMAL, END, MAGNITUDES, START, WHOLE, any_of, scaled
+from kokoro_lab.text.normalise.english.serials import serial
 from kokoro_lab.text.normalise.rules import Rule, rule
 
 VULGAR = "[¼½¾⅐⅑⅒⅓⅔⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞]"
+
+
+SHARED = regex.compile(r"\ (?:split|mix|deal|partnership|chance|ratio|rule|vote)\b")
 
 
 def _vulgar(match: Any) -> str:
@@ -58,6 +64,9 @@ def _range(match: Any) -> str:
     big = match["big"]
     if big:
         return f"{number(first)} to {scaled(last, big)}"
+    shares = first.isdecimal() and last.isdecimal() and int(first) + int(last) == 100
+    if shares and (first == last or SHARED.match(match.string, match.end())):
+        return f"{number(first)} {number(last)}"  # a fifty fifty chance
     return f"{number(first)} to {number(last)}"
 
 
@@ -100,13 +109,48 @@ def _identifier(match: Any) -> str:
     return in_pairs(match["number"])
 
 
+ROUND = {
+    "10": "tens", "100": "hundreds", "1000": "thousands", "10000": "tens of thousands",
+    "100000": "hundreds of thousands", "1000000": "millions",
+}  # fmt: skip
+
+
+def _plural(words: str) -> str:
+    """`fifty two` is "fifty twos", `sixty` "sixties"."""
+    if words.endswith("y"):
+        return f"{words[:-1]}ies"
+    return f"{words}es" if words.endswith("x") else f"{words}s"
+
+
 def _left_over(match: Any) -> str:
     """Digits in a place that no rule knows: a short run as a number, a long one digit by digit."""
     text = match.group()
     return number(text) if len(text) <= 4 and text.isascii() else digits(text)
 
 
+BEFORE_UNITS: tuple[Rule, ...] = (
+    rule(
+        "plan of pension",
+        r"(?<![\p{L}\p{N}])(?P<number>401|403|457|529)\((?P<letter>[a-k])\)",
+        lambda match: f"{in_pairs(match['number'])} {match['letter'].upper()}",
+    ),
+    rule(
+        "tens, hundreds and thousands",
+        rf"{START}(?P<number>10|100|1,?000|10,?000|100,?000|1,?000,?000)s(?=\ of\b)",
+        lambda match: ROUND[match["number"].replace(",", "")],
+    ),
+    rule(
+        "several of a number",
+        r"(?:(?<=\b(?i:the|these|those|two|three|new|old|boeing)\ )(?P<number>\d{3})|(?<![\p{L}\p{N}-])(?P<code>\p{Lu}{1,3}-?\d{1,3}))s(?![\p{L}\p{N}'])",
+        lambda match: _plural(in_pairs(match["number"]) if match["number"] else serial(match["code"])),
+    ),
+)
 RULES: tuple[Rule, ...] = (
+    rule(
+        "short scale before what is counted",
+        rf"(?<![\p{{L}}\p{{N}}_.,])(?P<sign>(?!))?(?P<number>{DECIMAL})(?P<big>[MB]|bn|(?<=\d\d)[Kk])(?P<more>\+)?(?=\ (?!race\b|run\b|resolution\b|video\b|gold\b)\p{{Ll}}{{3,}})",
+        _short_scale,
+    ),
     rule(
         "number sign",
         r"(?<![\p{L}\p{N}&])(?:\#|№)\ ?(?P<number>\d[\d,]*)(?![\p{L}\p{N}])",
@@ -156,7 +200,7 @@ RULES: tuple[Rule, ...] = (
     ),
     rule(
         "room or flight",
-        r"""(?<=\b(?i:room|rooms|flight|suite|apartment|apt\.?|unit|bus|route|highway|hwy\.?|interstate|gate
+        r"""(?<=\b(?i:room|rooms|rm\.|us|sr|flight|suite|apartment|apt\.?|unit|bus|route|highway|hwy\.?|interstate|gate
         |extension|ext\.?|building|boeing|cabin|locker|studio|terminal|ward|area)\ )(?P<number>\d{3,4})
         (?![\p{L}\p{N}-]|[.,]\d)""",
         _identifier,

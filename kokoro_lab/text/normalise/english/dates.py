@@ -69,6 +69,14 @@ def _month_day_year(match: Any) -> str:
     return words + _year_behind(match)
 
 
+def _dates(match: Any) -> str:
+    """From a day of one month to a day of another."""
+    until = MONTHS[MONTH_OF[match["until"].lower().rstrip(".")] - 1]
+    return (
+        f"{_month(match)} {_ordinal(match['day'])} to {until} {_ordinal(match['last'])}{_year_behind(match)}"
+    )
+
+
 def _day_month_year(match: Any) -> str:
     until = f" to the {_ordinal(match['last'])}" if match["last"] else ""
     return f"{_weekday(match)}the {_ordinal(match['day'])}{until} of {_month(match)}{_year_behind(match)}"
@@ -200,6 +208,18 @@ _YEAR_CUE = (
 )
 
 RULES: tuple[Rule, ...] = (
+    rule(
+        "span of dates",
+        rf"""{START}(?P<month>{MONTH})\ (?P<day>{THE_DAY})\ ?[-–]\ ?(?P<until>{MONTH})\ (?P<last>{THE_DAY}){END}
+        (?!\.\d|:\d|/\d){_YEAR_BEHIND}""",
+        _dates,
+        ignore_case=True,
+    ),
+    rule(
+        "years until now",
+        rf"{START}(?P<year>{YEAR})\ ?[-–]\ ?(?P<now>present|today|now|date)\b",
+        lambda match: f"{year(int(match['year']))} to {match['now']}",
+    ),
     rule(
         "month, day and year",
         rf"""{START}(?:(?P<weekday>{WEEKDAY}),?\ )?(?P<month>{MONTH})\ (?:the\ )?(?P<day>{THE_DAY}){END}

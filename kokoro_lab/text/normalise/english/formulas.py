@@ -42,7 +42,8 @@ def _formula(match: Any) -> str | None:
         if token == "x" and not (before[-1:].isdecimal() and behind[:1].isdecimal()):
             words.append(token)  # an unknown, not the sign of a product
         elif token in OPERATORS:
-            words.append(OPERATORS[token])
+            divided = token == "/" and before[-1:].isdecimal() and behind[:1].isdecimal()
+            words.append("divided by" if divided else OPERATORS[token])
         elif token[0] in SUPERSCRIPT:
             words.append(power("".join(str(SUPERSCRIPT.index(c)) for c in token)))
         elif token[0] == "^":

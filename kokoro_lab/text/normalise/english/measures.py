@@ -56,7 +56,7 @@ def sign(text: str | None) -> str:
 
 def _quantity(match: Any) -> str | None:
     text, unit, per = match["number"], match["unit"], match["per"]
-    if unit in LOOSE and not match["gap"]:
+    if unit in LOOSE and (not match["gap"] or match.string[match.end() :][:1] == "."):
         return None
     one, many = UNITS[unit]
     big = match["big"]
@@ -143,6 +143,11 @@ _LEFT = r"(?<![\p{L}\p{N}_.,/:]|\p{N}[.,])"
 
 RULES: tuple[Rule, ...] = (
     rule(
+        "inches by inches",
+        rf"""{_LEFT}(?P<first>{DECIMAL})\ ?["″]?\ ?(?:[x×]|by)\ ?(?P<last>{DECIMAL})(?:\ ?["″]|\ in(?![\p{{L}}\p{{N}}])\.?)""",
+        lambda match: f"{number(match['first'])} by {number(match['last'])} inches",
+    ),
+    rule(
         "degrees, minutes and seconds",
         rf"""{_LEFT}(?P<degrees>\d+(?:\.\d+)?)\ ?°\ ?(?:(?P<minutes>\d+(?:\.\d+)?)\ ?['′]\ ?(?:
         (?P<seconds>\d+(?:\.\d+)?)\ ?["″]\ ?)?)?
@@ -187,6 +192,11 @@ RULES: tuple[Rule, ...] = (
         rf"""{_SIGNED}{_LEFT}(?P<number>{DECIMAL})(?:\ (?P<big>{MAGNITUDE}))?(?:(?P<gap>\ )|(?P<hyphen>-))?
         (?P<unit>{_UNIT}){_UNIT_END}{_PER}{_COMPOUND}""",
         _quantity,
+    ),
+    rule(
+        "inches at an end",
+        rf"""{_LEFT}(?P<number>{DECIMAL})\ in(?=\s*(?:$|[,;)]|\.$|\ (?:wide|tall|long|deep|thick|high|diameter)\b))""",
+        lambda match: f"{number(match['number'])} {'inch' if is_one(match['number']) else 'inches'}",
     ),
     rule(
         "inches behind feet",

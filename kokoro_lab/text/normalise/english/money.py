@@ -42,6 +42,10 @@ CODE_NAMES = {
 SYMBOL = any_of(s for s in SYMBOLS if not s[0].isalpha() or s.endswith("$")).replace("$", r"\$")
 WORDY = any_of(("Rs.", "Rs"))
 AMOUNT = DECIMAL
+SIGNS = {
+    "+": "plus ", "-": "minus ", "−": "minus ", "±": "plus or minus ", "<": "less than ", ">": "more than ",
+    "≤": "at most ", "≥": "at least ", "~": "about ", "≈": "about ",
+}  # fmt: skip
 SHORT = rf"(?:{any_of(MAGNITUDES)}(?![\p{{L}}\p{{N}}]))"
 _BIG = rf"(?:\ ?(?P<big>{SHORT})|[\ -](?P<big>{MAGNITUDE}){END})?"
 
@@ -63,7 +67,7 @@ def amount(symbol: str, text: str, big: str | None = None) -> str:
 
 def _sign(match: Any) -> str:
     sign = match.groupdict().get("sign")
-    return {"+": "plus ", "-": "minus ", "−": "minus ", "±": "plus or minus "}.get(sign or "", "")
+    return SIGNS.get((sign or "").strip(), "")
 
 
 def _before(match: Any) -> str | None:
@@ -116,12 +120,18 @@ def _cents(match: Any) -> str:
     return f"{number(text)} {'cent' if is_one(text) else 'cents'}"
 
 
-def _pence(match: Any) -> str:
+LINES = frozenset(("144", "240", "360", "480", "540", "576", "720", "1080", "1440", "2160", "4320"))
+"""Of a picture: 1080p is no price."""
+
+
+def _pence(match: Any) -> str | None:
     text = match["amount"]
+    if text in LINES:
+        return None
     return f"{number(text)} {'penny' if is_one(text) else 'pence'}"
 
 
-_SIGNED = r"(?P<sign>(?<![\p{L}\p{N}])[-−+±])?"
+_SIGNED = r"(?P<sign>(?<![\p{L}\p{N}])[-−+±<>≤≥~≈]\ ?)?"
 _PER = r"""(?:/(?P<per>hour|hr|h|day|d|week|wk|month|mo|year|yr|person|kg|lb|g|oz|gal|gallon|l|L|km|mi
 |mile|kWh|MWh|GB
 |user|unit|share|barrel|bbl|ton|night|head|each|acre|seat|item|page|minute|min|sq\.?\ ?ft)
@@ -198,7 +208,7 @@ RULES: tuple[Rule, ...] = (
     rule("cents", rf"""{START}(?<![.,]\d*)(?P<amount>{DECIMAL})\ ?¢""", _cents),
     rule(
         "pence",
-        rf"""{START}(?<![.,]\d*)(?P<amount>{DECIMAL})p{END}(?=\ (?:each|coin|off|per|a)\b|[,;!?]|\.?$)""",
+        rf"""{START}(?<![.,]\d*)(?P<amount>{DECIMAL})p{END}(?!^)(?=\ (?:each|coin|off|per|a)\b|[,;!?]|\.?$)""",
         _pence,
     ),
 )

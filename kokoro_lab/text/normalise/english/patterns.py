@@ -9,7 +9,7 @@ from kokoro_lab.text.normalise.english import numerals
 START = r"(?<![\p{L}\p{N}_])"
 """Nothing that belongs to the same word stands before."""
 END = r"(?![\p{L}\p{N}_])"
-WHOLE = r"(?:\d{1,3}(?:,\d{3})+|\d+)"
+WHOLE = r"(?:\d{1,3}(?:,\d{3})+(?!\d)|\d{1,2}(?:,\d{2})+,\d{3}(?!\d)|\d+)"
 DECIMAL = rf"(?:{WHOLE}(?:\.\d+)?|\.\d+)"
 DASH = r"(?:\ ?[-–—]\ ?)"
 SIGN = r"(?:(?<![\p{L}\p{N}_)\]]|(?<=[\p{L}\p{N}]\ ))[-−+±])"

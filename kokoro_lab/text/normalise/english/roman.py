@@ -28,6 +28,16 @@ celestine boniface eugene nicholas callixtus honorius marcellus anastasius valen
 wenceslaus ladislaus matthias manuel sancho afonso pedro joao jose luis isabella joan philippe
 """
 
+GIVEN = """
+aaron adam albert alexander alfred andrew anna anne anthony arthur benjamin bill bob brian charles christopher
+daniel david dennis donald douglas edward elizabeth eric frank fred gary george gregory harold harry henry howard
+jack jacob james jason jeffrey jerry jim joe john jonathan joseph joshua justin kenneth kevin larry lawrence louis
+maria mark martin mary matthew michael nathan nicholas oliver oscar patrick paul peter philip ralph raymond richard
+robert roger ronald roy ryan samuel sam scott stephen steven theodore thomas timothy tom tyler victor vincent
+walter will william
+"""
+"""First names: behind one and a family name, a Roman numeral is the person's, `John Smith the third`."""
+
 NUMERAL = r"(?P<roman>[IVX]+|[IVXLCDM]{2,})"
 
 
@@ -39,6 +49,11 @@ def _cardinal(match: Any) -> str | None:
 def _span(match: Any) -> str | None:
     first, last = roman(match["first"]), roman(match["last"])
     return None if first is None or last is None else f"{cardinal(first)} to {cardinal(last)}"
+
+
+def _lower(match: Any) -> str | None:
+    value = roman(match["roman"].upper())
+    return None if value is None else cardinal(value)
 
 
 def _regnal(match: Any) -> str | None:
@@ -57,6 +72,10 @@ def _alone(match: Any) -> str | None:
     if value is None or match["roman"] in ABBREVIATIONS:
         return None
     return cardinal(value)
+
+
+def _capital(text: str) -> str:
+    return _words(text.title())
 
 
 def _words(text: str) -> str:
@@ -163,6 +182,21 @@ RULES: tuple[Rule, ...] = (
         r"""(?<=\b\p{Lu}\p{Ll}+\ (?:the\ )?)(?P<roman>II|III|IV|VI|VII|VIII|IX|XI|XII|XIII|XIV|XV|XVI)
         (?P<own>'s)?(?![\p{L}\p{N}_])(?=,?\ (?:of\ (?:\p{Lu}|the)|died|reigned|ruled|was\ (?:born|crowned
         |king|queen)|succeeded|became))""",
+        _regnal,
+    ),
+    rule(
+        "lower-case Roman part",
+        rf"(?<=\b(?i:{_words(PARTS)}|page|pages|p\.|pp\.)s?\ )(?P<roman>[ivxlc]+)(?![\p{{L}}\p{{N}}_]|\.\p{{L}})",
+        _lower,
+    ),
+    rule(
+        "lower-case Roman number",
+        r"(?<![\p{L}\p{N}_.&-])(?P<roman>ii|iii|vii|viii|xii|xiii|xvii|xviii)(?![\p{L}\p{N}_&-]|\.\p{L}|')",
+        _lower,
+    ),
+    rule(
+        "Roman number of a person",
+        rf"(?<=\b(?:{_capital(GIVEN)})\ (?:\p{{Lu}}\.\ )?\p{{Lu}}\p{{Ll}}+\ )(?P<roman>II|III|IV|V)(?P<own>'s)?(?![\p{{L}}\p{{N}}_]|\.\p{{L}})",
         _regnal,
     ),
     rule(

@@ -42,6 +42,11 @@ CODE = {
 
 RULES: tuple[Rule, ...] = (
     rule(
+        "span of letters",
+        r"(?<![\p{L}\p{N}_-])(?P<first>A)\ ?[-–]\ ?(?P<last>[C-Z])(?![\p{L}\p{N}_-])",
+        lambda match: f"{match['first']} to {match['last']}",
+    ),
+    rule(
         "C plus plus",
         r"(?<![\p{L}\p{N}_])(?P<letter>[A-Za-z])(?:(?P<plus>\+\+)|(?P<sharp>[#♯]))(?![\p{L}\p{N}])",
         lambda m: f"{m['letter'].upper()} {'plus plus' if m['plus'] else 'sharp'}",

@@ -77,7 +77,7 @@ RULES: tuple[Rule, ...] = (
         "code in digits",
         r"""(?<=\b(?i:pin|pin\ code|code|passcode|password|zip|zip\ code|postcode|ssn|id|account
         |account\ number
-        |serial\ number|order\ number|tracking\ number|confirmation\ number)[ ]
+        |serial\ number|order\ number|tracking\ number|confirmation\ number)(?::\ ?|[ ])
         (?:is\ |was\ |no\.\ |number[ ]|:\ )?)
         (?P<number>\d{4,}(?:-\d+)*)(?![\p{L}\p{N}-]|[.,]\d)""",
         _digits,

@@ -20,6 +20,10 @@ HOUR_24, MINUTE = r"(?:[01]?\d|2[0-4])", r"[0-5]\d"
 def time(hour: int, minute: int | None, second: int | None, half: str | None) -> str:
     """`14, 5, None, None` is "fourteen oh five", `2, None, None, "pm"` "two PM"."""
     words = [cardinal(hour)]
+    if second is not None and minute is not None and half is None:
+        parts = ((hour, "hour"), (minute, "minute"), (second, "second"))
+        named = [f"{cardinal(value)} {unit}{'' if value == 1 else 's'}" for value, unit in parts]
+        return f"{named[0]} {named[1]} and {named[2]}"
     if minute:
         words.append(two_digits(minute))
     elif minute == 0 and half is None and not second:
@@ -81,6 +85,11 @@ def _clock(text: str) -> str:
     return time(int(hour), int(minute) if minute else None, None, half)
 
 
+def _named(text: str) -> str:
+    """One end of a span that may be a word."""
+    return text if text.isalpha() else _clock(text)
+
+
 def _span(match: Any) -> str:
     return f"{_clock(match['first'])} to {_clock(match['last'])}{_stop(match)}{_zone(match)}"
 
@@ -104,6 +113,13 @@ _END_OF_HALF = r"(?![\p{L}\p{N}])"
 
 RULES: tuple[Rule, ...] = (
     rule(
+        "span from or to noon",
+        rf"""{START}(?:(?P<first>noon|midnight){DASH}(?P<last>\d{{1,2}}(?::[0-5]\d)?(?:\ ?{HALF})?){_END_OF_HALF}
+        |(?P<first>\d{{1,2}}(?::[0-5]\d)?(?:\ ?{HALF})?){DASH}(?P<last>noon|midnight){END})""",
+        lambda match: " to ".join(_named(match[end]) for end in ("first", "last")) + _stop(match),
+        ignore_case=True,
+    ),
+    rule(
         "span of clock times",
         rf"""{START}(?:(?P<first>(?:[01]?\d|2[0-4])(?::[0-5]\d)?\ ?{HALF}){DASH}(?P<last>\d{{1,2}}
         (?::[0-5]\d)?(?:\ ?{HALF})?)
@@ -121,7 +137,7 @@ RULES: tuple[Rule, ...] = (
         "clock time",
         rf"""{START}(?<!\d[:.]|[$€£])(?P<hour>{HOUR_24}):(?P<minute>{MINUTE})(?::(?P<second>{MINUTE}))?
         (?!\.?\d|:\d)
-        (?:(?:\ ?(?P<half>{HALF}){_END_OF_HALF}|{END})(?:\ {ZONE}{END})?)(?P<behind>(?=\ o'clock))?""",
+        (?:(?:\ ?(?P<half>{HALF}){_END_OF_HALF}|{END})(?:\ {ZONE}{END})?)(?P<behind>(?=\ (?:o'clock|noon|midnight)\b))?""",
         _time,
     ),
     rule(
