@@ -259,7 +259,8 @@ def test_a_client_that_does_not_read_loses_its_slot(server: RunningServer) -> No
 
 
 def test_a_client_that_does_not_read_a_file_loses_its_connection(server: RunningServer) -> None:
-    with post(server, {"input": LONG["input"][:1500], "stream": False, "response_format": "wav"}, receive_buffer=4096) as connection:
+    asked = {"input": LONG["input"][:1500], "stream": False, "response_format": "wav"}
+    with post(server, asked, receive_buffer=4096) as connection:
         connection.recv(1)
         time.sleep(2 * STALL_S)
         head, _, body = received(connection).partition(b"\r\n\r\n")

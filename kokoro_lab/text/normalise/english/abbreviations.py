@@ -118,17 +118,22 @@ _STREET_WORD = any_of(
 RULES: tuple[Rule, ...] = (
     rule(
         "code behind a state with points",
-        r"(?<=\b(?:D\.\ ?C\.|N\.\ ?[YJHMCD]\.|S\.\ ?[CD]\.|R\.\ ?I\.|W\.\ ?Va\.|Calif\.|Mass\.|Conn\.),?\ )(?P<zip>\d{5})(?![\p{L}\p{N}]|[.,]\d)",
+        r"""(?<=\b(?:D\.\ ?C\.|N\.\ ?[YJHMCD]\.|S\.\ ?[CD]\.|R\.\ ?I\.|W\.\ ?Va\.|Calif\.|Mass\.
+        |Conn\.),?\ )
+        (?P<zip>\d{5})(?![\p{L}\p{N}]|[.,]\d)""",
         lambda match: digits(match["zip"]),
     ),
     rule(
         "state and code alone",
-        rf"""{START}(?P<state>{any_of(s for s in STATES if s not in ("IN", "OR", "ME", "OK", "HI", "OH"))})\ (?P<zip>\d{{5}})(?:-(?P<more>\d{{4}}))?{END}""",
+        rf"""{START}
+        (?P<state>{any_of(s for s in STATES if s not in ("IN", "OR", "ME", "OK", "HI", "OH"))})[ ]
+        (?P<zip>\d{{5}})(?:-(?P<more>\d{{4}}))?{END}""",
         _zip,
     ),
     rule(
         "street behind a point",
-        rf"(?<=\b(?:\p{{Lu}}|\p{{Lu}}\p{{Ll}}{{1,4}})\.\ )(?P<street>Ave|Blvd|Rd|Ln|Pkwy|Hwy|St)\.(?!\ \p{{Lu}})",
+        r"""(?<=\b(?:\p{Lu}|\p{Lu}\p{Ll}{1,4})\.\ )(?P<street>Ave|Blvd|Rd|Ln|Pkwy|Hwy|St)\.
+        (?!\ \p{Lu})""",
         lambda match: STREETS[match["street"]] + _stop(match),
     ),
     rule(
@@ -150,7 +155,8 @@ RULES: tuple[Rule, ...] = (
     ),
     rule(
         "direction before a street",
-        rf"(?<=\d\ )(?P<direction>[NSEW])\.(?=\ (?:{_STREET}\.|{_STREET_WORD}|{_NAME}\ (?:{_STREET}\b|{_STREET_WORD})))",
+        rf"""(?<=\d\ )(?P<direction>[NSEW])\.(?=\ (?:{_STREET}\.|{_STREET_WORD}|{_NAME}\ (?:{_STREET}\b
+        |{_STREET_WORD})))""",
         lambda match: DIRECTIONS[match["direction"]],
     ),
     rule(

@@ -141,14 +141,16 @@ BEFORE_UNITS: tuple[Rule, ...] = (
     ),
     rule(
         "several of a number",
-        r"(?:(?<=\b(?i:the|these|those|two|three|new|old|boeing)\ )(?P<number>\d{3})|(?<![\p{L}\p{N}-])(?P<code>\p{Lu}{1,3}-?\d{1,3}))s(?![\p{L}\p{N}'])",
+        r"""(?:(?<=\b(?i:the|these|those|two|three|new|old|boeing)\ )(?P<number>\d{3})|(?<![\p{L}\p{N}-])
+        (?P<code>\p{Lu}{1,3}-?\d{1,3}))s(?![\p{L}\p{N}'])""",
         lambda match: _plural(in_pairs(match["number"]) if match["number"] else serial(match["code"])),
     ),
 )
 RULES: tuple[Rule, ...] = (
     rule(
         "short scale before what is counted",
-        rf"(?<![\p{{L}}\p{{N}}_.,])(?P<sign>(?!))?(?P<number>{DECIMAL})(?P<big>[MB]|bn|(?<=\d\d)[Kk])(?P<more>\+)?(?=\ (?!race\b|run\b|resolution\b|video\b|gold\b)\p{{Ll}}{{3,}})",
+        rf"""(?<![\p{{L}}\p{{N}}_.,])(?P<sign>(?!))?(?P<number>{DECIMAL})(?P<big>[MB]|bn|(?<=\d\d)[Kk])
+        (?P<more>\+)?(?=\ (?!race\b|run\b|resolution\b|video\b|gold\b)\p{{Ll}}{{3,}})""",
         _short_scale,
     ),
     rule(
@@ -200,7 +202,8 @@ RULES: tuple[Rule, ...] = (
     ),
     rule(
         "room or flight",
-        r"""(?<=\b(?i:room|rooms|rm\.|us|sr|flight|suite|apartment|apt\.?|unit|bus|route|highway|hwy\.?|interstate|gate
+        r"""(?<=\b(?i:room|rooms|rm\.|us|sr|flight|suite|apartment|apt\.?|unit|bus|route|highway|hwy\.?
+        |interstate|gate
         |extension|ext\.?|building|boeing|cabin|locker|studio|terminal|ward|area)\ )(?P<number>\d{3,4})
         (?![\p{L}\p{N}-]|[.,]\d)""",
         _identifier,

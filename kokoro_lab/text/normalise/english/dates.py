@@ -210,7 +210,8 @@ _YEAR_CUE = (
 RULES: tuple[Rule, ...] = (
     rule(
         "span of dates",
-        rf"""{START}(?P<month>{MONTH})\ (?P<day>{THE_DAY})\ ?[-–]\ ?(?P<until>{MONTH})\ (?P<last>{THE_DAY}){END}
+        rf"""{START}(?P<month>{MONTH})\ (?P<day>{THE_DAY})\ ?[-–]\ ?(?P<until>{MONTH})[ ]
+        (?P<last>{THE_DAY}){END}
         (?!\.\d|:\d|/\d){_YEAR_BEHIND}""",
         _dates,
         ignore_case=True,

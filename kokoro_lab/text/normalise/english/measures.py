@@ -144,7 +144,8 @@ _LEFT = r"(?<![\p{L}\p{N}_.,/:]|\p{N}[.,])"
 RULES: tuple[Rule, ...] = (
     rule(
         "inches by inches",
-        rf"""{_LEFT}(?P<first>{DECIMAL})\ ?["″]?\ ?(?:[x×]|by)\ ?(?P<last>{DECIMAL})(?:\ ?["″]|\ in(?![\p{{L}}\p{{N}}])\.?)""",
+        rf"""{_LEFT}(?P<first>{DECIMAL})\ ?["″]?\ ?(?:[x×]|by)\ ?(?P<last>{DECIMAL})(?:\ ?["″]|\ in
+        (?![\p{{L}}\p{{N}}])\.?)""",
         lambda match: f"{number(match['first'])} by {number(match['last'])} inches",
     ),
     rule(
@@ -195,7 +196,8 @@ RULES: tuple[Rule, ...] = (
     ),
     rule(
         "inches at an end",
-        rf"""{_LEFT}(?P<number>{DECIMAL})\ in(?=\s*(?:$|[,;)]|\.$|\ (?:wide|tall|long|deep|thick|high|diameter)\b))""",
+        rf"""{_LEFT}(?P<number>{DECIMAL})\ in(?=\s*(?:$|[,;)]|\.$|\ (?:wide|tall|long|deep|thick|high
+        |diameter)\b))""",
         lambda match: f"{number(match['number'])} {'inch' if is_one(match['number']) else 'inches'}",
     ),
     rule(

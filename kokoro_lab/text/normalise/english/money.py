@@ -208,7 +208,7 @@ RULES: tuple[Rule, ...] = (
     rule("cents", rf"""{START}(?<![.,]\d*)(?P<amount>{DECIMAL})\ ?¢""", _cents),
     rule(
         "pence",
-        rf"""{START}(?<![.,]\d*)(?P<amount>{DECIMAL})p{END}(?!^)(?=\ (?:each|coin|off|per|a)\b|[,;!?]|\.?$)""",
+        rf"""{START}(?<![.,]\d*)(?P<amount>{DECIMAL})p{END}(?=\ (?:each|coin|off|per|a)\b|[,;!?]|\.?$)""",
         _pence,
     ),
 )

@@ -29,12 +29,12 @@ wenceslaus ladislaus matthias manuel sancho afonso pedro joao jose luis isabella
 """
 
 GIVEN = """
-aaron adam albert alexander alfred andrew anna anne anthony arthur benjamin bill bob brian charles christopher
-daniel david dennis donald douglas edward elizabeth eric frank fred gary george gregory harold harry henry howard
-jack jacob james jason jeffrey jerry jim joe john jonathan joseph joshua justin kenneth kevin larry lawrence louis
-maria mark martin mary matthew michael nathan nicholas oliver oscar patrick paul peter philip ralph raymond richard
-robert roger ronald roy ryan samuel sam scott stephen steven theodore thomas timothy tom tyler victor vincent
-walter will william
+aaron adam albert alexander alfred andrew anna anne anthony arthur benjamin bill bob brian charles
+christopher daniel david dennis donald douglas edward elizabeth eric frank fred gary george gregory
+harold harry henry howard jack jacob james jason jeffrey jerry jim joe john jonathan joseph joshua justin
+kenneth kevin larry lawrence louis maria mark martin mary matthew michael nathan nicholas oliver oscar
+patrick paul peter philip ralph raymond richard robert roger ronald roy ryan samuel sam scott stephen
+steven theodore thomas timothy tom tyler victor vincent walter will william
 """
 """First names: behind one and a family name, a Roman numeral is the person's, `John Smith the third`."""
 
@@ -186,7 +186,8 @@ RULES: tuple[Rule, ...] = (
     ),
     rule(
         "lower-case Roman part",
-        rf"(?<=\b(?i:{_words(PARTS)}|page|pages|p\.|pp\.)s?\ )(?P<roman>[ivxlc]+)(?![\p{{L}}\p{{N}}_]|\.\p{{L}})",
+        rf"""(?<=\b(?i:{_words(PARTS)}|page|pages|p\.|pp\.)s?\ )(?P<roman>[ivxlc]+)(?![\p{{L}}\p{{N}}_]
+        |\.\p{{L}})""",
         _lower,
     ),
     rule(
@@ -196,7 +197,9 @@ RULES: tuple[Rule, ...] = (
     ),
     rule(
         "Roman number of a person",
-        rf"(?<=\b(?:{_capital(GIVEN)})\ (?:\p{{Lu}}\.\ )?\p{{Lu}}\p{{Ll}}+\ )(?P<roman>II|III|IV|V)(?P<own>'s)?(?![\p{{L}}\p{{N}}_]|\.\p{{L}})",
+        rf"""(?<=\b(?:{_capital(GIVEN)})\ (?:\p{{Lu}}\.\ )?\p{{Lu}}\p{{Ll}}+\ )(?P<roman>II|III|IV|V)
+        (?P<own>'s)?
+        (?![\p{{L}}\p{{N}}_]|\.\p{{L}})""",
         _regnal,
     ),
     rule(

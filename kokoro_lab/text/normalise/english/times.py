@@ -114,7 +114,8 @@ _END_OF_HALF = r"(?![\p{L}\p{N}])"
 RULES: tuple[Rule, ...] = (
     rule(
         "span from or to noon",
-        rf"""{START}(?:(?P<first>noon|midnight){DASH}(?P<last>\d{{1,2}}(?::[0-5]\d)?(?:\ ?{HALF})?){_END_OF_HALF}
+        rf"""{START}(?:(?P<first>noon|midnight){DASH}(?P<last>\d{{1,2}}(?::[0-5]\d)?
+        (?:\ ?{HALF})?){_END_OF_HALF}
         |(?P<first>\d{{1,2}}(?::[0-5]\d)?(?:\ ?{HALF})?){DASH}(?P<last>noon|midnight){END})""",
         lambda match: " to ".join(_named(match[end]) for end in ("first", "last")) + _stop(match),
         ignore_case=True,
@@ -137,7 +138,8 @@ RULES: tuple[Rule, ...] = (
         "clock time",
         rf"""{START}(?<!\d[:.]|[$€£])(?P<hour>{HOUR_24}):(?P<minute>{MINUTE})(?::(?P<second>{MINUTE}))?
         (?!\.?\d|:\d)
-        (?:(?:\ ?(?P<half>{HALF}){_END_OF_HALF}|{END})(?:\ {ZONE}{END})?)(?P<behind>(?=\ (?:o'clock|noon|midnight)\b))?""",
+        (?:(?:\ ?(?P<half>{HALF}){_END_OF_HALF}|{END})(?:\ {ZONE}{END})?)(?P<behind>(?=\ (?:o'clock|noon
+        |midnight)\b))?""",
         _time,
     ),
     rule(
