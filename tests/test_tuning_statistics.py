@@ -20,7 +20,7 @@ def judged(**changed: float) -> pd.DataFrame:
     """Forty utterances that leave nothing to wish for, but for what is changed."""
     rng = np.random.default_rng(1)
     good = {"pesq": 4.6, "stoi": 0.998, "lsd_db": 1.5, "audio_s": 4.0, "seam_rank_change": 0.0}
-    table = pd.DataFrame([{"text": i // 4, "voice": VOICES[i % 4]} | good for i in range(40)])
+    table = pd.DataFrame([{"text": i // 4, "voice": VOICES[i % 4], "speed": 1.0} | good for i in range(40)])
     table["dnsmos_whole"] = rng.normal(4.2, 0.1, 40)
     table["dnsmos_windows"] = table.dnsmos_whole + rng.normal(0, 0.02, 40) + changed.pop("dnsmos", 0.0)
     return table.assign(**changed)
@@ -47,6 +47,13 @@ def test_what_cannot_be_told_apart_passes() -> None:
 )
 def test_what_can_be_told_apart_fails(changed: dict[str, float], caught: list[str]) -> None:
     assert failed(judged(**changed)) == caught
+
+
+def test_a_short_first_segment_weighs_as_little_as_it_lasts() -> None:
+    table = judged()
+    first = table.assign(audio_s=0.5, stoi=0.99)
+    assert failed(pd.concat([table, first])) == []
+    assert failed(pd.concat([table, first.assign(audio_s=4.0)])) == ["stoi_mean_interval_high"]
 
 
 def test_a_few_bad_utterances_fail_although_the_mean_is_good() -> None:
