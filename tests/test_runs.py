@@ -155,6 +155,7 @@ FAST = {
     "00_quickstart": {},
     "11_where_time_goes": {"text": "The kettle is on.", "trials": 2, "loads": 1},
     "12_statistics_predictor": {"voices": "af_heart", "judged": 3},
+    "13_pronunciation": {"text": "Dr. Xu pays $5 for nginx."},
     "20_quantization_abx": {"voices": "af_heart", "texts": 3},
     "21_precision_pareto": {"voices": "af_heart", "texts": 1, "groups": "encode"},
     "22_qat_first_look": {"fit_texts": 3, "held_out_texts": 1, "heard_texts": 1, "heard_voices": "af_heart"},
