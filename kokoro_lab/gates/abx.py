@@ -148,7 +148,7 @@ def measure(spoken: Sequence[SpokenPair], *, progress: bool = True) -> pd.DataFr
         differs: they would measure that.
     """
     rows = []
-    for text, voice, pair in tqdm(spoken, desc="machine listener", disable=not progress):
+    for text, voice, pair, *_ in tqdm(spoken, desc="machine listener", disable=not progress):
         level = match_loudness(pair)
         first, second, rate = level.pair.reference, level.pair.candidate, pair.sample_rate_hz
         rows.append(

@@ -6,6 +6,7 @@ itself than the difference of two recordings of the same words (`noninferiority.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
@@ -28,9 +29,11 @@ LANGUAGE = "en"
 BEAM = 5
 MODEL_FILES = ("config.json", "model.bin", "tokenizer.json", "vocabulary.txt")
 
-# What the normaliser does not know: it splits don’t in two, takes … for a word, and leaves out what stands in
-# brackets, which is spoken all the same
+# What the normaliser does not know: it splits don’t in two, takes … for a word, leaves out what stands in
+# brackets, which is spoken all the same, and joins the numbers of "seven forty-five" but not those of 7:45
 _PLAIN = str.maketrans({**dict.fromkeys("‘’ʼ", "'"), **dict.fromkeys("…()[]{}<>", " ")})
+_HALF_OF_DAY = re.compile(r"(?<![a-z])([ap])\.?\s?m\b\.?", re.IGNORECASE)
+_TIME_OF_DAY = re.compile(r"\b(\d{1,2})(?::(\d\d)(?!\d)|\.(\d\d)(?=\s?[ap]m\b))", re.IGNORECASE)
 
 
 class Transcriber(Protocol):
@@ -182,7 +185,7 @@ def count_errors(said: str, hypothesis: str) -> ErrorCount:
     _require("jiwer", "whisper_normalizer")
     import jiwer
 
-    reference, heard = (_normaliser()(text.translate(_PLAIN)).strip() for text in (said, hypothesis))
+    reference, heard = (_in_one_spelling(text) for text in (said, hypothesis))
     if not reference:
         raise ParameterError(
             "There are no words in the text, so none can be missed.",
@@ -214,6 +217,11 @@ def total(counts: Iterable[ErrorCount]) -> ErrorCount:
     if not rows:
         raise ParameterError("Nothing was heard.", field="counts", value=0, allowed="one recording or more")
     return ErrorCount(*(sum(column) for column in zip(*rows, strict=True)))
+
+
+def _in_one_spelling(text: str) -> str:
+    text = _HALF_OF_DAY.sub(r"\1m", text.translate(_PLAIN))
+    return _normaliser()(_TIME_OF_DAY.sub(r"\1\2\3", text)).strip()
 
 
 @cache
