@@ -14,7 +14,9 @@ import regex
 
 from kokoro_lab.text.normalise.rules import Rule, rule
 
-_NARROW = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5E)} | str.maketrans("￥￡￠〜～−–‐", "¥£¢~~---")
+_NARROW = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5E)} | str.maketrans(
+    "￥￡￠￦〜～−–‐", "¥£¢₩~~---"
+)
 
 WHOLE = r"(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)"
 PLAIN = rf"(?:{WHOLE}(?:\.\d+)?)"

@@ -26,11 +26,13 @@ Nro. número | etc. etcétera | p.ej. por ejemplo | P.ej. por ejemplo | v.gr. ve
 et_al. y otros | cf. confróntese | cfr. confróntese | op.cit. obra citada | ibíd. ibídem | íd. ídem
 a.C. antes de Cristo | d.C. después de Cristo | a._de_C. antes de Cristo | d._de_C. después de Cristo
 a.n.e. antes de nuestra era | d.n.e. de nuestra era | Avda. avenida | Av. avenida | Avd. avenida
-Pza. plaza | Plza. plaza | Pl. plaza | Ctra. carretera | P.º paseo | Pº paseo | Gta. glorieta
+Pza. plaza | Plza. plaza | pza. plaza | plza. plaza
+Pl. plaza | Ctra. carretera | P.º paseo | Pº paseo | Gta. glorieta
 Urb. urbanización | Edif. edificio | Bvar. bulevar | Blvd. bulevar | Pol.Ind. polígono industrial
 Apdo. apartado | Apto. apartamento | apto. apartamento | C.P. código postal | Col. colonia | Bo. barrio
 Prov. provincia | prov. provincia | Mpio. municipio | Depto. departamento | tel. teléfono
 tels. teléfonos | Tel. teléfono | tfno. teléfono | telf. teléfono | tlf. teléfono | cel. celular
+lun. lunes | mié. miércoles | jue. jueves | vie. viernes | sáb. sábado
 cap. capítulo | caps. capítulos | art. artículo | arts. artículos | vol. volumen | vols. volúmenes
 fig. figura | figs. figuras | párr. párrafo | apdo. apartado | ap. apartado | ed. edición | eds. editores
 coord. coordinador | trad. traducción | ref. referencia | obs. observación | secc. sección | inc. inciso

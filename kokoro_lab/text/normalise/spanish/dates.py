@@ -98,7 +98,23 @@ def _decade(match: Any) -> str:
     return cardinal(int(match["decade"]))
 
 
+_DAYS = ("lunes", "martes", "miércoles", "jueves", "viernes", "sábado", "domingo")
+_DAY = {**{day: day for day in _DAYS}, **{day[:3]: day for day in _DAYS}}
+_ANY_DAY = rf"(?:{'|'.join(sorted(_DAY, key=len, reverse=True))})"
+
+
+def _days(match: Any) -> str:
+    """`lun-vie` is "lunes a viernes"."""
+    return " a ".join(_DAY[match[end].lower()] for end in ("first", "last"))
+
+
 RULES: tuple[Rule, ...] = (
+    rule(
+        "span of days of the week",
+        rf"(?<![\p{{L}}\p{{N}}])(?P<first>{_ANY_DAY})\.?\ ?[-–]\ ?(?P<last>{_ANY_DAY})(?![\p{{L}}\p{{N}}])",
+        _days,
+        ignore_case=True,
+    ),
     rule(
         "date",
         r"""(?<![\w/.-])(?P<first>\d{1,2})(?P<mark>[/.-])(?P<second>\d{1,2})(?P=mark)(?P<year>\d{4}|\d{2})
