@@ -158,6 +158,8 @@ class _Output:
                 self._trimmer = EdgeTrimmer(SAMPLE_RATE_HZ)
                 if self._pause_s is not None:
                     self._send(silence(self._pause_s, SAMPLE_RATE_HZ))
+                    self._frame(self._limiter.flush())
+                    self._limiter = Limiter(SAMPLE_RATE_HZ)  # as the engine's stream, a new one each segment
             self._send(self._trimmer.push(block))
         if self._chunks and self._first is None:
             self._first = self._now()
@@ -179,7 +181,9 @@ class _Output:
         return StageTimes(first_audio_s, end_s, ttfa_s, wall_s, np.concatenate(self._chunks))
 
     def _send(self, samples: Samples) -> None:
-        levelled = self._limiter.push(self._gain.push(samples))
+        self._frame(self._limiter.push(self._gain.push(samples)))
+
+    def _frame(self, levelled: Samples) -> None:
         self._chunks += [chunk.samples for chunk in self._framer.push(levelled)]
 
     def _now(self) -> tuple[dict[str, float], float]:
