@@ -13,10 +13,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from kokoro_lab.config import STAGED, EngineConfig, weights_of
-from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Clip, SynthesisReport, Utterance
+from kokoro_lab.datatypes import Clip, SynthesisReport, Utterance
 from kokoro_lab.g2p.frontend import FrontEnd
 from kokoro_lab.g2p.lexicon_entries import request_entries
 from kokoro_lab.model.decoder import Decoder, Staged, WholeGraph
@@ -120,7 +118,15 @@ class Engine:
                 self._voices.popitem(last=False)
         return voice
 
-    def stream(self, text: str | Utterance, *, frame_s: float = FRAME_S, **options: Any) -> SpeechStream:
+    def stream(
+        self,
+        text: str | Utterance,
+        *,
+        frame_s: float = FRAME_S,
+        streamed: bool = True,
+        cached: bool = True,
+        **options: Any,
+    ) -> SpeechStream:
         """Speak as it is listened to.
 
         Parameters
@@ -129,6 +135,10 @@ class Engine:
             What to say.
         frame_s : float
             Length of a chunk, 0.030 to 0.120 s.
+        streamed : bool
+            Whether somebody listens meanwhile; else it is what `synthesize` joins.
+        cached : bool
+            Whether first audio is taken from the cache and kept there.
         **options
             Fields of `Utterance`: voice, speed, language, loudness, statistics, seed, lexicon.
 
@@ -143,21 +153,21 @@ class Engine:
         TextError, VoiceError, LanguageError, LexiconError, ParameterError
             The request cannot be spoken.
         """
-        return SpeechStream(self, _asked(text, options, streamed=True), frame_s=frame_s, streamed=True)
+        utterance = _asked(text, options, streamed=streamed)
+        return SpeechStream(self, utterance, frame_s=frame_s, streamed=streamed, cached=cached)
 
     def synthesize(self, text: str | Utterance, **options: Any) -> Clip:
         """Speak into a `Clip`: the stream, joined. Options and errors are those of `stream`."""
-        utterance = _asked(text, options, streamed=False)
-        stream = SpeechStream(self, utterance, frame_s=FRAME_S, streamed=False)
-        chunks = [chunk.samples for chunk in stream]
-        return Clip(
-            samples=np.concatenate(chunks),
-            sample_rate_hz=SAMPLE_RATE_HZ,
-            report=stream.report,
-            segments=tuple(stream.segments),
-            timings=tuple(stream.timings),
-            seed=utterance.seed,
-        )
+        return self.stream(text, streamed=False, **options).joined()
+
+    def clear_caches(self) -> dict[str, int]:
+        """Forget first audio and loaded voices; says how many entries of each there were."""
+        with self._lock:
+            voices = len(self._voices)
+            self._voices.clear()
+        cleared = {"first_audio": int(self.first_audio.figures()["entries"]), "voices": voices}
+        self.first_audio.clear()
+        return cleared
 
     def clear_caches(self) -> None:
         """Forget what was read and spoken before: phonemes of sentences, first audio, voices."""

@@ -138,6 +138,18 @@ class SynthesisError(KokoroLabError):
     code = "synthesis_failed"
 
 
+class DeadlineExceeded(KokoroLabError):
+    """A request took longer than it may."""
+
+    code = "deadline_exceeded"
+
+
+class Interrupted(KokoroLabError):
+    """A synthesis was stopped on request."""
+
+    code = "interrupted"
+
+
 class AnswersError(KokoroLabError):
     """A file of a listening test is damaged, or belongs to another test."""
 

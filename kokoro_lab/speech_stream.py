@@ -20,6 +20,7 @@ from kokoro_lab.alignment import word_timings
 from kokoro_lab.datatypes import (
     SAMPLE_RATE_HZ,
     AudioChunk,
+    Clip,
     Fallback,
     Samples,
     Segment,
@@ -28,7 +29,7 @@ from kokoro_lab.datatypes import (
     WordTiming,
 )
 from kokoro_lab.dsp import EdgeTrimmer, Gain, Limiter, normalise_loudness, silence, voice_gain_db
-from kokoro_lab.errors import SynthesisError
+from kokoro_lab.errors import KokoroLabError, SynthesisError
 from kokoro_lab.g2p.frontend import Languages
 from kokoro_lab.lookahead import Lookahead
 from kokoro_lab.model.decoder import Decoded
@@ -127,6 +128,7 @@ class SpeechStream(Iterator[AudioChunk]):
         self._ttfa_s = float("nan")
         self._samples = 0
         self._report: SynthesisReport | None = None
+        self._interruption: KokoroLabError | None = None
         self._framer = Framer(frame_s)
         self._chunks = self._run()
 
@@ -148,6 +150,21 @@ class SpeechStream(Iterator[AudioChunk]):
         """Stop here: nothing further is computed."""
         self._chunks.close()
         self._ahead.close()
+
+    def interrupt(self, reason: KokoroLabError) -> None:
+        """Stop from another thread: who iterates gets `reason` raised before the next window is decoded."""
+        self._interruption = reason
+
+    def joined(self) -> Clip:
+        """The rest of the stream as one clip; for the whole of it, ask before the first `next`."""
+        return Clip(
+            samples=np.concatenate([chunk.samples for chunk in self]),
+            sample_rate_hz=SAMPLE_RATE_HZ,
+            report=self.report,
+            segments=tuple(self.segments),
+            timings=tuple(self.timings),
+            seed=self._utterance.seed,
+        )
 
     @property
     def fill(self) -> dict[str, float]:
@@ -285,6 +302,8 @@ class SpeechStream(Iterator[AudioChunk]):
     def _decoded(self, segment: Segment, decoded: Decoded, position: int) -> Iterator[Samples]:
         trimmer = EdgeTrimmer(SAMPLE_RATE_HZ)
         while True:
+            if self._interruption is not None:
+                raise self._interruption
             with self._watch("model"):
                 block = next(decoded.blocks, None)
             if block is None:

@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import errno
 import logging
-import socket
-import time
 from collections.abc import Callable, Generator, Iterator
-from contextlib import suppress
-from itertools import chain
 from typing import TYPE_CHECKING
 
-from kokoro_lab.datatypes import Samples, SynthesisReport
-from kokoro_lab.server.errors import log_failure
-from kokoro_lab.server.figures import Figures, Outcome
+from kokoro_lab.server.errors import code_of, log_failure
+from kokoro_lab.server.figures import Outcome
+from kokoro_lab.server.sessions import Session
 from kokoro_lab.streaming import PRIMER_S
 
 if TYPE_CHECKING:
     from kokoro_lab.containers import Encoder
-    from kokoro_lab.speech_stream import SpeechStream
 
 log = logging.getLogger(__name__)
 
@@ -50,42 +45,34 @@ class Delivery(Iterator[bytes]):
 
     Parameters
     ----------
-    stream : SpeechStream
-        Has begun, so that what is wrong with a request has been found by now.
+    session : Session
+        Its stream has begun, so that what is wrong with a request has been found by now. Its account is
+        told of the times and of the outcome; its connection is cut if the answer does not come to its end.
     encoder : Encoder
         Fresh. Its head and the primer are sent before anything is computed, so that a player opens its
         device.
-    figures : Figures
-        Told of the times and of the outcome.
-    accepted_s : float
-        When the request was accepted, by `time.perf_counter`.
-    request_id : str
-        For the log.
-    connection : socket.socket, optional
-        The client's. Cut if the answer does not come to its end.
+    make_way : callable
+        Called before each chunk is computed, so that others may go first.
     on_close : callable
         Called once, at the end.
     """
 
     def __init__(
         self,
-        stream: SpeechStream,
+        session: Session,
         *,
         encoder: Encoder,
-        figures: Figures,
-        accepted_s: float,
-        request_id: str,
-        connection: socket.socket | None,
+        make_way: Callable[[], None],
         on_close: Callable[[], None],
     ) -> None:
-        self._stream = stream
+        self._session = session
+        self._stream = session.stream
+        self._account = session.account
         self._encoder = encoder
-        self._figures = figures
-        self._accepted_s = accepted_s
-        self._request_id = request_id
-        self._connection = connection
+        self._make_way = make_way
         self._on_close = on_close
         self._outcome: Outcome | None = None
+        self._code: str | None = None
         self._closed = False
         self._pieces = self._run()
 
@@ -96,8 +83,10 @@ class Delivery(Iterator[bytes]):
             self.close()  # now, and not after the client has seen the end and may have sent its next request
             raise
         except Exception as error:
-            self._outcome = "failed"
-            log_failure(error, "failed after the first byte; the connection is cut.", self._request_id)
+            self._outcome, self._code = self._account.interrupted() or "failed", code_of(error)
+            log_failure(
+                error, "failed after the first byte; the connection is cut.", self._account.request_id
+            )
             raise StreamBroken from error
 
     def close(self) -> None:
@@ -110,59 +99,44 @@ class Delivery(Iterator[bytes]):
             self._stream.close()
             self._encoder.close()
         finally:
-            if self._outcome is None:
-                self._outcome = "cancelled"
-                log.info("%s left by the client", self._request_id)
-            if self._outcome != "completed":
-                self._cut()
-            self._figures.count(self._outcome)
+            outcome = self._outcome or self._account.interrupted() or "cancelled"
+            if outcome != "completed":
+                # Or gunicorn's main thread waits up to 2 s for the client to do it
+                self._session.cut()
             self._on_close()
+            self._account.close(outcome, self._code)
 
     def _run(self) -> Generator[bytes]:
         head = self._encoder.prime(PRIMER_S)
-        if not head:
-            yield b""  # a codec that holds the primer back holds no headers back
-        sent = False
-        ttfa_s: float | None = None
-        for data in chain([head], map(self._encoder.push, self._samples()), self._rest()):
-            if not data:  # a resampler or a codec keeps the first milliseconds back
-                continue
-            if not sent:
-                sent = True
-                self._figures.first_byte(time.perf_counter() - self._accepted_s)
-            if ttfa_s is None and self._encoder.audible:
-                ttfa_s = time.perf_counter() - self._accepted_s
-                if not self._stream.primed:
-                    self._figures.first_audio(ttfa_s, streamed=True)
-            yield data
-        report = self._stream.report
-        self._figures.synthesised(report.rtf)
-        log_report(self._request_id, report, ttfa_s or 0.0, self._encoder)
+        if head:
+            self._account.first_byte()
+        yield head  # even if it is empty: a codec that holds the primer back holds no headers back
+        held_s = 0.0
+        for chunk in self._stream:
+            data = self._encoder.push(chunk.samples)
+            held_s += chunk.duration_s
+            if data:  # a resampler or a codec keeps the first milliseconds back
+                if self._encoder.audible:
+                    self._account.chunk(held_s, cached=self._stream.primed)
+                    held_s = 0.0
+                yield from self._sent(data)
+            self._make_way()
+        rest = self._encoder.finish()
+        if rest:
+            if held_s:
+                self._account.chunk(held_s, cached=self._stream.primed)
+            yield from self._sent(rest)
+        warn_of_clipping(self._account.request_id, self._encoder)
+        self._account.finished(self._stream.report)
         self._outcome = "completed"
 
-    def _samples(self) -> Iterator[Samples]:
-        return (chunk.samples for chunk in self._stream)
-
-    def _rest(self) -> Iterator[bytes]:
-        yield self._encoder.finish()
-
-    def _cut(self) -> None:
-        """Shut the connection down, or gunicorn's main thread waits up to 2 s for the client to do it."""
-        if self._connection is not None:
-            with suppress(OSError):  # the client was quicker
-                self._connection.shutdown(socket.SHUT_RDWR)
+    def _sent(self, data: bytes) -> Iterator[bytes]:
+        self._account.first_byte()
+        yield data
+        self._account.taken()
 
 
-def log_report(request_id: str, report: SynthesisReport, ttfa_s: float, encoder: Encoder) -> None:
-    """One line for a synthesis that came to its end."""
-    log.info(
-        "%s spoken: %.2f s of audio, TTFA %.3f s, RTF %.3f, %d segments, %d fallbacks",
-        request_id,
-        report.audio_s,
-        ttfa_s,
-        report.rtf,
-        report.segments,
-        len(report.fallbacks),
-    )
+def warn_of_clipping(request_id: str, encoder: Encoder) -> None:
+    """Samples that did not fit into 16 bit are heard: say so."""
     if encoder.clipped_samples:
         log.warning("%s: %d samples were clipped to 16 bit", request_id, encoder.clipped_samples)

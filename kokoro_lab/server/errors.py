@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import logging
 import traceback
+from typing import Literal
 
 from flask import Flask, Response, g, jsonify
 from werkzeug.exceptions import HTTPException
 from werkzeug.wrappers import Response as WerkzeugResponse
 
-from kokoro_lab.errors import InputError, KokoroLabError, ProviderError
+from kokoro_lab.errors import DeadlineExceeded, InputError, Interrupted, KokoroLabError, ProviderError
+from kokoro_lab.server.schemas import ErrorBody, ErrorDetail
 
 log = logging.getLogger(__name__)
 
@@ -21,6 +23,12 @@ RETRYABLE = frozenset({408, 429, 503})
 """What may go better the next time. OpenAI's SDKs would send everything from 500 up three times over,
 and a text that cannot be spoken once cannot be spoken thrice."""
 
+_STATUS: dict[type[KokoroLabError], int] = {
+    InputError: 400,
+    Interrupted: 409,
+    ProviderError: 503,
+    DeadlineExceeded: 504,
+}
 _CODES = {401: "invalid_api_key", 429: "rate_limit_exceeded"}
 """OpenAI's own codes; other HTTP errors are called by their names."""
 
@@ -33,10 +41,17 @@ def register(app: Flask) -> None:
 
 
 def status_of(error: KokoroLabError) -> int:
-    """400 for what the client can mend, 503 for a provider that may come back, else 500."""
-    if isinstance(error, InputError):
-        return 400
-    return 503 if isinstance(error, ProviderError) else 500
+    """400 for what the client can mend, 409 for what was stopped on request, 503 for a provider that may come
+    back, 504 for what took too long, else 500."""
+    for kind, status in _STATUS.items():
+        if isinstance(error, kind):
+            return status
+    return 500
+
+
+def code_of(error: BaseException) -> str:
+    """The `code` by which a client and the log know this error."""
+    return error.code if isinstance(error, KokoroLabError) else "internal_error"
 
 
 def where(error: BaseException) -> str:
@@ -83,11 +98,14 @@ def _on_unexpected(error: Exception) -> Response:
 
 
 def _answer(status: int, message: str, *, param: str | None, code: str) -> Response:
-    kind = (
+    kind: Literal["server_error", "rate_limit_error", "invalid_request_error"] = (
         "server_error" if status >= 500 else "rate_limit_error" if status == 429 else "invalid_request_error"
     )
+    g.error_code = code
     log.info("%s answered %d, %s", g.request_id, status, code)
-    answer = jsonify(error={"message": message, "type": kind, "param": param, "code": code})
+    answer = jsonify(
+        ErrorBody(error=ErrorDetail(message=message, type=kind, param=param, code=code)).model_dump()
+    )
     answer.status_code = status
     if status not in RETRYABLE:
         answer.headers["x-should-retry"] = "false"
