@@ -161,20 +161,23 @@ class Engine:
         return self.stream(text, streamed=False, **options).joined()
 
     def clear_caches(self) -> dict[str, int]:
-        """Forget first audio and loaded voices; says how many entries of each there were."""
-        with self._lock:
-            voices = len(self._voices)
-            self._voices.clear()
-        cleared = {"first_audio": int(self.first_audio.figures()["entries"]), "voices": voices}
-        self.first_audio.clear()
-        return cleared
+        """Forget what was read and spoken before: phonemes of sentences, first audio, voices.
 
-    def clear_caches(self) -> None:
-        """Forget what was read and spoken before: phonemes of sentences, first audio, voices."""
+        Returns
+        -------
+        dict
+            How many entries of each there were.
+        """
+        cleared = {
+            "phonemes": int(self.front_end.cache.figures()["entries"]),
+            "first_audio": int(self.first_audio.figures()["entries"]),
+        }
         self.front_end.cache.clear()
         self.first_audio.clear()
         with self._lock:
+            cleared["voices"] = len(self._voices)
             self._voices.clear()
+        return cleared
 
     def warm(
         self, voice: str = "af_heart", language: str | None = None, text: str = WARM_TEXT
