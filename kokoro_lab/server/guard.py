@@ -210,6 +210,8 @@ def _check_length() -> None:
         return
     limit = current_app.config["MAX_CONTENT_LENGTH"]
     if request.content_length is None:
+        if request.blueprint != "speech" and "Transfer-Encoding" not in request.headers:
+            return  # no body at all, which elsewhere means that there is nothing to say
         abort(411, "Send a Content-Length; chunked request bodies are not taken.")
     if request.content_length > limit:
         abort(413, f"The request body is {request.content_length} bytes long. Allowed: up to {limit}.")
