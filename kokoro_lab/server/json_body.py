@@ -33,7 +33,9 @@ def json_object(request: Request) -> dict[str, Any]:
         with body_deadline():
             body = request.get_data(cache=False)
     except ClientDisconnected as error:
-        raise RequestTimeout("The request body did not arrive in time.") from error
+        raise _too_late() from error
+    if len(body) < (request.content_length or 0):
+        raise _too_late()  # gunicorn hands on what had come until then
     try:
         payload = pydantic_core.from_json(body, allow_inf_nan=False)
     except ValueError as error:
@@ -43,6 +45,10 @@ def json_object(request: Request) -> dict[str, Any]:
     if not isinstance(payload, dict):
         raise ParameterError("The request body is JSON, but not an object.", allowed="a JSON object")
     return payload
+
+
+def _too_late() -> RequestTimeout:
+    return RequestTimeout("The request body did not arrive in time.")
 
 
 def optional_model(request: Request, model: type[M]) -> M:
