@@ -138,7 +138,7 @@ class Engine:
         streamed : bool
             Whether somebody listens meanwhile; else it is what `synthesize` joins.
         cached : bool
-            Whether first audio is taken from the cache and kept there.
+            Whether first audio and phonemes are taken from the caches and kept there.
         **options
             Fields of `Utterance`: voice, speed, language, loudness, statistics, seed, lexicon.
 

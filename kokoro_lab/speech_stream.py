@@ -76,7 +76,8 @@ class SpeechStream(Iterator[AudioChunk]):
     streamed : bool
         Whether somebody listens meanwhile, or it is joined into a file.
     cached : bool
-        Whether a stream's first audio is taken from the engine's cache, and kept there.
+        Whether a stream's first audio and the phonemes of sentences are taken from the engine's caches, and
+        kept there.
 
     Attributes
     ----------
@@ -96,6 +97,7 @@ class SpeechStream(Iterator[AudioChunk]):
         self._utterance = utterance
         self._streamed = streamed
         self._cached = streamed and cached
+        self._remembered = cached
         self._voice = engine.voice(utterance.voice)
         self._language = resolve_language(utterance.language or self._voice.language)
         self._watch = Stopwatch()
@@ -288,7 +290,12 @@ class SpeechStream(Iterator[AudioChunk]):
             raise nothing_to_speak(self._utterance.text)
 
     def _timed_segments(self) -> Iterator[Segment]:
-        languages = Languages(self._language, self._voice.language, self._utterance.detect_languages)
+        languages = Languages(
+            self._language,
+            self._voice.language,
+            self._utterance.detect_languages,
+            remembered=self._remembered,
+        )
         segments = self._engine.front_end.segments_of(
             self._text, languages, self._fallbacks.append, self._lexicon
         )

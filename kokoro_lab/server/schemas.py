@@ -165,6 +165,8 @@ class Status(Answer):
     slo: Objectives
     lexicon: dict[str, Any]
     first_audio_cache: dict[str, float]
+    phoneme_cache: dict[str, float | None]
+    languages_loaded: list[str]
     primer: dict[str, float]
     memory_rss_mb: float
     memory: Memory

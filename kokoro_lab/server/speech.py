@@ -150,7 +150,7 @@ def _file(asked: SpeechRequest, utterance: Utterance, slot: Slot) -> Response:
     account = _account()
     # Before the speech, lest it be computed for a format that cannot be had
     encoder = Encoder(asked.kind, asked.sample_rate, utterance.seed, streamed=False)
-    stream = state.engine.stream(utterance, streamed=False)
+    stream = state.engine.stream(utterance, streamed=False, cached=not account.asked["ephemeral"])
     session = Session(account, stream, client_socket(), streamed=False)
     state.sessions.begin(session)
     session.expire_after(state.settings.first_audio_deadline_s, state.settings.deadline_s)

@@ -81,7 +81,7 @@ class SpeechRequest(BaseModel):
         Literal[22_050, 24_000, 44_100, 48_000], Field(description="In Hz. Of opus: 48000")
     ] = 24_000
     ephemeral: Annotated[
-        bool, Field(strict=True, description="Keep nothing of this: no first audio, no hash in the log")
+        bool, Field(strict=True, description="Keep nothing of this: no first audio, no phonemes, no hash")
     ] = False
     lexicon: Annotated[
         list[Any] | dict[str, Any] | None,

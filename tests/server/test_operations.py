@@ -176,7 +176,7 @@ def test_a_reset_that_cannot_be_read_stops_nothing(client: FlaskClient, body: An
 def test_caches_are_cleared_and_counted(client: FlaskClient) -> None:
     client.post(URL, json={"input": "Hello."})
     assert client.post("/performance/clear_cache").json["cleared"]["voices"] >= 1
-    assert client.post("/performance/clear_cache").json["cleared"] == {"first_audio": 0, "voices": 0}
+    assert set(client.post("/performance/clear_cache").json["cleared"].values()) == {0}
 
 
 def test_operators_need_the_key_where_one_is_set(make_app: Callable[..., Flask]) -> None:
@@ -208,6 +208,9 @@ def test_nothing_is_kept_of_an_ephemeral_request(
     assert engine.first_audio.figures() == {"hits": 0, "misses": 0, "entries": 0, "ttl_s": 300}
     assert make_app(ephemeral=True).test_client().post(URL, json={"input": TEXT}).data
     assert engine.first_audio.figures()["entries"] == 0
+    engine.front_end.cache.clear()
+    assert client.post(URL, json={"input": TEXT, "ephemeral": True, "stream": False}).data
+    assert engine.front_end.cache.figures()["entries"] == 0
     assert client.post(URL, json={"input": TEXT}).data
     assert engine.first_audio.figures()["entries"] == 1
 
