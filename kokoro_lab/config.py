@@ -19,14 +19,19 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from kokoro_lab.errors import SettingsError
 
 SPEED_MIN, SPEED_MAX = 0.25, 4.0
-PUBLISHED = ("fp32", "fp16", "int8-upstream")
+RATE_MIN, RATE_MAX = 0.5, 2.0
+"""Of some words in a text, times the speed of all."""
+PITCH_MIN, PITCH_MAX = 0.5, 1.5
+"""Of some words in a text, times the voice's own."""
+PUBLISHED = ("fp32", "fp16-upstream", "int8-upstream")
 """Precisions of the weights as others published them."""
-STAGED = ("fp32", "int8", "int8fp16mix")
+STAGED = ("fp32", "fp16", "int8", "int8fp16mix")
 """Variants that run in stages, all made from the published fp32 weights."""
-VARIANTS = (*STAGED, "fp16", "int8-upstream")
+VARIANTS = (*STAGED, "fp16-upstream", "int8-upstream")
 PREFIX = "KOKORO_"
 
 Source = Literal["auto", "hub", "registry"]
+Optimisation = Literal["all", "extended", "basic", "none"]
 
 
 def weights_of(variant: str) -> str:
@@ -49,6 +54,13 @@ class Settings(BaseSettings):
     variant: str = Field("fp32", description=f"Precision: {', '.join(f'`{v}`' for v in VARIANTS)}")
     provider: str = Field("auto", description="Execution provider: `auto` or `cpu`")
     threads: int = Field(0, ge=0, le=256, description="Threads inside one inference; 0 takes every core")
+    optimisation: Optimisation = Field(
+        "all", description="ONNX Runtime's graph optimisation: `all`, `extended`, `basic` or `none`"
+    )
+    memory_pattern: bool = Field(False, description="Let ONNX Runtime plan memory by the shapes it has seen")
+    spinning: bool = Field(
+        False, description="Let idle threads of an inference spin, on a machine of its own"
+    )
     memory_arena_size_mb: int = Field(
         0, ge=0, le=65536, description="Upper bound of ONNX Runtime's CPU arena; 0 leaves it unbounded"
     )
@@ -84,10 +96,16 @@ class Settings(BaseSettings):
     native: Literal["auto", "off"] = Field(
         "auto", description="Our own operators in C++: `auto` where a compiler is found, or `off`"
     )
+    stages: Path | None = Field(
+        None, description="Folder of graphs that `kokoro-lab export` wrote, to run instead of our cache's"
+    )
     first_audio_ttl_s: float = Field(
         300.0,
         ge=0,
         description="Seconds that the first audio of an utterance is kept, to repeat it; 0 is off",
+    )
+    resume_ttl_s: float = Field(
+        3600.0, ge=0, description="Seconds after its begin in which a stream that broke may be gone on with"
     )
     project_lexicon: Path | None = Field(
         None,
@@ -183,6 +201,8 @@ class EngineConfig:
     native : {"auto", "off"}
         Whether our own operators are used where they can be built. They are faster; samples differ by
         rounding (over 100 dB).
+    stages : Path, optional
+        Folder that `kokoro-lab export` wrote, of the same variant; its graphs are run as they are.
     first_audio_ttl_s : float
         How long the first half second of an utterance is kept for when it is asked for again; 0 keeps
         nothing.
@@ -196,10 +216,11 @@ class EngineConfig:
     provider: str = "auto"
     threads: int = 0
     memory_arena_size_mb: int = 0
-    optimisation: Literal["all", "extended", "basic", "none"] = "all"
+    optimisation: Optimisation = "all"
     memory_pattern: bool = False
     spinning: bool = False
     native: Literal["auto", "off"] = "auto"
+    stages: Path | None = None
     first_audio_ttl_s: float = 300.0
     source: Source = "auto"
     home: Path | None = None
@@ -221,7 +242,11 @@ class EngineConfig:
             variant=s.variant,
             provider=s.provider,
             threads=s.threads,
+            optimisation=s.optimisation,
+            memory_pattern=s.memory_pattern,
+            spinning=s.spinning,
             memory_arena_size_mb=s.memory_arena_size_mb,
+            stages=s.stages,
             native=s.native,
             first_audio_ttl_s=s.first_audio_ttl_s,
             source=s.source,

@@ -50,6 +50,8 @@ class Utterance:
         0.25 to 4.0; above 1 is faster.
     language : str, optional
         BCP 47 tag such as `en-us`; None takes the language of the voice.
+    input_format : {"text", "ssml"}
+        What `text` is: plain, or a document of the SSML subset of `kokoro_lab.text.ssml`.
     loudness : {"auto", "measured", "voice", "none"}
         How the gain to the target loudness is found. `measured` reads the whole clip, `voice` uses the
         voice's own average and needs no look-ahead, `none` leaves the model's level. `auto` is
@@ -73,6 +75,7 @@ class Utterance:
     voice: str = "af_heart"
     speed: float = 1.0
     language: str | None = None
+    input_format: str = "text"
     loudness: str = "auto"
     statistics: str = "auto"
     seed: int = 0
@@ -99,11 +102,53 @@ class Word:
 
 
 @dataclass(frozen=True, slots=True)
+class SpeakingStyle:
+    """How a piece of the text is to be spoken, other than the voice speaks by itself.
+
+    Parameters
+    ----------
+    rate : float
+        Times as fast.
+    pitch_scale, pitch_offset_hz : float
+        A pitch of f becomes `pitch_scale * f + pitch_offset_hz`.
+    pitch_base_hz : float, optional
+        What the voice's average pitch is brought to before that.
+    gain_db : float
+        How much louder.
+    """
+
+    rate: float = 1.0
+    pitch_scale: float = 1.0
+    pitch_offset_hz: float = 0.0
+    pitch_base_hz: float | None = None
+    gain_db: float = 0.0
+
+    def around(self, inner: SpeakingStyle) -> SpeakingStyle:
+        """`inner` within this style: rates and pitches multiply, hertz and decibels add up."""
+        if inner.pitch_base_hz is None:
+            scale = self.pitch_scale * inner.pitch_scale
+            offset_hz = self.pitch_offset_hz * inner.pitch_scale + inner.pitch_offset_hz
+            base_hz = self.pitch_base_hz
+        else:  # what is said in absolute terms does not build on what is around it
+            scale, offset_hz = inner.pitch_scale, inner.pitch_offset_hz
+            base_hz = inner.pitch_base_hz
+        return SpeakingStyle(self.rate * inner.rate, scale, offset_hz, base_hz, self.gain_db + inner.gain_db)
+
+
+PLAIN = SpeakingStyle()
+"""As the voice speaks by itself."""
+
+
+@dataclass(frozen=True, slots=True)
 class Segment:
     """What prosody sees at once: at most 510 token ids, usually a sentence or a few short ones.
 
     `token_ids` are without the pads; `word_tokens[i]` is the half-open range of ids of `words[i]`.
     `pause_after_s` is the silence to add before the next segment, by the mark that this one ends with.
+    `styles`, if there are any, has one for each word; `break_before_s` and `break_after_s` are the silence
+    that was asked for in front of this segment and behind it, and take the place of any other pause.
+    `sentence` counts the sentences of the text before the one that this segment, or the sentence that it
+    is a part of, begins with: reading may begin again there.
     """
 
     segment_id: int
@@ -115,6 +160,10 @@ class Segment:
     word_tokens: tuple[tuple[int, int], ...]
     pause_after_s: float
     language: str
+    styles: tuple[SpeakingStyle, ...] = ()
+    break_before_s: float | None = None
+    break_after_s: float | None = None
+    sentence: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +177,31 @@ class WordTiming:
     end_s: float
     phonemes: str
     segment_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a stream may begin again: at the first sample of a segment.
+
+    Everything behind the text (trim, limiter, prosody, windows) starts anew with each segment, so nothing
+    before it need be computed.
+
+    Parameters
+    ----------
+    sentence : int
+        `Segment.sentence` of the segment; reading begins there.
+    first_segment_id : int
+        Of the first segment of that sentence.
+    segment_id : int
+        The segment.
+    start_samples : int
+        Position of its first sample in the stream.
+    """
+
+    sentence: int = 0
+    first_segment_id: int = 0
+    segment_id: int = 0
+    start_samples: int = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)

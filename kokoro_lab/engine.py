@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from kokoro_lab.config import STAGED, EngineConfig, weights_of
-from kokoro_lab.datatypes import Clip, SynthesisReport, Utterance
+from kokoro_lab.datatypes import Clip, Place, SynthesisReport, Utterance
 from kokoro_lab.g2p.frontend import FrontEnd
 from kokoro_lab.g2p.lexicon_entries import request_entries
 from kokoro_lab.model.decoder import Decoder, Staged, WholeGraph
@@ -63,8 +63,9 @@ def load_engine(
     config = config or EngineConfig.from_settings()
     config = replace(config, variant=variant or config.variant, provider=provider or config.provider)
     weights = weights_of(config.variant)
-    if missing((weights,), config.home):
-        fetch((weights,), source=config.source, home=config.home, say=say)
+    needed = () if config.stages else (weights,)  # exported graphs need the voices alone
+    if missing(needed, config.home):
+        fetch(needed, source=config.source, home=config.home, say=say)
     decoder: Staged | WholeGraph
     if config.variant in STAGED:
         decoder = Staged(config, say=say)
@@ -125,6 +126,8 @@ class Engine:
         frame_s: float = FRAME_S,
         streamed: bool = True,
         cached: bool = True,
+        place: Place | None = None,
+        stop: threading.Event | None = None,
         **options: Any,
     ) -> SpeechStream:
         """Speak as it is listened to.
@@ -139,8 +142,12 @@ class Engine:
             Whether somebody listens meanwhile; else it is what `synthesize` joins.
         cached : bool
             Whether first audio and phonemes are taken from the caches and kept there.
+        place : Place, optional
+            One of the `places` of an earlier stream of the same utterance: begin there.
+        stop : threading.Event, optional
+            Set it to end the synthesis within one window; then `next` raises `Interrupted`.
         **options
-            Fields of `Utterance`: voice, speed, language, loudness, statistics, seed, lexicon.
+            Fields of `Utterance`: voice, speed, language, input_format, loudness, statistics, seed, lexicon.
 
         Returns
         -------
@@ -154,11 +161,21 @@ class Engine:
             The request cannot be spoken.
         """
         utterance = _asked(text, options, streamed=streamed)
-        return SpeechStream(self, utterance, frame_s=frame_s, streamed=streamed, cached=cached)
+        return SpeechStream(
+            self,
+            utterance,
+            frame_s=frame_s,
+            streamed=streamed,
+            cached=cached,
+            place=place,
+            stop=stop,
+        )
 
-    def synthesize(self, text: str | Utterance, **options: Any) -> Clip:
+    def synthesize(
+        self, text: str | Utterance, *, stop: threading.Event | None = None, **options: Any
+    ) -> Clip:
         """Speak into a `Clip`: the stream, joined. Options and errors are those of `stream`."""
-        return self.stream(text, streamed=False, **options).joined()
+        return self.stream(text, streamed=False, stop=stop, **options).joined()
 
     def clear_caches(self) -> dict[str, int]:
         """Forget what was read and spoken before: phonemes of sentences, first audio, voices.

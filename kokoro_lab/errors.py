@@ -66,6 +66,39 @@ class TextError(InputError):
     code = "invalid_text"
 
 
+class SsmlError(TextError):
+    """The SSML is broken, or asks for what is not in the subset that is spoken here.
+
+    Parameters
+    ----------
+    line, column : int, optional
+        Where in the document, both counted from 1. Known for everything but its size.
+    element, attribute : str, optional
+        What it is about, named as it is written in the document.
+    """
+
+    code = "invalid_ssml"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        line: int | None = None,
+        column: int | None = None,
+        element: str | None = None,
+        attribute: str | None = None,
+        value: Any = None,
+        allowed: str | None = None,
+        mend: str | None = None,
+    ) -> None:
+        place = "" if line is None else f"Line {line}, column {column}: "
+        super().__init__(place + message, field="input", value=value, allowed=allowed, mend=mend)
+        self.line = line
+        self.column = column
+        self.element = element
+        self.attribute = attribute
+
+
 class VoiceError(InputError):
     """No such voice, or a blend that does not parse."""
 
@@ -145,9 +178,15 @@ class DeadlineExceeded(KokoroLabError):
 
 
 class Interrupted(KokoroLabError):
-    """A synthesis was stopped on request."""
+    """Somebody who may do so has stopped this synthesis."""
 
-    code = "interrupted"
+    code = "cancelled"
+
+
+class Gone(KokoroLabError):
+    """A stream cannot be taken up again: its token has expired, or belongs to something else."""
+
+    code = "stream_gone"
 
 
 class AnswersError(KokoroLabError):

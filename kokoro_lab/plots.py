@@ -323,3 +323,19 @@ def pareto(table: pd.DataFrame, *, cost: str, quality: str, label: str, ceiling:
     axes.axhline(ceiling, color="black", linewidth=0.5, linestyle=":")
     axes.set(xlabel=cost, ylabel=quality)
     return figure
+
+
+def ladder(table: pd.DataFrame, *, rows: str, steps: str, value: str, label: str) -> Figure:
+    """For each row of a table's column `rows` the values of its steps on one line, a colour a step."""
+    from matplotlib import pyplot as plt
+
+    wide = table.pivot(index=rows, columns=steps, values=value)[list(dict.fromkeys(table[steps]))]
+    figure, axes = plt.subplots(figsize=(11, 1.5 + 0.35 * len(wide)), layout="constrained")
+    for number, step in enumerate(wide.columns):
+        axes.scatter(wide[step], range(len(wide)), color=f"C{number}", label=step, s=36, zorder=2)
+    axes.hlines(range(len(wide)), wide.min(axis=1), wide.max(axis=1), color="0.8", linewidth=1, zorder=1)
+    axes.set(xlabel=label, yticks=range(len(wide)), yticklabels=list(wide.index))
+    axes.invert_yaxis()
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.25), ncols=len(wide.columns), frameon=False)
+    plt.close(figure)
+    return figure

@@ -21,6 +21,7 @@ from kokoro_lab.containers import save
 from kokoro_lab.datatypes import Clip
 from kokoro_lab.errors import GateFailed
 from kokoro_lab.fixtures import repository_root
+from kokoro_lab.model.providers import recorded_options
 from kokoro_lab.provenance import git_state, machine, versions
 
 if TYPE_CHECKING:
@@ -127,6 +128,7 @@ class Run:
             "model_sha256": engine.model_sha256,
             "requested_provider": engine.config.provider,
             "active_provider": engine.active_provider,
+            "session": recorded_options(engine.config) | dict(engine.decoder.details),
             "versions": versions(),
             "git": git_state(),
             "machine": machine(),

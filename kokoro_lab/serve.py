@@ -16,14 +16,14 @@ from gunicorn.errors import AppImportError
 from kokoro_lab.config import VARIANTS, EngineConfig, Settings
 from kokoro_lab.config import settings as environment
 from kokoro_lab.errors import KokoroLabError
-from kokoro_lab.server import benchmarks, errors, guard, operations, speech, status
+from kokoro_lab.server import benchmarks, errors, front_page, guard, operations, speech, status, websocket
 from kokoro_lab.server.background import WarmUp
 from kokoro_lab.server.degrade import Degrader
 from kokoro_lab.server.logs import JsonGunicorn, configure
 from kokoro_lab.server.objectives import Objectives
 from kokoro_lab.server.remedies import remedies
 from kokoro_lab.server.slots import Slots
-from kokoro_lab.server.state import EXTENSION, ServerState
+from kokoro_lab.server.state import EXTENSION, SOCKETS, ServerState
 from kokoro_lab.server.worker import PatientWorker
 
 if TYPE_CHECKING:
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 SPARE_THREADS = 8
-"""Beyond one for each synthesis and each request that waits for one, so that health is answered and a 429
-is given while all are busy."""
+"""Beyond one for each synthesis, each request that waits for one and each WebSocket, so that health is
+answered and a 429 is given while all are busy."""
 GRACEFUL_S = 10
 """How long streams may go on after SIGTERM."""
 KEEPALIVE_S = 5
@@ -75,6 +75,9 @@ def create_app(engine: Engine, settings: Settings | None = None, *, loading_s: f
     app.register_blueprint(status.blueprint)
     app.register_blueprint(operations.blueprint)
     app.register_blueprint(benchmarks.blueprint)
+    app.register_blueprint(front_page.blueprint)
+    app.register_blueprint(websocket.blueprint)
+    app.config["SOCK_SERVER_OPTIONS"] = websocket.options(settings)
     if settings.development_mode:
         app.register_blueprint(operations.debugging)
     state.warm_up.start(
@@ -130,7 +133,7 @@ def serve(make_app: Callable[[], Flask], settings: Settings) -> None:
         "bind": f"{host}:{settings.port}",
         "workers": 1,  # one model in memory; a second server is for a second machine
         "worker_class": PatientWorker,
-        "threads": settings.concurrency + settings.queue + SPARE_THREADS,
+        "threads": settings.concurrency + settings.queue + SOCKETS + SPARE_THREADS,
         # Loading may have to fetch 300 MB first, and a sleeping laptop is not a hanging worker
         "timeout": 0,
         "graceful_timeout": GRACEFUL_S,

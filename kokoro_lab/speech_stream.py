@@ -2,16 +2,20 @@
 
     text → segments → decoder → trim, pause → gain, limiter → frames
 
-Every stage is a generator, so memory does not depend on the length of the text, but for a file's
-measured loudness, which must hear the whole. While a segment is decoded, the next one's text and
-prosody are made as soon as there is speech in hand to cover them.
+Every stage begins anew with each segment, so a stream that broke can go on from the segment in which it
+did, to the same samples. Every stage is a generator, so memory does not depend on the length of the
+text, but for a file's measured loudness, which must hear the whole. While a segment is decoded, the
+next one's text and prosody are made as soon as there is speech in hand to cover them.
 """
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Generator, Iterator
-from itertools import chain
+from dataclasses import replace
+from itertools import chain, dropwhile
+from threading import Event
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -22,19 +26,22 @@ from kokoro_lab.datatypes import (
     AudioChunk,
     Clip,
     Fallback,
+    Place,
     Samples,
     Segment,
     SynthesisReport,
     Utterance,
     WordTiming,
 )
-from kokoro_lab.dsp import EdgeTrimmer, Gain, Limiter, normalise_loudness, silence, voice_gain_db
-from kokoro_lab.errors import KokoroLabError, SynthesisError
+from kokoro_lab.dsp import EdgeTrimmer, Envelope, Gain, Limiter, normalise_loudness, voice_gain_db
+from kokoro_lab.errors import Gone, Interrupted, SynthesisError
 from kokoro_lab.g2p.frontend import Languages
 from kokoro_lab.lookahead import Lookahead
 from kokoro_lab.model.decoder import Decoded
+from kokoro_lab.model.delivery import Delivery
 from kokoro_lab.model.graphs import DURATION_FRAME_SAMPLES
 from kokoro_lab.model.providers import recorded_options
+from kokoro_lab.pauses import Pause, added, trimmer_of
 from kokoro_lab.primer import PRIMED_S
 from kokoro_lab.provenance import versions
 from kokoro_lab.stopwatch import Stopwatch
@@ -58,8 +65,16 @@ class _Prepared(NamedTuple):
     """A segment whose prosody is known, and the pause before it."""
 
     segment: Segment
-    pause_s: float
+    pause: Pause
     decoded: Decoded
+    delivery: Delivery | None
+
+    def envelope(self) -> Envelope | None:
+        """What makes words louder and softer; None if none is to be."""
+        if self.delivery is None or not any(self.delivery.gains_db):
+            return None
+        lengths = self.decoded.durations * DURATION_FRAME_SAMPLES
+        return Envelope(self.delivery.gains_db, lengths.tolist(), SAMPLE_RATE_HZ)
 
 
 class SpeechStream(Iterator[AudioChunk]):
@@ -78,6 +93,11 @@ class SpeechStream(Iterator[AudioChunk]):
     cached : bool
         Whether a stream's first audio and the phonemes of sentences are taken from the engine's caches, and
         kept there.
+    place : Place, optional
+        Begin there, and not with the text. The chunk in which the place lies is not whole; those behind it
+        are the same as ever.
+    stop : threading.Event, optional
+        Set by whoever wants this to end: nothing is computed after the window that is under way.
 
     Attributes
     ----------
@@ -85,19 +105,32 @@ class SpeechStream(Iterator[AudioChunk]):
         Those that have been decoded so far.
     timings : list of WordTiming
         When their words are heard.
+    places : dict
+        Where the segments that are under way or done can be begun again, by their ids.
     primed : bool
         Whether the first audio was spoken before and comes from the cache: then it is no TTFA.
     """
 
     def __init__(
-        self, engine: Engine, utterance: Utterance, *, frame_s: float, streamed: bool, cached: bool = True
+        self,
+        engine: Engine,
+        utterance: Utterance,
+        *,
+        frame_s: float,
+        streamed: bool,
+        cached: bool = True,
+        place: Place | None = None,
+        stop: Event | None = None,
     ) -> None:
         self._accepted = time.perf_counter()
         self._engine = engine
         self._utterance = utterance
         self._streamed = streamed
-        self._cached = streamed and cached
         self._remembered = cached
+        self._place = place or Place()
+        self._stop = stop or Event()
+        # A stream that begins later has no first audio to keep
+        self._cached = streamed and cached and not self._place.start_samples
         self._voice = engine.voice(utterance.voice)
         self._language = resolve_language(utterance.language or self._voice.language)
         self._watch = Stopwatch()
@@ -111,11 +144,13 @@ class SpeechStream(Iterator[AudioChunk]):
                 self._statistics = "exact"
                 self._fallbacks.append(Fallback("statistics", f"exact instead of predicted: {reason}"))
         with self._watch("text"):
-            self._text = engine.front_end.cleaned(utterance.text)
+            self._text = engine.front_end.read(utterance.text, utterance.input_format, self._language)
         if not len(self._text):
             raise nothing_to_speak(utterance.text)
         self.segments: list[Segment] = []
         self.timings: list[WordTiming] = []
+        self.places: dict[int, Place] = {}
+        self._first_ids: dict[int, int] = {}
         self._texts = self._speakable()
         self._ahead = Lookahead(self._prepared())
         self._key = engine.first_audio.key(
@@ -126,12 +161,13 @@ class SpeechStream(Iterator[AudioChunk]):
         self._fresh: list[AudioChunk] = []
         self._style_rows: list[int] = []
         self._gain_db = self._limited_db = 0.0
+        self._speech_from: int | None = None
+        self._at_end: Pause | None = None
         self._first_s: float | None = None
         self._ttfa_s = float("nan")
         self._samples = 0
         self._report: SynthesisReport | None = None
-        self._interruption: KokoroLabError | None = None
-        self._framer = Framer(frame_s)
+        self._framer = Framer(frame_s, start_samples=self._place.start_samples)
         self._chunks = self._run()
 
     def __next__(self) -> AudioChunk:
@@ -144,6 +180,8 @@ class SpeechStream(Iterator[AudioChunk]):
         ------
         TextError
             There is nothing to speak.
+        Gone
+            The text has no such place as this was to begin at.
         """
         first = next(self._texts)
         self._texts = chain((first,), self._texts)
@@ -152,10 +190,6 @@ class SpeechStream(Iterator[AudioChunk]):
         """Stop here: nothing further is computed."""
         self._chunks.close()
         self._ahead.close()
-
-    def interrupt(self, reason: KokoroLabError) -> None:
-        """Stop from another thread: who iterates gets `reason` raised before the next window is decoded."""
-        self._interruption = reason
 
     def joined(self) -> Clip:
         """The rest of the stream as one clip; for the whole of it, ask before the first `next`."""
@@ -209,8 +243,7 @@ class SpeechStream(Iterator[AudioChunk]):
                 for chunk in self._framer.flush() if samples is None else self._framer.push(samples):
                     if chunk.chunk_id < len(self._primed):
                         continue  # was delivered already
-                    if not self.primed and self._first_s is None:
-                        # Leading silence is trimmed, so the first frame already speaks
+                    if not self.primed and math.isnan(self._ttfa_s) and self._speaks(chunk):
                         self._ttfa_s = time.perf_counter() - self._accepted
                     self._keep(chunk)
                     yield self._delivered(chunk)
@@ -229,6 +262,11 @@ class SpeechStream(Iterator[AudioChunk]):
             self._engine.first_audio.put(self._key, self._fresh)
             self._fresh = []
 
+    def _speaks(self, chunk: AudioChunk) -> bool:
+        """Whether there is speech in the first chunks: leading silence is trimmed, but may be asked for."""
+        end = round(chunk.start_s * SAMPLE_RATE_HZ) + len(chunk.samples)
+        return self._speech_from is not None and end > self._speech_from
+
     def _delivered(self, chunk: AudioChunk) -> AudioChunk:
         if self._first_s is None:
             self._first_s = time.perf_counter()
@@ -240,54 +278,99 @@ class SpeechStream(Iterator[AudioChunk]):
             return 0.0
         return self._samples / SAMPLE_RATE_HZ - (time.perf_counter() - self._first_s)
 
-    def _spoken(self) -> Iterator[Samples]:
-        """Trimmed segments with pauses between them, at the model's own level."""
-        position = 0
-        for segment, pause_s, decoded in self._ahead:
-            if self.segments:
-                gap = silence(pause_s, SAMPLE_RATE_HZ)
-                position += len(gap)
-                yield gap
-            self._framer.mark(segment.segment_id, position)
+    def _spoken(self) -> Iterator[Samples | None]:
+        """Trimmed segments at the model's own level, with pauses between them, and None before each."""
+        position, behind = self._place.start_samples, 0
+        for prepared in self._ahead:
+            segment = prepared.segment
+            # A place is behind the pause
+            pause = Pause(0.0) if self._place.start_samples and not self.segments else prepared.pause
+            trimmer = trimmer_of(segment)
+            gap = pause.sure(behind, first=not self.segments)
+            position += len(gap)
+            yield gap
             self.segments.append(segment)
-            started = position
-            for block in self._decoded(segment, decoded, position):
+            started = None
+            for block in self._decoded(prepared, trimmer):
+                if started is None and len(block):
+                    rest = pause.rest(behind, trimmer.kept_lead_samples)
+                    position += len(rest)
+                    yield rest
+                    yield None
+                    started = position
+                    self._framer.mark(segment.segment_id, position)
+                    self.places[segment.segment_id] = self._place_of(segment, position)
+                    if self._speech_from is None:
+                        self._speech_from = position
                 position += len(block)
                 yield block
-            if position == started:
+            if started is None:
                 raise SynthesisError(
                     f"The model was silent for segment {segment.segment_id} "
                     f"({len(segment.token_ids)} token ids).",
                     mend="Try another voice or variant; this is a bug worth reporting.",
                 )
+            behind = trimmer.kept_tail_samples
+            durations = prepared.decoded.durations
+            place = range(started, position)
+            self.timings += word_timings(segment, durations, started - trimmer.lead_samples, place)
+        if self._at_end is not None:
+            yield self._at_end.sure(behind, first=False)
+            yield self._at_end.rest(behind, 0)
+
+    def _place_of(self, segment: Segment, position: int) -> Place:
+        if len(self.segments) == 1 and not self._place.start_samples:
+            return Place()  # the beginning, with a pause that may come before its first word
+        return Place(segment.sentence, self._first_ids[segment.sentence], segment.segment_id, position)
+
+    def _go_on(self) -> None:
+        if self._stop.is_set():
+            raise Interrupted("This synthesis was stopped.")
 
     def _prepared(self) -> Iterator[_Prepared]:
         """Segments with their prosody. May run beside the decoding of the segment before."""
-        for segment, pause_s in self._texts:
+        for segment, pause in self._texts:
+            self._go_on()
             self._style_rows.append(len(segment.token_ids) - 1)
+            delivery = Delivery.of(segment)
             with self._watch("model"):
                 decoded = self._engine.decoder.decode(
                     segment.token_ids,
                     self._voice.style(len(segment.token_ids)),
                     self._utterance.speed,
                     predicted=self._statistics == "predicted",
-                    urgent=len(self._style_rows) == 1,  # of the first segment, a listener waits
+                    # Of the first segment, a listener waits. Not so of a later one that a broken stream
+                    # goes on with: smaller windows would round differently
+                    urgent=len(self._style_rows) == 1 and not self._place.start_samples,
+                    delivery=delivery,
                 )
-            yield _Prepared(segment, pause_s, decoded)
+            for fallback in decoded.fallbacks:
+                self._fallbacks.append(replace(fallback, start=segment.start, end=segment.end))
+            yield _Prepared(segment, pause, decoded, delivery)
 
-    def _speakable(self) -> Iterator[tuple[Segment, float]]:
+    def _speakable(self) -> Iterator[tuple[Segment, Pause]]:
         """Segments that hold a word, with the pause before each."""
         pause_s = 0.0
+        asked_s: float | None = None
+        at_end_s: float | None = None
         spoken = False
-        for segment in self._timed_segments():
+        segments = self._timed_segments()
+        if self._place.start_samples:
+            segments = dropwhile(lambda segment: segment.segment_id != self._place.segment_id, segments)
+        for segment in segments:
+            asked_s = added(asked_s, segment.break_before_s)
             if any(symbol.isalpha() for symbol in segment.phonemes):
-                yield segment, pause_s
+                yield segment, Pause(pause_s, asked_s)
                 spoken = True
-                pause_s = segment.pause_after_s
+                pause_s, asked_s = segment.pause_after_s, None
             else:
                 pause_s = max(pause_s, segment.pause_after_s)  # a row of marks is a pause, not a sound
+            at_end_s = segment.break_after_s
+        if not spoken and self._place.start_samples:
+            raise Gone("This stream has no such place.", mend="Ask for the whole speech anew.")
         if not spoken:
             raise nothing_to_speak(self._utterance.text)
+        self._at_end = Pause(0.0, added(asked_s, at_end_s))
 
     def _timed_segments(self) -> Iterator[Segment]:
         languages = Languages(
@@ -297,59 +380,58 @@ class SpeechStream(Iterator[AudioChunk]):
             remembered=self._remembered,
         )
         segments = self._engine.front_end.segments_of(
-            self._text, languages, self._fallbacks.append, self._lexicon
+            self._text, languages, self._fallbacks.append, self._lexicon, self._place
         )
         while True:
             with self._watch("text"):
                 segment = next(segments, None)
             if segment is None:
                 return
+            self._first_ids.setdefault(segment.sentence, segment.segment_id)
             yield segment
 
-    def _decoded(self, segment: Segment, decoded: Decoded, position: int) -> Iterator[Samples]:
-        trimmer = EdgeTrimmer(SAMPLE_RATE_HZ)
+    def _decoded(self, prepared: _Prepared, trimmer: EdgeTrimmer) -> Iterator[Samples]:
+        decoded = prepared.decoded
+        envelope = prepared.envelope()
         while True:
-            if self._interruption is not None:
-                raise self._interruption
+            self._go_on()
             with self._watch("model"):
                 block = next(decoded.blocks, None)
             if block is None:
                 break
             with self._watch("dsp"):
-                trimmed = trimmer.push(block)
+                trimmed = trimmer.push(block if envelope is None else envelope.push(block))
             yield trimmed
             if self._streamed and self._lead_s() > LEAD_S:
                 self._ahead.begin()
         with self._watch("dsp"):
             rest = trimmer.flush()
         yield rest
-        heard = int(decoded.durations.sum()) * DURATION_FRAME_SAMPLES
-        heard -= trimmer.lead_samples + trimmer.tail_samples
-        place = range(position, position + heard)
-        self.timings += word_timings(segment, decoded.durations, position - trimmer.lead_samples, place)
 
-    def _levelled(self, pieces: Iterator[Samples]) -> Iterator[Samples]:
+    def _levelled(self, pieces: Iterator[Samples | None]) -> Iterator[Samples]:
         """Gain and limiter. Measured loudness must hear the whole; the voice's gain need not."""
         if self._utterance.loudness == "measured":
-            whole = np.concatenate(list(pieces))
+            kept = list(pieces)
+            whole = np.concatenate([piece for piece in kept if piece is not None])
             if len(whole) >= MEASURABLE_S * SAMPLE_RATE_HZ:
                 with self._watch("dsp"):
                     levelled, self._gain_db, self._limited_db = normalise_loudness(whole, SAMPLE_RATE_HZ)
                 yield levelled
                 return
-            pieces = iter((whole,))
+            pieces = iter(kept)
         if self._utterance.loudness != "none":
             self._gain_db = voice_gain_db(self._voice.level_lufs)
         gain = Gain(self._gain_db)
         limiter = Limiter(SAMPLE_RATE_HZ)
-        for piece in pieces:
+        for piece in chain(pieces, (None,)):
             with self._watch("dsp"):
-                limited = limiter.push(gain.push(piece))
+                limited = limiter.flush() if piece is None else limiter.push(gain.push(piece))
+            if piece is None:
+                # A new one behind the pause, which is longer than its filter and its look-ahead. What is left
+                # by then of a reduction, a fifth of its dB at most, is let go in silence
+                self._limited_db = max(self._limited_db, limiter.max_reduction_db)
+                limiter = Limiter(SAMPLE_RATE_HZ)
             yield limited
-        with self._watch("dsp"):
-            rest = limiter.flush()
-        self._limited_db = limiter.max_reduction_db
-        yield rest
 
     def _make_report(self) -> SynthesisReport:
         engine, seconds = self._engine, self._watch.stages_s

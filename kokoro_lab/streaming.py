@@ -21,13 +21,25 @@ class Framer:
 
     A frame carries the id of the segment in which its first sample lies.
 
+    Parameters
+    ----------
+    frame_s : float
+        Length of a frame.
+    sample_rate_hz : int
+        Of the samples.
+    start_samples : int
+        Where in the stream the first sample pushed belongs. If that is within a frame, what comes before
+        it there is silence.
+
     Raises
     ------
     ParameterError
         `frame_s` is not between 0.030 and 0.120 s.
     """
 
-    def __init__(self, frame_s: float = FRAME_S, sample_rate_hz: int = SAMPLE_RATE_HZ) -> None:
+    def __init__(
+        self, frame_s: float = FRAME_S, sample_rate_hz: int = SAMPLE_RATE_HZ, start_samples: int = 0
+    ) -> None:
         if not FRAME_MIN_S <= frame_s <= FRAME_MAX_S:
             raise ParameterError(
                 f"A frame of {frame_s} s is out of range.",
@@ -37,10 +49,9 @@ class Framer:
             )
         self._size = round(frame_s * sample_rate_hz)
         self._rate_hz = sample_rate_hz
-        self._held: list[Samples] = []
-        self._held_samples = 0
-        self._sent_samples = 0
-        self._chunk_id = 0
+        self._chunk_id, self._held_samples = divmod(start_samples, self._size)
+        self._held: list[Samples] = [np.zeros(self._held_samples, np.float32)]
+        self._sent_samples = self._chunk_id * self._size
         self._segment_id = 0
         self._marks: deque[tuple[int, int]] = deque()
 

@@ -11,6 +11,7 @@ from kokoro_lab.errors import ParameterError, TextError
 
 LOUDNESS_MODES = ("auto", "measured", "voice", "none")
 STATISTICS_MODES = ("auto", "predicted", "exact")
+INPUT_FORMATS = ("text", "ssml")
 DETECTION_MODES = ("auto", "scripts", "off")
 _OPTIONS = frozenset(field.name for field in fields(Utterance)) - {"text"}
 
@@ -36,6 +37,7 @@ def utterance_of(text: str | Utterance, options: dict[str, Any], *, streamed: bo
         )
     asked = replace(text, **options) if isinstance(text, Utterance) else Utterance(text, **options)
     _check_speed(asked.speed)
+    _mode("input_format", asked.input_format, INPUT_FORMATS)
     loudness = _mode("loudness", asked.loudness, LOUDNESS_MODES)
     statistics = _mode("statistics", asked.statistics, STATISTICS_MODES)
     _mode("detect_languages", asked.detect_languages, DETECTION_MODES)

@@ -103,6 +103,9 @@ def test_text_and_speak_take_a_lexicon(lab: Path) -> None:
         (["run", "00_quickstart", "-p", "colour"], "NAME=VALUE"),
         (["text", "--language", "tlh"], "en-us, en-gb"),
         (["fetch", "--variant", "fp33"], "fp33"),
+        (["export", "--variant", "int8-upstream", "-o", "x"], "int8-upstream"),
+        (["export", "--format", "tflite", "-o", "x"], "tflite"),
+        (["export"], "--output"),
     ],
 )
 def test_a_wrong_request_is_one_paragraph_and_exit_code_2(
@@ -135,6 +138,26 @@ def test_text_shows_one_json_object_a_line() -> None:
     assert first["segments"][0]["phonemes"] == first["phonemes"]
     assert empty["words"] == []
     assert party["normalized"] == "Party party popper!"
+
+
+def test_text_reads_ssml_that_may_take_several_lines() -> None:
+    done = call(
+        "text", "--input-format", "ssml", stdin="<speak>One <break/>\ntwo.</speak>\n<speak>3</speak>\n"
+    )
+    first, second = (json.loads(line) for line in done.stdout.splitlines())
+    assert [segment.get("break_before_s") for segment in first["segments"]] == [None, 0.75]
+    assert second["text"] == "<speak>3</speak>"
+    wrong = call("text", "--input-format", "ssml", stdin="<speak>\n<audio/></speak>\n")
+    assert wrong.exit_code == 2
+    assert "Line 2, column 1: There is no element <audio>" in wrong.output
+
+
+def test_speak_reads_ssml(lab: Path) -> None:
+    document = "<speak>Zoo <break time='2s'/> ah.</speak>"
+    done = call("speak", document, "--input-format", "ssml", "--voice", "hum", "--json")
+    assert 2 < json.loads(done.stdout)["audio_s"] < 4
+    plain = call("speak", document, "--voice", "hum", "--json")
+    assert json.loads(plain.stdout)["report"]["words"] > json.loads(done.stdout)["report"]["words"]
 
 
 def test_doctor_looks_at_everything() -> None:
@@ -176,7 +199,7 @@ def test_a_bad_setting_names_its_variable(tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("command", ["fetch", "speak", "text", "run", "bench", "serve", "doctor"])
+@pytest.mark.parametrize("command", ["fetch", "speak", "text", "run", "bench", "export", "serve", "doctor"])
 def test_every_command_explains_itself(command: str) -> None:
     done = call(command, "-h")
     assert done.exit_code == 0

@@ -42,6 +42,8 @@ def test_a_passed_run_says_what_it_ran_on(hum: Engine, tmp_path: Path) -> None:
     assert found["figures"] == {"y_s": None}
     for key in ("git", "model_sha256", "versions", "machine", "requested_provider", "active_provider"):
         assert found[key]
+    options = {"threads", "optimisation", "memory_pattern", "spinning", "memory_arena_size_mb", "native"}
+    assert options <= set(found["session"])  # type: ignore[call-overload]
 
 
 @pytest.mark.parametrize(

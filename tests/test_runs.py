@@ -157,6 +157,7 @@ FAST = {
     "12_statistics_predictor": {"voices": "af_heart", "judged": 3},
     "20_quantization_abx": {"voices": "af_heart", "texts": 3},
     "21_precision_pareto": {"voices": "af_heart", "texts": 1, "groups": "encode"},
+    "22_qat_first_look": {"fit_texts": 3, "held_out_texts": 1, "heard_texts": 1, "heard_voices": "af_heart"},
     "50_voice_levels": {"voices": "am_michael", "texts": 1},
     "30_loudness_gate": {"voices": "bf_emma", "texts": 6},
     "40_streaming_chunks": {"texts": 2, "chunk_ms": "30,120"},

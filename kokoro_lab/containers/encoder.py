@@ -103,6 +103,8 @@ class Encoder:
         Whether bytes are given out as soon as they are ready. Else all come with `finish`.
     from_hz : int
         The rate of what is pushed; one of `dsp.RATES_HZ`.
+    skipped_samples : int
+        Samples of the stream before the first that is pushed, for the dither.
 
     Raises
     ------
@@ -125,6 +127,7 @@ class Encoder:
         *,
         streamed: bool = True,
         from_hz: int = SAMPLE_RATE_HZ,
+        skipped_samples: int = 0,
     ) -> None:
         require_format(kind)
         require_offered_rate(sample_rate_hz)
@@ -135,7 +138,7 @@ class Encoder:
         self._coded_hz = coded_hz
         self._resampler = Resampler(from_hz, coded_hz)
         self._quantiser: Dither | _FullScale = (
-            Dither(seed) if codec is None or codec.dithered else _FullScale()
+            Dither(seed, skipped_samples) if codec is None or codec.dithered else _FullScale()
         )
         self._sink = _Passing() if streamed else io.BytesIO()
         self._writer: _Writer = (
@@ -158,6 +161,10 @@ class Encoder:
         """
         if self._written:
             raise RuntimeError("the speech has begun; the primer comes before it")
+        return self.still(silence_s)
+
+    def still(self, silence_s: float) -> bytes:
+        """Silence at this place, which is none of the speech: where none is ready, but bytes are due."""
         still = silence(silence_s, self._coded_hz)
         # Bare zeros, not dithered: the dither, and so the PCM of the speech, is that of an unprimed stream
         self._writer.write(still if isinstance(self._quantiser, _FullScale) else still.astype(np.int16))

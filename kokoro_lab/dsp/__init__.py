@@ -2,6 +2,7 @@
 
 from kokoro_lab.dsp.block import Processor, require_finite
 from kokoro_lab.dsp.dither import Dither
+from kokoro_lab.dsp.envelope import Envelope
 from kokoro_lab.dsp.limiter import Limiter
 from kokoro_lab.dsp.loudness import Gain, normalise_loudness, voice_gain_db
 from kokoro_lab.dsp.resample import RATES_HZ, Resampler
@@ -11,6 +12,7 @@ __all__ = [
     "RATES_HZ",
     "Dither",
     "EdgeTrimmer",
+    "Envelope",
     "Gain",
     "Limiter",
     "Processor",

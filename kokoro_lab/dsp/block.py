@@ -48,7 +48,7 @@ def require_finite(samples: npt.NDArray[np.floating], what: str) -> None:
         f"{what}: {bad_frames.size} of {len(samples)} samples are not finite, the first at {bad_frames[0]}.",
         field="samples",
         value=int(bad_frames[0]),
-        mend="The fp16 model does this on some CPUs: try the variant fp32.",
+        mend="Upstream's fp16 model does this on some CPUs: try the variant fp32.",
     )
 
 

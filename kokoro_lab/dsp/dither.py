@@ -11,6 +11,8 @@ Pcm = npt.NDArray[np.int16]
 
 PCM_MAX = 32767
 PCM_MIN = -32768
+DRAWS = 2
+"""Random numbers for a sample; each is one step of the generator."""
 
 
 class Dither(Processor[np.int16]):
@@ -23,6 +25,8 @@ class Dither(Processor[np.int16]):
     ----------
     seed : int
         Same seed, same samples, same PCM.
+    skipped_samples : int
+        Samples that came before the first one pushed: the draws are those of this place in the stream.
 
     Attributes
     ----------
@@ -36,12 +40,14 @@ class Dither(Processor[np.int16]):
     not matter.
     """
 
-    def __init__(self, seed: int = 0) -> None:
-        self._random = np.random.default_rng(seed)
+    def __init__(self, seed: int = 0, skipped_samples: int = 0) -> None:
+        bits = np.random.PCG64(seed)
+        bits.advance(DRAWS * skipped_samples)
+        self._random = np.random.Generator(bits)
         self.clipped_samples = 0
 
     def _push(self, block: Samples) -> Pcm:
-        draws = self._random.random((len(block), 2))
+        draws = self._random.random((len(block), DRAWS))
         steps = np.rint(block.astype(np.float64) * PCM_MAX + draws[:, 0] - draws[:, 1])
         within = np.clip(steps, PCM_MIN, PCM_MAX)
         self.clipped_samples += int(np.count_nonzero(within != steps))

@@ -70,6 +70,9 @@ class EdgeTrimmer(Processor[np.float32]):
         Dropped at the beginning so far; final from the first output on. Timings move by this much.
     tail_samples : int
         Dropped at the end; 0 until `flush`.
+    kept_lead_samples, kept_tail_samples : int
+        Silence kept before the first speech, final from the first output on, and after the last, 0 until
+        `flush`.
 
     Raises
     ------
@@ -123,6 +126,8 @@ class EdgeTrimmer(Processor[np.float32]):
         self._speaking = False
         self.lead_samples = 0
         self.tail_samples = 0
+        self.kept_lead_samples = 0
+        self.kept_tail_samples = 0
 
     def _push(self, block: Samples) -> Samples:
         held = np.concatenate([self._held, block])
@@ -135,6 +140,7 @@ class EdgeTrimmer(Processor[np.float32]):
                 self._held = held.copy()
                 return SILENT
             loud = loud - keep_from
+            self.kept_lead_samples = int(loud[0])
             if self.lead_samples:
                 held[: len(self._fade_in)] *= self._fade_in
             self._speaking = True
@@ -153,6 +159,7 @@ class EdgeTrimmer(Processor[np.float32]):
             return SILENT
         kept = len(self._fade_out)
         self.tail_samples = max(0, len(held) - kept)
+        self.kept_tail_samples = len(held) - self.tail_samples - self._speech_end
         return held[:kept] * self._fade_out if self.tail_samples else held
 
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
+from itertools import repeat
 from typing import Any, TypeVar
 
-from kokoro_lab.datatypes import Fallback, LexiconEntry, Segment, Word
+from kokoro_lab.datatypes import PLAIN, Fallback, LexiconEntry, Place, Segment, Word
 from kokoro_lab.errors import LanguageError
+from kokoro_lab.g2p import marked
 from kokoro_lab.g2p.english import OnFallback
 from kokoro_lab.g2p.guarded import GuardedG2P, Read
 from kokoro_lab.g2p.lexicon import Lexicon, read_with
@@ -18,8 +21,9 @@ from kokoro_lab.g2p.vocab import encode, symbols
 from kokoro_lab.text.aligned import AlignedText
 from kokoro_lab.text.language import resolve_language
 from kokoro_lab.text.sanitise import sanitise
-from kokoro_lab.text.segment import CLOSERS, PAUSE_S, SpokenSentence, pack, sentences
+from kokoro_lab.text.segment import SpokenSentence, ended, pack, sentences
 from kokoro_lab.text.spans import Forced, LanguageSpan, language_spans
+from kokoro_lab.text.ssml import SsmlDocument, parse
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,33 +83,53 @@ class FrontEnd:
         """Segments of `text`, each made when it is asked for. None if there is nothing to speak."""
         return self.segments_of(self.cleaned(text), resolve_language(language), on_fallback)
 
+    def read(self, text: str, input_format: str, language: str) -> AlignedText | SsmlDocument:
+        """What `segments_of` takes: `text` cleaned, or the document that it is.
+
+        Raises
+        ------
+        TextError
+            Not a string, binary, or as SSML (`SsmlError`) not of the subset that is spoken.
+        """
+        return parse(text, language) if input_format == "ssml" else self.cleaned(text)
+
     def segments_of(
         self,
-        text: AlignedText,
+        text: AlignedText | SsmlDocument,
         language: str | Languages,
         on_fallback: OnFallback,
         lexicon: Lexicon | None = None,
+        place: Place | None = None,
     ) -> Iterator[Segment]:
-        """Segments of a text that is clean already; `lexicon` if it is not the current one."""
-        languages = Languages(language) if isinstance(language, str) else language
-        spoken = self._spoken(text, languages, on_fallback, lexicon or self.lexicons.current())
-        return pack(spoken, space_id=symbols()[" "], language=languages.base)
+        """Segments of a text that is clean already; `lexicon` if it is not the current one.
 
-    def describe(self, text: str, language: str, entries: Sequence[LexiconEntry] = ()) -> dict[str, Any]:
+        From the sentence of `place` on, where one is given: those before are found, but not read.
+        """
+        languages = Languages(language) if isinstance(language, str) else language
+        lexicon = lexicon or self.lexicons.current()
+        place = place or Place()
+        space_id = symbols()[" "]
+        if isinstance(text, AlignedText):
+            spoken = self._spoken(text, languages, on_fallback, lexicon, place.sentence)
+            return pack(spoken, space_id=space_id, language=languages.base, first_id=place.first_segment_id)
+        # A document's breaks and styles are counted from its beginning, so it is always read from there
+        read = partial(self._marked_words, text, languages, on_fallback, lexicon)
+        spoken = marked.spoken(text, languages.base, read)
+        return marked.styled(pack(spoken, space_id=space_id, language=languages.base), text)
+
+    def describe(
+        self, text: str, language: str, entries: Sequence[LexiconEntry] = (), input_format: str = "text"
+    ) -> dict[str, Any]:
         """How `text` will be read, as plain data: what the `text` command prints."""
         fallbacks: list[Fallback] = [*self.lexicons.problems()]
         language = resolve_language(language)
         lexicon = self.lexicons.current().with_request(entries)
-        cleaned = self.cleaned(text)
-        normalised = [
-            read_with(lexicon, piece, span.language)[0].text
-            for sentence in sentences(cleaned, language)
-            for span, piece in self._pieces(sentence.text, Languages(language), lexicon)
-        ]
+        cleaned = self.read(text, input_format, language)
+        said = [piece.text for piece in self._said(cleaned, Languages(language), lexicon)]
         segments = list(self.segments_of(cleaned, language, fallbacks.append, lexicon))
         return {
             "text": text,
-            "normalized": " ".join(normalised),
+            "normalized": " ".join(said),
             "phonemes": " ".join(segment.phonemes for segment in segments),
             "words": [
                 {
@@ -115,9 +139,10 @@ class FrontEnd:
                     "phonemes": word.phonemes,
                     "language": word.language,
                     "source": word.source,
+                    **({"style": asdict(style)} if style != PLAIN else {}),
                 }
                 for segment in segments
-                for word in segment.words
+                for word, style in zip(segment.words, segment.styles or repeat(PLAIN), strict=False)
             ],
             "segments": [
                 {
@@ -127,6 +152,7 @@ class FrontEnd:
                     "phonemes": segment.phonemes,
                     "token_count": len(segment.token_ids),
                     "pause_after_s": segment.pause_after_s,
+                    **({} if segment.break_before_s is None else {"break_before_s": segment.break_before_s}),
                 }
                 for segment in segments
             ],
@@ -143,15 +169,63 @@ class FrontEnd:
         self.speakers.of(language)
 
     def _spoken(
-        self, text: AlignedText, languages: Languages, on_fallback: OnFallback, lexicon: Lexicon
+        self,
+        text: AlignedText,
+        languages: Languages,
+        on_fallback: OnFallback,
+        lexicon: Lexicon,
+        skipped: int,
     ) -> Iterator[SpokenSentence]:
-        for sentence in sentences(text, languages.base):
+        for number, sentence in enumerate(sentences(text, languages.base)):
+            if number < skipped:
+                continue
             words = self._words(sentence.text, languages, on_fallback, lexicon)
             if words and (sentence.ends_line or sentence.ends_paragraph):
-                words[-1] = _ended(words[-1])
+                words[-1] = ended(words[-1])
             if words:
                 ids = tuple(encode(word.phonemes) for word in words)
-                yield SpokenSentence(tuple(words), ids, sentence.ends_paragraph)
+                yield SpokenSentence(tuple(words), ids, sentence.ends_paragraph, number)
+
+    def _said(
+        self, text: AlignedText | SsmlDocument, languages: Languages, lexicon: Lexicon
+    ) -> Iterator[AlignedText]:
+        """A text as it is said, in words, piece by piece."""
+
+        def said(sentence: AlignedText, languages: Languages) -> list[AlignedText]:
+            pieces = self._pieces(sentence, languages, lexicon)
+            return [read_with(lexicon, piece, span.language)[0] for span, piece in pieces]
+
+        if isinstance(text, AlignedText):
+            for sentence in sentences(text, languages.base):
+                yield from said(sentence.text, languages)
+            return
+        for sentence in marked.sentences_of(text, languages.base):
+            told = replace(languages, forced=text.forced(sentence.text))
+            whole = said(sentence.text, told)
+            if marked.straddled(text, (span for p in whole for span in zip(p.starts, p.ends, strict=True))):
+                whole = [piece for part in marked.parts(text, sentence.text) for piece in said(part, told)]
+            yield from whole
+
+    def _marked_words(
+        self,
+        document: SsmlDocument,
+        languages: Languages,
+        on_fallback: OnFallback,
+        lexicon: Lexicon,
+        sentence: AlignedText,
+    ) -> list[Word]:
+        """Words of a sentence of a document. Its parts are read one by one if one word would take up what is
+        on both sides of a break: `5<break/>000` are two numbers. Otherwise words see their whole context."""
+        told = replace(languages, forced=document.forced(sentence))
+        fallbacks: list[Fallback] = []
+        words = self._words(sentence, told, fallbacks.append, lexicon)
+        if marked.straddled(document, ((word.start, word.end) for word in words)):
+            fallbacks.clear()
+            parts = marked.parts(document, sentence)
+            words = [word for part in parts for word in self._words(part, told, fallbacks.append, lexicon)]
+        for fallback in fallbacks:
+            on_fallback(fallback)
+        return words
 
     def _words(
         self, sentence: AlignedText, languages: Languages, on_fallback: OnFallback, lexicon: Lexicon
@@ -244,10 +318,3 @@ def _moved(item: Placed, piece: AlignedText) -> Placed:
         return item
     start, end = piece.span(item.start, item.end)
     return replace(item, start=start, end=end)
-
-
-def _ended(word: Word) -> Word:
-    """A heading or an item of a list ends like a sentence, whether or not its author put a stop."""
-    if word.phonemes.rstrip("".join(CLOSERS))[-1:] in PAUSE_S:
-        return word
-    return replace(word, phonemes=word.phonemes + ".")

@@ -21,7 +21,8 @@ from kokoro_lab.errors import WeightsError
 from kokoro_lab.g2p.vocab import PAD_ID
 from kokoro_lab.model.artefacts import stages_folder
 from kokoro_lab.model.decoder import Decoded, Staged
-from kokoro_lab.model.graphs import DURATIONS, ENERGY, F0, signature
+from kokoro_lab.model.delivery import Delivery
+from kokoro_lab.model.graphs import DURATIONS, ENERGY, F0, frames_of, signature
 from kokoro_lab.model.native import native_operators
 from kokoro_lab.model.prosody import ProsodyModel, Values
 from kokoro_lab.model.providers import make_session
@@ -78,10 +79,12 @@ class ToldGraph:
         *,
         predicted: bool = False,
         urgent: bool = True,
+        delivery: Delivery | None = None,
     ) -> Decoded:
         """As `Decoder.decode`; as many samples as the fp32 model gives, frame by frame."""
-        prosody = self._prosody.predict(token_ids, style, speed)
-        told = (prosody.durations, prosody.f0_hz, prosody.energy)
+        contours = self._prosody.contours(token_ids, style, speed, delivery)
+        durations = frames_of(contours.durations)
+        told = (durations, contours.f0_hz, contours.energy)
         feed = {
             name: np.ascontiguousarray(value, self._types[name]).reshape(1, -1)
             for name, value in zip(TOLD, told, strict=True)
@@ -94,7 +97,7 @@ class ToldGraph:
         (audio,) = self._session.run([self._names.audio], {name: feed[name] for name in self._inputs})
         samples = np.ascontiguousarray(audio, np.float32).reshape(-1)
         require_finite(samples, f"{self._name}, {len(token_ids)} token ids")
-        return Decoded(prosody.durations, iter((samples,)))
+        return Decoded(durations, iter((samples,)), contours.fallbacks)
 
 
 class ToldStages:
@@ -131,12 +134,14 @@ class ToldStages:
         *,
         predicted: bool = False,
         urgent: bool = True,
+        delivery: Delivery | None = None,
     ) -> Decoded:
         """As `Decoder.decode`; as many samples as the fp32 model gives, frame by frame."""
-        prosody = self._stages.prosody.behind(self._prosody.contours(token_ids, style, speed), style)
+        contours = self._prosody.contours(token_ids, style, speed, delivery)
+        prosody = self._stages.prosody.behind(contours, style)
         samples = self._stages.vocoder.whole(prosody)
         require_finite(samples, f"{len(token_ids)} token ids")
-        return Decoded(prosody.durations, iter((samples,)))
+        return Decoded(prosody.durations, iter((samples,)), contours.fallbacks)
 
 
 def fp32_prosody(config: EngineConfig) -> ProsodyModel:

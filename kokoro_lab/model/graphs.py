@@ -16,6 +16,8 @@ DURATIONS = "/encoder/Round_output_0"
 """Frames of 25 ms that prosody gives each token id, pads included: as many as input ids, in the floating
 point of the export."""
 DURATION_FRAME_SAMPLES = 600
+UNROUNDED = "/encoder/predictor/ReduceSum_output_0"
+"""The same at speed 1, before it is divided by the speed and rounded."""
 
 TOKEN_INPUTS = ("input_ids", "tokens")
 """The onnx-community exports (fp32, fp16) use the first name, thewh1teagle's int8 the second."""
@@ -73,6 +75,12 @@ def signature(session: ort.InferenceSession, name: str) -> Signature:
     return Signature(tokens, "style", "speed", audio)
 
 
+def graph_path(folder: Path, name: str) -> Path:
+    """A graph in a folder of stages: in ONNX Runtime's own format where that is there, else ONNX."""
+    own = folder / f"{name}.ort"
+    return own if own.exists() else folder / f"{name}.onnx"
+
+
 _DECODER = "/decoder/decoder/"
 ALIGNED = "/encoder/MatMul_1_output_0"
 """Text features stretched to frames of 25 ms: [1, 512, T]."""
@@ -82,6 +90,8 @@ DECODER_STYLE = "/decoder/Slice_output_0"
 """`style[:, :128]`."""
 TRUNK = f"{_DECODER}decode.3/Div_4_output_0"
 """What the vocoder is fed with: [1, 512, 2T], 80 frames a second."""
+VOICED_HZ = 10.0
+"""The model's own threshold between voiced and unvoiced (its `SineGen`)."""
 F0_CURVE = f"{_DECODER}Unsqueeze_output_0"
 EXCITATION = f"{_DECODER}generator/Reshape_3_output_0"
 """The harmonic source as a signal, padded for the STFT: [1, 300 · 2T + 20]."""
@@ -91,7 +101,7 @@ TRUNK_FRAME_SAMPLES = 300
 STFT_SIZE_SAMPLES = 20
 
 STAGES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "prosody": (("input_ids", "style", "speed"), (ALIGNED, F0, ENERGY, DURATIONS)),
+    "prosody": (("input_ids", "style", "speed"), (ALIGNED, F0, ENERGY, DURATIONS, UNROUNDED)),
     "trunk": ((ALIGNED, F0, ENERGY, DECODER_STYLE), (TRUNK, F0_CURVE)),
     "excitation": ((F0_CURVE,), (EXCITATION,)),
     "vocoder": ((TRUNK, EXCITATION, DECODER_STYLE), (WAVEFORM,)),

@@ -44,6 +44,18 @@ class Adain(NamedTuple):
     bias: npt.NDArray[np.float32]
 
 
+SPEED = "speed"
+"""Input of the prosody stage: what durations are divided by."""
+
+
+def speed_by_token(model: Model) -> Model:
+    """Let there be a speed for each input id beside one for all: durations are divided by it in any case."""
+    g = Graph(model)
+    (speed,) = (i for i in g.graph.input if i.name == SPEED)
+    speed.type.tensor_type.shape.dim[0].dim_param = "speeds"
+    return g.model
+
+
 def fold_constants(model: Model) -> Model:
     """Work out every node that reads only constants: above all the convolutions' weight normalisation."""
     g = Graph(model)

@@ -11,8 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from kokoro_lab.config import EngineConfig
+from kokoro_lab.datatypes import Fallback
 from kokoro_lab.g2p.vocab import PAD_ID
 from kokoro_lab.model import graphs
+from kokoro_lab.model.delivery import Delivery, moved_semitones
 from kokoro_lab.model.native import Native
 from kokoro_lab.model.providers import make_session
 
@@ -70,13 +72,16 @@ class Contours(NamedTuple):
     """What is said when, how high and how loud: what a listener would notice first if it changed.
 
     `aligned` is float32 (1, 512, T), the text's features stretched to frames of 25 ms; `f0_hz` and `energy`
-    are float32 (1, 2T); `durations` is float32, one for each input id.
+    are float32 (1, 2T); `durations` is float32, one for each input id. `fallbacks` say what
+    was asked for and is not so, `moved_semitones` how far the pitch is from what the model found, on average.
     """
 
     aligned: Values
     f0_hz: Values
     energy: Values
     durations: Values
+    fallbacks: tuple[Fallback, ...] = ()
+    moved_semitones: float = 0.0
 
 
 class ProsodyModel:
@@ -84,22 +89,43 @@ class ProsodyModel:
 
     def __init__(self, folder: Path, config: EngineConfig, native: Native) -> None:
         self._prosody, self._trunk, self._excitation = (
-            make_session(str(folder / f"{stage}.onnx"), config, library=native.library)
+            make_session(str(graphs.graph_path(folder, stage)), config, library=native.library)
             for stage in ("prosody", "trunk", "excitation")
         )
 
-    def predict(self, token_ids: Sequence[int], style: Values, speed: float) -> Prosody:
+    def predict(
+        self, token_ids: Sequence[int], style: Values, speed: float, delivery: Delivery | None = None
+    ) -> Prosody:
         """Prosody of a segment of 1 to 510 token ids, without pads, with a style vector (1, 256)."""
-        return self.behind(self.contours(token_ids, style, speed), style)
+        return self.behind(self.contours(token_ids, style, speed, delivery), style)
 
-    def contours(self, token_ids: Sequence[int], style: Values, speed: float) -> Contours:
+    def contours(
+        self, token_ids: Sequence[int], style: Values, speed: float, delivery: Delivery | None = None
+    ) -> Contours:
         """The first half of `predict`."""
-        ids = np.array([[PAD_ID, *token_ids, PAD_ID]], dtype=np.int64)
-        found = self._prosody.run(
-            [graphs.ALIGNED, graphs.F0, graphs.ENERGY, graphs.DURATIONS],
-            {"input_ids": ids, "style": style, "speed": np.array([speed], np.float32)},
+        found, unrounded = self._found(token_ids, style, np.array([speed], np.float32))
+        if delivery is None:
+            return found
+        if delivery.changes_rate:
+            # What each id is divided by so that it comes to the frames that it is to have
+            durations = delivery.durations(unrounded, speed)
+            divisors = np.divide(unrounded.reshape(-1), durations, dtype=np.float32)
+            found, _ = self._found(token_ids, style, divisors)
+        f0_hz = delivery.pitched(found.f0_hz, graphs.frames_of(found.durations))
+        return found._replace(
+            f0_hz=f0_hz,
+            fallbacks=tuple(delivery.fallbacks(speed, found.f0_hz)),
+            moved_semitones=moved_semitones(found.f0_hz, f0_hz),
         )
-        return Contours(*found)
+
+    def _found(self, token_ids: Sequence[int], style: Values, speeds: Values) -> tuple[Contours, Values]:
+        """The contours at one speed, or one for each input id, and durations before speed and rounding."""
+        ids = np.array([[PAD_ID, *token_ids, PAD_ID]], dtype=np.int64)
+        *contours, unrounded = self._prosody.run(
+            [graphs.ALIGNED, graphs.F0, graphs.ENERGY, graphs.DURATIONS, graphs.UNROUNDED],
+            {"input_ids": ids, "style": style, "speed": speeds},
+        )
+        return Contours(*contours), unrounded
 
     def behind(self, contours: Contours, style: Values) -> Prosody:
         """The second half of `predict`, whoever made the contours."""

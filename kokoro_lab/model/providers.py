@@ -88,7 +88,7 @@ _arena_mb: int | None = None
 
 
 def make_session(
-    model: bytes | str, config: EngineConfig, *, library: Path | None = None
+    model: bytes | str, config: EngineConfig, *, library: Path | None = None, save: Path | None = None
 ) -> ort.InferenceSession:
     """A session for a model (path or serialised) on the provider that `config` asks for.
 
@@ -96,6 +96,8 @@ def make_session(
     ----------
     library : Path, optional
         Shared library with the operators of ours that the model uses.
+    save : Path, optional
+        Where to keep the optimised model in ONNX Runtime's own format, from which it loads as it is.
 
     Raises
     ------
@@ -104,6 +106,9 @@ def make_session(
     """
     provider = resolve_provider(config.provider)
     options = session_options(config)
+    if save is not None:
+        options.optimized_model_filepath = str(save)
+        options.add_session_config_entry("session.save_model_format", "ORT")
     try:
         if library is not None:
             options.register_custom_ops_library(str(library))
@@ -120,7 +125,7 @@ def make_session(
 def recorded_options(config: EngineConfig) -> dict[str, Any]:
     """What of the configuration changes speed, memory or samples, for reports and results."""
     kept = asdict(config)
-    for private in ("home", "source"):
+    for private in ("home", "source", "stages"):
         kept.pop(private)
     kept["threads"] = config.thread_count
     return kept

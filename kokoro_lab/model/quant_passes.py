@@ -31,6 +31,12 @@ def quantisable(model: rewriting.Model) -> dict[str, str]:
     return {n.name: n.input[0] for n in g.graph.node if _convolves(g, n) or _multiplies(g, n)}
 
 
+def convolutions_of(model: rewriting.Model) -> dict[str, tuple[npt.NDArray[np.float32], int]]:
+    """Weights (channels out, channels in, taps) and dilation of the convolutions that can run on integers."""
+    g = rewriting.Graph(model)
+    return {n.name: (g.value(n.input[1]), _dilation(n)) for n in g.graph.node if _convolves(g, n)}
+
+
 def _convolves(g: rewriting.Graph, conv: NodeProto) -> bool:
     if conv.op_type != "Conv" or conv.input[1] not in g.constants:
         return False
@@ -48,7 +54,12 @@ def _dilation(conv: NodeProto) -> int:
 
 
 def quantise_layers(
-    model: rewriting.Model, ranges: Mapping[str, Range], *, native: bool, keep: Iterable[str] = ()
+    model: rewriting.Model,
+    ranges: Mapping[str, Range],
+    *,
+    native: bool,
+    keep: Iterable[str] = (),
+    adjusted: Mapping[str, Quantised] | None = None,
 ) -> rewriting.Model:
     """Put integers in the place of every layer that can run on them and is not kept.
 
@@ -60,6 +71,8 @@ def quantise_layers(
         Whether as operators of ours, or in those that ONNX Runtime has on every machine.
     keep : iterable of str
         Layers that stay in float, as patterns of `fnmatch`.
+    adjusted : mapping of str to Quantised, optional
+        Convolutions whose integers were found otherwise than by rounding each weight.
 
     Raises
     ------
@@ -78,8 +91,9 @@ def quantise_layers(
     if lacking:
         raise ValueError(f"no range was calibrated for {', '.join(lacking)}")
     swaps: dict[str, Sequence[NodeProto]] = {}
+    found = adjusted or {}
     for node in convolutions:
-        quantised = _quantised(g, node, ranges[node.name])
+        quantised = found[node.name] if node.name in found else _quantised(g, node, ranges[node.name])
         form = _native_conv if native else _stock_conv
         swaps[node.output[0]] = form(g, node, quantised)
     shared: dict[str, list[Range]] = {}
@@ -115,9 +129,8 @@ def _quantised(g: rewriting.Graph, conv: NodeProto, inputs: Range) -> Quantised:
 
 
 def _bias(g: rewriting.Graph, conv: NodeProto, quantised: Quantised) -> npt.NDArray[np.float32]:
-    if len(conv.input) > 2:
-        return g.value(conv.input[2])
-    return np.zeros(len(quantised.scale), np.float32)
+    bias = g.value(conv.input[2]) if len(conv.input) > 2 else np.zeros(len(quantised.scale), np.float32)
+    return bias if quantised.shift is None else bias + quantised.shift
 
 
 def _native_conv(g: rewriting.Graph, conv: NodeProto, quantised: Quantised) -> list[NodeProto]:

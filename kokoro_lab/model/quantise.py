@@ -61,12 +61,15 @@ class Quantised:
         float32 and uint8 (channels in,).
     scale : numpy.ndarray
         float32 (channels out,).
+    shift : numpy.ndarray, optional
+        float32 (channels out,): comes on top of the layer's bias, for what rounding moves in the mean.
     """
 
     weights: npt.NDArray[np.int8]
     step: Values
     zero: npt.NDArray[np.uint8]
     scale: Values
+    shift: Values | None = None
 
     @classmethod
     def of(cls, weight: Values, inputs: Range) -> Quantised:
@@ -93,6 +96,12 @@ class Quantised:
         zero = np.clip(np.round(-low / step), 0, LEVELS)
         levels, scale = quantised_weights(weight * step[None, :, None])
         return cls(levels, step.astype(np.float32), zero.astype(np.uint8), scale)
+
+    def rounded(self, values: Values) -> Values:
+        """Inputs (channels in, positions) as the integers that the layer sees, less their zero, as floats."""
+        levels = np.round(values / self.step[:, None]) + self.zero[:, None]
+        found: Values = np.clip(levels, 0, LEVELS).astype(np.float32) - self.zero[:, None]
+        return found
 
     @property
     def offset(self) -> npt.NDArray[np.int32]:

@@ -18,7 +18,7 @@ from kokoro_lab.model.artefacts import stages_folder
 from kokoro_lab.model.native import Native, native_operators
 from kokoro_lab.model.prosody import Prosody, ProsodyModel
 from kokoro_lab.model.providers import make_session
-from kokoro_lab.model.quant_passes import quantisable
+from kokoro_lab.model.quant_passes import convolutions_of, quantisable
 from kokoro_lab.model.statistics import AdainLayers
 from kokoro_lab.model.weights import model_path
 
@@ -55,6 +55,18 @@ class StatisticsReporter:
         return prosody, flat[:half], flat[half:]
 
 
+def convolution_weights(config: EngineConfig) -> dict[str, tuple[Values, int]]:
+    """Weights (channels out, channels in, taps) and dilation of every convolution that can run on integers.
+
+    As they stand in the graphs that `ActivationReporter` runs.
+    """
+    folder = _stock_stages(config)
+    found: dict[str, tuple[Values, int]] = {}
+    for name in ("prosody", "trunk", "vocoder"):
+        found |= convolutions_of(passes.fold_constants(onnx.load(folder / f"{name}.onnx")))
+    return found
+
+
 class ActivationReporter:
     """The float model in stages, and what enters every layer that can run on integers.
 
@@ -65,8 +77,8 @@ class ActivationReporter:
     """
 
     def __init__(self, config: EngineConfig) -> None:
-        plain = replace(config, variant="fp32", native="off")
-        folder = stages_folder(plain, Native(None, "activations are read in stock operators"))
+        plain = replace(config, variant="fp32", native="off", stages=None)
+        folder = _stock_stages(config)
         self._layers = AdainLayers.load(folder / "layers.npz")
         self._watched = {
             name: _Watched(folder / f"{name}.onnx", plain) for name in ("prosody", "trunk", "vocoder")
@@ -86,6 +98,11 @@ class ActivationReporter:
         own = {passes.SCALE: scale, passes.SHIFT: shift, passes.KNOWN: np.array(False)}
         whole = {passes.INNER: np.array([0, found[graphs.TRUNK].shape[2]]), graphs.EXCITATION: excitation}
         yield from vocoder.activations(vocoder(found | own | whole))
+
+
+def _stock_stages(config: EngineConfig) -> Path:
+    plain = replace(config, variant="fp32", native="off", stages=None)
+    return stages_folder(plain, Native(None, "activations are read in stock operators"))
 
 
 class _Watched:

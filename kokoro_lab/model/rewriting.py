@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import onnx
-from onnx import NodeProto, numpy_helper
+from onnx import NodeProto, ValueInfoProto, numpy_helper
 
 Model = onnx.ModelProto
 Pass = Callable[[Model], Model]
@@ -83,6 +83,17 @@ def apply(model: Model, recipe: Sequence[Pass]) -> Model:
     for rewrite in recipe:
         model = rewrite(model)
     return model
+
+
+def shapes(values: Iterable[ValueInfoProto]) -> dict[str, list[int | str] | None]:
+    """Each input or output with its lengths, named where they vary, "" where they have no name; None where
+    not even their number is stated."""
+    found: dict[str, list[int | str] | None] = {}
+    for value in values:
+        tensor = value.type.tensor_type
+        lengths = [d.dim_param if not d.HasField("dim_value") else d.dim_value for d in tensor.shape.dim]
+        found[value.name] = lengths if tensor.HasField("shape") else None
+    return found
 
 
 def operators(model: Model) -> dict[str, int]:

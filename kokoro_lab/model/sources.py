@@ -7,11 +7,9 @@ set up for it are used and no address stands here. A source hands over only veri
 from __future__ import annotations
 
 import os
-import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -20,8 +18,7 @@ from kokoro_lab.model import clients
 from kokoro_lab.model.catalogue import Package, WeightFile
 from kokoro_lab.model.clients import CLIENTS, Client, is_disk_full, reason, refusal, run
 from kokoro_lab.model.joining import archive_is_whole, demand, join, sha256_of
-
-Tick = Callable[[int], None]
+from kokoro_lab.model.progress import Tick, progress_bar
 
 
 class Source(Protocol):
@@ -44,17 +41,6 @@ class Source(Protocol):
 
     def forget(self, files: Sequence[WeightFile]) -> None:
         """Remove what staging still holds for `files`."""
-
-
-@contextmanager
-def progress_bar(what: str, total: int, shown: bool) -> Iterator[Tick]:
-    """A bar on standard error; yields a function that is told how many bytes were added."""
-    from tqdm import tqdm
-
-    with tqdm(
-        total=total, desc=what, unit="B", unit_scale=True, mininterval=0.3, disable=not shown, file=sys.stderr
-    ) as bar:
-        yield lambda n: bar.update(n) and None
 
 
 # ---------------------------------------------------------------------------------------------- hub

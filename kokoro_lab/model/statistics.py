@@ -17,7 +17,7 @@ import numpy.typing as npt
 import onnx
 
 from kokoro_lab.model import passes
-from kokoro_lab.model.graphs import STFT_SIZE_SAMPLES
+from kokoro_lab.model.graphs import STFT_SIZE_SAMPLES, VOICED_HZ
 from kokoro_lab.model.prosody import Prosody
 
 Values = npt.NDArray[np.float32]
@@ -176,10 +176,6 @@ def _spectrum(excitation: Values) -> Values:
 
 
 HANN = (0.5 - 0.5 * np.cos(2 * np.pi * np.arange(STFT_SIZE_SAMPLES) / STFT_SIZE_SAMPLES)).astype(np.float32)
-VOICED_HZ = 10.0
-"""The model's own threshold between voiced and unvoiced (its `SineGen`)."""
-
-
 WHISPERS = frozenset({"af_nicole"})
 """Voices without voice. Alone they are predicted like any other; how a blend sounds between whisper and
 speech is not linear in its parts, and predicted blends came out at PESQ 2.9 to 3.3."""

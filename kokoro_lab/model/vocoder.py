@@ -68,8 +68,10 @@ class Vocoder:
 
     def __init__(self, folder: Path, config: EngineConfig, native: Native) -> None:
         self.layers = AdainLayers.load(folder / "layers.npz")
-        self._session = make_session(str(folder / "vocoder.onnx"), config, library=native.library)
-        exact = folder / "vocoder_exact.onnx"
+        self._session = make_session(
+            str(graphs.graph_path(folder, "vocoder")), config, library=native.library
+        )
+        exact = graphs.graph_path(folder, "vocoder_exact")
         self._exact = make_session(str(exact), config) if exact.exists() else None
 
     @property

@@ -15,7 +15,7 @@ from typing import Any
 
 from kokoro_lab.buffering import BufferProfile, PreBuffer
 from kokoro_lab.datatypes import SynthesisReport
-from kokoro_lab.errors import DeadlineExceeded, KokoroLabError
+from kokoro_lab.errors import DeadlineExceeded, Interrupted, KokoroLabError
 from kokoro_lab.server.figures import Figures, Outcome
 from kokoro_lab.server.logs import with_fields
 from kokoro_lab.server.objectives import Served
@@ -72,7 +72,7 @@ class Account:
         self._report: SynthesisReport | None = None
         self._ttfb_s: float | None = None
         self._queue_s = 0.0
-        self._streamed = False
+        self._streamed = self._cached = False
         self._player = PreBuffer()
         self._first_arrival_s: float | None = None
         self._last_s = self._last_length_s = self._heard_s = 0.0
@@ -118,10 +118,14 @@ class Account:
         self._figures.first_byte(self._ttfb_s)
 
     def chunk(self, length_s: float, *, cached: bool = False) -> None:
-        """A piece of speech of `length_s` is ready to be sent; `cached` if it was spoken before."""
+        """A piece of speech of `length_s` is ready to be sent.
+
+        `cached` if it was spoken before, or goes on with a stream that broke: then the first one is no TTFA.
+        """
         now_s = time.perf_counter()
         if self.first_audio_s is None:
             self.first_audio_s = now_s - self.accepted_s
+            self._cached = cached
             if not cached:
                 self._figures.first_audio(self.first_audio_s, streamed=self._streamed)
         self.chunks += 1
@@ -145,10 +149,20 @@ class Account:
             self._blocked_s += time.perf_counter() - self._sent_s
             self._sent_s = None
 
+    def stalled(self) -> None:
+        """Nothing was ready for so long that the client is told to wait."""
+        self._figures.stalled()
+
     def finished(self, report: SynthesisReport) -> None:
         """All of it is computed."""
         self._report = report
         self._figures.synthesised(report.rtf)
+
+    def reason(self, error: Exception) -> Exception:
+        """`error`; where it only says that the synthesis was stopped, why it was, if that is known."""
+        if isinstance(error, Interrupted) and self.interruption is not None:
+            return self.interruption
+        return error
 
     def interrupted(self) -> Outcome | None:
         """How it ended if it was stopped from outside, else None."""
@@ -183,10 +197,6 @@ class Account:
                 needed_s=self._needed_s if self._streamed and self.chunks else None,
             )
         )
-
-    @property
-    def _cached(self) -> bool:
-        return self._report is not None and self._report.first_audio == "cache"
 
     def _times(self) -> dict[str, Any]:
         spent = usage().since(self._usage)

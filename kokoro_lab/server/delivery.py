@@ -5,11 +5,12 @@ from __future__ import annotations
 import errno
 import logging
 from collections.abc import Callable, Generator, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
-from kokoro_lab.server.errors import code_of, log_failure
+from kokoro_lab.server.errors import code_of, log_failure, outcome_of
 from kokoro_lab.server.figures import Outcome
 from kokoro_lab.server.sessions import Session
+from kokoro_lab.server.speech_events import Done, Event, Frame, SpeechEvents, Stalled
 from kokoro_lab.streaming import PRIMER_S
 
 if TYPE_CHECKING:
@@ -37,103 +38,142 @@ def in_pieces(whole: bytes) -> Iterator[bytes]:
     return (whole[at : at + FILE_PIECE_BYTES] for at in range(0, len(whole), FILE_PIECE_BYTES))
 
 
+class Writer(Protocol):
+    """How the events of a stream become the body of an answer."""
+
+    def begin(self) -> bytes:
+        """Sent before anything is computed."""
+
+    def write(self, event: Event) -> bytes:
+        """The bytes of an event, perhaps none."""
+
+    def failed(self, error: BaseException) -> bytes | None:
+        """How the client is told of an error; None if it can only be cut off."""
+
+
+class RawWriter:
+    """The bytes of the audio themselves. While computing stalls, silence.
+
+    Parameters
+    ----------
+    encoder : Encoder
+        Fresh. Its head and the primer are sent before anything is computed, so that a player opens its
+        device.
+    """
+
+    def __init__(self, encoder: Encoder) -> None:
+        self._encoder = encoder
+
+    def begin(self) -> bytes:
+        return self._encoder.prime(PRIMER_S)
+
+    def write(self, event: Event) -> bytes:
+        if isinstance(event, Frame):
+            return event.data
+        return self._encoder.still(PRIMER_S) if isinstance(event, Stalled) else b""
+
+    def failed(self, error: BaseException) -> bytes | None:
+        return None
+
+
 class Delivery(Iterator[bytes]):
-    """The body of a streamed answer: head, then speech, frame by frame as it is computed.
+    """The body of a streamed answer: events as they come, in the words of its writer.
 
     The WSGI server iterates it, and calls `close` however it ended. A client that left is noticed when a
     piece cannot be sent; then nothing further is computed.
 
     Parameters
     ----------
-    session : Session
-        Its stream has begun, so that what is wrong with a request has been found by now. Its account is
-        told of the times and of the outcome; its connection is cut if the answer does not come to its end.
+    events : SpeechEvents
+        Of a stream that has begun, so that what is wrong with a request has been found by now.
+    writer : Writer
+        For the transport.
     encoder : Encoder
-        Fresh. Its head and the primer are sent before anything is computed, so that a player opens its
-        device.
-    make_way : callable
-        Called before each chunk is computed, so that others may go first.
+        For the log: what it clipped.
+    session : Session
+        Its account is told of the first byte, of what the socket has taken and of the outcome. It is told
+        when a piece is handed over to be sent, and cut if the answer does not come to its end.
     on_close : callable
         Called once, at the end.
     """
 
     def __init__(
         self,
-        session: Session,
+        events: SpeechEvents,
         *,
+        writer: Writer,
         encoder: Encoder,
-        make_way: Callable[[], None],
+        session: Session,
         on_close: Callable[[], None],
     ) -> None:
-        self._session = session
-        self._stream = session.stream
-        self._account = session.account
+        self._events = events
+        self._writer = writer
         self._encoder = encoder
-        self._make_way = make_way
+        self._session = session
+        self._account = session.account
         self._on_close = on_close
         self._outcome: Outcome | None = None
         self._code: str | None = None
+        self._told = False
         self._closed = False
         self._pieces = self._run()
 
     def __next__(self) -> bytes:
+        live = self._session.live
+        live.sending = False
         try:
-            return next(self._pieces)
+            piece = next(self._pieces)
+            live.sending = True
+            return piece
         except StopIteration:
             self.close()  # now, and not after the client has seen the end and may have sent its next request
             raise
-        except Exception as error:
-            self._outcome, self._code = self._account.interrupted() or "failed", code_of(error)
-            log_failure(
-                error, "failed after the first byte; the connection is cut.", self._account.request_id
-            )
-            raise StreamBroken from error
 
     def close(self) -> None:
-        """Stop computing, give the slot back, and say in log and figures how it ended."""
+        """Stop computing, say in log and figures how it ended, and give the slot back."""
         if self._closed:
             return
         self._closed = True
         try:
             self._pieces.close()
-            self._stream.close()
-            self._encoder.close()
+            self._events.close()
         finally:
             outcome = self._outcome or self._account.interrupted() or "cancelled"
-            if outcome != "completed":
+            if outcome != "completed" and not self._told:
                 # Or gunicorn's main thread waits up to 2 s for the client to do it
                 self._session.cut()
-            self._on_close()
-            self._account.close(outcome, self._code)
+            try:
+                self._account.close(outcome, self._code)
+            finally:
+                self._on_close()
 
     def _run(self) -> Generator[bytes]:
-        head = self._encoder.prime(PRIMER_S)
+        head = self._writer.begin()
         if head:
             self._account.first_byte()
         yield head  # even if it is empty: a codec that holds the primer back holds no headers back
-        held_s = 0.0
-        for chunk in self._stream:
-            data = self._encoder.push(chunk.samples)
-            held_s += chunk.duration_s
-            if data:  # a resampler or a codec keeps the first milliseconds back
-                if self._encoder.audible:
-                    self._account.chunk(held_s, cached=self._stream.primed)
-                    held_s = 0.0
-                yield from self._sent(data)
-            self._make_way()
-        rest = self._encoder.finish()
-        if rest:
-            if held_s:
-                self._account.chunk(held_s, cached=self._stream.primed)
-            yield from self._sent(rest)
-        warn_of_clipping(self._account.request_id, self._encoder)
-        self._account.finished(self._stream.report)
-        self._outcome = "completed"
+        try:
+            for event in self._events:
+                data = self._writer.write(event)
+                if isinstance(event, Done):
+                    warn_of_clipping(self._account.request_id, self._encoder)
+                    self._outcome = "completed"
+                if data:
+                    self._account.first_byte()
+                    yield data
+                    self._account.taken()
+        except Exception as error:
+            last = self._failed(self._account.reason(error))
+            if last is None:
+                raise StreamBroken from error
+            self._told = True
+            yield last
 
-    def _sent(self, data: bytes) -> Iterator[bytes]:
-        self._account.first_byte()
-        yield data
-        self._account.taken()
+    def _failed(self, error: Exception) -> bytes | None:
+        self._outcome, self._code = outcome_of(error), code_of(error)
+        if self._outcome == "failed":
+            log_failure(error, "failed after the first byte", self._account.request_id)
+        return self._writer.failed(error)
 
 
 def warn_of_clipping(request_id: str, encoder: Encoder) -> None:

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import logging
 import traceback
-from typing import Literal
+from collections.abc import Mapping
+from typing import Any, Literal
 
 from flask import Flask, Response, g, jsonify
 from werkzeug.exceptions import HTTPException
 from werkzeug.wrappers import Response as WerkzeugResponse
 
-from kokoro_lab.errors import DeadlineExceeded, InputError, Interrupted, KokoroLabError, ProviderError
+from kokoro_lab.errors import DeadlineExceeded, Gone, InputError, Interrupted, KokoroLabError, ProviderError
+from kokoro_lab.server.figures import Outcome
 from kokoro_lab.server.schemas import ErrorBody, ErrorDetail
 
 log = logging.getLogger(__name__)
@@ -26,11 +28,13 @@ and a text that cannot be spoken once cannot be spoken thrice."""
 _STATUS: dict[type[KokoroLabError], int] = {
     InputError: 400,
     Interrupted: 409,
+    Gone: 410,
     ProviderError: 503,
     DeadlineExceeded: 504,
 }
 _CODES = {401: "invalid_api_key", 429: "rate_limit_exceeded"}
 """OpenAI's own codes; other HTTP errors are called by their names."""
+_OUTCOMES: Mapping[int, Outcome] = {409: "cancelled", 429: "rejected", 499: "cancelled"}
 
 
 def register(app: Flask) -> None:
@@ -41,8 +45,8 @@ def register(app: Flask) -> None:
 
 
 def status_of(error: KokoroLabError) -> int:
-    """400 for what the client can mend, 409 for what was stopped on request, 503 for a provider that may come
-    back, 504 for what took too long, else 500."""
+    """400 for what the client can mend, 409 and 410 for what was stopped or cannot go on, 503 for a provider
+    that may come back, 504 for what took too long, else 500."""
     for kind, status in _STATUS.items():
         if isinstance(error, kind):
             return status
@@ -51,7 +55,25 @@ def status_of(error: KokoroLabError) -> int:
 
 def code_of(error: BaseException) -> str:
     """The `code` by which a client and the log know this error."""
+    if isinstance(error, HTTPException):
+        return _CODES.get(error.code or 500, error.name.lower().replace(" ", "_").replace("'", ""))
     return error.code if isinstance(error, KokoroLabError) else "internal_error"
+
+
+def outcome_of(error: BaseException) -> Outcome:
+    """How a request ends that ends with this error, for the figures."""
+    if isinstance(error, DeadlineExceeded):
+        return "expired"
+    if isinstance(error, KokoroLabError):
+        return outcome_of_status(status_of(error))
+    return outcome_of_status(error.code or 500) if isinstance(error, HTTPException) else "failed"
+
+
+def outcome_of_status(status: int) -> Outcome:
+    """The same of an answer from 400 up, as far as its status tells."""
+    if status >= 500:
+        return "failed"
+    return _OUTCOMES.get(status, "invalid")
 
 
 def where(error: BaseException) -> str:
@@ -70,21 +92,34 @@ def log_failure(error: BaseException, what: str, request_id: str) -> None:
     log.error("%s %s: %s%s", request_id, what, message, where(error))
 
 
+def body_of(
+    error: BaseException, request_id: str, client_names: Mapping[str, str] | None = None
+) -> dict[str, Any]:
+    """What a client is told of an exception, whatever the transport: OpenAI's shape.
+
+    The engine says `input`; a client that sent `text` is to be told of `text`, by `client_names`.
+    """
+    if isinstance(error, KokoroLabError):
+        param = error.field and (client_names or {}).get(error.field, error.field)
+        return _body(status_of(error), str(error), param=param, code=error.code)
+    if isinstance(error, HTTPException):
+        return _body(error.code or 500, error.description or error.name, param=None, code=code_of(error))
+    message = f"The server failed; its log says where, under {request_id}."
+    return _body(500, message, param=None, code="internal_error")
+
+
 def _on_ours(error: KokoroLabError) -> Response:
     status = status_of(error)
     if status >= 500:
         log_failure(error, f"failed, {error.code}", g.request_id)
-    # The engine says `input`; a client that sent `text` is to be told of `text`
-    param = g.get("client_names", {}).get(error.field, error.field)
-    return _answer(status, str(error), param=param, code=error.code)
+    return _answer(status, body_of(error, g.request_id, g.get("client_names")))
 
 
 def _on_http(error: HTTPException) -> WerkzeugResponse:
     answer = error.get_response()
     if error.code is None or error.code < 400:  # a redirect
         return answer
-    code = _CODES.get(error.code, error.name.lower().replace(" ", "_").replace("'", ""))
-    ours = _answer(error.code, error.description or error.name, param=None, code=code)
+    ours = _answer(error.code, body_of(error, g.request_id))
     for name, value in answer.headers:
         if name not in ("Content-Type", "Content-Length"):
             ours.headers.add(name, value)  # Allow, Retry-After, WWW-Authenticate
@@ -93,19 +128,20 @@ def _on_http(error: HTTPException) -> WerkzeugResponse:
 
 def _on_unexpected(error: Exception) -> Response:
     log_failure(error, "failed unexpectedly", g.request_id)
-    message = f"The server failed; its log says where, under {g.request_id}."
-    return _answer(500, message, param=None, code="internal_error")
+    return _answer(500, body_of(error, g.request_id))
 
 
-def _answer(status: int, message: str, *, param: str | None, code: str) -> Response:
+def _body(status: int, message: str, *, param: str | None, code: str) -> dict[str, Any]:
     kind: Literal["server_error", "rate_limit_error", "invalid_request_error"] = (
         "server_error" if status >= 500 else "rate_limit_error" if status == 429 else "invalid_request_error"
     )
-    g.error_code = code
-    log.info("%s answered %d, %s", g.request_id, status, code)
-    answer = jsonify(
-        ErrorBody(error=ErrorDetail(message=message, type=kind, param=param, code=code)).model_dump()
-    )
+    return ErrorBody(error=ErrorDetail(message=message, type=kind, param=param, code=code)).model_dump()
+
+
+def _answer(status: int, body: dict[str, Any]) -> Response:
+    g.error_code = body["error"]["code"]
+    log.info("%s answered %d, %s", g.request_id, status, g.error_code)
+    answer = jsonify(body)
     answer.status_code = status
     if status not in RETRYABLE:
         answer.headers["x-should-retry"] = "false"

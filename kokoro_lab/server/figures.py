@@ -44,7 +44,7 @@ class Figures:
         self._ttfa_file_s: deque[float] = deque(maxlen=window)
         self._rtf: deque[float] = deque(maxlen=window)
         self._gap_s: deque[float] = deque(maxlen=GAPS)
-        self._underruns = self._streams_dry = 0
+        self._underruns = self._streams_dry = self._stalls = 0
 
     def count(self, outcome: Outcome) -> None:
         """A request has come to its end."""
@@ -63,6 +63,11 @@ class Figures:
             (self._ttfa_s if streamed else self._ttfa_file_s).append(ttfa_s)
         if streamed:
             self.meters.ttfa_s.observe(ttfa_s)
+
+    def stalled(self) -> None:
+        """Nothing was ready to be sent for so long that the client had to be told to wait."""
+        with self._lock:
+            self._stalls += 1
 
     def synthesised(self, rtf: float) -> None:
         """Seconds of computing per second of audio, of a synthesis that came to its end."""
@@ -89,7 +94,7 @@ class Figures:
             for values in (self._ttfb_s, self._ttfa_s, self._ttfa_file_s, self._rtf, self._gap_s):
                 values.clear()
             self._outcomes.clear()
-            self._underruns = self._streams_dry = 0
+            self._underruns = self._streams_dry = self._stalls = 0
 
     def summary(self) -> dict[str, Any]:
         """Everything, as plain data for JSON. Percentiles of no values are None."""
@@ -97,6 +102,7 @@ class Figures:
             counts = {outcome: self._outcomes[outcome] for outcome in OUTCOMES}
             return {
                 "requests": {"total": sum(counts.values()), **counts},
+                "stalls": self._stalls,
                 "window": self.window,
                 "ttfa_s": percentiles(self._ttfa_s),
                 "ttfa_file_s": percentiles(self._ttfa_file_s),

@@ -24,6 +24,7 @@ _EVERYWHERE = (400, 403)
 """A Host that is not answered to, an Origin that may not call."""
 _WITH_BODY = (408, 411, 413, 415)
 _REASONS = {
+    101: "From here on it is a WebSocket",
     200: "Done",
     202: "Begun",
     400: "The request is wrong, or the Host is not answered to",
@@ -32,6 +33,7 @@ _REASONS = {
     404: "There is none",
     408: "The body did not arrive",
     409: "Not now, or it was stopped",
+    410: "The stream cannot be gone on with; the message says why",
     411: "The body's length is not given",
     413: "The body is too long",
     415: "The body is not JSON",

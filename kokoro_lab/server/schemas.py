@@ -250,6 +250,14 @@ class Reset(BaseModel):
     figures_reset: bool
 
 
+class Stopped(BaseModel):
+    """A synthesis that was stopped by its id."""
+
+    id: str
+    object: Literal["audio.speech"]
+    cancelled: bool
+
+
 class Cleared(BaseModel):
     """Entries that were forgotten, by cache."""
 

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from kokoro_lab.errors import DeadlineExceeded, KokoroLabError
 from kokoro_lab.server.account import Account
+from kokoro_lab.server.live import Live
 
 if TYPE_CHECKING:
     from kokoro_lab.speech_stream import SpeechStream
 
 GRACE_S = 2.0
-"""A file's request that is stopped still gets an answer, if its thread comes to it in this time."""
+"""A client that can still be told why it is stopped is, if its thread comes to it in this time."""
 MAKE_WAY_S = 0.02
 """How long a stream with enough in hand steps aside before it looks again."""
 
@@ -28,35 +29,41 @@ class Session:
     ----------
     account : Account
     stream : SpeechStream
-    connection : socket.socket or None
-        The client's.
+    live : Live
+        How it is stopped, and the client's connection.
     streamed : bool
-        Whether the answer has begun: then all that can be said is to break off.
+        Whether it is sent as it is computed.
+    tells : bool
+        Whether the client can still be told of an error. Not so in raw audio: all that can be said there is
+        to break off.
     """
 
     def __init__(
-        self, account: Account, stream: SpeechStream, connection: socket.socket | None, *, streamed: bool
+        self, account: Account, stream: SpeechStream, live: Live, *, streamed: bool, tells: bool
     ) -> None:
         self.account = account
         self.stream = stream
+        self.live = live
         self.streamed = streamed
-        self._connection = connection
+        self._tells = tells
+        self._lock = threading.Lock()
+        self._ended = False
         self._timers: list[threading.Timer] = []
 
     def interrupt(self, reason: KokoroLabError) -> None:
         """Stop it: nothing is computed beyond the window under way, and the client is let go."""
-        self.account.interruption = reason
-        self.stream.interrupt(reason)
-        if self.streamed:
-            self.cut()
-        else:
-            self._after(GRACE_S, self.cut)
+        with self._lock:
+            if self._ended:
+                return
+            self.account.interruption = reason
+        self.live.stop.set()
+        self._after(GRACE_S if self._tells else 0.0, self._cut_unless_ended)
 
     def cut(self) -> None:
         """Shut the connection down, whatever its thread is busy with."""
-        if self._connection is not None:
+        if self.live.connection is not None:
             with suppress(OSError):  # the client was quicker
-                self._connection.shutdown(socket.SHUT_RDWR)
+                self.live.connection.shutdown(socket.SHUT_RDWR)
 
     def expire_after(self, first_audio_s: float, total_s: float) -> None:
         """Stop it when it has not begun to sound, or has not ended, so many seconds after its acceptance."""
@@ -66,9 +73,11 @@ class Session:
         self._after(total_s - age_s, lambda: self._expire("end", "deadline_s", total_s))
 
     def end(self) -> None:
-        """Nothing is to be stopped any more."""
-        for timer in self._timers:
-            timer.cancel()
+        """Nothing is to be stopped any more: the connection may serve another request from now on."""
+        with self._lock:
+            self._ended = True
+            for timer in self._timers:
+                timer.cancel()
 
     def figures(self) -> dict[str, Any]:
         """For `/status`: how far it is and how full its stages are."""
@@ -84,6 +93,11 @@ class Session:
             "underruns": account.underruns,
             "fill": self.stream.fill,
         }
+
+    def _cut_unless_ended(self) -> None:
+        with self._lock:
+            if not self._ended:
+                self.cut()
 
     def _expire_silent(self, limit_s: float) -> None:
         if self.account.first_audio_s is None:
@@ -102,8 +116,11 @@ class Session:
     def _after(self, seconds: float, work: Callable[[], None]) -> None:
         timer = threading.Timer(max(0.0, seconds), work)
         timer.daemon = True
-        self._timers.append(timer)
-        timer.start()
+        with self._lock:
+            if self._ended:
+                return
+            self._timers.append(timer)
+            timer.start()
 
 
 class Sessions:
@@ -144,7 +161,11 @@ class Sessions:
 
         Scheduling alone: what is computed, and in which pieces, stays the same.
         """
-        while self._somebody_is_silent(session) and session.stream.fill["lead_s"] > reserve_s:
+        while (
+            not session.live.stopped
+            and self._somebody_is_silent(session)
+            and session.stream.fill["lead_s"] > reserve_s
+        ):
             time.sleep(MAKE_WAY_S)
 
     def _somebody_is_silent(self, beside: Session) -> bool:

@@ -2,37 +2,44 @@
 
 from __future__ import annotations
 
-import logging
+import base64
+import json
 import socket
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import closing
+from functools import partial
+from typing import Any
 
 from flask import Blueprint, Response, g, request
+from werkzeug.exceptions import NotFound
 
 from kokoro_lab.containers import FORMATS, Encoder, content_type
-from kokoro_lab.datatypes import Fallback, Utterance
+from kokoro_lab.datatypes import Clip, Fallback, Utterance
+from kokoro_lab.errors import Interrupted
 from kokoro_lab.server.account import Account
-from kokoro_lab.server.delivery import Delivery, in_pieces, warn_of_clipping
-from kokoro_lab.server.figures import Outcome
+from kokoro_lab.server.delivery import Delivery, RawWriter, Writer, in_pieces, warn_of_clipping
+from kokoro_lab.server.errors import body_of, outcome_of_status
 from kokoro_lab.server.guard import SEND_BUFFER_BYTES, client_socket, has_left, require_key
 from kokoro_lab.server.openapi import documented
-from kokoro_lab.server.sessions import Session
-from kokoro_lab.server.slots import ClientLeft, Slot
+from kokoro_lab.server.schemas import Stopped
+from kokoro_lab.server.speech_events import usage_of, word_of
 from kokoro_lab.server.speech_request import SpeechRequest, read_speech_request
+from kokoro_lab.server.sse import EventWriter
 from kokoro_lab.server.state import server_state
-
-log = logging.getLogger(__name__)
+from kokoro_lab.server.synthesis import Turn, account_of, enter_request, open_stream
 
 blueprint = Blueprint("speech", __name__)
 blueprint.before_request(require_key)
+
+_AUDIO = {content_type(kind, 24_000).partition(";")[0] for kind in FORMATS}
 
 
 @blueprint.post("/v1/audio/speech")
 @documented(
     body=SpeechRequest,
-    media=tuple(sorted({content_type(kind, 24_000).partition(";")[0] for kind in FORMATS})),
-    errors=(401, 409, 429, 499, 500, 503, 504),
+    media=(*sorted(_AUDIO), "text/event-stream", "application/json"),
+    errors=(401, 409, 410, 429, 499, 500, 503, 504),
 )
 def speak() -> Response:
     """Speak what the body asks for."""
@@ -40,47 +47,42 @@ def speak() -> Response:
     account = _account()
     asked = read_speech_request(request, state.settings, state.engine.config.variant)
     utterance = asked.utterance(state.settings.voice)
+    events = asked.stream_format == "sse"
     # HTTP/1.0 has no chunks: there, a stream that breaks would look like one that is finished
     streamed = asked.stream and request.environ.get("SERVER_PROTOCOL") != "HTTP/1.0"
-    account.asks(
-        utterance.text,
-        ephemeral=asked.ephemeral or state.settings.ephemeral,
-        format=asked.kind,
-        streamed=streamed,
-        voice=utterance.voice,
-        variant=state.engine.config.variant,
-        mode=state.degrader.mode.name,
-    )
-    slot = _turn(account)
+    streamed = (streamed or events) and not asked.as_json
+    enter_request(state, account, asked, utterance, "events" if events else "stream" if streamed else "file")
+    client = request.headers.get("X-Kokoro-Client") if asked.client is None else asked.client
+    connection = client_socket()
+    turn = Turn(state, account, client, lambda: connection is not None and has_left(connection))
     try:
-        answer = _streamed(asked, utterance, slot) if streamed else _file(asked, utterance, slot)
+        turn.live.connection = connection
+        answer = _streamed(asked, utterance, turn) if streamed else _file(asked, utterance, turn)
         _describe(answer, asked, utterance, streamed)
+        answer.headers["X-Kokoro-Stream-Id"] = turn.live.stream_id
     except BaseException:
-        slot.release()
+        turn.release()
         raise
     return answer
+
+
+@blueprint.delete("/v1/audio/speech/<stream_id>")
+@documented(answer=Stopped, errors=(401, 404))
+def stop(stream_id: str) -> dict[str, Any]:
+    """Stop the synthesis with this id, and answer once its slot is free."""
+    live = server_state().live.find(stream_id)
+    if live is None:
+        raise NotFound("There is no synthesis with this id under way; it may have come to its end.")
+    live.cancel()
+    return {"id": stream_id, "object": "audio.speech", "cancelled": True}
 
 
 def _account() -> Account:
     """The books of this request, opened at the first call."""
     if "account" not in g:
-        state = server_state()
-        g.account = Account(
-            g.request_id, state.figures, state.degrader.objectives.note, accepted_s=g.accepted_s
-        )
+        g.account = account_of(server_state(), g.request_id, g.accepted_s)
     account: Account = g.account
     return account
-
-
-def _turn(account: Account) -> Slot:
-    """A slot: at once, or when it is this request's turn."""
-    state = server_state()
-    connection = client_socket()
-    left_s = state.settings.first_audio_deadline_s - account.age_s
-    try:
-        return state.slots.take(left_s, lambda: connection is not None and has_left(connection))
-    finally:
-        account.admitted()
 
 
 @blueprint.after_request
@@ -95,82 +97,84 @@ def _say_what_ran(answer: Response) -> Response:
 @blueprint.after_request
 def _count(answer: Response) -> Response:
     """Outcomes of requests that were answered with an error. Others are counted where they end."""
-    if answer.status_code >= 400:
+    if answer.status_code >= 400 and request.method != "DELETE":
         account = _account()
-        account.close(account.interrupted() or _outcome(answer.status_code), g.get("error_code"))
+        account.close(account.interrupted() or outcome_of_status(answer.status_code), g.get("error_code"))
     return answer
 
 
-def _outcome(status: int) -> Outcome:
-    if status == ClientLeft.code:
-        return "cancelled"
-    if status >= 500:
-        return "failed"
-    return "rejected" if status == 429 else "invalid"
-
-
-def _streamed(asked: SpeechRequest, utterance: Utterance, slot: Slot) -> Response:
+def _streamed(asked: SpeechRequest, utterance: Utterance, turn: Turn) -> Response:
     state = server_state()
-    account = _account()
-    mode, profile = state.degrader.mode, state.degrader.profile()
-    account.streams(profile)
-    stream = state.engine.stream(utterance, frame_s=profile.chunk_s, cached=not account.asked["ephemeral"])
+    account = turn.account
+    events = asked.stream_format == "sse"
     # Before the answer begins, so that a text without a word still gets an error's status
-    stream.begin()
+    opened = open_stream(state, turn, asked, utterance, tells=events)
+    writer: Writer
+    if events:
+        describe = partial(body_of, request_id=g.request_id, client_names=g.client_names)
+        writer = EventWriter(turn.live.stream_id, opened.token, describe)
+    else:
+        writer = RawWriter(opened.encoder)
     connection = client_socket()
     if connection is not None:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES)
-    session = Session(account, stream, connection, streamed=True)
-
-    def make_way() -> None:
-        if mode.reserve_s is not None:
-            state.sessions.make_way(session, mode.reserve_s)
-
-    def on_close() -> None:
-        state.sessions.end(session)
-        slot.release()
-
     delivery = Delivery(
-        session,
-        encoder=Encoder(asked.kind, asked.sample_rate, utterance.seed),
-        make_way=make_way,
-        on_close=on_close,
+        opened.events,
+        writer=writer,
+        encoder=opened.encoder,
+        session=opened.session,
+        on_close=turn.release,
     )
-    state.sessions.begin(session)
-    session.expire_after(state.settings.first_audio_deadline_s, state.settings.deadline_s)
     answer = Response(delivery)
     answer.headers["X-Kokoro-Chunk-Ms"] = str(account.asked["chunk_ms"])
     answer.headers["X-Kokoro-Pre-Buffer-Ms"] = str(account.asked["pre_buffer_ms"])
-    _describe_run(answer, stream.statistics, stream.fallbacks)
+    _describe_run(answer, opened.stream.statistics, opened.stream.fallbacks)
     return answer
 
 
-def _file(asked: SpeechRequest, utterance: Utterance, slot: Slot) -> Response:
+def _file(asked: SpeechRequest, utterance: Utterance, turn: Turn) -> Response:
     state = server_state()
-    account = _account()
+    account = turn.account
     # Before the speech, lest it be computed for a format that cannot be had
     encoder = Encoder(asked.kind, asked.sample_rate, utterance.seed, streamed=False)
-    stream = state.engine.stream(utterance, streamed=False, cached=not account.asked["ephemeral"])
-    session = Session(account, stream, client_socket(), streamed=False)
-    state.sessions.begin(session)
-    session.expire_after(state.settings.first_audio_deadline_s, state.settings.deadline_s)
+    stream = state.engine.stream(
+        utterance, streamed=False, cached=not account.asked["ephemeral"], stop=turn.live.stop
+    )
+    turn.begin(stream, streamed=False, tells=True)
     try:
         with closing(encoder):
-            clip = session.stream.joined()
+            clip = stream.joined()
             whole = encoder.run(clip.samples)
-    finally:
-        state.sessions.end(session)
-        slot.release()  # what is left is sending
+    except Interrupted as error:
+        raise account.reason(error) from error
     account.chunk(clip.duration_s)
     account.finished(clip.report)
     warn_of_clipping(account.request_id, encoder)
     account.close("completed")
+    turn.release()  # what is left is sending
+    if asked.as_json:
+        whole = _with_words(asked, clip, whole)
     answer = Response(in_pieces(whole))
     answer.content_length = len(whole)
     answer.headers["X-Kokoro-RTF"] = f"{clip.report.rtf:.4f}"
     answer.headers["X-Kokoro-TTFA-Ms"] = f"{1000 * (account.first_audio_s or 0):.1f}"
     _describe_run(answer, clip.report.statistics, clip.report.fallbacks)
     return answer
+
+
+def _with_words(asked: SpeechRequest, clip: Clip, whole: bytes) -> bytes:
+    """A file and when its words are heard, as JSON."""
+    return json.dumps(
+        {
+            "object": "audio.speech",
+            "format": asked.kind,
+            "sample_rate": asked.heard_hz,
+            "duration_s": clip.duration_s,
+            "words": [word_of(timing) for timing in clip.timings],
+            "usage": usage_of(clip.report),
+            "audio": base64.b64encode(whole).decode(),
+        }
+    ).encode()
 
 
 def _describe_run(answer: Response, statistics: str, fallbacks: Sequence[Fallback]) -> None:
@@ -183,7 +187,7 @@ def _describe_run(answer: Response, statistics: str, fallbacks: Sequence[Fallbac
 
 def _describe(answer: Response, asked: SpeechRequest, utterance: Utterance, streamed: bool) -> None:
     """Say in headers what is being sent, and what was not heeded."""
-    answer.headers["Content-Type"] = content_type(asked.kind, asked.heard_hz)
+    answer.headers["Content-Type"] = _content_type(asked)
     answer.headers["Cache-Control"] = "no-store"
     answer.headers["X-Accel-Buffering"] = "no"  # nginx would collect a stream before passing it on
     answer.headers["X-Sample-Rate"] = str(asked.heard_hz)
@@ -192,3 +196,11 @@ def _describe(answer: Response, asked: SpeechRequest, utterance: Utterance, stre
     answer.headers["X-Kokoro-Mode"] = str(_account().asked["mode"])
     if asked.ignored:
         answer.headers["X-Kokoro-Ignored"] = ", ".join(asked.ignored)
+
+
+def _content_type(asked: SpeechRequest) -> str:
+    if asked.as_json:
+        return "application/json"
+    if asked.stream_format == "sse":
+        return "text/event-stream; charset=utf-8"
+    return content_type(asked.kind, asked.heard_hz)

@@ -51,6 +51,9 @@ class SpeechRequest(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, json_schema_extra=_with_aliases)
 
     input: Annotated[str, Field(strict=True, description="The text to speak. Also called `text`")]
+    input_format: Annotated[
+        Literal["text", "ssml"], Field(description="What `input` is: plain text, or a subset of SSML")
+    ] = "text"
     model: Annotated[
         str | None,
         Field(strict=True, description="Any name; the name of a variant must be the one that is served"),
@@ -63,7 +66,9 @@ class SpeechRequest(BaseModel):
     ] = None
     speed: Annotated[float, Field(strict=True, ge=SPEED_MIN, le=SPEED_MAX, allow_inf_nan=False)] = 1.0
     instructions: Annotated[str | None, Field(strict=True, description="Accepted and not followed")] = None
-    stream_format: Annotated[Literal["audio"], Field(description="Only audio, so far")] = "audio"
+    stream_format: Annotated[
+        Literal["audio", "sse"], Field(description="The bytes themselves, or events that hold them")
+    ] = "audio"
     stream: Annotated[
         bool,
         Field(strict=True, description="Send while speaking; false sends a whole file of known length"),
@@ -83,6 +88,19 @@ class SpeechRequest(BaseModel):
     ephemeral: Annotated[
         bool, Field(strict=True, description="Keep nothing of this: no first audio, no phonemes, no hash")
     ] = False
+
+    timestamps: Annotated[
+        bool, Field(strict=True, description="Tell when each word is heard: in events, or in a JSON answer")
+    ] = False
+    client: Annotated[
+        str | None,
+        Field(strict=True, description="Who asks: a later request of the same client stops this one"),
+    ] = None
+    resume: Annotated[str | None, Field(strict=True, description="A token of the stream that broke")] = None
+    last_id: Annotated[
+        str | None, Field(strict=True, description="The last event of it; else the header `Last-Event-ID`")
+    ] = None
+
     lexicon: Annotated[
         list[Any] | dict[str, Any] | None,
         Field(description="How words are said: entries, or phonemes by what is written. Up to 100, 8 kB"),
@@ -104,6 +122,11 @@ class SpeechRequest(BaseModel):
         return decoded_hz(self.kind, self.sample_rate)
 
     @property
+    def as_json(self) -> bool:
+        """Whether the answer is JSON that holds a whole file and its words."""
+        return self.timestamps and self.stream_format == "audio"
+
+    @property
     def ignored(self) -> tuple[str, ...]:
         """Fields that were given and have no effect."""
         given = {
@@ -119,6 +142,7 @@ class SpeechRequest(BaseModel):
             voice=self.voice_name or default_voice,
             speed=self.speed,
             language=self.language,
+            input_format=self.input_format,
             lexicon=request_entries(self.lexicon),
             detect_languages=self.detect_languages,
         )
@@ -143,7 +167,25 @@ def read_speech_request(request: Request, settings: Settings, variant: str) -> S
     werkzeug.exceptions.UnsupportedMediaType, werkzeug.exceptions.RequestTimeout
         The body is of another type, or does not arrive.
     """
-    payload = json_object(request)
+    asked = speech_request_of(json_object(request), settings, variant)
+    last_id = request.headers.get("Last-Event-ID")
+    if last_id and asked.last_id is None:
+        asked = asked.model_copy(update={"last_id": last_id})
+    if asked.response_format is None:
+        kind = "pcm" if asked.stream_format == "sse" else _accepted_format(request)
+        asked = asked.model_copy(update={"response_format": kind})
+    _check_transport(asked)
+    return asked
+
+
+def speech_request_of(payload: dict[str, Any], settings: Settings, variant: str) -> SpeechRequest:
+    """The request that `payload` is, by whichever transport it came. Its format may be open.
+
+    Raises
+    ------
+    ParameterError, TextError
+        It does not validate; `field` is the name that the client used.
+    """
     names = {ours: alias for alias, ours in ALIASES.items() if alias in payload}
     g.client_names = names
     for ours, alias in names.items():
@@ -171,9 +213,51 @@ def read_speech_request(request: Request, settings: Settings, variant: str) -> S
             allowed=f"{variant}, or a name that leaves the choice open: {', '.join(GENERAL_MODELS)}",
             mend=f"Serve it with `kokoro-lab serve --variant {asked.model}`.",
         )
-    if asked.response_format is None:
-        asked = asked.model_copy(update={"response_format": _accepted_format(request)})
     return asked
+
+
+def _check_transport(asked: SpeechRequest) -> None:
+    """Fields that do not go together are refused, rather than one of them not heeded."""
+    events = asked.stream_format == "sse"
+    if events and not asked.stream:
+        raise ParameterError(
+            "Events are a stream.",
+            field="stream",
+            value=False,
+            allowed="true with stream_format sse",
+            mend="With stream_format audio, timestamps come in one JSON answer.",
+        )
+    if asked.as_json and asked.stream and "stream" in asked.model_fields_set:
+        raise ParameterError(
+            "A stream of audio has no room for timestamps.",
+            field="timestamps",
+            value=True,
+            allowed="with stream_format sse, or with stream false for one JSON answer",
+        )
+    if not events and (asked.resume is not None or asked.last_id is not None):
+        raise ParameterError(
+            "Raw audio has no ids by which it could go on.",
+            field="resume" if asked.resume is not None else "last_id",
+            value=asked.last_id or "a token",
+            allowed="with stream_format sse, or over the WebSocket",
+        )
+    require_last_id(asked)
+
+
+def require_last_id(asked: SpeechRequest) -> None:
+    """Refuse a token that comes without the place to go on from.
+
+    Raises
+    ------
+    ParameterError
+        There is a token and no id.
+    """
+    if asked.resume is not None and asked.last_id is None:
+        raise ParameterError(
+            "A stream goes on behind a frame, and none is named.",
+            field="last_id",
+            allowed="the id of the last event, in last_id or the header Last-Event-ID",
+        )
 
 
 def _accepted_format(request: Request) -> Format:

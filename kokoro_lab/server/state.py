@@ -12,6 +12,7 @@ from kokoro_lab.config import Settings
 from kokoro_lab.server.background import WarmUp
 from kokoro_lab.server.degrade import Degrader
 from kokoro_lab.server.figures import Figures
+from kokoro_lab.server.live import LiveStreams
 from kokoro_lab.server.sessions import Sessions
 from kokoro_lab.server.slots import Slots
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from kokoro_lab.server.benchmarks import Benchmarks
 
 EXTENSION = "kokoro_lab"
+SOCKETS = 8
+"""WebSockets that may be open at a time; each takes a thread of the server."""
 
 
 @dataclass(slots=True, eq=False)
@@ -35,6 +38,8 @@ class ServerState:
     figures: Figures = field(default_factory=Figures)
     sessions: Sessions = field(default_factory=Sessions)
     warm_up: WarmUp = field(default_factory=WarmUp)
+    live: LiveStreams = field(default_factory=LiveStreams)
+    sockets: Slots = field(default_factory=lambda: Slots(SOCKETS))
     started_s: float = field(default_factory=time.monotonic)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import chain
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +24,16 @@ class AlignedText:
     def of(cls, original: str) -> AlignedText:
         """The original itself: character `i` stands for `i:i + 1`."""
         return cls(original, tuple(range(len(original))), tuple(range(1, len(original) + 1)))
+
+    @classmethod
+    def joined(cls, pieces: Iterable[AlignedText]) -> AlignedText:
+        """Pieces of one original, one after the other."""
+        found = list(pieces)
+        return cls(
+            "".join(piece.text for piece in found),
+            tuple(chain.from_iterable(piece.starts for piece in found)),
+            tuple(chain.from_iterable(piece.ends for piece in found)),
+        )
 
     def __len__(self) -> int:
         return len(self.text)

@@ -73,7 +73,12 @@ def sanitise(text: str) -> AlignedText:
             value=f"{len(text)} characters",
             mend="Send text, decoded as UTF-8.",
         )
-    return _ruled(_composed(AlignedText.of(text)))
+    return clean(AlignedText.of(text))
+
+
+def clean(text: AlignedText) -> AlignedText:
+    """What `sanitise` makes of a text, for one that points into another original already."""
+    return _ruled(_composed(text))
 
 
 def _ruled(aligned: AlignedText) -> AlignedText:

@@ -76,6 +76,12 @@ def sentences(text: AlignedText, language: str) -> Iterator[Sentence]:
         yield from (piece._replace(ends_paragraph=True) for piece in pieces[-1:])
 
 
+def marked_sentence(text: AlignedText) -> Iterator[Sentence]:
+    """A text that is known to be one sentence, in pieces of at most `SENTENCE_CHARS`, none of them empty."""
+    for piece, rest in _bounded(_unwrapped(text).strip()):
+        yield Sentence(piece, ends_line=not rest, ends_paragraph=False)
+
+
 def _paragraphs(text: AlignedText) -> Iterator[AlignedText]:
     """Paragraphs, the very long ones in pieces that end at a line or a sentence or a space."""
     start = 0
@@ -134,45 +140,60 @@ def _bounded(sentence: AlignedText) -> Iterator[tuple[AlignedText, bool]]:
         yield sentence, False
 
 
+def ended(word: Word) -> Word:
+    """A heading or an item of a list ends like a sentence, whether or not its author put a stop."""
+    return word if ends_with_pause(word) else replace(word, phonemes=word.phonemes + ".")
+
+
+def ends_with_pause(word: Word) -> bool:
+    """Whether a speaker would pause behind the word, for the mark that it ends with."""
+    return word.phonemes.rstrip("".join(CLOSERS))[-1:] in PAUSE_S
+
+
 class SpokenSentence(NamedTuple):
-    """A sentence after G2P: its words with their token ids."""
+    """A sentence after G2P: its words with their token ids, and how many sentences came before it."""
 
     words: tuple[Word, ...]
     ids: tuple[tuple[int, ...], ...]
     ends_paragraph: bool
+    number: int = 0
 
     @property
     def token_count(self) -> int:
         return _token_count(self.words, self.ids)
 
 
-def pack(spoken: Iterable[SpokenSentence], *, space_id: int, language: str) -> Iterator[Segment]:
+def pack(
+    spoken: Iterable[SpokenSentence], *, space_id: int, language: str, first_id: int = 0
+) -> Iterator[Segment]:
     """Segments of at most `MAX_TOKENS`, lazily: one sentence each, but that
 
     - a sentence under `SHORT_TOKENS` is joined to its neighbour in the paragraph, up to `JOINED_TOKENS`;
     - a sentence over `LONG_TOKENS` is cut into balanced parts, at clauses rather than at spaces;
     - the first sentence is cut after at most `FIRST_TOKENS`, if a speaker would pause there.
 
-    Every word of `spoken` is in exactly one segment, in order.
+    Every word of `spoken` is in exactly one segment, in order. Where `spoken` begins with a later sentence,
+    one with which a segment begins, `first_id` is that segment's: then the segments are the same as from
+    the beginning.
     """
-    for segment_id, (words, ids) in enumerate(_parts(spoken)):
-        yield _segment(segment_id, words, ids, space_id, language)
+    for segment_id, (index, (words, ids)) in enumerate(_parts(spoken, first=first_id == 0), first_id):
+        yield _segment(segment_id, words, ids, space_id, language, index)
 
 
 _Part = tuple[tuple[Word, ...], tuple[tuple[int, ...], ...]]
 
 
-def _parts(spoken: Iterable[SpokenSentence]) -> Iterator[_Part]:
-    first = True
+def _parts(spoken: Iterable[SpokenSentence], *, first: bool) -> Iterator[tuple[int, _Part]]:
     for sentence in _joined(spoken):
         words, ids = _fitting(sentence.words, sentence.ids)
         if first:
             first = False
             cut = _first_cut(words, ids)
             if cut:
-                yield words[:cut], ids[:cut]
+                yield sentence.number, (words[:cut], ids[:cut])
                 words, ids = words[cut:], ids[cut:]
-        yield from _balanced(words, ids)
+        for part in _balanced(words, ids):
+            yield sentence.number, part
 
 
 def _joined(spoken: Iterable[SpokenSentence]) -> Iterator[SpokenSentence]:
@@ -183,7 +204,7 @@ def _joined(spoken: Iterable[SpokenSentence]) -> Iterator[SpokenSentence]:
             fits = held.token_count + 1 + sentence.token_count <= JOINED_TOKENS
             if short and fits and not held.ends_paragraph:
                 words = (*held.words[:-1], replace(held.words[-1], space_after=True), *sentence.words)
-                held = SpokenSentence(words, held.ids + sentence.ids, sentence.ends_paragraph)
+                held = SpokenSentence(words, held.ids + sentence.ids, sentence.ends_paragraph, held.number)
                 continue
             yield held
         held = sentence
@@ -252,7 +273,12 @@ def _balanced(words: tuple[Word, ...], ids: tuple[tuple[int, ...], ...]) -> Iter
 
 
 def _segment(
-    segment_id: int, words: tuple[Word, ...], ids: tuple[tuple[int, ...], ...], space_id: int, language: str
+    segment_id: int,
+    words: tuple[Word, ...],
+    ids: tuple[tuple[int, ...], ...],
+    space_id: int,
+    language: str,
+    sentence: int,
 ) -> Segment:
     token_ids: list[int] = []
     ranges: list[tuple[int, int]] = []
@@ -276,6 +302,7 @@ def _segment(
         word_tokens=tuple(ranges),
         pause_after_s=_pause_s("".join(phonemes)),
         language=language,
+        sentence=sentence,
     )
 
 

@@ -6,13 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
-from tqdm import tqdm
 
 from kokoro_lab.config import EngineConfig
-from kokoro_lab.g2p.frontend import FrontEnd
 from kokoro_lab.model.quantise import Calibration, Range
 from kokoro_lab.model.reporter import ActivationReporter
-from kokoro_lab.model.voices import load_voice
+from kokoro_lab.tuning.material import one_voice_each
 
 TAIL = 0.001
 """Share of an utterance's values of a channel that its range leaves out on either side: activations have
@@ -37,18 +35,11 @@ def calibrate(
         For every layer that can run on integers.
     """
     report = ActivationReporter(config or EngineConfig())
-    front_end = FrontEnd()
     widest: dict[str, Range] = {}
-    for number, text in enumerate(tqdm(texts, desc="calibrated", disable=not progress)):
-        name = voices[number % len(voices)]
-        voice = load_voice(name)
-        # Voices of other languages read the same English lines
-        language = "en-gb" if name.startswith("b") else "en-us"
-        for segment in front_end.segments(text, language, lambda _: None):
-            style = voice.style(len(segment.token_ids))
-            for layer, values in report(segment.token_ids, style, 1.0):
-                found = bulk_of(values, tail)
-                widest[layer] = Range.widest([widest.get(layer, found), found])
+    for token_ids, style in one_voice_each(texts, voices, what="calibrated", progress=progress):
+        for layer, values in report(token_ids, style, 1.0):
+            found = bulk_of(values, tail)
+            widest[layer] = Range.widest([widest.get(layer, found), found])
     return Calibration(widest)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,11 +22,11 @@ from kokoro_lab.model.decoder import Staged
 from kokoro_lab.model.graphs import frames_of
 from kokoro_lab.model.native import native_operators
 from kokoro_lab.model.prosody import Contours
-from kokoro_lab.model.quantise import Calibration, Range
+from kokoro_lab.model.quantise import Calibration, Quantised, Range
 from kokoro_lab.model.rewriting import Model
-from kokoro_lab.model.voices import load_voice
 from kokoro_lab.results import Check, Control
 from kokoro_lab.tuning.comparison import distances, heard_part, mean_interval
+from kokoro_lab.tuning.material import segments_of
 
 VOICED_HZ = 10.0
 PESQ_MEAN_LOW = {"int8": 4.55, "int8fp16mix": 4.60}
@@ -59,7 +59,7 @@ def compare(
     rows = []
     jobs = [(number, voice) for number in range(len(lines)) for voice in voices]
     for number, name in tqdm(jobs, desc="compared", disable=not progress):
-        for token_ids, style in _segments(front_end, lines[number], name):
+        for token_ids, style in segments_of(front_end, lines[number], name):
             contours = reference.prosody.contours(token_ids, style, 1.0)
             whole, reference_s = _decoded(reference, contours, style)
             forced, candidate_s = _decoded(candidate, contours, style)
@@ -80,13 +80,6 @@ def compare_variant(variant: str, lines: Sequence[str], voices: Sequence[str]) -
     config = EngineConfig.from_settings()
     reference, candidate = (Staged(replace(config, variant=name)) for name in ("fp32", variant))
     return compare(reference, candidate, lines, voices)
-
-
-def _segments(front_end: FrontEnd, line: str, voice: str) -> Iterator[tuple[tuple[int, ...], Any]]:
-    language = "en-gb" if voice.startswith("b") else "en-us"
-    pack = load_voice(voice)
-    for segment in front_end.segments(line, language, lambda _: None):
-        yield tuple(segment.token_ids), pack.style(len(segment.token_ids))
 
 
 def _decoded(decoder: Staged, contours: Contours, style: Any) -> tuple[Samples, float]:
@@ -145,7 +138,7 @@ def sensitivity(
     def measured(quantised: Iterable[str], group: str, how: str) -> dict[str, Any]:
         keep = [layer for part, layers in members.items() if part not in set(quantised) for layer in layers]
         with tempfile.TemporaryDirectory(prefix="kokoro-lab-") as folder:
-            candidate = _candidate(config, Path(folder), stages, keep)
+            candidate = candidate_of(config, Path(folder), stages, keep)
             table = compare(reference, candidate, lines, voices, progress=False)
         bar.update()
         return {"group": group, "how": how} | summary(table)
@@ -157,15 +150,17 @@ def sensitivity(
     return pd.concat([alone, cumulated], ignore_index=True)
 
 
-def _candidate(
+def candidate_of(
     config: EngineConfig,
     folder: Path,
     stages: Mapping[str, Model],
     keep: Sequence[str] | None = None,
     ranges: Calibration | None = None,
+    adjusted: Mapping[str, Quantised] | None = None,
 ) -> Staged:
+    """A variant made otherwise than it ships, in `folder`; see `artefacts.recipes`."""
     native = native_operators(config).library is not None
-    make_stages(folder / "stages", config, recipes(config.variant, native, keep, ranges), stages)
+    make_stages(folder / "stages", config, recipes(config.variant, native, keep, ranges, adjusted), stages)
     return Staged(config, folder=folder / "stages")
 
 
@@ -183,7 +178,7 @@ def controls(lines: Sequence[str], voice: str, *, config: EngineConfig | None = 
             }
         )
         with tempfile.TemporaryDirectory(prefix="kokoro-lab-") as folder:
-            candidate = _candidate(config, Path(folder), stages, ranges=wrong)
+            candidate = candidate_of(config, Path(folder), stages, ranges=wrong)
             table = compare(reference, candidate, lines, [voice], progress=False)
         found.append(Control(name, caught=not all(check.passed for check in checks_of(table))))
     return found

@@ -6,7 +6,6 @@ import json
 import os
 import re
 import secrets
-import shutil
 import socket
 import subprocess
 import sys
@@ -15,7 +14,6 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +22,9 @@ import pytest
 
 from kokoro_lab.listening import open_session
 from kokoro_lab.listening.answers import read_answers
+from tests.browser import chromium, new_page
 from tests.listening.tones import pairs
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 TRIALS = 4
 PAGE = """\
 from kokoro_lab.listening import open_session
@@ -107,30 +105,9 @@ def end_kernels(lab: Lab) -> None:
 
 @pytest.fixture
 def page() -> Iterator[Any]:
-    """A page of headless Chromium. In CI it must be there; elsewhere what is missing is said."""
-    missing = [
-        how
-        for how, there in {
-            "Chromium (Debian: apt-get install chromium; or Google Chrome)": CHROMIUM,
-            "playwright (the extra `dev`: make env)": find_spec("playwright"),
-        }.items()
-        if not there
-    ]
-    if missing:
-        message = f"install {' and '.join(missing)}"
-        assert not os.environ.get("CI"), message
-        pytest.skip(message)
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as driver:
-        # Root, as in a container, has no sandbox; the pages are ours
-        sandbox = [] if os.geteuid() else ["--no-sandbox"]
-        browser = driver.chromium.launch(executable_path=CHROMIUM, args=sandbox)
-        opened = browser.new_page(viewport={"width": 1400, "height": 900})
-        opened.set_default_timeout(30_000)
+    with chromium() as browser, new_page(browser) as opened:
         opened.on("dialog", lambda dialog: dialog.accept())  # "leave the page?"
         yield opened
-        browser.close()
 
 
 READY = """async () => {

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,7 @@ from tests.server import scripted
 ROOT = Path(__file__).parents[2]
 CONCURRENCY, MAX_INPUT_CHARS = 2, 20_000
 ALLOWED_ORIGIN = "http://listed.example"
-START_S = 60
+START_S = 180
 SETTINGS = {
     "host": "127.0.0.1",
     "port": 0,
@@ -57,7 +58,7 @@ def make_app(engine: Engine) -> Callable[..., Flask]:
 
     def make(**changed: Any) -> Flask:
         app = create_app(engine, Settings(**{**SETTINGS, **changed}))
-        wait_until(lambda: state_of(app).warm_up.state == "ok")
+        wait_until(lambda: state_of(app).warm_up.state == "ok", START_S)
         return app
 
     return make
@@ -113,9 +114,15 @@ class RunningServer:
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
-    folder = tmp_path_factory.mktemp("server")
+    with running(tmp_path_factory.mktemp("server")) as found:
+        yield found
+
+
+@contextmanager
+def running(folder: Path, **changed: Any) -> Iterator[RunningServer]:
+    """The server on the humming voice, its model and log in `folder`; settings by keyword."""
     log = folder / "log"
-    variables = {f"KOKORO_{name.upper()}": str(value) for name, value in SETTINGS.items()}
+    variables = {f"KOKORO_{name.upper()}": str(value) for name, value in {**SETTINGS, **changed}.items()}
     with log.open("wb") as sink:
         process = subprocess.Popen(
             [sys.executable, "-m", "tests.server.tiny_server", str(folder / "hum.onnx")],
@@ -133,9 +140,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
             return int(found[1]) if found else None
 
         wait_until(lambda: port() is not None, START_S)
-        running = RunningServer(process, port() or 0, log)
-        wait_until(lambda: httpx2.get(f"{running.url}/health", timeout=START_S).status_code == 200, START_S)
-        yield running
+        found = RunningServer(process, port() or 0, log)
+        wait_until(lambda: httpx2.get(f"{found.url}/health", timeout=START_S).status_code == 200, START_S)
+        yield found
     finally:
         process.terminate()
         try:

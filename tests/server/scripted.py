@@ -15,6 +15,7 @@ from kokoro_lab.engine import Engine
 from kokoro_lab.errors import SynthesisError
 from kokoro_lab.g2p.vocab import encode
 from kokoro_lab.model.decoder import Decoded, Decoder, WholeGraph
+from kokoro_lab.model.delivery import Delivery
 from kokoro_lab.model.voices import Voice
 from tests import tiny_voice
 
@@ -52,6 +53,7 @@ class Scripted:
         *,
         predicted: bool = False,
         urgent: bool = True,
+        delivery: Delivery | None = None,
     ) -> Decoded:
         ids = tuple(token_ids)
         assert self.gate.wait(30)
@@ -62,7 +64,9 @@ class Scripted:
         if _within(BANG, ids):
             raise SynthesisError("The samples are not finite.")
         self.decoded += 1
-        return self._decoder.decode(token_ids, style, speed, predicted=predicted, urgent=urgent)
+        return self._decoder.decode(
+            token_ids, style, speed, predicted=predicted, urgent=urgent, delivery=delivery
+        )
 
 
 def _within(word: tuple[int, ...], ids: tuple[int, ...]) -> bool:

@@ -20,6 +20,7 @@ from kokoro_lab.engine import Engine
 from kokoro_lab.server.delivery import StreamBroken
 from kokoro_lab.server.guard import max_body_bytes
 from tests.server.conftest import ALLOWED_ORIGIN, CONCURRENCY, RunningServer, state_of, wait_until
+from tests.server.events import read_events
 from tests.server.scripted import SLOW_S, Scripted
 from tests.server.tiny_server import STALL_S
 
@@ -398,6 +399,37 @@ def test_a_stream_that_takes_too_long_is_broken_off(make_app: Callable[..., Flas
     answer.close()  # as gunicorn does
     assert state_of(app).slots.active == 0
     assert state_of(app).figures.summary()["requests"]["expired"] == 1
+
+
+def test_events_that_take_too_long_end_with_the_deadline(make_app: Callable[..., Flask]) -> None:
+    app = make_app(deadline_s=0.2)
+    text = app.test_client().post(URL, json={**SLOW, "stream_format": "sse"}).text
+    last = list(read_events(text.split("\n")))[-1]
+    assert (last.name, last.data["error"]["code"]) == ("error", "deadline_exceeded")
+    assert state_of(app).slots.active == 0
+    assert state_of(app).figures.summary()["requests"]["expired"] == 1
+
+
+def test_a_request_that_is_stopped_while_it_waits_leaves_the_queue(
+    make_app: Callable[..., Flask], decoder: Scripted
+) -> None:
+    app = make_app(concurrency=1, queue=1)
+    decoder.gate.clear()
+
+    def ask(name: str) -> Any:
+        return app.test_client().post(URL, json={**HELLO, "stream": False}, headers={"X-Request-Id": name})
+
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(ask, "first")
+        wait_until(lambda: state_of(app).slots.active == 1)
+        second = pool.submit(ask, "second")
+        wait_until(lambda: state_of(app).slots.waiting == 1)
+        assert app.test_client().delete(f"{URL}/second").status_code == 200
+        answer = second.result()
+        decoder.gate.set()
+        assert first.result().status_code == 200
+    assert (answer.status_code, answer.json["error"]["code"]) == (409, "cancelled")
+    assert state_of(app).slots.waiting == 0
 
 
 def test_a_stream_that_has_begun_to_sound_is_not_held_to_its_first_audio(

@@ -45,7 +45,7 @@ def test_every_route_is_described(app: Flask, client: FlaskClient) -> None:
     paths = client.get("/openapi.json").json["paths"]
     for rule in app.url_map.iter_rules():
         for method in (rule.methods or set()) - {"HEAD", "OPTIONS"}:
-            operation = paths[re.sub(r"<(\w+)>", r"{\1}", rule.rule)][method.lower()]
+            operation = paths[re.sub(r"<(?:\w+:)?(\w+)>", r"{\1}", rule.rule)][method.lower()]
             assert operation["summary"]
             assert any(status.startswith("2") for status in operation["responses"])
 
@@ -160,7 +160,7 @@ def test_a_reset_stops_what_runs_and_begins_the_figures_anew(app: Flask, decoder
         decoder.gate.set()
         answer = whole.result()
     assert (len(reset["stopped"]), reset["figures_reset"]) == (1, True)
-    assert (answer.status_code, answer.json["error"]["code"]) == (409, "interrupted")
+    assert (answer.status_code, answer.json["error"]["code"]) == (409, "cancelled")
     assert state.slots.active == 0
     requests = client.get("/status").json["requests"]
     assert (requests["cancelled"], requests["completed"]) == (1, 0)

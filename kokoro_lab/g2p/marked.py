@@ -1,0 +1,131 @@
+"""A document's words, where it asks for more than a plain text: languages, breaks and styles in place."""
+
+from __future__ import annotations
+
+import sys
+from bisect import bisect_left, bisect_right
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from itertools import pairwise
+from typing import TypeVar
+
+from kokoro_lab.datatypes import PLAIN, Segment, Word
+from kokoro_lab.g2p.vocab import encode
+from kokoro_lab.text.aligned import AlignedText
+from kokoro_lab.text.segment import (
+    Sentence,
+    SpokenSentence,
+    ended,
+    ends_with_pause,
+    marked_sentence,
+    sentences,
+)
+from kokoro_lab.text.ssml import Break, SsmlDocument
+
+T = TypeVar("T")
+
+Read = Callable[[AlignedText], list[Word]]
+"""From a sentence to its words."""
+
+
+def spoken(document: SsmlDocument, language: str, read: Read) -> Iterator[SpokenSentence]:
+    """The document's sentences after G2P, lazily; each break ends one, and nothing is joined across it.
+
+    Parameters
+    ----------
+    language : str
+        Of what names none.
+    read : callable
+        The words of a sentence, none of them on both sides of a break.
+    """
+    breaks = deque(document.breaks)
+    for sentence, following in _with_next(sentences_of(document, language)):
+        words = read(sentence.text)
+        if words and (sentence.ends_line or sentence.ends_paragraph):
+            words[-1] = ended(words[-1])
+        part: list[Word] = []
+        for word in words:
+            asked_s = _due(breaks, word.start)
+            # `none` takes back a pause; where there would be none, a cut would only spoil the phrase
+            if part and (asked_s or (asked_s == 0 and ends_with_pause(part[-1]))):
+                yield _sentence(part, ends_paragraph=True)
+                part = []
+            part.append(word)
+        at_break = bool(breaks) and following is not None and breaks[0].offset <= following.text.starts[0]
+        if part:
+            yield _sentence(part, ends_paragraph=sentence.ends_paragraph or at_break)
+
+
+def styled(segments: Iterable[Segment], document: SsmlDocument) -> Iterator[Segment]:
+    """The segments with their words' styles, and with the silence that is asked for around each."""
+    breaks = deque(document.breaks)
+    asked_s = None
+    before = -1
+    for segment, following in _with_next(iter(segments)):
+        asked_s = _due(breaks, segment.words[0].start, -1) if before < 0 else asked_s
+        styles = tuple(document.styles.at(word.start, word.end) for word in segment.words)
+        before = segment.words[-1].start
+        behind_s = _due(breaks, following.words[0].start if following else sys.maxsize, before)
+        yield replace(
+            segment,
+            styles=styles if any(style != PLAIN for style in styles) else (),
+            break_before_s=asked_s,
+            break_after_s=behind_s,
+        )
+        asked_s = behind_s
+
+
+def straddled(document: SsmlDocument, spans: Iterable[tuple[int, int]]) -> bool:
+    """Whether any of some pieces of the source has a break inside."""
+    offsets = document.break_offsets
+    return any(bisect_right(offsets, start) < bisect_left(offsets, end) for start, end in spans)
+
+
+def parts(document: SsmlDocument, sentence: AlignedText) -> Iterator[AlignedText]:
+    """The parts of a sentence between breaks."""
+    starts, offsets = sentence.starts, document.break_offsets
+    inside = offsets[bisect_left(offsets, starts[0]) : bisect_right(offsets, starts[-1])]
+    cuts = sorted({bisect_left(starts, offset) for offset in inside} | {0, len(sentence)})
+    for start, stop in pairwise(cuts):
+        part = sentence.cut(start, stop).strip()
+        if len(part):
+            yield part
+
+
+def sentences_of(document: SsmlDocument, language: str) -> Iterator[Sentence]:
+    """The document's sentences, in which the borders that it marks are kept."""
+    for passage in document.passages:
+        if passage.marked:
+            found = list(marked_sentence(passage.text))
+        else:
+            tongue = document.languages.at(*passage.text.span(0, len(passage.text))) or language
+            found = list(sentences(passage.text, tongue))
+        yield from (sentence._replace(ends_paragraph=False) for sentence in found[:-1])
+        for sentence in found[-1:]:
+            yield sentence._replace(ends_line=True, ends_paragraph=passage.ends == "paragraph")
+
+
+def _with_next(found: Iterator[T]) -> Iterator[tuple[T, T | None]]:
+    held = next(found, None)
+    while held is not None:
+        following = next(found, None)
+        yield held, following
+        held = following
+
+
+def _sentence(words: list[Word], *, ends_paragraph: bool) -> SpokenSentence:
+    return SpokenSentence(tuple(words), tuple(encode(word.phonemes) for word in words), ends_paragraph)
+
+
+def _due(breaks: deque[Break], start: int, after: int = -1) -> float | None:
+    """Take the breaks up to an offset, and add up what they ask for; None if they ask for nothing.
+
+    A pause can only be taken back where there is one: `none` counts behind the offset `after`.
+    """
+    due: list[float] = []
+    while breaks and breaks[0].offset <= start:
+        each = breaks.popleft()
+        if each.duration_s or each.offset > after:
+            due.append(each.duration_s)
+    return sum(due) if due else None

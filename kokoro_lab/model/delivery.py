@@ -1,0 +1,175 @@
+"""How each token id of a segment is to be spoken, where a document asks for more than the voice does."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from kokoro_lab.config import PITCH_MAX, PITCH_MIN, SPEED_MAX, SPEED_MIN
+from kokoro_lab.datatypes import PLAIN, Fallback, Segment, SpeakingStyle
+from kokoro_lab.model.graphs import VOICED_HZ, frames_of
+
+Values = npt.NDArray[np.float32]
+Frames = npt.NDArray[np.int64]
+Curve = npt.NDArray[np.float64]
+
+RAMP_FRAMES = 5
+"""Frames of 12.5 ms in which the pitch passes from one word's to the next one's."""
+F0_PER_FRAME = 2
+"""Values of F0 for each frame of a duration."""
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """Styles of the token ids of one segment, those of both pads included, which stay plain.
+
+    A space between two words is spoken like them if they are alike, and plain if they are not.
+    """
+
+    styles: tuple[SpeakingStyle, ...]
+
+    @classmethod
+    def of(cls, segment: Segment) -> Delivery | None:
+        """The delivery of a segment; None if it is plain."""
+        if not segment.styles:
+            return None
+        styles = [PLAIN] * (len(segment.token_ids) + 2)
+        for style, (first, stop) in zip(segment.styles, segment.word_tokens, strict=True):
+            styles[first + 1 : stop + 1] = [style] * (stop - first)
+        words = zip(segment.styles, segment.word_tokens, strict=True)
+        for (style, (_, stop)), (following, (first, _)) in pairwise(words):
+            if style == following:
+                styles[stop + 1 : first + 1] = [style] * (first - stop)
+        return cls(tuple(styles))
+
+    @property
+    def one_rate(self) -> float | None:
+        """The rate of all words, if it is one."""
+        rates = {style.rate for style in self.styles[1:-1]}
+        return rates.pop() if len(rates) == 1 else None
+
+    @property
+    def changes_pitch(self) -> bool:
+        """Whether any word is to be higher or lower."""
+        return any(
+            (style.pitch_scale, style.pitch_offset_hz, style.pitch_base_hz) != (1.0, 0.0, None)
+            for style in self.styles
+        )
+
+    @property
+    def changes_rate(self) -> bool:
+        """Whether any word is to be faster or slower."""
+        return any(style.rate != 1 for style in self.styles)
+
+    def durations(self, unrounded: Values, speed: float) -> Frames:
+        """How long each input id is to be, in frames, so that what is said at one rate is as long as asked.
+
+        Sounds last two or three frames, and rounded one by one they would all become shorter, or longer,
+        than they should: what one lacks is given to the next.
+
+        Parameters
+        ----------
+        unrounded : numpy.ndarray
+            float32 (1, n): what the model finds at speed 1.
+        speed : float
+            Of all.
+
+        Returns
+        -------
+        numpy.ndarray
+            int64 (n,), 1 or more; of ids with a rate of 1, what the model itself makes of them.
+        """
+        plain = frames_of(unrounded.astype(np.float32) / np.float32(speed))
+        found = plain.copy()
+        owed, rate = 0.0, 1.0
+        for i, style in enumerate(self.styles):
+            if style.rate != rate:
+                owed, rate = 0.0, style.rate
+            if rate != 1:
+                asked = plain[i] * speed / min(max(speed * rate, SPEED_MIN), SPEED_MAX) + owed
+                found[i] = max(1, math.floor(asked + 0.5))
+                owed = asked - found[i]
+        return found
+
+    def pitched(self, f0_hz: Values, durations: Frames) -> Values:
+        """The F0 curve as it is asked for: only where there is voice, with short ramps between words.
+
+        Parameters
+        ----------
+        f0_hz : numpy.ndarray
+            float32 (1, 2T), near 0 where there is no voice.
+        durations : numpy.ndarray
+            int64, in frames, one for each input id; together T.
+
+        Returns
+        -------
+        numpy.ndarray
+            float32 (1, 2T).
+        """
+        curve = f0_hz.reshape(-1).astype(np.float64)
+        voiced = curve > VOICED_HZ
+        if not self.changes_pitch or not voiced.any():
+            return f0_hz
+        scales, offsets_hz, _ = self._lines(float(curve[voiced].mean()))
+        frames = durations * F0_PER_FRAME
+        scale, offset_hz = (_ramped(np.repeat(values, frames)) for values in (scales, offsets_hz))
+        # A deep fall within a word that is lowered in hertz must not come down to nothing
+        moved = np.maximum(scale * curve + offset_hz, PITCH_MIN * np.minimum(scale, 1.0) * curve)
+        return np.where(voiced, moved, curve).astype(np.float32).reshape(f0_hz.shape)
+
+    def fallbacks(self, speed: float, f0_hz: Values) -> Iterator[Fallback]:
+        """What is not done as it is asked, for it would leave the range in which the model speaks."""
+        asked = [speed * style.rate for style in self.styles]
+        if min(asked) < SPEED_MIN or max(asked) > SPEED_MAX:
+            yield Fallback(
+                "prosody",
+                f"speed and rate come to {min(asked):.2f} to {max(asked):.2f}: "
+                f"kept within {SPEED_MIN:g} to {SPEED_MAX:g}",
+            )
+        voiced = f0_hz[f0_hz > VOICED_HZ]
+        if voiced.size:
+            _, _, kept = self._lines(float(voiced.mean()))
+            if kept:
+                yield Fallback(
+                    "prosody",
+                    f"the pitch in hertz is not within {PITCH_MIN:g} to {PITCH_MAX:g} times the voice's "
+                    f"{voiced.mean():.0f} Hz: brought to the nearest end",
+                )
+
+    def _lines(self, mean_hz: float) -> tuple[Curve, Curve, bool]:
+        """Scale and offset for each id, and whether any had to be kept in range."""
+        scales = np.array([style.pitch_scale for style in self.styles])
+        offsets_hz = np.array([style.pitch_offset_hz for style in self.styles])
+        bases_hz = [style.pitch_base_hz for style in self.styles]
+        scales *= np.array([1.0 if base_hz is None else base_hz / mean_hz for base_hz in bases_hz])
+        # What is asked for as a factor was checked as one; hertz depend on the voice
+        in_hertz = (offsets_hz != 0) | np.array([base_hz is not None for base_hz in bases_hz])
+        factors = scales + offsets_hz / mean_hz
+        kept = np.clip(factors, PITCH_MIN, PITCH_MAX)
+        out = in_hertz & (kept != factors)
+        return np.where(out, kept, scales), np.where(out, 0.0, offsets_hz), bool(out.any())
+
+    @property
+    def gains_db(self) -> tuple[float, ...]:
+        """How much louder each input id is to be."""
+        return tuple(style.gain_db for style in self.styles)
+
+
+def moved_semitones(before_hz: Values, after_hz: Values) -> float:
+    """How far a pitch was moved, on average over what is voiced."""
+    voiced = before_hz > VOICED_HZ
+    if not voiced.any():
+        return 0.0
+    return float(12 * np.abs(np.log2(after_hz[voiced] / before_hz[voiced])).mean())
+
+
+def _ramped(values: Curve) -> Curve:
+    """Steps become raised cosines, each over its border."""
+    window = np.hanning(RAMP_FRAMES + 2)[1:-1]
+    around = np.pad(values, RAMP_FRAMES // 2, mode="edge")
+    return np.convolve(around, window / window.sum(), mode="valid")

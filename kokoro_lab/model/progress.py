@@ -1,0 +1,50 @@
+"""Bars on standard error, for whatever takes more than two seconds."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+Tick = Callable[[int], None]
+Step = Callable[[str], None]
+
+
+@contextmanager
+def progress_bar(what: str, total: int, shown: bool) -> Iterator[Tick]:
+    """A bar of bytes; yields a function that is told how many were added."""
+    from tqdm import tqdm
+
+    with tqdm(
+        total=total, desc=what, unit="B", unit_scale=True, mininterval=0.3, disable=not shown, file=sys.stderr
+    ) as bar:
+        yield lambda n: bar.update(n) and None
+
+
+@contextmanager
+def step_bar(what: str, steps: int, shown: bool) -> Iterator[Step]:
+    """A bar of named steps, where standard error is a terminal; yields a function that is told what begins.
+
+    Nothing is drawn into a log or a pipe: who reads those was told in a line.
+    """
+    from tqdm import tqdm
+
+    shape = "{desc}: {percentage:3.0f}% |{bar}| {n_fmt}/{total_fmt}, {elapsed}{postfix}"
+    with tqdm(
+        total=steps, desc=what, bar_format=shape, disable=None if shown else True, file=sys.stderr
+    ) as bar:
+        begun = 0
+
+        def begins(name: str) -> None:
+            nonlocal begun
+            bar.update(min(begun, 1))
+            bar.set_postfix_str(name)
+            begun += 1
+
+        yield begins
+        bar.set_postfix_str("done")
+        bar.update(steps - bar.n)
+
+
+def untold(_: str) -> None:
+    """A `Step` for those whom nobody watches."""

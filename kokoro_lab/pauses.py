@@ -1,0 +1,72 @@
+"""The silence between two segments: by the marks of the text, or to the sample what a document asks for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples, Segment
+from kokoro_lab.dsp import EdgeTrimmer, silence
+from kokoro_lab.dsp.trim import KEEP_LEAD_S, KEEP_TAIL_S
+
+_LEAD_SAMPLES = round(KEEP_LEAD_S * SAMPLE_RATE_HZ)
+_USUAL_S = KEEP_LEAD_S + KEEP_TAIL_S
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """The silence in front of a segment.
+
+    Parameters
+    ----------
+    between_s : float
+        Added between the trimmed edges of two segments, where nothing else is asked for.
+    asked_s : float, optional
+        What is asked for: all that is silent from the last sample of speech to the next one, so that what
+        trimming leaves of the edges is a part of it.
+    """
+
+    between_s: float
+    asked_s: float | None = None
+
+    def sure(self, behind: int, *, first: bool) -> Samples:
+        """What can be given before the next segment is decoded.
+
+        Parameters
+        ----------
+        behind : int
+            Samples of silence that are left behind the last speech.
+        first : bool
+            Whether nothing was spoken yet.
+        """
+        if self.asked_s is None:
+            return silence(0.0 if first else self.between_s, SAMPLE_RATE_HZ)
+        return _zeros(self._owed(behind) - _LEAD_SAMPLES)
+
+    def rest(self, behind: int, ahead: int) -> Samples:
+        """What is still to be given, now that `ahead` samples are known to be silent before the speech."""
+        if self.asked_s is None:
+            return _zeros(0)
+        return _zeros(min(self._owed(behind), _LEAD_SAMPLES) - ahead)
+
+    def _owed(self, behind: int) -> int:
+        return round((self.asked_s or 0.0) * SAMPLE_RATE_HZ) - behind
+
+
+def trimmer_of(segment: Segment) -> EdgeTrimmer:
+    """Trims a segment's edges; closer where less silence is asked for than is usually left."""
+    before, after = (
+        1.0 if asked_s is None else min(1.0, asked_s / _USUAL_S)
+        for asked_s in (segment.break_before_s, segment.break_after_s)
+    )
+    return EdgeTrimmer(SAMPLE_RATE_HZ, keep_lead_s=KEEP_LEAD_S * before, keep_tail_s=KEEP_TAIL_S * after)
+
+
+def added(first_s: float | None, second_s: float | None) -> float | None:
+    """The sum of two pauses, either of which may not have been asked for."""
+    if first_s is None or second_s is None:
+        return second_s if first_s is None else first_s
+    return first_s + second_s
+
+
+def _zeros(count: int) -> Samples:
+    return silence(max(0, count) / SAMPLE_RATE_HZ, SAMPLE_RATE_HZ)

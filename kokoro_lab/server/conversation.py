@@ -1,0 +1,282 @@
+"""What is said over a WebSocket: control in JSON, audio in binary messages, at the client's pace.
+
+The client says `speak` {the fields of a request, `credit`}, `resume` {the same, `last_id`, `resume`},
+`credit` {`frames`} and `cancel`. The server says `started` {`id`, `format`, `sample_rate`}, `segment`
+{`segment_id`, `start_s`, `resume`}, `words` {`segment_id`, `words`}, `keepalive`, `done` {`usage`} and
+`error` {`error`}.
+
+A binary message costs one credit (see `binary_frames`); without any, sending waits, and computing with it. A
+`speak` while another is under way takes its place. One who was cut off comes back, with `resume`.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from typing import Any
+
+import pydantic_core
+from flask import current_app, g
+from simple_websocket import Server
+from werkzeug.exceptions import HTTPException
+
+from kokoro_lab.datatypes import SAMPLE_RATE_HZ
+from kokoro_lab.errors import Interrupted, KokoroLabError, ParameterError
+from kokoro_lab.server.account import Account
+from kokoro_lab.server.binary_frames import messages_of
+from kokoro_lab.server.delivery import warn_of_clipping
+from kokoro_lab.server.errors import body_of, code_of, log_failure, outcome_of
+from kokoro_lab.server.figures import Outcome
+from kokoro_lab.server.speech_events import Done, Event, Frame, Words, word_of
+from kokoro_lab.server.speech_request import SpeechRequest, require_last_id, speech_request_of
+from kokoro_lab.server.state import ServerState
+from kokoro_lab.server.synthesis import (
+    KEEPALIVE_S,
+    Opened,
+    Turn,
+    account_of,
+    enter_request,
+    open_stream,
+)
+from kokoro_lab.server.watched_socket import WatchedSocket
+
+log = logging.getLogger(__name__)
+
+CREDIT = 40
+"""Binary messages that a client which says nothing of credit can take: 2 s of speech at least."""
+CREDIT_MAX = 100_000
+POLL_S = 0.02
+"""How long the client's words wait while there is nothing to send."""
+IDLE_S = 60.0
+"""A connection over which nothing is spoken is closed after so long."""
+
+
+class Conversation:
+    """One connection. Speaks one text at a time.
+
+    Parameters
+    ----------
+    ws : simple_websocket.Server
+        The connection.
+    state : ServerState
+        Who speaks.
+    request_id : str
+        For the log; the first synthesis is called so, too.
+    watched : WatchedSocket
+        Tells whether it was cut.
+    """
+
+    def __init__(self, ws: Server, state: ServerState, request_id: str, watched: WatchedSocket) -> None:
+        self._ws = ws
+        self._state = state
+        self._request_id = request_id
+        self._watched = watched
+        self._stall_s: float = current_app.config["STALL_S"]
+        self._keepalive_s: float = current_app.config.get("KEEPALIVE_S", KEEPALIVE_S)
+        self._turn: Turn | None = None
+        self._opened: Opened | None = None
+        self._credit = 0
+        self._since_s = time.monotonic()
+
+    def run(self) -> None:
+        """Listen and speak until the client is idle for too long or grants nothing.
+
+        Raises
+        ------
+        simple_websocket.ConnectionClosed, OSError
+            The client has gone, or was cut.
+        """
+        while True:
+            if self._turn is not None and self._turn.live.stopped:
+                self._refuse(Interrupted("This synthesis was stopped."), ends=True)
+            speaking = self._opened is not None and self._credit > 0
+            message = self._ws.receive(timeout=0 if speaking else POLL_S)
+            if message is not None:
+                self._obey(message)
+            elif speaking:
+                self._speak_on()
+            elif self._waited_s() > (IDLE_S if self._opened is None else self._stall_s):
+                if self._opened is not None:
+                    self._refuse(
+                        Interrupted(
+                            f"No credit came for {self._stall_s:g} s.", mend="Come back with `resume`."
+                        ),
+                        ends=True,
+                    )
+                return
+
+    def end(self) -> None:
+        """The connection is over: what was being spoken is stopped."""
+        if self._turn is not None:
+            log.info("%s %s", self._request_id, "was cut off" if self._watched.cut else "left by the client")
+            self._finish("cancelled")
+
+    def _waited_s(self) -> float:
+        return time.monotonic() - self._since_s
+
+    # ------------------------------------------------------------------------------ listening
+
+    def _obey(self, message: str | bytes) -> None:
+        try:
+            said = _control(message)
+            kind = said.pop("type", None)
+            if kind in ("speak", "resume"):
+                self._since_s = time.monotonic()
+                self._begin(said, resumed=kind == "resume")
+            elif kind == "credit":
+                self._since_s = time.monotonic()
+                self._credit = min(CREDIT_MAX, self._credit + _credit(said.get("frames"), "frames"))
+            elif kind == "cancel":
+                self._cancel()
+            else:
+                raise ParameterError(
+                    "There is no such message.",
+                    field="type",
+                    value=str(kind)[:40],
+                    allowed="speak, resume, credit, cancel",
+                )
+        except (KokoroLabError, HTTPException) as error:
+            self._refuse(error)
+
+    def _cancel(self) -> None:
+        if self._turn is not None:
+            self._refuse(Interrupted("You have stopped this synthesis."), ends=True)
+
+    def _begin(self, fields: dict[str, Any], *, resumed: bool) -> None:
+        account = account_of(self._state, self._request_id, time.perf_counter())
+        try:
+            turn, asked = self._open(account, fields, resumed)
+        except Exception as error:
+            account.close(outcome_of(account.reason(error)), code_of(account.reason(error)))
+            raise
+        self._since_s = time.monotonic()  # it may have waited for its slot
+        self._say("started", id=turn.live.stream_id, format=asked.kind, sample_rate=asked.heard_hz)
+        account.first_byte()
+
+    def _open(self, account: Account, fields: dict[str, Any], resumed: bool) -> tuple[Turn, SpeechRequest]:
+        credit = _credit(fields.pop("credit", CREDIT), "credit")
+        asked = self._asked(fields, resumed)
+        if self._turn is not None:
+            self._finish("cancelled")
+        self._credit = credit
+        utterance = asked.utterance(self._state.settings.voice)
+        enter_request(self._state, account, asked, utterance, "websocket")
+        turn = self._turn = Turn(self._state, account, asked.client, lambda: not self._ws.connected)
+        turn.live.connection = self._watched
+        self._opened = open_stream(self._state, turn, asked, utterance, tells=True)
+        return turn, asked
+
+    def _asked(self, fields: dict[str, Any], resumed: bool) -> SpeechRequest:
+        for name in ("stream", "stream_format"):
+            if name in fields:
+                raise ParameterError(
+                    f"A WebSocket has no {name}.", field=name, mend="Leave it out: audio comes in frames."
+                )
+        asked = speech_request_of(fields, self._state.settings, self._state.engine.config.variant)
+        require_last_id(asked)
+        if resumed and asked.last_id is None:
+            raise ParameterError(
+                "A stream goes on behind a frame, and none is named.",
+                field="last_id",
+                allowed="segment.chunk of the last frame, such as 3.57",
+            )
+        if asked.response_format is None:
+            asked = asked.model_copy(update={"response_format": "pcm"})
+        return asked
+
+    # ------------------------------------------------------------------------------- speaking
+
+    def _speak_on(self) -> None:
+        assert self._opened is not None
+        assert self._turn is not None
+        self._turn.account.taken()  # not before: without credit, it is the client that makes us wait
+        events = self._opened.events
+        if not events.ready(POLL_S):
+            if self._waited_s() > self._keepalive_s:
+                self._since_s = time.monotonic()
+                self._turn.account.stalled()
+                self._say("keepalive")
+            return
+        try:
+            event = next(events)
+        except Exception as error:
+            self._refuse(error, ends=True)
+            return
+        live = self._turn.live
+        live.sending = True
+        self._send(event)
+        live.sending = False
+        self._since_s = time.monotonic()
+
+    def _send(self, event: Event) -> None:
+        assert self._opened is not None
+        if isinstance(event, Frame):
+            if event.place is not None:
+                start_s = event.place.start_samples / SAMPLE_RATE_HZ
+                token = self._opened.token(event.place)
+                resume = {} if token is None else {"resume": token}
+                self._say("segment", segment_id=event.segment_id, start_s=start_s, **resume)
+            for message in messages_of(event):
+                self._ws.send(message)
+                self._credit -= 1
+        elif isinstance(event, Words):
+            words = [word_of(timing) for timing in event.timings]
+            self._say("words", segment_id=event.segment_id, words=words)
+        elif isinstance(event, Done):
+            warn_of_clipping(self._request_id, self._opened.encoder)
+            # Before it is said, or the client's next request might not find the slot free
+            self._finish("completed")
+            self._say("done", usage=event.usage)
+        else:
+            self._say("keepalive")
+
+    def _say(self, kind: str, **fields: Any) -> None:
+        self._ws.send(json.dumps({"type": kind, **fields}, ensure_ascii=False))
+
+    def _refuse(self, error: Exception, *, ends: bool = False) -> None:
+        """Tell of an error. What was being spoken ends with it if it `ends`, or if it did not begin."""
+        if self._turn is not None:
+            error = self._turn.account.reason(error)
+        outcome = outcome_of(error)
+        if outcome == "failed":
+            log_failure(error, "failed", self._request_id)
+        if self._turn is not None and (ends or self._opened is None):
+            self._finish(outcome, code_of(error))
+        self._say("error", **body_of(error, self._request_id, g.get("client_names")))
+
+    def _finish(self, outcome: Outcome, code: str | None = None) -> None:
+        turn, opened = self._turn, self._opened
+        self._turn = self._opened = None
+        try:
+            if opened is not None:
+                opened.events.close()
+        finally:
+            if turn is not None:
+                try:
+                    turn.account.close(outcome, code)
+                finally:
+                    turn.release()
+
+
+def _control(message: str | bytes) -> dict[str, Any]:
+    if isinstance(message, bytes):
+        raise ParameterError("A client speaks JSON here, in text messages.", allowed="a JSON object")
+    try:
+        said = pydantic_core.from_json(message, allow_inf_nan=False)
+    except ValueError as error:
+        raise ParameterError(f"The message is not JSON: {error}.", allowed="a JSON object") from None
+    if not isinstance(said, dict):
+        raise ParameterError("The message is JSON, but not an object.", allowed="a JSON object")
+    return said
+
+
+def _credit(value: object, field: str) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= CREDIT_MAX:
+        raise ParameterError(
+            f"{field} is a number of messages.",
+            field=field,
+            value=str(value)[:40],
+            allowed=f"1 to {CREDIT_MAX}",
+        )
+    return value

@@ -1,0 +1,30 @@
+"""The page at `/`, for a person without a client: plain files from `page/`, sent as they are."""
+
+from __future__ import annotations
+
+from flask import Blueprint, Response, send_from_directory
+
+from kokoro_lab.server.openapi import documented
+
+blueprint = Blueprint("front_page", __name__, static_folder="page", static_url_path="/page")
+
+POLICY = "default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+"""Nothing from another host, no script or style within the HTML, and no other page around this one."""
+
+
+@blueprint.get("/")
+@documented(media=("text/html",))
+def front_page() -> Response:
+    """Type, choose a voice, listen."""
+    assert blueprint.static_folder is not None
+    return send_from_directory(blueprint.static_folder, "index.html")
+
+
+@blueprint.after_request
+def _guard_the_page(answer: Response) -> Response:
+    answer.headers["Content-Security-Policy"] = POLICY
+    answer.headers["X-Content-Type-Options"] = "nosniff"
+    answer.headers["Referrer-Policy"] = "no-referrer"
+    # Asked for each time, answered 304: a page of yesterday's version does not meet today's server
+    answer.headers["Cache-Control"] = "no-cache"
+    return answer

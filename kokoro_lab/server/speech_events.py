@@ -1,0 +1,270 @@
+"""What a stream says, in order, whatever the transport: frames of audio, words, the end or what went wrong.
+
+A thread of its own computes, a few frames ahead; whoever sends them only waits here, and so notices when
+computing stalls. An exception travels in the queue with the frames, in its turn.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import asdict, dataclass
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+from kokoro_lab.datatypes import AudioChunk, Place, SynthesisReport, WordTiming
+from kokoro_lab.errors import Gone, Interrupted
+from kokoro_lab.server.account import Account
+
+if TYPE_CHECKING:
+    from kokoro_lab.containers import Encoder
+    from kokoro_lab.speech_stream import SpeechStream
+
+AHEAD = 4
+"""Frames that wait for their sender: the next one is computed while this one is sent, and a sender that
+cannot keep up makes computing wait."""
+POLL_S = 0.005
+USAGE_HZ = 40
+"""Output tokens a second of audio: the model speaks in duration frames of 25 ms."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """Bytes of audio to send.
+
+    Parameters
+    ----------
+    segment_id, chunk_id : int
+        Its place; `chunk_id` counts up by one.
+    start_s : float
+        When it is heard, from the start of the stream.
+    data : bytes
+        In the format that was asked for; frames joined are the whole.
+    place : Place or None
+        With the first frame of a segment: where one can begin again.
+    """
+
+    segment_id: int
+    chunk_id: int
+    start_s: float
+    data: bytes
+    place: Place | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """When the words of a segment are heard. Comes when the segment has been spoken."""
+
+    segment_id: int
+    timings: tuple[WordTiming, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Stalled:
+    """Nothing has been ready for a while; the client should be told that all is well."""
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """The end: nothing is missing.
+
+    Parameters
+    ----------
+    usage : dict
+        As OpenAI counts it; see `usage_of`.
+    """
+
+    report: SynthesisReport
+    usage: dict[str, int]
+
+
+Event = Frame | Words | Stalled | Done
+
+
+def usage_of(report: SynthesisReport) -> dict[str, int]:
+    """Tokens that this answer cost: phoneme ids that the model read, and frames of 25 ms that it spoke."""
+    spoken = round(report.audio_s * USAGE_HZ)
+    return {
+        "input_tokens": report.token_count,
+        "output_tokens": spoken,
+        "total_tokens": report.token_count + spoken,
+    }
+
+
+def word_of(timing: WordTiming) -> dict[str, Any]:
+    """A word's timing as plain data: `start` and `end` are offsets into the original text."""
+    return asdict(timing)
+
+
+class SpeechEvents(Iterator[Event]):
+    """The events of a stream. Close it, however it ended.
+
+    Parameters
+    ----------
+    stream : SpeechStream
+        Has begun.
+    encoder : Encoder
+        Gets the stream's samples from the first frame on that is sent.
+    account : Account
+        Told of chunks as they come off the queue, of stalls and of the end.
+    stop : threading.Event
+        The stream's own; set to end the computing.
+    words : bool
+        Whether words are told of.
+    after : int
+        The last chunk that the client has: later ones are sent.
+    encode_all : bool
+        Whether the encoder must hear the chunks that the client has, too.
+    stall_s : float
+        Nothing for so long is a stall.
+    make_way : callable
+        Called after each chunk, by the thread that computes, so that others may go first.
+
+    Raises
+    ------
+    KokoroLabError
+        From `next`: what the synthesis raises, `Interrupted` if it was stopped, and `Gone` if the stream
+        has no chunk `after`.
+    """
+
+    def __init__(
+        self,
+        stream: SpeechStream,
+        *,
+        encoder: Encoder,
+        account: Account,
+        stop: threading.Event,
+        words: bool = False,
+        after: int = -1,
+        encode_all: bool = False,
+        stall_s: float,
+        make_way: Callable[[], None],
+    ) -> None:
+        self._stream = stream
+        self._encoder = encoder
+        self._account = account
+        self._stop = stop
+        self._words = words
+        self._after = after
+        self._encode_all = encode_all
+        self._stall_s = stall_s
+        self._make_way = make_way
+        self._held_s = 0.0
+        self._queue: queue.Queue[AudioChunk | Words | Done | BaseException] = queue.Queue(AHEAD)
+        self._thread: threading.Thread | None = None
+        self._last: AudioChunk | None = None
+        self._placed: int | None = None
+        self._events = self._run()
+
+    def __next__(self) -> Event:
+        return next(self._events)
+
+    def ready(self, timeout_s: float) -> bool:
+        """Whether `next` has something to work on within `timeout_s`: for one who has to listen as well."""
+        self._begin()
+        deadline_s = time.monotonic() + timeout_s
+        while self._queue.empty():
+            if time.monotonic() > deadline_s:
+                return False
+            time.sleep(POLL_S)
+        return True
+
+    def close(self) -> None:
+        """Stop computing, within the window that is under way, and wait for it."""
+        self._stop.set()
+        self._events.close()
+        if self._thread is not None:
+            while self._thread.is_alive():
+                _drain(self._queue)
+                self._thread.join(POLL_S)
+        self._stream.close()
+        self._encoder.close()
+
+    def _begin(self) -> None:
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._compute, name="speech", daemon=True)
+            self._thread.start()
+
+    def _run(self) -> Generator[Event]:
+        self._begin()
+        while True:
+            try:
+                item = self._queue.get(timeout=self._stall_s)
+            except queue.Empty:
+                self._account.stalled()
+                yield Stalled()
+                continue
+            if isinstance(item, BaseException):
+                raise item
+            if isinstance(item, AudioChunk):
+                yield from self._framed(item)
+                continue
+            if isinstance(item, Done):
+                yield from self._rest()
+                self._account.finished(item.report)
+                yield item
+                return
+            yield item
+
+    def _framed(self, chunk: AudioChunk) -> Iterator[Frame]:
+        self._last = chunk
+        wanted = chunk.chunk_id > self._after
+        data = self._encoder.push(chunk.samples) if wanted or self._encode_all else b""
+        if wanted:
+            self._held_s += chunk.duration_s
+        if not (wanted and data):  # a resampler or a codec keeps the first milliseconds back
+            return
+        if self._encoder.audible:
+            self._ready_to_send()
+        place = self._stream.places.get(chunk.segment_id) if chunk.segment_id != self._placed else None
+        if place is not None:
+            self._placed = chunk.segment_id
+        yield Frame(chunk.segment_id, chunk.chunk_id, chunk.start_s, data, place)
+
+    def _ready_to_send(self) -> None:
+        if self._held_s:
+            self._account.chunk(self._held_s, cached=self._stream.primed or self._after >= 0)
+            self._held_s = 0.0
+
+    def _rest(self) -> Iterator[Frame]:
+        """What the encoder still holds goes out behind the last chunk, with the id after it."""
+        rest = self._encoder.finish()
+        last = self._last
+        if last is None or last.chunk_id + 1 < self._after:
+            raise Gone("This stream has no such chunk.", mend="Ask for the whole speech anew.")
+        if rest and last.chunk_id + 1 > self._after:
+            self._ready_to_send()
+            yield Frame(last.segment_id, last.chunk_id + 1, last.start_s + last.duration_s, rest)
+
+    def _compute(self) -> None:
+        try:
+            for item in self._computed():
+                self._queue.put(item)
+                if self._stop.is_set():
+                    raise Interrupted("This synthesis was stopped.")
+        except BaseException as error:
+            self._queue.put(error)
+
+    def _computed(self) -> Iterator[AudioChunk | Words | Done]:
+        told = 0
+        for chunk in chain(self._stream, (None,)):
+            if chunk is not None:
+                yield chunk
+                self._make_way()
+            timings = self._stream.timings
+            if self._words and len(timings) > told:
+                fresh, told = timings[told:], len(timings)
+                for segment_id in dict.fromkeys(timing.segment_id for timing in fresh):
+                    yield Words(segment_id, tuple(t for t in fresh if t.segment_id == segment_id))
+        report = self._stream.report
+        yield Done(report, usage_of(report))
+
+
+def _drain(items: queue.Queue[Any]) -> None:
+    while True:
+        try:
+            items.get_nowait()
+        except queue.Empty:
+            return

@@ -1,0 +1,10 @@
+"""SSML: a strict subset, read safely. What is not in it is an error that says where, and what is.
+
+`markup` reads XML, `grammar` says what may stand where, `values` what attributes mean, `say_as` how
+numbers, dates and times are read, and `document` puts together what is to be spoken.
+"""
+
+from kokoro_lab.text.ssml.document import Break, Passage, SsmlDocument, parse
+from kokoro_lab.text.ssml.markup import documents_of
+
+__all__ = ["Break", "Passage", "SsmlDocument", "documents_of", "parse"]

@@ -1,0 +1,243 @@
+"""An SSML document as it is to be spoken: passages of text, and what is asked for at which offset."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from dataclasses import dataclass, field
+from typing import Generic, Literal, NamedTuple, TypeVar
+
+from kokoro_lab.datatypes import PLAIN, SpeakingStyle
+from kokoro_lab.text.aligned import AlignedText
+from kokoro_lab.text.sanitise import clean
+from kokoro_lab.text.ssml import grammar, say_as
+from kokoro_lab.text.ssml.markup import Characters, Closing, Opening, Place, read, shown
+
+T = TypeVar("T")
+
+_WHITE = re.compile(r"[ \t\r\n]+")
+
+
+class Break(NamedTuple):
+    """A pause that is asked for at an offset of the source; 0 s where there is to be none."""
+
+    offset: int
+    duration_s: float
+
+
+class Passage(NamedTuple):
+    """Text up to a border that the document marks. `ends` says of what; `marked` if it is one `s`."""
+
+    text: AlignedText
+    ends: Literal["sentence", "paragraph"]
+    marked: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Spans(Generic[T]):
+    """Values of pieces of the source: sorted, apart, `default` between them."""
+
+    default: T
+    starts: tuple[int, ...] = ()
+    ends: tuple[int, ...] = ()
+    values: tuple[T, ...] = ()
+
+    def at(self, start: int, end: int) -> T:
+        """The value of most of `start:end`; of an empty piece, that of its place."""
+        end = max(end, start + 1)
+        # Between spans lies a tag at most, so that a word is seldom in more than two
+        first = max(0, bisect_right(self.starts, start) - 1)
+        best, most = self.default, 0
+        for i in range(first, len(self.starts)):
+            if self.starts[i] >= end:
+                break
+            shared = min(end, self.ends[i]) - max(start, self.starts[i])
+            if shared > most:
+                best, most = self.values[i], shared
+        return best
+
+    def within(self, text: AlignedText) -> list[tuple[int, int, T]]:
+        """The spans that have a part in the piece of the source that a text comes from."""
+        first, last = text.starts[0], text.ends[-1]
+        found = slice(bisect_right(self.ends, first), bisect_left(self.starts, last))
+        return list(zip(self.starts[found], self.ends[found], self.values[found], strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class SsmlDocument:
+    """What an SSML document says and how. All offsets are into its source.
+
+    Parameters
+    ----------
+    passages : tuple of Passage
+        Cleaned text, in order; none is empty.
+    styles : Spans of SpeakingStyle
+    languages : Spans
+        Canonical tags where the document names a language, else None.
+    breaks : tuple of Break
+        In order.
+    break_offsets : tuple of int
+        Theirs.
+    """
+
+    passages: tuple[Passage, ...]
+    styles: Spans[SpeakingStyle]
+    languages: Spans[str | None]
+    breaks: tuple[Break, ...]
+    break_offsets: tuple[int, ...]
+
+    def forced(self, text: AlignedText) -> list[tuple[int, int, str]]:
+        """The languages that are named for the piece of the source that a text comes from."""
+        return [(start, end, tag) for start, end, tag in self.languages.within(text) if tag is not None]
+
+    def __len__(self) -> int:
+        return sum(len(passage.text) for passage in self.passages)
+
+    @property
+    def text(self) -> AlignedText:
+        """All of it, paragraphs set off by empty lines and marked sentences by line breaks."""
+        pieces: list[AlignedText] = []
+        for passage in self.passages:
+            gap = "\n\n" if passage.ends == "paragraph" else "\n"
+            pieces += [passage.text, _standing_for(gap, passage.text.ends[-1], passage.text.ends[-1])]
+        return AlignedText.joined(pieces[:-1])
+
+
+def parse(source: str, language: str) -> SsmlDocument:
+    """Read an SSML document.
+
+    Parameters
+    ----------
+    source : str
+        The document.
+    language : str
+        Canonical tag of what has no `xml:lang`.
+
+    Raises
+    ------
+    SsmlError
+        It is not well-formed, too large, or holds what is not in the subset.
+    """
+    builder = _Builder(language)
+    for event in read(source):
+        if isinstance(event, Opening):
+            builder.open(event)
+        elif isinstance(event, Closing):
+            builder.close(event.place)
+        else:
+            builder.say(event)
+    return builder.document()
+
+
+@dataclass(slots=True)
+class _Builder:
+    """Walks through the events of a document. `scopes` and `elements` are those that are open."""
+
+    language: str
+    scopes: list[grammar.Scope] = field(default_factory=lambda: [grammar.OUTSIDE])
+    elements: list[Opening] = field(default_factory=list)
+    passages: list[Passage] = field(default_factory=list)
+    breaks: list[Break] = field(default_factory=list)
+    _pieces: list[AlignedText] = field(default_factory=list)
+    _styles: list[tuple[int, int, SpeakingStyle]] = field(default_factory=list)
+    _languages: list[tuple[int, int, str | None]] = field(default_factory=list)
+    _written: list[Characters] = field(default_factory=list)
+    """What is in the `say-as` that is open."""
+    _said: bool = False
+    """Whether the last piece are words of a `say-as`, which must not run into what follows."""
+
+    def open(self, element: Opening) -> None:
+        inner = grammar.entered(self.scopes[-1], element)
+        if element.name in ("p", "s"):
+            self._border("paragraph" if element.name == "p" else "sentence")
+        elif element.name == "break":
+            self.breaks.append(Break(element.place.offset, grammar.pause_s(element)))
+            self._append(_standing_for(" ", element.place.offset, element.place.offset))
+        self.scopes.append(inner)
+        self.elements.append(element)
+
+    def close(self, place: Place) -> None:
+        self.scopes.pop()
+        element = self.elements.pop()
+        if element.name == "say-as":
+            self._say_as(element, place)
+        elif element.name in ("p", "s"):
+            self._border("paragraph" if element.name == "p" else "sentence", marked=element.name == "s")
+
+    def say(self, written: Characters) -> None:
+        element = self.elements[-1]
+        if element.name == "say-as":
+            self._written.append(written)
+        elif element.name == "break":
+            raise grammar.complaint(element, "<break> must be empty.", allowed="<break/>")
+        else:
+            self._append(written.text)
+            self._note(written.text.starts[0], written.text.ends[-1])
+
+    def document(self) -> SsmlDocument:
+        self._border("paragraph")
+        return SsmlDocument(
+            tuple(self.passages),
+            _spans(PLAIN, self._styles),
+            _spans(None, [each for each in self._languages if each[2] is not None]),
+            tuple(self.breaks),
+            tuple(each.offset for each in self.breaks),
+        )
+
+    def _append(self, piece: AlignedText) -> None:
+        if self._said and piece.text[:1].isalnum():
+            at = piece.starts[0]
+            self._pieces.append(_standing_for(" ", at, at))
+        self._said = False
+        self._pieces.append(piece)
+
+    def _note(self, start: int, end: int) -> None:
+        """Keep what holds for a piece of the source."""
+        scope = self.scopes[-1]
+        if scope.style != PLAIN:
+            self._styles.append((start, end, scope.style))
+        if self._languages and self._languages[-1][2] == scope.language:  # a tag between them says nothing
+            start = self._languages.pop()[0]
+        self._languages.append((start, end, scope.language))
+
+    def _say_as(self, element: Opening, end: Place) -> None:
+        text = "".join(written.text.text for written in self._written)
+        spans = [(written.text.starts[0], written.text.ends[-1]) for written in self._written]
+        self._written.clear()
+        written = grammar.reading(element, _WHITE.sub(" ", text).strip())
+        try:
+            words = say_as.said(written, self.scopes[-1].language or self.language)
+        except say_as.Unreadable as error:
+            raise grammar.complaint(
+                element,
+                f"<say-as> of {shown(written.text)!r} as a {written.kind}: {error}.",
+                value=shown(written.text),
+                allowed=error.allowed,
+            ) from None
+        start, stop = spans[0][0], spans[-1][1]
+        last = self._pieces[-1].text[-1:] if self._pieces else ""
+        self._append(_standing_for(f" {words}" if last.isalnum() else words, start, stop))
+        self._said = True
+        self._note(start, stop)
+
+    def _border(self, ends: Literal["sentence", "paragraph"], *, marked: bool = False) -> None:
+        """A passage ends here. A paragraph that ends right behind a sentence ends with it."""
+        text = AlignedText.joined(self._pieces)
+        self._pieces.clear()
+        self._said = False
+        text = text.rewrite((m.start(), m.end(), " ") for m in _WHITE.finditer(text.text) if m.group() != " ")
+        text = clean(text).strip()
+        if len(text):
+            self.passages.append(Passage(text, ends, marked))
+        elif self.passages and ends == "paragraph":
+            self.passages[-1] = self.passages[-1]._replace(ends=ends)
+
+
+def _standing_for(words: str, start: int, end: int) -> AlignedText:
+    return AlignedText(words, (start,) * len(words), (end,) * len(words))
+
+
+def _spans(default: T, found: list[tuple[int, int, T]]) -> Spans[T]:
+    return Spans(
+        default, tuple(s for s, _, _ in found), tuple(e for _, e, _ in found), tuple(v for _, _, v in found)
+    )

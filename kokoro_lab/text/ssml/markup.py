@@ -1,0 +1,297 @@
+"""XML from strangers, read safely: elements and text in order, each with its place in the source.
+
+Size first, then no document type, hence no entities of one's own, nothing external and no bombs; depth
+and number of elements are counted while reading. Nothing is recursive.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from xml.etree.ElementTree import ParseError
+
+from defusedxml.common import DefusedXmlException
+from defusedxml.ElementTree import DefusedXMLParser
+
+from kokoro_lab.errors import SsmlError
+from kokoro_lab.text.aligned import AlignedText
+
+MAX_BYTES = 1_000_000
+"""Of a document in UTF-8."""
+MAX_DEPTH = 32
+MAX_ELEMENTS = 5_000
+MAX_TAGS = 4 * MAX_ELEMENTS
+"""As far as `<` are counted before anything is read: starts and ends of elements, comments, sections."""
+MAX_TAG_CHARACTERS = 4_096
+MAX_ATTRIBUTES = 16
+"""Of one element; the subset knows two at most."""
+SHOWN_CHARACTERS = 40
+"""Of a value that is quoted in an error."""
+
+SYNTHESIS = "http://www.w3.org/2001/10/synthesis"
+"""The namespace of SSML; elements in it and elements in none mean the same."""
+XML = "http://www.w3.org/XML/1998/namespace"
+
+_LONG_TAG = re.compile(rf"<[^!<>][^<>]{{{MAX_TAG_CHARACTERS}}}")
+_ROOT = re.compile(r"\s*<speak\b")
+_ENDS = re.compile(r"</speak\s*>\s*$|^\s*<speak\b[^<>]*/>\s*$")
+_ENTITY = re.compile(r"&#?\w+;")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A place in the source: its offset in characters, and as people count, from 1."""
+
+    offset: int
+    line: int
+    column: int
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """The start of an element. Names are as they are written; those outside of SSML keep their `{…}`."""
+
+    name: str
+    attributes: Mapping[str, str]
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Closing:
+    """The end of an element; of an empty one, the same place as its start."""
+
+    name: str
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Characters:
+    """A run of text; entities and CDATA sections are resolved, offsets point to how they were written."""
+
+    text: AlignedText
+    place: Place
+
+
+Event = Opening | Closing | Characters
+
+
+def read(source: str) -> list[Event]:
+    """The events of a well-formed document, in order; neighbouring runs of text are one.
+
+    Raises
+    ------
+    SsmlError
+        Too large, too deep, too many elements, not well-formed, or with a document type or a processing
+        instruction.
+    """
+    encoded = _encoded(source)
+    _check_tags(source)
+    target = _Target(source, encoded)
+    # Told the encoding, the parser believes no declaration: what we have was decoded before
+    parser = DefusedXMLParser(target=target, encoding="utf-8", forbid_dtd=True)
+    expat: Any = parser.parser
+    expat.buffer_text = False  # a position for each run, before line breaks and entities are resolved
+    target.expat = expat
+    try:
+        parser.feed(encoded)
+        parser.close()
+    except DefusedXmlException:
+        raise target.error(
+            "A document type is not allowed.",
+            mend="Remove <!DOCTYPE …>; entities are &amp;, &lt;, &gt;, &quot;, &apos; and &#…;.",
+        ) from None
+    except ParseError as error:
+        what = str(error).partition(":")[0]
+        offset = target.offset_of(max(0, min(expat.ErrorByteIndex, len(encoded))))
+        raise error_at(
+            target.place_of(offset),
+            f"The SSML is not well-formed: {what}.",
+            mend="In text, write & as &amp; and < as &lt;; every element must be closed.",
+        ) from None
+    return target.finished()
+
+
+def documents_of(lines: Iterable[str]) -> Iterator[str]:
+    """Documents that follow one another, each up to the line that closes its root. Empty lines are passed
+    over between them."""
+    held: list[str] = []
+    for line in lines:
+        begun = any(_ROOT.search(before) for before in held)
+        if begun and _ROOT.match(line):  # the one before was never closed: that is for its reader to say
+            yield "\n".join(held)
+            held = []
+        if held or line.strip():
+            held.append(line)
+        if held and _ENDS.search(line):
+            yield "\n".join(held)
+            held = []
+    if held:
+        yield "\n".join(held)
+
+
+def error_at(place: Place, message: str, **parts: Any) -> SsmlError:
+    """An error about what is at `place`."""
+    return SsmlError(message, line=place.line, column=place.column, **parts)
+
+
+def shown(value: str) -> str:
+    """What an error may quote of a value."""
+    return value if len(value) <= SHOWN_CHARACTERS else value[: SHOWN_CHARACTERS - 1] + "…"
+
+
+def _check_tags(source: str) -> None:
+    """Refuse what would take the parser long before it came to one element too many."""
+    tags = source.count("<")
+    if tags > MAX_TAGS:
+        raise SsmlError(
+            f"The SSML has {tags:,} tags.",
+            value=tags,
+            allowed=f"up to {MAX_TAGS:,}, of up to {MAX_ELEMENTS:,} elements",
+            mend="Send it in parts.",
+        )
+    if _LONG_TAG.search(source):
+        raise SsmlError(
+            "The SSML has a tag that is too long.", allowed=f"up to {MAX_TAG_CHARACTERS:,} characters"
+        )
+
+
+def _encoded(source: str) -> bytes:
+    if not isinstance(source, str):
+        raise SsmlError(
+            f"The SSML must be a string, not {type(source).__name__}.",
+            value=type(source).__name__,
+            mend="Decode bytes as UTF-8 first.",
+        )
+    # No character is less than one byte, so a gigabyte need not be encoded to be refused
+    size = len(source)
+    if size <= MAX_BYTES:
+        try:
+            encoded = source.encode()
+        except UnicodeEncodeError as error:
+            raise SsmlError(
+                f"Character {error.start} is half of a surrogate pair, which is no text.",
+                value=f"U+{ord(source[error.start]):04X}",
+            ) from None
+        size = len(encoded)
+        if size <= MAX_BYTES:
+            return encoded
+    raise SsmlError(
+        f"The SSML has {size:,} bytes or more.",
+        value=size,
+        allowed=f"up to {MAX_BYTES:,} bytes",
+        mend="Send it in parts.",
+    )
+
+
+@dataclass(slots=True)
+class _Target:
+    """What the parser tells its events to."""
+
+    source: str
+    encoded: bytes
+    expat: Any = None
+    events: list[Event] = field(default_factory=list)
+    _depth: int = 0
+    _elements: int = 0
+    _runs: list[tuple[str, int, int]] = field(default_factory=list)
+    _at: tuple[int, int] = (0, 0)
+    """A byte and the character that begins there: events come in order, so each is found from the last."""
+    _line: tuple[int, int, int] = (0, 1, 0)
+    """An offset, its line and where that begins, likewise."""
+
+    def start(self, tag: str, attributes: dict[str, str]) -> None:
+        self._text_ends()
+        place = self._here()
+        self._depth += 1
+        self._elements += 1
+        for what, count, most in (
+            ("is nested too deeply", self._depth, MAX_DEPTH),
+            ("is one element too many", self._elements, MAX_ELEMENTS),
+            ("has too many attributes", len(attributes), MAX_ATTRIBUTES),
+        ):
+            if count > most:
+                raise error_at(
+                    place,
+                    f"<{shown(_written(tag))}> {what}.",
+                    element=shown(_written(tag)),
+                    value=count,
+                    allowed=f"up to {most:,}",
+                )
+        # No attribute of SSML's own is ever written with a prefix
+        named = {
+            f"xml:{name[len(XML) + 2 :]}" if name.startswith(f"{{{XML}}}") else name: value
+            for name, value in attributes.items()
+        }
+        self.events.append(Opening(_written(tag), named, place))
+
+    def end(self, tag: str) -> None:
+        self._text_ends()
+        self._depth -= 1
+        self.events.append(Closing(_written(tag), self._here()))
+
+    def data(self, text: str) -> None:
+        first = self.expat.CurrentByteIndex
+        start = self.offset_of(first)
+        entity = _ENTITY.match(self.source, start) if len(text) == 1 else None
+        if entity:
+            stop = entity.end()
+        elif self.source.startswith(text, start):
+            stop = start + len(text)
+        else:  # \r\n and \r are read as \n
+            stop = start + (2 if self.source.startswith("\r\n", start) else 1)
+        self._runs.append((text, start, stop))
+
+    def pi(self, target: str, data: str | None = None) -> None:
+        raise self.error(f"The processing instruction <?{shown(target)}?> is not allowed.", mend="Remove it.")
+
+    def close(self) -> None:
+        """The parser's own end; what was found is asked for by `finished`."""
+
+    def finished(self) -> list[Event]:
+        self._text_ends()
+        return self.events
+
+    def error(self, message: str, **parts: Any) -> SsmlError:
+        return error_at(self._here(), message, **parts)
+
+    def _here(self) -> Place:
+        return self.place_of(self.offset_of(self.expat.CurrentByteIndex))
+
+    def offset_of(self, byte: int) -> int:
+        """The character that begins at a byte of the encoded source."""
+        known, offset = self._at
+        if byte < known:  # the parser looks back for an error only
+            return len(self.encoded[:byte].decode(errors="replace"))
+        offset += len(self.encoded[known:byte].decode(errors="replace"))
+        self._at = byte, offset
+        return offset
+
+    def place_of(self, offset: int) -> Place:
+        known, line, begins = self._line if offset >= self._line[0] else (0, 1, 0)
+        line += self.source.count("\n", known, offset)
+        begins = max(begins, self.source.rfind("\n", known, offset) + 1)
+        self._line = offset, line, begins
+        return Place(offset, line, offset - begins + 1)
+
+    def _text_ends(self) -> None:
+        if not self._runs:
+            return
+        text: list[str] = []
+        starts: list[int] = []
+        ends: list[int] = []
+        for run, start, stop in self._runs:
+            literal = stop - start == len(run)
+            text.append(run)
+            starts.extend(range(start, stop) if literal else [start] * len(run))
+            ends.extend(range(start + 1, stop + 1) if literal else [stop] * len(run))
+        self._runs.clear()
+        self.events.append(
+            Characters(AlignedText("".join(text), tuple(starts), tuple(ends)), self.place_of(starts[0]))
+        )
+
+
+def _written(tag: str) -> str:
+    """An element's name, without the namespace if that is SSML's."""
+    return tag.removeprefix(f"{{{SYNTHESIS}}}")

@@ -1,0 +1,141 @@
+"""`say-as`: what is written, read as the kind of thing that it is said to be.
+
+The reading is that of the normalisation of the language; what is ours is to take nothing that could
+mean something else.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import date
+from typing import NamedTuple
+
+from kokoro_lab.text.normalise.languages import Reader, reader
+
+MAX_DIGITS = 18
+"""A number of more is read digit by digit, by whoever reads it at all."""
+DATE_FORMATS = ("mdy", "dmy", "ymd", "md", "dm", "ym", "my", "y", "m", "d")
+TIME_FORMATS = ("hms12", "hms24")
+KINDS = ("cardinal", "ordinal", "date", "time")
+FORMATS = {"date": DATE_FORMATS, "time": TIME_FORMATS}
+
+_GROUPERS = {"en": ",", "hi": ",", "ja": ",", "zh": ",", "es": ".", "fr": "", "it": ".", "pt": "."}
+"""What sets off thousands, besides a space."""
+_ORDINAL_ENDINGS = {
+    "en": "st|nd|rd|th",
+    "es": "º|ª|er|o|a",
+    "fr": "er|re|ère|e|ème|nd|nde",
+    "it": "º|ª",
+    "pt": "º|ª|o|a",
+}
+_DATE = re.compile(r"(\d{1,4})(?:([-/.])(\d{1,4})(?:\2(\d{1,4}))?)?", re.ASCII)
+_TIME = re.compile(r"(\d{1,2})(?::(\d{2})(?::(\d{2}))?)?(?:\s?([ap])\.?m\.?)?", re.ASCII | re.IGNORECASE)
+_LEAP_YEAR = 2000
+
+
+class Unreadable(ValueError):
+    """It is not what it is said to be; `allowed` says what would be."""
+
+    def __init__(self, message: str, allowed: str) -> None:
+        super().__init__(message)
+        self.allowed = allowed
+
+
+class Written(NamedTuple):
+    """What is between the tags, and how the attributes say that it is to be read."""
+
+    text: str
+    kind: str
+    format: str | None
+
+
+def said(written: Written, language: str) -> str:
+    """The words for it.
+
+    Raises
+    ------
+    Unreadable
+        It does not fit its kind or format, cannot be (30 February), or nothing here reads numbers in
+        `language`.
+    """
+    speaker = reader(language)
+    if speaker is None:
+        raise Unreadable(f"there is nothing here that reads a {written.kind} in {language}", "words")
+    if written.kind == "cardinal":
+        return speaker.cardinal(_integer(written.text, language))
+    if written.kind == "ordinal":
+        return speaker.ordinal(_rank(written.text, language))
+    if written.kind == "date":
+        return speaker.date(*_date(written.text, written.format))
+    return _said_time(written.text, written.format, speaker)
+
+
+def _integer(text: str, language: str) -> int:
+    grouper = re.escape(_GROUPERS.get(language.split("-")[0], ""))
+    match = re.fullmatch(
+        rf"([+-]?)(\d+|\d{{1,3}}(?:([ \u00a0\u202f{grouper}])\d{{3}})(?:\3\d{{3}})*)", text, re.ASCII
+    )
+    digits = re.sub(r"\D", "", text)
+    if not match or len(digits) > MAX_DIGITS:
+        raise Unreadable("this is no whole number", f"a whole number of up to {MAX_DIGITS} digits")
+    return -int(digits) if match[1] == "-" else int(digits)
+
+
+def _rank(text: str, language: str) -> int:
+    endings = _ORDINAL_ENDINGS.get(language.split("-")[0], "")
+    match = re.fullmatch(rf"(\d{{1,{MAX_DIGITS}}})\.?(?:{endings})?", text, re.ASCII | re.IGNORECASE)
+    if not match:
+        raise Unreadable("this is no rank", f"digits, up to {MAX_DIGITS}, with or without an ending")
+    return int(match[1])
+
+
+def _date(text: str, form: str | None) -> tuple[int | None, int | None, int | None]:
+    """Year, month and day, as far as they are given."""
+    if form is None:
+        if not re.fullmatch(r"\d{4}-\d{1,2}-\d{1,2}", text, re.ASCII):
+            raise Unreadable("without a format, a date is read as year-month-day", "such as 2024-03-05")
+        form = "ymd"
+    example = "-".join({"y": "2024", "m": "03", "d": "05"}[part] for part in form)
+    parts = _date_parts(text, form)
+    if parts is None:
+        raise Unreadable(f"this is no date of the format {form}", f"such as {example}")
+    year, month, day = (parts.get(part) for part in "ymd")
+    try:
+        date(_LEAP_YEAR if year is None else year, 1 if month is None else month, 1 if day is None else day)
+    except ValueError:
+        raise Unreadable("there is no such date", f"such as {example}") from None
+    return year, month, day
+
+
+def _date_parts(text: str, form: str) -> dict[str, int] | None:
+    if re.fullmatch(r"\d{8}", text, re.ASCII) and len(form) == 3:  # 20240305
+        found, at = [], 0
+        for part in form:
+            width = 4 if part == "y" else 2
+            found.append(text[at : at + width])
+            at += width
+    else:
+        match = _DATE.fullmatch(text)
+        if not match:
+            return None
+        found = [digits for digits in (match[1], match[3], match[4]) if digits is not None]
+    fits = len(found) == len(form) and all(
+        len(digits) == 4 if part == "y" else len(digits) <= 2
+        for part, digits in zip(form, found, strict=False)
+    )
+    return {part: int(digits) for part, digits in zip(form, found, strict=True)} if fits else None
+
+
+def _said_time(text: str, form: str | None, speaker: Reader) -> str:
+    match = _TIME.fullmatch(text)
+    half = match[4].lower() + "m" if match and match[4] else None
+    form = form or ("hms12" if half else "hms24")
+    allowed = "such as 3:05pm or 3:05:30" if form == "hms12" else "such as 15:05 or 15:05:30"
+    if not match or (match[2] is None and half is None) or (form == "hms24" and half):
+        raise Unreadable(f"this is no time of the format {form}", allowed)
+    hour, minute, second = (None if part is None else int(part) for part in match.groups()[:3])
+    assert hour is not None, "the pattern begins with it"
+    hours = range(1, 13) if form == "hms12" else range(24)
+    if hour not in hours or (minute or 0) > 59 or (second or 0) > 59:
+        raise Unreadable("there is no such time", allowed)
+    return speaker.time(hour, minute, second, half)

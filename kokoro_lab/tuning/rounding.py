@@ -1,0 +1,265 @@
+"""Better integers for a layer: weights fitted to what enters it, instead of each to its nearest level.
+
+A convolution is a matrix `target` (channels out, channels in · taps) times columns `x` of inputs. On
+integers it is `scale · levels` times columns `q` of rounded inputs, and the error that it makes,
+
+    E ‖target · x − scale · levels · q − shift‖²
+
+is quadratic: the second `Moments` of x and q tell all about it, however many positions they come from.
+Everything here is in units of the input's steps, so that q are the integers themselves.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from kokoro_lab.model.quantise import WEIGHT_LEVELS, Quantised, Values, quantised_weights
+
+Matrix = npt.NDArray[np.float64]
+
+POSITIONS = 1500
+"""At most this many positions of a segment are looked at, evenly spread."""
+RIDGE = 1e-3
+"""Of the mean power of an input: how strongly a fit is held to the weights that it comes from. Inputs that
+were hardly there in calibration must not take any weight that they like."""
+COLUMNS_AT_ONCE = 128
+DESCENT_STEPS, POWER_STEPS = 150, 30
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Moments:
+    """Second moments of the columns that enter a convolution, over positions.
+
+    Parameters
+    ----------
+    count, taps : int
+        Positions; taps of the convolution.
+    compute_s : float
+        CPU time that adding them up took, without the model's.
+    exact_mean, rounded_mean : numpy.ndarray
+        float64 (inputs,), inputs being channels · taps.
+    exact, cross, rounded : numpy.ndarray
+        Covariances (inputs, inputs) of the exact columns, of the exact (rows) with the rounded ones, and of
+        the rounded ones.
+    """
+
+    count: int
+    taps: int
+    compute_s: float
+    exact_mean: Matrix
+    rounded_mean: Matrix
+    exact: Matrix
+    cross: Matrix
+    rounded: Matrix
+
+    def error(self, target: Matrix, weights: Matrix, shift: Matrix) -> float:
+        """Mean squared error, summed over the outputs, of `weights` on rounded inputs."""
+        offset = target @ self.exact_mean - weights @ self.rounded_mean - shift
+        spread = (
+            np.vdot(target @ self.exact, target)
+            - 2 * np.vdot(target @ self.cross, weights)
+            + np.vdot(weights @ self.rounded, weights)
+        )
+        return float(spread + offset @ offset)
+
+    def power(self, target: Matrix) -> float:
+        """Variance of what the exact layer gives, summed over the outputs."""
+        return float(np.vdot(target @ self.exact, target))
+
+    def ratio_db(self, target: Matrix, weights: Matrix, shift: Matrix) -> float:
+        """Signal over error at the layer's output, in dB."""
+        error = max(self.error(target, weights, shift), np.finfo(np.float64).tiny)
+        return float(10 * np.log10(self.power(target) / error))
+
+    def separable(self) -> Matrix:
+        """The rounded covariance as channels × taps: what could be shipped of it in some kilobytes."""
+        taps = self.taps
+        channels = len(self.rounded_mean) // taps
+        whole = self.rounded.reshape(channels, taps, channels, taps)
+        between_channels = np.einsum("ctdt->cd", whole) / taps
+        between_taps = np.einsum("ctcu->tu", whole)
+        between_taps /= np.trace(between_taps) / taps
+        return np.kron(between_channels.astype(np.float16).astype(np.float64), between_taps)
+
+
+class MomentSum:
+    """Adds up moments, segment by segment, for one layer."""
+
+    def __init__(self, quantised: Quantised, dilation: int) -> None:
+        self._quantised = quantised
+        self._dilation = dilation
+        inputs = quantised.weights.shape[1] * quantised.weights.shape[2]
+        self._count = 0
+        self._compute_s = 0.0
+        self._means = np.zeros((2, inputs))
+        self._products = np.zeros((3, inputs, inputs))
+
+    def add(self, values: Values) -> None:
+        """Look at what entered the layer while a segment was spoken, float32 (channels in, positions)."""
+        started = time.process_time()
+        quantised = self._quantised
+        exact, rounded = (
+            columns(v, quantised.weights.shape[2], self._dilation).astype(np.float32)
+            for v in (values / quantised.step[:, None], quantised.rounded(values))
+        )
+        self._count += exact.shape[1]
+        self._means += np.stack([exact.sum(1, np.float64), rounded.sum(1, np.float64)])
+        for product, (a, b) in zip(
+            self._products, ((exact, exact), (exact, rounded), (rounded, rounded)), strict=True
+        ):
+            product += a @ b.T
+        self._compute_s += time.process_time() - started
+
+    def moments(self) -> Moments:
+        """What was added up so far.
+
+        Raises
+        ------
+        ValueError
+            Nothing was added.
+        """
+        if not self._count:
+            raise ValueError("moments of no position at all")
+        exact, rounded = self._means / self._count
+        means = ((exact, exact), (exact, rounded), (rounded, rounded))
+        covariances = (
+            p / self._count - np.outer(a, b) for p, (a, b) in zip(self._products, means, strict=True)
+        )
+        taps = self._quantised.weights.shape[2]
+        return Moments(self._count, taps, self._compute_s, exact, rounded, *covariances)
+
+
+def columns(values: Values, taps: int, dilation: int) -> Values:
+    """What a convolution that keeps the length sees: (channels · taps, evenly spread positions)."""
+    reach = taps // 2 * dilation
+    padded = np.pad(values, ((0, 0), (reach, reach)))
+    positions = np.arange(0, values.shape[1], -(-values.shape[1] // POSITIONS))
+    seen = padded[:, np.arange(taps)[:, None] * dilation + positions]
+    return seen.reshape(-1, len(positions))
+
+
+# -------------------------------------------------------------------------------------------- methods
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rounded:
+    """Levels int8 (outputs, inputs), and scale and shift float64 (outputs,)."""
+
+    levels: npt.NDArray[np.int8]
+    scale: Matrix
+    shift: Matrix
+
+    @property
+    def weights(self) -> Matrix:
+        found: Matrix = self.levels * self.scale[:, None]
+        return found
+
+    def centred(self, target: Matrix, moments: Moments) -> Rounded:
+        """With the shift that takes away the mean of the error."""
+        return replace(self, shift=target @ moments.exact_mean - self.weights @ moments.rounded_mean)
+
+
+def nearest(target: Matrix, moments: Moments | None = None) -> Rounded:
+    """Each weight to its nearest level: what ships."""
+    levels, scale = quantised_weights(target[:, :, None])
+    return Rounded(levels[:, :, 0], scale.astype(np.float64), np.zeros(len(target)))
+
+
+def gain_and_bias(target: Matrix, moments: Moments) -> Rounded:
+    """The nearest levels; for each output a scale and a shift that make up for rounding and clipping."""
+    plain = nearest(target)
+    wanted = ((target @ moments.cross) * plain.weights).sum(1)
+    found = ((plain.weights @ moments.rounded) * plain.weights).sum(1)
+    return replace(plain, scale=plain.scale * wanted / found).centred(target, moments)
+
+
+def refitted(target: Matrix, moments: Moments) -> Matrix:
+    """Float weights that do best on rounded inputs: what no levels can beat, in closed form."""
+    hold = RIDGE * np.trace(moments.rounded) / len(moments.rounded_mean) * np.eye(len(moments.rounded_mean))
+    found: Matrix = np.linalg.solve(moments.rounded + hold, (target @ (moments.cross + hold)).T).T
+    return found
+
+
+def refit(target: Matrix, moments: Moments) -> Rounded:
+    """The nearest levels of the refitted weights."""
+    return nearest(refitted(target, moments)).centred(target, moments)
+
+
+def feedback(target: Matrix, moments: Moments) -> Rounded:
+    """Refitted weights, rounded input by input; what each rounding does wrong, the inputs to come make good.
+
+    Frantar et al., GPTQ (2022), algorithm 1, the inputs of most power first.
+    """
+    return fed_back(refitted(target, moments), moments.rounded).centred(target, moments)
+
+
+def separable_feedback(target: Matrix, moments: Moments) -> Rounded:
+    """The same with no more than could be shipped: covariances of channels and of taps, and no refit."""
+    return fed_back(target, moments.separable())
+
+
+def fed_back(weights: Matrix, covariance: Matrix) -> Rounded:
+    """Levels for `weights`, rounded in turn with feedback by the inputs' covariance; no shift."""
+    inputs = len(covariance)
+    order = np.argsort(-np.diag(covariance), kind="stable")
+    hold = RIDGE * np.trace(covariance) / inputs * np.eye(inputs)
+    inverse = np.linalg.inv((covariance + hold)[np.ix_(order, order)])
+    passed_on = np.linalg.cholesky(inverse).T
+    scale = np.maximum(np.abs(weights).max(1), np.finfo(np.float32).tiny) / WEIGHT_LEVELS
+    rest = (weights / scale[:, None])[:, order]
+    levels = np.empty(rest.shape, np.int8)
+    for first in range(0, inputs, COLUMNS_AT_ONCE):
+        last = min(first + COLUMNS_AT_ONCE, inputs)
+        wrong = np.empty((len(rest), last - first))
+        for k in range(first, last):
+            levels[:, k] = np.clip(np.round(rest[:, k]), -WEIGHT_LEVELS, WEIGHT_LEVELS)
+            wrong[:, k - first] = (rest[:, k] - levels[:, k]) / passed_on[k, k]
+            rest[:, k + 1 : last] -= np.outer(wrong[:, k - first], passed_on[k, k + 1 : last])
+        rest[:, last:] -= wrong @ passed_on[first:last, last:]
+    found = np.empty_like(levels)
+    found[:, order] = levels
+    return Rounded(found, scale, np.zeros(len(weights)))
+
+
+def descent(target: Matrix, moments: Moments) -> Rounded:
+    """Straight-through gradient descent on float weights that are rounded whenever the error is looked at.
+
+    What a fine-tune of this layer alone would do (Bengio et al. 2013), from the refitted weights on.
+    """
+    latent = refitted(target, moments)
+    start = nearest(latent)
+    pull = target @ moments.cross
+    rate = 1 / _steepest(moments.rounded)
+    best, least = start, np.inf
+    for _ in range(DESCENT_STEPS):
+        levels = np.clip(np.round(latent / start.scale[:, None]), -WEIGHT_LEVELS, WEIGHT_LEVELS)
+        now = replace(start, levels=levels.astype(np.int8))
+        along = now.weights @ moments.rounded - pull
+        error = float(np.vdot(along - pull, now.weights))
+        if error < least:
+            best, least = now, error
+        latent = latent - rate * along
+    return best.centred(target, moments)
+
+
+def _steepest(covariance: Matrix) -> float:
+    """A little more than the largest eigenvalue, by power iteration."""
+    direction = covariance.sum(1)
+    for _ in range(POWER_STEPS):
+        direction = covariance @ (direction / np.linalg.norm(direction))
+    return 1.05 * float(np.linalg.norm(direction))
+
+
+METHODS: Mapping[str, Callable[[Matrix, Moments], Rounded]] = {
+    "nearest": nearest,
+    "gain_and_bias": gain_and_bias,
+    "refit": refit,
+    "separable_feedback": separable_feedback,
+    "descent": descent,
+    "feedback": feedback,
+}

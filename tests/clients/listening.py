@@ -1,0 +1,80 @@
+"""What clients were sent, as samples; and a server that has no room."""
+
+from __future__ import annotations
+
+import io
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, get_args
+
+import av
+import httpx2
+import numpy as np
+import numpy.typing as npt
+
+from kokoro_lab.datatypes import SAMPLE_RATE_HZ
+from kokoro_lab.server.speech_request import SpeechRequest
+from tests.server.conftest import CONCURRENCY, RunningServer, wait_until
+
+TEXT = "Hello there. And you, I should think."
+SLOW = "Here is the first of the sentences, all of it. " + "And this is a slow one, it takes its time. " * 40
+
+FORMATS: tuple[str, ...] = get_args(get_args(SpeechRequest.model_fields["response_format"].annotation)[0])
+"""Whatever the server offers."""
+
+PRIMER_SAMPLES = SAMPLE_RATE_HZ // 20
+DELAY_S = 0.2
+"""The primer, and what a codec puts before and after."""
+
+
+def samples_of(kind: str, data: bytes) -> npt.NDArray[np.float32]:
+    """Mono at 24 kHz, decoded by FFmpeg's libraries as most players do it."""
+    if kind == "pcm":
+        return np.frombuffer(data, "<i2").astype(np.float32) / 32768
+    to_mono = av.AudioResampler(format="flt", layout="mono", rate=SAMPLE_RATE_HZ)
+    with av.open(io.BytesIO(data)) as container:
+        frames = [piece for frame in container.decode(audio=0) for piece in to_mono.resample(frame)]
+    frames += to_mono.resample(None)
+    return np.concatenate([frame.to_ndarray()[0] for frame in frames])
+
+
+def reference(server: RunningServer, text: str, **fields: Any) -> npt.NDArray[np.float32]:
+    """What `server` says for `text`, without the primer, asked as plainly as can be."""
+    body = {"input": text, "response_format": "pcm", **fields}
+    answer = httpx2.post(server.speech_url, json=body, headers={"Authorization": "Bearer sesame"}, timeout=60)
+    return samples_of("pcm", answer.raise_for_status().content)[PRIMER_SAMPLES:]
+
+
+def assert_speech(kind: str, data: bytes, server: RunningServer, text: str, **fields: Any) -> None:
+    """`data` is the whole of `text`, as loud as it was made."""
+    heard = samples_of(kind, data)
+    said = reference(server, text, **fields)
+    assert len(said) > SAMPLE_RATE_HZ / 2
+    assert 0 <= (len(heard) - len(said)) / SAMPLE_RATE_HZ + 0.001 < DELAY_S
+    energy_db = 10 * np.log10(np.sum(heard**2) / np.sum(said**2))
+    assert abs(energy_db) < 1
+
+
+@contextmanager
+def no_room(server: RunningServer) -> Iterator[None]:
+    """All slots taken, until the end of the block."""
+    done = threading.Event()
+
+    def listen() -> None:
+        with httpx2.stream("POST", server.speech_url, json={"input": SLOW}) as answer:
+            for _ in answer.iter_raw():
+                if done.is_set():
+                    return
+
+    threads = [threading.Thread(target=listen) for _ in range(CONCURRENCY)]
+    for thread in threads:
+        thread.start()
+    try:
+        wait_until(lambda: server.status()["active"] == CONCURRENCY)
+        yield
+    finally:
+        done.set()
+        for thread in threads:
+            thread.join()
+        wait_until(lambda: server.status()["active"] == 0)
