@@ -77,7 +77,22 @@ class Settings(BaseSettings):
         "", description="Web origins that may call the server, with commas; none unless listed"
     )
     max_input_chars: int = Field(50_000, ge=1, description="Longest text of one HTTP request, in characters")
-    concurrency: int = Field(2, ge=1, le=64, description="Syntheses at a time; a further one is answered 429")
+    concurrency: int = Field(2, ge=1, le=64, description="Syntheses at a time; a further one waits its turn")
+    queue: int = Field(
+        4, ge=0, le=256, description="Requests that may wait for their turn; a further one is answered 429"
+    )
+    first_audio_deadline_s: float = Field(
+        30.0,
+        gt=0,
+        description="Seconds from a request, its waiting included, to its first audio; then it is given up",
+    )
+    deadline_s: float = Field(
+        14_400.0, gt=0, description="Seconds from a request to the end of its answer; then it is cut off"
+    )
+    ephemeral: bool = Field(
+        False,
+        description="Keep nothing of any request: no first audio, nothing to resume from, no hash in the log",
+    )
     native: Literal["auto", "off"] = Field(
         "auto", description="Our own operators in C++: `auto` where a compiler is found, or `off`"
     )
@@ -101,6 +116,28 @@ class Settings(BaseSettings):
     )
     buffer_profile: Literal["stable", "benchmark", "safe"] = Field(
         "stable", description="Length of the chunks of a stream: `stable` 50, `benchmark` 40, `safe` 100 ms"
+    )
+    slo_ttfa_s: float = Field(
+        0.5, gt=0, description="Time to first audio whose 95th percentile, if longer, is warned of"
+    )
+    slo_rtf: float = Field(
+        0.6, gt=0, description="Real-time factor whose 95th percentile, if higher, is warned of"
+    )
+    degrade: Literal["auto", "off", "avoid-underrun", "reduce-ttfa", "stability-first"] = Field(
+        "auto",
+        description="Degrade mode: `auto` by the figures, `off`, or always the one that is named: "
+        "`avoid-underrun`, `reduce-ttfa`, `stability-first`",
+    )
+    aggressive_warming: bool = Field(
+        False, description="Load the G2P of every language after the start, not only that of the voice"
+    )
+    defer_background_init: bool = Field(
+        True, description="What is loaded after the start waits until no request is live"
+    )
+    skip_benchmarking: bool = Field(False, description="Refuse to start benchmarks over HTTP")
+    development_mode: bool = Field(False, description="Offer `/debug/stacks` and `/debug/memory`")
+    log_format: Literal["json", "text"] = Field(
+        "json", description="The server's log: a JSON object a line, or `text` for people"
     )
     verbose_logs: bool = Field(False, description="Log at debug level. Texts are never logged, only lengths")
 

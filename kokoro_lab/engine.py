@@ -13,10 +13,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from kokoro_lab.config import STAGED, EngineConfig, weights_of
-from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Clip, Place, SynthesisReport, Utterance
+from kokoro_lab.datatypes import Clip, Place, SynthesisReport, Utterance
 from kokoro_lab.g2p.frontend import FrontEnd
 from kokoro_lab.g2p.lexicon_entries import request_entries
 from kokoro_lab.model.decoder import Decoder, Staged, WholeGraph
@@ -126,6 +124,8 @@ class Engine:
         text: str | Utterance,
         *,
         frame_s: float = FRAME_S,
+        streamed: bool = True,
+        cached: bool = True,
         place: Place | None = None,
         stop: threading.Event | None = None,
         **options: Any,
@@ -138,6 +138,10 @@ class Engine:
             What to say.
         frame_s : float
             Length of a chunk, 0.030 to 0.120 s.
+        streamed : bool
+            Whether somebody listens meanwhile; else it is what `synthesize` joins.
+        cached : bool
+            Whether first audio and phonemes are taken from the caches and kept there.
         place : Place, optional
             One of the `places` of an earlier stream of the same utterance: begin there.
         stop : threading.Event, optional
@@ -156,31 +160,41 @@ class Engine:
         TextError, VoiceError, LanguageError, LexiconError, ParameterError
             The request cannot be spoken.
         """
-        utterance = _asked(text, options, streamed=True)
-        return SpeechStream(self, utterance, frame_s=frame_s, streamed=True, place=place, stop=stop)
+        utterance = _asked(text, options, streamed=streamed)
+        return SpeechStream(
+            self,
+            utterance,
+            frame_s=frame_s,
+            streamed=streamed,
+            cached=cached,
+            place=place,
+            stop=stop,
+        )
 
     def synthesize(
         self, text: str | Utterance, *, stop: threading.Event | None = None, **options: Any
     ) -> Clip:
         """Speak into a `Clip`: the stream, joined. Options and errors are those of `stream`."""
-        utterance = _asked(text, options, streamed=False)
-        stream = SpeechStream(self, utterance, frame_s=FRAME_S, streamed=False, stop=stop)
-        chunks = [chunk.samples for chunk in stream]
-        return Clip(
-            samples=np.concatenate(chunks),
-            sample_rate_hz=SAMPLE_RATE_HZ,
-            report=stream.report,
-            segments=tuple(stream.segments),
-            timings=tuple(stream.timings),
-            seed=utterance.seed,
-        )
+        return self.stream(text, streamed=False, stop=stop, **options).joined()
 
-    def clear_caches(self) -> None:
-        """Forget what was read and spoken before: phonemes of sentences, first audio, voices."""
+    def clear_caches(self) -> dict[str, int]:
+        """Forget what was read and spoken before: phonemes of sentences, first audio, voices.
+
+        Returns
+        -------
+        dict
+            How many entries of each there were.
+        """
+        cleared = {
+            "phonemes": int(self.front_end.cache.figures()["entries"]),
+            "first_audio": int(self.first_audio.figures()["entries"]),
+        }
         self.front_end.cache.clear()
         self.first_audio.clear()
         with self._lock:
+            cleared["voices"] = len(self._voices)
             self._voices.clear()
+        return cleared
 
     def warm(
         self, voice: str = "af_heart", language: str | None = None, text: str = WARM_TEXT

@@ -171,6 +171,12 @@ class SynthesisError(KokoroLabError):
     code = "synthesis_failed"
 
 
+class DeadlineExceeded(KokoroLabError):
+    """A request took longer than it may."""
+
+    code = "deadline_exceeded"
+
+
 class Interrupted(KokoroLabError):
     """Somebody who may do so has stopped this synthesis."""
 

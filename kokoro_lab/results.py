@@ -15,15 +15,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kokoro_lab.containers import save
 from kokoro_lab.datatypes import Clip
-from kokoro_lab.engine import Engine
 from kokoro_lab.errors import GateFailed
 from kokoro_lab.fixtures import repository_root
 from kokoro_lab.model.providers import recorded_options
 from kokoro_lab.provenance import git_state, machine, versions
+
+if TYPE_CHECKING:
+    # Only for its name: who reads results need not load a model
+    from kokoro_lab.engine import Engine
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,15 +161,16 @@ def write_json(path: Path, value: Any) -> None:
     """Write JSON that other programs can read: figures that are not finite become null."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_suffix(".tmp")
-    temporary.write_text(json.dumps(_finite(value), indent=1, ensure_ascii=False) + "\n", "utf-8")
+    temporary.write_text(json.dumps(finite(value), indent=1, ensure_ascii=False) + "\n", "utf-8")
     os.replace(temporary, path)
 
 
-def _finite(value: Any) -> Any:
+def finite(value: Any) -> Any:
+    """`value` as JSON can hold it: NumPy's scalars as plain ones, and None for what is not finite."""
     if isinstance(value, Mapping):
-        return {str(k): _finite(v) for k, v in value.items()}
+        return {str(k): finite(v) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_finite(v) for v in value]
+        return [finite(v) for v in value]
     if hasattr(value, "item"):  # a NumPy scalar
         value = value.item()
     return None if isinstance(value, float) and not math.isfinite(value) else value

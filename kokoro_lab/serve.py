@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import logging
 import sys
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -15,22 +16,30 @@ from gunicorn.errors import AppImportError
 from kokoro_lab.config import VARIANTS, EngineConfig, Settings
 from kokoro_lab.config import settings as environment
 from kokoro_lab.errors import KokoroLabError
-from kokoro_lab.server import errors, front_page, guard, speech, status, websocket
-from kokoro_lab.server.state import EXTENSION, SOCKETS, ServerState, Slots
+from kokoro_lab.server import benchmarks, errors, front_page, guard, operations, speech, status, websocket
+from kokoro_lab.server.background import WarmUp
+from kokoro_lab.server.degrade import Degrader
+from kokoro_lab.server.logs import JsonGunicorn, configure
+from kokoro_lab.server.objectives import Objectives
+from kokoro_lab.server.remedies import remedies
+from kokoro_lab.server.slots import Slots
+from kokoro_lab.server.state import EXTENSION, SOCKETS, ServerState
+from kokoro_lab.server.worker import PatientWorker
 
 if TYPE_CHECKING:
     from kokoro_lab.engine import Engine
 
 log = logging.getLogger(__name__)
 
-SPARE_THREADS = 4
-"""Beyond one for each synthesis, so that health is answered and a 429 is given while all are busy."""
+SPARE_THREADS = 8
+"""Beyond one for each synthesis, each request that waits for one and each WebSocket, so that health is
+answered and a 429 is given while all are busy."""
 GRACEFUL_S = 10
 """How long streams may go on after SIGTERM."""
 KEEPALIVE_S = 5
 
 
-def create_app(engine: Engine, settings: Settings | None = None) -> Flask:
+def create_app(engine: Engine, settings: Settings | None = None, *, loading_s: float | None = None) -> Flask:
     """A WSGI application that speaks with `engine`, which it warms up in the background.
 
     Parameters
@@ -39,6 +48,8 @@ def create_app(engine: Engine, settings: Settings | None = None) -> Flask:
         Any engine; several applications may share one.
     settings : Settings, optional
         Default: what the environment says.
+    loading_s : float, optional
+        Seconds that making `engine` took, for `/health` and `/status` to show.
 
     Returns
     -------
@@ -46,16 +57,36 @@ def create_app(engine: Engine, settings: Settings | None = None) -> Flask:
     """
     settings = settings or environment()
     app = Flask("kokoro_lab", static_folder=None)
-    state = ServerState(engine, settings, Slots(settings.concurrency))
+    slots = Slots(settings.concurrency, settings.queue)
+    objectives = Objectives(settings.slo_ttfa_s, settings.slo_rtf, remedies(engine, settings))
+    state = ServerState(
+        engine,
+        settings,
+        slots,
+        Degrader(settings, slots, objectives),
+        benchmarks.Benchmarks(engine, slots),
+        warm_up=WarmUp(loading_s),
+    )
+    state.figures.meters.gauges(lambda: operations.gauges(state))
     app.extensions[EXTENSION] = state
     errors.register(app)
     guard.register(app, settings)
     app.register_blueprint(speech.blueprint)
     app.register_blueprint(status.blueprint)
+    app.register_blueprint(operations.blueprint)
+    app.register_blueprint(benchmarks.blueprint)
     app.register_blueprint(front_page.blueprint)
     app.register_blueprint(websocket.blueprint)
     app.config["SOCK_SERVER_OPTIONS"] = websocket.options(settings)
-    state.warm_up.start(engine, settings.voice)
+    if settings.development_mode:
+        app.register_blueprint(operations.debugging)
+    state.warm_up.start(
+        engine,
+        settings.voice,
+        slots,
+        every_language=settings.aggressive_warming,
+        defer=settings.defer_background_init,
+    )
     return app
 
 
@@ -72,18 +103,17 @@ def main(host: str | None = None, port: int | None = None, variant: str | None =
     SettingsError
         There is no such variant.
     """
-    logging.basicConfig(
-        format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stderr, level=logging.WARNING
-    )
     chosen = {"host": host, "port": port, "variant": variant}
     settings = environment().model_copy(update={k: v for k, v in chosen.items() if v is not None})
-    logging.getLogger("kokoro_lab").setLevel(logging.DEBUG if settings.verbose_logs else logging.INFO)
+    configure(settings.log_format, verbose=settings.verbose_logs)
     EngineConfig(variant=settings.variant)  # refuses a wrong one here, rather than in the worker
 
     def make_app() -> Flask:
         from kokoro_lab.engine import load_engine
 
-        return create_app(load_engine(settings.variant), settings)
+        started_s = time.perf_counter()
+        engine = load_engine(settings.variant)
+        return create_app(engine, settings, loading_s=time.perf_counter() - started_s)
 
     serve(make_app, settings)
 
@@ -102,14 +132,15 @@ def serve(make_app: Callable[[], Flask], settings: Settings) -> None:
     options = {
         "bind": f"{host}:{settings.port}",
         "workers": 1,  # one model in memory; a second server is for a second machine
-        "worker_class": "gthread",
-        "threads": settings.concurrency + SOCKETS + SPARE_THREADS,
+        "worker_class": PatientWorker,
+        "threads": settings.concurrency + settings.queue + SOCKETS + SPARE_THREADS,
         # Loading may have to fetch 300 MB first, and a sleeping laptop is not a hanging worker
         "timeout": 0,
         "graceful_timeout": GRACEFUL_S,
         "keepalive": KEEPALIVE_S,
         "accesslog": None,  # requests are logged by us, without their texts
         "errorlog": "-",
+        **({"logger_class": JsonGunicorn} if settings.log_format == "json" else {}),
         "control_socket_disable": True,
         "proc_name": "kokoro-lab",
     }

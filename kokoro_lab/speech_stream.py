@@ -24,6 +24,7 @@ from kokoro_lab.alignment import word_timings
 from kokoro_lab.datatypes import (
     SAMPLE_RATE_HZ,
     AudioChunk,
+    Clip,
     Fallback,
     Place,
     Samples,
@@ -90,7 +91,8 @@ class SpeechStream(Iterator[AudioChunk]):
     streamed : bool
         Whether somebody listens meanwhile, or it is joined into a file.
     cached : bool
-        Whether a stream's first audio is taken from the engine's cache, and kept there.
+        Whether a stream's first audio and the phonemes of sentences are taken from the engine's caches, and
+        kept there.
     place : Place, optional
         Begin there, and not with the text. The chunk in which the place lies is not whole; those behind it
         are the same as ever.
@@ -124,6 +126,7 @@ class SpeechStream(Iterator[AudioChunk]):
         self._engine = engine
         self._utterance = utterance
         self._streamed = streamed
+        self._remembered = cached
         self._place = place or Place()
         self._stop = stop or Event()
         # A stream that begins later has no first audio to keep
@@ -187,6 +190,17 @@ class SpeechStream(Iterator[AudioChunk]):
         """Stop here: nothing further is computed."""
         self._chunks.close()
         self._ahead.close()
+
+    def joined(self) -> Clip:
+        """The rest of the stream as one clip; for the whole of it, ask before the first `next`."""
+        return Clip(
+            samples=np.concatenate([chunk.samples for chunk in self]),
+            sample_rate_hz=SAMPLE_RATE_HZ,
+            report=self.report,
+            segments=tuple(self.segments),
+            timings=tuple(self.timings),
+            seed=self._utterance.seed,
+        )
 
     @property
     def fill(self) -> dict[str, float]:
@@ -359,7 +373,12 @@ class SpeechStream(Iterator[AudioChunk]):
         self._at_end = Pause(0.0, added(asked_s, at_end_s))
 
     def _timed_segments(self) -> Iterator[Segment]:
-        languages = Languages(self._language, self._voice.language, self._utterance.detect_languages)
+        languages = Languages(
+            self._language,
+            self._voice.language,
+            self._utterance.detect_languages,
+            remembered=self._remembered,
+        )
         segments = self._engine.front_end.segments_of(
             self._text, languages, self._fallbacks.append, self._lexicon, self._place
         )

@@ -56,25 +56,34 @@ class InProcess:
         As chunks, or as a whole clip.
     frame_s : float
         Length of a chunk, 0.030 to 0.120 s.
+    cached : bool
+        Whether the engine's cache of first audio is used; without it, a text may be spoken twice.
     """
 
     name = "kokoro-lab"
 
     def __init__(
-        self, engine: Engine, voice: str, *, streamed: bool = True, frame_s: float = FRAME_S
+        self,
+        engine: Engine,
+        voice: str,
+        *,
+        streamed: bool = True,
+        frame_s: float = FRAME_S,
+        cached: bool = True,
     ) -> None:
         self.engine = engine
         self.streamed = streamed
         self.process = psutil.Process()
         self._voice = voice
         self._frame_s = frame_s
+        self._cached = cached
 
     def warm(self) -> None:
         self.engine.warm(self._voice)
 
     def speak(self, text: str, listener: Listener) -> None:
         if self.streamed:
-            stream = self.engine.stream(text, voice=self._voice, frame_s=self._frame_s)
+            stream = self.engine.stream(text, voice=self._voice, frame_s=self._frame_s, cached=self._cached)
             for chunk in stream:
                 listener.hears(chunk.samples)
                 if listener.satisfied:

@@ -40,12 +40,15 @@ class Languages:
         How far others are looked for; see `kokoro_lab.text.spans`.
     forced : sequence of (start, end, language)
         What the text says itself (`xml:lang`), as ranges of the original, inner ones after outer ones.
+    remembered : bool
+        Whether what is read may come from the cache and be kept there.
     """
 
     base: str
     accent: str | None = None
     detect: str = "auto"
     forced: Forced = ()
+    remembered: bool = True
 
 
 @dataclass(slots=True)
@@ -276,21 +279,24 @@ class FrontEnd:
             )
             language = languages.base
             g2p = self.speakers.of(language)
-        read = self._remembered(piece.text, language, g2p, lexicon)
+        cache = self.cache if languages.remembered else PhonemeCache(0)
+        read = self._remembered(piece.text, language, g2p, lexicon, cache)
         for fallback in read.fallbacks:
             on_fallback(_moved(fallback, piece))
         return [_moved(word, piece) for word in read.words]
 
-    def _remembered(self, text: str, language: str, g2p: GuardedG2P, lexicon: Lexicon) -> Read:
+    def _remembered(
+        self, text: str, language: str, g2p: GuardedG2P, lexicon: Lexicon, cache: PhonemeCache
+    ) -> Read:
         """What `text` is read as, with places in `text` itself, so that it serves wherever `text` stands."""
         key = Key(language, lexicon.version, text)
-        found = self.cache.get(key)
+        found = cache.get(key)
         if found is not None:
             return Read(list(found.words), list(found.fallbacks), lasting=True)
         said, given = read_with(lexicon, AlignedText.of(text), language)
         read = g2p.read(said, given)
         if read.lasting:
-            self.cache.put(key, read.words, read.fallbacks)
+            cache.put(key, read.words, read.fallbacks)
         return read
 
 

@@ -1,6 +1,8 @@
 """The HTTP side: what clients may ask, who may ask it, and how the answer travels.
 
-guard → speech_request → speech → delivery        errors: one shape for all of them
-status: what runs, how fast, and what there is to choose from
+worker → guard → speech_request → synthesis (slots, live) → speech → delivery      errors: one shape for all
+speech_events: what a stream says → sse, delivery, or over a websocket: conversation; resume: to go on with it
+account: one request's books → figures, meters, objectives → degrade, logs
+status, operations, benchmarks: what runs, how fast, what there is to choose from; openapi describes all
 front_page: the files of `page/`, at `/`
 """

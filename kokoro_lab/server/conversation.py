@@ -23,14 +23,22 @@ from werkzeug.exceptions import HTTPException
 
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ
 from kokoro_lab.errors import Interrupted, KokoroLabError, ParameterError
+from kokoro_lab.server.account import Account
 from kokoro_lab.server.binary_frames import messages_of
-from kokoro_lab.server.delivery import log_report
-from kokoro_lab.server.errors import body_of, log_failure, status_of
+from kokoro_lab.server.delivery import warn_of_clipping
+from kokoro_lab.server.errors import body_of, code_of, log_failure, outcome_of
 from kokoro_lab.server.figures import Outcome
 from kokoro_lab.server.speech_events import Done, Event, Frame, Words, word_of
 from kokoro_lab.server.speech_request import SpeechRequest, require_last_id, speech_request_of
 from kokoro_lab.server.state import ServerState
-from kokoro_lab.server.synthesis import KEEPALIVE_S, Opened, Turn, log_request, open_stream
+from kokoro_lab.server.synthesis import (
+    KEEPALIVE_S,
+    Opened,
+    Turn,
+    account_of,
+    enter_request,
+    open_stream,
+)
 from kokoro_lab.server.watched_socket import WatchedSocket
 
 log = logging.getLogger(__name__)
@@ -81,7 +89,7 @@ class Conversation:
         """
         while True:
             if self._turn is not None and self._turn.live.stopped:
-                self._refuse(Interrupted("This synthesis was stopped."))
+                self._refuse(Interrupted("This synthesis was stopped."), ends=True)
             speaking = self._opened is not None and self._credit > 0
             message = self._ws.receive(timeout=0 if speaking else POLL_S)
             if message is not None:
@@ -93,7 +101,8 @@ class Conversation:
                     self._refuse(
                         Interrupted(
                             f"No credit came for {self._stall_s:g} s.", mend="Come back with `resume`."
-                        )
+                        ),
+                        ends=True,
                     )
                 return
 
@@ -132,22 +141,31 @@ class Conversation:
 
     def _cancel(self) -> None:
         if self._turn is not None:
-            self._refuse(Interrupted("You have stopped this synthesis."))
+            self._refuse(Interrupted("You have stopped this synthesis."), ends=True)
 
     def _begin(self, fields: dict[str, Any], *, resumed: bool) -> None:
-        accepted_s = time.perf_counter()
-        self._credit = _credit(fields.pop("credit", CREDIT), "credit")
+        account = account_of(self._state, self._request_id, time.perf_counter())
+        try:
+            turn, asked = self._open(account, fields, resumed)
+        except Exception as error:
+            account.close(outcome_of(account.reason(error)), code_of(account.reason(error)))
+            raise
+        self._since_s = time.monotonic()  # it may have waited for its slot
+        self._say("started", id=turn.live.stream_id, format=asked.kind, sample_rate=asked.heard_hz)
+        account.first_byte()
+
+    def _open(self, account: Account, fields: dict[str, Any], resumed: bool) -> tuple[Turn, SpeechRequest]:
+        credit = _credit(fields.pop("credit", CREDIT), "credit")
         asked = self._asked(fields, resumed)
         if self._turn is not None:
             self._finish("cancelled")
+        self._credit = credit
         utterance = asked.utterance(self._state.settings.voice)
-        turn = self._turn = Turn(self._state, self._request_id, asked.client)
+        enter_request(self._state, account, asked, utterance, "websocket")
+        turn = self._turn = Turn(self._state, account, asked.client, lambda: not self._ws.connected)
         turn.live.connection = self._watched
-        log_request(self._request_id, asked, utterance, "over a WebSocket")
-        opened = open_stream(self._state, asked, utterance, turn.live.stop, accepted_s=accepted_s)
-        self._opened = opened
-        self._say("started", id=turn.live.stream_id, format=asked.kind, sample_rate=asked.heard_hz)
-        self._state.figures.first_byte(time.perf_counter() - accepted_s)
+        self._opened = open_stream(self._state, turn, asked, utterance, tells=True)
+        return turn, asked
 
     def _asked(self, fields: dict[str, Any], resumed: bool) -> SpeechRequest:
         for name in ("stream", "stream_format"):
@@ -171,19 +189,20 @@ class Conversation:
 
     def _speak_on(self) -> None:
         assert self._opened is not None
+        assert self._turn is not None
+        self._turn.account.taken()  # not before: without credit, it is the client that makes us wait
         events = self._opened.events
         if not events.ready(POLL_S):
             if self._waited_s() > self._keepalive_s:
                 self._since_s = time.monotonic()
-                self._state.figures.stalled()
+                self._turn.account.stalled()
                 self._say("keepalive")
             return
         try:
             event = next(events)
         except Exception as error:
-            self._refuse(error)
+            self._refuse(error, ends=True)
             return
-        assert self._turn is not None
         live = self._turn.live
         live.sending = True
         self._send(event)
@@ -196,7 +215,8 @@ class Conversation:
             if event.place is not None:
                 start_s = event.place.start_samples / SAMPLE_RATE_HZ
                 token = self._opened.token(event.place)
-                self._say("segment", segment_id=event.segment_id, start_s=start_s, resume=token)
+                resume = {} if token is None else {"resume": token}
+                self._say("segment", segment_id=event.segment_id, start_s=start_s, **resume)
             for message in messages_of(event):
                 self._ws.send(message)
                 self._credit -= 1
@@ -204,9 +224,7 @@ class Conversation:
             words = [word_of(timing) for timing in event.timings]
             self._say("words", segment_id=event.segment_id, words=words)
         elif isinstance(event, Done):
-            log_report(
-                self._request_id, event.report, self._opened.events.ttfa_s or 0.0, self._opened.encoder
-            )
+            warn_of_clipping(self._request_id, self._opened.encoder)
             # Before it is said, or the client's next request might not find the slot free
             self._finish("completed")
             self._say("done", usage=event.usage)
@@ -216,25 +234,18 @@ class Conversation:
     def _say(self, kind: str, **fields: Any) -> None:
         self._ws.send(json.dumps({"type": kind, **fields}, ensure_ascii=False))
 
-    def _refuse(self, error: Exception) -> None:
-        """Tell of an error; what was being spoken ends with it, unless it was about another message."""
-        outcome: Outcome = "failed"
-        if isinstance(error, Interrupted):
-            outcome = "cancelled"
-        elif isinstance(error, HTTPException) and error.code == 429:
-            outcome = "rejected"
-        elif isinstance(error, KokoroLabError) and status_of(error) < 500:
-            outcome = "invalid"
+    def _refuse(self, error: Exception, *, ends: bool = False) -> None:
+        """Tell of an error. What was being spoken ends with it if it `ends`, or if it did not begin."""
+        if self._turn is not None:
+            error = self._turn.account.reason(error)
+        outcome = outcome_of(error)
         if outcome == "failed":
-            log_failure(error, "failed.", self._request_id)
-        log.info("%s ends, %s", self._request_id, outcome)
-        if self._turn is None:
-            self._state.figures.count(outcome)
-        elif self._opened is None or outcome in ("failed", "cancelled"):
-            self._finish(outcome)
+            log_failure(error, "failed", self._request_id)
+        if self._turn is not None and (ends or self._opened is None):
+            self._finish(outcome, code_of(error))
         self._say("error", **body_of(error, self._request_id, g.get("client_names")))
 
-    def _finish(self, outcome: Outcome) -> None:
+    def _finish(self, outcome: Outcome, code: str | None = None) -> None:
         turn, opened = self._turn, self._opened
         self._turn = self._opened = None
         try:
@@ -242,8 +253,10 @@ class Conversation:
                 opened.events.close()
         finally:
             if turn is not None:
-                turn.release()
-            self._state.figures.count(outcome)
+                try:
+                    turn.account.close(outcome, code)
+                finally:
+                    turn.release()
 
 
 def _control(message: str | bytes) -> dict[str, Any]:

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import errno
 import logging
-import socket
-import time
 from collections.abc import Callable, Generator, Iterator
-from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol
 
-from kokoro_lab.datatypes import SynthesisReport
-from kokoro_lab.errors import Interrupted
-from kokoro_lab.server.errors import log_failure
-from kokoro_lab.server.figures import Figures, Outcome
-from kokoro_lab.server.live import Live
+from kokoro_lab.server.errors import code_of, log_failure, outcome_of
+from kokoro_lab.server.figures import Outcome
+from kokoro_lab.server.sessions import Session
 from kokoro_lab.server.speech_events import Done, Event, Frame, SpeechEvents, Stalled
 from kokoro_lab.streaming import PRIMER_S
 
@@ -95,15 +90,9 @@ class Delivery(Iterator[bytes]):
         For the transport.
     encoder : Encoder
         For the log: what it clipped.
-    figures : Figures
-        Told of the times and of the outcome.
-    accepted_s : float
-        When the request was accepted, by `time.perf_counter`.
-    request_id : str
-        For the log.
-    live : Live
-        Is told when a piece is handed over to be sent. Its connection is cut if the answer does not come to
-        its end.
+    session : Session
+        Its account is told of the first byte, of what the socket has taken and of the outcome. It is told
+        when a piece is handed over to be sent, and cut if the answer does not come to its end.
     on_close : callable
         Called once, at the end.
     """
@@ -114,37 +103,34 @@ class Delivery(Iterator[bytes]):
         *,
         writer: Writer,
         encoder: Encoder,
-        figures: Figures,
-        accepted_s: float,
-        request_id: str,
-        live: Live,
+        session: Session,
         on_close: Callable[[], None],
     ) -> None:
         self._events = events
         self._writer = writer
         self._encoder = encoder
-        self._figures = figures
-        self._accepted_s = accepted_s
-        self._request_id = request_id
-        self._live = live
+        self._session = session
+        self._account = session.account
         self._on_close = on_close
         self._outcome: Outcome | None = None
+        self._code: str | None = None
         self._told = False
         self._closed = False
         self._pieces = self._run()
 
     def __next__(self) -> bytes:
-        self._live.sending = False
+        live = self._session.live
+        live.sending = False
         try:
             piece = next(self._pieces)
-            self._live.sending = True
+            live.sending = True
             return piece
         except StopIteration:
             self.close()  # now, and not after the client has seen the end and may have sent its next request
             raise
 
     def close(self) -> None:
-        """Stop computing, give the slot back, and say in log and figures how it ended."""
+        """Stop computing, say in log and figures how it ended, and give the slot back."""
         if self._closed:
             return
         self._closed = True
@@ -152,64 +138,45 @@ class Delivery(Iterator[bytes]):
             self._pieces.close()
             self._events.close()
         finally:
-            if self._outcome is None:
-                self._outcome = "cancelled"
-                log.info("%s left by the client", self._request_id)
-            if self._outcome != "completed" and not self._told:
-                self._cut()
-            self._figures.count(self._outcome)
-            self._on_close()
+            outcome = self._outcome or self._account.interrupted() or "cancelled"
+            if outcome != "completed" and not self._told:
+                # Or gunicorn's main thread waits up to 2 s for the client to do it
+                self._session.cut()
+            try:
+                self._account.close(outcome, self._code)
+            finally:
+                self._on_close()
 
     def _run(self) -> Generator[bytes]:
         head = self._writer.begin()
-        sent = bool(head)
-        if sent:
-            self._figures.first_byte(time.perf_counter() - self._accepted_s)
-        yield head  # a codec that holds the primer back holds no headers back
+        if head:
+            self._account.first_byte()
+        yield head  # even if it is empty: a codec that holds the primer back holds no headers back
         try:
             for event in self._events:
                 data = self._writer.write(event)
-                if data and not sent:
-                    sent = True
-                    self._figures.first_byte(time.perf_counter() - self._accepted_s)
                 if isinstance(event, Done):
-                    log_report(self._request_id, event.report, self._events.ttfa_s or 0.0, self._encoder)
+                    warn_of_clipping(self._account.request_id, self._encoder)
                     self._outcome = "completed"
                 if data:
+                    self._account.first_byte()
                     yield data
+                    self._account.taken()
         except Exception as error:
-            last = self._failed(error)
+            last = self._failed(self._account.reason(error))
             if last is None:
                 raise StreamBroken from error
             self._told = True
             yield last
 
     def _failed(self, error: Exception) -> bytes | None:
-        if isinstance(error, Interrupted):
-            self._outcome = "cancelled"
-            log.info("%s was stopped", self._request_id)
-        else:
-            self._outcome = "failed"
-            log_failure(error, "failed after the first byte.", self._request_id)
+        self._outcome, self._code = outcome_of(error), code_of(error)
+        if self._outcome == "failed":
+            log_failure(error, "failed after the first byte", self._account.request_id)
         return self._writer.failed(error)
 
-    def _cut(self) -> None:
-        """Shut the connection down, or gunicorn's main thread waits up to 2 s for the client to do it."""
-        if self._live.connection is not None:
-            with suppress(OSError):  # the client was quicker
-                self._live.connection.shutdown(socket.SHUT_RDWR)
 
-
-def log_report(request_id: str, report: SynthesisReport, ttfa_s: float, encoder: Encoder) -> None:
-    """One line for a synthesis that came to its end."""
-    log.info(
-        "%s spoken: %.2f s of audio, TTFA %.3f s, RTF %.3f, %d segments, %d fallbacks",
-        request_id,
-        report.audio_s,
-        ttfa_s,
-        report.rtf,
-        report.segments,
-        len(report.fallbacks),
-    )
+def warn_of_clipping(request_id: str, encoder: Encoder) -> None:
+    """Samples that did not fit into 16 bit are heard: say so."""
     if encoder.clipped_samples:
         log.warning("%s: %d samples were clipped to 16 bit", request_id, encoder.clipped_samples)

@@ -9,13 +9,15 @@ from __future__ import annotations
 import logging
 import traceback
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 from flask import Flask, Response, g, jsonify
 from werkzeug.exceptions import HTTPException
 from werkzeug.wrappers import Response as WerkzeugResponse
 
-from kokoro_lab.errors import Gone, InputError, Interrupted, KokoroLabError, ProviderError
+from kokoro_lab.errors import DeadlineExceeded, Gone, InputError, Interrupted, KokoroLabError, ProviderError
+from kokoro_lab.server.figures import Outcome
+from kokoro_lab.server.schemas import ErrorBody, ErrorDetail
 
 log = logging.getLogger(__name__)
 
@@ -23,8 +25,16 @@ RETRYABLE = frozenset({408, 429, 503})
 """What may go better the next time. OpenAI's SDKs would send everything from 500 up three times over,
 and a text that cannot be spoken once cannot be spoken thrice."""
 
+_STATUS: dict[type[KokoroLabError], int] = {
+    InputError: 400,
+    Interrupted: 409,
+    Gone: 410,
+    ProviderError: 503,
+    DeadlineExceeded: 504,
+}
 _CODES = {401: "invalid_api_key", 429: "rate_limit_exceeded"}
 """OpenAI's own codes; other HTTP errors are called by their names."""
+_OUTCOMES: Mapping[int, Outcome] = {409: "cancelled", 429: "rejected", 499: "cancelled"}
 
 
 def register(app: Flask) -> None:
@@ -36,14 +46,34 @@ def register(app: Flask) -> None:
 
 def status_of(error: KokoroLabError) -> int:
     """400 for what the client can mend, 409 and 410 for what was stopped or cannot go on, 503 for a provider
-    that may come back, else 500."""
-    if isinstance(error, InputError):
-        return 400
-    if isinstance(error, Interrupted):
-        return 409
-    if isinstance(error, Gone):
-        return 410
-    return 503 if isinstance(error, ProviderError) else 500
+    that may come back, 504 for what took too long, else 500."""
+    for kind, status in _STATUS.items():
+        if isinstance(error, kind):
+            return status
+    return 500
+
+
+def code_of(error: BaseException) -> str:
+    """The `code` by which a client and the log know this error."""
+    if isinstance(error, HTTPException):
+        return _CODES.get(error.code or 500, error.name.lower().replace(" ", "_").replace("'", ""))
+    return error.code if isinstance(error, KokoroLabError) else "internal_error"
+
+
+def outcome_of(error: BaseException) -> Outcome:
+    """How a request ends that ends with this error, for the figures."""
+    if isinstance(error, DeadlineExceeded):
+        return "expired"
+    if isinstance(error, KokoroLabError):
+        return outcome_of_status(status_of(error))
+    return outcome_of_status(error.code or 500) if isinstance(error, HTTPException) else "failed"
+
+
+def outcome_of_status(status: int) -> Outcome:
+    """The same of an answer from 400 up, as far as its status tells."""
+    if status >= 500:
+        return "failed"
+    return _OUTCOMES.get(status, "invalid")
 
 
 def where(error: BaseException) -> str:
@@ -73,7 +103,7 @@ def body_of(
         param = error.field and (client_names or {}).get(error.field, error.field)
         return _body(status_of(error), str(error), param=param, code=error.code)
     if isinstance(error, HTTPException):
-        return _body(error.code or 500, error.description or error.name, param=None, code=_code_of(error))
+        return _body(error.code or 500, error.description or error.name, param=None, code=code_of(error))
     message = f"The server failed; its log says where, under {request_id}."
     return _body(500, message, param=None, code="internal_error")
 
@@ -101,19 +131,16 @@ def _on_unexpected(error: Exception) -> Response:
     return _answer(500, body_of(error, g.request_id))
 
 
-def _code_of(error: HTTPException) -> str:
-    return _CODES.get(error.code or 500, error.name.lower().replace(" ", "_").replace("'", ""))
-
-
 def _body(status: int, message: str, *, param: str | None, code: str) -> dict[str, Any]:
-    kind = (
+    kind: Literal["server_error", "rate_limit_error", "invalid_request_error"] = (
         "server_error" if status >= 500 else "rate_limit_error" if status == 429 else "invalid_request_error"
     )
-    return {"error": {"message": message, "type": kind, "param": param, "code": code}}
+    return ErrorBody(error=ErrorDetail(message=message, type=kind, param=param, code=code)).model_dump()
 
 
 def _answer(status: int, body: dict[str, Any]) -> Response:
-    log.info("%s answered %d, %s", g.request_id, status, body["error"]["code"])
+    g.error_code = body["error"]["code"]
+    log.info("%s answered %d, %s", g.request_id, status, g.error_code)
     answer = jsonify(body)
     answer.status_code = status
     if status not in RETRYABLE:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from flask import Blueprint, Response, send_from_directory
 
+from kokoro_lab.server.openapi import documented
+
 blueprint = Blueprint("front_page", __name__, static_folder="page", static_url_path="/page")
 
 POLICY = "default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -11,6 +13,7 @@ POLICY = "default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'n
 
 
 @blueprint.get("/")
+@documented(media=("text/html",))
 def front_page() -> Response:
     """Type, choose a voice, listen."""
     assert blueprint.static_folder is not None

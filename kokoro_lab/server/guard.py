@@ -6,8 +6,12 @@ import hmac
 import ipaddress
 import logging
 import re
+import select
 import socket
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from uuid import uuid4
 
 from flask import Flask, Response, abort, current_app, g, request
@@ -26,6 +30,8 @@ OTHER_FIELDS_BYTES = 65_536
 
 STALL_S = 10.0
 """A client that takes or sends nothing for so long loses its connection, and the slot it holds."""
+BODY_S = 20.0
+"""In which a request's body must have arrived: 600 kB, the longest, at 30 kB a second."""
 SEND_BUFFER_BYTES = 65_536
 """Of a stream's socket. Linux would let it grow to some 4 MB, 80 s of speech, before a client that
 does not read is noticed."""
@@ -35,7 +41,8 @@ _HOST = re.compile(r"(?P<name>[a-z0-9.-]+|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?", re.
 _HEADER_NAMES = re.compile(r"[A-Za-z0-9-]+(?:\s*,\s*[A-Za-z0-9-]+)*")
 _EXPOSED = (
     "X-Request-Id, X-Kokoro-Voice, X-Kokoro-Variant, X-Kokoro-Provider, X-Kokoro-Streamed, "
-    "X-Kokoro-Ignored, X-Kokoro-Fallbacks, X-Kokoro-Stream-Id, X-Sample-Rate, Retry-After"
+    "X-Kokoro-Ignored, X-Kokoro-Fallbacks, X-Kokoro-Statistics, X-Kokoro-Mode, X-Kokoro-Chunk-Ms, "
+    "X-Kokoro-Pre-Buffer-Ms, X-Kokoro-RTF, X-Kokoro-TTFA-Ms, X-Kokoro-Stream-Id, X-Sample-Rate, Retry-After"
 )
 
 
@@ -48,6 +55,7 @@ def register(app: Flask, settings: Settings) -> None:
     """Put the checks before every request of `app`, and the CORS headers behind it."""
     app.config["MAX_CONTENT_LENGTH"] = max_body_bytes(settings)
     app.config["STALL_S"] = STALL_S
+    app.config["BODY_S"] = BODY_S
     hosts = _allowed_hosts(settings)
     origins = frozenset(_listed(settings.allowed_origins))
 
@@ -93,6 +101,44 @@ def client_socket() -> socket.socket | None:
     """The connection of the current request, where the server (gunicorn) lends it."""
     found = request.environ.get("gunicorn.socket")
     return found if isinstance(found, socket.socket) else None
+
+
+def has_left(connection: socket.socket) -> bool:
+    """Whether the client has closed its side, found out without taking anything that it sent."""
+    readable = (
+        select.poll()
+    )  # first, because `recv` waits for the socket's own time limit, whatever its flags
+    readable.register(connection, select.POLLIN)
+    if not readable.poll(0):
+        return False
+    try:
+        return not connection.recv(1, socket.MSG_PEEK)
+    except OSError:
+        return True
+
+
+@contextmanager
+def body_deadline() -> Iterator[None]:
+    """Inside, a body that is still not whole after `BODY_S` ends as if the client had left.
+
+    The time limit on each read is no bound for a client that sends a byte now and then.
+    """
+    connection = client_socket()
+    if connection is None:
+        yield
+        return
+
+    def no_more() -> None:
+        with suppress(OSError):
+            connection.shutdown(socket.SHUT_RD)  # so that it can still be told
+
+    timer = threading.Timer(current_app.config["BODY_S"], no_more)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def _accept() -> None:
@@ -164,6 +210,8 @@ def _check_length() -> None:
         return
     limit = current_app.config["MAX_CONTENT_LENGTH"]
     if request.content_length is None:
+        if request.blueprint != "speech" and "Transfer-Encoding" not in request.headers:
+            return  # no body at all, which elsewhere means that there is nothing to say
         abort(411, "Send a Content-Length; chunked request bodies are not taken.")
     if request.content_length > limit:
         abort(413, f"The request body is {request.content_length} bytes long. Allowed: up to {limit}.")

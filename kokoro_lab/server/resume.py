@@ -1,9 +1,9 @@
 """How a stream that broke goes on. Nothing is stored: synthesis is deterministic, so the client brings its
 request again, with the id of the last frame it has and a token, and the rest is computed.
 
-A token says when the stream began, which request it was (as a hash) and where the segment begins in which
-the frame lies. It holds no text, is no secret, and is not signed: who forges one asks for speech that
-they could have asked for plainly.
+A token says when the stream began, which request it was (as a hash), how long its frames are, since a degrade
+mode may cut them otherwise by now, and where the segment begins in which the frame lies. It holds no text, is
+no secret, and is not signed: who forges one asks for speech that they could have asked for plainly.
 """
 
 from __future__ import annotations
@@ -11,18 +11,19 @@ from __future__ import annotations
 import hashlib
 import re
 import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from kokoro_lab import __version__
-from kokoro_lab.datatypes import Place, Utterance
+from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Place, Utterance
 from kokoro_lab.errors import Gone, ParameterError
 
 if TYPE_CHECKING:
     from kokoro_lab.engine import Engine
 
 _TOKEN = re.compile(
-    r"k1\.(?P<issued_s>\d{1,12})\.(?P<digest>[0-9a-f]{32})"
+    r"k1\.(?P<issued_s>\d{1,12})\.(?P<digest>[0-9a-f]{32})\.(?P<frame_ms>\d{2,3})"
     r"\.(?P<sentence>\d{1,9})\.(?P<first>\d{1,9})\.(?P<segment>\d{1,9})\.(?P<start>\d{1,12})"
 )
 _FRAME_ID = re.compile(r"(?P<segment>\d{1,9})\.(?P<chunk>\d{1,9})")
@@ -44,11 +45,14 @@ class Resumption:
         The segment that it lies in; None to compute from the beginning.
     issued_s : int
         When the stream began, in seconds since 1970.
+    frame_s : float
+        Length of its chunks.
     """
 
     after: int
     place: Place | None
     issued_s: int
+    frame_s: float
 
 
 def digest_of(utterance: Utterance, engine: Engine, *, frame_s: float, kind: str, sample_rate_hz: int) -> str:
@@ -65,14 +69,14 @@ def digest_of(utterance: Utterance, engine: Engine, *, frame_s: float, kind: str
     return hashlib.sha256(repr((served, asked)).encode()).hexdigest()[:32]
 
 
-def token_of(issued_s: int, digest: str, place: Place) -> str:
+def token_of(issued_s: int, digest: str, frame_s: float, place: Place) -> str:
     """The token for a client that holds frames of the segment at `place`."""
     numbers = (place.sentence, place.first_segment_id, place.segment_id, place.start_samples)
-    return ".".join(map(str, ("k1", issued_s, digest, *numbers)))
+    return ".".join(map(str, ("k1", issued_s, digest, round(1000 * frame_s), *numbers)))
 
 
 def resumption_of(
-    last_id: str, token: str | None, digest: str, *, ttl_s: float, frame_samples: int
+    last_id: str, token: str | None, digest: Callable[[float], str], *, ttl_s: float, frame_s: float
 ) -> Resumption:
     """What `last_id` and `token` say, checked.
 
@@ -82,12 +86,12 @@ def resumption_of(
         `segment.chunk` of the last frame that the client has.
     token : str, optional
         Without one, everything before has to be computed again.
-    digest : str
-        Of the request that came with them.
+    digest : callable
+        Of the request that came with them, by the length of a frame.
     ttl_s : float
         How long a stream may be taken up again after it began.
-    frame_samples : int
-        Of a chunk.
+    frame_s : float
+        Length of a chunk as they are cut now; it counts where there is no token to say otherwise.
 
     Raises
     ------
@@ -107,20 +111,22 @@ def resumption_of(
         )
     after = int(frame["chunk"])
     if token is None:
-        return Resumption(after, None, now_s)
+        return Resumption(after, None, now_s, frame_s)
     found = _TOKEN.fullmatch(token)
     if found is None:
         raise Gone("This is no resume token.", field="resume", mend=ANEW)
     issued_s = int(found["issued_s"])
     if not now_s - ttl_s <= issued_s <= now_s + AHEAD_S:
         raise Gone(f"This stream began more than {ttl_s:g} s ago.", field="resume", mend=ANEW)
-    if found["digest"] != digest:
+    frame_s = int(found["frame_ms"]) / 1000
+    if found["digest"] != digest(frame_s):
         raise Gone(
             "This resume token is of another request, or the server speaks otherwise now.",
             field="resume",
             mend="Send the very body of the first request; else ask for the whole speech anew.",
         )
     place = Place(*(int(found[name]) for name in ("sentence", "first", "segment", "start")))
-    if place.segment_id > int(frame["segment"]) or place.start_samples > (after + 1) * frame_samples:
+    heard = (after + 1) * round(frame_s * SAMPLE_RATE_HZ)
+    if place.segment_id > int(frame["segment"]) or place.start_samples > heard:
         raise Gone("This resume token is of a later frame than the last id.", field="resume", mend=ANEW)
-    return Resumption(after, place if place.start_samples else None, issued_s)
+    return Resumption(after, place if place.start_samples else None, issued_s, frame_s)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import base64
 import json
 import socket
-import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from functools import partial
 from typing import Any
@@ -15,43 +14,49 @@ from typing import Any
 from flask import Blueprint, Response, g, request
 from werkzeug.exceptions import NotFound
 
-from kokoro_lab.containers import Encoder, content_type
+from kokoro_lab.containers import FORMATS, Encoder, content_type
 from kokoro_lab.datatypes import Clip, Fallback, Utterance
-from kokoro_lab.server.delivery import (
-    Delivery,
-    RawWriter,
-    Writer,
-    in_pieces,
-    log_report,
-)
-from kokoro_lab.server.errors import body_of
-from kokoro_lab.server.figures import Outcome
-from kokoro_lab.server.guard import SEND_BUFFER_BYTES, client_socket, require_key
+from kokoro_lab.errors import Interrupted
+from kokoro_lab.server.account import Account
+from kokoro_lab.server.delivery import Delivery, RawWriter, Writer, in_pieces, warn_of_clipping
+from kokoro_lab.server.errors import body_of, outcome_of_status
+from kokoro_lab.server.guard import SEND_BUFFER_BYTES, client_socket, has_left, require_key
+from kokoro_lab.server.openapi import documented
+from kokoro_lab.server.schemas import Stopped
 from kokoro_lab.server.speech_events import usage_of, word_of
 from kokoro_lab.server.speech_request import SpeechRequest, read_speech_request
 from kokoro_lab.server.sse import EventWriter
 from kokoro_lab.server.state import server_state
-from kokoro_lab.server.synthesis import Turn, log_request, open_stream
+from kokoro_lab.server.synthesis import Turn, account_of, enter_request, open_stream
 
 blueprint = Blueprint("speech", __name__)
 blueprint.before_request(require_key)
 
-_OUTCOMES: Mapping[int, Outcome] = {409: "cancelled", 429: "rejected"}
+_AUDIO = {content_type(kind, 24_000).partition(";")[0] for kind in FORMATS}
 
 
 @blueprint.post("/v1/audio/speech")
+@documented(
+    body=SpeechRequest,
+    media=(*sorted(_AUDIO), "text/event-stream", "application/json"),
+    errors=(401, 409, 410, 429, 499, 500, 503, 504),
+)
 def speak() -> Response:
     """Speak what the body asks for."""
     state = server_state()
+    account = _account()
     asked = read_speech_request(request, state.settings, state.engine.config.variant)
     utterance = asked.utterance(state.settings.voice)
+    events = asked.stream_format == "sse"
     # HTTP/1.0 has no chunks: there, a stream that breaks would look like one that is finished
     streamed = asked.stream and request.environ.get("SERVER_PROTOCOL") != "HTTP/1.0"
-    streamed = (streamed or asked.stream_format == "sse") and not asked.as_json
+    streamed = (streamed or events) and not asked.as_json
+    enter_request(state, account, asked, utterance, "events" if events else "stream" if streamed else "file")
     client = request.headers.get("X-Kokoro-Client") if asked.client is None else asked.client
-    turn = Turn(state, g.request_id, client)
+    connection = client_socket()
+    turn = Turn(state, account, client, lambda: connection is not None and has_left(connection))
     try:
-        log_request(g.request_id, asked, utterance, "streamed" if streamed else "whole")
+        turn.live.connection = connection
         answer = _streamed(asked, utterance, turn) if streamed else _file(asked, utterance, turn)
         _describe(answer, asked, utterance, streamed)
         answer.headers["X-Kokoro-Stream-Id"] = turn.live.stream_id
@@ -62,6 +67,7 @@ def speak() -> Response:
 
 
 @blueprint.delete("/v1/audio/speech/<stream_id>")
+@documented(answer=Stopped, errors=(401, 404))
 def stop(stream_id: str) -> dict[str, Any]:
     """Stop the synthesis with this id, and answer once its slot is free."""
     live = server_state().live.find(stream_id)
@@ -69,6 +75,14 @@ def stop(stream_id: str) -> dict[str, Any]:
         raise NotFound("There is no synthesis with this id under way; it may have come to its end.")
     live.cancel()
     return {"id": stream_id, "object": "audio.speech", "cancelled": True}
+
+
+def _account() -> Account:
+    """The books of this request, opened at the first call."""
+    if "account" not in g:
+        g.account = account_of(server_state(), g.request_id, g.accepted_s)
+    account: Account = g.account
+    return account
 
 
 @blueprint.after_request
@@ -83,59 +97,67 @@ def _say_what_ran(answer: Response) -> Response:
 @blueprint.after_request
 def _count(answer: Response) -> Response:
     """Outcomes of requests that were answered with an error. Others are counted where they end."""
-    if answer.status_code >= 400:
-        figures = server_state().figures
-        if answer.status_code >= 500:
-            figures.count("failed")
-        else:
-            figures.count(_OUTCOMES.get(answer.status_code, "invalid"))
+    if answer.status_code >= 400 and request.method != "DELETE":
+        account = _account()
+        account.close(account.interrupted() or outcome_of_status(answer.status_code), g.get("error_code"))
     return answer
 
 
 def _streamed(asked: SpeechRequest, utterance: Utterance, turn: Turn) -> Response:
     state = server_state()
-    opened = open_stream(state, asked, utterance, turn.live.stop, accepted_s=g.accepted_s)
+    account = turn.account
+    events = asked.stream_format == "sse"
+    # Before the answer begins, so that a text without a word still gets an error's status
+    opened = open_stream(state, turn, asked, utterance, tells=events)
     writer: Writer
-    if asked.stream_format == "sse":
+    if events:
         describe = partial(body_of, request_id=g.request_id, client_names=g.client_names)
         writer = EventWriter(turn.live.stream_id, opened.token, describe)
     else:
         writer = RawWriter(opened.encoder)
-    connection = turn.live.connection = client_socket()
+    connection = client_socket()
     if connection is not None:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES)
     delivery = Delivery(
         opened.events,
         writer=writer,
         encoder=opened.encoder,
-        figures=state.figures,
-        accepted_s=g.accepted_s,
-        request_id=g.request_id,
-        live=turn.live,
+        session=opened.session,
         on_close=turn.release,
     )
     answer = Response(delivery)
+    answer.headers["X-Kokoro-Chunk-Ms"] = str(account.asked["chunk_ms"])
+    answer.headers["X-Kokoro-Pre-Buffer-Ms"] = str(account.asked["pre_buffer_ms"])
     _describe_run(answer, opened.stream.statistics, opened.stream.fallbacks)
     return answer
 
 
 def _file(asked: SpeechRequest, utterance: Utterance, turn: Turn) -> Response:
     state = server_state()
+    account = turn.account
     # Before the speech, lest it be computed for a format that cannot be had
     encoder = Encoder(asked.kind, asked.sample_rate, utterance.seed, streamed=False)
-    with closing(encoder):
-        clip = state.engine.synthesize(utterance, stop=turn.live.stop)
-        whole = encoder.run(clip.samples)
+    stream = state.engine.stream(
+        utterance, streamed=False, cached=not account.asked["ephemeral"], stop=turn.live.stop
+    )
+    turn.begin(stream, streamed=False, tells=True)
+    try:
+        with closing(encoder):
+            clip = stream.joined()
+            whole = encoder.run(clip.samples)
+    except Interrupted as error:
+        raise account.reason(error) from error
+    account.chunk(clip.duration_s)
+    account.finished(clip.report)
+    warn_of_clipping(account.request_id, encoder)
+    account.close("completed")
     turn.release()  # what is left is sending
-    ttfa_s = time.perf_counter() - g.accepted_s
-    state.figures.first_audio(ttfa_s, streamed=False)
-    state.figures.synthesised(clip.report.rtf)
-    state.figures.count("completed")
-    log_report(g.request_id, clip.report, ttfa_s, encoder)
     if asked.as_json:
         whole = _with_words(asked, clip, whole)
     answer = Response(in_pieces(whole))
     answer.content_length = len(whole)
+    answer.headers["X-Kokoro-RTF"] = f"{clip.report.rtf:.4f}"
+    answer.headers["X-Kokoro-TTFA-Ms"] = f"{1000 * (account.first_audio_s or 0):.1f}"
     _describe_run(answer, clip.report.statistics, clip.report.fallbacks)
     return answer
 
@@ -171,6 +193,7 @@ def _describe(answer: Response, asked: SpeechRequest, utterance: Utterance, stre
     answer.headers["X-Sample-Rate"] = str(asked.heard_hz)
     answer.headers["X-Kokoro-Voice"] = server_state().engine.voice(utterance.voice).name
     answer.headers["X-Kokoro-Streamed"] = str(streamed).lower()
+    answer.headers["X-Kokoro-Mode"] = str(_account().asked["mode"])
     if asked.ignored:
         answer.headers["X-Kokoro-Ignored"] = ", ".join(asked.ignored)
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 import queue
 import threading
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import asdict, dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from kokoro_lab.datatypes import AudioChunk, Place, SynthesisReport, WordTiming
 from kokoro_lab.errors import Gone, Interrupted
-from kokoro_lab.server.figures import Figures
+from kokoro_lab.server.account import Account
 
 if TYPE_CHECKING:
     from kokoro_lab.containers import Encoder
@@ -107,10 +107,8 @@ class SpeechEvents(Iterator[Event]):
         Has begun.
     encoder : Encoder
         Gets the stream's samples from the first frame on that is sent.
-    figures : Figures
-        Told of times and stalls.
-    accepted_s : float
-        When the request was accepted, by `time.perf_counter`.
+    account : Account
+        Told of chunks as they come off the queue, of stalls and of the end.
     stop : threading.Event
         The stream's own; set to end the computing.
     words : bool
@@ -121,6 +119,8 @@ class SpeechEvents(Iterator[Event]):
         Whether the encoder must hear the chunks that the client has, too.
     stall_s : float
         Nothing for so long is a stall.
+    make_way : callable
+        Called after each chunk, by the thread that computes, so that others may go first.
 
     Raises
     ------
@@ -134,24 +134,24 @@ class SpeechEvents(Iterator[Event]):
         stream: SpeechStream,
         *,
         encoder: Encoder,
-        figures: Figures,
-        accepted_s: float,
+        account: Account,
         stop: threading.Event,
         words: bool = False,
         after: int = -1,
         encode_all: bool = False,
         stall_s: float,
+        make_way: Callable[[], None],
     ) -> None:
         self._stream = stream
         self._encoder = encoder
-        self._figures = figures
-        self._accepted_s = accepted_s
+        self._account = account
         self._stop = stop
         self._words = words
         self._after = after
         self._encode_all = encode_all
         self._stall_s = stall_s
-        self.ttfa_s: float | None = None
+        self._make_way = make_way
+        self._held_s = 0.0
         self._queue: queue.Queue[AudioChunk | Words | Done | BaseException] = queue.Queue(AHEAD)
         self._thread: threading.Thread | None = None
         self._last: AudioChunk | None = None
@@ -193,7 +193,7 @@ class SpeechEvents(Iterator[Event]):
             try:
                 item = self._queue.get(timeout=self._stall_s)
             except queue.Empty:
-                self._figures.stalled()
+                self._account.stalled()
                 yield Stalled()
                 continue
             if isinstance(item, BaseException):
@@ -203,7 +203,7 @@ class SpeechEvents(Iterator[Event]):
                 continue
             if isinstance(item, Done):
                 yield from self._rest()
-                self._figures.synthesised(item.report.rtf)
+                self._account.finished(item.report)
                 yield item
                 return
             yield item
@@ -212,16 +212,21 @@ class SpeechEvents(Iterator[Event]):
         self._last = chunk
         wanted = chunk.chunk_id > self._after
         data = self._encoder.push(chunk.samples) if wanted or self._encode_all else b""
+        if wanted:
+            self._held_s += chunk.duration_s
         if not (wanted and data):  # a resampler or a codec keeps the first milliseconds back
             return
-        if self.ttfa_s is None and self._encoder.audible:
-            self.ttfa_s = time.perf_counter() - self._accepted_s
-            if not self._stream.primed and self._after < 0:
-                self._figures.first_audio(self.ttfa_s, streamed=True)
+        if self._encoder.audible:
+            self._ready_to_send()
         place = self._stream.places.get(chunk.segment_id) if chunk.segment_id != self._placed else None
         if place is not None:
             self._placed = chunk.segment_id
         yield Frame(chunk.segment_id, chunk.chunk_id, chunk.start_s, data, place)
+
+    def _ready_to_send(self) -> None:
+        if self._held_s:
+            self._account.chunk(self._held_s, cached=self._stream.primed or self._after >= 0)
+            self._held_s = 0.0
 
     def _rest(self) -> Iterator[Frame]:
         """What the encoder still holds goes out behind the last chunk, with the id after it."""
@@ -230,6 +235,7 @@ class SpeechEvents(Iterator[Event]):
         if last is None or last.chunk_id + 1 < self._after:
             raise Gone("This stream has no such chunk.", mend="Ask for the whole speech anew.")
         if rest and last.chunk_id + 1 > self._after:
+            self._ready_to_send()
             yield Frame(last.segment_id, last.chunk_id + 1, last.start_s + last.duration_s, rest)
 
     def _compute(self) -> None:
@@ -246,6 +252,7 @@ class SpeechEvents(Iterator[Event]):
         for chunk in chain(self._stream, (None,)):
             if chunk is not None:
                 yield chunk
+                self._make_way()
             timings = self._stream.timings
             if self._words and len(timings) > told:
                 fresh, told = timings[told:], len(timings)

@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-import pydantic_core
 from flask import Request, g
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from werkzeug.datastructures import MIMEAccept
-from werkzeug.exceptions import ClientDisconnected, RequestTimeout, UnsupportedMediaType
 
 from kokoro_lab.config import SPEED_MAX, SPEED_MIN, VARIANTS, Settings
 from kokoro_lab.containers import FORMATS, Format, decoded_hz
 from kokoro_lab.datatypes import Utterance
 from kokoro_lab.errors import ParameterError, TextError
 from kokoro_lab.g2p.lexicon_entries import request_entries
+from kokoro_lab.server.json_body import json_object
 
 ALIASES = {"text": "input", "format": "response_format", "lang": "language"}
 """The Raycast client's names for OpenAI's fields."""
@@ -30,6 +29,14 @@ _SHOWN_CHARACTERS = 40
 _NEVER_SHOWN = ("input", "instructions")
 
 
+def _with_aliases(schema: dict[str, Any]) -> None:
+    """In `/openapi.json`: the other names of fields, of which one or the other is sent."""
+    for alias, ours in ALIASES.items():
+        schema["properties"][alias] = {**schema["properties"][ours], "description": f"The same as `{ours}`"}
+    schema["required"].remove("input")
+    schema["oneOf"] = [{"required": ["input"]}, {"required": ["text"]}]
+
+
 class VoiceId(BaseModel):
     """The other way in which OpenAI's clients may name a voice."""
 
@@ -41,7 +48,7 @@ class VoiceId(BaseModel):
 class SpeechRequest(BaseModel):
     """The body of `POST /v1/audio/speech`. A field that is not here is an error, as it is at OpenAI's."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, json_schema_extra=_with_aliases)
 
     input: Annotated[str, Field(strict=True, description="The text to speak. Also called `text`")]
     input_format: Annotated[
@@ -78,6 +85,9 @@ class SpeechRequest(BaseModel):
     sample_rate: Annotated[
         Literal[22_050, 24_000, 44_100, 48_000], Field(description="In Hz. Of opus: 48000")
     ] = 24_000
+    ephemeral: Annotated[
+        bool, Field(strict=True, description="Keep nothing of this: no first audio, no phonemes, no hash")
+    ] = False
 
     timestamps: Annotated[
         bool, Field(strict=True, description="Tell when each word is heard: in events, or in a JSON answer")
@@ -157,7 +167,7 @@ def read_speech_request(request: Request, settings: Settings, variant: str) -> S
     werkzeug.exceptions.UnsupportedMediaType, werkzeug.exceptions.RequestTimeout
         The body is of another type, or does not arrive.
     """
-    asked = speech_request_of(_payload(request), settings, variant)
+    asked = speech_request_of(json_object(request), settings, variant)
     last_id = request.headers.get("Last-Event-ID")
     if last_id and asked.last_id is None:
         asked = asked.model_copy(update={"last_id": last_id})
@@ -248,24 +258,6 @@ def require_last_id(asked: SpeechRequest) -> None:
             field="last_id",
             allowed="the id of the last event, in last_id or the header Last-Event-ID",
         )
-
-
-def _payload(request: Request) -> dict[str, Any]:
-    if not request.is_json:
-        raise UnsupportedMediaType("Send JSON, with Content-Type: application/json.")
-    try:
-        body = request.get_data(cache=False)
-    except ClientDisconnected as error:
-        raise RequestTimeout("The request body did not arrive in time.") from error
-    try:
-        payload = pydantic_core.from_json(body, allow_inf_nan=False)
-    except ValueError as error:
-        raise ParameterError(
-            f"The request body is not JSON in UTF-8: {error}.", allowed="a JSON object"
-        ) from None
-    if not isinstance(payload, dict):
-        raise ParameterError("The request body is JSON, but not an object.", allowed="a JSON object")
-    return payload
 
 
 def _accepted_format(request: Request) -> Format:

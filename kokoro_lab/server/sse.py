@@ -28,7 +28,7 @@ class EventWriter:
     stream_id : str
         Said in the first line, a comment, which also opens the connection of an impatient proxy.
     token : callable
-        The resume token for a place.
+        The resume token for a place; None if there is to be none.
     describe : callable
         An error in OpenAI's shape.
     """
@@ -36,7 +36,7 @@ class EventWriter:
     def __init__(
         self,
         stream_id: str,
-        token: Callable[[Place], str],
+        token: Callable[[Place], str | None],
         describe: Callable[[BaseException], dict[str, Any]],
     ) -> None:
         self._stream_id = stream_id
@@ -49,8 +49,9 @@ class EventWriter:
     def write(self, event: Event) -> bytes:
         if isinstance(event, Frame):
             fields = {"type": "speech.audio.delta", "audio": base64.b64encode(event.data).decode()}
-            if event.place is not None:
-                fields["resume"] = self._token(event.place)
+            token = None if event.place is None else self._token(event.place)
+            if token is not None:
+                fields["resume"] = token
             return _event(fields, f"id: {frame_id(event)}\n")
         if isinstance(event, Stalled):
             return b": still computing\n\n"

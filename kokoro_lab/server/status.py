@@ -11,9 +11,13 @@ from flask import Blueprint
 from kokoro_lab import __version__
 from kokoro_lab.model.voices import LANGUAGE_OF_PREFIX
 from kokoro_lab.model.weights import voice_names
+from kokoro_lab.primer import PRIMED_S
 from kokoro_lab.provenance import versions
+from kokoro_lab.server.openapi import documented
+from kokoro_lab.server.schemas import Health, ModelNames, Models, Status, VoiceNames, Voices
 from kokoro_lab.server.speech_request import GENERAL_MODELS
 from kokoro_lab.server.state import server_state
+from kokoro_lab.streaming import PRIMER_S
 
 blueprint = Blueprint("status", __name__)
 
@@ -23,29 +27,42 @@ RELEASED_S = 1_737_936_000
 
 
 @blueprint.get("/health")
+@documented(answer=Health, also=(503,))
 def health() -> tuple[dict[str, Any], int]:
     """200 once the engine has spoken its first word; 503 before, or if it could not."""
     state = server_state()
-    answer = {
-        "status": state.warm_up.state,
-        "version": __version__,
-        "variant": state.engine.config.variant,
-        "active_provider": state.engine.active_provider,
-    }
-    if state.warm_up.reason:
-        answer["reason"] = state.warm_up.reason
-    return answer, 200 if state.warm_up.state == "ok" else 503
+    warm_up = state.warm_up
+    answer = Health(
+        status=warm_up.state,
+        stage=warm_up.stage,
+        stages_s=dict(warm_up.stages_s),
+        version=__version__,
+        variant=state.engine.config.variant,
+        active_provider=state.engine.active_provider,
+        reason=warm_up.reason,
+    )
+    return answer.model_dump(exclude_none=True), 200 if warm_up.state == "ok" else 503
 
 
 @blueprint.get("/status")
+@documented(answer=Status)
 def status() -> dict[str, Any]:
     """What runs, and how the last requests went."""
     state = server_state()
-    engine = state.engine
-    return {
-        "status": state.warm_up.state,
+    engine, warm_up, settings = state.engine, state.warm_up, state.settings
+    cache = engine.first_audio.figures()
+    rss_mb = round(psutil.Process().memory_info().rss / 2**20, 1)
+    answer = {
+        "status": warm_up.state,
         "uptime_s": round(time.monotonic() - state.started_s, 3),
-        "warm_up_s": state.warm_up.seconds,
+        "warm_up_s": warm_up.seconds,
+        "warm_up": {
+            "state": warm_up.state,
+            "stage": warm_up.stage,
+            "stages_s": dict(warm_up.stages_s),
+            "languages": dict(warm_up.languages),
+            "reason": warm_up.reason,
+        },
         "variant": engine.config.variant,
         "model_sha256": engine.model_sha256,
         "requested_provider": engine.config.provider,
@@ -53,30 +70,47 @@ def status() -> dict[str, Any]:
         "threads": engine.config.thread_count,
         "voices": len(voice_names()),
         "active": state.slots.active,
+        "waiting": state.slots.waiting,
         "concurrency": state.slots.count,
+        "queue": state.slots.queue,
+        "buffer_profile": settings.buffer_profile,
+        "ephemeral": settings.ephemeral,
+        "sessions": [session.figures() for session in state.sessions.under_way()],
         **state.figures.summary(),
+        "degrade": state.degrader.figures(),
+        "slo": state.degrader.objectives.figures(),
         "lexicon": engine.front_end.lexicons.figures(),
-        "first_audio_cache": engine.first_audio.figures(),
+        "first_audio_cache": cache,
         "phoneme_cache": engine.front_end.cache.figures(),
         "languages_loaded": list(engine.front_end.speakers.loaded()),
-        "memory_rss_mb": round(psutil.Process().memory_info().rss / 2**20, 1),
+        "primer": {"silence_s": PRIMER_S, "cached_s": PRIMED_S, "hits": cache["hits"]},
+        "memory_rss_mb": rss_mb,
+        "memory": {
+            "rss_mb": rss_mb,
+            "arena_limit_mb": engine.config.memory_arena_size_mb,
+            "available_mb": round(psutil.virtual_memory().available / 2**20, 1),
+        },
         "versions": versions(),
     }
+    return Status.model_validate(answer).model_dump()
 
 
 @blueprint.get("/v1/audio/voices")
+@documented(answer=Voices)
 def voices() -> dict[str, Any]:
     """The voices as OpenWebUI wants them; `language` and `gender` besides."""
     return {"voices": [_voice(name) for name in voice_names()]}
 
 
 @blueprint.get("/voices")
+@documented(answer=VoiceNames)
 def plain_voices() -> dict[str, Any]:
     """The voices as the Raycast client wants them."""
     return {"voices": list(voice_names())}
 
 
 @blueprint.get("/v1/models")
+@documented(answer=Models)
 def models() -> dict[str, Any]:
     """The names that `model` may have, as OpenAI lists them."""
     return {
@@ -89,6 +123,7 @@ def models() -> dict[str, Any]:
 
 
 @blueprint.get("/v1/audio/models")
+@documented(answer=ModelNames)
 def audio_models() -> dict[str, Any]:
     """The same names, as OpenWebUI wants them."""
     return {"models": [{"id": name} for name in _models()]}

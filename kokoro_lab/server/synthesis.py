@@ -2,107 +2,178 @@
 
 from __future__ import annotations
 
-import hashlib
-import logging
-import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
+from math import ceil
 from typing import TYPE_CHECKING
 
 from flask import current_app
 
-from kokoro_lab.buffering import buffer_profile
+from kokoro_lab.buffering import BufferProfile
 from kokoro_lab.containers import Encoder
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Place, Utterance
+from kokoro_lab.errors import Interrupted
+from kokoro_lab.server.account import Account
 from kokoro_lab.server.live import Live
 from kokoro_lab.server.resume import Resumption, digest_of, resumption_of, token_of
+from kokoro_lab.server.sessions import Session
+from kokoro_lab.server.slots import ClientLeft, Slot
 from kokoro_lab.server.speech_events import SpeechEvents
 from kokoro_lab.server.speech_request import SpeechRequest
-from kokoro_lab.server.state import ServerState, Slot
+from kokoro_lab.server.state import ServerState
 
 if TYPE_CHECKING:
     from kokoro_lab.speech_stream import SpeechStream
-
-log = logging.getLogger(__name__)
 
 KEEPALIVE_S = 5.0
 """When nothing has been ready for so long, the client is told that all is well."""
 
 
+def account_of(state: ServerState, request_id: str, accepted_s: float) -> Account:
+    """The books of a request that was accepted at `accepted_s`, by `time.perf_counter`."""
+    return Account(request_id, state.figures, state.degrader.objectives.note, accepted_s=accepted_s)
+
+
+def enter_request(
+    state: ServerState, account: Account, asked: SpeechRequest, utterance: Utterance, transport: str
+) -> None:
+    """Put into the books what was asked, by which the request can be found and its text not be read."""
+    account.asks(
+        utterance.text,
+        ephemeral=asked.ephemeral or state.settings.ephemeral,
+        format=asked.kind,
+        transport=transport,
+        streamed=transport != "file",
+        resumed=asked.last_id is not None,
+        voice=utterance.voice,
+        variant=state.engine.config.variant,
+        mode=state.degrader.mode.name,
+    )
+
+
 class Turn:
     """A slot, and an entry among the syntheses under way. Given back together, once.
+
+    Parameters
+    ----------
+    state : ServerState
+    account : Account
+        Of the request; its id is the stream's, too.
+    client : str or None
+        Whose it is: what they asked for before is stopped.
+    gone : callable
+        Whether the client has left while the request waits for its slot.
 
     Raises
     ------
     ParameterError
         The client's name is none.
-    werkzeug.exceptions.TooManyRequests
-        There is no slot.
+    Interrupted
+        It was stopped while it waited.
+    werkzeug.exceptions.TooManyRequests, ClientLeft
+        There is no slot, or nobody who waits for it.
     """
 
-    def __init__(self, state: ServerState, stream_id: str, client: str | None) -> None:
+    def __init__(
+        self, state: ServerState, account: Account, client: str | None, gone: Callable[[], bool]
+    ) -> None:
         self._state = state
-        self.live: Live = state.live.enter(stream_id, client)
+        self._session: Session | None = None
+        self.account = account
+        self.live: Live = state.live.enter(account.request_id, client)
         try:
-            self._slot: Slot = state.slots.take()
+            self._slot = self._wait(gone)
         except BaseException:
             state.live.leave(self.live)
             raise
 
+    def begin(self, stream: SpeechStream, *, streamed: bool, tells: bool) -> Session:
+        """Its stream is there: from now on it is seen, can be stopped by operators, and has its deadlines."""
+        settings = self._state.settings
+        self._session = Session(self.account, stream, self.live, streamed=streamed, tells=tells)
+        self._state.sessions.begin(self._session)
+        self._session.expire_after(settings.first_audio_deadline_s, settings.deadline_s)
+        return self._session
+
     def release(self) -> None:
         """Free the slot, and whoever waits for that."""
+        if self._session is not None:
+            self._state.sessions.end(self._session)
         self._slot.release()
         self._state.live.leave(self.live)
+
+    def _wait(self, gone: Callable[[], bool]) -> Slot:
+        left_s = self._state.settings.first_audio_deadline_s - self.account.age_s
+        try:
+            return self._state.slots.take(left_s, lambda: self.live.stopped or gone())
+        except ClientLeft:
+            if self.live.stopped:
+                raise Interrupted("This synthesis was stopped while it waited for its turn.") from None
+            raise
+        finally:
+            self.account.admitted()
 
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A stream that has begun, and what its transport needs to know of it."""
+    """A stream that has begun, and what its transport needs to know of it.
+
+    Parameters
+    ----------
+    digest : str or None
+        Of the request, for tokens; None if nothing may be kept of it.
+    """
 
     stream: SpeechStream
+    session: Session
     encoder: Encoder
     events: SpeechEvents
-    resumed: bool
     issued_s: int
-    digest: str
+    frame_s: float
+    digest: str | None
 
-    def token(self, place: Place) -> str:
+    def token(self, place: Place) -> str | None:
         """With which the client may come back for what is behind `place`."""
-        return token_of(self.issued_s, self.digest, place)
+        if self.digest is None:
+            return None
+        return token_of(self.issued_s, self.digest, self.frame_s, place)
 
 
 def open_stream(
-    state: ServerState,
-    asked: SpeechRequest,
-    utterance: Utterance,
-    stop: threading.Event,
-    *,
-    accepted_s: float,
+    state: ServerState, turn: Turn, asked: SpeechRequest, utterance: Utterance, *, tells: bool
 ) -> Opened:
     """Begin to speak what was asked, from the beginning or from where it broke.
+
+    `tells` is whether the transport has words for an error behind the first byte.
 
     Raises
     ------
     TextError, VoiceError, LanguageError, LexiconError, ParameterError, Gone
         It cannot be spoken, or not be gone on with.
     """
-    frame_s = buffer_profile(state.settings.buffer_profile).chunk_s
-    digest = digest_of(
-        utterance, state.engine, frame_s=frame_s, kind=asked.kind, sample_rate_hz=asked.sample_rate
-    )
-    from_ = Resumption(-1, None, int(time.time()))
+    account, live = turn.account, turn.live
+    mode, profile = state.degrader.mode, state.degrader.profile()
+    ephemeral = bool(account.asked["ephemeral"])
+
+    def digest(frame_s: float) -> str:
+        return digest_of(
+            utterance, state.engine, frame_s=frame_s, kind=asked.kind, sample_rate_hz=asked.sample_rate
+        )
+
+    from_ = Resumption(-1, None, int(time.time()), profile.chunk_s)
     if asked.last_id is not None:
         from_ = resumption_of(
-            asked.last_id,
-            asked.resume,
-            digest,
-            ttl_s=state.settings.resume_ttl_s,
-            frame_samples=round(frame_s * SAMPLE_RATE_HZ),
+            asked.last_id, asked.resume, digest, ttl_s=state.settings.resume_ttl_s, frame_s=profile.chunk_s
         )
+    frame_s = from_.frame_s
+    account.streams(_cut_by(profile, frame_s))
     # Only PCM at the model's own rate has no memory: any other encoder must hear all that came before
     plain = asked.kind in ("pcm", "wav") and asked.sample_rate == SAMPLE_RATE_HZ
     place = from_.place if plain else None
-    stream = state.engine.stream(utterance, frame_s=frame_s, place=place, stop=stop)
+    stream = state.engine.stream(
+        utterance, frame_s=frame_s, cached=not ephemeral, place=place, stop=live.stop
+    )
     stream.begin()  # so that a text without a word still gets an error's status
     skipped = round(frame_s * SAMPLE_RATE_HZ) * (from_.after + 1) if plain else 0
     encoder = Encoder(
@@ -111,28 +182,29 @@ def open_stream(
         utterance.seed,
         skipped_samples=skipped,
     )
+    session = turn.begin(stream, streamed=True, tells=tells)
+
+    def make_way() -> None:
+        if mode.reserve_s is not None:
+            state.sessions.make_way(session, mode.reserve_s)
+
     events = SpeechEvents(
         stream,
         encoder=encoder,
-        figures=state.figures,
-        accepted_s=accepted_s,
-        stop=stop,
+        account=account,
+        stop=live.stop,
         words=asked.timestamps,
         after=from_.after,
         encode_all=not plain,
         stall_s=current_app.config.get("KEEPALIVE_S", KEEPALIVE_S),
+        make_way=make_way,
     )
-    return Opened(stream, encoder, events, asked.last_id is not None, from_.issued_s, digest)
+    kept = None if ephemeral else digest(frame_s)
+    return Opened(stream, session, encoder, events, from_.issued_s, frame_s, kept)
 
 
-def log_request(request_id: str, asked: SpeechRequest, utterance: Utterance, how: str) -> None:
-    """One line by which a request can be found again, and its text cannot be read."""
-    digest = hashlib.sha256(utterance.text.encode()).hexdigest()[:12]
-    log.info(
-        "%s asks for %d characters (sha256 %s), %s, %s",
-        request_id,
-        len(utterance.text),
-        digest,
-        asked.kind,
-        how,
-    )
+def _cut_by(profile: BufferProfile, frame_s: float) -> BufferProfile:
+    """`profile`; or for a stream that was begun with other frames, one that holds back as much with these."""
+    if frame_s == profile.chunk_s:
+        return profile
+    return BufferProfile(profile.name, frame_s, ceil(round(profile.pre_buffer_s / frame_s, 6)))

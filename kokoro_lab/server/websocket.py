@@ -14,7 +14,8 @@ from werkzeug.exceptions import TooManyRequests
 from kokoro_lab.config import Settings
 from kokoro_lab.server.conversation import Conversation
 from kokoro_lab.server.guard import SEND_BUFFER_BYTES, client_socket, max_body_bytes, require_key
-from kokoro_lab.server.state import SOCKETS, Slot, server_state
+from kokoro_lab.server.slots import Slot
+from kokoro_lab.server.state import SOCKETS, server_state
 from kokoro_lab.server.watched_socket import WatchedSocket
 
 PING_S = 20

@@ -34,6 +34,7 @@ SETTINGS = {
     "port": 0,
     "voice": "hum",
     "concurrency": CONCURRENCY,
+    "queue": 0,
     "max_input_chars": MAX_INPUT_CHARS,
     "allowed_origins": ALLOWED_ORIGIN,
 }
@@ -79,7 +80,7 @@ def state_of(app: Flask) -> ServerState:
     return state
 
 
-def wait_until(true: Callable[[], bool], timeout_s: float = 30) -> None:
+def wait_until(true: Callable[[], bool], timeout_s: float = 60) -> None:
     """Fails if it does not come true."""
     deadline = time.monotonic() + timeout_s
     while not true():

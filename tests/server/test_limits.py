@@ -7,6 +7,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpx2
@@ -15,9 +16,12 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
+from kokoro_lab.engine import Engine
+from kokoro_lab.server.delivery import StreamBroken
 from kokoro_lab.server.guard import max_body_bytes
 from tests.server.conftest import ALLOWED_ORIGIN, CONCURRENCY, RunningServer, state_of, wait_until
-from tests.server.scripted import SLOW_S
+from tests.server.events import read_events
+from tests.server.scripted import SLOW_S, Scripted
 from tests.server.tiny_server import STALL_S
 
 URL = "/v1/audio/speech"
@@ -259,6 +263,7 @@ def test_a_client_that_does_not_read_loses_its_slot(server: RunningServer) -> No
 
 
 def test_a_client_that_does_not_read_a_file_loses_its_connection(server: RunningServer) -> None:
+    # As WAV: an mp3 would fit into the buffers between server and client
     asked = {"input": LONG["input"][:1500], "stream": False, "response_format": "wav"}
     with post(server, asked, receive_buffer=4096) as connection:
         connection.recv(1)
@@ -281,6 +286,188 @@ def test_a_slow_reader_is_not_a_stalled_one(server: RunningServer) -> None:
             assert piece, "the stream was cut"
             data = (data + piece)[-100_000:]
     assert server.status()["active"] == 0
+
+
+# ------------------------------------------------------------- clients that are slow, or lie, on the wire
+
+
+def served(server: RunningServer) -> bool:
+    """Whether the next request is answered as if nothing had been."""
+    return httpx2.post(server.speech_url, json=HELLO, timeout=60).status_code == 200
+
+
+def test_a_body_that_comes_a_byte_at_a_time_is_given_up(server: RunningServer) -> None:
+    head = f"POST {URL} HTTP/1.1\nHost: localhost\nConnection: close\nContent-Type: application/json\n"
+    with raw(server, f"{head}Content-Length: 1000\n\n") as connection:
+        dripping = threading.Event()
+
+        def drip() -> None:
+            while not dripping.wait(STALL_S / 5):
+                try:
+                    connection.sendall(b" ")
+                except OSError:
+                    return
+
+        thread = threading.Thread(target=drip)
+        thread.start()
+        status, error = error_of(received(connection))
+        dripping.set()
+        thread.join()
+    assert (status, error["code"]) == (408, "request_timeout")
+    assert served(server)
+
+
+def test_heads_that_never_end_do_not_keep_the_threads(server: RunningServer) -> None:
+    connections = [raw(server, f"POST {URL} HTTP/1.1\nHost: loc") for _ in range(30)]
+    assert served(server)
+    for connection in connections:
+        assert received(connection) == b""
+        connection.close()
+
+
+def test_a_body_that_is_longer_than_it_says_is_cut_at_what_it_says(server: RunningServer) -> None:
+    body = json.dumps(HELLO).encode()
+    head = f"POST {URL} HTTP/1.1\nHost: localhost\nContent-Type: application/json\n"
+    for length in (5, len(body) - 1):
+        with raw(server, f"{head}Content-Length: {length}\n\n", body) as connection:
+            assert connection.recv(100).startswith(b"HTTP/1.1 400")
+        assert served(server)
+
+
+def test_a_length_that_is_no_number_is_refused(server: RunningServer) -> None:
+    for length in ("-1", "1e3", "5, 6", "abc"):
+        with raw(server, f"POST {URL} HTTP/1.1\nHost: localhost\nContent-Length: {length}\n\n") as connection:
+            assert connection.recv(100).startswith(b"HTTP/1.1 400")
+    assert served(server)
+
+
+def test_ten_megabytes_are_refused(server: RunningServer) -> None:
+    try:
+        answer = httpx2.post(server.speech_url, json={"input": "a" * 10_000_000}, timeout=60)
+    except httpx2.WriteError:
+        pass  # it was still sending when it was told
+    else:
+        assert (answer.status_code, answer.headers["x-should-retry"]) == (413, "false")
+    assert served(server)
+
+
+def test_a_wrong_host_and_a_foreign_origin_are_refused_on_the_wire(server: RunningServer) -> None:
+    answer = httpx2.post(server.speech_url, json=HELLO, headers={"Host": "evil.example"})
+    assert (answer.status_code, answer.headers["x-should-retry"]) == (400, "false")
+    answer = httpx2.post(server.speech_url, json=HELLO, headers={"Origin": "http://evil.example"})
+    assert (answer.status_code, answer.headers["x-should-retry"]) == (403, "false")
+    assert served(server)
+
+
+# --------------------------------------------------------------------------------- queue and deadlines
+
+
+def test_a_request_that_waits_is_served_in_its_turn(
+    make_app: Callable[..., Flask], decoder: Scripted
+) -> None:
+    app = make_app(concurrency=1, queue=1)
+    decoder.gate.clear()
+
+    def ask() -> int:
+        return app.test_client().post(URL, json={**HELLO, "stream": False}).status_code
+
+    with ThreadPoolExecutor(2) as pool:
+        first, second = pool.submit(ask), pool.submit(ask)
+        wait_until(lambda: (state_of(app).slots.active, state_of(app).slots.waiting) == (1, 1))
+        assert ask() == 429
+        assert app.test_client().get("/status").json["waiting"] == 1
+        decoder.gate.set()
+        assert (first.result(), second.result()) == (200, 200)
+
+
+def test_a_file_that_takes_too_long_is_given_up_with_an_answer(make_app: Callable[..., Flask]) -> None:
+    app = make_app(deadline_s=0.2)
+    answer = app.test_client().post(URL, json={**SLOW, "stream": False})
+    assert (answer.status_code, answer.json["error"]["code"]) == (504, "deadline_exceeded")
+    assert "KOKORO_DEADLINE_S" in answer.json["error"]["message"]
+    assert answer.headers["x-should-retry"] == "false"
+    assert state_of(app).slots.active == 0
+    assert state_of(app).figures.summary()["requests"]["expired"] == 1
+
+
+@pytest.mark.parametrize("deadline", ["first_audio_deadline_s", "deadline_s"])
+def test_a_stream_that_takes_too_long_is_broken_off(make_app: Callable[..., Flask], deadline: str) -> None:
+    app = make_app(**{deadline: 0.2})
+    answer = app.test_client().post(URL, json=SLOW, buffered=False)
+    with pytest.raises(StreamBroken):
+        list(answer.response)
+    answer.close()  # as gunicorn does
+    assert state_of(app).slots.active == 0
+    assert state_of(app).figures.summary()["requests"]["expired"] == 1
+
+
+def test_events_that_take_too_long_end_with_the_deadline(make_app: Callable[..., Flask]) -> None:
+    app = make_app(deadline_s=0.2)
+    text = app.test_client().post(URL, json={**SLOW, "stream_format": "sse"}).text
+    last = list(read_events(text.split("\n")))[-1]
+    assert (last.name, last.data["error"]["code"]) == ("error", "deadline_exceeded")
+    assert state_of(app).slots.active == 0
+    assert state_of(app).figures.summary()["requests"]["expired"] == 1
+
+
+def test_a_request_that_is_stopped_while_it_waits_leaves_the_queue(
+    make_app: Callable[..., Flask], decoder: Scripted
+) -> None:
+    app = make_app(concurrency=1, queue=1)
+    decoder.gate.clear()
+
+    def ask(name: str) -> Any:
+        return app.test_client().post(URL, json={**HELLO, "stream": False}, headers={"X-Request-Id": name})
+
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(ask, "first")
+        wait_until(lambda: state_of(app).slots.active == 1)
+        second = pool.submit(ask, "second")
+        wait_until(lambda: state_of(app).slots.waiting == 1)
+        assert app.test_client().delete(f"{URL}/second").status_code == 200
+        answer = second.result()
+        decoder.gate.set()
+        assert first.result().status_code == 200
+    assert (answer.status_code, answer.json["error"]["code"]) == (409, "cancelled")
+    assert state_of(app).slots.waiting == 0
+
+
+def test_a_stream_that_has_begun_to_sound_is_not_held_to_its_first_audio(
+    make_app: Callable[..., Flask],
+) -> None:
+    app = make_app(first_audio_deadline_s=SLOW_S * 1.5)
+    assert app.test_client().post(URL, json={"input": FIRST + SLOW["input"]}).data
+    assert state_of(app).figures.summary()["requests"]["completed"] == 1
+
+
+def test_the_log_has_a_line_of_json_for_each_request_and_no_text(server: RunningServer) -> None:
+    secret = "Nobody shall read of the aardvark."
+    asked = {"input": secret, "stream": False}
+    httpx2.post(server.speech_url, json=asked, headers={"X-Request-Id": "logged"}, timeout=60)
+    httpx2.post(server.speech_url, json={**asked, "voice": "nobody"}, headers={"X-Request-Id": "wrong"})
+    lines = [json.loads(line) for line in server.log.read_text().splitlines() if line.startswith("{")]
+    found = {e["request_id"]: e for e in lines if e.get("event") == "request"}
+    assert found["logged"]["outcome"] == "completed"
+    assert found["logged"]["characters"] == len(secret)
+    assert found["logged"]["rtf"] > 0
+    assert "CPUExecutionProvider" in found["logged"]["provider_path"]
+    assert (found["wrong"]["outcome"], found["wrong"]["code"]) == ("invalid", "unknown_voice")
+    assert "aardvark" not in server.log.read_text()
+
+
+def test_four_streams_at_a_time_are_each_whole_and_correct(
+    make_app: Callable[..., Flask], engine: Engine
+) -> None:
+    app = make_app(concurrency=4)
+    texts = [f"{name} speaks of a thing that nobody else speaks of. " * 3 for name in ("A", "B", "C", "D")]
+
+    def ask(text: str) -> bytes:
+        return app.test_client().post(URL, json={"input": text, "response_format": "pcm"}).data
+
+    alone = [ask(text) for text in texts]
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(ask, texts)) == alone
+    assert len(set(alone)) == 4
 
 
 def test_the_server_stops_when_it_is_told_to(server: RunningServer) -> None:

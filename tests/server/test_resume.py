@@ -109,10 +109,37 @@ def test_words_behind_the_cut_have_their_times_in_the_whole(client: FlaskClient)
     assert again == later
 
 
+@pytest.mark.parametrize(
+    "changed", [{"degrade": "reduce-ttfa"}, {"degrade": "avoid-underrun"}, {"buffer_profile": "safe"}]
+)
+def test_it_goes_on_in_the_frames_that_it_began_with_whatever_the_mode_is_now(
+    make_app: Callable[..., Flask], changed: dict[str, Any]
+) -> None:
+    deltas = [event for event in whole(make_app().test_client()) if event.id]
+    for cut in (1, len(deltas) // 2, len(deltas) - 1):
+        again = rest(make_app(**changed).test_client(), deltas[:cut])
+        assert ids(deltas[:cut]) + ids(again) == ids(deltas)
+        assert audio_of(deltas[:cut]) + audio_of(again) == audio_of(deltas)
+
+
+def test_a_stream_that_goes_on_is_no_time_to_first_audio(client: FlaskClient) -> None:
+    deltas = [event for event in whole(client) if event.id]
+    rest(client, deltas[:9])
+    status = client.get("/status").json
+    assert (status["requests"]["completed"], status["ttfa_s"]["count"]) == (2, 1)
+
+
+def test_an_ephemeral_stream_has_no_token(make_app: Callable[..., Flask]) -> None:
+    for settings, fields in (({}, {"ephemeral": True}), ({"ephemeral": True}, {})):
+        events = whole(make_app(**settings).test_client(), **fields)
+        assert events[-1].kind == "speech.audio.done"
+        assert not any("resume" in event.data for event in events)
+
+
 def test_a_token_holds_no_text(client: FlaskClient) -> None:
     token = came_back(whole(client))["resume"]
-    version, issued_s, digest, *numbers = token.split(".")
-    assert (version, len(digest), len(numbers)) == ("k1", 32, 4)
+    version, issued_s, digest, frame_ms, *numbers = token.split(".")
+    assert (version, len(digest), frame_ms, len(numbers)) == ("k1", 32, "50", 4)
     assert abs(int(issued_s) - time.time()) < 60
     assert int(digest, 16)
     assert all(number.isdecimal() for number in numbers)
@@ -150,9 +177,12 @@ def test_the_token_of_another_request_is_gone(client: FlaskClient, fields: dict[
     gone(client.post(URL, json={**BODY, **back, **fields}), "another request")
 
 
-def test_a_token_of_a_server_that_cuts_frames_otherwise_is_gone(make_app: Callable[..., Flask]) -> None:
-    back = came_back(whole(make_app().test_client())[:5])
-    gone(make_app(buffer_profile="safe").test_client().post(URL, json={**BODY, **back}), "otherwise")
+def test_a_token_that_says_its_frames_are_of_another_length_is_gone(client: FlaskClient) -> None:
+    back = came_back(whole(client)[:5])
+    parts = back["resume"].split(".")
+    for frame_ms in ("40", "100", "999"):
+        forged = ".".join([*parts[:3], frame_ms, *parts[4:]])
+        gone(client.post(URL, json={**BODY, **back, "resume": forged}), "otherwise")
 
 
 @pytest.mark.parametrize("token", ["", "k1", "k2.1.2.3", "x" * 5000, "k1.9.ab.1.1.1.1", "k1..\n"])
@@ -164,7 +194,7 @@ def test_a_place_or_frame_that_is_not_there_is_gone(client: FlaskClient) -> None
     events = whole(client)
     back = came_back(events)
     parts = back["resume"].split(".")
-    nowhere = ".".join([*parts[:3], "999", "999", "999", parts[6]])
+    nowhere = ".".join([*parts[:4], "999", "999", "999", parts[7]])
     gone(client.post(URL, json={**BODY, "resume": nowhere, "last_id": "999.9999"}), "no such place")
     gone(client.post(URL, json={**BODY, "resume": back["resume"], "last_id": "0.3"}), "later frame")
     last = events_of(client.post(URL, json={**BODY, **back, "last_id": "7.99999"}).text)[-1]

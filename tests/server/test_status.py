@@ -27,6 +27,7 @@ def test_health_is_answered_while_warming_and_says_so(engine: Engine, decoder: S
     client = app.test_client()
     answer = client.get("/health")
     assert (answer.status_code, answer.json["status"]) == (503, "warming")
+    wait_until(lambda: client.get("/health").json["stage"] == "model")
     assert client.get("/status").json["status"] == "warming"
     decoder.gate.set()
     wait_until(lambda: client.get("/health").status_code == 200)
@@ -70,6 +71,7 @@ def test_status_tells_streams_from_files_and_first_bytes_from_first_audio(client
         "total": 3,
         "completed": 3,
         "failed": 0,
+        "expired": 0,
         "cancelled": 0,
         "rejected": 0,
         "invalid": 0,

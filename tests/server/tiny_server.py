@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import sys
 from pathlib import Path
 
@@ -10,8 +9,12 @@ from flask import Flask
 
 from kokoro_lab.config import settings
 from kokoro_lab.serve import create_app, serve
+from kokoro_lab.server import worker
+from kokoro_lab.server.logs import configure
 
 STALL_S = 1.0
+BODY_S = 2.0
+HEAD_S = 2.0
 KEEPALIVE_S = 0.2
 
 
@@ -20,10 +23,12 @@ def make_app() -> Flask:
 
     app = create_app(scripted.engine(Path(sys.argv[1])), settings())
     app.config["STALL_S"] = STALL_S
+    app.config["BODY_S"] = BODY_S
+    worker.HEAD_S = HEAD_S
     app.config["KEEPALIVE_S"] = KEEPALIVE_S
     return app
 
 
 if __name__ == "__main__":
-    logging.basicConfig(level=logging.DEBUG)
+    configure("json", verbose=True)
     serve(make_app, settings())

@@ -1,0 +1,127 @@
+"""Work that nobody waits for: the first synthesis, other languages, benchmarks. It makes way for requests."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Literal
+
+from kokoro_lab.errors import KokoroLabError
+from kokoro_lab.server.slots import Slots
+from kokoro_lab.text.language import SPOKEN, resolve_language
+
+if TYPE_CHECKING:
+    # Only for its name: gunicorn's master process must not load ONNX Runtime before it forks
+    from kokoro_lab.engine import Engine
+
+log = logging.getLogger(__name__)
+
+QUIET_S = 2.0
+"""The server is idle when it has had nothing to do for so long: a client that reads article after article
+leaves less between two requests."""
+LOOK_S = 0.1
+
+
+def wait_until_idle(slots: Slots, quiet_s: float = QUIET_S) -> float:
+    """Return when no request is live and none has been for `quiet_s`; says how many seconds that took."""
+    started_s = time.monotonic()
+    while not slots.idle(quiet_s):
+        time.sleep(LOOK_S)
+    return time.monotonic() - started_s
+
+
+class WarmUp:
+    """The first synthesis, in stages and in the background, so that `/health` can answer meanwhile.
+
+    `loading` (weights into memory, before the application exists), `text` (the language's G2P), `voice`,
+    `model` (a long sentence, spoken to nobody). Then requests are served as fast as they ever will be,
+    and `state` is "ok". What comes after, the G2P of `languages`, only spares a later listener a second;
+    it waits until nobody is being served.
+
+    Attributes
+    ----------
+    state : {"warming", "ok", "failed"}
+    stage : str or None
+        The one under way.
+    stages_s : dict
+        Seconds that each finished one took.
+    seconds : float or None
+        How long it took until ready, once it is.
+    reason : str or None
+        Why it failed.
+    languages : dict
+        `deferred`, `warm` or `failed` by language.
+    """
+
+    def __init__(self, loading_s: float | None = None) -> None:
+        self.state: Literal["warming", "ok", "failed"] = "warming"
+        self.stage: str | None = None
+        self.stages_s: dict[str, float] = {} if loading_s is None else {"loading": round(loading_s, 3)}
+        self.seconds: float | None = None
+        self.reason: str | None = None
+        self.languages: dict[str, str] = {}
+
+    def start(
+        self, engine: Engine, voice: str, slots: Slots, *, every_language: bool = False, defer: bool = True
+    ) -> threading.Thread:
+        """Warm `engine` in a thread of its own.
+
+        Parameters
+        ----------
+        engine : Engine
+        voice : str
+            Whose language and style come first.
+        slots : Slots
+            Where live requests are seen.
+        every_language : bool
+            Whether the G2P of the other languages is loaded too.
+        defer : bool
+            Whether they wait until no request is live.
+        """
+        arguments = (engine, voice, slots, every_language, defer)
+        thread = threading.Thread(target=self._run, args=arguments, name="warm-up", daemon=True)
+        thread.start()
+        return thread
+
+    def _run(self, engine: Engine, voice: str, slots: Slots, every_language: bool, defer: bool) -> None:
+        started = time.perf_counter()
+        try:
+            self._staged("voice", lambda: engine.voice(voice))
+            language = resolve_language(engine.voice(voice).language)
+            self._staged("text", lambda: engine.front_end.warm(language))
+            self._staged("model", lambda: engine.warm(voice))
+        except Exception as error:
+            known = isinstance(error, KokoroLabError)
+            self.reason = str(error) if known else f"{type(error).__name__}; the log says more."
+            self.seconds = time.perf_counter() - started
+            self.state = "failed"
+            log.error("Warm-up failed: %s", self.reason, exc_info=not known)
+            return
+        self.seconds = time.perf_counter() - started
+        self.stage = None
+        self.state = "ok"
+        log.info("Warm after %.1f s", self.seconds)
+        if every_language:
+            self._warm_others(engine, language, slots if defer else None)
+
+    def _staged(self, stage: str, work: Callable[[], object]) -> None:
+        self.stage = stage
+        started = time.perf_counter()
+        work()
+        self.stages_s[stage] = round(time.perf_counter() - started, 3)
+
+    def _warm_others(self, engine: Engine, first: str, slots: Slots | None) -> None:
+        self.languages = {first: "warm"} | {tag: "deferred" for tag in SPOKEN if tag != first}
+        for tag in list(self.languages)[1:]:
+            if slots is not None:
+                wait_until_idle(slots)
+            try:
+                engine.front_end.warm(tag)
+            except Exception as error:
+                # It is found out again, and said to whoever asks for the language
+                log.warning("The language %s could not be warmed: %s", tag, type(error).__name__)
+                self.languages[tag] = "failed"
+            else:
+                self.languages[tag] = "warm"

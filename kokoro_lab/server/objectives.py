@@ -1,0 +1,131 @@
+"""What the last requests were like, and whether that is good enough: the service level objectives."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+
+from kokoro_lab.server.figures import Outcome, percentiles
+
+log = logging.getLogger(__name__)
+
+RECENT = 50
+"""Requests that are looked back on: few enough that what was mended is soon seen to be."""
+RECENT_S = 600.0
+"""What is older says nothing about now."""
+ENOUGH = 10
+"""Fewer say nothing: the 95th percentile is then the one slow request after a pause."""
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """What a listener noticed of one request.
+
+    Parameters
+    ----------
+    outcome : Outcome
+    ttfa_s : float or None
+        None for files, for first audio from the cache, and where there was no sound.
+    rtf : float or None
+        None unless it came to its end.
+    underruns : int
+        Chunks that came later than a player with the advised pre-buffer needed them.
+    needed_s : float or None
+        Pre-buffer with which none would have.
+    """
+
+    outcome: Outcome
+    ttfa_s: float | None = None
+    rtf: float | None = None
+    underruns: int = 0
+    needed_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Warned:
+    """An objective that is missed, in words and figures, and what to do."""
+
+    objective: str
+    value: float
+    limit: float
+    count: int
+    remedy: str
+
+
+class Objectives:
+    """Looks back on the last requests and warns, once, when an objective begins to be missed. Thread-safe.
+
+    Parameters
+    ----------
+    ttfa_s, rtf : float
+        Limits of the 95th percentiles.
+    remedies : callable
+        What to do about `ttfa_s` or `rtf`, given how the server is set up.
+    clock : callable
+        Seconds; a test gives its own.
+    """
+
+    def __init__(
+        self,
+        ttfa_s: float,
+        rtf: float,
+        remedies: Callable[[str], str],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._limits = {"ttfa_s": ttfa_s, "rtf": rtf}
+        self._remedies = remedies
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._served: deque[tuple[float, Served]] = deque(maxlen=RECENT)
+        self._missed: frozenset[str] = frozenset()
+
+    def note(self, served: Served) -> None:
+        """One more request has ended."""
+        with self._lock:
+            self._served.append((self._clock(), served))
+        self._speak_up()
+
+    def forget(self) -> None:
+        """Look back on nothing."""
+        with self._lock:
+            self._served.clear()
+            self._missed = frozenset()
+
+    def recent(self, count: int = RECENT) -> Sequence[Served]:
+        """The last requests, at most `count` and none that is too old."""
+        since_s = self._clock() - RECENT_S
+        with self._lock:
+            return [served for at_s, served in self._served if at_s >= since_s][-count:]
+
+    def warnings(self) -> list[Warned]:
+        """Objectives that are missed now."""
+        missed = []
+        for name, limit in self._limits.items():
+            values = [v for v in (getattr(s, name) for s in self.recent()) if v is not None]
+            p95 = percentiles(values)["p95"]
+            if len(values) >= ENOUGH and p95 is not None and p95 > limit:
+                missed.append(Warned(f"{name} p95", p95, limit, len(values), self._remedies(name)))
+        return missed
+
+    def figures(self) -> dict[str, object]:
+        """For `/status`."""
+        return {
+            "limits": {f"{name} p95": limit for name, limit in self._limits.items()},
+            "warnings": [asdict(warned) for warned in self.warnings()],
+        }
+
+    def _speak_up(self) -> None:
+        now = {warned.objective: warned for warned in self.warnings()}
+        with self._lock:
+            before, self._missed = self._missed, frozenset(now)
+        for name in now.keys() - before:
+            w = now[name]
+            log.warning(
+                "%s is %.3f over the last %d, above %g. %s", name, w.value, w.count, w.limit, w.remedy
+            )
+        for name in before - now.keys():
+            log.info("%s is within its limit again.", name)

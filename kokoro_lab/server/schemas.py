@@ -1,0 +1,313 @@
+"""What the server answers, as models: `/openapi.json` is made from them, and answers are checked by them."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from kokoro_lab.buffering import PROFILES
+from kokoro_lab.config import VARIANTS
+
+RUN_ID = r"^[0-9]{8}T[0-9]{6}Z-[0-9a-f]{4}$"
+
+Warmth = Literal["warming", "ok", "failed"]
+Preset = Literal["short", "medium", "long", "article"]
+
+
+class Answer(BaseModel):
+    """A field that is not promised may come besides."""
+
+    model_config = ConfigDict(extra="allow")
+
+
+class ErrorDetail(BaseModel):
+    """What is wrong: in words, in OpenAI's kind, the field at fault, and a code to test for."""
+
+    message: str
+    type: Literal["invalid_request_error", "rate_limit_error", "server_error"]
+    param: str | None
+    code: str
+
+
+class ErrorBody(BaseModel):
+    """Every answer from 400 up."""
+
+    error: ErrorDetail
+
+
+class Percentiles(BaseModel):
+    """By nearest rank, of the last values; null where there are none."""
+
+    p50: float | None
+    p95: float | None
+    count: int
+
+
+class Health(Answer):
+    """200 and `ok` once the engine has spoken; else 503."""
+
+    status: Warmth
+    stage: str | None = Field(description="Of the warm-up, while it goes on: voice, text, model")
+    stages_s: dict[str, float] = Field(description="Seconds that each stage took")
+    version: str
+    variant: str
+    active_provider: str
+    reason: str | None = Field(None, description="Why the warm-up failed")
+
+
+class Requests(BaseModel):
+    """How requests for speech ended."""
+
+    total: int
+    completed: int
+    failed: int
+    expired: int
+    cancelled: int
+    rejected: int
+    invalid: int
+
+
+class Degraded(Answer):
+    """The degrade mode, why it is in force and what it changes."""
+
+    mode: Literal["normal", "reduce-ttfa", "avoid-underrun", "stability-first"]
+    because: str
+    changes: str
+    since_s: float
+    setting: str
+    chunk_ms: int
+    pre_buffer_ms: int
+    admitted: int
+
+
+class Objective(BaseModel):
+    """A service level objective that is missed now."""
+
+    objective: str
+    value: float
+    limit: float
+    count: int
+    remedy: str
+
+
+class Objectives(BaseModel):
+    """Limits of the 95th percentiles, and those that are exceeded."""
+
+    limits: dict[str, float]
+    warnings: list[Objective]
+
+
+class Running(Answer):
+    """A request that is being answered."""
+
+    request_id: str
+    age_s: float
+    characters: int | None
+    streamed: bool
+    speaking: bool
+    chunks: int
+    segments: int
+    underruns: int
+    fill: dict[str, float] = Field(description="Segments ahead, samples that wait, seconds in hand")
+
+
+class WarmUpState(BaseModel):
+    """Stages of the warm-up, and languages that are loaded in the background."""
+
+    state: Warmth
+    stage: str | None
+    stages_s: dict[str, float]
+    languages: dict[str, str]
+    reason: str | None
+
+
+class Memory(BaseModel):
+    """In MiB, of the server's process."""
+
+    rss_mb: float
+    arena_limit_mb: int = Field(description="Of ONNX Runtime; 0 is unbounded")
+    available_mb: float = Field(description="Of the machine")
+
+
+class Status(Answer):
+    """What runs, and how the last requests went. Seconds end in `_s`."""
+
+    status: Warmth
+    uptime_s: float
+    warm_up_s: float | None
+    warm_up: WarmUpState
+    variant: Literal[VARIANTS]  # type: ignore[valid-type]
+    model_sha256: str
+    requested_provider: str
+    active_provider: str
+    threads: int
+    voices: int
+    active: int = Field(description="Syntheses under way")
+    waiting: int = Field(description="Requests in the queue")
+    concurrency: int
+    queue: int
+    buffer_profile: Literal[tuple(PROFILES)]  # type: ignore[valid-type]
+    ephemeral: bool
+    sessions: list[Running]
+    requests: Requests
+    window: int
+    ttfa_s: Percentiles = Field(
+        description="Of streams: accepted request to first speech, not from the cache"
+    )
+    ttfa_file_s: Percentiles
+    ttfb_s: Percentiles
+    rtf: Percentiles
+    chunk_gap_s: Percentiles = Field(description="Between two chunks, beyond the length of the first")
+    underruns: int
+    streams_with_underruns: int
+    degrade: Degraded
+    slo: Objectives
+    lexicon: dict[str, Any]
+    first_audio_cache: dict[str, float]
+    phoneme_cache: dict[str, float | None]
+    languages_loaded: list[str]
+    primer: dict[str, float]
+    memory_rss_mb: float
+    memory: Memory
+    versions: dict[str, str]
+
+
+class Voice(BaseModel):
+    """A voice as OpenWebUI lists it."""
+
+    id: str
+    name: str
+    language: str
+    gender: str
+
+
+class Voices(BaseModel):
+    """All voices."""
+
+    voices: list[Voice]
+
+
+class VoiceNames(BaseModel):
+    """All voices, by name alone."""
+
+    voices: list[str]
+
+
+class Model(BaseModel):
+    """A name that `model` may have, in OpenAI's shape."""
+
+    id: str
+    object: Literal["model"]
+    created: int
+    owned_by: str
+
+
+class Models(BaseModel):
+    """OpenAI's list of models."""
+
+    object: Literal["list"]
+    data: list[Model]
+
+
+class ModelName(BaseModel):
+    """A name that `model` may have."""
+
+    id: str
+
+
+class ModelNames(BaseModel):
+    """The models as OpenWebUI lists them."""
+
+    models: list[ModelName]
+
+
+class SessionStatus(BaseModel):
+    """The model that is loaded, and what it is busy with."""
+
+    variant: str
+    requested_provider: str
+    active_provider: str
+    details: dict[str, str]
+    active: int
+    waiting: int
+    concurrency: int
+    running: list[Running]
+
+
+class ResetRequest(BaseModel):
+    """Which request to stop; all, and the figures with them, unless one is named."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    request_id: str | None = None
+
+
+class Reset(BaseModel):
+    """What was stopped."""
+
+    stopped: list[str]
+    figures_reset: bool
+
+
+class Stopped(BaseModel):
+    """A synthesis that was stopped by its id."""
+
+    id: str
+    object: Literal["audio.speech"]
+    cancelled: bool
+
+
+class Cleared(BaseModel):
+    """Entries that were forgotten, by cache."""
+
+    cleared: dict[str, int]
+
+
+class BenchmarkRequest(BaseModel):
+    """A benchmark on the engine that is being served, spoken while nobody else is."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    preset: Preset = "medium"
+    trials: int = Field(5, ge=1, le=30, strict=True)
+    voice: str | None = None
+
+
+class BenchmarkState(BaseModel):
+    """A benchmark under way, or the last one."""
+
+    run_id: str
+    state: Literal["waiting", "running", "finished", "failed"]
+    preset: str
+    trials: int
+    finished_trials: int
+    disturbed: int = Field(description="Trials that were given up for a live request, and begun again")
+    reason: str | None = None
+
+
+class BenchmarkRun(BaseModel):
+    """A benchmark on disk."""
+
+    run_id: str
+    conditions: str
+    asked: dict[str, Any]
+    summary: dict[str, Any]
+
+
+class BenchmarkRuns(BaseModel):
+    """Benchmarks on disk, the latest first, and the one that this server began last."""
+
+    runs: list[BenchmarkRun]
+    current: BenchmarkState | None
+
+
+class BenchmarkResult(Answer):
+    """`result.json` of a benchmark."""
+
+    run_id: str
+    conditions: str
+    asked: dict[str, Any]
+    systems: dict[str, Any]
+    summary: dict[str, Any]
+    trials: list[dict[str, Any]]

@@ -1,0 +1,148 @@
+"""What the log says of a request, and how lateness is counted."""
+
+from __future__ import annotations
+
+import gc
+import json
+import logging
+from typing import Any
+
+import pytest
+
+from kokoro_lab.buffering import STABLE
+from kokoro_lab.errors import DeadlineExceeded, Interrupted
+from kokoro_lab.server import account as account_module
+from kokoro_lab.server.account import Account
+from kokoro_lab.server.figures import Figures
+from kokoro_lab.server.logs import JsonLines, PlainLines, with_fields
+from kokoro_lab.server.objectives import Served
+from kokoro_lab.server.usage import usage
+
+TEXT = "The secret is xyzzy."
+
+
+class Clock:
+    """Stands in for `time` where accounts read it."""
+
+    def __init__(self) -> None:
+        self.now_s = 100.0
+
+    def perf_counter(self) -> float:
+        return self.now_s
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(account_module, "time", clock)
+    return clock
+
+
+def record(message: str, **fields: Any) -> logging.LogRecord:
+    return logging.getLogger("kokoro_lab").makeRecord(
+        "kokoro_lab", logging.INFO, __file__, 1, message, (), None, extra=with_fields(fields)
+    )
+
+
+def test_chunks_that_come_late_are_underruns_and_gaps(clock: Clock) -> None:
+    figures, served = Figures(), []
+    account = Account("a", figures, served.append)
+    account.streams(STABLE)
+    for at_s in (100.2, 100.2, 100.25, 100.9, 100.9):  # 50 ms each, 100 ms held back: the fourth is late
+        clock.now_s = at_s
+        account.chunk(0.050)
+        account.taken()
+    account.close("completed")
+    summary = figures.summary()
+    assert account.underruns == summary["underruns"] == 1
+    assert summary["streams_with_underruns"] == 1
+    assert summary["chunk_gap_s"]["p95"] == pytest.approx(0.6)
+    assert summary["ttfa_s"]["p50"] == pytest.approx(0.2)
+    assert served[0].underruns == 1
+    assert served[0].needed_s == pytest.approx(0.55)
+
+
+def test_the_time_in_which_a_client_takes_nothing_is_its_own(clock: Clock) -> None:
+    account = Account("a", Figures())
+    account.streams(STABLE)
+    account.chunk(0.050)
+    clock.now_s += 9  # the socket was full
+    account.taken()
+    account.chunk(0.050)
+    assert account.underruns == 0
+
+
+def test_first_audio_from_the_cache_is_no_ttfa(clock: Clock) -> None:
+    figures = Figures()
+    account = Account("a", figures)
+    account.streams(STABLE)
+    account.chunk(0.050, cached=True)
+    assert figures.summary()["ttfa_s"]["count"] == 0
+
+
+@pytest.mark.parametrize("ephemeral", [False, True])
+def test_the_line_of_a_request_holds_no_text_and_when_ephemeral_no_hash(
+    caplog: pytest.LogCaptureFixture, ephemeral: bool
+) -> None:
+    account = Account("req-1", Figures())
+    account.asks(TEXT, ephemeral=ephemeral, format="wav", streamed=True)
+    account.streams(STABLE)
+    with caplog.at_level(logging.INFO, "kokoro_lab"):
+        account.close("cancelled")
+        account.close("completed")
+    (line,) = [JsonLines().format(r) for r in caplog.records]
+    entry = json.loads(line)
+    assert "xyzzy" not in line
+    assert entry["event"] == "request"
+    assert (entry["request_id"], entry["outcome"]) == ("req-1", "cancelled")
+    assert (entry["characters"], entry["chunk_ms"], entry["pre_buffer_ms"]) == (len(TEXT), 50, 100)
+    assert ("sha256" in entry) is not ephemeral
+    assert {"ttfa_s", "underruns", "cpu_s", "gc_s", "shared", "queue_s", "level", "at"} <= set(entry)
+
+
+@pytest.mark.parametrize(
+    ("reason", "outcome"), [(DeadlineExceeded("too long"), "expired"), (Interrupted("stopped"), "cancelled")]
+)
+def test_why_a_request_was_stopped_is_its_outcome(reason: Any, outcome: str) -> None:
+    account = Account("a", Figures())
+    assert account.interrupted() is None
+    account.interruption = reason
+    assert account.interrupted() == outcome
+
+
+def test_every_account_is_handed_on_once() -> None:
+    served: list[Served] = []
+    account = Account("a", Figures(), served.append)
+    account.close("invalid", "invalid_text")
+    account.close("failed")
+    assert served == [Served("invalid")]
+
+
+def test_an_exception_is_logged_without_its_message() -> None:
+    try:
+        raise ValueError(TEXT)
+    except ValueError as error:
+        entry = record("It failed.")
+        entry.exc_info = (type(error), error, error.__traceback__)
+    for formatter in (JsonLines(), PlainLines()):
+        line = formatter.format(entry)
+        assert "xyzzy" not in line
+        assert "ValueError" in line
+
+
+def test_a_json_line_is_one_line_that_any_reader_can_read() -> None:
+    line = JsonLines().format(record("Two\nlines", rtf=float("nan"), path=object))
+    assert "\n" not in line
+    assert json.loads(line)["rtf"] is None
+
+
+def test_plain_lines_name_the_fields() -> None:
+    assert PlainLines().format(record("req-1 completed", rtf=0.2)).endswith("req-1 completed rtf=0.2")
+
+
+def test_garbage_collections_are_timed() -> None:
+    before = usage()
+    gc.collect()
+    spent = usage().since(before)
+    assert spent.gc_s > 0
+    assert spent.cpu_s > 0

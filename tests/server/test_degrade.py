@@ -1,0 +1,131 @@
+"""Objectives are warned of with their remedy, and modes come and go with what caused them."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from kokoro_lab.config import Settings
+from kokoro_lab.server.degrade import HOLD_S, MODES, Degrader
+from kokoro_lab.server.objectives import ENOUGH, RECENT_S, Objectives, Served
+from kokoro_lab.server.slots import Slots
+
+GOOD = Served("completed", ttfa_s=0.1, rtf=0.2, needed_s=0.0)
+LATE = Served("completed", ttfa_s=0.9, rtf=0.2, needed_s=0.0)
+HEAVY = Served("completed", ttfa_s=0.1, rtf=0.8, needed_s=0.0)
+DRY = Served("completed", ttfa_s=0.1, rtf=0.2, underruns=3, needed_s=0.33)
+FAILED = Served("failed")
+
+
+class Scene:
+    """A degrader and a clock that stands still until it is moved."""
+
+    def __init__(self, **settings: object) -> None:
+        self.now_s = 1000.0
+        self.slots = Slots(4)
+        self.objectives = Objectives(0.5, 0.6, lambda name: f"Mend {name}.", lambda: self.now_s)
+        self.degrader = Degrader(
+            Settings(**settings),  # type: ignore[arg-type]
+            self.slots,
+            self.objectives,
+            lambda: self.now_s,
+        )
+
+    def serve(self, *served: Served) -> str:
+        for one in served:
+            self.objectives.note(one)
+        return self.degrader.mode.name
+
+
+def test_all_is_well_until_something_is_amiss() -> None:
+    scene = Scene()
+    assert scene.serve(*[GOOD] * 30) == "normal"
+    assert scene.objectives.warnings() == []
+    assert scene.degrader.figures()["because"] == "nothing is amiss"
+    assert (scene.degrader.profile().chunk_s, scene.slots.limit) == (0.050, 4)
+
+
+def test_few_requests_are_no_percentile() -> None:
+    scene = Scene()
+    assert scene.serve(*[LATE] * (ENOUGH - 1)) == "normal"
+    assert scene.serve(LATE) == "reduce-ttfa"
+
+
+def test_a_missed_objective_is_warned_of_once_with_its_remedy(caplog: pytest.LogCaptureFixture) -> None:
+    scene = Scene(degrade="off")
+    with caplog.at_level(logging.INFO, "kokoro_lab"):
+        scene.serve(*[LATE] * 20)
+    (said,) = [r.getMessage() for r in caplog.records if r.levelno == logging.WARNING]
+    assert said == "ttfa_s p95 is 0.900 over the last 10, above 0.5. Mend ttfa_s."
+    (warned,) = scene.objectives.figures()["warnings"]  # type: ignore[misc]
+    assert (warned["objective"], warned["value"], warned["limit"]) == ("ttfa_s p95", 0.9, 0.5)
+    with caplog.at_level(logging.INFO, "kokoro_lab"):
+        scene.serve(*[GOOD] * 60)
+    assert "ttfa_s p95 is within its limit again." in caplog.text
+
+
+def test_late_first_audio_makes_chunks_shorter_and_lets_the_silent_go_first() -> None:
+    scene = Scene()
+    assert scene.serve(*[LATE] * 10) == "reduce-ttfa"
+    assert scene.degrader.profile().chunk_s == 0.040
+    assert scene.degrader.mode.reserve_s == 1.0
+    assert scene.slots.limit == 4
+
+
+def test_underruns_lengthen_chunks_and_the_pre_buffer_that_is_advised() -> None:
+    scene = Scene()
+    assert scene.serve(DRY) == "normal"
+    assert scene.serve(DRY) == "avoid-underrun"
+    profile = scene.degrader.profile()
+    assert profile.chunk_s == 0.100
+    assert profile.pre_buffer_s == pytest.approx(0.4)  # what was needed, some spare, in whole chunks
+    assert scene.degrader.figures()["because"] == "2 of the last 2 requests had chunks that came too late"
+
+
+@pytest.mark.parametrize("trouble", [[FAILED] * 2, [Served("expired")] * 2, [HEAVY] * 10])
+def test_failures_and_heavy_load_halve_what_runs_at_a_time(trouble: list[Served]) -> None:
+    scene = Scene()
+    assert scene.serve(*trouble) == "stability-first"
+    assert scene.slots.limit == 2
+
+
+def test_wrong_requests_and_clients_that_leave_are_no_trouble_of_ours() -> None:
+    scene = Scene()
+    assert scene.serve(*[Served("invalid"), Served("cancelled"), Served("rejected")] * 10) == "normal"
+
+
+def test_a_heavier_mode_comes_at_once_and_a_lighter_one_after_a_while() -> None:
+    scene = Scene()
+    scene.serve(DRY, DRY)
+    assert scene.serve(FAILED, FAILED) == "stability-first"
+    assert scene.serve(*[GOOD] * 60) == "stability-first"
+    scene.now_s += HOLD_S
+    assert scene.degrader.mode.name == "normal"
+    assert scene.slots.limit == 4
+
+
+def test_what_is_long_ago_is_forgotten() -> None:
+    scene = Scene()
+    scene.serve(FAILED, FAILED)
+    scene.now_s += RECENT_S + 1
+    assert scene.degrader.mode.name == "normal"
+
+
+def test_a_mode_may_be_set_or_switched_off() -> None:
+    scene = Scene(degrade="stability-first")
+    assert scene.serve(*[GOOD] * 30) == "stability-first"
+    assert scene.degrader.figures()["because"] == "KOKORO_DEGRADE says so"
+    assert Scene(degrade="off").serve(*[FAILED] * 30) == "normal"
+
+
+def test_every_mode_but_the_normal_one_says_what_it_changes() -> None:
+    assert [m.name for m in MODES.values() if m.changes == "nothing"] == ["normal"]
+
+
+def test_a_reset_forgets_what_was_amiss() -> None:
+    scene = Scene()
+    scene.serve(FAILED, FAILED)
+    scene.degrader.reset()
+    assert scene.degrader.mode.name == "normal"
+    assert scene.objectives.recent() == []

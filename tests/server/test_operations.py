@@ -1,0 +1,296 @@
+"""What an operator asks for: description, figures, sessions, caches, benchmarks, debugging."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+from prometheus_client.parser import text_string_to_metric_families
+
+from kokoro_lab.bench.considerate import measure_considerately
+from kokoro_lab.bench.timing import InProcess
+from kokoro_lab.engine import Engine
+from kokoro_lab.server import benchmarks
+from tests.server.conftest import state_of, wait_until
+from tests.server.scripted import Scripted
+
+URL = "/v1/audio/speech"
+TEXT = "The first sentence is long enough to stand alone. And so, I should think, is the second one of them."
+KEY = {"Authorization": "Bearer sesame"}
+
+
+# ----------------------------------------------------------------------------------------- openapi
+
+
+def references(node: Any) -> Iterator[str]:
+    """Every `$ref` below `node`."""
+    if isinstance(node, dict):
+        if isinstance(node.get("$ref"), str):
+            yield node["$ref"]
+        for child in node.values():
+            yield from references(child)
+    elif isinstance(node, list):
+        for child in node:
+            yield from references(child)
+
+
+def test_every_route_is_described(app: Flask, client: FlaskClient) -> None:
+    paths = client.get("/openapi.json").json["paths"]
+    for rule in app.url_map.iter_rules():
+        for method in (rule.methods or set()) - {"HEAD", "OPTIONS"}:
+            operation = paths[re.sub(r"<(?:\w+:)?(\w+)>", r"{\1}", rule.rule)][method.lower()]
+            assert operation["summary"]
+            assert any(status.startswith("2") for status in operation["responses"])
+
+
+def test_every_reference_leads_somewhere(client: FlaskClient) -> None:
+    document = client.get("/openapi.json").json
+    assert document["openapi"] == "3.1.0"
+    names = {f"#/components/schemas/{name}" for name in document["components"]["schemas"]}
+    found = set(references(document))
+    assert len(found) > 15
+    assert found <= names
+
+
+def test_the_request_is_described_by_the_model_that_validates_it(client: FlaskClient) -> None:
+    schema = client.get("/openapi.json").json["components"]["schemas"]["SpeechRequest"]
+    assert schema["additionalProperties"] is False
+    assert {"input", "voice", "response_format", "speed", "ephemeral", "text", "format", "lang"} <= set(
+        schema["properties"]
+    )
+    assert (schema["properties"]["speed"]["minimum"], schema["properties"]["speed"]["maximum"]) == (0.25, 4.0)
+    assert schema["oneOf"] == [{"required": ["input"]}, {"required": ["text"]}]
+
+
+# ----------------------------------------------------------------------------------------- figures
+
+
+def test_metrics_are_what_prometheus_reads_and_agree_with_status(client: FlaskClient) -> None:
+    assert client.post(URL, json={"input": TEXT}).data
+    client.post(URL, json={"input": ""})
+    answer = client.get("/metrics")
+    assert answer.content_type.startswith("text/plain; version=0.0.4")
+    samples = {
+        (s.name, s.labels.get("outcome")): s.value
+        for family in text_string_to_metric_families(answer.text)
+        for s in family.samples
+    }
+    assert samples["kokoro_requests_total", "completed"] == 1
+    assert samples["kokoro_requests_total", "invalid"] == 1
+    assert samples["kokoro_ttfa_seconds_count", None] == 1
+    assert samples["kokoro_rtf_count", None] == 1
+    assert (
+        samples["kokoro_chunk_gap_seconds_count", None] == client.get("/status").json["chunk_gap_s"]["count"]
+    )
+    assert samples["kokoro_ready", None] == 1
+    assert samples["kokoro_active", None] == 0
+    assert samples["kokoro_resident_memory_bytes", None] > 1e7
+
+
+def test_a_stream_under_way_is_in_status_with_its_fill_levels(app: Flask, client: FlaskClient) -> None:
+    answer = client.post(URL, json={"input": TEXT}, buffered=False, headers={"X-Request-Id": "mine"})
+    pieces = iter(answer.response)
+    for _ in range(4):
+        next(pieces)
+    (session,) = client.get("/status").json["sessions"]
+    assert session == client.get("/session-status").json["running"][0] | {"age_s": session["age_s"]} | {
+        "fill": session["fill"]
+    }
+    assert (session["request_id"], session["characters"]) == ("mine", len(TEXT))
+    assert session["speaking"] is True
+    assert session["chunks"] >= 2
+    assert set(session["fill"]) == {"prepared_segments", "held_samples", "lead_s"}
+    answer.close()
+    assert client.get("/status").json["sessions"] == []
+
+
+def test_a_stream_says_its_chunk_length_and_what_to_hold_back(make_app: Callable[..., Flask]) -> None:
+    def advice(**settings: Any) -> tuple[str, str, str, bytes]:
+        answer = make_app(**settings).test_client().post(URL, json={"input": TEXT, "response_format": "pcm"})
+        names = ("X-Kokoro-Mode", "X-Kokoro-Chunk-Ms", "X-Kokoro-Pre-Buffer-Ms")
+        mode, chunk_ms, pre_buffer_ms = (answer.headers[name] for name in names)
+        return mode, chunk_ms, pre_buffer_ms, answer.data
+
+    *normal, samples = advice()
+    assert normal == ["normal", "50", "100"]
+    for mode, chunk_ms in (("reduce-ttfa", "40"), ("avoid-underrun", "100"), ("stability-first", "100")):
+        *degraded, same = advice(degrade=mode)
+        assert degraded[:2] == [mode, chunk_ms]
+        assert same == samples, "a mode changes no sample"
+
+
+def test_slow_speech_is_warned_of_and_degrades(make_app: Callable[..., Flask]) -> None:
+    client = make_app(slo_rtf=1e-9).test_client()
+    for _ in range(10):
+        assert client.post(URL, json={"input": "Hello."}).data
+    status = client.get("/status").json
+    (warned,) = status["slo"]["warnings"]
+    assert warned["objective"] == "rtf p95"
+    assert "KOKORO_VARIANT=int8" in warned["remedy"]
+    assert status["degrade"]["mode"] == "stability-first"
+    assert status["degrade"]["admitted"] == 1
+
+
+def test_a_file_says_what_it_cost(client: FlaskClient) -> None:
+    answer = client.post(URL, json={"input": TEXT, "stream": False})
+    assert float(answer.headers["X-Kokoro-RTF"]) > 0
+    assert float(answer.headers["X-Kokoro-TTFA-Ms"]) > 0
+
+
+# -------------------------------------------------------------------------------- sessions, caches
+
+
+def test_a_reset_stops_what_runs_and_begins_the_figures_anew(app: Flask, decoder: Scripted) -> None:
+    state = state_of(app)
+    client = app.test_client()
+    assert client.post(URL, json={"input": "Hello."}).data
+    decoder.gate.clear()
+    with ThreadPoolExecutor(1) as pool:
+        whole = pool.submit(lambda: app.test_client().post(URL, json={"input": TEXT, "stream": False}))
+        wait_until(lambda: len(state.sessions.under_way()) == 1)
+        assert client.post("/session-reset", json={"request_id": "another"}).json["stopped"] == []
+        reset = client.post("/session-reset").json
+        decoder.gate.set()
+        answer = whole.result()
+    assert (len(reset["stopped"]), reset["figures_reset"]) == (1, True)
+    assert (answer.status_code, answer.json["error"]["code"]) == (409, "cancelled")
+    assert state.slots.active == 0
+    requests = client.get("/status").json["requests"]
+    assert (requests["cancelled"], requests["completed"]) == (1, 0)
+
+
+@pytest.mark.parametrize("body", [{"request": "a"}, {"request_id": 5}, [], "x"])
+def test_a_reset_that_cannot_be_read_stops_nothing(client: FlaskClient, body: Any) -> None:
+    answer = client.post("/session-reset", json=body)
+    assert answer.status_code == 400
+    assert set(answer.json["error"]) == {"message", "type", "param", "code"}
+
+
+def test_caches_are_cleared_and_counted(client: FlaskClient) -> None:
+    client.post(URL, json={"input": "Hello."})
+    assert client.post("/performance/clear_cache").json["cleared"]["voices"] >= 1
+    assert set(client.post("/performance/clear_cache").json["cleared"].values()) == {0}
+
+
+def test_operators_need_the_key_where_one_is_set(make_app: Callable[..., Flask]) -> None:
+    client = make_app(api_key="sesame", development_mode=True).test_client()
+    for path in ("/session-reset", "/performance/clear_cache", "/benchmarks"):
+        assert client.post(path, json={}).status_code == 401
+    for path in ("/debug/stacks", "/debug/memory"):
+        assert client.get(path).status_code == 401
+        assert client.get(path, headers=KEY).status_code == 200
+    for path in ("/openapi.json", "/metrics", "/session-status", "/benchmarks"):
+        assert client.get(path).status_code == 200
+
+
+def test_debugging_is_not_there_unless_it_is_switched_on(client: FlaskClient) -> None:
+    assert client.get("/debug/stacks").status_code == client.get("/debug/memory").status_code == 404
+
+
+# --------------------------------------------------------------------------------------- ephemeral
+
+
+def test_nothing_is_kept_of_an_ephemeral_request(
+    make_app: Callable[..., Flask], engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from kokoro_lab.primer import FirstAudioCache
+
+    monkeypatch.setattr(engine, "first_audio", FirstAudioCache(300))
+    client = make_app().test_client()
+    assert client.post(URL, json={"input": TEXT, "ephemeral": True}).data
+    assert engine.first_audio.figures() == {"hits": 0, "misses": 0, "entries": 0, "ttl_s": 300}
+    assert make_app(ephemeral=True).test_client().post(URL, json={"input": TEXT}).data
+    assert engine.first_audio.figures()["entries"] == 0
+    engine.front_end.cache.clear()
+    assert client.post(URL, json={"input": TEXT, "ephemeral": True, "stream": False}).data
+    assert engine.front_end.cache.figures()["entries"] == 0
+    assert client.post(URL, json={"input": TEXT}).data
+    assert engine.first_audio.figures()["entries"] == 1
+
+
+# ----------------------------------------------------------------------------------------- warm-up
+
+
+def test_the_warm_up_has_stages_and_says_which(client: FlaskClient) -> None:
+    health = client.get("/health").json
+    assert health["status"] == "ok"
+    assert set(health["stages_s"]) == {"voice", "text", "model"}
+    assert "stage" not in health
+
+
+def test_other_languages_are_loaded_when_nobody_is_served(make_app: Callable[..., Flask]) -> None:
+    client = make_app(aggressive_warming=True).test_client()
+    wait_until(lambda: client.get("/status").json["warm_up"]["languages"].get("en-gb") == "warm")
+
+
+# -------------------------------------------------------------------------------------- benchmarks
+
+
+@pytest.fixture
+def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where benchmarks are kept, instead of in the repository."""
+    monkeypatch.setattr(benchmarks, "results_folder", lambda: tmp_path)
+    monkeypatch.setattr(benchmarks, "new_run_folder", lambda name: tmp_path / name / "20260101T000000Z-abcd")
+    return tmp_path
+
+
+def test_a_benchmark_is_spoken_in_the_background_kept_and_listed(client: FlaskClient, results: Path) -> None:
+    assert client.get("/benchmarks").json == {"runs": [], "current": None}
+    assert client.get("/benchmarks/latest").status_code == 404
+    begun = client.post("/benchmarks", json={"preset": "short", "trials": 2})
+    assert begun.status_code == 202
+    assert begun.json["state"] in ("waiting", "running")
+    wait_until(lambda: client.get("/benchmarks").json["current"]["state"] == "finished")
+    listed = client.get("/benchmarks").json
+    (run,) = listed["runs"]
+    assert run["run_id"] == begun.json["run_id"]
+    assert listed["current"]["finished_trials"] == 2
+    latest = client.get("/benchmarks/latest").json
+    assert len(latest["trials"]) == 2
+    assert latest == client.get(f"/benchmarks/{run['run_id']}").json
+    assert json.loads((results / "bench" / run["run_id"] / "result.json").read_text())["asked"]["trials"] == 2
+    # It is none of the listeners' figures
+    assert client.get("/status").json["requests"]["total"] == 0
+
+
+@pytest.mark.parametrize("name", ["..", "%2e%2e%2fsecret", "20260101T000000Z-ffff", "x"])
+def test_no_other_file_can_be_asked_for(client: FlaskClient, results: Path, name: str) -> None:
+    (results / "result.json").write_text("{}")
+    assert client.get(f"/benchmarks/{name}").status_code == 404
+
+
+@pytest.mark.parametrize(
+    "body", [{"trials": 0}, {"trials": 31}, {"preset": "epic"}, {"voice": "nobody"}, {"x": 1}]
+)
+def test_a_wrong_benchmark_is_refused(client: FlaskClient, results: Path, body: dict[str, Any]) -> None:
+    assert client.post("/benchmarks", json=body).status_code == 400
+    assert client.get("/benchmarks").json["current"] is None
+
+
+def test_a_benchmark_is_refused_while_somebody_is_served_and_where_it_is_switched_off(
+    app: Flask, client: FlaskClient, make_app: Callable[..., Flask], results: Path
+) -> None:
+    slot = state_of(app).slots.take()
+    assert client.post("/benchmarks", json={}).status_code == 409
+    slot.release()
+    assert make_app(skip_benchmarking=True).test_client().post("/benchmarks", json={}).status_code == 403
+
+
+def test_a_trial_makes_way_for_a_request_and_is_begun_again(engine: Engine) -> None:
+    asked = iter([False, True])  # somebody comes during the first trial
+    waits: list[None] = []
+    trials, disturbed = measure_considerately(
+        InProcess(engine, "hum", cached=False),
+        [TEXT, f"Another one. {TEXT}"],
+        wait=lambda: waits.append(None),
+        wanted=lambda: next(asked, False),
+    )
+    assert ([t.text_number for t in trials], disturbed, len(waits)) == ([0, 1], 1, 3)
+    assert trials[0].audio_s > 1

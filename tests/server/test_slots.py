@@ -1,0 +1,111 @@
+"""Who computes, who waits, who is sent away; and that background work makes way."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+from werkzeug.exceptions import TooManyRequests
+
+from kokoro_lab.server.background import wait_until_idle
+from kokoro_lab.server.slots import ClientLeft, Slots
+from tests.server.conftest import wait_until
+
+
+def waiting(slots: Slots, name: str, order: list[str]) -> threading.Thread:
+    """A request that waits for its turn, notes its name and goes."""
+
+    def run() -> None:
+        slot = slots.take(30)
+        order.append(name)
+        slot.release()
+
+    before = slots.waiting
+    thread = threading.Thread(target=run)
+    thread.start()
+    wait_until(lambda: slots.waiting == before + 1)
+    return thread
+
+
+def test_without_a_queue_the_next_one_is_told_at_once_to_come_back() -> None:
+    slots = Slots(1)
+    slot = slots.take(30)
+    started = time.monotonic()
+    with pytest.raises(TooManyRequests) as refused:
+        slots.take(30)
+    assert time.monotonic() - started < 5
+    assert refused.value.retry_after == 1
+    slot.release()
+    slots.take().release()
+
+
+def test_those_who_wait_are_served_in_the_order_in_which_they_came() -> None:
+    slots = Slots(1, queue=3)
+    slot = slots.take()
+    order: list[str] = []
+    threads = [waiting(slots, name, order) for name in "abc"]
+    with pytest.raises(TooManyRequests, match="3 wait"):
+        slots.take(30)
+    slot.release()
+    for thread in threads:
+        thread.join(30)
+    assert order == ["a", "b", "c"]
+    assert (slots.active, slots.waiting) == (0, 0)
+
+
+def test_waiting_has_an_end() -> None:
+    slots = Slots(1, queue=1)
+    slot = slots.take()
+    with pytest.raises(TooManyRequests):
+        slots.take(0.05)
+    assert slots.waiting == 0
+    slot.release()
+
+
+def test_who_left_while_waiting_is_no_longer_in_the_queue() -> None:
+    slots = Slots(1, queue=1)
+    slot = slots.take()
+    with pytest.raises(ClientLeft):
+        slots.take(30, lambda: True)
+    assert slots.waiting == 0
+    slot.release()
+
+
+def test_a_restriction_holds_for_those_who_come_and_lets_those_who_are_there_go_on() -> None:
+    slots = Slots(4)
+    held = [slots.take() for _ in range(4)]
+    slots.restrict(2)
+    assert (slots.active, slots.limit) == (4, 2)
+    for slot in held[:2]:
+        slot.release()
+    with pytest.raises(TooManyRequests):
+        slots.take()
+    held[2].release()
+    slots.take().release()
+    slots.restrict(0)
+    assert slots.limit == 1
+    slots.restrict(9)
+    assert slots.limit == 4
+
+
+def test_a_slot_that_is_released_twice_gives_back_one() -> None:
+    slots = Slots(2)
+    first, _second = slots.take(), slots.take()
+    first.release()
+    first.release()
+    assert slots.active == 1
+
+
+def test_background_work_waits_until_nobody_is_served_and_for_a_while_after() -> None:
+    slots = Slots(1)
+    slot = slots.take()
+    assert not slots.idle()
+    seconds: list[float] = []
+    thread = threading.Thread(target=lambda: seconds.append(wait_until_idle(slots, quiet_s=0.2)))
+    thread.start()
+    time.sleep(0.3)
+    assert thread.is_alive()
+    slot.release()
+    thread.join(30)
+    assert seconds[0] >= 0.5
