@@ -22,6 +22,7 @@ from kokoro_lab.datatypes import Clip
 from kokoro_lab.errors import GateFailed
 from kokoro_lab.fixtures import repository_root
 from kokoro_lab.model.providers import recorded_options
+from kokoro_lab.plain_json import finite
 from kokoro_lab.provenance import git_state, machine, versions
 
 if TYPE_CHECKING:
@@ -163,14 +164,3 @@ def write_json(path: Path, value: Any) -> None:
     temporary = path.with_suffix(".tmp")
     temporary.write_text(json.dumps(finite(value), indent=1, ensure_ascii=False) + "\n", "utf-8")
     os.replace(temporary, path)
-
-
-def finite(value: Any) -> Any:
-    """`value` as JSON can hold it: NumPy's scalars as plain ones, and None for what is not finite."""
-    if isinstance(value, Mapping):
-        return {str(k): finite(v) for k, v in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [finite(v) for v in value]
-    if hasattr(value, "item"):  # a NumPy scalar
-        value = value.item()
-    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from flask import Blueprint, abort, request
 
 from kokoro_lab.errors import KokoroLabError, ParameterError
-from kokoro_lab.results import new_run_folder, results_folder
 from kokoro_lab.server.background import wait_until_idle
 from kokoro_lab.server.guard import require_key
 from kokoro_lab.server.json_body import optional_model
@@ -62,6 +61,8 @@ class Benchmarks:
         with self._lock:
             if self._current is not None and self._current.state in ("waiting", "running"):
                 return None
+            from kokoro_lab.results import new_run_folder  # loads ONNX Runtime: not before the fork
+
             folder = new_run_folder("bench")
             self._current = state = BenchmarkState(
                 run_id=folder.name,
@@ -170,6 +171,8 @@ def begin() -> tuple[dict[str, Any], int]:
 def _folders() -> list[Path]:
     """Of finished benchmarks, the latest first. None where there is no repository to keep them in."""
     try:
+        from kokoro_lab.results import results_folder
+
         found = (results_folder() / "bench").glob("*/result.json")
     except ParameterError:
         return []

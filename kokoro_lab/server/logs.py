@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from gunicorn.glogging import Logger as GunicornLogger
 
-from kokoro_lab.results import finite
+from kokoro_lab.plain_json import finite
 from kokoro_lab.server.errors import where
 
 Format = Literal["json", "text"]

@@ -77,7 +77,9 @@ def test_main_serves_the_real_weights(tmp_path: Path) -> None:
         url = found[1]
         wait_until(lambda: httpx2.get(f"{url}/health", timeout=START_S).status_code == 200, START_S)
         answer = httpx2.post(
-            f"{url}/v1/audio/speech", json={"input": "Hello.", "stream": False}, timeout=START_S
+            f"{url}/v1/audio/speech",
+            json={"input": "Hello.", "stream": False, "response_format": "wav"},
+            timeout=START_S,
         )
         assert answer.headers["X-Kokoro-Voice"] == "af_heart"
         assert len(answer.content) > 24_000
