@@ -84,12 +84,13 @@ class _Worker:
         return time.clock_gettime(clock_of(ident)) if clock_of and ident else None
 
     def wants_to_run(self) -> bool:
-        """Whether it waits for a core and for nothing else, where the system tells (on Linux)."""
+        """Whether it waits for a core, or for a page of its own code or data from the disk, where the system
+        tells (on Linux)."""
         try:
             stat = Path(f"/proc/self/task/{self._thread.native_id}/stat").read_text("ascii", "replace")
         except OSError:
             return False
-        return stat.rpartition(")")[2].split()[0] == "R"
+        return stat.rpartition(")")[2].split()[0] in "RD"
 
     def answers(self, done: threading.Event, limit_s: float) -> bool:
         """Wait for `done` until this has computed for `limit_s` or waited for `DEADLINE_S`."""

@@ -84,7 +84,7 @@ def test_node_writes_a_file(server: RunningServer, tmp_path: Path) -> None:
 
 
 def test_every_path_of_v1_is_in_the_readme(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(WarmUp, "start", lambda *_: None)  # its paths are there before it can speak
+    monkeypatch.setattr(WarmUp, "start", lambda *_, **__: None)  # its paths are there before it can speak
     app = create_app(scripted.engine(tmp_path / "hum.onnx"))
     paths = {re.sub(r"<(?:\w+:)?(\w+)>", r"{\1}", rule.rule) for rule in app.url_map.iter_rules()}
     assert "/v1/audio/speech" in paths
