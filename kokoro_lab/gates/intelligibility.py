@@ -134,7 +134,7 @@ def controls(
     short = sorted(a_text.values(), key=lambda each: len(each.pair.reference))[:CONTROL_TEXTS]
     another = dict(zip((e.text for e in short), [*short[1:], short[0]], strict=True))
     candidates: dict[str, Callable[[SpokenPair], Samples]] = {
-        "the reference itself passes": lambda each: each.pair.reference,
+        "the words of the reference itself pass": lambda each: each.pair.reference,
         "one word cut out of each clip is missed": _without_a_word,
         "another text is not the same words": lambda each: another[each.text].pair.reference,
     }
