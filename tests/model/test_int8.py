@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -58,15 +59,19 @@ def test_with_the_same_prosody_it_sounds_like_the_float_model(fp32: Staged, int8
 
 
 def test_stock_operators_speak_the_same(int8: Staged, stock: Staged, engine: Engine) -> None:
-    segment = next(engine.front_end.segments(LINES[0], "en-us", lambda _: None))
-    style = engine.voice("af_heart").style(len(segment.token_ids))
-    contours = int8.prosody.contours(segment.token_ids, style, 1.0)
-    ours, theirs = (d.vocoder.whole(d.prosody.behind(contours, style)) for d in (int8, stock))
-    # The last bit of a cosine rounds to another byte now and then, and that byte to others further on: the
-    # two differ by as little as either differs from floats
-    assert signal_to_difference_db(ours, theirs) > 20
-    heard = heard_part(ours)
-    assert distances(ours[heard], theirs[heard])["pesq"] > 4.55
+    pesq = []
+    for line, name in product(LINES, ("af_heart", "am_michael")):
+        segment = next(engine.front_end.segments(line, "en-us", lambda _: None))
+        style = engine.voice(name).style(len(segment.token_ids))
+        contours = int8.prosody.contours(segment.token_ids, style, 1.0)
+        ours, theirs = (d.vocoder.whole(d.prosody.behind(contours, style)) for d in (int8, stock))
+        # The last bit of a cosine rounds to another byte now and then, and that byte to others further on:
+        # the two differ by as little as either differs from floats
+        assert signal_to_difference_db(ours, theirs) > 20
+        heard = heard_part(ours)
+        pesq.append(distances(ours[heard], theirs[heard])["pesq"])
+    # By one utterance in a dozen or so the phase of a bin without sound turns, which PESQ hears (3.9)
+    assert np.median(pesq) > 4.55
 
 
 def test_its_files_are_small(int8: Staged) -> None:
