@@ -17,7 +17,6 @@ from prometheus_client.parser import text_string_to_metric_families
 from kokoro_lab.bench.considerate import measure_considerately
 from kokoro_lab.bench.timing import InProcess
 from kokoro_lab.engine import Engine
-from kokoro_lab.server import benchmarks
 from tests.server.conftest import state_of, wait_until
 from tests.server.scripted import Scripted
 
@@ -236,8 +235,10 @@ def test_other_languages_are_loaded_when_nobody_is_served(make_app: Callable[...
 @pytest.fixture
 def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Where benchmarks are kept, instead of in the repository."""
-    monkeypatch.setattr(benchmarks, "results_folder", lambda: tmp_path)
-    monkeypatch.setattr(benchmarks, "new_run_folder", lambda name: tmp_path / name / "20260101T000000Z-abcd")
+    monkeypatch.setattr("kokoro_lab.results.results_folder", lambda: tmp_path)
+    monkeypatch.setattr(
+        "kokoro_lab.results.new_run_folder", lambda name: tmp_path / name / "20260101T000000Z-abcd"
+    )
     return tmp_path
 
 
