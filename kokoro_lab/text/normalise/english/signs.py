@@ -15,8 +15,8 @@ SIGNS = {
     "✓": "check", "✔": "check", "✗": "cross", "✘": "cross", "∀": "for all", "∃": "there exists", "∈": "in",
     "∩": "intersection", "∪": "union", "¢": "cents", "€": "euros", "£": "pounds", "¥": "yen",
     "$": "dollars", "₹": "rupees", "₿": "bitcoins", "‰": "per mille", "′": "prime", "″": "double prime",
-    "★": "star", "☆": "star", "♯": "sharp", "♭": "flat", "¹": "one", "²": "squared", "³": "cubed", "ª": "",
-    "º": "",
+    "★": "star", "☆": "star", "♯": "sharp", "♭": "flat", "¹": "one", "²": "squared", "³": "cubed", "ª": "a",
+    "º": "o",
 }  # fmt: skip
 """A sign that stands by itself, by its name; those with none mark a list or a note."""
 CODE = {
