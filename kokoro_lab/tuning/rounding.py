@@ -7,6 +7,12 @@ integers it is `scale · levels` times columns `q` of rounded inputs, and the er
 
 is quadratic: the second `Moments` of x and q tell all about it, however many positions they come from.
 Everything here is in units of the input's steps, so that q are the integers themselves.
+
+Seen on `resblocks.5` (6 convolutions, 12 texts to fit on, 5 held out, mean of the layers): nearest 28.9 dB,
+gain and bias 29.9, feedback 30.4, where float weights on inputs of eight bits have 30.6: what is left is the
+inputs' rounding, which no training of weights takes away but by learning texts by heart (34.0 dB on the 12).
+With the prosody forced, the block alone on integers gains PESQ 0.006 (22 segments, 95 % interval 0.001 to
+0.013) of the 0.06 that it lacks, and all of `int8` 0.001: not worth its 0.5 MB a block.
 """
 
 from __future__ import annotations
