@@ -19,7 +19,7 @@ from kokoro_lab.text.aligned import AlignedText
 from kokoro_lab.text.detect import Known
 
 WARM_TEXTS = {"ja": "準備。", "hi": "नमस्ते।"}
-WARM_TEXT = "Warm xqzzyk."
+WARM_TEXT = "Warm xqzzyk is on, and it wasn't open on Monday (or was it?): NASA read “twenty-one” of them."
 """Its second word is in no lexicon, so that eSpeak too is loaded."""
 
 
@@ -78,6 +78,10 @@ class Speakers:
         return espeak
 
 
+WARM_READINGS = 4
+"""On a machine whose caches are cold, the second reading is still slower than the fourth."""
+
+
 def _english(language: str, known: dict[str, Known]) -> SentenceG2P:
     if language in known:
         forget_tagger()  # this one replaces one that is stuck
@@ -93,7 +97,8 @@ def _espeak(language: str) -> SentenceG2P:
 def _ready(load: Callable[[], SentenceG2P], language: str) -> SentenceG2P:
     """A G2P that has read a sentence, so that what it loads late is no stall of its first one."""
     g2p = load()
-    g2p(AlignedText.of(WARM_TEXTS.get(language, WARM_TEXT)), lambda _: None)
+    for _ in range(WARM_READINGS):
+        g2p(AlignedText.of(WARM_TEXTS.get(language, WARM_TEXT)), lambda _: None)
     return g2p
 
 
