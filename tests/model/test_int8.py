@@ -70,8 +70,8 @@ def test_stock_operators_speak_the_same(int8: Staged, stock: Staged, engine: Eng
         assert signal_to_difference_db(ours, theirs) > 20
         heard = heard_part(ours)
         pesq.append(distances(ours[heard], theirs[heard])["pesq"])
-    # By one utterance in a dozen or so the phase of a bin without sound turns, which PESQ hears (3.9)
-    assert np.median(pesq) > 4.55
+    # The stock build reads 3.87 in the first of these, against ours and against floats, and it is not known why
+    assert sorted(pesq)[1] > 4.55
 
 
 def test_its_files_are_small(int8: Staged) -> None:
