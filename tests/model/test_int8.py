@@ -70,7 +70,7 @@ def test_stock_operators_speak_the_same(int8: Staged, stock: Staged, engine: Eng
         assert signal_to_difference_db(ours, theirs) > 20
         heard = heard_part(ours)
         pesq.append(distances(ours[heard], theirs[heard])["pesq"])
-    # The stock build reads 3.87 in the first of these, against ours and against floats, and it is not known why
+    # The stock build reads 3.87 in the first, against ours and against floats: it is not known why
     assert sorted(pesq)[1] > 4.55
 
 
