@@ -4,9 +4,10 @@ It runs in a thread of its own. If it raises, or has not answered in time, the s
 next level at once, and said to be. A thread that stalls cannot be ended: if it does not come back by
 itself, it is replaced by a fresh one, which loads while the next level reads.
 
-A machine may be so busy that a thread is not given the time to answer. That is no stall: a reading that
-depended on the load would be another one each time. So a thread is only given up once it has computed for
-longer than it may, or waits for something that does not come.
+A machine may be so busy that a thread is not given the time to answer, and a collection of garbage may stop
+the whole interpreter for a quarter of a second. That is no stall: a reading that depended on the load would
+be another one each time. So a thread is only given up once it has computed for longer than it may, or waits
+for something that does not come, and only while who waits for it could run too.
 """
 
 from __future__ import annotations
@@ -35,6 +36,9 @@ DEADLINE_PER_CHARACTER_S = 0.0005
 """what a longer one has, for each character."""
 SLICE_S = 0.005
 """How often a thread is looked at that has not answered."""
+MOST_S = 2 * SLICE_S
+"""What a thread can have computed between two looks, as the interpreter changes threads every 5 ms. If it is
+more, it held the interpreter, and nobody could have read in its place."""
 PATIENCE_S = 2.0
 """The longest that is waited for a thread which would compute if the machine let it; and the time in which
 one that was given up may come back before it is replaced."""
@@ -94,17 +98,19 @@ class _Worker:
 
     def answers(self, done: threading.Event, limit_s: float) -> bool:
         """Wait for `done` until this has computed for `limit_s` or waited for `DEADLINE_S`."""
-        began_s, started = self.cpu_s(), time.perf_counter()
-        last_s, idle_s = began_s, 0.0
+        last_s, started = self.cpu_s(), time.perf_counter()
+        tells = last_s is not None
+        computed_s = idle_s = 0.0
         while not done.wait(SLICE_S):
             now_s = self.cpu_s()
-            if now_s is None or began_s is None or now_s == last_s:
+            if now_s is None or last_s is None or now_s == last_s:
                 idle_s += 0.0 if self.wants_to_run() else SLICE_S
             else:
+                # What stopped this thread as well, as a collection of garbage does, counts as one look
+                computed_s += min(now_s - last_s, MOST_S)
                 idle_s = 0.0
             last_s = now_s
-            allowed_s = DEADLINE_S if began_s is not None else limit_s
-            computed_s = (now_s or 0.0) - (began_s or 0.0)
+            allowed_s = DEADLINE_S if tells else limit_s
             if max(computed_s - limit_s, idle_s - allowed_s, time.perf_counter() - started - PATIENCE_S) >= 0:
                 return done.is_set()
         return True

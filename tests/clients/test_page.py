@@ -148,10 +148,12 @@ def test_sound_begins_while_the_rest_is_still_computed(page: Any, server: Runnin
     page.wait_for_function("() => ears.length && loudness() > 0.05")
     assert server.status()["active"] == 1
     page.get_by_role("button", name="Stop").click()
+    state(page, "Stopped.")
 
 
 @browser
 def test_stop_is_silence_and_frees_the_slot(page: Any, server: RunningServer) -> None:
+    wait_until(lambda: server.status()["active"] == 0, timeout_s=5)  # what was stopped before is counted
     before = server.status()["requests"]["cancelled"]
     speak(page, ENDLESS)
     page.wait_for_function("() => ears.length && loudness() > 0.05")

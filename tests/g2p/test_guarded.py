@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from itertools import repeat
 
 import pytest
 
@@ -110,6 +112,37 @@ def test_a_long_sentence_has_longer() -> None:
     assert g2p.read(SENTENCE).words[0].source == "below"
     g2p = guarded(lambda: Scripted("slow", lambda: compute(0.1)))
     assert g2p.read(AlignedText.of("a" * 800)).words[0].source == "slow"
+
+
+def hold_up_everybody() -> None:
+    """As a collection of garbage does, of a large heap: no other thread of Python runs meanwhile."""
+    ctypes.PyDLL(None).usleep(ctypes.c_uint(300_000))  # a PyDLL keeps the lock of the interpreter
+
+
+def hold_up_everybody_computing() -> None:
+    """So too, and the time is counted as that of the thread in which the collection happens to fall."""
+    began_s = time.thread_time()
+    sum(repeat(1, 60_000_000))  # a loop in C, which lets nobody in
+    assert time.thread_time() - began_s > 2 * DEADLINE_S
+
+
+@pytest.mark.usefixtures("patient")
+@pytest.mark.parametrize("held_up", [hold_up_everybody, hold_up_everybody_computing])
+def test_a_pause_of_the_whole_interpreter_is_no_stall(held_up: Callable[[], None]) -> None:
+    read = guarded(lambda: Scripted("first", held_up)).read(SENTENCE)
+    assert [word.source for word in read.words] == ["first"]
+
+
+@pytest.mark.usefixtures("patient")
+def test_a_pause_in_another_thread_is_no_stall() -> None:
+    def wait_beside_a_pause() -> None:
+        pause = threading.Thread(target=hold_up_everybody)
+        pause.start()
+        compute(0.2 * DEADLINE_S)
+        pause.join()
+
+    read = guarded(lambda: Scripted("first", wait_beside_a_pause)).read(SENTENCE)
+    assert [word.source for word in read.words] == ["first"]
 
 
 @pytest.mark.usefixtures("patient")
