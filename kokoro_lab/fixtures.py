@@ -50,3 +50,24 @@ def load_texts(name: str = "english", *, limit: int = 0) -> list[FixtureText]:
     if not limit or limit >= len(texts):
         return texts
     return [texts[i * len(texts) // limit] for i in range(limit)]
+
+
+def read_corpus(path: Path) -> list[FixtureText]:
+    """The lines of a text file that are not empty, in their order, named by their numbers.
+
+    Raises
+    ------
+    ParameterError
+        There is no such file, or it has no line.
+    """
+    written = path.read_text("utf-8") if path.is_file() else ""
+    lines = [(number, line.strip()) for number, line in enumerate(written.splitlines(), 1)]
+    texts = [FixtureText(f"line {number}", "prose", line) for number, line in lines if line]
+    if not texts:
+        raise ParameterError(
+            f"There is no line of text in {path}.",
+            field="corpus",
+            value=str(path),
+            mend="Name a text file with one sentence a line, from the folder that the notebook runs in.",
+        )
+    return texts

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
+from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -23,7 +24,7 @@ from kokoro_lab.dsp import Dither
 from kokoro_lab.dsp.dither import PCM_MAX
 from kokoro_lab.engine import Engine, load_engine
 from kokoro_lab.errors import ParameterError
-from kokoro_lab.fixtures import FixtureText, load_texts
+from kokoro_lab.fixtures import FixtureText, load_texts, read_corpus
 from kokoro_lab.listening.levels import match_loudness
 from kokoro_lab.listening.plan import Pair
 from kokoro_lab.listening.result import ListeningResult
@@ -78,10 +79,13 @@ class SpokenPair(NamedTuple):
     longest_word: slice
 
 
-def short_texts(limit: int = 0) -> list[FixtureText]:
-    """Fixture texts that are short enough to be compared; `limit` spreads a smaller number over them."""
-    short = [text for text in load_texts() if len(text.text) <= LONGEST_CHARACTERS]
-    return _spread(short, limit)
+def short_texts(limit: int = 0, corpus: str = "", held_out: int = 0) -> list[FixtureText]:
+    """Texts that are short enough to be compared; `limit` spreads a smaller number over them.
+
+    They are the fixtures', or the last `held_out` lines (0: all) of the file that `corpus` names.
+    """
+    texts = read_corpus(Path(corpus))[-held_out:] if corpus else load_texts()
+    return _spread([text for text in texts if len(text.text) <= LONGEST_CHARACTERS], limit)
 
 
 def heard(spoken: Sequence[SpokenPair], limit: int) -> list[Pair]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -211,13 +211,6 @@ def _scores(whole: Values, windows: Sequence[Values]) -> dict[str, float]:
 
 def _mean_rank(samples: Values, seams: Sequence[int]) -> float:
     return float(seam_rank(samples, SAMPLE_RATE_HZ, seams).mean()) if seams else float("nan")
-
-
-def read_corpus(path: Path) -> Iterator[str]:
-    """The lines of a text file that are not empty."""
-    for line in path.read_text("utf-8").splitlines():
-        if line.strip():
-            yield line.strip()
 
 
 def predictor_for(

@@ -132,6 +132,23 @@ def test_texts_are_short_enough_to_be_compared() -> None:
     assert all(len(text.text) <= abx.LONGEST_CHARACTERS for text in abx.short_texts())
 
 
+def test_a_corpus_gives_its_last_lines(tmp_path: Path) -> None:
+    corpus = tmp_path / "corpus.txt"
+    corpus.write_text(f"One.\n\n Two. \n{'Three ' * 40}\nFour.\n", "utf-8")
+    assert [t.text for t in abx.short_texts(corpus=str(corpus))] == ["One.", "Two.", "Four."]
+    assert [(t.id, t.text) for t in abx.short_texts(corpus=str(corpus), held_out=1)] == [("line 5", "Four.")]
+    assert [t.text for t in abx.short_texts(1, str(corpus), 3)] == ["Two."]
+
+
+@pytest.mark.parametrize("content", [None, " \n\n"])
+def test_a_corpus_without_a_line_is_refused(content: str | None, tmp_path: Path) -> None:
+    corpus = tmp_path / "corpus.txt"
+    if content is not None:
+        corpus.write_text(content, "utf-8")
+    with pytest.raises(ParameterError, match="no line of text"):
+        abx.short_texts(corpus=str(corpus))
+
+
 def test_an_unknown_timing_is_refused() -> None:
     with pytest.raises(ParameterError, match="shared, own"):
         abx.engine_of("fp32", "mine")
