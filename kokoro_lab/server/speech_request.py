@@ -7,7 +7,6 @@ from typing import Annotated, Any, Literal
 
 from flask import Request, g
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
-from werkzeug.datastructures import MIMEAccept
 
 from kokoro_lab.config import SPEED_MAX, SPEED_MIN, VARIANTS, Settings
 from kokoro_lab.containers import FORMATS, Format, decoded_hz
@@ -262,10 +261,26 @@ def require_last_id(asked: SpeechRequest) -> None:
 
 def _accepted_format(request: Request) -> Format:
     """What `Accept` likes best. A client that takes anything, or nothing that we have, gets the default."""
-    offered = {media_type: kind for kind, names in FORMATS.items() for media_type in names.media_types}
     # Without parameters, since `audio/pcm;rate=24000` would match nothing
-    plain = MIMEAccept([(name.partition(";")[0], quality) for name, quality in request.accept_mimetypes])
-    return offered.get(plain.best_match(offered) or "", DEFAULT_FORMAT)
+    ranges = [(name.partition(";")[0].strip(), quality) for name, quality in request.accept_mimetypes]
+
+    def liking(kind: Format) -> tuple[float, int]:
+        # What names a format more closely says more of it (RFC 9110, 12.5.1): `audio/mpeg;q=0, audio/*`
+        # takes all but that one
+        said = [(_closeness(name, kind), quality) for name, quality in ranges]
+        closeness, quality = max(said, default=(0, 0.0))
+        return (quality, closeness) if closeness else (0.0, 0)
+
+    likings = {kind: liking(kind) for kind in (DEFAULT_FORMAT, *FORMATS)}
+    best = max(likings, key=lambda kind: likings[kind])  # the first one of those that are liked alike
+    return best if likings[best][0] > 0 else DEFAULT_FORMAT
+
+
+def _closeness(media_range: str, kind: Format) -> int:
+    """How closely a range of media types names a format: 3 by name, 0 not at all."""
+    if media_range in FORMATS[kind].media_types:
+        return 3
+    return {"audio/*": 2, "*/*": 1}.get(media_range, 0)
 
 
 def _readable(error: ValidationError, names: Mapping[str, str]) -> ParameterError:

@@ -198,6 +198,11 @@ def test_http_1_0_which_has_no_chunks_gets_a_file(client: FlaskClient) -> None:
         ("application/octet-stream", "audio/mpeg"),  # OpenAI's SDK
         ("*/*", "audio/mpeg"),
         ("audio/*", "audio/mpeg"),
+        ("audio/mpeg;q=0, audio/*", "audio/ogg"),
+        ("audio/*;q=0, audio/wav;q=0.1", "audio/wav"),
+        ("audio/mpeg;q=0.5, audio/*", "audio/ogg"),
+        ("audio/wav, */*", "audio/wav"),
+        ("*/*;q=0", "audio/mpeg"),
         ("text/html", "audio/mpeg"),
         (None, "audio/mpeg"),
     ],
