@@ -39,7 +39,13 @@ GRACEFUL_S = 10
 KEEPALIVE_S = 5
 
 
-def create_app(engine: Engine, settings: Settings | None = None, *, loading_s: float | None = None) -> Flask:
+def create_app(
+    engine: Engine,
+    settings: Settings | None = None,
+    *,
+    loading_s: float | None = None,
+    own_process: bool = False,
+) -> Flask:
     """A WSGI application that speaks with `engine`, which it warms up in the background.
 
     Parameters
@@ -50,6 +56,9 @@ def create_app(engine: Engine, settings: Settings | None = None, *, loading_s: f
         Default: what the environment says.
     loading_s : float, optional
         Seconds that making `engine` took, for `/health` and `/status` to show.
+    own_process : bool
+        Whether the process is there for this alone. Then what the warm-up has loaded is taken out of the
+        sight of the collector of garbage, which would hold everybody up while it looks through it.
 
     Returns
     -------
@@ -86,6 +95,7 @@ def create_app(engine: Engine, settings: Settings | None = None, *, loading_s: f
         slots,
         every_language=settings.aggressive_warming,
         defer=settings.defer_background_init,
+        own_process=own_process,
     )
     return app
 
@@ -113,7 +123,7 @@ def main(host: str | None = None, port: int | None = None, variant: str | None =
 
         started_s = time.perf_counter()
         engine = load_engine(settings.variant)
-        return create_app(engine, settings, loading_s=time.perf_counter() - started_s)
+        return create_app(engine, settings, loading_s=time.perf_counter() - started_s, own_process=True)
 
     serve(make_app, settings)
 

@@ -63,9 +63,17 @@ class WarmUp:
         self.seconds: float | None = None
         self.reason: str | None = None
         self.languages: dict[str, str] = {}
+        self._own_process = False
 
     def start(
-        self, engine: Engine, voice: str, slots: Slots, *, every_language: bool = False, defer: bool = True
+        self,
+        engine: Engine,
+        voice: str,
+        slots: Slots,
+        *,
+        every_language: bool = False,
+        defer: bool = True,
+        own_process: bool = False,
     ) -> threading.Thread:
         """Warm `engine` in a thread of its own.
 
@@ -80,7 +88,10 @@ class WarmUp:
             Whether the G2P of the other languages is loaded too.
         defer : bool
             Whether they wait until no request is live.
+        own_process : bool
+            Whether what is loaded then may be kept from the collector of garbage.
         """
+        self._own_process = own_process
         arguments = (engine, voice, slots, every_language, defer)
         thread = threading.Thread(target=self._run, args=arguments, name="warm-up", daemon=True)
         thread.start()
@@ -100,20 +111,27 @@ class WarmUp:
             self.state = "failed"
             log.error("Warm-up failed: %s", self.reason, exc_info=not known)
             return
-        _spare_what_stays()
+        self._spare_what_stays()
         self.seconds = time.perf_counter() - started
         self.stage = None
         self.state = "ok"
         log.info("Warm after %.1f s", self.seconds)
         if every_language:
             self._warm_others(engine, language, slots if defer else None)
-            _spare_what_stays()
+            self._spare_what_stays()
 
     def _staged(self, stage: str, work: Callable[[], object]) -> None:
         self.stage = stage
         started = time.perf_counter()
         work()
         self.stages_s[stage] = round(time.perf_counter() - started, 3)
+
+    def _spare_what_stays(self) -> None:
+        """Keep the collector of garbage from looking through dictionaries that stay loaded: 180,000 objects,
+        over which everybody waits for 70 ms whenever it decides to."""
+        if self._own_process:
+            gc.collect()
+            gc.freeze()
 
     def _warm_others(self, engine: Engine, first: str, slots: Slots | None) -> None:
         self.languages = {first: "warm"} | {tag: "deferred" for tag in SPOKEN if tag != first}
@@ -128,10 +146,3 @@ class WarmUp:
                 self.languages[tag] = "failed"
             else:
                 self.languages[tag] = "warm"
-
-
-def _spare_what_stays() -> None:
-    """Keep the collector of garbage from looking through dictionaries that stay loaded: 180,000 objects, over
-    which everybody waits for 70 ms whenever it decides to."""
-    gc.collect()
-    gc.freeze()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import re
 from collections.abc import Callable, Iterator
@@ -16,8 +17,10 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from kokoro_lab.bench.considerate import measure_considerately
 from kokoro_lab.bench.timing import InProcess
+from kokoro_lab.config import Settings
 from kokoro_lab.engine import Engine
-from tests.server.conftest import state_of, wait_until
+from kokoro_lab.serve import create_app
+from tests.server.conftest import SETTINGS, state_of, wait_until
 from tests.server.scripted import Scripted
 
 URL = "/v1/audio/speech"
@@ -227,6 +230,15 @@ def test_the_warm_up_has_stages_and_says_which(client: FlaskClient) -> None:
 def test_other_languages_are_loaded_when_nobody_is_served(make_app: Callable[..., Flask]) -> None:
     client = make_app(aggressive_warming=True).test_client()
     wait_until(lambda: client.get("/status").json["warm_up"]["languages"].get("en-gb") == "warm")
+
+
+def test_in_a_process_of_its_own_what_stays_is_no_garbage_to_look_through(engine: Engine) -> None:
+    try:
+        app = create_app(engine, Settings(**SETTINGS), own_process=True)
+        wait_until(lambda: state_of(app).warm_up.state == "ok")
+        assert gc.get_freeze_count() > 10_000
+    finally:
+        gc.unfreeze()
 
 
 # -------------------------------------------------------------------------------------- benchmarks
