@@ -21,6 +21,8 @@ Samples = npt.NDArray[np.float32]
 PESQ_RATE_HZ = 16_000
 PESQ_CEILING = 4.644
 """What PESQ-WB reads for a recording against itself."""
+PESQ_LEADS_S = (0.0, 0.010, 0.020, 0.030, 0.040)
+"""Silences put in front of both, in turn."""
 SHORTEST_S = 0.4
 
 LSD_WINDOW_S, LSD_HOP_S = 0.032, 0.008
@@ -31,15 +33,19 @@ MEL_BANDS = 80
 def pesq_wb(reference: Samples, candidate: Samples, sample_rate_hz: int) -> float:
     """Wide-band PESQ, 1 to 4.644, higher is better.
 
-    Source: ITU-T P.862.2, by the `pesq` package; both signals are resampled to 16 kHz.
+    Source: ITU-T P.862.2, by the `pesq` package; both signals are resampled to 16 kHz. P.862 looks for delays
+    between the two, of which there are none here, and in about one utterance of a hundred it finds one for a
+    part of it: 3.87 instead of 4.59, and 4.59 again if both begin 10 ms later. So it is the median over
+    starts 10 ms apart (`PESQ_LEADS_S`), which a true difference moves as much as each of them.
 
     Raises
     ------
     ParameterError
         Different lengths, under 0.4 s, or samples that are not finite.
     """
-    pair = (_resampled(s, sample_rate_hz) for s in _checked(reference, candidate, sample_rate_hz))
-    return float(pesq(PESQ_RATE_HZ, *pair, "wb"))
+    pair = [_resampled(s, sample_rate_hz) for s in _checked(reference, candidate, sample_rate_hz)]
+    leads = (round(lead_s * PESQ_RATE_HZ) for lead_s in PESQ_LEADS_S)
+    return float(np.median([pesq(PESQ_RATE_HZ, *(np.pad(s, (n, 0)) for s in pair), "wb") for n in leads]))
 
 
 def stoi(reference: Samples, candidate: Samples, sample_rate_hz: int) -> float:

@@ -25,7 +25,11 @@ METRICS: list[Callable[..., float]] = [pesq_wb, stoi, log_spectral_distance_db, 
 
 @pytest.fixture(scope="module")
 def speech() -> np.ndarray:
-    samples, rate = soundfile.read(Path(__file__).parent / "speech.flac", dtype="float32")
+    return recording("speech")
+
+
+def recording(name: str) -> np.ndarray:
+    samples, rate = soundfile.read(Path(__file__).parent / f"{name}.flac", dtype="float32")
     assert rate == RATE
     return samples
 
@@ -42,6 +46,21 @@ def test_speech_against_itself_is_perfect(speech: np.ndarray) -> None:
     assert log_spectral_distance_db(speech, speech, RATE) == 0
     assert log_mel_distance_db(speech, speech, RATE) == 0
     assert signal_to_difference_db(speech, speech) == float("inf")
+
+
+def test_a_delay_that_pesq_imagines_decides_nothing() -> None:
+    """An utterance by two builds of int8, 25 dB apart all along: P.862 alone reads 3.87 at its very start."""
+    reference, candidate = recording("misaligned_reference"), recording("misaligned_candidate")
+    assert signal_to_difference_db(reference, candidate) > 20
+    for start in range(0, 960, 96):
+        assert pesq_wb(reference[start:], candidate[start:], RATE) > 4.55, start
+
+
+def test_a_part_that_comes_late_is_still_worse(speech: np.ndarray) -> None:
+    late = speech.copy()
+    half = len(speech) // 2
+    late[half + 120 :] = speech[half:-120]  # 5 ms
+    assert pesq_wb(speech, late, RATE) < 4.5
 
 
 def test_more_noise_is_worse(speech: np.ndarray) -> None:
