@@ -248,7 +248,7 @@ def _first_cut(words: Sequence[Word], ids: Sequence[tuple[int, ...]]) -> int | N
     best, best_strength, count = None, MARK if total <= FIRST_WHOLE_TOKENS else WEAK, 0
     for i, strength in enumerate(borders(words)):
         count += len(ids[i]) + words[i].space_after
-        if count > FIRST_TOKENS and (best or count > FIRST_WHOLE_TOKENS):
+        if count > FIRST_TOKENS and best:
             break
         if strength >= best_strength and SHORT_TOKENS <= count <= total - SHORT_TOKENS:
             best, best_strength = i + 1, strength

@@ -14,6 +14,7 @@ from kokoro_lab.g2p.vocab import encode
 from kokoro_lab.text.aligned import AlignedText
 from kokoro_lab.text.segment import (
     FIRST_TOKENS,
+    FIRST_WHOLE_TOKENS,
     LONG_TOKENS,
     MAX_TOKENS,
     SENTENCE_CHARS,
@@ -143,6 +144,17 @@ def test_a_long_first_sentence_is_cut_where_a_speaker_would_pause(
     assert SHORT_TOKENS <= len(segments[0].token_ids) <= FIRST_TOKENS
     assert " ".join(heard) == text
     assert 0.08 <= segments[0].pause_after_s <= 0.12
+
+
+def test_a_place_that_comes_late_is_better_than_none(front_end: FrontEnd) -> None:
+    text = (
+        "The senior manufacturing engineers carefully inspected twenty enormous hydraulic turbines "
+        "before anybody started the first of the machines in the basement."
+    )
+    segments = list(front_end.segments(text, "en-us", lambda _: None))
+    assert text[: segments[0].end].endswith("turbines")
+    assert len(segments[0].token_ids) > FIRST_WHOLE_TOKENS
+    assert len(segments) == 2
 
 
 @pytest.mark.parametrize(
