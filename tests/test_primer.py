@@ -25,7 +25,7 @@ def fresh(hum: Engine) -> Engine:
     """The humming engine with a cache of its own."""
     return Engine(
         Scripted(hum.decoder),
-        config=EngineConfig(threads=1, first_audio_ttl_s=60),
+        config=EngineConfig(variant="fp32", threads=1, first_audio_ttl_s=60),
         voices=hum.voice,
         model_sha256="hum",
         active_provider="cpu",

@@ -129,7 +129,7 @@ def voice(spec: str) -> Voice:
 
 def engine(path: Path) -> Engine:
     """An engine that hums."""
-    config = EngineConfig(threads=1, first_audio_ttl_s=0)
+    config = EngineConfig(variant="fp32", threads=1, first_audio_ttl_s=0)
     decoder = WholeGraph(build(path), config)
     return Engine(
         decoder, config=config, voices=voice, model_sha256="hum", active_provider=decoder.active_provider

@@ -96,7 +96,7 @@ def make_training_set(
     Stops after `minutes` of wall time, whatever it has; writes `path` as it goes, so that an
     interrupted run is not lost.
     """
-    report = StatisticsReporter(config or EngineConfig())
+    report = StatisticsReporter(config or EngineConfig(variant="fp32"))
     draw = random.Random(seed)
     front_end = FrontEnd()
     loaded: dict[str, Voice] = {}
@@ -171,7 +171,7 @@ def judge(
         dnsmos_whole, dnsmos_windows; seam_rank_change, how much higher the seams between windows rank
         among other places than the same places of the whole do (NaN if there is no seam).
     """
-    config = config or EngineConfig()
+    config = config or EngineConfig(variant="fp32")
     decoder = Staged(config, predictor)
     front_end = FrontEnd()
     jobs = [(number, voice, speeds[number % len(speeds)]) for number in range(len(lines)) for voice in voices]

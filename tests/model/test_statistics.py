@@ -60,7 +60,7 @@ def test_a_voice_that_it_cannot_predict_is_refused_with_the_reason() -> None:
 
 @pytest.fixture(scope="module")
 def vocoder() -> Vocoder:
-    config = EngineConfig()
+    config = EngineConfig(variant="fp32")
     native = native_operators(config)
     return Vocoder(stages_folder(config, native), config, native)
 
@@ -72,7 +72,7 @@ def layers(vocoder: Vocoder) -> AdainLayers:
 
 @pytest.fixture(scope="module")
 def reporter() -> StatisticsReporter:
-    return StatisticsReporter(EngineConfig())
+    return StatisticsReporter(EngineConfig(variant="fp32"))
 
 
 def spoken(

@@ -75,7 +75,7 @@ def _within(word: tuple[int, ...], ids: tuple[int, ...]) -> bool:
 
 def engine(path: Path) -> Engine:
     """An engine that hums, slows down and fails by the text."""
-    config = EngineConfig(threads=1, first_audio_ttl_s=0)
+    config = EngineConfig(variant="fp32", threads=1, first_audio_ttl_s=0)
     decoder = WholeGraph(tiny_voice.build(path), config)
     return Engine(
         Scripted(decoder),
