@@ -8,6 +8,9 @@ from pathlib import Path
 
 from kokoro_lab.errors import ParameterError
 
+HELD_OUT = 500
+"""Last lines of a corpus, on which nothing is fitted: the variants and the predictor are judged by them."""
+
 
 @dataclass(frozen=True, slots=True)
 class FixtureText:
@@ -71,3 +74,8 @@ def read_corpus(path: Path) -> list[FixtureText]:
             mend="Name a text file with one sentence a line, from the folder that the notebook runs in.",
         )
     return texts
+
+
+def held_out(corpus: Path) -> list[FixtureText]:
+    """The last `HELD_OUT` of `read_corpus`."""
+    return read_corpus(corpus)[-HELD_OUT:]

@@ -24,7 +24,7 @@ from kokoro_lab.dsp import Dither
 from kokoro_lab.dsp.dither import PCM_MAX
 from kokoro_lab.engine import Engine, load_engine
 from kokoro_lab.errors import ParameterError
-from kokoro_lab.fixtures import FixtureText, load_texts, read_corpus
+from kokoro_lab.fixtures import FixtureText, held_out, load_texts
 from kokoro_lab.listening.levels import match_loudness
 from kokoro_lab.listening.plan import Pair
 from kokoro_lab.listening.result import ListeningResult
@@ -79,12 +79,12 @@ class SpokenPair(NamedTuple):
     longest_word: slice
 
 
-def short_texts(limit: int = 0, corpus: str = "", held_out: int = 0) -> list[FixtureText]:
+def short_texts(limit: int = 0, corpus: str = "") -> list[FixtureText]:
     """Texts that are short enough to be compared; `limit` spreads a smaller number over them.
 
-    They are the fixtures', or the last `held_out` lines (0: all) of the file that `corpus` names.
+    They are the fixtures', or those that the file `corpus` holds out.
     """
-    texts = read_corpus(Path(corpus))[-held_out:] if corpus else load_texts()
+    texts = held_out(Path(corpus)) if corpus else load_texts()
     return _spread([text for text in texts if len(text.text) <= LONGEST_CHARACTERS], limit)
 
 

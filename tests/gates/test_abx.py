@@ -12,6 +12,7 @@ import soundfile
 
 from kokoro_lab.engine import Engine
 from kokoro_lab.errors import ParameterError
+from kokoro_lab.fixtures import HELD_OUT
 from kokoro_lab.gates import abx
 from kokoro_lab.gates.abx import SpokenPair
 from kokoro_lab.listening import Pair
@@ -134,10 +135,12 @@ def test_texts_are_short_enough_to_be_compared() -> None:
 
 def test_a_corpus_gives_its_last_lines(tmp_path: Path) -> None:
     corpus = tmp_path / "corpus.txt"
-    corpus.write_text(f"One.\n\n Two. \n{'Three ' * 40}\nFour.\n", "utf-8")
-    assert [t.text for t in abx.short_texts(corpus=str(corpus))] == ["One.", "Two.", "Four."]
-    assert [(t.id, t.text) for t in abx.short_texts(corpus=str(corpus), held_out=1)] == [("line 5", "Four.")]
-    assert [t.text for t in abx.short_texts(1, str(corpus), 3)] == ["Two."]
+    fitted = "Fitted.\n" * 3
+    corpus.write_text(f"{fitted}\n Two. \n{'Three ' * 40}\n" + "Four.\n" * (HELD_OUT - 2), "utf-8")
+    first, second, *rest = abx.short_texts(corpus=str(corpus))
+    assert [(t.id, t.text) for t in (first, second)] == [("line 5", "Two."), ("line 7", "Four.")]
+    assert len(rest) == HELD_OUT - 3
+    assert [t.text for t in abx.short_texts(1, str(corpus))] == ["Two."]
 
 
 @pytest.mark.parametrize("content", [None, " \n\n"])
