@@ -83,3 +83,41 @@ class FirstAudioCache:
                 "entries": len(self._chunks),
                 "ttl_s": self.ttl_s,
             }
+
+
+class FirstAudio:
+    """The first audio of one stream: what there is of it, and what is to be kept of it for the next time.
+
+    Parameters
+    ----------
+    cache : FirstAudioCache
+        Where it is looked for, and kept.
+    key : str, optional
+        Of the request; None to take nothing and keep nothing.
+
+    Attributes
+    ----------
+    chunks : tuple of AudioChunk
+        What was spoken before; empty if it was not.
+    """
+
+    def __init__(self, cache: FirstAudioCache, key: str | None) -> None:
+        self._cache = cache
+        self._key = key
+        self.chunks = cache.get(key) if key else ()
+        self._fresh: list[AudioChunk] = []
+
+    def keep(self, chunk: AudioChunk) -> None:
+        """Take note of the next chunk; the beginning is kept as soon as it is whole."""
+        if not self._key or self.chunks:
+            return
+        if chunk.start_s < PRIMED_S:
+            self._fresh.append(chunk)
+        else:
+            self.keep_all()
+
+    def keep_all(self) -> None:
+        """Keep what there is: the beginning is whole, or the stream has ended."""
+        if self._key and self._fresh:
+            self._cache.put(self._key, self._fresh)
+            self._fresh = []

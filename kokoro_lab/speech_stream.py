@@ -13,10 +13,9 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Generator, Iterator
-from dataclasses import replace
-from itertools import chain, dropwhile
+from itertools import chain
 from threading import Event
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -33,48 +32,25 @@ from kokoro_lab.datatypes import (
     Utterance,
     WordTiming,
 )
-from kokoro_lab.dsp import EdgeTrimmer, Envelope, Gain, Limiter, normalise_loudness, voice_gain_db
-from kokoro_lab.errors import Gone, Interrupted, SynthesisError
-from kokoro_lab.g2p.frontend import Languages
+from kokoro_lab.dsp import EdgeTrimmer
+from kokoro_lab.errors import SynthesisError
+from kokoro_lab.levelling import Levelling
 from kokoro_lab.lookahead import Lookahead
-from kokoro_lab.model.decoder import Decoded
-from kokoro_lab.model.delivery import Delivery
-from kokoro_lab.model.graphs import DURATION_FRAME_SAMPLES
 from kokoro_lab.model.providers import recorded_options
-from kokoro_lab.pauses import Pause, added, trimmer_of
-from kokoro_lab.primer import PRIMED_S
+from kokoro_lab.pauses import Pause, trimmer_of
+from kokoro_lab.preparation import Preparation, Prepared, go_on
+from kokoro_lab.primer import FirstAudio, FirstAudioCache
 from kokoro_lab.provenance import versions
 from kokoro_lab.stopwatch import Stopwatch
 from kokoro_lab.streaming import Framer
-from kokoro_lab.text.language import resolve_language
-from kokoro_lab.utterance import nothing_to_speak
 
 if TYPE_CHECKING:
     from kokoro_lab.engine import Engine
 
-MEASURABLE_S = 3.0
-"""Below this, integrated loudness says more about the words than about the level (0.7 LU of scatter
-at 1 s), so a short clip is given its voice's gain, like a stream."""
 LEAD_S = 0.4
 """Speech made ahead of a listener in real time from which on the next segment is prepared beside this
 one. Earlier, it would take the cores from the windows that are needed next. Scheduling only: the
 samples are the same."""
-
-
-class _Prepared(NamedTuple):
-    """A segment whose prosody is known, and the pause before it."""
-
-    segment: Segment
-    pause: Pause
-    decoded: Decoded
-    delivery: Delivery | None
-
-    def envelope(self) -> Envelope | None:
-        """What makes words louder and softer; None if none is to be."""
-        if self.delivery is None or not any(self.delivery.gains_db):
-            return None
-        lengths = self.decoded.durations * DURATION_FRAME_SAMPLES
-        return Envelope(self.delivery.gains_db, lengths.tolist(), SAMPLE_RATE_HZ)
 
 
 class SpeechStream(Iterator[AudioChunk]):
@@ -126,43 +102,22 @@ class SpeechStream(Iterator[AudioChunk]):
         self._engine = engine
         self._utterance = utterance
         self._streamed = streamed
-        self._remembered = cached
         self._place = place or Place()
         self._stop = stop or Event()
-        # A stream that begins later has no first audio to keep
-        self._cached = streamed and cached and not self._place.start_samples
-        self._voice = engine.voice(utterance.voice)
-        self._language = resolve_language(utterance.language or self._voice.language)
         self._watch = Stopwatch()
-        lexicons = engine.front_end.lexicons
-        self._lexicon = lexicons.current().with_request(utterance.lexicon)
-        self._fallbacks: list[Fallback] = [*lexicons.problems()]
-        self._statistics = utterance.statistics
-        if self._statistics == "predicted":
-            reason = engine.decoder.predicts(self._voice)
-            if reason is not None:
-                self._statistics = "exact"
-                self._fallbacks.append(Fallback("statistics", f"exact instead of predicted: {reason}"))
-        with self._watch("text"):
-            self._text = engine.front_end.read(utterance.text, utterance.input_format, self._language)
-        if not len(self._text):
-            raise nothing_to_speak(utterance.text)
+        self._preparation = Preparation(
+            engine, utterance, cached=cached, place=self._place, stopwatch=self._watch, stop=self._stop
+        )
+        self._ahead = Lookahead(self._preparation.segments())
+        self._levelling = Levelling(utterance.loudness, self._preparation.voice.level_lufs, self._watch)
+        # A stream that begins later has no first audio to keep
+        kept = streamed and cached and not self._place.start_samples
+        self._first_audio = FirstAudio(engine.first_audio, self._key(frame_s) if kept else None)
+        self.primed = bool(self._first_audio.chunks)
         self.segments: list[Segment] = []
         self.timings: list[WordTiming] = []
         self.places: dict[int, Place] = {}
-        self._first_ids: dict[int, int] = {}
-        self._texts = self._speakable()
-        self._ahead = Lookahead(self._prepared())
-        self._key = engine.first_audio.key(
-            utterance, self._voice.name, self._language, self._statistics, frame_s, self._lexicon.version
-        )
-        self._primed = engine.first_audio.get(self._key) if self._cached else ()
-        self.primed = bool(self._primed)
-        self._fresh: list[AudioChunk] = []
-        self._style_rows: list[int] = []
-        self._gain_db = self._limited_db = 0.0
         self._speech_from: int | None = None
-        self._at_end: Pause | None = None
         self._first_s: float | None = None
         self._ttfa_s = float("nan")
         self._samples = 0
@@ -183,8 +138,7 @@ class SpeechStream(Iterator[AudioChunk]):
         Gone
             The text has no such place as this was to begin at.
         """
-        first = next(self._texts)
-        self._texts = chain((first,), self._texts)
+        self._preparation.begin()
 
     def close(self) -> None:
         """Stop here: nothing further is computed."""
@@ -215,12 +169,12 @@ class SpeechStream(Iterator[AudioChunk]):
     @property
     def statistics(self) -> str:
         """What the vocoder normalises with: `predicted` or `exact`. Known before the first chunk."""
-        return self._statistics
+        return self._preparation.statistics
 
     @property
     def fallbacks(self) -> tuple[Fallback, ...]:
         """Substitutions made so far."""
-        return tuple(self._fallbacks)
+        return tuple(self._preparation.fallbacks)
 
     @property
     def report(self) -> SynthesisReport:
@@ -235,32 +189,33 @@ class SpeechStream(Iterator[AudioChunk]):
             raise SynthesisError("The report is made when the stream has ended; this one has not.")
         return self._report
 
+    def _key(self, frame_s: float) -> str:
+        prepared = self._preparation
+        return FirstAudioCache.key(
+            self._utterance,
+            prepared.voice.name,
+            prepared.language,
+            prepared.statistics,
+            frame_s,
+            prepared.lexicon.version,
+        )
+
     def _run(self) -> Generator[AudioChunk, None, None]:
         try:
-            for chunk in self._primed:
+            for chunk in self._first_audio.chunks:
                 yield self._delivered(chunk)
-            for samples in chain(self._levelled(self._spoken()), (None,)):
+            for samples in chain(self._levelling.levelled(self._spoken()), (None,)):
                 for chunk in self._framer.flush() if samples is None else self._framer.push(samples):
-                    if chunk.chunk_id < len(self._primed):
+                    if chunk.chunk_id < len(self._first_audio.chunks):
                         continue  # was delivered already
                     if not self.primed and math.isnan(self._ttfa_s) and self._speaks(chunk):
                         self._ttfa_s = time.perf_counter() - self._accepted
-                    self._keep(chunk)
+                    self._first_audio.keep(chunk)
                     yield self._delivered(chunk)
-            self._engine.first_audio.put(self._key, self._fresh)
+            self._first_audio.keep_all()
             self._report = self._make_report()
         finally:
             self._ahead.close()
-
-    def _keep(self, chunk: AudioChunk) -> None:
-        """Remember the beginning for the next time that this is asked for."""
-        if not self._cached or self.primed:
-            return
-        if chunk.start_s < PRIMED_S:
-            self._fresh.append(chunk)
-        elif self._fresh:
-            self._engine.first_audio.put(self._key, self._fresh)
-            self._fresh = []
 
     def _speaks(self, chunk: AudioChunk) -> bool:
         """Whether there is speech in the first chunks: leading silence is trimmed, but may be asked for."""
@@ -314,87 +269,22 @@ class SpeechStream(Iterator[AudioChunk]):
             durations = prepared.decoded.durations
             place = range(started, position)
             self.timings += word_timings(segment, durations, started - trimmer.lead_samples, place)
-        if self._at_end is not None:
-            yield self._at_end.sure(behind, first=False)
-            yield self._at_end.rest(behind, 0)
+        at_end = self._preparation.at_end
+        if at_end is not None:
+            yield at_end.sure(behind, first=False)
+            yield at_end.rest(behind, 0)
 
     def _place_of(self, segment: Segment, position: int) -> Place:
         if len(self.segments) == 1 and not self._place.start_samples:
             return Place()  # the beginning, with a pause that may come before its first word
-        return Place(segment.sentence, self._first_ids[segment.sentence], segment.segment_id, position)
+        first_id = self._preparation.first_ids[segment.sentence]
+        return Place(segment.sentence, first_id, segment.segment_id, position)
 
-    def _go_on(self) -> None:
-        if self._stop.is_set():
-            raise Interrupted("This synthesis was stopped.")
-
-    def _prepared(self) -> Iterator[_Prepared]:
-        """Segments with their prosody. May run beside the decoding of the segment before."""
-        for segment, pause in self._texts:
-            self._go_on()
-            self._style_rows.append(len(segment.token_ids) - 1)
-            delivery = Delivery.of(segment)
-            with self._watch("model"):
-                decoded = self._engine.decoder.decode(
-                    segment.token_ids,
-                    self._voice.style(len(segment.token_ids)),
-                    self._utterance.speed,
-                    predicted=self._statistics == "predicted",
-                    # Of the first segment, a listener waits. Not so of a later one that a broken stream
-                    # goes on with: smaller windows would round differently
-                    urgent=len(self._style_rows) == 1 and not self._place.start_samples,
-                    delivery=delivery,
-                )
-            for fallback in decoded.fallbacks:
-                self._fallbacks.append(replace(fallback, start=segment.start, end=segment.end))
-            yield _Prepared(segment, pause, decoded, delivery)
-
-    def _speakable(self) -> Iterator[tuple[Segment, Pause]]:
-        """Segments that hold a word, with the pause before each."""
-        pause_s = 0.0
-        asked_s: float | None = None
-        at_end_s: float | None = None
-        spoken = False
-        segments = self._timed_segments()
-        if self._place.start_samples:
-            segments = dropwhile(lambda segment: segment.segment_id != self._place.segment_id, segments)
-        for segment in segments:
-            asked_s = added(asked_s, segment.break_before_s)
-            if any(symbol.isalpha() for symbol in segment.phonemes):
-                yield segment, Pause(pause_s, asked_s)
-                spoken = True
-                pause_s, asked_s = segment.pause_after_s, None
-            else:
-                pause_s = max(pause_s, segment.pause_after_s)  # a row of marks is a pause, not a sound
-            at_end_s = segment.break_after_s
-        if not spoken and self._place.start_samples:
-            raise Gone("This stream has no such place.", mend="Ask for the whole speech anew.")
-        if not spoken:
-            raise nothing_to_speak(self._utterance.text)
-        self._at_end = Pause(0.0, added(asked_s, at_end_s))
-
-    def _timed_segments(self) -> Iterator[Segment]:
-        languages = Languages(
-            self._language,
-            self._voice.language,
-            self._utterance.detect_languages,
-            remembered=self._remembered,
-        )
-        segments = self._engine.front_end.segments_of(
-            self._text, languages, self._fallbacks.append, self._lexicon, self._place
-        )
-        while True:
-            with self._watch("text"):
-                segment = next(segments, None)
-            if segment is None:
-                return
-            self._first_ids.setdefault(segment.sentence, segment.segment_id)
-            yield segment
-
-    def _decoded(self, prepared: _Prepared, trimmer: EdgeTrimmer) -> Iterator[Samples]:
+    def _decoded(self, prepared: Prepared, trimmer: EdgeTrimmer) -> Iterator[Samples]:
         decoded = prepared.decoded
         envelope = prepared.envelope()
         while True:
-            self._go_on()
+            go_on(self._stop)
             with self._watch("model"):
                 block = next(decoded.blocks, None)
             if block is None:
@@ -408,37 +298,12 @@ class SpeechStream(Iterator[AudioChunk]):
             rest = trimmer.flush()
         yield rest
 
-    def _levelled(self, pieces: Iterator[Samples | None]) -> Iterator[Samples]:
-        """Gain and limiter. Measured loudness must hear the whole; the voice's gain need not."""
-        if self._utterance.loudness == "measured":
-            kept = list(pieces)
-            whole = np.concatenate([piece for piece in kept if piece is not None])
-            if len(whole) >= MEASURABLE_S * SAMPLE_RATE_HZ:
-                with self._watch("dsp"):
-                    levelled, self._gain_db, self._limited_db = normalise_loudness(whole, SAMPLE_RATE_HZ)
-                yield levelled
-                return
-            pieces = iter(kept)
-        if self._utterance.loudness != "none":
-            self._gain_db = voice_gain_db(self._voice.level_lufs)
-        gain = Gain(self._gain_db)
-        limiter = Limiter(SAMPLE_RATE_HZ)
-        for piece in chain(pieces, (None,)):
-            with self._watch("dsp"):
-                limited = limiter.flush() if piece is None else limiter.push(gain.push(piece))
-            if piece is None:
-                # A new one behind the pause, which is longer than its filter and its look-ahead. What is left
-                # by then of a reduction, a fifth of its dB at most, is let go in silence
-                self._limited_db = max(self._limited_db, limiter.max_reduction_db)
-                limiter = Limiter(SAMPLE_RATE_HZ)
-            yield limited
-
     def _make_report(self) -> SynthesisReport:
-        engine, seconds = self._engine, self._watch.stages_s
+        engine, prepared, seconds = self._engine, self._preparation, self._watch.stages_s
         return SynthesisReport(
-            voice=self._voice.name,
+            voice=prepared.voice.name,
             speed=self._utterance.speed,
-            language=self._language,
+            language=prepared.language,
             characters=len(self._utterance.text),
             segments=len(self.segments),
             token_count=sum(len(s.token_ids) for s in self.segments),
@@ -456,12 +321,12 @@ class SpeechStream(Iterator[AudioChunk]):
             requested_provider=engine.config.provider,
             active_provider=engine.active_provider,
             threads=engine.config.thread_count,
-            statistics=self._statistics,
+            statistics=prepared.statistics,
             loudness=self._utterance.loudness,
-            gain_db=self._gain_db,
-            limited_db=self._limited_db,
-            style_rows=tuple(self._style_rows),
-            fallbacks=tuple(self._fallbacks),
+            gain_db=self._levelling.gain_db,
+            limited_db=self._levelling.limited_db,
+            style_rows=tuple(prepared.style_rows),
+            fallbacks=self.fallbacks,
             session=recorded_options(engine.config) | dict(engine.decoder.details),
             versions=versions(),
         )

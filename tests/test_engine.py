@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -29,13 +29,13 @@ from kokoro_lab.errors import (
 )
 from kokoro_lab.g2p.frontend import FrontEnd
 from kokoro_lab.g2p.lexicons import Lexicons
+from kokoro_lab.levelling import MEASURABLE_S
 from kokoro_lab.metrics.loudness import integrated_lufs, true_peak_dbtp
 from kokoro_lab.metrics.perceptual import signal_to_difference_db
 from kokoro_lab.model.decoder import Decoded, Staged, WholeGraph
 from kokoro_lab.model.graphs import DURATION_FRAME_SAMPLES
 from kokoro_lab.model.voices import Voice
 from kokoro_lab.model.weights import model_path
-from kokoro_lab.speech_stream import MEASURABLE_S
 from tests import tiny_voice
 
 PARAGRAPH = (
@@ -222,19 +222,14 @@ def test_the_same_request_gives_the_same_samples(hum: Engine) -> None:
 
 def test_many_threads_hear_what_one_hears(hum: Engine) -> None:
     texts = [f"Reader number {i} has arrived, and sits down by the window." for i in range(8)]
-    alone = [hum.synthesize(t, voice="hum").samples for t in texts]
-    together: list[Samples | None] = [None] * len(texts)
 
-    def work(i: int) -> None:
-        together[i] = hum.synthesize(texts[i], voice="hum").samples
+    def spoken(text: str) -> Samples:
+        return hum.synthesize(text, voice="hum").samples
 
-    threads = [threading.Thread(target=work, args=(i,)) for i in range(len(texts))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    for a, b in zip(alone, together, strict=True):
-        np.testing.assert_array_equal(a, b)
+    alone = [spoken(text) for text in texts]
+    with ThreadPoolExecutor(len(texts)) as pool:
+        for a, b in zip(alone, pool.map(spoken, texts), strict=True):
+            np.testing.assert_array_equal(a, b)
 
 
 def test_a_stream_tells_how_full_its_stages_are(hum: Engine) -> None:

@@ -174,7 +174,7 @@ def test_doctor_names_a_lexicon_that_cannot_be_read(lab: Path) -> None:
     assert "lexicon.tsv, line 1: the column 'phoneme' is missing" in found["lexicons"]["detail"]
 
 
-def test_doctor_says_how_to_mend_missing_weights(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_doctor_says_how_to_mend_missing_weights(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "kokoro_lab", "doctor"],
         env={"KOKORO_HOME": str(tmp_path), "PATH": "/usr/bin:/bin"},
@@ -186,7 +186,7 @@ def test_doctor_says_how_to_mend_missing_weights(monkeypatch: pytest.MonkeyPatch
     assert "kokoro-lab fetch --variant fp32" in done.stdout
 
 
-def test_a_bad_setting_names_its_variable(tmp_path: Path) -> None:
+def test_a_bad_setting_names_its_variable() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "kokoro_lab", "fetch", "--list"],
         env={"KOKORO_PORT": "http", "PATH": "/usr/bin:/bin"},

@@ -25,8 +25,6 @@ PREPOSITIONS = _words(
     "alongside throughout  concerning regarding like as than except including plus versus beside besides "
     "around along near outside"
 )
-PASSED_OVER = _words("not n't \" “ ‘ `")
-"""What stands between a verb and its subject or auxiliary without changing either."""
 TAKES_PREPOSITION_TO = _words(
     "subject due according prior similar access addition additions amount amounts amounted contribute "
     "contributes  contributed contributing lead leads led leading response responses reaction resistance "

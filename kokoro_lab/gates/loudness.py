@@ -18,10 +18,10 @@ from kokoro_lab.dsp.limiter import TRUE_PEAK_LIMIT_DBTP
 from kokoro_lab.dsp.loudness import TARGET_LUFS
 from kokoro_lab.engine import Engine
 from kokoro_lab.fixtures import FixtureText
+from kokoro_lab.levelling import MEASURABLE_S
 from kokoro_lab.metrics import ebu
 from kokoro_lab.metrics.loudness import integrated_lufs, sample_peak_dbfs, true_peak_dbtp
 from kokoro_lab.results import Check, Control
-from kokoro_lab.speech_stream import MEASURABLE_S
 
 TOLERANCE_LU = 1.0
 

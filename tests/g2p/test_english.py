@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import threading
-from pathlib import Path
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from hypothesis import given, settings
@@ -207,18 +206,9 @@ def test_lines_of_a_list_end_like_sentences(front_end: FrontEnd) -> None:
 def test_many_threads_read_what_one_reads(front_end: FrontEnd) -> None:
     lines = [f"The flarbizunk number {i} isn’t a quorzle of {i} dranks." for i in range(40)]
     alone = [phonemes(front_end, line) for line in lines]
-    together: dict[int, str] = {}
-
-    def work(worker: int) -> None:
-        for i in range(worker, len(lines), 4):
-            together[i] = phonemes(front_end, lines[i])
-
-    threads = [threading.Thread(target=work, args=(n,)) for n in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert [together[i] for i in range(len(lines))] == alone
+    front_end.cache.clear()  # or nothing would be read again
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(lambda line: phonemes(front_end, line), lines)) == alone
 
 
 @pytest.mark.parametrize(
@@ -233,7 +223,7 @@ def test_tokens_are_located(text: str, token: str, at: int, place: tuple[int, in
     assert locate(text, token, at) == place
 
 
-def test_fixture_texts_need_no_fallback_but_for_names(front_end: FrontEnd, repository: Path) -> None:
+def test_fixture_texts_need_no_fallback_but_for_names(front_end: FrontEnd) -> None:
     from kokoro_lab.fixtures import load_texts
 
     for text in load_texts():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -75,18 +75,8 @@ def test_many_threads_read_what_one_reads() -> None:
     g2p = EspeakG2P("es")
     lines = [f"Los {i} barcos pequeños no llegan al puerto número {i}." for i in range(60)]
     alone = [read(g2p, line)[0] for line in lines]
-    together: dict[int, list[Word]] = {}
-
-    def work(worker: int) -> None:
-        for i in range(worker, len(lines), 4):
-            together[i] = read(g2p, lines[i])[0]
-
-    threads = [threading.Thread(target=work, args=(n,)) for n in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert [together[i] for i in range(len(lines))] == alone
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(lambda line: read(g2p, line)[0], lines)) == alone
 
 
 @pytest.mark.parametrize(("language", "text"), [("es", "Año 2, sí."), ("hi", "नमक ५।"), ("en-gb", "Zoo 9.")])

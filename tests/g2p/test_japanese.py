@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 import sys
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import Any
 
@@ -298,18 +298,8 @@ def test_when_the_analyser_raises_every_letter_is_still_said(
 def test_many_threads_read_what_one_reads(g2p: JapaneseG2P) -> None:
     lines = [f"第{n}回は{n}人で{n}本、{n}月に{n}回だ。" for n in range(1, 41)]
     alone = [phonemes(g2p, line) for line in lines]
-    together: dict[int, str] = {}
-
-    def work(worker: int) -> None:
-        for n in range(worker, len(lines), 4):
-            together[n] = phonemes(g2p, lines[n])
-
-    threads = [threading.Thread(target=work, args=(n,)) for n in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert [together[n] for n in range(len(lines))] == alone
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(lambda line: phonemes(g2p, line), lines)) == alone
 
 
 def test_without_the_extra_an_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

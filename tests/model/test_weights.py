@@ -82,7 +82,6 @@ class Shop:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         folder.mkdir()
-        self.orders: dict[str, Any] = {}
         self.order()
         self.fp32 = [noise(n, f"fp32-{i}") for i, n in enumerate((5000, 4000, 300))]
         self.fp16 = [noise(3000, "fp16")]

@@ -11,7 +11,7 @@ from kokoro_lab.datatypes import PLAIN, SpeakingStyle
 from kokoro_lab.text.aligned import AlignedText
 from kokoro_lab.text.sanitise import clean
 from kokoro_lab.text.ssml import grammar, say_as
-from kokoro_lab.text.ssml.markup import Characters, Closing, Opening, Place, read, shown
+from kokoro_lab.text.ssml.markup import Characters, Closing, Opening, read, shown
 
 T = TypeVar("T")
 
@@ -123,7 +123,7 @@ def parse(source: str, language: str) -> SsmlDocument:
         if isinstance(event, Opening):
             builder.open(event)
         elif isinstance(event, Closing):
-            builder.close(event.place)
+            builder.close()
         else:
             builder.say(event)
     return builder.document()
@@ -156,11 +156,11 @@ class _Builder:
         self.scopes.append(inner)
         self.elements.append(element)
 
-    def close(self, place: Place) -> None:
+    def close(self) -> None:
         self.scopes.pop()
         element = self.elements.pop()
         if element.name == "say-as":
-            self._say_as(element, place)
+            self._say_as(element)
         elif element.name in ("p", "s"):
             self._border("paragraph" if element.name == "p" else "sentence", marked=element.name == "s")
 
@@ -200,7 +200,7 @@ class _Builder:
             start = self._languages.pop()[0]
         self._languages.append((start, end, scope.language))
 
-    def _say_as(self, element: Opening, end: Place) -> None:
+    def _say_as(self, element: Opening) -> None:
         text = "".join(written.text.text for written in self._written)
         spans = [(written.text.starts[0], written.text.ends[-1]) for written in self._written]
         self._written.clear()

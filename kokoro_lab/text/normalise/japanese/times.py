@@ -16,7 +16,6 @@ from kokoro_lab.text.normalise.rules import Rule
 
 LAST_HOUR = 29
 """Broadcasters count on after midnight: 25:30 is half past one of the next morning."""
-HALVES = {"a": "午前", "p": "午後"}
 
 _HALF = r"(?:[AaPp]\.?[Mm]\.?)"
 _RATIO_AROUND = r"(?:比|割合|アスペクト)"

@@ -1,0 +1,38 @@
+"""What a command shares with who called it: text that comes in, notes on the side, how it ended."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from kokoro_lab.errors import TextError
+
+DONE, FAILED, WRONG, BROKE = 0, 1, 2, 3
+
+
+def say(line: str) -> None:
+    """A note on standard error: what is printed on standard output is the answer alone."""
+    click.echo(line, err=True)
+
+
+def text_of(text: str | None, file: Path | None) -> str:
+    """The text to speak: the argument, a file or standard input, decoded as UTF-8."""
+    if text is not None and text != "-":
+        return text
+    if file is None and sys.stdin.isatty():
+        raise TextError("There is no text.", field="TEXT", mend="Give it as an argument, by -i or by a pipe.")
+    try:
+        raw = file.read_bytes() if file else sys.stdin.buffer.read()
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise TextError(
+            f"The input is not UTF-8: byte {error.start} cannot be read.",
+            field="input",
+            mend="Convert it, for example with iconv.",
+        ) from error
+    except OSError as error:
+        raise TextError(
+            f"{file} cannot be read: {error.strerror}.", field="--input", value=str(file)
+        ) from error

@@ -1,0 +1,56 @@
+"""`export`: a variant's graphs in a folder of their own."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from kokoro_lab.commands.console import say
+from kokoro_lab.commands.options import json_option
+from kokoro_lab.config import STAGED
+
+
+@click.command()
+@click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="New folder to write.")
+@click.option("--variant", type=click.Choice(STAGED), help="Precision of the weights.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["ort", "onnx"]),
+    default="ort",
+    show_default=True,
+    help="ONNX Runtime's own, optimised for this kind of machine, or ONNX.",
+)
+@click.option(
+    "--texts",
+    default=0,
+    type=click.IntRange(0),
+    help="Fixture texts that are spoken to check it; 0 takes all (some minutes).",
+)
+@click.option("--voices", default="af_heart,bm_lewis", show_default=True, help="Who speaks them.")
+@json_option
+def export(output: Path, variant: str | None, form: str, texts: int, voices: str, as_json: bool) -> None:
+    """Write a variant's graphs to a folder, check that they speak, and describe them in a manifest."""
+    from kokoro_lab.config import EngineConfig
+    from kokoro_lab.fixtures import load_texts
+    from kokoro_lab.model import export as exporting
+    from kokoro_lab.tuning.material import segments_of_all
+
+    config = EngineConfig.from_settings()
+    config = replace(config, variant=variant or config.variant, stages=None)
+    segments = segments_of_all([text.text for text in load_texts(limit=texts)], voices.split(","))
+    manifest = exporting.export(config, output, form, segments, say=None if as_json else say)
+    if as_json:
+        click.echo(json.dumps(manifest))
+        return
+    size_mb = sum(about["bytes"] for about in manifest["graphs"].values()) / 1e6
+    checked = manifest["export"]["checked"]
+    agreement = "the same samples" if checked["agreement_db"] is None else f"{checked['agreement_db']:.0f} dB"
+    click.echo(f"wrote   {output} ({size_mb:.0f} MB of graphs)")
+    click.echo(
+        f"checked {checked['segments_count']} segments, {checked['audio_s']:.1f} s, finite, {agreement}"
+    )
+    click.echo(f"run it  KOKORO_STAGES={output} KOKORO_VARIANT={config.variant}")

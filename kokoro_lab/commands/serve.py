@@ -1,0 +1,22 @@
+"""`serve`: the engine behind HTTP and WebSocket."""
+
+from __future__ import annotations
+
+import click
+
+from kokoro_lab.config import VARIANTS, settings
+
+
+@click.command()
+@click.option(
+    "--host", default=lambda: settings().host, show_default="127.0.0.1", help="Address to listen on."
+)
+@click.option(
+    "--port", type=int, default=lambda: settings().port, show_default="8880", help="Port to listen on."
+)
+@click.option("--variant", type=click.Choice(VARIANTS), help="Precision of the weights.")
+def serve(host: str, port: int, variant: str | None) -> None:
+    """Serve speech to Raycast, OpenWebUI and every OpenAI client."""
+    from kokoro_lab.serve import main as serve_main
+
+    serve_main(host=host, port=port, variant=variant)

@@ -1,0 +1,143 @@
+"""`speak`: a text into a file, and out of the sound card."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+
+from kokoro_lab.commands.console import say, text_of
+from kokoro_lab.commands.options import entries_of, json_option, lexicon_option
+from kokoro_lab.config import SPEED_MAX, SPEED_MIN, VARIANTS, settings
+from kokoro_lab.errors import ParameterError
+from kokoro_lab.utterance import INPUT_FORMATS
+
+PLAYERS = ("afplay", "aplay", "ffplay -autoexit -nodisp -loglevel error", "play -q")
+
+
+@click.command()
+@click.argument("text", required=False)
+@click.option(
+    "-i", "--input", "input_file", type=click.Path(path_type=Path), help="Read the text from a file."
+)
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="File; its ending says the format.")
+@click.option("--play", is_flag=True, help="Play it through the sound card.")
+@click.option(
+    "--voice", default=lambda: settings().voice, show_default="af_heart", help="A name, or a blend."
+)
+@click.option("--speed", type=float, default=1.0, show_default=True, help=f"{SPEED_MIN} to {SPEED_MAX}.")
+@click.option("--language", help="Such as en-gb; else the voice's own.")
+@click.option(
+    "--detect-languages",
+    type=click.Choice(["auto", "scripts", "off"]),
+    default="auto",
+    show_default=True,
+    help="Read words of other languages as such.",
+)
+@click.option("--variant", type=click.Choice(VARIANTS), help="Precision of the weights.")
+@click.option("--provider", help="Execution provider.")
+@click.option("--sample-rate", type=int, default=24_000, show_default=True, help="Of the file, in Hz.")
+@click.option(
+    "--input-format",
+    type=click.Choice(INPUT_FORMATS),
+    default="text",
+    help="What TEXT is: plain, or a subset of SSML.",
+)
+@click.option("--loudness", default="auto", help="auto, measured, voice or none.")
+@click.option("--seed", type=int, default=0, help="Of the dither.")
+@click.option("--stream", is_flag=True, help="Speak as a stream does, and report its time to first audio.")
+@lexicon_option
+@json_option
+def speak(
+    text: str | None,
+    input_file: Path | None,
+    output: Path | None,
+    play: bool,
+    sample_rate: int,
+    variant: str | None,
+    provider: str | None,
+    stream: bool,
+    lexicon: Path | None,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Speak TEXT (or a file, or standard input) into a file: WAV, MP3, FLAC, Opus, AAC or bare PCM."""
+    from kokoro_lab.containers import Encoder, format_of, write_encoded
+    from kokoro_lab.engine import load_engine
+    from kokoro_lab.metrics.loudness import integrated_lufs, true_peak_dbtp
+
+    words = text_of(text, input_file)
+    options["lexicon"] = entries_of(lexicon)
+    output = output or Path("speech.wav")
+    encoder = Encoder(format_of(output), sample_rate, options["seed"], streamed=False)
+    engine = load_engine(variant, provider, say=say)
+    if stream:
+        engine.warm(
+            options["voice"], text="Ready."
+        )  # a stream is heard from a server that has been up for a while
+        source = engine.stream(words, **options)
+        samples, report = _joined(chunk.samples for chunk in source), source.report
+    else:
+        clip = engine.synthesize(words, **options)
+        samples, report = clip.samples, clip.report
+    output.parent.mkdir(parents=True, exist_ok=True)
+    path = write_encoded(output, encoder, samples)
+    figures = {
+        "path": str(path),
+        "audio_s": round(report.audio_s, 3),
+        "compute_s": round(report.compute_s, 3),
+        "rtf": round(report.rtf, 4),
+        "ttfa_s": round(report.ttfa_s, 4),
+        "integrated_lufs": round(integrated_lufs(samples, 24_000), 2),
+        "true_peak_dbtp": round(true_peak_dbtp(samples, 24_000), 2),
+        "fallbacks": [asdict(f) for f in report.fallbacks],
+    }
+    if as_json:
+        click.echo(json.dumps({**figures, "report": asdict(report)}))
+    else:
+        _print_figures(figures, report, stream)
+    if play:
+        _play(path)
+
+
+def _joined(pieces: Iterator[Any]) -> Any:
+    import numpy as np
+
+    return np.concatenate(list(pieces))
+
+
+def _print_figures(figures: dict[str, Any], report: Any, stream: bool) -> None:
+    how = "warm stream" if stream else "whole file, first use"
+    click.echo(f"wrote  {figures['path']}")
+    click.echo(f"speech {report.audio_s:.2f} s, voice {report.voice}, {report.segments} segments")
+    click.echo(f"TTFA   {report.ttfa_s:.3f} s ({how}, one trial)")
+    click.echo(
+        f"RTF    {report.rtf:.3f} ({report.variant} on {report.active_provider}, {report.threads} threads)"
+    )
+    click.echo(
+        f"level  {figures['integrated_lufs']:.1f} LUFS, true peak {figures['true_peak_dbtp']:.1f} dBTP "
+        f"(gain {report.gain_db:+.1f} dB)"
+    )
+    for fallback in report.fallbacks:
+        where = "" if fallback.start is None else f" (characters {fallback.start} to {fallback.end})"
+        click.echo(f"note   {fallback.stage}: {fallback.reason}{where}", err=True)
+
+
+def _play(path: Path) -> None:
+    for player in PLAYERS:
+        program, *arguments = player.split()
+        if shutil.which(program):
+            subprocess.run([program, *arguments, str(path)], check=False)
+            return
+    raise ParameterError(
+        "No player was found.",
+        field="--play",
+        allowed="one of " + ", ".join(p.split()[0] for p in PLAYERS),
+        mend=f"Install one, or open {path} yourself.",
+    )

@@ -1,0 +1,207 @@
+"""The first half of the pipeline: from an utterance to segments whose prosody is known.
+
+    text → sentences → segments, pauses → prosody
+
+All that an utterance comes to on an engine is settled here: its voice, its language, which lexicon reads it
+and which statistics decode it, with every substitution that had to be made on the way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import chain, dropwhile
+from threading import Event
+from typing import TYPE_CHECKING, NamedTuple
+
+from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Fallback, Place, Segment, Utterance
+from kokoro_lab.dsp import Envelope
+from kokoro_lab.errors import Gone, Interrupted
+from kokoro_lab.g2p.frontend import Languages
+from kokoro_lab.model.decoder import Decoded
+from kokoro_lab.model.delivery import Delivery
+from kokoro_lab.model.graphs import DURATION_FRAME_SAMPLES
+from kokoro_lab.pauses import Pause, added
+from kokoro_lab.stopwatch import Stopwatch
+from kokoro_lab.text.language import resolve_language
+from kokoro_lab.utterance import nothing_to_speak
+
+if TYPE_CHECKING:
+    from kokoro_lab.engine import Engine
+
+
+def go_on(stop: Event) -> None:
+    """Before each piece of work: raises `Interrupted` if nobody wants it any more."""
+    if stop.is_set():
+        raise Interrupted("This synthesis was stopped.")
+
+
+class Prepared(NamedTuple):
+    """A segment whose prosody is known, and the pause before it."""
+
+    segment: Segment
+    pause: Pause
+    decoded: Decoded
+    delivery: Delivery | None
+
+    def envelope(self) -> Envelope | None:
+        """What makes words louder and softer; None if none is to be."""
+        if self.delivery is None or not any(self.delivery.gains_db):
+            return None
+        lengths = self.decoded.durations * DURATION_FRAME_SAMPLES
+        return Envelope(self.delivery.gains_db, lengths.tolist(), SAMPLE_RATE_HZ)
+
+
+class Preparation:
+    """What is to be spoken of one utterance, segment by segment.
+
+    Parameters
+    ----------
+    engine : Engine
+        Whose front end reads and whose decoder finds the prosody.
+    utterance : Utterance
+        What is to be said.
+    cached : bool
+        Whether the phonemes of sentences are taken from the engine's cache, and kept there.
+    place : Place
+        Where to begin.
+    stopwatch : Stopwatch
+        Told what the stages cost.
+    stop : threading.Event
+        Set where nothing more is to be computed.
+
+    Attributes
+    ----------
+    voice : Voice
+    language : str
+        Of the text, where it does not say otherwise.
+    lexicon : Lexicon
+        The engine's as it is now, with the request's own entries.
+    statistics : str
+        What the vocoder normalises with: `predicted` or `exact`.
+    fallbacks : list of Fallback
+        Substitutions made so far.
+    style_rows : list of int
+        Rows of the voice pack that the segments made so far took their style from.
+    first_ids : dict
+        The id of each sentence's first segment.
+    at_end : Pause or None
+        The silence behind the last segment; None until that has been made.
+
+    Raises
+    ------
+    TextError, VoiceError, LanguageError, LexiconError
+        The utterance cannot be spoken.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        utterance: Utterance,
+        *,
+        cached: bool,
+        place: Place,
+        stopwatch: Stopwatch,
+        stop: Event,
+    ) -> None:
+        self._engine = engine
+        self._utterance = utterance
+        self._cached = cached
+        self._place = place
+        self._watch = stopwatch
+        self._stop = stop
+        self.voice = engine.voice(utterance.voice)
+        self.language = resolve_language(utterance.language or self.voice.language)
+        lexicons = engine.front_end.lexicons
+        self.lexicon = lexicons.current().with_request(utterance.lexicon)
+        self.fallbacks: list[Fallback] = [*lexicons.problems()]
+        self.statistics = utterance.statistics
+        if self.statistics == "predicted":
+            reason = engine.decoder.predicts(self.voice)
+            if reason is not None:
+                self.statistics = "exact"
+                self.fallbacks.append(Fallback("statistics", f"exact instead of predicted: {reason}"))
+        with self._watch("text"):
+            self._text = engine.front_end.read(utterance.text, utterance.input_format, self.language)
+        if not len(self._text):
+            raise nothing_to_speak(utterance.text)
+        self.style_rows: list[int] = []
+        self.first_ids: dict[int, int] = {}
+        self.at_end: Pause | None = None
+        self._speakable = self._speakable_segments()
+
+    def begin(self) -> None:
+        """Read the first segment's text now, a few milliseconds: a text without words is found out.
+
+        Raises
+        ------
+        TextError
+            There is nothing to speak.
+        Gone
+            The text has no such place as this was to begin at.
+        """
+        first = next(self._speakable)
+        self._speakable = chain((first,), self._speakable)
+
+    def segments(self) -> Iterator[Prepared]:
+        """Segments with their prosody. May run beside the decoding of the segment before."""
+        for segment, pause in self._speakable:
+            go_on(self._stop)
+            self.style_rows.append(len(segment.token_ids) - 1)
+            delivery = Delivery.of(segment)
+            with self._watch("model"):
+                decoded = self._engine.decoder.decode(
+                    segment.token_ids,
+                    self.voice.style(len(segment.token_ids)),
+                    self._utterance.speed,
+                    predicted=self.statistics == "predicted",
+                    # Of the first segment, a listener waits. Not so of a later one that a broken stream
+                    # goes on with: smaller windows would round differently
+                    urgent=len(self.style_rows) == 1 and not self._place.start_samples,
+                    delivery=delivery,
+                )
+            for fallback in decoded.fallbacks:
+                self.fallbacks.append(replace(fallback, start=segment.start, end=segment.end))
+            yield Prepared(segment, pause, decoded, delivery)
+
+    def _speakable_segments(self) -> Iterator[tuple[Segment, Pause]]:
+        """Segments that hold a word, with the pause before each."""
+        pause_s = 0.0
+        asked_s: float | None = None
+        at_end_s: float | None = None
+        spoken = False
+        segments = self._timed_segments()
+        if self._place.start_samples:
+            segments = dropwhile(lambda segment: segment.segment_id != self._place.segment_id, segments)
+        for segment in segments:
+            asked_s = added(asked_s, segment.break_before_s)
+            if any(symbol.isalpha() for symbol in segment.phonemes):
+                yield segment, Pause(pause_s, asked_s)
+                spoken = True
+                pause_s, asked_s = segment.pause_after_s, None
+            else:
+                pause_s = max(pause_s, segment.pause_after_s)  # a row of marks is a pause, not a sound
+            at_end_s = segment.break_after_s
+        if not spoken and self._place.start_samples:
+            raise Gone("This stream has no such place.", mend="Ask for the whole speech anew.")
+        if not spoken:
+            raise nothing_to_speak(self._utterance.text)
+        self.at_end = Pause(0.0, added(asked_s, at_end_s))
+
+    def _timed_segments(self) -> Iterator[Segment]:
+        languages = Languages(
+            self.language,
+            self.voice.language,
+            self._utterance.detect_languages,
+            remembered=self._cached,
+        )
+        segments = self._engine.front_end.segments_of(
+            self._text, languages, self.fallbacks.append, self.lexicon, self._place
+        )
+        while True:
+            with self._watch("text"):
+                segment = next(segments, None)
+            if segment is None:
+                return
+            self.first_ids.setdefault(segment.sentence, segment.segment_id)
+            yield segment
