@@ -6,11 +6,15 @@ import platform
 import shutil
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 
 from kokoro_lab.config import PUBLISHED, EngineConfig, settings, usable_cores, weights_of
+from kokoro_lab.containers import FORMATS, Encoder
+from kokoro_lab.datatypes import SAMPLE_RATE_HZ
+from kokoro_lab.dsp import silence
 from kokoro_lab.errors import KokoroLabError
 from kokoro_lab.g2p.english import SPACY_MODEL
 from kokoro_lab.g2p.frontend import FrontEnd
@@ -21,6 +25,7 @@ from kokoro_lab.model.weights import missing, verify, weights_home
 
 PACKAGES = ("onnxruntime", "misaki", "spacy", "phonemizer", "espeakng-loader", "soxr", "flask", "papermill")
 FREE_MB = 2_000
+MOMENT_S = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +55,7 @@ def examine(*, deep: bool = False) -> Iterator[Finding]:
     )
     yield _english()
     yield _lexicons()
+    yield _encoders()
     present = available_providers()
     yield Finding("providers", True, ", ".join(n for n, full in PROVIDERS.items() if full in present))
     yield from _weights(deep)
@@ -82,6 +88,22 @@ def _lexicons() -> Finding:
     entries = ", ".join(f"{name} {count}" for name, count in found["entries"].items())
     problems = " ".join(found["problems"])
     return Finding("lexicons", not problems, problems or f"entries: {entries}", "Mend the file.")
+
+
+def _encoders() -> Finding:
+    """Which formats can be written, found out by writing a moment of silence in each."""
+    written, problems = [], []
+    for kind in FORMATS:
+        try:
+            with closing(Encoder(kind, streamed=False)) as encoder:
+                size = len(encoder.run(silence(MOMENT_S, SAMPLE_RATE_HZ)))
+        except Exception as error:
+            known = isinstance(error, KokoroLabError)
+            problems.append(f"{kind}: {str(error) if known else type(error).__name__}")
+        else:
+            (written if size else problems).append(kind)
+    detail = f"{', '.join(written)}" + (f"; not {' '.join(problems)}" if problems else "")
+    return Finding("encoders", not problems, detail, "Run `make env`: the lock holds a PyAV that writes all.")
 
 
 def _weights(deep: bool) -> Iterator[Finding]:

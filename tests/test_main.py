@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ import soundfile
 from click.testing import CliRunner, Result
 
 from kokoro_lab.__main__ import main
+from kokoro_lab.containers.coded import CODECS
 from kokoro_lab.engine import Engine
 from tests.containers.decoding import decoded
 
@@ -163,7 +165,8 @@ def test_speak_reads_ssml(lab: Path) -> None:
 def test_doctor_looks_at_everything() -> None:
     done = call("doctor", "--json")
     found = {f["name"]: f for f in json.loads(done.stdout)}
-    assert {"python", "onnxruntime", "English G2P", "weights fp32", "npm", "disk"} <= set(found)
+    assert {"python", "onnxruntime", "English G2P", "encoders", "weights fp32", "npm", "disk"} <= set(found)
+    assert found["encoders"]["detail"] == "mp3, opus, aac, flac, wav, pcm"
     assert done.exit_code == (0 if all(f["ok"] for f in found.values()) else 1)
 
 
@@ -172,6 +175,15 @@ def test_doctor_names_a_lexicon_that_cannot_be_read(lab: Path) -> None:
     found = {f["name"]: f for f in json.loads(call("doctor", "--json").stdout)}
     assert not found["lexicons"]["ok"]
     assert "lexicon.tsv, line 1: the column 'phoneme' is missing" in found["lexicons"]["detail"]
+
+
+def test_doctor_names_a_format_that_cannot_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(CODECS, "mp3", replace(CODECS["mp3"], encoder="libnothing"))
+    found = {f["name"]: f for f in json.loads(call("doctor", "--json").stdout)}
+    assert not found["encoders"]["ok"]
+    written, lacking = found["encoders"]["detail"].split("; not ")
+    assert written == "opus, aac, flac, wav, pcm"
+    assert lacking.startswith("mp3: The encoder libnothing cannot be used")
 
 
 def test_doctor_says_how_to_mend_missing_weights(tmp_path: Path) -> None:

@@ -86,7 +86,7 @@ def checked(raw: Any, where: str, *, field: str, lang: str | None = None) -> Lex
     lang = _language(found["lang"])
     if lang is None:
         value = _shown(found["lang"])
-        raise refuse(f"nothing here speaks {value}.", "lang", value, ", ".join(_languages()))
+        raise refuse(f"nothing here speaks {value}.", "lang", value, ", ".join(languages()))
     try:
         grapheme = " ".join(sanitise(found["grapheme"]).text.split())
     except TextError as error:
@@ -192,13 +192,20 @@ def _bytes(row: Any) -> int:
 
 
 @cache
-def _languages() -> tuple[str, ...]:
+def languages() -> tuple[str, ...]:
+    """What the `lang` of an entry may be."""
     return (ANY, *sorted({tag.split("-")[0] for tag in SPOKEN} | set(SPOKEN)))
+
+
+@cache
+def sounds() -> frozenset[str]:
+    """Symbols of which the phonemes of an entry must hold one, lest it be silent."""
+    return frozenset(s for s in symbols() if s.isalpha() and s not in _NO_SOUND)
 
 
 def _language(tag: str) -> str | None:
     canonical = tag.strip().lower().replace("_", "-")
-    return canonical if canonical in _languages() else None
+    return canonical if canonical in languages() else None
 
 
 def _phonemes(phonemes: str, refuse: Any) -> str:
@@ -208,7 +215,7 @@ def _phonemes(phonemes: str, refuse: Any) -> str:
             hint = f"; write {_WRITTEN[symbol]}" if symbol in _WRITTEN else ""
             message = f"the symbol {symbol!r} (U+{ord(symbol):04X}) is not in the vocabulary{hint}."
             raise refuse(message, "phoneme", symbol, "".join(table).strip())
-    if not any(symbol.isalpha() and symbol not in _NO_SOUND for symbol in phonemes):
+    if not any(symbol in sounds() for symbol in phonemes):
         raise refuse("the phonemes hold no sound.", "phoneme", _shown(phonemes))
     if len(phonemes) > MAX_PHONEME_SYMBOLS:
         message = f"the phonemes are {len(phonemes)} symbols."

@@ -100,7 +100,7 @@ def load_voice(spec: str, home: Path | None = None) -> Voice:
     WeightsError
         The pack is not in the cache.
     """
-    parts = list(_parse(spec))
+    parts = list(parts_of(spec))
     total = sum(weight for _, weight in parts)
     if total <= 0:
         raise VoiceError(f"The weights of {spec!r} add up to nothing.", field="voice", value=spec)
@@ -122,7 +122,14 @@ def load_voice(spec: str, home: Path | None = None) -> Voice:
     )
 
 
-def _parse(spec: str) -> Iterator[tuple[str, float]]:
+def parts_of(spec: str) -> Iterator[tuple[str, float]]:
+    """The voices that `spec` names, each with its weight in the blend.
+
+    Raises
+    ------
+    VoiceError
+        Unknown name (with the nearest ones), or a blend that does not parse.
+    """
     pieces = spec.split("+")
     if len(pieces) > MAX_BLEND:
         raise VoiceError(

@@ -14,7 +14,7 @@ from kokoro_lab.errors import KokoroLabError, ParameterError
 from kokoro_lab.server.background import wait_until_idle
 from kokoro_lab.server.guard import require_key
 from kokoro_lab.server.json_body import optional_model
-from kokoro_lab.server.openapi import documented
+from kokoro_lab.server.openapi import Parameter, documented, operation_id
 from kokoro_lab.server.schemas import (
     RUN_ID,
     BenchmarkRequest,
@@ -33,6 +33,14 @@ log = logging.getLogger(__name__)
 blueprint = Blueprint("benchmarks", __name__)
 
 MOST_LISTED = 50
+
+
+def _run_link(run_id: str) -> dict[str, Any]:
+    return {
+        "operationId": operation_id("get", "benchmarks.run"),
+        "parameters": {"run_id": run_id},
+        "description": "Once it is finished",
+    }
 
 
 class Benchmarks:
@@ -120,7 +128,7 @@ class Benchmarks:
 
 
 @blueprint.get("/benchmarks")
-@documented(answer=BenchmarkRuns)
+@documented(answer=BenchmarkRuns, links={"latest": _run_link("$response.body#/runs/0/run_id")})
 def runs() -> dict[str, Any]:
     """Benchmarks on this machine, the latest first."""
     found = [_read(folder) for folder in _folders()[:MOST_LISTED]]
@@ -139,7 +147,11 @@ def latest() -> dict[str, Any]:
 
 
 @blueprint.get("/benchmarks/<run_id>")
-@documented(answer=BenchmarkResult, errors=(404,), patterns=(("run_id", RUN_ID),))
+@documented(
+    answer=BenchmarkResult,
+    errors=(404,),
+    parameters=(Parameter("run_id", {"type": "string", "pattern": RUN_ID}),),
+)
 def run(run_id: str) -> dict[str, Any]:
     """One benchmark, with its trials."""
     # Compared with what is there, so that no path can be asked for
@@ -150,7 +162,14 @@ def run(run_id: str) -> dict[str, Any]:
 
 
 @blueprint.post("/benchmarks")
-@documented(body=BenchmarkRequest, answer=BenchmarkState, status=202, errors=(401, 403, 409, 500))
+@documented(
+    body=BenchmarkRequest,
+    optional_body=True,
+    answer=BenchmarkState,
+    status=202,
+    errors=(401, 403, 409, 500),
+    links={"run": _run_link("$response.body#/run_id")},
+)
 def begin() -> tuple[dict[str, Any], int]:
     """Begin a benchmark; refused while a request is live or another one is under way."""
     require_key()

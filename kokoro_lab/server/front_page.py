@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from flask import Blueprint, Response, send_from_directory
 
-from kokoro_lab.server.openapi import documented
+from kokoro_lab.server.openapi import Parameter, documented
 
-blueprint = Blueprint("front_page", __name__, static_folder="page", static_url_path="/page")
+blueprint = Blueprint("front_page", __name__)
+
+FOLDER = Path(__file__).parent / "page"
+FILE = {"type": "string", "pattern": r"^[a-z]+\.(css|html|js|svg)$", "examples": ["page.css", "page.js"]}
 
 POLICY = "default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 """Nothing from another host, no script or style within the HTML, and no other page around this one."""
@@ -16,8 +21,18 @@ POLICY = "default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'n
 @documented(media=("text/html",))
 def front_page() -> Response:
     """Type, choose a voice, listen."""
-    assert blueprint.static_folder is not None
-    return send_from_directory(blueprint.static_folder, "index.html")
+    return send_from_directory(FOLDER, "index.html")
+
+
+@blueprint.get("/page/<filename>")
+@documented(
+    media=("image/svg+xml", "text/css", "text/html", "text/javascript"),
+    errors=(404,),
+    parameters=(Parameter("filename", FILE),),
+)
+def page_file(filename: str) -> Response:
+    """A part of the page."""
+    return send_from_directory(FOLDER, filename)
 
 
 @blueprint.after_request

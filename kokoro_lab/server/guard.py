@@ -17,6 +17,7 @@ from uuid import uuid4
 from flask import Flask, Response, abort, current_app, g, request
 from werkzeug.datastructures import WWWAuthenticate
 from werkzeug.exceptions import Unauthorized
+from werkzeug.routing import BaseConverter
 
 from kokoro_lab.config import Settings
 from kokoro_lab.server.state import server_state
@@ -36,7 +37,9 @@ SEND_BUFFER_BYTES = 65_536
 """Of a stream's socket. Linux would let it grow to some 4 MB, 80 s of speech, before a client that
 does not read is noticed."""
 
-_REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,64}")
+REQUEST_ID = re.compile(r"(?!ws$|[.]{1,2}$)[A-Za-z0-9._:-]{1,64}")
+"""What a client may call its request; else it gets an id of ours. By it a stream is stopped, so it is never
+the WebSocket's place in a path, nor one that is resolved on the way."""
 _HOST = re.compile(r"(?P<name>[a-z0-9.-]+|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?", re.IGNORECASE)
 _HEADER_NAMES = re.compile(r"[A-Za-z0-9-]+(?:\s*,\s*[A-Za-z0-9-]+)*")
 _EXPOSED = (
@@ -46,6 +49,12 @@ _EXPOSED = (
 )
 
 
+class RequestIds(BaseConverter):
+    """Ids in paths, so that what can be no id is not found rather than looked for."""
+
+    regex = REQUEST_ID.pattern.replace("$", "(?:/|$)")
+
+
 def max_body_bytes(settings: Settings) -> int:
     """The largest request body: the longest text, every character escaped, and the other fields."""
     return settings.max_input_chars * JSON_BYTES_A_CHARACTER + OTHER_FIELDS_BYTES
@@ -53,6 +62,7 @@ def max_body_bytes(settings: Settings) -> int:
 
 def register(app: Flask, settings: Settings) -> None:
     """Put the checks before every request of `app`, and the CORS headers behind it."""
+    app.url_map.converters["stream_id"] = RequestIds
     app.config["MAX_CONTENT_LENGTH"] = max_body_bytes(settings)
     app.config["STALL_S"] = STALL_S
     app.config["BODY_S"] = BODY_S
@@ -144,7 +154,7 @@ def body_deadline() -> Iterator[None]:
 def _accept() -> None:
     g.accepted_s = time.perf_counter()
     asked = request.headers.get("X-Request-Id", "")
-    g.request_id = asked if _REQUEST_ID.fullmatch(asked) else uuid4().hex
+    g.request_id = asked if REQUEST_ID.fullmatch(asked) else uuid4().hex
     connection = client_socket()
     if connection is not None:
         # For each recv and each piece that is sent. gunicorn takes it off before the next request

@@ -16,7 +16,7 @@ from kokoro_lab.server.guard import require_key
 from kokoro_lab.server.json_body import optional_model
 from kokoro_lab.server.meters import CONTENT_TYPE
 from kokoro_lab.server.openapi import document, documented
-from kokoro_lab.server.schemas import Cleared, Reset, ResetRequest, SessionStatus
+from kokoro_lab.server.schemas import Cleared, Description, MemoryDetails, Reset, ResetRequest, SessionStatus
 from kokoro_lab.server.state import ServerState, server_state
 
 blueprint = Blueprint("operations", __name__)
@@ -27,7 +27,7 @@ MOST_TYPES = 25
 
 
 @blueprint.get("/openapi.json")
-@documented()
+@documented(answer=Description)
 def openapi() -> dict[str, Any]:
     """This description."""
     app: Flask = current_app
@@ -62,7 +62,7 @@ def session_status() -> dict[str, Any]:
 
 
 @blueprint.post("/session-reset")
-@documented(body=ResetRequest, answer=Reset, errors=(401,))
+@documented(body=ResetRequest, optional_body=True, answer=Reset, errors=(401,))
 def session_reset() -> dict[str, Any]:
     """Stop one request, or all; with all, rolling figures and degrade mode begin anew."""
     require_key()
@@ -97,7 +97,7 @@ def stacks() -> Response:
 
 
 @debugging.get("/memory")
-@documented(errors=(401,))
+@documented(answer=MemoryDetails, errors=(401,))
 def memory() -> dict[str, Any]:
     """The process's memory, and which types there are most objects of."""
     counts: dict[str, int] = {}

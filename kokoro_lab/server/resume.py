@@ -22,11 +22,11 @@ from kokoro_lab.errors import Gone, ParameterError
 if TYPE_CHECKING:
     from kokoro_lab.engine import Engine
 
-_TOKEN = re.compile(
-    r"k1\.(?P<issued_s>\d{1,12})\.(?P<digest>[0-9a-f]{32})\.(?P<frame_ms>\d{2,3})"
-    r"\.(?P<sentence>\d{1,9})\.(?P<first>\d{1,9})\.(?P<segment>\d{1,9})\.(?P<start>\d{1,12})"
+TOKEN = re.compile(
+    r"k1\.(?P<issued_s>[0-9]{1,12})\.(?P<digest>[0-9a-f]{32})\.(?P<frame_ms>[0-9]{2,3})"
+    r"\.(?P<sentence>[0-9]{1,9})\.(?P<first>[0-9]{1,9})\.(?P<segment>[0-9]{1,9})\.(?P<start>[0-9]{1,12})"
 )
-_FRAME_ID = re.compile(r"(?P<segment>\d{1,9})\.(?P<chunk>\d{1,9})")
+FRAME_ID = re.compile(r"(?P<segment>[0-9]{1,9})\.(?P<chunk>[0-9]{1,9})")
 AHEAD_S = 60
 """How far a token may be from the future: clocks of two servers differ."""
 
@@ -101,7 +101,7 @@ def resumption_of(
         The token has expired, is none, or is another request's or another server's.
     """
     now_s = int(time.time())
-    frame = _FRAME_ID.fullmatch(last_id)
+    frame = FRAME_ID.fullmatch(last_id)
     if frame is None:
         raise ParameterError(
             "The id of the last frame cannot be read.",
@@ -112,7 +112,7 @@ def resumption_of(
     after = int(frame["chunk"])
     if token is None:
         return Resumption(after, None, now_s, frame_s)
-    found = _TOKEN.fullmatch(token)
+    found = TOKEN.fullmatch(token)
     if found is None:
         raise Gone("This is no resume token.", field="resume", mend=ANEW)
     issued_s = int(found["issued_s"])

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, Json
 
 from kokoro_lab.buffering import PROFILES
 from kokoro_lab.config import VARIANTS
+from kokoro_lab.containers import Format
+from kokoro_lab.server.request_schema import describe_voice
 
 RUN_ID = r"^[0-9]{8}T[0-9]{6}Z-[0-9a-f]{4}$"
+
+
+def _whole(value: Any) -> Any:
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+Whole = BeforeValidator(_whole)
+"""Takes `24.0` for `24`: JSON knows one kind of number, and some clients write every one with a point."""
 
 Warmth = Literal["warming", "ok", "failed"]
 Preset = Literal["short", "medium", "long", "article"]
@@ -48,7 +58,7 @@ class Health(Answer):
     """200 and `ok` once the engine has spoken; else 503."""
 
     status: Warmth
-    stage: str | None = Field(description="Of the warm-up, while it goes on: voice, text, model")
+    stage: str | None = Field(None, description="Of the warm-up, while it goes on: voice, text, model")
     stages_s: dict[str, float] = Field(description="Seconds that each stage took")
     version: str
     variant: str
@@ -222,6 +232,69 @@ class ModelNames(BaseModel):
     models: list[ModelName]
 
 
+class TimedWord(BaseModel):
+    """When a word is heard: offsets into the text, seconds from the start of the speech."""
+
+    text: str
+    start: int
+    end: int
+    start_s: float
+    end_s: float
+    phonemes: str
+    segment_id: int
+
+
+class Usage(BaseModel):
+    """Phoneme ids that the model read, and frames of 25 ms that it spoke."""
+
+    input_tokens: int
+    output_tokens: int
+    total_tokens: int
+
+
+class TimedSpeech(BaseModel):
+    """A whole file and when its words are heard: the answer to `timestamps` without events."""
+
+    object: Literal["audio.speech"]
+    format: Format
+    sample_rate: int
+    duration_s: float
+    words: list[TimedWord]
+    usage: Usage
+    audio: str = Field(json_schema_extra={"contentEncoding": "base64"})
+
+
+class SpeechDelta(BaseModel):
+    """A piece of the audio."""
+
+    type: Literal["speech.audio.delta"]
+    audio: str = Field(json_schema_extra={"contentEncoding": "base64"})
+    resume: str | None = Field(None, description="With the first frame of a segment: the token to go on with")
+
+
+class SpeechWords(BaseModel):
+    """When the words of a segment are heard, if `timestamps` were asked for."""
+
+    type: Literal["speech.audio.words"]
+    segment_id: int
+    words: list[TimedWord]
+
+
+class SpeechDone(BaseModel):
+    """The end: nothing is missing."""
+
+    type: Literal["speech.audio.done"]
+    usage: Usage
+
+
+class SpeechEvent(BaseModel):
+    """One server-sent event. Without an `event:` it is of the kind that SSE calls `message`."""
+
+    event: Literal["message", "error"] = "message"
+    id: str | None = Field(None, description="`segment.chunk` of a delta, for `last_id`")
+    data: Json[SpeechDelta | SpeechWords | SpeechDone | ErrorBody]
+
+
 class SessionStatus(BaseModel):
     """The model that is loaded, and what it is busy with."""
 
@@ -264,13 +337,29 @@ class Cleared(BaseModel):
     cleared: dict[str, int]
 
 
+class Description(Answer):
+    """An OpenAPI document."""
+
+    openapi: str
+    info: dict[str, Any]
+    paths: dict[str, Any]
+    components: dict[str, Any]
+
+
+class MemoryDetails(BaseModel):
+    """The process's memory in bytes, and how many objects there are of the commonest types."""
+
+    process: dict[str, int]
+    objects: dict[str, int]
+
+
 class BenchmarkRequest(BaseModel):
     """A benchmark on the engine that is being served, spoken while nobody else is."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", json_schema_extra=describe_voice)
 
     preset: Preset = "medium"
-    trials: int = Field(5, ge=1, le=30, strict=True)
+    trials: Annotated[int, Whole] = Field(5, ge=1, le=30, strict=True)
     voice: str | None = None
 
 

@@ -20,9 +20,11 @@ from kokoro_lab.errors import Interrupted
 from kokoro_lab.server.account import Account
 from kokoro_lab.server.delivery import Delivery, RawWriter, Writer, in_pieces, warn_of_clipping
 from kokoro_lab.server.errors import body_of, outcome_of_status
-from kokoro_lab.server.guard import SEND_BUFFER_BYTES, client_socket, has_left, require_key
-from kokoro_lab.server.openapi import documented
-from kokoro_lab.server.schemas import Stopped
+from kokoro_lab.server.guard import REQUEST_ID, SEND_BUFFER_BYTES, client_socket, has_left, require_key
+from kokoro_lab.server.live import CLIENT
+from kokoro_lab.server.openapi import Parameter, documented, operation_id
+from kokoro_lab.server.request_schema import anchored, limit
+from kokoro_lab.server.schemas import SpeechEvent, Stopped, TimedSpeech
 from kokoro_lab.server.speech_events import usage_of, word_of
 from kokoro_lab.server.speech_request import SpeechRequest, read_speech_request
 from kokoro_lab.server.sse import EventWriter
@@ -38,11 +40,37 @@ _AUDIO = {content_type(kind, 24_000).partition(";")[0] for kind in FORMATS}
 @blueprint.post("/v1/audio/speech")
 @documented(
     body=SpeechRequest,
-    media=(*sorted(_AUDIO), "text/event-stream", "application/json"),
+    refine=limit,
+    answer=TimedSpeech,
+    events=SpeechEvent,
+    media=tuple(sorted(_AUDIO)),
     errors=(401, 409, 410, 429, 499, 500, 503, 504),
+    parameters=(Parameter("X-Kokoro-Client", {"type": "string", "pattern": anchored(CLIENT)}, "header"),),
+    headers={
+        "X-Kokoro-Stream-Id": "By which it can be stopped",
+        "X-Kokoro-Voice": "Which voice speaks",
+        "X-Kokoro-Variant": "Precision of the weights",
+        "X-Kokoro-Provider": "What computes",
+        "X-Kokoro-Streamed": "`true` if it is sent while it is spoken",
+        "X-Kokoro-Mode": "Degrade mode",
+        "X-Kokoro-Statistics": "What the speech is normalised with: predicted or exact",
+        "X-Sample-Rate": "In Hz",
+    },
+    links={
+        "stop": {
+            "operationId": operation_id("delete", "speech.stop"),
+            "parameters": {"stream_id": "$response.header.X-Kokoro-Stream-Id"},
+            "description": "While it is spoken",
+        }
+    },
 )
 def speak() -> Response:
-    """Speak what the body asks for."""
+    """Speak what the body asks for.
+
+    The answer is audio of the format that is asked for; with `stream_format` sse, events that hold it; with
+    `timestamps` and no events, JSON. A stream that broke goes on with `resume` and `last_id`, or the header
+    `Last-Event-ID`.
+    """
     state = server_state()
     account = _account()
     asked = read_speech_request(request, state.settings, state.engine.config.variant)
@@ -66,8 +94,12 @@ def speak() -> Response:
     return answer
 
 
-@blueprint.delete("/v1/audio/speech/<stream_id>")
-@documented(answer=Stopped, errors=(401, 404))
+@blueprint.delete("/v1/audio/speech/<stream_id:stream_id>")
+@documented(
+    answer=Stopped,
+    errors=(401, 404),
+    parameters=(Parameter("stream_id", {"type": "string", "pattern": anchored(REQUEST_ID)}),),
+)
 def stop(stream_id: str) -> dict[str, Any]:
     """Stop the synthesis with this id, and answer once its slot is free."""
     live = server_state().live.find(stream_id)

@@ -14,9 +14,8 @@ from kokoro_lab.datatypes import Utterance
 from kokoro_lab.errors import ParameterError, TextError
 from kokoro_lab.g2p.lexicon_entries import request_entries
 from kokoro_lab.server.json_body import json_object
-
-ALIASES = {"text": "input", "format": "response_format", "lang": "language"}
-"""The Raycast client's names for OpenAI's fields."""
+from kokoro_lab.server.request_schema import ALIASES, describe, describe_id
+from kokoro_lab.server.schemas import Whole
 
 GENERAL_MODELS = ("kokoro", "tts-1", "tts-1-hd", "gpt-4o-mini-tts")
 """Names that mean whatever variant is being served. So does any other that is not a variant."""
@@ -28,18 +27,10 @@ _SHOWN_CHARACTERS = 40
 _NEVER_SHOWN = ("input", "instructions")
 
 
-def _with_aliases(schema: dict[str, Any]) -> None:
-    """In `/openapi.json`: the other names of fields, of which one or the other is sent."""
-    for alias, ours in ALIASES.items():
-        schema["properties"][alias] = {**schema["properties"][ours], "description": f"The same as `{ours}`"}
-    schema["required"].remove("input")
-    schema["oneOf"] = [{"required": ["input"]}, {"required": ["text"]}]
-
-
 class VoiceId(BaseModel):
     """The other way in which OpenAI's clients may name a voice."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", json_schema_extra=describe_id)
 
     id: Annotated[str, Field(strict=True, min_length=1)]
 
@@ -47,7 +38,7 @@ class VoiceId(BaseModel):
 class SpeechRequest(BaseModel):
     """The body of `POST /v1/audio/speech`. A field that is not here is an error, as it is at OpenAI's."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, json_schema_extra=_with_aliases)
+    model_config = ConfigDict(extra="forbid", frozen=True, json_schema_extra=describe)
 
     input: Annotated[str, Field(strict=True, description="The text to speak. Also called `text`")]
     input_format: Annotated[
@@ -82,7 +73,7 @@ class SpeechRequest(BaseModel):
         ),
     ] = "auto"
     sample_rate: Annotated[
-        Literal[22_050, 24_000, 44_100, 48_000], Field(description="In Hz. Of opus: 48000")
+        Literal[22_050, 24_000, 44_100, 48_000], Whole, Field(description="In Hz. Of opus: 48000")
     ] = 24_000
     ephemeral: Annotated[
         bool, Field(strict=True, description="Keep nothing of this: no first audio, no phonemes, no hash")

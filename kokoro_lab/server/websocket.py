@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import socket
 from contextlib import suppress
-from typing import Any
+from typing import Any, NoReturn
 
 from flask import Blueprint, current_app, g, request
 from flask_sock import Sock
 from simple_websocket import ConnectionClosed, Server
-from werkzeug.exceptions import TooManyRequests
+from werkzeug.exceptions import HTTPException, TooManyRequests
 
 from kokoro_lab.config import Settings
 from kokoro_lab.server.conversation import Conversation
 from kokoro_lab.server.guard import SEND_BUFFER_BYTES, client_socket, max_body_bytes, require_key
+from kokoro_lab.server.openapi import documented
 from kokoro_lab.server.slots import Slot
 from kokoro_lab.server.state import SOCKETS, server_state
 from kokoro_lab.server.watched_socket import WatchedSocket
@@ -22,6 +23,8 @@ PING_S = 20
 """Between two pings; a client that has not answered one by the next has gone."""
 GOODBYE_S = 1.0
 """How long the client's half of the closing handshake is waited for."""
+
+PATH = "/v1/audio/speech/ws"
 
 blueprint = Blueprint("websocket", __name__)
 # Host and Origin have been checked by then, as for every request: browsers do not do it for WebSockets
@@ -34,11 +37,22 @@ def options(settings: Settings) -> dict[str, Any]:
     return {"ping_interval": PING_S, "max_message_size": max_body_bytes(settings)}
 
 
+class UpgradeRequired(HTTPException):
+    """A plain request came to where only a WebSocket is spoken."""
+
+    code = 426
+    name = "Upgrade Required"
+    description = "A WebSocket is spoken here: connect with a WebSocket client."
+
+    def get_headers(self, *arguments: Any) -> list[tuple[str, str]]:
+        return [*super().get_headers(*arguments), ("Upgrade", "websocket"), ("Connection", "Upgrade")]
+
+
 @blueprint.before_request
 def _admit() -> None:
     """A connection takes a thread of the server for as long as it lasts."""
     connection = client_socket()
-    if connection is None:
+    if connection is None or request.url_rule is None or not request.url_rule.websocket:
         return
     try:
         g.seat = server_state().sockets.take()
@@ -57,7 +71,17 @@ def _leave(error: BaseException | None) -> None:
         seat.release()
 
 
-@_sock.route("/v1/audio/speech/ws", bp=blueprint)  # type: ignore[untyped-decorator]
+@blueprint.get(PATH)
+@documented(status=101, errors=(401, 426, 429))
+def knock() -> NoReturn:
+    """Speak over a WebSocket: the fields of a request as JSON messages, audio in binary ones.
+
+    What either side says stands in the README. A request that does not ask for a WebSocket is answered 426.
+    """
+    raise UpgradeRequired
+
+
+@_sock.route(PATH, bp=blueprint)  # type: ignore[untyped-decorator]
 def talk(ws: Server) -> None:
     """Talk until the client goes."""
     watched: WatchedSocket = ws.sock

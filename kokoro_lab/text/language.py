@@ -27,6 +27,9 @@ _ALIASES = {
     "j": "ja",
 }
 
+ASKED = (*SPOKEN, *_ALIASES)
+"""Every name of a language that is understood; in capitals or with `_`, too."""
+
 
 def resolve_language(tag: str) -> str:
     """The canonical tag of a language that can be spoken: lower case, `en` meaning `en-us`.

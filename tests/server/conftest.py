@@ -119,15 +119,18 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
 
 
 @contextmanager
-def running(folder: Path, **changed: Any) -> Iterator[RunningServer]:
-    """The server on the humming voice, its model and log in `folder`; settings by keyword."""
+def running(folder: Path, checkout: Path = ROOT, **changed: Any) -> Iterator[RunningServer]:
+    """The server on the humming voice, its model and log in `folder`; settings by keyword.
+
+    It is run in `checkout`, whose results it lists.
+    """
     log = folder / "log"
     variables = {f"KOKORO_{name.upper()}": str(value) for name, value in {**SETTINGS, **changed}.items()}
     with log.open("wb") as sink:
         process = subprocess.Popen(
             [sys.executable, "-m", "tests.server.tiny_server", str(folder / "hum.onnx")],
-            cwd=ROOT,
-            env={**os.environ, **variables},
+            cwd=checkout,
+            env={**os.environ, "PYTHONPATH": str(ROOT), **variables},
             stdout=sink,
             stderr=sink,
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,11 +13,11 @@ import numpy.typing as npt
 
 from kokoro_lab.config import EngineConfig
 from kokoro_lab.engine import Engine
-from kokoro_lab.errors import SynthesisError
+from kokoro_lab.errors import SynthesisError, VoiceError
 from kokoro_lab.g2p.vocab import encode
 from kokoro_lab.model.decoder import Decoded, Decoder, WholeGraph
 from kokoro_lab.model.delivery import Delivery
-from kokoro_lab.model.voices import Voice
+from kokoro_lab.model.voices import Voice, parts_of
 from tests import tiny_voice
 
 BOOM = encode("bˈum")
@@ -73,6 +74,15 @@ def _within(word: tuple[int, ...], ids: tuple[int, ...]) -> bool:
     return any(ids[i : i + len(word)] == word for i in range(len(ids)))
 
 
+def _voice(spec: str) -> Voice:
+    """A voice that hums, also by the names that the server lists and their blends."""
+    try:
+        listed = [name for name, _ in parts_of(spec)]
+    except VoiceError:
+        return tiny_voice.voice(spec)
+    return replace(tiny_voice.voice("hum"), name=spec, parts=tuple(listed))
+
+
 def engine(path: Path) -> Engine:
     """An engine that hums, slows down and fails by the text."""
     config = EngineConfig(variant="fp32", threads=1, first_audio_ttl_s=0)
@@ -80,7 +90,7 @@ def engine(path: Path) -> Engine:
     return Engine(
         Scripted(decoder),
         config=config,
-        voices=tiny_voice.voice,
+        voices=_voice,
         model_sha256="hum",
         active_provider=decoder.active_provider,
     )

@@ -49,7 +49,50 @@ def test_every_route_is_described(app: Flask, client: FlaskClient) -> None:
         for method in (rule.methods or set()) - {"HEAD", "OPTIONS"}:
             operation = paths[re.sub(r"<(?:\w+:)?(\w+)>", r"{\1}", rule.rule)][method.lower()]
             assert operation["summary"]
-            assert any(status.startswith("2") for status in operation["responses"])
+            done = [answer for status, answer in operation["responses"].items() if status < "3"]
+            assert done
+            assert all("X-Request-Id" in answer["headers"] for answer in operation["responses"].values())
+            assert rule.rule.endswith("/ws") or all(answer["content"] for answer in done)
+
+
+def test_the_key_is_asked_for_where_one_is_set(make_app: Callable[..., Flask], client: FlaskClient) -> None:
+    def locks(client: FlaskClient) -> tuple[set[str], Any]:
+        document = client.get("/openapi.json").json
+        locked = {
+            f"{method} {path}"
+            for path, methods in document["paths"].items()
+            for method, operation in methods.items()
+            if operation.get("security") == [{"key": []}]
+        }
+        return locked, document["components"].get("securitySchemes")
+
+    assert locks(client) == (set(), None)
+    assert locks(make_app(api_key="sesame").test_client()) == (
+        {
+            "post /v1/audio/speech",
+            "delete /v1/audio/speech/{stream_id}",
+            "get /v1/audio/speech/ws",
+            "post /benchmarks",
+            "post /session-reset",
+            "post /performance/clear_cache",
+        },
+        {"key": {"type": "http", "scheme": "bearer"}},
+    )
+
+
+def test_what_is_no_id_is_no_path_and_a_plain_request_is_sent_to_the_websocket(client: FlaskClient) -> None:
+    for name in ("ws", "a b", "ä", "a" * 65):
+        assert client.post("/session-reset", headers={"X-Request-Id": name}).headers["X-Request-Id"] != name
+        assert client.delete(f"{URL}/{name}").status_code in (404, 405)
+    assert client.delete(f"{URL}/a:b").json["error"]["message"].startswith("There is no synthesis")
+    answer = client.get(f"{URL}/ws")
+    assert (answer.status_code, answer.headers["Upgrade"]) == (426, "websocket")
+    assert answer.json["error"]["code"] == "upgrade_required"
+
+
+@pytest.mark.parametrize("trials", [True, "2", 2.5, 1e300])
+def test_only_a_whole_number_of_trials_is_one(client: FlaskClient, trials: Any) -> None:
+    assert client.post("/benchmarks", json={"trials": trials}).status_code == 400
 
 
 def test_every_reference_leads_somewhere(client: FlaskClient) -> None:
