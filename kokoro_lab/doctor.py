@@ -92,7 +92,8 @@ def _lexicons() -> Finding:
 
 def _encoders() -> Finding:
     """Which formats can be written, found out by writing a moment of silence in each."""
-    written, problems = [], []
+    written: list[str] = []
+    problems: list[str] = []
     for kind in FORMATS:
         try:
             with closing(Encoder(kind, streamed=False)) as encoder:
