@@ -20,7 +20,7 @@ import click
 from kokoro_lab import __version__
 from kokoro_lab.config import PUBLISHED, SPEED_MAX, SPEED_MIN, STAGED, VARIANTS, settings, weights_of
 from kokoro_lab.errors import InputError, KokoroLabError, ParameterError, SettingsError, TextError
-from kokoro_lab.utterance import INPUT_FORMATS
+from kokoro_lab.utterance import DETECTION_MODES, INPUT_FORMATS
 
 if TYPE_CHECKING:
     from kokoro_lab.datatypes import LexiconEntry
@@ -62,6 +62,16 @@ def _entries(lexicon: Path | None) -> tuple[LexiconEntry, ...]:
     from kokoro_lab.g2p.lexicon_files import read_lexicon
 
     return read_lexicon(lexicon) if lexicon else ()
+
+
+def _detection_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    return click.option(
+        "--detect-languages",
+        type=click.Choice(DETECTION_MODES),
+        default="auto",
+        show_default=True,
+        help="Read words of other languages as such.",
+    )(function)
 
 
 def _json_option(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -122,13 +132,7 @@ def fetch(
 )
 @click.option("--speed", type=float, default=1.0, show_default=True, help=f"{SPEED_MIN} to {SPEED_MAX}.")
 @click.option("--language", help="Such as en-gb; else the voice's own.")
-@click.option(
-    "--detect-languages",
-    type=click.Choice(["auto", "scripts", "off"]),
-    default="auto",
-    show_default=True,
-    help="Read words of other languages as such.",
-)
+@_detection_option
 @click.option("--variant", type=click.Choice(VARIANTS), help="Precision of the weights.")
 @click.option("--provider", help="Execution provider.")
 @click.option("--sample-rate", type=int, default=24_000, show_default=True, help="Of the file, in Hz.")
@@ -261,8 +265,9 @@ def _text_of(text: str | None, file: Path | None) -> str:
     default="text",
     help="What standard input holds; an SSML document may take several lines.",
 )
+@_detection_option
 @_lexicon_option
-def text(language: str, input_format: str, lexicon: Path | None) -> None:
+def text(language: str, input_format: str, detect_languages: str, lexicon: Path | None) -> None:
     """Show how each line (or SSML document) of standard input will be read: one JSON object a line."""
     from kokoro_lab.g2p.frontend import FrontEnd
     from kokoro_lab.text.language import resolve_language
@@ -272,7 +277,7 @@ def text(language: str, input_format: str, lexicon: Path | None) -> None:
     language, entries = resolve_language(language), _entries(lexicon)
     lines = (line.decode("utf-8", "replace").rstrip("\r\n") for line in sys.stdin.buffer)
     for original in documents_of(lines) if input_format == "ssml" else lines:
-        described = front_end.describe(original, language, entries, input_format)
+        described = front_end.describe(original, language, entries, input_format, detect_languages)
         click.echo(json.dumps(described, ensure_ascii=False))
 
 
