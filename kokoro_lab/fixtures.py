@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from kokoro_lab.errors import ParameterError
 
@@ -43,16 +44,21 @@ def repository_root() -> Path:
 
 def load_texts(name: str = "english", *, limit: int = 0) -> list[FixtureText]:
     """Texts of `fixtures/texts/<name>.jsonl`; `limit` spreads a smaller number over the whole file."""
+    texts = [FixtureText(**row) for row in load_rows(name)]
+    if not limit or limit >= len(texts):
+        return texts
+    return [texts[i * len(texts) // limit] for i in range(limit)]
+
+
+def load_rows(name: str) -> list[dict[str, Any]]:
+    """The objects of `fixtures/texts/<name>.jsonl`, with whatever fields they have."""
     path = repository_root() / "fixtures" / "texts" / f"{name}.jsonl"
     if not path.is_file():
         there = sorted(p.stem for p in path.parent.glob("*.jsonl"))
         raise ParameterError(
             f"There are no texts {name!r}.", field="texts", value=name, allowed=", ".join(there)
         )
-    texts = [FixtureText(**json.loads(line)) for line in path.read_text("utf-8").splitlines() if line]
-    if not limit or limit >= len(texts):
-        return texts
-    return [texts[i * len(texts) // limit] for i in range(limit)]
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines() if line]
 
 
 def read_corpus(path: Path) -> list[FixtureText]:

@@ -142,6 +142,15 @@ def test_text_shows_one_json_object_a_line() -> None:
     assert party["normalized"] == "Party party popper!"
 
 
+def test_text_leaves_the_languages_of_words_alone_if_it_is_asked_to() -> None:
+    def languages(*options: str) -> set[str]:
+        done = call("text", *options, stdin="We met at the café, ¿no es verdad?\n")
+        return {word["language"] for word in json.loads(done.stdout)["words"]}
+
+    assert languages() == {"en-us", "es"}
+    assert languages("--detect-languages", "off") == {"en-us"}
+
+
 def test_text_reads_ssml_that_may_take_several_lines() -> None:
     done = call(
         "text", "--input-format", "ssml", stdin="<speak>One <break/>\ntwo.</speak>\n<speak>3</speak>\n"

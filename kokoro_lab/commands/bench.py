@@ -51,9 +51,16 @@ from kokoro_lab.config import VARIANTS, settings
 @click.option("--corpus", type=click.Path(path_type=Path), help="Sentences, one a line; else the fixtures.")
 @click.option("--seed", default=0, help="Of the choice of texts.")
 @click.option("--profile", is_flag=True, help="Instead: where the time goes, by stage and by operator.")
+@click.option(
+    "--text",
+    "text_alone",
+    is_flag=True,
+    help="Instead: the text front end alone, by sentence; with --memory over 1 MB of text too.",
+)
 @json_option
-def bench(corpus: Path | None, as_json: bool, profile: bool, **options: Any) -> None:
+def bench(corpus: Path | None, as_json: bool, profile: bool, text_alone: bool, **options: Any) -> None:
     """Time to first audio, real-time factor, gaps and memory, over distinct texts."""
+    from kokoro_lab.bench.front_end import prose, read_alone
     from kokoro_lab.bench.plan import Plan, carry_out
     from kokoro_lab.bench.texts import PRESETS, sentences_of, texts_of
     from kokoro_lab.engine import load_engine
@@ -62,8 +69,14 @@ def bench(corpus: Path | None, as_json: bool, profile: bool, **options: Any) -> 
     plan = Plan(**options)
     if corpus:
         sentences = [line.strip() for line in text_of(None, corpus).splitlines() if line.strip()]
+    elif text_alone:
+        sentences = prose()
     else:
         sentences = sentences_of([t.text for t in load_texts() if t.kind in ("prose", "short", "long")])
+    if text_alone:
+        path, lines = read_alone(sentences, "en-us", memory=plan.memory)
+        click.echo(path.read_text("utf-8") if as_json else "\n".join([*lines, f"kept in {path.parent}"]))
+        return
     if profile:
         from kokoro_lab.bench.profile import profile_report
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from kokoro_lab.utterance import DETECTION_MODES
+
 if TYPE_CHECKING:
     from kokoro_lab.datatypes import LexiconEntry
 
@@ -23,6 +25,16 @@ def entries_of(lexicon: Path | None) -> tuple[LexiconEntry, ...]:
     from kokoro_lab.g2p.lexicon_files import read_lexicon
 
     return read_lexicon(lexicon) if lexicon else ()
+
+
+def detection_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    return click.option(
+        "--detect-languages",
+        type=click.Choice(DETECTION_MODES),
+        default="auto",
+        show_default=True,
+        help="Read words of other languages as such.",
+    )(function)
 
 
 def json_option(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from kokoro_lab.commands.console import say, text_of
-from kokoro_lab.commands.options import entries_of, json_option, lexicon_option
+from kokoro_lab.commands.options import detection_option, entries_of, json_option, lexicon_option
 from kokoro_lab.config import SPEED_MAX, SPEED_MIN, VARIANTS, settings
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.utterance import INPUT_FORMATS
@@ -33,13 +33,7 @@ PLAYERS = ("afplay", "aplay", "ffplay -autoexit -nodisp -loglevel error", "play 
 )
 @click.option("--speed", type=float, default=1.0, show_default=True, help=f"{SPEED_MIN} to {SPEED_MAX}.")
 @click.option("--language", help="Such as en-gb; else the voice's own.")
-@click.option(
-    "--detect-languages",
-    type=click.Choice(["auto", "scripts", "off"]),
-    default="auto",
-    show_default=True,
-    help="Read words of other languages as such.",
-)
+@detection_option
 @click.option("--variant", type=click.Choice(VARIANTS), help="Precision of the weights.")
 @click.option("--provider", help="Execution provider.")
 @click.option("--sample-rate", type=int, default=24_000, show_default=True, help="Of the file, in Hz.")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from kokoro_lab.commands.options import entries_of, lexicon_option
+from kokoro_lab.commands.options import detection_option, entries_of, lexicon_option
 from kokoro_lab.utterance import INPUT_FORMATS
 
 
@@ -20,8 +20,9 @@ from kokoro_lab.utterance import INPUT_FORMATS
     default="text",
     help="What standard input holds; an SSML document may take several lines.",
 )
+@detection_option
 @lexicon_option
-def text(language: str, input_format: str, lexicon: Path | None) -> None:
+def text(language: str, input_format: str, detect_languages: str, lexicon: Path | None) -> None:
     """Show how each line (or SSML document) of standard input will be read: one JSON object a line."""
     from kokoro_lab.g2p.frontend import FrontEnd
     from kokoro_lab.text.language import resolve_language
@@ -31,5 +32,5 @@ def text(language: str, input_format: str, lexicon: Path | None) -> None:
     language, entries = resolve_language(language), entries_of(lexicon)
     lines = (line.decode("utf-8", "replace").rstrip("\r\n") for line in sys.stdin.buffer)
     for original in documents_of(lines) if input_format == "ssml" else lines:
-        described = front_end.describe(original, language, entries, input_format)
+        described = front_end.describe(original, language, entries, input_format, detect_languages)
         click.echo(json.dumps(described, ensure_ascii=False))

@@ -118,15 +118,21 @@ class FrontEnd:
         return marked.styled(pack(spoken, space_id=space_id, language=languages.base), text)
 
     def describe(
-        self, text: str, language: str, entries: Sequence[LexiconEntry] = (), input_format: str = "text"
+        self,
+        text: str,
+        language: str,
+        entries: Sequence[LexiconEntry] = (),
+        input_format: str = "text",
+        detect: str = "auto",
     ) -> dict[str, Any]:
         """How `text` will be read, as plain data: what the `text` command prints."""
         fallbacks: list[Fallback] = [*self.lexicons.problems()]
         language = resolve_language(language)
+        languages = Languages(language, detect=detect)
         lexicon = self.lexicons.current().with_request(entries)
         cleaned = self.read(text, input_format, language)
-        said = [piece.text for piece in self._said(cleaned, Languages(language), lexicon)]
-        segments = list(self.segments_of(cleaned, language, fallbacks.append, lexicon))
+        said = [piece.text for piece in self._said(cleaned, languages, lexicon)]
+        segments = list(self.segments_of(cleaned, languages, fallbacks.append, lexicon))
         return {
             "text": text,
             "normalized": " ".join(said),

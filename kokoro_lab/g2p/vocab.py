@@ -32,5 +32,7 @@ def encode(phonemes: str) -> tuple[int, ...]:
 def known(phonemes: str) -> tuple[str, str]:
     """`phonemes` without the symbols that the model does not know, and those symbols."""
     table = symbols()
+    if table.keys() >= set(phonemes):
+        return phonemes, ""
     kept = "".join(symbol for symbol in phonemes if symbol in table)
     return kept, "".join(symbol for symbol in phonemes if symbol not in table)

@@ -23,7 +23,8 @@ class AlignedText:
     @classmethod
     def of(cls, original: str) -> AlignedText:
         """The original itself: character `i` stands for `i:i + 1`."""
-        return cls(original, tuple(range(len(original))), tuple(range(1, len(original) + 1)))
+        places = tuple(range(len(original) + 1))
+        return cls(original, places[:-1], places[1:])
 
     @classmethod
     def joined(cls, pieces: Iterable[AlignedText]) -> AlignedText:

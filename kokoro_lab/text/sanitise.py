@@ -41,6 +41,8 @@ _RULES: tuple[tuple[str, str], ...] = (
     (rf"(?<={_JOINING})[\u200c\u200d](?={_JOINING})", "\\0"),
     (r"[\p{Cc}\p{Cf}\p{Cs}\ufe00-\ufe0f--\n]", ""),
 )
+_PLAIN = regex.compile(r"[ -_a-~\n]*+")
+"""Printable ASCII without grave accents: but for rows of points, there is nothing to clean."""
 _RULE = regex.compile("|".join(f"({pattern})" for pattern, _ in _RULES), regex.V1)
 
 
@@ -65,6 +67,8 @@ def sanitise(text: str) -> AlignedText:
             value=type(text).__name__,
             mend="Decode bytes as UTF-8 first.",
         )
+    if _PLAIN.fullmatch(text) and "..." not in text:
+        return AlignedText.of(text)
     unreadable = sum(1 for _ in _UNREADABLE.finditer(text))
     if unreadable > max(BINARY_COUNT, BINARY_SHARE * len(text)):
         raise TextError(

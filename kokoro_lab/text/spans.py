@@ -8,6 +8,7 @@ English unless the detector knows better; letters that stand for themselves or b
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import NamedTuple
@@ -102,13 +103,15 @@ def _detected(
         return [base] * len(words)
     found = [word.script if word.script in SPOKEN else base for word in words]
     home = base if base[:2] in LATIN else english  # what Latin words are in, if nothing speaks against it
-    addresses = [m.span() for m in _ASCII.finditer(text) if _ADDRESS.search(m.group())]
-    latin = [k for k, word in enumerate(words) if word.script == "latin"]
-    places = latin if base[:2] in LATIN else [k for k in latin if not _stays(text, words[k], addresses)]
+    places = [k for k, word in enumerate(words) if word.script == "latin"]
+    if base[:2] not in LATIN:
+        addresses = [m.span() for m in _ASCII.finditer(text) if _ADDRESS.search(m.group())]
+        places = [k for k in places if not _stays(text, words[k], addresses)]
     for k in places:
         found[k] = home
     if mode == "auto":
-        tokens = [_token(text, words, k) for k in places]
+        inverted = [m.end() for m in _INVERTED.finditer(text)]
+        tokens = [_token(text, words, k, inverted) for k in places]
         for k, language in zip(places, detect(tokens, home[:2], known), strict=True):
             if language != home[:2]:
                 found[k] = _tag(language, english)
@@ -131,15 +134,16 @@ def _stays(text: str, word: ScriptWord, addresses: Sequence[tuple[int, int]]) ->
     return any(start <= word.start < end for start, end in addresses)
 
 
-def _token(text: str, words: Sequence[ScriptWord], k: int) -> Token:
+def _token(text: str, words: Sequence[ScriptWord], k: int, inverted: Sequence[int]) -> Token:
+    """Word `k`; `inverted` is where the inverted marks of the text end, in order."""
     word = words[k]
     between = text[words[k - 1].end if k else 0 : word.start]
-    inverted = [m.end() for m in _INVERTED.finditer(text, 0, word.start)]
+    last = bisect_right(inverted, word.start)
     return Token(
         text[word.start : word.end],
-        opens=k == 0 or bool(_ENDS.search(between)),
-        after_mark=bool(_MARK.search(between)),
-        inverted=bool(inverted) and not _CLOSED.search(text, inverted[-1], word.start),
+        opens=k == 0 or (between != " " and bool(_ENDS.search(between))),
+        after_mark=between != " " and bool(_MARK.search(between)),
+        inverted=last > 0 and not _CLOSED.search(text, inverted[last - 1], word.start),
     )
 
 

@@ -12,6 +12,8 @@ from kokoro_lab.text.aligned import AlignedText
 
 TYPOGRAPHIC = frozenset("©®™‼⁉↔↕↖↗↘↙Ⓜ▪▫")
 """Signs of ordinary text that Unicode counts among the emoji: a language's rules read them, if they do."""
+_PICTURE = re.compile("[©®\u203c-\U0010ffff]")
+"""One of these is in every emoji, in that of a digit too."""
 _TONE = re.compile(r"_?(?:(?:medium-)?light|medium|(?:medium-)?dark)_skin_tone")
 
 
@@ -23,6 +25,8 @@ def name_emoji(
     A run of the same emoji is named once: nobody reads three laughing faces out three times, and the
     name stands for the whole run in the offsets.
     """
+    if not _PICTURE.search(aligned.text):
+        return aligned  # most texts: the emoji's own library takes them character by character
     language = _loaded(language.split("-")[0])
 
     def edits() -> Iterator[tuple[int, int, str]]:

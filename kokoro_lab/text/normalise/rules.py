@@ -10,6 +10,7 @@ from typing import Any
 import regex
 
 from kokoro_lab.text.aligned import AlignedText
+from kokoro_lab.text.normalise.needs import NOTHING, characters, needs
 
 Say = Callable[[Any], str | None]
 """From a match to what is said for it; None leaves it to the rules behind."""
@@ -30,17 +31,20 @@ class Rule:
         Where it may stand. Look around for what must be beside it.
     say : callable
         Words for one match, or None if on a second look it is something else.
+    needs : frozenset of str
+        Of these a text holds at least one wherever the pattern matches; none if that is not known.
     """
 
     name: str
     pattern: Any
     say: Say
+    needs: frozenset[str] = NOTHING
 
 
 def rule(name: str, pattern: str, say: Say, *, ignore_case: bool = False) -> Rule:
     """A `Rule` whose pattern is written over several lines, with comments."""
     flags = regex.VERBOSE | (regex.IGNORECASE if ignore_case else 0)
-    return Rule(name, regex.compile(pattern, flags), say)
+    return Rule(name, regex.compile(pattern, flags), say, needs(pattern, verbose=True))
 
 
 def apply(text: AlignedText, rules: Iterable[Rule], keep: Iterable[tuple[int, int]] = ()) -> AlignedText:
@@ -51,7 +55,10 @@ def apply(text: AlignedText, rules: Iterable[Rule], keep: Iterable[tuple[int, in
     """
     kept = [(i, j, "") for i, j in keep]
     taken: list[tuple[int, int, str]] = []
+    present = characters(text.text)
     for each in rules:
+        if each.needs and each.needs.isdisjoint(present):
+            continue
         for match in each.pattern.finditer(text.text):
             i, j = match.span()
             if i == j or overlaps(kept, i, j) or overlaps(taken, i, j):

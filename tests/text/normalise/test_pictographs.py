@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import emoji
 import pytest
 
-from kokoro_lab.text.normalise.pictographs import name_emoji
+from kokoro_lab.text.aligned import AlignedText
+from kokoro_lab.text.normalise.pictographs import TYPOGRAPHIC, name_emoji
 from kokoro_lab.text.sanitise import sanitise
 
 
@@ -30,3 +32,9 @@ def test_a_name_points_to_its_picture() -> None:
     at = text.text.index("thumbs")
     start, end = text.span(at, at + len("thumbs up"))
     assert original[start:end] == "👍🏽👍🏽"
+
+
+def test_every_emoji_is_named() -> None:
+    for each in emoji.EMOJI_DATA:
+        if each not in TYPOGRAPHIC and each.rstrip("\ufe0f") not in TYPOGRAPHIC:
+            assert name_emoji(AlignedText.of(f"a {each} b")).text != f"a {each} b"
