@@ -25,8 +25,10 @@ leaves less between two requests."""
 LOOK_S = 0.1
 
 
-def wait_until_idle(slots: Slots, quiet_s: float = QUIET_S) -> float:
-    """Return when no request is live and none has been for `quiet_s`; says how many seconds that took."""
+def wait_until_idle(slots: Slots, quiet_s: float | None = None) -> float:
+    """Return when no request is live and none has been for `quiet_s`, which is `QUIET_S` unless it is given;
+    says how many seconds that took."""
+    quiet_s = QUIET_S if quiet_s is None else quiet_s
     started_s = time.monotonic()
     while not slots.idle(quiet_s):
         time.sleep(LOOK_S)

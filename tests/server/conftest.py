@@ -112,20 +112,29 @@ class RunningServer:
         return openai.OpenAI(base_url=f"{self.url}/v1", api_key="any", **options)
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+@pytest.fixture(scope="session")
+def shared_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     with running(tmp_path_factory.mktemp("server")) as found:
         yield found
+
+
+@pytest.fixture(scope="module")
+def server(shared_server: RunningServer) -> RunningServer:
+    """One for all, since it takes seconds to start; nobody is being served."""
+    wait_until(lambda: shared_server.status()["active"] == 0)
+    return shared_server
 
 
 @contextmanager
 def running(folder: Path, checkout: Path = ROOT, **changed: Any) -> Iterator[RunningServer]:
     """The server on the humming voice, its model and log in `folder`; settings by keyword.
 
-    It is run in `checkout`, whose results it lists.
+    It is run in `checkout`, whose results it lists. It degrades only if it is told to: however busy this
+    machine is, chunks are as long and slots as many.
     """
     log = folder / "log"
-    variables = {f"KOKORO_{name.upper()}": str(value) for name, value in {**SETTINGS, **changed}.items()}
+    settings = {**SETTINGS, "degrade": "off", **changed}
+    variables = {f"KOKORO_{name.upper()}": str(value) for name, value in settings.items()}
     with log.open("wb") as sink:
         process = subprocess.Popen(
             [sys.executable, "-m", "tests.server.tiny_server", str(folder / "hum.onnx")],

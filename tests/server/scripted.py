@@ -6,17 +6,16 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-
-import numpy as np
-import numpy.typing as npt
+from typing import Any
 
 from kokoro_lab.config import EngineConfig
+from kokoro_lab.datatypes import Samples
 from kokoro_lab.engine import Engine
 from kokoro_lab.errors import SynthesisError, VoiceError
 from kokoro_lab.g2p.vocab import encode
 from kokoro_lab.model.decoder import Decoded, Decoder, WholeGraph
-from kokoro_lab.model.delivery import Delivery
 from kokoro_lab.model.voices import Voice, parts_of
 from tests import tiny_voice
 
@@ -46,16 +45,7 @@ class Scripted:
     def predicts(self, voice: Voice) -> str | None:
         return self._decoder.predicts(voice)
 
-    def decode(
-        self,
-        token_ids: Sequence[int],
-        style: npt.NDArray[np.float32],
-        speed: float,
-        *,
-        predicted: bool = False,
-        urgent: bool = True,
-        delivery: Delivery | None = None,
-    ) -> Decoded:
+    def decode(self, token_ids: Sequence[int], style: Samples, speed: float, **options: Any) -> Decoded:
         ids = tuple(token_ids)
         assert self.gate.wait(30)
         if _within(SLOW, ids):
@@ -65,9 +55,7 @@ class Scripted:
         if _within(BANG, ids):
             raise SynthesisError("The samples are not finite.")
         self.decoded += 1
-        return self._decoder.decode(
-            token_ids, style, speed, predicted=predicted, urgent=urgent, delivery=delivery
-        )
+        return self._decoder.decode(token_ids, style, speed, **options)
 
 
 def _within(word: tuple[int, ...], ids: tuple[int, ...]) -> bool:
@@ -87,10 +75,13 @@ def engine(path: Path) -> Engine:
     """An engine that hums, slows down and fails by the text."""
     config = EngineConfig(variant="fp32", threads=1, first_audio_ttl_s=0)
     decoder = WholeGraph(tiny_voice.build(path), config)
-    return Engine(
+    found = Engine(
         Scripted(decoder),
         config=config,
         voices=_voice,
         model_sha256="hum",
         active_provider=decoder.active_provider,
     )
+    # Hundreds of applications warm it, and each would wait for half a minute of speech
+    found.warm = partial(found.warm, text="Ready.")
+    return found

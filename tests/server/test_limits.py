@@ -6,7 +6,7 @@ import json
 import socket
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -16,10 +16,9 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from kokoro_lab.engine import Engine
 from kokoro_lab.server.delivery import StreamBroken
 from kokoro_lab.server.guard import max_body_bytes
-from tests.server.conftest import ALLOWED_ORIGIN, CONCURRENCY, RunningServer, state_of, wait_until
+from tests.server.conftest import ALLOWED_ORIGIN, CONCURRENCY, RunningServer, running, state_of, wait_until
 from tests.server.events import read_events
 from tests.server.scripted import SLOW_S, Scripted
 from tests.server.tiny_server import STALL_S
@@ -30,6 +29,13 @@ SLOW = {"input": "This is a slow one. " * 6}
 FIRST = "Here is the first of the sentences, all of it. "
 LONG = {"input": "This sentence is one of very many, and nobody will ever listen to it. " * 250}
 """Half an hour of speech, 80 MB: far more than the buffers between server and client take."""
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+    """One of its own, which the last test ends."""
+    with running(tmp_path_factory.mktemp("limited")) as found:
+        yield found
 
 
 def raw(server: RunningServer, head: str, body: bytes = b"", *, receive_buffer: int = 0) -> socket.socket:
@@ -455,9 +461,7 @@ def test_the_log_has_a_line_of_json_for_each_request_and_no_text(server: Running
     assert "aardvark" not in server.log.read_text()
 
 
-def test_four_streams_at_a_time_are_each_whole_and_correct(
-    make_app: Callable[..., Flask], engine: Engine
-) -> None:
+def test_four_streams_at_a_time_are_each_whole_and_correct(make_app: Callable[..., Flask]) -> None:
     app = make_app(concurrency=4)
     texts = [f"{name} speaks of a thing that nobody else speaks of. " * 3 for name in ("A", "B", "C", "D")]
 
@@ -472,7 +476,7 @@ def test_four_streams_at_a_time_are_each_whole_and_correct(
 
 def test_the_server_stops_when_it_is_told_to(server: RunningServer) -> None:
     """Last in this file: the server is gone afterwards."""
-    connection = post(server, {"input": FIRST + SLOW["input"]})
+    connection = post(server, {"input": FIRST + "This is a slow one. " * 2})
     connection.recv(1000)
     server.process.terminate()
     assert received(connection).endswith(b"0\r\n\r\n"), "a stream under way is finished first"

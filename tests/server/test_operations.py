@@ -139,7 +139,7 @@ def test_metrics_are_what_prometheus_reads_and_agree_with_status(client: FlaskCl
     assert samples["kokoro_resident_memory_bytes", None] > 1e7
 
 
-def test_a_stream_under_way_is_in_status_with_its_fill_levels(app: Flask, client: FlaskClient) -> None:
+def test_a_stream_under_way_is_in_status_with_its_fill_levels(client: FlaskClient) -> None:
     answer = client.post(URL, json={"input": TEXT}, buffered=False, headers={"X-Request-Id": "mine"})
     pieces = iter(answer.response)
     for _ in range(4):
@@ -263,6 +263,12 @@ def test_nothing_is_kept_of_an_ephemeral_request(
 # ----------------------------------------------------------------------------------------- warm-up
 
 
+@pytest.fixture
+def soon_idle(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Background work begins as soon as nobody is served."""
+    monkeypatch.setattr("kokoro_lab.server.background.QUIET_S", 0.0)
+
+
 def test_the_warm_up_has_stages_and_says_which(client: FlaskClient) -> None:
     health = client.get("/health").json
     assert health["status"] == "ok"
@@ -270,7 +276,9 @@ def test_the_warm_up_has_stages_and_says_which(client: FlaskClient) -> None:
     assert "stage" not in health
 
 
-def test_other_languages_are_loaded_when_nobody_is_served(make_app: Callable[..., Flask]) -> None:
+def test_other_languages_are_loaded_when_nobody_is_served(
+    make_app: Callable[..., Flask], soon_idle: None
+) -> None:
     client = make_app(aggressive_warming=True).test_client()
     wait_until(lambda: client.get("/status").json["warm_up"]["languages"].get("en-gb") == "warm")
 
@@ -297,7 +305,9 @@ def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_a_benchmark_is_spoken_in_the_background_kept_and_listed(client: FlaskClient, results: Path) -> None:
+def test_a_benchmark_is_spoken_in_the_background_kept_and_listed(
+    client: FlaskClient, results: Path, soon_idle: None
+) -> None:
     assert client.get("/benchmarks").json == {"runs": [], "current": None}
     assert client.get("/benchmarks/latest").status_code == 404
     begun = client.post("/benchmarks", json={"preset": "short", "trials": 2})
