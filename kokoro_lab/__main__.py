@@ -375,6 +375,10 @@ def _show_outcome(outcome: Any, as_json: bool) -> None:
 @click.option("--save-audio", is_flag=True, help="Keep each trial as a WAV file.")
 @click.option("--http", is_flag=True, help="Through our own server, as a client hears it.")
 @click.option("--peers", is_flag=True, help="Against kokoro-onnx, in turn; prints ratios.")
+@click.option("--resume", is_flag=True, help="Instead: cut streams go on; are they whole, and how soon?")
+@click.option(
+    "--load", is_flag=True, help="Instead: --concurrency streams at once, 429s and /health meanwhile."
+)
 @click.option("--corpus", type=click.Path(path_type=Path), help="Sentences, one a line; else the fixtures.")
 @click.option("--seed", default=0, help="Of the choice of texts.")
 @click.option("--profile", is_flag=True, help="Instead: where the time goes, by stage and by operator.")
@@ -398,6 +402,12 @@ def bench(corpus: Path | None, as_json: bool, profile: bool, **options: Any) -> 
         (text,) = texts_of(sentences, PRESETS[plan.preset], 1, plan.seed)
         click.echo(profile_report(engine.config, text, plan.voice))
         return
+    if plan.resume or plan.load:
+        from kokoro_lab.bench.verdicts import judge
+
+        judged = judge(plan, sentences, progress=not as_json, say=_say)
+        click.echo(judged.path.read_text("utf-8") if as_json else "\n".join(judged.lines))
+        sys.exit(DONE if judged.passed else FAILED)
     outcome = carry_out(
         plan, sentences, lambda: load_engine(plan.variant, say=_say), progress=not as_json, say=_say
     )

@@ -105,6 +105,11 @@ class OverHttp:
         kept = ("variant", "model_sha256", "requested_provider", "active_provider", "threads", "concurrency")
         return {name: status[name] for name in kept}
 
+    def forget(self) -> None:
+        """Have the server empty its caches, so that it stands as if nothing had been asked before."""
+        with self._asked("POST", "/performance/clear_cache"):
+            pass
+
     def _status(self) -> dict[str, Any]:
         with self._asked("GET", "/status") as answer:
             found: dict[str, Any] = json.loads(answer.read())
