@@ -33,7 +33,7 @@ from kokoro_lab.datatypes import (
     Utterance,
     WordTiming,
 )
-from kokoro_lab.dsp import EdgeTrimmer, Envelope, Gain, Limiter, normalise_loudness, voice_gain_db
+from kokoro_lab.dsp import SETTLED_S, EdgeTrimmer, Envelope, Gain, Limiter, normalise_loudness, voice_gain_db
 from kokoro_lab.errors import Gone, Interrupted, SynthesisError
 from kokoro_lab.g2p.frontend import Languages
 from kokoro_lab.lookahead import Lookahead
@@ -55,6 +55,8 @@ if TYPE_CHECKING:
 MEASURABLE_S = 3.0
 """Below this, integrated loudness says more about the words than about the level (0.7 LU of scatter
 at 1 s), so a short clip is given its voice's gain, like a stream."""
+SETTLED_SAMPLES = math.ceil(SETTLED_S * SAMPLE_RATE_HZ)
+"""What must be decoded before a sample in the middle of a segment, for it to be right to the last bit."""
 LEAD_S = 0.4
 """Speech made ahead of a listener in real time from which on the next segment is prepared beside this
 one. Earlier, it would take the cores from the windows that are needed next. Scheduling only: the
@@ -96,6 +98,9 @@ class SpeechStream(Iterator[AudioChunk]):
     place : Place, optional
         Begin there, and not with the text. The chunk in which the place lies is not whole; those behind it
         are the same as ever.
+    heard_samples : int
+        How much of the stream the listener has. Of the segment at `place`, only windows are decoded that have
+        to do with what is behind; chunks before it may come, and may be wrong.
     stop : threading.Event, optional
         Set by whoever wants this to end: nothing is computed after the window that is under way.
 
@@ -120,6 +125,7 @@ class SpeechStream(Iterator[AudioChunk]):
         streamed: bool,
         cached: bool = True,
         place: Place | None = None,
+        heard_samples: int = 0,
         stop: Event | None = None,
     ) -> None:
         self._accepted = time.perf_counter()
@@ -127,10 +133,15 @@ class SpeechStream(Iterator[AudioChunk]):
         self._utterance = utterance
         self._streamed = streamed
         self._remembered = cached
-        self._place = place or Place()
+        self._heard_samples = heard_samples
+        self._needed_samples = heard_samples - SETTLED_SAMPLES
+        if place is not None and place.opens and self._needed_samples <= place.start_samples:
+            place = None  # so near to the beginning that nothing is to be left out
+        self._place = place
+        self._entered_samples = 0
         self._stop = stop or Event()
         # A stream that begins later has no first audio to keep
-        self._cached = streamed and cached and not self._place.start_samples
+        self._cached = streamed and cached and place is None
         self._voice = engine.voice(utterance.voice)
         self._language = resolve_language(utterance.language or self._voice.language)
         self._watch = Stopwatch()
@@ -167,7 +178,7 @@ class SpeechStream(Iterator[AudioChunk]):
         self._ttfa_s = float("nan")
         self._samples = 0
         self._report: SynthesisReport | None = None
-        self._framer = Framer(frame_s, start_samples=self._place.start_samples)
+        self._framer = Framer(frame_s, start_samples=0 if place is None else place.start_samples)
         self._chunks = self._run()
 
     def __next__(self) -> AudioChunk:
@@ -268,6 +279,8 @@ class SpeechStream(Iterator[AudioChunk]):
         return self._speech_from is not None and end > self._speech_from
 
     def _delivered(self, chunk: AudioChunk) -> AudioChunk:
+        if round(chunk.start_s * SAMPLE_RATE_HZ) < self._heard_samples:
+            return chunk  # is nothing that the listener has in hand now
         if self._first_s is None:
             self._first_s = time.perf_counter()
         self._samples += len(chunk.samples)
@@ -280,26 +293,39 @@ class SpeechStream(Iterator[AudioChunk]):
 
     def _spoken(self) -> Iterator[Samples | None]:
         """Trimmed segments at the model's own level, with pauses between them, and None before each."""
-        position, behind = self._place.start_samples, 0
+        position, behind = 0, 0
         for prepared in self._ahead:
             segment = prepared.segment
-            # A place is behind the pause
-            pause = Pause(0.0) if self._place.start_samples and not self.segments else prepared.pause
             trimmer = trimmer_of(segment)
+            pause, blocks, entered = prepared.pause, prepared.decoded.blocks, 0
+            begins_again = self._place if not self.segments else None
+            if begins_again is not None:
+                pause = Pause(0.0)  # a place is behind it
+                entered, blocks = self._entered(prepared, trimmer, begins_again)
+                position = begins_again.start_samples + entered
+                self._framer.enter(position)
             gap = pause.sure(behind, first=not self.segments)
             position += len(gap)
             yield gap
             self.segments.append(segment)
             started = None
-            for block in self._decoded(prepared, trimmer):
+            for block in self._decoded(prepared, blocks, trimmer):
                 if started is None and len(block):
                     rest = pause.rest(behind, trimmer.kept_lead_samples)
                     position += len(rest)
                     yield rest
+                    self._entered_samples = entered
                     yield None
-                    started = position
+                    started = position - entered
                     self._framer.mark(segment.segment_id, position)
-                    self.places[segment.segment_id] = self._place_of(segment, position)
+                    self.places[segment.segment_id] = Place(
+                        segment.sentence,
+                        self._first_ids[segment.sentence],
+                        segment.segment_id,
+                        started,
+                        trimmer.lead_samples,
+                        opens=len(self.segments) == 1 and (begins_again is None or begins_again.opens),
+                    )
                     if self._speech_from is None:
                         self._speech_from = position
                 position += len(block)
@@ -318,10 +344,28 @@ class SpeechStream(Iterator[AudioChunk]):
             yield self._at_end.sure(behind, first=False)
             yield self._at_end.rest(behind, 0)
 
-    def _place_of(self, segment: Segment, position: int) -> Place:
-        if len(self.segments) == 1 and not self._place.start_samples:
-            return Place()  # the beginning, with a pause that may come before its first word
-        return Place(segment.sentence, self._first_ids[segment.sentence], segment.segment_id, position)
+    def _entered(
+        self, prepared: _Prepared, trimmer: EdgeTrimmer, place: Place
+    ) -> tuple[int, Iterator[Samples]]:
+        """How much is left out of the trimmed segment at `place`, of which nothing is needed, and the blocks
+        from there on.
+
+        The first of them has speech in it: else it would not be known how long the silence is that it ends.
+        """
+        decoded, lead = prepared.decoded, place.lead_samples
+        wanted = self._needed_samples - place.start_samples + lead
+        while decoded.later is not None and prepared.envelope() is None and wanted > lead:
+            self._go_on()
+            start, blocks = decoded.later(wanted)
+            if start <= lead:
+                break
+            with self._watch("model"):
+                first = next(blocks)
+            if trimmer.hears(first):
+                trimmer.enter(lead)
+                return start - lead, chain((first,), blocks)
+            wanted = start - 1
+        return 0, decoded.blocks
 
     def _go_on(self) -> None:
         if self._stop.is_set():
@@ -341,7 +385,7 @@ class SpeechStream(Iterator[AudioChunk]):
                     predicted=self._statistics == "predicted",
                     # Of the first segment, a listener waits. Not so of a later one that a broken stream
                     # goes on with: smaller windows would round differently
-                    urgent=len(self._style_rows) == 1 and not self._place.start_samples,
+                    urgent=len(self._style_rows) == 1 and (self._place is None or self._place.opens),
                     delivery=delivery,
                 )
             for fallback in decoded.fallbacks:
@@ -355,8 +399,9 @@ class SpeechStream(Iterator[AudioChunk]):
         at_end_s: float | None = None
         spoken = False
         segments = self._timed_segments()
-        if self._place.start_samples:
-            segments = dropwhile(lambda segment: segment.segment_id != self._place.segment_id, segments)
+        if self._place is not None:
+            wanted_id = self._place.segment_id
+            segments = dropwhile(lambda segment: segment.segment_id != wanted_id, segments)
         for segment in segments:
             asked_s = added(asked_s, segment.break_before_s)
             if any(symbol.isalpha() for symbol in segment.phonemes):
@@ -366,7 +411,7 @@ class SpeechStream(Iterator[AudioChunk]):
             else:
                 pause_s = max(pause_s, segment.pause_after_s)  # a row of marks is a pause, not a sound
             at_end_s = segment.break_after_s
-        if not spoken and self._place.start_samples:
+        if not spoken and self._place is not None:
             raise Gone("This stream has no such place.", mend="Ask for the whole speech anew.")
         if not spoken:
             raise nothing_to_speak(self._utterance.text)
@@ -390,13 +435,14 @@ class SpeechStream(Iterator[AudioChunk]):
             self._first_ids.setdefault(segment.sentence, segment.segment_id)
             yield segment
 
-    def _decoded(self, prepared: _Prepared, trimmer: EdgeTrimmer) -> Iterator[Samples]:
-        decoded = prepared.decoded
+    def _decoded(
+        self, prepared: _Prepared, blocks: Iterator[Samples], trimmer: EdgeTrimmer
+    ) -> Iterator[Samples]:
         envelope = prepared.envelope()
         while True:
             self._go_on()
             with self._watch("model"):
-                block = next(decoded.blocks, None)
+                block = next(blocks, None)
             if block is None:
                 break
             with self._watch("dsp"):
@@ -431,6 +477,7 @@ class SpeechStream(Iterator[AudioChunk]):
                 # by then of a reduction, a fifth of its dB at most, is let go in silence
                 self._limited_db = max(self._limited_db, limiter.max_reduction_db)
                 limiter = Limiter(SAMPLE_RATE_HZ)
+                limiter.enter(self._entered_samples)
             yield limited
 
     def _make_report(self) -> SynthesisReport:

@@ -12,7 +12,8 @@ from http.client import HTTPConnection, HTTPException, HTTPResponse
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
-from simple_websocket import Client, ConnectionClosed, ConnectionError
+from simple_websocket import Client, ConnectionClosed
+from simple_websocket import ConnectionError as NotConnected
 
 from kokoro_lab.bench.server_events import read_events
 from kokoro_lab.errors import KokoroLabError, SynthesisError
@@ -127,7 +128,7 @@ def _over_websocket(address: str, body: Body) -> Generator[Frame]:
     kind = "resume" if "last_id" in body else "speak"
     try:
         client = Client(f"ws://{address}/v1/audio/speech/ws")
-    except (OSError, ConnectionError) as error:
+    except (OSError, NotConnected) as error:
         raise _broken(error) from error
     try:
         client.send(json.dumps({"type": kind, "credit": CREDIT, **body}))

@@ -58,8 +58,8 @@ class Plan:
     seed : int
         Of the choice of texts, and of where streams are cut.
     resume : bool
-        Instead of all this: streams over HTTP that are cut and gone on with, half of them on a server that was
-        started in between.
+        Instead of all this: streams over HTTP that are cut and gone on with, half of them on a server that
+        was started in between.
     load : bool
         Instead: `concurrency` streams at once over HTTP, and what becomes meanwhile of those who come too.
 
@@ -125,9 +125,14 @@ class Plan:
                 "--resume cuts one stream at a time; leave --load and --concurrency out.",
             ),
             (
+                self.load and self.trials % self.concurrency != 0,
+                f"--trials is a multiple of --concurrency with --load: {self.trials} texts make no whole "
+                f"rounds of {self.concurrency}.",
+            ),
+            (
                 (self.resume or self.load) and self._measures_otherwise,
-                f"--{'resume' if self.resume else 'load'} hears streams of our server to their ends, and nothing "
-                "else; leave --file, --chunk-ms, --memory, --listen, --save-audio and --peers out.",
+                f"--{'resume' if self.resume else 'load'} hears streams of our server to their ends, no "
+                "more; leave --file, --chunk-ms, --memory, --listen, --save-audio and --peers out.",
             ),
         )
         for spoilt, message in conflicts:
@@ -147,7 +152,8 @@ class Plan:
             "variant": self.variant or settings().variant,
             "voice": self.voice,
             "concurrency": max(self.concurrency, settings().concurrency),
-            "first_audio_ttl_s": 0,  # a repeated beginning is computed again, so that all figures are uncached
+            # A repeated beginning is computed again, so that all figures are uncached
+            "first_audio_ttl_s": 0,
         }
 
     @property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing
 from dataclasses import asdict, dataclass
 from itertools import islice
@@ -204,7 +204,7 @@ def conclude(run: Run, resumes: Resumes, asked: int) -> dict[str, Any]:
                 "restarted_streams_count", sum(o.restarted for o in streams), low=restarted, high=restarted
             ),
             Check("streams_that_differ_count", len(inexact), high=0),
-            Check("latency_p95_s", _p(latencies, 95), high=LATENCY_S),
+            Check("latency_p95_s", percentile(latencies, 95), high=LATENCY_S),
         ],
         controls=resumes.controls,
         figures=figures,
@@ -221,11 +221,11 @@ def printed(resumes: Resumes) -> Iterator[str]:
     ):
         some = [one for one in resumes.streams if one.restarted in wanted]
         if some:
-            latencies = [one.latency_s for one in some]
+            latencies, cuts = [one.latency_s for one in some], [one.cut_s for one in some]
             yield (
-                f"{len(some)} streams went on with {name}: {sum(o.exact for o in some)} exact; latency p50 "
-                f"{_p(latencies, 50):.3f}, p95 {_p(latencies, 95):.3f}, most {max(latencies):.3f} s; cut "
-                f"{min(o.cut_s for o in some):.1f} to {max(o.cut_s for o in some):.1f} s into the speech"
+                f"{len(some)} streams went on with {name}: {sum(one.exact for one in some)} exact; latency "
+                f"p50 {percentile(latencies, 50):.3f}, p95 {percentile(latencies, 95):.3f}, most "
+                f"{max(latencies):.3f} s; cut {min(cuts):.1f} to {max(cuts):.1f} s into the speech"
             )
     for one in resumes.streams:
         if not one.exact:
@@ -246,7 +246,7 @@ def differences(joined: bytes | bytearray, uncut: bytes | bytearray) -> tuple[in
 
 def _cut(
     server: OwnServer, number: int, text: str, voice: str, draw: random.Random
-) -> tuple[Cut, Iterator[Frame]]:
+) -> tuple[Cut, Generator[Frame]]:
     body = {"input": text, "voice": voice, "response_format": "pcm", "sample_rate": SAMPLE_RATE_HZ}
     transport = TRANSPORTS[number % 2]
     uncut, heard = Heard(), Heard()
@@ -316,13 +316,14 @@ def _last_restarted(batch: Sequence[tuple[int, str]]) -> int:
     return max(number for number, _ in batch if _restarted(number))
 
 
-def _p(values: Sequence[float], percentile: float) -> float:
-    return float(np.percentile(values, percentile)) if values else float("nan")
+def percentile(values: Sequence[float], percent: float) -> float:
+    """Of `values`; not a number if there are none."""
+    return float(np.percentile(values, percent)) if values else float("nan")
 
 
 def _spread(name: str, seconds: Sequence[float]) -> dict[str, float]:
     return {
-        f"{name}_p50_s": _p(seconds, 50),
-        f"{name}_p95_s": _p(seconds, 95),
+        f"{name}_p50_s": percentile(seconds, 50),
+        f"{name}_p95_s": percentile(seconds, 95),
         f"{name}_max_s": max(seconds, default=float("nan")),
     }

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 
-from kokoro_lab.bench import resuming
+from kokoro_lab.bench import loading, resuming
 from kokoro_lab.bench.own_server import OwnServer, own_server
 from kokoro_lab.bench.plan import Plan
 from kokoro_lab.bench.texts import PRESETS, texts_of
@@ -50,16 +50,26 @@ def judge(
     say : callable
         Told in a line each what takes its time.
     """
-    start = start or partial(own_server, plan.server_settings)
     texts = list(texts_of(sentences, PRESETS[plan.preset], plan.trials, plan.seed, own_beginnings=False))
     name = "bench-resume" if plan.resume else "bench-load"
     run = open_run(name, new_run_folder(name), asdict(plan))
     say("Starting the server.")
-    found = resuming.measure_resumes(start, texts, plan.voice, seed=plan.seed, progress=progress)
-    lines: Iterator[str] = resuming.printed(found)
+    lines: Iterator[str]
+    conclude: Callable[[], object]
+    if plan.resume:
+        start = start or partial(own_server, plan.server_settings)
+        resumes = resuming.measure_resumes(start, texts, plan.voice, seed=plan.seed, progress=progress)
+        lines = resuming.printed(resumes)
+        conclude = partial(resuming.conclude, run, resumes, plan.trials)
+    else:
+        start = start or partial(own_server, {**plan.server_settings, "queue": 0})
+        with start() as server:
+            load = loading.measure_load(server, texts, plan.voice, plan.concurrency, progress=progress)
+        lines = loading.printed(load)
+        conclude = partial(loading.conclude, run, load, plan.trials, plan.concurrency)
     passed, verdict = True, "passed"
     try:
-        resuming.conclude(run, found, plan.trials)
+        conclude()
     except GateFailed as failed:
         passed, verdict = False, f"FAILED: {failed}"
     kept = run.folder / "result.json"
