@@ -196,12 +196,19 @@ class Place:
         The segment.
     start_samples : int
         Position of its first sample in the stream.
+    lead_samples : int
+        Silence that was trimmed from its beginning: so one finds the sample of the model that is heard at a
+        position, and need not decode what is before.
+    opens : bool
+        Whether it is the first segment that is spoken, which is decoded in smaller windows than others.
     """
 
     sentence: int = 0
     first_segment_id: int = 0
     segment_id: int = 0
     start_samples: int = 0
+    lead_samples: int = 0
+    opens: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -127,6 +127,7 @@ class Engine:
         streamed: bool = True,
         cached: bool = True,
         place: Place | None = None,
+        heard_samples: int = 0,
         stop: threading.Event | None = None,
         **options: Any,
     ) -> SpeechStream:
@@ -144,6 +145,8 @@ class Engine:
             Whether first audio and phonemes are taken from the caches and kept there.
         place : Place, optional
             One of the `places` of an earlier stream of the same utterance: begin there.
+        heard_samples : int
+            How much of that stream the listener has: what is before need not be right, and is not decoded.
         stop : threading.Event, optional
             Set it to end the synthesis within one window; then `next` raises `Interrupted`.
         **options
@@ -168,6 +171,7 @@ class Engine:
             streamed=streamed,
             cached=cached,
             place=place,
+            heard_samples=heard_samples,
             stop=stop,
         )
 

@@ -41,6 +41,11 @@ class Levelling:
         self._voice_level_lufs = voice_level_lufs
         self._watch = stopwatch
         self.gain_db = self.limited_db = 0.0
+        self._entered_samples = 0
+
+    def enter(self, at_sample: int) -> None:
+        """The segment that comes next begins with its sample `at_sample`, and not with its first."""
+        self._entered_samples = at_sample
 
     def levelled(self, pieces: Iterator[Samples | None]) -> Iterator[Samples]:
         """The pieces at their level; a None among them is where a segment begins, and the limiter anew."""
@@ -65,4 +70,5 @@ class Levelling:
                 # by then of a reduction, a fifth of its dB at most, is let go in silence
                 self.limited_db = max(self.limited_db, limiter.max_reduction_db)
                 limiter = Limiter(SAMPLE_RATE_HZ)
+                limiter.enter(self._entered_samples)
             yield limited

@@ -63,8 +63,8 @@ class Preparation:
         What is to be said.
     cached : bool
         Whether the phonemes of sentences are taken from the engine's cache, and kept there.
-    place : Place
-        Where to begin.
+    place : Place or None
+        Where to begin, if not with the text.
     stopwatch : Stopwatch
         Told what the stages cost.
     stop : threading.Event
@@ -100,7 +100,7 @@ class Preparation:
         utterance: Utterance,
         *,
         cached: bool,
-        place: Place,
+        place: Place | None,
         stopwatch: Stopwatch,
         stop: Event,
     ) -> None:
@@ -157,7 +157,7 @@ class Preparation:
                     predicted=self.statistics == "predicted",
                     # Of the first segment, a listener waits. Not so of a later one that a broken stream
                     # goes on with: smaller windows would round differently
-                    urgent=len(self.style_rows) == 1 and not self._place.start_samples,
+                    urgent=len(self.style_rows) == 1 and (self._place is None or self._place.opens),
                     delivery=delivery,
                 )
             for fallback in decoded.fallbacks:
@@ -171,8 +171,9 @@ class Preparation:
         at_end_s: float | None = None
         spoken = False
         segments = self._timed_segments()
-        if self._place.start_samples:
-            segments = dropwhile(lambda segment: segment.segment_id != self._place.segment_id, segments)
+        if self._place is not None:
+            wanted_id = self._place.segment_id
+            segments = dropwhile(lambda segment: segment.segment_id != wanted_id, segments)
         for segment in segments:
             asked_s = added(asked_s, segment.break_before_s)
             if any(symbol.isalpha() for symbol in segment.phonemes):
@@ -182,7 +183,7 @@ class Preparation:
             else:
                 pause_s = max(pause_s, segment.pause_after_s)  # a row of marks is a pause, not a sound
             at_end_s = segment.break_after_s
-        if not spoken and self._place.start_samples:
+        if not spoken and self._place is not None:
             raise Gone("This stream has no such place.", mend="Ask for the whole speech anew.")
         if not spoken:
             raise nothing_to_speak(self._utterance.text)

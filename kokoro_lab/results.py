@@ -111,6 +111,33 @@ class Run:
         GateFailed
             The verdict is "failed"; says which checks and controls.
         """
+        ran = {
+            "variant": engine.config.variant,
+            "model_sha256": engine.model_sha256,
+            "requested_provider": engine.config.provider,
+            "active_provider": engine.active_provider,
+            "session": recorded_options(engine.config) | dict(engine.decoder.details),
+        }
+        return self.conclude(ran, checks=checks, controls=controls, figures=figures)
+
+    def conclude(
+        self,
+        ran: Mapping[str, Any],
+        *,
+        checks: Sequence[Check],
+        controls: Sequence[Control] = (),
+        figures: Mapping[str, float] | None = None,
+        details: Mapping[str, Any] | None = None,
+    ) -> dict[str, Any]:
+        """`finish` where the engine is in another process: `ran` is what that says of itself.
+
+        `details` are tables that stand beside the figures, by their names.
+
+        Raises
+        ------
+        GateFailed
+            The verdict is "failed"; says which checks and controls.
+        """
         failures = [str(c) for c in checks if not c.passed] + [str(c) for c in controls if not c.caught]
         if not checks:
             failures.append("nothing was measured")
@@ -125,11 +152,8 @@ class Run:
             "parameters": self.parameters,
             "started_at": datetime.fromtimestamp(self._started, UTC).isoformat(timespec="seconds"),
             "run_s": round(time.time() - self._started, 3),
-            "variant": engine.config.variant,
-            "model_sha256": engine.model_sha256,
-            "requested_provider": engine.config.provider,
-            "active_provider": engine.active_provider,
-            "session": recorded_options(engine.config) | dict(engine.decoder.details),
+            **ran,
+            **(details or {}),
             "versions": versions(),
             "git": git_state(),
             "machine": machine(),

@@ -32,7 +32,7 @@ from kokoro_lab.datatypes import (
     Utterance,
     WordTiming,
 )
-from kokoro_lab.dsp import EdgeTrimmer
+from kokoro_lab.dsp import SETTLED_S, EdgeTrimmer
 from kokoro_lab.errors import SynthesisError
 from kokoro_lab.levelling import Levelling
 from kokoro_lab.lookahead import Lookahead
@@ -47,6 +47,8 @@ from kokoro_lab.streaming import Framer
 if TYPE_CHECKING:
     from kokoro_lab.engine import Engine
 
+SETTLED_SAMPLES = math.ceil(SETTLED_S * SAMPLE_RATE_HZ)
+"""What must be decoded before a sample in the middle of a segment, for it to be right to the last bit."""
 LEAD_S = 0.4
 """Speech made ahead of a listener in real time from which on the next segment is prepared beside this
 one. Earlier, it would take the cores from the windows that are needed next. Scheduling only: the
@@ -72,6 +74,9 @@ class SpeechStream(Iterator[AudioChunk]):
     place : Place, optional
         Begin there, and not with the text. The chunk in which the place lies is not whole; those behind it
         are the same as ever.
+    heard_samples : int
+        How much of the stream the listener has. Of the segment at `place`, only windows are decoded that have
+        to do with what is behind; chunks before it may come, and may be wrong.
     stop : threading.Event, optional
         Set by whoever wants this to end: nothing is computed after the window that is under way.
 
@@ -96,22 +101,27 @@ class SpeechStream(Iterator[AudioChunk]):
         streamed: bool,
         cached: bool = True,
         place: Place | None = None,
+        heard_samples: int = 0,
         stop: Event | None = None,
     ) -> None:
         self._accepted = time.perf_counter()
         self._engine = engine
         self._utterance = utterance
         self._streamed = streamed
-        self._place = place or Place()
+        self._heard_samples = heard_samples
+        self._needed_samples = heard_samples - SETTLED_SAMPLES
+        if place is not None and place.opens and self._needed_samples <= place.start_samples:
+            place = None  # so near to the beginning that nothing is to be left out
+        self._place = place
         self._stop = stop or Event()
         self._watch = Stopwatch()
         self._preparation = Preparation(
-            engine, utterance, cached=cached, place=self._place, stopwatch=self._watch, stop=self._stop
+            engine, utterance, cached=cached, place=place, stopwatch=self._watch, stop=self._stop
         )
         self._ahead = Lookahead(self._preparation.segments())
         self._levelling = Levelling(utterance.loudness, self._preparation.voice.level_lufs, self._watch)
         # A stream that begins later has no first audio to keep
-        kept = streamed and cached and not self._place.start_samples
+        kept = streamed and cached and place is None
         self._first_audio = FirstAudio(engine.first_audio, self._key(frame_s) if kept else None)
         self.primed = bool(self._first_audio.chunks)
         self.segments: list[Segment] = []
@@ -122,7 +132,7 @@ class SpeechStream(Iterator[AudioChunk]):
         self._ttfa_s = float("nan")
         self._samples = 0
         self._report: SynthesisReport | None = None
-        self._framer = Framer(frame_s, start_samples=self._place.start_samples)
+        self._framer = Framer(frame_s, start_samples=0 if place is None else place.start_samples)
         self._chunks = self._run()
 
     def __next__(self) -> AudioChunk:
@@ -223,6 +233,8 @@ class SpeechStream(Iterator[AudioChunk]):
         return self._speech_from is not None and end > self._speech_from
 
     def _delivered(self, chunk: AudioChunk) -> AudioChunk:
+        if round(chunk.start_s * SAMPLE_RATE_HZ) < self._heard_samples:
+            return chunk  # is nothing that the listener has in hand now
         if self._first_s is None:
             self._first_s = time.perf_counter()
         self._samples += len(chunk.samples)
@@ -235,26 +247,39 @@ class SpeechStream(Iterator[AudioChunk]):
 
     def _spoken(self) -> Iterator[Samples | None]:
         """Trimmed segments at the model's own level, with pauses between them, and None before each."""
-        position, behind = self._place.start_samples, 0
+        position, behind = 0, 0
         for prepared in self._ahead:
             segment = prepared.segment
-            # A place is behind the pause
-            pause = Pause(0.0) if self._place.start_samples and not self.segments else prepared.pause
             trimmer = trimmer_of(segment)
+            pause, blocks, entered = prepared.pause, prepared.decoded.blocks, 0
+            begins_again = self._place if not self.segments else None
+            if begins_again is not None:
+                pause = Pause(0.0)  # a place is behind it
+                entered, blocks = self._entered(prepared, trimmer, begins_again)
+                position = begins_again.start_samples + entered
+                self._framer.enter(position)
             gap = pause.sure(behind, first=not self.segments)
             position += len(gap)
             yield gap
             self.segments.append(segment)
             started = None
-            for block in self._decoded(prepared, trimmer):
+            for block in self._decoded(prepared, blocks, trimmer):
                 if started is None and len(block):
                     rest = pause.rest(behind, trimmer.kept_lead_samples)
                     position += len(rest)
                     yield rest
+                    self._levelling.enter(entered)
                     yield None
-                    started = position
+                    started = position - entered
                     self._framer.mark(segment.segment_id, position)
-                    self.places[segment.segment_id] = self._place_of(segment, position)
+                    self.places[segment.segment_id] = Place(
+                        segment.sentence,
+                        self._preparation.first_ids[segment.sentence],
+                        segment.segment_id,
+                        started,
+                        trimmer.lead_samples,
+                        opens=len(self.segments) == 1 and (begins_again is None or begins_again.opens),
+                    )
                     if self._speech_from is None:
                         self._speech_from = position
                 position += len(block)
@@ -274,19 +299,37 @@ class SpeechStream(Iterator[AudioChunk]):
             yield at_end.sure(behind, first=False)
             yield at_end.rest(behind, 0)
 
-    def _place_of(self, segment: Segment, position: int) -> Place:
-        if len(self.segments) == 1 and not self._place.start_samples:
-            return Place()  # the beginning, with a pause that may come before its first word
-        first_id = self._preparation.first_ids[segment.sentence]
-        return Place(segment.sentence, first_id, segment.segment_id, position)
+    def _entered(
+        self, prepared: Prepared, trimmer: EdgeTrimmer, place: Place
+    ) -> tuple[int, Iterator[Samples]]:
+        """How much is left out of the trimmed segment at `place`, of which nothing is needed, and the blocks
+        from there on.
 
-    def _decoded(self, prepared: Prepared, trimmer: EdgeTrimmer) -> Iterator[Samples]:
-        decoded = prepared.decoded
+        The first of them has speech in it: else it would not be known how long the silence is that it ends.
+        """
+        decoded, lead = prepared.decoded, place.lead_samples
+        wanted = self._needed_samples - place.start_samples + lead
+        while decoded.later is not None and prepared.envelope() is None and wanted > lead:
+            go_on(self._stop)
+            start, blocks = decoded.later(wanted)
+            if start <= lead:
+                break
+            with self._watch("model"):
+                first = next(blocks)
+            if trimmer.hears(first):
+                trimmer.enter(lead)
+                return start - lead, chain((first,), blocks)
+            wanted = start - 1
+        return 0, decoded.blocks
+
+    def _decoded(
+        self, prepared: Prepared, blocks: Iterator[Samples], trimmer: EdgeTrimmer
+    ) -> Iterator[Samples]:
         envelope = prepared.envelope()
         while True:
             go_on(self._stop)
             with self._watch("model"):
-                block = next(decoded.blocks, None)
+                block = next(blocks, None)
             if block is None:
                 break
             with self._watch("dsp"):

@@ -49,11 +49,15 @@ class Framer:
             )
         self._size = round(frame_s * sample_rate_hz)
         self._rate_hz = sample_rate_hz
+        self._segment_id = 0
+        self._marks: deque[tuple[int, int]] = deque()
+        self.enter(start_samples)
+
+    def enter(self, start_samples: int) -> None:
+        """Begin there instead, if nothing has been pushed yet."""
         self._chunk_id, self._held_samples = divmod(start_samples, self._size)
         self._held: list[Samples] = [np.zeros(self._held_samples, np.float32)]
         self._sent_samples = self._chunk_id * self._size
-        self._segment_id = 0
-        self._marks: deque[tuple[int, int]] = deque()
 
     def mark(self, segment_id: int, at_sample: int) -> None:
         """The segment begins `at_sample` samples into the stream; marks come in order."""

@@ -103,3 +103,42 @@ def test_on_the_real_weights_a_stream_goes_on_to_the_same_samples(engine: Engine
         "follows, which is meant to last. And this is the end of it all."
     )
     goes_on_the_same(engine, text, "af_heart")
+
+
+ONE_LONG_SEGMENT = (
+    "It begins here. There is, they say, a house at the end of the long road that goes down to the harbour, "
+    "where nobody has lived for a hundred years, LOUD AS THE SEA MAY BE; and yet a light is seen in it, "
+    "on quiet nights, by those who come home late and have, perhaps, been somewhere pleasant. The end."
+)
+
+
+@pytest.mark.model
+@pytest.mark.parametrize("part", [0.3, 0.5, 0.75, 0.98, 1.0])
+def test_of_a_long_segment_only_what_is_still_to_be_heard_is_decoded(
+    engine: Engine, part: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stream = engine.stream(ONE_LONG_SEGMENT, voice="af_heart")
+    chunks = {chunk.chunk_id: chunk for chunk in stream}
+    long, behind = list(stream.places.values())[-2:]
+    assert behind.start_samples - long.start_samples > 8 * 24_000
+    heard = long.start_samples + round(part * (behind.start_samples - long.start_samples))
+    decoded: list[int] = []
+    run = type(engine.decoder.vocoder)._window  # type: ignore[attr-defined]
+
+    def counted(
+        vocoder: object, prosody: object, scale: object, shift: object, start: int, stop: int, *c: int
+    ):  # type: ignore[no-untyped-def]
+        decoded.append(stop - start)
+        return run(vocoder, prosody, scale, shift, start, stop, *c)
+
+    monkeypatch.setattr(type(engine.decoder.vocoder), "_window", counted)  # type: ignore[attr-defined]
+    later = engine.stream(ONE_LONG_SEGMENT, voice="af_heart", place=long, heard_samples=heard)
+    again = {chunk.chunk_id: chunk for chunk in later}
+    wanted = [chunk_id for chunk_id in chunks if chunk_id * FRAME >= heard]
+    for chunk_id in wanted:
+        assert np.array_equal(again[chunk_id].samples, chunks[chunk_id].samples)
+        assert again[chunk_id].segment_id == chunks[chunk_id].segment_id
+    assert later.timings == [t for t in stream.timings if t.segment_id >= long.segment_id]
+    assert later.places == {i: p for i, p in stream.places.items() if i >= long.segment_id}
+    length_s = (len(chunks) * FRAME - heard) / 24_000
+    assert sum(decoded) * 0.0125 < length_s + 1.1 + 1.5 + 0.5, "what settles, a window, and trimmed edges"

@@ -94,7 +94,7 @@ class OverHttp:
     def _until_idle(self) -> None:
         """Wait until the server has noticed that its listener left: the next text must find it idle."""
         started = time.monotonic()
-        while self._status()["active"]:
+        while self.active:
             if time.monotonic() - started > LEFT_S:
                 raise SynthesisError(f"The server still computes {LEFT_S:g} s after its listener left.")
             time.sleep(0.02)
@@ -104,6 +104,16 @@ class OverHttp:
         status = self._status()
         kept = ("variant", "model_sha256", "requested_provider", "active_provider", "threads", "concurrency")
         return {name: status[name] for name in kept}
+
+    @property
+    def active(self) -> int:
+        """Syntheses under way."""
+        return int(self._status()["active"])
+
+    def forget(self) -> None:
+        """Have the server empty its caches, so that it stands as if nothing had been asked before."""
+        with self._asked("POST", "/performance/clear_cache"):
+            pass
 
     def _status(self) -> dict[str, Any]:
         with self._asked("GET", "/status") as answer:

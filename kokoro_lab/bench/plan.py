@@ -56,7 +56,12 @@ class Plan:
     peers : bool
         Whether kokoro-onnx speaks the same texts in turn.
     seed : int
-        Of the choice of texts.
+        Of the choice of texts, and of where streams are cut.
+    resume : bool
+        Instead of all this: streams over HTTP that are cut and gone on with, half of them on a server that
+        was started in between.
+    load : bool
+        Instead: `concurrency` streams at once over HTTP, and what becomes meanwhile of those who come too.
 
     Raises
     ------
@@ -78,6 +83,8 @@ class Plan:
     http: bool = False
     peers: bool = False
     seed: int = 0
+    resume: bool = False
+    load: bool = False
 
     def __post_init__(self) -> None:
         conflicts = (
@@ -113,10 +120,41 @@ class Plan:
                 self.save_audio and self.memory and not self.http,
                 "--save-audio keeps sound in the memory that --memory reads; add --http, or leave one out.",
             ),
+            (
+                self.resume and (self.load or self.concurrency > 1),
+                "--resume cuts one stream at a time; leave --load and --concurrency out.",
+            ),
+            (
+                self.load and self.trials % self.concurrency != 0,
+                f"--trials is a multiple of --concurrency with --load: {self.trials} texts make no whole "
+                f"rounds of {self.concurrency}.",
+            ),
+            (
+                (self.resume or self.load) and self._measures_otherwise,
+                f"--{'resume' if self.resume else 'load'} hears streams of our server to their ends, no "
+                "more; leave --file, --chunk-ms, --memory, --listen, --save-audio and --peers out.",
+            ),
         )
         for spoilt, message in conflicts:
             if spoilt:
                 raise ParameterError(message, field=message.split()[0])
+
+    @property
+    def _measures_otherwise(self) -> bool:
+        said = (self.chunk_ms, self.listen_s)
+        asked = (not self.streamed, self.memory, self.save_audio, self.peers)
+        return any(asked) or any(one is not None for one in said)
+
+    @property
+    def server_settings(self) -> dict[str, object]:
+        """How our server is started for it."""
+        return {
+            "variant": self.variant or settings().variant,
+            "voice": self.voice,
+            "concurrency": max(self.concurrency, settings().concurrency),
+            # A repeated beginning is computed again, so that all figures are uncached
+            "first_audio_ttl_s": 0,
+        }
 
     @property
     def conditions(self) -> str:
@@ -201,14 +239,8 @@ def _speakers(
         ours = InProcess(load_engine(), plan.voice, streamed=plan.streamed, frame_s=frame_s)
         yield [ours, *_peers(plan, ours, say)]
         return
-    chosen = {
-        "variant": plan.variant or settings().variant,
-        "voice": plan.voice,
-        "concurrency": max(plan.concurrency, settings().concurrency),
-        "first_audio_ttl_s": 0,  # a repeated beginning is computed again, so that all figures are uncached
-    }
     say("Starting the server.")
-    with own_server(chosen) as server:
+    with own_server(plan.server_settings) as server:
         client = OverHttp(server.url, plan.voice, server.process, streamed=plan.streamed)
         yield [client, *_peers(plan, client, say)]
 

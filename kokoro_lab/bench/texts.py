@@ -22,8 +22,10 @@ def sentences_of(texts: Sequence[str], language: str = "en") -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def texts_of(sentences: Sequence[str], characters: int, count: int, seed: int = 0) -> Iterator[str]:
-    """`count` texts of about `characters`, put together from `sentences`.
+def texts_of(
+    sentences: Sequence[str], characters: int, count: int, seed: int = 0, *, own_beginnings: bool = True
+) -> Iterator[str]:
+    """`count` texts of about `characters`, no two alike, put together from `sentences`.
 
     Each begins with a sentence that no other one begins with, so that no part of the engine that
     remembers a beginning can answer for it.
@@ -38,6 +40,8 @@ def texts_of(sentences: Sequence[str], characters: int, count: int, seed: int = 
         How many texts.
     seed : int
         The same seed gives the same texts.
+    own_beginnings : bool
+        False lets beginnings recur, where more texts are wanted than there are sentences.
 
     Raises
     ------
@@ -48,7 +52,7 @@ def texts_of(sentences: Sequence[str], characters: int, count: int, seed: int = 
     beginnings = list(dict.fromkeys(sentences))
     draw.shuffle(beginnings)
     given: set[str] = set()
-    for beginning in beginnings:
+    for beginning in beginnings * (1 if own_beginnings else -(-2 * count // len(beginnings))):
         if len(given) == count:
             return
         text = _cut(_prolonged(beginning, beginnings, characters, draw), characters)
@@ -57,8 +61,8 @@ def texts_of(sentences: Sequence[str], characters: int, count: int, seed: int = 
             yield text
     if len(given) < count:
         raise ParameterError(
-            f"{count} texts of {characters} characters were asked for; only {len(given)} with a beginning "
-            "of their own can be made.",
+            f"{count} texts of {characters} characters were asked for; only {len(given)}"
+            f"{' with a beginning of their own' if own_beginnings else ' that differ'} can be made.",
             field="--trials",
             value=count,
             allowed=f"up to {len(given)} of this corpus",

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
 import click
 
-from kokoro_lab.commands.console import say, text_of
+from kokoro_lab.commands.console import DONE, FAILED, say, text_of
 from kokoro_lab.commands.options import json_option
 from kokoro_lab.config import VARIANTS, settings
 
@@ -48,6 +49,10 @@ from kokoro_lab.config import VARIANTS, settings
 @click.option("--save-audio", is_flag=True, help="Keep each trial as a WAV file.")
 @click.option("--http", is_flag=True, help="Through our own server, as a client hears it.")
 @click.option("--peers", is_flag=True, help="Against kokoro-onnx, in turn; prints ratios.")
+@click.option("--resume", is_flag=True, help="Instead: cut streams go on; are they whole, and how soon?")
+@click.option(
+    "--load", is_flag=True, help="Instead: --concurrency streams at once, 429s and /health meanwhile."
+)
 @click.option("--corpus", type=click.Path(path_type=Path), help="Sentences, one a line; else the fixtures.")
 @click.option("--seed", default=0, help="Of the choice of texts.")
 @click.option("--profile", is_flag=True, help="Instead: where the time goes, by stage and by operator.")
@@ -84,6 +89,12 @@ def bench(corpus: Path | None, as_json: bool, profile: bool, text_alone: bool, *
         (text,) = texts_of(sentences, PRESETS[plan.preset], 1, plan.seed)
         click.echo(profile_report(engine.config, text, plan.voice))
         return
+    if plan.resume or plan.load:
+        from kokoro_lab.bench.verdicts import judge
+
+        judged = judge(plan, sentences, progress=not as_json, say=say)
+        click.echo(judged.path.read_text("utf-8") if as_json else "\n".join(judged.lines))
+        sys.exit(DONE if judged.passed else FAILED)
     outcome = carry_out(
         plan, sentences, lambda: load_engine(plan.variant, say=say), progress=not as_json, say=say
     )

@@ -48,6 +48,10 @@ _MAX_REDUCTION_BITS = 7
 
 _GRID_BITS = (EXACT_BITS - _MAX_REDUCTION_BITS) // 2
 
+SETTLED_S = RELEASE_S * math.log(2) * (_MAX_REDUCTION_BITS + _GRID_BITS + 1) + 3 * LOOK_AHEAD_S
+"""How far back what comes out depends on what went in, with the usual times: by then the deepest reduction
+has been released to less than half a step of the grid, and the filter and the windows are past."""
+
 
 class Limiter(Processor[np.float32]):
     """Keep true peaks at or below a ceiling; leave everything else alone.
@@ -115,6 +119,13 @@ class Limiter(Processor[np.float32]):
     def max_reduction_db(self) -> float:
         """The deepest reduction so far, in dB, 0 if nothing was limited."""
         return DB_A_NEPER * self._deepest
+
+    def enter(self, at_sample: int) -> None:
+        """The first sample to be pushed is the one `at_sample` of a longer signal.
+
+        What comes out is the same as if all of that had been pushed, from `SETTLED_S` on.
+        """
+        self._clock_samples = at_sample  # the release is counted from the beginning, to the last bit
 
     def _push(self, block: Samples) -> Samples:
         if not len(block):

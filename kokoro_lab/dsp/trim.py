@@ -129,6 +129,19 @@ class EdgeTrimmer(Processor[np.float32]):
         self.kept_lead_samples = 0
         self.kept_tail_samples = 0
 
+    def hears(self, block: Samples) -> bool:
+        """Whether there is speech in `block`, which is not pushed."""
+        return bool((np.abs(block) >= self._threshold).any())
+
+    def enter(self, lead_samples: int) -> None:
+        """The first block to be pushed is from the middle of a signal, and has speech in it.
+
+        `lead_samples` were dropped at the beginning of that signal. What comes out from the first speech on
+        is the same as if all of it had been pushed.
+        """
+        self.lead_samples = lead_samples
+        self._speaking = True
+
     def _push(self, block: Samples) -> Samples:
         held = np.concatenate([self._held, block])
         loud = len(self._held) + np.flatnonzero(np.abs(block) >= self._threshold)

@@ -16,7 +16,7 @@ from kokoro_lab.dsp import require_finite
 from kokoro_lab.g2p.vocab import PAD_ID
 from kokoro_lab.model.artefacts import stages_folder
 from kokoro_lab.model.delivery import Delivery
-from kokoro_lab.model.graphs import DURATIONS, frames_of, with_durations
+from kokoro_lab.model.graphs import DURATIONS, TRUNK_FRAME_SAMPLES, frames_of, with_durations
 from kokoro_lab.model.graphs import signature as signature_of
 from kokoro_lab.model.native import native_operators
 from kokoro_lab.model.prosody import Prosody, ProsodyModel
@@ -43,11 +43,15 @@ class Decoded:
         together `600 * durations.sum()` samples.
     fallbacks : tuple of Fallback
         What was asked for and is not done, or done in another way, and why; without places.
+    later : callable, optional
+        Given a sample of the segment, the last block that begins at or before it: where it begins, and the
+        blocks from there on, the same as in `blocks`. None where they can only be had one after the other.
     """
 
     durations: npt.NDArray[np.int64]
     blocks: Iterator[Samples]
     fallbacks: tuple[Fallback, ...] = ()
+    later: Callable[[int], tuple[int, Iterator[Samples]]] | None = None
 
 
 class Decoder(Protocol):
@@ -195,15 +199,30 @@ class Staged:
             predicted = False
             moved = f"the pitch is moved by {contours.moved_semitones:.1f} semitones on average"
             fallbacks += (Fallback("statistics", f"exact instead of predicted: {moved}"),)
-        blocks = self.windows(prosody, urgent=urgent) if predicted else iter((self.vocoder.whole(prosody),))
-        return Decoded(prosody.durations, _finite(blocks, what), fallbacks)
+        if not predicted:
+            whole = iter((self.vocoder.whole(prosody),))
+            return Decoded(prosody.durations, _finite(whole, what), fallbacks)
+
+        def later(sample: int) -> tuple[int, Iterator[Samples]]:
+            start, blocks = self.windows_from(prosody, sample, urgent=urgent)
+            return start, _finite(blocks, what)
+
+        return Decoded(prosody.durations, later(0)[1], fallbacks, later)
 
     def windows(self, prosody: Prosody, *, urgent: bool = True) -> Iterator[Samples]:
         """Samples window by window with predicted statistics, each window decoded when it is asked for."""
+        return self.windows_from(prosody, 0, urgent=urgent)[1]
+
+    def windows_from(
+        self, prosody: Prosody, sample: int, *, urgent: bool = True
+    ) -> tuple[int, Iterator[Samples]]:
+        """Where the last window begins that does so at or before `sample`, and the windows from there on."""
         mean, variance = self._predictor.predict(prosody)
         scale, shift = self.vocoder.layers.scale_and_shift(mean, variance, prosody.style)
         sizes = Windows() if urgent else Windows(first=LATER_WINDOW_FRAMES)
-        return self.vocoder.windows(prosody, scale, shift, sizes, audible=prosody.audible)
+        begin = sizes.begin(prosody.audible, sample // TRUNK_FRAME_SAMPLES)
+        blocks = self.vocoder.windows(prosody, scale, shift, sizes, audible=prosody.audible, begin=begin)
+        return begin * TRUNK_FRAME_SAMPLES, blocks
 
 
 def _not_by_word(delivery: Delivery, speed: float) -> Iterator[Fallback]:

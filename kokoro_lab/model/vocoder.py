@@ -56,6 +56,10 @@ class Windows:
             yield start, end
             start, size = end, min(self.size, round(size * GROWTH))
 
+    def begin(self, audible: tuple[int, int], frame: int) -> int:
+        """The last beginning of a window at or before `frame`; 0, the segment's, if there is none."""
+        return max((start for start, _ in self.spans(*audible) if start <= frame), default=0)
+
 
 class Vocoder:
     """From trunk and excitation to samples: a whole segment, or a window that is told about the whole.
@@ -101,6 +105,7 @@ class Vocoder:
         windows: Windows | None = None,
         *,
         audible: tuple[int, int] | None = None,
+        begin: int = 0,
     ) -> Iterator[Samples]:
         """The samples of a segment, window by window, each decoded when it is asked for.
 
@@ -113,12 +118,16 @@ class Vocoder:
         audible : tuple of int
             First and last trunk frame that are decoded; those around them are given as zeros. None
             decodes all.
+        begin : int
+            0, or the beginning of a window: those before it are left out.
         """
         windows = windows or Windows()
         first, last = audible or (0, prosody.frames)
-        if first:
+        if first and not begin:
             yield _zeros(first)
         for start, stop in windows.spans(first, last):
+            if start < begin:
+                continue
             before = SILENT_CONTEXT_FRAMES if start == first else windows.context
             after = SILENT_CONTEXT_FRAMES if stop == last else windows.context
             yield self._window(prosody, scale, shift, start, stop, before, after)

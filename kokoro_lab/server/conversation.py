@@ -14,11 +14,12 @@ from __future__ import annotations
 import json
 import logging
 import time
+from collections import deque
 from typing import Any
 
 import pydantic_core
 from flask import current_app, g
-from simple_websocket import Server
+from simple_websocket import ConnectionClosed, Server
 from werkzeug.exceptions import HTTPException
 
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ
@@ -28,6 +29,7 @@ from kokoro_lab.server.binary_frames import messages_of
 from kokoro_lab.server.delivery import warn_of_clipping
 from kokoro_lab.server.errors import body_of, code_of, log_failure, outcome_of
 from kokoro_lab.server.figures import Outcome
+from kokoro_lab.server.slots import ClientLeft
 from kokoro_lab.server.speech_events import Done, Event, Frame, Words, word_of
 from kokoro_lab.server.speech_request import SpeechRequest, require_last_id, speech_request_of
 from kokoro_lab.server.state import ServerState
@@ -77,6 +79,7 @@ class Conversation:
         self._turn: Turn | None = None
         self._opened: Opened | None = None
         self._credit = 0
+        self._said_meanwhile: deque[str | bytes] = deque()
         self._since_s = time.monotonic()
 
     def run(self) -> None:
@@ -91,7 +94,11 @@ class Conversation:
             if self._turn is not None and self._turn.live.stopped:
                 self._refuse(Interrupted("This synthesis was stopped."), ends=True)
             speaking = self._opened is not None and self._credit > 0
-            message = self._ws.receive(timeout=0 if speaking else POLL_S)
+            message: str | bytes | None
+            if self._said_meanwhile:
+                message = self._said_meanwhile.popleft()
+            else:
+                message = self._ws.receive(timeout=0 if speaking else POLL_S)
             if message is not None:
                 self._obey(message)
             elif speaking:
@@ -139,6 +146,25 @@ class Conversation:
         except (KokoroLabError, HTTPException) as error:
             self._refuse(error)
 
+    def _given_up(self) -> bool:
+        """Whether the client does not want any more what waits for its slot.
+
+        It has left, has cancelled it, or has said what takes its place. What else it says is kept for later.
+        """
+        while self._ws.connected:
+            try:
+                message = self._ws.receive(timeout=0)
+            except ConnectionClosed:
+                return True
+            if message is None:
+                return False
+            kind = _kind_of(message)
+            if kind != "cancel":
+                self._said_meanwhile.append(message)
+            if kind in ("cancel", "speak", "resume"):
+                return True
+        return True
+
     def _cancel(self) -> None:
         if self._turn is not None:
             self._refuse(Interrupted("You have stopped this synthesis."), ends=True)
@@ -162,7 +188,12 @@ class Conversation:
         self._credit = credit
         utterance = asked.utterance(self._state.settings.voice)
         enter_request(self._state, account, asked, utterance, "websocket")
-        turn = self._turn = Turn(self._state, account, asked.client, lambda: not self._ws.connected)
+        try:
+            turn = self._turn = Turn(self._state, account, asked.client, self._given_up)
+        except ClientLeft:
+            if not self._ws.connected:
+                raise
+            raise Interrupted("You have stopped this synthesis while it waited for its turn.") from None
         turn.live.connection = self._watched
         self._opened = open_stream(self._state, turn, asked, utterance, tells=True)
         return turn, asked
@@ -269,6 +300,14 @@ def _control(message: str | bytes) -> dict[str, Any]:
     if not isinstance(said, dict):
         raise ParameterError("The message is JSON, but not an object.", allowed="a JSON object")
     return said
+
+
+def _kind_of(message: str | bytes) -> str | None:
+    """What a message says that may be none."""
+    try:
+        return str(_control(message).get("type"))
+    except ParameterError:
+        return None  # it is refused when its turn comes
 
 
 def _credit(value: object, field: str) -> int:

@@ -2,8 +2,9 @@
 request again, with the id of the last frame it has and a token, and the rest is computed.
 
 A token says when the stream began, which request it was (as a hash), how long its frames are, since a degrade
-mode may cut them otherwise by now, and where the segment begins in which the frame lies. It holds no text, is
-no secret, and is not signed: who forges one asks for speech that they could have asked for plainly.
+mode may cut them otherwise by now, and where the segment begins in which the frame lies, with what it takes
+to decode it from its middle. It holds no text, is no secret, and is not signed: who forges one asks for
+speech that they could have asked for plainly.
 """
 
 from __future__ import annotations
@@ -23,8 +24,9 @@ if TYPE_CHECKING:
     from kokoro_lab.engine import Engine
 
 TOKEN = re.compile(
-    r"k1\.(?P<issued_s>[0-9]{1,12})\.(?P<digest>[0-9a-f]{32})\.(?P<frame_ms>[0-9]{2,3})"
+    r"k2\.(?P<issued_s>[0-9]{1,12})\.(?P<digest>[0-9a-f]{32})\.(?P<frame_ms>[0-9]{2,3})"
     r"\.(?P<sentence>[0-9]{1,9})\.(?P<first>[0-9]{1,9})\.(?P<segment>[0-9]{1,9})\.(?P<start>[0-9]{1,12})"
+    r"\.(?P<lead>[0-9]{1,9})\.(?P<opens>[01])"
 )
 FRAME_ID = re.compile(r"(?P<segment>[0-9]{1,9})\.(?P<chunk>[0-9]{1,9})")
 AHEAD_S = 60
@@ -71,8 +73,15 @@ def digest_of(utterance: Utterance, engine: Engine, *, frame_s: float, kind: str
 
 def token_of(issued_s: int, digest: str, frame_s: float, place: Place) -> str:
     """The token for a client that holds frames of the segment at `place`."""
-    numbers = (place.sentence, place.first_segment_id, place.segment_id, place.start_samples)
-    return ".".join(map(str, ("k1", issued_s, digest, round(1000 * frame_s), *numbers)))
+    numbers = (
+        place.sentence,
+        place.first_segment_id,
+        place.segment_id,
+        place.start_samples,
+        place.lead_samples,
+        int(place.opens),
+    )
+    return ".".join(map(str, ("k2", issued_s, digest, round(1000 * frame_s), *numbers)))
 
 
 def resumption_of(
@@ -125,8 +134,11 @@ def resumption_of(
             field="resume",
             mend="Send the very body of the first request; else ask for the whole speech anew.",
         )
-    place = Place(*(int(found[name]) for name in ("sentence", "first", "segment", "start")))
+    sentence, first, segment, start, lead = (
+        int(found[name]) for name in ("sentence", "first", "segment", "start", "lead")
+    )
+    place = Place(sentence, first, segment, start, lead, opens=found["opens"] == "1")
     heard = (after + 1) * round(frame_s * SAMPLE_RATE_HZ)
     if place.segment_id > int(frame["segment"]) or place.start_samples > heard:
         raise Gone("This resume token is of a later frame than the last id.", field="resume", mend=ANEW)
-    return Resumption(after, place if place.start_samples else None, issued_s, frame_s)
+    return Resumption(after, place, issued_s, frame_s)

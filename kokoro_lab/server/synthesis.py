@@ -171,11 +171,16 @@ def open_stream(
     # Only PCM at the model's own rate has no memory: any other encoder must hear all that came before
     plain = asked.kind in ("pcm", "wav") and asked.sample_rate == SAMPLE_RATE_HZ
     place = from_.place if plain else None
+    skipped = round(frame_s * SAMPLE_RATE_HZ) * (from_.after + 1) if plain else 0
     stream = state.engine.stream(
-        utterance, frame_s=frame_s, cached=not ephemeral, place=place, stop=live.stop
+        utterance,
+        frame_s=frame_s,
+        cached=not ephemeral,
+        place=place,
+        heard_samples=skipped,
+        stop=live.stop,
     )
     stream.begin()  # so that a text without a word still gets an error's status
-    skipped = round(frame_s * SAMPLE_RATE_HZ) * (from_.after + 1) if plain else 0
     encoder = Encoder(
         "pcm" if skipped else asked.kind,  # the client has the head
         asked.sample_rate,

@@ -49,6 +49,12 @@ def bench(*options: str) -> Result:
         ({"peers": True, "memory": True}, "add --http"),
         ({"save_audio": True, "concurrency": 2}, "leave one out"),
         ({"save_audio": True, "memory": True}, "add --http"),
+        ({"resume": True, "load": True}, "one stream at a time"),
+        ({"resume": True, "concurrency": 2}, "one stream at a time"),
+        ({"resume": True, "listen_s": 2.0}, "leave --file"),
+        ({"load": True, "memory": True}, "leave --file"),
+        ({"load": True, "streamed": False}, "leave --file"),
+        ({"load": True, "trials": 6, "concurrency": 4}, "no whole rounds"),
     ],
 )
 def test_options_that_spoil_each_other_are_refused(options: dict[str, Any], said: str) -> None:
@@ -60,6 +66,8 @@ def test_options_that_do_not_are_not() -> None:
     Plan(http=True, memory=True, peers=True, save_audio=True, profile_interval_s=0.1)
     Plan(concurrency=4, memory=True, chunk_ms=120)
     Plan(http=True, peers=True, listen_s=3.0)
+    Plan(http=True, resume=True, trials=200, variant="fp32")
+    Plan(http=True, load=True, trials=8, concurrency=4)
 
 
 @pytest.mark.parametrize(

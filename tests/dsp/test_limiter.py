@@ -8,7 +8,7 @@ import pytest
 from scipy.signal import firwin, lfilter, resample_poly
 
 from kokoro_lab.dsp import Limiter, Resampler
-from kokoro_lab.dsp.limiter import CEILING_DBTP, TRUE_PEAK_LIMIT_DBTP
+from kokoro_lab.dsp.limiter import CEILING_DBTP, SETTLED_S, TRUE_PEAK_LIMIT_DBTP
 from kokoro_lab.dsp.true_peak import REACH_SAMPLES, PeakDetector
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.metrics.loudness import true_peak_dbtp
@@ -228,3 +228,24 @@ def test_the_detector_reads_as_one_long_8x_filter_does(samples: Samples) -> None
     loud = reference > 0.3 * reference.max()
     error_db = 20 * np.log10(peaks[loud] / reference[loud])
     assert np.abs(error_db).max() < 0.03
+
+
+@pytest.mark.parametrize("amplitude", [1.0, 8.0, 1e6])
+def test_entered_in_the_middle_it_is_soon_the_same_to_the_last_bit(amplitude: float) -> None:
+    samples = np.concatenate([amplitude * speech_like(4.0), speech_like(4.0)]).astype(np.float32)
+    whole = Limiter(RATE_HZ).run(samples)
+    settled = round(SETTLED_S * RATE_HZ)
+    for at in (1, 1200, len(samples) // 2 - 1, len(samples) // 2 + 7000):
+        later = Limiter(RATE_HZ)
+        later.enter(at)
+        rest = later.run(samples[at:])
+        assert np.array_equal(rest[settled:], whole[at + settled :])
+
+
+def test_entered_on_a_peak_it_takes_the_time_that_it_says() -> None:
+    samples = np.full(3 * RATE_HZ, 0.25, dtype=np.float32)
+    samples[:400] = 1e30
+    whole = Limiter(RATE_HZ).run(samples)
+    later = Limiter(RATE_HZ)
+    later.enter(400)
+    assert not np.array_equal(later.run(samples[400:])[: RATE_HZ // 2], whole[400 : 400 + RATE_HZ // 2])

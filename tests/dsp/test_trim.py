@@ -152,3 +152,21 @@ def test_silence_is_as_long_as_asked_for() -> None:
             silence(bad, RATE_HZ)
     with pytest.raises(ParameterError, match="rate"):
         silence(0.1, 0)
+
+
+def test_entered_in_the_middle_the_rest_is_that_of_the_whole() -> None:
+    samples = silence_speech_silence()
+    start, end = speech_from_to(samples)
+    whole = EdgeTrimmer(RATE_HZ)
+    trimmed = whole.run(samples)
+    for at in (start + 500, (start + end) // 2, end - 1):
+        later = EdgeTrimmer(RATE_HZ)
+        assert later.hears(samples[at:])
+        later.enter(whole.lead_samples)
+        assert np.array_equal(later.run(samples[at:]), trimmed[at - whole.lead_samples :])
+        assert later.lead_samples == whole.lead_samples
+        assert later.kept_tail_samples == whole.kept_tail_samples
+
+
+def test_a_block_without_speech_is_not_heard() -> None:
+    assert not EdgeTrimmer(RATE_HZ).hears(silence(1.0, RATE_HZ))

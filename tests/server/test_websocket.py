@@ -6,6 +6,7 @@ import json
 import random
 import socket
 import struct
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -175,6 +176,58 @@ def test_cancel_stops_and_the_connection_goes_on(server: RunningServer, engine: 
         talk.say("speak", input="Hello.", credit=PLENTY)
         talk.until("done")
     assert talk.pcm == pcm_of_stream(engine, "Hello.")
+
+
+@pytest.fixture(scope="module")
+def patient(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+    """A server with one slot, for which one may wait."""
+    with running(tmp_path_factory.mktemp("patient"), concurrency=1, queue=2) as found:
+        yield found
+
+
+@contextmanager
+def slowly_heard(talk: Talk) -> Iterator[None]:
+    """Inside, `talk` holds a slot: it is granted a frame now and then of a text that has many."""
+    talk.say("speak", input=TEXT * 5, credit=1)
+    talk.until("segment")
+    over = threading.Event()
+
+    def grant() -> None:
+        while not over.wait(STALL_S / 10):
+            talk.say("credit", frames=1)
+
+    granting = threading.Thread(target=grant)
+    granting.start()
+    try:
+        yield
+    finally:
+        over.set()
+        granting.join()
+
+
+def waiting(server: RunningServer) -> bool:
+    return bool(server.status()["waiting"])
+
+
+@pytest.mark.parametrize("instead", [False, True])
+def test_what_waits_for_its_turn_hears_a_cancel_and_makes_way_for_another_text(
+    patient: RunningServer, engine: Engine, instead: bool
+) -> None:
+    with talking(patient) as first, talking(patient) as second, slowly_heard(first):
+        second.say("speak", input="Never to be heard.", credit=PLENTY)
+        wait_until(lambda: waiting(patient))
+        second.say("credit", frames=3)
+        second.say(*(["speak"] if instead else ["cancel"]), **({"input": "Hello."} if instead else {}))
+        error = second.until("error")["error"]
+        assert error["code"] == "cancelled"
+        first.say("cancel")
+        assert first.until("error")["error"]["code"] == "cancelled"
+        if not instead:
+            assert not waiting(patient)
+            second.say("speak", input="Hello.", credit=PLENTY)
+        second.say("credit", frames=PLENTY)
+        second.until("done")
+    assert second.pcm == pcm_of_stream(engine, "Hello.")
 
 
 def test_a_second_text_takes_the_place_of_the_first(server: RunningServer, engine: Engine) -> None:

@@ -1,0 +1,195 @@
+"""A stream as its client takes it, frame by frame, over either transport: left anywhere, and gone on with."""
+
+from __future__ import annotations
+
+import json
+import socket
+import struct
+from collections.abc import Callable, Generator, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from http.client import HTTPConnection, HTTPException, HTTPResponse
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+from simple_websocket import Client, ConnectionClosed
+from simple_websocket import ConnectionError as NotConnected
+
+from kokoro_lab.bench.server_events import read_events
+from kokoro_lab.errors import KokoroLabError, SynthesisError
+
+ANSWER_S = 300.0
+"""A server that sends nothing for so long has failed."""
+CREDIT = 100_000
+"""Binary messages granted at once: this client never keeps a server waiting."""
+HEAD = struct.Struct("<BBHIII")
+MORE = 1
+
+Transport = Literal["sse", "websocket"]
+Body = dict[str, Any]
+
+
+class Busy(KokoroLabError):
+    """The server has no slot for this now."""
+
+    code = "busy"
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One chunk of a stream.
+
+    Parameters
+    ----------
+    id : str
+        `segment.chunk`, behind which the stream may be gone on with.
+    data : bytes
+        In the format that was asked for.
+    token : str or None
+        What it takes for that, if it came with this chunk.
+    """
+
+    id: str
+    data: bytes
+    token: str | None = None
+
+
+class Heard:
+    """What one listener has of a stream, and with what they may come back."""
+
+    def __init__(self) -> None:
+        self.audio = bytearray()
+        self.count = 0
+        self._last_id: str | None = None
+        self._token: str | None = None
+
+    def take(self, frame: Frame) -> None:
+        """One more frame."""
+        self.audio += frame.data
+        self.count += 1
+        self._last_id = frame.id
+        self._token = frame.token or self._token
+
+    @property
+    def back(self) -> Body:
+        """The fields that a request for the rest has beside its own."""
+        found = {"last_id": self._last_id, "resume": self._token}
+        return {name: value for name, value in found.items() if value is not None}
+
+
+def frames(transport: Transport, url: str, body: Body) -> Generator[Frame]:
+    """The frames that `body` asks for, to the end of the stream. Closing this breaks the connection off.
+
+    Parameters
+    ----------
+    url : str
+        The server's, such as `http://127.0.0.1:8880`.
+    body : dict
+        A request's fields; with `last_id`, it is one for the rest of a stream.
+
+    Raises
+    ------
+    Busy
+        The server said 429.
+    SynthesisError
+        It refused otherwise, told of an error, or broke off.
+    """
+    read: Callable[[str, Body], Generator[Frame]] = _over_events if transport == "sse" else _over_websocket
+    return read(urlsplit(url).netloc, body)
+
+
+def _over_events(address: str, body: Body) -> Generator[Frame]:
+    connection = HTTPConnection(address, timeout=ANSWER_S)
+    try:
+        data = json.dumps({**body, "stream_format": "sse"}).encode()
+        connection.request("POST", "/v1/audio/speech", data, {"Content-Type": "application/json"})
+        answer = connection.getresponse()
+        if answer.status != 200:
+            raise _refused(answer.status, answer.read(500).decode(errors="replace"))
+        for event in read_events(_lines(answer)):
+            if event.kind == "speech.audio.delta":
+                yield Frame(str(event.id), event.audio, event.data.get("resume"))
+            elif event.kind == "speech.audio.done":
+                return
+            elif "error" in event.data:
+                raise SynthesisError(f"The server told of an error: {event.data['error']['message']}")
+        raise SynthesisError("The server broke off: its events have no end.")
+    except (OSError, HTTPException) as error:
+        raise _broken(error) from error
+    finally:
+        connection.close()
+
+
+def _lines(answer: HTTPResponse) -> Iterator[str]:
+    return (line.decode().rstrip("\r\n") for line in answer)
+
+
+class _Client(Client):  # type: ignore[misc]
+    """Closes its socket if nobody answers, which its parent forgets."""
+
+    def __init__(self, url: str) -> None:
+        try:
+            super().__init__(url)
+        except BaseException:
+            if (left := getattr(self, "sock", None)) is not None:
+                left.close()
+            raise
+
+
+def _over_websocket(address: str, body: Body) -> Generator[Frame]:
+    kind = "resume" if "last_id" in body else "speak"
+    try:
+        client = _Client(f"ws://{address}/v1/audio/speech/ws")
+    except (OSError, NotConnected) as error:
+        raise _broken(error) from error
+    try:
+        client.send(json.dumps({"type": kind, "credit": CREDIT, **body}))
+        yield from _messages(client)
+    except (OSError, ConnectionClosed) as error:
+        raise _broken(error) from error
+    finally:
+        # Not `close`, which says goodbye: a listener who is cut off says nothing
+        with suppress(OSError):
+            client.sock.shutdown(socket.SHUT_RDWR)
+        client.thread.join(ANSWER_S)
+        client.sock.close()
+
+
+def _messages(client: Client) -> Generator[Frame]:
+    token, parts = None, b""
+    while True:
+        message = client.receive(timeout=ANSWER_S)
+        if message is None:
+            raise SynthesisError(f"The server said nothing for {ANSWER_S:.0f} s.")
+        if isinstance(message, str):
+            said = json.loads(message)
+            if said["type"] == "done":
+                return
+            if said["type"] == "error":
+                raise _told(said["error"])
+            token = said.get("resume", token)
+            continue
+        _, flags, head_bytes, segment_id, chunk_id, _ = HEAD.unpack_from(message)
+        parts += message[head_bytes:]
+        if not flags & MORE:
+            yield Frame(f"{segment_id}.{chunk_id}", parts, token)
+            token, parts = None, b""
+
+
+def _refused(status: int, said: str) -> KokoroLabError:
+    if status == 429:
+        return Busy("The server answered 429.")
+    return SynthesisError(f"The server answered {status}: {said}")
+
+
+def _told(error: dict[str, Any]) -> KokoroLabError:
+    if error["type"] == "rate_limit_error":
+        return Busy("The server has no slot free.")
+    return SynthesisError(f"The server told of an error: {error['message']}")
+
+
+def _broken(error: Exception) -> SynthesisError:
+    return SynthesisError(
+        f"The server broke off: {type(error).__name__}: {error}",
+        mend="Its log says why; KOKORO_VERBOSE_LOGS=true makes it say more.",
+    )
