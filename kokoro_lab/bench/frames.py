@@ -124,22 +124,13 @@ def _lines(answer: HTTPResponse) -> Iterator[str]:
     return (line.decode().rstrip("\r\n") for line in answer)
 
 
-class _Client(Client):  # type: ignore[misc]
-    """Closes its socket if nobody answers, which its parent forgets."""
-
-    def __init__(self, url: str) -> None:
-        try:
-            super().__init__(url)
-        except BaseException:
-            if (left := getattr(self, "sock", None)) is not None:
-                left.close()
-            raise
-
-
 def _over_websocket(address: str, body: Body) -> Generator[Frame]:
     kind = "resume" if "last_id" in body else "speak"
+    parts = urlsplit(f"//{address}")
     try:
-        client = _Client(f"ws://{address}/v1/audio/speech/ws")
+        # Asked first, since the library leaves a socket open where nobody answers
+        socket.create_connection((parts.hostname or "", parts.port or 80), ANSWER_S).close()
+        client = Client(f"ws://{address}/v1/audio/speech/ws")
     except (OSError, NotConnected) as error:
         raise _broken(error) from error
     try:
