@@ -116,9 +116,7 @@ class EnglishG2P:
             return self._word_by_word(sentence, on_fallback, given)
 
     def _tokens(self, text: str, given: Sequence[Given]) -> list[Any]:
-        # The strings of one sentence are forgotten after it, or a long run would grow without end
-        with self._g2p.nlp.memory_zone():
-            _, tokens = self._g2p(text, preprocess=lambda text: (text, [], given))
+        _, tokens = self._g2p(text, preprocess=lambda text: (text, [], given))
         return list(tokens)
 
     def _words(self, sentence: AlignedText, on_fallback: OnFallback, given: Sequence[Given]) -> list[Word]:

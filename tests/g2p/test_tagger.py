@@ -10,18 +10,18 @@ import spacy
 
 from kokoro_lab.fixtures import load_rows
 from kokoro_lab.g2p.english import SPACY_MODEL
-from kokoro_lab.g2p.tagger import Tagger
+from kokoro_lab.g2p.tagger import REMEMBERED_TEXTS, Tagger
 
 ODD = ["", " ", "x", " \n two  spaces ", "don't", "😀 C++ $5 (e.g. 3.5%)", "日本語 text", "a" * 300]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def nlp() -> Any:
     return spacy.load(SPACY_MODEL, enable=["tok2vec", "tagger"])
 
 
 def test_every_token_has_the_tag_that_spacy_gives_it(nlp: Any) -> None:
-    tagger = Tagger(nlp)
+    tagger = Tagger(spacy.load(SPACY_MODEL, enable=["tok2vec", "tagger"]))
     prose = [row["text"] for row in load_rows("heteronyms")[::12]]
     written = [row["written"] for row in load_rows("normalisation_en")[::12]]
     for text in [*ODD, *prose, *written]:
@@ -29,13 +29,14 @@ def test_every_token_has_the_tag_that_spacy_gives_it(nlp: Any) -> None:
         assert [tuple(token) for token in tagger(text)] == expected
 
 
-def test_words_that_were_read_are_forgotten(nlp: Any) -> None:
+def test_words_that_were_read_are_forgotten_in_time(nlp: Any) -> None:
     tagger = Tagger(nlp)
-    known = len(nlp.vocab.strings)
-    for number in range(50):
-        with tagger.memory_zone():
-            tagger(f"The xqzz{number}vy was new.")
-    assert len(nlp.vocab.strings) == known
+    known = []
+    for number in range(3 * REMEMBERED_TEXTS):
+        tagger(f"The xqzz{number}vy was new.")
+        known.append(len(nlp.vocab.strings))
+    assert known[1] < known[REMEMBERED_TEXTS - 1]
+    assert max(known[::REMEMBERED_TEXTS]) <= known[0] + 2
 
 
 def test_a_model_of_another_build_is_refused(nlp: Any) -> None:
