@@ -14,8 +14,8 @@ from sentencex import get_sentence_boundaries
 _ABBREVIATIONS = {
     # before a number
     "en": r"(?i:vols?|pp?|figs?|nos?|chs?|chap|secs?|sect|arts?|eqs?|cols?|tab|ver|approx|ca|op|nr|pgs?|pts?"
-    r"|apt|rm|ste|hwy|rte|ext|tel|cap|st|mt|ft)\.$",
-    "es": r"(?:págs?|p{1,2}|vols?|caps?|arts?|núms?|figs?|aprox|tel|ref)\.$",
+    r"|apt|rm|ste|hwy|rte|ext|tel|cap|st|mt|ft|(?<!\d )(?:max|min))\.$",
+    "es": r"(?:págs?|p{1,2}|vols?|caps?|arts?|núms?|figs?|aprox|tel|ref|(?<!\d )(?:máx|mín))\.$",
     "fr": r"(?:pp?|vol|chap|art|fig|env|tél|réf|no?)\.$",
     "it": r"(?:pagg?|p{1,2}|vol|cap|artt?|figg?|nn?|tel|ca)\.$",
     "pt": r"(?:págs?|p{1,2}|vols?|caps?|arts?|figs?|núm|tel|aprox)\.$",

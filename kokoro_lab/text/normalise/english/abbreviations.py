@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from kokoro_lab.text.normalise.english.measures import UNITS
 from kokoro_lab.text.normalise.english.numerals import digits, in_pairs
 from kokoro_lab.text.normalise.english.patterns import END, START, any_of, words_of
 from kokoro_lab.text.normalise.english.tables import table
@@ -64,6 +65,8 @@ def _plain(match: Any) -> str | None:
     ends = not match.string[match.end() :].strip(" \"”')")
     if text in SENTENCE_WORDS and ends:
         return None
+    if text in UNITS and match.string[: match.start()].rstrip()[-1:].isdigit():
+        return None  # `5 min.` is a quantity
     return None if words is None else words + ("." if ends and text.endswith(".") else "")
 
 

@@ -92,6 +92,12 @@ def _box(match: Any) -> str:
     return " by ".join(sides) + (f" {UNITS[unit][1]}" if unit else "")
 
 
+def _sides(match: Any) -> str:
+    one, many = UNITS[match["unit"]]
+    sides = [match[name] for name in ("first", "second", "third") if match[name]]
+    return " by ".join(f"{number(side)} {one if is_one(side) else many}" for side in sides)
+
+
 def _fractional(match: Any) -> str:
     whole, numerator, denominator = match["whole"], int(match["numerator"]), int(match["denominator"])
     unit = match["unit"]
@@ -170,6 +176,12 @@ RULES: tuple[Rule, ...] = (
         _inches,
     ),
     rule(
+        "sides with their units",
+        rf"""{_LEFT}(?P<first>{DECIMAL})\ ?(?P<unit>{_UNIT})\ ?[x×]\ ?(?P<second>{DECIMAL})\ ?(?P=unit)
+        (?:\ ?[x×]\ ?(?P<third>{DECIMAL})\ ?(?P=unit))?{_UNIT_END}""",
+        _sides,
+    ),
+    rule(
         "box",
         rf"""{_LEFT}(?P<first>{DECIMAL})\ ?[x×]\ ?(?P<second>{DECIMAL})(?:\ ?[x×]\ ?(?P<third>{DECIMAL}))?
         (?:\ ?(?P<unit>{_UNIT}){_UNIT_END}|(?![\p{{L}}\p{{N}}^⁰¹²³⁴-⁹⁻]|[.,]\d))(?!\ ?=)""",
@@ -191,7 +203,7 @@ RULES: tuple[Rule, ...] = (
     rule(
         "quantity",
         rf"""{_SIGNED}{_LEFT}(?P<number>{DECIMAL})(?:\ (?P<big>{MAGNITUDE}))?(?:(?P<gap>\ )|(?P<hyphen>-))?
-        (?P<unit>{_UNIT}){_UNIT_END}{_PER}{_COMPOUND}""",
+        (?P<unit>{_UNIT}){_UNIT_END}(?:\.(?=\ \p{{Ll}}))?{_PER}{_COMPOUND}""",
         _quantity,
     ),
     rule(
