@@ -11,6 +11,7 @@ import click
 from kokoro_lab.commands.console import DONE, FAILED, say, text_of
 from kokoro_lab.commands.options import json_option
 from kokoro_lab.config import VARIANTS, settings
+from kokoro_lab.errors import ParameterError
 
 
 @click.command()
@@ -72,6 +73,14 @@ def bench(corpus: Path | None, as_json: bool, profile: bool, text_alone: bool, *
     from kokoro_lab.fixtures import load_texts
 
     plan = Plan(**options)
+    kinds = {"--profile": profile, "--text": text_alone, "--resume": plan.resume, "--load": plan.load}
+    asked = [name for name, given in kinds.items() if given]
+    if len(asked) > 1:
+        raise ParameterError(
+            f"{' and '.join(asked)} are benchmarks of their own.",
+            field=asked[1],
+            allowed="one of them at a time",
+        )
     if corpus:
         sentences = [line.strip() for line in text_of(None, corpus).splitlines() if line.strip()]
     elif text_alone:
