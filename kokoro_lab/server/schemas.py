@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, Json
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from kokoro_lab.buffering import PROFILES
 from kokoro_lab.config import VARIANTS
-from kokoro_lab.containers import Format
 from kokoro_lab.server.request_schema import describe_voice
 
 RUN_ID = r"^[0-9]{8}T[0-9]{6}Z-[0-9a-f]{4}$"
@@ -232,69 +231,6 @@ class ModelNames(BaseModel):
     models: list[ModelName]
 
 
-class TimedWord(BaseModel):
-    """When a word is heard: offsets into the text, seconds from the start of the speech."""
-
-    text: str
-    start: int
-    end: int
-    start_s: float
-    end_s: float
-    phonemes: str
-    segment_id: int
-
-
-class Usage(BaseModel):
-    """Phoneme ids that the model read, and frames of 25 ms that it spoke."""
-
-    input_tokens: int
-    output_tokens: int
-    total_tokens: int
-
-
-class TimedSpeech(BaseModel):
-    """A whole file and when its words are heard: the answer to `timestamps` without events."""
-
-    object: Literal["audio.speech"]
-    format: Format
-    sample_rate: int
-    duration_s: float
-    words: list[TimedWord]
-    usage: Usage
-    audio: str = Field(json_schema_extra={"contentEncoding": "base64"})
-
-
-class SpeechDelta(BaseModel):
-    """A piece of the audio."""
-
-    type: Literal["speech.audio.delta"]
-    audio: str = Field(json_schema_extra={"contentEncoding": "base64"})
-    resume: str | None = Field(None, description="With the first frame of a segment: the token to go on with")
-
-
-class SpeechWords(BaseModel):
-    """When the words of a segment are heard, if `timestamps` were asked for."""
-
-    type: Literal["speech.audio.words"]
-    segment_id: int
-    words: list[TimedWord]
-
-
-class SpeechDone(BaseModel):
-    """The end: nothing is missing."""
-
-    type: Literal["speech.audio.done"]
-    usage: Usage
-
-
-class SpeechEvent(BaseModel):
-    """One server-sent event. Without an `event:` it is of the kind that SSE calls `message`."""
-
-    event: Literal["message", "error"] = "message"
-    id: str | None = Field(None, description="`segment.chunk` of a delta, for `last_id`")
-    data: Json[SpeechDelta | SpeechWords | SpeechDone | ErrorBody]
-
-
 class SessionStatus(BaseModel):
     """The model that is loaded, and what it is busy with."""
 
@@ -321,14 +257,6 @@ class Reset(BaseModel):
 
     stopped: list[str]
     figures_reset: bool
-
-
-class Stopped(BaseModel):
-    """A synthesis that was stopped by its id."""
-
-    id: str
-    object: Literal["audio.speech"]
-    cancelled: bool
 
 
 class Cleared(BaseModel):

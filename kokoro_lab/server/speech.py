@@ -24,9 +24,9 @@ from kokoro_lab.server.guard import REQUEST_ID, SEND_BUFFER_BYTES, client_socket
 from kokoro_lab.server.live import CLIENT
 from kokoro_lab.server.openapi import Parameter, documented, operation_id
 from kokoro_lab.server.request_schema import anchored, limit
-from kokoro_lab.server.schemas import SpeechEvent, Stopped, TimedSpeech
 from kokoro_lab.server.speech_events import usage_of, word_of
 from kokoro_lab.server.speech_request import SpeechRequest, read_speech_request
+from kokoro_lab.server.speech_schemas import SpeechEvent, Stopped, TimedSpeech
 from kokoro_lab.server.sse import EventWriter
 from kokoro_lab.server.state import server_state
 from kokoro_lab.server.synthesis import Turn, account_of, enter_request, open_stream
