@@ -7,7 +7,7 @@ it says early what is not worth anybody's ears.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
@@ -25,6 +25,7 @@ from kokoro_lab.dsp.dither import PCM_MAX
 from kokoro_lab.engine import Engine, load_engine
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.fixtures import FixtureText, held_out, load_texts
+from kokoro_lab.gates import damages
 from kokoro_lab.listening.levels import match_loudness
 from kokoro_lab.listening.plan import Pair
 from kokoro_lab.listening.result import ListeningResult
@@ -44,7 +45,6 @@ SHARED, OWN = "shared", "own"
 LONGEST_CHARACTERS = 140
 """Of a text: what a listener can hold in memory while comparing."""
 
-AUDIBLE_SNR_DB = 20.0
 DITHERED, NOISY = "16-bit dither", "noise at 20 dB SNR"
 """The anchors: the reference under a change that nobody hears, and under one that everybody does."""
 
@@ -181,7 +181,7 @@ def _distances(first: Samples, second: Samples, rate_hz: int) -> dict[str, float
     if len(first) != len(second):
         return dict.fromkeys((DITHERED, NOISY, "candidate", "position", "pesq"), float("nan"))
     near = log_mel_distance_db(first, _dithered(first), rate_hz)
-    far = log_mel_distance_db(first, _noisy(first), rate_hz)
+    far = log_mel_distance_db(first, damages.noisy(first), rate_hz)
     distance = log_mel_distance_db(first, second, rate_hz)
     return {
         DITHERED: near,
@@ -256,8 +256,8 @@ def controls(spoken: Sequence[SpokenPair], *, progress: bool = True) -> list[Con
     longest_first = sorted(spoken, key=lambda each: -len(each.pair.reference))
     a_text = {each.text: _begun(each) for each in longest_first}  # the shortest of each text stays
     spoken = sorted(a_text.values(), key=lambda each: len(each.pair.reference))[:CONTROL_PAIRS]
-    noisy = partial(_noisy, seed=1)
-    damages: dict[str, tuple[str, Callable[[Samples], Samples]]] = {
+    noisy = partial(damages.noisy, seed=1)
+    faults: dict[str, tuple[str, damages.Damage]] = {
         "noise at 20 dB SNR lowers DNSMOS": (DNSMOS_CHECK, noisy),
         "noise at 20 dB SNR is far away": (POSITION_CHECK, noisy),
         "nothing over 3.5 kHz is far away": (POSITION_CHECK, _low_passed),
@@ -266,8 +266,8 @@ def controls(spoken: Sequence[SpokenPair], *, progress: bool = True) -> list[Con
     }
     untouched = _judged(spoken, np.copy, progress)
     found = [Control("the reference itself passes", caught=all(check.passed for check in untouched.values()))]
-    measured: dict[Callable[[Samples], Samples], dict[str, Check]] = {}
-    for name, (check, damage) in damages.items():
+    measured: dict[damages.Damage, dict[str, Check]] = {}
+    for name, (check, damage) in faults.items():
         if damage not in measured:
             measured[damage] = _judged(spoken, damage, progress)
         found.append(Control(name, caught=not measured[damage][check].passed))
@@ -279,9 +279,7 @@ def _begun(each: SpokenPair) -> SpokenPair:
     return each._replace(pair=replace(pair, reference=pair.reference[:stop], candidate=pair.candidate[:stop]))
 
 
-def _judged(
-    spoken: Sequence[SpokenPair], damage: Callable[[Samples], Samples], progress: bool
-) -> dict[str, Check]:
+def _judged(spoken: Sequence[SpokenPair], damage: damages.Damage, progress: bool) -> dict[str, Check]:
     damaged = [
         each._replace(pair=replace(each.pair, candidate=damage(each.pair.reference))) for each in spoken
     ]
@@ -311,13 +309,6 @@ def _longest(words: Sequence[WordTiming], inside: slice) -> slice:
 def _dithered(samples: Samples) -> Samples:
     rounded: Samples = Dither(seed=1).run(samples).astype(np.float32) / np.float32(PCM_MAX)
     return rounded
-
-
-def _noisy(samples: Samples, *, seed: int = 0) -> Samples:
-    noise = np.random.default_rng(seed).standard_normal(len(samples))
-    level = np.sqrt(np.mean(samples.astype(np.float64) ** 2)) * 10 ** (-AUDIBLE_SNR_DB / 20)
-    noisy: Samples = (samples + level * noise).astype(np.float32)
-    return noisy
 
 
 def _low_passed(samples: Samples) -> Samples:

@@ -10,12 +10,12 @@ import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
 from kokoro_lab.config import EngineConfig
 from kokoro_lab.datatypes import Samples
+from kokoro_lab.gates import damages
 from kokoro_lab.gates.abx import SpokenPair
 from kokoro_lab.metrics.intelligibility import Recogniser, Transcriber, count_errors, listen, total
 from kokoro_lab.metrics.noninferiority import PairedRise, paired_rise
@@ -135,7 +135,9 @@ def controls(
     another = dict(zip((e.text for e in short), [*short[1:], short[0]], strict=True))
     candidates: dict[str, Callable[[SpokenPair], Samples]] = {
         "the words of the reference itself pass": lambda each: each.pair.reference,
-        "one word cut out of each clip is missed": _without_a_word,
+        "one word cut out of each clip is missed": lambda each: damages.without(
+            each.pair.reference, each.longest_word
+        ),
         "another text is not the same words": lambda each: another[each.text].pair.reference,
     }
     found = []
@@ -144,11 +146,6 @@ def controls(
         passed = all(check.passed for check in judge(measure(pairs, recogniser, progress=progress)))
         found.append(Control(name, caught=passed if number == 0 else not passed))
     return found
-
-
-def _without_a_word(each: SpokenPair) -> Samples:
-    cut: Samples = np.delete(each.pair.reference, each.longest_word)
-    return cut
 
 
 def _more(table: pd.DataFrame) -> pd.Series:

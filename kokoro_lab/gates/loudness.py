@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -18,6 +18,7 @@ from kokoro_lab.dsp.limiter import TRUE_PEAK_LIMIT_DBTP
 from kokoro_lab.dsp.loudness import TARGET_LUFS
 from kokoro_lab.engine import Engine
 from kokoro_lab.fixtures import FixtureText
+from kokoro_lab.gates import damages
 from kokoro_lab.levelling import MEASURABLE_S
 from kokoro_lab.metrics import ebu
 from kokoro_lab.metrics.loudness import integrated_lufs, sample_peak_dbfs, true_peak_dbtp
@@ -86,9 +87,9 @@ def controls(clip: Clip, folder: Path) -> list[Control]:
 
     `clip` must be 3 s or longer and pass as it is, or nothing would be shown.
     """
-    damages: dict[str, Callable[[Samples], Samples]] = {
-        "1.5 dB too loud": partial(_gained, db=1.5),
-        "1.5 dB too quiet": partial(_gained, db=-1.5),
+    faults: dict[str, damages.Damage] = {
+        "1.5 dB too loud": partial(damages.gained, db=1.5),
+        "1.5 dB too quiet": partial(damages.gained, db=-1.5),
         "one sample at full scale": _full_scale_sample,
         "a peak between samples": _peak_between_samples,
         "second half 6 dB down": _half_faded,
@@ -96,7 +97,7 @@ def controls(clip: Clip, folder: Path) -> list[Control]:
     if not _passes(clip, folder / "control-untouched.wav"):
         return [Control("the untouched clip passes", caught=False)]
     found = []
-    for name, damage in damages.items():
+    for name, damage in faults.items():
         damaged = replace(clip, samples=damage(clip.samples))
         path = folder / f"control-{name.replace(' ', '-')}.wav"
         found.append(Control(name, caught=not _passes(damaged, path)))
@@ -135,10 +136,6 @@ def _half_a_lu_off(samples: np.ndarray, sample_rate_hz: int) -> float:
 def _passes(clip: Clip, path: Path) -> bool:
     save(clip, path)
     return all(check.passed for check in judge(pd.DataFrame([figures_of_file(path)])))
-
-
-def _gained(samples: Samples, db: float) -> Samples:
-    return (samples * 10 ** (db / 20)).astype(np.float32)
 
 
 def _full_scale_sample(samples: Samples) -> Samples:

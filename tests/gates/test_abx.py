@@ -13,7 +13,7 @@ import soundfile
 from kokoro_lab.engine import Engine
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.fixtures import HELD_OUT
-from kokoro_lab.gates import abx
+from kokoro_lab.gates import abx, damages
 from kokoro_lab.gates.abx import SpokenPair
 from kokoro_lab.listening import Pair
 from kokoro_lab.listening.result import ListeningResult
@@ -60,7 +60,7 @@ def test_every_fault_put_in_on_purpose_is_caught(spoken: list[SpokenPair]) -> No
 
 @needs_dnsmos
 def test_the_anchor_of_noise_is_at_the_far_end(spoken: list[SpokenPair]) -> None:
-    table = abx.measure(candidates(spoken, abx._noisy), progress=False)
+    table = abx.measure(candidates(spoken, damages.noisy), progress=False)
     assert table.position.to_numpy() == pytest.approx(1, abs=0.01)
 
 

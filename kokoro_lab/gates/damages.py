@@ -1,0 +1,130 @@
+"""Faults put in on purpose: what the gates are there for, each as one function of samples at 24 kHz.
+
+Every gate names those that it must catch, damages good speech with them, and judges the result as it judges
+anything else. A damage is put where speech is loudest, since one in a pause is another fault, or none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+
+from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples
+from kokoro_lab.errors import ParameterError
+
+DAMAGE_S = 0.1
+"""Length of what is silenced, cut, repeated or swapped: two frames of a stream."""
+CLICK_HEIGHT = 0.3
+NOISE_SNR_DB = 20.0
+GAIN_DB = 3.0
+FASTER = 1.1
+CLIPPED_SHARE = 0.01
+"""Of all samples: those that reach the level to which clipping cuts."""
+
+Damage = Callable[[Samples], Samples]
+
+
+def loudest(samples: Samples, length_s: float = DAMAGE_S) -> slice:
+    """The samples of the loudest piece of that length that leaves as much in front of it and behind.
+
+    Raises
+    ------
+    ParameterError
+        Shorter than three such pieces.
+    """
+    length = round(length_s * SAMPLE_RATE_HZ)
+    if len(samples) < 3 * length:
+        raise ParameterError(
+            "The recording is too short to be damaged.",
+            field="samples",
+            value=len(samples),
+            allowed=f"{3 * length_s:g} s or more",
+        )
+    energy = np.cumsum(np.pad(samples.astype(np.float64) ** 2, (1, 0)))
+    sums = energy[length:] - energy[:-length]
+    start = length + int(np.argmax(sums[length : len(sums) - length]))
+    return slice(start, start + length)
+
+
+def click(samples: Samples, height: float = CLICK_HEIGHT) -> Samples:
+    """One sample off by `height` of full scale."""
+    damaged, at = samples.copy(), loudest(samples).start
+    damaged[at] += np.float32(-height if damaged[at] > 0 else height)
+    return damaged
+
+
+def gap(samples: Samples, length_s: float = DAMAGE_S) -> Samples:
+    """Silence instead of speech."""
+    damaged = samples.copy()
+    damaged[loudest(samples, length_s)] = 0
+    return damaged
+
+
+def cut(samples: Samples, length_s: float = DAMAGE_S) -> Samples:
+    """A piece left out, its ends put together hard."""
+    damaged: Samples = np.delete(samples, loudest(samples, length_s))
+    return damaged
+
+
+def repeat(samples: Samples, length_s: float = DAMAGE_S) -> Samples:
+    """A piece heard twice."""
+    piece = loudest(samples, length_s)
+    return np.concatenate([samples[: piece.stop], samples[piece], samples[piece.stop :]])
+
+
+def swapped(samples: Samples, length_s: float = DAMAGE_S) -> Samples:
+    """Two neighbouring pieces in each other's place."""
+    piece = loudest(samples, length_s)
+    after = slice(piece.stop, 2 * piece.stop - piece.start)
+    return np.concatenate([samples[: piece.start], samples[after], samples[piece], samples[after.stop :]])
+
+
+def noisy(samples: Samples, snr_db: float = NOISE_SNR_DB, *, seed: int = 0) -> Samples:
+    """White noise `snr_db` below the speech, all along."""
+    noise = np.random.default_rng(seed).standard_normal(len(samples))
+    level = np.sqrt(np.mean(samples.astype(np.float64) ** 2)) * 10 ** (-snr_db / 20)
+    damaged: Samples = (samples + level * noise).astype(np.float32)
+    return damaged
+
+
+def gained(samples: Samples, db: float = GAIN_DB) -> Samples:
+    """All of it louder; below 0, quieter."""
+    return (samples * 10 ** (db / 20)).astype(np.float32)
+
+
+def faster(samples: Samples, times: float = FASTER) -> Samples:
+    """Spoken `times` as fast at the same pitch, by a phase vocoder."""
+    from librosa.effects import time_stretch
+
+    damaged: Samples = time_stretch(samples, rate=times).astype(np.float32)
+    return damaged
+
+
+def clipped(samples: Samples, share: float = CLIPPED_SHARE) -> Samples:
+    """The loudest samples cut to one level."""
+    level = float(np.quantile(np.abs(samples), 1 - share))
+    return np.clip(samples, -level, level)
+
+
+def without(samples: Samples, word: slice) -> Samples:
+    """A dropped word: its samples left out."""
+    damaged: Samples = np.delete(samples, word)
+    return damaged
+
+
+DAMAGES: dict[str, Damage] = {
+    "a click of 0.3": click,
+    "100 ms of silence": gap,
+    "100 ms cut out": cut,
+    "100 ms heard twice": repeat,
+    "two chunks swapped": swapped,
+    "noise at 20 dB SNR": noisy,
+    "3 dB louder": gained,
+    "3 dB quieter": partial(gained, db=-GAIN_DB),
+    "10 % faster": faster,
+    "clipped peaks": clipped,
+}
+"""Those that need nothing but the samples. A dropped word is `without`, for a clip whose words have times; a
+wrong voice is another clip."""
