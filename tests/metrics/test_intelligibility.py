@@ -19,6 +19,8 @@ pytestmark = pytest.mark.skipif(
 )
 
 SAID = "The ferry leaves at nine, and nobody is on the pier."
+PLAIN = "The train leaves in the morning, and nobody is on the platform."
+"""No word of it has a double: a ferry is a fairy to Whisper on one processor and not on another."""
 
 
 class Dictated:
@@ -144,21 +146,21 @@ def test_without_the_extra_it_says_how_to_get_it(tmp_path: Path, monkeypatch: py
 
 @pytest.mark.model
 def test_whisper_understands_speech(engine: Engine, recogniser: Recogniser) -> None:
-    speech = engine.synthesize(SAID).samples
-    found = listen(speech, 24_000, SAID, recogniser)
+    speech = engine.synthesize(PLAIN).samples
+    found = listen(speech, 24_000, PLAIN, recogniser)
     assert found.errors.word_errors == 0
-    assert found == listen(speech, 24_000, SAID, recogniser)
+    assert found == listen(speech, 24_000, PLAIN, recogniser)
 
 
 @pytest.mark.model
 def test_whisper_misses_what_is_cut_out(engine: Engine, recogniser: Recogniser) -> None:
-    clip = engine.synthesize(SAID)
+    clip = engine.synthesize(PLAIN)
     nobody = next(word for word in clip.timings if word.text == "nobody")
     cut = np.delete(clip.samples, slice(round(nobody.start_s * 24_000), round(nobody.end_s * 24_000)))
-    found = listen(cut, 24_000, SAID, recogniser)
+    found = listen(cut, 24_000, PLAIN, recogniser)
     assert 1 <= found.errors.word_errors <= 3
     assert "nobody" not in found.hypothesis.lower()
-    silence = listen(np.zeros(48_000, np.float32), 24_000, SAID, recogniser)
+    silence = listen(np.zeros(48_000, np.float32), 24_000, PLAIN, recogniser)
     assert silence.errors.word_error_rate > 0.9
 
 
