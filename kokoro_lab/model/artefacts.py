@@ -41,7 +41,7 @@ from kokoro_lab.model.quantise import Calibration, Quantised
 from kokoro_lab.model.statistics import AdainLayers
 from kokoro_lab.model.weights import model_path, model_sha256, weights_home
 
-RECIPE = 17
+RECIPE = 18
 """Counts up with every change of what is made here, so that stale graphs are never used."""
 
 EXACT: tuple[rewriting.Pass, ...] = (passes.fold_constants, passes.squares_as_products)
@@ -72,8 +72,18 @@ Recipes = Mapping[str, tuple[str, Passes]]
 @cache
 def exclusions() -> Mapping[str, Sequence[str]]:
     """Variant → patterns of the layers that stay in float: integers there cost more than they save."""
-    found: dict[str, list[str]] = json.loads(Path(__file__).with_name("exclusions.json").read_text("utf-8"))
-    return found
+    return {variant: [row["layers"] for row in rows] for variant, rows in exclusion_list().items()}
+
+
+def exclusion_list() -> Mapping[str, Sequence[Mapping[str, Any]]]:
+    """Variant → the exclusions as they are written down: patterns, and what each was seen to buy and cost.
+
+    The columns are those of `kokoro_lab.tuning.exclusions.costs`, measured by `scripts/exclusions.py`.
+    """
+    listed: dict[str, list[dict[str, Any]]] = json.loads(
+        Path(__file__).with_name("exclusions.json").read_text("utf-8")
+    )
+    return listed
 
 
 def recipes(

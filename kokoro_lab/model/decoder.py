@@ -168,7 +168,7 @@ class Staged:
         folder = folder or stages_folder(config, self._native, say)
         self.prosody = ProsodyModel(folder, config, self._native)
         self.vocoder = Vocoder(folder, config, self._native)
-        self._predictor = predictor or StatisticsPredictor.load()
+        self._predictor = (predictor or StatisticsPredictor.load()).of_variant(config.variant)
 
     @property
     def active_provider(self) -> str:

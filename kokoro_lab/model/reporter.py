@@ -55,6 +55,48 @@ class StatisticsReporter:
         return prosody, flat[:half], flat[half:]
 
 
+class OwnStatistics:
+    """A variant's vocoder as it ships, and the statistics that it finds of what it decodes whole."""
+
+    def __init__(self, config: EngineConfig) -> None:
+        native = native_operators(config)
+        folder = stages_folder(config, native)
+        self._layers = AdainLayers.load(folder / "layers.npz")
+        model = onnx.load(graphs.graph_path(folder, "vocoder"))
+        chosen = {n.output[0]: n for n in model.graph.node if n.op_type == "If" and passes.KNOWN in n.input}
+        # The branches that take the statistics as they are given know which layer of the stack it is
+        ordered = sorted(chosen.values(), key=_place)
+        self._names = [n.output[0] for n in ordered] + [n.output[1] for n in ordered]
+        model.graph.output.extend(
+            onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, None) for name in self._names
+        )
+        self._session = make_session(model.SerializeToString(), config, library=native.library)
+
+    def __call__(self, prosody: Prosody) -> tuple[Values, Values]:
+        """Mean and variance of each distinct channel, float32 (8448,) each."""
+        factor, offset = self._layers.style_alone(prosody.style)
+        found = self._session.run(
+            self._names,
+            {
+                graphs.TRUNK: prosody.trunk,
+                graphs.EXCITATION: prosody.excitation,
+                passes.SCALE: factor,
+                passes.SHIFT: offset,
+                passes.INNER: np.array([0, prosody.frames]),
+                passes.KNOWN: np.array(False),
+            },
+        )
+        flat = np.concatenate([values.reshape(-1) for values in found])
+        half = len(flat) // 2
+        return self._layers.found(prosody.style, flat[:half], flat[half:])
+
+
+def _place(chosen: onnx.NodeProto) -> int:
+    """Which layer of the stack an If of `own_statistics_unless_known` belongs to."""
+    given = next(a.g for a in chosen.attribute if a.name == "then_branch")
+    return int(given.node[0].input[0].removeprefix(f"{passes.SCALE}_"))
+
+
 def convolution_weights(config: EngineConfig) -> dict[str, tuple[Values, int]]:
     """Weights (channels out, channels in, taps) and dilation of every convolution that can run on integers.
 

@@ -9,7 +9,7 @@ by a ridge regression of low rank, fitted on the model's own decodes.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -124,6 +124,18 @@ class AdainLayers:
             (shift * self.factor).astype(np.float32),
         )
 
+    def found(self, style: Values, scale: Values, shift: Values) -> tuple[Values, Values]:
+        """The statistics behind a scale and shift: what `scale_and_shift` was given, float32 (8448,) each.
+
+        Of channels that share theirs, the one with the largest factor tells.
+        """
+        factor, offset = self.style_alone(style)
+        order = np.lexsort((np.abs(factor), self.source))
+        tells = order[np.append(np.diff(self.source[order]) != 0, True)]
+        deviation = factor[tells] / scale[tells]
+        mean = (offset[tells] - shift[tells]) / scale[tells]
+        return mean, deviation**2 - np.float32(passes.EPSILON)
+
     def style_alone(self, style: Values) -> tuple[Values, Values]:
         """Scale and shift of statistics that are not known yet: those of a mean of 0 and a variance of 1."""
         channels = len(self.source)
@@ -227,6 +239,16 @@ class StatisticsPredictor:
             return f"{', '.join(whispers)} whispers, and blends with a whisper are not predicted well"
         return None
 
+    def of_variant(self, variant: str) -> StatisticsPredictor:
+        """As the vocoder of that variant finds them: integers move what it computes a little, always alike.
+
+        The shifts are measured by `scripts/statistics_shifts.py`; a variant without one is not shifted.
+        """
+        with np.load(SHIFTS_FILE) as stored:
+            if variant not in stored:
+                return self
+            return replace(self, target_mean=self.target_mean + stored[variant] * self.unit)
+
     @classmethod
     def fit(
         cls,
@@ -305,6 +327,8 @@ class StatisticsPredictor:
 
 
 PREDICTOR_FILE = Path(__file__).parent / "statistics_predictor.npz"
+SHIFTS_FILE = Path(__file__).parent / "statistics_shifts.npz"
+"""Variant → float16 (2·8448,): how far its statistics are from fp32's on average, in units of each target."""
 
 
 def _principal(rows: npt.NDArray[np.float64], rank: int) -> npt.NDArray[np.float64]:

@@ -22,6 +22,7 @@ from kokoro_lab.model.quantise import Calibration, Quantised, Values
 from kokoro_lab.model.reporter import ActivationReporter, convolution_weights
 from kokoro_lab.results import Check, Control
 from kokoro_lab.tuning.comparison import mean_interval
+from kokoro_lab.tuning.exclusions import layers_in_float
 from kokoro_lab.tuning.material import Spoken
 from kokoro_lab.tuning.precision import candidate_of, compare
 from kokoro_lab.tuning.rounding import METHODS, Matrix, Moments, MomentSum, Rounded, refitted
@@ -178,7 +179,7 @@ def heard(
     config = replace(config, variant="int8")
     reference = Staged(replace(config, variant="fp32"))
     stages = published_stages(config)
-    shipped = exclusions()["int8"]
+    shipped = layers_in_float(exclusions()["int8"])
     others = [name for name in Calibration.load() if name not in set(layers)]
     kept = {"float": others, "int8": [name for name in shipped if name not in set(layers)]}
     tables = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -19,11 +19,12 @@ from kokoro_lab.g2p.frontend import FrontEnd
 from kokoro_lab.metrics.mos import dnsmos
 from kokoro_lab.metrics.seams import seam_rank
 from kokoro_lab.model.decoder import Staged
-from kokoro_lab.model.reporter import StatisticsReporter
+from kokoro_lab.model.reporter import OwnStatistics, StatisticsReporter
 from kokoro_lab.model.statistics import StatisticsPredictor, features
 from kokoro_lab.model.voices import Voice, load_voice
 from kokoro_lab.results import Check
 from kokoro_lab.tuning.comparison import distances, heard_part, mean_interval
+from kokoro_lab.tuning.material import one_voice_each
 
 Values = npt.NDArray[np.float32]
 
@@ -125,6 +126,32 @@ def make_training_set(
             so_far().save(path)
     so_far().save(path)
     return so_far()
+
+
+def shift_of(
+    variant: str, lines: Sequence[str], voices: Sequence[str], *, progress: bool = True
+) -> npt.NDArray[np.float16]:
+    """How far the statistics that a variant's vocoder finds are from fp32's, on average over segments.
+
+    Every line is spoken by one voice, in turn. What both are given is the variant's own prosody.
+
+    Returns
+    -------
+    numpy.ndarray
+        float16 (2·8448,): of means and log variances, in the units of `StatisticsPredictor`.
+    """
+    config = replace(EngineConfig.from_settings(), variant=variant)
+    stages = Staged(config)
+    reference, own = OwnStatistics(replace(config, variant="fp32")), OwnStatistics(config)
+    unit = StatisticsPredictor.load().unit
+    total, count = np.zeros(len(unit)), 0
+    for token_ids, style in one_voice_each(lines, voices, what=f"{variant}: statistics", progress=progress):
+        prosody = stages.prosody.predict(token_ids, style, 1.0)
+        (mean, variance), (mean_there, variance_there) = reference(prosody), own(prosody)
+        change = np.log((variance_there + SMALLEST_VARIANCE) / (variance + SMALLEST_VARIANCE))
+        total += np.concatenate([mean_there - mean, change]) / unit
+        count += 1
+    return (total / count).astype(np.float16)
 
 
 def draw_voice(draw: random.Random, voices: Sequence[str]) -> str:

@@ -107,8 +107,8 @@ RIGHT = quant_passes._quantised
     ("damage", "where"),
     [
         pytest.param(flipped, "resblocks.3/convs1.0", id="one scale is flipped"),
-        pytest.param(wider(10), "resblocks.5", id="ranges of a block are too wide"),
-        pytest.param(wider(0.3), "resblocks.5", id="ranges of a block are too narrow"),
+        pytest.param(wider(10), "resblocks.4", id="ranges of a block are too wide"),
+        pytest.param(wider(0.3), "resblocks.4", id="ranges of a block are too narrow"),
     ],
 )
 def test_layers_that_are_quantised_wrong_are_caught(

@@ -14,7 +14,7 @@ from kokoro_lab.metrics.perceptual import pesq_wb, signal_to_difference_db, stoi
 from kokoro_lab.model.artefacts import stages_folder
 from kokoro_lab.model.native import native_operators
 from kokoro_lab.model.prosody import Prosody
-from kokoro_lab.model.reporter import StatisticsReporter
+from kokoro_lab.model.reporter import OwnStatistics, StatisticsReporter
 from kokoro_lab.model.statistics import AdainLayers, StatisticsPredictor
 from kokoro_lab.model.vocoder import Vocoder, Windows
 
@@ -94,6 +94,38 @@ def decoded(
 ) -> np.ndarray:
     scale, shift = layers.scale_and_shift(mean, variance, prosody.style)
     return np.concatenate(list(vocoder.windows(prosody, scale, shift, Windows(**windows))))
+
+
+@pytest.mark.model
+def test_statistics_are_read_off_the_scale_and_shift_that_they_make(
+    engine: Engine, layers: AdainLayers, reporter: StatisticsReporter
+) -> None:
+    prosody, mean, variance = spoken(engine, reporter, "af_heart", "Yes.")
+    scale, shift = layers.scale_and_shift(mean, variance, prosody.style)
+    found_mean, found_variance = layers.found(prosody.style, scale, shift)
+    deviation = np.sqrt(variance) + 1e-3
+    assert np.abs((found_mean - mean) / deviation).max() < 1e-3
+    assert np.abs((np.sqrt(found_variance.clip(0)) - np.sqrt(variance)) / deviation).max() < 1e-3
+
+
+@pytest.mark.model
+@pytest.mark.parametrize("variant", ["int8", "int8fp16mix"])
+def test_of_a_variant_on_integers_its_own_statistics_are_predicted(
+    engine: Engine, reporter: StatisticsReporter, variant: str
+) -> None:
+    own = OwnStatistics(EngineConfig(variant=variant))
+    fp32, shifted = (StatisticsPredictor.load().of_variant(name) for name in ("fp32", variant))
+    off: dict[str, list[np.ndarray]] = {"fp32": [], variant: []}
+    for voice in ("af_heart", "am_michael", "bf_emma"):
+        prosody, *_ = spoken(engine, reporter, voice)
+        mean, variance = own(prosody)
+        for name, predictor in (("fp32", fp32), (variant, shifted)):
+            predicted_mean, predicted_variance = predictor.predict(prosody)
+            change = np.log((predicted_variance + 1e-8) / (variance + 1e-8))
+            off[name].append(np.concatenate([predicted_mean - mean, change]) / predictor.unit)
+    # On average over voices, where the predictor's own errors are not alike
+    bias = {name: float(np.abs(np.mean(errors, axis=0)).mean()) for name, errors in off.items()}
+    assert bias[variant] < 0.95 * bias["fp32"]
 
 
 @pytest.mark.model
