@@ -16,8 +16,9 @@ from typing import Any
 from kokoro_lab.errors import ParameterError
 
 ENGLISH, JAPANESE = "en", "ja"
-LANGUAGES = (ENGLISH, "es", "fr", "hi", "it", JAPANESE, "pt")
-"""What Whisper hears and this project speaks, without their countries."""
+LANGUAGES = (ENGLISH, "es", "fr", "it", JAPANESE, "pt")
+"""What Whisper base writes and this project speaks, without their countries. Hindi it hears, but writes in
+Urdu's letters, all words wrong; where a prompt makes it write Devanagari, it misspells most of them."""
 
 # What the normaliser does not know: it splits don’t in two, takes … for a word, leaves out what stands in
 # brackets, which is spoken all the same, and joins the numbers of "seven forty-five" but not those of 7:45
@@ -52,7 +53,7 @@ def units(text: str, language: str = ENGLISH) -> list[str]:
     its like are no words. Others: lower case, no punctuation, accents as they are.
 
     Source: Radford et al., "Robust speech recognition via large-scale weak supervision", 2022, appendix C,
-    by `whisper_normalizer`. Its vowel signs are kept, or Hindi would lose its vowels.
+    by `whisper_normalizer`.
 
     Raises
     ------
@@ -92,7 +93,5 @@ def _normaliser(language: str) -> Callable[[str], str]:
     from whisper_normalizer.basic import BasicTextNormalizer
     from whisper_normalizer.english import EnglishTextNormalizer
 
-    normaliser: Any = (
-        EnglishTextNormalizer() if language == ENGLISH else BasicTextNormalizer(preserve_marks=True)
-    )
+    normaliser: Any = EnglishTextNormalizer() if language == ENGLISH else BasicTextNormalizer()
     return lambda text: str(normaliser(text))
