@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from kokoro_lab.errors import ParameterError
+
+T = TypeVar("T")
 
 HELD_OUT = 500
 """Last lines of a corpus, on which nothing is fitted: the variants and the predictor are judged by them."""
@@ -44,10 +47,14 @@ def repository_root() -> Path:
 
 def load_texts(name: str = "english", *, limit: int = 0) -> list[FixtureText]:
     """Texts of `fixtures/texts/<name>.jsonl`; `limit` spreads a smaller number over the whole file."""
-    texts = [FixtureText(**row) for row in load_rows(name)]
-    if not limit or limit >= len(texts):
-        return texts
-    return [texts[i * len(texts) // limit] for i in range(limit)]
+    return spread([FixtureText(**row) for row in load_rows(name)], limit)
+
+
+def spread(items: Sequence[T], limit: int = 0) -> list[T]:
+    """`limit` of the items, at even distances over all of them; 0 takes all."""
+    if not limit or limit >= len(items):
+        return list(items)
+    return [items[i * len(items) // limit] for i in range(limit)]
 
 
 def load_rows(name: str) -> list[dict[str, Any]]:

@@ -339,3 +339,22 @@ def ladder(table: pd.DataFrame, *, rows: str, steps: str, value: str, label: str
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.25), ncols=len(wide.columns), frameon=False)
     plt.close(figure)
     return figure
+
+
+def error_rates(table: pd.DataFrame) -> Figure:
+    """Two bars a voice, the candidate and the reference beside it, with 95 % intervals. Intervals that
+    overlap show no difference; that they are wide shows that little was read."""
+    from matplotlib import pyplot as plt
+
+    figure, axes = plt.subplots(figsize=(max(6, 0.8 * len(table)), 3.6), layout="constrained")
+    at = np.arange(len(table))
+    for offset, side, color in ((-0.2, "candidate", "tab:blue"), (0.2, "reference", "0.6")):
+        rate = table[f"{side}_percent"]
+        beyond = [rate - table[f"{side}_low"], table[f"{side}_high"] - rate]
+        axes.bar(at + offset, rate, 0.4, yerr=beyond, color=color, capsize=2, label=side)
+    labels = [f"{voice}\n{language}" for voice, language in table.language.items()]
+    axes.set(ylabel="word error rate, %", xticks=at, xticklabels=labels)
+    axes.tick_params(axis="x", labelsize=8)
+    axes.legend(frameon=False, ncols=2)
+    plt.close(figure)
+    return figure

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -24,7 +24,7 @@ from kokoro_lab.dsp import Dither
 from kokoro_lab.dsp.dither import PCM_MAX
 from kokoro_lab.engine import Engine, load_engine
 from kokoro_lab.errors import ParameterError
-from kokoro_lab.fixtures import FixtureText, held_out, load_texts
+from kokoro_lab.fixtures import FixtureText, held_out, load_texts, spread
 from kokoro_lab.gates import damages
 from kokoro_lab.listening.levels import match_loudness
 from kokoro_lab.listening.plan import Pair
@@ -62,9 +62,6 @@ DURATION_CHECK = "duration_difference_most_s"
 RESIDUAL_CHECK = "loudness_residual_most_lu"
 
 
-T = TypeVar("T")
-
-
 class SpokenPair(NamedTuple):
     """What both variants said, and with whose voice.
 
@@ -85,12 +82,12 @@ def short_texts(limit: int = 0, corpus: str = "") -> list[FixtureText]:
     They are the fixtures', or those that the file `corpus` holds out.
     """
     texts = held_out(Path(corpus)) if corpus else load_texts()
-    return _spread([text for text in texts if len(text.text) <= LONGEST_CHARACTERS], limit)
+    return spread([text for text in texts if len(text.text) <= LONGEST_CHARACTERS], limit)
 
 
 def heard(spoken: Sequence[SpokenPair], limit: int) -> list[Pair]:
     """The pairs that people are asked to hear: `limit` of them, spread over texts and voices."""
-    return [each.pair for each in _spread(spoken, limit)]
+    return [each.pair for each in spread(spoken, limit)]
 
 
 def engine_of(variant: str, timing: str = SHARED) -> Engine:
@@ -324,9 +321,3 @@ def _late(samples: Samples) -> Samples:
 
 def _long(samples: Samples) -> Samples:
     return np.concatenate([samples, samples[-round(0.025 * SAMPLE_RATE_HZ) :]])
-
-
-def _spread(items: Sequence[T], limit: int) -> list[T]:
-    if not limit or limit >= len(items):
-        return list(items)
-    return [items[i * len(items) // limit] for i in range(limit)]

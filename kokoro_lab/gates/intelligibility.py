@@ -19,6 +19,7 @@ from kokoro_lab.gates import damages
 from kokoro_lab.gates.abx import SpokenPair
 from kokoro_lab.metrics.intelligibility import Recogniser, Transcriber, count_errors, listen, total
 from kokoro_lab.metrics.noninferiority import PairedRise, paired_rise
+from kokoro_lab.metrics.spelling import ENGLISH
 from kokoro_lab.model.weights import fetch, missing, recogniser_path
 from kokoro_lab.results import Check, Control
 
@@ -51,11 +52,11 @@ class Remembering:
         self._recogniser = recogniser
         self._known: dict[bytes, str] = {}
 
-    def transcribe(self, samples: Samples, sample_rate_hz: int) -> str:
+    def transcribe(self, samples: Samples, sample_rate_hz: int, language: str = ENGLISH) -> str:
         """As the recogniser that it asks."""
-        key = hashlib.sha256(samples.tobytes() + str(sample_rate_hz).encode()).digest()
+        key = hashlib.sha256(samples.tobytes() + f"{sample_rate_hz} {language}".encode()).digest()
         if key not in self._known:
-            self._known[key] = self._recogniser.transcribe(samples, sample_rate_hz)
+            self._known[key] = self._recogniser.transcribe(samples, sample_rate_hz, language)
         return self._known[key]
 
 

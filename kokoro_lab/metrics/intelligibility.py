@@ -6,13 +6,11 @@ itself than the difference of two recordings of the same words (`noninferiority.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cache
-from importlib.util import find_spec
+from itertools import zip_longest
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -20,27 +18,20 @@ import soxr
 
 from kokoro_lab.config import usable_cores
 from kokoro_lab.errors import ParameterError, WeightsError
+from kokoro_lab.metrics.spelling import ENGLISH, joined, require_packages, spelling_language, units
 
 Samples = npt.NDArray[np.float32]
 
 WHISPER_RATE_HZ = 16_000
-LANGUAGE = "en"
-"""The normaliser that makes spellings and numbers comparable knows English alone."""
 BEAM = 5
 MODEL_FILES = ("config.json", "model.bin", "tokenizer.json", "vocabulary.txt")
-
-# What the normaliser does not know: it splits don’t in two, takes … for a word, leaves out what stands in
-# brackets, which is spoken all the same, and joins the numbers of "seven forty-five" but not those of 7:45
-_PLAIN = str.maketrans({**dict.fromkeys("‘’ʼ", "'"), **dict.fromkeys("…()[]{}<>", " ")})
-_HALF_OF_DAY = re.compile(r"(?<![a-z])([ap])\.?\s?m\b\.?", re.IGNORECASE)
-_TIME_OF_DAY = re.compile(r"\b(\d{1,2})(?::(\d\d)(?!\d)|\.(\d\d)(?=\s?[ap]m\b))", re.IGNORECASE)
 
 
 class Transcriber(Protocol):
     """Writes down what it hears."""
 
-    def transcribe(self, samples: Samples, sample_rate_hz: int) -> str:
-        """The words of a recording, float32 mono; empty if there are none."""
+    def transcribe(self, samples: Samples, sample_rate_hz: int, language: str = ENGLISH) -> str:
+        """The words of a recording in a language, float32 mono; empty if there are none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +79,13 @@ class Heard:
     errors: ErrorCount
 
 
+class WrongWord(NamedTuple):
+    """A word in one spelling, and what was heard instead; empty where it was missed, or nothing was said."""
+
+    said: str
+    heard: str
+
+
 class Recogniser:
     """A `Transcriber`: Whisper base, loaded once (0.2 s, 320 MB); about 0.7 s for up to 30 s of speech.
 
@@ -111,7 +109,7 @@ class Recogniser:
     """
 
     def __init__(self, folder: Path, threads: int = 0) -> None:
-        _require("faster_whisper")
+        require_packages("faster_whisper")
         lacking = [name for name in MODEL_FILES if not (folder / name).is_file()]
         if lacking:  # the library would look for them on the network
             raise WeightsError(
@@ -130,13 +128,14 @@ class Recogniser:
             local_files_only=True,
         )
 
-    def transcribe(self, samples: Samples, sample_rate_hz: int) -> str:
-        """The words of a recording.
+    def transcribe(self, samples: Samples, sample_rate_hz: int, language: str = ENGLISH) -> str:
+        """The words of a recording. Whisper is told the language, and does not guess it.
 
         Raises
         ------
         ParameterError
-            No samples, more than one channel, or samples that are not finite.
+            No samples, more than one channel, samples that are not finite, or a language whose words cannot
+            be counted.
         """
         if samples.ndim != 1 or not len(samples) or not np.isfinite(samples).all():
             raise ParameterError(
@@ -148,7 +147,7 @@ class Recogniser:
         heard = soxr.resample(samples, sample_rate_hz, WHISPER_RATE_HZ, quality="VHQ").astype(np.float32)
         segments, _ = self._model.transcribe(
             heard,
-            language=LANGUAGE,
+            language=spelling_language(language),
             beam_size=BEAM,
             temperature=0.0,
             condition_on_previous_text=False,
@@ -156,7 +155,9 @@ class Recogniser:
         return " ".join(segment.text.strip() for segment in segments)
 
 
-def listen(samples: Samples, sample_rate_hz: int, said: str, recogniser: Transcriber) -> Heard:
+def listen(
+    samples: Samples, sample_rate_hz: int, said: str, recogniser: Transcriber, language: str = ENGLISH
+) -> Heard:
     """Let `recogniser` write down a recording of the words `said`, and count its errors.
 
     Raises
@@ -164,28 +165,62 @@ def listen(samples: Samples, sample_rate_hz: int, said: str, recogniser: Transcr
     ParameterError
         As `Recogniser.transcribe` and `count_errors`.
     """
-    hypothesis = recogniser.transcribe(samples, sample_rate_hz)
-    return Heard(hypothesis, count_errors(said, hypothesis))
+    hypothesis = recogniser.transcribe(samples, sample_rate_hz, language)
+    return Heard(hypothesis, count_errors(said, hypothesis, language))
 
 
-def count_errors(said: str, hypothesis: str) -> ErrorCount:
+def count_errors(said: str, hypothesis: str, language: str = ENGLISH) -> ErrorCount:
     """The fewest words, and characters, that must be changed to make one text of the other.
 
-    Both are brought to one spelling first: lower case, no punctuation, numbers in digits, contractions in
-    full, American endings; "um" and its like are no words.
+    Both are brought to one spelling first (`spelling.units`). Japanese has no words to count: they are its
+    characters.
 
-    Source: Levenshtein 1966, by the `jiwer` package; the spelling is that of Radford et al. 2022,
-    appendix C, by `whisper_normalizer`.
+    Source: Levenshtein 1966, by the `jiwer` package.
 
     Raises
     ------
     ParameterError
-        Nothing was said, or the extra `quality` is not installed.
+        Nothing was said, a language that has no spelling here, or the extra `quality` is not installed.
     """
-    _require("jiwer", "whisper_normalizer")
+    aligned, (reference, heard) = _aligned(said, hypothesis, language)
     import jiwer
 
-    reference, heard = (_in_one_spelling(text) for text in (said, hypothesis))
+    characters = jiwer.process_characters(joined(reference, language), joined(heard, language))
+    return ErrorCount(
+        words=aligned.hits + aligned.substitutions + aligned.deletions,
+        missed=aligned.deletions,
+        replaced=aligned.substitutions,
+        added=aligned.insertions,
+        characters=characters.hits + characters.substitutions + characters.deletions,
+        character_errors=characters.substitutions + characters.deletions + characters.insertions,
+    )
+
+
+def wrong_words(said: str, hypothesis: str, language: str = ENGLISH) -> list[WrongWord]:
+    """The errors that `count_errors` counts, one by one, in their order.
+
+    Raises
+    ------
+    ParameterError
+        As `count_errors`.
+    """
+    aligned, (reference, heard) = _aligned(said, hypothesis, language)
+    found = []
+    for piece in aligned.alignments[0]:
+        if piece.type == "equal":
+            continue
+        before = reference[piece.ref_start_idx : piece.ref_end_idx]
+        after = heard[piece.hyp_start_idx : piece.hyp_end_idx]
+        found += [WrongWord(*pair) for pair in zip_longest(before, after, fillvalue="")]
+    return found
+
+
+def _aligned(said: str, hypothesis: str, language: str) -> tuple[Any, tuple[list[str], list[str]]]:
+    """jiwer's alignment of two texts, and the units that it aligns."""
+    require_packages("jiwer", "whisper_normalizer")
+    import jiwer
+
+    reference, heard = units(said, language), units(hypothesis, language)
     if not reference:
         raise ParameterError(
             "There are no words in the text, so none can be missed.",
@@ -193,16 +228,7 @@ def count_errors(said: str, hypothesis: str) -> ErrorCount:
             value=f"{len(said)} characters",
             allowed="a text with one word or more",
         )
-    words = jiwer.process_words(reference, heard)
-    characters = jiwer.process_characters(reference, heard)
-    return ErrorCount(
-        words=words.hits + words.substitutions + words.deletions,
-        missed=words.deletions,
-        replaced=words.substitutions,
-        added=words.insertions,
-        characters=characters.hits + characters.substitutions + characters.deletions,
-        character_errors=characters.substitutions + characters.deletions + characters.insertions,
-    )
+    return jiwer.process_words(" ".join(reference), " ".join(heard)), (reference, heard)
 
 
 def total(counts: Iterable[ErrorCount]) -> ErrorCount:
@@ -217,28 +243,3 @@ def total(counts: Iterable[ErrorCount]) -> ErrorCount:
     if not rows:
         raise ParameterError("Nothing was heard.", field="counts", value=0, allowed="one recording or more")
     return ErrorCount(*(sum(column) for column in zip(*rows, strict=True)))
-
-
-def _in_one_spelling(text: str) -> str:
-    text = _HALF_OF_DAY.sub(r"\1m", text.translate(_PLAIN))
-    return _normaliser()(_TIME_OF_DAY.sub(r"\1\2\3", text)).strip()
-
-
-@cache
-def _normaliser() -> Callable[[str], str]:
-    from whisper_normalizer.english import EnglishTextNormalizer
-
-    normaliser: Any = EnglishTextNormalizer()
-    return lambda text: str(normaliser(text))
-
-
-def _require(*modules: str) -> None:
-    """Raise ParameterError, with the mend, unless all of the modules are installed."""
-    lacking = [name for name in modules if find_spec(name) is None]
-    if lacking:
-        raise ParameterError(
-            f"Word errors cannot be counted: {', '.join(lacking)} is not installed.",
-            field="metric",
-            value="word error rate",
-            mend="Install the extra: pip install 'kokoro-lab[quality]'.",
-        )

@@ -32,7 +32,7 @@ class Scribe:
     def __init__(self) -> None:
         self.asked = 0
 
-    def transcribe(self, samples: np.ndarray, sample_rate_hz: int) -> str:
+    def transcribe(self, samples: np.ndarray, sample_rate_hz: int, language: str = "en") -> str:
         self.asked += 1
         words = [word for text in TEXTS for word in text.split()]
         return " ".join(words[int(index)] for index in samples[::WORD])
@@ -104,7 +104,7 @@ def test_every_fault_put_in_on_purpose_is_caught() -> None:
 
 def test_a_recogniser_that_hears_nothing_is_found_out() -> None:
     class Deaf:
-        def transcribe(self, samples: np.ndarray, sample_rate_hz: int) -> str:
+        def transcribe(self, samples: np.ndarray, sample_rate_hz: int, language: str = "en") -> str:
             return ""
 
     found = intelligibility.controls(pairs(), Deaf(), progress=False)

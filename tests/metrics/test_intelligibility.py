@@ -10,8 +10,9 @@ import pytest
 
 from kokoro_lab.engine import Engine
 from kokoro_lab.errors import ParameterError, WeightsError
-from kokoro_lab.metrics import intelligibility
-from kokoro_lab.metrics.intelligibility import Recogniser, count_errors, listen, total
+from kokoro_lab.metrics import intelligibility, spelling
+from kokoro_lab.metrics.intelligibility import Recogniser, count_errors, listen, total, wrong_words
+from kokoro_lab.metrics.spelling import joined, units
 
 pytestmark = pytest.mark.skipif(
     find_spec("faster_whisper") is None or find_spec("jiwer") is None,
@@ -29,7 +30,7 @@ class Dictated:
     def __init__(self, hypothesis: str) -> None:
         self.hypothesis = hypothesis
 
-    def transcribe(self, samples: np.ndarray, sample_rate_hz: int) -> str:
+    def transcribe(self, samples: np.ndarray, sample_rate_hz: int, language: str = "en") -> str:
         return self.hypothesis
 
 
@@ -134,14 +135,79 @@ def test_a_folder_without_the_model_names_the_command_and_asks_no_network(
 
 
 def test_without_the_extra_it_says_how_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(intelligibility, "find_spec", lambda _: None)
+    monkeypatch.setattr(spelling, "find_spec", lambda _: None)
     with pytest.raises(ParameterError, match=r"faster_whisper is not installed.*kokoro-lab\[quality\]"):
         Recogniser(tmp_path)
     with pytest.raises(ParameterError, match=r"jiwer, whisper_normalizer is not installed"):
         count_errors(SAID, SAID)
 
 
+@pytest.mark.parametrize(
+    ("language", "said", "hypothesis"),
+    [
+        ("en-gb", "The colour of the harbour.", "the color of the harbor"),
+        ("es", "¿Cómo está la mañana?", "cómo está la mañana"),
+        ("fr", "L’avion est là-bas.", "l'avion est là bas"),
+        ("it", "È un'aria fresca.", "è un aria fresca"),
+        ("pt-br", "As crianças brincam!", "as crianças brincam"),
+        ("ja", "今日は、雨です。", "今日は 雨です"),
+    ],
+)
+def test_punctuation_and_capitals_are_no_error_in_any_language(
+    language: str, said: str, hypothesis: str
+) -> None:
+    assert count_errors(said, hypothesis, language).word_errors == 0
+    assert units(said, language)
+
+
+@pytest.mark.parametrize(
+    ("language", "said", "hypothesis"),
+    [
+        ("es", "el año pasado", "el ano pasado"),
+        ("fr", "il a pêché hier", "il a péché hier"),
+        ("ja", "橋を見る", "箸を見る"),
+    ],
+)
+def test_what_marks_tell_apart_is_an_error(language: str, said: str, hypothesis: str) -> None:
+    assert count_errors(said, hypothesis, language).word_errors == 1
+
+
+def test_japanese_is_counted_by_characters() -> None:
+    found = count_errors("雨が降る。", "雨降る", "ja")
+    assert (found.words, found.missed) == (found.characters, found.character_errors) == (4, 1)
+    assert joined(units("雨が降る。", "ja"), "ja") == "雨が降る"
+
+
+@pytest.mark.parametrize("language", ["hi", "zh", ""])
+def test_a_language_whose_words_cannot_be_counted_is_refused(language: str) -> None:
+    with pytest.raises(ParameterError, match="cannot be counted") as caught:
+        count_errors("ni hao", "ni hao", language)
+    assert caught.value.field == "language"
+    assert "pt" in str(caught.value.allowed)
+
+
+def test_wrong_words_are_named_with_what_was_heard() -> None:
+    heard = "The fairy leaves here at nine, and nobody is on pier."
+    assert wrong_words(SAID, heard) == [("ferry", "fairy"), ("", "here"), ("the", "")]
+    assert wrong_words(SAID, SAID) == []
+
+
+def test_as_many_words_are_wrong_as_errors_are_counted() -> None:
+    for heard in ("", "Something else.", SAID + " Thank you.", "at nine nobody the pier"):
+        assert len(wrong_words(SAID, heard)) == count_errors(SAID, heard).word_errors
+
+
 # --------------------------------------------------------------------------------- the real recogniser
+
+
+@pytest.mark.model
+def test_whisper_is_told_the_language(engine: Engine, recogniser: Recogniser) -> None:
+    said = "Los niños juegan en el parque hasta que se hace de noche."
+    speech = engine.synthesize(said, voice="ef_dora").samples
+    assert listen(speech, 24_000, said, recogniser, "es").errors.word_errors <= 1
+    assert listen(speech, 24_000, said, recogniser, "en").errors.word_error_rate > 0.5
+    with pytest.raises(ParameterError, match="cannot be counted"):
+        recogniser.transcribe(speech, 24_000, "zh")
 
 
 @pytest.mark.model

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kokoro_lab.errors import ParameterError
-from kokoro_lab.metrics.noninferiority import paired_change, paired_rise
+from kokoro_lab.metrics.noninferiority import error_rate, paired_change, paired_rise
 
 TEXTS = [f"text {i}" for i in range(20)]
 
@@ -135,3 +135,38 @@ def test_counts_that_cannot_be_compared_are_refused(
 ) -> None:
     with pytest.raises(ParameterError):
         paired_rise(reference, candidate, words, texts)
+
+
+def test_an_error_rate_is_of_all_words_within_its_interval() -> None:
+    found = error_rate([0, 1, 0, 2], [5, 10, 5, 80], ["a", "b", "c", "d"])
+    assert found.rate == pytest.approx(0.03)
+    assert 0 <= found.low < found.rate < found.high < 0.2
+
+
+def test_the_true_error_rate_is_inside_in_95_tests_of_100() -> None:
+    names = [f"text {i}" for i in range(40)]
+    found = [error_rate(wrong, words, names) for wrong, _, words in (errors(0, seed=i) for i in range(200))]
+    inside = sum(rate.low <= 0.05 <= rate.high for rate in found)  # errors() makes 4 % and 1 %
+    assert 178 <= inside <= 199
+
+
+def test_no_error_in_few_words_shows_less_than_in_many() -> None:
+    few, many = (error_rate([0, 0, 0], [words] * 3, ["a", "b", "c"]) for words in (10, 1000))
+    assert (few.rate, few.low) == (0, 0)
+    assert few.high == pytest.approx(1 - 0.025 ** (1 / 30))
+    assert many.high < few.high / 50
+
+
+def test_the_same_share_everywhere_is_the_rate_itself() -> None:
+    found = error_rate([1, 2, 3], [10, 20, 30], ["a", "b", "c"])
+    assert (found.low, found.rate, found.high) == pytest.approx((0.1, 0.1, 0.1))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"), [([0, -1, 0], [4, 4, 4]), ([0, 0, 0], [4, 0, 4]), ([0, 0], [4, 4, 4])]
+)
+def test_counts_that_are_no_rate_are_refused(wrong: list[float], words: list[int]) -> None:
+    with pytest.raises(ParameterError):
+        error_rate(wrong, words, ["a", "b", "c"])
+    with pytest.raises(ParameterError, match="say nothing"):
+        error_rate([0, 0], [1, 1], ["a", "b"])
