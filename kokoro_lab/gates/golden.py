@@ -81,7 +81,7 @@ def speak_again(
     """
     takes = []
     ran: dict[str, Any] = {}
-    there = [name for name in names if name in golden.recordings and golden.path(name).is_file()]
+    there = [name for name in names if name in golden.there]
     by_variant: dict[str, list[str]] = {}
     for name in there:
         by_variant.setdefault(golden.planned[name][1], []).append(name)
@@ -235,10 +235,10 @@ def controls(golden: Golden, names: Sequence[str]) -> list[Control]:
     """The recordings themselves, damaged: the judge must refuse each, on the same build and on another.
 
     Every damage of `damages.DAMAGES`, a dropped word and another voice, on the shortest of the recordings
-    `names`; those that another build hides are `UNSEEN_ON_ANOTHER_BUILD`. The first of each build is no fault:
-    the recording as its own candidate passes.
+    `names`; those that another build hides are `UNSEEN_ON_ANOTHER_BUILD`. The first of each build is no
+    fault: the recording as its own candidate passes.
     """
-    there = [golden.spoken(name) for name in names if name in golden.recordings]
+    there = [golden.spoken(name) for name in names if name in golden.there]
     spoken = sorted(there, key=lambda each: each.recording.samples_count)[:CONTROL_CLIPS]
     takes = {UNTOUCHED: [Take(each, each) for each in spoken]}
     for name, damage in damages.DAMAGES.items():
@@ -277,7 +277,7 @@ def _without_longest_word(spoken: Spoken) -> damages.Damage:
 
 def _two_voices(golden: Golden) -> Iterator[tuple[Spoken, Spoken]]:
     """Recordings of one text by one variant and two voices: the first, and it with the second's sound."""
-    for first, second in combinations(golden.recordings.values(), 2):
+    for first, second in combinations((golden.recordings[name] for name in golden.there), 2):
         one, other = ((each.variant, each.asked["text"]) for each in (first, second))
         if one == other and first.asked["voice"] != second.asked["voice"]:
             voice = golden.spoken(second.name)

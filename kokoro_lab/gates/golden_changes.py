@@ -96,7 +96,7 @@ def record_anew(
 def _evidence(golden: Golden, after: Spoken, folder: Path) -> Change:
     name = after.recording.name
     heard_after = write_whole(folder / f"{name}-after.flac", flac_bytes(after.samples))
-    if name not in golden.recordings or not golden.path(name).is_file():
+    if name not in golden.there:
         return Change(name, {}, (heard_after,))
     before = golden.spoken(name)
     heard_before = write_whole(folder / f"{name}-before.flac", golden.path(name).read_bytes())

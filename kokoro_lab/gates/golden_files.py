@@ -42,7 +42,13 @@ class Golden:
         """Name of each recording that there must be → its case and variant."""
         return {case.recording_name(v): (case, v) for case in self.cases for v in case.variants}
 
+    @property
+    def there(self) -> list[str]:
+        """Names of the planned recordings that can be compared with; `faults` says of the others why not."""
+        return [name for name in self.planned if name in self.recordings and self.path(name).is_file()]
+
     def path(self, name: str) -> Path:
+        """Of a recording's FLAC file."""
         return self.folder / f"{name}.flac"
 
     def tolerance(self, build: str, variant: str) -> Tolerance:

@@ -170,7 +170,7 @@ def test_names_are_cases_or_recordings(clips: Golden) -> None:
     assert names_of(clips, ["numbers-fp32"]) == ["numbers-fp32"]
     assert golden.chosen(clips, 2, "int8") == ["greeting-int8", "question-int8"]
     for wrong in (lambda: names_of(clips, ["greetings"]), lambda: golden.chosen(clips, 0, "int9")):
-        with pytest.raises(ParameterError, match="greeting|int8"):
+        with pytest.raises(ParameterError, match=r"greeting|int8"):
             wrong()
 
 
