@@ -275,11 +275,11 @@ def _without_longest_word(spoken: Spoken) -> damages.Damage:
     return lambda samples: damages.without(samples, place)
 
 
-def _two_voices(golden: Golden) -> Iterator[tuple[Spoken, Spoken]]:
+def _two_voices(golden: Golden) -> Iterator[Take]:
     """Recordings of one text by one variant and two voices: the first, and it with the second's sound."""
     for first, second in combinations((golden.recordings[name] for name in golden.there), 2):
         one, other = ((each.variant, each.asked["text"]) for each in (first, second))
         if one == other and first.asked["voice"] != second.asked["voice"]:
             voice = golden.spoken(second.name)
             heard = {name: getattr(second, name) for name in figures(voice.samples)}
-            yield golden.spoken(first.name), Spoken(replace(first, **heard), voice.samples)
+            yield Take(golden.spoken(first.name), Spoken(replace(first, **heard), voice.samples))
