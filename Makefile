@@ -39,6 +39,9 @@ clients: ## install the SDK for Node that tests drive
 test-macos: env ## the checks that need an Apple-silicon Mac
 	$(BIN)/python -m pytest -m macos
 
+golden: env ## list the golden clips; CASE=greeting, or CASE=--all, records anew and shows what changed
+	$(BIN)/kokoro-lab golden $(CASE)
+
 lint: env ## style, types, and which module may import which
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -64,4 +67,4 @@ lock: env ## resolve the versions of pyproject.toml anew
 clean: ## remove the environment, caches and results; the weights stay
 	rm -rf $(VENV) results .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 
-.PHONY: help env demo test clients test-macos lint format lab serve lock clean
+.PHONY: help env demo test clients test-macos golden lint format lab serve lock clean

@@ -356,5 +356,31 @@ def error_rates(table: pd.DataFrame) -> Figure:
     axes.set(ylabel="word error rate, %", xticks=at, xticklabels=labels)
     axes.tick_params(axis="x", labelsize=8)
     axes.legend(frameon=False, ncols=2)
+def spectrograms_compared(reference: Samples, candidate: Samples, rate_hz: int) -> Figure:
+    """Mel spectrograms of two recordings and their difference, over the length that both have.
+
+    In the difference red is where the candidate has more, blue where it has less, and white where both are
+    alike: a stripe is a fault, a part that is striped all over is shifted in time.
+    """
+    from matplotlib import pyplot as plt
+
+    spectra = {"reference": _mel_db(reference, rate_hz), "candidate": _mel_db(candidate, rate_hz)}
+    common = min(each.shape[1] for each in spectra.values())
+    spectra["difference"] = spectra["candidate"][:, :common] - spectra["reference"][:, :common]
+    figure, panels = plt.subplots(3, 1, figsize=(13, 7), sharex=True, layout="constrained")
+    for axes, (name, decibels) in zip(panels, spectra.items(), strict=True):
+        differs = name == "difference"
+        image = axes.imshow(
+            decibels,
+            origin="lower",
+            aspect="auto",
+            extent=(0, decibels.shape[1] * MEL_HOP_SAMPLES / rate_hz, 0, MEL_BANDS),
+            cmap="RdBu_r" if differs else "magma",
+            vmin=-30 if differs else -80,
+            vmax=30 if differs else 0,
+        )
+        axes.set(ylabel="mel band", title=name)
+        figure.colorbar(image, ax=axes, label="dB" if differs else "dB below the loudest", pad=0.01)
+    panels[-1].set_xlabel("seconds")
     plt.close(figure)
     return figure

@@ -108,6 +108,8 @@ def test_text_and_speak_take_a_lexicon(lab: Path) -> None:
         (["export", "--variant", "int8-upstream", "-o", "x"], "int8-upstream"),
         (["export", "--format", "tflite", "-o", "x"], "tflite"),
         (["export"], "--output"),
+        (["golden", "nothing"], "greeting"),
+        (["golden", "greeting", "--all"], "--all takes no CASE"),
     ],
 )
 def test_a_wrong_request_is_one_paragraph_and_exit_code_2(
@@ -226,7 +228,9 @@ def test_a_bad_setting_names_its_variable() -> None:
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("command", ["fetch", "speak", "text", "run", "bench", "export", "serve", "doctor"])
+@pytest.mark.parametrize(
+    "command", ["fetch", "speak", "text", "run", "bench", "export", "golden", "serve", "doctor"]
+)
 def test_every_command_explains_itself(command: str) -> None:
     done = call(command, "-h")
     assert done.exit_code == 0

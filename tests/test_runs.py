@@ -168,6 +168,7 @@ FAST = {
     "50_voice_levels": {"voices": "am_michael", "texts": 1},
     "30_loudness_gate": {"voices": "bf_emma", "texts": 6},
     "34_intelligibility": {"voices": "af_heart", "others": "ef_dora", "texts": 3},
+    "32_golden_regression": {"cases": 2, "variants": "int8"},
     "40_streaming_chunks": {"texts": 2, "chunk_ms": "30,120"},
 }
 

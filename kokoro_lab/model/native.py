@@ -51,7 +51,7 @@ def native_operators(config: EngineConfig, say: Callable[[str], None] | None = N
     """
     if config.native == "off":
         return Native(None, "KOKORO_NATIVE=off")
-    compiler = _compiler()
+    compiler = found_compiler()
     if compiler is None:
         return Native(None, f"no C++ compiler was found ({', '.join(COMPILERS)})")
     root = weights_home(config.home)
@@ -70,7 +70,8 @@ def native_operators(config: EngineConfig, say: Callable[[str], None] | None = N
     return Native(library)
 
 
-def _compiler() -> str | None:
+def found_compiler() -> str | None:
+    """The C++ compiler that our operators are built with; None where there is none."""
     return next((found for name in COMPILERS if (found := shutil.which(name))), None)
 
 

@@ -1,0 +1,65 @@
+"""`golden`: the clips that later versions are compared with; listed, or recorded anew."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+
+from kokoro_lab.commands.console import say
+from kokoro_lab.commands.options import json_option
+from kokoro_lab.errors import ParameterError
+
+
+@click.command()
+@click.argument("cases", nargs=-1, metavar="[CASE]...")
+@click.option("--all", "everything", is_flag=True, help="Every case of golden/plan.json.")
+@json_option
+def golden(cases: tuple[str, ...], everything: bool, as_json: bool) -> None:
+    """Record CASE anew (greeting, or one variant of it: greeting-int8) and show what that changes; without
+    CASE, list the golden clips and change nothing."""
+    from kokoro_lab.gates.golden_files import load_golden
+
+    if everything and cases:
+        raise ParameterError("--all takes no CASE.", field="--all", value=", ".join(cases))
+    clips = load_golden()
+    if not (cases or everything):
+        _list(clips, as_json)
+        return
+    from kokoro_lab.engine import load_engine
+    from kokoro_lab.gates.golden_changes import names_of, record_anew
+    from kokoro_lab.results import new_run_folder
+
+    folder = new_run_folder("golden")
+    names = list(clips.planned) if everything else names_of(clips, cases)
+    changes = record_anew(clips, names, folder, lambda variant: load_engine(variant, say=say))
+    if as_json:
+        click.echo((folder / "difference.json").read_text("utf-8"))
+        return
+    for change in changes:
+        click.echo(str(change))
+    click.echo(f"look and listen in {folder}; then commit golden/, or take it back: git checkout golden")
+
+
+def _list(clips: Any, as_json: bool) -> None:
+    rows = [
+        {
+            "name": name,
+            "text": case.text,
+            "voice": case.voice,
+            "speed": case.speed,
+            "streamed": case.streamed,
+            "duration_s": clips.recordings[name].duration_s if name in clips.recordings else None,
+        }
+        for name, (case, _) in clips.planned.items()
+    ]
+    if as_json:
+        click.echo(json.dumps({"clips": rows, "faults": clips.faults()}))
+        return
+    for row in rows:
+        length = "   not recorded" if row["duration_s"] is None else f"{row['duration_s']:6.2f} s"
+        how = "stream" if row["streamed"] else "file"
+        click.echo(f"{row['name']:26} {length}  {row['text']}, {row['voice']} at {row['speed']:g}, {how}")
+    for fault in clips.faults():
+        click.echo(f"FAULT  {fault}", err=True)
