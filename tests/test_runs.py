@@ -167,6 +167,7 @@ FAST = {
     },
     "50_voice_levels": {"voices": "am_michael", "texts": 1},
     "30_loudness_gate": {"voices": "bf_emma", "texts": 6},
+    "33_seams_and_clicks": {"clips": 2, "voices": "af_heart,bm_george", "float_clips": 1, "seed": 8},
     "40_streaming_chunks": {"texts": 2, "chunk_ms": "30,120"},
 }
 
