@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
+from scipy.ndimage import maximum_filter1d, uniform_filter1d
 
 from kokoro_lab.errors import ParameterError
 
@@ -13,6 +14,8 @@ Samples = npt.NDArray[np.float32]
 
 NEAR_S, AROUND_S = 0.001, 0.010
 SILENCE = 1e-6
+USUAL_SHARE = 0.999
+"""Of a clip's places that are bent less than the limit for its seams."""
 
 
 def seam_scores(samples: Samples, sample_rate_hz: int, places: Sequence[int]) -> npt.NDArray[np.float64]:
@@ -52,3 +55,34 @@ def seam_rank(
         scores[:, None] == among
     ).mean(1)
     return ranks
+
+
+def seam_excess(samples: Samples, sample_rate_hz: int, seams: Sequence[int]) -> npt.NDArray[np.float64]:
+    """Each seam's score over the score that 99.9 % of this clip's own samples stay below.
+
+    Under 1, a seam is no more bent than speech is by itself somewhere in nearly every clip of its length.
+
+    Returns
+    -------
+    numpy.ndarray
+        float64, one ratio for each of `seams` (sample numbers), at least 0.
+
+    Raises
+    ------
+    ParameterError
+        A seam is outside of the clip, or the clip holds samples that are not finite.
+    """
+    if not np.isfinite(samples).all():
+        raise ParameterError("The clip has samples that are not finite.", field="samples")
+    usual = np.quantile(_scores_everywhere(samples, sample_rate_hz), USUAL_SHARE)
+    return seam_scores(samples, sample_rate_hz, seams) / max(float(usual), SILENCE)
+
+
+def _scores_everywhere(samples: Samples, sample_rate_hz: int) -> npt.NDArray[np.float64]:
+    """`seam_scores` of every sample at once."""
+    near, around = (round(reach * sample_rate_hz) for reach in (NEAR_S, AROUND_S))
+    bend = np.abs(np.diff(samples.astype(np.float64), n=2, prepend=samples[:1], append=samples[-1:]))
+    peak = maximum_filter1d(bend, 2 * near, mode="constant")
+    power = uniform_filter1d(bend**2, 2 * around, mode="constant")
+    scores: npt.NDArray[np.float64] = peak / (np.sqrt(np.maximum(power, 0)) + SILENCE)
+    return scores

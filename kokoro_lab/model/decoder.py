@@ -214,12 +214,15 @@ class Staged:
         return self.windows_from(prosody, 0, urgent=urgent)[1]
 
     def windows_from(
-        self, prosody: Prosody, sample: int, *, urgent: bool = True
+        self, prosody: Prosody, sample: int, *, urgent: bool = True, sizes: Windows | None = None
     ) -> tuple[int, Iterator[Samples]]:
-        """Where the last window begins that does so at or before `sample`, and the windows from there on."""
+        """Where the last window begins that does so at or before `sample`, and the windows from there on.
+
+        `sizes` cuts the segment in another way than listening does: to compare windows with the whole.
+        """
         mean, variance = self._predictor.predict(prosody)
         scale, shift = self.vocoder.layers.scale_and_shift(mean, variance, prosody.style)
-        sizes = Windows() if urgent else Windows(first=LATER_WINDOW_FRAMES)
+        sizes = sizes or (Windows() if urgent else Windows(first=LATER_WINDOW_FRAMES))
         begin = sizes.begin(prosody.audible, sample // TRUNK_FRAME_SAMPLES)
         blocks = self.vocoder.windows(prosody, scale, shift, sizes, audible=prosody.audible, begin=begin)
         return begin * TRUNK_FRAME_SAMPLES, blocks
