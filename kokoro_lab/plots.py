@@ -339,3 +339,22 @@ def ladder(table: pd.DataFrame, *, rows: str, steps: str, value: str, label: str
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.25), ncols=len(wide.columns), frameon=False)
     plt.close(figure)
     return figure
+
+
+def against_margins(table: pd.DataFrame) -> Figure:
+    """A row a measure: the mean change (dot) and how far down it may truly lie (bar, one-sided 95 % limit),
+    against the margin (red). A bar that reaches the red mark is red: no loss of that size is ruled out."""
+    from matplotlib import pyplot as plt
+
+    figure, axes = plt.subplots(figsize=(10, 1.2 + 0.42 * len(table)), layout="constrained")
+    at = np.arange(len(table))
+    colors = np.where(table.lower_percent >= table.margin_percent, "tab:blue", "tab:red")
+    axes.hlines(at, table.lower_percent, table.mean_percent, colors=colors, linewidth=5, alpha=0.4)
+    axes.scatter(table.mean_percent, at, c=colors, zorder=2)
+    axes.plot(table.margin_percent, at, "|", color="tab:red", markersize=18, markeredgewidth=2)
+    axes.axvline(0, color="0.4", linewidth=0.8, linestyle="--")
+    labels = [f"{row.Index} ({row.how}), p = {row.holm_p:.2g}" for row in table.itertuples()]
+    axes.set(xlabel="change of the candidate, %", yticks=at, yticklabels=labels)
+    axes.invert_yaxis()
+    plt.close(figure)
+    return figure
