@@ -30,7 +30,7 @@ demo: env ## speak a paragraph, run the loudness gate, print the figures
 	@echo "Listen to results/demo/paragraph.wav"
 
 test: env lint ## every check that a commit must pass
-	$(BIN)/kokoro-lab fetch --variant fp32 --variant int8-upstream --recogniser
+	$(BIN)/kokoro-lab fetch --variant fp32 --variant int8-upstream --recogniser --voice-encoder
 	$(BIN)/python -m pytest
 
 clients: ## install the SDK for Node that tests drive

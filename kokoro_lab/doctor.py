@@ -131,14 +131,21 @@ def _weights(deep: bool) -> Iterator[Finding]:
             f"{len(lacking)} files missing" if lacking else "complete",
             f"Run `kokoro-lab fetch --variant {variant}`." if lacking else "",
         )
-    lacking = missing((), None, recogniser=True)
-    extra = [name for name in lacking if name not in missing((), None)]
-    yield Finding(
-        "recogniser",
-        True,
-        f"{len(extra)} files missing: needed only to count word errors" if extra else "complete",
-        "Run `kokoro-lab fetch --recogniser`." if extra else "",
-    )
+    voices = missing((), None)
+    judges = {
+        "recogniser": ("count word errors", missing((), None, recogniser=True)),
+        "voice encoder": ("compare voices", missing((), None, voice_encoder=True)),
+    }
+    extra: list[str] = []
+    for judge, (purpose, lacking) in judges.items():
+        own = [name for name in lacking if name not in voices]
+        extra += own
+        yield Finding(
+            judge,
+            True,
+            f"{len(own)} files missing: needed only to {purpose}" if own else "complete",
+            f"Run `kokoro-lab fetch --{judge.replace(' ', '-')}`." if own else "",
+        )
     if deep:
         for name, status in verify(None).items():
             if name in extra and status == "missing":

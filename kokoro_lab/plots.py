@@ -356,6 +356,10 @@ def error_rates(table: pd.DataFrame) -> Figure:
     axes.set(ylabel="word error rate, %", xticks=at, xticklabels=labels)
     axes.tick_params(axis="x", labelsize=8)
     axes.legend(frameon=False, ncols=2)
+    plt.close(figure)
+    return figure
+
+
 def spectrograms_compared(reference: Samples, candidate: Samples, rate_hz: int) -> Figure:
     """Mel spectrograms of two recordings and their difference, over the length that both have.
 
@@ -382,5 +386,24 @@ def spectrograms_compared(reference: Samples, candidate: Samples, rate_hz: int) 
         axes.set(ylabel="mel band", title=name)
         figure.colorbar(image, ax=axes, label="dB" if differs else "dB below the loudest", pad=0.01)
     panels[-1].set_xlabel("seconds")
+    plt.close(figure)
+    return figure
+
+
+def against_margins(table: pd.DataFrame) -> Figure:
+    """A row a measure: the mean change (dot) and how far down it may truly lie (bar, one-sided 95 % limit),
+    against the margin (red). A bar that reaches the red mark is red: no loss of that size is ruled out."""
+    from matplotlib import pyplot as plt
+
+    figure, axes = plt.subplots(figsize=(10, 1.2 + 0.42 * len(table)), layout="constrained")
+    at = np.arange(len(table))
+    colors = np.where(table.lower_percent >= table.margin_percent, "tab:blue", "tab:red")
+    axes.hlines(at, table.lower_percent, table.mean_percent, colors=colors, linewidth=5, alpha=0.4)
+    axes.scatter(table.mean_percent, at, c=colors, zorder=2)
+    axes.plot(table.margin_percent, at, "|", color="tab:red", markersize=18, markeredgewidth=2)
+    axes.axvline(0, color="0.4", linewidth=0.8, linestyle="--")
+    labels = [f"{row.Index} ({row.how}), p = {row.holm_p:.2g}" for row in table.itertuples()]
+    axes.set(xlabel="change of the candidate, %", yticks=at, yticklabels=labels)
+    axes.invert_yaxis()
     plt.close(figure)
     return figure

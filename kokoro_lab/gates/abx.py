@@ -11,21 +11,20 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 from scipy.signal import butter, sosfilt
 from tqdm import tqdm
 
-from kokoro_lab.alignment import word_timings
-from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples, WordTiming
+from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples
 from kokoro_lab.dsp import Dither
 from kokoro_lab.dsp.dither import PCM_MAX
 from kokoro_lab.engine import Engine, load_engine
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.fixtures import FixtureText, held_out, load_texts, spread
 from kokoro_lab.gates import damages
+from kokoro_lab.gates.speaking import SpokenPair, begun, pair_up, shortest, speak
 from kokoro_lab.listening.levels import match_loudness
 from kokoro_lab.listening.plan import Pair
 from kokoro_lab.listening.result import ListeningResult
@@ -37,8 +36,6 @@ from kokoro_lab.model.decoder import Staged
 from kokoro_lab.model.forced import ToldGraph, ToldStages, fp32_prosody
 from kokoro_lab.model.weights import model_path
 from kokoro_lab.results import Check, Control
-from kokoro_lab.text.language import resolve_language
-from kokoro_lab.tuning.comparison import heard_part
 
 SHARED, OWN = "shared", "own"
 """Whose durations and pitch a variant speaks with: the fp32 model's, or what it finds itself."""
@@ -62,18 +59,6 @@ DURATION_CHECK = "duration_difference_most_s"
 RESIDUAL_CHECK = "loudness_residual_most_lu"
 
 
-class SpokenPair(NamedTuple):
-    """What both variants said, and with whose voice.
-
-    `text` is the name of what was read and `said` its words; the reference's longest word is heard in the
-    samples `longest_word`.
-    """
-
-    text: str
-    voice: str
-    pair: Pair
-    said: str
-    longest_word: slice
 
 
 def short_texts(limit: int = 0, corpus: str = "") -> list[FixtureText]:
@@ -120,21 +105,9 @@ def make_pairs(
     *,
     progress: bool = True,
 ) -> list[SpokenPair]:
-    """Let both speak every text with every voice, as the vocoder gives it: no gain, no limiter.
-
-    Where both are of the same length they are cut at the same samples, so nothing is moved against
-    anything; the silence at both ends is left out.
-    """
-    jobs = [(text, voice) for voice in voices for text in texts]
-    spoken = []
-    for text, voice in tqdm(jobs, desc="pairs", disable=not progress):
-        (first, words), (second, _) = (_speak(engine, text.text, voice) for engine in (reference, candidate))
-        inside = heard_part(first)
-        other = inside if len(first) == len(second) else heard_part(second)
-        pair = Pair(f"{text.id}, {voice}", first[inside], second[other], SAMPLE_RATE_HZ)
-        said = reference.front_end.describe(text.text, reference.voice(voice).language)["normalized"]
-        spoken.append(SpokenPair(text.id, voice, pair, said, _longest(words, inside)))
-    return spoken
+    """Let both speak every text with every voice: `pair_up` of `speak`."""
+    first, second = (speak(engine, texts, voices, progress=progress) for engine in (reference, candidate))
+    return pair_up(first, second)
 
 
 def measure(spoken: Sequence[SpokenPair], *, progress: bool = True) -> pd.DataFrame:
@@ -250,9 +223,7 @@ def controls(spoken: Sequence[SpokenPair], *, progress: bool = True) -> list[Con
     Made of the beginnings of the shortest pairs. The first is no fault: the reference as its own candidate
     passes every check.
     """
-    longest_first = sorted(spoken, key=lambda each: -len(each.pair.reference))
-    a_text = {each.text: _begun(each) for each in longest_first}  # the shortest of each text stays
-    spoken = sorted(a_text.values(), key=lambda each: len(each.pair.reference))[:CONTROL_PAIRS]
+    spoken = [begun(each, CONTROL_S) for each in shortest(spoken, CONTROL_PAIRS)]
     noisy = partial(damages.noisy, seed=1)
     faults: dict[str, tuple[str, damages.Damage]] = {
         "noise at 20 dB SNR lowers DNSMOS": (DNSMOS_CHECK, noisy),
@@ -271,36 +242,11 @@ def controls(spoken: Sequence[SpokenPair], *, progress: bool = True) -> list[Con
     return found
 
 
-def _begun(each: SpokenPair) -> SpokenPair:
-    pair, stop = each.pair, round(CONTROL_S * each.pair.sample_rate_hz)
-    return each._replace(pair=replace(pair, reference=pair.reference[:stop], candidate=pair.candidate[:stop]))
-
-
 def _judged(spoken: Sequence[SpokenPair], damage: damages.Damage, progress: bool) -> dict[str, Check]:
     damaged = [
         each._replace(pair=replace(each.pair, candidate=damage(each.pair.reference))) for each in spoken
     ]
     return {check.name: check for check in judge(measure(damaged, progress=progress))}
-
-
-def _speak(engine: Engine, text: str, voice_name: str) -> tuple[Samples, list[WordTiming]]:
-    """The vocoder's samples of a text, its segments end to end, and when each word is heard."""
-    voice = engine.voice(voice_name)
-    blocks: list[Samples] = []
-    words: list[WordTiming] = []
-    for segment in engine.front_end.segments(text, resolve_language(voice.language), lambda _: None):
-        decoded = engine.decoder.decode(segment.token_ids, voice.style(len(segment.token_ids)), 1.0)
-        start = sum(map(len, blocks))
-        blocks += decoded.blocks
-        words += word_timings(segment, decoded.durations, start, range(start, sum(map(len, blocks))))
-    return np.concatenate(blocks), words
-
-
-def _longest(words: Sequence[WordTiming], inside: slice) -> slice:
-    """The samples of the longest word, counted from where the silence in front was cut."""
-    word = max(words, key=lambda each: each.end_s - each.start_s)
-    start, stop = (round(at_s * SAMPLE_RATE_HZ) - inside.start for at_s in (word.start_s, word.end_s))
-    return slice(max(start, 0), stop)
 
 
 def _dithered(samples: Samples) -> Samples:

