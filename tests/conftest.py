@@ -13,6 +13,7 @@ from kokoro_lab.g2p.frontend import FrontEnd
 from kokoro_lab.gates.intelligibility import load_recogniser
 from kokoro_lab.metrics.intelligibility import Recogniser
 from tests import tiny_voice
+from tests.tested_commit import tested_commit  # noqa: F401  # pytest finds it by its name here
 
 
 @pytest.fixture(scope="session")
