@@ -407,3 +407,20 @@ def against_margins(table: pd.DataFrame) -> Figure:
     axes.invert_yaxis()
     plt.close(figure)
     return figure
+
+
+def verdicts(counts: pd.DataFrame, colours: Mapping[str, str]) -> Figure:
+    """Lines of each part (rows) by verdict (columns), one bar a part, with the numbers in it."""
+    from matplotlib import pyplot as plt
+
+    figure, axes = plt.subplots(figsize=(10, 1 + 0.4 * len(counts)), layout="constrained")
+    left = np.zeros(len(counts))
+    for verdict in counts.columns:
+        bars = axes.barh(counts.index, counts[verdict], left=left, color=colours[verdict], label=verdict)
+        axes.bar_label(bars, [str(count) if count else "" for count in counts[verdict]], label_type="center")
+        left += counts[verdict]
+    axes.set(xlabel="lines")
+    axes.invert_yaxis()
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, 1.2), ncols=len(counts.columns), frameon=False)
+    plt.close(figure)
+    return figure

@@ -15,6 +15,8 @@ from kokoro_lab.fixtures import repository_root
 
 SAMPLE_CHANGERS = ("onnxruntime", "numpy", "misaki", "spacy", "phonemizer", "espeakng-loader")
 """Packages of which another version may give other samples."""
+TESTED_COMMIT, TESTED_DIRTY = "git_commit", "git_dirty"
+"""`git_state` as properties of the tests' report."""
 
 
 @cache

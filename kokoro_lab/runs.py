@@ -148,6 +148,7 @@ def run_notebook(
         No such notebook or parameter. A failed gate or a crash does not raise: see the outcome.
     """
     import papermill
+    from nbclient.exceptions import DeadKernelError
 
     notebook = find_notebook(name)
     values = parse_parameters(notebook, parameters or {})
@@ -173,6 +174,8 @@ def run_notebook(
         except papermill.PapermillExecutionError as error:
             message = f"{error.ename}: {error.evalue}".strip()
             crashed = error.ename != "GateFailed"
+        except DeadKernelError:  # its process was ended, for one by a lack of memory
+            message, crashed = "The process of the notebook died.", True
         _write_report(executed, run_dir / "report.html")
     verdict = "crashed"
     if not crashed and (run_dir / "result.json").exists():

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import nbformat
 import pytest
 
 from kokoro_lab.errors import ParameterError
+from kokoro_lab.gates import evidence
+from kokoro_lab.gates.checklist import read_lines
+from kokoro_lab.gates.suite import measurements
 from kokoro_lab.runs import (
     declared_parameters,
     find_notebook,
@@ -17,13 +19,7 @@ from kokoro_lab.runs import (
     run_notebook,
     run_sweep,
 )
-
-PARAMETERS = """\
-count: int = 3  # how many
-limit_db: float = 1.5  # how loud
-voices: str = "a,b"  # which
-deep: bool = False  # whether
-run_dir: str = ""  # where"""
+from tests.toy_notebooks import PARAMETERS, make_repository, write
 
 IMPORTS = """\
 from pathlib import Path
@@ -49,21 +45,12 @@ VERDICT = (
 @pytest.fixture
 def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A repository with two notebooks: one on the tiny voice, one that crashes."""
-    for folder in ("notebooks", "fixtures"):
-        (tmp_path / folder).mkdir()
+    make_repository(tmp_path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[1]))
     write(tmp_path / "notebooks/01_toy.ipynb", PARAMETERS, IMPORTS, BODY, VERDICT)
     write(tmp_path / "notebooks/02_crash.ipynb", 'run_dir: str = ""  # where', "1 / 0")
     return tmp_path
-
-
-def write(path: Path, parameters: str, *code: str) -> None:
-    v4 = nbformat.v4
-    cells = [v4.new_markdown_cell("# Toy"), v4.new_code_cell(parameters, metadata={"tags": ["parameters"]})]
-    kernel = {"kernelspec": {"name": "python3", "language": "python", "display_name": "Python 3"}}
-    notebook = v4.new_notebook(metadata=kernel, cells=[*cells, *(v4.new_code_cell(c) for c in code)])
-    nbformat.write(notebook, path)  # type: ignore[no-untyped-call]
 
 
 @pytest.mark.notebook
@@ -97,6 +84,14 @@ def test_a_crash_is_not_a_verdict(lab: Path) -> None:
     assert "ZeroDivisionError" in outcome.message
     assert outcome.result() == {}
     assert "division" in json.loads((outcome.run_dir / "crash.json").read_text())["message"]
+
+
+@pytest.mark.notebook
+def test_a_process_that_dies_is_a_crash(lab: Path) -> None:
+    write(lab / "notebooks/03_dies.ipynb", 'run_dir: str = ""  # where', "import os; os._exit(9)")
+    outcome = run_notebook("03", progress=False)
+    assert outcome.verdict == "crashed"
+    assert "died" in outcome.message
 
 
 @pytest.mark.notebook
@@ -151,28 +146,7 @@ def test_an_unknown_notebook_is_refused(lab: Path) -> None:
 
 # The project's own notebooks, on the real weights, in their fast mode
 
-FAST = {
-    "00_quickstart": {},
-    "11_where_time_goes": {"text": "The kettle is on.", "trials": 2, "loads": 1},
-    "12_statistics_predictor": {"voices": "af_heart", "judged": 3},
-    "13_pronunciation": {"text": "Dr. Xu pays $5 for nginx."},
-    "20_quantization_abx": {"voices": "af_heart", "texts": 3},
-    "21_precision_pareto": {"voices": "af_heart", "texts": 1, "groups": "encode"},
-    "22_qat_first_look": {
-        "block": "/decoder/decoder/generator/resblocks.3/*",  # the cheapest
-        "fit_texts": 3,
-        "held_out_texts": 1,
-        "heard_texts": 1,
-        "heard_voices": "af_heart",
-    },
-    "50_voice_levels": {"voices": "am_michael", "texts": 1},
-    "30_loudness_gate": {"voices": "bf_emma", "texts": 6},
-    "34_intelligibility": {"voices": "af_heart", "others": "ef_dora", "texts": 3},
-    "32_golden_regression": {"cases": 2, "variants": "int8"},
-    "33_seams_and_clicks": {"clips": 2, "voices": "af_heart,bm_george", "float_clips": 1, "seed": 8},
-    "31_perceptual_gate": {"voices": "af_heart", "texts": 3},
-    "40_streaming_chunks": {"texts": 2, "chunk_ms": "30,120"},
-}
+FAST = {one.name: one for one in measurements() if not one.benchmark}
 
 
 def test_every_notebook_has_a_fast_mode() -> None:
@@ -183,6 +157,11 @@ def test_every_notebook_has_a_fast_mode() -> None:
 @pytest.mark.notebook
 @pytest.mark.parametrize("name", FAST)
 def test_the_notebook_passes(name: str) -> None:
-    outcome = run_notebook(name, FAST[name], progress=False)
+    outcome = run_notebook(name, FAST[name].fast, progress=False)
     assert outcome.passed, outcome.message
-    assert outcome.result()["checks"]
+    result = outcome.result()
+    assert result["checks"]
+    # What the checklist will look for
+    assert FAST[name].was_asked(result["parameters"], fast=True)
+    wanted = {one.figure for line in read_lines() for one in line.evidence if one.measured == name}
+    assert wanted <= {one["name"] for one in result["checks"]} | set(result["figures"]) | {evidence.CAUGHT}

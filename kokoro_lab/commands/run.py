@@ -1,17 +1,19 @@
-"""`run`: a notebook, or a sweep of it, and its verdict."""
+"""`run`: a notebook, or a sweep of it, all gates, or the checklist, and the verdict."""
 
 from __future__ import annotations
 
 import json
 import sys
 from dataclasses import asdict
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
-from kokoro_lab.commands.console import BROKE, DONE, FAILED
+from kokoro_lab.commands.console import BROKE, DONE, FAILED, say
 from kokoro_lab.commands.options import json_option
 from kokoro_lab.errors import ParameterError
+
+GATES, CHECKLIST = "gates", "checklist"
 
 
 @click.command()
@@ -21,19 +23,28 @@ from kokoro_lab.errors import ParameterError
 @click.option(
     "--jobs", default=1, show_default=True, type=click.IntRange(1), help="Runs at a time in a sweep."
 )
+@click.option("--fast", is_flag=True, help="With gates and checklist: small, and sooner.")
 @json_option
 def run(
-    notebook: str | None, parameters: tuple[str, ...], sweeps: tuple[str, ...], jobs: int, as_json: bool
+    notebook: str | None,
+    parameters: tuple[str, ...],
+    sweeps: tuple[str, ...],
+    jobs: int,
+    fast: bool,
+    as_json: bool,
 ) -> None:
-    """Execute NOTEBOOK (a name or its number) and keep its results; without it, list what there is."""
+    """Execute NOTEBOOK (a name or its number) and keep its results; without it, list what there is.
+
+    `gates` runs every gate; `checklist` runs what the checklist lacks, and fills it.
+    """
     from kokoro_lab import runs
 
+    if notebook in (GATES, CHECKLIST):
+        _refuse(parameters or sweeps or jobs != 1, "-p, --sweep and --jobs", f"with {notebook}")
+        (_run_gates if notebook == GATES else _run_checklist)(fast, as_json)
+    _refuse(fast, "--fast", "with one notebook")
     if notebook is None:
-        for name in runs.notebook_names():
-            click.echo(name)
-            for key, declared in runs.declared_parameters(runs.find_notebook(name)).items():
-                if key not in runs.OWN_PARAMETERS:
-                    click.echo(f"    -p {key}={declared['default']}  {declared['help']}")
+        _list_notebooks()
         return
     given = dict(_pair(p, "-p") for p in parameters)
     if sweeps:
@@ -43,9 +54,62 @@ def run(
         outcomes = [runs.run_notebook(notebook, given, progress=not as_json)]
     for outcome in outcomes:
         _show_outcome(outcome, as_json)
-    if any(o.verdict == "crashed" for o in outcomes):
+    _leave({o.verdict for o in outcomes})
+
+
+def _list_notebooks() -> None:
+    from kokoro_lab import runs
+
+    for name in runs.notebook_names():
+        click.echo(name)
+        for key, declared in runs.declared_parameters(runs.find_notebook(name)).items():
+            if key not in runs.OWN_PARAMETERS:
+                click.echo(f"    -p {key}={declared['default']}  {declared['help']}")
+
+
+def _run_gates(fast: bool, as_json: bool) -> NoReturn:
+    from kokoro_lab import suite_runs
+    from kokoro_lab.gates.suite import measurements
+
+    summary = suite_runs.run_gates(measurements(GATES), fast=fast, progress=not as_json, say=say)
+    kept = summary.folder / "summary.json"
+    if as_json:
+        click.echo(kept.read_text("utf-8"))
+    else:
+        click.echo(suite_runs.table(summary).to_string(index=False))
+        for one in summary.gates:
+            if one.message:
+                click.echo(f"{one.gate}: {one.message}")
+        click.echo(f"{summary.verdict}; kept in {summary.folder}")
+    _leave({summary.verdict})
+
+
+def _run_checklist(fast: bool, as_json: bool) -> NoReturn:
+    from kokoro_lab import runs, suite_runs
+    from kokoro_lab.gates import checklist
+
+    suite_runs.run_missing(fast, progress=not as_json, say=say)
+    outcome = runs.run_notebook(checklist.NAME, {"fast": fast}, progress=not as_json)
+    _show_outcome(outcome, as_json)
+    if not as_json:
+        result = outcome.result()
+        for verdict in ("failed", "stale", "not measured"):
+            for line in result.get(f"{verdict} lines", []):
+                click.echo(f"  {verdict}: {line}")
+        click.echo(f"  read      {outcome.run_dir / 'checklist.html'}")
+    _leave({outcome.verdict})
+
+
+def _leave(verdicts: set[str]) -> NoReturn:
+    """What broke comes before what failed: a crash is no verdict."""
+    if "crashed" in verdicts:
         sys.exit(BROKE)
-    sys.exit(DONE if all(o.passed for o in outcomes) else FAILED)
+    sys.exit(DONE if verdicts == {"passed"} else FAILED)
+
+
+def _refuse(given: object, options: str, where: str) -> None:
+    if given:
+        raise ParameterError(f"{options} cannot be given {where}.", field=options)
 
 
 def _pair(text: str, option: str) -> tuple[str, str]:

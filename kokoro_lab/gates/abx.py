@@ -59,8 +59,6 @@ DURATION_CHECK = "duration_difference_most_s"
 RESIDUAL_CHECK = "loudness_residual_most_lu"
 
 
-
-
 def short_texts(limit: int = 0, corpus: str = "") -> list[FixtureText]:
     """Texts that are short enough to be compared; `limit` spreads a smaller number over them.
 

@@ -1,0 +1,252 @@
+"""The feature checklist: every line of ten parts, with figure, threshold, verdict, command and evidence file.
+
+The lines stand in `checklist.json`. Nobody ticks them: each names the figures and tests that show it, and
+`evidence` says what these say today. A line is as bad as the worst of its evidence; one without any is *not
+measured*.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from kokoro_lab.errors import ParameterError
+from kokoro_lab.gates import tables
+from kokoro_lab.gates.evidence import FAILED, NOT_MEASURED, PASSED, STALE, VERDICTS, Finding, Records
+from kokoro_lab.gates.suite import Measurement, measurements
+from kokoro_lab.results import Check
+
+PARTS = (
+    "functional",
+    "performance",
+    "audio",
+    "streaming",
+    "text",
+    "security",
+    "API",
+    "observability",
+    "release",
+    "docs",
+)
+NAME = "90_verification_checklist"
+LINES = Path(__file__).with_name("checklist.json")
+COLOURS = {PASSED: "#7fc97f", STALE: "#fdd97a", NOT_MEASURED: "#d9d9d9", FAILED: "#e4572e"}
+COLUMNS = ("part", "requirement", "line", "figure", "threshold", "verdict", "command", "evidence", "note")
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """Either a figure of a measurement with its limits, or tests.
+
+    Parameters
+    ----------
+    measured : str
+        Name of a measurement of the suite; empty if `tests` are the evidence.
+    figure : str
+        A check or a figure of its result, or a path of names such as `summary > kokoro-lab > rtf > p95`.
+    low, high : float, optional
+        Limits of the figure; at least one of them.
+    tests : sequence of str
+        Tests as pytest names them, without parameters.
+    """
+
+    measured: str = ""
+    figure: str = ""
+    low: float | None = None
+    high: float | None = None
+    tests: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        limits = self.low is not None or self.high is not None
+        if bool(self.tests) == bool(self.measured) or bool(self.measured) != bool(self.figure and limits):
+            raise ParameterError(
+                "Evidence is a figure of a measurement with a limit, or tests.",
+                field="evidence",
+                value=self.measured or list(self.tests),
+                allowed="measured, figure and low or high; or tests",
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """What must hold, in a sentence: its part, the requirement's id, and what shows it.
+
+    `needs` says what is missing to measure all of it; until that is there, it has not been measured.
+    """
+
+    part: str
+    requirement: str
+    line: str
+    evidence: tuple[Evidence, ...]
+    needs: str = ""
+
+    def __post_init__(self) -> None:
+        if self.part not in PARTS:
+            raise ParameterError(
+                f"There is no part {self.part!r}.", field="parts", value=self.part, allowed=", ".join(PARTS)
+            )
+        if not self.evidence and not self.needs:
+            raise ParameterError(
+                f"Nothing shows {self.line!r}.",
+                field="evidence",
+                value=self.line,
+                mend="Name evidence, or what it needs.",
+            )
+
+
+def read_lines(path: Path = LINES, parts: str = "") -> list[Line]:
+    """The checklist, in its order; `parts` with commas chooses some of it.
+
+    Raises
+    ------
+    ParameterError
+        A part that there is not, or a line that is wrong.
+    """
+    chosen = [part.strip() for part in parts.split(",")] if parts else list(PARTS)
+    if unknown := [part for part in chosen if part not in PARTS]:
+        raise ParameterError(
+            f"There is no part {unknown[0]!r}.", field="parts", value=parts, allowed=", ".join(PARTS)
+        )
+    lines = [
+        Line(**row | {"evidence": tuple(Evidence(**each) for each in row["evidence"])})
+        for row in json.loads(path.read_text("utf-8"))
+    ]
+    return [line for part in PARTS if part in chosen for line in lines if line.part == part]
+
+
+def fill(lines: Sequence[Line], records: Records) -> pd.DataFrame:
+    """Every line with what the results say of it.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row a line: `COLUMNS`, as text, and `dirty`: whether any of its evidence was made from changes
+        that are not committed. Several pieces of evidence stand in one cell, a line each.
+
+    Raises
+    ------
+    ParameterError
+        A line names a measurement that the suite does not have.
+    """
+    known = _suite()
+    return pd.DataFrame([_row(line, records, known) for line in lines], columns=[*COLUMNS, "dirty"])
+
+
+def judge(table: pd.DataFrame, *, complete: bool = False) -> list[Check]:
+    """No line may have failed; with `complete`, as for a release, all must pass, by what is committed."""
+    counts = {verdict: int((table.verdict == verdict).sum()) for verdict in VERDICTS}
+    checks = [
+        Check("lines_count", len(table), low=1),
+        Check("failed_lines_count", counts[FAILED], high=0),
+    ]
+    if complete:
+        checks += [
+            Check("not_measured_lines_count", counts[NOT_MEASURED], high=0),
+            Check("stale_lines_count", counts[STALE], high=0),
+            Check("uncommitted_lines_count", int(table.dirty.sum()), high=0),
+        ]
+    return checks
+
+
+def figures(table: pd.DataFrame) -> dict[str, float]:
+    """Lines by verdict, in all and in each part."""
+    found: dict[str, float] = {
+        f"{verdict.replace(' ', '_')}_count": int((table.verdict == verdict).sum()) for verdict in VERDICTS
+    }
+    found["uncommitted_count"] = int(table.dirty.sum())
+    for (part, verdict), rows in table.groupby(["part", "verdict"], sort=False):
+        found[f"{part}_{verdict.replace(' ', '_')}_count"] = len(rows)
+    return found
+
+
+def details(table: pd.DataFrame) -> dict[str, Any]:
+    """All lines, and by name those that did not pass."""
+    unpassed = {
+        f"{verdict} lines": [f"{row.requirement}: {row.line}" for row in rows.itertuples()]
+        for verdict, rows in table.groupby("verdict")
+        if verdict != VERDICTS[-1]
+    }
+    return {**unpassed, "lines": table.to_dict("records")}
+
+
+def counts(table: pd.DataFrame) -> pd.DataFrame:
+    """Lines of each part (rows) by verdict (columns), and in all."""
+    found = pd.crosstab(table.part, table.verdict)
+    ordered = found.reindex(
+        index=[part for part in PARTS if part in found.index], columns=list(VERDICTS)[::-1], fill_value=0
+    )
+    return pd.concat([ordered, ordered.sum().to_frame("all").T]).fillna(0).astype(int)
+
+
+def export(table: pd.DataFrame, folder: Path) -> None:
+    """Write `checklist.md` and `checklist.html` into the folder of the run."""
+    summary = ", ".join(f"{(table.verdict == verdict).sum()} {verdict}" for verdict in VERDICTS[::-1])
+    said = f"{len(table)} lines: {summary}."
+    tables.write(folder, "checklist", "Feature verification checklist", said, table[list(COLUMNS)])
+
+
+def missing(lines: Iterable[Line], records: Records) -> list[Measurement]:
+    """What must be run so that no line lacks its evidence, in the suite's order. Tests are not in it."""
+    known = _suite()
+    wanted = {
+        each.measured
+        for line in lines
+        for each in line.evidence
+        if each.measured and _find(each, records, known).verdict in (NOT_MEASURED, STALE)
+    }
+    return [one for name, one in known.items() if name in wanted]
+
+
+def _suite() -> dict[str, Measurement]:
+    return {one.name: one for one in measurements()}
+
+
+def _row(line: Line, records: Records, known: dict[str, Measurement]) -> dict[str, Any]:
+    found = [_find(each, records, known) for each in line.evidence]
+    verdicts = [*(one.verdict for one in found), *([NOT_MEASURED] if line.needs else [])]
+    commands = dict.fromkeys(_command(each, records.fast, known) for each in line.evidence)
+    notes = [*(one.note for one in found), f"needs {line.needs}" if line.needs else ""]
+    files = dict.fromkeys(_shown(one.file, records.folder) for one in found if one.file)
+    return {
+        "part": line.part,
+        "requirement": line.requirement,
+        "line": line.line,
+        "figure": "\n".join(one.figure or "–" for one in found),
+        "threshold": "\n".join(one.threshold for one in found),
+        "verdict": min(verdicts, key=VERDICTS.index),
+        "command": "\n".join(commands),
+        "evidence": "\n".join(files),
+        "note": "\n".join(dict.fromkeys(filter(None, notes))),
+        "dirty": any(one.dirty for one in found),
+    }
+
+
+def _find(evidence: Evidence, records: Records, known: dict[str, Measurement]) -> Finding:
+    if evidence.tests:
+        return records.tests(evidence.tests)
+    return records.figure(_measurement(evidence, known), evidence.figure, evidence.low, evidence.high)
+
+
+def _command(evidence: Evidence, fast: bool, known: dict[str, Measurement]) -> str:
+    return "make test" if evidence.tests else _measurement(evidence, known).command(fast)
+
+
+def _measurement(evidence: Evidence, known: dict[str, Measurement]) -> Measurement:
+    if evidence.measured not in known:
+        raise ParameterError(
+            f"The suite has no measurement {evidence.measured!r}.",
+            field="measured",
+            value=evidence.measured,
+            allowed=", ".join(known),
+        )
+    return known[evidence.measured]
+
+
+def _shown(path: Path, folder: Path) -> str:
+    """A path as it is found from beside the folder of results."""
+    return str(Path(folder.name) / path.relative_to(folder))

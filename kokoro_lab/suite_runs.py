@@ -1,0 +1,176 @@
+"""Many measurements in one go: all gates, and whatever the checklist lacks.
+
+One after another: runs that share cores spoil each other's times. Whatever becomes of one, the next is run.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from kokoro_lab import runs
+from kokoro_lab.fixtures import repository_root
+from kokoro_lab.gates import checklist, evidence, tables
+from kokoro_lab.gates.suite import Measurement
+from kokoro_lab.provenance import git_state, machine, versions
+from kokoro_lab.results import new_run_folder, results_folder, write_json
+
+Say = Callable[[str], None]
+
+PASSED, FAILED, CRASHED = "passed", "failed", "crashed"
+
+
+@dataclass(frozen=True, slots=True)
+class GateOutcome:
+    """How one gate ended.
+
+    Parameters
+    ----------
+    gate, verdict : str
+        Its notebook; `passed`, `failed` or `crashed`.
+    failed, missed : tuple of str
+        Checks that failed, and faults put in on purpose that it did not catch, by name.
+    run_s : float
+    report : str
+        Of the run, from the root of the repository; empty if there is none.
+    message : str
+        What is wrong, in a sentence; empty if nothing is.
+    """
+
+    gate: str
+    verdict: str
+    failed: tuple[str, ...]
+    missed: tuple[str, ...]
+    run_s: float
+    report: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """All gates, and the folder in which that is kept."""
+
+    gates: tuple[GateOutcome, ...]
+    folder: Path
+
+    @property
+    def verdict(self) -> str:
+        """`crashed` if any crashed, else `failed` if any failed or there was none, else `passed`."""
+        verdicts = {one.verdict for one in self.gates} or {FAILED}
+        return next(one for one in (CRASHED, FAILED, PASSED) if one in verdicts)
+
+
+def about(measured: Sequence[Measurement], fast: bool) -> str:
+    """How much there is to run, and how long it takes, in a sentence."""
+    if not measured:
+        return "Nothing is missing."
+    names = ", ".join(one.name for one in measured)
+    return f"{len(measured)} to run, about {_span(sum(one.seconds(fast) for one in measured))}: {names}."
+
+
+def run_gates(gates: Sequence[Measurement], *, fast: bool, progress: bool = True, say: Say) -> Summary:
+    """Run every gate, and keep a summary in `results/gates/<run_id>/` as JSON, Markdown and HTML.
+
+    Parameters
+    ----------
+    gates : sequence of Measurement
+    fast : bool
+        With the parameters of the fast mode, or of the full one.
+    progress : bool
+        Whether to show a bar for each.
+    say : callable
+        Told in a line each what takes its time.
+    """
+    summary = Summary(tuple(_gates(gates, fast, progress, say)), new_run_folder("gates"))
+    record: dict[str, Any] = {
+        "verdict": summary.verdict,
+        "fast": fast,
+        "gates": [{name: getattr(one, name) for name in one.__slots__} for one in summary.gates],
+        "versions": versions(),
+        "git": git_state(),
+        "machine": machine(),
+    }
+    write_json(summary.folder / "summary.json", record)
+    mode = "fast" if fast else "full"
+    tables.write(summary.folder, "summary", "Gates", f"{summary.verdict}, in {mode} mode", table(summary))
+    return summary
+
+
+def table(summary: Summary) -> pd.DataFrame:
+    """A row a gate, as text."""
+    return pd.DataFrame(
+        [
+            {
+                "gate": one.gate,
+                "verdict": one.verdict,
+                "checks failed": ", ".join(one.failed),
+                "controls missed": ", ".join(one.missed),
+                "seconds": f"{one.run_s:.1f}",
+                "report": one.report or one.message,
+            }
+            for one in summary.gates
+        ]
+    )
+
+
+def run_missing(fast: bool, *, progress: bool = True, say: Say) -> None:
+    """Run what the checklist lacks: notebooks and benchmarks without a result, or with a stale one."""
+    records = evidence.Records(results_folder(), evidence.now(), fast)
+    lacking = checklist.missing(checklist.read_lines(), records)
+    say(about(lacking, fast))
+    for one in _told(lacking, fast, say):
+        try:
+            if one.benchmark:
+                _run_benchmark(one, fast, say)
+            else:
+                outcome = runs.run_notebook(one.name, one.parameters(fast), progress=progress)
+                say(f"  {outcome.verdict}" + (f": {outcome.message}" if outcome.message else ""))
+        except Exception as error:  # the checklist says that it was not measured
+            say(f"  crashed: {type(error).__name__}: {error}")
+
+
+def _gates(gates: Sequence[Measurement], fast: bool, progress: bool, say: Say) -> Iterable[GateOutcome]:
+    say(about(gates, fast))
+    for gate in _told(gates, fast, say):
+        try:
+            yield _gate_outcome(runs.run_notebook(gate.name, gate.parameters(fast), progress=progress))
+        except Exception as error:  # it never began: wrong parameters, no kernel
+            yield GateOutcome(gate.name, CRASHED, (), (), 0.0, "", f"{type(error).__name__}: {error}")
+
+
+def _gate_outcome(outcome: runs.RunOutcome) -> GateOutcome:
+    result = outcome.result()
+    report = outcome.run_dir / "report.html"
+    return GateOutcome(
+        gate=outcome.notebook,
+        verdict=outcome.verdict,
+        failed=tuple(one["name"] for one in result.get("checks", []) if not one["passed"]),
+        missed=tuple(one["name"] for one in result.get("controls", []) if not one["caught"]),
+        run_s=outcome.run_s,
+        report=str(report.relative_to(repository_root())) if report.exists() else "",
+        message=outcome.message,
+    )
+
+
+def _run_benchmark(one: Measurement, fast: bool, say: Say) -> None:
+    """In a process of its own, by the command that a person would type: what it holds is given back."""
+    command = [sys.executable, "-m", "kokoro_lab", *one.arguments(fast)]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+    if done.returncode:
+        say(f"  exit code {done.returncode}; {done.stdout.strip().rpartition(chr(10))[2]}")
+
+
+def _told(measured: Sequence[Measurement], fast: bool, say: Say) -> Iterable[Measurement]:
+    for number, one in enumerate(measured, 1):
+        say(f"{number} of {len(measured)}: {one.name}, about {_span(one.seconds(fast))}: {one.guards}")
+        yield one
+
+
+def _span(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
