@@ -147,8 +147,9 @@ def _decodes(decoder: Decoder, segments: Sequence[_Noted], gain: np.float32) -> 
     for segment in segments:
         joined = np.concatenate(segment.blocks)
         # Whoever does not predict statistics has decoded the segment at once
-        divided = isinstance(decoder, Staged) and segment.asked.predicted
-        whole = in_windows(decoder, segment.asked, UNDIVIDED) if divided else joined
+        whole = joined
+        if isinstance(decoder, Staged) and segment.asked.predicted:
+            whole = in_windows(decoder, segment.asked, UNDIVIDED)
         inner = np.cumsum(segment.lengths)[:-1]
         borders += [start + int(at) for at in inner if joined[at - 1] != 0 and joined[at] != 0]
         windows.append(joined)

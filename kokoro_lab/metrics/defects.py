@@ -205,7 +205,7 @@ def _likely_repeats(
     for first in range(0, len(starts), FRAMES_AT_ONCE):
         some = starts[first : first + FRAMES_AT_ONCE, None]
         frames, later = (rfft(single[some + np.arange(n)], 1 << reach.bit_length()) for n in (size, reach))
-        products = irfft(np.conj(frames) * later)[:, least : most + 1]
+        products: Values = irfft(np.conj(frames) * later)[:, least : most + 1]
         powers = energy[some + lags + size] - energy[some + lags]
         audible = powers > 0.01 * (energy[some + size] - energy[some])
         yield some[:, 0], lags[np.where(audible, products / np.sqrt(powers + 1e-12), -1).argmax(1)]
@@ -213,7 +213,7 @@ def _likely_repeats(
 
 def _residual_db(frame: Values, later: Values) -> float:
     coherence = (frame @ later) ** 2 / ((frame @ frame) * (later @ later))
-    return float(10 * np.log10(max(1 - coherence, 1e-16))) if frame @ later > 0 else 0.0
+    return float(10 * np.log10(max(1 - float(coherence), 1e-16))) if frame @ later > 0 else 0.0
 
 
 def _one_dimensional(samples: Samples) -> Samples:
