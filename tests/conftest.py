@@ -15,7 +15,7 @@ from kokoro_lab.gates.perceptual import load_voice_encoder
 from kokoro_lab.metrics.intelligibility import Recogniser
 from kokoro_lab.metrics.speaker import VoiceEncoder
 from tests import tiny_voice
-from tests.tested_commit import tested_commit  # noqa: F401  # pytest finds it by its name here
+from tests.tested_commit import pytest_configure  # noqa: F401  # pytest finds it by its name here
 
 
 @pytest.fixture(scope="session")
