@@ -44,10 +44,7 @@ def repository_root() -> Path:
 
 def load_texts(name: str = "english", *, limit: int = 0) -> list[FixtureText]:
     """Texts of `fixtures/texts/<name>.jsonl`; `limit` spreads a smaller number over the whole file."""
-    texts = [FixtureText(**row) for row in load_rows(name)]
-    if not limit or limit >= len(texts):
-        return texts
-    return [texts[i * len(texts) // limit] for i in range(limit)]
+    return _spread([FixtureText(**row) for row in load_rows(name)], limit)
 
 
 def load_rows(name: str) -> list[dict[str, Any]]:
@@ -85,3 +82,17 @@ def read_corpus(path: Path) -> list[FixtureText]:
 def held_out(corpus: Path) -> list[FixtureText]:
     """The last `HELD_OUT` of `read_corpus`."""
     return read_corpus(corpus)[-HELD_OUT:]
+
+
+def texts_of(corpus: str, limit: int = 0) -> list[FixtureText]:
+    """What a gate reads: the fixtures, or where a corpus is named, the lines that it holds out.
+
+    `limit` spreads a smaller number over them; 0 takes all.
+    """
+    return _spread(held_out(Path(corpus)) if corpus else load_texts(), limit)
+
+
+def _spread(texts: list[FixtureText], limit: int) -> list[FixtureText]:
+    if not limit or limit >= len(texts):
+        return texts
+    return [texts[i * len(texts) // limit] for i in range(limit)]

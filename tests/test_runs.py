@@ -166,7 +166,7 @@ FAST = {
         "heard_voices": "af_heart",
     },
     "50_voice_levels": {"voices": "am_michael", "texts": 1},
-    "30_loudness_gate": {"voices": "bf_emma", "texts": 6},
+    "30_loudness_gate": {"voices": "bf_emma", "texts": 4},
     "40_streaming_chunks": {"texts": 2, "chunk_ms": "30,120"},
 }
 
