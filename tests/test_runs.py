@@ -167,6 +167,7 @@ FAST = {
     },
     "50_voice_levels": {"voices": "am_michael", "texts": 1},
     "30_loudness_gate": {"voices": "bf_emma", "texts": 4},
+    "35_false_alarms": {"voices": "af_heart", "texts": 2},
     "40_streaming_chunks": {"texts": 2, "chunk_ms": "30,120"},
 }
 
