@@ -83,8 +83,8 @@ MUTATIONS = (
     Mutation(
         "a stream without limiter",
         "kokoro_lab/levelling.py",
-        "limiter.flush() if piece is None else limiter.push(gain.push(piece))",
-        "gain.flush() if piece is None else gain.push(piece)",
+        "limiter.push(gain.push(piece)) if isinstance(piece, np.ndarray) else limiter.flush()",
+        "gain.push(piece) if isinstance(piece, np.ndarray) else gain.flush()",
         (f"{ENGINE}::test_a_stream_that_is_turned_up_stays_below_the_peak_limit",),
     ),
     Mutation(
@@ -99,8 +99,8 @@ MUTATIONS = (
     Mutation(
         "a stream without its voice's gain",
         "kokoro_lab/levelling.py",
-        "gain = Gain(self.gain_db)",
-        "gain = Gain(0.0)",
+        "gain, limiter = Gain(gain_db), Limiter(SAMPLE_RATE_HZ)",
+        "gain, limiter = Gain(0.0), Limiter(SAMPLE_RATE_HZ)",
         (f"{ENGINE}::test_a_stream_is_as_loud_as_its_voice_is_on_average",),
     ),
     Mutation(

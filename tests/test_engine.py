@@ -226,6 +226,25 @@ def test_a_stream_is_as_loud_as_its_voice_is_on_average(hum: Engine) -> None:
     assert levelled - raw == pytest.approx(-16 - tiny_voice.voice("hum").level_lufs, abs=0.01)
 
 
+def test_each_segment_of_a_stream_has_the_gain_of_its_length(hum: Engine) -> None:
+    voice = replace(tiny_voice.voice("hum"), level_slope_lu=-1.0)
+    engine = with_decoder(hum, hum.decoder, voices=lambda _: voice)
+    text = f"{'The kettle is on the stove. ' * 4}\n\nAnd {'so is a very large pot, ' * 8} as well."
+    raw, levelled = (
+        engine.stream(text, voice="hum", speed=4.0, loudness=mode).joined() for mode in ("none", "voice")
+    )
+    gains_db = []
+    for segment in levelled.segments:
+        timings = [t for t in levelled.timings if t.segment_id == segment.segment_id]
+        piece = slice(int(timings[0].start_s * 24_000), int(timings[-1].end_s * 24_000))
+        ratio = float(np.abs(levelled.samples[piece]).max() / np.abs(raw.samples[piece]).max())
+        gains_db.append(20 * np.log10(ratio))
+    wanted_db = [-16 - voice.level_at(len(segment.token_ids)) for segment in levelled.segments]
+    assert max(wanted_db) - min(wanted_db) > 0.3, "the segments are not of one length"
+    assert gains_db == pytest.approx(wanted_db, abs=0.01)
+    assert levelled.report.gain_db == pytest.approx(wanted_db[0])
+
+
 def test_a_stream_that_is_turned_up_stays_below_the_peak_limit(hum: Engine) -> None:
     quiet = replace(tiny_voice.voice("hum"), level_lufs=-36.0)
     engine = with_decoder(hum, hum.decoder, voices=lambda _: quiet)

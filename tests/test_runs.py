@@ -165,7 +165,7 @@ FAST = {
         "heard_texts": 1,
         "heard_voices": "af_heart",
     },
-    "50_voice_levels": {"voices": "am_michael", "texts": 1},
+    "50_voice_levels": {"voices": "am_michael", "texts": 2},
     "30_loudness_gate": {"voices": "bf_emma", "texts": 4},
     "35_false_alarms": {"voices": "af_heart", "texts": 2},
     "40_streaming_chunks": {"texts": 2, "chunk_ms": "30,120"},
