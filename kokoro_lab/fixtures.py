@@ -92,3 +92,11 @@ def read_corpus(path: Path) -> list[FixtureText]:
 def held_out(corpus: Path) -> list[FixtureText]:
     """The last `HELD_OUT` of `read_corpus`."""
     return read_corpus(corpus)[-HELD_OUT:]
+
+
+def texts_of(corpus: str, limit: int = 0) -> list[FixtureText]:
+    """What a gate reads: the fixtures, or where a corpus is named, the lines that it holds out.
+
+    `limit` spreads a smaller number over them; 0 takes all.
+    """
+    return spread(held_out(Path(corpus)) if corpus else load_texts(), limit)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import chain
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,59 +17,64 @@ MEASURABLE_S = 3.0
 at 1 s), so a short clip is given its voice's gain, like a stream."""
 
 
+class Beginning(NamedTuple):
+    """A segment of `token_count` ids begins here, at its sample `entered_samples` if not at its first."""
+
+    token_count: int
+    entered_samples: int = 0
+
+
 class Levelling:
-    """Gain and limiter of one utterance. Measured loudness must hear the whole; the voice's gain need not.
+    """Gain and limiter of one utterance. Measured loudness must hear the whole; the voice's gain need not: it
+    is known for each segment by its length.
 
     Parameters
     ----------
     loudness : str
         `measured`, `voice` or `none`.
-    voice_level_lufs : float
-        How loud the voice is by itself.
+    level_lufs : callable
+        How loud the voice is by itself in a segment of so many token ids.
     stopwatch : Stopwatch
         Told what it costs.
 
     Attributes
     ----------
     gain_db : float
-        What was given to all of it.
+        What was given to all of it; where each segment has its own, to the first.
     limited_db : float
         The most that the limiter took away.
     """
 
-    def __init__(self, loudness: str, voice_level_lufs: float, stopwatch: Stopwatch) -> None:
+    def __init__(self, loudness: str, level_lufs: Callable[[int], float], stopwatch: Stopwatch) -> None:
         self._loudness = loudness
-        self._voice_level_lufs = voice_level_lufs
+        self._level_lufs = level_lufs
         self._watch = stopwatch
         self.gain_db = self.limited_db = 0.0
-        self._entered_samples = 0
 
-    def enter(self, at_sample: int) -> None:
-        """The segment that comes next begins with its sample `at_sample`, and not with its first."""
-        self._entered_samples = at_sample
-
-    def levelled(self, pieces: Iterator[Samples | None]) -> Iterator[Samples]:
-        """The pieces at their level; a None among them is where a segment begins, and the limiter anew."""
+    def levelled(self, pieces: Iterator[Samples | Beginning]) -> Iterator[Samples]:
+        """The pieces at their level; where a segment begins, gain and limiter begin anew."""
         if self._loudness == "measured":
             kept = list(pieces)
-            whole = np.concatenate([piece for piece in kept if piece is not None])
+            whole = np.concatenate([piece for piece in kept if not isinstance(piece, Beginning)])
             if len(whole) >= MEASURABLE_S * SAMPLE_RATE_HZ:
                 with self._watch("dsp"):
                     levelled, self.gain_db, self.limited_db = normalise_loudness(whole, SAMPLE_RATE_HZ)
                 yield levelled
                 return
             pieces = iter(kept)
-        if self._loudness != "none":
-            self.gain_db = voice_gain_db(self._voice_level_lufs)
-        gain = Gain(self.gain_db)
-        limiter = Limiter(SAMPLE_RATE_HZ)
+        gain, limiter, first = Gain(0.0), Limiter(SAMPLE_RATE_HZ), True
         for piece in chain(pieces, (None,)):
             with self._watch("dsp"):
-                limited = limiter.flush() if piece is None else limiter.push(gain.push(piece))
-            if piece is None:
-                # A new one behind the pause, which is longer than its filter and its look-ahead. What is left
-                # by then of a reduction, a fifth of its dB at most, is let go in silence
-                self.limited_db = max(self.limited_db, limiter.max_reduction_db)
-                limiter = Limiter(SAMPLE_RATE_HZ)
-                limiter.enter(self._entered_samples)
+                limited = limiter.push(gain.push(piece)) if isinstance(piece, np.ndarray) else limiter.flush()
+            self.limited_db = max(self.limited_db, limiter.max_reduction_db)
+            if isinstance(piece, Beginning):
+                # New ones behind the pause, which is longer than the limiter's filter and look-ahead. What is
+                # left by then of a reduction, a fifth of its dB at most, is let go in silence
+                gain_db = self._gain_db(piece.token_count)
+                gain, limiter = Gain(gain_db), Limiter(SAMPLE_RATE_HZ)
+                limiter.enter(piece.entered_samples)
+                self.gain_db, first = (gain_db if first else self.gain_db), False
             yield limited
+
+    def _gain_db(self, token_count: int) -> float:
+        return 0.0 if self._loudness == "none" else voice_gain_db(self._level_lufs(token_count))

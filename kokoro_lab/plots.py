@@ -423,5 +423,28 @@ def verdicts(counts: pd.DataFrame, colours: Mapping[str, str]) -> Figure:
     axes.set(xlabel="lines")
     axes.invert_yaxis()
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, 1.2), ncols=len(counts.columns), frameon=False)
+def levels_by_voice(clips: pd.DataFrame, *, low: float, high: float) -> Figure:
+    """A dot a clip over its voice: files left in blue, streams right in orange. Outside the band: red, named.
+
+    `clips` has the columns voice, way (`file` or `stream`), text and integrated_lufs.
+    """
+    from matplotlib import pyplot as plt
+
+    voices = list(dict.fromkeys(clips.voice))
+    figure, axes = plt.subplots(figsize=(max(6.0, 0.45 * len(voices) + 2), 4), layout="constrained")
+    _band(axes, low, high)
+    for way, color, aside in (("file", "tab:blue", -0.18), ("stream", "tab:orange", 0.18)):
+        rows = clips[clips.way == way]
+        places = np.array([voices.index(name) for name in rows.voice]) + aside
+        good = rows.integrated_lufs.between(low, high).to_numpy()
+        axes.scatter(places[good], rows.integrated_lufs[good], color=color, s=12, alpha=0.6, label=way)
+        axes.scatter(places[~good], rows.integrated_lufs[~good], color="tab:red", s=16, zorder=3)
+        for x, y, text in zip(places[~good], rows.integrated_lufs[~good], rows.text[~good], strict=True):
+            axes.annotate(
+                text, (x, y), fontsize=7, color="tab:red", xytext=(4, 0), textcoords="offset points"
+            )
+    axes.set(ylabel="LUFS", xticks=range(len(voices)), xticklabels=voices, xlim=(-0.6, len(voices) - 0.4))
+    axes.tick_params(axis="x", rotation=90, labelsize=8)
+    axes.legend(frameon=False, ncols=2, loc="lower left", bbox_to_anchor=(0, 1))
     plt.close(figure)
     return figure

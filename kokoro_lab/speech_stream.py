@@ -34,7 +34,7 @@ from kokoro_lab.datatypes import (
 )
 from kokoro_lab.dsp import SETTLED_S, EdgeTrimmer
 from kokoro_lab.errors import SynthesisError
-from kokoro_lab.levelling import Levelling
+from kokoro_lab.levelling import Beginning, Levelling
 from kokoro_lab.lookahead import Lookahead
 from kokoro_lab.model.providers import recorded_options
 from kokoro_lab.pauses import Pause, trimmer_of
@@ -119,7 +119,7 @@ class SpeechStream(Iterator[AudioChunk]):
             engine, utterance, cached=cached, place=place, stopwatch=self._watch, stop=self._stop
         )
         self._ahead = Lookahead(self._preparation.segments())
-        self._levelling = Levelling(utterance.loudness, self._preparation.voice.level_lufs, self._watch)
+        self._levelling = Levelling(utterance.loudness, self._preparation.voice.level_at, self._watch)
         # A stream that begins later has no first audio to keep
         kept = streamed and cached and place is None
         self._first_audio = FirstAudio(engine.first_audio, self._key(frame_s) if kept else None)
@@ -245,8 +245,8 @@ class SpeechStream(Iterator[AudioChunk]):
             return 0.0
         return self._samples / SAMPLE_RATE_HZ - (time.perf_counter() - self._first_s)
 
-    def _spoken(self) -> Iterator[Samples | None]:
-        """Trimmed segments at the model's own level, with pauses between them, and None before each."""
+    def _spoken(self) -> Iterator[Samples | Beginning]:
+        """Trimmed segments at the model's own level, with pauses between them, and the beginning of each."""
         position, behind = 0, 0
         for prepared in self._ahead:
             segment = prepared.segment
@@ -268,8 +268,7 @@ class SpeechStream(Iterator[AudioChunk]):
                     rest = pause.rest(behind, trimmer.kept_lead_samples)
                     position += len(rest)
                     yield rest
-                    self._levelling.enter(entered)
-                    yield None
+                    yield Beginning(len(segment.token_ids), entered)
                     started = position - entered
                     self._framer.mark(segment.segment_id, position)
                     self.places[segment.segment_id] = Place(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import pairwise
@@ -94,11 +95,13 @@ class Counting(Whole):
         return self._inner.decode(token_ids, style, speed)
 
 
-def with_decoder(engine: Engine, decoder: object) -> Engine:
+def with_decoder(
+    engine: Engine, decoder: object, voices: Callable[[str], Voice] = tiny_voice.voice
+) -> Engine:
     return Engine(
         decoder,  # type: ignore[arg-type]
         config=engine.config,
-        voices=tiny_voice.voice,
+        voices=voices,
         model_sha256="hum",
         active_provider="CPUExecutionProvider",
         front_end=engine.front_end,
@@ -213,6 +216,52 @@ def test_a_short_clip_and_a_stream_get_the_gain_of_the_voice(hum: Engine) -> Non
     stream = hum.stream(PARAGRAPH, voice="hum")
     list(stream)
     assert clip.report.gain_db == stream.report.gain_db == pytest.approx(1.0)
+
+
+def test_a_stream_is_as_loud_as_its_voice_is_on_average(hum: Engine) -> None:
+    raw, levelled = (
+        integrated_lufs(hum.stream(PARAGRAPH, voice="hum", loudness=mode).joined().samples, 24_000)
+        for mode in ("none", "voice")
+    )
+    assert levelled - raw == pytest.approx(-16 - tiny_voice.voice("hum").level_lufs, abs=0.01)
+
+
+def test_each_segment_of_a_stream_has_the_gain_of_its_length(hum: Engine) -> None:
+    voice = replace(tiny_voice.voice("hum"), level_slope_lu=-1.0)
+    engine = with_decoder(hum, hum.decoder, voices=lambda _: voice)
+    text = f"{'The kettle is on the stove. ' * 4}\n\nAnd {'so is a very large pot, ' * 8} as well."
+    raw, levelled = (
+        engine.stream(text, voice="hum", speed=4.0, loudness=mode).joined() for mode in ("none", "voice")
+    )
+    gains_db = []
+    for segment in levelled.segments:
+        timings = [t for t in levelled.timings if t.segment_id == segment.segment_id]
+        piece = slice(int(timings[0].start_s * 24_000), int(timings[-1].end_s * 24_000))
+        ratio = float(np.abs(levelled.samples[piece]).max() / np.abs(raw.samples[piece]).max())
+        gains_db.append(20 * np.log10(ratio))
+    wanted_db = [-16 - voice.level_at(len(segment.token_ids)) for segment in levelled.segments]
+    assert max(wanted_db) - min(wanted_db) > 0.3, "the segments are not of one length"
+    assert gains_db == pytest.approx(wanted_db, abs=0.01)
+    assert levelled.report.gain_db == pytest.approx(wanted_db[0])
+
+
+def test_a_stream_that_is_turned_up_stays_below_the_peak_limit(hum: Engine) -> None:
+    quiet = replace(tiny_voice.voice("hum"), level_lufs=-36.0)
+    engine = with_decoder(hum, hum.decoder, voices=lambda _: quiet)
+    stream = engine.stream(PARAGRAPH, voice="hum")
+    samples = np.concatenate([chunk.samples for chunk in stream])
+    assert true_peak_dbtp(samples, 24_000) <= -1
+    assert stream.report.limited_db > 3, "there was something to limit"
+
+
+def test_every_word_of_a_long_text_is_heard_in_its_place(hum: Engine) -> None:
+    stream = hum.stream(" ".join([PARAGRAPH] * 3), voice="hum", speed=4.0)
+    samples = np.concatenate([chunk.samples for chunk in stream])
+    words = [timing for timing in stream.timings if timing.text.isalpha()]
+    assert [w.text for w in words] == re.findall(r"[A-Za-z]+", PARAGRAPH) * 3
+    for word in words:
+        piece = samples[int(word.start_s * 24_000) : int(word.end_s * 24_000)]
+        assert np.abs(piece).max() > 0.1
 
 
 def test_the_same_request_gives_the_same_samples(hum: Engine) -> None:

@@ -93,8 +93,9 @@ class StagedSpeaker:
         watch = Stopwatch()
         for session in self.sessions:
             session.watch = watch
-        output = _Output(voice, watch)
+        output = _Output(watch)
         for segment in self._segments(text, voice.language, watch):
+            output.begin_segment(voice_gain_db(voice.level_at(len(segment.token_ids))))
             for block in self._decoded(segment, voice, watch):
                 output.push(block)
             output.end_segment(segment.pause_after_s)
@@ -142,10 +143,10 @@ def _stage_s(watch: Stopwatch) -> dict[str, float]:
 class _Output:
     """What is behind the decoder: trim, pause, gain, limiter, frames."""
 
-    def __init__(self, voice: Voice, watch: Stopwatch) -> None:
+    def __init__(self, watch: Stopwatch) -> None:
         self._started_s = time.perf_counter()
         self._watch = watch
-        self._gain, self._limiter = Gain(voice_gain_db(voice.level_lufs)), Limiter(SAMPLE_RATE_HZ)
+        self._gain, self._limiter = Gain(0.0), Limiter(SAMPLE_RATE_HZ)
         self._framer = Framer()
         self._trimmer: EdgeTrimmer | None = None
         self._pause_s: float | None = None
@@ -163,6 +164,9 @@ class _Output:
             self._send(self._trimmer.push(block))
         if self._chunks and self._first is None:
             self._first = self._now()
+
+    def begin_segment(self, gain_db: float) -> None:
+        self._gain = Gain(gain_db)
 
     def end_segment(self, pause_s: float) -> None:
         if self._trimmer is not None:

@@ -20,6 +20,11 @@ from kokoro_lab.model.weights import voice_names, voice_path
 PACK_ROWS, STYLE_SIZE = 510, 256
 PACK_SHAPE = (PACK_ROWS, 1, STYLE_SIZE)
 
+REFERENCE_TOKENS = 100
+"""Of a segment, in the middle of what is usual: a sentence of 6 s."""
+MEASURED_TOKENS = (50, 300)
+"""Beyond these lengths voices are taken to be as loud as at them."""
+
 OPENAI_VOICES = {
     "alloy": "af_alloy",
     "ash": "am_adam",
@@ -69,7 +74,10 @@ class Voice:
     pack : numpy.ndarray
         float32, shape (510, 1, 256), read-only.
     level_lufs : float
-        Average loudness of the model's output with this voice, in LUFS; gain to target starts here.
+        Average loudness of the model's output with this voice, in LUFS, in segments of `REFERENCE_TOKENS`
+        ids; gain to target starts here.
+    level_slope_lu : float
+        How much louder it is in segments of twice that length: negative, since long ones are spoken softer.
     """
 
     name: str
@@ -77,6 +85,13 @@ class Voice:
     language: str
     pack: npt.NDArray[np.float32]
     level_lufs: float
+    level_slope_lu: float = 0.0
+
+    def level_at(self, token_count: int) -> float:
+        """Average loudness in LUFS in segments of `token_count` ids (without pads)."""
+        fewest, most = MEASURED_TOKENS
+        octaves = np.log2(min(max(token_count, fewest), most) / REFERENCE_TOKENS)
+        return self.level_lufs + self.level_slope_lu * float(octaves)
 
     def style(self, token_count: int) -> npt.NDArray[np.float32]:
         """The style vector for a segment of `token_count` token ids (without pads): float32 (1, 256).
@@ -119,6 +134,7 @@ def load_voice(spec: str, home: Path | None = None) -> Voice:
         language=LANGUAGE_OF_PREFIX[parts[0][0][0]],
         pack=pack,
         level_lufs=sum(level_lufs(name) * weight for name, weight in parts) / total,
+        level_slope_lu=sum(level_slope_lu(name) * weight for name, weight in parts) / total,
     )
 
 
@@ -175,11 +191,19 @@ def _pack(name: str, home: Path | None) -> npt.NDArray[np.float32]:
 
 
 @cache
-def _levels() -> dict[str, float]:
-    table: dict[str, float] = json.loads(files(__package__).joinpath("voice_levels.json").read_text())["lufs"]
+def _levels() -> dict[str, dict[str, float]]:
+    table: dict[str, dict[str, float]] = json.loads(
+        files(__package__).joinpath("voice_levels.json").read_text()
+    )
     return table
 
 
 def level_lufs(name: str) -> float:
-    """Average loudness of one plain voice before any gain, measured by notebook `50_voice_levels`."""
-    return _levels()[name]
+    """Average loudness of one plain voice before any gain in segments of `REFERENCE_TOKENS` ids, measured by
+    notebook `50_voice_levels`."""
+    return _levels()["lufs"][name]
+
+
+def level_slope_lu(name: str) -> float:
+    """How much louder it is in segments of twice as many ids; measured with it."""
+    return _levels()["slope_lu"][name]

@@ -12,6 +12,7 @@ from kokoro_lab.model.voices import (
     PACK_SHAPE,
     Voice,
     level_lufs,
+    level_slope_lu,
     load_voice,
 )
 from kokoro_lab.model.weights import voice_names
@@ -22,6 +23,7 @@ def test_every_voice_has_a_language_and_a_level() -> None:
     for name in voice_names():
         assert name[0] in LANGUAGE_OF_PREFIX
         assert -30 < level_lufs(name) < -14
+        assert -2 < level_slope_lu(name) <= 0.5
 
 
 def test_every_openai_name_is_a_voice() -> None:
@@ -36,6 +38,14 @@ def test_each_length_has_its_row() -> None:
     assert voice.style(1)[0, 0] == 0
     assert voice.style(510)[0, 0] == 509
     assert voice.style(7).shape == (1, 256)
+
+
+def test_the_level_follows_the_length_within_what_was_measured() -> None:
+    voice = Voice("v", ("v",), "en-us", np.zeros(PACK_SHAPE, np.float32), -20.0, level_slope_lu=-0.6)
+    assert voice.level_at(100) == -20
+    assert voice.level_at(200) == pytest.approx(-20.6)
+    assert voice.level_at(50) == pytest.approx(-19.4) == voice.level_at(1)
+    assert voice.level_at(510) == voice.level_at(300) < voice.level_at(299)
 
 
 @pytest.mark.parametrize(
