@@ -348,7 +348,8 @@ def against_margins(table: pd.DataFrame) -> Figure:
 
     figure, axes = plt.subplots(figsize=(10, 1.2 + 0.42 * len(table)), layout="constrained")
     at = np.arange(len(table))
-    colors = np.where(table.lower_percent >= table.margin_percent, "tab:blue", "tab:red")
+    shown = table.lower_percent >= table.margin_percent
+    colors = ["tab:blue" if each else "tab:red" for each in shown]
     axes.hlines(at, table.lower_percent, table.mean_percent, colors=colors, linewidth=5, alpha=0.4)
     axes.scatter(table.mean_percent, at, c=colors, zorder=2)
     axes.plot(table.margin_percent, at, "|", color="tab:red", markersize=18, markeredgewidth=2)
