@@ -4,8 +4,8 @@
 samples. *By itself* it is judged as it speaks: quality without a reference, whose voice it is, how long it
 takes and how high it speaks. What is understood of it is another gate's task (`gates.intelligibility`).
 
-Nothing is brought to one level before: a gain is a difference. DistillMOS, which would see cuts without a
-reference, is not among the measures: it needs PyTorch, and nothing else here does.
+Nothing is brought to one level before; gains are the loudness gate's. DistillMOS, which would see cuts
+without a reference, is not among the measures: it needs PyTorch, and nothing else here does.
 """
 
 from __future__ import annotations
@@ -204,7 +204,6 @@ CAUGHT_BY: dict[str, tuple[damages.Damage, str, tuple[Measure, ...]]] = {
     "noise at 20 dB SNR is far away": (damages.noisy, LSD.check, (LSD,)),
     "10 % faster is not the same duration": (damages.faster, DURATION.check, (DURATION,)),
     "10 % faster is not as long": (damages.faster, LENGTH_CHECK, ()),
-    "3 dB louder is far away": (damages.gained, LSD.check, (LSD,)),
     "clipped peaks cost PESQ": (damages.clipped, PESQ.check, (PESQ,)),
 }
 """Fault → how it is made, which check must fail, and what has to be measured for that."""
