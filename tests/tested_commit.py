@@ -12,8 +12,8 @@ from kokoro_lab.provenance import TESTED_COMMIT, TESTED_DIRTY, git_state
 def pytest_configure(config: pytest.Config) -> None:
     """Into the report, if one is written.
 
-    By pytest's own key: its fixture for this, `record_testsuite_property`, is lost where tests are spread over
-    processes, as the report is written by the one that runs none.
+    By pytest's own key: its fixture for this, `record_testsuite_property`, is lost where tests are spread
+    over processes, as the report is written by the one that runs none.
     """
     report = config.stash.get(xml_key, None)
     if report is not None:

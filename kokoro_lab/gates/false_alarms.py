@@ -82,7 +82,7 @@ def not_repeated(samples: Samples, spoken: Spoken) -> bool:
 
 
 def defective(samples: Samples, spoken: Spoken) -> bool:
-    """The gate of seams and clicks, as far as it judges a clip by itself: no reference, and no known seams."""
+    """The gate of seams and clicks, as it judges a clip by itself: no reference, and no known seams."""
     return not all(check.passed for check in judge_clip(samples))
 
 

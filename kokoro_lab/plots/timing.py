@@ -1,0 +1,153 @@
+"""Where time goes, and whether it is enough."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+
+def stages(seconds: Mapping[str, float], audio_s: float) -> Figure:
+    """Where the computing of one utterance went, in milliseconds a second of audio."""
+    from matplotlib import pyplot as plt
+
+    figure, axes = plt.subplots(figsize=(9, 1.6), layout="constrained")
+    left = 0.0
+    for name, value in seconds.items():
+        width = 1000 * value / audio_s
+        axes.barh([0], [width], left=left, label=f"{name} {width:.0f} ms")
+        left += width
+    axes.set(yticks=[], xlabel="milliseconds of computing per second of audio")
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, 1.5), ncols=len(seconds), frameon=False)
+    plt.close(figure)
+    return figure
+
+
+SHOWN_OPERATORS = 5
+
+
+def way_to_first_audio(stage_s: Mapping[str, float], operator_share: Mapping[str, float]) -> Figure:
+    """What a listener waits for, as one bar cut into stages; beside it what the vocoder is busy with."""
+    from matplotlib import pyplot as plt
+
+    figure, (left, right) = plt.subplots(1, 2, figsize=(13, 3.4), width_ratios=(5, 2), layout="constrained")
+    total_ms = 1000 * sum(stage_s.values())
+    at_ms, above = 0.0, False
+    for i, (stage, seconds) in enumerate(stage_s.items()):
+        width_ms = 1000 * seconds
+        left.barh([0], [width_ms], left=at_ms, height=0.5, color=f"C{i}", edgecolor="white")
+        middle_ms = at_ms + width_ms / 2
+        text = f"{stage}\n{width_ms:.{0 if width_ms >= 10 else 1}f} ms"
+        if width_ms > 0.09 * total_ms:
+            left.text(middle_ms, 0, text, ha="center", va="center", color="white", fontsize=9)
+        else:  # slivers are named above and below the bar by turns, so that names do not meet
+            above = not above
+            y = 0.62 if above else -0.62
+            left.annotate(
+                text,
+                (middle_ms, 0.25 if above else -0.25),
+                (middle_ms, y),
+                ha="center",
+                va="bottom" if above else "top",
+                color=f"C{i}",
+                fontsize=9,
+                arrowprops={"arrowstyle": "-", "color": f"C{i}"},
+            )
+        at_ms += width_ms
+    left.set(
+        yticks=[],
+        ylim=(-1.3, 1.3),
+        xlim=(0, total_ms),
+        xlabel="milliseconds from the request",
+        title=f"{total_ms:.0f} ms to the first audio, warm",
+    )
+    shown = dict(list(operator_share.items())[:SHOWN_OPERATORS])
+    shown["all others"] = sum(operator_share.values()) - sum(shown.values())
+    bars = right.barh(list(shown), [100 * share for share in shown.values()], color="0.5")
+    right.bar_label(bars, fmt="%.0f %%", padding=3, fontsize=9)
+    right.invert_yaxis()
+    right.set(xlim=(0, 115), xticks=[], title="operators, share of the vocoder's time")
+    for axes in (left, right):
+        axes.spines[["top", "right", "left"]].set_visible(False)
+    right.spines["bottom"].set_visible(False)
+    plt.close(figure)
+    return figure
+
+
+def loading(milliseconds: Mapping[str, float]) -> Figure:
+    """How long each part of an engine takes to load."""
+    from matplotlib import pyplot as plt
+
+    figure, axes = plt.subplots(figsize=(9, 3), layout="constrained")
+    bars = axes.barh(list(milliseconds), list(milliseconds.values()), color="tab:blue")
+    axes.bar_label(bars, fmt="%.0f ms", padding=3, fontsize=9)
+    axes.invert_yaxis()
+    axes.set(xlabel="milliseconds", xlim=(0, 1.12 * max(milliseconds.values())))
+    axes.spines[["top", "right"]].set_visible(False)
+    plt.close(figure)
+    return figure
+
+
+def heat_maps(tables: Mapping[str, pd.DataFrame], *, xlabel: str, ylabel: str, fmt: str = ".0f") -> Figure:
+    """Tables side by side, each cell with its value; the darker, the more, and white is 0."""
+    from matplotlib import pyplot as plt
+
+    figure, panels = plt.subplots(
+        1, len(tables), figsize=(4.4 * len(tables), 3.6), layout="constrained", squeeze=False
+    )
+    for axes, (title, table) in zip(panels[0], tables.items(), strict=True):
+        values = table.to_numpy(float)
+        most = float(values.max()) or 1.0
+        axes.imshow(values, cmap="Reds", vmin=0, vmax=most, aspect="auto")
+        for (row, column), value in np.ndenumerate(values):
+            color = "white" if value > 0.6 * most else "black"
+            axes.text(column, row, format(value, fmt), ha="center", va="center", color=color)
+        axes.set(
+            title=title,
+            xlabel=xlabel,
+            ylabel=ylabel,
+            xticks=range(len(table.columns)),
+            xticklabels=table.columns,
+            yticks=range(len(table.index)),
+            yticklabels=table.index,
+        )
+    plt.close(figure)
+    return figure
+
+
+def ahead_of_the_player(
+    streams: Mapping[str, Sequence[tuple[Sequence[float], Sequence[float]]]],
+    pre_buffers: Sequence[int],
+    *,
+    until_s: float = 3.0,
+) -> Figure:
+    """How much audio is there that has not been played yet, had the player begun with the first chunk.
+
+    `streams` has a panel each name, a line each pair of arrivals and lengths. How far a line falls below
+    0 is the pre-buffer that it needs; dashed lines are `pre_buffers`, in chunks.
+    """
+    from matplotlib import pyplot as plt
+
+    figure, panels = plt.subplots(
+        1, len(streams), figsize=(13, 3.4), sharey=True, sharex=True, layout="constrained", squeeze=False
+    )
+    for axes, (name, pairs) in zip(panels[0], streams.items(), strict=True):
+        for arrivals_s, lengths_s in pairs:
+            since_s = np.asarray(arrivals_s) - arrivals_s[0]
+            there_s = np.cumsum(lengths_s) - since_s
+            # Just before a chunk comes, and just after
+            steps_s = np.column_stack([there_s - lengths_s, there_s]).reshape(-1)
+            axes.plot(np.repeat(since_s, 2), steps_s, linewidth=0.8, color="tab:blue", alpha=0.6)
+        axes.axhspan(-100, 0, color="tab:red", alpha=0.06)
+        axes.axhline(0, color="0.3", linewidth=0.8)
+        for chunks in pre_buffers:
+            axes.axhline(-chunks * pairs[0][1][0], color="tab:red", linewidth=0.6, linestyle="--")
+        axes.set(title=name, xlabel="seconds after the first chunk", xlim=(0, until_s), ylim=(-1, 2))
+    panels[0][0].set_ylabel("seconds ahead of the player")
+    plt.close(figure)
+    return figure

@@ -1,0 +1,150 @@
+"""What a measurement says: values against their limits, with their intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+
+def right_answers(table: pd.DataFrame) -> Figure:
+    """A dot a listener of an ABX test: how often right, with its 95 % interval.
+
+    Over the dashed line (guessing) with its whole interval: a difference is heard. The end of the thick
+    bar, a one-sided limit, left of the red line: the difference is shown to be inaudible.
+    """
+    from matplotlib import pyplot as plt
+
+    from kokoro_lab.metrics.abx import CHANCE, INAUDIBLE_BELOW
+
+    height = 1.1 + 0.35 * len(table)
+    figure, axes = plt.subplots(figsize=(9, height), layout="constrained")
+    rows = range(len(table))
+    axes.hlines(rows, 0, table.upper_95_one_sided, color="tab:blue", alpha=0.15, linewidth=9)
+    axes.hlines(rows, table.low_95, table.high_95, color="tab:blue", linewidth=1.5)
+    axes.plot(table.proportion, rows, "o", color="tab:blue")
+    axes.axvline(CHANCE, color="0.3", linewidth=0.8, linestyle="--")
+    axes.axvline(INAUDIBLE_BELOW, color="tab:red", linewidth=0.8)
+    labels = [f"{row.listener} ({row.right} of {row.trials})" for row in table.itertuples()]
+    axes.set(
+        xlabel="proportion of right answers",
+        xlim=(0, 1),
+        yticks=rows,
+        yticklabels=labels,
+        ylim=(len(table) - 0.4, -0.6),
+    )
+    plt.close(figure)
+    return figure
+
+
+def between_anchors(table: pd.DataFrame, *, column: str, anchors: tuple[str, str], label: str) -> Figure:
+    """A row a pair, sorted: the candidate's distance between those of a change that is inaudible (left) and
+    of one that everybody hears (right). The axis is logarithmic."""
+    from matplotlib import pyplot as plt
+
+    rows = table.sort_values(column)
+    figure, axes = plt.subplots(figsize=(10, 1.2 + 0.22 * len(rows)), layout="constrained")
+    at = range(len(rows))
+    for anchor, color in zip(anchors, ("tab:green", "tab:red"), strict=True):
+        axes.plot(rows[anchor], at, "|", color=color, markersize=9, label=anchor)
+    axes.plot(rows[column], at, "o", color="tab:blue", markersize=5, label=column)
+    axes.set(xscale="log", xlabel=label, yticks=at, yticklabels=rows.index)
+    axes.tick_params(axis="y", labelsize=7)
+    figure.legend(loc="outside upper center", ncols=3, frameon=False)
+    plt.close(figure)
+    return figure
+
+
+def pareto(table: pd.DataFrame, *, cost: str, quality: str, label: str, ceiling: float) -> Figure:
+    """Points by cost and quality, each with its name; those that no other beats in both are joined."""
+    from matplotlib import pyplot as plt
+
+    figure, axes = plt.subplots(figsize=(10, 6), layout="constrained")
+    ordered = table.sort_values([cost, quality], ascending=[True, False])
+    best = ordered[ordered[quality] > ordered[quality].cummax().shift(fill_value=-np.inf)]
+    axes.plot(best[cost], best[quality], color="tab:green", linewidth=1, zorder=1)
+    kept = ordered.index.isin(best.index)
+    axes.scatter(ordered[cost], ordered[quality], c=np.where(kept, "tab:green", "tab:gray"), zorder=2)
+    for _, row in ordered.iterrows():
+        place = (row[cost], row[quality])
+        axes.annotate(row[label], place, fontsize=8, xytext=(4, 4), textcoords="offset points")
+    axes.axhline(ceiling, color="black", linewidth=0.5, linestyle=":")
+    axes.set(xlabel=cost, ylabel=quality)
+    return figure
+
+
+def ladder(table: pd.DataFrame, *, rows: str, steps: str, value: str, label: str) -> Figure:
+    """For each row of a table's column `rows` the values of its steps on one line, a colour a step."""
+    from matplotlib import pyplot as plt
+
+    wide = table.pivot(index=rows, columns=steps, values=value)[list(dict.fromkeys(table[steps]))]
+    figure, axes = plt.subplots(figsize=(11, 1.5 + 0.35 * len(wide)), layout="constrained")
+    for number, step in enumerate(wide.columns):
+        axes.scatter(wide[step], range(len(wide)), color=f"C{number}", label=step, s=36, zorder=2)
+    axes.hlines(range(len(wide)), wide.min(axis=1), wide.max(axis=1), color="0.8", linewidth=1, zorder=1)
+    axes.set(xlabel=label, yticks=range(len(wide)), yticklabels=list(wide.index))
+    axes.invert_yaxis()
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.25), ncols=len(wide.columns), frameon=False)
+    plt.close(figure)
+    return figure
+
+
+def error_rates(table: pd.DataFrame) -> Figure:
+    """Two bars a voice, the candidate and the reference beside it, with 95 % intervals. Intervals that
+    overlap show no difference; that they are wide shows that little was read."""
+    from matplotlib import pyplot as plt
+
+    figure, axes = plt.subplots(figsize=(max(6, 0.8 * len(table)), 3.6), layout="constrained")
+    at = np.arange(len(table))
+    for offset, side, color in ((-0.2, "candidate", "tab:blue"), (0.2, "reference", "0.6")):
+        rate = table[f"{side}_percent"]
+        beyond = [rate - table[f"{side}_low"], table[f"{side}_high"] - rate]
+        axes.bar(at + offset, rate, 0.4, yerr=beyond, color=color, capsize=2, label=side)
+    labels = [f"{voice}\n{language}" for voice, language in table.language.items()]
+    axes.set(ylabel="word error rate, %", xticks=at, xticklabels=labels)
+    axes.tick_params(axis="x", labelsize=8)
+    axes.legend(frameon=False, ncols=2)
+    plt.close(figure)
+    return figure
+
+
+def against_margins(table: pd.DataFrame) -> Figure:
+    """A row a measure: the mean change (dot) and how far down it may truly lie (bar, one-sided 95 % limit),
+    against the margin (red). A bar that reaches the red mark is red: no loss of that size is ruled out."""
+    from matplotlib import pyplot as plt
+
+    figure, axes = plt.subplots(figsize=(10, 1.2 + 0.42 * len(table)), layout="constrained")
+    at = np.arange(len(table))
+    shown = table.lower_percent >= table.margin_percent
+    colors = ["tab:blue" if each else "tab:red" for each in shown]
+    axes.hlines(at, table.lower_percent, table.mean_percent, colors=colors, linewidth=5, alpha=0.4)
+    axes.scatter(table.mean_percent, at, c=colors, zorder=2)
+    axes.plot(table.margin_percent, at, "|", color="tab:red", markersize=18, markeredgewidth=2)
+    axes.axvline(0, color="0.4", linewidth=0.8, linestyle="--")
+    labels = [f"{row.Index} ({row.how}), p = {row.holm_p:.2g}" for row in table.itertuples()]
+    axes.set(xlabel="change of the candidate, %", yticks=at, yticklabels=labels)
+    axes.invert_yaxis()
+    plt.close(figure)
+    return figure
+
+
+def verdicts(counts: pd.DataFrame, colours: Mapping[str, str]) -> Figure:
+    """Lines of each part (rows) by verdict (columns), one bar a part, with the numbers in it."""
+    from matplotlib import pyplot as plt
+
+    figure, axes = plt.subplots(figsize=(10, 1 + 0.4 * len(counts)), layout="constrained")
+    left = np.zeros(len(counts))
+    for verdict in counts.columns:
+        bars = axes.barh(counts.index, counts[verdict], left=left, color=colours[verdict], label=verdict)
+        axes.bar_label(bars, [str(count) if count else "" for count in counts[verdict]], label_type="center")
+        left += counts[verdict]
+    axes.set(xlabel="lines")
+    axes.invert_yaxis()
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, 1.2), ncols=len(counts.columns), frameon=False)
+    plt.close(figure)
+    return figure
