@@ -105,6 +105,7 @@ def measure(spoken: Sequence[StreamedClip]) -> pd.DataFrame:
                 "segment_seams_count": len(clip.places(SEGMENT)),
                 "differing_samples_count": differing_count(samples, clip.file),
                 "chunk_faults_count": chunk_faults_count(clip.chunks),
+                "seam_excess_ratio": np.nan,
             }
             | {check.name: check.value for check in judge_clip(samples, seams=_inside(clip))}
             | _windows(clip)
