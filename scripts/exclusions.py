@@ -1,4 +1,4 @@
-"""Measure anew what each entry of `kokoro_lab/model/exclusions.json` buys and costs (about 15 minutes)."""
+"""Measure anew what each entry of `kokoro_lab/model/exclusions.json` buys and costs (about 15 minutes on 2 cores)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kokoro_lab.model import artefacts
 from kokoro_lab.tuning.exclusions import costs
 
 VOICES = ("af_heart", "am_michael", "bf_emma")
-TEXTS = 8
+TEXTS = 4
 
 if __name__ == "__main__":
     target = Path(artefacts.__file__).with_name("exclusions.json")
