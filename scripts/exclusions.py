@@ -1,4 +1,4 @@
-"""Measure anew what each entry of `kokoro_lab/model/exclusions.json` buys and costs (about 15 minutes on 2 cores)."""
+"""Measure anew what each entry of `kokoro_lab/model/exclusions.json` buys and costs (about 15 minutes)."""
 
 from __future__ import annotations
 

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from kokoro_lab.dsp import Gain, Limiter, voice_gain_db
+from kokoro_lab.dsp.loudness import TARGET_LUFS
 from kokoro_lab.engine import Engine
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.metrics.loudness import integrated_lufs
 from kokoro_lab.tuning.voice_levels import (
     USUAL_SLOPE_LU,
+    behind_the_limiter,
     level_of,
     measure_voice_levels,
     octaves,
@@ -46,3 +51,17 @@ def test_the_level_is_that_of_the_streams_before_any_gain(hum: Engine) -> None:
     found = measure_voice_levels(hum, ["hum"], [text], progress=False)["hum"]
     at_its_length = found.lufs + found.slope_lu * octaves(clip)
     assert at_its_length == pytest.approx(integrated_lufs(clip.samples, 24_000))
+
+
+def test_what_the_limiter_takes_away_is_made_up_for(hum: Engine) -> None:
+    clip = hum.stream("The kettle is on the stove now.", voice="hum", loudness="none").joined()
+    peaks = clip.samples.copy()
+    peaks[:: len(peaks) // 40] = 12 * np.abs(peaks).max()
+    clip = replace(clip, samples=peaks)
+    before = level_of([octaves(clip)], [integrated_lufs(peaks, 24_000)])
+    found = behind_the_limiter(before, [clip])
+    assert found.slope_lu == before.slope_lu
+    gain_db = voice_gain_db(found.lufs + found.slope_lu * octaves(clip))
+    heard = Limiter(24_000).run(Gain(gain_db).run(peaks))
+    assert integrated_lufs(heard, 24_000) == pytest.approx(TARGET_LUFS, abs=0.3)
+    assert found.lufs < before.lufs - 1
