@@ -56,7 +56,7 @@ def test_the_level_is_that_of_the_streams_before_any_gain(hum: Engine) -> None:
 def test_what_the_limiter_takes_away_is_made_up_for(hum: Engine) -> None:
     clip = hum.stream("The kettle is on the stove now.", voice="hum", loudness="none").joined()
     peaks = clip.samples.copy()
-    peaks[:: len(peaks) // 40] = 12 * np.abs(peaks).max()
+    peaks[:: len(peaks) // 20] = 6 * np.abs(peaks).max()
     clip = replace(clip, samples=peaks)
     before = level_of([octaves(clip)], [integrated_lufs(peaks, 24_000)])
     found = behind_the_limiter(before, [clip])
@@ -64,4 +64,4 @@ def test_what_the_limiter_takes_away_is_made_up_for(hum: Engine) -> None:
     gain_db = voice_gain_db(found.lufs + found.slope_lu * octaves(clip))
     heard = Limiter(24_000).run(Gain(gain_db).run(peaks))
     assert integrated_lufs(heard, 24_000) == pytest.approx(TARGET_LUFS, abs=0.3)
-    assert found.lufs < before.lufs - 1
+    assert found.lufs < before.lufs - 0.3
