@@ -147,26 +147,6 @@ def test_an_unknown_notebook_is_refused(lab: Path) -> None:
 # The project's own notebooks, on the real weights, in their fast mode
 
 FAST = {one.name: one for one in measurements() if not one.benchmark}
-FAST = {one.name: one for one in measurements() if not one.benchmark}
-FAST = {
-    "00_quickstart": {},
-    "11_where_time_goes": {"text": "The kettle is on.", "trials": 2, "loads": 1},
-    "12_statistics_predictor": {"voices": "af_heart", "judged": 3},
-    "13_pronunciation": {"text": "Dr. Xu pays $5 for nginx."},
-    "20_quantization_abx": {"voices": "af_heart", "texts": 3},
-    "21_precision_pareto": {"voices": "af_heart", "texts": 1, "groups": "encode"},
-    "22_qat_first_look": {
-        "block": "/decoder/decoder/generator/resblocks.3/*",  # the cheapest
-        "fit_texts": 3,
-        "held_out_texts": 1,
-        "heard_texts": 1,
-        "heard_voices": "af_heart",
-    },
-    "50_voice_levels": {"voices": "am_michael", "texts": 2},
-    "30_loudness_gate": {"voices": "bf_emma", "texts": 4},
-    "35_false_alarms": {"voices": "af_heart", "texts": 2},
-    "40_streaming_chunks": {"texts": 2, "chunk_ms": "30,120"},
-}
 
 
 def test_every_notebook_has_a_fast_mode() -> None:
