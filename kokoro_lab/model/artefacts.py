@@ -102,8 +102,8 @@ def recipes(
             "vocoder": ("vocoder", GIVEN),
             "vocoder_exact": ("vocoder", EXACT),
         }
-    # Of int8's trunk one convolution of three taps is in float, and as a fast one it would weigh twice as much:
-    # 3 MB for half a millisecond
+    # Of int8's trunk one convolution of three taps is in float, and as a fast one it would weigh twice as
+    # much: 3 MB for half a millisecond
     wide: Passes = (native_passes.fast_convolutions,) if native and variant != "int8" else ()
     snakes: Passes = (native_passes.snake_convolutions, native_passes.exact_stft) if native else ()
     lighter: Passes = () if variant == "fp32" else (half_weights,)
