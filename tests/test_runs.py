@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from kokoro_lab.config import settings
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.gates import evidence
 from kokoro_lab.gates.checklist import read_lines
@@ -163,5 +164,6 @@ def test_the_notebook_passes(name: str) -> None:
     assert result["checks"]
     # What the checklist will look for
     assert FAST[name].was_asked(result["parameters"], fast=True)
+    assert result["variant"] == (FAST[name].variant or settings().variant)
     wanted = {one.figure for line in read_lines() for one in line.evidence if one.measured == name}
     assert wanted <= {one["name"] for one in result["checks"]} | set(result["figures"]) | {evidence.CAUGHT}
