@@ -31,6 +31,12 @@ VARIANTS = (*STAGED, "fp16-upstream", "int8-upstream")
 DEFAULT_VARIANT = "int8"
 """Less than half of fp32's computing; what it costs in sound is in the README, under Variants."""
 PREFIX = "KOKORO_"
+FIRST_WINDOW_FRAMES = 12
+"""Trunk frames of 12.5 ms. The first window is small, so that sound starts early."""
+WINDOW_FRAMES = 120
+"""Later windows: the larger, the less context is decoded twice; the smaller, the sooner a stop acts."""
+LONGEST_WINDOW_FRAMES = 2400
+"""30 s: no segment is longer, so that more would change nothing."""
 
 Source = Literal["auto", "hub", "registry"]
 Optimisation = Literal["all", "extended", "basic", "none"]
@@ -65,6 +71,18 @@ class Settings(BaseSettings):
     )
     memory_arena_size_mb: int = Field(
         0, ge=0, le=65536, description="Upper bound of ONNX Runtime's CPU arena; 0 leaves it unbounded"
+    )
+    first_window_frames: int = Field(
+        FIRST_WINDOW_FRAMES,
+        ge=1,
+        le=LONGEST_WINDOW_FRAMES,
+        description="First window of a stream, in frames of 12.5 ms: a larger one is heard later",
+    )
+    window_frames: int = Field(
+        WINDOW_FRAMES,
+        ge=1,
+        le=LONGEST_WINDOW_FRAMES,
+        description="Longest window of a stream, in frames of 12.5 ms: a smaller one costs more computing",
     )
     voice: str = Field("af_heart", description="Voice of requests that name none")
     host: str = Field("127.0.0.1", description="Address the server listens on")
@@ -191,6 +209,9 @@ class EngineConfig:
         Threads inside one inference; 0 takes every core.
     memory_arena_size_mb : int
         Upper bound of the CPU arena in MiB; 0 leaves it unbounded.
+    first_window_frames, window_frames : int
+        The first and the longest window of a stream, in trunk frames of 12.5 ms; those between them grow.
+        Cut in another way, samples differ by rounding (over 100 dB).
     optimisation : {"all", "extended", "basic", "none"}
         ONNX Runtime's graph optimisation level. Samples differ between levels (up to 0.06 in a few
         samples), so it is part of what makes a result reproducible.
@@ -218,6 +239,8 @@ class EngineConfig:
     provider: str = "auto"
     threads: int = 0
     memory_arena_size_mb: int = 0
+    first_window_frames: int = FIRST_WINDOW_FRAMES
+    window_frames: int = WINDOW_FRAMES
     optimisation: Optimisation = "all"
     memory_pattern: bool = False
     spinning: bool = False
@@ -235,6 +258,13 @@ class EngineConfig:
                 value=self.variant,
                 allowed=", ".join(VARIANTS),
             )
+        if not 1 <= self.first_window_frames <= self.window_frames <= LONGEST_WINDOW_FRAMES:
+            raise SettingsError(
+                "The first window of a stream is no longer than the later ones.",
+                field="first_window_frames",
+                value=f"{self.first_window_frames}, with window_frames={self.window_frames}",
+                allowed=f"1 ≤ first_window_frames ≤ window_frames ≤ {LONGEST_WINDOW_FRAMES}",
+            )
 
     @classmethod
     def from_settings(cls) -> EngineConfig:
@@ -248,6 +278,8 @@ class EngineConfig:
             memory_pattern=s.memory_pattern,
             spinning=s.spinning,
             memory_arena_size_mb=s.memory_arena_size_mb,
+            first_window_frames=s.first_window_frames,
+            window_frames=s.window_frames,
             stages=s.stages,
             native=s.native,
             first_audio_ttl_s=s.first_audio_ttl_s,

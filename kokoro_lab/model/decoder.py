@@ -22,7 +22,7 @@ from kokoro_lab.model.native import native_operators
 from kokoro_lab.model.prosody import Prosody, ProsodyModel
 from kokoro_lab.model.providers import make_session
 from kokoro_lab.model.statistics import StatisticsPredictor
-from kokoro_lab.model.vocoder import LATER_WINDOW_FRAMES, Vocoder, Windows
+from kokoro_lab.model.vocoder import Vocoder, Windows
 from kokoro_lab.model.voices import Voice
 
 PREDICTED_SEMITONES = 2.5
@@ -164,6 +164,7 @@ class Staged:
         say: Callable[[str], None] | None = None,
         folder: Path | None = None,
     ) -> None:
+        self._config = config
         self._native = native_operators(config, say)
         folder = folder or stages_folder(config, self._native, say)
         self.prosody = ProsodyModel(folder, config, self._native)
@@ -222,7 +223,7 @@ class Staged:
         """
         mean, variance = self._predictor.predict(prosody)
         scale, shift = self.vocoder.layers.scale_and_shift(mean, variance, prosody.style)
-        sizes = sizes or (Windows() if urgent else Windows(first=LATER_WINDOW_FRAMES))
+        sizes = sizes or Windows.of(self._config, urgent=urgent)
         begin = sizes.begin(prosody.audible, sample // TRUNK_FRAME_SAMPLES)
         blocks = self.vocoder.windows(prosody, scale, shift, sizes, audible=prosody.audible, begin=begin)
         return begin * TRUNK_FRAME_SAMPLES, blocks
