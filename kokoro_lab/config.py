@@ -116,6 +116,9 @@ class Settings(BaseSettings):
     native: Literal["auto", "off"] = Field(
         "auto", description="Our own operators in C++: `auto` where a compiler is found, or `off`"
     )
+    tuned: Literal["auto", "off"] = Field(
+        "auto", description="Use what `kokoro-lab tune` found for this machine: `auto`, or `off`"
+    )
     stages: Path | None = Field(
         None, description="Folder of graphs that `kokoro-lab export` wrote, to run instead of our cache's"
     )
@@ -184,6 +187,12 @@ def settings() -> Settings:
         ) from error
 
 
+def set_by_user() -> frozenset[str]:
+    """Fields of `EngineConfig` that the environment sets: what a person has said, no program changes."""
+    said = settings().model_fields_set
+    return frozenset(said | {"chunk_ms"} if "buffer_profile" in said else said)
+
+
 def settings_table() -> str:
     """The README's environment table, in Markdown, made from `Settings`."""
     rows = ["| variable | default | what it sets |", "|---|---|---|"]
@@ -212,6 +221,8 @@ class EngineConfig:
     first_window_frames, window_frames : int
         The first and the longest window of a stream, in trunk frames of 12.5 ms; those between them grow.
         Cut in another way, samples differ by rounding (over 100 dB).
+    chunk_ms : int
+        Length of a stream's chunks where nobody asks for another one, 30 to 120 ms; it changes no sample.
     optimisation : {"all", "extended", "basic", "none"}
         ONNX Runtime's graph optimisation level. Samples differ between levels (up to 0.06 in a few
         samples), so it is part of what makes a result reproducible.
@@ -233,6 +244,8 @@ class EngineConfig:
         Where missing weights are fetched from.
     home : Path, optional
         Cache folder; None takes `Settings.home`.
+    tuned : str
+        For the record alone: which of these `kokoro-lab tune` found, or why nothing that it found is used.
     """
 
     variant: str = DEFAULT_VARIANT
@@ -241,6 +254,7 @@ class EngineConfig:
     memory_arena_size_mb: int = 0
     first_window_frames: int = FIRST_WINDOW_FRAMES
     window_frames: int = WINDOW_FRAMES
+    chunk_ms: int = 50
     optimisation: Optimisation = "all"
     memory_pattern: bool = False
     spinning: bool = False
@@ -249,6 +263,7 @@ class EngineConfig:
     first_audio_ttl_s: float = 300.0
     source: Source = "auto"
     home: Path | None = None
+    tuned: str = "no"
 
     def __post_init__(self) -> None:
         if self.variant not in VARIANTS:

@@ -13,16 +13,16 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from kokoro_lab.config import STAGED, EngineConfig, weights_of
+from kokoro_lab.config import STAGED, EngineConfig, set_by_user, settings, weights_of
 from kokoro_lab.datatypes import Clip, Place, SynthesisReport, Utterance
 from kokoro_lab.g2p.frontend import FrontEnd
 from kokoro_lab.g2p.lexicon_entries import request_entries
 from kokoro_lab.model.decoder import Decoder, Staged, WholeGraph
+from kokoro_lab.model.tuned import with_tuned
 from kokoro_lab.model.voices import Voice, load_voice
 from kokoro_lab.model.weights import fetch, missing, model_path, model_sha256
 from kokoro_lab.primer import FirstAudioCache
 from kokoro_lab.speech_stream import SpeechStream
-from kokoro_lab.streaming import FRAME_S
 from kokoro_lab.text.language import resolve_language
 from kokoro_lab.utterance import utterance_of
 
@@ -46,12 +46,14 @@ def load_engine(
 ) -> Engine:
     """An engine on the real weights, fetched first if they are not in the cache.
 
+    What `kokoro-lab tune` found for this machine is used for settings that nobody has set; see `model.tuned`.
+
     Parameters
     ----------
     variant, provider : str, optional
         Override what the environment says; see `EngineConfig`.
     config : EngineConfig, optional
-        The whole configuration, instead of the environment's.
+        The whole configuration, instead of the environment's; then nothing else is looked up.
     say : callable
         Told in a line each what is being fetched.
 
@@ -60,8 +62,10 @@ def load_engine(
     SettingsError, ProviderError, WeightsError
         What was asked for does not exist, or cannot be had.
     """
-    config = config or EngineConfig.from_settings()
-    config = replace(config, variant=variant or config.variant, provider=provider or config.provider)
+    if config is None:
+        config = configuration(variant, provider)
+    else:
+        config = replace(config, variant=variant or config.variant, provider=provider or config.provider)
     weights = weights_of(config.variant)
     needed = () if config.stages else (weights,)  # exported graphs need the voices alone
     if missing(needed, config.home):
@@ -123,7 +127,7 @@ class Engine:
         self,
         text: str | Utterance,
         *,
-        frame_s: float = FRAME_S,
+        frame_s: float | None = None,
         streamed: bool = True,
         cached: bool = True,
         place: Place | None = None,
@@ -137,8 +141,8 @@ class Engine:
         ----------
         text : str or Utterance
             What to say.
-        frame_s : float
-            Length of a chunk, 0.030 to 0.120 s.
+        frame_s : float, optional
+            Length of a chunk, 0.030 to 0.120 s; None takes the configuration's.
         streamed : bool
             Whether somebody listens meanwhile; else it is what `synthesize` joins.
         cached : bool
@@ -167,7 +171,7 @@ class Engine:
         return SpeechStream(
             self,
             utterance,
-            frame_s=frame_s,
+            frame_s=self.config.chunk_ms / 1000 if frame_s is None else frame_s,
             streamed=streamed,
             cached=cached,
             place=place,
@@ -209,10 +213,26 @@ class Engine:
         language = resolve_language(language or self.voice(voice).language)
         self.front_end.warm(language)
         utterance = utterance_of(text, {"voice": voice, "language": language}, streamed=True)
-        stream = SpeechStream(self, utterance, frame_s=FRAME_S, streamed=True, cached=False)
+        frame_s = self.config.chunk_ms / 1000
+        stream = SpeechStream(self, utterance, frame_s=frame_s, streamed=True, cached=False)
         for _ in stream:
             pass
         return stream.report
+
+
+def configuration(variant: str | None = None, provider: str | None = None) -> EngineConfig:
+    """What `load_engine` makes an engine with: what the environment says, and for the rest what was tuned."""
+    said = EngineConfig.from_settings()
+    config = replace(said, variant=variant or said.variant, provider=provider or said.provider)
+    if settings().tuned == "off":
+        return replace(config, tuned="no: KOKORO_TUNED=off")
+    kept = set_by_user() | ({"provider"} if provider else set())
+    tuned = with_tuned(config, model_sha256(weights_of(config.variant)), kept)
+    if tuned.tuned.startswith("no:"):
+        log.warning("What `kokoro-lab tune` found is not used: %s", tuned.tuned.removeprefix("no: "))
+    elif tuned != config:
+        log.info("Tuned: %s.", tuned.tuned)
+    return tuned
 
 
 def _asked(text: str | Utterance, options: dict[str, Any], *, streamed: bool) -> Utterance:

@@ -72,7 +72,7 @@ def create_app(
         engine,
         settings,
         slots,
-        Degrader(settings, slots, objectives),
+        Degrader(settings, slots, objectives, chunk_s=engine.config.chunk_ms / 1000),
         benchmarks.Benchmarks(engine, slots),
         warm_up=WarmUp(loading_s),
     )

@@ -12,6 +12,7 @@ from kokoro_lab.plots.clips import (
     within_band,
 )
 from kokoro_lab.plots.timing import ahead_of_the_player, heat_maps, loading, stages, way_to_first_audio
+from kokoro_lab.plots.tuning import cost_ratios, tuned_front
 from kokoro_lab.plots.verdicts import (
     against_margins,
     between_anchors,
@@ -26,6 +27,7 @@ __all__ = [
     "against_margins",
     "ahead_of_the_player",
     "between_anchors",
+    "cost_ratios",
     "error_rates",
     "heat_maps",
     "ladder",
@@ -38,6 +40,7 @@ __all__ = [
     "spectrograms_compared",
     "speech",
     "stages",
+    "tuned_front",
     "verdicts",
     "way_to_first_audio",
     "within_band",
