@@ -18,7 +18,7 @@ from kokoro_lab.errors import GateFailed, ParameterError
 @click.option("--trials", default=40, show_default=True, help="Configurations; those of earlier runs count.")
 @click.option("--texts", default=6, show_default=True, help="Texts that each of them speaks.")
 @click.option("--compared", default=12, show_default=True, help="Other texts, to compare the best with.")
-@click.option("--rounds", default=5, show_default=True, help="How often it is compared; 0 only searches.")
+@click.option("--rounds", default=6, show_default=True, help="How often it is compared; 0 only searches.")
 @click.option("--preset", default="medium", show_default=True, help="Length of the texts, as in `bench`.")
 @click.option(
     "--voice", default=lambda: settings().voice, show_default="af_heart", help="A name, or a blend."
@@ -65,7 +65,7 @@ def tune(
         shown = tuning.table[tuning.table.front].drop(columns=["state", "message", "front"])
         click.echo(f"The Pareto front, costs as ratios to the defaults:\n{shown.round(3).to_string()}")
         click.echo(tuning.decision)
-        click.echo(f"kept in {run.folder}" + (f", and {path}" if path else ""))
+        click.echo(f"kept in {run.folder}" + (f"; adopted in {path}" if path else ""))
     sys.exit(code)
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 from scipy.stats import bootstrap
+from scipy.stats import t as student_t
 
 from kokoro_lab.errors import ParameterError
 
@@ -64,8 +65,10 @@ def paired_ratio(
 
     Notes
     -----
-    Each unit counts once, with the mean of its pairs; Efron's BCa bootstrap (1987). Where all units agree
-    there is no spread to draw from, and both ends are the mean itself.
+    Each unit counts once, with the mean of its pairs. Each end is the outer one of Efron's BCa bootstrap
+    (1987) and of Student's t: of a handful of units a bootstrap is too narrow, since it never leaves their
+    range (three that happen to agree would show anything); of skewed ones t is. Where all units are the same
+    there is no spread, and both ends are the mean itself.
     """
     before, after = np.asarray(reference, np.float64), np.asarray(candidate, np.float64)
     if not len(before) == len(after) == len(units):
@@ -95,6 +98,10 @@ def paired_ratio(
             confidence_level=confidence,
             rng=np.random.default_rng(seed),
         )
-        low, high = drawn.confidence_interval
+        half = (
+            student_t.ppf((1 + confidence) / 2, len(by_unit) - 1) * by_unit.std(ddof=1) / len(by_unit) ** 0.5
+        )
+        low = min(drawn.confidence_interval.low, by_unit.mean() - half)
+        high = max(drawn.confidence_interval.high, by_unit.mean() + half)
     mean, low, high = (float(np.exp(value)) for value in (by_unit.mean(), low, high))
     return PairedRatio(mean, low, high, len(names))

@@ -50,18 +50,18 @@ def tuned_front(table: pd.DataFrame, chosen: Mapping[str, Any] | None = None) ->
     return figure
 
 
-def cost_ratios(ratios: Mapping[str, PairedRatio], margin: float) -> Figure:
+def cost_ratios(ratios: Mapping[str, PairedRatio], margins: Mapping[str, float]) -> Figure:
     """A row a cost: candidate ÷ defaults with its interval. Left of the dashed line it is a gain; a bar that
-    reaches the red one does not rule out a loss, and nothing is adopted."""
+    reaches its red mark does not rule out a loss, and nothing is adopted."""
     from matplotlib import pyplot as plt
 
     figure, axes = plt.subplots(figsize=(9, 1 + 0.45 * max(1, len(ratios))), layout="constrained")
-    for at, ratio in enumerate(ratios.values()):
-        color = "tab:red" if ratio.high >= margin else "tab:blue"
+    for at, (name, ratio) in enumerate(ratios.items()):
+        color = "tab:red" if ratio.high >= margins[name] else "tab:blue"
+        axes.plot(margins[name], at, "|", color="tab:red", markersize=18, markeredgewidth=2)
         axes.hlines(at, ratio.low, ratio.high, color=color, linewidth=4, alpha=0.4)
         axes.plot(ratio.mean, at, "o", color=color)
     axes.axvline(1, color="0.4", linewidth=0.8, linestyle="--")
-    axes.axvline(margin, color="tab:red", linewidth=0.8)
     axes.set(xlabel="chosen ÷ defaults", yticks=range(len(ratios)), yticklabels=list(ratios))
     axes.invert_yaxis()
     plt.close(figure)

@@ -22,6 +22,7 @@ from kokoro_lab.errors import ParameterError
 from kokoro_lab.fixtures import load_texts
 from kokoro_lab.model.providers import PROVIDERS, available_providers
 from kokoro_lab.model.tuned import TUNABLE, MadeFor, Tuned, adopt
+from kokoro_lab.provenance import git_state, versions
 from kokoro_lab.results import results_folder
 from kokoro_lab.tuning import adoption, study
 from kokoro_lab.tuning.adoption import Comparison
@@ -76,7 +77,7 @@ class TunePlan:
     trials: int = 40
     texts: int = 6
     compared: int = 12
-    rounds: int = 5
+    rounds: int = 6
     preset: str = "medium"
     voice: str = "af_heart"
     variant: str | None = None
@@ -168,9 +169,8 @@ class Tuning:
         chosen = ", ".join(f"{k}={v}" for k, v in self.chosen.items() if v != self.default[k])
         if self.comparison is None:
             return said + f"Chosen, and not compared: {chosen}."
-        verdict = f"Compared, × the defaults: {str(self.comparison).partition(': ')[2]}. "
-        stays = "" if self.adopted else "The defaults stay. "
-        return f"{said}Chosen: {chosen}. {verdict}{stays}{'Adopted.' if self.adopted else ''}".strip()
+        verdict = f"Compared, × the defaults: {str(self.comparison).partition(': ')[2]}."
+        return f"{said}Chosen: {chosen}. {verdict} {'It holds.' if self.adopted else 'The defaults stay.'}"
 
 
 def tune(
@@ -216,9 +216,11 @@ def tune(
     say("Loading the defaults.")
     with start("defaults", default) as beside:
         made_for = MadeFor.of(base, beside.facts["model_sha256"])
+        # Figures of another commit would pass for this one's
+        measured_with = {"voice": plan.voice, "texts": searched, "commit": git_state()["commit"]}
         search = Search(
             folder or results_folder() / "tune" / "studies",
-            asdict(made_for) | {"voice": plan.voice, "texts": searched},
+            asdict(made_for) | versions() | measured_with,
             space,
             default,
             plan.seed,

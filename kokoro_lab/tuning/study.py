@@ -20,7 +20,16 @@ import pandas as pd
 from filelock import FileLock, Timeout
 
 from kokoro_lab.errors import TuningError
-from kokoro_lab.tuning.candidates import OBJECTIVES, CandidateFailed, Choice, Figures, Settings, Space
+from kokoro_lab.tuning.candidates import (
+    MARGINS,
+    MARGINS_SAID,
+    OBJECTIVES,
+    CandidateFailed,
+    Choice,
+    Figures,
+    Settings,
+    Space,
+)
 
 if TYPE_CHECKING:
     import optuna
@@ -30,13 +39,11 @@ STARTUP_TRIALS = 10
 """So many are drawn at random before the estimator has a say."""
 FAILED_EXCESS_DB, FAILED_RATIO = 1000.0, 10.0
 """What the sampler is told of a configuration that did not speak: worse than any that did."""
-NOT_WORSE = 1.02
-"""A candidate may measure so much above the defaults and still be chosen: that much is noise."""
 WEIGHTS = {"ttfa": 2, "rtf": 1, "memory": 1}
 """A listener waits for the first sound; the rest is only paid for."""
 RULE = (
-    "Of the Pareto front, those within 2 % of the defaults or better in every objective; of these the least "
-    "product of TTFA² × RTF × memory, as ratios to the defaults."
+    "Of the Pareto front, those that are below every margin, as ratios to the defaults "
+    f"({MARGINS_SAID}); of these the least product of TTFA² × RTF × memory."
 )
 
 Measure = Callable[[Settings], Figures]
@@ -166,7 +173,7 @@ def choose(table: pd.DataFrame, default: Settings) -> dict[str, Choice] | None:
     columns = [f"{name}_ratio" for name in OBJECTIVES]
     if table.empty:
         return None
-    able = table[table.front & (table[columns] <= NOT_WORSE).all(axis=1)]
+    able = table[table.front & (table[columns] < list(MARGINS.values())).all(axis=1)]
     scores = {
         number: math.prod(row[f"{name}_ratio"] ** weight for name, weight in WEIGHTS.items())
         for number, row in able.iterrows()

@@ -13,7 +13,7 @@ from kokoro_lab.model.tuned import Tuned, adopt, with_tuned
 from kokoro_lab.results import Check, Control, Run
 from kokoro_lab.tuning import adoption, study
 from kokoro_lab.tuning.autotune import TunePlan, Tuning
-from kokoro_lab.tuning.candidates import OBJECTIVES, SNR_LOW_DB
+from kokoro_lab.tuning.candidates import MARGINS, OBJECTIVES, SNR_LOW_DB
 
 
 def checks(tuning: Tuning, plan: TunePlan) -> list[Check]:
@@ -24,7 +24,9 @@ def checks(tuning: Tuning, plan: TunePlan) -> list[Check]:
         Check("configurations_count", len(tuning.table), low=min(plan.trials, tuning.space.size)),
         Check("defaults_to_themselves_snr_db", first.snr_db, low=SNR_LOW_DB),
         # The defaults cost what the defaults cost
-        Check("worst_cost_limit_ratio", adopted.worst if adopted else 1.0, high=adoption.MARGIN),
+        Check(
+            "worst_cost_to_margin_ratio", adopted.worst if adopted else 1 / max(MARGINS.values()), high=1.0
+        ),
         Check("sound_excess_db", adopted.excess_db if adopted else 0.0, high=0.0),
         Check("settings_read_otherwise_count", _read_otherwise(tuning), high=0),
     ]

@@ -25,7 +25,9 @@ def config_in(home: Path, **more: Any) -> EngineConfig:
 
 
 def tuned_for(config: EngineConfig, **found: Any) -> Tuned:
-    return Tuned(MadeFor.of(config, SHA), found or FOUND, {"rtf_gain_percent": 5.0}, "2026-01-01T00:00:00+00:00")
+    return Tuned(
+        MadeFor.of(config, SHA), found or FOUND, {"rtf_gain_percent": 5.0}, "2026-01-01T00:00:00+00:00"
+    )
 
 
 def test_what_was_adopted_is_what_is_loaded(tmp_path: Path) -> None:
