@@ -18,7 +18,6 @@ from kokoro_lab.runs import (
     notebook_names,
     parse_parameters,
     run_notebook,
-    run_sweep,
 )
 from tests.toy_notebooks import PARAMETERS, make_repository, write
 
@@ -93,13 +92,6 @@ def test_a_process_that_dies_is_a_crash(lab: Path) -> None:
     outcome = run_notebook("03", progress=False)
     assert outcome.verdict == "crashed"
     assert "died" in outcome.message
-
-
-@pytest.mark.notebook
-def test_a_sweep_runs_every_combination(lab: Path) -> None:
-    outcomes = list(run_sweep("01_toy", {"count": "4,6"}, {"deep": "true"}))
-    assert [(o.parameters["count"], o.passed) for o in outcomes] == [(4, True), (6, False)]
-    assert len({o.run_dir for o in outcomes}) == 2
 
 
 def test_parameters_are_read_with_their_help(lab: Path) -> None:

@@ -18,7 +18,7 @@ from kokoro_lab.config import EngineConfig, usable_cores
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples
 from kokoro_lab.errors import ParameterError, TuningError
 from kokoro_lab.metrics.perceptual import pesq_wb, signal_to_difference_db
-from kokoro_lab.model.providers import resolve_provider
+from kokoro_lab.model.providers import PROVIDERS, resolve_provider
 from kokoro_lab.model.tuned import TUNABLE
 from kokoro_lab.tuning.engine_process import EngineProcess, Spoken
 
@@ -131,7 +131,8 @@ def _value(name: str, written: str) -> Choice:
 
 
 def _short(provider: str) -> str:
-    return resolve_provider(provider).removesuffix("ExecutionProvider").lower()
+    full = resolve_provider(provider)
+    return next(name for name, each in PROVIDERS.items() if each == full)
 
 
 def configured(config: EngineConfig, chosen: Settings) -> EngineConfig:
