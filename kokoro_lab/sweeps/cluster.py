@@ -7,14 +7,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kokoro_lab import __version__, runs
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.sweeps.one import Row, SweepRun, crashed, run_one
-
-if TYPE_CHECKING:
-    from distributed import Client
 
 CONNECT_S = 10
 """In which a cluster must answer, and have a worker."""
@@ -28,9 +25,8 @@ def on_cluster(address: str, notebook: Path, rows: Sequence[Row]) -> Iterator[Sw
     ParameterError
         The cluster cannot be reached, or has not what it takes.
     """
-    with _connected(address) as client:
-        import distributed
-
+    dask = _dask()
+    with _connected(dask, address) as client:
         _require_same(client, notebook)
         # Not pure: the same parameters twice are two runs
         started = {
@@ -38,7 +34,7 @@ def on_cluster(address: str, notebook: Path, rows: Sequence[Row]) -> Iterator[Sw
             for number, row in enumerate(rows)
         }
         try:
-            for future in distributed.as_completed(started, loop=client.loop):
+            for future in dask.as_completed(started, loop=client.loop):
                 number = started[future]
                 try:
                     yield _at(future.result(), client, future)
@@ -48,30 +44,22 @@ def on_cluster(address: str, notebook: Path, rows: Sequence[Row]) -> Iterator[Sw
             client.cancel(list(started))
 
 
-def _at(one: SweepRun, client: Client, future: Any) -> SweepRun:
+def _at(one: SweepRun, client: Any, future: Any) -> SweepRun:
     workers = client.who_has([future]).get(future.key, ())
     return replace(one, where=next(iter(workers), ""))
 
 
 @contextmanager
-def _connected(address: str) -> Iterator[Client]:
+def _connected(dask: Any, address: str) -> Iterator[Any]:
     """A client of the cluster, which has a worker.
 
     Raises
     ------
     ParameterError
-        Dask is not installed, nobody answers there, or nobody works there.
+        Nobody answers there, or nobody works there.
     """
     try:
-        from distributed import Client
-    except ImportError as error:
-        raise ParameterError(
-            f"Sweeps on a cluster need Dask, which is not installed ({error}).",
-            field="--cluster",
-            mend="Install it: `pip install 'kokoro-lab[cluster]'`, or `make env`, whose lock holds it.",
-        ) from error
-    try:
-        client = Client(address, timeout=CONNECT_S, set_as_default=False)
+        client = dask.Client(address, timeout=CONNECT_S, set_as_default=False)
     except (OSError, ValueError, TypeError) as error:
         raise _no_cluster(address, f"no Dask scheduler answers at {address!r}") from error
     with client:
@@ -80,6 +68,19 @@ def _connected(address: str) -> Iterator[Client]:
         except TimeoutError as error:
             raise _no_cluster(address, f"the scheduler at {address} has no worker") from error
         yield client
+
+
+def _dask() -> Any:
+    """The package, which has no types, if it is there."""
+    try:
+        import distributed
+    except ImportError as error:
+        raise ParameterError(
+            f"Sweeps on a cluster need Dask, which is not installed ({error}).",
+            field="--cluster",
+            mend="Install it: `pip install 'kokoro-lab[cluster]'`, or `make env`, whose lock holds it.",
+        ) from error
+    return distributed
 
 
 def _no_cluster(address: str, why: str) -> ParameterError:
@@ -98,7 +99,7 @@ def fingerprint(name: str) -> str:
     return f"kokoro-lab {__version__}, notebook {hashlib.sha256(notebook.read_bytes()).hexdigest()[:12]}"
 
 
-def _require_same(client: Client, notebook: Path) -> None:
+def _require_same(client: Any, notebook: Path) -> None:
     """Rows of different notebooks would not be one table.
 
     Raises

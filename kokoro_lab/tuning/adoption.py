@@ -115,7 +115,8 @@ def compare(
     ParameterError
         Too few texts or rounds.
     """
-    rows, excess_db = [], 0.0
+    rows: list[dict[str, float]] = []
+    excess_db = 0.0
     for number in range(rounds):
         with default() as one, candidate() as other:
             pairs = []

@@ -115,8 +115,8 @@ class Space:
 
     def default(self, config: EngineConfig) -> dict[str, Choice]:
         """What `config` has of these settings, spelt as the values here are."""
-        spelt = {"threads": config.thread_count, "provider": _short(config.provider)}
-        return {name: spelt.get(name, getattr(config, name)) for name in self.choices()}
+        spelt: dict[str, Choice] = {"threads": config.thread_count, "provider": _short(config.provider)}
+        return {name: getattr(config, name) for name in self.choices()} | spelt
 
 
 def _value(name: str, written: str) -> Choice:

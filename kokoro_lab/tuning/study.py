@@ -240,7 +240,10 @@ def _take_up_again(study: optuna.Study) -> None:
 
 def _suggested(trial: optuna.Trial, space: Space) -> dict[str, Choice]:
     """Few values each, not evenly spaced, so that each is a choice of its own."""
-    return {name: trial.suggest_categorical(name, values) for name, values in space.choices().items()}
+    chosen: dict[str, Any] = {
+        name: trial.suggest_categorical(name, values) for name, values in space.choices().items()
+    }
+    return chosen
 
 
 def _new_one(search: Search, known: Collection[tuple[Choice, ...]], number: int) -> dict[str, Choice]:
