@@ -73,8 +73,8 @@ class Settings(BaseSettings):
     variant: str = Field(DEFAULT_VARIANT, description=f"Precision: {', '.join(f'`{v}`' for v in VARIANTS)}")
     provider: str = Field(
         "auto",
-        description="Execution provider: `auto`, `cpu`, `coreml`, `cuda`, `mlx`, `openvino` or `webgpu`; "
-        "`kokoro-lab doctor` says which are here",
+        description="Execution provider: `auto`, `cpu`, `coreml`, `cuda`, `mlx`, `openvino` or `webgpu`, or "
+        "preferred, as `auto:coreml`; `kokoro-lab doctor` says which are here",
     )
     placement: str = Field(
         "vocoder",
@@ -249,7 +249,8 @@ class EngineConfig:
     variant : str
         One of `VARIANTS`.
     provider : str
-        `auto`, or an execution provider by name: see `model.provider_registry`.
+        An execution provider by name, `auto`, or `auto:` and the name of one that is preferred: see
+        `model.provider_choice`.
     placement : str
         The stages that run on that provider, with commas, or `all`. Prosody is a tenth of the work, its
         lengths change with every text, and no accelerator's provider takes its recurrences: as it is set,

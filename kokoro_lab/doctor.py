@@ -85,8 +85,8 @@ def _providers() -> Iterator[Finding]:
     except KokoroLabError as error:
         yield Finding("provider", False, str(error), "Mend or unset KOKORO_PROVIDER and KOKORO_COREML_…")
     else:
-        detail = f"{choice.provider.name}: {choice.because} (KOKORO_PROVIDER is {choice.requested})"
-        yield Finding("provider", not choice.fallbacks, detail, "Install it, or measure anew.")
+        detail = f"{choice.provider.name}: {choice.because} (KOKORO_PROVIDER is {config.provider})"
+        yield Finding("provider", not choice.fallbacks, detail, "Install it, or set KOKORO_PROVIDER to auto.")
     for line in registry():
         here = "here" if line.available else "not here"
         provider = line.provider

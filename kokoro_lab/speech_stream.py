@@ -208,6 +208,7 @@ class SpeechStream(Iterator[AudioChunk]):
             prepared.statistics,
             frame_s,
             prepared.lexicon.version,
+            self._engine.active_provider,
         )
 
     def _run(self) -> Generator[AudioChunk, None, None]:

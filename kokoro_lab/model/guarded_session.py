@@ -24,7 +24,7 @@ from kokoro_lab.model.provider_registry import CPU, first_line
 
 log = logging.getLogger(__name__)
 
-RAISED = (
+RAISED: tuple[type[Exception], ...] = (
     *(kind for kind in vars(runtime).values() if isinstance(kind, type) and issubclass(kind, Exception)),
     RuntimeError,
 )
@@ -119,7 +119,7 @@ class GuardedSession:
                 assert self._make_spare is not None
                 try:
                     self._spare = self._make_spare()
-                except (*RAISED, KokoroLabError, OSError) as failed:
+                except (KokoroLabError, OSError, RuntimeError) as failed:
                     raise ProviderError(
                         f"{self._provider} was lost while it ran the {self.stage}, and the CPU cannot take "
                         f"over: {first_line(failed)}",

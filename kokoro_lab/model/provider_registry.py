@@ -52,7 +52,7 @@ class Provider:
 
 
 CPU = Provider("cpu", "CPUExecutionProvider", "the processor")
-PROVIDERS = (
+KNOWN_PROVIDERS = (
     CPU,
     Provider(
         "coreml",
@@ -113,7 +113,7 @@ class Listed:
 
 def registry() -> tuple[Listed, ...]:
     """Every provider with why it is here or is not. Plug-ins that are installed are loaded."""
-    return tuple(listed(provider) for provider in PROVIDERS)
+    return tuple(listed(provider) for provider in KNOWN_PROVIDERS)
 
 
 def listed(provider: Provider) -> Listed:
@@ -146,14 +146,14 @@ def named(requested: str) -> Provider:
         There is none of that name.
     """
     name = requested.strip().lower().removesuffix("executionprovider")
-    for provider in PROVIDERS:
+    for provider in KNOWN_PROVIDERS:
         if provider.name == name:
             return provider
     raise ProviderError(
         f"There is no provider {requested!r}.",
         field="provider",
         value=requested,
-        allowed=", ".join(["auto", *(provider.name for provider in PROVIDERS)]),
+        allowed=", ".join(["auto", *(provider.name for provider in KNOWN_PROVIDERS)]),
     )
 
 

@@ -1,4 +1,4 @@
-"""Sessions: for a stage of an engine on its provider, or for anything else on the CPU.
+"""Sessions: for the stages of an engine, each on its provider, and for anything else.
 
 Which providers there are is in `provider_registry`, which of them is taken in `provider_choice`, what
 becomes of one that is lost in `guarded_session`.
@@ -21,9 +21,19 @@ from kokoro_lab.model.coreml_options import coreml_options
 from kokoro_lab.model.guarded_session import GuardedSession
 from kokoro_lab.model.placement import graph_for
 from kokoro_lab.model.provider_choice import PROVIDER_STAGE, choose
-from kokoro_lab.model.provider_registry import CPU, Provider, devices, first_line
+from kokoro_lab.model.provider_registry import (
+    CPU,
+    KNOWN_PROVIDERS,
+    Provider,
+    devices,
+    first_line,
+    registry,
+)
 
 log = logging.getLogger(__name__)
+
+PROVIDERS = {provider.name: provider.full_name for provider in KNOWN_PROVIDERS}
+"""Providers that the engine knows, by the name a user types: ONNX Runtime's name of each."""
 
 _LEVELS = {
     "all": ort.GraphOptimizationLevel.ORT_ENABLE_ALL,
@@ -69,23 +79,46 @@ def _bound_arena(size_mb: int) -> None:
 _arena_mb: int | None = None
 
 
+def resolve_provider(requested: str) -> str:
+    """ONNX Runtime's name of the provider that a name stands for; errors as `choose`."""
+    return choose(EngineConfig(provider=requested)).provider.full_name
+
+
+def available_providers() -> tuple[str, ...]:
+    """Providers that can be had here, by ONNX Runtime's names; the CPU first."""
+    return tuple(line.provider.full_name for line in registry() if line.available)
+
+
 def make_session(
     model: bytes | str, config: EngineConfig, *, library: Path | None = None, save: Path | None = None
 ) -> ort.InferenceSession:
-    """A session on the CPU for a model (path or serialised), whatever provider speech is to run on.
+    """A session for a model (path or serialised) on the provider that `config` asks for by name.
+
+    With `auto` it is the CPU: nothing watches over this session, so nothing could take its place.
 
     Parameters
     ----------
     library : Path, optional
         Shared library with the operators of ours that the model uses.
     save : Path, optional
-        Where to keep the optimised model in ONNX Runtime's own format, from which it loads as it is.
+        Where to keep the optimised model in ONNX Runtime's own format, from which it loads as it is: that
+        for the CPU.
 
     Raises
     ------
     ProviderError
-        The CPU refuses the model.
+        The provider is not to be had, or refuses the model.
     """
+    choice = choose(config)
+    if choice.explicit and choice.provider is not CPU and save is None:
+        return provider_session(choice.provider, model, config, library=library)
+    return cpu_session(model, config, library=library, save=save)
+
+
+def cpu_session(
+    model: bytes | str, config: EngineConfig, *, library: Path | None = None, save: Path | None = None
+) -> ort.InferenceSession:
+    """As `make_session`, on the CPU whatever `config` asks for."""
     options = session_options(config)
     if save is not None:
         options.optimized_model_filepath = str(save)
@@ -120,14 +153,14 @@ def stage_session(
     Raises
     ------
     ProviderError
-        A provider was asked for by name and is not to be had, or cannot run the graph. With `auto`, the CPU
-        takes its place, and the session's `fallbacks` say so.
+        A provider was asked for by name and is not to be had, or cannot run the graph. If it was only
+        preferred (`auto:`), the CPU takes its place, and the session's `fallbacks` say so.
     SettingsError
         An option of Core ML is wrong.
     """
     coreml_options(config.coreml)  # a wrong option is refused even where it would not be used
     choice = choose(config)
-    on_cpu = partial(make_session, model, config, library=library)
+    on_cpu = partial(cpu_session, model, config, library=library)
     because, fallbacks = choice.because, choice.fallbacks
     if choice.provider is not CPU and not config.accelerates(stage):
         because = f"KOKORO_PLACEMENT is {config.placement}"
@@ -178,7 +211,7 @@ def provider_session(
         taken, nodes = nodes_taken(session, provider)
     except SettingsError:
         raise
-    except Exception as error:  # see `make_session`; a plug-in may raise anything
+    except Exception as error:  # see `cpu_session`; a plug-in may raise anything
         raise _refused(provider, first_line(error)) from error
     if not registered:
         raise _refused(provider, "ONNX Runtime has passed over it")

@@ -27,5 +27,5 @@ def coreml(monkeypatch: pytest.MonkeyPatch) -> FakeProvider:
     fake = FakeProvider()
     monkeypatch.setattr(ort, "get_available_providers", lambda: [NAME, "CPUExecutionProvider"])
     monkeypatch.setattr(providers, "provider_session", fake.session)
-    monkeypatch.setattr(providers, "make_session", fake.on_cpu)
+    monkeypatch.setattr(providers, "cpu_session", fake.on_cpu)
     return fake

@@ -23,16 +23,16 @@ class BreakingSession:
 
     def __init__(self, session: ort.InferenceSession, breaks_at: int, error: Exception | None) -> None:
         self._session = session
-        self._breaks_at = breaks_at
+        self.breaks_at = breaks_at
         self._error = error
         self.runs = 0
 
     def run(self, names: Sequence[str] | None, feed: Mapping[str, Any]) -> list[Any]:
         self.runs += 1
-        if self.runs >= self._breaks_at and self._error is not None:
+        if self.runs >= self.breaks_at and self._error is not None:
             raise self._error
         values: list[Any] = self._session.run(names, feed)
-        return [v * np.float32("nan") for v in values] if self.runs >= self._breaks_at else values
+        return [v * np.float32("nan") for v in values] if self.runs >= self.breaks_at else values
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._session, name)
@@ -63,4 +63,4 @@ class FakeProvider:
         return plain(*arguments, **options)
 
 
-plain: Callable[..., ort.InferenceSession] = providers.make_session
+plain: Callable[..., ort.InferenceSession] = providers.cpu_session

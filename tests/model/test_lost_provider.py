@@ -19,7 +19,6 @@ from kokoro_lab.engine import Engine, load_engine
 from kokoro_lab.errors import ProviderError
 from kokoro_lab.model.decoder import WholeGraph
 from kokoro_lab.model.guarded_session import GuardedSession
-from kokoro_lab.model.provider_choice import keep_measured
 from tests import tiny_voice
 from tests.model.fake_provider import NAME, FakeProvider
 
@@ -76,12 +75,11 @@ def test_one_asked_for_by_name_that_raises_at_load_is_an_error(
         hum_on("coreml")
 
 
-def test_with_auto_one_that_raises_at_load_is_a_fallback(
-    hum_on: Callable[..., Engine], coreml: FakeProvider, hum: Engine, tmp_path: Path
+def test_one_that_is_preferred_and_raises_at_load_is_a_fallback(
+    hum_on: Callable[..., Engine], coreml: FakeProvider, hum: Engine
 ) -> None:
     coreml.at_load = True
-    keep_measured("coreml", "faster", tmp_path)
-    clip = spoken(hum_on("auto", home=tmp_path))
+    clip = spoken(hum_on("auto:coreml"))
     assert np.array_equal(clip.samples, spoken(hum).samples)
     assert clip.report.active_provider == CPU
     (reason,) = provider_fallbacks(clip)
@@ -130,6 +128,19 @@ def test_from_then_on_the_cpu_speaks_and_every_report_says_why(
         "stages": {"model": CPU},
         "fallbacks": provider_fallbacks(first),
     }
+
+
+def test_first_audio_of_a_provider_that_was_lost_is_not_played_again(
+    hum_on: Callable[..., Engine], coreml: FakeProvider
+) -> None:
+    engine = hum_on(first_audio_ttl_s=60.0)
+    for primed in (False, True):
+        stream = engine.stream(SENTENCES, voice="hum")
+        assert stream.primed is primed
+        stream.joined()
+    coreml.sessions[0].breaks_at = 1
+    assert spoken(engine, "Lost.").report.active_provider == CPU
+    assert not engine.stream(SENTENCES, voice="hum").primed
 
 
 def test_what_the_cpu_refuses_too_is_no_loss(hum_on: Callable[..., Engine], coreml: FakeProvider) -> None:

@@ -14,13 +14,21 @@ from kokoro_lab.config import EngineConfig
 from kokoro_lab.errors import ProviderError, SettingsError
 from kokoro_lab.model import provider_registry, providers
 from kokoro_lab.model.decoder import WholeGraph
-from kokoro_lab.model.provider_choice import FILE_NAME, choose, keep_measured
-from kokoro_lab.model.provider_registry import CPU, PROVIDERS, Provider, listed, named, registry, require
+from kokoro_lab.model.provider_choice import choose
+from kokoro_lab.model.provider_registry import (
+    CPU,
+    KNOWN_PROVIDERS,
+    Provider,
+    listed,
+    named,
+    registry,
+    require,
+)
 from tests import tiny_voice
 
 MAC, LINUX = ("macOS", "arm64"), ("Linux", "x86_64")
-BY_NAME = {provider.name: provider for provider in PROVIDERS}
-PLUG_INS = [provider for provider in PROVIDERS if provider.module]
+BY_NAME = {provider.name: provider for provider in KNOWN_PROVIDERS}
+PLUG_INS = [provider for provider in KNOWN_PROVIDERS if provider.module]
 
 
 @pytest.fixture
@@ -65,7 +73,7 @@ def test_every_provider_is_listed_with_why_it_is_here_or_not() -> None:
     assert all(line.why for line in lines)
     assert lines[0].available
     assert [line.provider.full_name for line in lines if line.available and not line.provider.module] == [
-        p.full_name for p in PROVIDERS if p.full_name in ort.get_available_providers()
+        p.full_name for p in KNOWN_PROVIDERS if p.full_name in ort.get_available_providers()
     ]
 
 
@@ -94,7 +102,7 @@ def test_a_mac_has_core_ml() -> None:
 
 
 @pytest.mark.usefixtures("on_linux")
-@pytest.mark.parametrize("name", [p.name for p in PROVIDERS if p is not CPU])
+@pytest.mark.parametrize("name", [p.name for p in KNOWN_PROVIDERS if p is not CPU])
 def test_one_that_is_asked_for_and_missing_is_a_clear_error(name: str, tmp_path: Path) -> None:
     with pytest.raises(ProviderError, match=f"'{name}' is not available") as raised:
         WholeGraph(tiny_voice.build(tmp_path / "hum.onnx"), EngineConfig(provider=name))
@@ -162,47 +170,50 @@ def test_a_plug_in_without_a_device_is_not_available(monkeypatch: pytest.MonkeyP
         require("openvino")
 
 
-def test_auto_is_the_cpu_until_something_is_measured(tmp_path: Path) -> None:
-    choice = choose(EngineConfig(home=tmp_path))
+@pytest.mark.usefixtures("on_a_mac")
+def test_auto_is_the_cpu_on_a_mac_too_and_says_why() -> None:
+    choice = choose(EngineConfig(provider="auto"))
     assert choice.provider is CPU
-    assert "measured" in choice.because
+    assert "known to be better" in choice.because
     assert choice.fallbacks == ()
 
 
 @pytest.mark.usefixtures("on_a_mac")
-def test_auto_takes_what_was_measured_on_this_machine(tmp_path: Path) -> None:
-    keep_measured("coreml", "RTF 0.10 instead of 0.20", tmp_path)
-    choice = choose(EngineConfig(home=tmp_path))
+@pytest.mark.parametrize("typed", ["auto:coreml", "Auto:CoreML"])
+def test_auto_takes_the_one_that_is_preferred(typed: str) -> None:
+    choice = choose(EngineConfig(provider=typed))
     assert choice.provider.name == "coreml"
-    assert choice.because == "RTF 0.10 instead of 0.20"
     assert not choice.explicit
 
 
+@pytest.mark.usefixtures("on_linux")
+def test_auto_falls_back_and_says_so_where_the_preferred_one_is_missing(tmp_path: Path) -> None:
+    decoder = WholeGraph(tiny_voice.build(tmp_path / "hum.onnx"), EngineConfig(provider="auto:openvino"))
+    assert decoder.active_provider == "CPUExecutionProvider"
+    (fallback,) = decoder.placement.fallbacks
+    assert fallback.stage == "provider"
+    assert "OpenVINOExecutionProvider is not available" in fallback.reason
+    assert "not installed" in decoder.placement.because
+
+
+def test_one_that_is_preferred_must_exist() -> None:
+    with pytest.raises(ProviderError, match="tpu"):
+        choose(EngineConfig(provider="auto:tpu"))
+
+
 @pytest.mark.usefixtures("on_a_mac")
-def test_what_was_measured_with_another_onnx_runtime_does_not_count(
+def test_what_belongs_to_no_stage_runs_on_the_provider_that_is_asked_for_by_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    keep_measured("coreml", "faster", tmp_path)
-    monkeypatch.setattr(ort, "__version__", "9.9")
-    choice = choose(EngineConfig(home=tmp_path))
-    assert choice.provider is CPU
-    assert "another system or ONNX Runtime" in choice.because
-
-
-@pytest.mark.usefixtures("on_linux")
-def test_auto_falls_back_and_says_so_where_what_was_measured_is_gone(tmp_path: Path) -> None:
-    keep_measured("openvino", "faster", tmp_path)
-    choice = choose(EngineConfig(home=tmp_path))
-    assert choice.provider is CPU
-    assert "not installed" in choice.fallbacks[0].reason
-
-
-@pytest.mark.parametrize("text", ["", "[]", '{"provider": "tpu"}', '{"provider": 3}'])
-def test_a_file_that_cannot_be_read_is_a_fallback(text: str, tmp_path: Path) -> None:
-    (tmp_path / FILE_NAME).write_text(text)
-    choice = choose(EngineConfig(home=tmp_path))
-    assert choice.provider is CPU
-    assert "cannot be read" in choice.fallbacks[0].reason
+    path = str(tiny_voice.build(tmp_path / "hum.onnx"))
+    made: list[str] = []
+    monkeypatch.setattr(providers, "provider_session", lambda provider, *_, **__: made.append(provider.name))
+    for provider in ("cpu", "auto", "auto:coreml"):
+        session = providers.make_session(path, EngineConfig(provider=provider, threads=1))
+        assert session.get_providers() == ["CPUExecutionProvider"]
+    assert made == []
+    providers.make_session(path, EngineConfig(provider="coreml"))
+    assert made == ["coreml"]
 
 
 def test_a_stage_that_does_not_exist_cannot_be_placed() -> None:
@@ -228,7 +239,7 @@ def test_stages_go_where_they_are_placed(placement: str, accelerated: set[str]) 
 
 def test_a_provider_that_onnx_runtime_passes_over_is_an_error(tmp_path: Path) -> None:
     path = str(tiny_voice.build(tmp_path / "hum.onnx"))
-    built_in = [provider for provider in PROVIDERS if not provider.module]
+    built_in = [provider for provider in KNOWN_PROVIDERS if not provider.module]
     missing = next(p for p in built_in if p.full_name not in ort.get_available_providers())
     with pytest.warns(UserWarning, match="not in avail"), pytest.raises(ProviderError, match="passed over"):
         providers.provider_session(missing, path, EngineConfig(threads=1))
