@@ -53,6 +53,8 @@ class GuardedSession:
     spare : callable, optional
         Makes the session that takes over when the provider is lost: called at most once, and only then. None
         where the CPU runs the stage anyhow.
+    nodes : tuple of int, optional
+        How many nodes of the graph the provider takes, and of how many; the CPU has the others.
     because : str
         Why it is this provider.
     fallbacks : tuple of Fallback
@@ -66,6 +68,7 @@ class GuardedSession:
         provider: str = CPU.full_name,
         *,
         spare: Callable[[], Runs] | None = None,
+        nodes: tuple[int, int] | None = None,
         because: str = "",
         fallbacks: tuple[Fallback, ...] = (),
     ) -> None:
@@ -73,6 +76,7 @@ class GuardedSession:
         self.because = because
         self._session = session
         self._provider = provider
+        self._nodes = nodes
         self._make_spare = spare
         self._spare: Runs | None = None
         self._fallbacks = fallbacks
@@ -83,6 +87,11 @@ class GuardedSession:
     def active_provider(self) -> str:
         """Where the stage runs now."""
         return self._provider
+
+    @property
+    def nodes(self) -> tuple[int, int] | None:
+        """How many nodes `active_provider` takes, and of how many; None for the CPU, which takes all."""
+        return self._nodes
 
     @property
     def fallbacks(self) -> tuple[Fallback, ...]:
@@ -139,7 +148,7 @@ class GuardedSession:
             )
             assert self._spare is not None
             self._fallbacks = (*self._fallbacks, lost)
-            self._session, self._provider = self._spare, CPU.full_name
+            self._session, self._provider, self._nodes = self._spare, CPU.full_name, None
         log.warning("%s", lost.reason)
 
     def get_providers(self) -> list[str]:

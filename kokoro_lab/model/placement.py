@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from kokoro_lab.config import WHOLE_MODEL
@@ -27,6 +27,9 @@ class Placement:
         Why the provider is what it is.
     stages : mapping
         Stage → ONNX Runtime's name of the provider that runs it now.
+    nodes : mapping
+        Stage → how many nodes of its graph that provider takes, and of how many, where it is not the CPU: a
+        provider may have a stage by name and leave nearly all of it to the CPU.
     fallbacks : tuple of Fallback
         Providers that could not be loaded or were lost, each with the stage and the reason.
     """
@@ -34,6 +37,7 @@ class Placement:
     requested: str
     because: str
     stages: Mapping[str, str]
+    nodes: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     fallbacks: tuple[Fallback, ...] = ()
 
     @classmethod
@@ -45,6 +49,7 @@ class Placement:
             requested,
             next((session.because for session in sessions if session.stage in SPEAKING_STAGES), ""),
             {session.stage: session.active_provider for session in sessions},
+            {session.stage: session.nodes for session in sessions if session.nodes is not None},
             tuple(dict.fromkeys(fallbacks)),
         )
 
@@ -60,6 +65,7 @@ class Placement:
             "active": self.active_provider,
             "because": self.because,
             "stages": dict(self.stages),
+            "nodes": {stage: f"{taken} of {every}" for stage, (taken, every) in self.nodes.items()},
             "fallbacks": [fallback.reason for fallback in self.fallbacks],
         }
 

@@ -178,7 +178,13 @@ def stage_session(
             fallbacks = (*fallbacks, fallback)
         else:
             return GuardedSession(
-                stage, session, provider.full_name, spare=on_cpu, because=because, fallbacks=fallbacks
+                stage,
+                session,
+                provider.full_name,
+                spare=on_cpu,
+                nodes=nodes_taken(session, provider),
+                because=because,
+                fallbacks=fallbacks,
             )
     return GuardedSession(stage, on_cpu(), because=because, fallbacks=fallbacks)
 

@@ -146,6 +146,9 @@ class PlacementState(BaseModel):
     active: str
     because: str
     stages: dict[str, str]
+    nodes: dict[str, str] = Field(
+        description="Of a stage's graph, those that its provider takes, if not the CPU"
+    )
     fallbacks: list[str]
 
 

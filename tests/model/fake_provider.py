@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,12 @@ class BreakingSession:
             raise self._error
         values: list[Any] = self._session.run(names, feed)
         return [v * np.float32("nan") for v in values] if self.runs >= self.breaks_at else values
+
+    def get_provider_graph_assignment_info(self) -> list[SimpleNamespace]:
+        return [
+            SimpleNamespace(ep_name=NAME, get_nodes=lambda: ["Conv", "Mul"]),
+            SimpleNamespace(ep_name="CPUExecutionProvider", get_nodes=lambda: ["LSTM"]),
+        ]
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._session, name)

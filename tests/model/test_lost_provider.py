@@ -115,6 +115,7 @@ def test_from_then_on_the_cpu_speaks_and_every_report_says_why(
 ) -> None:
     coreml.breaks_at = 3
     engine = hum_on()
+    assert engine.placement.figures()["nodes"] == {"model": "2 of 3"}
     first = spoken(engine)
     runs = coreml.sessions[0].runs
     second = spoken(engine)
@@ -126,6 +127,7 @@ def test_from_then_on_the_cpu_speaks_and_every_report_says_why(
         "active": CPU,
         "because": "it was asked for",
         "stages": {"model": CPU},
+        "nodes": {},
         "fallbacks": provider_fallbacks(first),
     }
 

@@ -73,7 +73,7 @@ def test_status_and_headers_say_which_provider_was_given_up(
     assert placement["fallbacks"] == []
     reason = "vocoder: CPUExecutionProvider instead of CoreMLExecutionProvider, lost in run 10: EPFail"
     stages = {"prosody": "CPUExecutionProvider", "vocoder": "CPUExecutionProvider"}
-    lost = Placement("coreml", "it was asked for", stages, (Fallback("provider", reason),))
+    lost = Placement("coreml", "it was asked for", stages, {}, (Fallback("provider", reason),))
     monkeypatch.setattr(engine, "_placement", lambda: lost)
     status = client.get("/status").json
     assert status["active_provider"] == "CPUExecutionProvider"
@@ -82,8 +82,10 @@ def test_status_and_headers_say_which_provider_was_given_up(
         "active": "CPUExecutionProvider",
         "because": "it was asked for",
         "stages": stages,
+        "nodes": {},
         "fallbacks": [reason],
     }
+    assert "kokoro_provider_fallbacks 1.0" in client.get("/metrics").text
     answer = client.post(URL, json={"input": TEXT, "stream": False})
     assert answer.headers["X-Kokoro-Provider"] == "CPUExecutionProvider"
     assert answer.headers["X-Kokoro-Fallbacks"] == "provider=1"
