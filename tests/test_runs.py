@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,6 +25,7 @@ from tests.toy_notebooks import PARAMETERS, make_repository, write
 
 IMPORTS = """\
 from pathlib import Path
+from typing import Any
 
 from kokoro_lab import results
 from kokoro_lab.config import EngineConfig
@@ -97,6 +100,18 @@ def test_a_process_that_dies_is_a_crash(lab: Path) -> None:
 def test_parameters_are_read_with_their_help(lab: Path) -> None:
     declared = declared_parameters(find_notebook("01_toy"))
     assert declared["limit_db"] == {"type": "float", "default": "1.5", "help": "how loud"}
+
+
+@pytest.mark.parametrize("name", notebook_names())
+def test_no_parameter_of_a_notebook_is_out_of_reach(name: str) -> None:
+    notebook = find_notebook(name)
+    (cell,) = (c for c in json.loads(notebook.read_text("utf-8"))["cells"] if "parameters" in _tags(c))
+    written = [line.target.id for line in ast.parse("".join(cell["source"])).body]
+    assert list(declared_parameters(notebook)) == written
+
+
+def _tags(cell: dict[str, Any]) -> list[str]:
+    return cell["metadata"].get("tags", [])
 
 
 @pytest.mark.parametrize(
