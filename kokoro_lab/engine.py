@@ -43,6 +43,7 @@ def load_engine(
     provider: str | None = None,
     *,
     config: EngineConfig | None = None,
+    tuned: bool = True,
     say: Callable[[str], None] = log.info,
 ) -> Engine:
     """An engine on the real weights, fetched first if they are not in the cache.
@@ -55,6 +56,8 @@ def load_engine(
         Override what the environment says; see `EngineConfig`.
     config : EngineConfig, optional
         The whole configuration, instead of the environment's; then nothing else is looked up.
+    tuned : bool
+        False leaves out what was tuned: where samples must be those of other machines, to rounding.
     say : callable
         Told in a line each what is being fetched.
 
@@ -64,7 +67,7 @@ def load_engine(
         What was asked for does not exist, or cannot be had.
     """
     if config is None:
-        config = configuration(variant, provider)
+        config = configuration(variant, provider, tuned=tuned)
     else:
         config = replace(config, variant=variant or config.variant, provider=provider or config.provider)
     weights = weights_of(config.variant)
@@ -243,19 +246,23 @@ class Engine:
         return stream.report
 
 
-def configuration(variant: str | None = None, provider: str | None = None) -> EngineConfig:
+def configuration(
+    variant: str | None = None, provider: str | None = None, *, tuned: bool = True
+) -> EngineConfig:
     """What `load_engine` makes an engine with: what the environment says, and for the rest what was tuned."""
     said = EngineConfig.from_settings()
     config = replace(said, variant=variant or said.variant, provider=provider or said.provider)
+    if not tuned:
+        return config
     if settings().tuned == "off":
         return replace(config, tuned="no: KOKORO_TUNED=off")
     kept = set_by_user() | ({"provider"} if provider else set())
-    tuned = with_tuned(config, model_sha256(weights_of(config.variant)), kept)
-    if tuned.tuned.startswith("no:"):
-        log.warning("What `kokoro-lab tune` found is not used: %s", tuned.tuned.removeprefix("no: "))
-    elif tuned != config:
-        log.info("Tuned: %s.", tuned.tuned)
-    return tuned
+    found = with_tuned(config, model_sha256(weights_of(config.variant)), kept)
+    if found.tuned.startswith("no:"):
+        log.warning("What `kokoro-lab tune` found is not used: %s", found.tuned.removeprefix("no: "))
+    elif found != config:
+        log.info("Tuned: %s.", found.tuned)
+    return found
 
 
 def _asked(text: str | Utterance, options: dict[str, Any], *, streamed: bool) -> Utterance:

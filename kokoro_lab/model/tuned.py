@@ -162,8 +162,11 @@ def adopt(tuned: Tuned, home: Path | None = None) -> Path:
 
 
 def forget(made_for: MadeFor, home: Path | None = None) -> bool:
-    """Go back to the defaults; whether there was anything to forget."""
-    there = any(t.made_for == made_for for t in read_tuned(home))
+    """Go back to the defaults; whether there was anything to forget. A file that cannot be read is lost."""
+    try:
+        there = any(t.made_for == made_for for t in read_tuned(home))
+    except ValueError:
+        there = True
     if there:
         _rewrite(home, lambda kept: [t for t in kept if t.made_for != made_for])
     return there

@@ -115,6 +115,9 @@ def test_a_damaged_file_is_not_used_and_is_written_anew(tmp_path: Path, written:
     config = config_in(tmp_path)
     tuned_path(tmp_path).write_text(written)
     assert with_tuned(config, SHA).tuned.startswith("no: tuned.json cannot be read")
+    assert forget(MadeFor.of(config, SHA), tmp_path)
+    assert with_tuned(config, SHA) == config
+    tuned_path(tmp_path).write_text(written)
     adopt(tuned_for(config), tmp_path)
     assert with_tuned(config, SHA).threads == 1
 
@@ -159,6 +162,10 @@ def test_it_can_be_left_out(home: Path, monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setenv("KOKORO_TUNED", "off")
     settings.cache_clear()
     assert configuration() == replace(EngineConfig.from_settings(), tuned="no: KOKORO_TUNED=off")
+
+
+def test_recordings_are_spoken_without_it(home: Path) -> None:
+    assert configuration(tuned=False) == EngineConfig.from_settings()
 
 
 def test_a_file_that_is_not_used_is_logged(home: Path, caplog: pytest.LogCaptureFixture) -> None:
