@@ -63,6 +63,6 @@ def cost_ratios(ratios: Mapping[str, PairedRatio], margins: Mapping[str, float])
         axes.plot(ratio.mean, at, "o", color=color)
     axes.axvline(1, color="0.4", linewidth=0.8, linestyle="--")
     axes.set(xlabel="chosen ÷ defaults", yticks=range(len(ratios)), yticklabels=list(ratios))
-    axes.invert_yaxis()
+    axes.set_ylim(max(1, len(ratios)) - 0.5, -0.5)
     plt.close(figure)
     return figure
