@@ -291,7 +291,7 @@ class EngineConfig:
         Upper bound of the CPU arena in MiB; 0 leaves it unbounded.
     first_window_frames, window_frames : int
         The first and the longest window of a stream, in trunk frames of 12.5 ms; those between them grow.
-        Cut in another way, samples differ by rounding (over 100 dB).
+        Cut in another way, samples differ by rounding (100 dB below in float, 40 dB on integers).
     chunk_ms : int
         Length of a stream's chunks where nobody asks for another one, 30 to 120 ms; it changes no sample.
     optimisation : {"all", "extended", "basic", "none"}
