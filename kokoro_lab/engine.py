@@ -11,16 +11,19 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
-from kokoro_lab.config import STAGED, EngineConfig, weights_of
-from kokoro_lab.datatypes import Clip, Place, SynthesisReport, Utterance
+from kokoro_lab.config import STAGED, EngineConfig, settings, weights_of
+from kokoro_lab.datatypes import Clip, Fallback, Place, ProviderChoice, SynthesisReport, Utterance
 from kokoro_lab.g2p.frontend import FrontEnd
 from kokoro_lab.g2p.lexicon_entries import request_entries
+from kokoro_lab.model.choice import PlacedDecoder, chosen_by_cost
 from kokoro_lab.model.decoder import Decoder, Staged, WholeGraph
 from kokoro_lab.model.voices import Voice, load_voice
 from kokoro_lab.model.weights import fetch, missing, model_path, model_sha256
 from kokoro_lab.primer import FirstAudioCache
+from kokoro_lab.scheduling import prepare, user_interactive
 from kokoro_lab.speech_stream import SpeechStream
 from kokoro_lab.streaming import FRAME_S
 from kokoro_lab.text.language import resolve_language
@@ -66,24 +69,45 @@ def load_engine(
     needed = () if config.stages else (weights,)  # exported graphs need the voices alone
     if missing(needed, config.home):
         fetch(needed, source=config.source, home=config.home, say=say)
-    decoder: Staged | WholeGraph
-    if config.variant in STAGED:
-        decoder = Staged(config, say=say)
+    fallbacks = prepare(config)
+    if config.provider_choice == "measured":
+        decoder, found, reason = chosen_by_cost(
+            config,
+            model_sha256(weights),
+            lambda: load_voice(settings().voice, config.home),
+            partial(_decoder, say=say),
+        )
+        fallbacks += found
     else:
-        decoder = WholeGraph(model_path(weights, config.home), config)
+        decoder, reason = _decoder(config, say), f"provider={config.provider!r} was asked for"
     return Engine(
         decoder,
         config=config,
         voices=lambda spec: load_voice(spec, config.home),
         model_sha256=model_sha256(weights),
         active_provider=decoder.active_provider,
+        provider_reason=reason,
+        fallbacks=fallbacks,
     )
+
+
+def _decoder(config: EngineConfig, say: Callable[[str], None]) -> PlacedDecoder:
+    if config.variant in STAGED:
+        return Staged(config, say=say)
+    return WholeGraph(model_path(weights_of(config.variant), config.home), config)
 
 
 class Engine:
     """Speaks. Thread-safe: one engine serves any number of streams at a time.
 
     Made by `load_engine`; tests hand in a small decoder and voices of their own.
+
+    Attributes
+    ----------
+    given_provider : ProviderChoice
+        Who speaks a segment for which the decoder chooses nobody, and why.
+    fallbacks : tuple of Fallback
+        What could not be had when it was made; part of every report.
     """
 
     def __init__(
@@ -95,8 +119,12 @@ class Engine:
         model_sha256: str,
         active_provider: str,
         front_end: FrontEnd | None = None,
+        provider_reason: str = "it was given",
+        fallbacks: tuple[Fallback, ...] = (),
     ) -> None:
         self.decoder = decoder
+        self.fallbacks = fallbacks
+        self.given_provider = ProviderChoice(active_provider, provider_reason)
         self.config = config
         self.model_sha256 = model_sha256
         self.active_provider = active_provider
@@ -180,6 +208,11 @@ class Engine:
     ) -> Clip:
         """Speak into a `Clip`: the stream, joined. Options and errors are those of `stream`."""
         return self.stream(text, streamed=False, stop=stop, **options).joined()
+
+    def enter_thread(self) -> None:
+        """Have the calling thread treated as the configuration asks, before it computes."""
+        if self.config.qos == "interactive":
+            user_interactive()
 
     def clear_caches(self) -> dict[str, int]:
         """Forget what was read and spoken before: phonemes of sentences, first audio, voices.
