@@ -26,7 +26,7 @@ from tests import tiny_voice
 
 BASE = EngineConfig(variant="fp32", threads=1)
 TEXTS = ["The kettle is on.", "She reads the letter twice.", "Rain again."]
-COLD_AND_WARM = 3
+COLD_AND_WARM = 2
 """Segments that are spoken before the texts."""
 
 
