@@ -14,12 +14,13 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from kokoro_lab.config import STAGED, EngineConfig, settings, weights_of
+from kokoro_lab.config import STAGED, WHOLE_MODEL, EngineConfig, settings, weights_of
 from kokoro_lab.datatypes import Clip, Fallback, Place, ProviderChoice, SynthesisReport, Utterance
 from kokoro_lab.g2p.frontend import FrontEnd
 from kokoro_lab.g2p.lexicon_entries import request_entries
-from kokoro_lab.model.choice import PlacedDecoder, chosen_by_cost
+from kokoro_lab.model.by_cost import PlacedDecoder, chosen_by_cost
 from kokoro_lab.model.decoder import Decoder, Staged, WholeGraph
+from kokoro_lab.model.placement import Placement
 from kokoro_lab.model.voices import Voice, load_voice
 from kokoro_lab.model.weights import fetch, missing, model_path, model_sha256
 from kokoro_lab.primer import FirstAudioCache
@@ -69,7 +70,8 @@ def load_engine(
     needed = () if config.stages else (weights,)  # exported graphs need the voices alone
     if missing(needed, config.home):
         fetch(needed, source=config.source, home=config.home, say=say)
-    fallbacks = prepare(config)
+    fallbacks, reason = prepare(config), ""
+    decoder: PlacedDecoder
     if config.provider_choice == "measured":
         decoder, found, reason = chosen_by_cost(
             config,
@@ -79,13 +81,16 @@ def load_engine(
         )
         fallbacks += found
     else:
-        decoder, reason = _decoder(config, say), f"provider={config.provider!r} was asked for"
+        decoder = _decoder(config, say)
+    for fallback in decoder.placement.fallbacks:
+        log.warning("%s", fallback.reason)
     return Engine(
         decoder,
         config=config,
         voices=lambda spec: load_voice(spec, config.home),
         model_sha256=model_sha256(weights),
         active_provider=decoder.active_provider,
+        placement=lambda: decoder.placement,
         provider_reason=reason,
         fallbacks=fallbacks,
     )
@@ -102,10 +107,14 @@ class Engine:
 
     Made by `load_engine`; tests hand in a small decoder and voices of their own.
 
-    Attributes
+    Parameters
     ----------
-    given_provider : ProviderChoice
-        Who speaks a segment for which the decoder chooses nobody, and why.
+    active_provider : str
+        Where `decoder` runs, if it stays there.
+    placement : callable, optional
+        Where it runs when asked: a provider may be lost.
+    provider_reason : str
+        Why its segments are spoken by that provider, if it has to do with costs.
     fallbacks : tuple of Fallback
         What could not be had when it was made; part of every report.
     """
@@ -119,20 +128,40 @@ class Engine:
         model_sha256: str,
         active_provider: str,
         front_end: FrontEnd | None = None,
-        provider_reason: str = "it was given",
+        placement: Callable[[], Placement] | None = None,
+        provider_reason: str = "",
         fallbacks: tuple[Fallback, ...] = (),
     ) -> None:
         self.decoder = decoder
         self.fallbacks = fallbacks
-        self.given_provider = ProviderChoice(active_provider, provider_reason)
+        self._provider_reason = provider_reason
         self.config = config
         self.model_sha256 = model_sha256
-        self.active_provider = active_provider
+        stays = Placement(config.provider, "", {WHOLE_MODEL: active_provider})
+        self._placement = placement or (lambda: stays)
         self.front_end = front_end or FrontEnd()
         self.first_audio = FirstAudioCache(config.first_audio_ttl_s)
         self._load_voice = voices
         self._voices: OrderedDict[str, Voice] = OrderedDict()
         self._lock = threading.Lock()
+
+    @property
+    def placement(self) -> Placement:
+        """Where each stage runs at this moment, and which providers were given up."""
+        return self._placement()
+
+    @property
+    def active_provider(self) -> str:
+        """ONNX Runtime's name of the provider that makes the samples at this moment."""
+        return self.placement.active_provider
+
+    @property
+    def given_provider(self) -> ProviderChoice:
+        """Who speaks a segment for which the decoder does not choose, and why."""
+        placement = self.placement
+        return ProviderChoice(
+            placement.active_provider, self._provider_reason or placement.because or "it was given"
+        )
 
     def voice(self, spec: str) -> Voice:
         """The voice that `spec` names; the last ones used are kept."""

@@ -11,7 +11,7 @@ import pytest
 from kokoro_lab.config import EngineConfig
 from kokoro_lab.engine import Engine
 from kokoro_lab.errors import ProviderError
-from kokoro_lab.model.choice import (
+from kokoro_lab.model.by_cost import (
     LENGTHS,
     MARGIN,
     PREDICTIONS,

@@ -24,6 +24,7 @@ from kokoro_lab.g2p.vocab import encode
 from kokoro_lab.model.cost_cache import Conditions, Cost, CostCache, CostCacheError
 from kokoro_lab.model.decoder import Decoded, Decoder
 from kokoro_lab.model.delivery import Delivery
+from kokoro_lab.model.placement import Placement
 from kokoro_lab.model.providers import PROVIDERS, available_providers
 from kokoro_lab.model.voices import Voice
 
@@ -51,6 +52,10 @@ class PlacedDecoder(Decoder, Protocol):
     def active_provider(self) -> str:
         """As ONNX Runtime calls it."""
 
+    @property
+    def placement(self) -> Placement:
+        """Where each stage runs at this moment."""
+
 
 class ByCost:
     """A `Decoder` over several: each segment goes to the one that costs least for its length.
@@ -69,9 +74,14 @@ class ByCost:
         self._first = next(iter(decoders))
 
     @property
+    def placement(self) -> Placement:
+        """The first one's: `SynthesisReport.choices` has those of the segments. Fallbacks are everybody's."""
+        fallbacks = (f for decoder in self._decoders.values() for f in decoder.placement.fallbacks)
+        return replace(self._decoders[self._first].placement, fallbacks=tuple(dict.fromkeys(fallbacks)))
+
+    @property
     def active_provider(self) -> str:
-        """The first one's: `SynthesisReport.choices` has those of the segments."""
-        return self._decoders[self._first].active_provider
+        return self.placement.active_provider
 
     @property
     def details(self) -> Mapping[str, str]:
