@@ -14,7 +14,7 @@ from typing import Any, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
 
-from kokoro_lab.config import PREFIX, EngineConfig, Settings, usable_cores
+from kokoro_lab.config import COREML_NAMES, PREFIX, EngineConfig, Settings, usable_cores
 from kokoro_lab.errors import ParameterError, SettingsError
 
 DEFAULT = "default"
@@ -24,6 +24,8 @@ FIRST_WINDOWS = (8, 20)
 WINDOWS = (60, 240)
 ELSEWHERE = ("coreml", "mlx")
 """Where this project's users are, these are to be had; elsewhere their rows say why not."""
+COMPUTE_UNITS = ("CPUAndGPU", "CPUAndNeuralEngine")
+"""Of Core ML, beside all of them."""
 NEXT = ("next_threads={half}", "threads={half} next_threads={half}")
 """The next segment's prosody by sessions of its own: beside all the threads, and with half of them each.
 
@@ -50,7 +52,7 @@ class Configuration:
 
     def environment(self, base: EngineConfig) -> dict[str, str]:
         """The variables that make `base` this one, as far as the environment can say it."""
-        there, mine = asdict(base), asdict(self.config)
+        there, mine = ({**asdict(config), **_coreml(config)} for config in (base, self.config))
         return {
             PREFIX + name.upper(): str(value)
             for name, value in mine.items()
@@ -93,6 +95,7 @@ def every_kind(config: EngineConfig | None = None) -> str:
             "native=off",
             "variant=fp32",
             *(f"provider={name}" for name in ELSEWHERE),
+            *(f"provider=coreml coreml.MLComputeUnits={units}" for units in COMPUTE_UNITS),
         )
     )
 
@@ -103,7 +106,9 @@ def _made(name: str, base: EngineConfig) -> EngineConfig:
         field, sign, value = written.partition("=")
         field, _, key = field.partition(".")
         known = [each.name for each in fields(EngineConfig)]
-        if not sign or field not in known:
+        if not sign:
+            raise _wrong(name, f"{written!r} has no value.", "field=value")
+        if field not in known:
             raise _wrong(name, f"An engine has no field {field!r}.", ", ".join(known))
         if key:
             of_base = getattr(base, field)
@@ -116,6 +121,11 @@ def _made(name: str, base: EngineConfig) -> EngineConfig:
         return replace(base, **changes)
     except SettingsError as error:
         raise _wrong(name, str(error)) from error
+
+
+def _coreml(config: EngineConfig) -> dict[str, str | None]:
+    """Core ML's options by the names that they have among settings."""
+    return {setting: config.coreml.get(name) for setting, name in COREML_NAMES.items()}
 
 
 def _value(field: str, text: str, name: str) -> object:
