@@ -178,6 +178,48 @@ def compare(
     )
 
 
+def repeat(
+    configurations: Sequence[Configuration],
+    repetitions: int,
+    spoken: Mapping[str, Any],
+    *,
+    load: Load = apart.load,
+    progress: bool = True,
+    **options: Any,
+) -> list[Comparison]:
+    """`compare` again and again, each time with new processes and other texts.
+
+    Parameters
+    ----------
+    repetitions : int
+        How often, 1 or more.
+    spoken : mapping
+        `lengths` and `count` of `texts_by_length`.
+    **options
+        Of `compare`: voice, rounds.
+
+    Raises
+    ------
+    ParameterError
+        No repetition; and as `compare`.
+    """
+    if repetitions < 1:
+        raise ParameterError(
+            "Nothing is compared.", field="repetitions", value=repetitions, allowed="1 or more"
+        )
+    return [
+        compare(
+            configurations,
+            texts_by_length(**spoken, seed=1000 * number),
+            repetition=number,
+            load=load,
+            progress=progress,
+            **options,
+        )
+        for number in range(repetitions)
+    ]
+
+
 def pooled(comparisons: Sequence[Comparison]) -> Comparison:
     """Several comparisons of the same configurations as one; who failed in one of them is left out."""
     first = comparisons[0]

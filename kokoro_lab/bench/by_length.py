@@ -9,6 +9,7 @@ import pandas as pd
 from kokoro_lab.bench.ab import Comparison
 from kokoro_lab.bench.ratios import PairedRatio, paired_ratio
 from kokoro_lab.bench.recommendation import COMPUTING, MARGIN, TTFA, recommend
+from kokoro_lab.metrics.noninferiority import FEWEST_TEXTS
 
 THRESHOLDS = (200, 280, 500, 1000)
 """Characters."""
@@ -30,7 +31,8 @@ def by_length(comparison: Comparison, thresholds: Sequence[int] = THRESHOLDS) ->
         chosen = {}
         for side, which in (("below", short), ("above", ~short)):
             part = comparison.only(which)
-            chosen[side] = recommend(part).configuration.name if len(part.trials) else one
+            enough = _texts(part.trials) >= FEWEST_TEXTS  # fewer show nothing, and are no reason to change
+            chosen[side] = recommend(part).configuration.name if enough else one
         ttfa, computing = (_together(comparison, chosen, one, threshold, f) for f in (TTFA, COMPUTING))
         gains = any(r.high < 1 - MARGIN for r in (ttfa, computing))
         loses = any(not r.high < 1 + MARGIN for r in (ttfa, computing))

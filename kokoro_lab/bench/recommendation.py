@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from kokoro_lab.bench.ab import ROUNDING_DB, Comparison, pooled, ratio
+from kokoro_lab.bench.ab import ROUNDING_DB, Comparison, pooled, ratio, ratio_table, warm_table
 from kokoro_lab.bench.configurations import Configuration
 from kokoro_lab.bench.ratios import PairedRatio
 from kokoro_lab.results import Check, Control
@@ -28,6 +28,7 @@ CONFIDENCE = 0.95
 """For all comparisons together: each is made at Bonferroni's share of the rest."""
 TTFA, COMPUTING = "ttfa_s", "wall_s"
 """Seconds to the first sample of speech, and to the last: `trial.Trial`."""
+FIGURES = {"TTFA": TTFA, "computing": COMPUTING}
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +156,39 @@ def judge(comparisons: Sequence[Comparison]) -> list[Check]:
         Check("recommended_sounds_different_count", float(bool(sound_of(whole, chosen))), high=0),
         Check("repetitions_that_recommend_another_count", sum(name != chosen for name in again), high=0),
     ]
+
+
+def figures_of(comparison: Comparison) -> dict[str, float]:
+    """Medians and ratios of each configuration, for a result; and of sessions for the next segment."""
+    found: dict[str, float] = {}
+    for name, row in warm_table(comparison).iterrows():
+        found |= {f"{name} {figure}": float(value) for figure, value in row.items()}
+    for title, figure in FIGURES.items():
+        for name, row in ratio_table(comparison, figure).iterrows():
+            found |= {f"{name} {title} {end}": float(row[end]) for end in ("ratio", "low", "high")}
+    dual = [c.name for c in comparison.configurations if c.config.next_threads]
+    if dual:  # the best of them: while it gains nothing, they are rightly off
+        ratios = ratio_table(comparison, COMPUTING).ratio
+        found["next_sessions_computing_ratio"] = min(float(ratios[name]) for name in dual)
+    return found
+
+
+def details_of(comparisons: Sequence[Comparison]) -> dict[str, object]:
+    """What a result keeps in words: the recommendation, that of each repetition, and who is not there."""
+    whole = pooled(comparisons)
+    found = recommend(whole)
+    return {
+        "recommendation": {"configuration": found.configuration.name, "reason": found.reason},
+        "recommended_by_each_repetition": [recommend(each).configuration.name for each in comparisons],
+        "verdicts": found.table.T.to_dict(),
+        "unavailable": dict(whole.unavailable),
+        "configurations": dict(whole.facts),
+    }
+
+
+def ran_with(comparison: Comparison) -> dict[str, object]:
+    """What the default ran with, as `results.Run.conclude` takes it."""
+    return dict(comparison.facts[comparison.default])
 
 
 def controls(comparison: Comparison) -> list[Control]:

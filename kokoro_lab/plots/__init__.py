@@ -11,6 +11,7 @@ from kokoro_lab.plots.clips import (
     speech,
     within_band,
 )
+from kokoro_lab.plots.providers import against_default, by_length, cold_starts
 from kokoro_lab.plots.timing import ahead_of_the_player, heat_maps, loading, stages, way_to_first_audio
 from kokoro_lab.plots.verdicts import (
     against_margins,
@@ -23,9 +24,12 @@ from kokoro_lab.plots.verdicts import (
 )
 
 __all__ = [
+    "against_default",
     "against_margins",
     "ahead_of_the_player",
     "between_anchors",
+    "by_length",
+    "cold_starts",
     "error_rates",
     "heat_maps",
     "ladder",

@@ -70,3 +70,7 @@ def test_options_of_core_ml_are_set_one_by_one() -> None:
     }
     named = parse("threads=1", EngineConfig(coreml={"ModelFormat": "MLProgram"}))[1]
     assert named.config.coreml == {"ModelFormat": "MLProgram"}, "the base's entries stay"
+
+
+def test_sessions_for_the_next_segment_are_off_as_it_ships() -> None:
+    assert EngineConfig().next_threads == 0

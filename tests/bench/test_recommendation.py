@@ -119,6 +119,8 @@ def test_where_one_is_best_at_every_length_no_threshold_helps() -> None:
     for comparison in (measured(other={}), measured(other={"wall_s": 0.5})):
         table = by_length(comparison)
         assert not table.helps.any()
+        assert (table.below == chosen(comparison)).all(), "on either side, however few texts there are"
+        assert (table.above == chosen(comparison)).all()
         assert "No threshold of 200, 280, 500, 1000 characters helps" in advice(table)
     without = by_length(measured(other={}), thresholds=[50, 5000])
     assert list(without.texts_below) == [0, len(CHARACTERS)]
