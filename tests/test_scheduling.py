@@ -6,12 +6,15 @@ import gc
 import os
 import platform
 import threading
+from dataclasses import replace
 
 import pytest
 
 from kokoro_lab import scheduling
 from kokoro_lab.config import EngineConfig
+from kokoro_lab.engine import Engine
 from kokoro_lab.errors import SettingsError
+from tests import tiny_voice
 
 
 def in_a_thread(work: object) -> object:
@@ -96,6 +99,24 @@ def test_a_class_that_is_refused_or_not_there_is_a_fallback_that_is_named(
     monkeypatch.setattr(scheduling.ctypes, "CDLL", lambda name: Darwin(code=1))
     (refused,) = in_a_thread(lambda: scheduling.prepare(config))  # type: ignore[misc]
     assert "refused" in refused.reason
+
+
+def test_the_thread_that_speaks_asks_where_it_was_asked_for_and_no_other_does(
+    hum: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+    monkeypatch.setattr("kokoro_lab.engine.user_interactive", lambda: asked.append(threading.get_ident()))
+    for qos, by in (("off", set()), ("interactive", {threading.get_ident()})):
+        engine = Engine(
+            hum.decoder,
+            config=replace(hum.config, qos=qos),  # type: ignore[arg-type]
+            voices=tiny_voice.voice,
+            model_sha256="hum",
+            active_provider="hum",
+            front_end=hum.front_end,
+        )
+        engine.synthesize("Hello.", voice="hum")
+        assert set(asked) == by
 
 
 @pytest.mark.macos
