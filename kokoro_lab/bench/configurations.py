@@ -30,8 +30,9 @@ NEXT = ("next_threads={half}", "threads={half} next_threads={half}")
 """The next segment's prosody by sessions of its own: beside all the threads, and with half of them each.
 
 Both are off as it ships. Prosody is a tenth of the work, and is made ahead either way; a second model takes
-its memory again, and threads that are set apart for it stand still for the other nine tenths.
-`10_provider_ab` has the figures of a machine.
+its memory again, and threads that are set apart for it stand still for the other nine tenths. On two cores
+that others used too, over texts of 240 characters, the first took 0.99 of the default's computing (0.90 to
+1.04) and 130 MB more, the second 1.15 (1.03 to 1.22). `10_provider_ab` has the figures of a machine.
 """
 
 
