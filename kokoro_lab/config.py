@@ -131,6 +131,23 @@ class Settings(BaseSettings):
         le=LONGEST_WINDOW_FRAMES,
         description="Longest window of a stream, in frames of 12.5 ms: a smaller one costs more computing",
     )
+    next_threads: int = Field(
+        0,
+        ge=0,
+        le=256,
+        description="Threads of a second prosody model, for segments that nobody waits for; 0 shares the one",
+    )
+    provider_choice: Literal["off", "measured"] = Field(
+        "off",
+        description="`measured`: each segment is spoken by the provider that costs least for its length",
+    )
+    cost_ttl_s: float = Field(
+        604_800.0, ge=0, description="Seconds that measured costs of providers are believed; 0 measures anew"
+    )
+    qos: Literal["off", "interactive"] = Field(
+        "off", description="`interactive`: threads that speak ask macOS for its user-interactive class"
+    )
+    cores: str = Field("", description="Cores to stay on, with commas, where the system lets one choose")
     voice: str = Field("af_heart", description="Voice of requests that name none")
     host: str = Field("127.0.0.1", description="Address the server listens on")
     port: int = Field(8880, ge=0, le=65535, description="Port the server listens on")
@@ -294,6 +311,18 @@ class EngineConfig:
         Cut in another way, samples differ by rounding (100 dB below in float, 40 dB on integers).
     chunk_ms : int
         Length of a stream's chunks where nobody asks for another one, 30 to 120 ms; it changes no sample.
+    next_threads : int
+        Threads of a second prosody model, which prepares the segments that nobody waits for; 0 has one model
+        do both. Off by default: see `bench.configurations.NEXT`.
+    provider_choice : {"off", "measured"}
+        Whether each segment is spoken by the provider that was measured to cost least for its length, where
+        there are several, instead of `provider`.
+    cost_ttl_s : float
+        How long such measurements are believed; they are kept in `home`.
+    qos : {"off", "interactive"}
+        Whether threads that speak ask macOS for its user-interactive class.
+    cores : str
+        Core numbers, with commas, that the thread which loads the engine and those it starts stay on.
     optimisation : {"all", "extended", "basic", "none"}
         ONNX Runtime's graph optimisation level. Samples differ between levels (up to 0.06 in a few
         samples), so it is part of what makes a result reproducible.
@@ -328,6 +357,11 @@ class EngineConfig:
     first_window_frames: int = FIRST_WINDOW_FRAMES
     window_frames: int = WINDOW_FRAMES
     chunk_ms: int = 50
+    next_threads: int = 0
+    provider_choice: Literal["off", "measured"] = "off"
+    cost_ttl_s: float = 604_800.0
+    qos: Literal["off", "interactive"] = "off"
+    cores: str = ""
     optimisation: Optimisation = "all"
     memory_pattern: bool = False
     spinning: bool = False
@@ -352,6 +386,10 @@ class EngineConfig:
                 field="first_window_frames",
                 value=f"{self.first_window_frames}, with window_frames={self.window_frames}",
                 allowed=f"1 ≤ first_window_frames ≤ window_frames ≤ {LONGEST_WINDOW_FRAMES}",
+            )
+        if not all(core.strip().isdecimal() for core in self.cores.split(",") if self.cores):
+            raise SettingsError(
+                "Cores are given by their numbers.", field="cores", value=self.cores, allowed="such as 0,1"
             )
         for stage in self._placed:
             if stage not in (*STAGE_NAMES, "all"):
@@ -387,12 +425,22 @@ class EngineConfig:
             memory_arena_size_mb=s.memory_arena_size_mb,
             first_window_frames=s.first_window_frames,
             window_frames=s.window_frames,
+            next_threads=s.next_threads,
+            provider_choice=s.provider_choice,
+            cost_ttl_s=s.cost_ttl_s,
+            qos=s.qos,
+            cores=s.cores,
             stages=s.stages,
             native=s.native,
             first_audio_ttl_s=s.first_audio_ttl_s,
             source=s.source,
             home=s.home,
         )
+
+    @property
+    def core_numbers(self) -> tuple[int, ...]:
+        """`cores` as numbers."""
+        return tuple(int(core) for core in self.cores.split(",") if core)
 
     @property
     def thread_count(self) -> int:

@@ -248,13 +248,33 @@ class Fallback:
 
 
 @dataclass(frozen=True, slots=True)
+class ProviderChoice:
+    """Which provider spoke a segment, and why that one.
+
+    Parameters
+    ----------
+    provider : str
+        As a user types it, or as ONNX Runtime calls it where nothing was chosen.
+    reason : str
+        What decided: who asked for it, or what it and the others were measured to cost.
+    segment_id, token_count : int
+        The segment, and its length in token ids.
+    """
+
+    provider: str
+    reason: str
+    segment_id: int = 0
+    token_count: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class SynthesisReport:
     """What a synthesis cost and what ran. Seconds of computing never count the listener's waiting.
 
     `ttfa_s` runs from the accepted request to the first sample of speech handed over: for a file that
     is when the whole clip is there; where `first_audio` came from the cache of first audio, it is NaN.
     `compute_s` is the time in which any stage was at work, `text_s`, `model_s` and `dsp_s` those of each,
-    which may overlap. `rtf` is `compute_s / audio_s`.
+    which may overlap. `rtf` is `compute_s / audio_s`. `choices` has the provider of each segment.
     """
 
     voice: str
@@ -282,6 +302,7 @@ class SynthesisReport:
     gain_db: float
     limited_db: float
     style_rows: tuple[int, ...] = ()
+    choices: tuple[ProviderChoice, ...] = ()
     fallbacks: tuple[Fallback, ...] = ()
     session: dict[str, Any] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=dict)

@@ -11,18 +11,21 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from kokoro_lab.config import STAGED, WHOLE_MODEL, EngineConfig, set_by_user, settings, weights_of
-from kokoro_lab.datatypes import Clip, Place, SynthesisReport, Utterance
+from kokoro_lab.datatypes import Clip, Fallback, Place, ProviderChoice, SynthesisReport, Utterance
 from kokoro_lab.g2p.frontend import FrontEnd
 from kokoro_lab.g2p.lexicon_entries import request_entries
+from kokoro_lab.model.by_cost import PlacedDecoder, chosen_by_cost
 from kokoro_lab.model.decoder import Decoder, Staged, WholeGraph
 from kokoro_lab.model.placement import Placement
 from kokoro_lab.model.tuned import with_tuned
 from kokoro_lab.model.voices import Voice, load_voice
 from kokoro_lab.model.weights import fetch, missing, model_path, model_sha256
 from kokoro_lab.primer import FirstAudioCache
+from kokoro_lab.scheduling import prepare, user_interactive
 from kokoro_lab.speech_stream import SpeechStream
 from kokoro_lab.text.language import resolve_language
 from kokoro_lab.utterance import utterance_of
@@ -74,11 +77,18 @@ def load_engine(
     needed = () if config.stages else (weights,)  # exported graphs need the voices alone
     if missing(needed, config.home):
         fetch(needed, source=config.source, home=config.home, say=say)
-    decoder: Staged | WholeGraph
-    if config.variant in STAGED:
-        decoder = Staged(config, say=say)
+    fallbacks, reason = prepare(config), ""
+    decoder: PlacedDecoder
+    if config.provider_choice == "measured":
+        decoder, found, reason = chosen_by_cost(
+            config,
+            model_sha256(weights),
+            lambda: load_voice(settings().voice, config.home),
+            partial(_decoder, say=say),
+        )
+        fallbacks += found
     else:
-        decoder = WholeGraph(model_path(weights, config.home), config)
+        decoder = _decoder(config, say)
     for fallback in decoder.placement.fallbacks:
         log.warning("%s", fallback.reason)
     return Engine(
@@ -88,7 +98,15 @@ def load_engine(
         model_sha256=model_sha256(weights),
         active_provider=decoder.active_provider,
         placement=lambda: decoder.placement,
+        provider_reason=reason,
+        fallbacks=fallbacks,
     )
+
+
+def _decoder(config: EngineConfig, say: Callable[[str], None]) -> PlacedDecoder:
+    if config.variant in STAGED:
+        return Staged(config, say=say)
+    return WholeGraph(model_path(weights_of(config.variant), config.home), config)
 
 
 class Engine:
@@ -102,6 +120,10 @@ class Engine:
         Where `decoder` runs, if it stays there.
     placement : callable, optional
         Where it runs when asked: a provider may be lost.
+    provider_reason : str
+        Why its segments are spoken by that provider, if it has to do with costs.
+    fallbacks : tuple of Fallback
+        What could not be had when it was made; part of every report.
     """
 
     def __init__(
@@ -114,8 +136,12 @@ class Engine:
         active_provider: str,
         front_end: FrontEnd | None = None,
         placement: Callable[[], Placement] | None = None,
+        provider_reason: str = "",
+        fallbacks: tuple[Fallback, ...] = (),
     ) -> None:
         self.decoder = decoder
+        self.fallbacks = fallbacks
+        self._provider_reason = provider_reason
         self.config = config
         self.model_sha256 = model_sha256
         stays = Placement(config.provider, "", {WHOLE_MODEL: active_provider})
@@ -135,6 +161,14 @@ class Engine:
     def active_provider(self) -> str:
         """ONNX Runtime's name of the provider that makes the samples at this moment."""
         return self.placement.active_provider
+
+    @property
+    def given_provider(self) -> ProviderChoice:
+        """Who speaks a segment for which the decoder does not choose, and why."""
+        placement = self.placement
+        return ProviderChoice(
+            placement.active_provider, self._provider_reason or placement.because or "it was given"
+        )
 
     def voice(self, spec: str) -> Voice:
         """The voice that `spec` names; the last ones used are kept."""
@@ -210,6 +244,11 @@ class Engine:
     ) -> Clip:
         """Speak into a `Clip`: the stream, joined. Options and errors are those of `stream`."""
         return self.stream(text, streamed=False, stop=stop, **options).joined()
+
+    def enter_thread(self) -> None:
+        """Have the calling thread treated as the configuration asks, before it computes."""
+        if self.config.qos == "interactive":
+            user_interactive()
 
     def clear_caches(self) -> dict[str, int]:
         """Forget what was read and spoken before: phonemes of sentences, first audio, voices.

@@ -14,7 +14,7 @@ from itertools import chain, dropwhile
 from threading import Event
 from typing import TYPE_CHECKING, NamedTuple
 
-from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Fallback, Place, Segment, Utterance
+from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Fallback, Place, ProviderChoice, Segment, Utterance
 from kokoro_lab.dsp import Envelope
 from kokoro_lab.errors import Gone, Interrupted
 from kokoro_lab.g2p.frontend import Languages
@@ -81,6 +81,8 @@ class Preparation:
         What the vocoder normalises with: `predicted` or `exact`.
     fallbacks : list of Fallback
         Substitutions made so far.
+    choices : list of ProviderChoice
+        Which provider spoke each segment made so far, and why.
     style_rows : list of int
         Rows of the voice pack that the segments made so far took their style from.
     first_ids : dict
@@ -114,7 +116,8 @@ class Preparation:
         self.language = resolve_language(utterance.language or self.voice.language)
         lexicons = engine.front_end.lexicons
         self.lexicon = lexicons.current().with_request(utterance.lexicon)
-        self.fallbacks: list[Fallback] = [*lexicons.problems()]
+        self.fallbacks: list[Fallback] = [*engine.fallbacks, *lexicons.problems()]
+        self.choices: list[ProviderChoice] = []
         self.statistics = utterance.statistics
         if self.statistics == "predicted":
             reason = engine.decoder.predicts(self.voice)
@@ -145,6 +148,7 @@ class Preparation:
 
     def segments(self) -> Iterator[Prepared]:
         """Segments with their prosody. May run beside the decoding of the segment before."""
+        self._engine.enter_thread()
         for segment, pause in self._speakable:
             go_on(self._stop)
             self.style_rows.append(len(segment.token_ids) - 1)
@@ -160,6 +164,10 @@ class Preparation:
                     urgent=len(self.style_rows) == 1 and (self._place is None or self._place.opens),
                     delivery=delivery,
                 )
+            choice = decoded.choice or self._engine.given_provider
+            self.choices.append(
+                replace(choice, segment_id=segment.segment_id, token_count=len(segment.token_ids))
+            )
             for fallback in decoded.fallbacks:
                 self.fallbacks.append(replace(fallback, start=segment.start, end=segment.end))
             yield Prepared(segment, pause, decoded, delivery)

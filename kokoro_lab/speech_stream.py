@@ -212,6 +212,7 @@ class SpeechStream(Iterator[AudioChunk]):
         )
 
     def _run(self) -> Generator[AudioChunk, None, None]:
+        self._engine.enter_thread()
         try:
             for chunk in self._first_audio.chunks:
                 yield self._delivered(chunk)
@@ -369,6 +370,7 @@ class SpeechStream(Iterator[AudioChunk]):
             gain_db=self._levelling.gain_db,
             limited_db=self._levelling.limited_db,
             style_rows=tuple(prepared.style_rows),
+            choices=tuple(prepared.choices),
             fallbacks=self.fallbacks,
             session=recorded_options(engine.config) | dict(engine.decoder.details),
             versions=versions(),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kokoro_lab.config import SPEED_MAX, SPEED_MIN, WHOLE_MODEL, EngineConfig
-from kokoro_lab.datatypes import Fallback, Samples
+from kokoro_lab.datatypes import Fallback, ProviderChoice, Samples
 from kokoro_lab.dsp import require_finite
 from kokoro_lab.g2p.vocab import PAD_ID
 from kokoro_lab.model.artefacts import stages_folder
@@ -47,12 +47,15 @@ class Decoded:
     later : callable, optional
         Given a sample of the segment, the last block that begins at or before it: where it begins, and the
         blocks from there on, the same as in `blocks`. None where they can only be had one after the other.
+    choice : ProviderChoice, optional
+        Of several providers, the one that was chosen for this segment.
     """
 
     durations: npt.NDArray[np.int64]
     blocks: Iterator[Samples]
     fallbacks: tuple[Fallback, ...] = ()
     later: Callable[[int], tuple[int, Iterator[Samples]]] | None = None
+    choice: ProviderChoice | None = None
 
 
 class Decoder(Protocol):
@@ -172,17 +175,22 @@ class Staged:
         folder: Path | None = None,
     ) -> None:
         self._config = config
-        self._requested_provider = config.provider
         self._native = native_operators(config, say)
         folder = folder or stages_folder(config, self._native, say)
         self.prosody = ProsodyModel(folder, config, self._native)
+        self._next_prosody = self.prosody
+        if config.next_threads:
+            self._next_prosody = ProsodyModel(
+                folder, replace(config, threads=config.next_threads), self._native
+            )
         self.vocoder = Vocoder(folder, config, self._native)
         self._predictor = (predictor or StatisticsPredictor.load()).of_variant(config.variant)
 
     @property
     def placement(self) -> Placement:
         """Where each stage runs at this moment."""
-        return Placement.of(self._requested_provider, (*self.prosody.sessions, *self.vocoder.sessions))
+        sessions = (*self._next_prosody.sessions, *self.prosody.sessions, *self.vocoder.sessions)
+        return Placement.of(self._config.provider, dict.fromkeys(sessions))  # some are often there twice
 
     @property
     def active_provider(self) -> str:
@@ -190,7 +198,10 @@ class Staged:
 
     @property
     def details(self) -> Mapping[str, str]:
-        return {"native_operators": str(self._native), "stage_providers": str(self.placement)}
+        found = {"native_operators": str(self._native), "stage_providers": str(self.placement)}
+        if self._config.next_threads:
+            found["next_threads"] = str(self._config.next_threads)
+        return found
 
     def predicts(self, voice: Voice) -> str | None:
         return self._predictor.doubts(voice.parts)
@@ -205,8 +216,10 @@ class Staged:
         urgent: bool = True,
         delivery: Delivery | None = None,
     ) -> Decoded:
-        contours = self.prosody.contours(token_ids, style, speed, delivery)
-        prosody = self.prosody.behind(contours, style)
+        # By what was asked for, never by the clock: threads add up in another order
+        model = self.prosody if urgent else self._next_prosody
+        contours = model.contours(token_ids, style, speed, delivery)
+        prosody = model.behind(contours, style)
         what = f"{len(token_ids)} token ids"
         fallbacks = contours.fallbacks
         if predicted and contours.moved_semitones > PREDICTED_SEMITONES:

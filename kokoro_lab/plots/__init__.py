@@ -11,6 +11,7 @@ from kokoro_lab.plots.clips import (
     speech,
     within_band,
 )
+from kokoro_lab.plots.providers import against_default, by_length, cold_starts
 from kokoro_lab.plots.timing import ahead_of_the_player, heat_maps, loading, stages, way_to_first_audio
 from kokoro_lab.plots.tuning import cost_ratios, tuned_front
 from kokoro_lab.plots.verdicts import (
@@ -24,9 +25,12 @@ from kokoro_lab.plots.verdicts import (
 )
 
 __all__ = [
+    "against_default",
     "against_margins",
     "ahead_of_the_player",
     "between_anchors",
+    "by_length",
+    "cold_starts",
     "cost_ratios",
     "error_rates",
     "heat_maps",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import logging
 import threading
 import time
@@ -10,6 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal
 
 from kokoro_lab.errors import KokoroLabError
+from kokoro_lab.scheduling import keep_collector_off
 from kokoro_lab.server.slots import Slots
 from kokoro_lab.text.language import SPOKEN, resolve_language
 
@@ -129,11 +129,8 @@ class WarmUp:
         self.stages_s[stage] = round(time.perf_counter() - started, 3)
 
     def _spare_what_stays(self) -> None:
-        """Keep the collector of garbage from looking through dictionaries that stay loaded: 180,000 objects,
-        over which everybody waits for 70 ms whenever it decides to."""
         if self._own_process:
-            gc.collect()
-            gc.freeze()
+            keep_collector_off()
 
     def _warm_others(self, engine: Engine, first: str, slots: Slots | None) -> None:
         self.languages = {first: "warm"} | {tag: "deferred" for tag in SPOKEN if tag != first}

@@ -1,0 +1,140 @@
+"""Engines to be compared: each in which fields it differs from the one that the environment asks for.
+
+    default; threads=1; variant=fp32 threads=2; window_frames=240
+
+Configurations are divided by semicolons, their fields by spaces; `coreml.ModelFormat=MLProgram` sets one
+entry of a field that is a mapping.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any, get_type_hints
+
+from pydantic import TypeAdapter, ValidationError
+
+from kokoro_lab.config import COREML_NAMES, PREFIX, EngineConfig, Settings, usable_cores
+from kokoro_lab.errors import ParameterError, SettingsError
+
+DEFAULT = "default"
+"""The one that all others are compared with."""
+ARENAS_MB = (2048, 3072, 4096)
+FIRST_WINDOWS = (8, 20)
+WINDOWS = (60, 240)
+ELSEWHERE = ("coreml", "mlx")
+"""Where this project's users are, these are to be had; elsewhere their rows say why not."""
+COMPUTE_UNITS = ("CPUAndGPU", "CPUAndNeuralEngine")
+"""Of Core ML, beside all of them."""
+NEXT = ("next_threads={half}", "threads={half} next_threads={half}")
+"""The next segment's prosody by sessions of its own: beside all the threads, and with half of them each.
+
+Both are off as it ships. Prosody is a tenth of the work, and is made ahead either way; a second model takes
+its memory again, and threads that are set apart for it stand still for the other nine tenths. On two cores
+that others used too, over texts of 240 characters, the first took 0.99 of the default's computing (0.90 to
+1.04) and 130 MB more, the second 1.15 (1.03 to 1.22). `10_provider_ab` has the figures of a machine.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """An engine to be measured.
+
+    Parameters
+    ----------
+    name : str
+        The fields in which it differs, as they were written; `default` if there are none.
+    config : EngineConfig
+        What it is made with.
+    """
+
+    name: str
+    config: EngineConfig
+
+    def environment(self, base: EngineConfig) -> dict[str, str]:
+        """The variables that make `base` this one, as far as the environment can say it."""
+        there, mine = ({**asdict(config), **_coreml(config)} for config in (base, self.config))
+        return {
+            PREFIX + name.upper(): str(value)
+            for name, value in mine.items()
+            if value != there[name] and name in Settings.model_fields
+        }
+
+
+def parse(written: str, base: EngineConfig | None = None) -> list[Configuration]:
+    """Configurations as a user writes them; the default is put in front if it is not there.
+
+    Raises
+    ------
+    ParameterError
+        A field that an engine does not have, a value that it cannot have, or the same one twice.
+    """
+    base = base or EngineConfig.from_settings()
+    names = [" ".join(part.split()) or DEFAULT for part in written.split(";")] if written.strip() else []
+    if DEFAULT not in names:
+        names = [DEFAULT, *names]
+    names.sort(key=lambda name: name != DEFAULT)  # the sort is stable: the others stay as they are
+    if len(set(names)) < len(names):
+        raise _wrong(written, "The same configuration stands there twice.")
+    return [Configuration(name, _made(name, base)) for name in names]
+
+
+def every_kind(config: EngineConfig | None = None) -> str:
+    """Configurations worth trying on this machine, as `parse` reads them."""
+    threads = (config or EngineConfig.from_settings()).thread_count
+    half = max(1, usable_cores() // 2)
+    fewer = sorted({1, half} - {threads})
+    return "; ".join(
+        (
+            DEFAULT,
+            *(f"threads={n}" for n in fewer),
+            *(f"memory_arena_size_mb={mb}" for mb in ARENAS_MB),
+            *(f"first_window_frames={frames}" for frames in FIRST_WINDOWS),
+            *(f"window_frames={frames}" for frames in WINDOWS),
+            *(one.format(half=half) for one in NEXT),
+            "spinning=true",
+            "native=off",
+            "variant=fp32",
+            *(f"provider={name}" for name in ELSEWHERE),
+            *(f"provider=coreml coreml.MLComputeUnits={units}" for units in COMPUTE_UNITS),
+        )
+    )
+
+
+def _made(name: str, base: EngineConfig) -> EngineConfig:
+    changes: dict[str, Any] = {}
+    for written in name.split() if name != DEFAULT else ():
+        field, sign, value = written.partition("=")
+        field, _, key = field.partition(".")
+        known = [each.name for each in fields(EngineConfig)]
+        if not sign:
+            raise _wrong(name, f"{written!r} has no value.", "field=value")
+        if field not in known:
+            raise _wrong(name, f"An engine has no field {field!r}.", ", ".join(known))
+        if key:
+            of_base = getattr(base, field)
+            if not isinstance(of_base, Mapping):
+                raise _wrong(name, f"{field} has no entries.", f"{field}=…")
+            changes[field] = {**of_base, **changes.get(field, {}), key: value}
+        else:
+            changes[field] = _value(field, value, name)
+    try:
+        return replace(base, **changes)
+    except SettingsError as error:
+        raise _wrong(name, str(error)) from error
+
+
+def _coreml(config: EngineConfig) -> dict[str, str | None]:
+    """Core ML's options by the names that they have among settings."""
+    return {setting: config.coreml.get(name) for setting, name in COREML_NAMES.items()}
+
+
+def _value(field: str, text: str, name: str) -> object:
+    try:
+        return TypeAdapter(get_type_hints(EngineConfig)[field]).validate_python(text)
+    except ValidationError as error:
+        raise _wrong(name, f"{field}={text} cannot be: {error.errors()[0]['msg']}.") from error
+
+
+def _wrong(written: str, message: str, allowed: str | None = None) -> ParameterError:
+    return ParameterError(message, field="configurations", value=written, allowed=allowed)

@@ -1,0 +1,212 @@
+"""Which provider speaks a segment: the one that was measured to cost least for its length.
+
+A provider that starts slowly and then runs fast is the wrong one for a short sentence. Costs are measured
+once, on speech of three lengths, and kept (`cost_cache`); then the choice depends on the length alone,
+so that the same request gives the same samples as long as the costs are believed.
+"""
+
+from __future__ import annotations
+
+import logging
+import statistics
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from kokoro_lab.config import EngineConfig
+from kokoro_lab.datatypes import Fallback, ProviderChoice
+from kokoro_lab.errors import ProviderError
+from kokoro_lab.g2p.vocab import encode
+from kokoro_lab.model.cost_cache import Conditions, Cost, CostCache, CostCacheError
+from kokoro_lab.model.decoder import Decoded, Decoder
+from kokoro_lab.model.delivery import Delivery
+from kokoro_lab.model.placement import Placement
+from kokoro_lab.model.providers import PROVIDERS, available_providers
+from kokoro_lab.model.voices import Voice
+
+log = logging.getLogger(__name__)
+
+LENGTHS = (20, 60, 180)
+"""Token ids: a few words, a sentence, a long one."""
+PREDICTIONS = 3
+"""Of each length, after one that does not count: some providers compile a shape when they first see it."""
+MARGIN = 0.1
+"""By how much another must cost less than the first one, which wins ties: costs are not known better."""
+SPOKEN = "ðə ɹˈɪvəɹ lˈivz ðə hˈɪlz wɪðˌaʊt hˈɜɹi, tˈɜɹnz twˈIs əɹˈWnd ðə mˈɪl, ænd ɹˈɛsts. "
+
+
+def usable_providers() -> tuple[str, ...]:
+    """Providers that can be had here, by the names that a user types; the CPU first."""
+    present = available_providers()
+    return tuple(name for name, full_name in PROVIDERS.items() if full_name in present)
+
+
+class PlacedDecoder(Decoder, Protocol):
+    """A decoder that says where it runs."""
+
+    @property
+    def active_provider(self) -> str:
+        """As ONNX Runtime calls it."""
+
+    @property
+    def placement(self) -> Placement:
+        """Where each stage runs at this moment."""
+
+
+class ByCost:
+    """A `Decoder` over several: each segment goes to the one that costs least for its length.
+
+    Parameters
+    ----------
+    decoders : mapping of str to PlacedDecoder
+        By provider; the first one wins ties.
+    costs : mapping of str to Cost
+        Of each of them.
+    """
+
+    def __init__(self, decoders: Mapping[str, PlacedDecoder], costs: Mapping[str, Cost]) -> None:
+        self._decoders = dict(decoders)
+        self._costs = {name: costs[name] for name in decoders}
+        self._first = next(iter(decoders))
+
+    @property
+    def placement(self) -> Placement:
+        """The first one's: `SynthesisReport.choices` has those of the segments. Fallbacks are everybody's."""
+        fallbacks = (f for decoder in self._decoders.values() for f in decoder.placement.fallbacks)
+        return replace(self._decoders[self._first].placement, fallbacks=tuple(dict.fromkeys(fallbacks)))
+
+    @property
+    def active_provider(self) -> str:
+        return self.placement.active_provider
+
+    @property
+    def details(self) -> Mapping[str, str]:
+        # A broken stream goes on only where the same choices are made
+        chosen = ", ".join(f"{name} {cost.points}" for name, cost in self._costs.items())
+        return {**self._decoders[self._first].details, "chosen_by_cost": chosen}
+
+    def predicts(self, voice: Voice) -> str | None:
+        return next((why for d in self._decoders.values() if (why := d.predicts(voice)) is not None), None)
+
+    def choose(self, token_count: int) -> ProviderChoice:
+        """The provider for a segment of so many token ids, and what it and the others cost."""
+        seconds = {name: cost.seconds(token_count) for name, cost in self._costs.items()}
+        cheapest = min(seconds, key=lambda name: seconds[name])
+        told = ", ".join(f"{name} {1000 * s:.0f} ms" for name, s in seconds.items())
+        if seconds[cheapest] <= (1 - MARGIN) * seconds[self._first]:
+            return ProviderChoice(cheapest, f"costs least for {token_count} token ids: {told}")
+        return ProviderChoice(
+            self._first, f"no other costs {MARGIN:.0%} less for {token_count} token ids: {told}"
+        )
+
+    def decode(
+        self,
+        token_ids: Sequence[int],
+        style: npt.NDArray[np.float32],
+        speed: float,
+        *,
+        predicted: bool = False,
+        urgent: bool = True,
+        delivery: Delivery | None = None,
+    ) -> Decoded:
+        choice = self.choose(len(token_ids))
+        decoded = self._decoders[choice.provider].decode(
+            token_ids, style, speed, predicted=predicted, urgent=urgent, delivery=delivery
+        )
+        return replace(decoded, choice=choice)
+
+
+def measured_cost(decoder: Decoder, voice: Voice, clock: Callable[[], float] = time.perf_counter) -> Cost:
+    """Median seconds that `decoder` takes for a segment of each of `LENGTHS`, as a stream decodes it."""
+    points = []
+    for count in LENGTHS:
+        token_ids = (encode(SPOKEN) * (1 + count // len(SPOKEN)))[:count]
+        seconds = []
+        for _ in range(1 + PREDICTIONS):
+            begun_s = clock()
+            decoded = decoder.decode(
+                token_ids, voice.style(count), 1.0, predicted=not decoder.predicts(voice)
+            )
+            for _ in decoded.blocks:
+                pass
+            seconds.append(clock() - begun_s)
+        points.append((count, statistics.median(seconds[1:])))
+    return Cost(tuple(points))
+
+
+def chosen_by_cost(
+    config: EngineConfig,
+    model_sha256: str,
+    voice: Callable[[], Voice],
+    make: Callable[[EngineConfig], PlacedDecoder],
+    providers: Sequence[str] | None = None,
+) -> tuple[PlacedDecoder, tuple[Fallback, ...], str]:
+    """A decoder that chooses between the providers here, or the only one there is.
+
+    Parameters
+    ----------
+    config : EngineConfig
+        Of the engine; `provider` is not looked at.
+    model_sha256 : str
+        Of its weights.
+    voice : callable
+        Gives the voice that costs are measured with, if they must be.
+    make : callable
+        Makes a decoder for a configuration with a provider by name.
+    providers : sequence of str, optional
+        Those to choose from; `usable_providers` unless given.
+
+    Returns
+    -------
+    decoder : PlacedDecoder
+    fallbacks : tuple of Fallback
+        Providers that could not be loaded, and trouble with the kept costs.
+    reason : str
+        What a segment's provider has to do with costs, for those that `decoder` does not choose.
+
+    Raises
+    ------
+    ProviderError
+        No provider at all can be loaded.
+    """
+    decoders: dict[str, PlacedDecoder] = {}
+    fallbacks: list[Fallback] = []
+    refused: ProviderError | None = None
+    for name in usable_providers() if providers is None else providers:
+        try:
+            decoders[name] = make(replace(config, provider=name))
+        except ProviderError as error:
+            refused = error
+            fallbacks.append(Fallback("provider", f"{name} is left out: {error}"))
+    if not decoders:
+        raise refused or ProviderError("There is no provider to choose from.", field="provider")
+    if len(decoders) == 1:
+        (only,) = decoders
+        reason = f"{only} is the only provider here: there is nothing to choose"
+        return decoders[only], _logged(fallbacks), reason
+    cache = CostCache(config.home, config.cost_ttl_s)
+    conditions = Conditions.here(config, model_sha256)
+    costs: Mapping[str, Cost] = {}
+    try:
+        found = cache.find(conditions)
+        costs = found.costs
+        log.info("Costs of providers: %s", found.reason)
+    except CostCacheError as error:
+        fallbacks.append(Fallback("costs", str(error)))
+    if not decoders.keys() <= costs.keys():
+        costs = {name: measured_cost(decoder, voice()) for name, decoder in decoders.items()}
+        try:
+            cache.keep(conditions, costs)
+        except OSError as error:
+            fallbacks.append(Fallback("costs", f"not kept, and measured at every start: {error}"))
+    return ByCost(decoders, costs), _logged(fallbacks), ""
+
+
+def _logged(fallbacks: Sequence[Fallback]) -> tuple[Fallback, ...]:
+    for fallback in fallbacks:
+        log.warning("%s: %s", fallback.stage, fallback.reason)
+    return tuple(fallbacks)

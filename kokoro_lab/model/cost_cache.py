@@ -1,0 +1,192 @@
+"""What each provider was measured to cost here, kept between starts in `<home>/provider_costs.json`.
+
+    {"format": 1,
+     "entries": [{"conditions": {...}, "measured_at_s": ..., "costs": {"cpu": [[20, 0.09], ...]}}, ...]}
+
+An entry is believed for a time, and only under the conditions that it was measured in: the same weights,
+ONNX Runtime, system, processor and options.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import secrets
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from kokoro_lab.config import EngineConfig
+from kokoro_lab.errors import KokoroLabError
+from kokoro_lab.model.providers import recorded_options
+from kokoro_lab.model.weights import weights_home
+from kokoro_lab.provenance import machine, versions
+
+FORMAT = 1
+FILE = "provider_costs.json"
+MOST_ENTRIES = 16
+"""Older ones make room: they are of weights, versions and options that were left behind."""
+NOT_CONDITIONS = ("provider", "provider_choice", "cost_ttl_s", "first_audio_ttl_s", "next_threads")
+"""Options that do not change what a provider costs, or are what is chosen."""
+
+
+class CostCacheError(KokoroLabError):
+    """The file of measured costs cannot be read, or holds something else."""
+
+    code = "cost_cache"
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """Seconds to decode a segment, by its length.
+
+    Parameters
+    ----------
+    points : tuple of (int, float)
+        Token ids and seconds, as measured, the shortest first; one at least.
+    """
+
+    points: tuple[tuple[int, float], ...]
+
+    def seconds(self, token_count: int) -> float:
+        """On the line between the two nearest lengths; beyond the longest, in proportion to it."""
+        lengths, seconds = zip(*self.points, strict=True)
+        if token_count >= lengths[-1]:
+            return float(seconds[-1] * token_count / lengths[-1])
+        for (shorter, a_s), (longer, b_s) in zip(self.points, self.points[1:], strict=False):
+            if shorter <= token_count <= longer:
+                return float(a_s + (b_s - a_s) * (token_count - shorter) / (longer - shorter))
+        return float(seconds[0])
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """What a measured cost depends on; another value of any of them makes it worthless."""
+
+    model_sha256: str
+    onnxruntime: str
+    system: str
+    cpu: str
+    options: Mapping[str, Any]
+
+    @classmethod
+    def here(cls, config: EngineConfig, model_sha256: str) -> Conditions:
+        """Those of an engine with this configuration on this machine."""
+        found = machine()
+        options = {k: v for k, v in recorded_options(config).items() if k not in NOT_CONDITIONS}
+        return cls(
+            model_sha256,
+            versions()["onnxruntime"],
+            str(found["system"]),
+            f"{found['cpu']}, {found['cores']} cores",
+            json.loads(json.dumps(options, default=str)),  # as it is read again
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Costs that are believed, by provider; or none, and why they must be measured."""
+
+    costs: Mapping[str, Cost]
+    reason: str
+
+
+class CostCache:
+    """The file of costs in a home folder.
+
+    Parameters
+    ----------
+    home : Path, optional
+        `Settings.home` unless given.
+    ttl_s : float
+        How long an entry is believed; 0 believes none.
+    """
+
+    def __init__(self, home: Path | None, ttl_s: float) -> None:
+        self.path = weights_home(home) / FILE
+        self._ttl_s = ttl_s
+
+    def find(self, conditions: Conditions, now_s: float | None = None) -> Found:
+        """The costs measured under `conditions`.
+
+        Raises
+        ------
+        CostCacheError
+            The file is damaged; it is as good as none, and the next `keep` replaces it.
+        """
+        now_s = time.time() if now_s is None else now_s
+        entries = self._read()
+        if not entries:
+            return Found({}, "nothing was measured before")
+        wanted = asdict(conditions)
+        for entry in entries:
+            if entry["conditions"] == wanted:
+                age_s = now_s - entry["measured_at_s"]
+                if not 0 <= age_s < self._ttl_s:
+                    return Found({}, f"measured {age_s:.0f} s ago, believed for {self._ttl_s:.0f} s")
+                costs = {
+                    name: Cost(tuple((int(n), float(s)) for n, s in points))
+                    for name, points in entry["costs"].items()
+                }
+                return Found(costs, f"measured {age_s:.0f} s ago")
+        latest = max(entries, key=lambda entry: float(entry["measured_at_s"]))["conditions"]
+        changed = [name for name in wanted if latest.get(name) != wanted[name]]
+        return Found({}, f"measured with another {' and another '.join(changed)}")
+
+    def keep(self, conditions: Conditions, costs: Mapping[str, Cost], now_s: float | None = None) -> None:
+        """Write `costs` down in place of what was known under the same conditions.
+
+        Raises
+        ------
+        OSError
+            The folder cannot be written.
+        """
+        try:
+            entries = self._read()
+        except CostCacheError:
+            entries = []
+        own = asdict(conditions)
+        entry = {
+            "conditions": own,
+            "measured_at_s": time.time() if now_s is None else now_s,
+            "costs": {name: [list(point) for point in cost.points] for name, cost in costs.items()},
+        }
+        kept = [entry, *(other for other in entries if other["conditions"] != own)][:MOST_ENTRIES]
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        part = self.path.with_name(f".{self.path.name}.{secrets.token_hex(4)}.part")
+        try:
+            part.write_text(json.dumps({"format": FORMAT, "entries": kept}, indent=1) + "\n", "utf-8")
+            os.replace(part, self.path)  # two starts at a time: one of them wins, and both are right
+        finally:
+            part.unlink(missing_ok=True)
+
+    def _read(self) -> list[dict[str, Any]]:
+        if not self.path.exists():
+            return []
+        try:
+            held = json.loads(self.path.read_text("utf-8"))
+            if held["format"] != FORMAT:
+                raise ValueError(f"format {held['format']!r}, not {FORMAT}")
+            entries = list(held["entries"])
+            for entry in entries:
+                _require_costs(entry)
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            raise CostCacheError(
+                f"The file of measured costs is damaged: {type(error).__name__}: {error}.",
+                field="provider_costs",
+                value=str(self.path),
+                mend="It is measured anew and written over; nothing else is lost.",
+            ) from error
+        return entries
+
+
+def _require_costs(entry: Any) -> None:
+    if not isinstance(entry["conditions"], dict) or not math.isfinite(entry["measured_at_s"]):
+        raise ValueError("an entry without conditions or time")
+    for name, points in entry["costs"].items():
+        lengths = [n for n, _ in points]
+        if not points or lengths != sorted(set(lengths)) or not all(n > 0 and s > 0 for n, s in points):
+            raise ValueError(f"costs of {name} that are no costs")

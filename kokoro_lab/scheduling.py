@@ -1,0 +1,83 @@
+"""How the system is asked to treat the threads that speak: quality of service, cores, collection of garbage.
+
+All of it is off unless asked for, and what the system does not offer is said, not passed over.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import logging
+import os
+import platform
+import threading
+from collections.abc import Sequence
+
+from kokoro_lab.config import EngineConfig
+from kokoro_lab.datatypes import Fallback
+
+log = logging.getLogger(__name__)
+
+USER_INTERACTIVE = 0x21
+"""`QOS_CLASS_USER_INTERACTIVE` of macOS' <sys/qos.h>."""
+_this_thread = threading.local()
+
+
+def user_interactive() -> str | None:
+    """Put the calling thread into macOS' user-interactive class; None if it is, else the reason why not.
+
+    A thread does not hand its class on to those that it starts, so each asks for itself, once. ONNX
+    Runtime's own threads keep the default one: nothing here runs in them.
+
+    Source: `pthread_set_qos_class_self_np` of <pthread/qos.h>, macOS 10.10 and later.
+    """
+    if getattr(_this_thread, "is_interactive", False):
+        return None
+    if platform.system() != "Darwin":  # sys.platform would have the type checker pass the rest over
+        return f"{platform.system()} has no classes of service: KOKORO_CORES pins threads where it can"
+    code = ctypes.CDLL(None).pthread_set_qos_class_self_np(ctypes.c_uint(USER_INTERACTIVE), ctypes.c_int(0))
+    if code:
+        return f"macOS refused the user-interactive class: {os.strerror(code)}"
+    _this_thread.is_interactive = True
+    return None
+
+
+def pin(cores: Sequence[int]) -> str | None:
+    """Keep the calling thread, and those that it starts from now on, on `cores`; None, or why not.
+
+    Source: `sched_setaffinity` of Linux. macOS has no such call.
+    """
+    setter = getattr(os, "sched_setaffinity", None)
+    if setter is None:
+        return f"{platform.system()} does not let a program choose its cores"
+    try:
+        setter(0, set(cores))
+    except OSError as error:
+        return f"cores {','.join(map(str, cores))} cannot be had: {error.strerror}"
+    return None
+
+
+def prepare(config: EngineConfig) -> tuple[Fallback, ...]:
+    """What `config` asks for, before an engine's sessions start their threads; what could not be done.
+
+    Threads of a session stay on the cores of the thread that made it.
+    """
+    reasons = []
+    if config.cores:
+        reasons.append(pin(config.core_numbers))
+    if config.qos == "interactive":
+        reasons.append(user_interactive())
+    fallbacks = tuple(Fallback("scheduling", reason) for reason in reasons if reason)
+    for fallback in fallbacks:
+        log.warning("Scheduling: %s", fallback.reason)
+    return fallbacks
+
+
+def keep_collector_off() -> None:
+    """Keep the collector of garbage from looking through what stays loaded: 180,000 objects of dictionaries,
+    over which everybody waits for 70 ms whenever it decides to.
+
+    For a process of one's own, when everything is loaded.
+    """
+    gc.collect()
+    gc.freeze()

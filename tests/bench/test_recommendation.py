@@ -1,0 +1,126 @@
+"""Only what is shown to be better is recommended; ties go to the default, and so does doubt."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from kokoro_lab.bench.ab import Comparison
+from kokoro_lab.bench.by_length import advice, by_length
+from kokoro_lab.bench.configurations import Configuration
+from kokoro_lab.bench.recommendation import MARGIN, controls, judge, recommend
+from kokoro_lab.config import EngineConfig
+
+CHARACTERS = (100, 150, 180, 240, 260, 300, 450, 480, 700, 800, 1200, 1300)
+CONFIG = EngineConfig()
+
+
+def measured(seed: int = 0, spread: float = 0.03, **times: dict[str, object]) -> Comparison:
+    """A comparison of a default and of others whose figures are the given ones, times the default's.
+
+    A figure may be a function of the length of the text.
+    """
+    draw = np.random.default_rng(seed)
+    rows = []
+    for name, changes in {"default": {}, **times}.items():
+        for round_ in range(2):
+            for number, characters in enumerate(CHARACTERS):
+                row = {"ttfa_s": 0.15, "wall_s": 0.01 * characters, "rss_peak_mb": 500.0}
+                row |= {"snr_db": np.inf, "pesq": np.nan, "longer_s": 0.0, "same_again": True}
+                for figure, change in changes.items():
+                    value = change(characters) if callable(change) else change
+                    timed = figure in ("ttfa_s", "wall_s", "rss_peak_mb")
+                    row[figure] = row[figure] * value if timed else value  # type: ignore[operator]
+                for figure in ("ttfa_s", "wall_s"):
+                    row[figure] *= np.exp(draw.normal(0, spread))  # type: ignore[operator]
+                place = {"system": name, "text_number": number, "round": round_, "repetition": seed}
+                rows.append({**row, **place, "characters": characters})
+    configurations = tuple(Configuration(name, CONFIG) for name in ("default", *times))
+    starts = pd.DataFrame({"configuration": ["default", *times], "load_s": 1.0})
+    return Comparison(configurations, starts, pd.DataFrame(rows))
+
+
+def chosen(comparison: Comparison) -> str:
+    return recommend(comparison).configuration.name
+
+
+@pytest.mark.parametrize(
+    "better",
+    [
+        {"ttfa_s": 0.8},
+        {"wall_s": 0.8},
+        {"rss_peak_mb": 0.7},
+        {"wall_s": 0.7, "snr_db": 30.0, "pesq": 4.6},
+        {"wall_s": 0.8, "rss_peak_mb": 1.1},
+    ],
+)
+def test_what_gains_without_losing_is_recommended_and_the_reason_says_what(better: dict[str, object]) -> None:
+    found = recommend(measured(other=better))
+    assert found.configuration.name == "other"
+    assert found.reason.startswith("other: gains ")
+    assert found.table.better["other"]
+
+
+@pytest.mark.parametrize(
+    ("worse", "reason"),
+    [
+        ({}, "nothing is gained"),
+        ({"wall_s": 1 - MARGIN / 2}, "nothing is gained"),
+        ({"wall_s": 0.8, "ttfa_s": 1.3}, "may lose TTFA"),
+        ({"ttfa_s": 0.8, "wall_s": 1.3}, "may lose computing"),
+        ({"wall_s": 0.8, "rss_peak_mb": 1.5}, "may lose memory"),
+        ({"wall_s": 0.5, "snr_db": 10.0, "pesq": 4.1}, "sounds different: PESQ 4.10"),
+        ({"wall_s": 0.5, "snr_db": np.nan, "longer_s": 0.025}, "another pace"),
+        ({"wall_s": 0.5, "same_again": False}, "twice alike"),
+    ],
+)
+def test_what_gains_nothing_or_loses_something_is_not(worse: dict[str, object], reason: str) -> None:
+    found = recommend(measured(other=worse))
+    assert found.configuration.name == "default"
+    assert reason in found.verdicts[0].reason
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_repeating_agrees_on_what_is_clear_and_on_ties(seed: int) -> None:
+    ties = {f"tie {n}": {} for n in range(9)}
+    assert chosen(measured(seed, spread=0.06, **ties)) == "default"
+    twins = {"first": {"wall_s": 0.8}, "second": {"wall_s": 0.79}}
+    assert chosen(measured(seed, **ties, **twins)) == "first", "of two that are as good, the first listed"
+    assert chosen(measured(seed, first={"wall_s": 0.8}, best={"wall_s": 0.5})) == "best"
+
+
+def test_a_repetition_that_recommends_another_fails_the_run() -> None:
+    calm, also, other = measured(0), measured(1), measured(2, other={"wall_s": 0.5})
+    plain = [measured(seed, other={}) for seed in (0, 1)]
+    assert all(check.passed for check in judge(plain))
+    failed = [c.name for c in judge([measured(0, other={}), other]) if not c.passed]
+    assert "repetitions_that_recommend_another_count" in failed
+    assert [c.name for c in judge([calm, also]) if not c.passed] == ["configurations_count"]
+
+
+def test_every_configuration_that_is_made_up_is_judged_as_it_must_be() -> None:
+    assert all(control.caught for control in controls(measured(other={})))
+    too_few = measured(other={})
+    few = too_few.only(too_few.trials.text_number < 2)
+    assert not all(control.caught for control in controls(few)), "two texts show nothing"
+
+
+def test_a_choice_by_length_helps_where_configurations_are_good_at_different_lengths() -> None:
+    late = {"ttfa_s": lambda n: 1.5 if n < 280 else 0.9, "wall_s": lambda n: 2.0 if n < 280 else 0.4}
+    table = by_length(measured(other=late))
+    assert (table.below[280], table.above[280]) == ("default", "other")
+    assert table.helps[280]
+    assert (table.texts_below[280], table.texts_above[280]) == (5, 7)
+    assert advice(table).startswith("Below 280 characters take default, from there on other: computing 0.")
+
+
+def test_where_one_is_best_at_every_length_no_threshold_helps() -> None:
+    for comparison in (measured(other={}), measured(other={"wall_s": 0.5})):
+        table = by_length(comparison)
+        assert not table.helps.any()
+        assert (table.below == chosen(comparison)).all(), "on either side, however few texts there are"
+        assert (table.above == chosen(comparison)).all()
+        assert "No threshold of 200, 280, 500, 1000 characters helps" in advice(table)
+    without = by_length(measured(other={}), thresholds=[50, 5000])
+    assert list(without.texts_below) == [0, len(CHARACTERS)]

@@ -1,0 +1,134 @@
+"""Classes of service, cores and the collector: as asked for, and what cannot be had is said."""
+
+from __future__ import annotations
+
+import gc
+import os
+import platform
+import threading
+from dataclasses import replace
+
+import pytest
+
+from kokoro_lab import scheduling
+from kokoro_lab.config import EngineConfig
+from kokoro_lab.engine import Engine
+from kokoro_lab.errors import SettingsError
+from tests import tiny_voice
+
+
+def in_a_thread(work: object) -> object:
+    """What `work` returns: in a thread of its own, which nobody else computes in afterwards."""
+    found: list[object] = []
+    thread = threading.Thread(target=lambda: found.append(work()))  # type: ignore[operator]
+    thread.start()
+    thread.join()
+    return found[0]
+
+
+def test_nothing_is_asked_of_the_system_unless_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scheduling, "pin", lambda cores: pytest.fail("nobody asked"))
+    monkeypatch.setattr(scheduling, "user_interactive", lambda: pytest.fail("nobody asked"))
+    assert scheduling.prepare(EngineConfig()) == ()
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="this system does not pin threads")
+def test_a_thread_stays_on_its_cores_and_so_does_what_it_starts() -> None:
+    core = min(os.sched_getaffinity(0))
+
+    def pinned() -> object:
+        assert scheduling.prepare(EngineConfig(cores=str(core))) == ()
+        return os.sched_getaffinity(0), in_a_thread(lambda: os.sched_getaffinity(0))
+
+    before = os.sched_getaffinity(0)
+    assert in_a_thread(pinned) == ({core}, {core})
+    assert os.sched_getaffinity(0) == before, "other threads stay as they were"
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="this system does not pin threads")
+def test_cores_that_are_not_there_are_a_fallback_that_is_named() -> None:
+    (fallback,) = in_a_thread(lambda: scheduling.prepare(EngineConfig(cores="1000")))  # type: ignore[misc]
+    assert fallback.stage == "scheduling"
+    assert "1000" in fallback.reason
+
+
+def test_where_the_system_cannot_pin_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(os, "sched_setaffinity", raising=False)
+    (fallback,) = scheduling.prepare(EngineConfig(cores="0"))
+    assert "does not let a program choose its cores" in fallback.reason
+
+
+@pytest.mark.parametrize("cores", ["a", "0-3", "0,,1", "-1"])
+def test_cores_that_are_no_numbers_are_refused(cores: str) -> None:
+    with pytest.raises(SettingsError, match="Cores"):
+        EngineConfig(cores=cores)
+
+
+class Darwin:
+    """The C library of a Mac, as far as it is called."""
+
+    def __init__(self, code: int) -> None:
+        self.code = code
+        self.calls: list[tuple[int, int]] = []
+
+    def pthread_set_qos_class_self_np(self, of_service: object, priority: object) -> int:
+        self.calls.append((of_service.value, priority.value))  # type: ignore[attr-defined]
+        return self.code
+
+
+def test_on_a_mac_each_thread_asks_once_for_the_user_interactive_class(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    system = Darwin(code=0)
+    monkeypatch.setattr(platform, "system", lambda: "Darwin")
+    monkeypatch.setattr(scheduling.ctypes, "CDLL", lambda name: system)
+    assert in_a_thread(lambda: [scheduling.user_interactive() for _ in range(3)]) == [None] * 3
+    assert system.calls == [(0x21, 0)]
+    assert in_a_thread(scheduling.user_interactive) is None
+    assert len(system.calls) == 2, "a thread does not hand its class on"
+
+
+def test_a_class_that_is_refused_or_not_there_is_a_fallback_that_is_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(platform, "system", lambda: "Linux")
+    config = EngineConfig(qos="interactive")
+    (missing,) = in_a_thread(lambda: scheduling.prepare(config))  # type: ignore[misc]
+    assert "Linux has no classes of service" in missing.reason
+    monkeypatch.setattr(platform, "system", lambda: "Darwin")
+    monkeypatch.setattr(scheduling.ctypes, "CDLL", lambda name: Darwin(code=1))
+    (refused,) = in_a_thread(lambda: scheduling.prepare(config))  # type: ignore[misc]
+    assert "refused" in refused.reason
+
+
+def test_the_thread_that_speaks_asks_where_it_was_asked_for_and_no_other_does(
+    hum: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+    monkeypatch.setattr("kokoro_lab.engine.user_interactive", lambda: asked.append(threading.get_ident()))
+    for qos, by in (("off", set()), ("interactive", {threading.get_ident()})):
+        engine = Engine(
+            hum.decoder,
+            config=replace(hum.config, qos=qos),  # type: ignore[arg-type]
+            voices=tiny_voice.voice,
+            model_sha256="hum",
+            active_provider="hum",
+            front_end=hum.front_end,
+        )
+        engine.synthesize("Hello.", voice="hum")
+        assert set(asked) == by
+
+
+@pytest.mark.macos
+@pytest.mark.skipif(platform.system() != "Darwin", reason="needs a Mac: `make test-macos`")
+def test_on_this_mac_the_class_is_had() -> None:
+    assert in_a_thread(scheduling.user_interactive) is None
+
+
+def test_what_stays_loaded_is_kept_from_the_collector() -> None:
+    try:
+        before = gc.get_freeze_count()
+        scheduling.keep_collector_off()
+        assert gc.get_freeze_count() > before
+    finally:
+        gc.unfreeze()
