@@ -19,11 +19,11 @@ from tqdm import tqdm
 from kokoro_lab.bench import apart
 from kokoro_lab.bench.apart import Apart, Load, Start, Unavailable
 from kokoro_lab.bench.configurations import Configuration
-from kokoro_lab.bench.ratios import PairedRatio, paired_ratio
 from kokoro_lab.bench.texts import sentences_of, texts_of
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.fixtures import load_texts
+from kokoro_lab.metrics.paired_ratio import PairedRatio, paired_ratio
 from kokoro_lab.metrics.perceptual import SHORTEST_S, pesq_wb, signal_to_difference_db
 
 LEAST_PREDICTIONS = 2

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import pandas as pd
 
 from kokoro_lab.bench.ab import Comparison
-from kokoro_lab.bench.ratios import PairedRatio, paired_ratio
 from kokoro_lab.bench.recommendation import COMPUTING, MARGIN, TTFA, recommend
 from kokoro_lab.metrics.noninferiority import FEWEST_TEXTS
+from kokoro_lab.metrics.paired_ratio import PairedRatio, paired_ratio
 
 THRESHOLDS = (200, 280, 500, 1000)
 """Characters."""

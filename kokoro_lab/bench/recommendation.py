@@ -15,7 +15,7 @@ import pandas as pd
 
 from kokoro_lab.bench.ab import ROUNDING_DB, Comparison, pooled, ratio, ratio_table, warm_table
 from kokoro_lab.bench.configurations import Configuration
-from kokoro_lab.bench.ratios import PairedRatio
+from kokoro_lab.metrics.paired_ratio import PairedRatio
 from kokoro_lab.results import Check, Control
 
 MARGIN = 0.05
@@ -124,7 +124,7 @@ def _weighed(ttfa: PairedRatio, computing: PairedRatio, memory: float) -> tuple[
     if not memory < 1 + MEMORY_MARGIN:
         losses.append(f"memory {memory:.2f}")
     if not gains:
-        few = min(ttfa.texts, computing.texts)
+        few = min(ttfa.units, computing.units)
         return False, "nothing is gained" if np.isfinite(ttfa.high) else f"{few} texts show nothing"
     if losses:
         return False, f"gains {', '.join(gains)}; may lose {', '.join(losses)}"

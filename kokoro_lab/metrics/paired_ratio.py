@@ -22,21 +22,21 @@ class PairedRatio:
 
     Parameters
     ----------
-    mean : float
+    ratio : float
         Geometric mean; 0.9 is a tenth less.
     low, high : float
-        Two-sided confidence interval of it.
+        Two-sided confidence interval of it; 0 and infinity where there are too few units for one.
     units : int
         How many texts, or whatever else is drawn, it stands on.
     """
 
-    mean: float
+    ratio: float
     low: float
     high: float
     units: int
 
     def __str__(self) -> str:
-        return f"{self.mean:.3f} ({self.low:.3f} to {self.high:.3f})"
+        return f"{self.ratio:.3f} ({self.low:.3f} to {self.high:.3f})"
 
 
 def paired_ratio(
@@ -61,17 +61,17 @@ def paired_ratio(
     Raises
     ------
     ParameterError
-        Lengths that differ, a figure that is not above 0, or fewer than three units.
+        Lengths that differ or are 0, or a figure that is not finite and above 0.
 
     Notes
     -----
-    Each unit counts once, with the mean of its pairs. Each end is the outer one of Efron's BCa bootstrap
+    Each unit counts once, with the median of its pairs. Each end is the outer one of Efron's BCa bootstrap
     (1987) and of Student's t: of a handful of units a bootstrap is too narrow, since it never leaves their
     range (three that happen to agree would show anything); of skewed ones t is. Where all units are the same
     there is no spread, and both ends are the mean itself.
     """
     before, after = np.asarray(reference, np.float64), np.asarray(candidate, np.float64)
-    if not len(before) == len(after) == len(units):
+    if not len(before) == len(after) == len(units) > 0:
         raise ParameterError(
             "Reference, candidate and units differ in number.",
             field="candidate",
@@ -79,29 +79,22 @@ def paired_ratio(
         )
     if not (np.isfinite([before, after]).all() and (before > 0).all() and (after > 0).all()):
         raise ParameterError("Only finite figures over 0 have a ratio.", field="candidate")
-    names = list(dict.fromkeys(units))
-    if len(names) < FEWEST_UNITS:
-        raise ParameterError(
-            f"{len(names)} pairs say nothing about another one.",
-            field="units",
-            value=len(names),
-            allowed=f"{FEWEST_UNITS} or more",
-        )
-    logs = np.log(after / before)
-    by_unit = np.array([logs[[unit == name for unit in units]].mean() for name in names])
-    low = high = by_unit.mean()
-    if not np.allclose(by_unit, low, rtol=0, atol=1e-12):
-        drawn = bootstrap(
-            (by_unit,),
-            np.mean,
-            n_resamples=RESAMPLES,
-            confidence_level=confidence,
-            rng=np.random.default_rng(seed),
-        )
-        half = (
-            student_t.ppf((1 + confidence) / 2, len(by_unit) - 1) * by_unit.std(ddof=1) / len(by_unit) ** 0.5
-        )
-        low = min(drawn.confidence_interval.low, by_unit.mean() - half)
-        high = max(drawn.confidence_interval.high, by_unit.mean() + half)
-    mean, low, high = (float(np.exp(value)) for value in (by_unit.mean(), low, high))
-    return PairedRatio(mean, low, high, len(names))
+    logs, names = np.log(after / before), list(dict.fromkeys(units))
+    by_unit = np.array([np.median(logs[[unit == name for unit in units]]) for name in names])
+    low, high = _interval(by_unit, confidence, seed)
+    return PairedRatio(*(float(np.exp(value)) for value in (by_unit.mean(), low, high)), len(names))
+
+
+def _interval(logs: npt.NDArray[np.float64], confidence: float, seed: int) -> tuple[float, float]:
+    mean = float(logs.mean())
+    if len(logs) < FEWEST_UNITS:
+        return -np.inf, np.inf
+    if np.allclose(logs, mean, rtol=0, atol=1e-12):
+        return mean, mean
+    rng = np.random.default_rng(seed)
+    drawn = bootstrap((logs,), np.mean, n_resamples=RESAMPLES, confidence_level=confidence, rng=rng)
+    ends = [float(end) for end in drawn.confidence_interval]
+    if not np.isfinite(ends).all():  # nearly all units alike: BCa has nothing to go by
+        ends = [float(logs.min()), float(logs.max())]
+    half = student_t.ppf((1 + confidence) / 2, len(logs) - 1) * logs.std(ddof=1) / len(logs) ** 0.5
+    return min(ends[0], mean - half), max(ends[1], mean + half)

@@ -60,7 +60,7 @@ def cost_ratios(ratios: Mapping[str, PairedRatio], margins: Mapping[str, float])
         color = "tab:red" if ratio.high >= margins[name] else "tab:blue"
         axes.plot(margins[name], at, "|", color="tab:red", markersize=18, markeredgewidth=2)
         axes.hlines(at, ratio.low, ratio.high, color=color, linewidth=4, alpha=0.4)
-        axes.plot(ratio.mean, at, "o", color=color)
+        axes.plot(ratio.ratio, at, "o", color=color)
     axes.axvline(1, color="0.4", linewidth=0.8, linestyle="--")
     axes.set(xlabel="chosen ÷ defaults", yticks=range(len(ratios)), yticklabels=list(ratios))
     axes.set_ylim(max(1, len(ratios)) - 0.5, -0.5)

@@ -12,7 +12,8 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from kokoro_lab.metrics.paired_ratio import PairedRatio, paired_ratio
+from kokoro_lab.errors import ParameterError
+from kokoro_lab.metrics.paired_ratio import FEWEST_UNITS, PairedRatio, paired_ratio
 from kokoro_lab.results import Control
 from kokoro_lab.tuning.candidates import (
     MARGINS,
@@ -75,7 +76,7 @@ class Comparison:
         """By how much each cost is lower, in per cent, and by how much at least, for results."""
         found = {}
         for name, ratio in self.ratios.items():
-            found[f"{name}_gain_percent"] = 100 * (1 - ratio.mean)
+            found[f"{name}_gain_percent"] = 100 * (1 - ratio.ratio)
             found[f"{name}_gain_least_percent"] = 100 * (1 - ratio.high)
         return found
 
@@ -150,6 +151,14 @@ def ratios_of(table: pd.DataFrame) -> dict[str, PairedRatio]:
     ParameterError
         Fewer than three texts or rounds.
     """
+    for name in ("text", "round"):
+        if table[name].nunique() < FEWEST_UNITS:
+            raise ParameterError(
+                "So few say nothing about another one.",
+                field=f"{name}s",
+                value=table[name].nunique(),
+                allowed=f"{FEWEST_UNITS} or more",
+            )
     of = partial(paired_ratio, confidence=CONFIDENCE)
     units = {"rss_peak_mb": list(table["round"])}
     return {

@@ -17,7 +17,6 @@ from kokoro_lab.bench import ab
 from kokoro_lab.bench.ab import Comparison, compare, pooled
 from kokoro_lab.bench.apart import COLD_TEXT, Unavailable
 from kokoro_lab.bench.configurations import parse
-from kokoro_lab.bench.ratios import paired_ratio
 from kokoro_lab.config import EngineConfig
 from kokoro_lab.engine import Engine
 from kokoro_lab.errors import ParameterError
@@ -119,7 +118,7 @@ def test_a_second_prediction_that_is_another_one_is_noticed(comparison: Comparis
 def test_comparisons_are_pooled_without_mixing_their_texts(comparison: Comparison) -> None:
     both = pooled([comparison, comparison_as(comparison, repetition=1)])
     assert len(both.trials) == 2 * len(comparison.trials)
-    assert ab.ratio(both, "optimisation=extended", "wall_s", "default").texts == 2 * len(TEXTS)
+    assert ab.ratio(both, "optimisation=extended", "wall_s", "default").units == 2 * len(TEXTS)
 
 
 def comparison_as(comparison: Comparison, repetition: int) -> Comparison:
@@ -149,24 +148,3 @@ def test_texts_are_distinct_and_about_as_long_as_asked_for() -> None:
     assert len(lengths) == 6
     assert all(0.7 * 60 <= n <= 1.2 * 60 for n in lengths[:3])
     assert all(0.7 * 300 <= n <= 1.2 * 300 for n in lengths[3:])
-
-
-def test_a_ratio_is_by_text_and_its_interval_holds_it() -> None:
-    draw = np.random.default_rng(3)
-    texts = [f"text {n}" for n in range(12) for _ in range(2)]
-    reference = draw.uniform(0.5, 5, 24)
-    candidate = 0.8 * reference * np.exp(draw.normal(0, 0.05, 24))
-    found = paired_ratio(list(reference), list(candidate), texts)
-    assert found.low < 0.8 < found.high
-    assert found.high - found.low < 0.1
-    assert found.texts == 12
-    exact = paired_ratio(list(reference), list(0.5 * reference), texts)
-    assert (exact.low, exact.high) == pytest.approx((0.5, 0.5))
-
-
-def test_two_texts_show_nothing_and_wrong_figures_are_refused() -> None:
-    few = paired_ratio([1.0, 2.0], [0.5, 1.0], ["a", "b"])
-    assert (few.ratio, few.low, few.high) == (pytest.approx(0.5), 0.0, float("inf"))
-    for reference, candidate in (([1.0], [0.0]), ([1.0], [1.0, 2.0]), ([], []), ([float("nan")], [1.0])):
-        with pytest.raises(ParameterError):
-            paired_ratio(reference, candidate, ["a"])
