@@ -20,7 +20,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import onnx
 from onnx import NodeProto, helper, numpy_helper
 
 from kokoro_lab.errors import ParameterError, WeightsError
@@ -127,7 +126,7 @@ def _converted(ct: Any, model: rewriting.Model, precision: str) -> Any:
             granularity="per_channel",
             weight_threshold=QUANTISED_LEAST_VALUES,
         ),
-        op_name_configs={name: None for name in _kept_in_half(ct, package)},
+        op_name_configs=dict.fromkeys(_kept_in_half(ct, package)),
     )
     return shrinking.linear_quantize_weights(package, config)
 

@@ -114,7 +114,7 @@ def modulation_as_products(model: Model) -> Model:
 
 
 def reflection_as_a_slice(model: Model) -> Model:
-    """The one column that is reflected in front of the second upsampling: its second column, put before it."""
+    """The column that is reflected in front of the second upsampling: its second one, put before it."""
     g = Graph(model)
     swaps: dict[str, Sequence[NodeProto]] = {}
     for node in g.graph.node:

@@ -10,7 +10,7 @@ Made when they are asked for, in about ten seconds and 210 MB.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
@@ -18,13 +18,16 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+import onnx
 from filelock import FileLock
 
+import kokoro_lab
 from kokoro_lab.config import EngineConfig
-from kokoro_lab.datatypes import Samples
+from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples
 from kokoro_lab.errors import ParameterError
-from kokoro_lab.model import artefacts, graphs, rewriting, static_passes
+from kokoro_lab.model import artefacts, graphs, mlprogram, rewriting, static_passes
 from kokoro_lab.model.disk import told_apart
+from kokoro_lab.model.joining import sha256_of
 from kokoro_lab.model.passes import SCALE, SHIFT
 from kokoro_lab.model.progress import step_bar
 from kokoro_lab.model.prosody import Prosody
@@ -222,15 +225,36 @@ class StaticVocoder:
         (found,) = self._spectrum.run([SPECTRUM], {graphs.EXCITATION: prosody.excitation})
         return np.asarray(found, np.float32)
 
+    def run(self, window: StaticWindow, feed: Mapping[str, Values]) -> Values:
+        """What the graph of one size gives: float32 (1, 5, 60 · frames), the inner context with them."""
+        (found,) = self._sessions[window].run([SAMPLES], dict(feed))
+        return np.asarray(found, np.float32)
+
     def _window(
         self, prosody: Prosody, spectrum: Values, scale: Values, shift: Values, start: int, stop: int
     ) -> Samples:
         window = self._windows.holding(stop - start)
         feed = feed_of(window, prosody.trunk, spectrum, scale, shift, start)
-        (found,) = self._sessions[window].run([SAMPLES], feed)
-        samples = static_passes.joined(found)
+        samples = static_passes.joined(self.run(window, feed))
         skipped = window.inner_context * graphs.TRUNK_FRAME_SAMPLES
         return samples[skipped : skipped + (stop - start) * graphs.TRUNK_FRAME_SAMPLES]
+
+
+def write_program(folder: Path, window: StaticWindow, path: Path, precision: str = "float16") -> None:
+    """Write one size as an `.mlpackage`, with what it was made of in its metadata (see `mlprogram.write`)."""
+    graph = graphs.graph_path(folder, window.name)
+    about = {
+        "source_sha256": model_sha256("fp32"),
+        "graph_sha256": sha256_of(graph),
+        "recipe": f"{artefacts.RECIPE}.{STATIC_RECIPE}",
+        "precision": precision,
+        "window_frames": str(window.frames),
+        "context_frames": str(window.context),
+        "inner_context_frames": str(window.inner_context),
+        "sample_rate_hz": str(SAMPLE_RATE_HZ),
+        "kokoro_lab": kokoro_lab.__version__,
+    }
+    mlprogram.write(onnx.load(graph), path, precision, about)
 
 
 def feed_of(
