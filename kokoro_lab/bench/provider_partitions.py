@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -13,23 +13,24 @@ import numpy as np
 import pandas as pd
 
 from kokoro_lab.config import EngineConfig
+from kokoro_lab.engine import Engine
+from kokoro_lab.errors import ParameterError
 from kokoro_lab.g2p.frontend import FrontEnd
 from kokoro_lab.g2p.vocab import PAD_ID
-from kokoro_lab.metrics.perceptual import signal_to_difference_db
-from kokoro_lab.model import (
-    artefacts,
-    graphs,
-    mil_reference,
-    node_costs,
-    partitions,
-    static_vocoder,
-)
+from kokoro_lab.model import artefacts, graphs, node_costs, partitions, static_vocoder
 from kokoro_lab.model.decoder import Staged
+from kokoro_lab.model.mlprogram import ERROR_HIGH
 from kokoro_lab.model.passes import INNER, KNOWN, SCALE, SHIFT
-from kokoro_lab.model.prosody import Prosody
-from kokoro_lab.model.static_passes import SAMPLES, SPECTRUM
-from kokoro_lab.model.static_vocoder import WINDOWS, StaticVocoder, StaticWindow
-from kokoro_lab.model.statistics import StatisticsPredictor
+from kokoro_lab.model.static_export import Sentence, evaluated, windows_agree_db
+from kokoro_lab.model.static_passes import SPECTRUM
+from kokoro_lab.model.static_vocoder import (
+    WINDOWS,
+    StaticVocoder,
+    StaticWindow,
+    StaticWindows,
+    static_folder,
+    write_program,
+)
 from kokoro_lab.model.voices import load_voice
 from kokoro_lab.model.weights import model_path
 from kokoro_lab.results import Check, Control
@@ -43,49 +44,49 @@ INTENDED = "Core ML, MLProgram, fixed shapes only"
 """The provider for which the static vocoder is made."""
 SHARE_LOW = 0.85
 AGREEMENT_LOW_DB = 100.0
-PROGRAM_ERROR_HIGH = {"float32": 1e-3, "float16": 0.05, "int8": 0.15}
-"""Largest difference of a sample from ONNX Runtime's, over the largest sample. Half precision has eleven
-bits, weights in eight bits have seven: what they cost is stated, and seen if it grows."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Sentence:
-    """A segment as far as the vocoder, and statistics for it."""
+def speak(engine: Engine, text: str, voice: str) -> Sentence:
+    """The first segment of a text, prepared in single precision.
 
-    token_ids: tuple[int, ...]
-    prosody: Prosody
-    scale: Any
-    shift: Any
-
-    @property
-    def feed(self) -> dict[str, Any]:
-        """Every input of every graph, by name."""
-        p = self.prosody
-        return {
-            "input_ids": np.array([[PAD_ID, *self.token_ids, PAD_ID]], np.int64),
-            "style": p.style,
-            "speed": np.ones(1, np.float32),
-            graphs.DECODER_STYLE: p.style[:, :128],
-            graphs.TRUNK: p.trunk,
-            graphs.EXCITATION: p.excitation,
-            SCALE: self.scale,
-            SHIFT: self.shift,
-            INNER: np.array([0, p.frames]),
-            KNOWN: np.array(True),
-        }
-
-
-def speak(config: EngineConfig, text: str, voice: str) -> tuple[Sentence, Staged]:
-    """The first segment of a text in single precision, with predicted statistics; and what spoke it."""
-    decoder = Staged(config)
-    pack = load_voice(voice, config.home)
+    Raises
+    ------
+    ParameterError
+        The engine speaks another variant: the graphs that are analysed are fp32's.
+    """
+    decoder = _decoder(engine)
+    pack = load_voice(voice, engine.config.home)
     segments = FrontEnd().segments(text, resolve_language(pack.language), lambda _: None)
     token_ids = tuple(next(iter(segments)).token_ids)
-    prosody = decoder.prosody.predict(token_ids, pack.style(len(token_ids)), 1.0)
-    statistics = StatisticsPredictor.load().of_variant(config.variant).predict(prosody)
-    return Sentence(
-        token_ids, prosody, *decoder.vocoder.layers.scale_and_shift(*statistics, prosody.style)
-    ), decoder
+    return Sentence.of(decoder, token_ids, pack.style(len(token_ids)))
+
+
+def _decoder(engine: Engine) -> Staged:
+    if not isinstance(engine.decoder, Staged) or engine.config.variant != "fp32":
+        raise ParameterError(
+            "What is analysed are the graphs of fp32.",
+            field="variant",
+            value=engine.config.variant,
+            allowed="fp32",
+        )
+    return engine.decoder
+
+
+def _feed(sentence: Sentence) -> dict[str, Any]:
+    """Every input of every graph, by name; what one graph gives the next comes to it."""
+    p = sentence.prosody
+    return {
+        "input_ids": np.array([[PAD_ID, *sentence.token_ids, PAD_ID]], np.int64),
+        "style": p.style,
+        "speed": np.ones(1, np.float32),
+        graphs.DECODER_STYLE: p.style[:, :128],
+        graphs.TRUNK: p.trunk,
+        graphs.EXCITATION: p.excitation,
+        SCALE: sentence.scale,
+        SHIFT: sentence.shift,
+        INNER: np.array([0, p.frames]),
+        KNOWN: np.array(True),
+    }
 
 
 def analyse(config: EngineConfig, sentence: Sentence, *, runs: int = 1) -> pd.DataFrame:
@@ -110,12 +111,12 @@ def analyse(config: EngineConfig, sentence: Sentence, *, runs: int = 1) -> pd.Da
         folder = Path(name)
         made_by = {**artefacts.recipes("fp32", native=False), **static_vocoder.recipes((window,))}
         artefacts.make_stages(folder / "graphs", config, made_by)
-        feed = sentence.feed
+        feed = _feed(sentence)
         rows: list[dict[str, Any]] = []
         for graph in GRAPHS:
             path, times = _graph(graph, folder / "graphs", config, window, sentence.prosody.frames)
             if graph == STATIC:
-                feed = _window_feed(window, sentence, feed[SPECTRUM])
+                feed = sentence.feed(window, feed[SPECTRUM])
             path = node_costs.optimised(path, folder, feed)
             seen = node_costs.observe(path, feed, runs)
             feed |= seen.outputs
@@ -137,12 +138,6 @@ def _graph(
     if graph == STATIC:
         return folder / f"{window.name}.onnx", math.ceil(frames / window.frames)
     return folder / f"{graph}.onnx", 1
-
-
-def _window_feed(window: StaticWindow, sentence: Sentence, spectrum: Any, start: int = 0) -> dict[str, Any]:
-    return static_vocoder.feed_of(
-        window, sentence.prosody.trunk, spectrum, sentence.scale, sentence.shift, start
-    )
 
 
 def _rows(
@@ -198,46 +193,29 @@ def shares(rows: pd.DataFrame, provider: str = INTENDED) -> dict[str, float]:
     }
 
 
-def agreement_db(config: EngineConfig, sentence: Sentence, decoder: Staged) -> float:
+def agreement_db(engine: Engine, sentence: Sentence) -> float:
     """How near the static windows' samples are to those of the windows that the engine decodes."""
-    window = StaticVocoder(static_vocoder.static_folder(config), config)
-    given = (sentence.prosody, sentence.scale, sentence.shift)
-    reference = np.concatenate([*decoder.vocoder.windows(*given)])
-    return signal_to_difference_db(reference, np.concatenate([*window.windows(*given)]))
+    fixed = StaticVocoder(static_folder(engine.config), engine.config)
+    return windows_agree_db(_decoder(engine), fixed, sentence)
 
 
-def programs(
-    config: EngineConfig, sentence: Sentence, folder: Path, precisions: Sequence[str]
-) -> pd.DataFrame:
-    """Write the smallest window as ML Programs to `folder`, read them back, evaluate them in NumPy.
+def programs(config: EngineConfig, sentence: Sentence, precisions: Sequence[str]) -> pd.DataFrame:
+    """Write the smallest window as ML Programs, read them back, evaluate them in NumPy; none is kept.
 
     Returns
     -------
     pandas.DataFrame
-        A row for each precision: operations (count), megabytes, error (the largest difference from ONNX
-        Runtime's samples over the largest sample), agreement_db.
+        A row for each precision: precision, and the fields of `static_export.Evaluated`.
     """
     window = WINDOWS[0]
-    source = static_vocoder.static_folder(config)
-    fixed = StaticVocoder(source, config)
-    start = max(sentence.prosody.audible[0], (sentence.prosody.frames - window.frames) // 2)
-    feed = _window_feed(window, sentence, fixed.spectrum(sentence.prosody), start)
-    reference = fixed.run(window, feed)
+    source = static_folder(config)
+    fixed = StaticVocoder(source, config, StaticWindows((window,)))
     rows = []
     for precision in precisions:
-        path = folder / f"{window.name}.{precision}.mlpackage"
-        static_vocoder.write_program(source, window, path, precision)
-        program = mil_reference.read(path)
-        samples = mil_reference.evaluate(program, feed)[SAMPLES]
-        rows.append(
-            {
-                "precision": precision,
-                "operations": len(program.operations),
-                "megabytes": sum(f.stat().st_size for f in path.rglob("*") if f.is_file()) / 1e6,
-                "error": float(np.abs(samples - reference).max() / np.abs(reference).max()),
-                "agreement_db": signal_to_difference_db(reference.reshape(-1), samples.reshape(-1)),
-            }
-        )
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / f"{window.name}.mlpackage"
+            write_program(source, window, path, precision)
+            rows.append({"precision": precision} | asdict(evaluated(path, window, fixed, sentence)))
     return pd.DataFrame(rows)
 
 
@@ -250,7 +228,7 @@ def judge(rows: pd.DataFrame, compared_db: float, written: pd.DataFrame, graph: 
         Check("static_share_of_operations_ratio", shares(rows)["operations"], low=SHARE_LOW),
         Check("static_agreement_db", compared_db, low=AGREEMENT_LOW_DB),
         *(
-            Check(f"program_{row.precision}_error_ratio", row.error, high=PROGRAM_ERROR_HIGH[row.precision])
+            Check(f"program_{row.precision}_error_ratio", row.error, high=ERROR_HIGH[row.precision])
             for row in written.itertuples()
         ),
     ]

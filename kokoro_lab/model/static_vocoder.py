@@ -197,6 +197,11 @@ class StaticVocoder:
         }
 
     @property
+    def sizes(self) -> tuple[StaticWindow, ...]:
+        """The windows that there are, the smallest first."""
+        return self._windows.sizes
+
+    @property
     def active_provider(self) -> str:
         return str(next(iter(self._sessions.values())).get_providers()[0])
 

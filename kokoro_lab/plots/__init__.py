@@ -11,6 +11,7 @@ from kokoro_lab.plots.clips import (
     speech,
     within_band,
 )
+from kokoro_lab.plots.partitions import taken_by
 from kokoro_lab.plots.timing import ahead_of_the_player, heat_maps, loading, stages, way_to_first_audio
 from kokoro_lab.plots.verdicts import (
     against_margins,
@@ -38,6 +39,7 @@ __all__ = [
     "spectrograms_compared",
     "speech",
     "stages",
+    "taken_by",
     "verdicts",
     "way_to_first_audio",
     "within_band",
