@@ -12,6 +12,7 @@ import logging
 import os
 import shutil
 import tempfile
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr
 from io import StringIO
@@ -48,7 +49,8 @@ def quietly() -> Iterator[Any]:
     before = logger.level
     logger.setLevel(logging.ERROR)
     try:
-        with redirect_stderr(StringIO()):
+        with redirect_stderr(StringIO()), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # it leaves temporary folders to the garbage collector
             import coremltools
 
             yield coremltools
