@@ -3,6 +3,7 @@
 <folder>/
     vocoder_32.onnx or vocoder_32.mlpackage, and the other sizes
     spectrum.onnx layers.npz      what an application needs before them
+    prosody/prosody_padded.onnx   beside ONNX: prosody that can be fed with pads (see `padding_passes`)
     manifest.json                 of what, for what, and how far they agree
 """
 
@@ -22,11 +23,12 @@ import numpy as np
 from kokoro_lab.config import EngineConfig
 from kokoro_lab.errors import ParameterError, WeightsError
 from kokoro_lab.metrics.perceptual import signal_to_difference_db
-from kokoro_lab.model import mil_reference, mlprogram
+from kokoro_lab.model import artefacts, graphs, mil_reference, mlprogram, padding_passes, passes
 from kokoro_lab.model.decoder import Staged
 from kokoro_lab.model.export import AGREEMENT_LOW_DB
 from kokoro_lab.model.progress import step_bar
 from kokoro_lab.model.prosody import Prosody, Values
+from kokoro_lab.model.providers import make_session
 from kokoro_lab.model.static_passes import SAMPLES
 from kokoro_lab.model.static_vocoder import (
     WINDOWS,
@@ -39,6 +41,11 @@ from kokoro_lab.model.static_vocoder import (
 )
 from kokoro_lab.model.statistics import StatisticsPredictor
 
+PADDED: artefacts.Recipes = {
+    "prosody_padded": ("prosody", (passes.speed_by_token, padding_passes.masked_ids))
+}
+PADDING_ERROR_HIGH = 1e-4
+"""Largest difference in features, F0 (Hz) and energy that pads may make, relative to the largest value."""
 FORMS = ("static", "mlpackage")
 """ONNX graphs with fixed shapes; ML Programs."""
 Segments = Iterable[tuple[Sequence[int], Values]]
@@ -150,6 +157,9 @@ def export_static(
     _require(config, folder, precision)
     decoder = Staged(config, say=say)
     source = static_folder(config, say)
+    segments = list(segments)
+    if not segments:
+        raise ParameterError("There is nothing to compare the export on.", field="segments", value=0)
     manifest: dict[str, Any] = json.loads((source / "manifest.json").read_text("utf-8"))
     names = {
         window.name: f"{window.name}.{'onnx' if form == 'static' else 'mlpackage'}" for window in windows
@@ -171,7 +181,9 @@ def export_static(
             begins("comparing")
             fixed = StaticVocoder(source, config, StaticWindows(tuple(windows)))
             if form == "static":
+                artefacts.make_stages(making / "prosody", config, PADDED)
                 checked = _spoken(decoder, fixed, segments)
+                checked["padding_error_ratio"] = _padded(making / "prosody", config, *segments[0])
             else:
                 checked = _evaluated(decoder, fixed, segments, making, names, precision)
         kept = {"spectrum", *names}
@@ -204,15 +216,39 @@ def _spoken(decoder: Staged, fixed: StaticVocoder, segments: Segments) -> dict[s
     return {"segments_count": len(agreements), "agreement_db": round(least, 1)}
 
 
+def _padded(folder: Path, config: EngineConfig, token_ids: Sequence[int], style: Values) -> float:
+    """The largest difference that pads make to what prosody gives, relative to the largest value."""
+    session = make_session(str(folder / "prosody_padded.onnx"), config)
+    given = {"style": style, "speed": np.ones(1, np.float32)}
+    count = len(token_ids) + 2
+    plain, with_pads = (
+        session.run(list(graphs.STAGES["prosody"][1]), padding_passes.padded(token_ids, (length,)) | given)
+        for length in (count, next(n for n in padding_passes.TOKEN_LENGTHS if n >= count))
+    )
+    if plain[0].shape != with_pads[0].shape:
+        raise WeightsError("Pads change how long the padded prosody speaks.")
+    error = max(
+        float(np.abs(a - b).max() / np.abs(a).max()) for a, b in zip(plain[:3], with_pads[:3], strict=True)
+    )
+    if not error <= PADDING_ERROR_HIGH:
+        raise WeightsError(
+            "Pads change what the padded prosody gives.",
+            field="error",
+            value=error,
+            allowed=f"at most {PADDING_ERROR_HIGH:g} of the largest value",
+        )
+    return error
+
+
 def _evaluated(
     decoder: Staged,
     fixed: StaticVocoder,
-    segments: Segments,
+    segments: Sequence[tuple[Sequence[int], Values]],
     folder: Path,
     names: dict[str, str],
     precision: str,
 ) -> dict[str, Any]:
-    sentence = Sentence.of(decoder, *next(iter(segments)))
+    sentence = Sentence.of(decoder, *segments[0])
     found = {
         window.name: evaluated(folder / names[window.name], window, fixed, sentence) for window in fixed.sizes
     }

@@ -171,8 +171,9 @@ def test_an_export_is_compared_before_it_counts(
     export_static(engine.config, tmp_path / "graphs", "static", segments)
     manifest = json.loads((tmp_path / "graphs" / "manifest.json").read_text("utf-8"))
     assert manifest["export"]["checked"]["agreement_db"] >= AGREEMENT_LOW_DB
+    assert manifest["export"]["checked"]["padding_error_ratio"] <= 1e-5
     assert {f.name for f in (tmp_path / "graphs").iterdir()} == {
-        "layers.npz", "manifest.json", "spectrum.onnx", *(f"{w.name}.onnx" for w in WINDOWS),
+        "layers.npz", "manifest.json", "prosody", "spectrum.onnx", *(f"{w.name}.onnx" for w in WINDOWS),
     }  # fmt: skip
     with pytest.raises(ParameterError, match="there already"):
         export_static(engine.config, tmp_path / "graphs", "static", segments)
