@@ -17,7 +17,7 @@ from kokoro_lab.engine import Engine
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.g2p.frontend import FrontEnd
 from kokoro_lab.g2p.vocab import PAD_ID
-from kokoro_lab.model import artefacts, graphs, node_costs, partitions, static_vocoder
+from kokoro_lab.model import artefacts, coreml_rules, graphs, node_costs, partitions, static_vocoder
 from kokoro_lab.model.decoder import Staged
 from kokoro_lab.model.mlprogram import ERROR_HIGH
 from kokoro_lab.model.passes import INNER, KNOWN, SCALE, SHIFT
@@ -121,7 +121,7 @@ def analyse(config: EngineConfig, sentence: Sentence, *, runs: int = 1) -> pd.Da
             seen = node_costs.observe(path, feed, runs)
             feed |= seen.outputs
             model = partitions.load(path)
-            for provider in partitions.providers():
+            for provider in coreml_rules.providers():
                 found = partitions.partition(model, provider, seen.tensors)
                 rows += [{"graph": graph} | row for row in _rows(found, seen.costs, times)]
             for left in folder.glob("*.weights"):

@@ -24,9 +24,14 @@ def taken_by(table: pd.DataFrame, providers: dict[str, str]) -> Figure:
     from matplotlib import pyplot as plt
 
     figure, columns = plt.subplots(
-        1, len(providers), figsize=(4.2 * len(providers), 3.6), sharey=True, layout="constrained"
+        1,
+        len(providers),
+        squeeze=False,
+        figsize=(4.2 * len(providers), 3.6),
+        sharey=True,
+        layout="constrained",
     )
-    for axes, (provider, words) in zip(columns, providers.items(), strict=True):
+    for axes, (provider, words) in zip(columns[0], providers.items(), strict=True):
         rows = table.xs(provider, level="provider")
         share = rows["operations taken, %"]
         axes.barh(rows.index, 100, color=_REFUSED)
@@ -45,6 +50,6 @@ def taken_by(table: pd.DataFrame, providers: dict[str, str]) -> Figure:
             )
         axes.set(xlim=(0, 100), xlabel="% of the arithmetic", title=words)
         axes.spines[["top", "right", "left"]].set_visible(False)
-    columns[0].invert_yaxis()
+    columns[0][0].invert_yaxis()
     plt.close(figure)
     return figure
