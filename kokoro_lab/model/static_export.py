@@ -15,6 +15,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -157,7 +158,7 @@ def export_static(
     _require(config, folder, precision)
     decoder = Staged(config, say=say)
     source = static_folder(config, say)
-    segments = list(segments)
+    segments = list(segments if form == "static" else islice(segments, 1))
     if not segments:
         raise ParameterError("There is nothing to compare the export on.", field="segments", value=0)
     manifest: dict[str, Any] = json.loads((source / "manifest.json").read_text("utf-8"))
