@@ -22,16 +22,19 @@ import onnx
 from filelock import FileLock
 
 import kokoro_lab
-from kokoro_lab.config import EngineConfig
+from kokoro_lab.config import STAGED, EngineConfig
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.model import artefacts, graphs, mlprogram, rewriting, static_passes
 from kokoro_lab.model.disk import told_apart
+from kokoro_lab.model.guarded_session import GuardedSession
 from kokoro_lab.model.joining import sha256_of
 from kokoro_lab.model.passes import SCALE, SHIFT
 from kokoro_lab.model.progress import step_bar
 from kokoro_lab.model.prosody import Prosody
-from kokoro_lab.model.providers import make_session
+from kokoro_lab.model.provider_choice import choose
+from kokoro_lab.model.provider_registry import CPU
+from kokoro_lab.model.providers import cpu_session, stage_session
 from kokoro_lab.model.static_passes import COLUMNS, LONGEST_AXIS, SAMPLES, SPECTRUM, TRUNK
 from kokoro_lab.model.statistics import AdainLayers
 from kokoro_lab.model.vocoder import CONTEXT_FRAMES, INNER_CONTEXT_FRAMES
@@ -41,6 +44,8 @@ Values = npt.NDArray[np.float32]
 
 STATIC_RECIPE = 1
 """Counts up with every change of `static_passes`."""
+WANTS_FIXED_SHAPES = "coreml"
+"""The provider that takes hardly a node of the windows of any length (see the notebook 10_provider_ab)."""
 CACHE_KEY = "COREML_CACHE_KEY"
 """Metadata under which ONNX Runtime's Core ML provider looks for the name of its compiled copy. Without it
 the copy is named by the model's path, and is used for whatever comes to lie there."""
@@ -169,8 +174,25 @@ def static_folder(config: EngineConfig, say: Callable[[str], None] | None = None
                     say("Making the static vocoders from the weights (once, about 10 s).")
                 steps = len(artefacts.steps_of(recipes()))
                 with step_bar("static vocoders", steps, say is not None) as begins:
-                    artefacts.make_stages(folder, config, recipes(), begins=begins)
+                    # Whoever asks first: the layers that are kept beside them are in single precision too
+                    artefacts.make_stages(folder, replace(config, variant="fp32"), recipes(), begins=begins)
     return folder
+
+
+def fixed_windows(config: EngineConfig, say: Callable[[str], None] | None = None) -> StaticVocoder | None:
+    """The fixed windows, if the configuration asks for them; made if they are not there.
+
+    Raises
+    ------
+    WeightsError
+        The fp32 weights are missing.
+    ProviderError
+        The provider that was asked for is not to be had, or takes none of their nodes.
+    """
+    wanted = config.fixed_windows == "on"
+    if config.fixed_windows == "auto" and config.variant in STAGED and config.accelerates("vocoder"):
+        wanted = choose(config).provider.name == WANTS_FIXED_SHAPES
+    return StaticVocoder(static_folder(config, say), config) if wanted else None
 
 
 class StaticVocoder:
@@ -189,10 +211,9 @@ class StaticVocoder:
     def __init__(self, folder: Path, config: EngineConfig, windows: StaticWindows | None = None) -> None:
         self.layers = AdainLayers.load(folder / "layers.npz")
         self._windows = windows or StaticWindows()
-        on_cpu = replace(config, provider="cpu")
-        self._spectrum = make_session(str(graphs.graph_path(folder, "spectrum")), on_cpu)
+        self._spectrum = cpu_session(str(graphs.graph_path(folder, "spectrum")), config)
         self._sessions = {
-            window: make_session(str(graphs.graph_path(folder, window.name)), config)
+            window: stage_session("vocoder", str(graphs.graph_path(folder, window.name)), config)
             for window in self._windows.sizes
         }
 
@@ -202,8 +223,14 @@ class StaticVocoder:
         return self._windows.sizes
 
     @property
-    def active_provider(self) -> str:
-        return str(next(iter(self._sessions.values())).get_providers()[0])
+    def sessions(self) -> tuple[GuardedSession, ...]:
+        """Of each size; those that lost their provider last, so that it shows."""
+        return tuple(sorted(self._sessions.values(), key=lambda s: s.active_provider == CPU.full_name))
+
+    @property
+    def plan(self) -> StaticWindows:
+        """How a segment is cut for them."""
+        return self._windows
 
     def windows(
         self,

@@ -13,7 +13,7 @@ import pytest
 
 from kokoro_lab.bench.provider_partitions import speak
 from kokoro_lab.config import EngineConfig
-from kokoro_lab.engine import Engine
+from kokoro_lab.engine import Engine, load_engine
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.metrics.perceptual import signal_to_difference_db
 from kokoro_lab.model import graphs, rewriting, static_passes
@@ -27,9 +27,12 @@ from kokoro_lab.model.static_vocoder import (
     StaticWindow,
     StaticWindows,
     feed_of,
+    fixed_windows,
     static_folder,
 )
 from kokoro_lab.model.vocoder import Windows
+from tests.model.fake_provider import NAME as COREML
+from tests.model.fake_provider import FakeProvider
 
 AGREEMENT_LOW_DB = 100
 
@@ -177,6 +180,33 @@ def test_an_export_is_compared_before_it_counts(
     }  # fmt: skip
     with pytest.raises(ParameterError, match="there already"):
         export_static(engine.config, tmp_path / "graphs", "static", segments)
+
+
+TEXT = "The kettle is on, and the window is open."
+
+
+@pytest.mark.model
+def test_core_ml_is_given_fixed_windows_and_speaks_like_the_cpu(engine: Engine, coreml: FakeProvider) -> None:
+    """A stream is the same to 100 dB, also if the provider is lost in its midst; a file stays the CPU's."""
+    on_coreml = load_engine(config=replace(engine.config, provider="coreml"))
+    assert len(coreml.sessions) == len(WINDOWS)
+    reference = engine.stream(TEXT, voice="af_heart").joined()
+    candidate = on_coreml.stream(TEXT, voice="af_heart").joined()
+    assert signal_to_difference_db(reference.samples, candidate.samples) >= AGREEMENT_LOW_DB
+    assert candidate.report.active_provider == COREML
+    assert candidate.report.session["windows"] == "of fixed sizes, in floats"
+    files = [e.synthesize("Hi.", voice="af_heart").samples for e in (engine, on_coreml)]
+    assert np.array_equal(*files)
+    coreml.sessions[1].breaks_at = 0
+    candidate = on_coreml.stream(TEXT, voice="af_heart").joined()
+    assert signal_to_difference_db(reference.samples, candidate.samples) >= AGREEMENT_LOW_DB
+    assert candidate.report.active_provider == "CPUExecutionProvider"
+    assert any(f.stage == "provider" and "lost" in f.reason for f in candidate.report.fallbacks)
+
+
+def test_windows_of_any_length_stay_where_nothing_wants_fixed_ones() -> None:
+    assert fixed_windows(EngineConfig()) is None
+    assert fixed_windows(EngineConfig(fixed_windows="off", provider="coreml")) is None
 
 
 def test_fixed_windows_are_made_of_fp32(tmp_path: Path) -> None:
