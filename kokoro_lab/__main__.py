@@ -22,6 +22,7 @@ from kokoro_lab.commands.run import run
 from kokoro_lab.commands.serve import serve
 from kokoro_lab.commands.speak import speak
 from kokoro_lab.commands.text import text
+from kokoro_lab.commands.tune import tune
 from kokoro_lab.config import settings
 from kokoro_lab.errors import InputError, KokoroLabError, SettingsError
 
@@ -45,7 +46,7 @@ def main() -> None:
     logging.basicConfig(level=level, format="%(levelname)s %(name)s: %(message)s", stream=sys.stderr)
 
 
-for command in (bench, doctor, export, fetch, golden, run, serve, speak, text):
+for command in (bench, doctor, export, fetch, golden, run, serve, speak, text, tune):
     main.add_command(command)
 
 

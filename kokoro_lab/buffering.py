@@ -31,6 +31,12 @@ class BufferProfile:
     def pre_buffer_s(self) -> float:
         return self.chunk_s * self.pre_buffer_chunks
 
+    def cut_by(self, chunk_s: float) -> BufferProfile:
+        """This profile with other chunks, of which it holds back as many as make up the same time."""
+        if chunk_s == self.chunk_s:
+            return self
+        return BufferProfile(self.name, chunk_s, math.ceil(round(self.pre_buffer_s / chunk_s, 6)))
+
 
 STABLE = BufferProfile("stable", chunk_s=0.050, pre_buffer_chunks=2)
 """The default."""

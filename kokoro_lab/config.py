@@ -32,6 +32,12 @@ VARIANTS = (*STAGED, "fp16-upstream", "int8-upstream")
 DEFAULT_VARIANT = "int8"
 """Less than half of fp32's computing; what it costs in sound is in the README, under Variants."""
 PREFIX = "KOKORO_"
+FIRST_WINDOW_FRAMES = 12
+"""Trunk frames of 12.5 ms. The first window is small, so that sound starts early."""
+WINDOW_FRAMES = 120
+"""Later windows: the larger, the less context is decoded twice; the smaller, the sooner a stop acts."""
+LONGEST_WINDOW_FRAMES = 2400
+"""30 s: no segment is longer, so that more would change nothing."""
 STAGE_NAMES = ("prosody", "trunk", "excitation", "vocoder", "vocoder_exact")
 """Graphs of a variant that runs in stages, in the order of the pipeline."""
 COREML_PREFIX = "coreml_"
@@ -118,6 +124,18 @@ class Settings(BaseSettings):
     memory_arena_size_mb: int = Field(
         0, ge=0, le=65536, description="Upper bound of ONNX Runtime's CPU arena; 0 leaves it unbounded"
     )
+    first_window_frames: int = Field(
+        FIRST_WINDOW_FRAMES,
+        ge=1,
+        le=LONGEST_WINDOW_FRAMES,
+        description="First window of a stream, in frames of 12.5 ms: a larger one is heard later",
+    )
+    window_frames: int = Field(
+        WINDOW_FRAMES,
+        ge=1,
+        le=LONGEST_WINDOW_FRAMES,
+        description="Longest window of a stream, in frames of 12.5 ms: a smaller one costs more computing",
+    )
     voice: str = Field("af_heart", description="Voice of requests that name none")
     host: str = Field("127.0.0.1", description="Address the server listens on")
     port: int = Field(8880, ge=0, le=65535, description="Port the server listens on")
@@ -149,6 +167,9 @@ class Settings(BaseSettings):
     )
     native: Literal["auto", "off"] = Field(
         "auto", description="Our own operators in C++: `auto` where a compiler is found, or `off`"
+    )
+    tuned: Literal["auto", "off"] = Field(
+        "auto", description="Use what `kokoro-lab tune` found for this machine: `auto`, or `off`"
     )
     stages: Path | None = Field(
         None, description="Folder of graphs that `kokoro-lab export` wrote, to run instead of our cache's"
@@ -220,6 +241,12 @@ def settings() -> Settings:
         ) from error
 
 
+def set_by_user() -> frozenset[str]:
+    """Fields of `EngineConfig` that the environment sets: what a person has said, no program changes."""
+    said = settings().model_fields_set
+    return frozenset(said | {"chunk_ms"} if "buffer_profile" in said else said)
+
+
 def _require_known_options() -> None:
     prefix = (PREFIX + COREML_PREFIX).upper()
     known = [(PREFIX + name).upper() for name in COREML_NAMES]
@@ -270,6 +297,11 @@ class EngineConfig:
         Threads inside one inference; 0 takes every core.
     memory_arena_size_mb : int
         Upper bound of the CPU arena in MiB; 0 leaves it unbounded.
+    first_window_frames, window_frames : int
+        The first and the longest window of a stream, in trunk frames of 12.5 ms; those between them grow.
+        Cut in another way, samples differ by rounding (100 dB below in float, 40 dB on integers).
+    chunk_ms : int
+        Length of a stream's chunks where nobody asks for another one, 30 to 120 ms; it changes no sample.
     optimisation : {"all", "extended", "basic", "none"}
         ONNX Runtime's graph optimisation level. Samples differ between levels (up to 0.06 in a few
         samples), so it is part of what makes a result reproducible.
@@ -291,6 +323,8 @@ class EngineConfig:
         Where missing weights are fetched from.
     home : Path, optional
         Cache folder; None takes `Settings.home`.
+    tuned : str
+        For the record alone: which of these `kokoro-lab tune` found, or why nothing that it found is used.
     """
 
     variant: str = DEFAULT_VARIANT
@@ -300,6 +334,9 @@ class EngineConfig:
     coreml: Mapping[str, str] = field(default_factory=dict)
     threads: int = 0
     memory_arena_size_mb: int = 0
+    first_window_frames: int = FIRST_WINDOW_FRAMES
+    window_frames: int = WINDOW_FRAMES
+    chunk_ms: int = 50
     optimisation: Optimisation = "all"
     memory_pattern: bool = False
     spinning: bool = False
@@ -308,6 +345,7 @@ class EngineConfig:
     first_audio_ttl_s: float = 300.0
     source: Source = "auto"
     home: Path | None = None
+    tuned: str = "no"
 
     def __post_init__(self) -> None:
         if self.variant not in VARIANTS:
@@ -316,6 +354,13 @@ class EngineConfig:
                 field="variant",
                 value=self.variant,
                 allowed=", ".join(VARIANTS),
+            )
+        if not 1 <= self.first_window_frames <= self.window_frames <= LONGEST_WINDOW_FRAMES:
+            raise SettingsError(
+                "The first window of a stream is no longer than the later ones.",
+                field="first_window_frames",
+                value=f"{self.first_window_frames}, with window_frames={self.window_frames}",
+                allowed=f"1 ≤ first_window_frames ≤ window_frames ≤ {LONGEST_WINDOW_FRAMES}",
             )
         for stage in self._placed:
             if stage not in (*STAGE_NAMES, "all"):
@@ -350,6 +395,8 @@ class EngineConfig:
             memory_pattern=s.memory_pattern,
             spinning=s.spinning,
             memory_arena_size_mb=s.memory_arena_size_mb,
+            first_window_frames=s.first_window_frames,
+            window_frames=s.window_frames,
             stages=s.stages,
             native=s.native,
             first_audio_ttl_s=s.first_audio_ttl_s,

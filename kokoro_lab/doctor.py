@@ -15,6 +15,7 @@ from kokoro_lab.config import PUBLISHED, EngineConfig, settings, usable_cores, w
 from kokoro_lab.containers import FORMATS, Encoder
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ
 from kokoro_lab.dsp import silence
+from kokoro_lab.engine import configuration
 from kokoro_lab.errors import KokoroLabError
 from kokoro_lab.g2p.english import SPACY_MODEL
 from kokoro_lab.g2p.frontend import FrontEnd
@@ -23,6 +24,7 @@ from kokoro_lab.model.coreml_options import coreml_options
 from kokoro_lab.model.native import native_operators
 from kokoro_lab.model.provider_choice import choose
 from kokoro_lab.model.provider_registry import registry
+from kokoro_lab.model.tuned import NAME
 from kokoro_lab.model.weights import missing, verify, weights_home
 
 PACKAGES = ("onnxruntime", "misaki", "spacy", "phonemizer", "espeakng-loader", "soxr", "flask", "papermill")
@@ -59,6 +61,7 @@ def examine(*, deep: bool = False) -> Iterator[Finding]:
     yield _lexicons()
     yield _encoders()
     yield from _providers()
+    yield _tuned()
     yield from _weights(deep)
     native = native_operators(EngineConfig.from_settings())
     yield Finding(
@@ -100,6 +103,13 @@ def _english() -> Finding:
     except Exception as error:
         return Finding("English G2P", False, f"{type(error).__name__}: {error}", "Run `make env`.")
     return Finding("English G2P", bool(segments), segments[0].phonemes if segments else "silent")
+
+
+def _tuned() -> Finding:
+    found = configuration().tuned
+    return Finding(
+        "tuned", not found.startswith(f"no: {NAME}"), found, "`kokoro-lab tune --forget` takes it away."
+    )
 
 
 def _lexicons() -> Finding:

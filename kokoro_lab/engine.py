@@ -13,17 +13,17 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from kokoro_lab.config import STAGED, WHOLE_MODEL, EngineConfig, weights_of
+from kokoro_lab.config import STAGED, WHOLE_MODEL, EngineConfig, set_by_user, settings, weights_of
 from kokoro_lab.datatypes import Clip, Place, SynthesisReport, Utterance
 from kokoro_lab.g2p.frontend import FrontEnd
 from kokoro_lab.g2p.lexicon_entries import request_entries
 from kokoro_lab.model.decoder import Decoder, Staged, WholeGraph
 from kokoro_lab.model.placement import Placement
+from kokoro_lab.model.tuned import with_tuned
 from kokoro_lab.model.voices import Voice, load_voice
 from kokoro_lab.model.weights import fetch, missing, model_path, model_sha256
 from kokoro_lab.primer import FirstAudioCache
 from kokoro_lab.speech_stream import SpeechStream
-from kokoro_lab.streaming import FRAME_S
 from kokoro_lab.text.language import resolve_language
 from kokoro_lab.utterance import utterance_of
 
@@ -43,16 +43,21 @@ def load_engine(
     provider: str | None = None,
     *,
     config: EngineConfig | None = None,
+    tuned: bool = True,
     say: Callable[[str], None] = log.info,
 ) -> Engine:
     """An engine on the real weights, fetched first if they are not in the cache.
+
+    What `kokoro-lab tune` found for this machine is used for settings that nobody has set; see `model.tuned`.
 
     Parameters
     ----------
     variant, provider : str, optional
         Override what the environment says; see `EngineConfig`.
     config : EngineConfig, optional
-        The whole configuration, instead of the environment's.
+        The whole configuration, instead of the environment's; then nothing else is looked up.
+    tuned : bool
+        False leaves out what was tuned: where samples must be those of other machines, to rounding.
     say : callable
         Told in a line each what is being fetched.
 
@@ -61,8 +66,10 @@ def load_engine(
     SettingsError, ProviderError, WeightsError
         What was asked for does not exist, or cannot be had.
     """
-    config = config or EngineConfig.from_settings()
-    config = replace(config, variant=variant or config.variant, provider=provider or config.provider)
+    if config is None:
+        config = configuration(variant, provider, tuned=tuned)
+    else:
+        config = replace(config, variant=variant or config.variant, provider=provider or config.provider)
     weights = weights_of(config.variant)
     needed = () if config.stages else (weights,)  # exported graphs need the voices alone
     if missing(needed, config.home):
@@ -146,7 +153,7 @@ class Engine:
         self,
         text: str | Utterance,
         *,
-        frame_s: float = FRAME_S,
+        frame_s: float | None = None,
         streamed: bool = True,
         cached: bool = True,
         place: Place | None = None,
@@ -160,8 +167,8 @@ class Engine:
         ----------
         text : str or Utterance
             What to say.
-        frame_s : float
-            Length of a chunk, 0.030 to 0.120 s.
+        frame_s : float, optional
+            Length of a chunk, 0.030 to 0.120 s; None takes the configuration's.
         streamed : bool
             Whether somebody listens meanwhile; else it is what `synthesize` joins.
         cached : bool
@@ -190,7 +197,7 @@ class Engine:
         return SpeechStream(
             self,
             utterance,
-            frame_s=frame_s,
+            frame_s=self.config.chunk_ms / 1000 if frame_s is None else frame_s,
             streamed=streamed,
             cached=cached,
             place=place,
@@ -232,10 +239,30 @@ class Engine:
         language = resolve_language(language or self.voice(voice).language)
         self.front_end.warm(language)
         utterance = utterance_of(text, {"voice": voice, "language": language}, streamed=True)
-        stream = SpeechStream(self, utterance, frame_s=FRAME_S, streamed=True, cached=False)
+        frame_s = self.config.chunk_ms / 1000
+        stream = SpeechStream(self, utterance, frame_s=frame_s, streamed=True, cached=False)
         for _ in stream:
             pass
         return stream.report
+
+
+def configuration(
+    variant: str | None = None, provider: str | None = None, *, tuned: bool = True
+) -> EngineConfig:
+    """What `load_engine` makes an engine with: what the environment says, and for the rest what was tuned."""
+    said = EngineConfig.from_settings()
+    config = replace(said, variant=variant or said.variant, provider=provider or said.provider)
+    if not tuned:
+        return config
+    if settings().tuned == "off":
+        return replace(config, tuned="no: KOKORO_TUNED=off")
+    kept = set_by_user() | ({"provider"} if provider else set())
+    found = with_tuned(config, model_sha256(weights_of(config.variant)), kept)
+    if found.tuned.startswith("no:"):
+        log.warning("What `kokoro-lab tune` found is not used: %s", found.tuned.removeprefix("no: "))
+    elif found != config:
+        log.info("Tuned: %s.", found.tuned)
+    return found
 
 
 def _asked(text: str | Utterance, options: dict[str, Any], *, streamed: bool) -> Utterance:

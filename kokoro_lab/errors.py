@@ -183,6 +183,12 @@ class Interrupted(KokoroLabError):
     code = "cancelled"
 
 
+class TuningError(KokoroLabError):
+    """The tuner cannot go on: it lacks a package, another one is at work, or the defaults cannot speak."""
+
+    code = "tuning"
+
+
 class Gone(KokoroLabError):
     """A stream cannot be taken up again: its token has expired, or belongs to something else."""
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import ast
-import itertools
 import json
 import logging
 import time
 import warnings
-from collections.abc import Iterator, Mapping
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -202,32 +200,3 @@ def _write_report(executed: Path, report: Path) -> None:
     exporter = html(template_name="lab", exclude_input=True, exclude_output_prompt=True)
     body, _ = exporter.from_notebook_node(notebook, {"metadata": {"name": report.parent.parent.name}})
     report.write_text(body, "utf-8")
-
-
-def sweep_grid(name: str, swept: Mapping[str, str]) -> Iterator[dict[str, Any]]:
-    """Every combination of the values in `swept` (name → values with commas)."""
-    notebook = find_notebook(name)
-    columns = [
-        [parse_parameters(notebook, {key: value.strip()})[key] for value in values.split(",")]
-        for key, values in swept.items()
-    ]
-    for row in itertools.product(*columns):
-        yield dict(zip(swept, row, strict=True))
-
-
-def run_sweep(
-    name: str, swept: Mapping[str, str], parameters: Mapping[str, Any] | None = None, *, jobs: int = 1
-) -> Iterator[RunOutcome]:
-    """Execute a notebook for every combination, `jobs` at a time, in order.
-
-    One at a time unless asked otherwise: runs that share cores spoil each other's timing.
-    """
-    rows = [{**(parameters or {}), **row} for row in sweep_grid(name, swept)]
-    if jobs == 1:
-        for row in rows:
-            yield run_notebook(name, row)
-        return
-    with ProcessPoolExecutor(jobs) as pool:
-        futures = [pool.submit(run_notebook, name, row, progress=False) for row in rows]
-        for future in futures:
-            yield future.result()

@@ -72,7 +72,7 @@ def create_app(
         engine,
         settings,
         slots,
-        Degrader(settings, slots, objectives),
+        Degrader(settings, slots, objectives, chunk_s=engine.config.chunk_ms / 1000),
         benchmarks.Benchmarks(engine, slots),
         warm_up=WarmUp(loading_s),
     )
@@ -116,7 +116,12 @@ def main(host: str | None = None, port: int | None = None, variant: str | None =
     chosen = {"host": host, "port": port, "variant": variant}
     settings = environment().model_copy(update={k: v for k, v in chosen.items() if v is not None})
     configure(settings.log_format, verbose=settings.verbose_logs)
-    EngineConfig(variant=settings.variant)  # refuses a wrong one here, rather than in the worker
+    # Refuses a wrong one here, rather than in the worker
+    EngineConfig(
+        variant=settings.variant,
+        first_window_frames=settings.first_window_frames,
+        window_frames=settings.window_frames,
+    )
 
     def make_app() -> Flask:
         from kokoro_lab.engine import load_engine

@@ -168,6 +168,13 @@ def test_chunks_are_frames_in_order(hum: Engine) -> None:
     assert chunks[10].start_s == pytest.approx(0.4)
 
 
+def test_chunks_are_as_long_as_the_engine_is_configured_for(hum: Engine) -> None:
+    engine = with_decoder(hum, hum.decoder)
+    engine.config = replace(hum.config, chunk_ms=80)
+    lengths = [len(chunk.samples) for chunk in engine.stream("The kettle is on.", voice="hum")]
+    assert set(lengths[:-1]) == {1920}
+
+
 def test_a_stream_computes_only_what_is_asked_for(hum: Engine) -> None:
     counting = Counting(hum.decoder)  # type: ignore[arg-type]
     stream = with_decoder(hum, counting).stream(PARAGRAPH, voice="hum")

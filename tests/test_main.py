@@ -192,6 +192,17 @@ def test_doctor_looks_at_everything() -> None:
     assert done.exit_code == (0 if all(f["ok"] for f in found.values()) else 1)
 
 
+def test_doctor_names_a_tuned_file_that_cannot_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "tuned.json").write_text("{")
+    monkeypatch.setattr("kokoro_lab.model.tuned.weights_home", lambda home: tmp_path)
+    monkeypatch.setattr("kokoro_lab.doctor._weights", lambda deep: [])
+    found = {f["name"]: f for f in json.loads(call("doctor", "--json").stdout)}
+    assert not found["tuned"]["ok"]
+    assert "tune --forget" in found["tuned"]["mend"]
+
+
 def test_doctor_names_a_lexicon_that_cannot_be_read(lab: Path) -> None:
     (lab / "lexicon.tsv").write_text("lang\tgrapheme\n")
     found = {f["name"]: f for f in json.loads(call("doctor", "--json").stdout)}

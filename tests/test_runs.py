@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,12 +20,12 @@ from kokoro_lab.runs import (
     notebook_names,
     parse_parameters,
     run_notebook,
-    run_sweep,
 )
 from tests.toy_notebooks import PARAMETERS, make_repository, write
 
 IMPORTS = """\
 from pathlib import Path
+from typing import Any
 
 from kokoro_lab import results
 from kokoro_lab.config import EngineConfig
@@ -95,16 +97,21 @@ def test_a_process_that_dies_is_a_crash(lab: Path) -> None:
     assert "died" in outcome.message
 
 
-@pytest.mark.notebook
-def test_a_sweep_runs_every_combination(lab: Path) -> None:
-    outcomes = list(run_sweep("01_toy", {"count": "4,6"}, {"deep": "true"}))
-    assert [(o.parameters["count"], o.passed) for o in outcomes] == [(4, True), (6, False)]
-    assert len({o.run_dir for o in outcomes}) == 2
-
-
 def test_parameters_are_read_with_their_help(lab: Path) -> None:
     declared = declared_parameters(find_notebook("01_toy"))
     assert declared["limit_db"] == {"type": "float", "default": "1.5", "help": "how loud"}
+
+
+@pytest.mark.parametrize("name", notebook_names())
+def test_no_parameter_of_a_notebook_is_out_of_reach(name: str) -> None:
+    notebook = find_notebook(name)
+    (cell,) = (c for c in json.loads(notebook.read_text("utf-8"))["cells"] if "parameters" in _tags(c))
+    written = [line.target.id for line in ast.parse("".join(cell["source"])).body]
+    assert list(declared_parameters(notebook)) == written
+
+
+def _tags(cell: dict[str, Any]) -> list[str]:
+    return cell["metadata"].get("tags", [])
 
 
 @pytest.mark.parametrize(

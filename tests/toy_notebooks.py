@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from pathlib import Path
 
 import nbformat
+
+from kokoro_lab.sweeps.one import Row, SweepRun
 
 PARAMETERS = """\
 count: int = 3  # how many
@@ -40,3 +44,10 @@ def write(path: Path, parameters: str, *code: str) -> None:
 def write_gate(root: Path, name: str) -> None:
     """A gate with `PARAMETERS` that speaks nothing."""
     write(root / f"notebooks/{name}.ipynb", PARAMETERS, BODY.format(name=name))
+
+
+def dies_at_3(folder: str, name: str, number: int, row: Row) -> SweepRun:
+    """In the place of `run_one`: its process is killed from outside at a count of 3."""
+    if row["count"] == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return SweepRun(number, row, "passed", folder=folder)

@@ -20,7 +20,6 @@ from kokoro_lab.config import settings
 from kokoro_lab.engine import Engine
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.results import new_run_folder
-from kokoro_lab.streaming import FRAME_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +234,7 @@ def _speakers(
 ) -> Iterator[list[Speaker]]:
     """Ours first, then the peers with as many threads as ours has."""
     if not plan.http:
-        frame_s = FRAME_S if plan.chunk_ms is None else plan.chunk_ms / 1000
+        frame_s = None if plan.chunk_ms is None else plan.chunk_ms / 1000
         ours = InProcess(load_engine(), plan.voice, streamed=plan.streamed, frame_s=frame_s)
         yield [ours, *_peers(plan, ours, say)]
         return

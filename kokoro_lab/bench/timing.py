@@ -20,7 +20,6 @@ from kokoro_lab.bench.trial import Listener, Trial
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ
 from kokoro_lab.engine import Engine
 from kokoro_lab.errors import ParameterError, SynthesisError
-from kokoro_lab.streaming import FRAME_S
 
 SETTLE_S = 0.5
 """After a hang-up, the segment that was being prepared ahead is finished for nobody: the next text waits."""
@@ -54,8 +53,8 @@ class InProcess:
         A name, or a blend.
     streamed : bool
         As chunks, or as a whole clip.
-    frame_s : float
-        Length of a chunk, 0.030 to 0.120 s.
+    frame_s : float, optional
+        Length of a chunk, 0.030 to 0.120 s; None takes the engine's own.
     cached : bool
         Whether the engine's cache of first audio is used; without it, a text may be spoken twice.
     """
@@ -68,7 +67,7 @@ class InProcess:
         voice: str,
         *,
         streamed: bool = True,
-        frame_s: float = FRAME_S,
+        frame_s: float | None = None,
         cached: bool = True,
     ) -> None:
         self.engine = engine

@@ -33,7 +33,7 @@ def golden(cases: tuple[str, ...], everything: bool, as_json: bool) -> None:
 
     folder = new_run_folder("golden")
     names = list(clips.planned) if everything else names_of(clips, cases)
-    changes = record_anew(clips, names, folder, lambda variant: load_engine(variant, say=say))
+    changes = record_anew(clips, names, folder, lambda variant: load_engine(variant, tuned=False, say=say))
     if as_json:
         click.echo((folder / "difference.json").read_text("utf-8"))
         return

@@ -23,6 +23,9 @@ GATES, CHECKLIST = "gates", "checklist"
 @click.option(
     "--jobs", default=1, show_default=True, type=click.IntRange(1), help="Runs at a time in a sweep."
 )
+@click.option(
+    "--cluster", metavar="ADDRESS", help="Run a sweep on this Dask cluster, such as tcp://127.0.0.1:8786."
+)
 @click.option("--fast", is_flag=True, help="With gates and checklist: small, and sooner.")
 @json_option
 def run(
@@ -30,6 +33,7 @@ def run(
     parameters: tuple[str, ...],
     sweeps: tuple[str, ...],
     jobs: int,
+    cluster: str | None,
     fast: bool,
     as_json: bool,
 ) -> None:
@@ -40,7 +44,11 @@ def run(
     from kokoro_lab import runs
 
     if notebook in (GATES, CHECKLIST):
-        _refuse(parameters or sweeps or jobs != 1, "-p, --sweep and --jobs", f"with {notebook}")
+        _refuse(
+            parameters or sweeps or jobs != 1 or cluster,
+            "-p, --sweep, --jobs and --cluster",
+            f"with {notebook}",
+        )
         (_run_gates if notebook == GATES else _run_checklist)(fast, as_json)
     _refuse(fast, "--fast", "with one notebook")
     if notebook is None:
@@ -48,13 +56,12 @@ def run(
         return
     given = dict(_pair(p, "-p") for p in parameters)
     if sweeps:
-        swept = dict(_pair(s, "--sweep") for s in sweeps)
-        outcomes = list(runs.run_sweep(notebook, swept, given, jobs=jobs))
-    else:
-        outcomes = [runs.run_notebook(notebook, given, progress=not as_json)]
-    for outcome in outcomes:
-        _show_outcome(outcome, as_json)
-    _leave({o.verdict for o in outcomes})
+        _refuse(cluster and jobs != 1, "--jobs", "with --cluster: its workers say how many run at a time")
+        _run_sweep(notebook, dict(_pair(s, "--sweep") for s in sweeps), given, jobs, cluster, as_json)
+    _refuse(jobs != 1 or cluster, "--jobs and --cluster", "without --sweep")
+    outcome = runs.run_notebook(notebook, given, progress=not as_json)
+    _show_outcome(outcome, as_json)
+    _leave({outcome.verdict})
 
 
 def _list_notebooks() -> None:
@@ -65,6 +72,36 @@ def _list_notebooks() -> None:
         for key, declared in runs.declared_parameters(runs.find_notebook(name)).items():
             if key not in runs.OWN_PARAMETERS:
                 click.echo(f"    -p {key}={declared['default']}  {declared['help']}")
+
+
+def _run_sweep(
+    notebook: str,
+    swept: dict[str, str],
+    given: dict[str, str],
+    jobs: int,
+    cluster: str | None,
+    as_json: bool,
+) -> NoReturn:
+    from kokoro_lab import sweeps
+    from kokoro_lab.gates.tables import markdown
+
+    total = len(sweeps.grid(notebook, swept))
+    ended: list[str] = []
+
+    def done(one: sweeps.SweepRun) -> None:
+        ended.append(one.verdict)
+        varied = ", ".join(f"{name}={one.parameters[name]}" for name in swept)
+        message = f": {one.message}" if one.message else ""
+        say(f"{len(ended)} of {total}: {one.verdict} in {one.run_s:.1f} s, {varied}{message}")
+
+    say(f"{total} runs{f' on {cluster}' if cluster else ''}.")
+    sweep = sweeps.run_sweep(notebook, swept, given, jobs=jobs, cluster=cluster, done=done)
+    if as_json:
+        click.echo((sweep.folder / "sweep.json").read_text("utf-8"))
+    else:
+        click.echo(markdown(sweeps.table(sweep, brief=True)))
+        click.echo(f"kept in {sweep.folder}")
+    _leave(sweep.verdicts)
 
 
 def _run_gates(fast: bool, as_json: bool) -> NoReturn:

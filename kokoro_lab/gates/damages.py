@@ -7,6 +7,7 @@ anything else. A damage is put where speech is loudest, since one in a pause is 
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 from functools import partial
 
 import numpy as np
@@ -95,10 +96,31 @@ def gained(samples: Samples, db: float = GAIN_DB) -> Samples:
 
 
 def faster(samples: Samples, times: float = FASTER) -> Samples:
-    """Spoken `times` as fast at the same pitch, by a phase vocoder."""
-    from librosa.effects import time_stretch
+    """Spoken `times` as fast at the same pitch, by FFmpeg's `atempo` (overlap-add where alike)."""
+    import av
+    from av.filter import Graph
 
-    damaged: Samples = time_stretch(samples, rate=times).astype(np.float32)
+    graph = Graph()
+    graph.link_nodes(
+        graph.add_abuffer(
+            sample_rate=SAMPLE_RATE_HZ, format="flt", layout="mono", time_base=Fraction(1, SAMPLE_RATE_HZ)
+        ),
+        graph.add("atempo", str(times)),
+        graph.add("aformat", "sample_fmts=flt"),
+        graph.add("abuffersink"),
+    ).configure()
+    frame = av.AudioFrame.from_ndarray(samples[None], format="flt", layout="mono")
+    frame.sample_rate, frame.pts = SAMPLE_RATE_HZ, 0
+    graph.push(frame)
+    graph.push(None)
+    pieces = []
+    while True:
+        try:
+            pieces.append(graph.pull().to_ndarray()[0])
+        except av.error.EOFError:
+            break
+    length = round(len(samples) / times)  # the filter's last window may end a few samples off
+    damaged: Samples = np.pad(np.concatenate(pieces)[:length], (0, max(0, length - sum(map(len, pieces)))))
     return damaged
 
 

@@ -10,9 +10,9 @@ from typing import Any
 from kokoro_lab import plots
 from kokoro_lab.audio import write_whole
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ
-from kokoro_lab.engine import Engine, load_engine
+from kokoro_lab.engine import Engine
 from kokoro_lab.errors import ParameterError
-from kokoro_lab.gates.golden import Take, compare
+from kokoro_lab.gates.golden import Take, as_it_ships, compare
 from kokoro_lab.gates.golden_clips import Spoken, speak
 from kokoro_lab.gates.golden_files import Golden, flac_bytes, record
 from kokoro_lab.results import write_json
@@ -74,7 +74,7 @@ def names_of(golden: Golden, wanted: Sequence[str]) -> list[str]:
 
 
 def record_anew(
-    golden: Golden, names: Sequence[str], folder: Path, engine_of: Callable[[str], Engine] = load_engine
+    golden: Golden, names: Sequence[str], folder: Path, engine_of: Callable[[str], Engine] = as_it_ships
 ) -> list[Change]:
     """Speak the recordings `names`, keep evidence in `folder`, then put them in place of those before.
 

@@ -20,26 +20,25 @@ CORPORA = ("en", "es", "ja")
 _MARKS = regex.compile(r"[^\w\s]|_")
 
 
-def entry(text: str) -> tuple[LexiconEntry, ...]:
-    """A lexicon of one entry from `grapheme=phonemes`; of none from an empty text.
+def entry(word: str, phonemes: str) -> tuple[LexiconEntry, ...]:
+    """A lexicon of one entry; of none from no word.
 
     Raises
     ------
     ParameterError
-        There is no `=` in it.
+        A word without phonemes.
     """
-    if not text:
+    if not word:
         return ()
-    grapheme, equals, phonemes = text.partition("=")
-    if not equals:
+    if not phonemes:
         raise ParameterError(
-            f"{text!r} is no entry.",
-            field="fix",
-            value=text,
-            allowed="grapheme=phonemes",
-            mend="Write it like nginx=ˈɛnʤɪnˈɛks.",
+            f"{word!r} has no phonemes.",
+            field="phonemes",
+            value=phonemes,
+            allowed="IPA, as `kokoro-lab text` prints it",
+            mend="Write them, like ˈɛnʤɪnˈɛks; or leave the word out.",
         )
-    return (LexiconEntry("*", grapheme.strip(), phonemes.strip()),)
+    return (LexiconEntry("*", word.strip(), phonemes.strip()),)
 
 
 def words(clip: Clip) -> pd.DataFrame:

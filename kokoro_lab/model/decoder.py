@@ -24,7 +24,7 @@ from kokoro_lab.model.prosody import Prosody, ProsodyModel
 from kokoro_lab.model.providers import stage_session
 from kokoro_lab.model.static_vocoder import StaticVocoder, fixed_windows
 from kokoro_lab.model.statistics import StatisticsPredictor
-from kokoro_lab.model.vocoder import LATER_WINDOW_FRAMES, Vocoder, Windows
+from kokoro_lab.model.vocoder import Vocoder, Windows
 from kokoro_lab.model.voices import Voice
 
 PREDICTED_SEMITONES = 2.5
@@ -174,6 +174,7 @@ class Staged:
         say: Callable[[str], None] | None = None,
         folder: Path | None = None,
     ) -> None:
+        self._config = config
         self._requested_provider = config.provider
         self._native = native_operators(config, say)
         folder = folder or stages_folder(config, self._native, say)
@@ -251,7 +252,7 @@ class Staged:
             return self._fixed_windows_from(self.fixed, prosody, sample)
         mean, variance = self._predictor.predict(prosody)
         scale, shift = self.vocoder.layers.scale_and_shift(mean, variance, prosody.style)
-        sizes = sizes or (Windows() if urgent else Windows(first=LATER_WINDOW_FRAMES))
+        sizes = sizes or Windows.of(self._config, urgent=urgent)
         begin = sizes.begin(prosody.audible, sample // TRUNK_FRAME_SAMPLES)
         blocks = self.vocoder.windows(prosody, scale, shift, sizes, audible=prosody.audible, begin=begin)
         return begin * TRUNK_FRAME_SAMPLES, blocks

@@ -26,6 +26,7 @@ from kokoro_lab.model.graphs import DURATIONS, ENERGY, F0, frames_of, signature
 from kokoro_lab.model.native import native_operators
 from kokoro_lab.model.prosody import ProsodyModel, Values
 from kokoro_lab.model.providers import stage_session
+from kokoro_lab.model.rewriting import inferred
 from kokoro_lab.model.voices import Voice
 
 TOLD = (DURATIONS, F0, ENERGY)
@@ -167,8 +168,7 @@ def with_told_prosody(model: onnx.ModelProto, name: str) -> dict[str, type[np.fl
     WeightsError
         One of them is not there, or not of floating point.
     """
-    inferred = onnx.shape_inference.infer_shapes(model)
-    types = {info.name: info.type.tensor_type.elem_type for info in inferred.graph.value_info}
+    types = {info.name: info.type.tensor_type.elem_type for info in inferred(model)}
     found: dict[str, type[np.floating[Any]]] = {}
     for tensor in TOLD:
         maker = next((node for node in model.graph.node if tensor in node.output), None)

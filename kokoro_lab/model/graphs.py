@@ -11,6 +11,7 @@ import onnx
 import onnxruntime as ort
 
 from kokoro_lab.errors import WeightsError
+from kokoro_lab.model.rewriting import inferred
 
 DURATIONS = "/encoder/Round_output_0"
 """Frames of 25 ms that prosody gives each token id, pads included: as many as input ids, in the floating
@@ -127,13 +128,16 @@ def cut(model: onnx.ModelProto) -> dict[str, onnx.ModelProto]:
             field="variant",
             mend="Only the fp32 export of onnx-community is known to have them; use another variant whole.",
         )
-    inferred = onnx.shape_inference.infer_shapes(model)
-    known = {v.name for v in inferred.graph.value_info}
+    described = onnx.ModelProto()
+    described.CopyFrom(model)
+    described.graph.ClearField("value_info")
+    described.graph.value_info.extend(inferred(model))
+    known = {v.name for v in described.graph.value_info}
     for name in sorted(wanted - known):
-        inferred.graph.value_info.append(
+        described.graph.value_info.append(
             onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, None)
         )
-    extractor = Extractor(inferred)
+    extractor = Extractor(described)
     return {
         stage: extractor.extract_model(list(inputs), list(outputs))
         for stage, (inputs, outputs) in STAGES.items()

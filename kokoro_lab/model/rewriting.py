@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
@@ -13,6 +14,9 @@ from onnx import NodeProto, ValueInfoProto, numpy_helper
 
 Model = onnx.ModelProto
 Pass = Callable[[Model], Model]
+
+LENGTHS = 64
+"""Constants of no more values than this may be lengths."""
 
 
 class Graph:
@@ -83,6 +87,26 @@ def apply(model: Model, recipe: Sequence[Pass]) -> Model:
     for rewrite in recipe:
         model = rewrite(model)
     return model
+
+
+def inferred(model: Model) -> list[ValueInfoProto]:
+    """What can be known of the type and the lengths of each tensor that a node makes.
+
+    ONNX's inference copies the model several times over, and only small constants can tell it a length: it
+    is given the types of the large ones alone (0.1 s instead of 1.5 s for the whole model).
+    """
+    light = Model(ir_version=model.ir_version, opset_import=model.opset_import)
+    light.graph.node.extend(model.graph.node)
+    light.graph.input.extend(model.graph.input)
+    light.graph.output.extend(model.graph.output)
+    light.graph.value_info.extend(model.graph.value_info)
+    for tensor in model.graph.initializer:
+        if math.prod(tensor.dims) <= LENGTHS:
+            light.graph.initializer.append(tensor)
+        else:
+            stated = onnx.helper.make_tensor_value_info(tensor.name, tensor.data_type, tensor.dims)
+            light.graph.input.append(stated)
+    return list(onnx.shape_inference.infer_shapes(light).graph.value_info)
 
 
 def shapes(values: Iterable[ValueInfoProto]) -> dict[str, list[int | str] | None]:

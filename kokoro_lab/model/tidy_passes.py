@@ -10,10 +10,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-import onnx
 from onnx import NodeProto, TensorProto, helper
 
-from kokoro_lab.model.rewriting import Graph, Model
+from kokoro_lab.model.rewriting import Graph, Model, inferred
 
 
 def drop_no_ops(model: Model) -> Model:
@@ -136,8 +135,8 @@ def known_lengths(model: Model) -> Model:
 
 def _dims(model: Model) -> dict[str, Sequence[Any]]:
     """What can be known of the lengths of each tensor."""
-    inferred = onnx.shape_inference.infer_shapes(model).graph
-    return {value.name: value.type.tensor_type.shape.dim for value in (*inferred.value_info, *inferred.input)}
+    values = (*inferred(model), *model.graph.input)
+    return {value.name: value.type.tensor_type.shape.dim for value in values}
 
 
 def _shape_above(g: Graph, node: NodeProto) -> str | None:

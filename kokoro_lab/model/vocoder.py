@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from kokoro_lab.config import EngineConfig
+from kokoro_lab.config import FIRST_WINDOW_FRAMES, WINDOW_FRAMES, EngineConfig
 from kokoro_lab.datatypes import Samples
 from kokoro_lab.model import graphs
 from kokoro_lab.model.guarded_session import GuardedSession
@@ -29,10 +29,6 @@ INNER_CONTEXT_FRAMES = 2
 """As far as the second half of the convolutions sees: it works on this much context only."""
 SILENT_CONTEXT_FRAMES = 4
 """Context on a side where there is silence, which is not decoded."""
-FIRST_WINDOW_FRAMES = 12
-"""The first window is small, so that sound starts early."""
-WINDOW_FRAMES = 120
-"""Later windows: the larger, the less context is decoded twice; the smaller, the sooner a stop acts."""
 LATER_WINDOW_FRAMES = 60
 """The first window of a segment that nobody waits for: there is speech in hand."""
 GROWTH = 1.5
@@ -46,6 +42,14 @@ class Windows:
     first: int = FIRST_WINDOW_FRAMES
     size: int = WINDOW_FRAMES
     context: int = CONTEXT_FRAMES
+
+    @classmethod
+    def of(cls, config: EngineConfig, *, urgent: bool) -> Windows:
+        """As `config` has it; only of a segment that is `urgent` is the first one as small as it can be."""
+        first = config.first_window_frames
+        if not urgent:
+            first = max(first, min(LATER_WINDOW_FRAMES, config.window_frames))
+        return cls(first=first, size=config.window_frames)
 
     def spans(self, start: int, stop: int) -> Iterator[tuple[int, int]]:
         """Half-open spans that cover `start` to `stop`, growing from `first` to `size`."""

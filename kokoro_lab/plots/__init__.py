@@ -13,6 +13,7 @@ from kokoro_lab.plots.clips import (
 )
 from kokoro_lab.plots.partitions import taken_by
 from kokoro_lab.plots.timing import ahead_of_the_player, heat_maps, loading, stages, way_to_first_audio
+from kokoro_lab.plots.tuning import cost_ratios, tuned_front
 from kokoro_lab.plots.verdicts import (
     against_margins,
     between_anchors,
@@ -27,6 +28,7 @@ __all__ = [
     "against_margins",
     "ahead_of_the_player",
     "between_anchors",
+    "cost_ratios",
     "error_rates",
     "heat_maps",
     "ladder",
@@ -40,6 +42,7 @@ __all__ = [
     "speech",
     "stages",
     "taken_by",
+    "tuned_front",
     "verdicts",
     "way_to_first_audio",
     "within_band",

@@ -92,6 +92,8 @@ class Degrader:
         Where the last requests are looked up.
     clock : callable
         Seconds; a test gives its own.
+    chunk_s : float, optional
+        The engine's own length of a chunk, where no profile is named.
     """
 
     def __init__(
@@ -100,10 +102,14 @@ class Degrader:
         slots: Slots,
         objectives: Objectives,
         clock: Callable[[], float] = time.monotonic,
+        *,
+        chunk_s: float | None = None,
     ) -> None:
         self.objectives = objectives
         self._setting = settings.degrade
         self._profile = buffer_profile(settings.buffer_profile)
+        if chunk_s is not None and "buffer_profile" not in settings.model_fields_set:
+            self._profile = self._profile.cut_by(chunk_s)
         self._slots = slots
         self._clock = clock
         self._lock = threading.Lock()

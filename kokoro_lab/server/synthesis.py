@@ -5,12 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import ceil
 from typing import TYPE_CHECKING
 
 from flask import current_app
 
-from kokoro_lab.buffering import BufferProfile
 from kokoro_lab.containers import Encoder
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Place, Utterance
 from kokoro_lab.errors import Interrupted
@@ -167,7 +165,7 @@ def open_stream(
             asked.last_id, asked.resume, digest, ttl_s=state.settings.resume_ttl_s, frame_s=profile.chunk_s
         )
     frame_s = from_.frame_s
-    account.streams(_cut_by(profile, frame_s))
+    account.streams(profile.cut_by(frame_s))
     # Only PCM at the model's own rate has no memory: any other encoder must hear all that came before
     plain = asked.kind in ("pcm", "wav") and asked.sample_rate == SAMPLE_RATE_HZ
     place = from_.place if plain else None
@@ -206,10 +204,3 @@ def open_stream(
     )
     kept = None if ephemeral else digest(frame_s)
     return Opened(stream, session, encoder, events, from_.issued_s, frame_s, kept)
-
-
-def _cut_by(profile: BufferProfile, frame_s: float) -> BufferProfile:
-    """`profile`; or for a stream that was begun with other frames, one that holds back as much with these."""
-    if frame_s == profile.chunk_s:
-        return profile
-    return BufferProfile(profile.name, frame_s, ceil(round(profile.pre_buffer_s / frame_s, 6)))

@@ -18,7 +18,7 @@ import regex
 from kokoro_lab.datatypes import Segment, Word
 from kokoro_lab.text.aligned import AlignedText
 from kokoro_lab.text.boundaries import sentence_ranges
-from kokoro_lab.text.phrasing import MARK, WEAK, borders, ends_clause
+from kokoro_lab.text.phrasing import MARK, PHRASE, WEAK, borders, ends_clause
 from kokoro_lab.text.sentence_joins import rejoined
 
 MAX_TOKENS = 510
@@ -33,7 +33,9 @@ FIRST_TOKENS = 40
 """A longer first sentence is cut at a mark within this, where it has one, so that sound starts early:
 the time to first audio grows by about 2.5 ms a token id on two cores."""
 FIRST_WHOLE_TOKENS = 50
-"""A first sentence longer than this is cut between two phrases if no mark divides it early enough."""
+"""A first sentence longer than this is cut between two phrases if no mark divides it within as many."""
+FIRST_LONG_TOKENS = 60
+"""A first sentence longer than this is cut at a weak border, too, if there is no better one."""
 
 PARAGRAPH_CHARS = 20_000
 """Text is given to the sentence splitter in pieces of about this size, so that memory is bounded."""
@@ -240,16 +242,23 @@ def _token_count(words: Sequence[Word], ids: Sequence[tuple[int, ...]]) -> int:
 def _first_cut(words: Sequence[Word], ids: Sequence[tuple[int, ...]]) -> int | None:
     """After which word to end the first segment: the last of the best places that leave both parts a body.
 
-    A long sentence that has none early enough is cut at its first place after that.
+    A mark, or the end of a sentence, may come a little later than a border between phrases. A long sentence
+    that has no place early enough is cut at its first one after that.
     """
     total = _token_count(words, ids)
     if total <= FIRST_TOKENS:
         return None
-    best, best_strength, count = None, MARK if total <= FIRST_WHOLE_TOKENS else WEAK, 0
+    best_strength = MARK if total <= FIRST_WHOLE_TOKENS else PHRASE if total <= FIRST_LONG_TOKENS else WEAK
+    best, count = None, 0
     for i, strength in enumerate(borders(words)):
         count += len(ids[i]) + words[i].space_after
-        if count > FIRST_TOKENS and best:
-            break
+        if ends_with_pause(words[i]):
+            strength = MARK
+        if best and count > FIRST_TOKENS:
+            if best_strength == MARK or count > FIRST_WHOLE_TOKENS:
+                break
+            if strength < MARK:
+                continue
         if strength >= best_strength and SHORT_TOKENS <= count <= total - SHORT_TOKENS:
             best, best_strength = i + 1, strength
     return best

@@ -124,21 +124,22 @@ def sensitivity(
     chosen = list(groups or members)
     reference = Staged(replace(config, variant="fp32"))
     stages = published_stages(config)
-    bar = tqdm(total=2 * len(chosen), desc="groups", disable=not progress)
+    bar = tqdm(total=2 * len(chosen) - 1, desc="groups", disable=not progress)
 
-    def measured(quantised: Iterable[str], group: str, how: str) -> dict[str, Any]:
+    def measured(quantised: Iterable[str]) -> dict[str, float]:
         keep = [layer for part, layers in members.items() if part not in set(quantised) for layer in layers]
         with tempfile.TemporaryDirectory(prefix="kokoro-lab-") as folder:
             candidate = candidate_of(config, Path(folder), stages, keep)
             table = compare(reference, candidate, lines, voices, progress=False)
         bar.update()
-        return {"group": group, "how": how} | summary(table)
+        return summary(table)
 
-    alone = pd.DataFrame([measured([group], group, "alone") for group in chosen])
+    alone = pd.DataFrame([{"group": group, "how": "alone"} | measured([group]) for group in chosen])
     order = alone.sort_values(["pesq_mean", "changed_durations_ratio"], ascending=[False, True]).group
     steps = [list(order[: k + 1]) for k in range(len(order))]
-    cumulated = pd.DataFrame([measured(step, step[-1], "cumulated") for step in steps])
-    return pd.concat([alone, cumulated], ignore_index=True)
+    first = alone[alone.group == order.iloc[0]].assign(how="cumulated")  # of one group, both are the same
+    cumulated = [{"group": step[-1], "how": "cumulated"} | measured(step) for step in steps[1:]]
+    return pd.concat([alone, first, pd.DataFrame(cumulated)], ignore_index=True)
 
 
 def candidate_of(

@@ -9,11 +9,11 @@ from kokoro_lab.gates.pronunciation import controls, entry, readings, same
 
 
 def test_an_entry_is_a_grapheme_and_its_phonemes() -> None:
-    (found,) = entry("nginx = ˈɛnʤɪnˈɛks")
+    (found,) = entry("nginx", " ˈɛnʤɪnˈɛks")
     assert (found.grapheme, found.phoneme) == ("nginx", "ˈɛnʤɪnˈɛks")
-    assert entry("") == ()
-    with pytest.raises(ParameterError, match="is no entry"):
-        entry("nginx")
+    assert entry("", "") == ()
+    with pytest.raises(ParameterError, match="has no phonemes"):
+        entry("nginx", "")
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from onnx import NodeProto, TensorProto, helper, numpy_helper
 
 from kokoro_lab.config import EngineConfig
 from kokoro_lab.model.providers import make_session
-from kokoro_lab.model.rewriting import Model, operators
+from kokoro_lab.model.rewriting import Model, inferred, operators, shapes
 from kokoro_lab.model.tidy_passes import canonical_shapes, drop_no_ops, known_lengths
 
 HEADS, WIDTH = 2, 6
@@ -198,3 +198,12 @@ def test_a_branch_reads_what_is_left() -> None:
     assert operators(model) == {"If": 1}
     x = noise(1, 2, WIDTH)
     np.testing.assert_array_equal(run(model, x), x)
+
+
+def test_lengths_follow_from_small_constants_and_from_the_types_of_large_ones() -> None:
+    model = a_model(
+        [n("MatMul", ["x", "w"], ["p"]), n("Reshape", ["p", "l"], ["r"]), n("Identity", ["r"], ["y"])],
+        {"w": np.zeros((WIDTH, 16), np.float32), "l": np.array([0, 0, 4, 4])},
+    )
+    assert shapes(inferred(model)) == {"p": ["batch", "length", 16], "r": ["batch", "length", 4, 4]}
+    assert [constant.name for constant in model.graph.initializer] == ["w", "l"]

@@ -46,6 +46,14 @@ def test_all_is_well_until_something_is_amiss() -> None:
     assert (scene.degrader.profile().chunk_s, scene.slots.limit) == (0.050, 4)
 
 
+def test_chunks_are_the_engines_unless_a_profile_is_named() -> None:
+    slots, objectives = Slots(4), Objectives(0.5, 0.6, lambda name: "", lambda: 0.0)
+    own = Degrader(Settings(), slots, objectives, chunk_s=0.080).profile()
+    assert (own.name, own.chunk_s, own.pre_buffer_chunks) == ("stable", 0.080, 2)
+    named = Degrader(Settings(buffer_profile="stable"), slots, objectives, chunk_s=0.080).profile()
+    assert named.chunk_s == 0.050
+
+
 def test_few_requests_are_no_percentile() -> None:
     scene = Scene()
     assert scene.serve(*[LATE] * (ENOUGH - 1)) == "normal"

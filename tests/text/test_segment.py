@@ -132,6 +132,10 @@ def test_a_long_first_sentence_without_a_place_to_pause_is_left_whole() -> None:
             "The feelings of the older prisoners should no longer be outraged this way every other day.",
             "The feelings of the older prisoners",
         ),
+        (
+            "He was fond of restoring the ruined temples, and he knew more than anybody of their stones.",
+            "He was fond of restoring the ruined temples,",  # a mark is worth a few token ids
+        ),
     ],
 )
 def test_a_long_first_sentence_is_cut_where_a_speaker_would_pause(
@@ -141,9 +145,14 @@ def test_a_long_first_sentence_is_cut_where_a_speaker_would_pause(
     heard = [text[s.start : s.end] for s in segments]
     assert heard[0] == first
     assert len(segments) == 2
-    assert SHORT_TOKENS <= len(segments[0].token_ids) <= FIRST_TOKENS
+    assert SHORT_TOKENS <= len(segments[0].token_ids) <= FIRST_WHOLE_TOKENS
     assert " ".join(heard) == text
     assert 0.08 <= segments[0].pause_after_s <= 0.12
+
+
+def test_between_a_subject_and_its_verb_only_a_very_long_first_sentence_is_cut(front_end: FrontEnd) -> None:
+    text = "The kettle is on, and the window is open. Nobody is in."
+    assert len(list(front_end.segments(text, "en-us", lambda _: None))) == 1
 
 
 def test_a_place_that_comes_late_is_better_than_none(front_end: FrontEnd) -> None:

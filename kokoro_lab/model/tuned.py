@@ -1,0 +1,246 @@
+"""What `kokoro-lab tune` found for this machine, kept beside the weights and read when an engine is loaded.
+
+<home>/tuned.json
+    {"about": ..., "configurations": [{"made_for": ..., "settings": ..., "gains": ..., "found_at": ...}]}
+
+A configuration is used only for the model, variant, ONNX Runtime and processor that it was found with, and
+only for what nobody has set: what became of it is in `EngineConfig.tuned`, and so in every report and result.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock
+
+from kokoro_lab.config import EngineConfig
+from kokoro_lab.errors import KokoroLabError
+from kokoro_lab.model.disk import told_apart
+from kokoro_lab.model.providers import resolve_provider
+from kokoro_lab.model.weights import weights_home
+from kokoro_lab.provenance import machine, versions
+
+NAME = "tuned.json"
+ABOUT = "Settings that `kokoro-lab tune` found to beat the defaults; KOKORO_TUNED=off leaves them out"
+
+
+def _whole(low: int, high: int) -> Callable[[Any], bool]:
+    return lambda value: type(value) is int and low <= value <= high
+
+
+def _truth(value: Any) -> bool:
+    return type(value) is bool
+
+
+def _runs_here(value: Any) -> bool:
+    return isinstance(value, str) and bool(resolve_provider(value))
+
+
+TUNABLE: Mapping[str, Callable[[Any], bool]] = {
+    "chunk_ms": _whole(30, 120),
+    "provider": _runs_here,
+    "threads": _whole(0, 256),
+    "spinning": _truth,
+    "memory_pattern": _truth,
+    "first_window_frames": _whole(1, 2400),
+    "window_frames": _whole(1, 2400),
+}
+"""Fields of `EngineConfig` that may be tuned, and what each may be."""
+
+
+@dataclass(frozen=True, slots=True)
+class MadeFor:
+    """What a configuration was found with; elsewhere it says nothing.
+
+    Parameters
+    ----------
+    model_sha256, variant, native : str
+        The weights, the precision, and whether our own operators may be used.
+    onnxruntime : str
+        Its version.
+    cpu, architecture, system : str
+    cores : int
+        That the process may run on.
+    """
+
+    model_sha256: str
+    variant: str
+    native: str
+    onnxruntime: str
+    cpu: str
+    architecture: str
+    system: str
+    cores: int
+
+    @classmethod
+    def of(cls, config: EngineConfig, model_sha256: str) -> MadeFor:
+        """This machine, and the model that `config` runs."""
+        here = machine()
+        return cls(
+            model_sha256=model_sha256,
+            variant=config.variant,
+            native=config.native,
+            onnxruntime=versions()["onnxruntime"],
+            cpu=here["cpu"],
+            architecture=here["architecture"],
+            system=platform.system(),
+            cores=here["cores"],
+        )
+
+    def differences(self, other: MadeFor) -> list[str]:
+        """In which fields, with both values, a configuration for this is not one for `other`."""
+        return [
+            f"{field.name} {getattr(self, field.name)!r}, here {getattr(other, field.name)!r}"
+            for field in fields(self)
+            if getattr(self, field.name) != getattr(other, field.name)
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class Tuned:
+    """A configuration that was adopted.
+
+    Parameters
+    ----------
+    made_for : MadeFor
+    settings : mapping
+        Field of `TUNABLE` → value.
+    gains : mapping
+        What it was shown to gain over the defaults, for people.
+    found_at : str
+        ISO 8601.
+    """
+
+    made_for: MadeFor
+    settings: Mapping[str, Any]
+    gains: Mapping[str, Any]
+    found_at: str
+
+
+def tuned_path(home: Path | None = None) -> Path:
+    """The file; it need not be there."""
+    return weights_home(home) / NAME
+
+
+def read_tuned(home: Path | None = None) -> list[Tuned]:
+    """What was adopted so far, for whatever machine.
+
+    Raises
+    ------
+    ValueError
+        The file is not what we write: half of it, or another program's.
+    """
+    path = tuned_path(home)
+    if not path.exists():
+        return []
+    try:
+        listed = json.loads(path.read_text("utf-8"))["configurations"]
+        found = [Tuned(**row | {"made_for": MadeFor(**row["made_for"])}) for row in listed]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"{path.name} cannot be read ({type(error).__name__}: {error})") from error
+    for each in found:
+        if not isinstance(each.settings, dict):
+            raise ValueError(f"{path.name} cannot be read (settings are no object)")
+    return found
+
+
+def adopt(tuned: Tuned, home: Path | None = None) -> Path:
+    """Keep a configuration, in the place of an earlier one for the same; a file that cannot be read is lost.
+
+    Raises
+    ------
+    WeightsError
+        The folder cannot be written, or its disk is full.
+    """
+    return _rewrite(home, lambda kept: [t for t in kept if t.made_for != tuned.made_for] + [tuned])
+
+
+def forget(made_for: MadeFor, home: Path | None = None) -> bool:
+    """Go back to the defaults; whether there was anything to forget. A file that cannot be read is lost."""
+    try:
+        there = any(t.made_for == made_for for t in read_tuned(home))
+    except ValueError:
+        there = True
+    if there:
+        _rewrite(home, lambda kept: [t for t in kept if t.made_for != made_for])
+    return there
+
+
+def with_tuned(config: EngineConfig, model_sha256: str, kept: Collection[str] = ()) -> EngineConfig:
+    """`config` with what was tuned for it, and in its field `tuned` what became of that.
+
+    Parameters
+    ----------
+    config : EngineConfig
+        As the settings have it.
+    model_sha256 : str
+        Of its weights.
+    kept : collection of str
+        Fields that a person has set: they stay.
+    """
+    try:
+        found = _found(config, model_sha256)
+        if found is None:
+            return config
+        _require_valid(found.settings)
+        used = {name: value for name, value in found.settings.items() if name not in kept}
+        said = f"{_in_words(used) or 'nothing'} of {found.found_at}"
+        if held := sorted(found.settings.keys() & set(kept)):
+            said += f"; set otherwise by the user: {', '.join(held)}"
+        return replace(config, **used, tuned=said)
+    except (ValueError, KokoroLabError) as error:
+        return replace(config, tuned=f"no: {error}")
+
+
+def _found(config: EngineConfig, model_sha256: str) -> Tuned | None:
+    """The configuration for this; None if there never was one for the variant."""
+    here = MadeFor.of(config, model_sha256)
+    differences = []
+    for each in read_tuned(config.home):
+        if not (others := each.made_for.differences(here)):
+            return each
+        if each.made_for.variant == config.variant:
+            differences.append(others)
+    if not differences:
+        return None
+    nearest = min(differences, key=len)
+    raise ValueError(f"it was found with {'; '.join(nearest)}. Run `kokoro-lab tune` here")
+
+
+def _require_valid(found: Mapping[str, Any]) -> None:
+    """Nothing is used of a configuration that has a field or a value too many.
+
+    Raises
+    ------
+    ValueError, ProviderError
+        It has.
+    """
+    for name, value in found.items():
+        if name not in TUNABLE or not TUNABLE[name](value):
+            raise ValueError(f"{NAME} has {name}={value!r}, which cannot be")
+
+
+def _in_words(chosen: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in chosen.items())
+
+
+def _rewrite(home: Path | None, change: Callable[[list[Tuned]], list[Tuned]]) -> Path:
+    path = tuned_path(home)
+    with told_apart(path.parent, []):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(path.with_suffix(".lock")):
+            try:
+                kept = read_tuned(home)
+            except ValueError:
+                kept = []
+            record = {"about": ABOUT, "configurations": [asdict(t) for t in change(kept)]}
+            temporary = path.with_suffix(".tmp")
+            temporary.write_text(json.dumps(record, indent=1) + "\n", "utf-8")
+            os.replace(temporary, path)
+    return path

@@ -1,0 +1,68 @@
+"""A ratio of pairs has an interval, and which of the two is called the candidate makes no difference."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from kokoro_lab.errors import ParameterError
+from kokoro_lab.metrics.paired_ratio import paired_ratio
+
+RNG = np.random.default_rng(3)
+BEFORE = 1 + RNG.random(12)
+NOISE = np.exp(0.05 * RNG.standard_normal(12))
+TEXTS = list(range(12))
+
+
+def test_a_change_is_within_its_interval() -> None:
+    found = paired_ratio(BEFORE, 0.8 * NOISE * BEFORE, TEXTS)
+    assert found.low < 0.8 < found.high < 1
+    assert found.low < found.mean < found.high
+    assert found.units == 12
+
+
+def test_the_other_way_round_it_is_one_over_it() -> None:
+    there, back = (paired_ratio(a, b, TEXTS) for a, b in ((BEFORE, NOISE * BEFORE), (NOISE * BEFORE, BEFORE)))
+    assert back.mean == pytest.approx(1 / there.mean)
+    assert back.low == pytest.approx(1 / there.high, rel=0.01)
+
+
+def test_more_confidence_is_a_wider_interval() -> None:
+    narrow, wide = (paired_ratio(BEFORE, NOISE * BEFORE, TEXTS, confidence=c) for c in (0.8, 0.99))
+    assert wide.low < narrow.low < narrow.high < wide.high
+
+
+def test_pairs_of_one_unit_count_once() -> None:
+    once = paired_ratio([1, 1, 1], [0.5, 1, 2], ["a", "b", "c"])
+    often = paired_ratio([1] * 9, [0.5, 1, 2] * 3, ["a", "b", "c"] * 3)
+    assert often == once
+    assert once.mean == pytest.approx(1)
+
+
+def test_units_that_agree_have_no_spread() -> None:
+    found = paired_ratio(BEFORE, 0.5 * BEFORE, TEXTS)
+    assert (found.low, found.mean, found.high) == pytest.approx((0.5, 0.5, 0.5))
+
+
+def test_an_interval_holds_as_often_as_it_says() -> None:
+    draw = np.random.default_rng(0)
+    held = 0
+    for trial in range(100):
+        after = np.exp(0.1 * draw.standard_normal(12))
+        found = paired_ratio(np.ones(12), after, TEXTS, confidence=0.9, seed=trial)
+        held += found.low <= 1 <= found.high
+    assert 78 <= held <= 97
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "units"),
+    [
+        ([1, 2], [1, 2, 3], [1, 2, 3]),
+        ([1, 2, 0], [1, 2, 3], [1, 2, 3]),
+        ([1, 2, 3], [1, 2, np.nan], [1, 2, 3]),
+        ([1, 2, 3], [1, 2, 3], [1, 1, 2]),
+    ],
+)
+def test_what_has_no_ratio_is_refused(before: list[float], after: list[float], units: list[int]) -> None:
+    with pytest.raises(ParameterError):
+        paired_ratio(before, after, units)
