@@ -89,8 +89,8 @@ class Settings(BaseSettings):
     )
     fixed_windows: Literal["auto", "on", "off"] = Field(
         "auto",
-        description="Windows of a stream in a few fixed sizes, in single precision whatever the variant: "
-        "`auto` where Core ML runs the vocoder, which takes no other",
+        description="Windows of a stream of 12, 40 and 120 frames whatever else is set, in single precision: "
+        "`auto` where Core ML runs the vocoder, which takes hardly any other",
     )
     coreml_compute_units: Literal["ALL", "CPUOnly", "CPUAndGPU", "CPUAndNeuralEngine"] = Field(
         "ALL",

@@ -180,19 +180,18 @@ class Staged:
         folder = folder or stages_folder(config, self._native, say)
         self.prosody = ProsodyModel(folder, config, self._native)
         self.fixed = fixed_windows(config, say)
-        self.vocoder = Vocoder(
-            folder, config if self.fixed is None else _without_windows(config), self._native
-        )
+        beside = config if self.fixed is None else _without_windows(config)
+        self.vocoder = Vocoder(folder, beside, self._native)
         self._predictor_in_floats = predictor or StatisticsPredictor.load()
         self._predictor = self._predictor_in_floats.of_variant(config.variant)
 
     @property
     def placement(self) -> Placement:
         """Where each stage runs at this moment."""
-        windows = self.vocoder.sessions if self.fixed is None else self.fixed.sessions
-        return Placement.of(
-            self._requested_provider, (*self.prosody.sessions, *self.vocoder.sessions, *windows)
-        )
+        vocoder = self.vocoder.sessions
+        if self.fixed is not None:  # they stand for the first, the windows of any length
+            vocoder = (*vocoder[1:], *self.fixed.sessions)
+        return Placement.of(self._requested_provider, (*self.prosody.sessions, *vocoder))
 
     @property
     def active_provider(self) -> str:
