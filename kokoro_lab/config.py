@@ -87,6 +87,11 @@ class Settings(BaseSettings):
         description="Stages that run on that provider, with commas, or `all`: `prosody`, `trunk`, "
         "`excitation`, `vocoder`, `vocoder_exact`; the others stay on the CPU",
     )
+    fixed_windows: Literal["auto", "on", "off"] = Field(
+        "auto",
+        description="Windows of a stream of 12, 40 and 120 frames whatever else is set, in single precision: "
+        "`auto` where Core ML runs the vocoder, which takes hardly any other",
+    )
     coreml_compute_units: Literal["ALL", "CPUOnly", "CPUAndGPU", "CPUAndNeuralEngine"] = Field(
         "ALL",
         description="Core ML: where it computes: `ALL`, `CPUOnly`, `CPUAndGPU` or `CPUAndNeuralEngine`",
@@ -300,6 +305,9 @@ class EngineConfig:
         lengths change with every text, and no accelerator's provider takes its recurrences: as it is set,
         the vocoder's windows alone go. Files in fp32 without our operators are decoded by `vocoder_exact`.
         A variant that runs as one graph is placed as its vocoder.
+    fixed_windows : {"auto", "on", "off"}
+        Whether the windows of a stream have a few fixed sizes, as `model.static_vocoder` makes them of the
+        fp32 weights; `auto` if Core ML is to run the vocoder. A segment that is decoded whole never has.
     coreml : mapping of str to str
         Options of the Core ML provider by ONNX Runtime's names: see `model.coreml_options`.
     threads : int
@@ -351,6 +359,7 @@ class EngineConfig:
     variant: str = DEFAULT_VARIANT
     provider: str = "auto"
     placement: str = "vocoder"
+    fixed_windows: Literal["auto", "on", "off"] = "auto"
     coreml: Mapping[str, str] = field(default_factory=dict)
     threads: int = 0
     memory_arena_size_mb: int = 0
@@ -417,6 +426,7 @@ class EngineConfig:
             variant=s.variant,
             provider=s.provider,
             placement=s.placement,
+            fixed_windows=s.fixed_windows,
             coreml=_coreml_options(s),
             threads=s.threads,
             optimisation=s.optimisation,

@@ -109,6 +109,7 @@ def test_text_and_speak_take_a_lexicon(lab: Path) -> None:
         (["fetch", "--variant", "fp33"], "fp33"),
         (["export", "--variant", "int8-upstream", "-o", "x"], "int8-upstream"),
         (["export", "--format", "tflite", "-o", "x"], "tflite"),
+        (["export", "--format", "static", "--variant", "int8", "-o", "x"], "fp32"),
         (["export"], "--output"),
         (["golden", "nothing"], "greeting"),
         (["golden", "greeting", "--all"], "--all takes no CASE"),

@@ -19,10 +19,18 @@ from kokoro_lab.config import STAGED
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["ort", "onnx"]),
+    type=click.Choice(["ort", "onnx", "static", "mlpackage"]),
     default="ort",
     show_default=True,
-    help="ONNX Runtime's own, optimised for this kind of machine, or ONNX.",
+    help="ONNX Runtime's own, optimised for this kind of machine; ONNX; the vocoder of fp32 in windows of "
+    "fixed sizes, as ONNX for accelerators or as Core ML's ML Programs.",
+)
+@click.option(
+    "--precision",
+    type=click.Choice(["float32", "float16", "int8"]),
+    default="float16",
+    show_default=True,
+    help="Of ML Programs; int8 is that of the weights.",
 )
 @click.option(
     "--texts",
@@ -32,7 +40,9 @@ from kokoro_lab.config import STAGED
 )
 @click.option("--voices", default="af_heart,bm_lewis", show_default=True, help="Who speaks them.")
 @json_option
-def export(output: Path, variant: str | None, form: str, texts: int, voices: str, as_json: bool) -> None:
+def export(
+    output: Path, variant: str | None, form: str, precision: str, texts: int, voices: str, as_json: bool
+) -> None:
     """Write a variant's graphs to a folder, check that they speak, and describe them in a manifest."""
     from kokoro_lab.config import EngineConfig
     from kokoro_lab.fixtures import load_texts
@@ -40,8 +50,17 @@ def export(output: Path, variant: str | None, form: str, texts: int, voices: str
     from kokoro_lab.tuning.material import segments_of_all
 
     config = EngineConfig.from_settings()
-    config = replace(config, variant=variant or config.variant, stages=None)
+    fixed = form in ("static", "mlpackage")
+    config = replace(config, variant=variant or ("fp32" if fixed else config.variant), stages=None)
     segments = segments_of_all([text.text for text in load_texts(limit=texts)], voices.split(","))
+    if fixed:
+        from kokoro_lab.model.static_export import export_static
+
+        told = None if as_json else say
+        manifest = export_static(config, output, form, segments, precision=precision, say=told)
+        checked = json.dumps(manifest["export"]["checked"])
+        click.echo(json.dumps(manifest) if as_json else f"wrote   {output}\nchecked {checked}")
+        return
     manifest = exporting.export(config, output, form, segments, say=None if as_json else say)
     if as_json:
         click.echo(json.dumps(manifest))

@@ -204,7 +204,7 @@ def _exported(folder: Path, variant: str, native: Native) -> Path:
 def steps_of(recipes: Recipes) -> list[str]:
     """What `make_stages` does, step by step, in words."""
     made = [
-        f"{name}: {step}" for name, (_, recipe) in recipes.items() for step in (*_names(recipe), "writing")
+        f"{name}: {step}" for name, (_, recipe) in recipes.items() for step in (*names(recipe), "writing")
     ]
     return [READING, CUTTING, *made, HASHING]
 
@@ -266,7 +266,7 @@ def make_stages(
 
 def _made(path: Path, graph: rewriting.Model, recipe: Passes, begins: Step) -> dict[str, Any]:
     """Rewrite a stage, write it to `path`, and say what it is."""
-    for rewrite, step in zip(recipe, _names(recipe), strict=True):
+    for rewrite, step in zip(recipe, names(recipe), strict=True):
         begins(f"{path.stem}: {step}")
         graph = rewrite(graph)
     begins(f"{path.stem}: writing")
@@ -280,7 +280,8 @@ def _made(path: Path, graph: rewriting.Model, recipe: Passes, begins: Step) -> d
     }
 
 
-def _names(recipe: Passes) -> Iterator[str]:
+def names(recipe: Passes) -> Iterator[str]:
+    """What the passes of a recipe are called, in words."""
     return (_name(rewrite).replace("_", " ") for rewrite in recipe)
 
 

@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from kokoro_lab.config import SPEED_MAX, SPEED_MIN, WHOLE_MODEL, EngineConfig
+from kokoro_lab.config import SPEED_MAX, SPEED_MIN, STAGE_NAMES, WHOLE_MODEL, EngineConfig
 from kokoro_lab.datatypes import Fallback, ProviderChoice, Samples
 from kokoro_lab.dsp import require_finite
 from kokoro_lab.g2p.vocab import PAD_ID
@@ -22,6 +22,7 @@ from kokoro_lab.model.native import native_operators
 from kokoro_lab.model.placement import Placement
 from kokoro_lab.model.prosody import Prosody, ProsodyModel
 from kokoro_lab.model.providers import stage_session
+from kokoro_lab.model.static_vocoder import StaticVocoder, fixed_windows
 from kokoro_lab.model.statistics import StatisticsPredictor
 from kokoro_lab.model.vocoder import Vocoder, Windows
 from kokoro_lab.model.voices import Voice
@@ -165,6 +166,8 @@ class Staged:
     ----------
     prosody : ProsodyModel
     vocoder : Vocoder
+    fixed : StaticVocoder or None
+        What decodes the windows of a stream instead, where an accelerator wants fixed sizes.
     """
 
     def __init__(
@@ -183,13 +186,19 @@ class Staged:
             self._next_prosody = ProsodyModel(
                 folder, replace(config, threads=config.next_threads), self._native
             )
-        self.vocoder = Vocoder(folder, config, self._native)
-        self._predictor = (predictor or StatisticsPredictor.load()).of_variant(config.variant)
+        self.fixed = fixed_windows(config, say)
+        beside = config if self.fixed is None else _without_windows(config)
+        self.vocoder = Vocoder(folder, beside, self._native)
+        self._predictor_in_floats = predictor or StatisticsPredictor.load()
+        self._predictor = self._predictor_in_floats.of_variant(config.variant)
 
     @property
     def placement(self) -> Placement:
         """Where each stage runs at this moment."""
-        sessions = (*self._next_prosody.sessions, *self.prosody.sessions, *self.vocoder.sessions)
+        vocoder = self.vocoder.sessions
+        if self.fixed is not None:  # they stand for the first, the windows of any length
+            vocoder = (*vocoder[1:], *self.fixed.sessions)
+        sessions = (*self._next_prosody.sessions, *self.prosody.sessions, *vocoder)
         return Placement.of(self._config.provider, dict.fromkeys(sessions))  # some are often there twice
 
     @property
@@ -198,7 +207,11 @@ class Staged:
 
     @property
     def details(self) -> Mapping[str, str]:
-        found = {"native_operators": str(self._native), "stage_providers": str(self.placement)}
+        found = {
+            "native_operators": str(self._native),
+            "stage_providers": str(self.placement),
+            "windows": "of any length" if self.fixed is None else "of fixed sizes, in floats",
+        }
         if self._config.next_threads:
             found["next_threads"] = str(self._config.next_threads)
         return found
@@ -247,12 +260,30 @@ class Staged:
 
         `sizes` cuts the segment in another way than listening does: to compare windows with the whole.
         """
+        if self.fixed is not None and sizes is None:
+            return self._fixed_windows_from(self.fixed, prosody, sample)
         mean, variance = self._predictor.predict(prosody)
         scale, shift = self.vocoder.layers.scale_and_shift(mean, variance, prosody.style)
         sizes = sizes or Windows.of(self._config, urgent=urgent)
         begin = sizes.begin(prosody.audible, sample // TRUNK_FRAME_SAMPLES)
         blocks = self.vocoder.windows(prosody, scale, shift, sizes, audible=prosody.audible, begin=begin)
         return begin * TRUNK_FRAME_SAMPLES, blocks
+
+    def _fixed_windows_from(
+        self, fixed: StaticVocoder, prosody: Prosody, sample: int
+    ) -> tuple[int, Iterator[Samples]]:
+        # What integers do to the statistics of an 8-bit variant is not for them
+        mean, variance = self._predictor_in_floats.predict(prosody)
+        scale, shift = fixed.layers.scale_and_shift(mean, variance, prosody.style)
+        begin = fixed.plan.begin(prosody.audible, sample // TRUNK_FRAME_SAMPLES)
+        blocks = fixed.windows(prosody, scale, shift, audible=prosody.audible, begin=begin)
+        return begin * TRUNK_FRAME_SAMPLES, blocks
+
+
+def _without_windows(config: EngineConfig) -> EngineConfig:
+    """The same, but that windows of any length are the CPU's: fixed ones stand in their place."""
+    others = [stage for stage in STAGE_NAMES if stage != "vocoder" and config.accelerates(stage)]
+    return replace(config, placement=",".join(others)) if others else replace(config, provider="cpu")
 
 
 def _not_by_word(delivery: Delivery, speed: float) -> Iterator[Fallback]:

@@ -11,6 +11,7 @@ from kokoro_lab.plots.clips import (
     speech,
     within_band,
 )
+from kokoro_lab.plots.partitions import taken_by
 from kokoro_lab.plots.providers import against_default, by_length, cold_starts
 from kokoro_lab.plots.timing import ahead_of_the_player, heat_maps, loading, stages, way_to_first_audio
 from kokoro_lab.plots.tuning import cost_ratios, tuned_front
@@ -44,6 +45,7 @@ __all__ = [
     "spectrograms_compared",
     "speech",
     "stages",
+    "taken_by",
     "tuned_front",
     "verdicts",
     "way_to_first_audio",

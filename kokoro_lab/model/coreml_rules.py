@@ -1,0 +1,187 @@
+"""Which nodes a provider refuses, and why: Core ML's lists of operators, their notes, its rules for shapes.
+
+The lists ship with ONNX Runtime (`onnxruntime/tools/mobile_helpers`), for both of Core ML's formats. What
+they leave unsaid stands in the provider's source (`core/providers/coreml/builders`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import onnx
+import onnxruntime as ort
+from onnx import NodeProto, TensorProto
+
+from kokoro_lab.model.rewriting import Graph
+from kokoro_lab.model.static_passes import LONGEST_AXIS
+
+MOST_AXES = 5
+"""Core ML's provider refuses tensors of more."""
+NOT_LISTED = "operator not on the list"
+NO_SHAPE = "shape unknown"
+DYNAMIC = "shape not fixed"
+TOO_LONG = f"an axis of 0 or over {LONGEST_AXIS:,}"
+TOO_MANY = f"over {MOST_AXES} axes"
+NO_FLOATS = "not on floats"
+
+_FLOATS = {TensorProto.FLOAT, TensorProto.FLOAT16}
+_OTHER_TYPES_TOO = {"Cast", "Gather", "Shape", "Slice", "And", "Where"}
+"""Operators that the provider takes on integers or booleans too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Provider:
+    """A provider whose choice can be foretold.
+
+    Parameters
+    ----------
+    name : str
+    listed : frozenset of str or None
+        Operators that it takes, as `domain:operator`; None is all.
+    ml_program : bool
+        Core ML's newer format, in which some notes do not hold.
+    fixed_shapes_only : bool
+        Its option `RequireStaticInputShapes`.
+    shapes_seen : bool
+        What it would take if every shape were fixed as it was in a run: what is refused then is refused for
+        its operator, or its size.
+    """
+
+    name: str
+    listed: frozenset[str] | None
+    ml_program: bool = False
+    fixed_shapes_only: bool = False
+    shapes_seen: bool = False
+
+
+@cache
+def providers() -> tuple[Provider, ...]:
+    """The CPU, and Core ML in both formats: as it is, with fixed shapes only, and as if all were fixed."""
+    newer = _listed("coreml_supported_mlprogram_ops.md")
+    older = _listed("coreml_supported_neuralnetwork_ops.md")
+    return (
+        Provider("CPU", None),
+        Provider("Core ML, MLProgram", newer, ml_program=True),
+        Provider("Core ML, MLProgram, fixed shapes only", newer, ml_program=True, fixed_shapes_only=True),
+        Provider("Core ML, MLProgram, if shapes were fixed", newer, ml_program=True, shapes_seen=True),
+        Provider("Core ML, NeuralNetwork", older),
+        Provider("Core ML, NeuralNetwork, if shapes were fixed", older, shapes_seen=True),
+    )
+
+
+def _listed(name: str) -> frozenset[str]:
+    """The operators of one of ONNX Runtime's lists: tables of `|domain:operator|note|`."""
+    path = Path(ort.__file__).parent / "tools" / "mobile_helpers" / name
+    rows = (line.split("|") for line in path.read_text("utf-8").splitlines() if line.startswith("|"))
+    return frozenset(row[1].strip() for row in rows if ":" in row[1] and row[1].strip("-: "))
+
+
+Tensor = tuple[int, tuple[int | None, ...] | None]
+"""Type, and lengths: None where one is not known, or even their number."""
+
+
+def refusal(node: NodeProto, g: Graph, tensors: Mapping[str, Tensor], provider: Provider) -> str | None:
+    """Why the provider refuses a node; None if it takes it. The first reason counts."""
+    if provider.listed is None:
+        return None
+    if f"{node.domain or 'ai.onnx'}:{node.op_type}" not in provider.listed:
+        return NOT_LISTED
+    for name in filter(None, node.input):
+        _, lengths = tensors.get(name, (0, None))
+        if lengths is None:
+            return NO_SHAPE
+        if provider.fixed_shapes_only and None in lengths:
+            return DYNAMIC
+        if any(n is not None and not 0 < n <= LONGEST_AXIS for n in lengths):
+            return TOO_LONG
+        if len(lengths) > MOST_AXES:
+            return TOO_MANY
+    if node.op_type not in _OTHER_TYPES_TOO and tensors[node.input[0]][0] not in _FLOATS:
+        return NO_FLOATS
+    note = _NOTES.get(node.op_type)
+    return note(_Asked(node, g, tensors, provider)) if note is not None else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A node about which one of the lists' notes is asked."""
+
+    node: NodeProto
+    g: Graph
+    tensors: Mapping[str, Tensor]
+    provider: Provider
+
+    def constant(self, first: int) -> bool:
+        """Whether the inputs from `first` on are constants."""
+        return all(not name or name in self.g.constants for name in self.node.input[first:])
+
+    def lengths(self, k: int) -> tuple[int | None, ...]:
+        return self.tensors[self.node.input[k]][1] or ()
+
+    def attribute(self, name: str, default: Any) -> Any:
+        held = next((a for a in self.node.attribute if a.name == name), None)
+        return default if held is None else onnx.helper.get_attribute_value(held)
+
+
+def _constants(first: int) -> Callable[[_Asked], str | None]:
+    return lambda a: None if a.constant(first) else "needs constants"
+
+
+def _conv(a: _Asked) -> str | None:
+    if len(a.lengths(0)) not in (3, 4):
+        return "only of one or two axes"
+    return None if a.constant(2 if a.provider.ml_program else 1) else "needs constants"
+
+
+def _conv_transpose(a: _Asked) -> str | None:
+    """The provider's own code asks for more than its list says: the same padding on all sides."""
+    pads = a.attribute("pads", ())
+    if not a.constant(1):
+        return "needs constants"
+    if a.attribute("auto_pad", b"NOTSET") not in (b"NOTSET", b"VALID") or len(set(pads)) != 1:
+        return "padding not the same on all sides"
+    plain = not a.attribute("output_shape", ()) and not any(a.attribute("output_padding", ()))
+    return None if plain else "padded output"
+
+
+def _slice(a: _Asked) -> str | None:
+    if None in a.lengths(0):
+        return DYNAMIC
+    return _constants(1)(a)
+
+
+def _gather(a: _Asked) -> str | None:
+    return None if a.lengths(1) else "a single index"
+
+
+def _pad(a: _Asked) -> str | None:
+    return (
+        None if a.constant(1) and a.attribute("mode", b"constant") == b"constant" else "only with a constant"
+    )
+
+
+def _pow(a: _Asked) -> str | None:
+    return None if a.tensors[a.node.input[1]][0] in _FLOATS else NO_FLOATS
+
+
+def _resize(a: _Asked) -> str | None:
+    return None if len(a.lengths(0)) == 4 else "only of four axes"
+
+
+_NOTES: Mapping[str, Callable[[_Asked], str | None]] = {
+    "Conv": _conv,
+    "ConvTranspose": _conv_transpose,
+    "Gather": _gather,
+    "Gemm": _constants(1),
+    "Pad": _pad,
+    "Pow": _pow,
+    "ReduceMean": _constants(1),
+    "ReduceSum": _constants(1),
+    "Resize": _resize,
+    "Slice": _slice,
+    "Split": _constants(1),
+}

@@ -1,0 +1,204 @@
+"""What each node of a graph costs: its time on the CPU, by ONNX Runtime's profiler, and its arithmetic."""
+
+from __future__ import annotations
+
+import json
+import math
+import tempfile
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import onnx
+import onnxruntime as ort
+from onnx import NodeProto, TensorProto
+
+from kokoro_lab.model.rewriting import Graph
+
+SMALL_BYTES = 4096
+Feed = Mapping[str, npt.NDArray[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """Of a node, or of many.
+
+    Parameters
+    ----------
+    time_s : float
+        On the CPU, two threads or as many as there are.
+    operations : float
+        Floating-point multiplications and additions, two to a product that is added up.
+    """
+
+    time_s: float = 0.0
+    operations: float = 0.0
+
+    def __add__(self, other: Cost) -> Cost:
+        return Cost(self.time_s + other.time_s, self.operations + other.operations)
+
+    def __mul__(self, times: float) -> Cost:
+        return Cost(self.time_s * times, self.operations * times)
+
+
+def total(costs: Mapping[str, Cost], names: Sequence[str] | frozenset[str] | None = None) -> Cost:
+    """The sum over all nodes, or over those of `names`."""
+    return sum((cost for name, cost in costs.items() if names is None or name in names), Cost())
+
+
+def optimised(model: Path, folder: Path, feed: Feed | None = None) -> Path:
+    """The graph as ONNX Runtime hands it to providers, in `folder`: basic optimisations, shapes, a name each.
+
+    Its weights lie beside it.
+
+    Parameters
+    ----------
+    feed : mapping of str to numpy.ndarray, optional
+        Inputs whose number of axes the graph leaves open have as many as these, the last of any length.
+    """
+    if feed is not None:
+        model = _with_axes(model, feed, folder)
+    path = folder / f"{model.stem}.basic.onnx"
+    options = _options(ort.GraphOptimizationLevel.ORT_ENABLE_BASIC)
+    options.optimized_model_filepath = str(path)
+    options.add_session_config_entry(
+        "session.optimized_model_external_initializers_file_name", f"{model.stem}.weights"
+    )
+    # What is small stays in the graph, for shapes follow from it
+    options.add_session_config_entry(
+        "session.optimized_model_external_initializers_min_size_in_bytes", str(SMALL_BYTES)
+    )
+    ort.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
+    graph = onnx.shape_inference.infer_shapes(onnx.load(path, load_external_data=False), data_prop=True)
+    for k, node in enumerate(graph.graph.node):
+        node.name = f"{k}:{node.name or node.op_type}"
+    onnx.save(graph, path)
+    return path
+
+
+def _with_axes(model: Path, feed: Feed, folder: Path) -> Path:
+    """The model, or a copy of it in `folder` that states how many axes each input has."""
+    graph = onnx.load(model, load_external_data=False)
+    open_ones = [i for i in graph.graph.input if not i.type.tensor_type.HasField("shape")]
+    if not open_ones:
+        return model
+    for value in open_ones:
+        shape = value.type.tensor_type.shape
+        for length in feed[value.name].shape[:-1]:
+            shape.dim.add().dim_value = length
+        shape.dim.add().dim_param = f"{value.name}_length"
+    path = folder / f"{model.stem}.axes.onnx"
+    onnx.save(graph, path)
+    return path
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Observed:
+    """One run of a graph.
+
+    Parameters
+    ----------
+    costs : mapping of str to Cost
+        By node.
+    tensors : mapping of str to tuple
+        What each node gave: type, and lengths.
+    outputs : mapping of str to numpy.ndarray
+    """
+
+    costs: Mapping[str, Cost]
+    tensors: Mapping[str, tuple[int, tuple[int, ...]]]
+    outputs: Mapping[str, npt.NDArray[Any]]
+
+
+def observe(model: Path, feed: Feed, runs: int = 1) -> Observed:
+    """Run a graph as it stands, and see what each node takes and makes.
+
+    Parameters
+    ----------
+    model : Path
+        From `optimised`, so that no node is fused with another and every one has a name.
+    feed : mapping of str to numpy.ndarray
+        What it needs of these is fed; others are left alone.
+    runs : int
+        Timed; one before them is not.
+    """
+    graph = Graph(onnx.load(model, load_external_data=False))
+    with tempfile.TemporaryDirectory() as folder:
+        options = _options(ort.GraphOptimizationLevel.ORT_DISABLE_ALL)
+        options.enable_profiling = True
+        options.profile_file_prefix = str(Path(folder) / "profile")
+        session = ort.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
+        wanted = {i.name: feed[i.name] for i in session.get_inputs()}
+        names = [o.name for o in session.get_outputs()]
+        for _ in range(runs + 1):
+            outputs = session.run(names, wanted)
+        events = json.loads(Path(session.end_profiling()).read_text("utf-8"))
+    begin_us = sorted(e["ts"] for e in events if e["name"] == "model_run")[1]
+    nodes = {node.name: node for node in graph.graph.node}
+    costs: dict[str, Cost] = defaultdict(Cost)
+    tensors = {name: (_TYPES[str(value.dtype)], value.shape) for name, value in wanted.items()}
+    for event in events:
+        name = event["name"].removesuffix("_kernel_time")
+        if event["cat"] != "Node" or name == event["name"] or name not in nodes or event["ts"] < begin_us:
+            continue
+        node = nodes[name]
+        costs[name] += Cost(event["dur"] / 1e6, _operations(node, graph, event["args"])) * (1 / runs)
+        made = event["args"]["output_type_shape"]
+        # A node that gives only some of its outputs does not say which
+        if len(made) == len([o for o in node.output if o]):
+            tensors |= {
+                o: (_TYPES[next(iter(held))], tuple(next(iter(held.values()))))
+                for o, held in zip(filter(None, node.output), made, strict=True)
+                if next(iter(held)) in _TYPES
+            }
+    return Observed(dict(costs), tensors, dict(zip(names, outputs, strict=True)))
+
+
+_TYPES = {
+    "float": TensorProto.FLOAT,
+    "float32": TensorProto.FLOAT,
+    "int64": TensorProto.INT64,
+    "int32": TensorProto.INT32,
+    "bool": TensorProto.BOOL,
+}
+"""ONNX's types by the profiler's names, and NumPy's."""
+
+
+def _options(level: Any) -> ort.SessionOptions:
+    options = ort.SessionOptions()
+    options.log_severity_level = 3
+    options.graph_optimization_level = level
+    return options
+
+
+def _operations(node: NodeProto, graph: Graph, args: Mapping[str, Any]) -> float:
+    """Of one run of a node; of those that only move values, one for each value."""
+    first = _lengths(args["input_type_shape"], 0)
+    made = sum(
+        math.prod(_lengths(args["output_type_shape"], k)) for k in range(len(args["output_type_shape"]))
+    )
+    weights = [
+        tuple(graph.constants[i].dims) if i in graph.constants else _lengths(args["input_type_shape"], k)
+        for k, i in enumerate(node.input)
+    ]
+    if node.op_type == "Conv":
+        return 2.0 * made * math.prod(weights[1][1:])
+    if node.op_type == "ConvTranspose":
+        return 2.0 * math.prod(first) * math.prod(weights[1][1:])
+    if node.op_type == "MatMul":
+        return 2.0 * made * first[-1]
+    if node.op_type == "Gemm":
+        return 2.0 * made * first[-1]
+    if node.op_type == "LSTM":
+        return 2.0 * math.prod(first[:2]) * sum(math.prod(w) for w in weights[1:3])
+    if node.op_type == "STFT":
+        return 2.0 * made * int(np.prod(weights[2]))
+    return float(made)
+
+
+def _lengths(shapes: Sequence[Mapping[str, Sequence[int]]], k: int) -> tuple[int, ...]:
+    return tuple(next(iter(shapes[k].values()))) if k < len(shapes) else ()

@@ -1,0 +1,287 @@
+"""Fixed windows to take along: as ONNX, or as ML Programs; compared with what the engine speaks first.
+
+<folder>/
+    vocoder_32.onnx or vocoder_32.mlpackage, and the other sizes
+    spectrum.onnx layers.npz      what an application needs before them
+    prosody/prosody_padded.onnx   beside ONNX: prosody that can be fed with pads (see `padding_passes`)
+    manifest.json                 of what, for what, and how far they agree
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kokoro_lab.config import EngineConfig
+from kokoro_lab.errors import ParameterError, WeightsError
+from kokoro_lab.metrics.perceptual import signal_to_difference_db
+from kokoro_lab.model import artefacts, graphs, mil_reference, mlprogram, padding_passes, passes
+from kokoro_lab.model.decoder import Staged
+from kokoro_lab.model.export import AGREEMENT_LOW_DB
+from kokoro_lab.model.progress import step_bar
+from kokoro_lab.model.prosody import Prosody, Values
+from kokoro_lab.model.providers import make_session
+from kokoro_lab.model.static_passes import SAMPLES
+from kokoro_lab.model.static_vocoder import (
+    WINDOWS,
+    StaticVocoder,
+    StaticWindow,
+    StaticWindows,
+    feed_of,
+    static_folder,
+    write_program,
+)
+from kokoro_lab.model.statistics import StatisticsPredictor
+
+PADDED: artefacts.Recipes = {
+    "prosody_padded": ("prosody", (passes.speed_by_token, padding_passes.masked_ids))
+}
+PADDING_ERROR_HIGH = 1e-4
+"""Largest difference in features, F0 (Hz) and energy that pads may make, relative to the largest value."""
+FORMS = ("static", "mlpackage")
+"""ONNX graphs with fixed shapes; ML Programs."""
+Segments = Iterable[tuple[Sequence[int], Values]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sentence:
+    """A segment as far as the vocoder, and what its layers multiply by and add: predicted statistics."""
+
+    token_ids: tuple[int, ...]
+    prosody: Prosody
+    scale: Values
+    shift: Values
+
+    @classmethod
+    def of(cls, decoder: Staged, token_ids: Sequence[int], style: Values) -> Sentence:
+        """Let a decoder in single precision prepare it."""
+        prosody = decoder.prosody.predict(token_ids, style, 1.0)
+        statistics = StatisticsPredictor.load().predict(prosody)
+        modulation = decoder.vocoder.layers.scale_and_shift(*statistics, prosody.style)
+        return cls(tuple(token_ids), prosody, *modulation)
+
+    def feed(self, window: StaticWindow, spectrum: Values) -> dict[str, Values]:
+        """What a window in the middle of the segment is fed with."""
+        start = max(0, (self.prosody.frames - window.frames) // 2)
+        return feed_of(window, self.prosody.trunk, spectrum, self.scale, self.shift, start)
+
+
+def windows_agree_db(decoder: Staged, fixed: StaticVocoder, sentence: Sentence) -> float:
+    """How near the samples of fixed windows are to those of the windows that the engine decodes."""
+    given = (sentence.prosody, sentence.scale, sentence.shift)
+    reference = np.concatenate([*decoder.vocoder.windows(*given)])
+    return signal_to_difference_db(reference, np.concatenate([*fixed.windows(*given)]))
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluated:
+    """An ML Program against ONNX Runtime on the graph that it was made of.
+
+    Parameters
+    ----------
+    operations : int
+        Constants not counted.
+    megabytes : float
+        Of the package.
+    error : float
+        The largest difference of a sample, over the largest sample.
+    agreement_db : float
+        Power of the samples over that of the differences.
+    """
+
+    operations: int
+    megabytes: float
+    error: float
+    agreement_db: float
+
+
+def evaluated(package: Path, window: StaticWindow, fixed: StaticVocoder, sentence: Sentence) -> Evaluated:
+    """Read a package and evaluate it in NumPy (see `mil_reference`) on a window of the sentence."""
+    feed = sentence.feed(window, fixed.spectrum(sentence.prosody))
+    reference = fixed.run(window, feed)
+    program = mil_reference.read(package)
+    samples = mil_reference.evaluate(program, feed)[SAMPLES]
+    return Evaluated(
+        operations=len(program.operations),
+        megabytes=sum(f.stat().st_size for f in package.rglob("*") if f.is_file()) / 1e6,
+        error=float(np.abs(samples - reference).max() / np.abs(reference).max()),
+        agreement_db=signal_to_difference_db(reference.reshape(-1), samples.reshape(-1)),
+    )
+
+
+def export_static(
+    config: EngineConfig,
+    folder: Path,
+    form: str,
+    segments: Segments,
+    *,
+    precision: str = "float16",
+    windows: Sequence[StaticWindow] = WINDOWS,
+    say: Callable[[str], None] | None = None,
+) -> dict[str, Any]:
+    """Write fixed windows to `folder`, which is there as a whole or not at all.
+
+    Parameters
+    ----------
+    config : EngineConfig
+        Its variant is fp32, of which the windows are made.
+    folder : Path
+        Must not be there yet.
+    form : {"static", "mlpackage"}
+    segments : iterable of tuple
+        Token ids without pads, and a style vector. ONNX graphs speak them all; of ML Programs, every size
+        is evaluated on the first.
+    precision : {"float32", "float16", "int8"}
+        Of ML Programs.
+
+    Returns
+    -------
+    dict
+        The manifest.
+
+    Raises
+    ------
+    ParameterError
+        Another variant or precision, or a folder that is there.
+    WeightsError
+        The weights are missing, `folder` cannot be written, or what was made speaks otherwise.
+    """
+    _require(config, folder, precision)
+    decoder = Staged(config, say=say)
+    source = static_folder(config, say)
+    segments = list(segments if form == "static" else islice(segments, 1))
+    if not segments:
+        raise ParameterError("There is nothing to compare the export on.", field="segments", value=0)
+    manifest: dict[str, Any] = json.loads((source / "manifest.json").read_text("utf-8"))
+    names = {
+        window.name: f"{window.name}.{'onnx' if form == 'static' else 'mlpackage'}" for window in windows
+    }
+    making = None
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        making = Path(tempfile.mkdtemp(prefix=".exporting-", dir=folder.parent))
+        for name in ("layers.npz", "spectrum.onnx"):
+            shutil.copy2(source / name, making)
+        with step_bar(f"fixed windows, {form}", len(windows) + 1, say is not None) as begins:
+            for window in windows:
+                begins(window.name)
+                path = making / names[window.name]
+                if form == "static":
+                    shutil.copy2(source / path.name, path)
+                else:
+                    write_program(source, window, path, precision)
+            begins("comparing")
+            fixed = StaticVocoder(source, config, StaticWindows(tuple(windows)))
+            if form == "static":
+                artefacts.make_stages(making / "prosody", config, PADDED)
+                checked = _spoken(decoder, fixed, segments)
+                checked["padding_error_ratio"] = _padded(making / "prosody", config, *segments[0])
+            else:
+                checked = _evaluated(decoder, fixed, segments, making, names, precision)
+        kept = {"spectrum", *names}
+        manifest["graphs"] = {name: about for name, about in manifest["graphs"].items() if name in kept}
+        manifest["export"] = {"format": form, "files": names, "checked": checked}
+        if form == "mlpackage":
+            manifest["export"] |= {"precision": precision}
+        (making / "manifest.json").write_text(json.dumps(manifest, indent=1) + "\n")
+        os.replace(making, folder)
+    except OSError as error:
+        raise WeightsError(
+            f"{folder} cannot be written: {error.strerror}.", field="--output", value=str(folder)
+        ) from error
+    finally:
+        if making is not None:
+            shutil.rmtree(making, ignore_errors=True)
+    return manifest
+
+
+def _spoken(decoder: Staged, fixed: StaticVocoder, segments: Segments) -> dict[str, Any]:
+    agreements = [windows_agree_db(decoder, fixed, Sentence.of(decoder, *given)) for given in segments]
+    least = min(agreements, default=float("-inf"))
+    if not least >= AGREEMENT_LOW_DB:
+        raise WeightsError(
+            f"The fixed windows agree with those of any length to {least:.0f} dB only.",
+            field="agreement_db",
+            value=str(least),
+            allowed=f"at least {AGREEMENT_LOW_DB:g} dB",
+        )
+    return {"segments_count": len(agreements), "agreement_db": round(least, 1)}
+
+
+def _padded(folder: Path, config: EngineConfig, token_ids: Sequence[int], style: Values) -> float:
+    """The largest difference that pads make to what prosody gives, relative to the largest value."""
+    session = make_session(str(folder / "prosody_padded.onnx"), config)
+    given = {"style": style, "speed": np.ones(1, np.float32)}
+    count = len(token_ids) + 2
+    plain, with_pads = (
+        session.run(list(graphs.STAGES["prosody"][1]), padding_passes.padded(token_ids, (length,)) | given)
+        for length in (count, next(n for n in padding_passes.TOKEN_LENGTHS if n >= count))
+    )
+    if plain[0].shape != with_pads[0].shape:
+        raise WeightsError("Pads change how long the padded prosody speaks.")
+    error = max(
+        float(np.abs(a - b).max() / np.abs(a).max()) for a, b in zip(plain[:3], with_pads[:3], strict=True)
+    )
+    if not error <= PADDING_ERROR_HIGH:
+        raise WeightsError(
+            "Pads change what the padded prosody gives.",
+            field="error",
+            value=error,
+            allowed=f"at most {PADDING_ERROR_HIGH:g} of the largest value",
+        )
+    return error
+
+
+def _evaluated(
+    decoder: Staged,
+    fixed: StaticVocoder,
+    segments: Sequence[tuple[Sequence[int], Values]],
+    folder: Path,
+    names: dict[str, str],
+    precision: str,
+) -> dict[str, Any]:
+    sentence = Sentence.of(decoder, *segments[0])
+    found = {
+        window.name: evaluated(folder / names[window.name], window, fixed, sentence) for window in fixed.sizes
+    }
+    allowed = mlprogram.ERROR_HIGH[precision]
+    for name, one in found.items():
+        if not one.error <= allowed:
+            raise WeightsError(
+                f"The ML Program {name} gives other samples than ONNX Runtime.",
+                field="error",
+                value=one.error,
+                allowed=f"{allowed:g} of the largest sample",
+            )
+    return {
+        name: {"error_ratio": round(one.error, 7), "agreement_db": round(one.agreement_db, 1)}
+        for name, one in found.items()
+    }
+
+
+def _require(config: EngineConfig, folder: Path, precision: str) -> None:
+    if config.variant != "fp32":
+        raise ParameterError(
+            f"Fixed windows are made of the fp32 weights, not of {config.variant}.",
+            field="variant",
+            value=config.variant,
+            allowed="fp32",
+            mend="`--precision` says what an ML Program computes in.",
+        )
+    mlprogram.require_precision(precision)
+    if folder.exists():
+        raise ParameterError(
+            f"{folder} is there already.",
+            field="--output",
+            value=str(folder),
+            mend="Name a new folder, or remove it first.",
+        )

@@ -1,0 +1,313 @@
+"""The vocoder in windows of a few fixed sizes, for providers that want to know every shape in advance.
+
+<home>/derived/<first 12 of the source's SHA-256>-static-v<RECIPE>.<STATIC_RECIPE>/
+    spectrum.onnx                       excitation → magnitudes and angles, of any length, for the CPU
+    vocoder_32.onnx, _60, _140.onnx     trunk frames in; see `StaticWindow`
+    layers.npz manifest.json            as of other variants (see `artefacts`)
+
+Made when they are asked for, in about ten seconds and 210 MB.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import onnx
+from filelock import FileLock
+
+import kokoro_lab
+from kokoro_lab.config import STAGED, EngineConfig
+from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples
+from kokoro_lab.errors import ParameterError
+from kokoro_lab.model import artefacts, graphs, mlprogram, rewriting, static_passes
+from kokoro_lab.model.disk import told_apart
+from kokoro_lab.model.guarded_session import GuardedSession
+from kokoro_lab.model.joining import sha256_of
+from kokoro_lab.model.passes import SCALE, SHIFT
+from kokoro_lab.model.progress import step_bar
+from kokoro_lab.model.prosody import Prosody
+from kokoro_lab.model.provider_choice import choose
+from kokoro_lab.model.provider_registry import CPU
+from kokoro_lab.model.providers import cpu_session, stage_session
+from kokoro_lab.model.static_passes import COLUMNS, LONGEST_AXIS, SAMPLES, SPECTRUM, TRUNK
+from kokoro_lab.model.statistics import AdainLayers
+from kokoro_lab.model.vocoder import CONTEXT_FRAMES, INNER_CONTEXT_FRAMES
+from kokoro_lab.model.weights import model_path, model_sha256, weights_home
+
+Values = npt.NDArray[np.float32]
+
+STATIC_RECIPE = 1
+"""Counts up with every change of `static_passes`."""
+WANTS_FIXED_SHAPES = "coreml"
+"""The provider that takes hardly a node of the windows of any length (see the notebook 10_provider_ab)."""
+CACHE_KEY = "COREML_CACHE_KEY"
+"""Metadata under which ONNX Runtime's Core ML provider looks for the name of its compiled copy. Without it
+the copy is named by the model's path, and is used for whatever comes to lie there."""
+CACHE_KEY_CHARACTERS = 40
+"""The provider takes 64 at most, letters and digits."""
+
+
+@dataclass(frozen=True, slots=True)
+class StaticWindow:
+    """One fixed size.
+
+    Parameters
+    ----------
+    frames : int
+        Trunk frames of 12.5 ms that it gives the samples of.
+    context : int
+        Further trunk frames on either side that it is given.
+    inner_context : int
+        As many of them go through the second half of the convolutions.
+    """
+
+    frames: int
+    context: int = CONTEXT_FRAMES
+    inner_context: int = INNER_CONTEXT_FRAMES
+
+    def __post_init__(self) -> None:
+        most = LONGEST_AXIS // COLUMNS - 2 * self.context
+        if not 1 <= self.frames <= most:
+            raise ParameterError(
+                "Core ML takes no window of that size.",
+                field="frames",
+                value=self.frames,
+                allowed=f"1 to {most} with {self.context} frames of context",
+            )
+
+    @property
+    def outer(self) -> int:
+        """Trunk frames in."""
+        return self.frames + 2 * self.context
+
+    @property
+    def inner(self) -> tuple[int, int]:
+        """First and last frame of the outer ones, the last exclusive, that the second half works on."""
+        dropped = self.context - self.inner_context
+        return dropped, self.outer - dropped
+
+    @property
+    def name(self) -> str:
+        """Of its graph."""
+        return f"vocoder_{self.outer}"
+
+    @property
+    def cache_key(self) -> str:
+        """Changes with the weights, the passes and the size, and with nothing else."""
+        steps = artefacts.names(static_passes.recipe(self.outer, self.inner))
+        about = [model_sha256("fp32"), str(STATIC_RECIPE), str(artefacts.RECIPE), str(self.inner), *steps]
+        return sha256("\n".join([self.name, *about]).encode()).hexdigest()[:CACHE_KEY_CHARACTERS]
+
+
+WINDOWS = (StaticWindow(12), StaticWindow(40), StaticWindow(120))
+"""A first one that sounds early, one to grow, and one that spends little on context."""
+
+
+@dataclass(frozen=True, slots=True)
+class StaticWindows:
+    """How a segment is cut for windows of fixed sizes, smallest first: each is one size up from the last."""
+
+    sizes: tuple[StaticWindow, ...] = WINDOWS
+
+    def spans(self, start: int, stop: int) -> Iterator[tuple[int, int]]:
+        """Half-open spans of trunk frames that cover `start` to `stop`."""
+        for window in self._growing():
+            if start >= stop:
+                return
+            end = min(stop, start + window.frames)
+            yield start, end
+            start = end
+
+    def begin(self, audible: tuple[int, int], frame: int) -> int:
+        """The last beginning of a window at or before `frame`; 0, the segment's, if there is none."""
+        return max((start for start, _ in self.spans(*audible) if start <= frame), default=0)
+
+    def holding(self, frames: int) -> StaticWindow:
+        """The smallest that gives so many frames."""
+        return next(window for window in self.sizes if window.frames >= frames)
+
+    def _growing(self) -> Iterator[StaticWindow]:
+        yield from self.sizes
+        while True:
+            yield self.sizes[-1]
+
+
+def recipes(windows: tuple[StaticWindow, ...] = WINDOWS) -> artefacts.Recipes:
+    """How each graph is made of the vocoder stage."""
+    made: dict[str, tuple[str, artefacts.Passes]] = {
+        "spectrum": ("vocoder", (static_passes.spectrum_alone,)),
+    }
+    for window in windows:
+        named = partial(with_metadata, key=CACHE_KEY, value=window.cache_key)
+        made[window.name] = ("vocoder", (*static_passes.recipe(window.outer, window.inner), named))
+    return made
+
+
+def with_metadata(model: rewriting.Model, key: str, value: str) -> rewriting.Model:
+    """The model with an entry in its metadata."""
+    copy = rewriting.Model()
+    copy.CopyFrom(model)
+    entry = next((e for e in copy.metadata_props if e.key == key), None) or copy.metadata_props.add()
+    entry.key, entry.value = key, value
+    return copy
+
+
+def static_folder(config: EngineConfig, say: Callable[[str], None] | None = None) -> Path:
+    """The folder with the static graphs, made if it is not there. Errors as `artefacts.stages_folder`."""
+    root = weights_home(config.home)
+    version = f"v{artefacts.RECIPE}.{STATIC_RECIPE}"
+    folder = root / "derived" / f"{model_sha256('fp32')[:12]}-static-{version}"
+    if (folder / "manifest.json").exists():
+        return folder
+    model_path("fp32", config.home)  # says so if the weights are missing
+    with told_apart(root, []):
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(folder.parent / ".static.lock"):
+            if not (folder / "manifest.json").exists():
+                if say:
+                    say("Making the static vocoders from the weights (once, about 10 s).")
+                steps = len(artefacts.steps_of(recipes()))
+                with step_bar("static vocoders", steps, say is not None) as begins:
+                    # Whoever asks first: the layers that are kept beside them are in single precision too
+                    artefacts.make_stages(folder, replace(config, variant="fp32"), recipes(), begins=begins)
+    return folder
+
+
+def fixed_windows(config: EngineConfig, say: Callable[[str], None] | None = None) -> StaticVocoder | None:
+    """The fixed windows, if the configuration asks for them; made if they are not there.
+
+    Raises
+    ------
+    WeightsError
+        The fp32 weights are missing.
+    ProviderError
+        The provider that was asked for is not to be had, or takes none of their nodes.
+    """
+    wanted = config.fixed_windows == "on"
+    if config.fixed_windows == "auto" and config.variant in STAGED and config.accelerates("vocoder"):
+        wanted = choose(config).provider.name == WANTS_FIXED_SHAPES
+    return StaticVocoder(static_folder(config, say), config) if wanted else None
+
+
+class StaticVocoder:
+    """From trunk and excitation to samples in windows of fixed sizes, with statistics that are given.
+
+    It cannot look at a segment as a whole: exact statistics are `vocoder.Vocoder`'s.
+
+    Parameters
+    ----------
+    folder : Path
+        Where `static_folder` or an export keeps the graphs.
+    config : EngineConfig
+        Its provider runs the windows; the spectrum is always the CPU's.
+    """
+
+    def __init__(self, folder: Path, config: EngineConfig, windows: StaticWindows | None = None) -> None:
+        self.layers = AdainLayers.load(folder / "layers.npz")
+        self._windows = windows or StaticWindows()
+        self._spectrum = cpu_session(str(graphs.graph_path(folder, "spectrum")), config)
+        self._sessions = {
+            window: stage_session("vocoder", str(graphs.graph_path(folder, window.name)), config)
+            for window in self._windows.sizes
+        }
+
+    @property
+    def sizes(self) -> tuple[StaticWindow, ...]:
+        """The windows that there are, the smallest first."""
+        return self._windows.sizes
+
+    @property
+    def sessions(self) -> tuple[GuardedSession, ...]:
+        """Of each size; those that lost their provider last, so that it shows."""
+        return tuple(sorted(self._sessions.values(), key=lambda s: s.active_provider == CPU.full_name))
+
+    @property
+    def plan(self) -> StaticWindows:
+        """How a segment is cut for them."""
+        return self._windows
+
+    def windows(
+        self,
+        prosody: Prosody,
+        scale: Values,
+        shift: Values,
+        *,
+        audible: tuple[int, int] | None = None,
+        begin: int = 0,
+    ) -> Iterator[Samples]:
+        """The samples of a segment, window by window, as `vocoder.Vocoder.windows` gives them."""
+        first, last = audible or (0, prosody.frames)
+        if first and not begin:
+            yield np.zeros(first * graphs.TRUNK_FRAME_SAMPLES, np.float32)
+        spectrum = self.spectrum(prosody)
+        for start, stop in self._windows.spans(first, last):
+            if start >= begin:
+                yield self._window(prosody, spectrum, scale, shift, start, stop)
+        if last < prosody.frames:
+            yield np.zeros((prosody.frames - last) * graphs.TRUNK_FRAME_SAMPLES, np.float32)
+
+    def spectrum(self, prosody: Prosody) -> Values:
+        """Magnitudes and angles of the whole excitation, float32 (1, 22, 60 · frames + 1)."""
+        (found,) = self._spectrum.run([SPECTRUM], {graphs.EXCITATION: prosody.excitation})
+        return np.asarray(found, np.float32)
+
+    def run(self, window: StaticWindow, feed: Mapping[str, Values]) -> Values:
+        """What the graph of one size gives: float32 (1, 5, 60 · frames), the inner context with them."""
+        (found,) = self._sessions[window].run([SAMPLES], dict(feed))
+        return np.asarray(found, np.float32)
+
+    def _window(
+        self, prosody: Prosody, spectrum: Values, scale: Values, shift: Values, start: int, stop: int
+    ) -> Samples:
+        window = self._windows.holding(stop - start)
+        feed = feed_of(window, prosody.trunk, spectrum, scale, shift, start)
+        samples = static_passes.joined(self.run(window, feed))
+        skipped = window.inner_context * graphs.TRUNK_FRAME_SAMPLES
+        return samples[skipped : skipped + (stop - start) * graphs.TRUNK_FRAME_SAMPLES]
+
+
+def write_program(folder: Path, window: StaticWindow, path: Path, precision: str = "float16") -> None:
+    """Write one size as an `.mlpackage`, with what it was made of in its metadata (see `mlprogram.write`)."""
+    graph = graphs.graph_path(folder, window.name)
+    about = {
+        "source_sha256": model_sha256("fp32"),
+        "graph_sha256": sha256_of(graph),
+        "recipe": f"{artefacts.RECIPE}.{STATIC_RECIPE}",
+        "precision": precision,
+        "window_frames": str(window.frames),
+        "context_frames": str(window.context),
+        "inner_context_frames": str(window.inner_context),
+        "sample_rate_hz": str(SAMPLE_RATE_HZ),
+        "kokoro_lab": kokoro_lab.__version__,
+    }
+    mlprogram.write(onnx.load(graph), path, precision, about)
+
+
+def feed_of(
+    window: StaticWindow, trunk: Values, spectrum: Values, scale: Values, shift: Values, start: int
+) -> dict[str, Values]:
+    """What a static vocoder is fed with to decode from trunk frame `start` on.
+
+    Where the window reaches over the segment's ends there are zeros. What is decoded at the seam is not what
+    the segment ends in by itself, but the model is silent there: the two differ by some 1e-6.
+    """
+    first = start - window.context
+    return {
+        TRUNK: _part(trunk, first, first + window.outer),
+        SPECTRUM: _part(spectrum, first * COLUMNS, (first + window.outer) * COLUMNS + 1),
+        SCALE: scale.reshape(1, -1, 1),
+        SHIFT: shift.reshape(1, -1, 1),
+    }
+
+
+def _part(values: Values, start: int, stop: int) -> Values:
+    """`values[:, :, start:stop]`, zeros where there are none."""
+    there = values[:, :, max(0, start) : max(0, stop)]
+    before = max(0, -start)
+    return np.pad(there, ((0, 0), (0, 0), (before, stop - start - before - there.shape[2])))
