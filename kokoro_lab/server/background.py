@@ -6,7 +6,7 @@ import gc
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Literal
 
 from kokoro_lab.errors import KokoroLabError
@@ -38,10 +38,10 @@ def wait_until_idle(slots: Slots, quiet_s: float | None = None) -> float:
 class WarmUp:
     """The first synthesis, in stages and in the background, so that `/health` can answer meanwhile.
 
-    `loading` (weights into memory, before the application exists), `text` (the language's G2P), `voice`,
-    `model` (a long sentence, spoken to nobody). Then requests are served as fast as they ever will be,
-    and `state` is "ok". What comes after, the G2P of `languages`, only spares a later listener a second;
-    it waits until nobody is being served.
+    What came before the application existed (`imports`, `weights`, which are checked, and `graphs`, made and
+    loaded), `voice`, `text` (the language's G2P), `model` (a long sentence, spoken to nobody). Then requests
+    are served as fast as they ever will be, and `state` is "ok". What comes after, the G2P of `languages`,
+    only spares a later listener a second; it waits until nobody is being served.
 
     Attributes
     ----------
@@ -58,10 +58,10 @@ class WarmUp:
         `deferred`, `warm` or `failed` by language.
     """
 
-    def __init__(self, loading_s: float | None = None) -> None:
+    def __init__(self, loaded_s: Mapping[str, float] | None = None) -> None:
         self.state: Literal["warming", "ok", "failed"] = "warming"
         self.stage: str | None = None
-        self.stages_s: dict[str, float] = {} if loading_s is None else {"loading": round(loading_s, 3)}
+        self.stages_s: dict[str, float] = dict(loaded_s or {})
         self.seconds: float | None = None
         self.reason: str | None = None
         self.languages: dict[str, str] = {}

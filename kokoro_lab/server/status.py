@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from typing import Any
 
@@ -55,6 +56,8 @@ def status() -> dict[str, Any]:
     answer = {
         "status": warm_up.state,
         "uptime_s": round(time.monotonic() - state.started_s, 3),
+        "worker": {"pid": os.getpid(), "number": state.worker},
+        "refuses": state.admission.reasons,
         "warm_up_s": warm_up.seconds,
         "warm_up": {
             "state": warm_up.state,
@@ -90,6 +93,7 @@ def status() -> dict[str, Any]:
             "rss_mb": rss_mb,
             "arena_limit_mb": engine.config.memory_arena_size_mb,
             "available_mb": round(psutil.virtual_memory().available / 2**20, 1),
+            "watchdog": state.watchdog.figures(),
         },
         "versions": versions(),
     }
