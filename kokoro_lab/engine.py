@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -142,6 +142,12 @@ class Engine:
     def active_provider(self) -> str:
         """ONNX Runtime's name of the provider that makes the samples at this moment."""
         return self.placement.active_provider
+
+    @property
+    def conversion(self) -> Mapping[str, Any]:
+        """How the graphs that this runs on were made; empty where published weights run as they are."""
+        made: Mapping[str, Any] = getattr(self.decoder, "conversion", {})
+        return made
 
     def voice(self, spec: str) -> Voice:
         """The voice that `spec` names; the last ones used are kept."""

@@ -22,6 +22,7 @@ from kokoro_lab.datatypes import Clip
 from kokoro_lab.errors import GateFailed
 from kokoro_lab.fixtures import repository_root
 from kokoro_lab.model.providers import recorded_options
+from kokoro_lab.model.toolchain import toolchain
 from kokoro_lab.plain_json import finite
 from kokoro_lab.provenance import git_state, machine, versions
 
@@ -117,6 +118,7 @@ class Run:
             "requested_provider": engine.config.provider,
             "active_provider": engine.active_provider,
             "session": recorded_options(engine.config) | dict(engine.decoder.details),
+            "conversion": dict(engine.conversion),
         }
         return self.conclude(ran, checks=checks, controls=controls, figures=figures)
 
@@ -155,6 +157,7 @@ class Run:
             **ran,
             **(details or {}),
             "versions": versions(),
+            "toolchain": toolchain(),
             "git": git_state(),
             "machine": machine(),
         }

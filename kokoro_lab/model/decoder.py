@@ -23,6 +23,7 @@ from kokoro_lab.model.placement import Placement
 from kokoro_lab.model.prosody import Prosody, ProsodyModel
 from kokoro_lab.model.providers import stage_session
 from kokoro_lab.model.statistics import StatisticsPredictor
+from kokoro_lab.model.toolchain import conversion_of
 from kokoro_lab.model.vocoder import Vocoder, Windows
 from kokoro_lab.model.voices import Voice
 
@@ -162,6 +163,8 @@ class Staged:
     ----------
     prosody : ProsodyModel
     vocoder : Vocoder
+    conversion : mapping
+        How the graphs were made; see `toolchain.conversion_of`.
     """
 
     def __init__(
@@ -175,6 +178,7 @@ class Staged:
         self._requested_provider = config.provider
         self._native = native_operators(config, say)
         folder = folder or stages_folder(config, self._native, say)
+        self.conversion = conversion_of(folder)
         self.prosody = ProsodyModel(folder, config, self._native)
         self.vocoder = Vocoder(folder, config, self._native)
         self._predictor = (predictor or StatisticsPredictor.load()).of_variant(config.variant)

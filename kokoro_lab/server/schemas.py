@@ -220,6 +220,8 @@ class Status(Answer):
     memory_rss_mb: float
     memory: Memory
     versions: dict[str, str]
+    toolchain: dict[str, Any] = Field(description="Compiler, runtime and fitted files, with digests")
+    conversion: dict[str, Any] = Field(description="How the graphs were made; empty for published weights")
 
 
 class Voice(BaseModel):

@@ -10,6 +10,7 @@ import psutil
 from flask import Blueprint
 
 from kokoro_lab import __version__
+from kokoro_lab.model.toolchain import toolchain
 from kokoro_lab.model.voices import LANGUAGE_OF_PREFIX
 from kokoro_lab.model.weights import voice_names
 from kokoro_lab.primer import PRIMED_S
@@ -96,6 +97,8 @@ def status() -> dict[str, Any]:
             "watchdog": state.watchdog.figures(),
         },
         "versions": versions(),
+        "toolchain": toolchain(),
+        "conversion": dict(engine.conversion),
     }
     return Status.model_validate(answer).model_dump()
 
