@@ -70,6 +70,7 @@ def create_app(
     app = Flask("kokoro_lab", static_folder=None)
     slots = Slots(settings.concurrency, settings.queue)
     admission = Admission()
+    warm_up = WarmUp(loaded_s)
     watched = own_process and not settings.disable_memory_mgmt
     watchdog = watchdog_of(
         engine,
@@ -78,6 +79,7 @@ def create_app(
         limit_mb=limit_of(settings.memory_limit_mb) if watched else 0.0,
         voice=settings.voice,
         replace=replace_this_worker,
+        complete=lambda: warm_up.complete,
     )
     objectives = Objectives(settings.slo_ttfa_s, settings.slo_rtf, remedies(engine, settings))
     state = ServerState(
@@ -88,7 +90,7 @@ def create_app(
         benchmarks.Benchmarks(engine, slots),
         admission,
         watchdog,
-        warm_up=WarmUp(loaded_s),
+        warm_up=warm_up,
     )
     state.figures.meters.gauges(lambda: operations.gauges(state))
     app.extensions[EXTENSION] = state
@@ -103,15 +105,16 @@ def create_app(
     app.config["SOCK_SERVER_OPTIONS"] = websocket.options(settings)
     if settings.development_mode:
         app.register_blueprint(operations.debugging)
-    state.warm_up.start(
+    warm_up.start(
         engine,
         settings.voice,
         slots,
         every_language=settings.aggressive_warming,
         defer=settings.defer_background_init,
         own_process=own_process,
+        spoken=state.sessions.anyone_hears,
     )
-    watchdog.start(lambda: state.warm_up.state != "warming")
+    watchdog.start(lambda: warm_up.state != "warming")
     return app
 
 

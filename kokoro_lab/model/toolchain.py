@@ -70,7 +70,7 @@ def conversion_of(folder: Path) -> Mapping[str, Any]:
         graphs: nodes, bytes and sha256 of each; export, if they were exported.
     """
     manifest: dict[str, Any] = json.loads((folder / "manifest.json").read_text("utf-8"))
-    kept = {
+    kept: dict[str, Any] = {
         name: manifest[name]
         for name in ("source_sha256", "variant", "recipe", "onnx", "onnxruntime", "passes", "export")
         if name in manifest

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from flask import Flask
+from flask import Flask, Response
 from gunicorn.arbiter import Arbiter
 
 from kokoro_lab import __version__
@@ -99,6 +99,7 @@ class Doorstep:
             self._stopping_s = within_s
             if self._app is not None:
                 begin_to_stop(_state_of(self._app), within_s)
+        self._made.set()  # who waits for what will not be is told so
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         if self._app is None and environ.get("PATH_INFO") != "/health":
@@ -146,7 +147,7 @@ class Doorstep:
             )
             return answer.model_dump(exclude_none=True), 503
 
-        def come_back(**_: str) -> None:
+        def come_back(**_: str) -> Response:
             raise Unavailable("The engine is still being loaded.", retry_after_s=RETRY_AFTER_S, code=LOADING)
 
         door.add_url_rule("/health", view_func=health)

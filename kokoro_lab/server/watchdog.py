@@ -62,6 +62,8 @@ class Watchdog:
         Called after a clean-up if nobody is served, for what is only given back with the next inference.
     replace : callable
         Has another worker take the place of this one.
+    complete : callable
+        Whether all has been loaded that is loaded unasked. Before that, no worker is replaced.
     read : callable
         Resident memory in MiB; a test gives its own.
     clock : callable
@@ -82,6 +84,7 @@ class Watchdog:
         *,
         settle: Callable[[], object] = lambda: None,
         replace: Callable[[], None] = lambda: None,
+        complete: Callable[[], bool] = lambda: True,
         read: Callable[[], float] = resident_mb,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -92,6 +95,7 @@ class Watchdog:
         self._clean = clean
         self._settle = settle
         self._replace = replace
+        self._complete = complete
         self._read = read
         self._clock = clock
         self._done: Counter[str] = Counter()
@@ -108,7 +112,11 @@ class Watchdog:
             while not warm():
                 time.sleep(LOOK_S)
             self.note_warm()
+            growing = True
             while not self._replaced:
+                if growing and self._complete():
+                    growing = False
+                    self.note_warm()
                 self.look()
                 time.sleep(LOOK_S)
 
@@ -144,7 +152,7 @@ class Watchdog:
             return self._becomes("ok" if rss_mb < CLEAN_SHARE * self._limit_mb else "cleaning", rss_mb)
         self._becomes("refusing", rss_mb)
         # Asked after the refusal: from now on nobody comes who could be cut off
-        if self._slots.idle() and not self._replaced:
+        if self._slots.idle() and self._complete() and not self._replaced:
             self._replaced = True
             log.error("Memory is at %.0f MB with nobody served: the worker is replaced.", rss_mb)
             self._replace()
@@ -220,6 +228,7 @@ def watchdog_of(
     limit_mb: float,
     voice: str,
     replace: Callable[[], None],
+    complete: Callable[[], bool],
 ) -> Watchdog:
     """The watchdog of a server that speaks with `engine`: what there is to give back."""
 
@@ -239,4 +248,5 @@ def watchdog_of(
         },
         settle=settle,
         replace=replace,
+        complete=complete,
     )

@@ -26,6 +26,8 @@ class PatientWorker(ThreadWorker):  # type: ignore[misc]
     have the port.
     """
 
+    alive: bool
+
     def load_wsgi(self) -> None:
         super().load_wsgi()
         if isinstance(self.wsgi, Doorstep):

@@ -130,7 +130,10 @@ def test_what_cannot_be_loaded_ends_the_server(
 
 
 def test_a_server_that_is_stopped_while_it_loads_takes_nothing(loading: Loading, app: Flask) -> None:
-    loading.doorstep.begin_to_stop(30)
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(lambda: loading.client.post(URL, json={"input": TEXT}).status_code)
+        loading.doorstep.begin_to_stop(30)
+        assert waiting.result(10) == 503, "nobody waits for what will not be"
     loading.go_on.set()
     loading.thread.join(10)
     assert state_of(app).admission.reasons == ["server_stopping"]

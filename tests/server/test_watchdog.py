@@ -32,6 +32,7 @@ class Machine:
         self.freed_by_cleaning_mb = 0.0
         self.freed_by_settling_mb = 0.0
         self.cleaned = self.settled = self.replaced = 0
+        self.complete = True
         self.slots = Slots(2)
         self.admission = Admission()
         self.watchdog = Watchdog(
@@ -41,6 +42,7 @@ class Machine:
             {"broken": self._fail, "caches": self._clean},
             settle=self._settle,
             replace=self._replace,
+            complete=lambda: self.complete,
             read=lambda: self.rss_mb,
             clock=lambda: self.now_s,
         )
@@ -125,6 +127,16 @@ def test_a_worker_that_still_does_not_fit_is_replaced_once() -> None:
     assert machine.admission.reasons == ["memory_short"]
 
 
+def test_a_worker_is_not_replaced_while_languages_are_still_loaded_unasked() -> None:
+    machine = Machine()
+    machine.complete = False
+    assert machine.look(1100) == "refusing"
+    assert machine.replaced == 0
+    machine.complete = True
+    machine.look(1100)
+    assert machine.replaced == 1
+
+
 def test_a_limit_that_a_warm_worker_is_over_is_raised_and_said(caplog: pytest.LogCaptureFixture) -> None:
     machine = Machine(limit_mb=100)
     least_mb = (WARM_MB + ROOM_MB) / CLEAN_SHARE
@@ -178,7 +190,13 @@ def test_cleaning_up_stops_no_stream_and_changes_no_sample(app: Flask, client: F
     body = {"input": f"{TEXT} Here is a third.", "response_format": "pcm"}
     whole = client.post(URL, json=body).data
     watchdog = watchdog_of(
-        state.engine, state.slots, state.admission, limit_mb=1.0, voice="hum", replace=lambda: None
+        state.engine,
+        state.slots,
+        state.admission,
+        limit_mb=1.0,
+        voice="hum",
+        replace=lambda: None,
+        complete=lambda: True,
     )
     answer = client.post(URL, json=body, buffered=False)
     pieces = iter(answer.response)
