@@ -19,6 +19,8 @@ LAST, NONE = "last", "none"
 """What to compare with, besides a file: the last run that was made otherwise, or nothing."""
 DRAWS, SEED = 2000, 0
 """Of the bootstrap."""
+FEWEST = 5
+"""Texts. Even if all of fewer are slower, that may be chance: 1 in 16 of four."""
 _MADE_BY = ("versions", "toolchain", "conversion", "variant", "model_sha256", "git")
 """What tells one installation from another."""
 
@@ -86,6 +88,8 @@ def record_before(which: str, folder: Path, now: Mapping[str, Any]) -> dict[str,
 def compare(before: Mapping[str, Sequence[float]], now: Mapping[str, Sequence[float]]) -> pd.DataFrame:
     """How much worse each figure became, and how much at least.
 
+    Of fewer than `FEWEST` texts nothing is certain, and no figure is worse; memory, a single value, may be.
+
     Parameters
     ----------
     before, now : mapping of str to sequence of float
@@ -104,6 +108,8 @@ def compare(before: Mapping[str, Sequence[float]], now: Mapping[str, Sequence[fl
         change = 100 * (new / old - 1)
         drawn = np.random.default_rng(SEED).integers(0, len(change), (DRAWS, len(change)))
         least = float(np.percentile(np.median(change[drawn], axis=1), 5))
+        if 1 < len(change) < FEWEST:
+            least = -100.0
         rows.append(
             {
                 "figure": name,

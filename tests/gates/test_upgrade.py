@@ -51,6 +51,11 @@ def test_a_change_that_may_be_noise_is_no_reason_to_go_back() -> None:
     assert not row.worse
 
 
+def test_a_few_texts_prove_nothing() -> None:
+    assert not compare({"ttfa_ratio": [1.0, 1.0]}, {"ttfa_ratio": [9.0, 9.0]}).worse.any()
+    assert compare({"ttfa_ratio": [1.0] * 5}, {"ttfa_ratio": [9.0] * 5}).worse.all()
+
+
 def test_what_cannot_be_compared_is_worse() -> None:
     assert compare({"memory_mb": [500.0]}, {"memory_mb": [float("nan")]}).worse.all()
 
@@ -65,10 +70,15 @@ def test_the_engine_is_looked_at_and_each_look_is_a_row(hum: Engine) -> None:
 
 def test_times_are_ratios_to_a_yardstick_that_is_timed_beside_them(hum: Engine) -> None:
     class Fixed:
-        def seconds(self) -> float:
-            return 0.5
+        """Disturbed at each second look: the least of all counts."""
 
-    table = upgrade.benchmark(hum, Fixed(), TEXTS, "hum", progress=False)  # type: ignore[arg-type]
+        looks = 0
+
+        def seconds(self) -> float:
+            self.looks += 1
+            return 0.5 if self.looks % 2 else 0.9
+
+    table = upgrade.benchmark(hum, Fixed(), TEXTS, "hum", rounds=2, progress=False)  # type: ignore[arg-type]
     assert list(table.index) == ["a", "b"]
     assert np.allclose(table.ttfa_ratio, table.ttfa_s / 0.5)
     assert np.allclose(table.rtf_ratio, table.rtf / 0.5)
