@@ -130,7 +130,7 @@ def smoke(engine: Engine, findings: Sequence[tuple[str, bool, str]], voice: str)
 
 
 def golden_checks(engine: Engine, clips: Golden, cases: int) -> tuple[list[Check], list[Control]]:
-    """Golden clips of this variant, spoken again; and whether another clip in place of one is noticed.
+    """Golden clips of this variant, spoken again as it ships; and whether a clip of another text is noticed.
 
     Raises
     ------
@@ -138,14 +138,15 @@ def golden_checks(engine: Engine, clips: Golden, cases: int) -> tuple[list[Check
         The variant has no golden clips.
     """
     names = golden.chosen(clips, cases, engine.config.variant)
-    takes, _ = golden.speak_again(clips, names, lambda _: engine, progress=False)
+    takes, _ = golden.speak_again(clips, names, progress=False)
     checks = [Check("golden_clips_count", len(takes), low=1)]
     if not takes:
         return checks, []
-    others = [clips.spoken(name) for name in clips.there if name not in names]
-    swapped = golden.measure([golden.Take(takes[0].reference, others[0])])
+    text = takes[0].reference.recording.asked["text"]
+    other = next(name for name in clips.there if clips.recordings[name].asked["text"] != text)
+    swapped = golden.measure([golden.Take(takes[0].reference, clips.spoken(other))])
     control = Control(
-        "another golden clip in place of one",
+        "a golden clip of another text",
         caught=any(not check.passed for check in golden.judge_takes(swapped, clips)),
     )
     return checks + golden.judge_takes(golden.measure(takes), clips), [control]

@@ -21,7 +21,7 @@ DRAWS, SEED = 2000, 0
 """Of the bootstrap."""
 FEWEST = 5
 """Texts. Even if all of fewer are slower, that may be chance: 1 in 16 of four."""
-_MADE_BY = ("versions", "toolchain", "conversion", "variant", "model_sha256", "git")
+_MADE_BY = ("versions", "toolchain", "conversion", "variant", "session", "model_sha256", "git")
 """What tells one installation from another."""
 
 
