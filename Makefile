@@ -64,7 +64,10 @@ lock: env ## resolve the versions of pyproject.toml anew
 		--fork-strategy fewest --generate-hashes --no-emit-index-url --custom-compile-command "make lock" \
 		--upgrade --quiet -o requirements/lock.txt
 
+release-check: env ## version, changelog, wheel and sdist, and what is installed from them
+	$(BIN)/python scripts/check_release.py
+
 clean: ## remove the environment, caches and results; the weights stay
 	rm -rf $(VENV) results .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 
-.PHONY: help env demo test clients test-macos golden lint format lab serve lock clean
+.PHONY: help env demo test clients test-macos golden lint format lab serve lock release-check clean

@@ -178,6 +178,18 @@ class Settings(BaseSettings):
     deadline_s: float = Field(
         14_400.0, gt=0, description="Seconds from a request to the end of its answer; then it is cut off"
     )
+    shutdown_s: int = Field(
+        30,
+        ge=1,
+        le=3600,
+        description="Seconds that streams may go on after SIGTERM; what then still speaks is told, and ends",
+    )
+    memory_limit_mb: int = Field(
+        0,
+        ge=0,
+        description="Most resident memory of the server, in MiB; 0 is three quarters of what there is",
+    )
+    disable_memory_mgmt: bool = Field(False, description="Let memory grow: no limit, no clean-up")
     ephemeral: bool = Field(
         False,
         description="Keep nothing of any request: no first audio, nothing to resume from, no hash in the log",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -18,9 +18,11 @@ from kokoro_lab.config import STAGED, WHOLE_MODEL, EngineConfig, set_by_user, se
 from kokoro_lab.datatypes import Clip, Fallback, Place, ProviderChoice, SynthesisReport, Utterance
 from kokoro_lab.g2p.frontend import FrontEnd
 from kokoro_lab.g2p.lexicon_entries import request_entries
+from kokoro_lab.model.arenas import shrink_arenas
 from kokoro_lab.model.by_cost import PlacedDecoder, chosen_by_cost
 from kokoro_lab.model.decoder import Decoder, Staged, WholeGraph
 from kokoro_lab.model.placement import Placement
+from kokoro_lab.model.progress import Step, untold
 from kokoro_lab.model.tuned import with_tuned
 from kokoro_lab.model.voices import Voice, load_voice
 from kokoro_lab.model.weights import fetch, missing, model_path, model_sha256
@@ -48,6 +50,7 @@ def load_engine(
     config: EngineConfig | None = None,
     tuned: bool = True,
     say: Callable[[str], None] = log.info,
+    begins: Step = untold,
 ) -> Engine:
     """An engine on the real weights, fetched first if they are not in the cache.
 
@@ -63,6 +66,8 @@ def load_engine(
         False leaves out what was tuned: where samples must be those of other machines, to rounding.
     say : callable
         Told in a line each what is being fetched.
+    begins : callable
+        Told `weights` and `graphs` as each begins: what is fetched and checked, what is made and loaded.
 
     Raises
     ------
@@ -74,10 +79,12 @@ def load_engine(
     else:
         config = replace(config, variant=variant or config.variant, provider=provider or config.provider)
     weights = weights_of(config.variant)
+    begins("weights")
     needed = () if config.stages else (weights,)  # exported graphs need the voices alone
     if missing(needed, config.home):
         fetch(needed, source=config.source, home=config.home, say=say)
     fallbacks, reason = prepare(config), ""
+    begins("graphs")
     decoder: PlacedDecoder
     if config.provider_choice == "measured":
         decoder, found, reason = chosen_by_cost(
@@ -169,6 +176,12 @@ class Engine:
         return ProviderChoice(
             placement.active_provider, self._provider_reason or placement.because or "it was given"
         )
+
+    @property
+    def conversion(self) -> Mapping[str, Any]:
+        """How the graphs that this runs on were made; empty where published weights run as they are."""
+        made: Mapping[str, Any] = getattr(self.decoder, "conversion", {})
+        return made
 
     def voice(self, spec: str) -> Voice:
         """The voice that `spec` names; the last ones used are kept."""
@@ -268,6 +281,11 @@ class Engine:
             cleared["voices"] = len(self._voices)
             self._voices.clear()
         return cleared
+
+    def shrink(self) -> int:
+        """Have ONNX Runtime give back the memory that its arenas keep, after the next run of each session;
+        says how many sessions there are."""
+        return shrink_arenas()
 
     def warm(
         self, voice: str = "af_heart", language: str | None = None, text: str = WARM_TEXT

@@ -189,6 +189,27 @@ class TuningError(KokoroLabError):
     code = "tuning"
 
 
+class Unavailable(KokoroLabError):
+    """The server takes nothing new just now: it is loading, stopping or short of memory.
+
+    Parameters
+    ----------
+    retry_after_s : int
+        When another try is worth it.
+    code : str, optional
+        By which a client tells why; `server_loading`, `server_stopping` or `memory_short`.
+    """
+
+    code = "unavailable"
+
+    def __init__(
+        self, message: str, *, retry_after_s: int, code: str = code, mend: str | None = None
+    ) -> None:
+        super().__init__(message, mend=mend)
+        self.retry_after_s = retry_after_s
+        self.code = code
+
+
 class Gone(KokoroLabError):
     """A stream cannot be taken up again: its token has expired, or belongs to something else."""
 

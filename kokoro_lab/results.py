@@ -22,6 +22,7 @@ from kokoro_lab.datatypes import Clip
 from kokoro_lab.errors import GateFailed
 from kokoro_lab.fixtures import repository_root
 from kokoro_lab.model.providers import recorded_options
+from kokoro_lab.model.toolchain import toolchain
 from kokoro_lab.plain_json import finite
 from kokoro_lab.provenance import git_state, machine, versions
 
@@ -87,6 +88,7 @@ class Run:
         checks: Sequence[Check],
         controls: Sequence[Control] = (),
         figures: Mapping[str, float] | None = None,
+        details: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
         """Write `result.json` with the verdict, then raise if it is a failure.
 
@@ -100,6 +102,8 @@ class Run:
             Every injected fault. One that was not caught fails the run: the gate is broken.
         figures : mapping, optional
             Figures without a limit, names ending in units.
+        details : mapping, optional
+            Tables that stand beside the figures, by their names.
 
         Returns
         -------
@@ -111,14 +115,9 @@ class Run:
         GateFailed
             The verdict is "failed"; says which checks and controls.
         """
-        ran = {
-            "variant": engine.config.variant,
-            "model_sha256": engine.model_sha256,
-            "requested_provider": engine.config.provider,
-            "active_provider": engine.active_provider,
-            "session": recorded_options(engine.config) | dict(engine.decoder.details),
-        }
-        return self.conclude(ran, checks=checks, controls=controls, figures=figures)
+        return self.conclude(
+            facts_of(engine), checks=checks, controls=controls, figures=figures, details=details
+        )
 
     def conclude(
         self,
@@ -154,14 +153,29 @@ class Run:
             "run_s": round(time.time() - self._started, 3),
             **ran,
             **(details or {}),
-            "versions": versions(),
-            "git": git_state(),
-            "machine": machine(),
+            **made_by(),
         }
         write_json(self.folder / "result.json", result)
         if failures:
             raise GateFailed(f"{self.notebook}: " + "; ".join(failures[:8]))
         return result
+
+
+def facts_of(engine: Engine) -> dict[str, Any]:
+    """What an engine says of itself in a result: weights, how they were converted, provider and options."""
+    return {
+        "variant": engine.config.variant,
+        "model_sha256": engine.model_sha256,
+        "requested_provider": engine.config.provider,
+        "active_provider": engine.active_provider,
+        "session": recorded_options(engine.config) | dict(engine.decoder.details),
+        "conversion": dict(engine.conversion),
+    }
+
+
+def made_by() -> dict[str, Any]:
+    """What every result says of where it was made: versions, toolchain, commit, machine."""
+    return {"versions": versions(), "toolchain": toolchain(), "git": git_state(), "machine": machine()}
 
 
 def open_run(notebook: str, run_dir: str | Path = "", parameters: Mapping[str, Any] | None = None) -> Run:

@@ -5,25 +5,28 @@ from __future__ import annotations
 import argparse
 import logging
 import sys
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from flask import Flask
 from gunicorn.app.base import BaseApplication
-from gunicorn.errors import AppImportError
 
 from kokoro_lab.config import VARIANTS, EngineConfig, Settings
 from kokoro_lab.config import settings as environment
 from kokoro_lab.errors import KokoroLabError
 from kokoro_lab.server import benchmarks, errors, front_page, guard, operations, speech, status, websocket
+from kokoro_lab.server.admission import Admission
 from kokoro_lab.server.background import WarmUp
 from kokoro_lab.server.degrade import Degrader
+from kokoro_lab.server.doorstep import Doorstep, MakeApp, Stages
+from kokoro_lab.server.heap import limit_of
 from kokoro_lab.server.logs import JsonGunicorn, configure
 from kokoro_lab.server.objectives import Objectives
 from kokoro_lab.server.remedies import remedies
 from kokoro_lab.server.slots import Slots
 from kokoro_lab.server.state import EXTENSION, SOCKETS, ServerState
+from kokoro_lab.server.stopping import replace_this_worker
+from kokoro_lab.server.watchdog import watchdog_of
 from kokoro_lab.server.worker import PatientWorker
 
 if TYPE_CHECKING:
@@ -34,8 +37,6 @@ log = logging.getLogger(__name__)
 SPARE_THREADS = 8
 """Beyond one for each synthesis, each request that waits for one and each WebSocket, so that health is
 answered and a 429 is given while all are busy."""
-GRACEFUL_S = 10
-"""How long streams may go on after SIGTERM."""
 KEEPALIVE_S = 5
 
 
@@ -43,7 +44,7 @@ def create_app(
     engine: Engine,
     settings: Settings | None = None,
     *,
-    loading_s: float | None = None,
+    loaded_s: Mapping[str, float] | None = None,
     own_process: bool = False,
 ) -> Flask:
     """A WSGI application that speaks with `engine`, which it warms up in the background.
@@ -54,11 +55,12 @@ def create_app(
         Any engine; several applications may share one.
     settings : Settings, optional
         Default: what the environment says.
-    loading_s : float, optional
-        Seconds that making `engine` took, for `/health` and `/status` to show.
+    loaded_s : mapping, optional
+        Seconds that each stage of making `engine` took, for `/health` and `/status` to show.
     own_process : bool
         Whether the process is there for this alone. Then what the warm-up has loaded is taken out of the
-        sight of the collector of garbage, which would hold everybody up while it looks through it.
+        sight of the collector of garbage, which would hold everybody up while it looks through it, and
+        resident memory has a limit.
 
     Returns
     -------
@@ -67,6 +69,18 @@ def create_app(
     settings = settings or environment()
     app = Flask("kokoro_lab", static_folder=None)
     slots = Slots(settings.concurrency, settings.queue)
+    admission = Admission()
+    warm_up = WarmUp(loaded_s)
+    watched = own_process and not settings.disable_memory_mgmt
+    watchdog = watchdog_of(
+        engine,
+        slots,
+        admission,
+        limit_mb=limit_of(settings.memory_limit_mb) if watched else 0.0,
+        voice=settings.voice,
+        replace=replace_this_worker,
+        complete=lambda: warm_up.complete,
+    )
     objectives = Objectives(settings.slo_ttfa_s, settings.slo_rtf, remedies(engine, settings))
     state = ServerState(
         engine,
@@ -74,7 +88,9 @@ def create_app(
         slots,
         Degrader(settings, slots, objectives, chunk_s=engine.config.chunk_ms / 1000),
         benchmarks.Benchmarks(engine, slots),
-        warm_up=WarmUp(loading_s),
+        admission,
+        watchdog,
+        warm_up=warm_up,
     )
     state.figures.meters.gauges(lambda: operations.gauges(state))
     app.extensions[EXTENSION] = state
@@ -89,14 +105,16 @@ def create_app(
     app.config["SOCK_SERVER_OPTIONS"] = websocket.options(settings)
     if settings.development_mode:
         app.register_blueprint(operations.debugging)
-    state.warm_up.start(
+    warm_up.start(
         engine,
         settings.voice,
         slots,
         every_language=settings.aggressive_warming,
         defer=settings.defer_background_init,
         own_process=own_process,
+        spoken=state.sessions.anyone_hears,
     )
+    watchdog.start(lambda: warm_up.state != "warming")
     return app
 
 
@@ -123,24 +141,26 @@ def main(host: str | None = None, port: int | None = None, variant: str | None =
         window_frames=settings.window_frames,
     )
 
-    def make_app() -> Flask:
+    def make_app(begins: Stages) -> Flask:
+        begins("imports")
         from kokoro_lab.engine import load_engine
 
-        started_s = time.perf_counter()
-        engine = load_engine(settings.variant)
-        return create_app(engine, settings, loading_s=time.perf_counter() - started_s, own_process=True)
+        engine = load_engine(settings.variant, begins=begins)
+        begins.end()
+        return create_app(engine, settings, loaded_s=begins.finished_s, own_process=True)
 
     serve(make_app, settings)
 
 
-def serve(make_app: Callable[[], Flask], settings: Settings) -> None:
+def serve(make_app: MakeApp, settings: Settings) -> None:
     """Run gunicorn on `settings.host` and `settings.port`.
 
     Parameters
     ----------
     make_app : callable
-        Called in the worker process. It must be what loads ONNX Runtime: loaded before the fork, it makes
-        the worker abort when it exits, and on macOS its frameworks may not survive the fork at all.
+        Called in the worker process, with what it tells its stages to. It must be what loads ONNX Runtime:
+        loaded before the fork, it makes the worker abort when it exits, and on macOS its frameworks may not
+        survive the fork at all.
     settings : Settings
     """
     host = f"[{settings.host}]" if ":" in settings.host and "[" not in settings.host else settings.host
@@ -151,7 +171,7 @@ def serve(make_app: Callable[[], Flask], settings: Settings) -> None:
         "threads": settings.concurrency + settings.queue + SOCKETS + SPARE_THREADS,
         # Loading may have to fetch 300 MB first, and a sleeping laptop is not a hanging worker
         "timeout": 0,
-        "graceful_timeout": GRACEFUL_S,
+        "graceful_timeout": settings.shutdown_s,
         "keepalive": KEEPALIVE_S,
         "accesslog": None,  # requests are logged by us, without their texts
         "errorlog": "-",
@@ -159,27 +179,23 @@ def serve(make_app: Callable[[], Flask], settings: Settings) -> None:
         "control_socket_disable": True,
         "proc_name": "kokoro-lab",
     }
-    _Gunicorn(make_app, options).run()
+    _Gunicorn(lambda: Doorstep(make_app, settings), options).run()
 
 
 class _Gunicorn(BaseApplication):  # type: ignore[misc]
     """gunicorn, told by arguments and not by its own command line, environment and files."""
 
-    def __init__(self, make_app: Callable[[], Flask], options: dict[str, Any]) -> None:
-        self._make_app, self._options = make_app, options
+    def __init__(self, make_doorstep: Callable[[], Doorstep], options: dict[str, Any]) -> None:
+        self._make_doorstep, self._options = make_doorstep, options
         super().__init__()
 
     def load_config(self) -> None:
         for name, value in self._options.items():
             self.cfg.set(name, value)
 
-    def load(self) -> Flask:
+    def load(self) -> Doorstep:
         logging.getLogger("gunicorn.error").addFilter(_without_stack)
-        try:
-            return self._make_app()
-        except KokoroLabError as error:
-            # Printed as it is, and ends the server; anything else is a bug and shows its traceback
-            raise AppImportError(f"Error: {error}") from error
+        return self._make_doorstep()
 
 
 def _without_stack(record: logging.LogRecord) -> bool:

@@ -18,6 +18,7 @@ from kokoro_lab import runs
 from kokoro_lab.fixtures import repository_root
 from kokoro_lab.gates import checklist, evidence, tables
 from kokoro_lab.gates.suite import Measurement
+from kokoro_lab.model.toolchain import toolchain
 from kokoro_lab.provenance import git_state, machine, versions
 from kokoro_lab.results import new_run_folder, results_folder, write_json
 
@@ -93,6 +94,7 @@ def run_gates(gates: Sequence[Measurement], *, fast: bool, progress: bool = True
         "fast": fast,
         "gates": [{name: getattr(one, name) for name in one.__slots__} for one in summary.gates],
         "versions": versions(),
+        "toolchain": toolchain(),
         "git": git_state(),
         "machine": machine(),
     }

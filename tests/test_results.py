@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -42,6 +43,10 @@ def test_a_passed_run_says_what_it_ran_on(hum: Engine, tmp_path: Path) -> None:
     assert found["figures"] == {"y_s": None}
     for key in ("git", "model_sha256", "versions", "machine", "requested_provider", "active_provider"):
         assert found[key]
+    toolchain: Any = found["toolchain"]
+    assert {"compiler", "compiler_flags", "onnxruntime", "onnxruntime_build", "onnx"} <= set(toolchain)
+    assert all(len(digest) == 64 for digest in toolchain["shipped_sha256"].values())
+    assert found["conversion"] == {}, "published weights are run as they are"
     options = {"threads", "optimisation", "memory_pattern", "spinning", "memory_arena_size_mb", "native"}
     assert options <= set(found["session"])  # type: ignore[call-overload]
 
@@ -62,3 +67,14 @@ def test_a_failed_run_writes_before_it_raises(
         open_run("99_test", tmp_path).finish(hum, checks=checks, controls=controls)
     assert result(tmp_path)["verdict"] == "failed"
     assert result(tmp_path)["failures"]
+
+
+@pytest.mark.model
+def test_a_result_says_how_its_graphs_were_made(engine: Engine, tmp_path: Path) -> None:
+    open_run("99_test", tmp_path).finish(engine, checks=[Check("x_db", 1.0)])
+    made: Any = result(tmp_path)["conversion"]
+    assert made["source_sha256"] == result(tmp_path)["model_sha256"]
+    assert made["variant"] == "fp32"
+    assert {"recipe", "onnx", "onnxruntime", "passes"} <= set(made)
+    assert {"prosody", "trunk", "vocoder"} <= set(made["graphs"])
+    assert all(len(graph["sha256"]) == 64 for graph in made["graphs"].values())

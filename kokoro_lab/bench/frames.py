@@ -30,9 +30,23 @@ Body = dict[str, Any]
 
 
 class Busy(KokoroLabError):
-    """The server has no slot for this now."""
+    """The server has no slot for this now, or takes nothing new."""
 
     code = "busy"
+
+
+class Told(SynthesisError):
+    """The server told of an error where audio was expected: it did not just break off.
+
+    Parameters
+    ----------
+    error : dict
+        In OpenAI's shape; `said` keeps its code.
+    """
+
+    def __init__(self, error: dict[str, Any]) -> None:
+        super().__init__(f"The server told of an error: {error['message']}")
+        self.said = str(error["code"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +104,11 @@ def frames(transport: Transport, url: str, body: Body) -> Generator[Frame]:
     Raises
     ------
     Busy
-        The server said 429.
+        The server said 429 or 503.
+    Told
+        It told of an error behind the first frame, or over the WebSocket.
     SynthesisError
-        It refused otherwise, told of an error, or broke off.
+        It refused otherwise, or broke off.
     """
     read: Callable[[str, Body], Generator[Frame]] = _over_events if transport == "sse" else _over_websocket
     return read(urlsplit(url).netloc, body)
@@ -112,7 +128,7 @@ def _over_events(address: str, body: Body) -> Generator[Frame]:
             elif event.kind == "speech.audio.done":
                 return
             elif "error" in event.data:
-                raise SynthesisError(f"The server told of an error: {event.data['error']['message']}")
+                raise Told(event.data["error"])
         raise SynthesisError("The server broke off: its events have no end.")
     except (OSError, HTTPException) as error:
         raise _broken(error) from error
@@ -168,15 +184,15 @@ def _messages(client: Client) -> Generator[Frame]:
 
 
 def _refused(status: int, said: str) -> KokoroLabError:
-    if status == 429:
-        return Busy("The server answered 429.")
+    if status in (429, 503):
+        return Busy(f"The server answered {status}.")
     return SynthesisError(f"The server answered {status}: {said}")
 
 
 def _told(error: dict[str, Any]) -> KokoroLabError:
     if error["type"] == "rate_limit_error":
         return Busy("The server has no slot free.")
-    return SynthesisError(f"The server told of an error: {error['message']}")
+    return Told(error)
 
 
 def _broken(error: Exception) -> SynthesisError:

@@ -102,7 +102,10 @@ class OverHttp:
     def facts(self) -> dict[str, Any]:
         """As the server states them."""
         status = self._status()
-        kept = ("variant", "model_sha256", "requested_provider", "active_provider", "threads", "concurrency")
+        kept = (
+            *("variant", "model_sha256", "requested_provider", "active_provider", "threads", "concurrency"),
+            "conversion",
+        )
         return {name: status[name] for name in kept}
 
     @property

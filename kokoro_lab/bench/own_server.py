@@ -24,8 +24,10 @@ from kokoro_lab.errors import KokoroLabError
 LOOPBACK = "127.0.0.1"
 START_S = 300.0
 """Loading takes seconds; on a machine that has no weights yet, they are fetched first."""
+SHUTDOWN_S = 10
+"""For streams that are under way when it is ended."""
 STOP_S = 20.0
-"""Longer than the server itself gives to streams that are under way."""
+"""Longer than that."""
 POLL_S = 0.05
 LOG_CHARACTERS = 800
 
@@ -68,7 +70,14 @@ def own_server(
     """
     # The kernel picks the port: one that was found to be free could be taken until the server binds it.
     # No key, since whoever runs this is the only client.
-    chosen = {"host": LOOPBACK, "port": 0, "allowed_hosts": LOOPBACK, "api_key": "", **settings}
+    chosen = {
+        "host": LOOPBACK,
+        "port": 0,
+        "allowed_hosts": LOOPBACK,
+        "api_key": "",
+        "shutdown_s": SHUTDOWN_S,
+        **settings,
+    }
     variables = {f"{PREFIX}{name.upper()}": str(value) for name, value in chosen.items()}
     with tempfile.TemporaryDirectory(prefix="kokoro-bench-") as folder:
         log = Path(folder) / "server.log"

@@ -21,6 +21,9 @@ from kokoro_lab.engine import Engine
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.results import new_run_folder
 
+JUDGED = ("resume", "load", "lifecycle")
+"""Kinds of benchmarks that end in a verdict, each with results in a folder of its own."""
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:
@@ -61,6 +64,8 @@ class Plan:
         was started in between.
     load : bool
         Instead: `concurrency` streams at once over HTTP, and what becomes meanwhile of those who come too.
+    lifecycle : bool
+        Instead: `trials` streams at once while the server is stopped, or crashes.
 
     Raises
     ------
@@ -84,6 +89,7 @@ class Plan:
     seed: int = 0
     resume: bool = False
     load: bool = False
+    lifecycle: bool = False
 
     def __post_init__(self) -> None:
         conflicts = (
@@ -129,14 +135,23 @@ class Plan:
                 f"rounds of {self.concurrency}.",
             ),
             (
-                (self.resume or self.load) and self._measures_otherwise,
-                f"--{'resume' if self.resume else 'load'} hears streams of our server to their ends, no "
+                self.lifecycle and (self.resume or self.load or self.concurrency > 1),
+                "--lifecycle speaks all its --trials at once; leave --resume, --load and --concurrency out.",
+            ),
+            (
+                self.judged is not None and self._measures_otherwise,
+                f"--{self.judged} hears streams of our server to their ends, no "
                 "more; leave --file, --chunk-ms, --memory, --listen, --save-audio and --peers out.",
             ),
         )
         for spoilt, message in conflicts:
             if spoilt:
                 raise ParameterError(message, field=message.split()[0])
+
+    @property
+    def judged(self) -> str | None:
+        """The kind of benchmark that ends in a verdict, if it is one."""
+        return next((kind for kind in JUDGED if getattr(self, kind)), None)
 
     @property
     def _measures_otherwise(self) -> bool:

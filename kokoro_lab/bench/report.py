@@ -11,6 +11,7 @@ import pandas as pd
 
 from kokoro_lab.bench.ratios import ratios
 from kokoro_lab.bench.trial import Trial
+from kokoro_lab.model.toolchain import toolchain
 from kokoro_lab.provenance import git_state, machine, versions
 from kokoro_lab.results import write_json
 
@@ -77,6 +78,7 @@ def keep(
         "ratios": {} if compared is None else {peer: _rows(compared.loc[peer]) for peer in peers},
         "trials": [asdict(t) for t in trials],
         "versions": versions(),
+        "toolchain": toolchain(),
         "git": git_state(),
         "machine": machine(),
     }

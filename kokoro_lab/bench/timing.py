@@ -103,6 +103,7 @@ class InProcess:
             "requested_provider": self.engine.config.provider,
             "active_provider": self.engine.active_provider,
             "threads": self.engine.config.thread_count,
+            "conversion": dict(self.engine.conversion),
         }
 
 

@@ -1,4 +1,4 @@
-"""Benchmarks of the server that pass or fail: resumed streams, and many streams at once."""
+"""Benchmarks of the server that pass or fail: resumed streams, many at once, and a server that ends."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 
-from kokoro_lab.bench import loading, resuming
+from kokoro_lab.bench import lifecycle, loading, resuming
 from kokoro_lab.bench.own_server import OwnServer, own_server
 from kokoro_lab.bench.plan import Plan
 from kokoro_lab.bench.texts import PRESETS, texts_of
 from kokoro_lab.errors import GateFailed
 from kokoro_lab.results import new_run_folder, open_run
 
-StartServer = Callable[[], AbstractContextManager[OwnServer]]
+StartServer = Callable[..., AbstractContextManager[OwnServer]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,23 +35,23 @@ def judge(
     progress: bool = True,
     say: Callable[[str], None],
 ) -> Judged:
-    """Measure, and keep the verdict under `results/bench-resume/<run>/` or `results/bench-load/<run>/`.
+    """Measure, and keep the verdict under `results/bench-<kind>/<run>/`, with the kind in `plan.judged`.
 
     Parameters
     ----------
     plan : Plan
-        With `resume` or `load`.
+        With `resume`, `load` or `lifecycle`.
     sentences : sequence of str
         What the texts are made of.
     start : callable, optional
-        Gives the server; our own on the real weights unless given.
+        Gives the server; our own on the real weights unless given. For `lifecycle` it takes settings.
     progress : bool
         Whether to show a bar.
     say : callable
         Told in a line each what takes its time.
     """
     texts = list(texts_of(sentences, PRESETS[plan.preset], plan.trials, plan.seed, own_beginnings=False))
-    name = "bench-resume" if plan.resume else "bench-load"
+    name = f"bench-{plan.judged}"
     run = open_run(name, new_run_folder(name), asdict(plan))
     say("Starting the server.")
     lines: Iterator[str]
@@ -61,6 +61,12 @@ def judge(
         resumes = resuming.measure_resumes(start, texts, plan.voice, seed=plan.seed, progress=progress)
         lines = resuming.printed(resumes)
         conclude = partial(resuming.conclude, run, resumes, plan.trials)
+    elif plan.lifecycle:
+        own = {**plan.server_settings, "concurrency": plan.trials}
+        start = start or (lambda settings: own_server({**own, **settings}))
+        found = lifecycle.measure_lifecycle(start, texts, plan.voice, seed=plan.seed, progress=progress)
+        lines = lifecycle.printed(found)
+        conclude = partial(lifecycle.conclude, run, found, plan.trials)
     else:
         start = start or partial(own_server, {**plan.server_settings, "queue": 0})
         with start() as server:

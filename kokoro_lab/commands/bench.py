@@ -54,6 +54,11 @@ from kokoro_lab.errors import ParameterError
 @click.option(
     "--load", is_flag=True, help="Instead: --concurrency streams at once, 429s and /health meanwhile."
 )
+@click.option(
+    "--lifecycle",
+    is_flag=True,
+    help="Instead: --trials streams at once while the server is stopped, or crashes; is any sample lost?",
+)
 @click.option("--corpus", type=click.Path(path_type=Path), help="Sentences, one a line; else the fixtures.")
 @click.option("--seed", default=0, help="Of the choice of texts.")
 @click.option("--profile", is_flag=True, help="Instead: where the time goes, by stage and by operator.")
@@ -74,6 +79,7 @@ def bench(corpus: Path | None, as_json: bool, profile: bool, text_alone: bool, *
 
     plan = Plan(**options)
     kinds = {"--profile": profile, "--text": text_alone, "--resume": plan.resume, "--load": plan.load}
+    kinds |= {"--lifecycle": plan.lifecycle}
     asked = [name for name, given in kinds.items() if given]
     if len(asked) > 1:
         raise ParameterError(
@@ -98,7 +104,7 @@ def bench(corpus: Path | None, as_json: bool, profile: bool, text_alone: bool, *
         (text,) = texts_of(sentences, PRESETS[plan.preset], 1, plan.seed)
         click.echo(profile_report(engine.config, text, plan.voice))
         return
-    if plan.resume or plan.load:
+    if plan.judged:
         from kokoro_lab.bench.verdicts import judge
 
         judged = judge(plan, sentences, progress=not as_json, say=say)

@@ -107,6 +107,7 @@ def _ran(engine: Engine, variants: Sequence[str]) -> dict[str, Any]:
         "requested_provider": engine.config.provider,
         "active_provider": engine.active_provider,
         "session": recorded_options(engine.config) | dict(engine.decoder.details),
+        "conversion": dict(engine.conversion),
     }
 
 

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from kokoro_lab.bench.plan import Plan
+from kokoro_lab.bench.plan import JUDGED, Plan
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.fixtures import repository_root
 
@@ -60,7 +60,7 @@ class Measurement:
         """Where in `results/` its runs are."""
         if not self.benchmark:
             return self.name
-        return next((f"bench-{own}" for own in ("resume", "load") if self.full.get(own)), "bench")
+        return next((f"bench-{own}" for own in JUDGED if self.full.get(own)), "bench")
 
     def parameters(self, fast: bool) -> Mapping[str, Any]:
         return self.fast if fast else self.full

@@ -61,7 +61,7 @@ def build_of(config: EngineConfig, details: Mapping[str, str]) -> Build:
         onnxruntime=found["onnxruntime"],
         numpy=found["numpy"],
         processor=_processor(),
-        operators=_compiler_version() if ours else STOCK,
+        operators=compiler_version() if ours else STOCK,
         optimisation=config.optimisation,
     )
 
@@ -79,7 +79,8 @@ def _processor() -> str:
 
 
 @cache
-def _compiler_version() -> str:
+def compiler_version() -> str:
+    """The first line that the C++ compiler says of itself; `unknown` where there is none."""
     program = found_compiler()
     if program is None:  # the library is there, and who made it is gone
         return "unknown"

@@ -24,6 +24,7 @@ from kokoro_lab.model.prosody import Prosody, ProsodyModel
 from kokoro_lab.model.providers import stage_session
 from kokoro_lab.model.static_vocoder import StaticVocoder, fixed_windows
 from kokoro_lab.model.statistics import StatisticsPredictor
+from kokoro_lab.model.toolchain import conversion_of
 from kokoro_lab.model.vocoder import Vocoder, Windows
 from kokoro_lab.model.voices import Voice
 
@@ -168,6 +169,8 @@ class Staged:
     vocoder : Vocoder
     fixed : StaticVocoder or None
         What decodes the windows of a stream instead, where an accelerator wants fixed sizes.
+    conversion : mapping
+        How the graphs were made; see `toolchain.conversion_of`.
     """
 
     def __init__(
@@ -180,6 +183,7 @@ class Staged:
         self._config = config
         self._native = native_operators(config, say)
         folder = folder or stages_folder(config, self._native, say)
+        self.conversion = conversion_of(folder)
         self.prosody = ProsodyModel(folder, config, self._native)
         self._next_prosody = self.prosody
         if config.next_threads:

@@ -17,6 +17,7 @@ import onnxruntime as ort
 from kokoro_lab.config import EngineConfig
 from kokoro_lab.datatypes import Fallback
 from kokoro_lab.errors import ProviderError, SettingsError
+from kokoro_lab.model.arenas import ShrinkingSession
 from kokoro_lab.model.coreml_options import coreml_options
 from kokoro_lab.model.guarded_session import GuardedSession
 from kokoro_lab.model.placement import graph_for
@@ -126,7 +127,7 @@ def cpu_session(
     try:
         if library is not None:
             options.register_custom_ops_library(str(library))
-        return ort.InferenceSession(model, options, providers=[CPU.full_name], enable_fallback=0)
+        return ShrinkingSession(model, options, providers=[CPU.full_name], enable_fallback=0)
     except Exception as error:  # ONNX Runtime's exceptions have no common base but this
         raise ProviderError(
             f"{CPU.full_name} cannot run this model: {first_line(error)}",

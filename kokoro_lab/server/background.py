@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Literal
 
 from kokoro_lab.errors import KokoroLabError
 from kokoro_lab.scheduling import keep_collector_off
@@ -38,10 +38,11 @@ def wait_until_idle(slots: Slots, quiet_s: float | None = None) -> float:
 class WarmUp:
     """The first synthesis, in stages and in the background, so that `/health` can answer meanwhile.
 
-    `loading` (weights into memory, before the application exists), `text` (the language's G2P), `voice`,
-    `model` (a long sentence, spoken to nobody). Then requests are served as fast as they ever will be,
-    and `state` is "ok". What comes after, the G2P of `languages`, only spares a later listener a second;
-    it waits until nobody is being served.
+    What came before the application existed (`imports`, `weights`, which are checked, and `graphs`, made and
+    loaded), `voice`, `text` (the language's G2P), `model` (a long sentence, spoken to nobody, or
+    what those hear who came meanwhile). Then requests
+    are served as fast as they ever will be, and `state` is "ok". What comes after, the G2P of `languages`,
+    only spares a later listener a second; it waits until nobody is being served.
 
     Attributes
     ----------
@@ -56,15 +57,18 @@ class WarmUp:
         Why it failed.
     languages : dict
         `deferred`, `warm` or `failed` by language.
+    complete : bool
+        Whether nothing more will be loaded unasked.
     """
 
-    def __init__(self, loading_s: float | None = None) -> None:
+    def __init__(self, loaded_s: Mapping[str, float] | None = None) -> None:
         self.state: Literal["warming", "ok", "failed"] = "warming"
         self.stage: str | None = None
-        self.stages_s: dict[str, float] = {} if loading_s is None else {"loading": round(loading_s, 3)}
+        self.stages_s: dict[str, float] = dict(loaded_s or {})
         self.seconds: float | None = None
         self.reason: str | None = None
         self.languages: dict[str, str] = {}
+        self.complete = False
         self._own_process = False
 
     def start(
@@ -76,6 +80,7 @@ class WarmUp:
         every_language: bool = False,
         defer: bool = True,
         own_process: bool = False,
+        spoken: Callable[[], bool] = lambda: False,
     ) -> threading.Thread:
         """Warm `engine` in a thread of its own.
 
@@ -92,20 +97,37 @@ class WarmUp:
             Whether they wait until no request is live.
         own_process : bool
             Whether what is loaded then may be kept from the collector of garbage.
+        spoken : callable
+            Whether one who is being served hears something already: those who come back after a crash come
+            before the warm-up is over.
         """
         self._own_process = own_process
-        arguments = (engine, voice, slots, every_language, defer)
+        arguments = (engine, voice, slots, every_language, defer, spoken)
         thread = threading.Thread(target=self._run, args=arguments, name="warm-up", daemon=True)
         thread.start()
         return thread
 
-    def _run(self, engine: Engine, voice: str, slots: Slots, every_language: bool, defer: bool) -> None:
+    def _run(self, *arguments: Any) -> None:
+        try:
+            self._warm(*arguments)
+        finally:
+            self.complete = True
+
+    def _warm(
+        self,
+        engine: Engine,
+        voice: str,
+        slots: Slots,
+        every_language: bool,
+        defer: bool,
+        spoken: Callable[[], bool],
+    ) -> None:
         started = time.perf_counter()
         try:
             self._staged("voice", lambda: engine.voice(voice))
             language = resolve_language(engine.voice(voice).language)
             self._staged("text", lambda: engine.front_end.warm(language))
-            self._staged("model", lambda: engine.warm(voice))
+            self._staged("model", lambda: self._first_words(engine, voice, slots, spoken))
         except Exception as error:
             known = isinstance(error, KokoroLabError)
             self.reason = str(error) if known else f"{type(error).__name__}; the log says more."
@@ -121,6 +143,15 @@ class WarmUp:
         if every_language:
             self._warm_others(engine, language, slots if defer else None)
             self._spare_what_stays()
+
+    @staticmethod
+    def _first_words(engine: Engine, voice: str, slots: Slots, spoken: Callable[[], bool]) -> None:
+        """Speak to nobody, unless somebody is there who would have to wait for that: their speech will do."""
+        while not slots.idle():
+            if spoken():
+                return
+            time.sleep(LOOK_S)
+        engine.warm(voice)
 
     def _staged(self, stage: str, work: Callable[[], object]) -> None:
         self.stage = stage

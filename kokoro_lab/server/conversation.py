@@ -23,7 +23,7 @@ from simple_websocket import ConnectionClosed, Server
 from werkzeug.exceptions import HTTPException
 
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ
-from kokoro_lab.errors import Interrupted, KokoroLabError, ParameterError
+from kokoro_lab.errors import Interrupted, KokoroLabError, ParameterError, Unavailable
 from kokoro_lab.server.account import Account
 from kokoro_lab.server.binary_frames import messages_of
 from kokoro_lab.server.delivery import warn_of_clipping
@@ -33,6 +33,7 @@ from kokoro_lab.server.slots import ClientLeft
 from kokoro_lab.server.speech_events import Done, Event, Frame, Words, word_of
 from kokoro_lab.server.speech_request import SpeechRequest, require_last_id, speech_request_of
 from kokoro_lab.server.state import ServerState
+from kokoro_lab.server.stopping import STOPPING
 from kokoro_lab.server.synthesis import (
     KEEPALIVE_S,
     Opened,
@@ -93,6 +94,9 @@ class Conversation:
         while True:
             if self._turn is not None and self._turn.live.stopped:
                 self._refuse(Interrupted("This synthesis was stopped."), ends=True)
+            if self._turn is None and STOPPING in self._state.admission.reasons:
+                self._part()
+                return
             speaking = self._opened is not None and self._credit > 0
             message: str | bytes | None
             if self._said_meanwhile:
@@ -118,6 +122,13 @@ class Conversation:
         if self._turn is not None:
             log.info("%s %s", self._request_id, "was cut off" if self._watched.cut else "left by the client")
             self._finish("cancelled")
+
+    def _part(self) -> None:
+        """This server stops, and nothing is being spoken: say so rather than wait for the next request."""
+        try:
+            self._state.admission.check()
+        except Unavailable as stopping:
+            self._refuse(stopping)
 
     def _waited_s(self) -> float:
         return time.monotonic() - self._since_s
@@ -270,6 +281,8 @@ class Conversation:
         if self._turn is not None:
             error = self._turn.account.reason(error)
         outcome = outcome_of(error)
+        if self._turn is not None:
+            outcome = self._turn.account.interrupted() or outcome
         if outcome == "failed":
             log_failure(error, "failed", self._request_id)
         if self._turn is not None and (ends or self._opened is None):

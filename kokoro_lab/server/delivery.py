@@ -170,7 +170,8 @@ class Delivery(Iterator[bytes]):
             yield last
 
     def _failed(self, error: Exception) -> bytes | None:
-        self._outcome, self._code = outcome_of(error), code_of(error)
+        # One that was stopped from outside was, whatever it is told
+        self._outcome, self._code = self._account.interrupted() or outcome_of(error), code_of(error)
         if self._outcome == "failed":
             log_failure(error, "failed after the first byte", self._account.request_id)
         return self._writer.failed(error)

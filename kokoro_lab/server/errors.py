@@ -15,7 +15,15 @@ from flask import Flask, Response, g, jsonify
 from werkzeug.exceptions import HTTPException
 from werkzeug.wrappers import Response as WerkzeugResponse
 
-from kokoro_lab.errors import DeadlineExceeded, Gone, InputError, Interrupted, KokoroLabError, ProviderError
+from kokoro_lab.errors import (
+    DeadlineExceeded,
+    Gone,
+    InputError,
+    Interrupted,
+    KokoroLabError,
+    ProviderError,
+    Unavailable,
+)
 from kokoro_lab.server.figures import Outcome
 from kokoro_lab.server.schemas import ErrorBody, ErrorDetail
 
@@ -25,11 +33,15 @@ RETRYABLE = frozenset({408, 429, 503})
 """What may go better the next time. OpenAI's SDKs would send everything from 500 up three times over,
 and a text that cannot be spoken once cannot be spoken thrice."""
 
+RETRY_AFTER_S = 1
+"""Of a 503 that does not know better."""
+
 _STATUS: dict[type[KokoroLabError], int] = {
     InputError: 400,
     Interrupted: 409,
     Gone: 410,
     ProviderError: 503,
+    Unavailable: 503,
     DeadlineExceeded: 504,
 }
 _CODES = {401: "invalid_api_key", 429: "rate_limit_exceeded"}
@@ -46,7 +58,7 @@ def register(app: Flask) -> None:
 
 def status_of(error: KokoroLabError) -> int:
     """400 for what the client can mend, 409 and 410 for what was stopped or cannot go on, 503 for a provider
-    that may come back, 504 for what took too long, else 500."""
+    or a server that may come back, 504 for what took too long, else 500."""
     for kind, status in _STATUS.items():
         if isinstance(error, kind):
             return status
@@ -64,6 +76,8 @@ def outcome_of(error: BaseException) -> Outcome:
     """How a request ends that ends with this error, for the figures."""
     if isinstance(error, DeadlineExceeded):
         return "expired"
+    if isinstance(error, Unavailable):
+        return "rejected"
     if isinstance(error, KokoroLabError):
         return outcome_of_status(status_of(error))
     return outcome_of_status(error.code or 500) if isinstance(error, HTTPException) else "failed"
@@ -110,9 +124,14 @@ def body_of(
 
 def _on_ours(error: KokoroLabError) -> Response:
     status = status_of(error)
-    if status >= 500:
+    if status >= 500 and not isinstance(error, Unavailable):
         log_failure(error, f"failed, {error.code}", g.request_id)
-    return _answer(status, body_of(error, g.request_id, g.get("client_names")))
+    answer = _answer(status, body_of(error, g.request_id, g.get("client_names")))
+    if isinstance(error, Unavailable):
+        g.outcome = outcome_of(error)
+    if status == 503:
+        answer.headers["Retry-After"] = str(getattr(error, "retry_after_s", RETRY_AFTER_S))
+    return answer
 
 
 def _on_http(error: HTTPException) -> WerkzeugResponse:

@@ -47,7 +47,7 @@ _REASONS = {
     429: "All are busy; `Retry-After` says when to come back",
     499: "The client left",
     500: "The server failed",
-    503: "Not ready, or the provider failed",
+    503: "Not ready, stopping, short of memory, or the provider failed",
     504: "The deadline is over",
 }
 
@@ -56,6 +56,7 @@ _HEADERS: dict[int, dict[str, str]] = {
     401: {"WWW-Authenticate": "How to send the key"},
     426: {"Upgrade": "What to ask for"},
     429: {"Retry-After": "Seconds until another try"},
+    503: {"Retry-After": "Seconds until another try"},
 }
 """Of errors, beside those of every answer."""
 

@@ -110,6 +110,8 @@ def memory() -> dict[str, Any]:
 def gauges(state: ServerState) -> dict[str, tuple[str, float]]:
     """What `/metrics` reads when it is asked: help and value by name."""
     cache = state.engine.first_audio.figures()
+    phonemes = state.engine.front_end.cache.figures()
+    memory = state.watchdog.figures()
     return {
         "kokoro_active": ("Syntheses under way", state.slots.active),
         "kokoro_waiting": ("Requests in the queue", state.slots.waiting),
@@ -122,6 +124,14 @@ def gauges(state: ServerState) -> dict[str, tuple[str, float]]:
         ),
         "kokoro_slo_warnings": ("Objectives that are missed", len(state.degrader.objectives.warnings())),
         "kokoro_resident_memory_bytes": ("Of the process", psutil.Process().memory_info().rss),
+        "kokoro_memory_limit_bytes": ("That is kept to; 0 is none", memory["enforced_mb"] * 2**20),
+        "kokoro_memory_cleanups": ("Times that memory was given back", memory["cleanups"]),
+        "kokoro_refusing": ("1 while nothing new is taken", bool(state.admission.reasons)),
+        "kokoro_worker_number": ("Workers that this server has had", state.worker),
+        "kokoro_warm_up_seconds": ("Until ready; 0 before", state.warm_up.seconds or 0.0),
+        "kokoro_open_websockets": ("WebSockets that are open", state.sockets.active),
+        "kokoro_phoneme_cache_entries": ("Sentences whose phonemes are kept", phonemes["entries"]),
+        "kokoro_phoneme_cache_hits": ("Sentences whose phonemes were kept", phonemes["hits"]),
         "kokoro_first_audio_cache_entries": ("First audio that is kept", cache["entries"]),
         "kokoro_first_audio_cache_hits": ("Requests whose first audio was kept", cache["hits"]),
     }

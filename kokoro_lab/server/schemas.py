@@ -57,11 +57,14 @@ class Health(Answer):
     """200 and `ok` once the engine has spoken; else 503."""
 
     status: Warmth
-    stage: str | None = Field(None, description="Of the warm-up, while it goes on: voice, text, model")
+    stage: str | None = Field(
+        None,
+        description="While it goes on: imports, weights, graphs (loading), voice, text, model (warm-up)",
+    )
     stages_s: dict[str, float] = Field(description="Seconds that each stage took")
     version: str
     variant: str
-    active_provider: str
+    active_provider: str | None = Field(None, description="Once it is known")
     reason: str | None = Field(None, description="Why the warm-up failed")
 
 
@@ -131,12 +134,33 @@ class WarmUpState(BaseModel):
     reason: str | None
 
 
+class Watched(BaseModel):
+    """What keeps memory under its limit, and what it has done so far."""
+
+    state: Literal["off", "ok", "cleaning", "refusing"] = Field(description="As of the last look")
+    limit_mb: float = Field(description="That was asked for")
+    enforced_mb: float = Field(description="That is kept to: a warm worker must fit")
+    warm_mb: float | None = Field(description="Of the worker once it was warm")
+    peak_mb: float
+    cleanups: int
+    freed_mb: float
+    actions: dict[str, int] = Field(description="How often each thing was given back")
+
+
+class Worker(BaseModel):
+    """The process that speaks; after a crash, the next one."""
+
+    pid: int
+    number: int = Field(description="How many this server has had")
+
+
 class Memory(BaseModel):
     """In MiB, of the server's process."""
 
     rss_mb: float
     arena_limit_mb: int = Field(description="Of ONNX Runtime; 0 is unbounded")
     available_mb: float = Field(description="Of the machine")
+    watchdog: Watched
 
 
 class PlacementState(BaseModel):
@@ -157,6 +181,8 @@ class Status(Answer):
 
     status: Warmth
     uptime_s: float
+    worker: Worker
+    refuses: list[str] = Field(description="Why nothing new is taken: server_stopping, memory_short")
     warm_up_s: float | None
     warm_up: WarmUpState
     variant: Literal[VARIANTS]  # type: ignore[valid-type]
@@ -194,6 +220,8 @@ class Status(Answer):
     memory_rss_mb: float
     memory: Memory
     versions: dict[str, str]
+    toolchain: dict[str, Any] = Field(description="Compiler, runtime and fitted files, with digests")
+    conversion: dict[str, Any] = Field(description="How the graphs were made; empty for published weights")
 
 
 class Voice(BaseModel):

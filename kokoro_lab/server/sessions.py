@@ -149,6 +149,10 @@ class Sessions:
         with self._lock:
             return list(self._sessions.values())
 
+    def anyone_hears(self) -> bool:
+        """Whether any of them has begun to sound."""
+        return any(session.account.first_audio_s is not None for session in self.under_way())
+
     def interrupt(self, reason: KokoroLabError, request_id: str | None = None) -> list[str]:
         """Stop the one with that id, or all; says which."""
         stopped = [s for s in self.under_way() if request_id in (None, s.account.request_id)]

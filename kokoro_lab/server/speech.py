@@ -131,7 +131,8 @@ def _count(answer: Response) -> Response:
     """Outcomes of requests that were answered with an error. Others are counted where they end."""
     if answer.status_code >= 400 and request.method != "DELETE":
         account = _account()
-        account.close(account.interrupted() or outcome_of_status(answer.status_code), g.get("error_code"))
+        outcome = account.interrupted() or g.get("outcome") or outcome_of_status(answer.status_code)
+        account.close(outcome, g.get("error_code"))
     return answer
 
 

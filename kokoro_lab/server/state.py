@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING
 from flask import current_app
 
 from kokoro_lab.config import Settings
+from kokoro_lab.server.admission import Admission
 from kokoro_lab.server.background import WarmUp
 from kokoro_lab.server.degrade import Degrader
 from kokoro_lab.server.figures import Figures
 from kokoro_lab.server.live import LiveStreams
 from kokoro_lab.server.sessions import Sessions
 from kokoro_lab.server.slots import Slots
+from kokoro_lab.server.watchdog import Watchdog
 
 if TYPE_CHECKING:
     # Only for its name: gunicorn's master process must not load ONNX Runtime before it forks
@@ -28,19 +30,22 @@ SOCKETS = 8
 
 @dataclass(slots=True, eq=False)
 class ServerState:
-    """One engine being served."""
+    """One engine being served, by the `worker`-th process that this server has had."""
 
     engine: Engine
     settings: Settings
     slots: Slots
     degrader: Degrader
     benchmarks: Benchmarks
+    admission: Admission
+    watchdog: Watchdog
     figures: Figures = field(default_factory=Figures)
     sessions: Sessions = field(default_factory=Sessions)
     warm_up: WarmUp = field(default_factory=WarmUp)
     live: LiveStreams = field(default_factory=LiveStreams)
     sockets: Slots = field(default_factory=lambda: Slots(SOCKETS))
     started_s: float = field(default_factory=time.monotonic)
+    worker: int = 1
 
 
 def server_state() -> ServerState:

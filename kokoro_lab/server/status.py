@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from typing import Any
 
@@ -9,6 +10,7 @@ import psutil
 from flask import Blueprint
 
 from kokoro_lab import __version__
+from kokoro_lab.model.toolchain import toolchain
 from kokoro_lab.model.voices import LANGUAGE_OF_PREFIX
 from kokoro_lab.model.weights import voice_names
 from kokoro_lab.primer import PRIMED_S
@@ -55,6 +57,8 @@ def status() -> dict[str, Any]:
     answer = {
         "status": warm_up.state,
         "uptime_s": round(time.monotonic() - state.started_s, 3),
+        "worker": {"pid": os.getpid(), "number": state.worker},
+        "refuses": state.admission.reasons,
         "warm_up_s": warm_up.seconds,
         "warm_up": {
             "state": warm_up.state,
@@ -90,8 +94,11 @@ def status() -> dict[str, Any]:
             "rss_mb": rss_mb,
             "arena_limit_mb": engine.config.memory_arena_size_mb,
             "available_mb": round(psutil.virtual_memory().available / 2**20, 1),
+            "watchdog": state.watchdog.figures(),
         },
         "versions": versions(),
+        "toolchain": toolchain(),
+        "conversion": dict(engine.conversion),
     }
     return Status.model_validate(answer).model_dump()
 

@@ -67,6 +67,8 @@ class Turn:
     ------
     ParameterError
         The client's name is none.
+    Unavailable
+        Nothing new is taken, or nothing any more while it waited.
     Interrupted
         It was stopped while it waited.
     werkzeug.exceptions.TooManyRequests, ClientLeft
@@ -76,6 +78,7 @@ class Turn:
     def __init__(
         self, state: ServerState, account: Account, client: str | None, gone: Callable[[], bool]
     ) -> None:
+        state.admission.check()
         self._state = state
         self._session: Session | None = None
         self.account = account
@@ -104,13 +107,18 @@ class Turn:
     def _wait(self, gone: Callable[[], bool]) -> Slot:
         left_s = self._state.settings.first_audio_deadline_s - self.account.age_s
         try:
-            return self._state.slots.take(left_s, lambda: self.live.stopped or gone())
+            return self._state.slots.take(left_s, lambda: self.live.stopped or self._refused() or gone())
         except ClientLeft:
+            self._state.admission.check()
             if self.live.stopped:
                 raise Interrupted("This synthesis was stopped while it waited for its turn.") from None
             raise
         finally:
             self.account.admitted()
+
+    def _refused(self) -> bool:
+        """Whether it had better ask elsewhere, or later, than wait here."""
+        return bool(self._state.admission.reasons)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""gunicorn's worker, with a time limit on what it reads before the application is asked."""
+"""gunicorn's worker, with a time limit on what it reads before the application is asked, and a clean end."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import Any
 
 from gunicorn.workers.gthread import ThreadWorker
 
+from kokoro_lab.server.doorstep import Doorstep
+
 HEAD_S = 10.0
 """In which the head of a request must have arrived, counted from its first byte."""
 
@@ -18,7 +20,33 @@ class PatientWorker(ThreadWorker):  # type: ignore[misc]
 
     gunicorn waits for the first byte outside of the pool, but for the rest of the head inside, without end:
     a dozen such clients would take every thread.
+
+    From SIGTERM on it listens no more. gunicorn leaves its copy of the socket open until the last stream has
+    ended: who connects meanwhile would wait, unanswered, and be cut off in the end, and no other server could
+    have the port.
     """
+
+    alive: bool
+
+    def load_wsgi(self) -> None:
+        super().load_wsgi()
+        if isinstance(self.wsgi, Doorstep):
+            self.wsgi.open(self.age)
+
+    def is_parent_alive(self) -> bool:
+        """Whether the master is; without it, this is a stop like any other."""
+        alive = bool(super().is_parent_alive())
+        self.alive = self.alive and alive
+        return alive
+
+    def set_accept_enabled(self, enabled: bool) -> None:
+        super().set_accept_enabled(enabled)
+        if enabled or self.alive:
+            return
+        for listener in self.sockets:
+            listener.close()
+        if isinstance(self.wsgi, Doorstep):
+            self.wsgi.begin_to_stop(self.cfg.graceful_timeout)
 
     def handle(self, conn: Any) -> Any:
         conn.impatience = threading.Timer(HEAD_S + self._first_byte_s(conn), _hang_up, (conn.sock,))

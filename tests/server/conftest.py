@@ -133,7 +133,7 @@ def running(folder: Path, checkout: Path = ROOT, **changed: Any) -> Iterator[Run
     machine is, chunks are as long and slots as many.
     """
     log = folder / "log"
-    settings = {**SETTINGS, "degrade": "off", **changed}
+    settings = {**SETTINGS, "degrade": "off", "shutdown_s": 10, **changed}
     variables = {f"KOKORO_{name.upper()}": str(value) for name, value in settings.items()}
     with log.open("wb") as sink:
         process = subprocess.Popen(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import re
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -20,6 +21,8 @@ from kokoro_lab.bench.timing import InProcess
 from kokoro_lab.config import Settings
 from kokoro_lab.engine import Engine
 from kokoro_lab.serve import create_app
+from kokoro_lab.server.background import WarmUp
+from kokoro_lab.server.slots import Slots
 from tests.server.conftest import SETTINGS, state_of, wait_until
 from tests.server.scripted import Scripted
 
@@ -281,6 +284,30 @@ def test_other_languages_are_loaded_when_nobody_is_served(
 ) -> None:
     client = make_app(aggressive_warming=True).test_client()
     wait_until(lambda: client.get("/status").json["warm_up"]["languages"].get("en-gb") == "warm")
+
+
+def test_the_warm_up_makes_way_for_who_came_meanwhile(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    warmed: list[str] = []
+    monkeypatch.setattr(engine, "warm", warmed.append)
+    slots, heard = Slots(1), threading.Event()
+    slot = slots.take()
+    warm_up = WarmUp({"weights": 0.1})
+    warm_up.start(engine, "hum", slots, spoken=heard.is_set)
+    wait_until(lambda: warm_up.stage == "model")
+    assert (warm_up.state, warmed) == ("warming", []), (
+        "nobody has been heard yet, so it is not said to be ready"
+    )
+    heard.set()
+    wait_until(lambda: warm_up.state == "ok")
+    assert warmed == []
+    assert set(warm_up.stages_s) == {"weights", "voice", "text", "model"}
+    slot.release()
+    another = WarmUp()
+    another.start(engine, "hum", slots, spoken=heard.is_set)
+    wait_until(lambda: another.complete)
+    assert warmed == ["hum"]
 
 
 def test_in_a_process_of_its_own_what_stays_is_no_garbage_to_look_through(engine: Engine) -> None:

@@ -46,7 +46,7 @@ from kokoro_lab.config import settings
 from kokoro_lab.errors import WeightsError
 from kokoro_lab.serve import serve
 
-def make_app():
+def make_app(begins):
     raise WeightsError("The weights are not there.", mend="Run `kokoro-lab fetch`.")
 
 serve(make_app, settings())

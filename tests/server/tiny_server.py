@@ -10,6 +10,7 @@ from flask import Flask
 from kokoro_lab.config import settings
 from kokoro_lab.serve import create_app, serve
 from kokoro_lab.server import worker
+from kokoro_lab.server.doorstep import Stages
 from kokoro_lab.server.logs import configure
 
 STALL_S = 1.0
@@ -18,10 +19,14 @@ HEAD_S = 2.0
 KEEPALIVE_S = 0.2
 
 
-def make_app() -> Flask:
+def make_app(begins: Stages) -> Flask:
+    begins("imports")
     from tests.server import scripted  # loads ONNX Runtime, which must not happen before the fork
 
-    app = create_app(scripted.engine(Path(sys.argv[1])), settings())
+    begins("graphs")
+    engine = scripted.engine(Path(sys.argv[1]))
+    begins.end()
+    app = create_app(engine, settings(), loaded_s=begins.finished_s)
     app.config["STALL_S"] = STALL_S
     app.config["BODY_S"] = BODY_S
     worker.HEAD_S = HEAD_S

@@ -1,0 +1,167 @@
+"""What answers while the engine is still being loaded.
+
+The worker listens at once. `/health` says how far loading is; everything else waits on the doorstep, so that
+a client who comes back after a crash is served as soon as that can be, and needs no second try. Only so many
+may wait: a further one is told to come back.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from flask import Flask, Response
+from gunicorn.arbiter import Arbiter
+
+from kokoro_lab import __version__
+from kokoro_lab.config import Settings
+from kokoro_lab.errors import KokoroLabError, Unavailable
+from kokoro_lab.server import errors, guard
+from kokoro_lab.server.schemas import Health
+from kokoro_lab.server.state import EXTENSION, ServerState
+from kokoro_lab.server.stopping import begin_to_stop
+
+log = logging.getLogger(__name__)
+
+LOADING = "server_loading"
+RETRY_AFTER_S = 2
+_METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"]
+
+
+class Stages:
+    """Stages one after another, and the seconds that each took. Call it when one begins."""
+
+    def __init__(self) -> None:
+        self.current: str | None = None
+        self._finished_s: dict[str, float] = {}
+        self._since_s = time.perf_counter()
+
+    def __call__(self, stage: str) -> None:
+        """`stage` begins, and with that the one before has ended."""
+        self.end()
+        self.current = stage
+
+    def end(self) -> None:
+        """The last one has ended."""
+        now_s = time.perf_counter()
+        if self.current is not None:
+            self._finished_s[self.current] = round(now_s - self._since_s, 3)
+        self.current, self._since_s = None, now_s
+
+    @property
+    def finished_s(self) -> Mapping[str, float]:
+        """Seconds that each finished one took."""
+        return dict(self._finished_s)
+
+
+MakeApp = Callable[[Stages], Flask]
+
+
+class Doorstep:
+    """A WSGI application that is there before the one that it stands for.
+
+    Parameters
+    ----------
+    make : callable
+        Gives the application, told of by `Stages`; called in a thread once `open` is.
+    settings : Settings
+    end : callable
+        Ends the process with an exit code, where `make` fails. gunicorn's master takes no second try then.
+    """
+
+    def __init__(self, make: MakeApp, settings: Settings, end: Callable[[int], None] | None = None) -> None:
+        self._make = make
+        self._settings = settings
+        self._end = end or _end_process
+        self._made = threading.Event()
+        self._app: Flask | None = None
+        self._stopping_s: float | None = None
+        self._lock = threading.Lock()
+        # As many as have threads of their own beside those that `/health` needs
+        self._seats = threading.BoundedSemaphore(settings.concurrency + settings.queue)
+        self._door = self._front_door()
+        self.stages = Stages()
+
+    def open(self, worker: int = 1) -> threading.Thread:
+        """Begin to make the application, in the `worker`-th process of this server."""
+        thread = threading.Thread(target=self._run, args=(worker,), name="loading", daemon=True)
+        thread.start()
+        return thread
+
+    def begin_to_stop(self, within_s: float) -> None:
+        """Take nothing new, and let what is under way come to its end within so many seconds."""
+        with self._lock:
+            self._stopping_s = within_s
+            if self._app is not None:
+                begin_to_stop(_state_of(self._app), within_s)
+        self._made.set()  # who waits for what will not be is told so
+
+    def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        if self._app is None and environ.get("PATH_INFO") != "/health":
+            self._wait()
+        app = self._door if self._app is None else self._app
+        return app.wsgi_app(environ, start_response)
+
+    def _wait(self) -> None:
+        if self._seats.acquire(blocking=False):
+            try:
+                self._made.wait(self._settings.first_audio_deadline_s)
+            finally:
+                self._seats.release()
+
+    def _run(self, worker: int) -> None:
+        try:
+            app = self._make(self.stages)
+        except KokoroLabError as error:
+            print(f"Error: {error}", file=sys.stderr, flush=True)  # noqa: T201
+            self._end(Arbiter.APP_LOAD_ERROR)
+        except Exception:
+            log.exception("Loading failed.")
+            self._end(Arbiter.WORKER_BOOT_ERROR)
+        else:
+            state = _state_of(app)
+            state.worker = worker
+            with self._lock:
+                self._app = app
+                if self._stopping_s is not None:
+                    begin_to_stop(state, self._stopping_s)
+            self._made.set()
+
+    def _front_door(self) -> Flask:
+        door = Flask("kokoro_lab", static_folder=None)
+        errors.register(door)
+        guard.register(door, self._settings)
+
+        def health() -> tuple[dict[str, Any], int]:
+            answer = Health(
+                status="warming",
+                stage=self.stages.current,
+                stages_s=dict(self.stages.finished_s),
+                version=__version__,
+                variant=self._settings.variant,
+            )
+            return answer.model_dump(exclude_none=True), 503
+
+        def come_back(**_: str) -> Response:
+            raise Unavailable("The engine is still being loaded.", retry_after_s=RETRY_AFTER_S, code=LOADING)
+
+        door.add_url_rule("/health", view_func=health)
+        door.add_url_rule("/", view_func=come_back, methods=_METHODS)
+        door.add_url_rule("/<path:path>", view_func=come_back, methods=_METHODS)
+        return door
+
+
+def _state_of(app: Flask) -> ServerState:
+    state: ServerState = app.extensions[EXTENSION]
+    return state
+
+
+def _end_process(code: int) -> None:
+    """At once: `sys.exit` ends only the thread that calls it."""
+    logging.shutdown()
+    os._exit(code)

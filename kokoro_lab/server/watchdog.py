@@ -1,0 +1,252 @@
+"""Keeps resident memory under a limit without stopping a stream.
+
+    resident memory           what is done
+    from `CLEAN_SHARE`        clean-up: caches, garbage, arenas, freed memory; at most every `CLEAN_AGAIN_S`
+    over the limit after it   new speech is refused (503, Retry-After); what is under way goes on to its end
+    still, with nobody left   the worker is replaced
+
+A worker that is over its limit as soon as it is warm would be so again after each replacement: a limit that
+leaves it no room is raised to one that does, and the log says so.
+"""
+
+from __future__ import annotations
+
+import gc
+import logging
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Literal
+
+from kokoro_lab.errors import Unavailable
+from kokoro_lab.server.admission import Admission
+from kokoro_lab.server.heap import give_back_freed, resident_mb
+from kokoro_lab.server.slots import Slots
+
+if TYPE_CHECKING:
+    # Only for its name: gunicorn's master process must not load ONNX Runtime before it forks
+    from kokoro_lab.engine import Engine
+
+log = logging.getLogger(__name__)
+
+MEMORY_SHORT = "memory_short"
+CLEAN_SHARE = 0.85
+"""Of the limit: from here on there is time to clean up before anybody is refused."""
+ROOM_SHARE = 0.95
+"""Of the limit: speech is taken again from here. Nearer to it, one request would bring the refusal back."""
+ROOM_MB = 64.0
+"""What a warm worker must have to itself before it is cleaned up."""
+LOOK_S = 1.0
+CLEAN_AGAIN_S = 15.0
+"""Caches are worth something: they are not emptied again and again while nothing comes of it."""
+RETRY_AFTER_S = 5
+
+State = Literal["off", "ok", "cleaning", "refusing"]
+
+
+class Watchdog:
+    """Looks at resident memory, and does what the table above says.
+
+    Parameters
+    ----------
+    limit_mb : float
+        Resident memory that the process may have, in MiB; 0 watches nothing.
+    slots : Slots
+        Where it is seen whether anybody is served.
+    admission : Admission
+        Told to refuse, and to admit.
+    clean : mapping of str to callable
+        What can be given back, by its name, in the order in which it is tried.
+    settle : callable
+        Called after a clean-up if nobody is served, for what is only given back with the next inference.
+    replace : callable
+        Has another worker take the place of this one.
+    complete : callable
+        Whether all has been loaded that is loaded unasked. Before that, no worker is replaced.
+    read : callable
+        Resident memory in MiB; a test gives its own.
+    clock : callable
+        Seconds; likewise.
+
+    Attributes
+    ----------
+    state : {"off", "ok", "cleaning", "refusing"}
+        As of the last look.
+    """
+
+    def __init__(
+        self,
+        limit_mb: float,
+        slots: Slots,
+        admission: Admission,
+        clean: Mapping[str, Callable[[], object]],
+        *,
+        settle: Callable[[], object] = lambda: None,
+        replace: Callable[[], None] = lambda: None,
+        complete: Callable[[], bool] = lambda: True,
+        read: Callable[[], float] = resident_mb,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.state: State = "ok" if limit_mb > 0 else "off"
+        self._asked_mb = self._limit_mb = limit_mb
+        self._slots = slots
+        self._admission = admission
+        self._clean = clean
+        self._settle = settle
+        self._replace = replace
+        self._complete = complete
+        self._read = read
+        self._clock = clock
+        self._done: Counter[str] = Counter()
+        self._cleanups = 0
+        self._freed_mb = self._peak_mb = 0.0
+        self._warm_mb: float | None = None
+        self._cleaned_s: float | None = None
+        self._replaced = False
+
+    def start(self, warm: Callable[[], bool]) -> None:
+        """Look every `LOOK_S`, in a thread of its own, from when `warm` is true: loading has its own peak."""
+
+        def watch() -> None:
+            while not warm():
+                time.sleep(LOOK_S)
+            self.note_warm()
+            growing = True
+            while not self._replaced:
+                if growing and self._complete():
+                    growing = False
+                    self.note_warm()
+                self.look()
+                time.sleep(LOOK_S)
+
+        if self.state != "off":
+            threading.Thread(target=watch, name="memory", daemon=True).start()
+
+    def note_warm(self) -> None:
+        """The worker is as small as it will be: a limit that it does not fit into cannot be kept."""
+        self._warm_mb = self._peak_mb = self._read()
+        least_mb = (self._warm_mb + ROOM_MB) / CLEAN_SHARE
+        if self._limit_mb < least_mb:
+            self._limit_mb = least_mb
+            log.error(
+                "A limit of %.0f MB cannot be kept, since a warm worker has %.0f: it is %.0f MB. "
+                "Set KOKORO_MEMORY_LIMIT_MB to that or more.",
+                self._asked_mb,
+                self._warm_mb,
+                least_mb,
+            )
+
+    def look(self) -> State:
+        """One look, and what it leads to."""
+        if self.state == "off":
+            return self.state
+        rss_mb = self._read()
+        self._peak_mb = max(self._peak_mb, rss_mb)
+        if rss_mb < CLEAN_SHARE * self._limit_mb:
+            return self._becomes("ok", rss_mb)
+        if self._may_clean():
+            rss_mb = self._clean_up(rss_mb)
+        bound_mb = self._limit_mb * (ROOM_SHARE if self.state == "refusing" else 1.0)
+        if rss_mb <= bound_mb:
+            return self._becomes("ok" if rss_mb < CLEAN_SHARE * self._limit_mb else "cleaning", rss_mb)
+        self._becomes("refusing", rss_mb)
+        # Asked after the refusal: from now on nobody comes who could be cut off
+        if self._slots.idle() and self._complete() and not self._replaced:
+            self._replaced = True
+            log.error("Memory is at %.0f MB with nobody served: the worker is replaced.", rss_mb)
+            self._replace()
+        return self.state
+
+    def figures(self) -> dict[str, Any]:
+        """For `/status`."""
+        return {
+            "state": self.state,
+            "limit_mb": self._asked_mb,
+            "enforced_mb": round(self._limit_mb, 1),
+            "warm_mb": None if self._warm_mb is None else round(self._warm_mb, 1),
+            "peak_mb": round(self._peak_mb, 1),
+            "cleanups": self._cleanups,
+            "freed_mb": round(self._freed_mb, 1),
+            "actions": {name: self._done[name] for name in self._clean},
+        }
+
+    def _may_clean(self) -> bool:
+        now_s = self._clock()
+        # Once more when the last listener has left: what they held is free only now
+        leaving = self.state == "refusing" and self._slots.idle()
+        if not leaving and self._cleaned_s is not None and now_s - self._cleaned_s < CLEAN_AGAIN_S:
+            return False
+        self._cleaned_s = now_s
+        return True
+
+    def _clean_up(self, before_mb: float) -> float:
+        """What is resident after everything that can be given back was."""
+        for name, action in self._clean.items():
+            if self._tried(name, action):
+                self._done[name] += 1
+        if self._slots.idle():
+            self._tried("settling", self._settle)
+        after_mb = self._read()
+        self._cleanups += 1
+        self._freed_mb += max(0.0, before_mb - after_mb)
+        log.info("Cleaned up at %.0f MB of %.0f: %.0f MB are left.", before_mb, self._limit_mb, after_mb)
+        return after_mb
+
+    @staticmethod
+    def _tried(name: str, action: Callable[[], object]) -> bool:
+        try:
+            action()
+        except Exception:  # one that fails keeps neither the others nor the watch from going on
+            log.exception("Clean-up failed: %s.", name)
+            return False
+        return True
+
+    def _becomes(self, state: State, rss_mb: float) -> State:
+        before, self.state = self.state, state
+        if state == "refusing" != before:
+            self._admission.refuse(
+                Unavailable(
+                    "The server is short of memory; what is under way goes on.",
+                    retry_after_s=RETRY_AFTER_S,
+                    code=MEMORY_SHORT,
+                    mend="Ask again in a few seconds.",
+                )
+            )
+            log.error("Memory is at %.0f MB, over %.0f: nothing new is taken.", rss_mb, self._limit_mb)
+        elif before == "refusing" != state:
+            self._admission.admit(MEMORY_SHORT)
+            log.warning("Memory is at %.0f MB of %.0f: speech is taken again.", rss_mb, self._limit_mb)
+        return state
+
+
+def watchdog_of(
+    engine: Engine,
+    slots: Slots,
+    admission: Admission,
+    *,
+    limit_mb: float,
+    voice: str,
+    replace: Callable[[], None],
+    complete: Callable[[], bool],
+) -> Watchdog:
+    """The watchdog of a server that speaks with `engine`: what there is to give back."""
+
+    def settle() -> None:
+        engine.warm(voice, text="Yes.")  # runs each session once, at whose end its arena shrinks
+        give_back_freed()
+
+    return Watchdog(
+        limit_mb,
+        slots,
+        admission,
+        {
+            "caches": engine.clear_caches,
+            "garbage": gc.collect,
+            "arenas": engine.shrink,
+            "heap": give_back_freed,
+        },
+        settle=settle,
+        replace=replace,
+        complete=complete,
+    )

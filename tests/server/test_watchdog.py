@@ -1,0 +1,243 @@
+"""Memory has a limit, what can be given back is, and no stream is stopped for it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import psutil
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+
+from kokoro_lab.engine import Engine
+from kokoro_lab.server.admission import Admission
+from kokoro_lab.server.heap import SHARE, give_back_freed, given_mb, limit_of, resident_mb
+from kokoro_lab.server.slots import Slots
+from kokoro_lab.server.watchdog import CLEAN_AGAIN_S, CLEAN_SHARE, ROOM_MB, Watchdog, watchdog_of
+from tests.server.conftest import state_of
+
+URL = "/v1/audio/speech"
+TEXT = "The first sentence is long enough to stand alone. And so, I should think, is the second one of them."
+LIMIT_MB = 1000.0
+WARM_MB = 500.0
+
+
+class Machine:
+    """Memory that is what a test says, and a clock that it turns."""
+
+    def __init__(self, limit_mb: float = LIMIT_MB) -> None:
+        self.rss_mb = WARM_MB
+        self.now_s = 0.0
+        self.freed_by_cleaning_mb = 0.0
+        self.freed_by_settling_mb = 0.0
+        self.cleaned = self.settled = self.replaced = 0
+        self.complete = True
+        self.slots = Slots(2)
+        self.admission = Admission()
+        self.watchdog = Watchdog(
+            limit_mb,
+            self.slots,
+            self.admission,
+            {"broken": self._fail, "caches": self._clean},
+            settle=self._settle,
+            replace=self._replace,
+            complete=lambda: self.complete,
+            read=lambda: self.rss_mb,
+            clock=lambda: self.now_s,
+        )
+        self.watchdog.note_warm()
+
+    def _fail(self) -> None:
+        raise RuntimeError("it cannot be cleaned")
+
+    def _clean(self) -> None:
+        self.cleaned += 1
+        self.rss_mb -= self.freed_by_cleaning_mb
+
+    def _settle(self) -> None:
+        self.settled += 1
+        self.rss_mb -= self.freed_by_settling_mb
+
+    def _replace(self) -> None:
+        self.replaced += 1
+
+    def look(self, rss_mb: float, after_s: float = 1.0) -> str:
+        self.rss_mb = rss_mb
+        self.now_s += after_s
+        return self.watchdog.look()
+
+
+def test_nothing_is_cleaned_while_there_is_room() -> None:
+    machine = Machine()
+    assert machine.look(0.8 * LIMIT_MB) == "ok"
+    assert machine.cleaned == machine.watchdog.figures()["cleanups"] == 0
+
+
+def test_near_the_limit_everything_is_cleaned_and_counted_whatever_fails() -> None:
+    machine = Machine()
+    machine.freed_by_cleaning_mb = 300
+    assert machine.look(900) == "ok"
+    figures = machine.watchdog.figures()
+    assert (figures["cleanups"], figures["freed_mb"], figures["peak_mb"]) == (1, 300, 900)
+    assert figures["actions"] == {"broken": 0, "caches": 1}
+    assert machine.admission.reasons == []
+
+
+def test_caches_are_not_emptied_again_and_again() -> None:
+    machine = Machine()
+    for _ in range(5):
+        assert machine.look(900) == "cleaning"
+    assert machine.cleaned == 1
+    machine.look(900, after_s=CLEAN_AGAIN_S)
+    assert machine.cleaned == 2
+
+
+def test_over_the_limit_nothing_new_is_taken_and_what_runs_goes_on() -> None:
+    machine = Machine()
+    slot = machine.slots.take()
+    assert machine.look(1100) == "refusing"
+    assert machine.admission.reasons == ["memory_short"]
+    assert (machine.settled, machine.replaced, machine.slots.active) == (0, 0, 1)
+    # Just under the limit is not enough
+    assert machine.look(980) == "refusing"
+    assert machine.look(940) == "cleaning"
+    assert machine.admission.reasons == []
+    slot.release()
+    assert machine.replaced == 0
+
+
+def test_what_the_last_listener_held_is_given_back_before_a_worker_is_replaced() -> None:
+    machine = Machine()
+    slot = machine.slots.take()
+    assert machine.look(1100) == "refusing"
+    slot.release()
+    machine.freed_by_settling_mb = 400
+    assert machine.look(1100) == "ok"
+    assert (machine.cleaned, machine.settled, machine.replaced) == (2, 1, 0)
+    assert machine.admission.reasons == []
+
+
+def test_a_worker_that_still_does_not_fit_is_replaced_once() -> None:
+    machine = Machine()
+    assert machine.look(1100) == "refusing"
+    assert machine.replaced == 1
+    machine.look(1100)
+    assert machine.replaced == 1
+    assert machine.admission.reasons == ["memory_short"]
+
+
+def test_a_worker_is_not_replaced_while_languages_are_still_loaded_unasked() -> None:
+    machine = Machine()
+    machine.complete = False
+    assert machine.look(1100) == "refusing"
+    assert machine.replaced == 0
+    machine.complete = True
+    machine.look(1100)
+    assert machine.replaced == 1
+
+
+def test_a_limit_that_a_warm_worker_is_over_is_raised_and_said(caplog: pytest.LogCaptureFixture) -> None:
+    machine = Machine(limit_mb=100)
+    least_mb = (WARM_MB + ROOM_MB) / CLEAN_SHARE
+    figures = machine.watchdog.figures()
+    assert figures["limit_mb"] == 100
+    assert figures["enforced_mb"] == pytest.approx(least_mb, abs=0.1)
+    assert "KOKORO_MEMORY_LIMIT_MB" in caplog.text
+    assert machine.look(WARM_MB + ROOM_MB / 2) == "ok"
+    assert machine.replaced == 0
+    assert machine.look(least_mb + 1) == "refusing", "what grows beyond that is growth"
+
+
+def test_without_a_limit_nothing_is_watched() -> None:
+    machine = Machine(limit_mb=0)
+    assert machine.look(1e6) == "off"
+    assert (machine.cleaned, machine.replaced) == (0, 0)
+
+
+# ------------------------------------------------------------------------------------- the server
+
+
+def test_short_of_memory_a_server_refuses_with_retry_after_and_finishes_what_it_speaks(
+    app: Flask, client: FlaskClient
+) -> None:
+    state = state_of(app)
+    whole = client.post(URL, json={"input": TEXT, "response_format": "pcm"}).data
+    reading = [500.0]
+    state.watchdog = Watchdog(1000.0, state.slots, state.admission, {}, read=lambda: reading[0])
+    answer = client.post(URL, json={"input": TEXT, "response_format": "pcm"}, buffered=False)
+    pieces = iter(answer.response)
+    heard = [next(pieces) for _ in range(3)]
+    reading[0] = 2000.0
+    assert state.watchdog.look() == "refusing"
+    refused = client.post(URL, json={"input": "Hello."})
+    assert (refused.status_code, refused.headers["Retry-After"]) == (503, "5")
+    assert refused.json["error"]["code"] == "memory_short"
+    assert "x-should-retry" not in refused.headers
+    status = client.get("/status").json
+    assert status["refuses"] == ["memory_short"]
+    assert status["memory"]["watchdog"]["state"] == "refusing"
+    assert status["requests"]["rejected"] == 1
+    assert b"kokoro_refusing 1.0" in client.get("/metrics").data
+    assert b"".join([*heard, *pieces]) == whole, "the stream that was under way is whole"
+    reading[0] = 500.0
+    state.watchdog.look()
+    assert client.post(URL, json={"input": "Hello."}).status_code == 200
+
+
+def test_cleaning_up_stops_no_stream_and_changes_no_sample(app: Flask, client: FlaskClient) -> None:
+    state = state_of(app)
+    body = {"input": f"{TEXT} Here is a third.", "response_format": "pcm"}
+    whole = client.post(URL, json=body).data
+    watchdog = watchdog_of(
+        state.engine,
+        state.slots,
+        state.admission,
+        limit_mb=1.0,
+        voice="hum",
+        replace=lambda: None,
+        complete=lambda: True,
+    )
+    answer = client.post(URL, json=body, buffered=False)
+    pieces = iter(answer.response)
+    heard = [next(pieces)]
+    watchdog.look()  # any process is over a limit of 1 MB
+    assert b"".join([*heard, *pieces]) == whole
+    actions = watchdog.figures()["actions"]
+    assert actions == {"caches": 1, "garbage": 1, "arenas": 1, "heap": 1}
+    state.admission.admit("memory_short")
+
+
+def test_a_process_that_is_not_the_servers_own_has_no_limit(client: FlaskClient) -> None:
+    assert client.get("/status").json["memory"]["watchdog"]["state"] == "off"
+
+
+# ----------------------------------------------------------------------------------- what there is
+
+
+def test_an_arena_gives_back_what_a_long_segment_took(hum: Engine) -> None:
+    hum.synthesize("word " * 120, voice="hum")
+    long_mb = resident_mb()
+    assert hum.shrink() >= 1
+    short = hum.synthesize("No.", voice="hum")
+    give_back_freed()
+    assert resident_mb() < long_mb - 10
+    assert (hum.synthesize("No.", voice="hum").samples == short.samples).all()
+
+
+def test_the_limit_is_the_setting_or_a_share_of_what_machine_and_container_have(tmp_path: Path) -> None:
+    machine_mb = psutil.virtual_memory().total / 2**20
+    (tmp_path / "some").write_text(f"{512 * 2**20}\n")
+    (tmp_path / "max").write_text("max\n")
+    assert given_mb((tmp_path / "max", tmp_path / "none")) == machine_mb
+    assert given_mb((tmp_path / "some", tmp_path / "max")) == 512
+    assert limit_of(700) == 700
+    assert 0 < limit_of(0) <= SHARE * machine_mb + 0.1
+
+
+def test_what_is_resident_is_what_the_system_says() -> None:
+    assert resident_mb() == pytest.approx(psutil.Process(os.getpid()).memory_info().rss / 2**20, rel=0.2)
+    held = bytearray(os.urandom(1)) * (64 * 2**20)
+    with_it_mb = resident_mb()
+    del held
+    assert with_it_mb - resident_mb() > 32
