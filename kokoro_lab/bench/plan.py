@@ -61,6 +61,12 @@ class Plan:
         was started in between.
     load : bool
         Instead: `concurrency` streams at once over HTTP, and what becomes meanwhile of those who come too.
+    soak_minutes : float, optional
+        Instead: `concurrency` listeners for so many minutes, by a mix of `trials` texts.
+    pace : float
+        Share of a stream's length that a listener of a soak takes to hear it.
+    misbehave : bool
+        Whether others come to a soak who leave in mid-stream or stop reading.
 
     Raises
     ------
@@ -84,6 +90,9 @@ class Plan:
     seed: int = 0
     resume: bool = False
     load: bool = False
+    soak_minutes: float | None = None
+    pace: float = 1.0
+    misbehave: bool = False
 
     def __post_init__(self) -> None:
         conflicts = (
@@ -124,19 +133,41 @@ class Plan:
                 "--resume cuts one stream at a time; leave --load and --concurrency out.",
             ),
             (
+                self.soaks and (self.resume or self.load),
+                "--soak-minutes is a benchmark of its own; leave --resume and --load out.",
+            ),
+            (
+                self.soaks and self.preset != "medium",
+                "--soak-minutes mixes lengths; leave --preset out.",
+            ),
+            (
+                not self.soaks and (self.pace != 1.0 or self.misbehave),
+                "--pace and --misbehave are for listeners of a soak; add --soak-minutes.",
+            ),
+            (
                 self.load and self.trials % self.concurrency != 0,
                 f"--trials is a multiple of --concurrency with --load: {self.trials} texts make no whole "
                 f"rounds of {self.concurrency}.",
             ),
             (
-                (self.resume or self.load) and self._measures_otherwise,
-                f"--{'resume' if self.resume else 'load'} hears streams of our server to their ends, no "
-                "more; leave --file, --chunk-ms, --memory, --listen, --save-audio and --peers out.",
+                bool(self._verdict_of) and self._measures_otherwise,
+                f"{self._verdict_of} hears streams of our server to their ends, no more; leave --file, "
+                "--chunk-ms, --memory, --listen, --save-audio and --peers out.",
             ),
         )
         for spoilt, message in conflicts:
             if spoilt:
                 raise ParameterError(message, field=message.split()[0])
+
+    @property
+    def soaks(self) -> bool:
+        return self.soak_minutes is not None
+
+    @property
+    def _verdict_of(self) -> str:
+        """The option that makes it one which passes or fails; empty if it only measures."""
+        kinds = {"--resume": self.resume, "--load": self.load, "--soak-minutes": self.soaks}
+        return next((option for option, given in kinds.items() if given), "")
 
     @property
     def _measures_otherwise(self) -> bool:
@@ -150,7 +181,7 @@ class Plan:
         return {
             "variant": self.variant or settings().variant,
             "voice": self.voice,
-            "concurrency": max(self.concurrency, settings().concurrency),
+            "concurrency": max(self.concurrency + self.misbehave, settings().concurrency),
             # A repeated beginning is computed again, so that all figures are uncached
             "first_audio_ttl_s": 0,
         }

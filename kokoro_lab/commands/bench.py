@@ -54,6 +54,20 @@ from kokoro_lab.errors import ParameterError
 @click.option(
     "--load", is_flag=True, help="Instead: --concurrency streams at once, 429s and /health meanwhile."
 )
+@click.option(
+    "--soak-minutes",
+    type=click.FloatRange(0, min_open=True),
+    metavar="MINUTES",
+    help="Instead: --concurrency listeners for so long, by a mix of --trials texts. Does anything creep?",
+)
+@click.option(
+    "--pace",
+    default=1.0,
+    show_default=True,
+    type=click.FloatRange(0, 1),
+    help="Of --soak-minutes: share of a stream's length that it is listened to before the next one.",
+)
+@click.option("--misbehave", is_flag=True, help="Of --soak-minutes: others come who leave or stop reading.")
 @click.option("--corpus", type=click.Path(path_type=Path), help="Sentences, one a line; else the fixtures.")
 @click.option("--seed", default=0, help="Of the choice of texts.")
 @click.option("--profile", is_flag=True, help="Instead: where the time goes, by stage and by operator.")
@@ -73,7 +87,13 @@ def bench(corpus: Path | None, as_json: bool, profile: bool, text_alone: bool, *
     from kokoro_lab.fixtures import load_texts
 
     plan = Plan(**options)
-    kinds = {"--profile": profile, "--text": text_alone, "--resume": plan.resume, "--load": plan.load}
+    kinds = {
+        "--profile": profile,
+        "--text": text_alone,
+        "--resume": plan.resume,
+        "--load": plan.load,
+        "--soak-minutes": plan.soaks,
+    }
     asked = [name for name, given in kinds.items() if given]
     if len(asked) > 1:
         raise ParameterError(
@@ -98,7 +118,7 @@ def bench(corpus: Path | None, as_json: bool, profile: bool, text_alone: bool, *
         (text,) = texts_of(sentences, PRESETS[plan.preset], 1, plan.seed)
         click.echo(profile_report(engine.config, text, plan.voice))
         return
-    if plan.resume or plan.load:
+    if plan.resume or plan.load or plan.soaks:
         from kokoro_lab.bench.verdicts import judge
 
         judged = judge(plan, sentences, progress=not as_json, say=say)

@@ -60,7 +60,8 @@ class Measurement:
         """Where in `results/` its runs are."""
         if not self.benchmark:
             return self.name
-        return next((f"bench-{own}" for own in ("resume", "load") if self.full.get(own)), "bench")
+        kinds = {"resume": "bench-resume", "load": "bench-load", "soak_minutes": "bench-soak"}
+        return next((folder for option, folder in kinds.items() if self.full.get(option)), "bench")
 
     def parameters(self, fast: bool) -> Mapping[str, Any]:
         return self.fast if fast else self.full

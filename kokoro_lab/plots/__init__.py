@@ -11,6 +11,7 @@ from kokoro_lab.plots.clips import (
     speech,
     within_band,
 )
+from kokoro_lab.plots.soak import held_over_time, over_a_soak
 from kokoro_lab.plots.timing import ahead_of_the_player, heat_maps, loading, stages, way_to_first_audio
 from kokoro_lab.plots.tuning import cost_ratios, tuned_front
 from kokoro_lab.plots.verdicts import (
@@ -30,11 +31,13 @@ __all__ = [
     "cost_ratios",
     "error_rates",
     "heat_maps",
+    "held_over_time",
     "ladder",
     "levels",
     "levels_by_voice",
     "loading",
     "loudness_over_time",
+    "over_a_soak",
     "pareto",
     "right_answers",
     "spectrograms_compared",
