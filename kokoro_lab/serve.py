@@ -22,6 +22,7 @@ from kokoro_lab.server.degrade import Degrader
 from kokoro_lab.server.logs import JsonGunicorn, configure
 from kokoro_lab.server.objectives import Objectives
 from kokoro_lab.server.remedies import remedies
+from kokoro_lab.server.schedule import Schedule
 from kokoro_lab.server.slots import Slots
 from kokoro_lab.server.state import EXTENSION, SOCKETS, ServerState
 from kokoro_lab.server.worker import PatientWorker
@@ -97,6 +98,15 @@ def create_app(
         defer=settings.defer_background_init,
         own_process=own_process,
     )
+    if settings.benchmark_interval_s and not settings.skip_benchmarking:
+        state.schedule = Schedule(
+            state.benchmarks,
+            slots,
+            settings.voice,
+            settings.benchmark_interval_s,
+            ready=lambda: state.warm_up.state == "ok",
+        )
+        state.schedule.start()
     return app
 
 
