@@ -3,6 +3,7 @@
 The only place that knows matplotlib, which is loaded when something is drawn.
 """
 
+from kokoro_lab.plots.bands import against_bands, ratios_in_turn
 from kokoro_lab.plots.clips import (
     levels,
     levels_by_voice,
@@ -25,6 +26,7 @@ from kokoro_lab.plots.verdicts import (
 )
 
 __all__ = [
+    "against_bands",
     "against_margins",
     "ahead_of_the_player",
     "between_anchors",
@@ -39,6 +41,7 @@ __all__ = [
     "loudness_over_time",
     "over_a_soak",
     "pareto",
+    "ratios_in_turn",
     "right_answers",
     "spectrograms_compared",
     "speech",
