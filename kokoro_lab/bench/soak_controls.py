@@ -80,7 +80,12 @@ def made_up(seed: int = 0) -> Soak:
         for name in (names[number % len(names)],)
     ]
     holdings = [
-        Holding(at_s, 600 + 40 * (1 - np.exp(-at_s / 60)) + draw.normal(0, 1), 30 + draw.integers(0, 4), 24)
+        Holding(
+            at_s,
+            rss_mb=600 + 40 * (1 - np.exp(-at_s / 60)) + draw.normal(0, 1),
+            descriptors=30 + int(draw.integers(0, 4)),
+            threads=24,
+        )
         for at_s in np.arange(0, RUN_S, READ_EVERY_S)
     ]
     return Soak(RUN_S, 1, wholes, streams, holdings, left_behind=0)

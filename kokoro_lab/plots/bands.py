@@ -18,7 +18,7 @@ def against_bands(table: pd.DataFrame, limit: float) -> Figure:
     figure, axes = plt.subplots(figsize=(9, 1.2 + 0.4 * len(table)), layout="constrained")
     at = np.arange(len(table))
     failed = table.over_at_least > limit
-    colors = np.where(failed, "tab:red", "tab:blue")
+    colors = ["tab:red" if each else "tab:blue" for each in failed]
     axes.hlines(
         at, table.low / table.golden, table.high / table.golden, colors=colors, linewidth=5, alpha=0.4
     )

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import math
 import sys
+import threading
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -178,12 +180,15 @@ def test_a_server_that_leaks_is_caught_and_one_that_does_not_is_not() -> None:
         assert all(check.passed for check in checks) == (kind == NOTHING)
 
 
+def humming(folder: Path) -> AbstractContextManager[OwnServer]:
+    command = [sys.executable, "-m", "tests.server.tiny_server", str(folder / "hum.onnx")]
+    settings = {"voice": "hum", "concurrency": 3, "first_audio_ttl_s": 0}
+    return own_server(settings, command, Path(__file__).parents[2])
+
+
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwnServer]:
-    root = Path(__file__).parents[2]
-    model = tmp_path_factory.mktemp("hum") / "hum.onnx"
-    command = [sys.executable, "-m", "tests.server.tiny_server", str(model)]
-    with own_server({"voice": "hum", "concurrency": 3, "first_audio_ttl_s": 0}, command, root) as found:
+    with humming(tmp_path_factory.mktemp("hum")) as found:
         yield found
 
 
@@ -219,6 +224,22 @@ def test_listeners_come_for_so_long_among_others_who_misbehave(server: OwnServer
     assert found.holdings[-1].threads > 1
     assert found.ran["model_sha256"] == "hum"
     assert any(line.startswith("meanwhile") for line in soak_verdict.printed(found))
+
+
+def test_a_server_that_dies_is_told_by_the_streams_that_it_owed(tmp_path: Path) -> None:
+    with humming(tmp_path) as mortal:
+
+        def die() -> None:
+            for one in (*mortal.process.children(), mortal.process):
+                one.kill()
+
+        threading.Timer(1.0, die).start()
+        readings = readings_of(SENTENCES, {}, "hum", 2)
+        found = measure_soak(mortal, readings, 0.05, pace=0, think_s=(0, 0), progress=False)
+    assert found.heard
+    assert any(one.fault for one in found.streams)
+    failed = {check.name for check in soak_verdict.judge(found) if not check.passed}
+    assert failed >= {"unexpected_ends_count", "left_behind_count"}
 
 
 def test_the_process_is_watched_while_it_runs(server: OwnServer) -> None:
