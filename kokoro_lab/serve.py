@@ -19,6 +19,7 @@ from kokoro_lab.errors import KokoroLabError
 from kokoro_lab.server import benchmarks, errors, front_page, guard, operations, speech, status, websocket
 from kokoro_lab.server.background import WarmUp
 from kokoro_lab.server.degrade import Degrader
+from kokoro_lab.server.large_blocks import give_large_blocks_back
 from kokoro_lab.server.logs import JsonGunicorn, configure
 from kokoro_lab.server.objectives import Objectives
 from kokoro_lab.server.remedies import remedies
@@ -137,6 +138,7 @@ def main(host: str | None = None, port: int | None = None, variant: str | None =
         from kokoro_lab.engine import load_engine
 
         started_s = time.perf_counter()
+        give_large_blocks_back()
         engine = load_engine(settings.variant)
         return create_app(engine, settings, loading_s=time.perf_counter() - started_s, own_process=True)
 
