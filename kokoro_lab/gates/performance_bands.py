@@ -33,6 +33,7 @@ class Kind:
     """
 
     variant: str
+    provider: str
     processor: str
     threads: int
     operators: str
@@ -52,6 +53,7 @@ def kind_of(engine: Engine) -> Kind:
     build = build_of(engine.config, engine.decoder.details)
     return Kind(
         variant=engine.config.variant,
+        provider=engine.active_provider,
         processor=build.processor,
         threads=engine.config.thread_count,
         operators=STOCK if build.operators == STOCK else "ours",

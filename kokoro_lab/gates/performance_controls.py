@@ -21,7 +21,7 @@ TRIALS, NOISE = 20, 0.03
 SLOWED_TRIALS = 1
 SLEEP = 2
 """Times a reference inference."""
-ANY = Kind("any", "any", 1, "any")
+ANY = Kind("any", "any", "any", 1, "any")
 
 
 class Slowed:
@@ -54,6 +54,7 @@ def slowed(engine: Engine, sleep_s: float) -> Engine:
         model_sha256=engine.model_sha256,
         active_provider=engine.active_provider,
         front_end=engine.front_end,
+        placement=lambda: engine.placement,
     )
 
 

@@ -17,7 +17,7 @@ from kokoro_lab.gates import performance, performance_bands, performance_control
 from kokoro_lab.gates.performance import Spread, spread_of
 from kokoro_lab.gates.performance_bands import FIGURES, Band, Kind
 
-KIND = Kind("int8", "a processor", 2, "ours")
+KIND = Kind("int8", "cpu", "a processor", 2, "ours")
 GOLDEN = Band(KIND, dict.fromkeys(FIGURES, 0.5), {})
 
 
@@ -92,7 +92,7 @@ def test_a_process_that_fails_is_told_with_what_it_said(monkeypatch: pytest.Monk
 
 
 def test_a_band_is_written_read_and_replaced_by_its_kind_alone(bands: Path) -> None:
-    other = Kind("fp32", "a processor", 2, "ours")
+    other = Kind("fp32", "cpu", "a processor", 2, "ours")
     performance_bands.write_band(KIND, GOLDEN.ratios, 20)
     performance_bands.write_band(other, dict.fromkeys(FIGURES, 1.0), 20)
     performance_bands.write_band(KIND, dict.fromkeys(FIGURES, 0.4), 20)
@@ -131,7 +131,7 @@ def test_a_ratio_that_is_none_is_refused(bands: Path, ratio: object) -> None:
 
 def test_a_machine_without_a_band_is_told_how_to_record_one(bands: Path) -> None:
     performance_bands.write_band(KIND, GOLDEN.ratios, 20)
-    stranger = Kind("int8", "another processor", 8, "stock")
+    stranger = Kind("int8", "cpu", "another processor", 8, "stock")
     with pytest.raises(ParameterError, match="write=true"):
         performance.band_before(stranger, decides=True, write=False, trials=20)
     assert performance.band_before(stranger, decides=False, write=False, trials=1) is None
