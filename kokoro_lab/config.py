@@ -238,7 +238,14 @@ class Settings(BaseSettings):
     defer_background_init: bool = Field(
         True, description="What is loaded after the start waits until no request is live"
     )
-    skip_benchmarking: bool = Field(False, description="Refuse to start benchmarks over HTTP")
+    benchmark_interval_s: float = Field(
+        0.0,
+        ge=0,
+        description="Seconds between benchmarks that the server begins when nobody is being served; 0 is off",
+    )
+    skip_benchmarking: bool = Field(
+        False, description="Refuse to start benchmarks over HTTP, and begin none at intervals"
+    )
     development_mode: bool = Field(False, description="Offer `/debug/stacks` and `/debug/memory`")
     log_format: Literal["json", "text"] = Field(
         "json", description="The server's log: a JSON object a line, or `text` for people"

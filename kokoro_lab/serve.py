@@ -20,9 +20,11 @@ from kokoro_lab.server.background import WarmUp
 from kokoro_lab.server.degrade import Degrader
 from kokoro_lab.server.doorstep import Doorstep, MakeApp, Stages
 from kokoro_lab.server.heap import limit_of
+from kokoro_lab.server.large_blocks import give_large_blocks_back
 from kokoro_lab.server.logs import JsonGunicorn, configure
 from kokoro_lab.server.objectives import Objectives
 from kokoro_lab.server.remedies import remedies
+from kokoro_lab.server.schedule import Schedule
 from kokoro_lab.server.slots import Slots
 from kokoro_lab.server.state import EXTENSION, SOCKETS, ServerState
 from kokoro_lab.server.stopping import replace_this_worker
@@ -115,6 +117,15 @@ def create_app(
         spoken=state.sessions.anyone_hears,
     )
     watchdog.start(lambda: warm_up.state != "warming")
+    if settings.benchmark_interval_s and not settings.skip_benchmarking:
+        state.schedule = Schedule(
+            state.benchmarks,
+            slots,
+            settings.voice,
+            settings.benchmark_interval_s,
+            ready=lambda: state.warm_up.state == "ok",
+        )
+        state.schedule.start()
     return app
 
 
@@ -145,6 +156,7 @@ def main(host: str | None = None, port: int | None = None, variant: str | None =
         begins("imports")
         from kokoro_lab.engine import load_engine
 
+        give_large_blocks_back()
         engine = load_engine(settings.variant, begins=begins)
         begins.end()
         return create_app(engine, settings, loaded_s=begins.finished_s, own_process=True)

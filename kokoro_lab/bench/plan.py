@@ -21,7 +21,7 @@ from kokoro_lab.engine import Engine
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.results import new_run_folder
 
-JUDGED = ("resume", "load", "lifecycle")
+JUDGED = {"resume": "resume", "load": "load", "lifecycle": "lifecycle", "soak_minutes": "soak"}
 """Kinds of benchmarks that end in a verdict, each with results in a folder of its own."""
 
 
@@ -66,6 +66,12 @@ class Plan:
         Instead: `concurrency` streams at once over HTTP, and what becomes meanwhile of those who come too.
     lifecycle : bool
         Instead: `trials` streams at once while the server is stopped, or crashes.
+    soak_minutes : float, optional
+        Instead: `concurrency` listeners for so many minutes, by a mix of `trials` texts.
+    pace : float
+        Share of a stream's length that a listener of a soak takes to hear it.
+    misbehave : bool
+        Whether others come to a soak who leave in mid-stream or stop reading.
 
     Raises
     ------
@@ -90,6 +96,9 @@ class Plan:
     resume: bool = False
     load: bool = False
     lifecycle: bool = False
+    soak_minutes: float | None = None
+    pace: float = 1.0
+    misbehave: bool = False
 
     def __post_init__(self) -> None:
         conflicts = (
@@ -130,6 +139,18 @@ class Plan:
                 "--resume cuts one stream at a time; leave --load and --concurrency out.",
             ),
             (
+                self.soak_minutes is not None and (self.resume or self.load),
+                "--soak-minutes is a benchmark of its own; leave --resume and --load out.",
+            ),
+            (
+                self.soak_minutes is not None and self.preset != "medium",
+                "--soak-minutes mixes lengths; leave --preset out.",
+            ),
+            (
+                self.soak_minutes is None and (self.pace != 1.0 or self.misbehave),
+                "--pace and --misbehave are for listeners of a soak; add --soak-minutes.",
+            ),
+            (
                 self.load and self.trials % self.concurrency != 0,
                 f"--trials is a multiple of --concurrency with --load: {self.trials} texts make no whole "
                 f"rounds of {self.concurrency}.",
@@ -140,8 +161,8 @@ class Plan:
             ),
             (
                 self.judged is not None and self._measures_otherwise,
-                f"--{self.judged} hears streams of our server to their ends, no "
-                "more; leave --file, --chunk-ms, --memory, --listen, --save-audio and --peers out.",
+                f"A {self.judged} benchmark hears streams of our server to their ends, no more; leave "
+                "--file, --chunk-ms, --memory, --listen, --save-audio and --peers out.",
             ),
         )
         for spoilt, message in conflicts:
@@ -151,7 +172,7 @@ class Plan:
     @property
     def judged(self) -> str | None:
         """The kind of benchmark that ends in a verdict, if it is one."""
-        return next((kind for kind in JUDGED if getattr(self, kind)), None)
+        return next((kind for field, kind in JUDGED.items() if getattr(self, field)), None)
 
     @property
     def _measures_otherwise(self) -> bool:
@@ -165,7 +186,7 @@ class Plan:
         return {
             "variant": self.variant or settings().variant,
             "voice": self.voice,
-            "concurrency": max(self.concurrency, settings().concurrency),
+            "concurrency": max(self.concurrency + self.misbehave, settings().concurrency),
             # A repeated beginning is computed again, so that all figures are uncached
             "first_audio_ttl_s": 0,
         }

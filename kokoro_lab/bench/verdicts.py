@@ -1,4 +1,4 @@
-"""Benchmarks of the server that pass or fail: resumed streams, many at once, and a server that ends."""
+"""Benchmarks of the server that pass or fail: resumed streams, many at once, a soak, a server that ends."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 
-from kokoro_lab.bench import lifecycle, loading, resuming
+from kokoro_lab.bench import lifecycle, loading, resuming, soak_controls, soak_verdict
 from kokoro_lab.bench.own_server import OwnServer, own_server
 from kokoro_lab.bench.plan import Plan
+from kokoro_lab.bench.soak import measure_soak
+from kokoro_lab.bench.soak_mix import foreign_sentences, readings_of
 from kokoro_lab.bench.texts import PRESETS, texts_of
 from kokoro_lab.errors import GateFailed
-from kokoro_lab.results import new_run_folder, open_run
+from kokoro_lab.results import Run, new_run_folder, open_run
 
 StartServer = Callable[..., AbstractContextManager[OwnServer]]
 
@@ -40,7 +42,7 @@ def judge(
     Parameters
     ----------
     plan : Plan
-        With `resume`, `load` or `lifecycle`.
+        With one of `JUDGED`.
     sentences : sequence of str
         What the texts are made of.
     start : callable, optional
@@ -50,12 +52,31 @@ def judge(
     say : callable
         Told in a line each what takes its time.
     """
-    texts = list(texts_of(sentences, PRESETS[plan.preset], plan.trials, plan.seed, own_beginnings=False))
     name = f"bench-{plan.judged}"
     run = open_run(name, new_run_folder(name), asdict(plan))
-    say("Starting the server.")
     lines: Iterator[str]
     conclude: Callable[[], object]
+    if plan.soak_minutes is not None:
+        readings = readings_of(sentences, foreign_sentences(), plan.voice, plan.trials, plan.seed)
+        say("Letting a server leak that must be caught.")
+        controls = soak_controls.controls()
+        say("Starting the server.")
+        with (start or partial(own_server, plan.server_settings))() as server:
+            soak = measure_soak(
+                server,
+                readings,
+                plan.soak_minutes,
+                concurrency=plan.concurrency,
+                pace=plan.pace,
+                misbehave=plan.misbehave,
+                seed=plan.seed,
+                progress=progress,
+            )
+        lines = soak_verdict.printed(soak)
+        conclude = partial(soak_verdict.conclude, run, soak, controls)
+        return _judged(run, lines, conclude)
+    texts = list(texts_of(sentences, PRESETS[plan.preset], plan.trials, plan.seed, own_beginnings=False))
+    say("Starting the server.")
     if plan.resume:
         start = start or partial(own_server, plan.server_settings)
         resumes = resuming.measure_resumes(start, texts, plan.voice, seed=plan.seed, progress=progress)
@@ -73,6 +94,10 @@ def judge(
             load = loading.measure_load(server, texts, plan.voice, plan.concurrency, progress=progress)
         lines = loading.printed(load)
         conclude = partial(loading.conclude, run, load, plan.trials, plan.concurrency)
+    return _judged(run, lines, conclude)
+
+
+def _judged(run: Run, lines: Iterator[str], conclude: Callable[[], object]) -> Judged:
     passed, verdict = True, "passed"
     try:
         conclude()

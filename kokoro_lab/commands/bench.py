@@ -59,6 +59,20 @@ from kokoro_lab.errors import ParameterError
     is_flag=True,
     help="Instead: --trials streams at once while the server is stopped, or crashes; is any sample lost?",
 )
+@click.option(
+    "--soak-minutes",
+    type=click.FloatRange(0, min_open=True),
+    metavar="MINUTES",
+    help="Instead: --concurrency listeners for so long, by a mix of --trials texts. Does anything creep?",
+)
+@click.option(
+    "--pace",
+    default=1.0,
+    show_default=True,
+    type=click.FloatRange(0, 1),
+    help="Of --soak-minutes: share of a stream's length that it is listened to before the next one.",
+)
+@click.option("--misbehave", is_flag=True, help="Of --soak-minutes: others come who leave or stop reading.")
 @click.option("--corpus", type=click.Path(path_type=Path), help="Sentences, one a line; else the fixtures.")
 @click.option("--seed", default=0, help="Of the choice of texts.")
 @click.option("--profile", is_flag=True, help="Instead: where the time goes, by stage and by operator.")
@@ -72,14 +86,14 @@ from kokoro_lab.errors import ParameterError
 def bench(corpus: Path | None, as_json: bool, profile: bool, text_alone: bool, **options: Any) -> None:
     """Time to first audio, real-time factor, gaps and memory, over distinct texts."""
     from kokoro_lab.bench.front_end import prose, read_alone
-    from kokoro_lab.bench.plan import Plan, carry_out
+    from kokoro_lab.bench.plan import JUDGED, Plan, carry_out
     from kokoro_lab.bench.texts import PRESETS, sentences_of, texts_of
     from kokoro_lab.engine import load_engine
     from kokoro_lab.fixtures import load_texts
 
     plan = Plan(**options)
-    kinds = {"--profile": profile, "--text": text_alone, "--resume": plan.resume, "--load": plan.load}
-    kinds |= {"--lifecycle": plan.lifecycle}
+    kinds = {"--profile": profile, "--text": text_alone}
+    kinds |= {f"--{field.replace('_', '-')}": bool(getattr(plan, field)) for field in JUDGED}
     asked = [name for name, given in kinds.items() if given]
     if len(asked) > 1:
         raise ParameterError(

@@ -60,7 +60,7 @@ class Measurement:
         """Where in `results/` its runs are."""
         if not self.benchmark:
             return self.name
-        return next((f"bench-{own}" for own in JUDGED if self.full.get(own)), "bench")
+        return next((f"bench-{kind}" for field, kind in JUDGED.items() if self.full.get(field)), "bench")
 
     def parameters(self, fast: bool) -> Mapping[str, Any]:
         return self.fast if fast else self.full

@@ -3,6 +3,7 @@
 The only place that knows matplotlib, which is loaded when something is drawn.
 """
 
+from kokoro_lab.plots.bands import against_bands, ratios_in_turn
 from kokoro_lab.plots.clips import (
     levels,
     levels_by_voice,
@@ -13,6 +14,7 @@ from kokoro_lab.plots.clips import (
 )
 from kokoro_lab.plots.partitions import taken_by
 from kokoro_lab.plots.providers import against_default, by_length, cold_starts
+from kokoro_lab.plots.soak import held_over_time, over_a_soak
 from kokoro_lab.plots.timing import ahead_of_the_player, heat_maps, loading, stages, way_to_first_audio
 from kokoro_lab.plots.tuning import cost_ratios, tuned_front
 from kokoro_lab.plots.verdicts import (
@@ -26,6 +28,7 @@ from kokoro_lab.plots.verdicts import (
 )
 
 __all__ = [
+    "against_bands",
     "against_default",
     "against_margins",
     "ahead_of_the_player",
@@ -35,12 +38,15 @@ __all__ = [
     "cost_ratios",
     "error_rates",
     "heat_maps",
+    "held_over_time",
     "ladder",
     "levels",
     "levels_by_voice",
     "loading",
     "loudness_over_time",
+    "over_a_soak",
     "pareto",
+    "ratios_in_turn",
     "right_answers",
     "spectrograms_compared",
     "speech",

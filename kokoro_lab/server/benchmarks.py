@@ -64,7 +64,7 @@ class Benchmarks:
         """The one under way, or the last one of this server."""
         return self._current
 
-    def begin(self, asked: BenchmarkRequest, voice: str) -> BenchmarkState | None:
+    def begin(self, asked: BenchmarkRequest, voice: str, *, scheduled: bool = False) -> BenchmarkState | None:
         """Begin one; None if one is under way."""
         with self._lock:
             if self._current is not None and self._current.state in ("waiting", "running"):
@@ -79,6 +79,7 @@ class Benchmarks:
                 trials=asked.trials,
                 finished_trials=0,
                 disturbed=0,
+                scheduled=scheduled,
             )
         arguments = (folder, state, voice)
         threading.Thread(target=self._run, args=arguments, name="benchmark", daemon=True).start()
@@ -120,7 +121,13 @@ class Benchmarks:
         report.keep(
             folder,
             trials,
-            asked={"preset": state.preset, "trials": state.trials, "voice": voice, "streamed": True},
+            asked={
+                "preset": state.preset,
+                "trials": state.trials,
+                "voice": voice,
+                "streamed": True,
+                "scheduled": state.scheduled,
+            },
             conditions="warm, uncached, one at a time, in the server's process while nobody was served; "
             f"{state.disturbed} trials were given up for live requests and begun again",
             systems={speaker.name: speaker.facts()},
@@ -130,10 +137,12 @@ class Benchmarks:
 @blueprint.get("/benchmarks")
 @documented(answer=BenchmarkRuns, links={"latest": _run_link("$response.body#/runs/0/run_id")})
 def runs() -> dict[str, Any]:
-    """Benchmarks on this machine, the latest first."""
+    """Benchmarks on this machine, the latest first, and when the server begins the next by itself."""
     found = [_read(folder) for folder in _folders()[:MOST_LISTED]]
-    current = server_state().benchmarks.current
-    return BenchmarkRuns.model_validate({"runs": found, "current": current}).model_dump()
+    state = server_state()
+    schedule = None if state.schedule is None else state.schedule.figures()
+    answer = {"runs": found, "current": state.benchmarks.current, "schedule": schedule}
+    return BenchmarkRuns.model_validate(answer).model_dump()
 
 
 @blueprint.get("/benchmarks/latest")

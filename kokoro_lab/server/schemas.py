@@ -342,7 +342,18 @@ class BenchmarkState(BaseModel):
     trials: int
     finished_trials: int
     disturbed: int = Field(description="Trials that were given up for a live request, and begun again")
+    scheduled: bool = Field(False, description="Whether the server began it by itself")
     reason: str | None = None
+
+
+class BenchmarkSchedule(BaseModel):
+    """Benchmarks that the server begins by itself."""
+
+    interval_s: float
+    next_in_s: float
+    begun: int
+    skipped: int = Field(description="Turns that would have disturbed somebody")
+    last_skip: str | None = Field(description="Why the last one was skipped")
 
 
 class BenchmarkRun(BaseModel):
@@ -359,6 +370,7 @@ class BenchmarkRuns(BaseModel):
 
     runs: list[BenchmarkRun]
     current: BenchmarkState | None
+    schedule: BenchmarkSchedule | None = Field(description="Null where none is begun at intervals")
 
 
 class BenchmarkResult(Answer):

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     # Only for its name: gunicorn's master process must not load ONNX Runtime before it forks
     from kokoro_lab.engine import Engine
     from kokoro_lab.server.benchmarks import Benchmarks
+    from kokoro_lab.server.schedule import Schedule
 
 EXTENSION = "kokoro_lab"
 SOCKETS = 8
@@ -44,6 +45,8 @@ class ServerState:
     warm_up: WarmUp = field(default_factory=WarmUp)
     live: LiveStreams = field(default_factory=LiveStreams)
     sockets: Slots = field(default_factory=lambda: Slots(SOCKETS))
+    schedule: Schedule | None = None
+    """None where no benchmark is begun at intervals."""
     started_s: float = field(default_factory=time.monotonic)
     worker: int = 1
 

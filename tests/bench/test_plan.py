@@ -55,6 +55,11 @@ def bench(*options: str) -> Result:
         ({"load": True, "memory": True}, "leave --file"),
         ({"load": True, "streamed": False}, "leave --file"),
         ({"load": True, "trials": 6, "concurrency": 4}, "no whole rounds"),
+        ({"soak_minutes": 1.0, "resume": True}, "a benchmark of its own"),
+        ({"soak_minutes": 1.0, "preset": "long"}, "leave --preset out"),
+        ({"soak_minutes": 1.0, "memory": True}, "--soak-minutes hears streams"),
+        ({"pace": 0.5}, "add --soak-minutes"),
+        ({"misbehave": True}, "add --soak-minutes"),
     ],
 )
 def test_options_that_spoil_each_other_are_refused(options: dict[str, Any], said: str) -> None:
@@ -68,6 +73,7 @@ def test_options_that_do_not_are_not() -> None:
     Plan(http=True, peers=True, listen_s=3.0)
     Plan(http=True, resume=True, trials=200, variant="fp32")
     Plan(http=True, load=True, trials=8, concurrency=4)
+    Plan(soak_minutes=20.0, concurrency=4, misbehave=True, pace=0.5, trials=6)
 
 
 @pytest.mark.parametrize(

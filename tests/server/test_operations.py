@@ -335,7 +335,7 @@ def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_benchmark_is_spoken_in_the_background_kept_and_listed(
     client: FlaskClient, results: Path, soon_idle: None
 ) -> None:
-    assert client.get("/benchmarks").json == {"runs": [], "current": None}
+    assert client.get("/benchmarks").json == {"runs": [], "current": None, "schedule": None}
     assert client.get("/benchmarks/latest").status_code == 404
     begun = client.post("/benchmarks", json={"preset": "short", "trials": 2})
     assert begun.status_code == 202

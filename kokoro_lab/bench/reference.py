@@ -1,0 +1,76 @@
+"""The inference that times are divided by: the published fp32 graph, on a fixed text, by ONNX Runtime alone.
+
+It is there wherever ours is, since every variant in stages is made of these weights; it needs no extra, and
+none of our passes, operators, windows or G2P is in it. So nothing that is changed here can move it, and what
+moves the machine moves it as well.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from kokoro_lab.config import EngineConfig
+from kokoro_lab.datatypes import SAMPLE_RATE_HZ
+from kokoro_lab.g2p.vocab import PAD_ID, encode
+from kokoro_lab.model.graphs import signature
+from kokoro_lab.model.providers import make_session
+from kokoro_lab.model.voices import load_voice
+from kokoro_lab.model.weights import fetch, missing, model_path
+
+WEIGHTS, VOICE = "fp32", "af_heart"
+PHONEMES = "ðə kˈɛTᵊl ɪz ˈɔn."
+"""Written down, so that no G2P decides how long it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Inference:
+    """How long one took, and how much speech it made."""
+
+    seconds: float
+    audio_s: float
+
+    @property
+    def rtf(self) -> float:
+        return self.seconds / self.audio_s
+
+
+class Reference:
+    """The published graph, loaded, on as many threads as `config` says.
+
+    Parameters
+    ----------
+    config : EngineConfig
+        Of what it is compared with; of this, only threads, spinning and the cache folder are taken.
+    say : callable, optional
+        Told in a line what is being fetched.
+
+    Raises
+    ------
+    WeightsError
+        The published weights cannot be had.
+    """
+
+    def __init__(self, config: EngineConfig, say: Callable[[str], None] = lambda _: None) -> None:
+        if missing((WEIGHTS,), config.home):
+            fetch((WEIGHTS,), source=config.source, home=config.home, say=say)
+        plain = EngineConfig(variant=WEIGHTS, provider="cpu", native="off")
+        plain = replace(plain, threads=config.threads, spinning=config.spinning, home=config.home)
+        path, token_ids = model_path(WEIGHTS, config.home), encode(PHONEMES)
+        self._session = make_session(str(path), plain)
+        names = signature(self._session, path.name)
+        self._audio = names.audio
+        self._feed = {
+            names.tokens: np.array([[PAD_ID, *token_ids, PAD_ID]], np.int64),
+            names.style: load_voice(VOICE, config.home).style(len(token_ids)),
+            names.speed: np.array([1.0], np.float32),
+        }
+
+    def infer(self) -> Inference:
+        """Once more."""
+        started_s = time.perf_counter()
+        (audio,) = self._session.run([self._audio], self._feed)
+        return Inference(time.perf_counter() - started_s, audio.size / SAMPLE_RATE_HZ)
