@@ -164,8 +164,7 @@ class Engine:
             The request cannot be spoken.
         """
         utterance = _asked(text, options, streamed=streamed)
-        return SpeechStream(
-            self,
+        return self._begun(
             utterance,
             frame_s=frame_s,
             streamed=streamed,
@@ -213,6 +212,10 @@ class Engine:
         for _ in stream:
             pass
         return stream.report
+
+    def _begun(self, utterance: Utterance, **how: Any) -> SpeechStream:
+        """The stream itself; an engine with faults in it makes streams of another kind."""
+        return SpeechStream(self, utterance, **how)
 
 
 def _asked(text: str | Utterance, options: dict[str, Any], *, streamed: bool) -> Utterance:

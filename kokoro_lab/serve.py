@@ -16,7 +16,17 @@ from gunicorn.errors import AppImportError
 from kokoro_lab.config import VARIANTS, EngineConfig, Settings
 from kokoro_lab.config import settings as environment
 from kokoro_lab.errors import KokoroLabError
-from kokoro_lab.server import benchmarks, errors, front_page, guard, operations, speech, status, websocket
+from kokoro_lab.server import (
+    benchmarks,
+    errors,
+    faults,
+    front_page,
+    guard,
+    operations,
+    speech,
+    status,
+    websocket,
+)
 from kokoro_lab.server.background import WarmUp
 from kokoro_lab.server.degrade import Degrader
 from kokoro_lab.server.logs import JsonGunicorn, configure
@@ -65,6 +75,7 @@ def create_app(
     flask.Flask
     """
     settings = settings or environment()
+    engine, injector = faults.injected(engine, settings.faults)
     app = Flask("kokoro_lab", static_folder=None)
     slots = Slots(settings.concurrency, settings.queue)
     objectives = Objectives(settings.slo_ttfa_s, settings.slo_rtf, remedies(engine, settings))
@@ -75,6 +86,7 @@ def create_app(
         Degrader(settings, slots, objectives),
         benchmarks.Benchmarks(engine, slots),
         warm_up=WarmUp(loading_s),
+        injector=injector,
     )
     state.figures.meters.gauges(lambda: operations.gauges(state))
     app.extensions[EXTENSION] = state
@@ -87,6 +99,8 @@ def create_app(
     app.register_blueprint(front_page.blueprint)
     app.register_blueprint(websocket.blueprint)
     app.config["SOCK_SERVER_OPTIONS"] = websocket.options(settings)
+    if injector is not None:
+        app.register_blueprint(faults.blueprint)
     if settings.development_mode:
         app.register_blueprint(operations.debugging)
     state.warm_up.start(

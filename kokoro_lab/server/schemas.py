@@ -107,6 +107,42 @@ class Objectives(BaseModel):
     warnings: list[Objective]
 
 
+class Faults(Answer):
+    """Faults that are put in on purpose: by which scenario, and how many times they have struck."""
+
+    scenario: str | None
+    struck: int
+
+
+class Strike(BaseModel):
+    """One fault that struck: which, and at which window, sentence or chunk."""
+
+    kind: str
+    at: int
+
+
+class WholeStream(BaseModel):
+    """A stream that came to its end: where its words are in the text, and its length."""
+
+    words: list[tuple[int, int]]
+    samples: int
+
+
+class FaultJournal(Faults):
+    """All that happened since the scenario was put in."""
+
+    strikes: list[Strike]
+    spoken: list[WholeStream]
+
+
+class ArmRequest(BaseModel):
+    """A scenario as in `fixtures/faults`; null takes out the one before."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    scenario: dict[str, Any] | None = None
+
+
 class Running(Answer):
     """A request that is being answered."""
 
@@ -172,6 +208,7 @@ class Status(Answer):
     streams_with_underruns: int
     degrade: Degraded
     slo: Objectives
+    faults: Faults | None = Field(description="Those that are put in on purpose; null where none can be")
     lexicon: dict[str, Any]
     first_audio_cache: dict[str, float]
     phoneme_cache: dict[str, float | None]

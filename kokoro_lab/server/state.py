@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from flask import current_app
 
 from kokoro_lab.config import Settings
+from kokoro_lab.faults.injector import Injector
 from kokoro_lab.server.background import WarmUp
 from kokoro_lab.server.degrade import Degrader
 from kokoro_lab.server.figures import Figures
@@ -28,7 +29,7 @@ SOCKETS = 8
 
 @dataclass(slots=True, eq=False)
 class ServerState:
-    """One engine being served."""
+    """One engine being served; with an `injector`, one that has faults put into it."""
 
     engine: Engine
     settings: Settings
@@ -40,6 +41,7 @@ class ServerState:
     warm_up: WarmUp = field(default_factory=WarmUp)
     live: LiveStreams = field(default_factory=LiveStreams)
     sockets: Slots = field(default_factory=lambda: Slots(SOCKETS))
+    injector: Injector | None = None
     started_s: float = field(default_factory=time.monotonic)
 
 
