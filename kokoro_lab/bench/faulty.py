@@ -42,6 +42,9 @@ class Subject(Protocol):
     def source(self, url: str | None = None) -> Source:
         """Where to listen; at another address, which leads to it, if one is given."""
 
+    def facts(self) -> dict[str, Any]:
+        """What runs, as it states it."""
+
     def journal(self) -> tuple[int, tuple[Spoken, ...]]:
         """How often a fault has struck since it was armed, and what was spoken to its end."""
 
@@ -69,6 +72,16 @@ class FaultyLibrary:
 
     def source(self, url: str | None = None) -> Source:
         return OfEngine(self._engine, self._text, self._voice)
+
+    def facts(self) -> dict[str, Any]:
+        engine = self._engine
+        return {
+            "variant": engine.config.variant,
+            "model_sha256": engine.model_sha256,
+            "requested_provider": engine.config.provider,
+            "active_provider": engine.active_provider,
+            "threads": engine.config.thread_count,
+        }
 
     def journal(self) -> tuple[int, tuple[Spoken, ...]]:
         injector = self._engine.injector
@@ -105,6 +118,9 @@ class FaultyServer:
         assert self.transport != "library"
         return OfServer(self.transport, at, self._body)
 
+    def facts(self) -> dict[str, Any]:
+        return self._client.facts()
+
     def journal(self) -> tuple[int, tuple[Spoken, ...]]:
         found = self._asked("GET")
         spoken = (
@@ -127,7 +143,7 @@ class FaultyServer:
 
 @contextmanager
 def subjects(
-    engine: Engine | None,
+    load: Callable[[], Engine],
     text: str,
     voice: str,
     transports: Sequence[Transport],
@@ -137,8 +153,8 @@ def subjects(
 
     Parameters
     ----------
-    engine : Engine, optional
-        For `library`.
+    load : callable
+        Gives the engine for `library`; not called without.
     start : callable
         Given settings, a context that gives the server.
     """
@@ -148,8 +164,7 @@ def subjects(
     with start(settings) if of_server else nullcontext() as server:
         for transport in transports:
             if transport == "library":
-                assert engine is not None
-                found[transport] = FaultyLibrary(engine, text, voice)
+                found[transport] = FaultyLibrary(load(), text, voice)
             else:
                 found[transport] = FaultyServer(server, transport, text, voice)
         yield found

@@ -10,27 +10,30 @@ clock over the arrivals of the chunks.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
+from typing import Any
 
-import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
 from kokoro_lab.bench.faulty import Disturbed, Subject, disturbed
 from kokoro_lab.bench.playout import PRE_BUFFER_S
 from kokoro_lab.bench.resuming import differences
-from kokoro_lab.faults.scenario import Scenario, Transport, load_scenario
-from kokoro_lab.results import Check, Control
+from kokoro_lab.errors import ParameterError
+from kokoro_lab.faults.scenario import TRANSPORTS, AnyFault, Scenario, Transport
+from kokoro_lab.results import Check
 
+PARAGRAPH = (
+    "The kettle is on, and the window is open to the garden behind the house. Nobody is in. "
+    "Rain fell on the quiet town until the morning."
+)
 SILENCE_S = 1.0
 """S11: a listener waits no longer, whatever breaks."""
 STALLED_TTFA_S = 0.7
 """With a G2P that does not answer."""
-LATE_S = 1.2
-"""How long the control's listener waits."""
-CHUNK_BYTES = 2_400
 SAMPLES, WORDS, ERROR, LOST = "every sample", "every word", "a clear error", "LOST"
 """How a stream ended."""
+COLOURS = {SAMPLES: "#7fc97f", WORDS: "#c7e9c0", ERROR: "#fdd97a", LOST: "#e4572e"}
 COLUMNS = (
     *("scenario", "transport", "ended", "passed", "struck", "breaks", "ttfa_s", "recover_most_s"),
     *("underruns", "longest_silence_s", "differing_samples", "missing_samples", "audio_s"),
@@ -73,6 +76,49 @@ class Outcome:
     differing_samples: int
     missing_samples: int
     audio_s: float
+
+
+def described(scenarios: Sequence[Scenario]) -> pd.DataFrame:
+    """What is put in: title, seams, faults with their figures, and transports, by scenario."""
+    rows = [
+        {
+            "scenario": scenario.name,
+            "what happens": scenario.title,
+            "seams": ", ".join(dict.fromkeys(fault.seam for fault in scenario.faults)),
+            "faults": "; ".join(_in_words(fault) for fault in scenario.faults),
+            "transports": ", ".join(scenario.transports),
+            "seed": scenario.seed,
+        }
+        for scenario in scenarios
+    ]
+    return pd.DataFrame(rows).set_index("scenario")
+
+
+def transports_of(names: str) -> list[Transport]:
+    """Transports by their names, with commas.
+
+    Raises
+    ------
+    ParameterError
+        There is none of that name.
+    """
+    found: list[Transport] = []
+    for name in (part.strip() for part in names.split(",")):
+        known = [transport for transport in TRANSPORTS if transport == name]
+        if not known:
+            raise ParameterError(
+                f"There is no transport {name!r}.",
+                field="transports",
+                value=name,
+                allowed=", ".join(TRANSPORTS),
+            )
+        found += known
+    return found
+
+
+def asked(scenarios: Sequence[Scenario], transports: Sequence[Transport]) -> int:
+    """How many streams with faults in them that makes."""
+    return sum(transport in scenario.transports for scenario in scenarios for transport in transports)
 
 
 def measure(
@@ -173,6 +219,11 @@ def judge(table: pd.DataFrame, asked: int) -> list[Check]:
     return checks
 
 
+def ran(subjects: Mapping[Transport, Subject]) -> dict[str, Any]:
+    """What all of them run: the same weights, or there would be nothing to compare."""
+    return next(iter(subjects.values())).facts()
+
+
 def figures(table: pd.DataFrame) -> dict[str, float]:
     """By scenario, the worst of what has no limit."""
     found = {
@@ -189,81 +240,26 @@ def figures(table: pd.DataFrame) -> dict[str, float]:
     return found
 
 
-def controls(subject: Subject, whole: Disturbed, text: str) -> list[Control]:
-    """Listeners who do not do their part, and streams that are not whole: the gate must say so of each."""
-    cut = load_scenario("connection_cut")
-    lost = load_scenario("chunks_lost_on_line")
-    careless = {
-        "a listener who does not go on": disturbed(subject, cut, whole.heard, goes_on=False),
-        "a lost chunk that nobody asks for again": disturbed(subject, lost, whole.heard, asks_again=False),
-    }
-    found = [
-        Control(name, not outcome_of(one, whole, text, cut, "sse").passed) for name, one in careless.items()
-    ]
-    return [*found, *_changed(whole, text, cut), *_unread(whole, text), *_unnoticed(whole, text, cut)]
+def worst(table: pd.DataFrame, count: int = 6) -> pd.DataFrame:
+    """The streams that a listener waited longest in; of those alike, those that took longest to recover."""
+    columns = ["scenario", "transport", "ended", "longest_silence_s", "recover_most_s", "breaks", "ttfa_s"]
+    order = table.sort_values(["longest_silence_s", "recover_most_s"], ascending=False, na_position="last")
+    return order[columns].head(count).round(3)
 
 
-def _changed(whole: Disturbed, text: str, scenario: Scenario) -> list[Control]:
-    """What was heard is not what was spoken."""
-    pcm = whole.heard.pcm
-    middle = len(pcm) // 4 * 2
-    before, after, chunk = pcm[:middle], pcm[middle:], pcm[middle - CHUNK_BYTES : middle]
-    changed = {
-        "50 ms heard twice": before + chunk + after,
-        "50 ms never heard": before[:-CHUNK_BYTES] + after,
-        "a sample off by one bit": before + bytes([after[0] ^ 1]) + after[1:],
-    }
-    return [
-        Control(name, not outcome_of(_heard(whole, pcm), whole, text, scenario, "sse").passed)
-        for name, pcm in changed.items()
-    ]
+def _in_words(fault: AnyFault) -> str:
+    said = {name: value for name, value in fault.model_dump().items() if name not in ("kind", "seam")}
+    return " ".join(
+        [
+            fault.kind,
+            *(
+                f"{name}={value:g}" if isinstance(value, float) else f"{name}={value}"
+                for name, value in said.items()
+            ),
+        ]
+    )
 
 
-def _unread(whole: Disturbed, text: str) -> list[Control]:
-    """What was spoken are not the words of the text. Other samples alone are no fault of a stalled G2P."""
-    stalled, (*_, spoken) = load_scenario("g2p_stalled"), whole.spoken
-    other = _heard(whole, bytes((~np.frombuffer(whole.heard.pcm, "<i2")).tobytes()))
-    if not outcome_of(other, whole, text, stalled, "sse").passed:
-        return [Control("the same words in another voice pass", caught=False)]
-    words = spoken.words
-    changed = {
-        "a word that was not spoken": words[:1] + words[2:],
-        "a word that was spoken twice": words[:2] + words[1:],
-        "two words that changed places": (words[1], words[0], *words[2:]),
-    }
-    return [
-        Control(
-            name,
-            not outcome_of(
-                replace(other, spoken=(replace(spoken, words=said),)), whole, text, stalled, "sse"
-            ).passed,
-        )
-        for name, said in changed.items()
-    ]
-
-
-def _unnoticed(whole: Disturbed, text: str, scenario: Scenario) -> list[Control]:
-    """A whole stream that is no pass: it came too late, or nothing was put in."""
-    arrivals_s = whole.heard.arrivals_s
-    late = tuple(at + (i > 0) * (arrivals_s[-1] + LATE_S) for i, at in enumerate(arrivals_s))
-    streams = {
-        "a silence of over a second": (
-            replace(whole, struck=1, heard=replace(whole.heard, arrivals_s=late)),
-            "longest_silence_s",
-        ),
-        "a fault that never struck": (replace(whole, struck=0), "streams_without_their_fault_count"),
-    }
-    found = []
-    for name, (stream, check) in streams.items():
-        table = pd.DataFrame([asdict(outcome_of(stream, whole, text, scenario, "sse"))])
-        found.append(Control(name, [c.name for c in judge(table, 1) if not c.passed] == [check]))
-    return found
-
-
-def _heard(whole: Disturbed, pcm: bytes) -> Disturbed:
-    return replace(whole, heard=replace(whole.heard, pcm=pcm), struck=1)
-
-
-def _most(values: pd.Series[Any]) -> float:
+def _most(values: pd.Series) -> float:
     known = values.dropna()
     return float(known.max()) if len(known) else float("nan")
