@@ -77,17 +77,28 @@ class Requests(BaseModel):
     invalid: int
 
 
+class DegradeRule(BaseModel):
+    """A degrade mode: what brings it, what it changes, and when it goes."""
+
+    mode: str
+    trigger: str
+    changes: str
+    way_back: str
+
+
 class Degraded(Answer):
-    """The degrade mode, why it is in force and what it changes."""
+    """The degrade mode, why it is in force and what it changes; and the table that it is chosen by."""
 
     mode: Literal["normal", "reduce-ttfa", "avoid-underrun", "stability-first"]
     because: str
     changes: str
     since_s: float
+    lighter_after_s: float | None = Field(description="How long it stays at least; null if it does not go")
     setting: str
     chunk_ms: int
     pre_buffer_ms: int
     admitted: int
+    table: list[DegradeRule]
 
 
 class Objective(BaseModel):
