@@ -7,7 +7,8 @@ was made with. What a single request may choose is in `datatypes.Utterance`.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Literal
@@ -31,6 +32,22 @@ VARIANTS = (*STAGED, "fp16-upstream", "int8-upstream")
 DEFAULT_VARIANT = "int8"
 """Less than half of fp32's computing; what it costs in sound is in the README, under Variants."""
 PREFIX = "KOKORO_"
+STAGE_NAMES = ("prosody", "trunk", "excitation", "vocoder", "vocoder_exact")
+"""Graphs of a variant that runs in stages, in the order of the pipeline."""
+COREML_PREFIX = "coreml_"
+COREML_NAMES = {
+    "coreml_compute_units": "MLComputeUnits",
+    "coreml_model_format": "ModelFormat",
+    "coreml_specialization": "SpecializationStrategy",
+    "coreml_static_shapes": "RequireStaticInputShapes",
+    "coreml_subgraphs": "EnableOnSubgraphs",
+    "coreml_profile": "ProfileComputePlan",
+    "coreml_low_precision": "AllowLowPrecisionAccumulationOnGPU",
+    "coreml_cache": "ModelCacheDirectory",
+}
+"""Setting → what ONNX Runtime calls it; see `model.coreml_options`."""
+WHOLE_MODEL = "model"
+"""The one stage of a variant that runs as it was published."""
 
 Source = Literal["auto", "hub", "registry"]
 Optimisation = Literal["all", "extended", "basic", "none"]
@@ -54,7 +71,37 @@ class Settings(BaseSettings):
         "auto", description="Where weights come from: `hub`, `registry`, or `auto` for one after the other"
     )
     variant: str = Field(DEFAULT_VARIANT, description=f"Precision: {', '.join(f'`{v}`' for v in VARIANTS)}")
-    provider: str = Field("auto", description="Execution provider: `auto` or `cpu`")
+    provider: str = Field(
+        "auto",
+        description="Execution provider: `auto`, `cpu`, `coreml`, `cuda`, `mlx`, `openvino` or `webgpu`, or "
+        "preferred, as `auto:coreml`; `kokoro-lab doctor` says which are here",
+    )
+    placement: str = Field(
+        "vocoder",
+        description="Stages that run on that provider, with commas, or `all`: `prosody`, `trunk`, "
+        "`excitation`, `vocoder`, `vocoder_exact`; the others stay on the CPU",
+    )
+    coreml_compute_units: Literal["ALL", "CPUOnly", "CPUAndGPU", "CPUAndNeuralEngine"] = Field(
+        "ALL",
+        description="Core ML: where it computes: `ALL`, `CPUOnly`, `CPUAndGPU` or `CPUAndNeuralEngine`",
+    )
+    coreml_model_format: Literal["MLProgram", "NeuralNetwork"] = Field(
+        "MLProgram", description="Core ML: `MLProgram`, or the older `NeuralNetwork`"
+    )
+    coreml_specialization: Literal["Default", "FastPrediction"] = Field(
+        "Default", description="Core ML: `FastPrediction` loads slower and may predict faster than `Default`"
+    )
+    coreml_static_shapes: bool = Field(False, description="Core ML: take nothing whose shape is not fixed")
+    coreml_subgraphs: bool = Field(False, description="Core ML: look into the bodies of If and Loop as well")
+    coreml_profile: bool = Field(
+        False, description="Core ML: log which unit takes which operation; ML Programs only"
+    )
+    coreml_low_precision: bool = Field(
+        False, description="Core ML: the GPU may add up in 16 bits: faster, less exact"
+    )
+    coreml_cache: Path | None = Field(
+        None, description="Core ML: folder that keeps compiled models; unset compiles at every start"
+    )
     threads: int = Field(0, ge=0, le=256, description="Threads inside one inference; 0 takes every core")
     optimisation: Optimisation = Field(
         "all", description="ONNX Runtime's graph optimisation: `all`, `extended`, `basic` or `none`"
@@ -156,8 +203,10 @@ def settings() -> Settings:
     Raises
     ------
     SettingsError
-        A variable's value is not what its field allows; names every bad variable.
+        A variable's value is not what its field allows; names every bad variable. Or there is no such
+        option of Core ML: one that is misspelt would be measured as if it were set.
     """
+    _require_known_options()
     try:
         return Settings()
     except ValidationError as error:
@@ -169,6 +218,20 @@ def settings() -> Settings:
             value=bad["input"],
             mend=f"Mend or unset {name}; the README's table lists what each variable takes.",
         ) from error
+
+
+def _require_known_options() -> None:
+    prefix = (PREFIX + COREML_PREFIX).upper()
+    known = [(PREFIX + name).upper() for name in COREML_NAMES]
+    for variable, value in os.environ.items():
+        if variable.upper().startswith(prefix) and variable.upper() not in known:
+            raise SettingsError(
+                f"There is no option {variable}.",
+                field=variable,
+                value=value,
+                allowed=", ".join(known),
+                mend=f"Mend or unset {variable}.",
+            )
 
 
 def settings_table() -> str:
@@ -191,7 +254,15 @@ class EngineConfig:
     variant : str
         One of `VARIANTS`.
     provider : str
-        `auto`, or an execution provider by name.
+        An execution provider by name, `auto`, or `auto:` and the name of one that is preferred: see
+        `model.provider_choice`.
+    placement : str
+        The stages that run on that provider, with commas, or `all`. Prosody is a tenth of the work, its
+        lengths change with every text, and no accelerator's provider takes its recurrences: as it is set,
+        the vocoder's windows alone go. Files in fp32 without our operators are decoded by `vocoder_exact`.
+        A variant that runs as one graph is placed as its vocoder.
+    coreml : mapping of str to str
+        Options of the Core ML provider by ONNX Runtime's names: see `model.coreml_options`.
     threads : int
         Threads inside one inference; 0 takes every core.
     memory_arena_size_mb : int
@@ -221,6 +292,8 @@ class EngineConfig:
 
     variant: str = DEFAULT_VARIANT
     provider: str = "auto"
+    placement: str = "vocoder"
+    coreml: Mapping[str, str] = field(default_factory=dict)
     threads: int = 0
     memory_arena_size_mb: int = 0
     optimisation: Optimisation = "all"
@@ -240,6 +313,23 @@ class EngineConfig:
                 value=self.variant,
                 allowed=", ".join(VARIANTS),
             )
+        for stage in self._placed:
+            if stage not in (*STAGE_NAMES, "all"):
+                raise SettingsError(
+                    f"There is no stage {stage!r} to place.",
+                    field="placement",
+                    value=self.placement,
+                    allowed=", ".join(("all", *STAGE_NAMES)),
+                )
+
+    @property
+    def _placed(self) -> list[str]:
+        return [stage.strip() for stage in self.placement.split(",")]
+
+    def accelerates(self, stage: str) -> bool:
+        """Whether a stage, or a whole `model`, is to run on `provider` rather than on the CPU."""
+        stage = "vocoder" if stage == WHOLE_MODEL else stage
+        return stage in self._placed or "all" in self._placed
 
     @classmethod
     def from_settings(cls) -> EngineConfig:
@@ -248,6 +338,8 @@ class EngineConfig:
         return cls(
             variant=s.variant,
             provider=s.provider,
+            placement=s.placement,
+            coreml=_coreml_options(s),
             threads=s.threads,
             optimisation=s.optimisation,
             memory_pattern=s.memory_pattern,
@@ -264,6 +356,16 @@ class EngineConfig:
     def thread_count(self) -> int:
         """Threads really used: the cores this process may run on when `threads` is 0."""
         return self.threads or usable_cores()
+
+
+def _coreml_options(s: Settings) -> dict[str, str]:
+    """Options by ONNX Runtime's names, in its own spelling of yes and no."""
+    values = {name: getattr(s, setting) for setting, name in COREML_NAMES.items()}
+    return {
+        name: str(int(value)) if isinstance(value, bool) else str(value)
+        for name, value in values.items()
+        if value is not None
+    }
 
 
 def usable_cores() -> int:

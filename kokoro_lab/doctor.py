@@ -19,8 +19,10 @@ from kokoro_lab.errors import KokoroLabError
 from kokoro_lab.g2p.english import SPACY_MODEL
 from kokoro_lab.g2p.frontend import FrontEnd
 from kokoro_lab.g2p.lexicons import Lexicons
+from kokoro_lab.model.coreml_options import coreml_options
 from kokoro_lab.model.native import native_operators
-from kokoro_lab.model.providers import PROVIDERS, available_providers
+from kokoro_lab.model.provider_choice import choose
+from kokoro_lab.model.provider_registry import registry
 from kokoro_lab.model.weights import missing, verify, weights_home
 
 PACKAGES = ("onnxruntime", "misaki", "spacy", "phonemizer", "espeakng-loader", "soxr", "flask", "papermill")
@@ -56,8 +58,7 @@ def examine(*, deep: bool = False) -> Iterator[Finding]:
     yield _english()
     yield _lexicons()
     yield _encoders()
-    present = available_providers()
-    yield Finding("providers", True, ", ".join(n for n, full in PROVIDERS.items() if full in present))
+    yield from _providers()
     yield from _weights(deep)
     native = native_operators(EngineConfig.from_settings())
     yield Finding(
@@ -73,6 +74,24 @@ def examine(*, deep: bool = False) -> Iterator[Finding]:
         npm or "not there: needed only to fetch weights where the model hub cannot be reached",
         "" if npm else "Install Node.js.",
     )
+
+
+def _providers() -> Iterator[Finding]:
+    """The one that would speak, and every one with why it is here or not."""
+    config = EngineConfig.from_settings()
+    try:
+        coreml_options(config.coreml)
+        choice = choose(config)
+    except KokoroLabError as error:
+        yield Finding("provider", False, str(error), "Mend or unset KOKORO_PROVIDER and KOKORO_COREML_…")
+    else:
+        detail = f"{choice.provider.name}: {choice.because} (KOKORO_PROVIDER is {config.provider})"
+        yield Finding("provider", not choice.fallbacks, detail, "Install it, or set KOKORO_PROVIDER to auto.")
+    for line in registry():
+        here = "here" if line.available else "not here"
+        provider = line.provider
+        detail = f"{here}: {line.why}; computes on {provider.computes_on}"
+        yield Finding(f"provider {provider.name}", True, detail, "" if line.available else line.mend)
 
 
 def _english() -> Finding:

@@ -13,11 +13,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from kokoro_lab.config import STAGED, EngineConfig, weights_of
+from kokoro_lab.config import STAGED, WHOLE_MODEL, EngineConfig, weights_of
 from kokoro_lab.datatypes import Clip, Place, SynthesisReport, Utterance
 from kokoro_lab.g2p.frontend import FrontEnd
 from kokoro_lab.g2p.lexicon_entries import request_entries
 from kokoro_lab.model.decoder import Decoder, Staged, WholeGraph
+from kokoro_lab.model.placement import Placement
 from kokoro_lab.model.voices import Voice, load_voice
 from kokoro_lab.model.weights import fetch, missing, model_path, model_sha256
 from kokoro_lab.primer import FirstAudioCache
@@ -71,12 +72,15 @@ def load_engine(
         decoder = Staged(config, say=say)
     else:
         decoder = WholeGraph(model_path(weights, config.home), config)
+    for fallback in decoder.placement.fallbacks:
+        log.warning("%s", fallback.reason)
     return Engine(
         decoder,
         config=config,
         voices=lambda spec: load_voice(spec, config.home),
         model_sha256=model_sha256(weights),
         active_provider=decoder.active_provider,
+        placement=lambda: decoder.placement,
     )
 
 
@@ -84,6 +88,13 @@ class Engine:
     """Speaks. Thread-safe: one engine serves any number of streams at a time.
 
     Made by `load_engine`; tests hand in a small decoder and voices of their own.
+
+    Parameters
+    ----------
+    active_provider : str
+        Where `decoder` runs, if it stays there.
+    placement : callable, optional
+        Where it runs when asked: a provider may be lost.
     """
 
     def __init__(
@@ -95,16 +106,28 @@ class Engine:
         model_sha256: str,
         active_provider: str,
         front_end: FrontEnd | None = None,
+        placement: Callable[[], Placement] | None = None,
     ) -> None:
         self.decoder = decoder
         self.config = config
         self.model_sha256 = model_sha256
-        self.active_provider = active_provider
+        stays = Placement(config.provider, "", {WHOLE_MODEL: active_provider})
+        self._placement = placement or (lambda: stays)
         self.front_end = front_end or FrontEnd()
         self.first_audio = FirstAudioCache(config.first_audio_ttl_s)
         self._load_voice = voices
         self._voices: OrderedDict[str, Voice] = OrderedDict()
         self._lock = threading.Lock()
+
+    @property
+    def placement(self) -> Placement:
+        """Where each stage runs at this moment, and which providers were given up."""
+        return self._placement()
+
+    @property
+    def active_provider(self) -> str:
+        """ONNX Runtime's name of the provider that makes the samples at this moment."""
+        return self.placement.active_provider
 
     def voice(self, spec: str) -> Voice:
         """The voice that `spec` names; the last ones used are kept."""

@@ -40,15 +40,21 @@ class FirstAudioCache:
 
     @staticmethod
     def key(
-        utterance: Utterance, voice: str, language: str, statistics: str, frame_s: float, lexicon: str
+        utterance: Utterance,
+        voice: str,
+        language: str,
+        statistics: str,
+        frame_s: float,
+        lexicon: str,
+        provider: str,
     ) -> str:
         """One for everything of a request that changes its samples or how they are cut.
 
-        What the engine is made with need not be in it: a cache belongs to one engine. `lexicon` is the
-        version of the one that the utterance is read with.
+        What the engine is made with need not be in it, but for the `provider`, which may be lost: a cache
+        belongs to one engine. `lexicon` is the version of the one that the utterance is read with.
         """
         parts = asdict(utterance) | {"voice": voice, "language": language, "statistics": statistics}
-        return hashlib.sha256(repr((sorted(parts.items()), frame_s, lexicon)).encode()).hexdigest()
+        return hashlib.sha256(repr((sorted(parts.items()), frame_s, lexicon, provider)).encode()).hexdigest()
 
     def get(self, key: str) -> tuple[AudioChunk, ...]:
         """The chunks of `key`, or none; counts a hit or a miss."""

@@ -188,8 +188,8 @@ class SpeechStream(Iterator[AudioChunk]):
 
     @property
     def fallbacks(self) -> tuple[Fallback, ...]:
-        """Substitutions made so far."""
-        return tuple(self._preparation.fallbacks)
+        """Substitutions made so far, with those of providers for the engine as a whole."""
+        return (*self._preparation.fallbacks, *self._engine.placement.fallbacks)
 
     @property
     def report(self) -> SynthesisReport:
@@ -213,6 +213,7 @@ class SpeechStream(Iterator[AudioChunk]):
             prepared.statistics,
             frame_s,
             prepared.lexicon.version,
+            self._engine.active_provider,
         )
 
     def _run(self) -> Generator[AudioChunk, None, None]:

@@ -13,8 +13,10 @@ import soundfile
 from click.testing import CliRunner, Result
 
 from kokoro_lab.__main__ import main
+from kokoro_lab.config import settings
 from kokoro_lab.containers.coded import CODECS
 from kokoro_lab.engine import Engine
+from kokoro_lab.model import provider_registry
 from tests.containers.decoding import decoded
 
 
@@ -184,6 +186,8 @@ def test_doctor_looks_at_everything() -> None:
     found = {f["name"]: f for f in json.loads(done.stdout)}
     assert {"python", "onnxruntime", "English G2P", "encoders", "weights fp32", "npm", "disk"} <= set(found)
     assert found["encoders"]["detail"] == "mp3, opus, aac, flac, wav, pcm"
+    providers = ("cpu", "coreml", "cuda", "mlx", "openvino", "webgpu")
+    assert all(found[f"provider {name}"]["detail"].startswith(("here: ", "not here: ")) for name in providers)
     assert done.exit_code == (0 if all(f["ok"] for f in found.values()) else 1)
 
 
@@ -201,6 +205,18 @@ def test_doctor_names_a_format_that_cannot_be_written(monkeypatch: pytest.Monkey
     written, lacking = found["encoders"]["detail"].split("; not ")
     assert written == "opus, aac, flac, wav, pcm"
     assert lacking.startswith("mp3: The encoder libnothing cannot be used")
+
+
+def test_doctor_fails_for_a_provider_that_is_asked_for_and_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KOKORO_PROVIDER", "openvino")
+    monkeypatch.setattr(provider_registry, "find_spec", lambda name: None)
+    settings.cache_clear()
+    try:
+        done = call("doctor")
+    finally:
+        settings.cache_clear()
+    assert done.exit_code == 1
+    assert "FAIL  provider: The provider 'openvino' is not available" in done.stdout
 
 
 def test_doctor_says_how_to_mend_missing_weights(tmp_path: Path) -> None:

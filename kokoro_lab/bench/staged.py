@@ -10,7 +10,6 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -200,7 +199,7 @@ class ObservedSession:
     Attributes
     ----------
     graph : str
-        Name of its graph: the file's, without folder and ending.
+        The stage that it runs; its graph's name.
     watch : Stopwatch
         Told of each run, under the graph's name.
     runs_s : list of float
@@ -209,7 +208,7 @@ class ObservedSession:
 
     def __init__(self, session: Any) -> None:
         self._session = session
-        self.graph = Path(session._model_path).stem  # nothing public tells a session's file
+        self.graph: str = session.stage
         self.watch = Stopwatch()
         self.runs_s: list[float] = []
 

@@ -11,8 +11,8 @@ import click
 from kokoro_lab.commands.console import DONE, FAILED
 from kokoro_lab.commands.options import json_option
 
-OPTIONAL = ("npm", "native operators", "recogniser", "voice encoder")
-"""What is no failure where it is not there, so that the mend is said all the same."""
+OPTIONAL = ("npm", "native operators", "provider ", "recogniser", "voice encoder")
+"""How names begin of what is no failure where it is not there, so that the mend is said all the same."""
 
 
 @click.command()
@@ -27,7 +27,7 @@ def doctor(deep: bool, as_json: bool) -> None:
         findings.append(finding)
         if not as_json:
             click.echo(f"{'ok  ' if finding.ok else 'FAIL'}  {finding.name}: {finding.detail}")
-            if finding.mend and (not finding.ok or finding.name in OPTIONAL):
+            if finding.mend and (not finding.ok or finding.name.startswith(OPTIONAL)):
                 click.echo(f"      {finding.mend}")
     if as_json:
         click.echo(json.dumps([asdict(f) for f in findings]))

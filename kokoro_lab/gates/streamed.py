@@ -186,6 +186,7 @@ def _with_decoder(engine: Engine, decoder: Decoder) -> Engine:
         voices=engine.voice,
         model_sha256=engine.model_sha256,
         active_provider=engine.active_provider,
+        placement=lambda: engine.placement,
         front_end=engine.front_end,
     )
 

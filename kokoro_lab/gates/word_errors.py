@@ -70,6 +70,7 @@ def published(config: EngineConfig | None = None) -> Engine:
         voices=lambda spec: load_voice(spec, config.home),
         model_sha256=model_sha256("fp32"),
         active_provider=decoder.active_provider,
+        placement=lambda: decoder.placement,
     )
 
 

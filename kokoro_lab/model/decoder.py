@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from kokoro_lab.config import SPEED_MAX, SPEED_MIN, EngineConfig
+from kokoro_lab.config import SPEED_MAX, SPEED_MIN, WHOLE_MODEL, EngineConfig
 from kokoro_lab.datatypes import Fallback, Samples
 from kokoro_lab.dsp import require_finite
 from kokoro_lab.g2p.vocab import PAD_ID
@@ -19,8 +19,9 @@ from kokoro_lab.model.delivery import Delivery
 from kokoro_lab.model.graphs import DURATIONS, TRUNK_FRAME_SAMPLES, frames_of, with_durations
 from kokoro_lab.model.graphs import signature as signature_of
 from kokoro_lab.model.native import native_operators
+from kokoro_lab.model.placement import Placement
 from kokoro_lab.model.prosody import Prosody, ProsodyModel
-from kokoro_lab.model.providers import make_session
+from kokoro_lab.model.providers import stage_session
 from kokoro_lab.model.statistics import StatisticsPredictor
 from kokoro_lab.model.vocoder import LATER_WINDOW_FRAMES, Vocoder, Windows
 from kokoro_lab.model.voices import Voice
@@ -98,16 +99,22 @@ class WholeGraph:
 
     def __init__(self, path: Path, config: EngineConfig) -> None:
         self._name = path.name
-        self._session = make_session(with_durations(path), config)
+        self._requested_provider = config.provider
+        self._session = stage_session(WHOLE_MODEL, with_durations(path), config)
         self._names = signature_of(self._session, path.name)
 
     @property
+    def placement(self) -> Placement:
+        """Where it runs at this moment."""
+        return Placement.of(self._requested_provider, (self._session,))
+
+    @property
     def active_provider(self) -> str:
-        return str(self._session.get_providers()[0])
+        return self.placement.active_provider
 
     @property
     def details(self) -> Mapping[str, str]:
-        return {}
+        return {"stage_providers": str(self.placement)}
 
     def predicts(self, voice: Voice) -> str | None:
         return "this variant runs as one graph"
@@ -164,6 +171,7 @@ class Staged:
         say: Callable[[str], None] | None = None,
         folder: Path | None = None,
     ) -> None:
+        self._requested_provider = config.provider
         self._native = native_operators(config, say)
         folder = folder or stages_folder(config, self._native, say)
         self.prosody = ProsodyModel(folder, config, self._native)
@@ -171,12 +179,17 @@ class Staged:
         self._predictor = (predictor or StatisticsPredictor.load()).of_variant(config.variant)
 
     @property
+    def placement(self) -> Placement:
+        """Where each stage runs at this moment."""
+        return Placement.of(self._requested_provider, (*self.prosody.sessions, *self.vocoder.sessions))
+
+    @property
     def active_provider(self) -> str:
-        return self.vocoder.active_provider
+        return self.placement.active_provider
 
     @property
     def details(self) -> Mapping[str, str]:
-        return {"native_operators": str(self._native)}
+        return {"native_operators": str(self._native), "stage_providers": str(self.placement)}
 
     def predicts(self, voice: Voice) -> str | None:
         return self._predictor.doubts(voice.parts)

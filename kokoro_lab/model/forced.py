@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import onnx
 
-from kokoro_lab.config import EngineConfig
+from kokoro_lab.config import WHOLE_MODEL, EngineConfig
 from kokoro_lab.dsp import require_finite
 from kokoro_lab.errors import WeightsError
 from kokoro_lab.g2p.vocab import PAD_ID
@@ -25,7 +25,7 @@ from kokoro_lab.model.delivery import Delivery
 from kokoro_lab.model.graphs import DURATIONS, ENERGY, F0, frames_of, signature
 from kokoro_lab.model.native import native_operators
 from kokoro_lab.model.prosody import ProsodyModel, Values
-from kokoro_lab.model.providers import make_session
+from kokoro_lab.model.providers import stage_session
 from kokoro_lab.model.voices import Voice
 
 TOLD = (DURATIONS, F0, ENERGY)
@@ -55,14 +55,14 @@ class ToldGraph:
         self._name = path.name
         model = onnx.load(path)
         self._types = with_told_prosody(model, path.name)
-        self._session = make_session(model.SerializeToString(), config)
+        self._session = stage_session(WHOLE_MODEL, model.SerializeToString(), config)
         self._names = signature(self._session, path.name)
         self._inputs = [i.name for i in self._session.get_inputs()]
         self._prosody = prosody
 
     @property
     def active_provider(self) -> str:
-        return str(self._session.get_providers()[0])
+        return self._session.active_provider
 
     @property
     def details(self) -> Mapping[str, str]:

@@ -15,8 +15,9 @@ from kokoro_lab.datatypes import Fallback
 from kokoro_lab.g2p.vocab import PAD_ID
 from kokoro_lab.model import graphs
 from kokoro_lab.model.delivery import Delivery, moved_semitones
+from kokoro_lab.model.guarded_session import GuardedSession
 from kokoro_lab.model.native import Native
-from kokoro_lab.model.providers import make_session
+from kokoro_lab.model.providers import stage_session
 
 Values = npt.NDArray[np.float32]
 
@@ -89,9 +90,14 @@ class ProsodyModel:
 
     def __init__(self, folder: Path, config: EngineConfig, native: Native) -> None:
         self._prosody, self._trunk, self._excitation = (
-            make_session(str(graphs.graph_path(folder, stage)), config, library=native.library)
+            stage_session(stage, str(graphs.graph_path(folder, stage)), config, library=native.library)
             for stage in ("prosody", "trunk", "excitation")
         )
+
+    @property
+    def sessions(self) -> tuple[GuardedSession, ...]:
+        """One a stage, in the order of the pipeline."""
+        return self._prosody, self._trunk, self._excitation
 
     def predict(
         self, token_ids: Sequence[int], style: Values, speed: float, delivery: Delivery | None = None

@@ -1,21 +1,39 @@
-"""Where inference runs: which execution providers there are, and sessions made on them."""
+"""Sessions: for the stages of an engine, each on its provider, and for anything else.
+
+Which providers there are is in `provider_registry`, which of them is taken in `provider_choice`, what
+becomes of one that is lost in `guarded_session`.
+"""
 
 from __future__ import annotations
 
 import logging
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import onnxruntime as ort
 
 from kokoro_lab.config import EngineConfig
+from kokoro_lab.datatypes import Fallback
 from kokoro_lab.errors import ProviderError, SettingsError
+from kokoro_lab.model.coreml_options import coreml_options
+from kokoro_lab.model.guarded_session import GuardedSession
+from kokoro_lab.model.placement import graph_for
+from kokoro_lab.model.provider_choice import PROVIDER_STAGE, choose
+from kokoro_lab.model.provider_registry import (
+    CPU,
+    KNOWN_PROVIDERS,
+    Provider,
+    devices,
+    first_line,
+    registry,
+)
 
 log = logging.getLogger(__name__)
 
-PROVIDERS = {"cpu": "CPUExecutionProvider"}
-"""Providers that the engine knows how to use, by the name a user types."""
+PROVIDERS = {provider.name: provider.full_name for provider in KNOWN_PROVIDERS}
+"""Providers that the engine knows, by the name a user types: ONNX Runtime's name of each."""
 
 _LEVELS = {
     "all": ort.GraphOptimizationLevel.ORT_ENABLE_ALL,
@@ -23,32 +41,6 @@ _LEVELS = {
     "basic": ort.GraphOptimizationLevel.ORT_ENABLE_BASIC,
     "none": ort.GraphOptimizationLevel.ORT_DISABLE_ALL,
 }
-
-
-def resolve_provider(requested: str) -> str:
-    """ONNX Runtime's name of the provider to use; `auto` takes the best that is known to work.
-
-    Raises
-    ------
-    ProviderError
-        A provider was asked for by name and is not to be had.
-    """
-    name = requested.lower().removesuffix("executionprovider")
-    if name == "auto":
-        return PROVIDERS["cpu"]
-    if name not in PROVIDERS:
-        raise ProviderError(
-            f"There is no provider {requested!r} here.",
-            field="provider",
-            value=requested,
-            allowed=", ".join(["auto", *PROVIDERS]),
-        )
-    return PROVIDERS[name]
-
-
-def available_providers() -> tuple[str, ...]:
-    """Execution providers that this build of ONNX Runtime carries, by its own names."""
-    return tuple(ort.get_available_providers())
 
 
 def session_options(config: EngineConfig) -> ort.SessionOptions:
@@ -87,24 +79,46 @@ def _bound_arena(size_mb: int) -> None:
 _arena_mb: int | None = None
 
 
+def resolve_provider(requested: str) -> str:
+    """ONNX Runtime's name of the provider that a name stands for; errors as `choose`."""
+    return choose(EngineConfig(provider=requested)).provider.full_name
+
+
+def available_providers() -> tuple[str, ...]:
+    """Providers that can be had here, by ONNX Runtime's names; the CPU first."""
+    return tuple(line.provider.full_name for line in registry() if line.available)
+
+
 def make_session(
     model: bytes | str, config: EngineConfig, *, library: Path | None = None, save: Path | None = None
 ) -> ort.InferenceSession:
-    """A session for a model (path or serialised) on the provider that `config` asks for.
+    """A session for a model (path or serialised) on the provider that `config` asks for by name.
+
+    With `auto` it is the CPU: nothing watches over this session, so nothing could take its place.
 
     Parameters
     ----------
     library : Path, optional
         Shared library with the operators of ours that the model uses.
     save : Path, optional
-        Where to keep the optimised model in ONNX Runtime's own format, from which it loads as it is.
+        Where to keep the optimised model in ONNX Runtime's own format, from which it loads as it is: that
+        for the CPU.
 
     Raises
     ------
     ProviderError
-        The provider refuses the model.
+        The provider is not to be had, or refuses the model.
     """
-    provider = resolve_provider(config.provider)
+    choice = choose(config)
+    if choice.explicit and choice.provider is not CPU and save is None:
+        return provider_session(choice.provider, model, config, library=library)
+    return cpu_session(model, config, library=library, save=save)
+
+
+def cpu_session(
+    model: bytes | str, config: EngineConfig, *, library: Path | None = None, save: Path | None = None
+) -> ort.InferenceSession:
+    """As `make_session`, on the CPU whatever `config` asks for."""
     options = session_options(config)
     if save is not None:
         options.optimized_model_filepath = str(save)
@@ -112,14 +126,133 @@ def make_session(
     try:
         if library is not None:
             options.register_custom_ops_library(str(library))
-        return ort.InferenceSession(model, options, providers=[provider])
+        return ort.InferenceSession(model, options, providers=[CPU.full_name], enable_fallback=0)
     except Exception as error:  # ONNX Runtime's exceptions have no common base but this
         raise ProviderError(
-            f"{provider} cannot run this model: {str(error).splitlines()[0]}",
-            field="provider",
-            value=config.provider,
-            mend="Try provider='cpu'; `kokoro-lab doctor` checks the weights.",
+            f"{CPU.full_name} cannot run this model: {first_line(error)}",
+            field="model",
+            value=model if isinstance(model, str) else f"{len(model)} bytes",
+            mend="`kokoro-lab doctor` checks the weights.",
         ) from error
+
+
+def stage_session(
+    stage: str, model: str | bytes, config: EngineConfig, *, library: Path | None = None
+) -> GuardedSession:
+    """The session of one stage of an engine, on the provider that the configuration gives it.
+
+    Parameters
+    ----------
+    stage : str
+        Of `STAGE_NAMES`, or `WHOLE_MODEL`.
+    model : str or bytes
+        The CPU's graph.
+    library : Path, optional
+        Shared library with the operators of ours that the model uses.
+
+    Raises
+    ------
+    ProviderError
+        A provider was asked for by name and is not to be had, or cannot run the graph. If it was only
+        preferred (`auto:`), the CPU takes its place, and the session's `fallbacks` say so.
+    SettingsError
+        An option of Core ML is wrong.
+    """
+    coreml_options(config.coreml)  # a wrong option is refused even where it would not be used
+    choice = choose(config)
+    on_cpu = partial(cpu_session, model, config, library=library)
+    because, fallbacks = choice.because, choice.fallbacks
+    if choice.provider is not CPU and not config.accelerates(stage):
+        because = f"KOKORO_PLACEMENT is {config.placement}"
+    elif choice.provider is not CPU:
+        provider = choice.provider
+        try:
+            session = provider_session(provider, graph_for(stage, model, provider), config, library=library)
+        except ProviderError as error:
+            if choice.explicit:
+                raise
+            because = f"{provider.full_name} cannot be loaded"
+            fallback = Fallback(
+                PROVIDER_STAGE, f"{stage}: {CPU.full_name} instead of {provider.full_name}: {error.message}"
+            )
+            fallbacks = (*fallbacks, fallback)
+        else:
+            return GuardedSession(
+                stage,
+                session,
+                provider.full_name,
+                spare=on_cpu,
+                nodes=nodes_taken(session, provider),
+                because=because,
+                fallbacks=fallbacks,
+            )
+    return GuardedSession(stage, on_cpu(), because=because, fallbacks=fallbacks)
+
+
+def provider_session(
+    provider: Provider, model: bytes | str, config: EngineConfig, *, library: Path | None = None
+) -> ort.InferenceSession:
+    """A session on a provider that is available and is not the CPU; the CPU has what it does not take.
+
+    Raises
+    ------
+    ProviderError
+        It raises, ONNX Runtime passes over it, or it takes not one node: that would be the CPU under
+        another name.
+    """
+    options = session_options(config)
+    options.add_session_config_entry("session.record_ep_graph_assignment_info", "1")
+    try:
+        if library is not None:
+            options.register_custom_ops_library(str(library))
+        if provider.module:
+            # WebGPU's plug-in takes one device, and one is all that a stage needs
+            options.add_provider_for_devices(devices(provider)[:1], {})
+            named_providers = None
+        else:
+            named_providers = [(provider.full_name, provider_options(provider, config)), CPU.full_name]
+        # Else ONNX Runtime prints a line, goes on with the CPU and says nothing to the program
+        session = ort.InferenceSession(model, options, providers=named_providers, enable_fallback=0)
+        registered = provider.full_name in session.get_providers()
+        taken, nodes = nodes_taken(session, provider)
+    except SettingsError:
+        raise
+    except Exception as error:  # see `cpu_session`; a plug-in may raise anything
+        raise _refused(provider, first_line(error)) from error
+    if not registered:
+        raise _refused(provider, "ONNX Runtime has passed over it")
+    if not taken:
+        raise _refused(provider, f"it takes none of the {nodes} nodes of the graph")
+    log.info("%s takes %d of %d nodes.", provider.full_name, taken, nodes)
+    return session
+
+
+def provider_options(provider: Provider, config: EngineConfig) -> dict[str, str]:
+    """What is passed to a provider that is built into ONNX Runtime."""
+    if provider.name != "coreml":
+        return {}
+    options = coreml_options(config.coreml)
+    if folder := options.get("ModelCacheDirectory"):
+        Path(folder).mkdir(parents=True, exist_ok=True)
+    return options
+
+
+def nodes_taken(session: ort.InferenceSession, provider: Provider) -> tuple[int, int]:
+    """How many nodes of its graph a provider runs, and how many there are.
+
+    The session's options must have `session.record_ep_graph_assignment_info`.
+    """
+    parts = [(part.ep_name, len(part.get_nodes())) for part in session.get_provider_graph_assignment_info()]
+    return sum(n for name, n in parts if name == provider.full_name), sum(n for _, n in parts)
+
+
+def _refused(provider: Provider, why: str) -> ProviderError:
+    return ProviderError(
+        f"{provider.full_name} cannot run this model: {why}.",
+        field="provider",
+        value=provider.name,
+        mend="Try provider='cpu'; `kokoro-lab doctor` lists the providers that are here.",
+    )
 
 
 def recorded_options(config: EngineConfig) -> dict[str, Any]:

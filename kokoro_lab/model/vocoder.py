@@ -12,10 +12,11 @@ import numpy.typing as npt
 from kokoro_lab.config import EngineConfig
 from kokoro_lab.datatypes import Samples
 from kokoro_lab.model import graphs
+from kokoro_lab.model.guarded_session import GuardedSession
 from kokoro_lab.model.native import Native
 from kokoro_lab.model.passes import INNER, KNOWN, SCALE, SHIFT
 from kokoro_lab.model.prosody import Prosody
-from kokoro_lab.model.providers import make_session
+from kokoro_lab.model.providers import stage_session
 from kokoro_lab.model.statistics import AdainLayers
 
 Values = npt.NDArray[np.float32]
@@ -72,15 +73,16 @@ class Vocoder:
 
     def __init__(self, folder: Path, config: EngineConfig, native: Native) -> None:
         self.layers = AdainLayers.load(folder / "layers.npz")
-        self._session = make_session(
-            str(graphs.graph_path(folder, "vocoder")), config, library=native.library
+        self._session = stage_session(
+            "vocoder", str(graphs.graph_path(folder, "vocoder")), config, library=native.library
         )
         exact = graphs.graph_path(folder, "vocoder_exact")
-        self._exact = make_session(str(exact), config) if exact.exists() else None
+        self._exact = stage_session("vocoder_exact", str(exact), config) if exact.exists() else None
 
     @property
-    def active_provider(self) -> str:
-        return str(self._session.get_providers()[0])
+    def sessions(self) -> tuple[GuardedSession, ...]:
+        """Of the windows, and of the published model's vocoder where there is one."""
+        return (self._session,) if self._exact is None else (self._session, self._exact)
 
     def whole(self, prosody: Prosody) -> Samples:
         """All samples of a segment, normalised with its own statistics."""

@@ -116,6 +116,10 @@ def gauges(state: ServerState) -> dict[str, tuple[str, float]]:
         "kokoro_admitted": ("Syntheses admitted at a time", state.slots.limit),
         "kokoro_ready": ("1 once the warm-up is over", state.warm_up.state == "ok"),
         "kokoro_degraded": ("1 in any degrade mode", state.degrader.mode.name != "normal"),
+        "kokoro_provider_fallbacks": (
+            "Providers that were given up",
+            len(state.engine.placement.fallbacks),
+        ),
         "kokoro_slo_warnings": ("Objectives that are missed", len(state.degrader.objectives.warnings())),
         "kokoro_resident_memory_bytes": ("Of the process", psutil.Process().memory_info().rss),
         "kokoro_first_audio_cache_entries": ("First audio that is kept", cache["entries"]),

@@ -186,6 +186,19 @@ class Memory(BaseModel):
     available_mb: float = Field(description="Of the machine")
 
 
+class PlacementState(BaseModel):
+    """Where each stage of the model runs now, and which providers were given up, and why."""
+
+    requested: str
+    active: str
+    because: str
+    stages: dict[str, str]
+    nodes: dict[str, str] = Field(
+        description="Of a stage's graph, those that its provider takes, if not the CPU"
+    )
+    fallbacks: list[str]
+
+
 class Status(Answer):
     """What runs, and how the last requests went. Seconds end in `_s`."""
 
@@ -197,6 +210,7 @@ class Status(Answer):
     model_sha256: str
     requested_provider: str
     active_provider: str
+    placement: PlacementState
     threads: int
     voices: int
     active: int = Field(description="Syntheses under way")

@@ -67,6 +67,7 @@ def status() -> dict[str, Any]:
         "model_sha256": engine.model_sha256,
         "requested_provider": engine.config.provider,
         "active_provider": engine.active_provider,
+        "placement": engine.placement.figures(),
         "threads": engine.config.thread_count,
         "voices": len(voice_names()),
         "active": state.slots.active,

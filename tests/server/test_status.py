@@ -10,7 +10,9 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from kokoro_lab.config import Settings
+from kokoro_lab.datatypes import Fallback
 from kokoro_lab.engine import Engine
+from kokoro_lab.model.placement import Placement
 from kokoro_lab.model.weights import voice_names
 from kokoro_lab.serve import create_app
 from kokoro_lab.server.figures import Figures, percentiles
@@ -60,6 +62,33 @@ def test_status_names_the_engine_and_starts_from_nothing(client: FlaskClient) ->
     nothing = {"p50": None, "p95": None, "count": 0}
     assert status["ttfa_s"] == status["ttfa_file_s"] == status["ttfb_s"] == status["rtf"] == nothing
     assert status["requests"]["total"] == 0
+
+
+def test_status_and_headers_say_which_provider_was_given_up(
+    client: FlaskClient, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    placement = client.get("/status").json["placement"]
+    assert placement["requested"] == "auto"
+    assert placement["active"] == placement["stages"]["model"] == "CPUExecutionProvider"
+    assert placement["fallbacks"] == []
+    reason = "vocoder: CPUExecutionProvider instead of CoreMLExecutionProvider, lost in run 10: EPFail"
+    stages = {"prosody": "CPUExecutionProvider", "vocoder": "CPUExecutionProvider"}
+    lost = Placement("coreml", "it was asked for", stages, {}, (Fallback("provider", reason),))
+    monkeypatch.setattr(engine, "_placement", lambda: lost)
+    status = client.get("/status").json
+    assert status["active_provider"] == "CPUExecutionProvider"
+    assert status["placement"] == {
+        "requested": "coreml",
+        "active": "CPUExecutionProvider",
+        "because": "it was asked for",
+        "stages": stages,
+        "nodes": {},
+        "fallbacks": [reason],
+    }
+    assert "kokoro_provider_fallbacks 1.0" in client.get("/metrics").text
+    answer = client.post(URL, json={"input": TEXT, "stream": False})
+    assert answer.headers["X-Kokoro-Provider"] == "CPUExecutionProvider"
+    assert answer.headers["X-Kokoro-Fallbacks"] == "provider=1"
 
 
 def test_status_tells_streams_from_files_and_first_bytes_from_first_audio(client: FlaskClient) -> None:

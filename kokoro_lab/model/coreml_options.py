@@ -1,0 +1,123 @@
+"""The eight options of ONNX Runtime's Core ML provider, checked before it sees them.
+
+ONNX Runtime compares names and values with case, throws at what it does not know, and does so on a Mac alone.
+Here a wrong one is refused on any machine, in words. The list is that of ONNX Runtime 1.31.1
+(`coreml_options.cc`); the variables that set them are in `config`.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from kokoro_lab.config import COREML_NAMES, PREFIX
+from kokoro_lab.errors import SettingsError
+
+FOLDER = "a folder, or where one can be made"
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One option.
+
+    Parameters
+    ----------
+    name : str
+        As ONNX Runtime spells it.
+    values : tuple of str
+        What it takes; none where it takes a folder.
+    ours : str
+        What we pass if nothing is said; empty passes nothing.
+    """
+
+    name: str
+    values: tuple[str, ...]
+    ours: str = ""
+
+    @property
+    def variable(self) -> str:
+        """The environment variable that sets it."""
+        return next(PREFIX + setting.upper() for setting, name in COREML_NAMES.items() if name == self.name)
+
+
+_SWITCH = ("0", "1")
+OPTIONS = (
+    Option("MLComputeUnits", ("ALL", "CPUOnly", "CPUAndGPU", "CPUAndNeuralEngine"), "ALL"),
+    # ONNX Runtime's own default is the older format, which takes fewer operators
+    Option("ModelFormat", ("MLProgram", "NeuralNetwork"), "MLProgram"),
+    Option("SpecializationStrategy", ("Default", "FastPrediction"), "Default"),
+    # With ML Programs, "1" was seen to give wrong samples in 16 bits (onnxruntime#32569); a graph whose
+    # shapes are all fixed needs it not
+    Option("RequireStaticInputShapes", _SWITCH, "0"),
+    Option("EnableOnSubgraphs", _SWITCH, "0"),
+    Option("ProfileComputePlan", _SWITCH, "0"),
+    Option("AllowLowPrecisionAccumulationOnGPU", _SWITCH, "0"),
+    Option("ModelCacheDirectory", ()),
+)
+_BY_NAME = {option.name: option for option in OPTIONS}
+
+
+def coreml_options(given: Mapping[str, str]) -> dict[str, str]:
+    """All options as the provider is to have them: those given, and ours for the rest.
+
+    Raises
+    ------
+    SettingsError
+        An option that does not exist, a value that it does not take, or two that exclude each other.
+    """
+    for name, value in given.items():
+        _require(name, value)
+    options = {option.name: option.ours for option in OPTIONS if option.ours} | dict(given)
+    if options["ProfileComputePlan"] == "1" and options["ModelFormat"] != "MLProgram":
+        raise SettingsError(
+            "ProfileComputePlan is for ML Programs: ONNX Runtime would pass over it in silence.",
+            field="ProfileComputePlan",
+            value="1",
+            mend="Set ModelFormat (KOKORO_COREML_MODEL_FORMAT) to MLProgram, or leave it out.",
+        )
+    return options
+
+
+def _require(name: str, value: str) -> None:
+    option = _BY_NAME.get(name)
+    if option is None:
+        raise SettingsError(
+            f"Core ML's provider has no option {name!r}.",
+            field=str(name),
+            value=value,
+            allowed=", ".join(_BY_NAME),
+            mend=_nearest(str(name), tuple(_BY_NAME)),
+        )
+    if option.values:
+        if value not in option.values:
+            raise SettingsError(
+                f"{name} cannot be {value!r}.",
+                field=name,
+                value=value,
+                allowed=", ".join(option.values),
+                mend=_nearest(str(value), option.values) or f"Set by {option.variable}.",
+            )
+    elif not _may_be_a_folder(value):
+        raise SettingsError(
+            f"{name} cannot be {value!r}: that is no folder.",
+            field=name,
+            value=value,
+            allowed=FOLDER,
+            mend=f"Set by {option.variable}.",
+        )
+
+
+def _may_be_a_folder(value: str) -> bool:
+    if not isinstance(value, str) or not value.strip() or "\0" in value:
+        return False
+    there = next((path for path in (Path(value), *Path(value).absolute().parents) if path.exists()), None)
+    return there is not None and there.is_dir()
+
+
+def _nearest(word: str, words: tuple[str, ...]) -> str | None:
+    """A word that is meant, it seems: case counts for ONNX Runtime, and rarely for who types."""
+    folded = {candidate.casefold(): candidate for candidate in words}
+    found = difflib.get_close_matches(word.casefold(), folded, n=1, cutoff=0.7)
+    return f"Is {folded[found[0]]!r} meant?" if found else None

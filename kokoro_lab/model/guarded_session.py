@@ -1,0 +1,170 @@
+"""The session of one stage: on its provider as long as that holds, on the CPU from then on.
+
+A provider is *lost* when ONNX Runtime raises from a session that is not the CPU's, or gives values that are
+not finite, and the CPU then does what was asked. What the CPU refuses too was wrong in itself: it raises as
+the CPU says it, and nothing is lost. One loss is enough: what failed once is likely to fail again, and each
+try costs a listener a window. A crash of the process cannot be caught here.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from itertools import count
+from typing import Any, Protocol
+
+import numpy as np
+from onnxruntime.capi import onnxruntime_pybind11_state as runtime
+
+from kokoro_lab.datatypes import Fallback
+from kokoro_lab.errors import KokoroLabError, ProviderError
+from kokoro_lab.model.provider_choice import PROVIDER_STAGE
+from kokoro_lab.model.provider_registry import CPU, first_line
+
+log = logging.getLogger(__name__)
+
+RAISED: tuple[type[Exception], ...] = (
+    *(kind for kind in vars(runtime).values() if isinstance(kind, type) and issubclass(kind, Exception)),
+    RuntimeError,
+)
+"""What ONNX Runtime raises: an exception of its own for each status code, with no base in common; and
+RuntimeError, where a provider's library throws something else."""
+
+
+class Runs(Protocol):
+    """What a stage needs of a session. ONNX Runtime's is one; a vocoder of fixed windows may be another."""
+
+    def run(self, names: Sequence[str] | None, feed: Mapping[str, Any]) -> list[Any]:
+        """The named outputs, all if None, for inputs by name."""
+
+
+class GuardedSession:
+    """Runs one stage. Thread-safe, as sessions are.
+
+    Parameters
+    ----------
+    stage : str
+        Which one; its graph's name.
+    session : Runs
+        On `provider`.
+    provider : str
+        ONNX Runtime's name of it.
+    spare : callable, optional
+        Makes the session that takes over when the provider is lost: called at most once, and only then. None
+        where the CPU runs the stage anyhow.
+    nodes : tuple of int, optional
+        How many nodes of the graph the provider takes, and of how many; the CPU has the others.
+    because : str
+        Why it is this provider.
+    fallbacks : tuple of Fallback
+        What was given up before, when the session was made.
+    """
+
+    def __init__(
+        self,
+        stage: str,
+        session: Runs,
+        provider: str = CPU.full_name,
+        *,
+        spare: Callable[[], Runs] | None = None,
+        nodes: tuple[int, int] | None = None,
+        because: str = "",
+        fallbacks: tuple[Fallback, ...] = (),
+    ) -> None:
+        self.stage = stage
+        self.because = because
+        self._session = session
+        self._provider = provider
+        self._nodes = nodes
+        self._make_spare = spare
+        self._spare: Runs | None = None
+        self._fallbacks = fallbacks
+        self._numbers = count(1)
+        self._lock = threading.Lock()
+
+    @property
+    def active_provider(self) -> str:
+        """Where the stage runs now."""
+        return self._provider
+
+    @property
+    def nodes(self) -> tuple[int, int] | None:
+        """How many nodes `active_provider` takes, and of how many; None for the CPU, which takes all."""
+        return self._nodes
+
+    @property
+    def fallbacks(self) -> tuple[Fallback, ...]:
+        """From which provider to which, and why: when it was made, or since."""
+        return self._fallbacks
+
+    def run(self, names: Sequence[str] | None, feed: Mapping[str, Any]) -> list[Any]:
+        """The named outputs, all if None, for inputs by name; on the CPU if the provider is lost.
+
+        Raises
+        ------
+        ProviderError
+            The provider was lost, and no session could be made on the CPU.
+        """
+        if self._make_spare is None or self._provider == CPU.full_name:
+            return self._session.run(names, feed)
+        number = next(self._numbers)
+        try:
+            values = self._session.run(names, feed)
+        except RAISED as error:
+            values = self._spare_session(error).run(names, feed)
+            self._lose(number, first_line(error))
+            return values
+        if _finite(values):
+            return values
+        again = self._spare_session(None).run(names, feed)
+        if _finite(again):
+            self._lose(number, "it gave values that are not finite")
+        return again
+
+    def _spare_session(self, error: Exception | None) -> Runs:
+        with self._lock:  # two threads may lose it at once; there is one spare
+            if self._spare is None:
+                assert self._make_spare is not None
+                try:
+                    self._spare = self._make_spare()
+                except (KokoroLabError, OSError, RuntimeError) as failed:
+                    raise ProviderError(
+                        f"{self._provider} was lost while it ran the {self.stage}, and the CPU cannot take "
+                        f"over: {first_line(failed)}",
+                        field="provider",
+                        value=self._provider,
+                        mend="`kokoro-lab doctor` checks the weights; provider='cpu' does without it.",
+                    ) from (error or failed)
+            return self._spare
+
+    def _lose(self, number: int, why: str) -> None:
+        with self._lock:
+            if self._provider == CPU.full_name:
+                return
+            lost = Fallback(
+                PROVIDER_STAGE,
+                f"{self.stage}: {CPU.full_name} instead of {self._provider}, lost in run {number}: {why}",
+            )
+            assert self._spare is not None
+            self._fallbacks = (*self._fallbacks, lost)
+            self._session, self._provider, self._nodes = self._spare, CPU.full_name, None
+        log.warning("%s", lost.reason)
+
+    def get_providers(self) -> list[str]:
+        """As a session's: the one that runs the stage now, and the CPU for what that does not take."""
+        return list(dict.fromkeys((self._provider, CPU.full_name)))
+
+    def __getattr__(self, name: str) -> Any:
+        """In all else it is the session: its inputs and outputs, its profiler."""
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self._session, name)
+
+
+def _finite(values: Sequence[Any]) -> bool:
+    return all(
+        np.isfinite(value).all()
+        for value in values
+        if isinstance(value, np.ndarray) and np.issubdtype(value.dtype, np.floating)
+    )

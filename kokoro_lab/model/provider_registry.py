@@ -1,0 +1,217 @@
+"""Execution providers that the engine knows, and for each why it is here or is not.
+
+A provider is built into ONNX Runtime (CPU; Core ML on a Mac; CUDA in a build of its own) or is a plug-in: a
+package with a library that ONNX Runtime is told of when it is first asked for, once per process.
+Asked for one that it lacks, ONNX Runtime itself warns and runs on the CPU: so it is asked for none such.
+"""
+
+from __future__ import annotations
+
+import platform
+import threading
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+import onnxruntime as ort
+
+from kokoro_lab.errors import ProviderError
+
+Machine = tuple[str, str]
+"""System and processor."""
+APPLE_SILICON: Machine = ("macOS", "arm64")
+_USUAL = {"Darwin": "macOS", "aarch64": "arm64", "AMD64": "x86_64", "ARM64": "arm64"}
+"""What `platform` says on one system, and what the same is called elsewhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class Provider:
+    """One way to run a graph.
+
+    Parameters
+    ----------
+    name, full_name : str
+        As a user types it, and as ONNX Runtime says it.
+    computes_on : str
+        What does the computing.
+    install : str
+        The command that brings it, where there is a package for the machine.
+    machines : tuple
+        Machines for which there is one; none means any.
+    module : str
+        What a plug-in is imported as; empty for what is built in.
+    """
+
+    name: str
+    full_name: str
+    computes_on: str
+    install: str = ""
+    machines: tuple[Machine, ...] = ()
+    module: str = ""
+
+
+CPU = Provider("cpu", "CPUExecutionProvider", "the processor")
+KNOWN_PROVIDERS = (
+    CPU,
+    Provider(
+        "coreml",
+        "CoreMLExecutionProvider",
+        "Apple's Neural Engine, GPU and processor, through Core ML",
+        "pip install --force-reinstall onnxruntime",
+        (APPLE_SILICON,),
+    ),
+    Provider(
+        "cuda",
+        "CUDAExecutionProvider",
+        "an Nvidia GPU",
+        "pip uninstall onnxruntime && pip install onnxruntime-gpu",
+        (("Linux", "x86_64"), ("Windows", "x86_64")),
+    ),
+    Provider(
+        "mlx",
+        "MLXExecutionProvider",
+        "Apple's GPU, through MLX",
+        "pip install onnxruntime-ep-mlx",
+        (APPLE_SILICON,),
+        "onnxruntime_ep_mlx",
+    ),
+    Provider(
+        "openvino",
+        "OpenVINOExecutionProvider",
+        "Intel's processors, GPUs and NPUs",
+        "pip install onnxruntime-ep-openvino",
+        (("Linux", "x86_64"), ("Windows", "x86_64")),
+        "onnxruntime_ep_openvino",
+    ),
+    Provider(
+        "webgpu",
+        "WebGpuExecutionProvider",
+        "any GPU, through Metal, Vulkan or Direct3D",
+        "pip install onnxruntime-ep-webgpu",
+        (
+            APPLE_SILICON,
+            ("Linux", "x86_64"),
+            ("Linux", "arm64"),
+            ("Windows", "x86_64"),
+            ("Windows", "arm64"),
+        ),
+        "onnxruntime_ep_webgpu",
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A provider as it is found on this machine: whether it is here, why, and what would mend it."""
+
+    provider: Provider
+    available: bool
+    why: str
+    mend: str = ""
+
+
+def registry() -> tuple[Listed, ...]:
+    """Every provider with why it is here or is not. Plug-ins that are installed are loaded."""
+    return tuple(listed(provider) for provider in KNOWN_PROVIDERS)
+
+
+def listed(provider: Provider) -> Listed:
+    """One line of the registry."""
+    if not provider.module and provider.full_name in ort.get_available_providers():
+        return Listed(provider, True, f"in ONNX Runtime {ort.__version__}")
+    if provider.module and find_spec(provider.module) is not None:
+        why = _cannot_be_loaded(provider)
+        if why:
+            mend = f"`{provider.install} --upgrade`; versions must fit ONNX Runtime {ort.__version__}."
+            return Listed(provider, False, why, mend)
+        if not devices(provider):
+            return Listed(provider, False, "its plug-in finds no device on this machine")
+        return Listed(provider, True, f"plug-in {provider.module}")
+    if provider.machines and this_machine() not in provider.machines:
+        wanted = ", ".join(" ".join(machine) for machine in provider.machines)
+        return Listed(provider, False, f"it is for {wanted}, and this is {' '.join(this_machine())}")
+    if provider.module:
+        return Listed(provider, False, f"{provider.module} is not installed", f"`{provider.install}`")
+    lacks = f"this build of ONNX Runtime {ort.__version__} lacks it"
+    return Listed(provider, False, lacks, f"`{provider.install}`" if provider.install else "")
+
+
+def named(requested: str) -> Provider:
+    """The provider that a user means: `coreml`, `CoreML`, `CoreMLExecutionProvider`.
+
+    Raises
+    ------
+    ProviderError
+        There is none of that name.
+    """
+    name = requested.strip().lower().removesuffix("executionprovider")
+    for provider in KNOWN_PROVIDERS:
+        if provider.name == name:
+            return provider
+    raise ProviderError(
+        f"There is no provider {requested!r}.",
+        field="provider",
+        value=requested,
+        allowed=", ".join(["auto", *(provider.name for provider in KNOWN_PROVIDERS)]),
+    )
+
+
+def require(requested: str) -> Provider:
+    """The provider that a user asks for by name.
+
+    Raises
+    ------
+    ProviderError
+        There is none of that name, or it is not to be had here; says why, and what would mend it.
+    """
+    found = listed(named(requested))
+    if not found.available:
+        there = ", ".join(line.provider.name for line in registry() if line.available)
+        raise ProviderError(
+            f"The provider {found.provider.name!r} is not available: {found.why}.",
+            field="provider",
+            value=requested,
+            allowed=f"auto, {there}",
+            mend=f"To have it: {found.mend}" if found.mend else "Take `auto`.",
+        )
+    return found.provider
+
+
+def this_machine() -> Machine:
+    """System and processor of this machine."""
+    system, processor = platform.system(), platform.machine()
+    return _USUAL.get(system, system), _USUAL.get(processor, processor)
+
+
+def devices(provider: Provider) -> list[Any]:
+    """What a plug-in can compute on, GPUs first and processors last; it must have been loaded."""
+    found = [device for device in ort.get_ep_devices() if device.ep_name == provider.full_name]
+    return sorted(found, key=lambda device: ("GPU", "NPU", "CPU").index(device.device.type.name))
+
+
+_loaded: set[str] = set()
+_loading = threading.Lock()
+
+
+def _cannot_be_loaded(provider: Provider) -> str:
+    """Tell ONNX Runtime of a plug-in's library, once; empty, or why that failed."""
+    with _loading:
+        if provider.name in _loaded:
+            return ""
+        try:
+            plug_in = import_module(provider.module)
+            if hasattr(plug_in, "register_execution_provider_library"):
+                plug_in.register_execution_provider_library()
+            else:
+                ort.register_execution_provider_library(provider.name, str(plug_in.get_library_path()))
+        except Exception as error:  # a plug-in is a stranger's library, and may raise anything
+            return f"its plug-in cannot be loaded: {first_line(error)}"
+        _loaded.add(provider.name)
+        return ""
+
+
+def first_line(error: BaseException) -> str:
+    """What an error is, in one line."""
+    words = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {words[0][:200]}" if words else type(error).__name__

@@ -1,0 +1,108 @@
+"""Options of Core ML: what is wrong is refused by name and value, on any machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kokoro_lab.config import COREML_NAMES, EngineConfig, Settings, settings
+from kokoro_lab.errors import SettingsError
+from kokoro_lab.model.coreml_options import OPTIONS, coreml_options
+from kokoro_lab.model.decoder import WholeGraph
+from tests import tiny_voice
+
+NAMES = [option.name for option in OPTIONS]
+CHOICES = [option for option in OPTIONS if option.values]
+
+
+@pytest.fixture(autouse=True)
+def _read_anew() -> Iterator[None]:
+    settings.cache_clear()
+    yield
+    settings.cache_clear()
+
+
+def test_there_are_eight() -> None:
+    assert len(NAMES) == len(set(NAMES)) == 8
+    assert sorted(COREML_NAMES.values()) == sorted(NAMES)
+
+
+@pytest.mark.parametrize("option", CHOICES, ids=lambda option: option.name)
+def test_every_value_is_taken_and_any_other_refused(option) -> None:
+    for value in option.values:
+        assert coreml_options({option.name: value})[option.name] == value
+    for wrong in ("", "yes", option.values[0].swapcase() + "x", 1, None):
+        with pytest.raises(SettingsError) as raised:
+            coreml_options({option.name: wrong})
+        assert raised.value.field == option.name
+        assert raised.value.allowed == ", ".join(option.values)
+        assert raised.value.mend
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_name_that_is_misspelt_is_refused_and_the_right_one_named(name: str) -> None:
+    for wrong in (name.lower(), name + "s", name[:-1]):
+        with pytest.raises(SettingsError, match=wrong) as raised:
+            coreml_options({wrong: "1"})
+        assert name in str(raised.value.mend)
+
+
+def test_a_value_in_the_wrong_case_is_refused_and_the_right_one_named() -> None:
+    with pytest.raises(SettingsError, match="Is 'CPUAndGPU' meant"):
+        coreml_options({"MLComputeUnits": "cpuandgpu"})
+
+
+def test_the_cache_is_a_folder(tmp_path: Path) -> None:
+    new = str(tmp_path / "new" / "folder")
+    assert coreml_options({"ModelCacheDirectory": new})["ModelCacheDirectory"] == new
+    assert not Path(new).exists()
+    (file := tmp_path / "file").touch()
+    for wrong in (str(file), str(file / "below"), "", " "):
+        with pytest.raises(SettingsError, match="no folder"):
+            coreml_options({"ModelCacheDirectory": wrong})
+
+
+def test_what_onnx_runtime_would_pass_over_is_refused() -> None:
+    with pytest.raises(SettingsError, match="ML Programs"):
+        coreml_options({"ProfileComputePlan": "1", "ModelFormat": "NeuralNetwork"})
+
+
+def test_what_is_not_said_is_ours() -> None:
+    assert coreml_options({}) == {option.name: option.ours for option in CHOICES}
+    assert EngineConfig.from_settings().coreml == coreml_options({})
+
+
+@pytest.mark.parametrize("option", OPTIONS, ids=lambda option: option.name)
+def test_each_is_set_by_its_variable(option, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    value = option.values[-1] if option.values else str(tmp_path)
+    assert option.variable.startswith("KOKORO_COREML_")
+    monkeypatch.setenv(option.variable, value)
+    assert EngineConfig.from_settings().coreml[option.name] == value
+
+
+@pytest.mark.parametrize("option", CHOICES, ids=lambda option: option.name)
+def test_a_wrong_value_of_a_variable_is_refused(option, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(option.variable, "wrong")
+    with pytest.raises(SettingsError, match=option.variable):
+        EngineConfig.from_settings()
+
+
+def test_a_variable_that_is_misspelt_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KOKORO_COREML_COMPUTE_UNIT", "ALL")
+    with pytest.raises(SettingsError, match="KOKORO_COREML_COMPUTE_UNITS"):
+        EngineConfig.from_settings()
+
+
+def test_settings_take_the_same_values_as_the_provider() -> None:
+    by_name = {option.name: option for option in CHOICES}
+    for setting, name in COREML_NAMES.items():
+        if name in by_name and by_name[name].values != ("0", "1"):
+            assert set(Settings.model_fields[setting].annotation.__args__) == set(by_name[name].values)
+
+
+def test_an_engine_refuses_them_even_where_core_ml_is_not_there(tmp_path: Path) -> None:
+    path = tiny_voice.build(tmp_path / "hum.onnx")
+    with pytest.raises(SettingsError, match="MLComputeUnits"):
+        WholeGraph(path, EngineConfig(provider="cpu", coreml={"mlcomputeunits": "ALL"}))
