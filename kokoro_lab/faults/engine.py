@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
-from kokoro_lab.datatypes import AudioChunk, Samples, Utterance, Word
+from kokoro_lab.datatypes import AudioChunk, Fallback, Samples, Utterance, Word
 from kokoro_lab.engine import Engine
+from kokoro_lab.errors import ProviderError
 from kokoro_lab.faults.injector import Injector
 from kokoro_lab.faults.scenario import Scenario
 from kokoro_lab.g2p.english import OnFallback
@@ -16,10 +18,13 @@ from kokoro_lab.g2p.frontend import FrontEnd
 from kokoro_lab.g2p.given import Given
 from kokoro_lab.g2p.protocol import SentenceG2P
 from kokoro_lab.g2p.speakers import Speakers
-from kokoro_lab.model.decoder import Decoded, Decoder
+from kokoro_lab.model.decoder import Decoded, Decoder, Staged
+from kokoro_lab.model.guarded_session import GuardedSession, Runs
 from kokoro_lab.model.voices import Voice
 from kokoro_lab.speech_stream import SpeechStream
 from kokoro_lab.text.aligned import AlignedText
+
+LOST = "A provider"
 
 
 class FaultyEngine(Engine):
@@ -40,6 +45,7 @@ class FaultyEngine(Engine):
             voices=engine.voice,
             model_sha256=engine.model_sha256,
             active_provider=engine.active_provider,
+            placement=lambda: engine.placement,
             front_end=_faulty_front_end(engine, injector) if reads_anew else engine.front_end,
         )
         self.injector = injector
@@ -102,11 +108,18 @@ class FaultyStream(SpeechStream):
 
 
 class FaultyDecoder:
-    """Decodes with `decoder`, some of whose windows fail."""
+    """Decodes with `decoder`, some of whose windows fail.
+
+    Where it runs in stages, its provider is lost inside the session of the vocoder, and what watches over
+    that is put to the test; else each block of samples counts as a window, and the error is the stream's.
+    """
 
     def __init__(self, decoder: Decoder, injector: Injector) -> None:
-        self._decoder = decoder
         self._injector = injector
+        self._inside = isinstance(decoder, Staged)
+        if isinstance(decoder, Staged):
+            decoder = decoder.through(partial(FaultySession, injector))
+        self._decoder = decoder
 
     @property
     def details(self) -> Mapping[str, str]:
@@ -117,27 +130,49 @@ class FaultyDecoder:
 
     def decode(self, token_ids: Sequence[int], style: Samples, speed: float, **options: Any) -> Decoded:
         decoded = self._decoder.decode(token_ids, style, speed, **options)
-        return replace(decoded, blocks=self._struck(decoded.blocks), later=self._struck_later(decoded.later))
+        return decoded if self._inside else replace(decoded, blocks=self._struck(decoded.blocks))
 
     def _struck(self, blocks: Iterator[Samples]) -> Iterator[Samples]:
-        while True:
-            self._injector.before_window()
-            block = next(blocks, None)
-            if block is None:
-                return
+        for block in blocks:
+            if self._injector.loses_provider():
+                raise ProviderError(f"{LOST} was lost on purpose.", field="provider")
             yield block
 
-    def _struck_later(
-        self, later: Callable[[int], tuple[int, Iterator[Samples]]] | None
-    ) -> Callable[[int], tuple[int, Iterator[Samples]]] | None:
-        if later is None:
-            return None
 
-        def struck_later(sample: int) -> tuple[int, Iterator[Samples]]:
-            start, blocks = later(sample)
-            return start, self._struck(blocks)
+class FaultySession(GuardedSession):
+    """A stage's session whose provider is lost on purpose, once each time that it is due.
 
-        return struck_later
+    For that one run a guard stands around a provider that raises, and it makes its spare session as it would
+    for a real one; the next run is the session's own again, so that the fault can be put in anew.
+    """
+
+    def __init__(self, injector: Injector, session: GuardedSession, on_cpu: Callable[[], Runs]) -> None:
+        super().__init__(session.stage, session, because=session.because)
+        self._injector = injector
+        self._guarded = session
+        self._on_cpu = on_cpu
+
+    @property
+    def active_provider(self) -> str:
+        return self._guarded.active_provider
+
+    @property
+    def nodes(self) -> tuple[int, int] | None:
+        return self._guarded.nodes
+
+    @property
+    def fallbacks(self) -> tuple[Fallback, ...]:
+        return self._guarded.fallbacks
+
+    def run(self, names: Sequence[str] | None, feed: Mapping[str, Any]) -> list[Any]:
+        if not self._injector.loses_provider():
+            return self._guarded.run(names, feed)
+        return GuardedSession(self.stage, _Lost(), LOST, spare=self._on_cpu).run(names, feed)
+
+
+class _Lost:
+    def run(self, names: Sequence[str] | None, feed: Mapping[str, Any]) -> list[Any]:
+        raise RuntimeError("lost on purpose")
 
 
 class _FaultyG2P:

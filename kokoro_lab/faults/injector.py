@@ -10,7 +10,6 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from kokoro_lab.datatypes import WordTiming
-from kokoro_lab.errors import ProviderError
 from kokoro_lab.faults.draws import Holds, Losses
 from kokoro_lab.faults.pressure import DISK, ballast
 from kokoro_lab.faults.scenario import (
@@ -123,25 +122,28 @@ class Injector:
             if len(self._spoken) < MOST:
                 self._spoken.append(Spoken(words, samples))
 
-    def before_window(self) -> None:
-        """The vocoder is about to decode a window.
+    def loses_provider(self) -> bool:
+        """The vocoder is about to decode a window: whether its provider is lost now.
 
         Raises
         ------
-        ProviderError, MemoryError
-            It is not to.
+        MemoryError
+            There is to be no memory for it.
         """
         with self._lock:
             if not self._live:
-                return
+                return False
             window, self._windows = self._windows, self._windows + 1
-            for fault in self._faults:
-                if isinstance(fault, ProviderLost) and fault.at_window == window:
-                    self._tell(fault.kind, window)
-                    raise ProviderError("The provider was lost on purpose.", field="provider")
-                if isinstance(fault, AllocationFails) and fault.at_window == window:
-                    self._tell(fault.kind, window)
-                    raise MemoryError("no memory, on purpose")
+            due = [
+                fault
+                for fault in self._faults
+                if isinstance(fault, ProviderLost | AllocationFails) and fault.at_window == window
+            ]
+            for fault in due:
+                self._tell(fault.kind, window)
+        if any(isinstance(fault, AllocationFails) for fault in due):
+            raise MemoryError("no memory, on purpose")
+        return bool(due)
 
     def before_sentence(self) -> None:
         """A G2P has been asked for a sentence: it may be made to wait, until the faults are taken out."""

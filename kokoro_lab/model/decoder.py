@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -23,7 +24,7 @@ from kokoro_lab.model.placement import Placement
 from kokoro_lab.model.prosody import Prosody, ProsodyModel
 from kokoro_lab.model.providers import stage_session
 from kokoro_lab.model.statistics import StatisticsPredictor
-from kokoro_lab.model.vocoder import LATER_WINDOW_FRAMES, Vocoder, Windows
+from kokoro_lab.model.vocoder import LATER_WINDOW_FRAMES, Around, Vocoder, Windows
 from kokoro_lab.model.voices import Voice
 
 PREDICTED_SEMITONES = 2.5
@@ -190,6 +191,12 @@ class Staged:
     @property
     def details(self) -> Mapping[str, str]:
         return {"native_operators": str(self._native), "stage_providers": str(self.placement)}
+
+    def through(self, around: Around) -> Staged:
+        """The same stages, but for the session that the vocoder's windows run in."""
+        found = copy(self)
+        found.vocoder = self.vocoder.through(around)
+        return found
 
     def predicts(self, voice: Voice) -> str | None:
         return self._predictor.doubts(voice.parts)

@@ -133,3 +133,20 @@ def test_nothing_strikes_while_nobody_is_spoken_to(hum: Engine) -> None:
     with injected(hum, made.scenario(made.PROVIDER_LOST, transports=("library",))) as faulty:
         faulty.warm("hum", text="Ready. Ready. Ready.")
         assert faulty.injector.struck == []
+
+
+@pytest.mark.model
+def test_a_provider_that_is_lost_in_mid_sentence_costs_no_sample_and_no_break(
+    engine: Engine, caplog: pytest.LogCaptureFixture
+) -> None:
+    text = "The kettle is on, and the window is open."
+    undisturbed = listen(OfEngine(engine, text, "af_heart"))
+    fault = {"kind": "provider_lost", "at_window": 3}
+    with injected(engine, made.scenario(fault, transports=("library",))) as faulty:
+        for _ in range(2):
+            faulty.injector.arm(made.scenario(fault, transports=("library",)))
+            heard = listen(OfEngine(faulty, text, "af_heart"))
+            assert faulty.injector.struck == [Struck("provider_lost", 3)]
+            assert (heard.complete, heard.breaks) == (True, ())
+            assert differences(heard.pcm, undisturbed.pcm) == (0, 0)
+    assert "CPUExecutionProvider instead of A provider, lost in run 1" in caplog.text
