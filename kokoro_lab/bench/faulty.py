@@ -166,6 +166,7 @@ def subjects(
             if transport == "library":
                 found[transport] = FaultyLibrary(load(), text, voice)
             else:
+                assert server is not None
                 found[transport] = FaultyServer(server, transport, text, voice)
         yield found
 

@@ -27,6 +27,7 @@ MORE = 1
 
 Transport = Literal["sse", "websocket"]
 Body = dict[str, Any]
+Patience = Callable[[], float]
 
 
 class Busy(KokoroLabError):
@@ -90,7 +91,9 @@ class Heard:
         return {name: value for name, value in found.items() if value is not None}
 
 
-def frames(transport: Transport, url: str, body: Body, patience_s: float = ANSWER_S) -> Generator[Frame]:
+def frames(
+    transport: Transport, url: str, body: Body, patience: Patience = lambda: ANSWER_S
+) -> Generator[Frame]:
     """The frames that `body` asks for, to the end of the stream. Closing this breaks the connection off.
 
     Parameters
@@ -99,8 +102,9 @@ def frames(transport: Transport, url: str, body: Body, patience_s: float = ANSWE
         The server's, such as `http://127.0.0.1:8880`.
     body : dict
         A request's fields; with `last_id`, it is one for the rest of a stream.
-    patience_s : float
-        A server that says nothing for so long once it has begun to speak has gone.
+    patience : callable
+        A server that has begun to speak and then says nothing for so many seconds has gone; asked after each
+        frame.
 
     Raises
     ------
@@ -109,12 +113,12 @@ def frames(transport: Transport, url: str, body: Body, patience_s: float = ANSWE
     SynthesisError
         It refused otherwise, told of an error, or broke off.
     """
-    read: Callable[[str, Body, float], Generator[Frame]]
+    read: Callable[[str, Body, Patience], Generator[Frame]]
     read = _over_events if transport == "sse" else _over_websocket
-    return read(urlsplit(url).netloc, body, patience_s)
+    return read(urlsplit(url).netloc, body, patience)
 
 
-def _over_events(address: str, body: Body, patience_s: float) -> Generator[Frame]:
+def _over_events(address: str, body: Body, patience: Patience) -> Generator[Frame]:
     connection = HTTPConnection(address, timeout=ANSWER_S)
     try:
         data = json.dumps({**body, "stream_format": "sse"}).encode()
@@ -126,7 +130,7 @@ def _over_events(address: str, body: Body, patience_s: float) -> Generator[Frame
         for event in read_events(_lines(answer)):
             if event.kind == "speech.audio.delta":
                 yield Frame(str(event.id), event.audio, event.data.get("resume"))
-                asked_over.settimeout(patience_s)
+                asked_over.settimeout(patience())
             elif event.kind == "speech.audio.done":
                 return
             elif "error" in event.data:
@@ -142,7 +146,7 @@ def _lines(answer: HTTPResponse) -> Iterator[str]:
     return (line.decode().rstrip("\r\n") for line in answer)
 
 
-def _over_websocket(address: str, body: Body, patience_s: float) -> Generator[Frame]:
+def _over_websocket(address: str, body: Body, patience: Patience) -> Generator[Frame]:
     kind = "resume" if "last_id" in body else "speak"
     parts = urlsplit(f"//{address}")
     try:
@@ -153,7 +157,7 @@ def _over_websocket(address: str, body: Body, patience_s: float) -> Generator[Fr
         raise _broken(error) from error
     try:
         client.send(json.dumps({"type": kind, "credit": CREDIT, **body}))
-        yield from _messages(client, patience_s)
+        yield from _messages(client, patience)
     except (OSError, ConnectionClosed) as error:
         raise _broken(error) from error
     finally:
@@ -164,7 +168,7 @@ def _over_websocket(address: str, body: Body, patience_s: float) -> Generator[Fr
         client.sock.close()
 
 
-def _messages(client: Client, patience_s: float) -> Generator[Frame]:
+def _messages(client: Client, patience: Patience) -> Generator[Frame]:
     token, parts = None, b""
     wait_s = ANSWER_S
     while True:
@@ -183,7 +187,7 @@ def _messages(client: Client, patience_s: float) -> Generator[Frame]:
         parts += message[head_bytes:]
         if not flags & MORE:
             yield Frame(f"{segment_id}.{chunk_id}", parts, token)
-            token, parts, wait_s = None, b"", patience_s
+            token, parts, wait_s = None, b"", patience()
 
 
 def _refused(status: int, said: str) -> KokoroLabError:

@@ -12,16 +12,17 @@ from typing import Protocol
 from urllib.parse import urlsplit
 
 from kokoro_lab.audio import BYTES_A_SAMPLE
-from kokoro_lab.bench.frames import ANSWER_S, Body, Busy, Frame, Heard, Transport, frames
+from kokoro_lab.bench.frames import ANSWER_S, Body, Busy, Frame, Heard, Patience, Transport, frames
 from kokoro_lab.bench.playout import Playout, play
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, AudioChunk, Place
 from kokoro_lab.engine import Engine
 from kokoro_lab.errors import KokoroLabError, SynthesisError
 from kokoro_lab.streaming import PRIMER_S
 
-PATIENCE_S = 0.5
-"""A line over which nothing has come for so long, in the middle of the speech, is given up. Sooner than a
-listener who heard it would miss a second, later than what the slowest window takes."""
+PATIENCE_S, MOST_PATIENCE_S = 0.6, 5.0
+RECOVERY_S = 0.7
+"""A line over which nothing comes any more is given up when the speech in hand just covers what it takes to
+go on; where there is less than that, after `PATIENCE_S`, which a late window needs, too."""
 AGAIN_S, SLOT_S = 0.02, 30.0
 """Where the server is busy: how often it is asked again, and for how long."""
 FRUITLESS = 5
@@ -41,8 +42,9 @@ class Source(Protocol):
 
     tagged: bool
 
-    def frames(self, heard: Heard) -> Generator[Frame]:
-        """What is behind `heard`, 16 bit at 24 kHz, as it comes.
+    def frames(self, heard: Heard, patience: Patience) -> Generator[Frame]:
+        """What is behind `heard`, 16 bit at 24 kHz, as it comes; `patience` says for how many seconds nothing
+        need come, once something has.
 
         Raises
         ------
@@ -56,13 +58,12 @@ class OfServer:
 
     tagged = True
 
-    def __init__(self, transport: Transport, url: str, body: Body, patience_s: float = PATIENCE_S) -> None:
+    def __init__(self, transport: Transport, url: str, body: Body) -> None:
         self._asked = transport, url, body
-        self._patience_s = patience_s
 
-    def frames(self, heard: Heard) -> Generator[Frame]:
+    def frames(self, heard: Heard, patience: Patience) -> Generator[Frame]:
         transport, url, body = self._asked
-        return frames(transport, url, {**body, **heard.back}, self._patience_s)
+        return frames(transport, url, {**body, **heard.back}, patience)
 
 
 class OfBytes:
@@ -72,19 +73,18 @@ class OfBytes:
 
     tagged = False
 
-    def __init__(self, url: str, body: Body, patience_s: float = PATIENCE_S) -> None:
+    def __init__(self, url: str, body: Body) -> None:
         self._address = urlsplit(url).netloc
         self._body = json.dumps(body).encode()
-        self._patience_s = patience_s
 
-    def frames(self, heard: Heard) -> Generator[Frame]:
+    def frames(self, heard: Heard, patience: Patience) -> Generator[Frame]:
         with closing(HTTPConnection(self._address, timeout=ANSWER_S)) as connection:
             try:
-                yield from self._answered(connection, heard)
+                yield from self._answered(connection, heard, patience)
             except (OSError, HTTPException) as error:
                 raise SynthesisError(f"The server broke off: {type(error).__name__}: {error}") from error
 
-    def _answered(self, connection: HTTPConnection, heard: Heard) -> Generator[Frame]:
+    def _answered(self, connection: HTTPConnection, heard: Heard, patience: Patience) -> Generator[Frame]:
         connection.request("POST", "/v1/audio/speech", self._body, {"Content-Type": "application/json"})
         asked_over = connection.sock
         answer = connection.getresponse()
@@ -98,9 +98,9 @@ class OfBytes:
             rest += block[left_out:]
             whole = len(rest) - len(rest) % BYTES_A_SAMPLE
             if whole:
-                asked_over.settimeout(self._patience_s)
                 yield Frame(f"0.{heard.count}", rest[:whole])
                 rest = rest[whole:]
+                asked_over.settimeout(patience())
 
 
 class OfEngine:
@@ -113,7 +113,7 @@ class OfEngine:
         self._text, self._voice = text, voice
         self._places: dict[int, Place] = {}
 
-    def frames(self, heard: Heard) -> Generator[Frame]:
+    def frames(self, heard: Heard, patience: Patience) -> Generator[Frame]:
         samples = len(heard.audio) // BYTES_A_SAMPLE
         place = None if heard.last_segment is None else self._places.get(heard.last_segment)
         with closing(
@@ -176,6 +176,7 @@ def listen(
     goes_on: bool = True,
     asks_again: bool = True,
     loses: Callable[[], bool] = lambda: False,
+    patience_s: float = PATIENCE_S,
 ) -> Listened:
     """Take a stream to its end.
 
@@ -188,8 +189,10 @@ def listen(
         Whether a chunk that is missing by its id is asked for again. One who does not is a control.
     loses : callable
         Whether the next chunk is lost on the line.
+    patience_s : float
+        The least for which nothing may come, where there is no speech in hand.
     """
-    listener = _Listener(source, goes_on=goes_on, asks_again=asks_again, loses=loses)
+    listener = _Listener(source, goes_on=goes_on, asks_again=asks_again, loses=loses, patience_s=patience_s)
     complete = listener.listen()
     return Listened(
         bytes(listener.heard.audio),
@@ -203,8 +206,11 @@ def listen(
 
 
 class _Listener:
-    def __init__(self, source: Source, *, goes_on: bool, asks_again: bool, loses: Callable[[], bool]) -> None:
+    def __init__(
+        self, source: Source, *, goes_on: bool, asks_again: bool, loses: Callable[[], bool], patience_s: float
+    ) -> None:
         self._source = source
+        self._patience_s = patience_s
         self._goes_on, self._asks_again, self._loses = goes_on, asks_again, loses
         self._began_s = time.perf_counter()
         self._broke_s: float | None = None
@@ -219,7 +225,7 @@ class _Listener:
         """Whether the stream came to its end."""
         while True:
             try:
-                with closing(self._source.frames(self.heard)) as coming:
+                with closing(self._source.frames(self.heard, self._patience)) as coming:
                     for frame in coming:
                         self._take(frame)
                 return True
@@ -235,6 +241,12 @@ class _Listener:
                 if not self._goes_on or self._fruitless > FRUITLESS:
                     return False
                 self._broke_s = time.perf_counter() if self._broke_s is None else self._broke_s
+
+    def _patience(self) -> float:
+        in_hand_s = 0.0
+        if self.arrivals_s:
+            in_hand_s = sum(self.lengths_s) - (time.perf_counter() - self._began_s - self.arrivals_s[0])
+        return min(MOST_PATIENCE_S, max(self._patience_s, in_hand_s - RECOVERY_S))
 
     def _take(self, frame: Frame) -> None:
         if self._loses():

@@ -29,7 +29,7 @@ def controls(
         What speaks by each transport, and its undisturbed stream.
     """
     found = [_careless(subjects, whole, text)]
-    tagged = [transport for transport in ("sse", "websocket", "library") if transport in subjects]
+    tagged = [transport for transport in subjects if transport != "http"]
     if tagged:
         scenario, transport = load_scenario("chunks_lost_on_line"), tagged[0]
         stream = disturbed(subjects[transport], scenario, whole[transport].heard, asks_again=False)
@@ -49,7 +49,7 @@ def _careless(
     subjects: Mapping[Transport, Subject], whole: Mapping[Transport, Disturbed], text: str
 ) -> Control:
     """Who does not go on where a line is cut or, where there is no line, a chunk is missing."""
-    transport = next((name for name in subjects if name != "library"), "library")
+    transport: Transport = next((name for name in subjects if name != "library"), "library")
     scenario = load_scenario("chunks_lost_in_queue" if transport == "library" else "connection_cut")
     stream = disturbed(subjects[transport], scenario, whole[transport].heard, goes_on=False)
     caught = (

@@ -111,7 +111,7 @@ def _failing(seen: Seen) -> str | None:
 
 def _too_slow(seen: Seen) -> str | None:
     slow = seen.missed.get("rtf p95")
-    return slow and f"rtf p95 is {slow.value:.2f}, above {slow.limit:g}"
+    return None if slow is None else f"rtf p95 is {slow.value:.2f}, above {slow.limit:g}"
 
 
 def _running_dry(seen: Seen) -> str | None:
@@ -123,7 +123,7 @@ def _running_dry(seen: Seen) -> str | None:
 
 def _late(seen: Seen) -> str | None:
     late = seen.missed.get("ttfa_s p95")
-    return late and f"ttfa_s p95 is {late.value:.2f} s, above {late.limit:g} s"
+    return None if late is None else f"ttfa_s p95 is {late.value:.2f} s, above {late.limit:g} s"
 
 
 RULES = (

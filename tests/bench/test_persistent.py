@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 
-from kokoro_lab.bench.frames import Busy, Frame, Heard
-from kokoro_lab.bench.persistent import FRUITLESS, listen
+from kokoro_lab.bench.frames import Busy, Frame, Heard, Patience
+from kokoro_lab.bench.persistent import FRUITLESS, MOST_PATIENCE_S, RECOVERY_S, listen
 from kokoro_lab.errors import SynthesisError
 
 CHUNKS = [bytes([number, 0]) * 4 for number in range(10)]
@@ -25,7 +25,7 @@ class Scripted:
         self._again = again
         self._busy = busy
 
-    def frames(self, heard: Heard) -> Generator[Frame]:
+    def frames(self, heard: Heard, patience: Patience) -> Generator[Frame]:
         self.asked += 1
         if self._busy and self.asked > 1:
             self._busy -= 1
@@ -83,10 +83,29 @@ def test_a_busy_server_is_waited_for() -> None:
 
 def test_it_gives_up_where_nothing_new_comes() -> None:
     class Broken(Scripted):
-        def frames(self, heard: Heard) -> Generator[Frame]:
+        def frames(self, heard: Heard, patience: Patience) -> Generator[Frame]:
             raise SynthesisError("gone")
             yield
 
     heard = listen(Broken())
     assert not heard.complete
     assert len(heard.breaks) == FRUITLESS + 1
+
+
+def test_who_has_speech_in_hand_is_patient() -> None:
+    patience_s: list[float] = []
+
+    class Asking(Scripted):
+        def frames(self, heard: Heard, patience: Patience) -> Generator[Frame]:
+            patience_s.append(patience())
+            for number in range(30):
+                yield Frame(f"0.{number}", bytes(4_800))
+            patience_s.append(patience())
+            for number in range(30, 200):
+                yield Frame(f"0.{number}", bytes(4_800))
+            patience_s.append(patience())
+
+    listen(Asking(), patience_s=0.25)
+    assert patience_s[0] == 0.25
+    assert 0.25 < patience_s[1] <= 3.0 - RECOVERY_S  # of the 3 s in hand, what it takes to go on is kept
+    assert patience_s[2] == MOST_PATIENCE_S
