@@ -19,7 +19,7 @@ from kokoro_lab.engine import Engine
 from kokoro_lab.errors import KokoroLabError, SynthesisError
 from kokoro_lab.streaming import PRIMER_S
 
-PATIENCE_S, MOST_PATIENCE_S = 0.6, 5.0
+PATIENCE_S, MOST_PATIENCE_S = 0.8, 3.0
 RECOVERY_S = 0.7
 """A line over which nothing comes any more is given up when the speech in hand just covers what it takes to
 go on; where there is less than that, after `PATIENCE_S`, which a late window needs, too."""
@@ -164,6 +164,11 @@ class Listened:
     @property
     def samples(self) -> int:
         return len(self.pcm) // BYTES_A_SAMPLE
+
+    @property
+    def rtf(self) -> float:
+        """Of the whole stream, its waiting included."""
+        return self.arrivals_s[-1] / sum(self.lengths_s) if self.arrivals_s else float("nan")
 
     def played(self, pre_buffer_s: float) -> Playout:
         """What a player that holds back so much would have made of it."""

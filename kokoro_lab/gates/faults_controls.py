@@ -111,7 +111,7 @@ def _unnoticed(whole: Disturbed, text: str, scenario: Scenario) -> list[Control]
     found = []
     for name, (stream, check) in streams.items():
         table = pd.DataFrame([asdict(outcome_of(stream, whole, text, scenario, "sse"))])
-        found.append(Control(name, [c.name for c in judge(table, 1) if not c.passed] == [check]))
+        found.append(Control(name, [c.name for c in judge(table, 1, 0.0) if not c.passed] == [check]))
     return found
 
 

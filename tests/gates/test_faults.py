@@ -49,14 +49,14 @@ def test_every_word_survives_by_every_transport_and_every_control_is_caught(
     speaking: dict[Transport, Subject],
 ) -> None:
     scenarios = load_scenarios(SCENARIOS)
-    table, whole = faults.measure(speaking, TEXT, scenarios, progress=False)
+    table, whole, rtf = faults.measure(speaking, TEXT, scenarios, progress=False)
     ended = {(row.scenario, row.transport): row.ended for row in table.itertuples()}
     assert set(table.ended) <= {faults.SAMPLES, faults.WORDS, faults.ERROR}, ended
     assert {key for key, how in ended.items() if how == faults.WORDS} == {
         ("g2p_stalled", transport) for transport in TRANSPORTS
     }
     assert {key[1] for key, how in ended.items() if how == faults.ERROR} <= {"http"}
-    failed = {check.name for check in faults.judge(table, len(table)) if not check.passed}
+    failed = {check.name for check in faults.judge(table, len(table), rtf) if not check.passed}
     assert failed <= {"longest_silence_s", "g2p_stalled_ttfa_most_s"}  # say how busy this machine is
     assert faults.asked(scenarios, TRANSPORTS) == len(table)
     found = controls(speaking, whole, TEXT)
@@ -64,13 +64,13 @@ def test_every_word_survives_by_every_transport_and_every_control_is_caught(
     assert all(control.caught for control in found), found
     plots.outcomes(table, faults.COLOURS)
     assert faults.ran(speaking)["variant"] == "fp32"
-    assert faults.figures(table)["streams_by_words_count"] == len(TRANSPORTS)
+    assert faults.figures(table, rtf)["streams_by_words_count"] == len(TRANSPORTS)
     assert len(faults.worst(table, 3)) == 3
 
 
 def test_a_library_alone_needs_no_server_and_has_its_controls(hum: Engine) -> None:
     with subjects(lambda: hum, TEXT, "hum", ["library"], partial(pytest.fail, "no server")) as found:
-        table, whole = faults.measure(found, TEXT, load_scenarios("chunks_lost_in_queue"), progress=False)
+        table, whole, _ = faults.measure(found, TEXT, load_scenarios("chunks_lost_in_queue"), progress=False)
         assert list(table.ended) == [faults.SAMPLES]
         assert all(control.caught for control in controls(found, whole, TEXT))
 
@@ -89,9 +89,9 @@ def outcome(**changed: object) -> faults.Outcome:
     return replace(found, **changed)  # type: ignore[arg-type]
 
 
-def failures(*outcomes: faults.Outcome, asked: int = 1) -> list[str]:
+def failures(*outcomes: faults.Outcome, asked: int = 1, rtf: float = 0.3) -> list[str]:
     table = pd.DataFrame([asdict(one) for one in outcomes])
-    return [check.name for check in faults.judge(table, asked) if not check.passed]
+    return [check.name for check in faults.judge(table, asked, rtf) if not check.passed]
 
 
 def test_a_stream_that_is_whole_passes() -> None:
@@ -111,6 +111,16 @@ def test_a_stream_that_is_whole_passes() -> None:
 )
 def test_each_check_is_there_for_something(changed: dict[str, object], said: str) -> None:
     assert failures(outcome(**changed)) == [said]
+
+
+def test_on_a_machine_that_does_not_keep_up_words_are_judged_and_times_are_told() -> None:
+    slow = outcome(scenario="g2p_stalled", ttfa_s=0.8, longest_silence_s=3.0)
+    table = pd.DataFrame([asdict(slow)])
+    assert failures(slow, rtf=0.9) == []
+    assert failures(replace(slow, passed=False), rtf=0.9) == ["streams_not_whole_count"]
+    told = faults.figures(table, 0.9)
+    assert (told["longest_silence_s"], told["g2p_stalled_ttfa_most_s"]) == (3.0, 0.8)
+    assert told["rtf_undisturbed_max_ratio"] == 0.9
 
 
 def test_a_stream_that_was_not_run_fails() -> None:
