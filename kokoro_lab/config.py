@@ -247,6 +247,11 @@ class Settings(BaseSettings):
         False, description="Refuse to start benchmarks over HTTP, and begin none at intervals"
     )
     development_mode: bool = Field(False, description="Offer `/debug/stacks` and `/debug/memory`")
+    faults: str = Field(
+        "",
+        description="For tests: a scenario of `fixtures/faults`, or a file, whose faults are put into the "
+        "speech; `ready` to have one put in by `POST /debug/faults`",
+    )
     log_format: Literal["json", "text"] = Field(
         "json", description="The server's log: a JSON object a line, or `text` for people"
     )

@@ -241,8 +241,7 @@ class Engine:
             The request cannot be spoken.
         """
         utterance = _asked(text, options, streamed=streamed)
-        return SpeechStream(
-            self,
+        return self._begun(
             utterance,
             frame_s=self.config.chunk_ms / 1000 if frame_s is None else frame_s,
             streamed=streamed,
@@ -301,6 +300,10 @@ class Engine:
         for _ in stream:
             pass
         return stream.report
+
+    def _begun(self, utterance: Utterance, **how: Any) -> SpeechStream:
+        """The stream itself; an engine with faults in it makes streams of another kind."""
+        return SpeechStream(self, utterance, **how)
 
 
 def configuration(

@@ -14,7 +14,17 @@ from gunicorn.app.base import BaseApplication
 from kokoro_lab.config import VARIANTS, EngineConfig, Settings
 from kokoro_lab.config import settings as environment
 from kokoro_lab.errors import KokoroLabError
-from kokoro_lab.server import benchmarks, errors, front_page, guard, operations, speech, status, websocket
+from kokoro_lab.server import (
+    benchmarks,
+    errors,
+    faults,
+    front_page,
+    guard,
+    operations,
+    speech,
+    status,
+    websocket,
+)
 from kokoro_lab.server.admission import Admission
 from kokoro_lab.server.background import WarmUp
 from kokoro_lab.server.degrade import Degrader
@@ -69,6 +79,7 @@ def create_app(
     flask.Flask
     """
     settings = settings or environment()
+    engine, injector = faults.injected(engine, settings.faults)
     app = Flask("kokoro_lab", static_folder=None)
     slots = Slots(settings.concurrency, settings.queue)
     admission = Admission()
@@ -93,6 +104,7 @@ def create_app(
         admission,
         watchdog,
         warm_up=warm_up,
+        injector=injector,
     )
     state.figures.meters.gauges(lambda: operations.gauges(state))
     app.extensions[EXTENSION] = state
@@ -105,6 +117,8 @@ def create_app(
     app.register_blueprint(front_page.blueprint)
     app.register_blueprint(websocket.blueprint)
     app.config["SOCK_SERVER_OPTIONS"] = websocket.options(settings)
+    if injector is not None:
+        app.register_blueprint(faults.blueprint)
     if settings.development_mode:
         app.register_blueprint(operations.debugging)
     warm_up.start(

@@ -177,6 +177,11 @@ class SpeechStream(Iterator[AudioChunk]):
         }
 
     @property
+    def sent_samples(self) -> int:
+        """From the beginning of the utterance to the end of the last chunk that was made."""
+        return self._framer.sent_samples
+
+    @property
     def statistics(self) -> str:
         """What the vocoder normalises with: `predicted` or `exact`. Known before the first chunk."""
         return self._preparation.statistics

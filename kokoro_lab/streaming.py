@@ -68,6 +68,11 @@ class Framer:
         """Samples that wait for their frame to be full."""
         return self._held_samples
 
+    @property
+    def sent_samples(self) -> int:
+        """From the start of the stream to the end of the last frame."""
+        return self._sent_samples
+
     def push(self, samples: Samples) -> Iterator[AudioChunk]:
         """The frames that are complete with `samples`."""
         self._held.append(samples)

@@ -27,6 +27,7 @@ MORE = 1
 
 Transport = Literal["sse", "websocket"]
 Body = dict[str, Any]
+Patience = Callable[[], float]
 
 
 class Busy(KokoroLabError):
@@ -67,6 +68,16 @@ class Frame:
     data: bytes
     token: str | None = None
 
+    @property
+    def segment_id(self) -> int:
+        """Of the segment in which it begins."""
+        return int(self.id.partition(".")[0])
+
+    @property
+    def chunk_id(self) -> int:
+        """Counts up by one over the whole stream."""
+        return int(self.id.partition(".")[2])
+
 
 class Heard:
     """What one listener has of a stream, and with what they may come back."""
@@ -74,6 +85,8 @@ class Heard:
     def __init__(self) -> None:
         self.audio = bytearray()
         self.count = 0
+        self.last_chunk = -1
+        self.last_segment: int | None = None
         self._last_id: str | None = None
         self._token: str | None = None
 
@@ -81,6 +94,7 @@ class Heard:
         """One more frame."""
         self.audio += frame.data
         self.count += 1
+        self.last_chunk, self.last_segment = frame.chunk_id, frame.segment_id
         self._last_id = frame.id
         self._token = frame.token or self._token
 
@@ -91,7 +105,9 @@ class Heard:
         return {name: value for name, value in found.items() if value is not None}
 
 
-def frames(transport: Transport, url: str, body: Body) -> Generator[Frame]:
+def frames(
+    transport: Transport, url: str, body: Body, patience: Patience = lambda: ANSWER_S
+) -> Generator[Frame]:
     """The frames that `body` asks for, to the end of the stream. Closing this breaks the connection off.
 
     Parameters
@@ -100,6 +116,9 @@ def frames(transport: Transport, url: str, body: Body) -> Generator[Frame]:
         The server's, such as `http://127.0.0.1:8880`.
     body : dict
         A request's fields; with `last_id`, it is one for the rest of a stream.
+    patience : callable
+        A server that has begun to speak and then says nothing for so many seconds has gone; asked after each
+        frame.
 
     Raises
     ------
@@ -110,21 +129,24 @@ def frames(transport: Transport, url: str, body: Body) -> Generator[Frame]:
     SynthesisError
         It refused otherwise, or broke off.
     """
-    read: Callable[[str, Body], Generator[Frame]] = _over_events if transport == "sse" else _over_websocket
-    return read(urlsplit(url).netloc, body)
+    read: Callable[[str, Body, Patience], Generator[Frame]]
+    read = _over_events if transport == "sse" else _over_websocket
+    return read(urlsplit(url).netloc, body, patience)
 
 
-def _over_events(address: str, body: Body) -> Generator[Frame]:
+def _over_events(address: str, body: Body, patience: Patience) -> Generator[Frame]:
     connection = HTTPConnection(address, timeout=ANSWER_S)
     try:
         data = json.dumps({**body, "stream_format": "sse"}).encode()
         connection.request("POST", "/v1/audio/speech", data, {"Content-Type": "application/json"})
+        asked_over = connection.sock  # http.client forgets it where the connection ends with the answer
         answer = connection.getresponse()
         if answer.status != 200:
             raise _refused(answer.status, answer.read(500).decode(errors="replace"))
         for event in read_events(_lines(answer)):
             if event.kind == "speech.audio.delta":
                 yield Frame(str(event.id), event.audio, event.data.get("resume"))
+                asked_over.settimeout(patience())
             elif event.kind == "speech.audio.done":
                 return
             elif "error" in event.data:
@@ -140,7 +162,7 @@ def _lines(answer: HTTPResponse) -> Iterator[str]:
     return (line.decode().rstrip("\r\n") for line in answer)
 
 
-def _over_websocket(address: str, body: Body) -> Generator[Frame]:
+def _over_websocket(address: str, body: Body, patience: Patience) -> Generator[Frame]:
     kind = "resume" if "last_id" in body else "speak"
     parts = urlsplit(f"//{address}")
     try:
@@ -151,7 +173,7 @@ def _over_websocket(address: str, body: Body) -> Generator[Frame]:
         raise _broken(error) from error
     try:
         client.send(json.dumps({"type": kind, "credit": CREDIT, **body}))
-        yield from _messages(client)
+        yield from _messages(client, patience)
     except (OSError, ConnectionClosed) as error:
         raise _broken(error) from error
     finally:
@@ -162,12 +184,13 @@ def _over_websocket(address: str, body: Body) -> Generator[Frame]:
         client.sock.close()
 
 
-def _messages(client: Client) -> Generator[Frame]:
+def _messages(client: Client, patience: Patience) -> Generator[Frame]:
     token, parts = None, b""
+    wait_s = ANSWER_S
     while True:
-        message = client.receive(timeout=ANSWER_S)
+        message = client.receive(timeout=wait_s)
         if message is None:
-            raise SynthesisError(f"The server said nothing for {ANSWER_S:.0f} s.")
+            raise SynthesisError(f"The server said nothing for {wait_s:g} s.")
         if isinstance(message, str):
             said = json.loads(message)
             if said["type"] == "done":
@@ -180,7 +203,7 @@ def _messages(client: Client) -> Generator[Frame]:
         parts += message[head_bytes:]
         if not flags & MORE:
             yield Frame(f"{segment_id}.{chunk_id}", parts, token)
-            token, parts = None, b""
+            token, parts, wait_s = None, b"", patience()
 
 
 def _refused(status: int, said: str) -> KokoroLabError:

@@ -21,11 +21,14 @@ class Playout:
         Seconds of silence that the listener heard in all.
     longest_gap_s : float
         Longest time between two chunks beyond the length of the first of them.
+    longest_silence_s : float
+        The longest that the listener heard nothing for within the speech.
     """
 
     underruns: int
     late_s: float
     longest_gap_s: float
+    longest_silence_s: float = 0.0
 
 
 def play(
@@ -35,13 +38,14 @@ def play(
     if not arrivals_s:
         return Playout(0, 0.0, 0.0)
     clock_s = arrivals_s[0] + pre_buffer_s
-    underruns, late_s, longest_s = 0, 0.0, 0.0
+    underruns, late_s, longest_s, silence_s = 0, 0.0, 0.0, 0.0
     for i, (arrival_s, length_s) in enumerate(zip(arrivals_s, lengths_s, strict=True)):
         if arrival_s > clock_s:
             underruns += 1
             late_s += arrival_s - clock_s
+            silence_s = max(silence_s, arrival_s - clock_s)
             clock_s = arrival_s
         clock_s += length_s
         if i:
             longest_s = max(longest_s, arrival_s - arrivals_s[i - 1] - lengths_s[i - 1])
-    return Playout(underruns, late_s, longest_s)
+    return Playout(underruns, late_s, longest_s, silence_s)

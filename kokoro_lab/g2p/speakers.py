@@ -26,8 +26,15 @@ WARM_TEXT = "Warm xqzzyk is on, and it wasn't open on Monday (or was it?): NASA 
 @dataclass(slots=True)
 class Speakers:
     """The G2P of each language, with the levels below it. Thread-safe; a language that is being loaded
-    holds up nobody who speaks another one."""
+    holds up nobody who speaks another one.
 
+    Parameters
+    ----------
+    around : callable
+        Given the first level of a language as it has been loaded, what reads in its place.
+    """
+
+    around: Callable[[SentenceG2P], SentenceG2P] = lambda g2p: g2p
     _speakers: dict[str, GuardedG2P] = field(default_factory=dict)
     _missing: dict[str, LanguageError] = field(default_factory=dict)
     _known: dict[str, Known] = field(default_factory=dict)
@@ -67,15 +74,17 @@ class Speakers:
         return tuple(self._speakers)
 
     def _made(self, language: str) -> GuardedG2P:
+        around = self.around  # and not `self`, which the threads of a G2P would keep alive
         letters = SplicedG2P(LetterG2P(language), language)
         by_espeak = partial(_ready, partial(_espeak, language), language)
-        espeak = GuardedG2P(by_espeak, letters, name="espeak", below_name="characters")
         if language.startswith("en-"):
-            english = partial(_ready, partial(_english, language, self._known), language)
-            return GuardedG2P(english, espeak, name="misaki", below_name="espeak")
-        if language == "ja":
-            return GuardedG2P(partial(_ready, _japanese, "ja"), espeak, name="misaki", below_name="espeak")
-        return espeak
+            load = partial(_ready, partial(_english, language, self._known), language)
+        elif language == "ja":
+            load = partial(_ready, _japanese, "ja")
+        else:
+            return GuardedG2P(lambda: around(by_espeak()), letters, name="espeak", below_name="characters")
+        espeak = GuardedG2P(by_espeak, letters, name="espeak", below_name="characters")
+        return GuardedG2P(lambda: around(load()), espeak, name="misaki", below_name="espeak")
 
 
 WARM_READINGS = 4

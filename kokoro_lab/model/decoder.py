@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
@@ -25,7 +26,7 @@ from kokoro_lab.model.providers import stage_session
 from kokoro_lab.model.static_vocoder import StaticVocoder, fixed_windows
 from kokoro_lab.model.statistics import StatisticsPredictor
 from kokoro_lab.model.toolchain import conversion_of
-from kokoro_lab.model.vocoder import Vocoder, Windows
+from kokoro_lab.model.vocoder import Around, Vocoder, Windows
 from kokoro_lab.model.voices import Voice
 
 PREDICTED_SEMITONES = 2.5
@@ -218,6 +219,12 @@ class Staged:
         }
         if self._config.next_threads:
             found["next_threads"] = str(self._config.next_threads)
+        return found
+
+    def through(self, around: Around) -> Staged:
+        """The same stages, but for the session that the vocoder's windows run in."""
+        found = copy(self)
+        found.vocoder = self.vocoder.through(around)
         return found
 
     def predicts(self, voice: Voice) -> str | None:

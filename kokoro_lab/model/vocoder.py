@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from copy import copy
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -12,14 +14,16 @@ import numpy.typing as npt
 from kokoro_lab.config import FIRST_WINDOW_FRAMES, WINDOW_FRAMES, EngineConfig
 from kokoro_lab.datatypes import Samples
 from kokoro_lab.model import graphs
-from kokoro_lab.model.guarded_session import GuardedSession
+from kokoro_lab.model.guarded_session import GuardedSession, Runs
 from kokoro_lab.model.native import Native
 from kokoro_lab.model.passes import INNER, KNOWN, SCALE, SHIFT
 from kokoro_lab.model.prosody import Prosody
-from kokoro_lab.model.providers import stage_session
+from kokoro_lab.model.providers import cpu_session, stage_session
 from kokoro_lab.model.statistics import AdainLayers
 
 Values = npt.NDArray[np.float32]
+Around = Callable[[GuardedSession, Callable[[], Runs]], GuardedSession]
+"""Given a session, and what makes another one for the same graph on the CPU, what runs in its place."""
 
 CONTEXT_FRAMES = 10
 """Trunk frames (12.5 ms) on either side of a window that are decoded and thrown away: as far as the
@@ -77,9 +81,9 @@ class Vocoder:
 
     def __init__(self, folder: Path, config: EngineConfig, native: Native) -> None:
         self.layers = AdainLayers.load(folder / "layers.npz")
-        self._session = stage_session(
-            "vocoder", str(graphs.graph_path(folder, "vocoder")), config, library=native.library
-        )
+        graph = str(graphs.graph_path(folder, "vocoder"))
+        self._session = stage_session("vocoder", graph, config, library=native.library)
+        self._on_cpu = partial(cpu_session, graph, config, library=native.library)
         exact = graphs.graph_path(folder, "vocoder_exact")
         self._exact = stage_session("vocoder_exact", str(exact), config) if exact.exists() else None
 
@@ -87,6 +91,12 @@ class Vocoder:
     def sessions(self) -> tuple[GuardedSession, ...]:
         """Of the windows, and of the published model's vocoder where there is one."""
         return (self._session,) if self._exact is None else (self._session, self._exact)
+
+    def through(self, around: Around) -> Vocoder:
+        """The same vocoder, but for the session that its windows run in."""
+        found = copy(self)
+        found._session = around(self._session, self._on_cpu)
+        return found
 
     def whole(self, prosody: Prosody) -> Samples:
         """All samples of a segment, normalised with its own statistics."""

@@ -148,3 +148,29 @@ def verdicts(counts: pd.DataFrame, colours: Mapping[str, str]) -> Figure:
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, 1.2), ncols=len(counts.columns), frameon=False)
     plt.close(figure)
     return figure
+
+
+def outcomes(table: pd.DataFrame, colours: Mapping[str, str]) -> Figure:
+    """A cell for each scenario (rows) and transport (columns), in the colour of how the stream ended; in it
+    the longest silence in ms, and behind an arrow the longest time to recover. White was not asked."""
+    from matplotlib import pyplot as plt
+    from matplotlib.colors import to_rgb
+    from matplotlib.patches import Patch
+
+    rows, columns = list(dict.fromkeys(table.scenario)), list(dict.fromkeys(table.transport))
+    grid = np.ones((len(rows), len(columns), 3))
+    size = (2.4 + 1.7 * len(columns), 1.2 + 0.4 * len(rows))
+    figure, axes = plt.subplots(figsize=size, layout="constrained")
+    for row in table.itertuples():
+        at = rows.index(row.scenario), columns.index(row.transport)
+        grid[at] = to_rgb(colours[row.ended])
+        recovered = "" if np.isnan(row.recover_most_s) else f" → {1000 * row.recover_most_s:.0f}"
+        said = f"{1000 * row.longest_silence_s:.0f}{recovered}"
+        axes.text(at[1], at[0], said, ha="center", va="center", fontsize=9)
+    axes.imshow(grid, aspect="auto")
+    axes.set(xticks=range(len(columns)), xticklabels=columns, yticks=range(len(rows)), yticklabels=rows)
+    axes.xaxis.tick_top()
+    patches = [Patch(color=colour, label=name) for name, colour in colours.items()]
+    figure.legend(handles=patches, loc="outside lower center", ncols=len(patches), frameon=False)
+    plt.close(figure)
+    return figure

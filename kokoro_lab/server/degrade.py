@@ -1,8 +1,4 @@
-"""What the server does when it cannot keep up, and how it finds out.
-
-A mode changes how speech is cut into chunks, how much a player is advised to hold back, how many are
-served at a time and who computes first. It never changes a sample: the same request sounds the same.
-"""
+"""What the server does when it cannot keep up, and how it finds out: see `degrade_modes` for the table."""
 
 from __future__ import annotations
 
@@ -10,73 +6,18 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from math import ceil
 
-from kokoro_lab.buffering import BENCHMARK, SAFE, BufferProfile, buffer_profile
+from kokoro_lab.buffering import BufferProfile, buffer_profile
 from kokoro_lab.config import Settings
+from kokoro_lab.server.degrade_modes import HOLD_S, LOOK_BACK, MODES, NORMAL, Mode, Seen, table, wanted
 from kokoro_lab.server.objectives import Objectives
 from kokoro_lab.server.slots import Slots
 
 log = logging.getLogger(__name__)
 
-LOOK_BACK = 10
-"""Requests in which trouble is looked for."""
-TROUBLED = 2
-"""So many of them, and it is no accident."""
-HOLD_S = 60.0
-"""A mode is kept at least so long before a lighter one: what it cures is otherwise back at once."""
 SPARE_S = 0.05
 PRE_BUFFER_MOST_S = 1.0
-
-
-@dataclass(frozen=True, slots=True)
-class Mode:
-    """What one mode changes.
-
-    Parameters
-    ----------
-    name, changes : str
-        As `/status` shows them.
-    profile : BufferProfile or None
-        Instead of the one in the settings.
-    share : float
-        Of the syntheses at a time.
-    reserve_s : float or None
-        A stream with more speech in hand than this lets those go first that have not begun to sound.
-    learns_pre_buffer : bool
-        Whether players are advised to hold back what the last streams needed.
-    """
-
-    name: str
-    changes: str
-    profile: BufferProfile | None = None
-    share: float = 1.0
-    reserve_s: float | None = None
-    learns_pre_buffer: bool = False
-
-
-NORMAL = Mode("normal", "nothing")
-REDUCE_TTFA = Mode(
-    "reduce-ttfa",
-    "chunks of 40 ms; streams with more than 1 s in hand let those go first that have not begun to sound",
-    profile=BENCHMARK,
-    reserve_s=1.0,
-)
-AVOID_UNDERRUN = Mode(
-    "avoid-underrun",
-    "chunks of 100 ms; players are advised to hold back what the last streams needed",
-    profile=SAFE,
-    learns_pre_buffer=True,
-)
-STABILITY_FIRST = Mode(
-    "stability-first",
-    "chunks of 100 ms, longer pre-buffer, half as many syntheses at a time; others wait their turn",
-    profile=SAFE,
-    share=0.5,
-    learns_pre_buffer=True,
-)
-MODES = {mode.name: mode for mode in (NORMAL, REDUCE_TTFA, AVOID_UNDERRUN, STABILITY_FIRST)}
 _SEVERITY = tuple(MODES)
 
 
@@ -115,7 +56,7 @@ class Degrader:
         self._lock = threading.Lock()
         self._mode = NORMAL
         self._because = "nothing is amiss"
-        self._since_s = clock()
+        self._since_s = self._seen_s = clock()
         self._look()
 
     @property
@@ -149,26 +90,37 @@ class Degrader:
             "because": self._because,
             "changes": mode.changes,
             "since_s": round(self._clock() - self._since_s, 1),
+            "lighter_after_s": self._lighter_after_s(),
             "setting": self._setting,
             "chunk_ms": round(profile.chunk_s * 1000),
             "pre_buffer_ms": round(profile.pre_buffer_s * 1000),
             "admitted": self._slots.limit,
+            "table": table(),
         }
 
+    def _lighter_after_s(self) -> float | None:
+        """How long the mode is kept at least; None where it does not go by itself."""
+        if self._mode is NORMAL or self._setting != "auto":
+            return None
+        return round(max(0.0, self._seen_s + HOLD_S - self._clock()), 1)
+
     def _look(self) -> None:
-        wanted, because = self._wanted()
+        mode, because = self._wanted()
         with self._lock:
-            if wanted is self._mode:
+            lighter = _SEVERITY.index(mode.name) < _SEVERITY.index(self._mode.name)
+            if not lighter:
+                self._seen_s = self._clock()
+            if mode is self._mode:
                 return
-            lighter = _SEVERITY.index(wanted.name) < _SEVERITY.index(self._mode.name)
-            if lighter and self._setting == "auto" and self._clock() - self._since_s < HOLD_S:
+            if lighter and self._setting == "auto" and self._clock() - self._seen_s < HOLD_S:
                 return
-            self._set(wanted, because)
-        say = log.info if wanted is NORMAL else log.warning
-        say("Degrade mode is now %s, because %s. It changes: %s.", wanted.name, because, wanted.changes)
+            self._set(mode, because)
+        say = log.info if mode is NORMAL else log.warning
+        say("Degrade mode is now %s, because %s. It changes: %s.", mode.name, because, mode.changes)
 
     def _set(self, mode: Mode, because: str) -> None:
-        self._mode, self._because, self._since_s = mode, because, self._clock()
+        self._mode, self._because = mode, because
+        self._since_s = self._seen_s = self._clock()
         self._slots.restrict(ceil(self._slots.count * mode.share))
 
     def _wanted(self) -> tuple[Mode, str]:
@@ -176,16 +128,5 @@ class Degrader:
             return NORMAL, "KOKORO_DEGRADE is off"
         if self._setting != "auto":
             return MODES[self._setting], "KOKORO_DEGRADE says so"
-        last = self.objectives.recent(LOOK_BACK)
-        failed = sum(served.outcome in ("failed", "expired") for served in last)
         missed = {warned.objective: warned for warned in self.objectives.warnings()}
-        if failed >= TROUBLED:
-            return STABILITY_FIRST, f"{failed} of the last {len(last)} requests failed or took too long"
-        if (slow := missed.get("rtf p95")) is not None:
-            return STABILITY_FIRST, f"rtf p95 is {slow.value:.2f}, above {slow.limit:g}"
-        dry = sum(served.underruns > 0 for served in last)
-        if dry >= TROUBLED:
-            return AVOID_UNDERRUN, f"{dry} of the last {len(last)} requests had chunks that came too late"
-        if (late := missed.get("ttfa_s p95")) is not None:
-            return REDUCE_TTFA, f"ttfa_s p95 is {late.value:.2f} s, above {late.limit:g} s"
-        return NORMAL, "nothing is amiss"
+        return wanted(Seen(self.objectives.recent(LOOK_BACK), missed))

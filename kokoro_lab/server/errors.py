@@ -35,6 +35,10 @@ and a text that cannot be spoken once cannot be spoken thrice."""
 
 RETRY_AFTER_S = 1
 """Of a 503 that does not know better."""
+NO_MEMORY = (
+    "There was not enough memory to speak this. Go on behind what you have, or ask again; if it comes back, "
+    "lower KOKORO_CONCURRENCY or end other programs."
+)
 
 _STATUS: dict[type[KokoroLabError], int] = {
     InputError: 400,
@@ -69,6 +73,8 @@ def code_of(error: BaseException) -> str:
     """The `code` by which a client and the log know this error."""
     if isinstance(error, HTTPException):
         return _CODES.get(error.code or 500, error.name.lower().replace(" ", "_").replace("'", ""))
+    if isinstance(error, MemoryError):
+        return "out_of_memory"
     return error.code if isinstance(error, KokoroLabError) else "internal_error"
 
 
@@ -118,6 +124,8 @@ def body_of(
         return _body(status_of(error), str(error), param=param, code=error.code)
     if isinstance(error, HTTPException):
         return _body(error.code or 500, error.description or error.name, param=None, code=code_of(error))
+    if isinstance(error, MemoryError):
+        return _body(503, NO_MEMORY, param=None, code=code_of(error))
     message = f"The server failed; its log says where, under {request_id}."
     return _body(500, message, param=None, code="internal_error")
 
@@ -147,7 +155,7 @@ def _on_http(error: HTTPException) -> WerkzeugResponse:
 
 def _on_unexpected(error: Exception) -> Response:
     log_failure(error, "failed unexpectedly", g.request_id)
-    return _answer(500, body_of(error, g.request_id))
+    return _answer(503 if isinstance(error, MemoryError) else 500, body_of(error, g.request_id))
 
 
 def _body(status: int, message: str, *, param: str | None, code: str) -> dict[str, Any]:

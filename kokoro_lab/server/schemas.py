@@ -80,17 +80,28 @@ class Requests(BaseModel):
     invalid: int
 
 
+class DegradeRule(BaseModel):
+    """A degrade mode: what brings it, what it changes, and when it goes."""
+
+    mode: str
+    trigger: str
+    changes: str
+    way_back: str
+
+
 class Degraded(Answer):
-    """The degrade mode, why it is in force and what it changes."""
+    """The degrade mode, why it is in force and what it changes; and the table that it is chosen by."""
 
     mode: Literal["normal", "reduce-ttfa", "avoid-underrun", "stability-first"]
     because: str
     changes: str
     since_s: float
+    lighter_after_s: float | None = Field(description="How long it stays at least; null if it does not go")
     setting: str
     chunk_ms: int
     pre_buffer_ms: int
     admitted: int
+    table: list[DegradeRule]
 
 
 class Objective(BaseModel):
@@ -108,6 +119,42 @@ class Objectives(BaseModel):
 
     limits: dict[str, float]
     warnings: list[Objective]
+
+
+class Faults(Answer):
+    """Faults that are put in on purpose: by which scenario, and how many times they have struck."""
+
+    scenario: str | None
+    struck: int
+
+
+class Strike(BaseModel):
+    """One fault that struck: which, and at which window, sentence or chunk."""
+
+    kind: str
+    at: int
+
+
+class WholeStream(BaseModel):
+    """A stream that came to its end: where its words are in the text, and its length."""
+
+    words: list[tuple[int, int]]
+    samples: int
+
+
+class FaultJournal(Faults):
+    """All that happened since the scenario was put in."""
+
+    strikes: list[Strike]
+    spoken: list[WholeStream]
+
+
+class ArmRequest(BaseModel):
+    """A scenario as in `fixtures/faults`; null takes out the one before."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    scenario: dict[str, Any] | None = None
 
 
 class Running(Answer):
@@ -212,6 +259,7 @@ class Status(Answer):
     streams_with_underruns: int
     degrade: Degraded
     slo: Objectives
+    faults: Faults | None = Field(description="Those that are put in on purpose; null where none can be")
     lexicon: dict[str, Any]
     first_audio_cache: dict[str, float]
     phoneme_cache: dict[str, float | None]

@@ -15,7 +15,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from kokoro_lab.datatypes import AudioChunk, Place, SynthesisReport, WordTiming
-from kokoro_lab.errors import Gone, Interrupted
+from kokoro_lab.errors import Gone, Interrupted, SynthesisError
 from kokoro_lab.server.account import Account
 
 if TYPE_CHECKING:
@@ -125,8 +125,8 @@ class SpeechEvents(Iterator[Event]):
     Raises
     ------
     KokoroLabError
-        From `next`: what the synthesis raises, `Interrupted` if it was stopped, and `Gone` if the stream
-        has no chunk `after`.
+        From `next`: what the synthesis raises, `Interrupted` if it was stopped, `Gone` if the stream
+        has no chunk `after`, and `SynthesisError` if one of its chunks did not come.
     """
 
     def __init__(
@@ -209,6 +209,11 @@ class SpeechEvents(Iterator[Event]):
             yield item
 
     def _framed(self, chunk: AudioChunk) -> Iterator[Frame]:
+        due = 0 if self._last is None else self._last.chunk_id + 1
+        # Of what the client has, nothing is missed, unless an encoder must hear it
+        due = due if self._encode_all else max(due, self._after + 1)
+        if chunk.chunk_id > due:
+            raise _lost(due)
         self._last = chunk
         wanted = chunk.chunk_id > self._after
         data = self._encoder.push(chunk.samples) if wanted or self._encode_all else b""
@@ -234,6 +239,8 @@ class SpeechEvents(Iterator[Event]):
         last = self._last
         if last is None or last.chunk_id + 1 < self._after:
             raise Gone("This stream has no such chunk.", mend="Ask for the whole speech anew.")
+        if round(last.start_s * last.sample_rate_hz) + len(last.samples) < self._stream.sent_samples:
+            raise _lost(last.chunk_id + 1)
         if rest and last.chunk_id + 1 > self._after:
             self._ready_to_send()
             yield Frame(last.segment_id, last.chunk_id + 1, last.start_s + last.duration_s, rest)
@@ -260,6 +267,14 @@ class SpeechEvents(Iterator[Event]):
                     yield Words(segment_id, tuple(t for t in fresh if t.segment_id == segment_id))
         report = self._stream.report
         yield Done(report, usage_of(report))
+
+
+def _lost(chunk_id: int) -> SynthesisError:
+    """Better an error that a client can mend than a word that is missing and nobody knows of it."""
+    return SynthesisError(
+        f"Chunk {chunk_id} was lost on its way through the server.",
+        mend="Go on behind the last one that came, with `resume` and `last_id`.",
+    )
 
 
 def _drain(items: queue.Queue[Any]) -> None:

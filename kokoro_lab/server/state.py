@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from flask import current_app
 
 from kokoro_lab.config import Settings
+from kokoro_lab.faults.injector import Injector
 from kokoro_lab.server.admission import Admission
 from kokoro_lab.server.background import WarmUp
 from kokoro_lab.server.degrade import Degrader
@@ -31,7 +32,8 @@ SOCKETS = 8
 
 @dataclass(slots=True, eq=False)
 class ServerState:
-    """One engine being served, by the `worker`-th process that this server has had."""
+    """One engine being served, by the `worker`-th process that this server has had; with an `injector`, one
+    that has faults put into it."""
 
     engine: Engine
     settings: Settings
@@ -47,6 +49,7 @@ class ServerState:
     sockets: Slots = field(default_factory=lambda: Slots(SOCKETS))
     schedule: Schedule | None = None
     """None where no benchmark is begun at intervals."""
+    injector: Injector | None = None
     started_s: float = field(default_factory=time.monotonic)
     worker: int = 1
 

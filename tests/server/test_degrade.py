@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import logging
+import re
+from pathlib import Path
 
 import pytest
 
 from kokoro_lab.config import Settings
-from kokoro_lab.server.degrade import HOLD_S, MODES, Degrader
+from kokoro_lab.server.degrade import Degrader
+from kokoro_lab.server.degrade_modes import HOLD_S, MODES, RULES, table
 from kokoro_lab.server.objectives import ENOUGH, RECENT_S, Objectives, Served
 from kokoro_lab.server.slots import Slots
 
@@ -111,6 +114,61 @@ def test_a_heavier_mode_comes_at_once_and_a_lighter_one_after_a_while() -> None:
     scene.now_s += HOLD_S
     assert scene.degrader.mode.name == "normal"
     assert scene.slots.limit == 4
+
+
+def test_a_mode_is_held_from_the_last_sign_of_its_trouble() -> None:
+    scene = Scene()
+    scene.serve(DRY, DRY)
+    scene.now_s += HOLD_S - 1
+    assert scene.serve(DRY, DRY) == "avoid-underrun"
+    scene.now_s += HOLD_S - 1
+    assert scene.serve(*[GOOD] * 10) == "avoid-underrun"
+    assert scene.degrader.figures()["lighter_after_s"] == 1.0
+    scene.now_s += 1
+    assert scene.degrader.mode.name == "normal"
+    assert scene.degrader.figures()["lighter_after_s"] is None
+
+
+def test_trouble_that_comes_and_goes_does_not_switch_the_mode_to_and_fro(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    scene = Scene()
+    with caplog.at_level(logging.INFO, "kokoro_lab.server.degrade"):
+        for _ in range(20):
+            assert scene.serve(DRY, DRY) == "avoid-underrun"
+            scene.now_s += 0.7 * HOLD_S
+            assert scene.serve(*[GOOD] * 10) == "avoid-underrun"
+    assert len([r for r in caplog.records if "Degrade mode is now" in r.getMessage()]) == 1
+
+
+def test_a_lighter_trouble_that_remains_has_its_own_mode_after_the_heavier_one() -> None:
+    scene = Scene()
+    assert scene.serve(FAILED, FAILED) == "stability-first"
+    scene.now_s += HOLD_S / 2
+    assert scene.serve(*[GOOD] * 8, DRY, DRY) == "stability-first"
+    scene.now_s += HOLD_S
+    assert scene.degrader.mode.name == "avoid-underrun"
+    assert scene.slots.limit == 4
+
+
+def test_every_mode_has_what_brings_it_what_it_changes_and_a_way_back() -> None:
+    assert {rule.mode.name for rule in RULES} == set(MODES) - {"normal"}
+    severity = [list(MODES).index(rule.mode.name) for rule in RULES]
+    assert severity == sorted(severity, reverse=True)
+    assert all(all(row.values()) for row in table())
+    assert Scene().degrader.figures()["table"] == table()
+
+
+def test_the_readme_has_the_table(repository: Path) -> None:
+    text = (repository / "README.md").read_text()
+    for row in table():
+        said = (
+            row["trigger"]
+            .replace("KOKORO_", "`KOKORO_")
+            .replace("_RTF", "_RTF`")
+            .replace("TTFA_S", "TTFA_S`")
+        )
+        assert re.search(rf"^\| `{row['mode']}` \|.*{re.escape(said)}", text, re.MULTILINE), row
 
 
 def test_what_is_long_ago_is_forgotten() -> None:
