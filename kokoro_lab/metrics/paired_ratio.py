@@ -82,7 +82,8 @@ def paired_ratio(
     logs, names = np.log(after / before), list(dict.fromkeys(units))
     by_unit = np.array([np.median(logs[[unit == name for unit in units]]) for name in names])
     low, high = _interval(by_unit, confidence, seed)
-    return PairedRatio(*(float(np.exp(value)) for value in (by_unit.mean(), low, high)), len(names))
+    mean, low, high = (float(np.exp(value)) for value in (by_unit.mean(), low, high))
+    return PairedRatio(mean, low, high, len(names))
 
 
 def _interval(logs: npt.NDArray[np.float64], confidence: float, seed: int) -> tuple[float, float]:
