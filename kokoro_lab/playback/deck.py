@@ -1,0 +1,430 @@
+"""The player itself: one stream at a time from the ring to the sink, and what becomes of it."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+import numpy as np
+
+from kokoro_lab.audio import Pcm
+from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Fallback
+from kokoro_lab.errors import ParameterError, PlaybackError
+from kokoro_lab.playback.clock import Clock, RealClock
+from kokoro_lab.playback.hold import Hold
+from kokoro_lab.playback.ring import Ring
+from kokoro_lab.playback.sinks import BLOCK_S, BLOCK_SAMPLES, Sink
+from kokoro_lab.playback.status import Event, Phase, Status, StreamOver
+from kokoro_lab.playback.stream import Stream
+from kokoro_lab.playback.system_player import PLAYERS, FilePlayback, system_player
+
+log = logging.getLogger(__name__)
+
+CAPACITY_S = 600.0
+"""Ten minutes, 29 MB where they were ever used. A sender that knows nothing of waiting is taken in so far:
+what it says behind its audio, such as `stop`, would wait with it otherwise."""
+HIGH_S, LOW_S = 30.0, 15.0
+"""A sender that listens is told to wait when more than that is there, and to go on when so little is left."""
+NEAR_S = 0.0025
+"""How often it is looked whether the sink has played out what it has."""
+KEEP_OPEN_S = 30.0
+"""A sound card that has played nothing for so long is let go: it would keep a laptop awake."""
+
+KEPT_OUTCOMES = 64
+
+
+class Deck:
+    """Plays one stream after another; a new one takes the place of one that is not over.
+
+    `step` plays one block and is called by one thread (`running`); everything else may be called by any.
+
+    Parameters
+    ----------
+    sink : Sink
+    clock : Clock, optional
+        The machine's unless given. The sink must go by the same.
+    hold : Hold, optional
+        What is held back; learns by itself unless given.
+    capacity_s : float
+        What the ring holds.
+    tell : callable, optional
+        Told of every `Event`, by the thread that plays: it must not take long.
+    players : sequence of str
+        The system's players to choose from where the sink fails.
+    """
+
+    def __init__(
+        self,
+        sink: Sink,
+        clock: Clock | None = None,
+        *,
+        hold: Hold | None = None,
+        capacity_s: float = CAPACITY_S,
+        tell: Callable[[Event], None] = lambda event: None,
+        players: Sequence[str] = PLAYERS,
+    ) -> None:
+        self._sink = sink
+        self._clock = clock or RealClock()
+        self._hold = hold or Hold()
+        self._ring = Ring(round(capacity_s * SAMPLE_RATE_HZ))
+        self._high_s = min(HIGH_S, capacity_s / 2)
+        self._tell = tell
+        self._players = players
+        self._changed = threading.Condition()
+        self._events: deque[Event] = deque()
+        self._volume = 1.0
+        self._waits = False
+        self._phase: Phase = "idle"
+        self._stream = Stream(0)
+        self._over = 0
+        self._outcomes: dict[int, str] = {}
+        self._failure: PlaybackError | None = None
+        self._stops: list[tuple[int, str, float]] = []
+        self._file: FilePlayback | None = None
+
+    # -------------------------------------------------------------------------- who sends
+
+    def begin(self) -> int:
+        """Begin a stream, and return its number. One that is not over is stopped."""
+        with self._changed:
+            self._stop("replaced")
+            self._stream = Stream(self._stream.number + 1)
+            self._hold.begin_stream()
+            self._phase = "buffering"
+            self._changed.notify_all()
+            return self._stream.number
+
+    def offer(self, number: int, pcm: Pcm) -> int:
+        """Take as many samples as there is room for, and say how many that were. Does not wait.
+
+        Raises
+        ------
+        StreamOver
+            The stream is over, or its end was announced.
+        """
+        with self._changed:
+            stream = self._stream
+            if number != stream.number or self._phase == "idle" or stream.ended:
+                raise StreamOver
+            count = self._ring.put(pcm)
+            if count:
+                stream.received_samples += count
+                self._hold.arrived(stream.time_s(self._clock.now_s()), count / SAMPLE_RATE_HZ)
+                self._direct()
+                self._changed.notify_all()
+            return count
+
+    def feed(self, number: int, pcm: Pcm) -> None:
+        """Hand over all of `pcm`, waiting while there is plenty: for a sender that can be made to wait.
+
+        Raises
+        ------
+        StreamOver
+            The stream is over.
+        """
+        while len(pcm):
+            with self._changed:
+                self._changed.wait_for(lambda: not self._waits or number <= self._over)
+            pcm = pcm[self.offer(number, pcm) :]
+
+    def end(self, number: int) -> None:
+        """Nothing more comes. Nothing happens if the stream is over already."""
+        with self._changed:
+            if number == self._stream.number:
+                self._stream.ended = True
+                self._changed.notify_all()
+
+    def over(self, number: int) -> bool:
+        """Whether the stream was played, or stopped."""
+        return self._over >= number
+
+    def wait_over(self, number: int, timeout_s: float | None = None) -> bool:
+        """Wait until it was, and say so."""
+        with self._changed:
+            return self._changed.wait_for(lambda: self.over(number), timeout_s)
+
+    def require_played(self, number: int) -> bool:
+        """Wait until the stream is over; whether it was played to its end, and not stopped.
+
+        Raises
+        ------
+        PlaybackError
+            It could not be played.
+        """
+        self.wait_over(number)
+        outcome = self._outcomes.get(number)
+        if outcome == "failed" and self._failure is not None:
+            raise self._failure
+        return outcome == "completed"
+
+    # ----------------------------------------------------------------------- who controls
+
+    def pause(self) -> None:
+        """Play nothing more until `resume`; nothing is lost."""
+        with self._changed:
+            if self._phase != "idle":
+                self._stream.pause(self._clock.now_s())
+                if self._file is not None:
+                    self._file.pause()
+
+    def resume(self) -> None:
+        """Go on with the sample behind the last one that was played."""
+        with self._changed:
+            self._stream.resume(self._clock.now_s())
+            if self._file is not None:
+                self._file.resume()
+
+    def stop(self) -> None:
+        """Be silent, and forget what was not played."""
+        with self._changed:
+            self._stop("stopped")
+
+    def set_volume(self, volume: float) -> None:
+        """From 0 to 1, where samples are played as they came.
+
+        Raises
+        ------
+        ParameterError
+            It is not.
+        """
+        if not 0 <= volume <= 1:
+            raise ParameterError("There is no such volume.", field="volume", value=volume, allowed="0 to 1")
+        self._volume = volume
+
+    def hold_back(self, held_s: float | None) -> None:
+        """Hold back so much before playing; None learns it from how samples come.
+
+        Raises
+        ------
+        ParameterError
+            Below 0, or not finite.
+        """
+        with self._changed:
+            self._hold.fix(held_s)
+
+    def status(self) -> Status:
+        """How it stands."""
+        with self._changed:
+            stream = self._stream
+            unheard = 0 if self._phase == "file" else self._sink.unheard_samples
+            return Status(
+                state="paused" if stream.paused and self._phase != "idle" else self._phase,
+                stream=stream.number,
+                buffered_s=len(self._ring) / SAMPLE_RATE_HZ,
+                capacity_s=self._ring.capacity_samples / SAMPLE_RATE_HZ,
+                received_samples=stream.received_samples,
+                played_samples=max(0, stream.played_samples - unheard),
+                underruns=self._hold.underruns,
+                silent_s=self._hold.silent_s,
+                pre_buffer_s=self._hold.held_s,
+                volume=self._volume,
+                waits=self._waits,
+                sink=self._sink.name,
+                fallbacks=tuple(stream.fallbacks),
+            )
+
+    def _stop(self, reason: str) -> None:
+        if self._phase != "idle":
+            self._stops.append((self._stream.number, reason, self._clock.now_s()))
+            self._ring.clear()
+            self._phase, self._waits = "idle", False
+            self._changed.notify_all()
+
+    # ------------------------------------------------------------------------- who plays
+
+    def run(self, until: threading.Event) -> None:
+        """Play until told to end, sleeping while there is nothing to play."""
+        idle_s = 0.0
+        while not until.is_set():
+            if self.step():
+                idle_s = 0.0
+                continue
+            with self._changed:
+                if self._phase == "idle" and not self._stops and not self._changed.wait(1.0):
+                    idle_s += 1.0
+            if idle_s == KEEP_OPEN_S and self._sink.real_time:
+                self._sink.close()
+
+    def close(self) -> None:
+        """Stop, and let go of the sink; for the thread that plays, or where it has ended."""
+        self.stop()
+        self.step()
+        self._sink.close()
+
+    def step(self) -> bool:
+        """Play one block, or wait for as long as one lasts; False if there is nothing to do."""
+        self._silence()
+        with self._changed:
+            stream, phase = self._stream, self._phase
+            block = self._next_block()
+            runs_out = self._phase == "playing" and not stream.paused
+        if block is not None:
+            self._play(stream, block)
+        elif phase == "file":
+            self._step_file(stream)
+        elif phase != "idle":
+            self._clock.sleep(NEAR_S if runs_out else BLOCK_S)
+        while self._events:
+            self._tell(self._events.popleft())
+        return phase != "idle"
+
+    def _next_block(self) -> Pcm | None:
+        """What is to be played now; None where that is nothing, or nothing yet."""
+        stream, buffered_s = self._stream, len(self._ring) / SAMPLE_RATE_HZ
+        if stream.paused or self._phase not in ("buffering", "playing"):
+            return None
+        time_s = stream.time_s(self._clock.now_s())
+        if self._phase == "buffering":
+            if not (stream.ended or (buffered_s and self._enough(time_s, buffered_s))):
+                return None
+            if buffered_s:
+                self._hold.started(time_s)
+            self._phase = "playing"
+        if buffered_s:
+            block = self._ring.take(BLOCK_SAMPLES)
+            self._direct()
+            return block
+        if self._sink.unheard_samples == 0:
+            if stream.ended:
+                self._complete()
+            elif self._sink.real_time:
+                self._hold.ran_dry(time_s)
+                self._phase = "buffering"
+        return None
+
+    def _enough(self, time_s: float, buffered_s: float) -> bool:
+        return not self._sink.real_time or self._hold.enough(time_s, buffered_s)
+
+    def _play(self, stream: Stream, block: Pcm) -> None:
+        if self._hold.hopeless and not stream.slow:
+            stream.slow = True
+            if self._to_file(stream, block, "Speech comes slower than it is played.", None):
+                return
+        sound = block if self._volume == 1 else np.rint(block * self._volume).astype(np.int16)
+        try:
+            self._sink.open()
+            self._sink.play(sound)
+        except PlaybackError as error:
+            if not self._to_file(stream, block, error.message, self._sink):
+                self._fail(stream, error)
+            return
+        with self._changed:
+            stream.played(block)
+
+    # ------------------------------------------------------- what the sink cannot play
+
+    def _to_file(self, stream: Stream, block: Pcm, why: str, died: Sink | None) -> bool:
+        """Collect the rest, `block` first, for the system's player; whether there is one."""
+        try:
+            file = FilePlayback(system_player(self._players))
+        except PlaybackError as error:
+            log.warning("%s It cannot be played from a file: %s", why, error)
+            return False
+        fallback = Fallback("playback", f"{why} The rest is played from a file.")
+        log.warning("%s", fallback.reason)
+        with self._changed:
+            if stream is not self._stream or self._phase == "idle":  # it was stopped meanwhile
+                file.close()
+                return True
+            unheard = stream.take_back(died.unheard_samples) if died else block[:0]
+            self._file, self._phase = file, "file"
+            stream.fallbacks.append(fallback)
+            self._events.append(Event("fallback", stream.number, {"reason": fallback.reason}))
+        if died:
+            died.close()
+        try:
+            file.write(np.concatenate((unheard, block)))
+        except PlaybackError as error:
+            self._fail(stream, error)
+        return True
+
+    def _step_file(self, stream: Stream) -> None:
+        with self._changed:
+            file = self._file
+            if stream is not self._stream or self._phase != "file" or file is None:
+                return
+            pcm, ended, paused = self._ring.take(len(self._ring)), stream.ended, stream.paused
+            self._direct()
+        try:
+            file.write(pcm)
+            if ended and not file.started and not paused:
+                file.start()
+            played = file.over()
+        except PlaybackError as error:
+            self._fail(stream, error)
+            return
+        if not played:
+            self._clock.sleep(BLOCK_S)
+            return
+        file.close()
+        with self._changed:
+            self._file = None
+            if stream is self._stream and self._phase == "file":
+                stream.played_samples += file.samples
+                self._complete()
+
+    def _fail(self, stream: Stream, error: PlaybackError) -> None:
+        with self._changed:
+            if stream is self._stream:
+                self._failure = error
+                self._events.append(Event("error", stream.number, error=error))
+                self._stop("failed")
+        self._silence()
+
+    # ---------------------------------------------------------------------- how it ends
+
+    def _silence(self) -> None:
+        """What was stopped is heard no longer."""
+        with self._changed:
+            if not self._stops:
+                return
+            stops, self._stops = self._stops, []
+            file, self._file = self._file, None
+        if file is not None:
+            file.close()
+        self._sink.drop()
+        now_s = self._clock.now_s()
+        with self._changed:
+            for number, reason, since_s in stops:
+                self._events.append(
+                    Event("stopped", number, {"reason": reason, "silenced_s": now_s - since_s})
+                )
+                self._ends(number, reason)
+
+    def _complete(self) -> None:
+        stream = self._stream
+        self._phase, self._waits = "idle", False
+        self._events.append(Event("completed", stream.number, {"played_samples": stream.played_samples}))
+        self._ends(stream.number, "completed")
+
+    def _ends(self, number: int, outcome: str) -> None:
+        self._over = max(self._over, number)
+        self._outcomes[number] = outcome
+        self._outcomes.pop(number - KEPT_OUTCOMES, None)
+        self._changed.notify_all()
+
+    def _direct(self) -> None:
+        """Tell the sender to wait, or to go on."""
+        held_s = len(self._ring) / SAMPLE_RATE_HZ
+        limit_s = self._high_s * LOW_S / HIGH_S if self._waits else self._high_s
+        if self._waits != (held_s > limit_s):
+            self._waits = not self._waits
+            self._events.append(Event("flow", self._stream.number, {"pause": self._waits}))
+            self._changed.notify_all()
+
+
+@contextmanager
+def running(deck: Deck) -> Iterator[Deck]:
+    """Inside, `deck` plays, in a thread of its own; behind it, what it has not played is stopped."""
+    over = threading.Event()
+    thread = threading.Thread(target=deck.run, args=(over,), name="deck")
+    thread.start()
+    try:
+        yield deck
+    finally:
+        over.set()
+        thread.join()
+        deck.close()
