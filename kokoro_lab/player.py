@@ -217,8 +217,8 @@ class _Door(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(content)
 
-    def log_message(self, format: str, *arguments: Any) -> None:
-        log.debug(format, *arguments)
+    def log_message(self, *arguments: Any) -> None:
+        log.debug(*arguments)
 
 
 class _Listener(ThreadingHTTPServer):
@@ -248,7 +248,7 @@ def listening(daemon: Daemon, port: int) -> Iterator[int]:
             mend="Another player may be running; end it, or choose another port.",
         ) from error
     listener.deck_daemon = daemon
-    thread = threading.Thread(target=listener.serve_forever, name="listener")
+    thread = threading.Thread(target=listener.serve_forever, args=(0.1,), name="listener")
     thread.start()
     try:
         with running(daemon.deck):

@@ -106,7 +106,7 @@ def _play_standard_input(sink: Sink, pre_buffer_s: float | None, as_json: bool) 
     deck = Deck(sink)
     if pre_buffer_s is not None:
         deck.hold_back(pre_buffer_s)
-    with open(sys.stdin.fileno(), "rb", buffering=0, closefd=False) as source, running(deck):  # noqa: PTH123
+    with open(sys.stdin.fileno(), "rb", buffering=0, closefd=False) as source, running(deck):
         played = play_pipe(deck, source)
         status = deck.status()
     if as_json:

@@ -243,7 +243,8 @@ class Deck:
                 idle_s = 0.0
                 continue
             with self._changed:
-                if self._phase == "idle" and not self._stops and not self._changed.wait(1.0):
+                idle = self._phase == "idle" and not self._stops and not until.is_set()
+                if idle and not self._changed.wait(1.0):
                     idle_s += 1.0
             if idle_s == KEEP_OPEN_S and self._sink.real_time:
                 self._sink.close()
@@ -426,5 +427,7 @@ def running(deck: Deck) -> Iterator[Deck]:
         yield deck
     finally:
         over.set()
+        with deck._changed:
+            deck._changed.notify_all()
         thread.join()
         deck.close()

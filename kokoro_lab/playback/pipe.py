@@ -18,9 +18,11 @@ log = logging.getLogger(__name__)
 
 PIECE_BYTES = 16_384
 """The most that is read at a time; less where less is there."""
+IDLE_S = 0.050
+"""How often it is looked whether somebody writes into a FIFO."""
 
 
-def play_pipe(deck: Deck, source: BinaryIO) -> bool:
+def play_pipe(deck: Deck, source: BinaryIO, begins: bytes = b"", *, drain: bool = False) -> bool:
     """Play bare PCM or WAV to the end of the pipe, and wait until the last sample was heard.
 
     The writer is made to wait where it is far ahead.
@@ -29,6 +31,11 @@ def play_pipe(deck: Deck, source: BinaryIO) -> bool:
     ----------
     source : file
         Unbuffered, so that what comes is played and not collected.
+    begins : bytes
+        What was read of it already.
+    drain : bool
+        Whether the rest is read, and thrown away, where it is stopped or cannot be played. Else the writer
+        finds the pipe closed.
 
     Returns
     -------
@@ -44,15 +51,19 @@ def play_pipe(deck: Deck, source: BinaryIO) -> bool:
     """
     pcm_input = PcmInput()
     stream: int | None = None
+    piece = begins or source.read(PIECE_BYTES)
     try:
-        while piece := source.read(PIECE_BYTES):
+        while piece:
             pcm = pcm_input.push(piece)
             if len(pcm):
                 stream = stream or deck.begin()
                 deck.feed(stream, pcm)
+            piece = source.read(PIECE_BYTES)
     except StreamOver:
-        return False
+        pass
     finally:
+        while piece and drain:
+            piece = source.read(PIECE_BYTES)
         if stream:
             deck.end(stream)
     if pcm_input.torn_bytes:
@@ -83,16 +94,21 @@ def make_fifo(path: Path) -> Path:
 
 
 def play_fifo(deck: Deck, path: Path, until: threading.Event) -> None:
-    """Play what one writer after another puts into a FIFO; each of them is a stream, and waits its turn.
+    """Play what one writer after another puts into a FIFO, until told to end.
 
-    It returns after `until` is set and a writer has come or gone: a thread of this is a daemon.
+    Each writer is a stream, and waits for the one before; what writers that overlap write is one. A thread
+    of this is a daemon: it cannot be told while a writer is there that writes nothing.
     """
-    while not until.is_set():
-        try:
-            with path.open("rb", buffering=0) as source:
-                play_pipe(deck, source)
-        except KokoroLabError as error:
-            log.warning("%s", error)
-        except OSError as error:
-            log.warning("The pipe %s cannot be read any more: %s", path, error)
-            return
+    # Held open from writer to writer: what is written between two readers would be lost
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    os.set_blocking(handle, True)
+    with os.fdopen(handle, "rb", buffering=0) as source:
+        while not until.is_set():
+            begins = source.read(PIECE_BYTES)
+            if not begins:  # nobody has it open for writing
+                until.wait(IDLE_S)
+                continue
+            try:
+                play_pipe(deck, source, begins, drain=True)
+            except KokoroLabError as error:
+                log.warning("%s", error)

@@ -45,7 +45,7 @@ from kokoro_lab.errors import KokoroLabError, ParameterError
 from kokoro_lab.playback.pcm_input import require_format
 from kokoro_lab.playback.status import Status
 
-PORT = 8081
+PRE_BUFFER_MAX_MS = 10_000
 
 Action = Literal["play", "pause", "resume", "stop", "configure", "end_stream"]
 TYPES = ("audio_chunk", "end_stream", "control", "heartbeat", "status")
@@ -129,9 +129,9 @@ def read_wishes(params: dict[str, Any]) -> Wishes:
     _check_format(params.get("format"))
     held_ms = params.get("pre_buffer_ms")
     if held_ms is not None and held_ms != "auto":
-        held_ms = _number("pre_buffer_ms", held_ms) / 1000
+        held_ms = _number("pre_buffer_ms", held_ms, PRE_BUFFER_MAX_MS) / 1000
     volume = params.get("volume")
-    return Wishes(held_ms, None if volume is None else _number("volume", volume))
+    return Wishes(held_ms, None if volume is None else _number("volume", volume, 1))
 
 
 def message(kind: str, data: dict[str, Any]) -> str:
@@ -220,9 +220,11 @@ def _check_format(given: Any) -> None:
     require_format(*found)
 
 
-def _number(name: str, value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise ParameterError(f"{name} is a number.", field=name, value=str(value)[:40])
+def _number(name: str, value: Any, most: float) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= most:
+        raise ParameterError(
+            f"{name} is out of range.", field=name, value=str(value)[:40], allowed=f"0 to {most:g}"
+        )
     return float(value)
 
 

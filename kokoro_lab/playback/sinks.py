@@ -5,7 +5,7 @@ from __future__ import annotations
 import wave
 from contextlib import suppress
 from pathlib import Path
-from typing import Protocol
+from typing import BinaryIO, Protocol
 
 import numpy as np
 
@@ -112,13 +112,14 @@ class WavSink:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._raw: BinaryIO | None = None
         self._file: wave.Wave_write | None = None
 
     def open(self) -> None:
         if self._file is not None:
             return
         try:
-            self._file = wave.open(str(self._path), "wb")  # noqa: SIM115  # it stays open from block to block
+            self._raw = self._path.open("wb")  # it stays open from block to block
         except OSError as error:
             raise PlaybackError(
                 f"{self._path} cannot be written: {error.strerror or error}.",
@@ -126,6 +127,7 @@ class WavSink:
                 value=str(self._path),
                 allowed="a file in a folder that exists and may be written to",
             ) from error
+        self._file = wave.open(self._raw, "wb")  # noqa: SIM115
         self._file.setparams((1, BYTES_A_SAMPLE, SAMPLE_RATE_HZ, 0, "NONE", ""))
 
     def play(self, pcm: Pcm) -> None:
@@ -144,7 +146,7 @@ class WavSink:
         """Nothing: what is written is kept."""
 
     def close(self) -> None:
-        file, self._file = self._file, None
-        if file is not None:
-            with suppress(OSError):
+        file, raw, self._file, self._raw = self._file, self._raw, None, None
+        if file is not None and raw is not None:
+            with suppress(OSError), raw:
                 file.close()

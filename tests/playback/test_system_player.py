@@ -1,4 +1,4 @@
-"""Where the sink fails, the rest is played from a file by another player, sample for sample, or a clear error."""
+"""Where the sink fails, the rest is played from a file by another player, sample for sample."""
 
 from __future__ import annotations
 
