@@ -73,8 +73,18 @@ def numbered(count: int) -> Pcm:
     return np.random.default_rng(count).integers(-8000, 8000, count, dtype=np.int16)
 
 
-def play_virtually(arrivals_s: Sequence[float], hold: Hold | None = None) -> Heard:
-    """Play chunks that come at `arrivals_s` through the clocked sink, on a clock that takes no time."""
+def play_virtually(
+    arrivals_s: Sequence[float], hold: Hold | None = None, *, lost_chunk: int | None = None
+) -> Heard:
+    """Play chunks that come at `arrivals_s` through the clocked sink, on a clock that takes no time.
+
+    Parameters
+    ----------
+    hold : Hold, optional
+        What is held back; learns unless given.
+    lost_chunk : int, optional
+        One that the line loses, on purpose: a control.
+    """
     clock = VirtualClock()
     sink = ClockedSink(clock, keep=True)
     events = []
@@ -84,7 +94,8 @@ def play_virtually(arrivals_s: Sequence[float], hold: Hold | None = None) -> Hea
     stream, sent = deck.begin(), 0
     while not deck.over(stream) and clock.now_s() < arrivals_s[-1] + 2 * audio_s + NO_LONGER_S:
         while sent < len(arrivals_s) and arrivals_s[sent] <= clock.now_s():
-            deck.offer(stream, pcm[sent * CHUNK_SAMPLES : (sent + 1) * CHUNK_SAMPLES])
+            if sent != lost_chunk:
+                deck.offer(stream, pcm[sent * CHUNK_SAMPLES : (sent + 1) * CHUNK_SAMPLES])
             sent += 1
         if sent == len(arrivals_s):
             deck.end(stream)

@@ -53,7 +53,7 @@ class Deck:
     tell : callable, optional
         Told of every `Event`, by the thread that plays: it must not take long.
     players : sequence of str
-        The system's players to choose from where the sink fails.
+        The system's players to choose from where the sink fails; none leaves it at that.
     """
 
     def __init__(
@@ -319,6 +319,8 @@ class Deck:
 
     def _to_file(self, stream: Stream, block: Pcm, why: str, died: Sink | None) -> bool:
         """Collect the rest, `block` first, for the system's player; whether there is one."""
+        if not self._players:
+            return False
         try:
             file = FilePlayback(system_player(self._players))
         except PlaybackError as error:
