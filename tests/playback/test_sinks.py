@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import time
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from kokoro_lab.errors import PlaybackError
 from kokoro_lab.playback.deck import Deck, running
 from kokoro_lab.playback.sinks import BLOCK_SAMPLES, WavSink
 from kokoro_lab.playback.sound_card import SoundCard
+from tests.playback.fake_card import FakeStream
 
 PCM = numbered(SAMPLE_RATE_HZ)
 
@@ -43,46 +43,6 @@ def test_a_file_holds_every_sample_and_no_gap(tmp_path: Path) -> None:
 def test_a_file_that_cannot_be_written_says_so(tmp_path: Path) -> None:
     with pytest.raises(PlaybackError, match="cannot be written"):
         WavSink(tmp_path / "none" / "played.wav").open()
-
-
-class FakeError(Exception):
-    """What PortAudio raises."""
-
-
-class FakeStream:
-    """A sound card that is as fast as it is asked to be."""
-
-    latency = 0.012
-
-    def __init__(self, **options: Any) -> None:
-        self.options = options
-        self.written = b""
-        self.calls: list[str] = []
-        self.dies = False
-
-    def write(self, content: bytes) -> None:
-        if self.dies:
-            raise FakeError("device unplugged")
-        self.written += content
-
-    def __getattr__(self, name: str) -> Any:
-        return lambda **_: self.calls.append(name)
-
-
-@pytest.fixture
-def cards(monkeypatch: pytest.MonkeyPatch) -> list[FakeStream]:
-    """The streams that were opened on a fake `sounddevice`."""
-    opened: list[FakeStream] = []
-
-    def open_stream(**options: Any) -> FakeStream:
-        if options["device"] == "none":
-            raise ValueError("No output device matching 'none'")
-        opened.append(FakeStream(**options))
-        return opened[-1]
-
-    fake = SimpleNamespace(RawOutputStream=open_stream, PortAudioError=FakeError)
-    monkeypatch.setitem(sys.modules, "sounddevice", fake)
-    return opened
 
 
 def test_the_sound_card_gets_every_sample_in_small_blocks(cards: list[FakeStream]) -> None:
