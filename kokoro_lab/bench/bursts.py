@@ -87,8 +87,7 @@ def play_virtually(
     """
     clock = VirtualClock()
     sink = ClockedSink(clock, keep=True)
-    events = []
-    deck = Deck(sink, clock, hold=hold, tell=events.append, players=())
+    deck = Deck(sink, clock, hold=hold, players=())
     pcm = numbered(len(arrivals_s) * CHUNK_SAMPLES)
     audio_s = len(pcm) / SAMPLE_RATE_HZ
     stream, sent = deck.begin(), 0

@@ -90,7 +90,7 @@ def read_message(message: str | bytes) -> Audio | Control:
         return Control(kind, {})
     if kind != "control":
         raise _unknown("type", kind, TYPES)
-    action = data.get("action")
+    action: Any = data.get("action")
     if action not in get_args(Action):
         raise _unknown("action", action, get_args(Action))
     params = data.get("params")
