@@ -15,13 +15,14 @@ from kokoro_lab.config import PUBLISHED, EngineConfig, settings, usable_cores, w
 from kokoro_lab.containers import FORMATS, Encoder
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ
 from kokoro_lab.dsp import silence
-from kokoro_lab.errors import KokoroLabError
+from kokoro_lab.errors import KokoroLabError, PlaybackError
 from kokoro_lab.g2p.english import SPACY_MODEL
 from kokoro_lab.g2p.frontend import FrontEnd
 from kokoro_lab.g2p.lexicons import Lexicons
 from kokoro_lab.model.native import native_operators
 from kokoro_lab.model.providers import PROVIDERS, available_providers
 from kokoro_lab.model.weights import missing, verify, weights_home
+from kokoro_lab.playback.sound_card import portaudio
 
 PACKAGES = ("onnxruntime", "misaki", "spacy", "phonemizer", "espeakng-loader", "soxr", "flask", "papermill")
 FREE_MB = 2_000
@@ -66,6 +67,7 @@ def examine(*, deep: bool = False) -> Iterator[Finding]:
         str(native),
         "" if native.library else "Streams are about a fifth slower without: install a C++ compiler.",
     )
+    yield _sound_card()
     npm = shutil.which("npm")
     yield Finding(
         "npm",
@@ -73,6 +75,15 @@ def examine(*, deep: bool = False) -> Iterator[Finding]:
         npm or "not there: needed only to fetch weights where the model hub cannot be reached",
         "" if npm else "Install Node.js.",
     )
+
+
+def _sound_card() -> Finding:
+    """An extra: where it is missing, files are played by the system's player."""
+    try:
+        portaudio()
+    except PlaybackError as error:
+        return Finding("sound card", True, "not there: needed only to play aloud", error.mend or "")
+    return Finding("sound card", True, f"sounddevice {version('sounddevice')}")
 
 
 def _english() -> Finding:

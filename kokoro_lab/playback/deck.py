@@ -239,7 +239,7 @@ class Deck:
         """Play until told to end, sleeping while there is nothing to play."""
         idle_s = 0.0
         while not until.is_set():
-            if self.step():
+            if self._step_safely():
                 idle_s = 0.0
                 continue
             with self._changed:
@@ -248,6 +248,16 @@ class Deck:
                     idle_s += 1.0
             if idle_s == KEEP_OPEN_S and self._sink.real_time:
                 self._sink.close()
+
+    def _step_safely(self) -> bool:
+        """A sound card's library may raise anything: the stream fails, and the next one is tried."""
+        try:
+            return self.step()
+        except Exception as error:
+            log.exception("The player failed.")
+            why = PlaybackError(f"The player failed: {type(error).__name__}.", mend="Its log says more.")
+            self._fail(self._stream, why)
+            return True
 
     def close(self) -> None:
         """Stop, and let go of the sink; for the thread that plays, or where it has ended."""

@@ -13,7 +13,7 @@ from kokoro_lab.audio import Pcm
 from kokoro_lab.bench.bursts import CHUNK_S, burst_arrivals, numbered, play_virtually
 from kokoro_lab.buffering import STABLE
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ
-from kokoro_lab.errors import ParameterError
+from kokoro_lab.errors import ParameterError, PlaybackError
 from kokoro_lab.playback.clock import VirtualClock
 from kokoro_lab.playback.deck import Deck, running
 from kokoro_lab.playback.hold import Hold
@@ -284,3 +284,23 @@ def test_what_cannot_be_is_refused(wrong: float) -> None:
     with pytest.raises(ParameterError):
         bench.deck.set_volume(wrong)
     assert bench.deck.status().volume == 1
+
+
+def test_a_sink_that_breaks_in_an_unforeseen_way_fails_one_stream_and_not_the_player(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sink = ClockedSink(keep=True)
+    events: list[Event] = []
+    with running(Deck(sink, tell=events.append)) as deck:
+        with monkeypatch.context() as broken:
+            broken.setattr(sink, "play", lambda pcm: 1 / 0)
+            stream = deck.begin()
+            deck.feed(stream, PCM)
+            with pytest.raises(PlaybackError, match="ZeroDivisionError"):
+                deck.require_played(stream)
+        stream = deck.begin()
+        deck.feed(stream, PCM[:CHUNK])
+        deck.end(stream)
+        assert deck.require_played(stream)
+    assert [event.kind for event in events] == ["error", "stopped", "completed"]
+    assert np.array_equal(sink.heard, PCM[:CHUNK])
