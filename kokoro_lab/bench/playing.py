@@ -43,6 +43,8 @@ class PlayerFigures:
 
     Parameters
     ----------
+    late_blocks : int
+        Of 10 ms, that the busy machine played too late.
     unplayed_samples : int
         Sent, and not reported as heard by `completed`.
     took_beyond_audio_s : float
@@ -60,6 +62,7 @@ class PlayerFigures:
     audio_s: float
     underruns: int
     silent_s: float
+    late_blocks: int
     unplayed_samples: int
     took_beyond_audio_s: float
     unplayed_after_pauses_samples: int
@@ -138,6 +141,7 @@ def measure_player(url: str, audio_s: float, seed: int, *, progress: bool = True
         audio_s=audio_s,
         underruns=done["underruns"],
         silent_s=done["silent_s"],
+        late_blocks=done["late_blocks"],
         unplayed_samples=sent - done["played_samples"],
         took_beyond_audio_s=took_s - sent / SAMPLE_RATE_HZ,
         unplayed_after_pauses_samples=paused,
@@ -179,6 +183,7 @@ def conclude(run: Run, figures: PlayerFigures, seed: int) -> dict[str, Any]:
         figures={
             "audio_s": figures.audio_s,
             "silent_s": figures.silent_s,
+            "late_blocks_count": figures.late_blocks,
             "stop_told_max_s": max(figures.stop_told_s, default=float("nan")),
         },
         details={"virtual": asdict(figures.virtual)},
@@ -189,6 +194,7 @@ def printed(figures: PlayerFigures) -> Iterator[str]:
     """What to show to a person."""
     yield f"played     {figures.audio_s:.0f} s of speech through bursts of 200 to 400 ms"
     yield f"underruns  {figures.underruns}, {figures.silent_s:.2f} s of silence"
+    yield f"late       {figures.late_blocks} blocks of 10 ms, by a busy machine"
     yield f"completed  {1000 * figures.took_beyond_audio_s:.0f} ms later than without any wait"
     lost_samples = figures.unplayed_after_pauses_samples
     yield f"not heard  {figures.unplayed_samples} samples, and {lost_samples} by pauses"

@@ -206,6 +206,7 @@ class Controls:
                 played_samples=max(0, stream.played_samples - unheard),
                 underruns=self._hold.underruns,
                 silent_s=self._hold.silent_s,
+                late_blocks=stream.late_blocks,
                 pre_buffer_s=self._hold.held_s,
                 volume=self._volume,
                 waits=self._waits,

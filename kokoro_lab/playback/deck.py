@@ -91,11 +91,14 @@ class Deck(Controls):
             if buffered_s:
                 self._hold.started(time_s)
             self._phase = "playing"
+        played_out = self._sink.unheard_samples == 0
         if buffered_s:
+            stream.late_blocks += stream.flows and played_out and self._sink.real_time
             block = self._ring.take(BLOCK_SAMPLES)
             self._direct()
             return block
-        if self._sink.unheard_samples == 0:
+        if played_out:
+            stream.flows = False
             if stream.ended:
                 self._complete()
             elif self._sink.real_time:

@@ -17,8 +17,9 @@ from kokoro_lab.playback.clock import Clock, RealClock
 BLOCK_S = 0.010
 BLOCK_SAMPLES = round(BLOCK_S * SAMPLE_RATE_HZ)
 """What is played at a time. A stop waits for one block, never for more."""
-LEAD_S = 2 * BLOCK_S
-"""What a sink without hardware takes before it is due, as a sound card does."""
+LEAD_S = 3 * BLOCK_S
+"""What a sink takes before it is due, so that a busy machine is not heard. A stop throws it away; a pause
+plays it, so that with the block under way it must stay below 50 ms."""
 
 
 class Sink(Protocol):

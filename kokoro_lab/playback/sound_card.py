@@ -9,7 +9,7 @@ from typing import Any
 from kokoro_lab.audio import Pcm, pcm_bytes
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ
 from kokoro_lab.errors import PlaybackError
-from kokoro_lab.playback.sinks import BLOCK_SAMPLES
+from kokoro_lab.playback.sinks import BLOCK_SAMPLES, LEAD_S
 
 INSTALL = "pip install 'kokoro-lab[play]'; on Linux also PortAudio: apt install libportaudio2."
 
@@ -60,7 +60,7 @@ class SoundCard:
                 channels=1,
                 dtype="int16",
                 blocksize=BLOCK_SAMPLES,
-                latency="low",
+                latency=LEAD_S,
                 device=self._device,
             )
             stream.start()

@@ -54,6 +54,8 @@ class Status:
         Of the latest stream. Gaps and pauses are not counted, and played is what was heard.
     underruns : int
         How often nothing was there to play, and `silent_s` for how long in all.
+    late_blocks : int
+        How often samples were there, and the player was too late with them: the machine was busy.
     pre_buffer_s : float
         What is held back at the next start.
     waits : bool
@@ -68,6 +70,7 @@ class Status:
     played_samples: int
     underruns: int
     silent_s: float
+    late_blocks: int
     pre_buffer_s: float
     volume: float
     waits: bool

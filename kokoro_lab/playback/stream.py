@@ -24,11 +24,15 @@ class Stream:
         Its end was announced.
     slow : bool
         It ran dry so often that another way was looked for.
+    flows : bool
+        The sink had the block before the next one, and no pause or gap lies between.
     """
 
     number: int
     ended: bool = False
     slow: bool = False
+    flows: bool = False
+    late_blocks: int = 0
     received_samples: int = 0
     played_samples: int = 0
     fallbacks: list[Fallback] = field(default_factory=list)
@@ -42,6 +46,7 @@ class Stream:
         return self._paused_since_s is not None
 
     def pause(self, now_s: float) -> None:
+        self.flows = False
         if self._paused_since_s is None:
             self._paused_since_s = now_s
 
@@ -56,6 +61,7 @@ class Stream:
 
     def played(self, block: Pcm) -> None:
         """The sink has taken it."""
+        self.flows = not self.paused
         self.played_samples += len(block)
         self._recent.append(block)
         self._recent_samples += len(block)

@@ -17,6 +17,7 @@ FINE = PlayerFigures(
     audio_s=60.0,
     underruns=1,
     silent_s=0.7,
+    late_blocks=0,
     unplayed_samples=0,
     took_beyond_audio_s=0.8,
     unplayed_after_pauses_samples=0,

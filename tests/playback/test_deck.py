@@ -304,3 +304,23 @@ def test_a_sink_that_breaks_in_an_unforeseen_way_fails_one_stream_and_not_the_pl
         assert deck.require_played(stream)
     assert [event.kind for event in events] == ["error", "stopped", "completed"]
     assert np.array_equal(sink.heard, PCM[:CHUNK])
+
+
+def test_blocks_that_a_busy_machine_plays_too_late_are_counted_and_pauses_and_gaps_are_not() -> None:
+    bench = Bench()
+    stream = bench.deck.begin()
+    bench.deck.offer(stream, PCM[: 12 * CHUNK])
+    bench.play_for(0.3)
+    bench.deck.pause()
+    bench.play_for(0.3)
+    bench.deck.resume()
+    bench.play_for(1)
+    bench.deck.offer(stream, PCM[12 * CHUNK :])
+    bench.play_for(0.3)
+    assert (bench.deck.status().late_blocks, bench.deck.status().underruns) == (0, 1)
+    for _ in range(3):
+        bench.clock.sleep(0.2)
+        bench.play_for(0.1)
+    bench.play_out(stream)
+    assert (bench.deck.status().late_blocks, bench.deck.status().underruns) == (3, 1)
+    assert np.array_equal(bench.sink.heard, PCM)
