@@ -112,36 +112,38 @@ class Deck(Controls):
     def _play(self, stream: Stream, block: Pcm) -> None:
         if self._hold.hopeless and not stream.slow:
             stream.slow = True
-            if self._to_file(stream, block, "Speech comes slower than it is played.", None):
-                return
+            if self._to_file(stream, block, "Speech comes slower than it is played.", None) is None:
+                return  # else with gaps, which is better than not at all
         sound = block if self._volume == 1 else np.rint(block * self._volume).astype(np.int16)
         try:
             self._sink.open()
             self._sink.play(sound)
         except PlaybackError as error:
-            if not self._to_file(stream, block, error.message, self._sink):
-                self._fail(stream, error)
+            missing = self._to_file(stream, block, error.message, self._sink)
+            if missing is not None:
+                mend = " ".join(filter(None, (error.mend, str(missing))))
+                self._fail(stream, PlaybackError(error.message, field=error.field, mend=mend))
             return
         with self._changed:
             stream.played(block)
 
     # ------------------------------------------------------- what the sink cannot play
 
-    def _to_file(self, stream: Stream, block: Pcm, why: str, died: Sink | None) -> bool:
-        """Collect the rest, `block` first, for the system's player; whether there is one."""
+    def _to_file(self, stream: Stream, block: Pcm, why: str, died: Sink | None) -> PlaybackError | None:
+        """Collect the rest, `block` first, for the system's player; or say why there is none."""
         if not self._players:
-            return False
+            return PlaybackError("No other player is asked.")
         try:
             file = FilePlayback(system_player(self._players))
         except PlaybackError as error:
             log.warning("%s It cannot be played from a file: %s", why, error)
-            return False
+            return error
         fallback = Fallback("playback", f"{why} The rest is played from a file.")
         log.warning("%s", fallback.reason)
         with self._changed:
             if stream is not self._stream or self._phase == "idle":  # it was stopped meanwhile
                 file.close()
-                return True
+                return None
             unheard = stream.take_back(died.unheard_samples) if died else block[:0]
             self._file, self._phase = file, "file"
             stream.fallbacks.append(fallback)
@@ -152,7 +154,7 @@ class Deck(Controls):
             file.write(np.concatenate((unheard, block)))
         except PlaybackError as error:
             self._fail(stream, error)
-        return True
+        return None
 
     def _step_file(self, stream: Stream) -> None:
         with self._changed:

@@ -134,8 +134,9 @@ def test_without_another_player_a_dead_sink_is_an_error_and_the_next_stream_trie
     deck = Deck(sink, clock, tell=events.append, players=("no-such-player",))
     stream = play(deck, clock)
     assert [event.kind for event in events] == ["error", "stopped"]
-    with pytest.raises(PlaybackError, match="has gone"):
+    with pytest.raises(PlaybackError, match="has gone") as failed:
         deck.require_played(stream)
+    assert "Install one of them" in str(failed.value)
     sink._left = len(PCM)
     assert deck.require_played(play(deck, clock))
 
