@@ -18,6 +18,7 @@ from kokoro_lab.commands.doctor import doctor
 from kokoro_lab.commands.export import export
 from kokoro_lab.commands.fetch import fetch
 from kokoro_lab.commands.golden import golden
+from kokoro_lab.commands.player import player
 from kokoro_lab.commands.run import run
 from kokoro_lab.commands.serve import serve
 from kokoro_lab.commands.speak import speak
@@ -46,7 +47,7 @@ def main() -> None:
     logging.basicConfig(level=level, format="%(levelname)s %(name)s: %(message)s", stream=sys.stderr)
 
 
-for command in (bench, doctor, export, fetch, golden, run, serve, speak, text, tune):
+for command in (bench, doctor, export, fetch, golden, player, run, serve, speak, text, tune):
     main.add_command(command)
 
 

@@ -156,6 +156,9 @@ class Settings(BaseSettings):
     voice: str = Field("af_heart", description="Voice of requests that name none")
     host: str = Field("127.0.0.1", description="Address the server listens on")
     port: int = Field(8880, ge=0, le=65535, description="Port the server listens on")
+    player_port: int = Field(
+        8081, ge=0, le=65535, description="Port of the loopback on which `kokoro-lab player` listens"
+    )
     api_key: str = Field(
         "", description="If set, requests for speech must carry it as a Bearer token", repr=False
     )

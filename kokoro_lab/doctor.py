@@ -16,7 +16,7 @@ from kokoro_lab.containers import FORMATS, Encoder
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ
 from kokoro_lab.dsp import silence
 from kokoro_lab.engine import configuration
-from kokoro_lab.errors import KokoroLabError
+from kokoro_lab.errors import KokoroLabError, PlaybackError
 from kokoro_lab.g2p.english import SPACY_MODEL
 from kokoro_lab.g2p.frontend import FrontEnd
 from kokoro_lab.g2p.lexicons import Lexicons
@@ -26,6 +26,7 @@ from kokoro_lab.model.provider_choice import choose
 from kokoro_lab.model.provider_registry import registry
 from kokoro_lab.model.tuned import NAME
 from kokoro_lab.model.weights import missing, verify, weights_home
+from kokoro_lab.playback.sound_card import portaudio
 
 PACKAGES = ("onnxruntime", "misaki", "spacy", "phonemizer", "espeakng-loader", "soxr", "flask", "papermill")
 FREE_MB = 2_000
@@ -70,6 +71,7 @@ def examine(*, deep: bool = False) -> Iterator[Finding]:
         str(native),
         "" if native.library else "Streams are about a fifth slower without: install a C++ compiler.",
     )
+    yield _sound_card()
     npm = shutil.which("npm")
     yield Finding(
         "npm",
@@ -95,6 +97,15 @@ def _providers() -> Iterator[Finding]:
         provider = line.provider
         detail = f"{here}: {line.why}; computes on {provider.computes_on}"
         yield Finding(f"provider {provider.name}", True, detail, "" if line.available else line.mend)
+
+
+def _sound_card() -> Finding:
+    """An extra: where it is missing, files are played by the system's player."""
+    try:
+        portaudio()
+    except PlaybackError as error:
+        return Finding("sound card", True, "not there: needed only to play aloud", error.mend or "")
+    return Finding("sound card", True, f"sounddevice {version('sounddevice')}")
 
 
 def _english() -> Finding:

@@ -171,6 +171,12 @@ class SynthesisError(KokoroLabError):
     code = "synthesis_failed"
 
 
+class PlaybackError(KokoroLabError):
+    """Speech cannot be played: no sound card, no player, or one that died."""
+
+    code = "playback_failed"
+
+
 class DeadlineExceeded(KokoroLabError):
     """A request took longer than it may."""
 

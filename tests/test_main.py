@@ -18,6 +18,7 @@ from kokoro_lab.containers.coded import CODECS
 from kokoro_lab.engine import Engine
 from kokoro_lab.model import provider_registry
 from tests.containers.decoding import decoded
+from tests.playback.fake_card import fake_sounddevice
 
 
 @pytest.fixture
@@ -78,6 +79,42 @@ def test_speak_reads_files_and_pipes(lab: Path) -> None:
 def test_speak_reports_the_first_audio_of_a_stream(lab: Path) -> None:
     done = call("speak", "The kettle is on.", "--voice", "hum", "--stream")
     assert "warm stream" in done.output
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_speak_plays_what_the_file_holds(lab: Path, monkeypatch: pytest.MonkeyPatch, stream: bool) -> None:
+    cards = fake_sounddevice(monkeypatch)
+    options = ["--stream"] if stream else []
+    assert call("speak", "The kettle is on.", "--voice", "hum", "--play", *options).exit_code == 0
+    assert cards[0].written == (lab / "speech.wav").read_bytes()[44:]
+
+
+def test_speak_plays_its_file_where_there_is_no_sound_card_and_says_so(
+    lab: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "sounddevice", None)
+    player = lab / "afplay"
+    player.write_text('#!/bin/sh\ncp "$1" played.wav\n')
+    player.chmod(0o755)
+    monkeypatch.setattr("kokoro_lab.playback.system_player.PATHS", (str(lab),))
+    monkeypatch.setenv("PATH", "/bin:/usr/bin")
+    done = call("speak", "The kettle is on.", "--voice", "hum", "--play", "--json")
+    assert done.exit_code == 0, done.output
+    assert (lab / "played.wav").read_bytes() == (lab / "speech.wav").read_bytes()
+    assert "kokoro-lab[play]" in done.stderr
+    assert [each["stage"] for each in json.loads(done.stdout)["fallbacks"]] == ["playback"]
+
+
+def test_speak_says_what_to_install_before_it_speaks_to_nobody(
+    lab: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "sounddevice", None)
+    monkeypatch.setattr("kokoro_lab.playback.system_player.PATHS", ())
+    monkeypatch.setenv("PATH", str(lab))
+    done = call("speak", "The kettle is on.", "--voice", "hum", "--play")
+    assert done.exit_code == 3
+    assert "afplay, aplay, ffplay, play" in done.stderr
+    assert not (lab / "speech.wav").exists()
 
 
 def test_text_and_speak_take_a_lexicon(lab: Path) -> None:
@@ -257,7 +294,7 @@ def test_a_bad_setting_names_its_variable() -> None:
 
 
 @pytest.mark.parametrize(
-    "command", ["fetch", "speak", "text", "run", "bench", "export", "golden", "serve", "doctor"]
+    "command", ["fetch", "speak", "text", "run", "bench", "export", "golden", "player", "serve", "doctor"]
 )
 def test_every_command_explains_itself(command: str) -> None:
     done = call(command, "-h")

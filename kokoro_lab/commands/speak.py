@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import json
-import shutil
-import subprocess
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from kokoro_lab.commands.console import say, text_of
 from kokoro_lab.commands.options import detection_option, entries_of, json_option, lexicon_option
 from kokoro_lab.config import SPEED_MAX, SPEED_MIN, VARIANTS, settings
-from kokoro_lab.errors import ParameterError
+from kokoro_lab.errors import PlaybackError
 from kokoro_lab.utterance import INPUT_FORMATS
 
-PLAYERS = ("afplay", "aplay", "ffplay -autoexit -nodisp -loglevel error", "play -q")
+if TYPE_CHECKING:
+    from kokoro_lab.datatypes import Fallback
+    from kokoro_lab.playback.aloud import Aloud
 
 
 @click.command()
@@ -27,7 +28,7 @@ PLAYERS = ("afplay", "aplay", "ffplay -autoexit -nodisp -loglevel error", "play 
     "-i", "--input", "input_file", type=click.Path(path_type=Path), help="Read the text from a file."
 )
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="File; its ending says the format.")
-@click.option("--play", is_flag=True, help="Play it through the sound card.")
+@click.option("--play", is_flag=True, help="Play it; with --stream, as it is computed.")
 @click.option(
     "--voice", default=lambda: settings().voice, show_default="af_heart", help="A name, or a blend."
 )
@@ -65,45 +66,74 @@ def speak(
     from kokoro_lab.containers import Encoder, format_of, write_encoded
     from kokoro_lab.engine import load_engine
     from kokoro_lab.metrics.loudness import integrated_lufs, true_peak_dbtp
+    from kokoro_lab.playback.system_player import play_file
 
     words = text_of(text, input_file)
     options["lexicon"] = entries_of(lexicon)
     output = output or Path("speech.wav")
     encoder = Encoder(format_of(output), sample_rate, options["seed"], streamed=False)
     engine = load_engine(variant, provider, say=say)
-    if stream:
-        engine.warm(
-            options["voice"], text="Ready."
-        )  # a stream is heard from a server that has been up for a while
-        source = engine.stream(words, **options)
-        samples, report = _joined(chunk.samples for chunk in source), source.report
-    else:
-        clip = engine.synthesize(words, **options)
-        samples, report = clip.samples, clip.report
-    output.parent.mkdir(parents=True, exist_ok=True)
-    path = write_encoded(output, encoder, samples)
-    figures = {
-        "path": str(path),
-        "audio_s": round(report.audio_s, 3),
-        "compute_s": round(report.compute_s, 3),
-        "rtf": round(report.rtf, 4),
-        "ttfa_s": round(report.ttfa_s, 4),
-        "integrated_lufs": round(integrated_lufs(samples, 24_000), 2),
-        "true_peak_dbtp": round(true_peak_dbtp(samples, 24_000), 2),
-        "fallbacks": [asdict(f) for f in report.fallbacks],
-    }
-    if as_json:
-        click.echo(json.dumps({**figures, "report": asdict(report)}))
-    else:
-        _print_figures(figures, report, stream)
-    if play:
-        _play(path)
+    with ExitStack() as stack:
+        heard, instead = _loudspeaker(stack, options["seed"]) if play else (None, None)
+        if stream:
+            # a stream is heard from a server that has been up for a while
+            engine.warm(options["voice"], text="Ready.")
+            source = engine.stream(words, **options)
+            samples, report = _joined((chunk.samples for chunk in source), heard), source.report
+        else:
+            clip = engine.synthesize(words, **options)
+            samples, report = clip.samples, clip.report
+        output.parent.mkdir(parents=True, exist_ok=True)
+        path = write_encoded(output, encoder, samples)
+        figures = {
+            "path": str(path),
+            "audio_s": round(report.audio_s, 3),
+            "compute_s": round(report.compute_s, 3),
+            "rtf": round(report.rtf, 4),
+            "ttfa_s": round(report.ttfa_s, 4),
+            "integrated_lufs": round(integrated_lufs(samples, 24_000), 2),
+            "true_peak_dbtp": round(true_peak_dbtp(samples, 24_000), 2),
+            "fallbacks": [asdict(f) for f in (*report.fallbacks, *([instead] if instead else []))],
+        }
+        if as_json:
+            click.echo(json.dumps({**figures, "report": asdict(report)}))
+        else:
+            _print_figures(figures, report, stream)
+        if heard is not None:
+            if not stream:
+                heard.push(samples)
+            heard.finish()
+    if instead is not None:
+        play_file(path)
 
 
-def _joined(pieces: Iterator[Any]) -> Any:
+def _loudspeaker(stack: ExitStack, seed: int) -> tuple[Aloud | None, Fallback | None]:
+    """What plays speech as it comes; or, where there is no sound card, why another player plays the file."""
+    from kokoro_lab.datatypes import Fallback
+    from kokoro_lab.playback.aloud import aloud
+    from kokoro_lab.playback.sound_card import SoundCard
+    from kokoro_lab.playback.system_player import system_player
+
+    card = SoundCard()
+    try:
+        card.open()
+    except PlaybackError as error:
+        program = Path(system_player()[0]).name  # before anything is spoken: there may be none either
+        say(f"note   playback: {error} The file is played by {program} instead.")
+        return None, Fallback("playback", f"{error.message} Played by {program}.")
+    return stack.enter_context(aloud(card, seed)), None
+
+
+def _joined(pieces: Iterator[Any], heard: Aloud | None) -> Any:
+    """All of them, each heard as it comes."""
     import numpy as np
 
-    return np.concatenate(list(pieces))
+    kept = []
+    for piece in pieces:
+        if heard is not None:
+            heard.push(piece)
+        kept.append(piece)
+    return np.concatenate(kept)
 
 
 def _print_figures(figures: dict[str, Any], report: Any, stream: bool) -> None:
@@ -121,17 +151,3 @@ def _print_figures(figures: dict[str, Any], report: Any, stream: bool) -> None:
     for fallback in report.fallbacks:
         where = "" if fallback.start is None else f" (characters {fallback.start} to {fallback.end})"
         click.echo(f"note   {fallback.stage}: {fallback.reason}{where}", err=True)
-
-
-def _play(path: Path) -> None:
-    for player in PLAYERS:
-        program, *arguments = player.split()
-        if shutil.which(program):
-            subprocess.run([program, *arguments, str(path)], check=False)
-            return
-    raise ParameterError(
-        "No player was found.",
-        field="--play",
-        allowed="one of " + ", ".join(p.split()[0] for p in PLAYERS),
-        mend=f"Install one, or open {path} yourself.",
-    )

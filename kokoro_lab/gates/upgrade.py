@@ -5,7 +5,7 @@
     compare       with what the version before recorded, on this machine (`upgrade_records`)
     decide        keep, or roll back, with the commands for either
 
-Times of two sessions cannot be compared: the machine was busy otherwise. Their ratios to a yardstick can: the
+Times of two sessions cannot be compared: the machine was busy otherwise. Their ratios to a reference can: the
 published fp32 graph, as it is, by ONNX Runtime alone, timed beside each of them. So what an upgrade of ONNX
 Runtime gains or loses for both alike is not seen.
 """
@@ -13,7 +13,6 @@ Runtime gains or loses for both alike is not seen.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -24,57 +23,25 @@ import psutil
 from tqdm import tqdm
 
 from kokoro_lab.bench.memory import resident_mb
+from kokoro_lab.bench.reference import Reference
 from kokoro_lab.bench.timing import InProcess
 from kokoro_lab.bench.trial import Listener
-from kokoro_lab.config import EngineConfig
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ
 from kokoro_lab.dsp.loudness import TARGET_LUFS
 from kokoro_lab.engine import Engine
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.fixtures import FixtureText
-from kokoro_lab.g2p.vocab import encode
 from kokoro_lab.gates import golden
 from kokoro_lab.gates.golden_files import Golden
 from kokoro_lab.gates.loudness import TOLERANCE_LU
 from kokoro_lab.gates.upgrade_records import FEWEST, WORSE_PERCENT, compare
 from kokoro_lab.metrics.loudness import integrated_lufs
-from kokoro_lab.model.decoder import WholeGraph
-from kokoro_lab.model.voices import load_voice
-from kokoro_lab.model.weights import fetch, missing, model_path
 from kokoro_lab.provenance import SAMPLE_CHANGERS
 from kokoro_lab.results import Check, Control
 
 SEED = 0
 MEASURED = ("ttfa", "rtf")
-_PHONEMES = "ðə kˈɛTᵊl ɪz ˈɔn."
-"""Of the yardstick; written down, so that no G2P decides how long it is."""
 _SENTENCE = "The kettle is on, and the window is open to the garden behind the house."
-
-
-class Yardstick:
-    """One inference of the published fp32 graph, on as many threads as `config` says.
-
-    Raises
-    ------
-    WeightsError
-        The published weights cannot be had.
-    """
-
-    def __init__(self, config: EngineConfig) -> None:
-        if missing(("fp32",), config.home):
-            fetch(("fp32",), source=config.source, home=config.home)
-        plain = EngineConfig(variant="fp32", threads=config.threads, native="off", home=config.home)
-        self._decoder = WholeGraph(model_path("fp32", config.home), plain)
-        self._ids = encode(_PHONEMES)
-        self._style = load_voice("af_heart", config.home).style(len(self._ids))
-        self.seconds()
-
-    def seconds(self) -> float:
-        """How long it takes now."""
-        started_s = time.perf_counter()
-        for _ in self._decoder.decode(self._ids, self._style, 1.0).blocks:
-            pass
-        return time.perf_counter() - started_s
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,21 +124,21 @@ def golden_checks(engine: Engine, clips: Golden, cases: int) -> tuple[list[Check
 
 def benchmark(
     engine: Engine,
-    yardstick: Yardstick,
+    reference: Reference,
     texts: Sequence[FixtureText],
     voice: str,
     rounds: int = 3,
     *,
     progress: bool = True,
 ) -> pd.DataFrame:
-    """Each text streamed warm and uncached, by turns with the yardstick; the least of all rounds counts.
+    """Each text streamed warm and uncached, by turns with the reference; the least of all rounds counts.
 
     Whatever disturbs a time makes it longer, so the least is the one that says most of the program.
 
     Returns
     -------
     pandas.DataFrame
-        A row a text: ttfa_s, rtf, yardstick_s, and ttfa_ratio and rtf_ratio, both by the yardstick.
+        A row a text: ttfa_s, rtf, reference_s, and ttfa_ratio and rtf_ratio, both by the reference.
 
     Raises
     ------
@@ -184,20 +151,20 @@ def benchmark(
     speaker.warm()
     rows = []
     for number, text in enumerate(tqdm(texts, desc="texts", disable=not progress)):
-        found = pd.DataFrame([_timed(speaker, yardstick, number, text.text) for _ in range(rounds)]).min()
+        found = pd.DataFrame([_timed(speaker, reference, number, text.text) for _ in range(rounds)]).min()
         rows.append({"text": text.id, **found})
     table = pd.DataFrame(rows).set_index("text")
     for name, column in (("ttfa_ratio", "ttfa_s"), ("rtf_ratio", "rtf")):
-        table[name] = table[column] / table.yardstick_s
+        table[name] = table[column] / table.reference_s
     return table
 
 
-def _timed(speaker: InProcess, yardstick: Yardstick, number: int, text: str) -> dict[str, float]:
+def _timed(speaker: InProcess, reference: Reference, number: int, text: str) -> dict[str, float]:
     listener = Listener()
     listener.asks()
     speaker.speak(text, listener)
     trial = listener.trial(speaker.name, number, len(text), streamed=True)
-    return {"ttfa_s": trial.ttfa_s, "rtf": trial.rtf, "yardstick_s": yardstick.seconds()}
+    return {"ttfa_s": trial.ttfa_s, "rtf": trial.rtf, "reference_s": reference.infer().seconds}
 
 
 def ratios_of(table: pd.DataFrame, memory_mb: float) -> dict[str, list[float]]:

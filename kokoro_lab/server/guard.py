@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import hmac
-import ipaddress
-import logging
 import re
 import select
 import socket
@@ -20,9 +18,8 @@ from werkzeug.exceptions import Unauthorized
 from werkzeug.routing import BaseConverter
 
 from kokoro_lab.config import Settings
+from kokoro_lab.server.origins import allowed_hosts, answers_to, listed, same_origin
 from kokoro_lab.server.state import server_state
-
-log = logging.getLogger(__name__)
 
 JSON_BYTES_A_CHARACTER = 12
 """The most that JSON needs for one character: beyond the basic plane, escaped, it is two `\\uXXXX`."""
@@ -40,7 +37,6 @@ does not read is noticed."""
 REQUEST_ID = re.compile(r"(?!ws$|[.]{1,2}$)[A-Za-z0-9._:-]{1,64}")
 """What a client may call its request; else it gets an id of ours. By it a stream is stopped, so it is never
 the WebSocket's place in a path, nor one that is resolved on the way."""
-_HOST = re.compile(r"(?P<name>[a-z0-9.-]+|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?", re.IGNORECASE)
 _HEADER_NAMES = re.compile(r"[A-Za-z0-9-]+(?:\s*,\s*[A-Za-z0-9-]+)*")
 _EXPOSED = (
     "X-Request-Id, X-Kokoro-Voice, X-Kokoro-Variant, X-Kokoro-Provider, X-Kokoro-Streamed, "
@@ -66,8 +62,8 @@ def register(app: Flask, settings: Settings) -> None:
     app.config["MAX_CONTENT_LENGTH"] = max_body_bytes(settings)
     app.config["STALL_S"] = STALL_S
     app.config["BODY_S"] = BODY_S
-    hosts = _allowed_hosts(settings)
-    origins = frozenset(_listed(settings.allowed_origins))
+    hosts = allowed_hosts(settings)
+    origins = frozenset(listed(settings.allowed_origins))
 
     def check() -> Response | None:
         _accept()
@@ -161,35 +157,8 @@ def _accept() -> None:
         connection.settimeout(current_app.config["STALL_S"])
 
 
-def _allowed_hosts(settings: Settings) -> frozenset[str]:
-    hosts = {host.lower() for host in _listed(settings.allowed_hosts)}
-    host = settings.host.strip("[]").lower()
-    try:
-        address = ipaddress.ip_address(host)
-    except ValueError:
-        return frozenset(hosts | {host})
-    if address.is_unspecified:
-        # No client calls it by 0.0.0.0: the names it goes by are the operator's to list
-        log.warning(
-            "Listening on every address, but answering only as %s. List more in KOKORO_ALLOWED_HOSTS.",
-            ", ".join(sorted(hosts)),
-        )
-        return frozenset(hosts)
-    return frozenset(hosts | {f"[{host}]" if address.version == 6 else host})
-
-
-def _listed(setting: str) -> list[str]:
-    return [item.strip() for item in setting.split(",") if item.strip()]
-
-
 def _check_host(allowed: frozenset[str]) -> None:
-    """Against DNS rebinding, where a web page's own name is made to point here.
-
-    Werkzeug's `TRUSTED_HOSTS` cuts every entry at its first colon, so it cannot hold `[::1]`.
-    """
-    given = request.environ.get("HTTP_HOST", "").lower()
-    match = _HOST.fullmatch(given)
-    if match is None or (match["name"] not in allowed and given not in allowed):
+    if not answers_to(request.environ.get("HTTP_HOST", "").lower(), allowed):
         abort(400, "This server does not answer to that Host; KOKORO_ALLOWED_HOSTS lists those it does.")
 
 
@@ -199,8 +168,7 @@ def _check_origin(allowed: frozenset[str]) -> Response | None:
     if origin is None:
         return None
     if origin not in allowed:
-        host = request.environ.get("HTTP_HOST", "").lower()
-        if origin.lower() in (f"http://{host}", f"https://{host}"):
+        if same_origin(origin, request.environ.get("HTTP_HOST", "").lower()):
             return None
         abort(403, "This web origin may not call the server. KOKORO_ALLOWED_ORIGINS lists those that may.")
     if request.method != "OPTIONS" or "Access-Control-Request-Method" not in request.headers:

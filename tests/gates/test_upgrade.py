@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from kokoro_lab.bench.reference import Inference
 from kokoro_lab.engine import Engine
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.fixtures import FixtureText
@@ -68,15 +69,15 @@ def test_the_engine_is_looked_at_and_each_look_is_a_row(hum: Engine) -> None:
     assert (smoke_check.value, smoke_check.passed) == (1, False)
 
 
-def test_times_are_ratios_to_a_yardstick_that_is_timed_beside_them(hum: Engine) -> None:
+def test_times_are_ratios_to_a_reference_that_is_timed_beside_them(hum: Engine) -> None:
     class Fixed:
         """Disturbed at each second look: the least of all counts."""
 
         looks = 0
 
-        def seconds(self) -> float:
+        def infer(self) -> Inference:
             self.looks += 1
-            return 0.5 if self.looks % 2 else 0.9
+            return Inference(0.5 if self.looks % 2 else 0.9, audio_s=1.0)
 
     table = upgrade.benchmark(hum, Fixed(), TEXTS, "hum", rounds=2, progress=False)  # type: ignore[arg-type]
     assert list(table.index) == ["a", "b"]

@@ -1,0 +1,65 @@
+"""Speech of our own, heard while it is made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from kokoro_lab.audio import Samples
+from kokoro_lab.dsp import Dither
+from kokoro_lab.playback.deck import Deck, running
+from kokoro_lab.playback.sinks import Sink
+from kokoro_lab.playback.status import Status, StreamOver
+from kokoro_lab.playback.system_player import PLAYERS
+
+
+class Aloud:
+    """One stream that is heard. Made by `aloud`.
+
+    Parameters
+    ----------
+    deck : Deck
+        Running.
+    seed : int
+        Of the dither: the same samples are heard as a file of that seed holds.
+    """
+
+    def __init__(self, deck: Deck, seed: int) -> None:
+        self._deck = deck
+        self._dither = Dither(seed)
+        self._stream = deck.begin()
+
+    def push(self, samples: Samples) -> None:
+        """Play these behind the last ones, waiting where there is plenty; float32, shape (n,), at 24 kHz."""
+        try:
+            self._deck.feed(self._stream, self._dither.push(samples))
+        except StreamOver:
+            self._deck.require_played(self._stream)  # says why
+
+    def finish(self) -> Status:
+        """Nothing more comes: wait until the last sample was heard.
+
+        Raises
+        ------
+        PlaybackError
+            It could not be played to its end.
+        """
+        self._deck.end(self._stream)
+        self._deck.require_played(self._stream)
+        return self._deck.status()
+
+
+@contextmanager
+def aloud(sink: Sink, seed: int = 0, players: Sequence[str] = PLAYERS) -> Iterator[Aloud]:
+    """Inside, what is pushed is heard; who leaves before `finish` cuts it off.
+
+    Parameters
+    ----------
+    sink : Sink
+    seed : int
+        Of the dither.
+    players : sequence of str
+        The system's players, for where the sink dies.
+    """
+    with running(Deck(sink, players=players)) as deck:
+        yield Aloud(deck, seed)

@@ -1,0 +1,182 @@
+"""One client of a player: what it says becomes streams on the deck, what becomes of those it is told."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Literal
+
+from kokoro_lab.audio import BYTES_A_SAMPLE, Pcm
+from kokoro_lab.errors import KokoroLabError, ParameterError
+from kokoro_lab.playback import protocol
+from kokoro_lab.playback.deck import Deck
+from kokoro_lab.playback.pcm_input import PcmInput
+from kokoro_lab.playback.protocol import Audio, Control
+from kokoro_lab.playback.status import Event, StreamOver
+
+
+class Conversation:
+    """What one client has said and was told. One thread calls it, but for `tell`.
+
+    Audio that finds no room waits here, in its order, and nothing is thrown away; what controls the player
+    does not wait behind it.
+
+    Parameters
+    ----------
+    deck : Deck
+    say : callable
+        Sends a message to the client; may be called by any thread.
+    """
+
+    def __init__(self, deck: Deck, say: Callable[[str], None]) -> None:
+        self._deck = deck
+        self._say = say
+        self._input = PcmInput()
+        self._waiting: deque[Pcm | None] = deque()  # None is the end of a stream
+        self._stream = 0
+        self._sending = False
+        self._hears: Literal["all", "unnumbered", "first"] = "all"
+        self._ignored_chunks = 0
+
+    @property
+    def waiting_bytes(self) -> int:
+        """Audio for which there was no room yet."""
+        return sum(len(pcm) * BYTES_A_SAMPLE for pcm in self._waiting if pcm is not None)
+
+    def hear(self, message: str | bytes) -> None:
+        """Do what the client says; what is wrong with it, it is told."""
+        try:
+            said = protocol.read_message(message)
+            if isinstance(said, Audio):
+                self._take(said)
+            else:
+                self._obey(said)
+        except KokoroLabError as error:
+            self._say(protocol.message("error", protocol.error_data(error)))
+
+    def tell(self, event: Event) -> None:
+        """Tell the client what became of a stream, as far as it is concerned."""
+        own = event.stream == self._stream
+        if event.kind == "completed":
+            self._tell("completed", event, state="completed")
+        elif event.kind == "stopped" and own:
+            self._tell("status", event, state="idle")
+        elif event.kind == "fallback" and own:
+            self._tell("fallback", event)
+        elif event.kind == "flow" and own:
+            self._say(protocol.message("flow_control", event.data))
+        elif event.kind == "error" and own and event.error is not None:
+            self._say(protocol.message("error", protocol.error_data(event.error)))
+
+    def work(self) -> bool:
+        """Hand on what waits, as far as there is room; whether something still waits."""
+        while self._waiting:
+            if not self._sending:
+                if not self._deck.over(self._stream):
+                    return True  # the next stream of the same client does not cut its last one off
+                self._stream, self._sending = self._deck.begin(), True
+            pcm = self._waiting[0]
+            if pcm is None:
+                self._deck.end(self._stream)
+                self._sending = False
+            else:
+                try:
+                    taken = self._deck.offer(self._stream, pcm)
+                except StreamOver:  # somebody else has stopped or replaced it
+                    self._forget("first")
+                    return False
+                if taken < len(pcm):
+                    self._waiting[0] = pcm[taken:]
+                    return True
+            self._waiting.popleft()
+        return False
+
+    def leave(self) -> None:
+        """The client has gone. What it has sent is played to its end."""
+        if self._sending or self._waiting:
+            self._waiting.append(None)
+
+    # ------------------------------------------------------------------------------ listening
+
+    def _take(self, audio: Audio) -> None:
+        if audio.sequence == 0 or (self._hears == "unnumbered" and audio.sequence is None):
+            self._hears = "all"
+        if self._hears != "all":
+            self._ignored_chunks += 1  # it was under way when its stream was stopped
+            return
+        try:
+            pcm = self._input.push(audio.piece)
+        except ParameterError:
+            self._forget("first")  # the rest of it is no PCM either
+            raise
+        if len(pcm):
+            self._waiting.append(pcm)
+            self.work()
+
+    def _obey(self, said: Control) -> None:
+        if said.action == "heartbeat":
+            self._say(protocol.message("heartbeat", {"status": "ok"}))
+            return
+        if said.action == "end_stream":
+            self._end()
+        elif said.action == "play":
+            self._hears = "all"
+            self._deck.resume()
+        elif said.action == "pause":
+            self._deck.pause()
+        elif said.action == "resume":
+            self._deck.resume()
+        elif said.action == "stop":
+            self._deck.stop()
+            self._forget("unnumbered")
+        elif said.action == "configure":
+            self._configure(said.params)
+        self.tell_status()
+
+    def _end(self) -> None:
+        torn = self._input.torn_bytes
+        self._input = PcmInput()
+        if self._sending or self._waiting:
+            self._waiting.append(None)
+            self.work()
+        elif self._hears == "all":  # nothing was sent: so much was played
+            self._say(protocol.message("completed", protocol.status_data(self._deck.status(), "completed")))
+        self._hears = "all"
+        if torn:
+            raise ParameterError(
+                f"The stream ended within a sample: {torn} bytes were left over.", field="chunk"
+            )
+
+    def _configure(self, params: dict[str, Any]) -> None:
+        wishes = protocol.read_wishes(params)
+        if wishes.pre_buffer_s is not None:
+            self._deck.hold_back(None if wishes.pre_buffer_s == "auto" else wishes.pre_buffer_s)
+        if wishes.volume is not None:
+            self._deck.set_volume(wishes.volume)
+
+    def _forget(self, then: Literal["unnumbered", "first"]) -> None:
+        """Nothing more of this stream. What is heard then: chunks without a number, or only a first one."""
+        self._waiting.clear()
+        self._input = PcmInput()
+        self._sending, self._hears = False, then
+
+    # -------------------------------------------------------------------------------- telling
+
+    def _tell(self, kind: str, event: Event, state: str | None = None) -> None:
+        data = protocol.status_data(self._deck.status(), state)
+        self._say(protocol.message(kind, {**data, "stream": event.stream, **event.data}))
+
+    def beat(self) -> None:
+        """Show that the player is alive, and while it plays how it stands."""
+        self._say(protocol.message("heartbeat", {"status": "ok"}))
+        if not self._deck.over(self._stream):
+            self.tell_status()
+
+    def tell_status(self) -> None:
+        """Tell the client how the player stands."""
+        status = self._deck.status()
+        if status.state == "idle" and self._waiting:
+            status = replace(status, state="buffering")  # what this client has sent is still to be heard
+        data = protocol.status_data(status)
+        self._say(protocol.message("status", {**data, "ignored_chunks": self._ignored_chunks}))

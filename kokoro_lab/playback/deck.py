@@ -1,0 +1,238 @@
+"""The player itself: one stream at a time from the ring to the sink, and what becomes of it."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+
+from kokoro_lab.audio import Pcm
+from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Fallback
+from kokoro_lab.errors import PlaybackError
+from kokoro_lab.playback.controls import KEPT_OUTCOMES, Controls
+from kokoro_lab.playback.sinks import BLOCK_S, BLOCK_SAMPLES, Sink
+from kokoro_lab.playback.status import Event
+from kokoro_lab.playback.stream import Stream
+from kokoro_lab.playback.system_player import FilePlayback, system_player
+
+log = logging.getLogger(__name__)
+
+NEAR_S = 0.0025
+"""How often it is looked whether the sink has played out what it has."""
+KEEP_OPEN_S = 30.0
+"""A sound card that has played nothing for so long is let go: it would keep a laptop awake."""
+
+
+class Deck(Controls):
+    """Plays one stream after another; a new one takes the place of one that is not over.
+
+    `step` plays one block and is called by one thread (`running`), as is all that follows it here.
+    """
+
+    def run(self, until: threading.Event) -> None:
+        """Play until told to end, sleeping while there is nothing to play."""
+        idle_s = 0.0
+        while not until.is_set():
+            if self._step_safely():
+                idle_s = 0.0
+                continue
+            with self._changed:
+                idle = self._phase == "idle" and not self._stops and not until.is_set()
+                if idle and not self._changed.wait(1.0):
+                    idle_s += 1.0
+            if idle_s == KEEP_OPEN_S and self._sink.real_time:
+                self._sink.close()
+
+    def _step_safely(self) -> bool:
+        """A sound card's library may raise anything: the stream fails, and the next one is tried."""
+        try:
+            return self.step()
+        except Exception as error:
+            log.exception("The player failed.")
+            why = PlaybackError(f"The player failed: {type(error).__name__}.", mend="Its log says more.")
+            self._fail(self._stream, why)
+            return True
+
+    def close(self) -> None:
+        """Stop, and let go of the sink; for the thread that plays, or where it has ended."""
+        self.stop()
+        self.step()
+        self._sink.close()
+
+    def step(self) -> bool:
+        """Play one block, or wait for as long as one lasts; False if there is nothing to do."""
+        self._silence()
+        with self._changed:
+            stream, phase = self._stream, self._phase
+            block = self._next_block()
+            runs_out = self._phase == "playing" and not stream.paused
+        if block is not None:
+            self._play(stream, block)
+        elif phase == "file":
+            self._step_file(stream)
+        elif phase != "idle":
+            self._clock.sleep(NEAR_S if runs_out else BLOCK_S)
+        while self._events:
+            self._tell(self._events.popleft())
+        return phase != "idle"
+
+    def _next_block(self) -> Pcm | None:
+        """What is to be played now; None where that is nothing, or nothing yet."""
+        stream, buffered_s = self._stream, len(self._ring) / SAMPLE_RATE_HZ
+        if stream.paused or self._phase not in ("buffering", "playing"):
+            return None
+        time_s = stream.time_s(self._clock.now_s())
+        if self._phase == "buffering":
+            if not (stream.ended or (buffered_s and self._enough(time_s, buffered_s))):
+                return None
+            if buffered_s:
+                self._hold.started(time_s)
+            self._phase = "playing"
+        played_out = self._sink.unheard_samples == 0
+        if buffered_s:
+            stream.late_blocks += stream.flows and played_out and self._sink.real_time
+            block = self._ring.take(BLOCK_SAMPLES)
+            self._direct()
+            return block
+        if played_out:
+            stream.flows = False
+            if stream.ended:
+                self._complete()
+            elif self._sink.real_time:
+                self._hold.ran_dry(time_s)
+                self._phase = "buffering"
+        return None
+
+    def _enough(self, time_s: float, buffered_s: float) -> bool:
+        return not self._sink.real_time or self._hold.enough(time_s, buffered_s)
+
+    def _play(self, stream: Stream, block: Pcm) -> None:
+        if self._hold.hopeless and not stream.slow:
+            stream.slow = True
+            if self._to_file(stream, block, "Speech comes slower than it is played.", None) is None:
+                return  # else with gaps, which is better than not at all
+        sound = block if self._volume == 1 else np.rint(block * self._volume).astype(np.int16)
+        try:
+            self._sink.open()
+            self._sink.play(sound)
+        except PlaybackError as error:
+            missing = self._to_file(stream, block, error.message, self._sink)
+            if missing is not None:
+                mend = " ".join(filter(None, (error.mend, str(missing))))
+                self._fail(stream, PlaybackError(error.message, field=error.field, mend=mend))
+            return
+        with self._changed:
+            stream.played(block)
+
+    # ------------------------------------------------------- what the sink cannot play
+
+    def _to_file(self, stream: Stream, block: Pcm, why: str, died: Sink | None) -> PlaybackError | None:
+        """Collect the rest, `block` first, for the system's player; or say why there is none."""
+        if not self._players:
+            return PlaybackError("No other player is asked.")
+        try:
+            file = FilePlayback(system_player(self._players))
+        except PlaybackError as error:
+            log.warning("%s It cannot be played from a file: %s", why, error)
+            return error
+        fallback = Fallback("playback", f"{why} The rest is played from a file.")
+        log.warning("%s", fallback.reason)
+        with self._changed:
+            if stream is not self._stream or self._phase == "idle":  # it was stopped meanwhile
+                file.close()
+                return None
+            unheard = stream.take_back(died.unheard_samples) if died else block[:0]
+            self._file, self._phase = file, "file"
+            stream.fallbacks.append(fallback)
+            self._events.append(Event("fallback", stream.number, {"reason": fallback.reason}))
+        if died:
+            died.close()
+        try:
+            file.write(np.concatenate((unheard, block)))
+        except PlaybackError as error:
+            self._fail(stream, error)
+        return None
+
+    def _step_file(self, stream: Stream) -> None:
+        with self._changed:
+            file = self._file
+            if stream is not self._stream or self._phase != "file" or file is None:
+                return
+            pcm, ended, paused = self._ring.take(len(self._ring)), stream.ended, stream.paused
+            self._direct()
+        try:
+            file.write(pcm)
+            if ended and not file.started and not paused:
+                file.start()
+            played = file.over()
+        except PlaybackError as error:
+            self._fail(stream, error)
+            return
+        if not played:
+            self._clock.sleep(BLOCK_S)
+            return
+        file.close()
+        with self._changed:
+            self._file = None
+            if stream is self._stream and self._phase == "file":
+                stream.played_samples += file.samples
+                self._complete()
+
+    def _fail(self, stream: Stream, error: PlaybackError) -> None:
+        with self._changed:
+            if stream is self._stream:
+                self._failure = error
+                self._events.append(Event("error", stream.number, error=error))
+                self._stop("failed")
+        self._silence()
+
+    # ---------------------------------------------------------------------- how it ends
+
+    def _silence(self) -> None:
+        """What was stopped is heard no longer."""
+        with self._changed:
+            if not self._stops:
+                return
+            stops, self._stops = self._stops, []
+            file, self._file = self._file, None
+        if file is not None:
+            file.close()
+        self._sink.drop()
+        now_s = self._clock.now_s()
+        with self._changed:
+            for number, reason, since_s in stops:
+                self._events.append(
+                    Event("stopped", number, {"reason": reason, "silenced_s": now_s - since_s})
+                )
+                self._ends(number, reason)
+
+    def _complete(self) -> None:
+        stream = self._stream
+        self._phase, self._waits = "idle", False
+        self._events.append(Event("completed", stream.number, {"played_samples": stream.played_samples}))
+        self._ends(stream.number, "completed")
+
+    def _ends(self, number: int, outcome: str) -> None:
+        self._over = max(self._over, number)
+        self._outcomes[number] = outcome
+        self._outcomes.pop(number - KEPT_OUTCOMES, None)
+        self._changed.notify_all()
+
+
+@contextmanager
+def running(deck: Deck) -> Iterator[Deck]:
+    """Inside, `deck` plays, in a thread of its own; behind it, what it has not played is stopped."""
+    over = threading.Event()
+    thread = threading.Thread(target=deck.run, args=(over,), name="deck")
+    thread.start()
+    try:
+        yield deck
+    finally:
+        over.set()
+        with deck._changed:
+            deck._changed.notify_all()
+        thread.join()
+        deck.close()

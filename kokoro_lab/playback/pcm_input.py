@@ -1,0 +1,100 @@
+"""Bytes as they come from a pipe or a socket, cut anywhere, as samples that can be played."""
+
+from __future__ import annotations
+
+import struct
+
+import numpy as np
+
+from kokoro_lab.audio import BYTES_A_SAMPLE, Pcm
+from kokoro_lab.datatypes import SAMPLE_RATE_HZ
+from kokoro_lab.errors import ParameterError
+
+WAV_HEAD_BYTES = 4096
+"""A WAV stream whose samples have not begun by then is none that we know."""
+_BITS = 8 * BYTES_A_SAMPLE
+_PCM, _EXTENSIBLE = 1, 0xFFFE
+
+
+def require_format(sample_rate_hz: int, channels: int, bits: int) -> None:
+    """Refuse what is not 16-bit mono at 24 kHz: played as if it were, it would be noise.
+
+    Raises
+    ------
+    ParameterError
+        Any of the three is another.
+    """
+    if (sample_rate_hz, channels, bits) != (SAMPLE_RATE_HZ, 1, _BITS):
+        raise ParameterError(
+            f"Speech of {sample_rate_hz} Hz with {channels} channels and {bits} bits cannot be played here.",
+            field="format",
+            value=f"{sample_rate_hz} Hz, {channels} channels, {bits} bits",
+            allowed=f"signed 16-bit PCM, mono, {SAMPLE_RATE_HZ} Hz, bare or in WAV",
+            mend='Ask for it so: {"response_format": "pcm"}, without a sample_rate.',
+        )
+
+
+class PcmInput:
+    """One stream of bytes: bare s16le PCM, or WAV with its length known or not.
+
+    A piece may end within a sample or within the WAV header; what is missing comes with the next one.
+    """
+
+    def __init__(self) -> None:
+        self._rest = b""
+        self._begun = False
+        self._left_bytes: int | None = None
+
+    @property
+    def torn_bytes(self) -> int:
+        """Bytes of a sample whose other half has not come."""
+        return len(self._rest)
+
+    def push(self, piece: bytes) -> Pcm:
+        """The samples that are whole with `piece`.
+
+        Returns
+        -------
+        numpy.ndarray
+            int16, shape (n,); n may be 0.
+
+        Raises
+        ------
+        ParameterError
+            WAV that is not 16-bit mono at 24 kHz, or broken.
+        """
+        data = self._rest + piece
+        if not self._begun:
+            begins = self._samples_begin(data)
+            if begins is None:
+                self._rest = data
+                return np.zeros(0, np.int16)
+            self._begun, data = True, data[begins:]
+        if self._left_bytes is not None:
+            data = data[: self._left_bytes]  # chunks behind the samples are no samples
+        whole = len(data) - len(data) % BYTES_A_SAMPLE
+        if self._left_bytes is not None:
+            self._left_bytes -= whole
+        self._rest = data[whole:]
+        return np.frombuffer(data[:whole], "<i2").astype(np.int16)
+
+    def _samples_begin(self, data: bytes) -> int | None:
+        """Where in `data` they do; None if that cannot be said yet."""
+        if not data.startswith(b"RIFF"[: len(data)]):
+            return 0
+        at = 12
+        while len(data) >= at + 8:
+            name, size = struct.unpack_from("<4sI", data, at)
+            if name == b"data":
+                if size < 0xFFFF_FFFF - WAV_HEAD_BYTES and size:
+                    self._left_bytes = size
+                return at + 8
+            if name == b"fmt " and len(data) >= at + 24:
+                kind, channels, rate_hz, _, _, bits = struct.unpack_from("<HHIIHH", data, at + 8)
+                require_format(rate_hz, channels, bits if kind in (_PCM, _EXTENSIBLE) else 0)
+            at += 8 + size + size % 2
+        if len(data) > WAV_HEAD_BYTES:
+            raise ParameterError(
+                "This begins like WAV, but no samples follow.", field="format", allowed="WAV, or bare PCM"
+            )
+        return None

@@ -1,0 +1,114 @@
+"""Speech from a pipe: standard input once, or a FIFO again and again."""
+
+from __future__ import annotations
+
+import logging
+import os
+import stat
+import threading
+from pathlib import Path
+from typing import BinaryIO
+
+from kokoro_lab.errors import KokoroLabError, ParameterError
+from kokoro_lab.playback.deck import Deck
+from kokoro_lab.playback.pcm_input import PcmInput
+from kokoro_lab.playback.status import StreamOver
+
+log = logging.getLogger(__name__)
+
+PIECE_BYTES = 16_384
+"""The most that is read at a time; less where less is there."""
+IDLE_S = 0.050
+"""How often it is looked whether somebody writes into a FIFO."""
+
+
+def play_pipe(deck: Deck, source: BinaryIO, begins: bytes = b"", *, drain: bool = False) -> bool:
+    """Play bare PCM or WAV to the end of the pipe, and wait until the last sample was heard.
+
+    The writer is made to wait where it is far ahead.
+
+    Parameters
+    ----------
+    source : file
+        Unbuffered, so that what comes is played and not collected.
+    begins : bytes
+        What was read of it already.
+    drain : bool
+        Whether the rest is read, and thrown away, where it is stopped or cannot be played. Else the writer
+        finds the pipe closed.
+
+    Returns
+    -------
+    bool
+        Whether all of it was played; False if it was stopped.
+
+    Raises
+    ------
+    ParameterError
+        It is WAV that cannot be played.
+    PlaybackError
+        There is nothing to play it with.
+    """
+    pcm_input = PcmInput()
+    stream: int | None = None
+    piece = begins or source.read(PIECE_BYTES)
+    try:
+        while piece:
+            pcm = pcm_input.push(piece)
+            if len(pcm):
+                stream = stream or deck.begin()
+                deck.feed(stream, pcm)
+            piece = source.read(PIECE_BYTES)
+    except StreamOver:
+        pass
+    finally:
+        while piece and drain:
+            piece = source.read(PIECE_BYTES)
+        if stream:
+            deck.end(stream)
+    if pcm_input.torn_bytes:
+        log.warning("The pipe ended within a sample: %d bytes were left over.", pcm_input.torn_bytes)
+    return stream is None or deck.require_played(stream)
+
+
+def make_fifo(path: Path) -> Path:
+    """The FIFO at `path`, made if nothing is there, for its owner alone.
+
+    Raises
+    ------
+    ParameterError
+        Something else is there, or it cannot be made.
+    """
+    try:
+        if not path.exists():
+            os.mkfifo(path, 0o600)
+    except OSError as error:
+        raise ParameterError(
+            f"{path} cannot be made: {error.strerror or error}.", field="--pipe", value=str(path)
+        ) from error
+    if not stat.S_ISFIFO(path.stat().st_mode):
+        raise ParameterError(
+            f"{path} is no FIFO.", field="--pipe", value=str(path), allowed="a FIFO, or - for standard input"
+        )
+    return path
+
+
+def play_fifo(deck: Deck, path: Path, until: threading.Event) -> None:
+    """Play what one writer after another puts into a FIFO, until told to end.
+
+    Each writer is a stream, and waits for the one before; what writers that overlap write is one. A thread
+    of this is a daemon: it cannot be told while a writer is there that writes nothing.
+    """
+    # Held open from writer to writer: what is written between two readers would be lost
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    os.set_blocking(handle, True)
+    with os.fdopen(handle, "rb", buffering=0) as source:
+        while not until.is_set():
+            begins = source.read(PIECE_BYTES)
+            if not begins:  # nobody has it open for writing
+                until.wait(IDLE_S)
+                continue
+            try:
+                play_pipe(deck, source, begins, drain=True)
+            except KokoroLabError as error:
+                log.warning("%s", error)

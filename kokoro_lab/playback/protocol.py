@@ -1,0 +1,234 @@
+"""What a player and its clients say to each other: JSON messages, with PCM in them or beside them.
+
+It is what the daemon of the Raycast client speaks (`raycast/bin/audio-daemon.js` and
+`raycast/src/utils/tts/streaming/audio-playback-daemon.ts` of darianrosebrook/kokoro-onnx-raycast-api, read in
+November 2026), so that either side can be exchanged. Found there:
+
+- WebSocket on port 8081, any path; `GET /health` answers `{"status": "healthy", "timestamp", "uptime",
+  "version", "audioProcessor": {"isPlaying", "isPaused", "bufferUtilization", …}, "clients"}`. The client asks
+  for it first and starts a daemon of its own unless the answer is 200.
+- Every message is `{"type", "timestamp", "data"}`; `timestamp` is in ms since 1970 (`Date.now()`).
+- From the client: `audio_chunk` with `data: {"chunk", "format", "sequence"}`; `control` with `data:
+  {"action": "play" | "pause" | "resume" | "stop" | "configure" | "end_stream", "params"}`; `heartbeat`;
+  `end_stream`.
+  `chunk` is base64 or `{"type": "Buffer", "data": […]}`, but the client itself gives `JSON.stringify` a
+  Uint8Array, which makes `{"0": 12, "1": 255, …}`. Pieces are as HTTP brought them: they may end within a
+  sample. `format` is `{"format", "sampleRate", "channels", "bitDepth", …}` and often missing. `sequence`
+  counts from 0 and begins anew after `stop`.
+- To the client: `status` (on connecting, after each chunk and each `control`) with `data: {"state",
+  "bufferUtilization", "audioPosition", "performance"}`, `completed` with the same and `state: "completed"`,
+  `heartbeat` with `{"status": "ok"}` each second and in answer to one, `error` with `{"message"}`.
+- Once it has ended its stream, the client takes a `status` of `idle` with an empty buffer for `completed`. So
+  nobody is told `idle` here while a sample is to be heard.
+
+Where this player differs: `completed` comes when the last sample was heard, not when it was handed on;
+`pause` pauses; `stop` forgets what was not played; `end_stream` ends what is sent in either place, and never
+cuts. Besides, a binary message is PCM; `flow_control` with `{"pause": true}` asks a sender to wait and with
+false to go on; `fallback` says that the rest is played by the system's player; and `data` of a status holds
+the figures of `playback.status.Status`.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import time
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, get_args
+
+import pydantic_core
+
+from kokoro_lab.audio import BYTES_A_SAMPLE
+from kokoro_lab.datatypes import SAMPLE_RATE_HZ
+from kokoro_lab.errors import KokoroLabError, ParameterError
+from kokoro_lab.playback.pcm_input import require_format
+from kokoro_lab.playback.status import Status
+
+PRE_BUFFER_MAX_MS = 10_000
+
+Action = Literal["play", "pause", "resume", "stop", "configure", "end_stream"]
+TYPES = ("audio_chunk", "end_stream", "control", "heartbeat", "status")
+
+
+@dataclass(frozen=True, slots=True)
+class Audio:
+    """A piece of PCM, cut anywhere, and its number if it has one."""
+
+    piece: bytes
+    sequence: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Control:
+    """What to do, and with what. `heartbeat` and `status` want an answer alone."""
+
+    action: Action | Literal["heartbeat", "status"]
+    params: dict[str, Any]
+
+
+def read_message(message: str | bytes) -> Audio | Control:
+    """What a client said.
+
+    Raises
+    ------
+    ParameterError
+        Nothing that a player understands, or speech that it cannot play.
+    """
+    if isinstance(message, bytes):
+        return Audio(message)
+    said = _object(message)
+    kind, data = said.get("type"), said.get("data")
+    data = data if isinstance(data, dict) else {}
+    if kind == "audio_chunk":
+        _check_format(data.get("format"))
+        sequence = data.get("sequence")
+        return Audio(_bytes_of(data.get("chunk")), sequence if isinstance(sequence, int) else None)
+    if kind == "end_stream":
+        return Control("end_stream", {})
+    if kind == "heartbeat" or kind == "status":
+        return Control(kind, {})
+    if kind != "control":
+        raise _unknown("type", kind, TYPES)
+    action: Any = data.get("action")
+    if action not in get_args(Action):
+        raise _unknown("action", action, get_args(Action))
+    params = data.get("params")
+    return Control(action, params if isinstance(params, dict) else {})
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """What `configure` asks for; what is None stays as it is.
+
+    Parameters
+    ----------
+    pre_buffer_s : float or "auto", optional
+        `pre_buffer_ms` in the message: what is held back, or to learn it.
+    volume : float, optional
+    """
+
+    pre_buffer_s: float | Literal["auto"] | None = None
+    volume: float | None = None
+
+
+def read_wishes(params: dict[str, Any]) -> Wishes:
+    """The parameters of `configure`.
+
+    `bufferSize`, which the Raycast client sends, changes nothing: more is taken here than it asks for.
+
+    Raises
+    ------
+    ParameterError
+        An unknown one, or speech that cannot be played.
+    """
+    known = ("format", "bufferSize", "pre_buffer_ms", "volume")
+    for name in params:
+        if name not in known:
+            raise _unknown("params", name, known)
+    _check_format(params.get("format"))
+    held_ms = params.get("pre_buffer_ms")
+    if held_ms is not None and held_ms != "auto":
+        held_ms = _number("pre_buffer_ms", held_ms, PRE_BUFFER_MAX_MS) / 1000
+    volume = params.get("volume")
+    return Wishes(held_ms, None if volume is None else _number("volume", volume, 1))
+
+
+def message(kind: str, data: dict[str, Any]) -> str:
+    """A message of that type, stamped with the time of day."""
+    stamp = round(1000 * time.time())
+    return json.dumps({"type": kind, "timestamp": stamp, "data": data}, ensure_ascii=False)
+
+
+def status_data(status: Status, state: str | None = None) -> dict[str, Any]:
+    """A status as its clients read it: the Raycast client's names, then ours.
+
+    Parameters
+    ----------
+    state : str, optional
+        Instead of the one that it is in.
+    """
+    utilisation = status.buffered_s / status.capacity_s
+    position_bytes = status.played_samples * BYTES_A_SAMPLE
+    played_s = status.played_samples / SAMPLE_RATE_HZ
+    figures = asdict(status)
+    return {
+        **figures,
+        "state": state or status.state,
+        "played_s": played_s,
+        "bufferUtilization": utilisation,
+        "audioPosition": position_bytes,
+        "performance": {
+            "isPlaying": status.state not in ("idle", "paused"),
+            "isPaused": status.state == "paused",
+            "bufferUtilization": utilisation,
+            "stats": {
+                "bytesProcessed": status.received_samples * BYTES_A_SAMPLE,
+                "audioPosition": position_bytes,
+                "underruns": status.underruns,
+            },
+        },
+    }
+
+
+def error_data(error: KokoroLabError) -> dict[str, Any]:
+    """What is wrong, in words and by field."""
+    return {
+        "message": str(error),
+        "code": error.code,
+        "field": error.field,
+        "allowed": error.allowed,
+        "mend": error.mend,
+    }
+
+
+def _object(message: str) -> dict[str, Any]:
+    try:
+        said = pydantic_core.from_json(message, allow_inf_nan=False)
+    except ValueError as error:
+        raise ParameterError(f"The message is not JSON: {error}.", allowed="a JSON object") from None
+    if not isinstance(said, dict):
+        raise ParameterError("The message is JSON, but not an object.", allowed="a JSON object")
+    return said
+
+
+def _bytes_of(chunk: Any) -> bytes:
+    """In each of the ways in which JavaScript writes bytes."""
+    try:
+        if isinstance(chunk, str):
+            return base64.b64decode(chunk, validate=True)
+        if isinstance(chunk, dict) and chunk.get("type") == "Buffer":
+            chunk = chunk.get("data")
+        elif isinstance(chunk, dict) and list(chunk) == [str(i) for i in range(len(chunk))]:
+            chunk = list(chunk.values())
+        if isinstance(chunk, list):
+            return bytes(chunk)
+    except (binascii.Error, ValueError, TypeError):
+        pass
+    raise ParameterError(
+        "The chunk holds no bytes.",
+        field="chunk",
+        allowed="base64, or a Buffer or Uint8Array as JSON.stringify writes it",
+        mend="Or send PCM as a binary message.",
+    )
+
+
+def _check_format(given: Any) -> None:
+    if not isinstance(given, dict):
+        return
+    found = [given.get("sampleRate", SAMPLE_RATE_HZ), given.get("channels", 1), given.get("bitDepth", 16)]
+    require_format(*found)
+
+
+def _number(name: str, value: Any, most: float) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= most:
+        raise ParameterError(
+            f"{name} is out of range.", field=name, value=str(value)[:40], allowed=f"0 to {most:g}"
+        )
+    return float(value)
+
+
+def _unknown(field: str, value: Any, known: tuple[str, ...]) -> ParameterError:
+    return ParameterError(
+        f"A player knows no such {field}.", field=field, value=str(value)[:40], allowed=", ".join(known)
+    )

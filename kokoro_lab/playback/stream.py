@@ -1,0 +1,76 @@
+"""One stream while it is played: how much of it came, how much was played, and how long it was paused."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from kokoro_lab.audio import Pcm
+from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Fallback
+
+RECENT_SAMPLES = SAMPLE_RATE_HZ
+"""Kept of what was played, for the part that a dying sink has not made heard."""
+
+
+@dataclass(slots=True)
+class Stream:
+    """Parameters: its number, from 1 on. It changes as it is played, under the lock of its deck.
+
+    Attributes
+    ----------
+    ended : bool
+        Its end was announced.
+    slow : bool
+        It ran dry so often that another way was looked for.
+    flows : bool
+        The sink had the block before the next one, and no pause or gap lies between.
+    """
+
+    number: int
+    ended: bool = False
+    slow: bool = False
+    flows: bool = False
+    late_blocks: int = 0
+    received_samples: int = 0
+    played_samples: int = 0
+    fallbacks: list[Fallback] = field(default_factory=list)
+    _recent: deque[Pcm] = field(default_factory=deque)
+    _recent_samples: int = 0
+    _paused_since_s: float | None = None
+    _paused_s: float = 0.0
+
+    @property
+    def paused(self) -> bool:
+        return self._paused_since_s is not None
+
+    def pause(self, now_s: float) -> None:
+        self.flows = False
+        if self._paused_since_s is None:
+            self._paused_since_s = now_s
+
+    def resume(self, now_s: float) -> None:
+        if self._paused_since_s is not None:
+            self._paused_s += now_s - self._paused_since_s
+            self._paused_since_s = None
+
+    def time_s(self, now_s: float) -> float:
+        """The player's clock, which stands still while it is paused."""
+        return (now_s if self._paused_since_s is None else self._paused_since_s) - self._paused_s
+
+    def played(self, block: Pcm) -> None:
+        """The sink has taken it."""
+        self.flows = not self.paused
+        self.played_samples += len(block)
+        self._recent.append(block)
+        self._recent_samples += len(block)
+        while self._recent_samples - len(self._recent[0]) > RECENT_SAMPLES:
+            self._recent_samples -= len(self._recent.popleft())
+
+    def take_back(self, samples: int) -> Pcm:
+        """The last samples that the sink took, or as many as are kept: they count as not played."""
+        recent = np.concatenate([np.zeros(0, np.int16), *self._recent])
+        samples = min(samples, len(recent))
+        self.played_samples -= samples
+        return recent[len(recent) - samples :]

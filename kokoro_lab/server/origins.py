@@ -1,0 +1,51 @@
+"""Which Host and Origin headers are answered: against other web pages, and names that others point here."""
+
+from __future__ import annotations
+
+import ipaddress
+import logging
+import re
+from collections.abc import Set
+
+from kokoro_lab.config import Settings
+
+log = logging.getLogger(__name__)
+
+_HOST = re.compile(r"(?P<name>[a-z0-9.-]+|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?", re.IGNORECASE)
+
+
+def listed(setting: str) -> list[str]:
+    """The items of a setting with commas."""
+    return [item.strip() for item in setting.split(",") if item.strip()]
+
+
+def allowed_hosts(settings: Settings) -> frozenset[str]:
+    """The hosts that are answered: those that are listed, and the one that is listened on."""
+    hosts = {host.lower() for host in listed(settings.allowed_hosts)}
+    host = settings.host.strip("[]").lower()
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return frozenset(hosts | {host})
+    if address.is_unspecified:
+        # No client calls it by 0.0.0.0: the names it goes by are the operator's to list
+        log.warning(
+            "Listening on every address, but answering only as %s. List more in KOKORO_ALLOWED_HOSTS.",
+            ", ".join(sorted(hosts)),
+        )
+        return frozenset(hosts)
+    return frozenset(hosts | {f"[{host}]" if address.version == 6 else host})
+
+
+def answers_to(host: str, allowed: Set[str]) -> bool:
+    """Whether a Host header, in lower case, names one of `allowed`. Against DNS rebinding.
+
+    Werkzeug's `TRUSTED_HOSTS` cuts every entry at its first colon, so it cannot hold `[::1]`.
+    """
+    match = _HOST.fullmatch(host)
+    return match is not None and (match["name"] in allowed or host in allowed)
+
+
+def same_origin(origin: str, host: str) -> bool:
+    """Whether a page of `origin` was served by `host` itself, which is in lower case."""
+    return origin.lower() in (f"http://{host}", f"https://{host}")
