@@ -259,8 +259,8 @@ def test_any_mangled_document_is_spoken_or_a_clear_error(following: Engine, part
 # --------------------------------------------------------------------------------- on the real weights
 
 
-SENTENCE = "It was a {} evening for everybody in the {}."
-PLAIN_SENTENCE = SENTENCE.format("remarkable", "neighbourhood")
+SENTENCE = "That {} evening everybody was {}."
+PLAIN_SENTENCE = SENTENCE.format("remarkable", "neighbourly")
 
 
 def voice_hz(frame: Samples) -> float:
@@ -307,7 +307,7 @@ def test_a_real_word_is_spoken_at_its_rate_and_the_others_as_before(
     engine: Engine, plain: Clip, rate: str, factor: float
 ) -> None:
     marked = f"<prosody rate='{rate}'>remarkable</prosody>"
-    clip = speak(engine, SENTENCE.format(marked, "neighbourhood"))
+    clip = speak(engine, SENTENCE.format(marked, "neighbourly"))
     assert length_s(plain, "remarkable") / length_s(clip, "remarkable") == pytest.approx(factor, rel=0.03)
     for word in ("was", "evening", "everybody"):
         assert length_s(clip, word) == pytest.approx(length_s(plain, word), abs=1e-6)
@@ -323,7 +323,7 @@ def test_a_real_word_is_spoken_at_its_pitch_and_the_others_as_before(
 ) -> None:
     plain = speak(engine, PLAIN_SENTENCE, voice=voice)
     marked = f"<prosody pitch='{pitch}'>remarkable</prosody>"
-    clip = speak(engine, SENTENCE.format(marked, "neighbourhood"), voice=voice)
+    clip = speak(engine, SENTENCE.format(marked, "neighbourly"), voice=voice)
     assert semitones(clip, plain, "remarkable") == pytest.approx(asked, abs=0.5)
     assert semitones(clip, plain, "everybody") == pytest.approx(0, abs=0.3)
     assert len(clip.samples) == pytest.approx(len(plain.samples), abs=600)
@@ -343,7 +343,7 @@ def test_a_break_in_real_speech_is_exactly_as_long_as_it_is_asked_for(
 @pytest.mark.model
 def test_emphasis_on_a_real_word_is_heard(engine: Engine, plain: Clip) -> None:
     marked = "<emphasis level='strong'>remarkable</emphasis>"
-    clip = speak(engine, SENTENCE.format(marked, "neighbourhood"))
+    clip = speak(engine, SENTENCE.format(marked, "neighbourly"))
     louder = level_db(sound(clip, "remarkable")) - level_db(sound(plain, "remarkable"))
     assert louder == pytest.approx(4, abs=1.5)
     assert length_s(clip, "remarkable") > 1.1 * length_s(plain, "remarkable")
@@ -354,7 +354,7 @@ def test_emphasis_on_a_real_word_is_heard(engine: Engine, plain: Clip) -> None:
 @pytest.mark.model
 @pytest.mark.parametrize("style", ["rate='50%'", "rate='200%'", "pitch='-12%'", "pitch='+15%'"])
 def test_predicted_statistics_hold_where_prosody_is_changed(engine: Engine, style: str) -> None:
-    inside = SENTENCE.format(f"<prosody {style}>remarkable", "neighbourhood</prosody>")
+    inside = SENTENCE.format(f"<prosody {style}>remarkable", "neighbourly</prosody>")
     exact, predicted = (speak(engine, inside, statistics=s) for s in ("exact", "predicted"))
     assert predicted.report.fallbacks == ()
     size = min(len(exact.samples), len(predicted.samples))
@@ -365,10 +365,10 @@ def test_predicted_statistics_hold_where_prosody_is_changed(engine: Engine, styl
 @pytest.mark.model
 @pytest.mark.parametrize("style", ["pitch='-40%'", "pitch='+50%'"])
 def test_where_they_do_not_it_is_decoded_exactly_and_said(engine: Engine, style: str) -> None:
-    inside = SENTENCE.format(f"<prosody {style}>remarkable", "neighbourhood</prosody>")
+    inside = SENTENCE.format(f"<prosody {style}>remarkable", "neighbourly</prosody>")
     exact, asked = (speak(engine, inside, statistics=s) for s in ("exact", "predicted"))
     np.testing.assert_array_equal(exact.samples, asked.samples)
     (said,) = asked.report.fallbacks
     assert said.stage == "statistics"
     assert "semitones" in said.reason
-    assert said.start == inside.index("It") + len("<speak>")
+    assert said.start == inside.index("That") + len("<speak>")

@@ -142,7 +142,7 @@ def test_a_run_leaves_its_verdict_gain_and_trials(tmp_path: Path) -> None:
     found = json.loads((tmp_path / "run/result.json").read_text())
     assert found["verdict"] == "passed"
     assert found["figures"]["ttfa_gain_percent"] == pytest.approx(10)
-    assert found["ratios"]["ttfa"] == {"mean": 0.9, "low": 0.85, "high": 0.95, "units": 12}
+    assert found["ratios"]["ttfa"] == {"ratio": 0.9, "low": 0.85, "high": 0.95, "units": 12}
     assert [row["threads"] for row in found["trials"]] == [2, 1]
     assert all(control["caught"] for control in found["controls"])
     assert "Pareto" in found["rules"]["chosen"]

@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -48,6 +48,7 @@ class ToyEngine:
     config: EngineConfig
     model_sha256: str = "5" * 64
     active_provider: str = "CPUExecutionProvider"
+    conversion: Mapping[str, object] = field(default_factory=dict)
 
     def warm(self, voice: str) -> None:
         pass

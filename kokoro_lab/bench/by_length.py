@@ -8,11 +8,12 @@ import pandas as pd
 
 from kokoro_lab.bench.ab import Comparison
 from kokoro_lab.bench.recommendation import COMPUTING, MARGIN, TTFA, recommend
-from kokoro_lab.metrics.noninferiority import FEWEST_TEXTS
 from kokoro_lab.metrics.paired_ratio import PairedRatio, paired_ratio
 
 THRESHOLDS = (200, 280, 500, 1000)
 """Characters."""
+FEWEST_TEXTS = 5
+"""On one side of a threshold. Of fewer, the interval is so wide that nothing is shown."""
 
 
 def by_length(comparison: Comparison, thresholds: Sequence[int] = THRESHOLDS) -> pd.DataFrame:
@@ -31,7 +32,7 @@ def by_length(comparison: Comparison, thresholds: Sequence[int] = THRESHOLDS) ->
         chosen = {}
         for side, which in (("below", short), ("above", ~short)):
             part = comparison.only(which)
-            enough = _texts(part.trials) >= FEWEST_TEXTS  # fewer show nothing, and are no reason to change
+            enough = _texts(part.trials) >= FEWEST_TEXTS  # fewer are no reason to change
             chosen[side] = recommend(part).configuration.name if enough else one
         ttfa, computing = (_together(comparison, chosen, one, threshold, f) for f in (TTFA, COMPUTING))
         gains = any(r.high < 1 - MARGIN for r in (ttfa, computing))

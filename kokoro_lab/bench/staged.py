@@ -226,6 +226,8 @@ class ObservedSession:
 def _observe(owner: object) -> Iterator[ObservedSession]:
     """Put an observer in the place of every session inside `owner` and inside its parts."""
     for name, value in list(getattr(owner, "__dict__", {}).items()):
+        if isinstance(value, ObservedSession):
+            continue  # a part that has two names
         if hasattr(value, "run") and hasattr(value, "get_providers"):
             observed = ObservedSession(value)
             setattr(owner, name, observed)

@@ -85,7 +85,8 @@ def export(
         folder.parent.mkdir(parents=True, exist_ok=True)
         making = Path(tempfile.mkdtemp(prefix=".exporting-", dir=folder.parent))
         manifest: dict[str, Any] = json.loads((source / "manifest.json").read_text("utf-8"))
-        shutil.copy2(source / "layers.npz", making)
+        for kept in ("layers.npz", "manifest.json"):  # the manifest is what a decoder says of its graphs
+            shutil.copy2(source / kept, making)
         with step_bar(f"{config.variant} as {form}", len(graphs) + 1, say is not None) as begins:
             for name in graphs:
                 begins(name)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -58,10 +59,14 @@ def _connected(dask: Any, address: str) -> Iterator[Any]:
     ParameterError
         Nobody answers there, or nobody works there.
     """
-    try:
+    client = None
+    with suppress(OSError, ValueError, TypeError):
         client = dask.Client(address, timeout=CONNECT_S, set_as_default=False)
-    except (OSError, ValueError, TypeError) as error:
-        raise _no_cluster(address, f"no Dask scheduler answers at {address!r}") from error
+    if client is None:
+        # One that failed is closed when it is collected. Were that in the start of the next one, both would
+        # wait for the same lock for ever
+        gc.collect()
+        raise _no_cluster(address, f"no Dask scheduler answers at {address!r}")
     with client:
         try:
             client.wait_for_workers(1, timeout=CONNECT_S)
