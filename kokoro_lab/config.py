@@ -367,6 +367,7 @@ class EngineConfig:
         Whether idle threads spin. The stages of one engine are several sessions, and spinning pools
         slow each other: on two cores the way to first audio then takes 1.4 times as long. (ONNX Runtime's
         global pool is no faster than pools that do not spin, and lets no other session into the process.)
+        Those of the prosody spin for moments either way: see `model.providers`.
     native : {"auto", "off"}
         Whether our own operators are used where they can be built. They are faster; samples differ by
         rounding (over 100 dB).

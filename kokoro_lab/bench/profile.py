@@ -57,8 +57,8 @@ def _profiled_speaker(config: EngineConfig) -> Iterator[StagedSpeaker]:
     with tempfile.TemporaryDirectory() as folder:
         numbers = count()
 
-        def with_profiler(config: EngineConfig) -> Any:
-            options = plain(config)
+        def with_profiler(config: EngineConfig, stage: str = "") -> Any:
+            options = plain(config, stage)
             options.enable_profiling = True
             options.profile_file_prefix = str(Path(folder) / str(next(numbers)))
             return options
