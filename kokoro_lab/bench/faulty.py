@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager, nullcontext
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import dataclass
 from http.client import HTTPConnection
 from typing import Any, Protocol
@@ -20,7 +20,7 @@ from kokoro_lab.errors import SynthesisError
 from kokoro_lab.faults.draws import Losses
 from kokoro_lab.faults.engine import FaultyEngine
 from kokoro_lab.faults.injector import Injector, Spoken
-from kokoro_lab.faults.proxy import fault_proxy
+from kokoro_lab.faults.proxy import FaultProxy, fault_proxy
 from kokoro_lab.faults.scenario import READY, ChunksLost, Scenario, Transport
 
 ASK_S = 60.0
@@ -200,10 +200,11 @@ def disturbed(
     subject.forget()
     subject.arm(scenario)
     try:
-        losses, line = _Counted(scenario), nullcontext(None)
+        losses = _Counted(scenario)
+        line: AbstractContextManager[FaultProxy | None] = nullcontext(None)
         if scenario is not None and subject.url is not None and whole is not None and _line(scenario):
             wire_bytes = round(ON_THE_WIRE[subject.transport] * len(whole.pcm))
-            line = fault_proxy(subject.url, scenario, wire_bytes)  # type: ignore[assignment]
+            line = fault_proxy(subject.url, scenario, wire_bytes)
         with line as proxy:
             url = None if proxy is None else proxy.url
             heard = listen(subject.source(url), goes_on=goes_on, asks_again=asks_again, loses=losses.next)

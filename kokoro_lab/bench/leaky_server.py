@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import array
 import math
+import os
 import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -53,7 +54,7 @@ def keep(kind: str) -> None:
     if kind == MEMORY:
         _kept.append(bytearray(b"x" * KEPT_BYTES))
     elif kind == DESCRIPTORS:
-        _kept.append(open(sys.executable, "rb"))  # noqa: SIM115, PTH123
+        _kept.append(os.open(sys.executable, os.O_RDONLY))
     elif kind == THREADS:
         threading.Thread(target=threading.Event().wait, daemon=True).start()
 
@@ -63,7 +64,8 @@ def main(kind: str) -> None:
     Leaky.kind = kind
     server = ThreadingHTTPServer(("127.0.0.1", 0), Leaky)
     server.daemon_threads = True
-    print(f"Listening at: http://127.0.0.1:{server.server_port}", flush=True)  # noqa: T201
+    sys.stdout.write(f"Listening at: http://127.0.0.1:{server.server_port}\n")
+    sys.stdout.flush()
     server.serve_forever()
 
 

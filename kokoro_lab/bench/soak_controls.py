@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -99,13 +100,12 @@ def _streams(change: Callable[[Listened], Listened]) -> Fault:
     return lambda soak: replace(soak, streams=[change(one) for one in soak.streams])
 
 
-def _one(**changed: object) -> Fault:
+def _one(**changed: Any) -> Fault:
     """One stream of many, in the middle."""
     return lambda soak: replace(
         soak,
         streams=[
-            replace(one, **changed) if one.number == len(soak.streams) // 2 else one  # type: ignore[arg-type]
-            for one in soak.streams
+            replace(one, **changed) if one.number == len(soak.streams) // 2 else one for one in soak.streams
         ],
     )
 

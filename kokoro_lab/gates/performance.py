@@ -14,7 +14,7 @@ import pandas as pd
 from scipy.stats import binom
 from tqdm import tqdm
 
-from kokoro_lab.bench.fresh_process import FIRST_TEXT, TEXT, started
+from kokoro_lab.bench.fresh_process import FIRST_TEXT, TEXT, What, started
 from kokoro_lab.bench.reference import Inference, Reference
 from kokoro_lab.bench.timing import InProcess
 from kokoro_lab.bench.trial import Listener, Trial
@@ -106,8 +106,8 @@ def measure_starts(variant: str, starts: int, *, progress: bool = True) -> pd.Da
     _require_some("starts", starts)
     rows = []
     for trial in tqdm(range(starts), desc="starts", disable=not progress):
-        order = ("engine", "reference") if trial % 2 == 0 else ("reference", "engine")
-        found = {what: started(what, variant) for what in order}  # type: ignore[arg-type]
+        order: tuple[What, What] = ("engine", "reference") if trial % 2 == 0 else ("reference", "engine")
+        found = {what: started(what, variant) for what in order}
         ours, beside = found["engine"], found["reference"]
         rows.append(_row("start_up", trial, ours.start_s, beside.start_s))
         rows.append(_row("memory", trial, ours.rss_mb, beside.rss_mb))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -79,6 +81,31 @@ def told_apart(home: Path, files: Sequence[WeightFile]) -> Iterator[None]:
             value=str(home),
             mend="Set KOKORO_HOME to a folder that you may write to.",
         ) from error
+
+
+@contextmanager
+def whole_or_not_at_all(folder: Path) -> Iterator[Path]:
+    """A folder to write to, beside `folder`, in whose place it is put at the end of the block; after
+    an error nothing is left of it.
+
+    Raises
+    ------
+    WeightsError
+        It cannot be written there.
+    """
+    making = None
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        making = Path(tempfile.mkdtemp(prefix=".exporting-", dir=folder.parent))
+        yield making
+        os.replace(making, folder)
+    except OSError as error:
+        raise WeightsError(
+            f"{folder} cannot be written: {error.strerror}.", field="--output", value=str(folder)
+        ) from error
+    finally:
+        if making is not None:
+            shutil.rmtree(making, ignore_errors=True)
 
 
 def _disk_full(home: Path, what: str) -> DiskFull:

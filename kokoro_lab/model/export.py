@@ -12,10 +12,8 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import platform
 import shutil
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -29,6 +27,7 @@ from kokoro_lab.errors import ParameterError, WeightsError
 from kokoro_lab.metrics.perceptual import signal_to_difference_db
 from kokoro_lab.model.artefacts import stages_folder
 from kokoro_lab.model.decoder import Decoder, Staged
+from kokoro_lab.model.disk import whole_or_not_at_all
 from kokoro_lab.model.joining import sha256_of
 from kokoro_lab.model.native import native_operators
 from kokoro_lab.model.progress import step_bar
@@ -80,10 +79,7 @@ def export(
     native = native_operators(config, say)
     source = stages_folder(config, native, say)
     graphs = sorted(path.stem for path in source.glob("*.onnx"))
-    making = None
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        making = Path(tempfile.mkdtemp(prefix=".exporting-", dir=folder.parent))
+    with whole_or_not_at_all(folder) as making:
         manifest: dict[str, Any] = json.loads((source / "manifest.json").read_text("utf-8"))
         for kept in ("layers.npz", "manifest.json"):  # the manifest is what a decoder says of its graphs
             shutil.copy2(source / kept, making)
@@ -106,14 +102,6 @@ def export(
                 "checked": speak_alike(Staged(config), Staged(config, folder=making), segments),
             }
         (making / "manifest.json").write_text(json.dumps(manifest, indent=1) + "\n")
-        os.replace(making, folder)
-    except OSError as error:
-        raise WeightsError(
-            f"{folder} cannot be written: {error.strerror}.", field="--output", value=str(folder)
-        ) from error
-    finally:
-        if making is not None:
-            shutil.rmtree(making, ignore_errors=True)
     return manifest
 
 

@@ -10,9 +10,7 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -26,6 +24,7 @@ from kokoro_lab.errors import ParameterError, WeightsError
 from kokoro_lab.metrics.perceptual import signal_to_difference_db
 from kokoro_lab.model import artefacts, graphs, mil_reference, mlprogram, padding_passes, passes
 from kokoro_lab.model.decoder import Staged
+from kokoro_lab.model.disk import whole_or_not_at_all
 from kokoro_lab.model.export import AGREEMENT_LOW_DB
 from kokoro_lab.model.progress import step_bar
 from kokoro_lab.model.prosody import Prosody, Values
@@ -165,10 +164,7 @@ def export_static(
     names = {
         window.name: f"{window.name}.{'onnx' if form == 'static' else 'mlpackage'}" for window in windows
     }
-    making = None
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        making = Path(tempfile.mkdtemp(prefix=".exporting-", dir=folder.parent))
+    with whole_or_not_at_all(folder) as making:
         for name in ("layers.npz", "spectrum.onnx"):
             shutil.copy2(source / name, making)
         with step_bar(f"fixed windows, {form}", len(windows) + 1, say is not None) as begins:
@@ -193,14 +189,6 @@ def export_static(
         if form == "mlpackage":
             manifest["export"] |= {"precision": precision}
         (making / "manifest.json").write_text(json.dumps(manifest, indent=1) + "\n")
-        os.replace(making, folder)
-    except OSError as error:
-        raise WeightsError(
-            f"{folder} cannot be written: {error.strerror}.", field="--output", value=str(folder)
-        ) from error
-    finally:
-        if making is not None:
-            shutil.rmtree(making, ignore_errors=True)
     return manifest
 
 
