@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 
-from kokoro_lab.config import PUBLISHED, EngineConfig, settings, usable_cores, weights_of
+from kokoro_lab.config import PUBLISHED, settings, weights_of
 from kokoro_lab.containers import FORMATS, Encoder
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ
 from kokoro_lab.dsp import silence
 from kokoro_lab.engine import configuration
+from kokoro_lab.engine_config import EngineConfig, usable_cores
 from kokoro_lab.errors import KokoroLabError, PlaybackError
 from kokoro_lab.g2p.english import SPACY_MODEL
 from kokoro_lab.g2p.frontend import FrontEnd

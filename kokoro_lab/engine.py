@@ -14,8 +14,9 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from kokoro_lab.config import STAGED, WHOLE_MODEL, EngineConfig, set_by_user, settings, weights_of
+from kokoro_lab.config import STAGED, set_by_user, settings, weights_of
 from kokoro_lab.datatypes import Clip, Fallback, Place, ProviderChoice, SynthesisReport, Utterance
+from kokoro_lab.engine_config import WHOLE_MODEL, EngineConfig
 from kokoro_lab.g2p.frontend import FrontEnd
 from kokoro_lab.g2p.lexicon_entries import request_entries
 from kokoro_lab.model.arenas import shrink_arenas

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from kokoro_lab import __version__
-from kokoro_lab.config import usable_cores
+from kokoro_lab.engine_config import usable_cores
 from kokoro_lab.fixtures import repository_root
 
 SAMPLE_CHANGERS = ("onnxruntime", "numpy", "misaki", "spacy", "phonemizer", "espeakng-loader")

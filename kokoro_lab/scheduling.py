@@ -13,8 +13,8 @@ import platform
 import threading
 from collections.abc import Sequence
 
-from kokoro_lab.config import EngineConfig
 from kokoro_lab.datatypes import Fallback
+from kokoro_lab.engine_config import EngineConfig
 
 log = logging.getLogger(__name__)
 

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 from flask import Flask
 from gunicorn.app.base import BaseApplication
 
-from kokoro_lab.config import VARIANTS, EngineConfig, Settings
+from kokoro_lab.config import VARIANTS, Settings
 from kokoro_lab.config import settings as environment
+from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import KokoroLabError
 from kokoro_lab.server import (
     benchmarks,

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from kokoro_lab.config import EngineConfig
 from kokoro_lab.engine import Engine, load_engine
+from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.g2p.frontend import FrontEnd
 from kokoro_lab.gates.intelligibility import load_recogniser
 from kokoro_lab.gates.perceptual import load_voice_encoder

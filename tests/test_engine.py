@@ -15,9 +15,9 @@ import numpy as np
 import onnxruntime as ort
 import pytest
 
-from kokoro_lab.config import EngineConfig
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, LexiconEntry, Samples, Utterance
 from kokoro_lab.engine import Engine
+from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import (
     LanguageError,
     LexiconError,

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from kokoro_lab import Utterance
-from kokoro_lab.config import EngineConfig
 from kokoro_lab.datatypes import AudioChunk, LexiconEntry
 from kokoro_lab.engine import Engine
+from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.g2p.frontend import FrontEnd
 from kokoro_lab.g2p.lexicons import Lexicons
 from kokoro_lab.primer import PRIMED_S, FirstAudioCache

@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from kokoro_lab import results
-from kokoro_lab.config import EngineConfig
+from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.engine import Engine
 from kokoro_lab.model.decoder import WholeGraph
 from tests import tiny_voice"""

@@ -11,8 +11,8 @@ from dataclasses import replace
 import pytest
 
 from kokoro_lab import scheduling
-from kokoro_lab.config import EngineConfig
 from kokoro_lab.engine import Engine
+from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import SettingsError
 from tests import tiny_voice
 

@@ -12,7 +12,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from kokoro_lab.__main__ import main
-from kokoro_lab.config import EngineConfig, settings
+from kokoro_lab.config import settings
+from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import GateFailed, ParameterError, TuningError
 from kokoro_lab.metrics.paired_ratio import PairedRatio
 from kokoro_lab.model.tuned import MadeFor, read_tuned, with_tuned
@@ -57,7 +58,7 @@ def test_what_an_engine_refuses_is_said_in_its_words() -> None:
 @pytest.fixture
 def two_cores(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that all cores are a value that is tried, on any machine."""
-    monkeypatch.setattr("kokoro_lab.config.usable_cores", lambda: 2)
+    monkeypatch.setattr("kokoro_lab.engine_config.usable_cores", lambda: 2)
 
 
 def test_a_search_measures_each_candidate_beside_the_defaults(tmp_path: Path, two_cores: None) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from filelock import FileLock
 
-from kokoro_lab.config import EngineConfig
+from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ParameterError, TuningError
 from kokoro_lab.tuning.candidates import CandidateFailed, Figures, Space
 from kokoro_lab.tuning.study import FAILED, FEASIBLE, TOO_FAR, Search, choose, read_trials, run_trials

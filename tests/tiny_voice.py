@@ -13,8 +13,8 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from kokoro_lab.config import EngineConfig
 from kokoro_lab.engine import Engine
+from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import VoiceError
 from kokoro_lab.model.decoder import WholeGraph
 from kokoro_lab.model.graphs import DURATION_FRAME_SAMPLES, DURATIONS

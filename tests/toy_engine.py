@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from kokoro_lab.config import EngineConfig
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, AudioChunk
+from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ProviderError
 
 TONE_HZ = 200

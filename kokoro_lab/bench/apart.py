@@ -20,9 +20,9 @@ from kokoro_lab.bench.configurations import Configuration
 from kokoro_lab.bench.memory import MB, sampled_memory
 from kokoro_lab.bench.timing import InProcess
 from kokoro_lab.bench.trial import Listener, Trial
-from kokoro_lab.config import EngineConfig
 from kokoro_lab.datatypes import Samples
 from kokoro_lab.engine import Engine, load_engine
+from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import KokoroLabError
 from kokoro_lab.model.providers import recorded_options
 from kokoro_lab.scheduling import keep_collector_off

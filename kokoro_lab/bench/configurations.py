@@ -14,7 +14,8 @@ from typing import Any, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
 
-from kokoro_lab.config import COREML_NAMES, PREFIX, EngineConfig, Settings, usable_cores
+from kokoro_lab.config import COREML_NAMES, PREFIX, Settings
+from kokoro_lab.engine_config import EngineConfig, usable_cores
 from kokoro_lab.errors import ParameterError, SettingsError
 
 DEFAULT = "default"

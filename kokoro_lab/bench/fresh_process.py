@@ -90,7 +90,7 @@ def speak(what: What, variant: str) -> None:
             pass
     else:
         from kokoro_lab.bench.reference import Reference
-        from kokoro_lab.config import EngineConfig
+        from kokoro_lab.engine_config import EngineConfig
 
         reference = Reference(EngineConfig.from_settings())
         reference.infer()

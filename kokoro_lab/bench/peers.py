@@ -23,8 +23,8 @@ import numpy.typing as npt
 import psutil
 
 from kokoro_lab.bench.trial import Listener
-from kokoro_lab.config import EngineConfig
 from kokoro_lab.datatypes import Samples
+from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.model.catalogue import catalogue
 from kokoro_lab.model.providers import make_session

@@ -23,8 +23,8 @@ from kokoro_lab.bench.staged import (
     StageTimes,
     require_stages,
 )
-from kokoro_lab.config import EngineConfig
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ
+from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.g2p.frontend import FrontEnd
 from kokoro_lab.model import providers

@@ -14,10 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from kokoro_lab.config import STAGED, EngineConfig
+from kokoro_lab.config import STAGED
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples, Segment
 from kokoro_lab.dsp import EdgeTrimmer, Gain, Limiter, silence, voice_gain_db
 from kokoro_lab.engine import Engine
+from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.g2p.frontend import FrontEnd
 from kokoro_lab.model.decoder import Staged

@@ -44,7 +44,7 @@ def export(
     output: Path, variant: str | None, form: str, precision: str, texts: int, voices: str, as_json: bool
 ) -> None:
     """Write a variant's graphs to a folder, check that they speak, and describe them in a manifest."""
-    from kokoro_lab.config import EngineConfig
+    from kokoro_lab.engine_config import EngineConfig
     from kokoro_lab.fixtures import load_texts
     from kokoro_lab.model import export as exporting
     from kokoro_lab.tuning.material import segments_of_all

@@ -13,8 +13,8 @@ from dataclasses import replace
 import pandas as pd
 from tqdm import tqdm
 
-from kokoro_lab.config import EngineConfig
 from kokoro_lab.datatypes import Samples
+from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.gates import damages
 from kokoro_lab.gates.speaking import SpokenPair, shortest
 from kokoro_lab.metrics.intelligibility import Recogniser, Transcriber, count_errors, listen, total

@@ -17,8 +17,8 @@ import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
-from kokoro_lab.config import EngineConfig
 from kokoro_lab.engine import Engine
+from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.fixtures import FixtureText
 from kokoro_lab.gates import damages
 from kokoro_lab.gates.abx import SHARED, engine_of

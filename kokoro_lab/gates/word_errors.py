@@ -16,9 +16,9 @@ from pathlib import Path
 import pandas as pd
 from tqdm import tqdm
 
-from kokoro_lab.config import EngineConfig
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Clip, Samples
 from kokoro_lab.engine import Engine
+from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.fixtures import FixtureText, held_out, load_rows, spread
 from kokoro_lab.gates import damages

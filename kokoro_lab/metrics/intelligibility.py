@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import soxr
 
-from kokoro_lab.config import usable_cores
+from kokoro_lab.engine_config import usable_cores
 from kokoro_lab.errors import ParameterError, WeightsError
 from kokoro_lab.metrics.spelling import ENGLISH, joined, require_packages, spelling_language, units
 

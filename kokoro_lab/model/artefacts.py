@@ -27,7 +27,7 @@ import onnx
 import onnxruntime
 from filelock import FileLock
 
-from kokoro_lab.config import EngineConfig
+from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import WeightsError
 from kokoro_lab.model import native_passes, passes, rewriting, tidy_passes
 from kokoro_lab.model.compact import byte_recurrences, half_weights

@@ -17,8 +17,8 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from kokoro_lab.config import EngineConfig
 from kokoro_lab.datatypes import Fallback, ProviderChoice
+from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ProviderError
 from kokoro_lab.g2p.vocab import encode
 from kokoro_lab.model.cost_cache import Conditions, Cost, CostCache, CostCacheError

@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from kokoro_lab.config import EngineConfig
+from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import KokoroLabError
 from kokoro_lab.model.providers import recorded_options
 from kokoro_lab.model.weights import weights_home

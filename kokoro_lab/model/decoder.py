@@ -11,9 +11,10 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from kokoro_lab.config import SPEED_MAX, SPEED_MIN, STAGE_NAMES, WHOLE_MODEL, EngineConfig
+from kokoro_lab.config import SPEED_MAX, SPEED_MIN
 from kokoro_lab.datatypes import Fallback, ProviderChoice, Samples
 from kokoro_lab.dsp import require_finite
+from kokoro_lab.engine_config import STAGE_NAMES, WHOLE_MODEL, EngineConfig
 from kokoro_lab.g2p.vocab import PAD_ID
 from kokoro_lab.model.artefacts import stages_folder
 from kokoro_lab.model.delivery import Delivery

@@ -21,8 +21,9 @@ from typing import Any
 
 import numpy as np
 
-from kokoro_lab.config import STAGED, EngineConfig
+from kokoro_lab.config import STAGED
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ
+from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ParameterError, WeightsError
 from kokoro_lab.metrics.perceptual import signal_to_difference_db
 from kokoro_lab.model.artefacts import stages_folder

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import onnx
 
-from kokoro_lab.config import WHOLE_MODEL, EngineConfig
 from kokoro_lab.dsp import require_finite
+from kokoro_lab.engine_config import WHOLE_MODEL, EngineConfig
 from kokoro_lab.errors import WeightsError
 from kokoro_lab.g2p.vocab import PAD_ID
 from kokoro_lab.model.artefacts import stages_folder

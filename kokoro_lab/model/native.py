@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from filelock import FileLock
 
-from kokoro_lab.config import EngineConfig
+from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.model.disk import told_apart
 from kokoro_lab.model.weights import weights_home
 

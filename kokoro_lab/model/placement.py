@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from kokoro_lab.config import WHOLE_MODEL
 from kokoro_lab.datatypes import Fallback
+from kokoro_lab.engine_config import WHOLE_MODEL
 from kokoro_lab.model.guarded_session import GuardedSession
 from kokoro_lab.model.provider_registry import CPU, Provider
 

@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from kokoro_lab.config import EngineConfig
 from kokoro_lab.datatypes import Fallback
+from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.g2p.vocab import PAD_ID
 from kokoro_lab.model import graphs
 from kokoro_lab.model.delivery import Delivery, moved_semitones

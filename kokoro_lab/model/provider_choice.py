@@ -16,8 +16,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kokoro_lab.config import EngineConfig
 from kokoro_lab.datatypes import Fallback
+from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.model.provider_registry import CPU, Provider, listed, named, require
 
 AUTO = "auto"

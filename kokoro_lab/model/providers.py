@@ -14,8 +14,8 @@ from typing import Any
 
 import onnxruntime as ort
 
-from kokoro_lab.config import EngineConfig
 from kokoro_lab.datatypes import Fallback
+from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ProviderError, SettingsError
 from kokoro_lab.model.arenas import ShrinkingSession
 from kokoro_lab.model.coreml_options import coreml_options

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from kokoro_lab.config import EngineConfig
+from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ParameterError, WeightsError
 from kokoro_lab.metrics.perceptual import signal_to_difference_db
 from kokoro_lab.model import artefacts, graphs, mil_reference, mlprogram, padding_passes, passes

@@ -22,8 +22,9 @@ import onnx
 from filelock import FileLock
 
 import kokoro_lab
-from kokoro_lab.config import STAGED, EngineConfig
+from kokoro_lab.config import STAGED
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples
+from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.model import artefacts, graphs, mlprogram, rewriting, static_passes
 from kokoro_lab.model.disk import told_apart

@@ -11,8 +11,9 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from kokoro_lab.config import FIRST_WINDOW_FRAMES, WINDOW_FRAMES, EngineConfig
+from kokoro_lab.config import FIRST_WINDOW_FRAMES, WINDOW_FRAMES
 from kokoro_lab.datatypes import Samples
+from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.model import graphs
 from kokoro_lab.model.guarded_session import GuardedSession, Runs
 from kokoro_lab.model.native import Native

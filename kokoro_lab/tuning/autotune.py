@@ -17,7 +17,8 @@ import pandas as pd
 from tqdm import tqdm
 
 from kokoro_lab.bench.texts import PRESETS, sentences_of, texts_of
-from kokoro_lab.config import EngineConfig, set_by_user
+from kokoro_lab.config import set_by_user
+from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.fixtures import load_texts
 from kokoro_lab.model.providers import PROVIDERS, available_providers

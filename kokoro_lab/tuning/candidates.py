@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from kokoro_lab.bench.trial import Trial
-from kokoro_lab.config import EngineConfig, usable_cores
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples
+from kokoro_lab.engine_config import EngineConfig, usable_cores
 from kokoro_lab.errors import ParameterError, TuningError
 from kokoro_lab.metrics.perceptual import pesq_wb, signal_to_difference_db
 from kokoro_lab.model.providers import PROVIDERS, resolve_provider

@@ -15,9 +15,9 @@ import psutil
 from kokoro_lab.bench.memory import sampled_memory
 from kokoro_lab.bench.timing import InProcess
 from kokoro_lab.bench.trial import Listener, Trial
-from kokoro_lab.config import EngineConfig
 from kokoro_lab.datatypes import Samples
 from kokoro_lab.engine import Engine, load_engine
+from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import KokoroLabError, TuningError
 
 START_S = 180.0

@@ -11,7 +11,7 @@ from pathlib import Path
 import pandas as pd
 from tqdm import tqdm
 
-from kokoro_lab.config import EngineConfig
+from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.model.artefacts import exclusions, published_stages
 from kokoro_lab.model.decoder import Staged
 from kokoro_lab.model.quantise import Calibration

@@ -7,7 +7,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from kokoro_lab.config import EngineConfig
+from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.model.providers import recorded_options
 from kokoro_lab.model.tuned import Tuned, adopt, with_tuned
 from kokoro_lab.results import Check, Control, Run

@@ -17,8 +17,8 @@ from kokoro_lab.bench import ab
 from kokoro_lab.bench.ab import Comparison, compare, pooled
 from kokoro_lab.bench.apart import COLD_TEXT, Unavailable
 from kokoro_lab.bench.configurations import parse
-from kokoro_lab.config import EngineConfig
 from kokoro_lab.engine import Engine
+from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.model.decoder import Decoded, WholeGraph
 from tests import tiny_voice

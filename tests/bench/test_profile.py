@@ -23,8 +23,8 @@ from kokoro_lab.bench.profile import (
     vocoder_shares,
 )
 from kokoro_lab.bench.staged import STAGES, StagedSpeaker, samples_unlike_the_engine
-from kokoro_lab.config import EngineConfig
 from kokoro_lab.engine import Engine
+from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ParameterError, TextError, VoiceError
 
 TEXT = "The kettle is on, and the window is open."

@@ -10,7 +10,7 @@ from kokoro_lab.bench.ab import Comparison
 from kokoro_lab.bench.by_length import advice, by_length
 from kokoro_lab.bench.configurations import Configuration
 from kokoro_lab.bench.recommendation import MARGIN, controls, judge, recommend
-from kokoro_lab.config import EngineConfig
+from kokoro_lab.engine_config import EngineConfig
 
 CHARACTERS = (100, 150, 180, 240, 260, 300, 450, 480, 700, 800, 1200, 1300)
 CONFIG = EngineConfig()

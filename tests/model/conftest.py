@@ -7,7 +7,7 @@ from pathlib import Path
 import onnxruntime as ort
 import pytest
 
-from kokoro_lab.config import EngineConfig
+from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.model import providers
 from kokoro_lab.model.native import native_operators
 from tests.model.fake_provider import NAME, FakeProvider

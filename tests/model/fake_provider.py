@@ -10,7 +10,7 @@ import numpy as np
 import onnxruntime as ort
 from onnxruntime.capi.onnxruntime_pybind11_state import EPFail
 
-from kokoro_lab.config import EngineConfig
+from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ProviderError
 from kokoro_lab.model import providers
 from kokoro_lab.model.provider_registry import Provider

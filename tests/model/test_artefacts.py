@@ -13,8 +13,8 @@ import onnx
 import onnxruntime
 import pytest
 
-from kokoro_lab.config import EngineConfig
 from kokoro_lab.engine import Engine, load_engine
+from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.metrics.perceptual import signal_to_difference_db
 from kokoro_lab.model.artefacts import make_stages, recipes, stages_folder, steps_of
 from kokoro_lab.model.decoder import Staged

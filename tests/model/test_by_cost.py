@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from kokoro_lab.config import EngineConfig
 from kokoro_lab.engine import Engine
+from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ProviderError
 from kokoro_lab.model.by_cost import (
     LENGTHS,

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from kokoro_lab.config import COREML_NAMES, EngineConfig, Settings, settings
+from kokoro_lab.config import COREML_NAMES, Settings, settings
+from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import SettingsError
 from kokoro_lab.model.coreml_options import OPTIONS, coreml_options
 from kokoro_lab.model.decoder import WholeGraph

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kokoro_lab.config import EngineConfig
 from kokoro_lab.dsp import require_finite
 from kokoro_lab.engine import Engine, load_engine
+from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ParameterError, SynthesisError, WeightsError
 from kokoro_lab.model.artefacts import stages_folder
 from kokoro_lab.model.decoder import Decoded

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from onnx import NodeProto
 
-from kokoro_lab.config import EngineConfig
 from kokoro_lab.engine import Engine, load_engine
+from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.metrics.perceptual import signal_to_difference_db
 from kokoro_lab.model import quant_passes, rewriting
 from kokoro_lab.model.artefacts import make_stages, published_stages, recipes, stages_folder

@@ -10,7 +10,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from kokoro_lab.config import EngineConfig
+from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.model import compact, native_passes, passes, rewriting
 from kokoro_lab.model.native import native_operators
 from kokoro_lab.model.providers import make_session

@@ -10,7 +10,7 @@ from types import ModuleType, SimpleNamespace
 import onnxruntime as ort
 import pytest
 
-from kokoro_lab.config import EngineConfig
+from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ProviderError, SettingsError
 from kokoro_lab.model import provider_registry, providers
 from kokoro_lab.model.decoder import WholeGraph

@@ -12,8 +12,8 @@ import onnx
 import pytest
 
 from kokoro_lab.bench.provider_partitions import speak
-from kokoro_lab.config import EngineConfig
 from kokoro_lab.engine import Engine, load_engine
+from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.metrics.perceptual import signal_to_difference_db
 from kokoro_lab.model import graphs, rewriting, static_passes

