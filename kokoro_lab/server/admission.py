@@ -20,10 +20,13 @@ class Admission:
         with self._lock:
             return list(self._reasons)
 
-    def refuse(self, reason: Unavailable) -> None:
-        """Take nothing new from now on, for this reason; it is known by its code."""
+    def refuse(self, reason: Unavailable, *, for_good: bool = False) -> None:
+        """Take nothing new from now on, for this reason; it is known by its code. One that is `for_good` is
+        told before those that pass: who hears of those alone would come back to here."""
         with self._lock:
-            self._reasons[reason.code] = reason
+            others = {code: other for code, other in self._reasons.items() if code != reason.code}
+            own = {reason.code: reason}
+            self._reasons = {**own, **others} if for_good else {**others, **own}
 
     def admit(self, code: str) -> None:
         """That reason is over. That it was none before is no error."""

@@ -34,7 +34,8 @@ def begin_to_stop(state: ServerState, within_s: float) -> threading.Timer:
             retry_after_s=RETRY_AFTER_S,
             code=STOPPING,
             mend="Ask the next one in a few seconds.",
-        )
+        ),
+        for_good=True,
     )
     under_way = len(state.sessions.under_way())
     log.info("Stopping: nothing new is taken, %d under way may go on for %g s.", under_way, within_s)

@@ -23,7 +23,7 @@ from flask.testing import FlaskClient
 from werkzeug.test import Client
 
 from kokoro_lab.config import Settings
-from kokoro_lab.errors import WeightsError
+from kokoro_lab.errors import Unavailable, WeightsError
 from kokoro_lab.server.doorstep import Doorstep, Stages
 from kokoro_lab.server.stopping import begin_to_stop, say_goodbye
 from tests.server.conftest import SETTINGS, RunningServer, running, state_of, wait_until
@@ -164,6 +164,19 @@ def test_stopping_refuses_what_is_new_and_lets_the_rest_finish(app: Flask, clien
     assert (refused.status_code, refused.json["error"]["code"]) == (503, "server_stopping")
     assert int(refused.headers["Retry-After"]) > 0
     assert b"".join([*heard, *pieces]) == whole
+    timer.cancel()
+
+
+def test_one_that_is_short_of_memory_and_stops_says_that_it_stops(app: Flask, client: FlaskClient) -> None:
+    """Who is told of memory alone would come back to this server, and not to the next one."""
+    admission = state_of(app).admission
+    short = Unavailable("The server is short of memory.", retry_after_s=5, code="memory_short")
+    admission.refuse(short)
+    timer = begin_to_stop(state_of(app), 600)
+    for _ in range(2):
+        assert client.post(URL, json={"input": TEXT}).json["error"]["code"] == "server_stopping"
+        admission.admit("memory_short")
+        admission.refuse(short)
     timer.cancel()
 
 
