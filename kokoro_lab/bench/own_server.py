@@ -10,7 +10,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
@@ -133,10 +133,14 @@ def _failed(what: str, said: str) -> ServerFailed:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """By its own id, so that no other server on this machine is touched."""
+    """By its own id, so that no other server on this machine is touched; its workers by theirs."""
     process.terminate()
     try:
         process.wait(STOP_S)
     except subprocess.TimeoutExpired:
+        workers = psutil.Process(process.pid).children(recursive=True)
         process.kill()
         process.wait()
+        for worker in workers:  # left alone, one would speak on for as long as it may
+            with suppress(psutil.NoSuchProcess):
+                worker.kill()

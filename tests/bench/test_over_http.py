@@ -153,6 +153,33 @@ def test_the_server_ends_with_the_benchmark(tmp_path: Path, repository: Path) ->
         socket.create_connection(("127.0.0.1", port), timeout=5)
 
 
+DEAF = """
+import json, signal, subprocess, sys
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+class Handler(BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(json.dumps({"status": "ok"}).encode())
+
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+server = HTTPServer(("127.0.0.1", 0), Handler)
+print(f"Listening at: http://127.0.0.1:{server.server_port}", flush=True)
+server.serve_forever()
+"""
+
+
+def test_of_a_server_that_does_not_stop_no_worker_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kokoro_lab.bench.own_server.STOP_S", 0.2)
+    with own_server({}, [sys.executable, "-c", DEAF]) as running:
+        (worker,) = running.process.children()
+    _, alive = psutil.wait_procs([worker], 5)
+    assert not [p for p in alive if p.status() != psutil.STATUS_ZOMBIE]
+    assert not running.process.is_running()
+
+
 def test_a_server_that_does_not_start_says_why() -> None:
     command = [sys.executable, "-c", "import sys; sys.exit('There are no weights.')"]
     with pytest.raises(ServerFailed, match=r"exit code 1.*There are no weights"), own_server({}, command):
