@@ -197,7 +197,8 @@ class Client:
                 self.heard.take(frame)
             return True
         except Busy:
-            self._left("broken off")
+            if self.heard.count:  # else it waits for its first turn, and nothing has broken off
+                self._left("broken off")
         except Told as told:
             if told.said != STOPPING:
                 raise

@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kokoro_lab.bench.lifecycle import SCENARIOS, Lifecycle, Served, conclude, measure_lifecycle, printed
+from kokoro_lab.bench.frames import Busy, Frame
+from kokoro_lab.bench.lifecycle import (
+    SCENARIOS,
+    Client,
+    Lifecycle,
+    Served,
+    conclude,
+    measure_lifecycle,
+    printed,
+)
 from kokoro_lab.bench.own_server import OwnServer, own_server
 from kokoro_lab.errors import GateFailed
 from kokoro_lab.results import open_run
@@ -83,3 +92,19 @@ def test_a_stream_that_was_never_begun_fails_the_run(tmp_path: Path) -> None:
     assert conclude(open_run("bench-lifecycle", tmp_path), found, 1)["verdict"] == "passed"
     with pytest.raises(GateFailed, match="streams_count"):
         conclude(open_run("bench-lifecycle", tmp_path), found, 2)
+
+
+def test_who_waits_for_a_first_turn_was_not_broken_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = iter([Busy("The server has no slot free."), [Frame("0.0", b"1234")]])
+
+    def frames(*asked: Any) -> Iterator[Frame]:
+        answer = next(answers)
+        if isinstance(answer, Busy):
+            raise answer
+        yield from answer
+
+    monkeypatch.setattr("kokoro_lab.bench.lifecycle.frames", frames)
+    client = Client("sse", {}, lambda: "http://127.0.0.1:9")
+    client.start()
+    client.join()
+    assert (client.ending, client.heard.audio) == ("whole", b"1234")
