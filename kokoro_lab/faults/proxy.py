@@ -74,7 +74,7 @@ class FaultProxy:
         self._listening = socket.create_server((LOOPBACK, 0))
         self._listening.settimeout(LOOK_S)
         self.url = f"http://{LOOPBACK}:{self._listening.getsockname()[1]}"
-        self._start(self._accept)
+        self._accepting = self._start(self._accept)
 
     @property
     def struck(self) -> list[Struck]:
@@ -85,6 +85,7 @@ class FaultProxy:
     def close(self) -> None:
         """End every connection, and wait for who carried it."""
         self._over.set()
+        self._accepting.join(CONNECT_S)  # first: whom it lets in now would be left open
         with self._lock:
             open_ones = list(self._sockets)
         for one in open_ones:
@@ -97,7 +98,7 @@ class FaultProxy:
         while not self._over.is_set():
             try:
                 client, _ = self._listening.accept()
-            except TimeoutError:
+            except OSError:  # nobody came, or who did has left already (macOS says so here)
                 continue
             try:
                 server = socket.create_connection(self._upstream, CONNECT_S)
@@ -106,7 +107,8 @@ class FaultProxy:
                 continue
             server.settimeout(None)
             for one in (client, server):
-                one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                with suppress(OSError):  # macOS refuses it where the other end has left; then reading says so
+                    one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             with self._lock:
                 self._sockets |= {client, server}
             left = threading.Event()
@@ -166,10 +168,11 @@ class FaultProxy:
         with self._lock:
             self._struck.append(Struck(kind, at))
 
-    def _start(self, work: Callable[[], None]) -> None:
+    def _start(self, work: Callable[[], None]) -> threading.Thread:
         thread = threading.Thread(target=work, name="fault-proxy", daemon=True)
         self._threads.append(thread)
         thread.start()
+        return thread
 
     def _reset(self, connection: socket.socket) -> None:
         with suppress(OSError):

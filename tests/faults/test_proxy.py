@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import random
 import socket
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import closing
+from typing import Any
 
 import pytest
 
@@ -104,6 +106,24 @@ def test_a_slow_line_loses_nothing(server: str, fault: dict[str, object]) -> Non
 def test_a_server_that_is_not_there_is_a_reset() -> None:
     with fault_proxy("http://127.0.0.1:9", made.scenario(made.CUT), 100) as proxy:
         assert heard(proxy.url)[1] in ("reset", "end")
+
+
+def test_a_client_that_macos_says_has_left_keeps_nobody_else_out(
+    server: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There, options of a socket cannot be set once the other end has gone."""
+    refused = []
+
+    def setsockopt(self: socket.socket, *option: Any) -> None:
+        if option[:2] == (socket.IPPROTO_TCP, socket.TCP_NODELAY):
+            refused.append(option)
+            raise OSError(errno.EINVAL, "Invalid argument")
+
+    with fault_proxy(server, made.scenario(made.LOST_IN_QUEUE), len(SAID)) as proxy:
+        monkeypatch.setattr(socket.socket, "setsockopt", setsockopt, raising=False)
+        socket.create_connection(("127.0.0.1", int(proxy.url.rpartition(":")[2]))).close()
+        assert heard(proxy.url) == (SAID + b"hello", "end")
+    assert refused
 
 
 def test_what_is_no_server_is_refused() -> None:
