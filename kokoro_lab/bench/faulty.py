@@ -81,6 +81,7 @@ class FaultyLibrary:
             "requested_provider": engine.config.provider,
             "active_provider": engine.active_provider,
             "threads": engine.config.thread_count,
+            "conversion": dict(engine.conversion),
         }
 
     def journal(self) -> tuple[int, tuple[Spoken, ...]]:

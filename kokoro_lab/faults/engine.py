@@ -46,6 +46,8 @@ class FaultyEngine(Engine):
             model_sha256=engine.model_sha256,
             active_provider=engine.active_provider,
             placement=lambda: engine.placement,
+            provider_reason=engine._provider_reason,
+            fallbacks=engine.fallbacks,
             front_end=_faulty_front_end(engine, injector) if reads_anew else engine.front_end,
         )
         self.injector = injector
@@ -70,7 +72,7 @@ def _faulty_front_end(engine: Engine, injector: Injector) -> FrontEnd:
 
 
 class FaultyStream(SpeechStream):
-    """A stream whose chunks may be held up or lost behind it."""
+    """A stream whose chunks may be held up or lost behind it. A file waits in no queue, and is whole."""
 
     def __init__(self, injector: Injector, engine: Engine, utterance: Utterance, **how: Any) -> None:
         self._injector = injector
@@ -94,7 +96,7 @@ class FaultyStream(SpeechStream):
             except BaseException:
                 self._leave()
                 raise
-            if self._injector.before_chunk():
+            if not self._streamed or self._injector.before_chunk():
                 return chunk
 
     def close(self) -> None:
@@ -124,6 +126,12 @@ class FaultyDecoder:
     @property
     def details(self) -> Mapping[str, str]:
         return self._decoder.details
+
+    @property
+    def conversion(self) -> Mapping[str, Any]:
+        """How the graphs were made, as the engine asks for it: a result with faults in it says so, too."""
+        made: Mapping[str, Any] = getattr(self._decoder, "conversion", {})
+        return made
 
     def predicts(self, voice: Voice) -> str | None:
         return self._decoder.predicts(voice)

@@ -223,9 +223,10 @@ class Staged:
         return found
 
     def through(self, around: Around) -> Staged:
-        """The same stages, but for the session that the vocoder's windows run in."""
+        """The same stages, but for the sessions that the vocoder's windows run in, of whatever size."""
         found = copy(self)
         found.vocoder = self.vocoder.through(around)
+        found.fixed = None if self.fixed is None else self.fixed.through(around)
         return found
 
     def predicts(self, voice: Voice) -> str | None:

@@ -11,6 +11,7 @@ Made when they are asked for, in about ten seconds and 210 MB.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
@@ -38,7 +39,7 @@ from kokoro_lab.model.provider_registry import CPU
 from kokoro_lab.model.providers import cpu_session, stage_session
 from kokoro_lab.model.static_passes import COLUMNS, LONGEST_AXIS, SAMPLES, SPECTRUM, TRUNK
 from kokoro_lab.model.statistics import AdainLayers
-from kokoro_lab.model.vocoder import CONTEXT_FRAMES, INNER_CONTEXT_FRAMES
+from kokoro_lab.model.vocoder import CONTEXT_FRAMES, INNER_CONTEXT_FRAMES, Around
 from kokoro_lab.model.weights import model_path, model_sha256, weights_home
 
 Values = npt.NDArray[np.float32]
@@ -152,11 +153,11 @@ def recipes(windows: tuple[StaticWindow, ...] = WINDOWS) -> artefacts.Recipes:
 
 def with_metadata(model: rewriting.Model, key: str, value: str) -> rewriting.Model:
     """The model with an entry in its metadata."""
-    copy = rewriting.Model()
-    copy.CopyFrom(model)
-    entry = next((e for e in copy.metadata_props if e.key == key), None) or copy.metadata_props.add()
+    found = rewriting.Model()
+    found.CopyFrom(model)
+    entry = next((e for e in found.metadata_props if e.key == key), None) or found.metadata_props.add()
     entry.key, entry.value = key, value
-    return copy
+    return found
 
 
 def static_folder(config: EngineConfig, say: Callable[[str], None] | None = None) -> Path:
@@ -213,10 +214,9 @@ class StaticVocoder:
         self.layers = AdainLayers.load(folder / "layers.npz")
         self._windows = windows or StaticWindows()
         self._spectrum = cpu_session(str(graphs.graph_path(folder, "spectrum")), config)
-        self._sessions = {
-            window: stage_session("vocoder", str(graphs.graph_path(folder, window.name)), config)
-            for window in self._windows.sizes
-        }
+        paths = {window: str(graphs.graph_path(folder, window.name)) for window in self._windows.sizes}
+        self._sessions = {window: stage_session("vocoder", path, config) for window, path in paths.items()}
+        self._on_cpu = {window: partial(cpu_session, path, config) for window, path in paths.items()}
 
     @property
     def sizes(self) -> tuple[StaticWindow, ...]:
@@ -227,6 +227,14 @@ class StaticVocoder:
     def sessions(self) -> tuple[GuardedSession, ...]:
         """Of each size; those that lost their provider last, so that it shows."""
         return tuple(sorted(self._sessions.values(), key=lambda s: s.active_provider == CPU.full_name))
+
+    def through(self, around: Around) -> StaticVocoder:
+        """The same windows, each size in what `around` makes of its session."""
+        found = copy(self)
+        found._sessions = {
+            window: around(session, self._on_cpu[window]) for window, session in self._sessions.items()
+        }
+        return found
 
     @property
     def plan(self) -> StaticWindows:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from kokoro_lab.bench.persistent import OfEngine, listen
 from kokoro_lab.bench.resuming import differences
-from kokoro_lab.engine import Engine
+from kokoro_lab.datatypes import Fallback
+from kokoro_lab.engine import Engine, load_engine
 from kokoro_lab.errors import ProviderError
 from kokoro_lab.faults import Injector, Struck
 from kokoro_lab.faults.engine import FaultyEngine, injected
@@ -72,6 +74,26 @@ def test_one_chunk_in_so_many_is_lost_and_asked_for_again(hum: Engine, whole: by
     assert differences(heard.pcm, whole) == (0, 0)
     assert 1 <= len(heard.breaks) <= len(lost)  # what the listener has already is not missed
     assert [at // 60 for at in lost] == list(range(lost[-1] // 60 + 1))
+
+
+def test_a_file_waits_in_no_queue_and_is_whole(hum: Engine) -> None:
+    with injected(hum, made.scenario(made.LOST_IN_QUEUE, transports=("library",))) as faulty:
+        assert (
+            faulty.synthesize(TEXT, voice="hum").samples == hum.synthesize(TEXT, voice="hum").samples
+        ).all()
+        assert faulty.injector.struck == []
+
+
+def test_it_says_of_itself_what_the_engine_says(hum: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a result records: how the graphs were made, and what could not be had."""
+    given_up = Fallback("threads", "2 instead of 4")
+    monkeypatch.setattr(hum, "fallbacks", (given_up,))
+    monkeypatch.setattr(hum, "_provider_reason", "it costs least")
+    monkeypatch.setattr(hum.decoder, "conversion", {"recipe": 1}, raising=False)
+    faulty = FaultyEngine(hum, Injector(), reads_anew=False)
+    assert faulty.conversion == hum.conversion == {"recipe": 1}
+    assert faulty.given_provider == hum.given_provider
+    assert given_up in faulty.stream(TEXT, voice="hum").fallbacks
 
 
 def test_the_same_seed_puts_in_the_same_faults(hum: Engine) -> None:
@@ -150,3 +172,17 @@ def test_a_provider_that_is_lost_in_mid_sentence_costs_no_sample_and_no_break(
             assert (heard.complete, heard.breaks) == (True, ())
             assert differences(heard.pcm, undisturbed.pcm) == (0, 0)
     assert "CPUExecutionProvider instead of A provider, lost in run 1" in caplog.text
+
+
+@pytest.mark.model
+def test_windows_of_fixed_sizes_lose_their_provider_too(engine: Engine) -> None:
+    """They stand for the others where Core ML speaks: there, nothing else is lost."""
+    text = "The kettle is on, and the window is open."
+    fixed = load_engine(config=replace(engine.config, fixed_windows="on"))
+    undisturbed = listen(OfEngine(fixed, text, "af_heart"))
+    fault = {"kind": "provider_lost", "at_window": 2}
+    with injected(fixed, made.scenario(fault, transports=("library",))) as faulty:
+        heard = listen(OfEngine(faulty, text, "af_heart"))
+        assert faulty.injector.struck == [Struck("provider_lost", 2)]
+    assert (heard.complete, heard.breaks) == (True, ())
+    assert differences(heard.pcm, undisturbed.pcm) == (0, 0)
