@@ -89,9 +89,12 @@ class Injector:
     def disarm(self) -> None:
         """Let go what is held: who stalls, what memory is taken, what the disk refuses."""
         self._released.set()
-        for fault in self._refusing:
-            DISK.allow(fault)
-        with self._lock:
+        with (
+            self._lock
+        ):  # a stream that begins now must not have the disk refuse what nobody would allow again
+            for fault in self._refusing:
+                DISK.allow(fault)
+            self._refusing = ()
             self.scenario = None
             self._faults, self._losses, self._holds, self._ballast = (), [], [], []
 
@@ -100,7 +103,6 @@ class Injector:
     def enter(self) -> None:
         """A stream begins. With the first one, what is to be taken from the whole process is taken."""
         with self._lock:
-            self._live += 1
             for fault in self._faults:
                 if isinstance(fault, Ballast) and not self._ballast:
                     self._ballast.append(ballast(fault.size_mb))
@@ -109,6 +111,7 @@ class Injector:
                     DISK.refuse(fault)
                     self._refusing = (fault,)
                     self._tell(fault.kind, 0)
+            self._live += 1  # last: where the memory to be taken is not there, no stream has begun
 
     def leave(self) -> None:
         """A stream is over."""

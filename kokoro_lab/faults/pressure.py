@@ -33,7 +33,6 @@ class Disk:
         self._refused: dict[int, str] = {}
         self._hooked = False
         self._lock = threading.Lock()
-        self.count = 0
 
     def refuse(self, fault: DiskRefuses) -> None:
         """From now on, with the error of `fault`."""
@@ -41,7 +40,6 @@ class Disk:
             if not self._hooked:
                 sys.addaudithook(self._hear)
                 self._hooked = True
-            self.count = 0
             self._refused[id(fault)] = fault.because
 
     def allow(self, fault: DiskRefuses) -> None:
@@ -49,15 +47,15 @@ class Disk:
         self._refused.pop(id(fault), None)
 
     def _hear(self, event: str, args: tuple[Any, ...]) -> None:
-        if not self._refused or event not in ("open", "os.mkdir"):
+        because = next(iter(tuple(self._refused.values())), None)
+        if because is None or event not in ("open", "os.mkdir"):
             return
         path = args[0]
         if isinstance(path, int) or os.fsdecode(path).startswith(_NO_FILES):
             return
         if event == "open" and not (args[2] or 0) & _WRITING:
             return
-        self.count += 1
-        number = _ERRORS[next(iter(self._refused.values()))]
+        number = _ERRORS[because]
         raise OSError(number, os.strerror(number), os.fsdecode(path))
 
 
