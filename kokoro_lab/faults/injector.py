@@ -89,9 +89,7 @@ class Injector:
     def disarm(self) -> None:
         """Let go what is held: who stalls, what memory is taken, what the disk refuses."""
         self._released.set()
-        with (
-            self._lock
-        ):  # a stream that begins now must not have the disk refuse what nobody would allow again
+        with self._lock:  # or a stream that begins now has the disk refuse what nobody allows again
             for fault in self._refusing:
                 DISK.allow(fault)
             self._refusing = ()

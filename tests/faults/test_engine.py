@@ -78,9 +78,8 @@ def test_one_chunk_in_so_many_is_lost_and_asked_for_again(hum: Engine, whole: by
 
 def test_a_file_waits_in_no_queue_and_is_whole(hum: Engine) -> None:
     with injected(hum, made.scenario(made.LOST_IN_QUEUE, transports=("library",))) as faulty:
-        assert (
-            faulty.synthesize(TEXT, voice="hum").samples == hum.synthesize(TEXT, voice="hum").samples
-        ).all()
+        file = faulty.synthesize(TEXT, voice="hum")
+        assert (file.samples == hum.synthesize(TEXT, voice="hum").samples).all()
         assert faulty.injector.struck == []
 
 
