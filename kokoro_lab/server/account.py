@@ -156,7 +156,8 @@ class Account:
     def finished(self, report: SynthesisReport) -> None:
         """All of it is computed."""
         self._report = report
-        self._figures.synthesised(report.rtf)
+        if self._rtf is not None:
+            self._figures.synthesised(self._rtf)
 
     def reason(self, error: Exception) -> Exception:
         """`error`; where it only says that the synthesis was stopped, why it was, if that is known."""
@@ -192,11 +193,19 @@ class Account:
             Served(
                 outcome=outcome,
                 ttfa_s=self.first_audio_s if self._streamed and not self._cached else None,
-                rtf=None if self._report is None else self._report.rtf,
+                rtf=self._rtf,
                 underruns=self.underruns,
                 needed_s=self._needed_s if self._streamed and self.chunks else None,
             )
         )
+
+    @property
+    def _rtf(self) -> float | None:
+        """None before the end; and where it went on with a stream that broke: what is computed again to get
+        there is no speech of its own, of which there may be none."""
+        if self._report is None or self.asked.get("resumed"):
+            return None
+        return self._report.rtf
 
     def _times(self) -> dict[str, Any]:
         spent = usage().since(self._usage)
@@ -219,7 +228,7 @@ class Account:
         if report is not None:
             times |= {
                 "audio_s": report.audio_s,
-                "rtf": report.rtf,
+                "rtf": self._rtf,
                 "compute_s": report.compute_s,
                 "text_s": report.text_s,
                 "model_s": report.model_s,

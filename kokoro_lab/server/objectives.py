@@ -31,7 +31,7 @@ class Served:
     ttfa_s : float or None
         None for files, for first audio from the cache, and where there was no sound.
     rtf : float or None
-        None unless it came to its end.
+        None unless it came to its end, and where it went on with a stream that broke.
     underruns : int
         Chunks that came later than a player with the advised pre-buffer needed them.
     needed_s : float or None

@@ -74,6 +74,18 @@ def test_what_has_been_heard_is_not_computed_again(client: FlaskClient, engine: 
     assert engine.decoder.decoded - before == 1  # type: ignore[attr-defined]
 
 
+def test_what_is_computed_again_to_go_on_says_nothing_of_the_pace(client: FlaskClient) -> None:
+    """Seconds of computing over those of the rest are too many, and no number where nothing was left."""
+    deltas = [event for event in whole(client) if event.id]
+    before = client.get("/status").json["rtf"]
+    for heard in (deltas[:-1], deltas):
+        assert audio_of(rest(client, heard)) == audio_of(deltas[len(heard) :])
+    answer = client.get("/status")
+    assert answer.json["rtf"] == before
+    assert "NaN" not in answer.text
+    assert "NaN" not in client.get("/metrics").text
+
+
 def test_the_header_will_do_for_the_last_id(client: FlaskClient) -> None:
     deltas = [event for event in whole(client) if event.id]
     back = came_back(deltas[:9])
