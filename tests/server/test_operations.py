@@ -310,11 +310,15 @@ def test_the_warm_up_makes_way_for_who_came_meanwhile(
     assert warmed == ["hum"]
 
 
-def test_in_a_process_of_its_own_what_stays_is_no_garbage_to_look_through(engine: Engine) -> None:
+def test_in_a_process_of_its_own_memory_is_watched_and_what_stays_is_no_garbage(engine: Engine) -> None:
     try:
-        app = create_app(engine, Settings(**SETTINGS), own_process=True)
+        # As much as no process has: this one is not to be cleaned up, let alone replaced
+        settings = Settings(**{**SETTINGS, "memory_limit_mb": 10**9})
+        app = create_app(engine, settings, own_process=True)
         wait_until(lambda: state_of(app).warm_up.state == "ok")
         assert gc.get_freeze_count() > 10_000
+        wait_until(lambda: state_of(app).watchdog.figures()["warm_mb"] is not None)
+        assert state_of(app).watchdog.state == "ok"
     finally:
         gc.unfreeze()
 

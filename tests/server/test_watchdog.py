@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import mmap
 import os
+import threading
+import time
 from pathlib import Path
 
 import psutil
@@ -16,7 +18,7 @@ from kokoro_lab.server.admission import Admission
 from kokoro_lab.server.heap import SHARE, give_back_freed, given_mb, limit_of, resident_mb
 from kokoro_lab.server.slots import Slots
 from kokoro_lab.server.watchdog import CLEAN_AGAIN_S, CLEAN_SHARE, ROOM_MB, Watchdog, watchdog_of
-from tests.server.conftest import state_of
+from tests.server.conftest import state_of, wait_until
 
 URL = "/v1/audio/speech"
 TEXT = "The first sentence is long enough to stand alone. And so, I should think, is the second one of them."
@@ -29,6 +31,7 @@ class Machine:
 
     def __init__(self, limit_mb: float = LIMIT_MB) -> None:
         self.rss_mb = WARM_MB
+        self.reads = 0
         self.now_s = 0.0
         self.freed_by_cleaning_mb = 0.0
         self.freed_by_settling_mb = 0.0
@@ -44,10 +47,14 @@ class Machine:
             settle=self._settle,
             replace=self._replace,
             complete=lambda: self.complete,
-            read=lambda: self.rss_mb,
+            read=self._read,
             clock=lambda: self.now_s,
         )
         self.watchdog.note_warm()
+
+    def _read(self) -> float:
+        self.reads += 1
+        return self.rss_mb
 
     def _fail(self) -> None:
         raise RuntimeError("it cannot be cleaned")
@@ -148,6 +155,24 @@ def test_a_limit_that_a_warm_worker_is_over_is_raised_and_said(caplog: pytest.Lo
     assert machine.look(WARM_MB + ROOM_MB / 2) == "ok"
     assert machine.replaced == 0
     assert machine.look(least_mb + 1) == "refusing", "what grows beyond that is growth"
+
+
+def test_once_it_is_warm_it_looks_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kokoro_lab.server.watchdog.LOOK_S", 0.005)
+    machine, warm = Machine(), threading.Event()
+    machine.complete = False
+    machine.rss_mb, before = 2 * LIMIT_MB, machine.reads  # loading has its own peak
+    machine.watchdog.start(warm.is_set)
+    time.sleep(0.05)
+    assert machine.reads == before
+    machine.rss_mb = WARM_MB
+    warm.set()
+    wait_until(lambda: machine.reads > before + 2)
+    machine.rss_mb = WARM_MB + 100  # the languages that came later are no growth
+    machine.complete = True
+    wait_until(lambda: machine.watchdog.figures()["warm_mb"] == WARM_MB + 100)
+    machine.rss_mb = 1.1 * LIMIT_MB
+    wait_until(lambda: machine.replaced == 1)
 
 
 def test_without_a_limit_nothing_is_watched() -> None:
