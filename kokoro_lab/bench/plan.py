@@ -139,8 +139,8 @@ class Plan:
                 "--resume cuts one stream at a time; leave --load and --concurrency out.",
             ),
             (
-                self.soak_minutes is not None and (self.resume or self.load),
-                "--soak-minutes is a benchmark of its own; leave --resume and --load out.",
+                self.soak_minutes is not None and (self.resume or self.load or self.lifecycle),
+                "--soak-minutes is a benchmark of its own; leave --resume, --load and --lifecycle out.",
             ),
             (
                 self.soak_minutes is not None and self.preset != "medium",

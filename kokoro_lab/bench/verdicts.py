@@ -83,7 +83,8 @@ def judge(
         lines = resuming.printed(resumes)
         conclude = partial(resuming.conclude, run, resumes, plan.trials)
     elif plan.lifecycle:
-        own = {**plan.server_settings, "concurrency": plan.trials}
+        # No degrade mode: with half of the slots, half of the listeners would wait for the others to end
+        own = {**plan.server_settings, "concurrency": plan.trials, "degrade": "off"}
         start = start or (lambda settings: own_server({**own, **settings}))
         found = lifecycle.measure_lifecycle(start, texts, plan.voice, seed=plan.seed, progress=progress)
         lines = lifecycle.printed(found)

@@ -56,6 +56,7 @@ def bench(*options: str) -> Result:
         ({"load": True, "streamed": False}, "leave --file"),
         ({"load": True, "trials": 6, "concurrency": 4}, "no whole rounds"),
         ({"soak_minutes": 1.0, "resume": True}, "a benchmark of its own"),
+        ({"soak_minutes": 1.0, "lifecycle": True}, "a benchmark of its own"),
         ({"soak_minutes": 1.0, "preset": "long"}, "leave --preset out"),
         ({"soak_minutes": 1.0, "memory": True}, "A soak benchmark hears streams"),
         ({"pace": 0.5}, "add --soak-minutes"),
