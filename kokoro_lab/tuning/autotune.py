@@ -21,7 +21,7 @@ from kokoro_lab.config import set_by_user
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.fixtures import load_texts
-from kokoro_lab.model.providers import PROVIDERS, available_providers
+from kokoro_lab.model.by_cost import usable_providers
 from kokoro_lab.model.tuned import TUNABLE, MadeFor, Tuned, adopt
 from kokoro_lab.provenance import git_state, versions
 from kokoro_lab.results import results_folder
@@ -65,7 +65,8 @@ class TunePlan:
     variant : str, optional
         None takes what the environment says.
     tried : str
-        Values of some settings instead of those that are tried by default, such as `threads=1,2`.
+        Values of some settings instead of those that are tried by default, such as `threads=1,2`; the
+        defaults' own are tried beside them.
     seed : int
         Of the texts and of the sampler.
 
@@ -203,9 +204,10 @@ def tune(
     ParameterError
         A setting or value in `tried` that there is not.
     """
-    space = Space.here(providers_here()).narrowed(plan.tried)
+    space = Space.here(usable_providers()).narrowed(plan.tried)
     base = defaults(plan.variant)
     default = space.default(base)
+    space = space.including(default)
     texts = _texts(plan)
     searched, compared = texts[: plan.texts], texts[plan.texts :]
     if held := sorted(set_by_user() & TUNABLE.keys()):
@@ -252,12 +254,6 @@ def tune(
                 done=lambda: bar.update() and None,
             )
     return Tuning(made_for, base, default, space, table, chosen, comparison, search.store, facts)
-
-
-def providers_here() -> list[str]:
-    """Names of the providers that this build of ONNX Runtime has and the engine can use."""
-    there = available_providers()
-    return [name for name, full in PROVIDERS.items() if full in there]
 
 
 def defaults(variant: str | None = None) -> EngineConfig:

@@ -104,6 +104,17 @@ class Space:
             given[name] = tuple(_value(name, value) for value in values.split(",") if value)
         return replace(self, **given)
 
+    def including(self, settings: Settings) -> Space:
+        """With the values of `settings` among those of each: the defaults are a configuration like another.
+
+        Raises
+        ------
+        ParameterError
+            Together they cannot be, as a default's first window that is longer than some later one.
+        """
+        missing = {name: value for name, value in settings.items() if value not in self.choices()[name]}
+        return replace(self, **{name: (*self.choices()[name], value) for name, value in missing.items()})
+
     @property
     def size(self) -> int:
         """How many configurations there are."""
