@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
@@ -21,6 +22,7 @@ from kokoro_lab.results import open_run
 from kokoro_lab.tuning import autotune, verdict
 from kokoro_lab.tuning.adoption import Comparison
 from kokoro_lab.tuning.autotune import TunePlan, Tuning, tune
+from kokoro_lab.tuning.candidates import CandidateFailed, measured
 from kokoro_lab.tuning.engine_process import EngineProcess
 from kokoro_lab.tuning.study import FAILED, FEASIBLE
 from tests.toy_engine import fails_at_1_thread, make_engine
@@ -55,6 +57,30 @@ def test_what_an_engine_refuses_is_said_in_its_words() -> None:
         pytest.fail("it was loaded")
 
 
+def test_who_has_refused_or_kept_us_waiting_is_asked_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    with EngineProcess("toy", CONFIG, "hum", make_engine) as process:
+        with pytest.raises(TuningError, match="provider is lost"):
+            process.speak(0, "refuse")
+        assert not process.alive
+    with EngineProcess("toy", CONFIG, "hum", make_engine) as process:
+        monkeypatch.setattr("kokoro_lab.tuning.engine_process.SPEAK_S", 0.0)
+        with pytest.raises(TuningError, match="took more than 0 s"):
+            process.speak(0, "hang")
+        assert not process.alive
+        with pytest.raises(TuningError, match="no more"):
+            process.speak(1, "Else the answer to the first text would pass for this one's.")
+
+
+def test_what_the_defaults_refuse_is_not_held_against_a_candidate() -> None:
+    with (
+        EngineProcess("defaults", CONFIG, "hum", make_engine) as beside,
+        pytest.raises(TuningError, match="provider is lost") as failed,
+    ):
+        # The defaults begin the second text
+        measured(beside, partial(EngineProcess, "candidate", CONFIG, "hum", make_engine), ["Fine.", "refuse"])
+    assert not isinstance(failed.value, CandidateFailed)
+
+
 @pytest.fixture
 def two_cores(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that all cores are a value that is tried, on any machine."""
@@ -72,6 +98,12 @@ def test_a_search_measures_each_candidate_beside_the_defaults(tmp_path: Path, tw
     assert "The defaults stay" in tuning.decision
     assert tuning.store.exists()
     assert any("2 of 2 configurations" in line for line in said)
+
+
+def test_values_that_are_not_the_defaults_are_tried_beside_them(tmp_path: Path, two_cores: None) -> None:
+    plan = replace(SMALL, tried=ONE.replace("threads=1,2", "threads=3"))
+    tuning = tune(plan, make_engine=make_engine, folder=tmp_path, progress=False)
+    assert list(tuning.table.threads) == [2, 3]
 
 
 def test_defaults_that_cannot_speak_end_it(tmp_path: Path) -> None:
