@@ -7,6 +7,7 @@ import os
 import sys
 import tempfile
 from collections import Counter
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +16,7 @@ import pytest
 
 from kokoro_lab.bench import ab
 from kokoro_lab.bench.ab import Comparison, compare, pooled
-from kokoro_lab.bench.apart import COLD_TEXT, Unavailable
+from kokoro_lab.bench.apart import COLD_TEXT, Apart, Unavailable
 from kokoro_lab.bench.configurations import parse
 from kokoro_lab.engine import Engine
 from kokoro_lab.engine_config import EngineConfig
@@ -95,6 +96,14 @@ def test_who_cannot_be_measured_is_a_row_that_says_why(comparison: Comparison) -
     assert "text 0, prediction 2: RuntimeError: the provider gave up" in why["optimisation=none"]
     assert "ended with code 7" in why["optimisation=basic"]
     assert why[["default", "optimisation=extended"]].isna().all()
+
+
+def test_a_process_that_ends_between_two_texts_is_unavailable_too() -> None:
+    with closing(Apart(parse("", BASE)[0], "hum", hum)) as speaker:
+        speaker._process.kill()  # as a system that has run out of memory does
+        speaker._process.join()
+        with pytest.raises(Unavailable, match="ended with code -9"):
+            speaker.speak(TEXTS[0], 0)
 
 
 def test_a_cold_start_is_apart_from_what_is_spoken_warm(comparison: Comparison) -> None:
