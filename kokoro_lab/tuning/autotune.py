@@ -22,6 +22,7 @@ from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.fixtures import load_texts
 from kokoro_lab.model.by_cost import usable_providers
+from kokoro_lab.model.provider_choice import AUTO
 from kokoro_lab.model.tuned import TUNABLE, MadeFor, Tuned, adopt
 from kokoro_lab.provenance import git_state, versions
 from kokoro_lab.results import results_folder
@@ -150,12 +151,16 @@ class Tuning:
 
     @property
     def tuned(self) -> Tuned:
-        """As the engine reads it. A provider that `auto` would take anyway is left to `auto`."""
-        chosen = self.chosen or {}
+        """As the engine reads it. A provider that `auto` would take anyway is left to `auto`; another one is
+        preferred, not asked for: nobody has named it, so an engine that cannot have it speaks without it."""
+        settings: dict[str, Choice] = dict(self.chosen or {})
+        provider = settings.pop("provider", None)
+        if provider is not None and provider != self.default["provider"]:
+            settings["provider"] = f"{AUTO}:{provider}"
         gains = {} if self.comparison is None else self.comparison.gains
         return Tuned(
             self.made_for,
-            {k: v for k, v in chosen.items() if k != "provider" or v != self.default[k]},
+            settings,
             {name: round(value, 2) for name, value in gains.items()},
             datetime.now(UTC).isoformat(timespec="seconds"),
         )

@@ -17,6 +17,7 @@ from kokoro_lab.config import settings
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import GateFailed, ParameterError, TuningError
 from kokoro_lab.metrics.paired_ratio import PairedRatio
+from kokoro_lab.model.provider_choice import choose
 from kokoro_lab.model.tuned import MadeFor, read_tuned, with_tuned
 from kokoro_lab.results import open_run
 from kokoro_lab.tuning import autotune, verdict
@@ -160,6 +161,16 @@ def test_what_is_adopted_is_read_by_the_engine(tmp_path: Path) -> None:
     assert kept.gains["ttfa_gain_least_percent"] == 5
     assert with_tuned(tuning.base, "5" * 64).threads == 1
     assert tuning.decision.endswith("It holds.")
+
+
+def test_a_tuned_provider_is_preferred_and_never_keeps_an_engine_from_loading(tmp_path: Path) -> None:
+    found = decided(tmp_path)
+    tuning = replace(found, chosen=found.default | {"provider": "coreml"})
+    assert tuning.tuned.settings["provider"] == "auto:coreml"
+    autotune.keep(tuning, tmp_path)
+    read = with_tuned(tuning.base, "5" * 64)
+    assert read.provider == "auto:coreml"
+    assert not choose(read).explicit
 
 
 def test_what_is_not_adopted_is_not_written(tmp_path: Path) -> None:
