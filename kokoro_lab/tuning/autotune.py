@@ -6,7 +6,7 @@ The defaults stay loaded in a process of their own, and every candidate is measu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -23,6 +23,7 @@ from kokoro_lab.errors import ParameterError
 from kokoro_lab.fixtures import load_texts
 from kokoro_lab.model.by_cost import usable_providers
 from kokoro_lab.model.provider_choice import AUTO
+from kokoro_lab.model.providers import recorded_options
 from kokoro_lab.model.tuned import TUNABLE, MadeFor, Tuned, adopt
 from kokoro_lab.provenance import git_state, versions
 from kokoro_lab.results import results_folder
@@ -224,11 +225,9 @@ def tune(
     say("Loading the defaults.")
     with start("defaults", default) as beside:
         made_for = MadeFor.of(base, beside.facts["model_sha256"])
-        # Figures of another commit would pass for this one's
-        measured_with = {"voice": plan.voice, "texts": searched, "commit": git_state()["commit"]}
         search = Search(
             folder or results_folder() / "tune" / "studies",
-            asdict(made_for) | versions() | measured_with,
+            identity(made_for, base, plan.voice, searched),
             space,
             default,
             plan.seed,
@@ -259,6 +258,13 @@ def tune(
                 done=lambda: bar.update() and None,
             )
     return Tuning(made_for, base, default, space, table, chosen, comparison, search.store, facts)
+
+
+def identity(made_for: MadeFor, base: EngineConfig, voice: str, texts: Sequence[str]) -> dict[str, Any]:
+    """All that figures of a search depend on: those of other settings, or another commit, would pass for
+    these."""
+    said = {"engine": recorded_options(base), "voice": voice, "texts": list(texts)}
+    return asdict(made_for) | versions() | said | {"commit": git_state()["commit"]}
 
 
 def defaults(variant: str | None = None) -> EngineConfig:

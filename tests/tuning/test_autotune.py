@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -25,7 +26,7 @@ from kokoro_lab.tuning.adoption import Comparison
 from kokoro_lab.tuning.autotune import TunePlan, Tuning, tune
 from kokoro_lab.tuning.candidates import CandidateFailed, measured
 from kokoro_lab.tuning.engine_process import EngineProcess
-from kokoro_lab.tuning.study import FAILED, FEASIBLE
+from kokoro_lab.tuning.study import FAILED, FEASIBLE, Search
 from tests.toy_engine import fails_at_1_thread, make_engine
 
 CONFIG = EngineConfig(threads=2)
@@ -105,6 +106,22 @@ def test_values_that_are_not_the_defaults_are_tried_beside_them(tmp_path: Path, 
     plan = replace(SMALL, tried=ONE.replace("threads=1,2", "threads=3"))
     tuning = tune(plan, make_engine=make_engine, folder=tmp_path, progress=False)
     assert list(tuning.table.threads) == [2, 3]
+
+
+def test_what_is_not_tuned_and_changes_figures_makes_another_study(tmp_path: Path) -> None:
+    def name_with(texts: tuple[str, ...] = ("One.",), **said: Any) -> str:
+        base = replace(CONFIG, **said)
+        depends_on = autotune.identity(MadeFor.of(base, "5" * 64), base, "hum", texts)
+        return Search(tmp_path, depends_on, autotune.Space(), {}).name
+
+    others = [
+        name_with(("Two.",)),
+        name_with(optimisation="basic"),
+        name_with(memory_arena_size_mb=2048),
+        name_with(placement="all", coreml={"ModelFormat": "NeuralNetwork"}),
+    ]
+    assert name_with() == name_with()
+    assert len({name_with(), *others}) == 1 + len(others)
 
 
 def test_defaults_that_cannot_speak_end_it(tmp_path: Path) -> None:
