@@ -112,8 +112,11 @@ class Space:
         ParameterError
             Together they cannot be, as a default's first window that is longer than some later one.
         """
-        missing = {name: value for name, value in settings.items() if value not in self.choices()[name]}
-        return replace(self, **{name: (*self.choices()[name], value) for name, value in missing.items()})
+        choices = self.choices()
+        more: dict[str, Any] = {
+            name: (*choices[name], value) for name, value in settings.items() if value not in choices[name]
+        }
+        return replace(self, **more)
 
     @property
     def size(self) -> int:
