@@ -22,6 +22,7 @@ from kokoro_lab.engine import Engine
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.model.decoder import Decoded, WholeGraph
+from kokoro_lab.model.provider_registry import registry
 from tests import tiny_voice
 
 BASE = EngineConfig(variant="fp32", threads=1)
@@ -136,8 +137,9 @@ def comparison_as(comparison: Comparison, repetition: int) -> Comparison:
 
 
 def test_without_the_first_configuration_there_is_nothing_to_compare_with() -> None:
-    base = EngineConfig(variant="fp32", threads=1, provider="coreml")
-    with pytest.raises(Unavailable, match="coreml"):
+    missing = next(line.provider.name for line in registry() if not line.available)
+    base = EngineConfig(variant="fp32", threads=1, provider=missing)
+    with pytest.raises(Unavailable, match=missing):
         compare(parse("threads=2", base), TEXTS, voice="hum", load=hum, progress=False)
 
 
