@@ -59,10 +59,23 @@ def machine() -> dict[str, Any]:
     }
 
 
+@cache
 def _cpu_name() -> str:
+    if platform.system() == "Darwin" and (brand := _apple_brand()):
+        return brand
     info = Path("/proc/cpuinfo")
     if info.exists():
         for line in info.read_text().splitlines():
             if line.startswith("model name"):
                 return line.partition(":")[2].strip()
     return platform.processor() or platform.machine()
+
+
+def _apple_brand() -> str:
+    """Such as `Apple M2 Pro`, where `platform` says `arm` of each; empty if macOS does not tell."""
+    asked = ["/usr/sbin/sysctl", "-n", "machdep.cpu.brand_string"]
+    try:
+        done = subprocess.run(asked, capture_output=True, text=True, timeout=10, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return done.stdout.strip()

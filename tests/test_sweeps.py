@@ -94,8 +94,17 @@ def test_a_table_is_brief_or_has_it_all() -> None:
     assert list(brief.columns) == ["count", "verdict", "seconds", "x_db", "message", "where"]
     assert list(brief.x_db) == ["1.235", ""]
     assert list(brief.message) == ["", "first line"]
-    assert {"deep", "y_s", "folder"} <= set(table(sweep).columns)
+    assert {"deep", "y_s", "run_dir"} <= set(table(sweep).columns)
     assert sweep.verdicts == {"passed", "crashed"}
+
+
+def test_a_parameter_that_names_a_folder_keeps_its_column() -> None:
+    """Two notebooks have one; `run_dir` is the one name that a user cannot give."""
+    runs = tuple(SweepRun(k, {"folder": f"heard {k}"}, "passed", folder=f"runs/{k}") for k in range(2))
+    sweep = Sweep("20_toy", ("folder",), runs, Path())
+    for found in (table(sweep), table(sweep, brief=True)):
+        assert list(found.folder) == ["heard 0", "heard 1"]
+    assert list(table(sweep).run_dir) == ["runs/0", "runs/1"]
 
 
 @pytest.mark.parametrize(

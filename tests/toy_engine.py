@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -27,6 +28,8 @@ class ToyStream:
     def __iter__(self) -> Iterator[AudioChunk]:
         if self.text == "die":
             os._exit(7)
+        if self.text == "hang":
+            time.sleep(60)
         if self.text == "refuse":
             raise ProviderError("The provider is lost.")
         count = len(self.text) * SAMPLE_RATE_HZ // 15

@@ -138,10 +138,13 @@ def compare(
     with ExitStack() as processes, tqdm(total=total, desc="predictions", disable=not progress) as bar:
         speakers: dict[str, Apart] = {}
         for configuration in configurations:
+            speaker = None
             try:
                 speaker = processes.enter_context(closing(Apart(configuration, voice, load)))
                 speaker.warm(max(texts, key=len))
             except Unavailable as error:
+                if speaker is not None:
+                    speaker.close()  # one that hangs would take time from the others
                 unavailable[configuration.name] = str(error)
                 if configuration is configurations[0]:
                     raise
@@ -161,7 +164,7 @@ def compare(
                     if name == configurations[0].name:
                         raise
                     unavailable[name] = f"text {number}, prediction {spoken_in + 1}: {error}"
-                    del speakers[name]
+                    speakers.pop(name).close()
                 bar.update()
             # Between the trials, so that nobody is disturbed by it
             differences = heard.compare(number, {name: samples for name, (_, samples) in trials.items()})

@@ -116,8 +116,7 @@ class Apart:
 
     def warm(self, text: str) -> None:
         """Speak `text` while nobody times it: what is lazy is loaded, and memory is taken, with it."""
-        self._connection.send((text, None))
-        self._answer()
+        self._answer_to((text, None))
 
     def speak(self, text: str, number: int) -> tuple[Trial, Samples]:
         """Stream `text`, uncached: what a listener there noticed, and what it heard.
@@ -127,8 +126,7 @@ class Apart:
         Unavailable
             It could not, or its process has ended.
         """
-        self._connection.send((text, number))
-        trial, samples = self._answer()
+        trial, samples = self._answer_to((text, number))
         return trial, samples
 
     def close(self) -> None:
@@ -138,6 +136,11 @@ class Apart:
         if self._process.is_alive():
             self._process.kill()
             self._process.join()
+
+    def _answer_to(self, asked: tuple[str, int | None]) -> Any:
+        with suppress(OSError):  # it ended since it last spoke: what it said of that, and how, is still there
+            self._connection.send(asked)
+        return self._answer()
 
     def _answer(self) -> Any:
         try:

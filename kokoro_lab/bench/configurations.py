@@ -71,7 +71,7 @@ def parse(written: str, base: EngineConfig | None = None) -> list[Configuration]
         A field that an engine does not have, a value that it cannot have, or the same one twice.
     """
     base = base or EngineConfig.from_settings()
-    names = [" ".join(part.split()) or DEFAULT for part in written.split(";")] if written.strip() else []
+    names = [" ".join(part.split()) for part in written.split(";") if part.strip()]
     if DEFAULT not in names:
         names = [DEFAULT, *names]
     names.sort(key=lambda name: name != DEFAULT)  # the sort is stable: the others stay as they are

@@ -159,15 +159,17 @@ def judge(comparisons: Sequence[Comparison]) -> list[Check]:
 
 
 def figures_of(comparison: Comparison) -> dict[str, float]:
-    """Medians and ratios of each configuration, for a result; and of sessions for the next segment."""
+    """Medians and ratios of each configuration, for a result; and of sessions for the next segment, where the
+    default has none."""
     found: dict[str, float] = {}
     for name, row in warm_table(comparison).iterrows():
         found |= {f"{name} {figure}": float(value) for figure, value in row.items()}
     for title, figure in FIGURES.items():
         for name, row in ratio_table(comparison, figure).iterrows():
             found |= {f"{name} {title} {end}": float(row[end]) for end in ("ratio", "low", "high")}
-    dual = [c.name for c in comparison.configurations if c.config.next_threads]
-    if dual:  # the best of them: while it gains nothing, they are rightly off
+    default, *others = comparison.configurations
+    dual = [c.name for c in others if c.config.next_threads]
+    if dual and not default.config.next_threads:  # the best: while it gains nothing, they are rightly off
         ratios = ratio_table(comparison, COMPUTING).ratio
         found["next_sessions_computing_ratio"] = min(float(ratios[name]) for name in dual)
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import weakref
 from typing import Any
 
@@ -14,7 +15,8 @@ class ShrinkingSession(ort.InferenceSession):  # type: ignore[misc]
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self.shrinks_next = False
-        _sessions.add(self)
+        with _counting:
+            _sessions.add(self)
 
     def run(self, output_names: Any, input_feed: Any, run_options: Any = None) -> Any:
         if self.shrinks_next and run_options is None:
@@ -24,6 +26,8 @@ class ShrinkingSession(ort.InferenceSession):  # type: ignore[misc]
 
 
 _sessions: weakref.WeakSet[ShrinkingSession] = weakref.WeakSet()
+_counting = threading.Lock()
+"""A session may be made while they are listed, such as the one that stands in for a lost provider."""
 
 
 def shrink_arenas() -> int:
@@ -37,7 +41,8 @@ def shrink_arenas() -> int:
     int
         How many sessions were asked.
     """
-    asked = list(_sessions)
+    with _counting:
+        asked = list(_sessions)
     for session in asked:
         session.shrinks_next = True
     return len(asked)

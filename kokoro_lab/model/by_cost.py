@@ -198,11 +198,16 @@ def chosen_by_cost(
     except CostCacheError as error:
         fallbacks.append(Fallback("costs", str(error)))
     if not decoders.keys() <= costs.keys():
+        before = {name: decoder.active_provider for name, decoder in decoders.items()}
         costs = {name: measured_cost(decoder, voice()) for name, decoder in decoders.items()}
-        try:
-            cache.keep(conditions, costs)
-        except OSError as error:
-            fallbacks.append(Fallback("costs", f"not kept, and measured at every start: {error}"))
+        lost = [name for name, decoder in decoders.items() if decoder.active_provider != before[name]]
+        if lost:  # another did its work, and what that took is not its cost
+            fallbacks.append(Fallback("costs", f"not kept: {', '.join(lost)} was lost while it was measured"))
+        else:
+            try:
+                cache.keep(conditions, costs)
+            except OSError as error:
+                fallbacks.append(Fallback("costs", f"not kept, and measured at every start: {error}"))
     return ByCost(decoders, costs), _logged(fallbacks), ""
 
 

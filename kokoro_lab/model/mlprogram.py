@@ -94,14 +94,16 @@ def write(
         package.short_description = "The vocoder of Kokoro-82M for one window, statistics given."
         package.license = "Apache-2.0"
         package.user_defined_metadata.update(about or {})
-        making = Path(tempfile.mkdtemp(prefix=".making-", dir=path.parent))
+        making = None
         try:
+            making = Path(tempfile.mkdtemp(prefix=".making-", dir=path.parent))
             package.save(str(making / path.name))
             os.replace(making / path.name, path)
         except OSError as error:
             raise WeightsError(f"{path} cannot be written: {error.strerror}.", value=str(path)) from error
         finally:
-            shutil.rmtree(making, ignore_errors=True)
+            if making is not None:
+                shutil.rmtree(making, ignore_errors=True)
 
 
 def require_precision(precision: str) -> None:

@@ -22,6 +22,7 @@ from filelock import FileLock
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.model.disk import told_apart
 from kokoro_lab.model.weights import weights_home
+from kokoro_lab.provenance import machine
 
 SOURCES = Path(__file__).parents[1] / "native"
 OPERATORS = ("FastConv", "SnakeConv", "QuantConv", "QuantSnakeConv", "QuantProduct", "ExactStft")
@@ -112,5 +113,5 @@ def _processor() -> str:
         told = Path("/proc/cpuinfo").read_text()
         flags = next((line for line in told.splitlines() if line.startswith(("flags", "Features"))), "")
     except OSError:
-        flags = platform.processor()
+        flags = machine()["cpu"]
     return f"{platform.system()} {platform.machine()} {flags}"

@@ -105,7 +105,7 @@ def run_sweep(
 
 
 def table(sweep: Sweep, *, brief: bool = False) -> pd.DataFrame:
-    """A row a run: parameters, verdict, seconds, message, where, folder, and every figure.
+    """A row a run: parameters, verdict, seconds, message, where, run_dir (what it left), and every figure.
 
     `brief` has what varies, of the figures those with limits, and the beginning of a message.
     """
@@ -116,11 +116,11 @@ def table(sweep: Sweep, *, brief: bool = False) -> pd.DataFrame:
         ran = {"verdict": one.verdict, "seconds": round(one.run_s, 1)}
         figures = {name: one.figures.get(name) for name in checks} if brief else one.figures
         message = one.message if not brief else one.message.partition("\n")[0][:SHOWN_CHARACTERS]
-        rows.append(varied | ran | figures | {"message": message, "where": one.where, "folder": one.folder})
+        rows.append(varied | ran | figures | {"message": message, "where": one.where, "run_dir": one.folder})
     found = pd.DataFrame(rows)
     if not brief:
         return found
-    found = found.drop(columns=["folder", *(["where"] if not found["where"].any() else [])])
+    found = found.drop(columns=["run_dir", *(["where"] if not found["where"].any() else [])])
     return found.map(_said)
 
 

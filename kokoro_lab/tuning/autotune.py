@@ -6,7 +6,7 @@ The defaults stay loaded in a process of their own, and every candidate is measu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -21,7 +21,9 @@ from kokoro_lab.config import set_by_user
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.fixtures import load_texts
-from kokoro_lab.model.providers import PROVIDERS, available_providers
+from kokoro_lab.model.by_cost import usable_providers
+from kokoro_lab.model.provider_choice import AUTO
+from kokoro_lab.model.providers import recorded_options
 from kokoro_lab.model.tuned import TUNABLE, MadeFor, Tuned, adopt
 from kokoro_lab.provenance import git_state, versions
 from kokoro_lab.results import results_folder
@@ -65,7 +67,8 @@ class TunePlan:
     variant : str, optional
         None takes what the environment says.
     tried : str
-        Values of some settings instead of those that are tried by default, such as `threads=1,2`.
+        Values of some settings instead of those that are tried by default, such as `threads=1,2`; the
+        defaults' own are tried beside them.
     seed : int
         Of the texts and of the sampler.
 
@@ -149,12 +152,16 @@ class Tuning:
 
     @property
     def tuned(self) -> Tuned:
-        """As the engine reads it. A provider that `auto` would take anyway is left to `auto`."""
-        chosen = self.chosen or {}
+        """As the engine reads it. A provider that `auto` would take anyway is left to `auto`; another one is
+        preferred, not asked for: nobody has named it, so an engine that cannot have it speaks without it."""
+        settings: dict[str, Choice] = dict(self.chosen or {})
+        provider = settings.pop("provider", None)
+        if provider is not None and provider != self.default["provider"]:
+            settings["provider"] = f"{AUTO}:{provider}"
         gains = {} if self.comparison is None else self.comparison.gains
         return Tuned(
             self.made_for,
-            {k: v for k, v in chosen.items() if k != "provider" or v != self.default[k]},
+            settings,
             {name: round(value, 2) for name, value in gains.items()},
             datetime.now(UTC).isoformat(timespec="seconds"),
         )
@@ -203,9 +210,10 @@ def tune(
     ParameterError
         A setting or value in `tried` that there is not.
     """
-    space = Space.here(providers_here()).narrowed(plan.tried)
+    space = Space.here(usable_providers()).narrowed(plan.tried)
     base = defaults(plan.variant)
     default = space.default(base)
+    space = space.including(default)
     texts = _texts(plan)
     searched, compared = texts[: plan.texts], texts[plan.texts :]
     if held := sorted(set_by_user() & TUNABLE.keys()):
@@ -217,11 +225,9 @@ def tune(
     say("Loading the defaults.")
     with start("defaults", default) as beside:
         made_for = MadeFor.of(base, beside.facts["model_sha256"])
-        # Figures of another commit would pass for this one's
-        measured_with = {"voice": plan.voice, "texts": searched, "commit": git_state()["commit"]}
         search = Search(
             folder or results_folder() / "tune" / "studies",
-            asdict(made_for) | versions() | measured_with,
+            identity(made_for, base, plan.voice, searched),
             space,
             default,
             plan.seed,
@@ -254,10 +260,11 @@ def tune(
     return Tuning(made_for, base, default, space, table, chosen, comparison, search.store, facts)
 
 
-def providers_here() -> list[str]:
-    """Names of the providers that this build of ONNX Runtime has and the engine can use."""
-    there = available_providers()
-    return [name for name, full in PROVIDERS.items() if full in there]
+def identity(made_for: MadeFor, base: EngineConfig, voice: str, texts: Sequence[str]) -> dict[str, Any]:
+    """All that figures of a search depend on: those of other settings, or another commit, would pass for
+    these."""
+    said = {"engine": recorded_options(base), "voice": voice, "texts": list(texts)}
+    return asdict(made_for) | versions() | said | {"commit": git_state()["commit"]}
 
 
 def defaults(variant: str | None = None) -> EngineConfig:

@@ -104,6 +104,20 @@ class Space:
             given[name] = tuple(_value(name, value) for value in values.split(",") if value)
         return replace(self, **given)
 
+    def including(self, settings: Settings) -> Space:
+        """With the values of `settings` among those of each: the defaults are a configuration like another.
+
+        Raises
+        ------
+        ParameterError
+            Together they cannot be, as a default's first window that is longer than some later one.
+        """
+        choices = self.choices()
+        more: dict[str, Any] = {
+            name: (*choices[name], value) for name, value in settings.items() if value not in choices[name]
+        }
+        return replace(self, **more)
+
     @property
     def size(self) -> int:
         """How many configurations there are."""

@@ -69,6 +69,7 @@ class EngineProcess:
     ) -> None:
         self.facts: dict[str, Any] = {}
         self._name = name
+        self._answers = True
         # A fork would take threads' locks and ONNX Runtime's state along
         context = multiprocessing.get_context("spawn")
         self._ours, theirs = context.Pipe()
@@ -94,11 +95,13 @@ class EngineProcess:
 
     @property
     def alive(self) -> bool:
-        """Whether it can be asked for more."""
-        return self._process.is_alive()
+        """Whether it can be asked for more: not once it has refused something, or let us wait too long."""
+        return self._answers and self._process.is_alive()
 
     def speak(self, number: int, text: str) -> Spoken:
         """Stream text `number`, timed where it is spoken; nothing is taken from a cache."""
+        if not self._answers:
+            raise TuningError(f"{self._name} speaks no more.")
         try:
             self._ours.send((number, text))
         except OSError as error:
@@ -109,11 +112,14 @@ class EngineProcess:
     def _answer(self, limit_s: float, what: str) -> Any:
         try:
             if not self._ours.poll(limit_s):
+                # What it says later would pass for the answer to the next text
+                self._answers = False
                 raise TuningError(f"{self._name} took more than {limit_s:.0f} s to {what}.")
             answer = self._ours.recv()
         except (EOFError, OSError) as error:
             raise self._died() from error
         if isinstance(answer, str):
+            self._answers = False  # it ends, which takes it a moment
             raise TuningError(answer)
         return answer
 

@@ -25,7 +25,7 @@ def checks(tuning: Tuning, plan: TunePlan) -> list[Check]:
         Check("defaults_to_themselves_snr_db", first.snr_db, low=SNR_LOW_DB),
         # The defaults cost what the defaults cost
         Check(
-            "worst_cost_to_margin_ratio", adopted.worst if adopted else 1 / max(MARGINS.values()), high=1.0
+            "worst_cost_to_margin_ratio", adopted.worst if adopted else 1 / min(MARGINS.values()), high=1.0
         ),
         Check("sound_excess_db", adopted.excess_db if adopted else 0.0, high=0.0),
         Check("settings_read_otherwise_count", _read_otherwise(tuning), high=0),

@@ -26,6 +26,7 @@ def test_the_default_comes_first_wherever_it_stands() -> None:
         "native=off",
     ]
     assert [c.name for c in parse("", BASE)] == ["default"]
+    assert [c.name for c in parse("default; threads=1;", BASE)] == ["default", "threads=1"]
 
 
 @pytest.mark.parametrize(

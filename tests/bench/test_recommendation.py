@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,7 +11,7 @@ import pytest
 from kokoro_lab.bench.ab import Comparison
 from kokoro_lab.bench.by_length import advice, by_length
 from kokoro_lab.bench.configurations import Configuration
-from kokoro_lab.bench.recommendation import MARGIN, controls, judge, recommend
+from kokoro_lab.bench.recommendation import MARGIN, controls, figures_of, judge, recommend
 from kokoro_lab.engine_config import EngineConfig
 
 CHARACTERS = (100, 150, 180, 240, 260, 300, 450, 480, 700, 800, 1200, 1300)
@@ -97,6 +99,21 @@ def test_a_repetition_that_recommends_another_fails_the_run() -> None:
     failed = [c.name for c in judge([measured(0, other={}), other]) if not c.passed]
     assert "repetitions_that_recommend_another_count" in failed
     assert [c.name for c in judge([calm, also]) if not c.passed] == ["configurations_count"]
+
+
+def test_figures_have_the_best_of_the_sessions_for_what_comes_next_unless_the_default_has_them() -> None:
+    def of(default: int, **others: int) -> dict[str, float]:
+        threads = {"default": default, **others}
+        found = measured(spread=0, one={"wall_s": 0.9}, two={"wall_s": 1.2})
+        made = tuple(Configuration(name, replace(CONFIG, next_threads=n)) for name, n in threads.items())
+        trials = found.trials.assign(rtf=0.2, underruns=0)
+        return figures_of(replace(found, configurations=made, trials=trials))
+
+    assert of(0, one=1, two=2)["next_sessions_computing_ratio"] == pytest.approx(0.9)
+    assert of(0, one=0, two=2)["next_sessions_computing_ratio"] == pytest.approx(1.2)
+    for nothing_to_compare in (of(0, one=0, two=0), of(1, one=1, two=2)):
+        assert "next_sessions_computing_ratio" not in nothing_to_compare
+        assert nothing_to_compare["one computing ratio"] == pytest.approx(0.9)
 
 
 def test_every_configuration_that_is_made_up_is_judged_as_it_must_be() -> None:

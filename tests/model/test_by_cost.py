@@ -24,6 +24,7 @@ from kokoro_lab.model.by_cost import (
 from kokoro_lab.model.cost_cache import FILE, Cost
 from kokoro_lab.model.decoder import WholeGraph
 from tests import tiny_voice
+from tests.model.fake_provider import FakeProvider
 
 STEADY = Cost(((20, 0.02), (200, 0.2)))
 LATE = Cost(((20, 0.05), (200, 0.06)))
@@ -140,6 +141,20 @@ def test_a_provider_that_cannot_load_is_left_out_and_named(decoder: WholeGraph, 
     assert "only provider" in reason
     with pytest.raises(ProviderError, match="refuses"):
         chosen_by_cost(config, "hum", _no_voice, make, ["coreml"])
+
+
+def test_costs_of_a_provider_that_is_lost_meanwhile_are_not_kept_as_its_own(
+    tmp_path: Path, decoder: WholeGraph, config: EngineConfig, coreml: FakeProvider
+) -> None:
+    coreml.breaks_at = 3
+    on_coreml = WholeGraph(tmp_path / "hum.onnx", replace(config, provider="coreml"))
+    made = {"cpu": decoder, "coreml": on_coreml}
+    _, fallbacks, _ = chosen_by_cost(
+        config, "hum", lambda: tiny_voice.voice("hum"), lambda of: made[of.provider], ["cpu", "coreml"]
+    )
+    assert on_coreml.active_provider == decoder.active_provider
+    assert [f.reason for f in fallbacks] == ["not kept: coreml was lost while it was measured"]
+    assert not (config.home / FILE).exists()  # type: ignore[operator]
 
 
 def test_a_broken_stream_does_not_go_on_where_other_choices_are_made(decoder: WholeGraph) -> None:

@@ -101,6 +101,11 @@ def test_what_cannot_be_written_is_refused(package: Path, tmp_path: Path) -> Non
             mlprogram.write(small_vocoder(), path)
 
 
+def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(WeightsError, match="cannot be written"):
+        mlprogram.write(small_vocoder(), tmp_path / "none" / "small.mlpackage", "float32")
+
+
 def test_a_damaged_package_is_noticed(package: Path, tmp_path: Path) -> None:
     copy = tmp_path / "small.mlpackage"
     shutil.copytree(package, copy)

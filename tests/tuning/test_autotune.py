@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -16,13 +18,15 @@ from kokoro_lab.config import settings
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import GateFailed, ParameterError, TuningError
 from kokoro_lab.metrics.paired_ratio import PairedRatio
+from kokoro_lab.model.provider_choice import choose
 from kokoro_lab.model.tuned import MadeFor, read_tuned, with_tuned
 from kokoro_lab.results import open_run
 from kokoro_lab.tuning import autotune, verdict
 from kokoro_lab.tuning.adoption import Comparison
 from kokoro_lab.tuning.autotune import TunePlan, Tuning, tune
+from kokoro_lab.tuning.candidates import CandidateFailed, measured
 from kokoro_lab.tuning.engine_process import EngineProcess
-from kokoro_lab.tuning.study import FAILED, FEASIBLE
+from kokoro_lab.tuning.study import FAILED, FEASIBLE, Search
 from tests.toy_engine import fails_at_1_thread, make_engine
 
 CONFIG = EngineConfig(threads=2)
@@ -55,6 +59,30 @@ def test_what_an_engine_refuses_is_said_in_its_words() -> None:
         pytest.fail("it was loaded")
 
 
+def test_who_has_refused_or_kept_us_waiting_is_asked_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    with EngineProcess("toy", CONFIG, "hum", make_engine) as process:
+        with pytest.raises(TuningError, match="provider is lost"):
+            process.speak(0, "refuse")
+        assert not process.alive
+    with EngineProcess("toy", CONFIG, "hum", make_engine) as process:
+        monkeypatch.setattr("kokoro_lab.tuning.engine_process.SPEAK_S", 0.0)
+        with pytest.raises(TuningError, match="took more than 0 s"):
+            process.speak(0, "hang")
+        assert not process.alive
+        with pytest.raises(TuningError, match="no more"):
+            process.speak(1, "Else the answer to the first text would pass for this one's.")
+
+
+def test_what_the_defaults_refuse_is_not_held_against_a_candidate() -> None:
+    with (
+        EngineProcess("defaults", CONFIG, "hum", make_engine) as beside,
+        pytest.raises(TuningError, match="provider is lost") as failed,
+    ):
+        # The defaults begin the second text
+        measured(beside, partial(EngineProcess, "candidate", CONFIG, "hum", make_engine), ["Fine.", "refuse"])
+    assert not isinstance(failed.value, CandidateFailed)
+
+
 @pytest.fixture
 def two_cores(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that all cores are a value that is tried, on any machine."""
@@ -72,6 +100,28 @@ def test_a_search_measures_each_candidate_beside_the_defaults(tmp_path: Path, tw
     assert "The defaults stay" in tuning.decision
     assert tuning.store.exists()
     assert any("2 of 2 configurations" in line for line in said)
+
+
+def test_values_that_are_not_the_defaults_are_tried_beside_them(tmp_path: Path, two_cores: None) -> None:
+    plan = replace(SMALL, tried=ONE.replace("threads=1,2", "threads=3"))
+    tuning = tune(plan, make_engine=make_engine, folder=tmp_path, progress=False)
+    assert list(tuning.table.threads) == [2, 3]
+
+
+def test_what_is_not_tuned_and_changes_figures_makes_another_study(tmp_path: Path) -> None:
+    def name_with(texts: tuple[str, ...] = ("One.",), **said: Any) -> str:
+        base = replace(CONFIG, **said)
+        depends_on = autotune.identity(MadeFor.of(base, "5" * 64), base, "hum", texts)
+        return Search(tmp_path, depends_on, autotune.Space(), {}).name
+
+    others = [
+        name_with(("Two.",)),
+        name_with(optimisation="basic"),
+        name_with(memory_arena_size_mb=2048),
+        name_with(placement="all", coreml={"ModelFormat": "NeuralNetwork"}),
+    ]
+    assert name_with() == name_with()
+    assert len({name_with(), *others}) == 1 + len(others)
 
 
 def test_defaults_that_cannot_speak_end_it(tmp_path: Path) -> None:
@@ -128,6 +178,16 @@ def test_what_is_adopted_is_read_by_the_engine(tmp_path: Path) -> None:
     assert kept.gains["ttfa_gain_least_percent"] == 5
     assert with_tuned(tuning.base, "5" * 64).threads == 1
     assert tuning.decision.endswith("It holds.")
+
+
+def test_a_tuned_provider_is_preferred_and_never_keeps_an_engine_from_loading(tmp_path: Path) -> None:
+    found = decided(tmp_path)
+    tuning = replace(found, chosen=found.default | {"provider": "coreml"})
+    assert tuning.tuned.settings["provider"] == "auto:coreml"
+    autotune.keep(tuning, tmp_path)
+    read = with_tuned(tuning.base, "5" * 64)
+    assert read.provider == "auto:coreml"
+    assert not choose(read).explicit
 
 
 def test_what_is_not_adopted_is_not_written(tmp_path: Path) -> None:

@@ -152,6 +152,18 @@ def test_a_space_is_narrowed_by_words() -> None:
     assert space.size == 5 * 1 * 1 * 1 * 2 * 2 * 5
 
 
+def test_the_defaults_are_measured_first_where_other_values_were_asked_for(tmp_path: Path) -> None:
+    narrowed = SPACE.narrowed("threads=1 first_window_frames=8")
+    space = narrowed.including(DEFAULT)
+    assert (space.threads, space.first_window_frames) == ((1, 2), (8, 12))
+    assert space.including(DEFAULT) == space
+    measure = Counting()
+    run_trials(Search(tmp_path, {"variant": "int8"}, space, DEFAULT), measure, 3)
+    assert measure.asked[0] == DEFAULT
+    with pytest.raises(ParameterError, match="longer than some later"):
+        SPACE.narrowed("window_frames=8 first_window_frames=6").including(DEFAULT)
+
+
 @pytest.mark.parametrize(
     ("tried", "said"),
     [

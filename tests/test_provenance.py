@@ -1,0 +1,50 @@
+"""What a figure was measured with: one machine is told from another."""
+
+from __future__ import annotations
+
+import platform
+import subprocess
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from kokoro_lab import provenance
+from kokoro_lab.provenance import machine
+
+
+@pytest.fixture(autouse=True)
+def asked_anew() -> Iterator[None]:
+    provenance._cpu_name.cache_clear()
+    yield
+    provenance._cpu_name.cache_clear()
+
+
+@pytest.fixture
+def mac(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(platform, "system", lambda: "Darwin")
+    monkeypatch.setattr(platform, "processor", lambda: "arm")
+
+
+def test_one_apple_processor_is_told_from_another(mac: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    def sysctl(words: list[str], **options: Any) -> subprocess.CompletedProcess[str]:
+        assert words[-1] == "machdep.cpu.brand_string"
+        return subprocess.CompletedProcess(words, 0, stdout="Apple M2 Pro\n")
+
+    _asked_by(monkeypatch, sysctl)
+    assert machine()["cpu"] == "Apple M2 Pro"
+
+
+def test_a_mac_that_does_not_tell_still_has_a_name(mac: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_sysctl(words: list[str], **options: Any) -> subprocess.CompletedProcess[str]:
+        raise FileNotFoundError(words[0])
+
+    _asked_by(monkeypatch, no_sysctl)
+    assert machine()["cpu"]
+
+
+def _asked_by(monkeypatch: pytest.MonkeyPatch, run: Callable[..., Any]) -> None:
+    """Ours alone: `platform` asks programs too."""
+    theirs = SimpleNamespace(run=run, SubprocessError=subprocess.SubprocessError)
+    monkeypatch.setattr(provenance, "subprocess", theirs)
