@@ -94,8 +94,14 @@ class Conversation:
 
     def leave(self) -> None:
         """The client has gone. What it has sent is played to its end."""
-        if self._sending or self._waiting:
+        if self._open:
             self._waiting.append(None)
+
+    @property
+    def _open(self) -> bool:
+        """Whether audio of a stream came whose end did not: a second end would
+        begin a stream of nothing, in the place of somebody else's."""
+        return self._waiting[-1] is not None if self._waiting else self._sending
 
     # ------------------------------------------------------------------------------ listening
 
@@ -108,7 +114,8 @@ class Conversation:
         try:
             pcm = self._input.push(audio.piece)
         except ParameterError:
-            self._forget("first")  # the rest of it is no PCM either
+            # The rest of it is no PCM either; what waits is of streams before it
+            self._input, self._hears = PcmInput(), "first"
             raise
         if len(pcm):
             self._waiting.append(pcm)
@@ -137,10 +144,11 @@ class Conversation:
     def _end(self) -> None:
         torn = self._input.torn_bytes
         self._input = PcmInput()
-        if self._sending or self._waiting:
+        if self._open:
             self._waiting.append(None)
             self.work()
-        elif self._hears == "all":  # nothing was sent: so much was played
+        elif self._hears == "all" and not self._waiting and self._deck.over(self._stream):
+            # Nothing was sent: so much was played. While a stream is played, its own end is still to be told
             self._say(protocol.message("completed", protocol.status_data(self._deck.status(), "completed")))
         self._hears = "all"
         if torn:
