@@ -92,6 +92,19 @@ def test_what_waits_alone_is_played_after_a_second() -> None:
     assert np.array_equal(bench.sink.heard, PCM[:100])
 
 
+def test_more_than_a_second_is_held_back_of_a_sender_that_is_never_ahead_if_it_is_to_be() -> None:
+    fixed = Hold()
+    fixed.fix(1.5)
+    bench = Bench(hold=fixed)
+    stream = bench.deck.begin()
+    for index in range(40):
+        bench.play_until(index * CHUNK_S)
+        assert len(bench.sink.heard) == 0 or index * CHUNK_S >= 1.4
+        bench.deck.offer(stream, PCM[index * CHUNK : (index + 1) * CHUNK])
+    bench.play_out(stream)
+    assert np.array_equal(bench.sink.heard, PCM)
+
+
 def test_completed_comes_when_the_last_sample_was_heard() -> None:
     bench = Bench()
     stream = bench.deck.begin()
