@@ -18,7 +18,7 @@ from kokoro_lab.playback.clock import VirtualClock
 from kokoro_lab.playback.deck import Deck, running
 from kokoro_lab.playback.sinks import ClockedSink
 from kokoro_lab.playback.status import Event
-from kokoro_lab.playback.system_player import PLAYERS, FilePlayback, play_file, system_player
+from kokoro_lab.playback.system_player import PLAYERS, FilePlayback, play_samples, system_player
 
 CHUNK = round(CHUNK_S * SAMPLE_RATE_HZ)
 PCM = numbered(SAMPLE_RATE_HZ)
@@ -235,10 +235,9 @@ def test_players_are_looked_for_in_their_order(tmp_path: Path, monkeypatch: pyte
     assert " ".join(command[1:]) in PLAYERS[2]
 
 
-def test_a_file_is_played_to_its_end(tmp_path: Path) -> None:
-    path = tmp_path / "sound.wav"
-    path.write_bytes(bytes(60))
-    play_file(path, recorder(tmp_path))
-    assert (tmp_path / "played.wav").exists()
+def test_samples_are_played_to_their_end_and_nothing_is_left_behind(tmp_path: Path, folder: Path) -> None:
+    play_samples(PCM, recorder(tmp_path))
+    assert np.array_equal(played(tmp_path), PCM)
     with pytest.raises(PlaybackError, match="exit code 1"):
-        play_file(path, program(tmp_path, "exit 1"))
+        play_samples(PCM, program(tmp_path, "exit 1"))
+    assert not list(folder.iterdir())
