@@ -111,7 +111,7 @@ def speak(
 
 
 def _loudspeaker(stack: ExitStack, seed: int) -> tuple[Aloud | None, Fallback | None]:
-    """What plays speech as it comes; or, where there is no sound card, why another player plays it in the end."""
+    """What plays speech as it comes; or, where there is no sound card, why another player will play it."""
     from kokoro_lab.datatypes import Fallback
     from kokoro_lab.playback.aloud import aloud
     from kokoro_lab.playback.sound_card import SoundCard

@@ -11,8 +11,8 @@ DOUBLING = 2.0
 """After an underrun, so many times the wait that caused it is held back. On a line that holds everything up
 for 0.2 to 0.4 s now and then, the first time may be heard, and no other one."""
 PATIENCE_S = 1.0
-"""Samples that wait for more are played after so long, though nothing came; where more than that is always held
-back, after that."""
+"""Samples that wait for more are played after so long, though nothing came. Where more than that is always
+held back, they wait for as long as that."""
 HOPELESS_UNDERRUNS, HOPELESS_WITHIN_S = 5, 60.0
 """So many underruns in so long: the sender is slower than speech, and no pre-buffer mends that."""
 
