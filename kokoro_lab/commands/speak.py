@@ -86,7 +86,7 @@ def speak(
             samples, report = clip.samples, clip.report
         output.parent.mkdir(parents=True, exist_ok=True)
         path = write_encoded(output, encoder, samples)
-        figures = {
+        figures: dict[str, Any] = {
             "path": str(path),
             "audio_s": round(report.audio_s, 3),
             "compute_s": round(report.compute_s, 3),

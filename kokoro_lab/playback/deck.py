@@ -237,8 +237,8 @@ class Deck(Controls):
         self._ends(stream.number, "completed")
 
     def _ends(self, number: int, outcome: str) -> None:
+        self._outcomes[number] = outcome  # first: who sees that it is over may ask at once how
         self._over = max(self._over, number)
-        self._outcomes[number] = outcome
         self._outcomes.pop(number - KEPT_OUTCOMES, None)
         self._changed.notify_all()
 

@@ -278,6 +278,53 @@ def test_who_leaves_while_a_whole_stream_waits_cuts_nobody_off(room: Room, clien
     assert np.array_equal(room.sink.heard[-len(PCM) :], PCM)
 
 
+def test_a_stop_from_another_client_is_of_what_waits_too_and_not_of_what_comes_then(
+    room: Room, client: Client
+) -> None:
+    for _ in range(3):
+        client.sends()
+        client.controls("end_stream")
+    room.play_for(0.2)
+    Client(room).controls("stop")
+    room.play_for(0.1)
+    before = len(room.sink.heard)
+    room.play_for(3)
+    assert len(room.sink.heard) == before
+    client.side.hear(CONTENT)
+    client.controls("end_stream")
+    room.play_for(2)
+    assert np.array_equal(room.sink.heard[before:], PCM)
+
+
+def test_what_waits_of_a_client_that_was_replaced_cuts_nobody_off(room: Room, client: Client) -> None:
+    for _ in range(2):
+        client.sends()
+        client.controls("end_stream")
+    room.play_for(0.2)
+    other = Client(room)
+    other.sends(CONTENT[::-1])
+    other.controls("end_stream")
+    room.play_for(2)
+    assert "completed" in other.kinds()
+    assert np.array_equal(room.sink.heard[-len(PCM) :], np.frombuffer(CONTENT[::-1], "<i2"))
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+@pytest.mark.parametrize("own", [True, False])
+def test_what_comes_behind_a_stop_is_heard(room: Room, client: Client, own: bool, at_once: bool) -> None:
+    client.sends()
+    client.controls("end_stream")
+    room.play_for(0.2)
+    (client if own else Client(room)).controls("stop")
+    if not at_once:
+        room.play_for(0.1)
+    client.sends()
+    client.controls("end_stream")
+    room.play_for(2)
+    assert "completed" in client.kinds()
+    assert np.array_equal(room.sink.heard[-len(PCM) :], PCM)
+
+
 def test_what_cannot_be_played_takes_nothing_from_the_streams_before_it(room: Room, client: Client) -> None:
     for _ in range(2):
         client.sends()
