@@ -89,7 +89,9 @@ def version_faults(version: str, changelog: str) -> list[str]:
         return faults
     if not open_entries:
         faults.append(f"{version} has no section, and [{UNRELEASED}] no line")
-    if versions and Version(version).release < (least := least_next(versions[0], open_entries)).release:
+    if versions and Version(version) < versions[0]:
+        faults.append(f"{version} is older than {versions[0]}, which is released")
+    elif versions and Version(version).release < (least := least_next(versions[0], open_entries)).release:
         faults.append(f"what stands in [{UNRELEASED}] makes it {least} at least, and it is {version}")
     return faults
 
@@ -98,7 +100,10 @@ def least_next(last: Version, entries: Mapping[str, int]) -> Version:
     """The least version that may follow `last` with these entries, by Semantic Versioning.
 
     What is changed or removed needs a major version, before 1.0 a minor one; what is added, a minor one.
+    Behind a pre-release comes the version that it is one of, whatever has changed since.
     """
+    if last.is_prerelease:
+        return Version(last.base_version)
     if {"Changed", "Removed"} & entries.keys() and last.major:
         return Version(f"{last.major + 1}.0.0")
     if {"Changed", "Removed", "Added", "Deprecated"} & entries.keys():
@@ -179,7 +184,8 @@ def installation_faults(bin_: Path, away: Path) -> Iterator[str]:
     found = _run(
         [str(bin_ / "python"), "-c", "import kokoro_lab; print(kokoro_lab.__file__)"], away, variables
     )
-    if not Path(found.strip()).is_relative_to(bin_.parent):
+    # Resolved: the temporary folder of macOS is behind a link
+    if not Path(found.strip()).resolve().is_relative_to(bin_.parent.resolve()):
         yield "not the installed package is imported, but another one"
         return
     for words, said in (

@@ -18,7 +18,7 @@ from kokoro_lab.containers.coded import CODECS
 from kokoro_lab.engine import Engine
 from kokoro_lab.model import provider_registry
 from tests.containers.decoding import decoded
-from tests.playback.fake_card import fake_sounddevice
+from tests.playback.fake_card import FakeStream, fake_sounddevice
 
 
 @pytest.fixture
@@ -89,20 +89,41 @@ def test_speak_plays_what_the_file_holds(lab: Path, monkeypatch: pytest.MonkeyPa
     assert cards[0].written == (lab / "speech.wav").read_bytes()[44:]
 
 
-def test_speak_plays_its_file_where_there_is_no_sound_card_and_says_so(
-    lab: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "sounddevice", None)
+@pytest.fixture
+def afplay(lab: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """What the system's player has played."""
     player = lab / "afplay"
     player.write_text('#!/bin/sh\ncp "$1" played.wav\n')
     player.chmod(0o755)
     monkeypatch.setattr("kokoro_lab.playback.system_player.PATHS", (str(lab),))
     monkeypatch.setenv("PATH", "/bin:/usr/bin")
-    done = call("speak", "The kettle is on.", "--voice", "hum", "--play", "--json")
+    return lab / "played.wav"
+
+
+@pytest.mark.parametrize("kind", ["wav", "pcm", "mp3"])
+def test_speak_plays_a_wav_file_where_there_is_no_sound_card_and_says_so(
+    lab: Path, afplay: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    monkeypatch.setitem(sys.modules, "sounddevice", None)
+    assert call("speak", "The kettle is on.", "--voice", "hum").exit_code == 0
+    done = call("speak", "The kettle is on.", "--voice", "hum", "--play", "--json", "-o", f"speech.{kind}")
     assert done.exit_code == 0, done.output
-    assert (lab / "played.wav").read_bytes() == (lab / "speech.wav").read_bytes()
+    assert afplay.read_bytes() == (lab / "speech.wav").read_bytes()
     assert "kokoro-lab[play]" in done.stderr
     assert [each["stage"] for each in json.loads(done.stdout)["fallbacks"]] == ["playback"]
+
+
+def test_speak_says_when_the_sound_card_dies_in_the_midst_of_it(
+    lab: Path, afplay: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cards = fake_sounddevice(monkeypatch)
+    monkeypatch.setattr(FakeStream, "dies", True)
+    done = call("speak", "The kettle is on.", "--voice", "hum", "--play", "--json")
+    assert done.exit_code == 0, done.output
+    assert cards
+    assert afplay.read_bytes() == (lab / "speech.wav").read_bytes()
+    (fallback,) = json.loads(done.stdout)["fallbacks"]
+    assert "device unplugged" in fallback["reason"]
 
 
 def test_speak_says_what_to_install_before_it_speaks_to_nobody(

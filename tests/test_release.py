@@ -55,6 +55,8 @@ def test_the_version_and_the_changelog_of_this_checkout_fit(release: ModuleType,
         ("2.0.0", OPEN + RELEASED),
         ("1.2.0", "## [Unreleased]\n" + RELEASED),
         ("1.2.1", "## [Unreleased]\n### Fixed\n- a bug\n" + RELEASED),
+        ("1.2.0", OPEN + RELEASED.replace("1.2.0", "1.2.0rc1")),
+        ("1.2.0rc2", OPEN + RELEASED.replace("1.2.0", "1.2.0rc1")),
     ],
 )
 def test_a_version_that_fits_its_changelog_has_no_fault(
@@ -70,6 +72,8 @@ def test_a_version_that_fits_its_changelog_has_no_fault(
         ("01.2.0", OPEN, "no semantic version"),
         ("1.2.0", OPEN + RELEASED, "raise the version"),
         ("1.2.1", OPEN + RELEASED, "makes it 1.3.0 at least"),
+        ("1.2.0a3", OPEN + RELEASED.replace("1.2.0", "1.2.0rc1"), "older than 1.2.0rc1"),
+        ("1.2.0.dev1", "## [Unreleased]\n### Fixed\n- a bug\n" + RELEASED, "older than 1.2.0"),
         ("1.3.0", "## [Unreleased]\n### Removed\n- a promise\n" + RELEASED, "makes it 2.0.0 at least"),
         ("1.3.0", "## [Unreleased]\n" + RELEASED, "has no section"),
         ("1.2.0", RELEASED, "first section"),

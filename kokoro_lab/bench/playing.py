@@ -9,11 +9,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from simple_websocket import Client
+from simple_websocket import Client, ConnectionClosed
 from tqdm import tqdm
 
 from kokoro_lab.audio import pcm_bytes
@@ -135,6 +135,8 @@ def measure_player(url: str, audio_s: float, seed: int, *, progress: bool = True
         sent, took_s, done = talk.stream(arrivals_s, progress=progress)
         paused = talk.pauses()
         stops = talk.stops(random.Random(seed))
+    except ConnectionClosed as error:
+        raise ServerFailed("The player broke off in the midst of it.") from error
     finally:
         talk.close()
     return PlayerFigures(
@@ -209,7 +211,8 @@ class _Talk:
         self._ws = Client.connect(url)
 
     def close(self) -> None:
-        self._ws.close()
+        with suppress(ConnectionClosed):  # the player was quicker
+            self._ws.close()
 
     def stream(self, arrivals_s: list[float], *, progress: bool) -> tuple[int, float, dict[str, Any]]:
         """Send chunks when they are due; samples sent, seconds to `completed`, and what that said."""
@@ -252,8 +255,9 @@ class _Talk:
         self._ws.send(json.dumps(message))
 
     def _until(self, kind: str, **wanted: Any) -> dict[str, Any]:
-        """The data of the next such message; a player that has died sends none."""
-        while (message := self._ws.receive(timeout=ANSWER_S)) is not None:
+        """The data of the next such message; a heartbeat each second is none, however long they go on."""
+        until_s = time.monotonic() + ANSWER_S
+        while (message := self._ws.receive(timeout=max(until_s - time.monotonic(), 0))) is not None:
             said = json.loads(message)
             if said["type"] == kind and wanted.items() <= said["data"].items():
                 data: dict[str, Any] = said["data"]

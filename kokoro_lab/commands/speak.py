@@ -64,9 +64,10 @@ def speak(
 ) -> None:
     """Speak TEXT (or a file, or standard input) into a file: WAV, MP3, FLAC, Opus, AAC or bare PCM."""
     from kokoro_lab.containers import Encoder, format_of, write_encoded
+    from kokoro_lab.dsp import Dither
     from kokoro_lab.engine import load_engine
     from kokoro_lab.metrics.loudness import integrated_lufs, true_peak_dbtp
-    from kokoro_lab.playback.system_player import play_file
+    from kokoro_lab.playback.system_player import play_samples
 
     words = text_of(text, input_file)
     options["lexicon"] = entries_of(lexicon)
@@ -85,7 +86,7 @@ def speak(
             samples, report = clip.samples, clip.report
         output.parent.mkdir(parents=True, exist_ok=True)
         path = write_encoded(output, encoder, samples)
-        figures = {
+        figures: dict[str, Any] = {
             "path": str(path),
             "audio_s": round(report.audio_s, 3),
             "compute_s": round(report.compute_s, 3),
@@ -95,20 +96,22 @@ def speak(
             "true_peak_dbtp": round(true_peak_dbtp(samples, 24_000), 2),
             "fallbacks": [asdict(f) for f in (*report.fallbacks, *([instead] if instead else []))],
         }
-        if as_json:
-            click.echo(json.dumps({**figures, "report": asdict(report)}))
-        else:
+        if not as_json:
             _print_figures(figures, report, stream)
-        if heard is not None:
-            if not stream:
-                heard.push(samples)
-            heard.finish()
+        try:
+            if heard is not None:
+                if not stream:
+                    heard.push(samples)
+                figures["fallbacks"] += [asdict(fallback) for fallback in heard.finish().fallbacks]
+        finally:
+            if as_json:
+                click.echo(json.dumps({**figures, "report": asdict(report)}))
     if instead is not None:
-        play_file(path)
+        play_samples(Dither(options["seed"]).run(samples))
 
 
 def _loudspeaker(stack: ExitStack, seed: int) -> tuple[Aloud | None, Fallback | None]:
-    """What plays speech as it comes; or, where there is no sound card, why another player plays the file."""
+    """What plays speech as it comes; or, where there is no sound card, why another player will play it."""
     from kokoro_lab.datatypes import Fallback
     from kokoro_lab.playback.aloud import aloud
     from kokoro_lab.playback.sound_card import SoundCard
@@ -119,7 +122,7 @@ def _loudspeaker(stack: ExitStack, seed: int) -> tuple[Aloud | None, Fallback | 
         card.open()
     except PlaybackError as error:
         program = Path(system_player()[0]).name  # before anything is spoken: there may be none either
-        say(f"note   playback: {error} The file is played by {program} instead.")
+        say(f"note   playback: {error} It is played by {program} instead.")
         return None, Fallback("playback", f"{error.message} Played by {program}.")
     return stack.enter_context(aloud(card, seed)), None
 

@@ -162,17 +162,17 @@ def judge(found: Mapping[str, Spread], band: Band) -> list[Check]:
     return checks
 
 
-def band_before(kind: Kind, *, decides: bool, write: bool, trials: int) -> Band | None:
+def band_before(kind: Kind, *, decides: bool, write: bool, trials: int, starts: int) -> Band | None:
     """The band of this machine, before anything is timed; None where there is none and none is needed.
 
     Raises
     ------
     ParameterError
-        It decides, and there is none; or one is to be written of too few trials.
+        It decides, and there is none; or one is to be written of too few trials or starts.
     """
     bands = read_bands()
     if write:
-        require_trials(trials)
+        require_trials(trials, starts)
     return required(kind, bands) if decides and not write else band_for(kind, bands)
 
 

@@ -23,6 +23,8 @@ from kokoro_lab.results import write_json
 FIGURES = ("ttfa_short", "ttfa_medium", "rtf_medium", "start_up", "memory")
 FEWEST_TRIALS = 10
 """A band of fewer would be one of noise."""
+FEWEST_STARTS = 6
+"""Of fewer, no interval of a median is one of 95 %."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,34 +125,38 @@ def required(kind: Kind, bands: list[Band]) -> Band:
     return band
 
 
-def write_band(kind: Kind, ratios: Mapping[str, float], trials: int, path: Path | None = None) -> Band:
+def write_band(
+    kind: Kind, ratios: Mapping[str, float], trials: int, starts: int, path: Path | None = None
+) -> Band:
     """Put a band in the place of the one of this kind, or beside the others.
 
     Raises
     ------
     ParameterError
-        It stands on fewer than `FEWEST_TRIALS`, or a figure is missing.
+        It stands on fewer than `FEWEST_TRIALS` or `FEWEST_STARTS`, or a figure is missing.
     """
     path = path or bands_path()
-    require_trials(trials)
+    require_trials(trials, starts)
     if wrong := [name for name in FIGURES if not _is_ratio(ratios.get(name))]:
         raise ParameterError("A band needs every figure.", field="ratios", value=", ".join(wrong))
-    recorded = {"trials": trials, "commit": git_state()["commit"], "versions": versions()}
+    recorded = {"trials": trials, "starts": starts, "commit": git_state()["commit"], "versions": versions()}
     band = Band(kind, {name: round(ratios[name], 4) for name in FIGURES}, recorded)
     others = [one for one in read_bands(path) if one.kind != kind]
     write_json(path, {"bands": [asdict(one) for one in [*others, band]]})
     return band
 
 
-def require_trials(trials: int) -> None:
-    """Refuse to write a band of fewer than `FEWEST_TRIALS`."""
-    if trials < FEWEST_TRIALS:
-        raise ParameterError(
-            "A band of so few trials would be one of noise.",
-            field="trials",
-            value=trials,
-            allowed=f"{FEWEST_TRIALS} or more",
-        )
+def require_trials(trials: int, starts: int) -> None:
+    """Refuse to write a band of fewer than `FEWEST_TRIALS`, or than `FEWEST_STARTS`: on these stand start-up
+    and memory."""
+    for name, value, fewest in (("trials", trials, FEWEST_TRIALS), ("starts", starts, FEWEST_STARTS)):
+        if value < fewest:
+            raise ParameterError(
+                f"A band of so few {name} would be one of noise.",
+                field=name,
+                value=value,
+                allowed=f"{fewest} or more",
+            )
 
 
 def _is_ratio(value: object) -> bool:

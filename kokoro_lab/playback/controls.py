@@ -128,6 +128,12 @@ class Controls:
         """Whether the stream was played, or stopped."""
         return self._over >= number
 
+    def cut_off(self, number: int) -> bool:
+        """Whether it was stopped, or another one took its place."""
+        with self._changed:
+            being = {stopped: reason for stopped, reason, _ in self._stops}
+            return (self._outcomes.get(number) or being.get(number)) in ("stopped", "replaced")
+
     def wait_over(self, number: int, timeout_s: float | None = None) -> bool:
         """Wait until it was, and say so."""
         with self._changed:

@@ -38,6 +38,7 @@ class Conversation:
         self._sending = False
         self._hears: Literal["all", "unnumbered", "first"] = "all"
         self._ignored_chunks = 0
+        self._forgotten = 0  # the last stream of which what waited behind it was forgotten, too
 
     @property
     def waiting_bytes(self) -> int:
@@ -75,6 +76,9 @@ class Conversation:
             if not self._sending:
                 if not self._deck.over(self._stream):
                     return True  # the next stream of the same client does not cut its last one off
+                if self._forgotten != self._stream and self._deck.cut_off(self._stream):
+                    self._forget("first" if self._open else "all")  # by somebody else, and this with it
+                    return False
                 self._stream, self._sending = self._deck.begin(), True
             pcm = self._waiting[0]
             if pcm is None:
@@ -94,8 +98,14 @@ class Conversation:
 
     def leave(self) -> None:
         """The client has gone. What it has sent is played to its end."""
-        if self._sending or self._waiting:
+        if self._open:
             self._waiting.append(None)
+
+    @property
+    def _open(self) -> bool:
+        """Whether audio of a stream came whose end did not: a second end would
+        begin a stream of nothing, in the place of somebody else's."""
+        return self._waiting[-1] is not None if self._waiting else self._sending
 
     # ------------------------------------------------------------------------------ listening
 
@@ -108,9 +118,12 @@ class Conversation:
         try:
             pcm = self._input.push(audio.piece)
         except ParameterError:
-            self._forget("first")  # the rest of it is no PCM either
+            # The rest of it is no PCM either; what waits is of streams before it
+            self._input, self._hears = PcmInput(), "first"
             raise
         if len(pcm):
+            if not (self._sending or self._waiting) and self._deck.cut_off(self._stream):
+                self._forgotten = self._stream  # nothing waited then, and this comes after it
             self._waiting.append(pcm)
             self.work()
 
@@ -137,10 +150,11 @@ class Conversation:
     def _end(self) -> None:
         torn = self._input.torn_bytes
         self._input = PcmInput()
-        if self._sending or self._waiting:
+        if self._open:
             self._waiting.append(None)
             self.work()
-        elif self._hears == "all":  # nothing was sent: so much was played
+        elif self._hears == "all" and not self._waiting and self._deck.over(self._stream):
+            # Nothing was sent: so much was played. While a stream is played, its own end is still to be told
             self._say(protocol.message("completed", protocol.status_data(self._deck.status(), "completed")))
         self._hears = "all"
         if torn:
@@ -155,9 +169,10 @@ class Conversation:
         if wishes.volume is not None:
             self._deck.set_volume(wishes.volume)
 
-    def _forget(self, then: Literal["unnumbered", "first"]) -> None:
+    def _forget(self, then: Literal["all", "unnumbered", "first"]) -> None:
         """Nothing more of this stream. What is heard then: chunks without a number, or only a first one."""
         self._waiting.clear()
+        self._forgotten = self._stream
         self._input = PcmInput()
         self._sending, self._hears = False, then
 

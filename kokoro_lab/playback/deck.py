@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import numpy as np
 
@@ -73,7 +73,7 @@ class Deck(Controls):
             self._play(stream, block)
         elif phase == "file":
             self._step_file(stream)
-        elif phase != "idle":
+        elif phase != "idle" and not self._stops:
             self._clock.sleep(NEAR_S if runs_out else BLOCK_S)
         while self._events:
             self._tell(self._events.popleft())
@@ -83,6 +83,8 @@ class Deck(Controls):
         """What is to be played now; None where that is nothing, or nothing yet."""
         stream, buffered_s = self._stream, len(self._ring) / SAMPLE_RATE_HZ
         if stream.paused or self._phase not in ("buffering", "playing"):
+            return None
+        if self._stops:  # the sink still has the stream before, and what it is given now is thrown away too
             return None
         time_s = stream.time_s(self._clock.now_s())
         if self._phase == "buffering":
@@ -114,10 +116,9 @@ class Deck(Controls):
             stream.slow = True
             if self._to_file(stream, block, "Speech comes slower than it is played.", None) is None:
                 return  # else with gaps, which is better than not at all
-        sound = block if self._volume == 1 else np.rint(block * self._volume).astype(np.int16)
         try:
             self._sink.open()
-            self._sink.play(sound)
+            self._sink.play(self._scaled(block))
         except PlaybackError as error:
             missing = self._to_file(stream, block, error.message, self._sink)
             if missing is not None:
@@ -126,6 +127,10 @@ class Deck(Controls):
             return
         with self._changed:
             stream.played(block)
+
+    def _scaled(self, pcm: Pcm) -> Pcm:
+        volume = self._volume
+        return pcm if volume == 1 else np.rint(pcm * volume).astype(np.int16)
 
     # ------------------------------------------------------- what the sink cannot play
 
@@ -151,7 +156,7 @@ class Deck(Controls):
         if died:
             died.close()
         try:
-            file.write(np.concatenate((unheard, block)))
+            file.write(self._scaled(np.concatenate((unheard, block))))
         except PlaybackError as error:
             self._fail(stream, error)
         return None
@@ -164,9 +169,10 @@ class Deck(Controls):
             pcm, ended, paused = self._ring.take(len(self._ring)), stream.ended, stream.paused
             self._direct()
         try:
-            file.write(pcm)
+            file.write(self._scaled(pcm))
             if ended and not file.started and not paused:
                 file.start()
+                self._pause_again(stream, file)
             played = file.over()
         except PlaybackError as error:
             self._fail(stream, error)
@@ -180,6 +186,12 @@ class Deck(Controls):
             if stream is self._stream and self._phase == "file":
                 stream.played_samples += file.samples
                 self._complete()
+
+    def _pause_again(self, stream: Stream, file: FilePlayback) -> None:
+        """A pause that came while its player was started found nothing to hold back."""
+        with self._changed:
+            if stream.paused:
+                file.pause()
 
     def _fail(self, stream: Stream, error: PlaybackError) -> None:
         with self._changed:
@@ -200,7 +212,7 @@ class Deck(Controls):
             file, self._file = self._file, None
         if file is not None:
             file.close()
-        self._sink.drop()
+        self._drop()
         now_s = self._clock.now_s()
         with self._changed:
             for number, reason, since_s in stops:
@@ -209,6 +221,15 @@ class Deck(Controls):
                 )
                 self._ends(number, reason)
 
+    def _drop(self) -> None:
+        """A library that cannot even be silenced is let go of: who waits for the stop must be told of it."""
+        try:
+            self._sink.drop()
+        except Exception:
+            log.exception("The sink could not be silenced.")
+            with suppress(Exception):
+                self._sink.close()
+
     def _complete(self) -> None:
         stream = self._stream
         self._phase, self._waits = "idle", False
@@ -216,8 +237,8 @@ class Deck(Controls):
         self._ends(stream.number, "completed")
 
     def _ends(self, number: int, outcome: str) -> None:
+        self._outcomes[number] = outcome  # first: who sees that it is over may ask at once how
         self._over = max(self._over, number)
-        self._outcomes[number] = outcome
         self._outcomes.pop(number - KEPT_OUTCOMES, None)
         self._changed.notify_all()
 

@@ -11,7 +11,8 @@ DOUBLING = 2.0
 """After an underrun, so many times the wait that caused it is held back. On a line that holds everything up
 for 0.2 to 0.4 s now and then, the first time may be heard, and no other one."""
 PATIENCE_S = 1.0
-"""Samples that wait for more are played after so long, though nothing came."""
+"""Samples that wait for more are played after so long, though nothing came. Where more than that is always
+held back, they wait for as long as that."""
 HOPELESS_UNDERRUNS, HOPELESS_WITHIN_S = 5, 60.0
 """So many underruns in so long: the sender is slower than speech, and no pre-buffer mends that."""
 
@@ -92,7 +93,7 @@ class Hold:
     def enough(self, at_s: float, buffered_s: float) -> bool:
         """Whether what is there may be played."""
         waits_since_s = math.inf if self._waits_since_s is None else self._waits_since_s
-        return buffered_s >= self._held_s or at_s - waits_since_s >= PATIENCE_S
+        return buffered_s >= self._held_s or at_s - waits_since_s >= max(PATIENCE_S, self._held_s)
 
     def started(self, at_s: float) -> None:
         """The samples that waited are played."""

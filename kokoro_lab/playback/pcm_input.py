@@ -14,6 +14,8 @@ WAV_HEAD_BYTES = 4096
 """A WAV stream whose samples have not begun by then is none that we know."""
 _BITS = 8 * BYTES_A_SAMPLE
 _PCM, _EXTENSIBLE = 1, 0xFFFE
+_OTHERS = {b"OggS": "Opus", b"fLaC": "FLAC", b"ID3": "MP3", b'{"error"': "an error in JSON"}
+_MEND = 'Ask for it so: {"response_format": "pcm"}, without a sample_rate.'
 
 
 def require_format(sample_rate_hz: int, channels: int, bits: int) -> None:
@@ -30,7 +32,35 @@ def require_format(sample_rate_hz: int, channels: int, bits: int) -> None:
             field="format",
             value=f"{sample_rate_hz} Hz, {channels} channels, {bits} bits",
             allowed=f"signed 16-bit PCM, mono, {SAMPLE_RATE_HZ} Hz, bare or in WAV",
-            mend='Ask for it so: {"response_format": "pcm"}, without a sample_rate.',
+            mend=_MEND,
+        )
+
+
+def require_samples(data: bytes) -> None:
+    """Refuse what begins like a compressed format: a server that is not asked for PCM sends MP3.
+
+    Speech begins near silence, and no small sample looks like any of these. MP3 and AAC (ADTS) begin with 11
+    or 12 ones, then version and layer: ISO 11172-3, 2.4.1.3, and ISO 13818-7, 6.2.
+
+    Raises
+    ------
+    ParameterError
+        It is none of ours.
+    """
+    name = next((name for begins, name in _OTHERS.items() if data.startswith(begins)), None)
+    if name is None and len(data) >= 3 and data[0] == 0xFF:
+        layer_3 = data[1] & 0xE6 == 0xE2 and data[1] & 0x18 != 0x08
+        if layer_3 and 0 < data[2] >> 4 < 15 and data[2] & 0x0C != 0x0C:
+            name = "MP3"
+        elif data[1] & 0xF6 == 0xF0 and data[2] & 0x3C < 13 << 2:
+            name = "AAC"
+    if name is not None:
+        raise ParameterError(
+            f"This begins like {name}, which cannot be played here.",
+            field="format",
+            value=name,
+            allowed=f"signed 16-bit PCM, mono, {SAMPLE_RATE_HZ} Hz, bare or in WAV",
+            mend=_MEND,
         )
 
 
@@ -61,7 +91,7 @@ class PcmInput:
         Raises
         ------
         ParameterError
-            WAV that is not 16-bit mono at 24 kHz, or broken.
+            WAV that is not 16-bit mono at 24 kHz, or broken; or a compressed format.
         """
         data = self._rest + piece
         if not self._begun:
@@ -81,6 +111,7 @@ class PcmInput:
     def _samples_begin(self, data: bytes) -> int | None:
         """Where in `data` they do; None if that cannot be said yet."""
         if not data.startswith(b"RIFF"[: len(data)]):
+            require_samples(data)
             return 0
         at = 12
         while len(data) >= at + 8:

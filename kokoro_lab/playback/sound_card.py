@@ -54,6 +54,7 @@ class SoundCard:
         if self._stream is not None:
             return
         library = portaudio()
+        stream = None
         try:
             stream = library.RawOutputStream(
                 samplerate=SAMPLE_RATE_HZ,
@@ -65,6 +66,8 @@ class SoundCard:
             )
             stream.start()
         except (library.PortAudioError, ValueError) as error:
+            if stream is not None:  # it was opened, and does not start: it is tried again with every stream
+                stream.close(ignore_errors=True)
             raise PlaybackError(
                 f"The sound card does not open: {error}.",
                 field="device",

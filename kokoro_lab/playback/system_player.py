@@ -1,4 +1,4 @@
-"""The system's own player, for what our own cannot play: the rest of a stream as a file."""
+"""The system's own player, for what our own cannot play: speech, or the rest of it, as a file."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import time
 import wave
 from collections.abc import Sequence
 from contextlib import suppress
@@ -22,6 +23,7 @@ PATHS = ("/opt/homebrew/bin", "/usr/local/bin", "/usr/bin")
 """Looked through besides PATH, of which a program that Raycast starts has next to nothing."""
 STOP_S = 2.0
 """A player that was told to end and has not by then is killed."""
+POLL_S = 0.020
 
 
 def system_player(players: Sequence[str] = PLAYERS) -> tuple[str, ...]:
@@ -42,20 +44,6 @@ def system_player(players: Sequence[str] = PLAYERS) -> tuple[str, ...]:
     raise PlaybackError(
         "No player was found.", field="player", allowed=f"one of {names}", mend="Install one of them."
     )
-
-
-def play_file(path: Path, command: Sequence[str] | None = None) -> None:
-    """Play a sound file to its end.
-
-    Raises
-    ------
-    PlaybackError
-        There is no player, or it failed.
-    """
-    command = command or system_player()
-    code = subprocess.run([*command, str(path)], check=False, stdin=subprocess.DEVNULL).returncode
-    if code:
-        raise _failed(command, code)
 
 
 class FilePlayback:
@@ -162,6 +150,27 @@ class FilePlayback:
         with suppress(OSError):
             self._file.close()
             self._raw.close()
+
+
+def play_samples(pcm: Pcm, command: Sequence[str] | None = None) -> None:
+    """Play samples to their end, from a WAV file of their own.
+
+    Every player takes WAV. `afplay` takes no Opus and no bare PCM, and what `aplay` does not know it plays as
+    if it were samples: MP3 would be noise.
+
+    Raises
+    ------
+    PlaybackError
+        There is no player, or it failed.
+    """
+    file = FilePlayback(command or system_player())
+    try:
+        file.write(pcm)
+        file.start()
+        while not file.over():
+            time.sleep(POLL_S)
+    finally:
+        file.close()
 
 
 def _unwritable(error: OSError) -> PlaybackError:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from simple_websocket import ConnectionClosed
 
 from kokoro_lab.bench import playing
 from kokoro_lab.bench.bursts import BURST_S, CHUNK_S, burst_arrivals, play_virtually
+from kokoro_lab.bench.own_server import ServerFailed
 from kokoro_lab.bench.playing import PlayerFigures, conclude, measure_player, own_player
 from kokoro_lab.errors import GateFailed
 from kokoro_lab.results import open_run
@@ -56,6 +59,38 @@ def test_it_fails_where_a_listener_would_notice(tmp_path: Path, wrong: dict[str,
     assert conclude(open_run(playing.NAME, tmp_path), FINE, 0)["verdict"] == "passed"
     with pytest.raises(GateFailed):
         conclude(open_run(playing.NAME, tmp_path), replace(FINE, **wrong), 0)
+
+
+class Beating:
+    """A player whose heart goes on, and that plays nothing; or one that is gone."""
+
+    def __init__(self, *, gone: bool) -> None:
+        self._gone = gone
+        self._beats = 0
+
+    def send(self, message: bytes | str) -> None:
+        pass
+
+    def close(self) -> None:
+        if self._gone:
+            raise ConnectionClosed
+
+    def receive(self, timeout: float) -> str | None:
+        self.close()
+        assert self._beats < 1000
+        self._beats += 1
+        time.sleep(0.001)
+        return '{"type": "heartbeat", "data": {"status": "ok"}}' if timeout > 0 else None
+
+
+@pytest.mark.parametrize(("gone", "said"), [(False, "did not say completed"), (True, "broke off")])
+def test_a_player_that_never_completes_is_told(
+    monkeypatch: pytest.MonkeyPatch, gone: bool, said: str
+) -> None:
+    monkeypatch.setattr(playing, "ANSWER_S", 0.1)
+    monkeypatch.setattr(playing.Client, "connect", lambda url: Beating(gone=gone))
+    with pytest.raises(ServerFailed, match=said):
+        measure_player("ws://nowhere/", 0.1, 0, progress=False)
 
 
 def test_a_daemon_is_measured_as_its_client_sees_it(monkeypatch: pytest.MonkeyPatch) -> None:

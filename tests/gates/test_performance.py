@@ -93,19 +93,21 @@ def test_a_process_that_fails_is_told_with_what_it_said(monkeypatch: pytest.Monk
 
 def test_a_band_is_written_read_and_replaced_by_its_kind_alone(bands: Path) -> None:
     other = Kind("fp32", "cpu", "a processor", 2, "ours")
-    performance_bands.write_band(KIND, GOLDEN.ratios, 20)
-    performance_bands.write_band(other, dict.fromkeys(FIGURES, 1.0), 20)
-    performance_bands.write_band(KIND, dict.fromkeys(FIGURES, 0.4), 20)
+    performance_bands.write_band(KIND, GOLDEN.ratios, 20, 7)
+    performance_bands.write_band(other, dict.fromkeys(FIGURES, 1.0), 20, 7)
+    performance_bands.write_band(KIND, dict.fromkeys(FIGURES, 0.4), 20, 7)
     found = performance_bands.read_bands()
     assert {band.kind: band.ratios["memory"] for band in found} == {KIND: 0.4, other: 1.0}
-    assert performance_bands.band_for(KIND, found).recorded["trials"] == 20  # type: ignore[union-attr]
+    recorded = performance_bands.band_for(KIND, found).recorded  # type: ignore[union-attr]
+    assert (recorded["trials"], recorded["starts"]) == (20, 7)
 
 
 def test_a_band_of_few_trials_or_without_a_figure_is_not_written(bands: Path) -> None:
-    with pytest.raises(ParameterError, match="one of noise"):
-        performance_bands.write_band(KIND, GOLDEN.ratios, 9)
+    for trials, starts in ((9, 7), (20, 5)):
+        with pytest.raises(ParameterError, match="one of noise"):
+            performance_bands.write_band(KIND, GOLDEN.ratios, trials, starts)
     with pytest.raises(ParameterError, match="every figure"):
-        performance_bands.write_band(KIND, {"memory": 1.0}, 20)
+        performance_bands.write_band(KIND, {"memory": 1.0}, 20, 7)
     assert not bands.exists()
 
 
@@ -121,7 +123,7 @@ def test_bands_that_cannot_be_read_are_refused(bands: Path, written: str) -> Non
 
 @pytest.mark.parametrize("ratio", [0, -1, None, "fast", float("nan")])
 def test_a_ratio_that_is_none_is_refused(bands: Path, ratio: object) -> None:
-    performance_bands.write_band(KIND, GOLDEN.ratios, 20)
+    performance_bands.write_band(KIND, GOLDEN.ratios, 20, 7)
     kept = json.loads(bands.read_text())
     kept["bands"][0]["ratios"]["memory"] = ratio
     bands.write_text(json.dumps(kept))
@@ -130,18 +132,19 @@ def test_a_ratio_that_is_none_is_refused(bands: Path, ratio: object) -> None:
 
 
 def test_a_machine_without_a_band_is_told_how_to_record_one(bands: Path) -> None:
-    performance_bands.write_band(KIND, GOLDEN.ratios, 20)
+    performance_bands.write_band(KIND, GOLDEN.ratios, 20, 7)
     stranger = Kind("int8", "cpu", "another processor", 8, "stock")
     with pytest.raises(ParameterError, match="write=true"):
-        performance.band_before(stranger, decides=True, write=False, trials=20)
-    assert performance.band_before(stranger, decides=False, write=False, trials=1) is None
-    assert performance.band_before(stranger, decides=True, write=True, trials=20) is None
-    with pytest.raises(ParameterError, match="one of noise"):
-        performance.band_before(stranger, decides=True, write=True, trials=3)
+        performance.band_before(stranger, decides=True, write=False, trials=20, starts=7)
+    assert performance.band_before(stranger, decides=False, write=False, trials=1, starts=1) is None
+    assert performance.band_before(stranger, decides=True, write=True, trials=20, starts=7) is None
+    for trials, starts in ((3, 7), (20, 1)):
+        with pytest.raises(ParameterError, match="one of noise"):
+            performance.band_before(stranger, decides=True, write=True, trials=trials, starts=starts)
 
 
 def test_where_times_do_not_decide_every_figure_must_have_been_measured_all_the_same(bands: Path) -> None:
-    performance_bands.write_band(KIND, GOLDEN.ratios, 20)
+    performance_bands.write_band(KIND, GOLDEN.ratios, 20, 7)
     slow = spreads(5, 5, 5)
     assert all(c.passed for c in performance.judge_run(slow, GOLDEN, decides=False))
     assert not all(c.passed for c in performance.judge_run(slow, GOLDEN, decides=True))

@@ -17,12 +17,12 @@ class FakeStream:
     """A sound card that is as fast as it is asked to be."""
 
     latency = 0.012
+    dies = False
 
     def __init__(self, **options: Any) -> None:
         self.options = options
         self.written = b""
         self.calls: list[str] = []
-        self.dies = False
 
     def write(self, content: bytes) -> None:
         if self.dies:

@@ -250,6 +250,91 @@ def test_an_end_without_audio_is_completed_and_cuts_nobody_off(room: Room, clien
     assert np.array_equal(room.sink.heard, PCM)
 
 
+def test_an_end_that_is_said_twice_is_one_and_is_told_when_the_last_sample_was_heard(
+    room: Room, client: Client
+) -> None:
+    for _ in range(2):
+        client.sends()
+        for _ in range(2):
+            client.says("end_stream")
+            client.controls("end_stream")
+    assert "completed" not in client.kinds()
+    room.play_for(3)
+    assert client.kinds().count("completed") == 2
+    assert np.array_equal(room.sink.heard, np.tile(PCM, 2))
+
+
+def test_who_leaves_while_a_whole_stream_waits_cuts_nobody_off(room: Room, client: Client) -> None:
+    for _ in range(2):
+        client.sends()
+        client.controls("end_stream")
+    client.side.leave()
+    room.play_for(0.7)  # its second stream is heard
+    other = Client(room)
+    other.sends()
+    other.controls("end_stream")
+    room.play_for(2)
+    assert "completed" in other.kinds()
+    assert np.array_equal(room.sink.heard[-len(PCM) :], PCM)
+
+
+def test_a_stop_from_another_client_is_of_what_waits_too_and_not_of_what_comes_then(
+    room: Room, client: Client
+) -> None:
+    for _ in range(3):
+        client.sends()
+        client.controls("end_stream")
+    room.play_for(0.2)
+    Client(room).controls("stop")
+    room.play_for(0.1)
+    before = len(room.sink.heard)
+    room.play_for(3)
+    assert len(room.sink.heard) == before
+    client.side.hear(CONTENT)
+    client.controls("end_stream")
+    room.play_for(2)
+    assert np.array_equal(room.sink.heard[before:], PCM)
+
+
+def test_what_waits_of_a_client_that_was_replaced_cuts_nobody_off(room: Room, client: Client) -> None:
+    for _ in range(2):
+        client.sends()
+        client.controls("end_stream")
+    room.play_for(0.2)
+    other = Client(room)
+    other.sends(CONTENT[::-1])
+    other.controls("end_stream")
+    room.play_for(2)
+    assert "completed" in other.kinds()
+    assert np.array_equal(room.sink.heard[-len(PCM) :], np.frombuffer(CONTENT[::-1], "<i2"))
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+@pytest.mark.parametrize("own", [True, False])
+def test_what_comes_behind_a_stop_is_heard(room: Room, client: Client, own: bool, at_once: bool) -> None:
+    client.sends()
+    client.controls("end_stream")
+    room.play_for(0.2)
+    (client if own else Client(room)).controls("stop")
+    if not at_once:
+        room.play_for(0.1)
+    client.sends()
+    client.controls("end_stream")
+    room.play_for(2)
+    assert "completed" in client.kinds()
+    assert np.array_equal(room.sink.heard[-len(PCM) :], PCM)
+
+
+def test_what_cannot_be_played_takes_nothing_from_the_streams_before_it(room: Room, client: Client) -> None:
+    for _ in range(2):
+        client.sends()
+        client.controls("end_stream")
+    client.side.hear(wav_header(44_100) + CONTENT)
+    assert client.last("error")["field"] == "format"
+    room.play_for(3)
+    assert np.array_equal(room.sink.heard, np.tile(PCM, 2))
+
+
 def test_a_heartbeat_is_answered(client: Client) -> None:
     client.says("heartbeat")
     assert (client.kinds()[-1], client.last("heartbeat")) == ("heartbeat", {"status": "ok"})

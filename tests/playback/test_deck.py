@@ -92,6 +92,19 @@ def test_what_waits_alone_is_played_after_a_second() -> None:
     assert np.array_equal(bench.sink.heard, PCM[:100])
 
 
+def test_more_than_a_second_is_held_back_of_a_sender_that_is_never_ahead_if_it_is_to_be() -> None:
+    fixed = Hold()
+    fixed.fix(1.5)
+    bench = Bench(hold=fixed)
+    stream = bench.deck.begin()
+    for index in range(40):
+        bench.play_until(index * CHUNK_S)
+        assert len(bench.sink.heard) == 0 or index * CHUNK_S >= 1.4
+        bench.deck.offer(stream, PCM[index * CHUNK : (index + 1) * CHUNK])
+    bench.play_out(stream)
+    assert np.array_equal(bench.sink.heard, PCM)
+
+
 def test_completed_comes_when_the_last_sample_was_heard() -> None:
     bench = Bench()
     stream = bench.deck.begin()
@@ -304,6 +317,48 @@ def test_a_sink_that_breaks_in_an_unforeseen_way_fails_one_stream_and_not_the_pl
         assert deck.require_played(stream)
     assert [event.kind for event in events] == ["error", "stopped", "completed"]
     assert np.array_equal(sink.heard, PCM[:CHUNK])
+
+
+def test_a_sink_that_cannot_even_be_silenced_leaves_nobody_waiting_for_the_stop(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sink = ClockedSink()
+    with running(Deck(sink)) as deck:
+        with monkeypatch.context() as broken:
+            for name in ("play", "drop", "close"):
+                broken.setattr(sink, name, lambda *_: 1 / 0)
+            stream = deck.begin()
+            deck.feed(stream, PCM)
+            assert deck.wait_over(stream, 30)
+        stream = deck.begin()
+        deck.feed(stream, PCM[:CHUNK])
+        deck.end(stream)
+        assert deck.wait_over(stream, 30)
+        assert deck.require_played(stream)
+
+
+def test_a_stream_that_begins_while_another_is_silenced_loses_no_sample(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    bench = Bench()
+    bench.deck.offer(bench.deck.begin(), PCM)
+    bench.play_for(0.5)
+    bench.deck.stop()
+    begun = list[int]()
+    drop = bench.sink.drop
+
+    def drop_while_senders_come() -> None:
+        drop()
+        if not begun:
+            bench.deck.begin()
+            begun.append(bench.deck.begin())
+            bench.deck.offer(begun[0], PCM[::-1])
+
+    monkeypatch.setattr(bench.sink, "drop", drop_while_senders_come)
+    before = len(bench.sink.heard)
+    bench.deck.step()
+    bench.play_out(begun[0])
+    assert np.array_equal(bench.sink.heard[before:], PCM[::-1])
 
 
 def test_blocks_that_a_busy_machine_plays_too_late_are_counted_and_pauses_and_gaps_are_not() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import wave
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from kokoro_lab.audio import pcm_bytes, wav_header
 from kokoro_lab.bench.bursts import numbered
+from kokoro_lab.containers import Encoder, format_of, write_encoded
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.playback.pcm_input import PcmInput
 
@@ -54,6 +56,26 @@ def test_another_rate_or_a_second_channel_is_refused_and_says_what_to_ask_for(he
     with pytest.raises(ParameterError, match="24000 Hz") as refused:
         PcmInput().push(header + bytes(100))
     assert "response_format" in str(refused.value)
+
+
+@pytest.mark.parametrize("kind", ["mp3", "opus", "aac", "flac"])
+def test_what_is_compressed_would_be_noise_and_is_refused(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / f"speech.{kind}"
+    write_encoded(path, Encoder(format_of(path), 24_000, 0, streamed=True), PCM.astype(np.float32) / 32768)
+    with pytest.raises(ParameterError, match="begins like") as refused:
+        PcmInput().push(path.read_bytes())
+    assert "response_format" in str(refused.value)
+
+
+def test_an_answer_that_is_an_error_is_no_speech() -> None:
+    with pytest.raises(ParameterError, match="error"):
+        PcmInput().push(b'{"error": {"message": "There is no such voice."}}')
+
+
+@given(first=st.integers(-500, 500), second=st.integers(-500, 500))
+def test_speech_that_begins_near_silence_is_never_taken_for_another_format(first: int, second: int) -> None:
+    pcm = np.array([first, second, 0, 0], np.int16)
+    assert np.array_equal(PcmInput().push(pcm_bytes(pcm)), pcm)
 
 
 def test_what_only_begins_like_wav_is_refused() -> None:

@@ -18,7 +18,7 @@ from kokoro_lab.errors import PlaybackError
 from kokoro_lab.playback.deck import Deck, running
 from kokoro_lab.playback.sinks import BLOCK_SAMPLES, WavSink
 from kokoro_lab.playback.sound_card import SoundCard
-from tests.playback.fake_card import FakeStream
+from tests.playback.fake_card import FakeError, FakeStream
 
 PCM = numbered(SAMPLE_RATE_HZ)
 
@@ -80,6 +80,18 @@ def test_a_card_that_there_is_not_is_told(cards: list[FakeStream]) -> None:
     with pytest.raises(PlaybackError, match="No output device matching") as wrong:
         SoundCard("none").open()
     assert "python -m sounddevice" in str(wrong.value)
+
+
+def test_a_card_that_opens_and_does_not_start_is_told_and_let_go(
+    cards: list[FakeStream], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def start(card: FakeStream) -> None:
+        raise FakeError("device busy")
+
+    monkeypatch.setattr(FakeStream, "start", start, raising=False)
+    with pytest.raises(PlaybackError, match="device busy"):
+        SoundCard().open()
+    assert cards[0].calls == ["close"]
 
 
 @pytest.mark.parametrize("missing", ["sounddevice", "PortAudio"])

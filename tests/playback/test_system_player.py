@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from kokoro_lab.playback.clock import VirtualClock
 from kokoro_lab.playback.deck import Deck, running
 from kokoro_lab.playback.sinks import ClockedSink
 from kokoro_lab.playback.status import Event
-from kokoro_lab.playback.system_player import PLAYERS, play_file, system_player
+from kokoro_lab.playback.system_player import PLAYERS, FilePlayback, play_samples, system_player
 
 CHUNK = round(CHUNK_S * SAMPLE_RATE_HZ)
 PCM = numbered(SAMPLE_RATE_HZ)
@@ -94,6 +95,39 @@ def test_where_the_sink_dies_the_rest_is_played_from_a_file_sample_for_sample(
     assert "The sound card has gone" in events[0].data["reason"]
     assert [fallback.stage for fallback in deck.status().fallbacks] == ["playback"]
     assert not list(folder.iterdir())
+
+
+def test_the_file_is_as_loud_as_what_was_heard_before_it(tmp_path: Path, folder: Path) -> None:
+    clock = VirtualClock()
+    sink = Unplugged(clock, 12_000)
+    deck = Deck(sink, clock, players=recorder(tmp_path))
+    deck.set_volume(0.25)
+    play(deck, clock)
+    heard = np.concatenate((sink.heard, played(tmp_path)))
+    assert np.array_equal(heard, np.rint(PCM * 0.25).astype(np.int16))
+
+
+def test_a_pause_that_comes_while_the_other_player_starts_is_kept(
+    tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = VirtualClock()
+    deck = Deck(Unplugged(clock, 0), clock, players=program(tmp_path, "exec sleep 60"))
+    start = FilePlayback.start
+
+    def start_slowly(file: FilePlayback) -> None:
+        deck.pause()
+        start(file)
+
+    monkeypatch.setattr(FilePlayback, "start", start_slowly)
+    signals = list[tuple[bool, int]]()
+    monkeypatch.setattr(FilePlayback, "_signal", lambda file, number: signals.append((file.started, number)))
+    stream = deck.begin()
+    deck.offer(stream, PCM)
+    deck.end(stream)
+    for _ in range(3):
+        deck.step()
+    assert (True, signal.SIGSTOP) in signals
+    deck.close()
 
 
 def test_what_comes_after_it_died_is_in_the_file_too(tmp_path: Path, folder: Path) -> None:
@@ -201,10 +235,9 @@ def test_players_are_looked_for_in_their_order(tmp_path: Path, monkeypatch: pyte
     assert " ".join(command[1:]) in PLAYERS[2]
 
 
-def test_a_file_is_played_to_its_end(tmp_path: Path) -> None:
-    path = tmp_path / "sound.wav"
-    path.write_bytes(bytes(60))
-    play_file(path, recorder(tmp_path))
-    assert (tmp_path / "played.wav").exists()
+def test_samples_are_played_to_their_end_and_nothing_is_left_behind(tmp_path: Path, folder: Path) -> None:
+    play_samples(PCM, recorder(tmp_path))
+    assert np.array_equal(played(tmp_path), PCM)
     with pytest.raises(PlaybackError, match="exit code 1"):
-        play_file(path, program(tmp_path, "exit 1"))
+        play_samples(PCM, program(tmp_path, "exit 1"))
+    assert not list(folder.iterdir())
