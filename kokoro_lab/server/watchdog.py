@@ -1,7 +1,8 @@
 """Keeps resident memory under a limit without stopping a stream.
 
     resident memory           what is done
-    from `CLEAN_SHARE`        clean-up: caches, garbage, arenas, freed memory; at most every `CLEAN_AGAIN_S`
+    from `CLEAN_SHARE`        clean-up: caches, garbage, arenas, freed memory; at most every `CLEAN_AGAIN_S`,
+                              and ever more seldom while not enough comes of it
     over the limit after it   new speech is refused (503, Retry-After); what is under way goes on to its end
     still, with nobody left   the worker is replaced
 
@@ -38,8 +39,9 @@ ROOM_SHARE = 0.95
 ROOM_MB = 64.0
 """What a warm worker must have to itself before it is cleaned up."""
 LOOK_S = 1.0
-CLEAN_AGAIN_S = 15.0
-"""Caches are worth something: they are not emptied again and again while nothing comes of it."""
+CLEAN_AGAIN_S, CLEAN_SELDOM_S = 15.0, 480.0
+"""Caches are worth something: the wait doubles, up to the second, while cleaning does not bring memory under
+`CLEAN_SHARE`. While nobody new can be served it is always the first."""
 RETRY_AFTER_S = 5
 
 State = Literal["off", "ok", "cleaning", "refusing"]
@@ -103,6 +105,7 @@ class Watchdog:
         self._freed_mb = self._peak_mb = 0.0
         self._warm_mb: float | None = None
         self._cleaned_s: float | None = None
+        self._again_s = CLEAN_AGAIN_S
         self._replaced = False
 
     def start(self, warm: Callable[[], bool]) -> None:
@@ -114,7 +117,8 @@ class Watchdog:
             self.note_warm()
             growing = True
             while not self._replaced:
-                if growing and self._complete():
+                # Not while somebody speaks: what a stream holds is no part of a warm worker
+                if growing and self._complete() and self._slots.idle():
                     growing = False
                     self.note_warm()
                 self.look()
@@ -145,7 +149,7 @@ class Watchdog:
         self._peak_mb = max(self._peak_mb, rss_mb)
         if rss_mb < CLEAN_SHARE * self._limit_mb:
             return self._becomes("ok", rss_mb)
-        if self._may_clean():
+        if self._may_clean(rss_mb):
             rss_mb = self._clean_up(rss_mb)
         bound_mb = self._limit_mb * (ROOM_SHARE if self.state == "refusing" else 1.0)
         if rss_mb <= bound_mb:
@@ -171,11 +175,13 @@ class Watchdog:
             "actions": {name: self._done[name] for name in self._clean},
         }
 
-    def _may_clean(self) -> bool:
+    def _may_clean(self, rss_mb: float) -> bool:
         now_s = self._clock()
+        needed = rss_mb > self._limit_mb or self.state == "refusing"
+        again_s = CLEAN_AGAIN_S if needed else self._again_s
         # Once more when the last listener has left: what they held is free only now
         leaving = self.state == "refusing" and self._slots.idle()
-        if not leaving and self._cleaned_s is not None and now_s - self._cleaned_s < CLEAN_AGAIN_S:
+        if not leaving and self._cleaned_s is not None and now_s - self._cleaned_s < again_s:
             return False
         self._cleaned_s = now_s
         return True
@@ -188,6 +194,8 @@ class Watchdog:
         if self._slots.idle():
             self._tried("settling", self._settle)
         after_mb = self._read()
+        enough = after_mb < CLEAN_SHARE * self._limit_mb
+        self._again_s = CLEAN_AGAIN_S if enough else min(2 * self._again_s, CLEAN_SELDOM_S)
         self._cleanups += 1
         self._freed_mb += max(0.0, before_mb - after_mb)
         log.info("Cleaned up at %.0f MB of %.0f: %.0f MB are left.", before_mb, self._limit_mb, after_mb)

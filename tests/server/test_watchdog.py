@@ -17,7 +17,14 @@ from kokoro_lab.engine import Engine
 from kokoro_lab.server.admission import Admission
 from kokoro_lab.server.heap import SHARE, give_back_freed, given_mb, limit_of, resident_mb
 from kokoro_lab.server.slots import Slots
-from kokoro_lab.server.watchdog import CLEAN_AGAIN_S, CLEAN_SHARE, ROOM_MB, Watchdog, watchdog_of
+from kokoro_lab.server.watchdog import (
+    CLEAN_AGAIN_S,
+    CLEAN_SELDOM_S,
+    CLEAN_SHARE,
+    ROOM_MB,
+    Watchdog,
+    watchdog_of,
+)
 from tests.server.conftest import state_of, wait_until
 
 URL = "/v1/audio/speech"
@@ -97,8 +104,21 @@ def test_caches_are_not_emptied_again_and_again() -> None:
     for _ in range(5):
         assert machine.look(900) == "cleaning"
     assert machine.cleaned == 1
-    machine.look(900, after_s=CLEAN_AGAIN_S)
+    machine.look(900, after_s=2 * CLEAN_AGAIN_S)
     assert machine.cleaned == 2
+
+
+def test_the_less_comes_of_it_the_more_seldom_caches_are_emptied() -> None:
+    machine = Machine()
+    for _ in range(3600):
+        machine.look(900)
+    assert machine.cleaned < 3600 / CLEAN_SELDOM_S + 7
+    # Unless it is for somebody to be served; and once enough comes of it, it is as at first
+    before = machine.cleaned
+    machine.freed_by_cleaning_mb = 300
+    assert machine.look(1050, after_s=CLEAN_AGAIN_S) == "ok"
+    machine.look(900, after_s=CLEAN_AGAIN_S)
+    assert machine.cleaned == before + 2
 
 
 def test_over_the_limit_nothing_new_is_taken_and_what_runs_goes_on() -> None:
