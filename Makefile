@@ -31,7 +31,7 @@ demo: env ## speak a paragraph, run the loudness gate, print the figures
 
 test: env lint ## every check that a commit must pass
 	$(BIN)/kokoro-lab fetch --variant fp32 --variant int8-upstream --recogniser --voice-encoder
-	$(BIN)/python -m pytest -n 2 --dist worksteal --junitxml=results/tests/junit.xml
+	$(BIN)/python -m pytest -n 3 --dist worksteal --junitxml=results/tests/junit.xml
 
 clients: ## install the SDK for Node that tests drive
 	npm install --prefix tests/clients --no-package-lock --ignore-scripts --no-audit --no-fund

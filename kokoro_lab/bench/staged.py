@@ -1,6 +1,7 @@
 """An utterance spoken stage by stage, in one thread, with a clock on each stage.
 
-The decoder is the one that the engine runs; only what is around it is laid out in a line here.
+The decoder is the one that the engine runs; only what is around it is laid out in a line here, and the
+excitation comes after the trunk, not beside it: so sound begins some milliseconds later than in the engine.
 `samples_unlike_the_engine` shows that what comes out is what the engine says.
 """
 
@@ -79,7 +80,7 @@ class StagedSpeaker:
     def __init__(self, config: EngineConfig) -> None:
         self._front_end = FrontEnd()
         require_stages(config)
-        self._decoder = Staged(config)
+        self._decoder = Staged(config).in_turn()
         self.sessions = list(_observe(self._decoder))
 
     def speak(self, text: str, voice: Voice) -> StageTimes:

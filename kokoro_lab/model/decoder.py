@@ -229,6 +229,14 @@ class Staged:
         found.fixed = None if self.fixed is None else self.fixed.through(around)
         return found
 
+    def in_turn(self) -> Staged:
+        """The same stages, never two of a segment at once: for whoever times each of them."""
+        found = copy(self)
+        found.prosody = found._next_prosody = self.prosody.in_turn()
+        if self._next_prosody is not self.prosody:
+            found._next_prosody = self._next_prosody.in_turn()
+        return found
+
     def predicts(self, voice: Voice) -> str | None:
         return self._predictor.doubts(voice.parts)
 
