@@ -27,6 +27,7 @@ from kokoro_lab.gates.seams import judge_clip
 from kokoro_lab.levelling import MEASURABLE_S
 from kokoro_lab.metrics.abx import proportion_interval, upper_limit
 from kokoro_lab.metrics.loudness import integrated_lufs, true_peak_dbtp
+from kokoro_lab.model.voices import english_of
 from kokoro_lab.results import Check, Control
 
 CLEAN = "clean"
@@ -97,10 +98,13 @@ GATES: dict[str, Gate] = {
 def speak(
     engine: Engine, texts: Sequence[FixtureText], voices: Sequence[str], *, progress: bool = True
 ) -> list[Spoken]:
-    """Stream each text with each voice, twice, nothing taken from a cache."""
+    """Stream each text, in English, with each voice, twice, nothing taken from a cache."""
     spoken = []
     for voice, text in tqdm(list(product(voices, texts)), desc="streams", disable=not progress):
-        first, second = (engine.stream(text.text, voice=voice, cached=False).joined() for _ in range(2))
+        first, second = (
+            engine.stream(text.text, voice=voice, language=english_of(voice), cached=False).joined()
+            for _ in range(2)
+        )
         spoken.append(Spoken(text.id, voice, first, second.samples))
     return spoken
 

@@ -28,6 +28,7 @@ from kokoro_lab.levelling import MEASURABLE_S
 from kokoro_lab.metrics import ebu
 from kokoro_lab.metrics.abx import proportion_interval
 from kokoro_lab.metrics.loudness import MOMENTARY_S, integrated_lufs, sample_peak_dbfs, true_peak_dbtp
+from kokoro_lab.model.voices import english_of
 from kokoro_lab.model.weights import voice_names
 from kokoro_lab.results import Check, Control
 
@@ -73,7 +74,7 @@ def measure(
     ways: Sequence[str] = (FILE, STREAM),
     progress: bool = True,
 ) -> pd.DataFrame:
-    """Speak every text with every voice, write the clips, and measure what was written.
+    """Speak every text, in English, with every voice, write the clips, and measure what was written.
 
     A stream is spoken anew, without what is kept of earlier ones, and joined.
 
@@ -86,7 +87,9 @@ def measure(
     rows = []
     jobs = [(text, voice, way) for voice in voices for text in texts for way in ways]
     for text, voice, way in tqdm(jobs, desc="clips", disable=not progress):
-        clip = engine.stream(text.text, voice=voice, streamed=way == STREAM, cached=False).joined()
+        clip = engine.stream(
+            text.text, voice=voice, language=english_of(voice), streamed=way == STREAM, cached=False
+        ).joined()
         path = save(clip, folder / f"{text.id.replace(' ', '-')}-{voice}-{way}.wav")
         rows.append(
             {"text": text.id, "voice": voice, "way": way, "file": path.name}

@@ -19,6 +19,7 @@ from tqdm import tqdm
 
 from kokoro_lab.engine import Engine
 from kokoro_lab.engine_config import EngineConfig
+from kokoro_lab.errors import ParameterError
 from kokoro_lab.fixtures import FixtureText
 from kokoro_lab.gates import damages
 from kokoro_lab.gates.abx import SHARED, engine_of
@@ -43,8 +44,8 @@ from kokoro_lab.results import Check, Control
 
 ALPHA = 0.05
 CONTROL_TEXTS, CONTROL_S = 3, 3.01
-WRONG_VOICES = ("am_michael", "af_heart")
-"""What speaks instead; the second where it is the first that is judged."""
+WRONG_VOICES = {"af": "am_michael", "am": "af_heart", "bf": "bm_george", "bm": "bf_emma"}
+"""Who speaks instead: of the same English, since in the other one it would not be the same phonemes."""
 
 LENGTH_CHECK = "forced_length_difference_most_s"
 HOLM_CHECK = "noninferiority_p_by_holm_most"
@@ -85,8 +86,16 @@ def compare(
     Raises
     ------
     ParameterError
-        A variant runs as one graph, or the candidate cannot be streamed.
+        A variant runs as one graph, the candidate cannot be streamed, or a voice is of another language.
     """
+    for voice in voices:
+        if voice[:2] not in WRONG_VOICES:
+            raise ParameterError(
+                f"{voice} is no English voice, and the texts are English.",
+                field="voices",
+                value=voice,
+                allowed="voices whose names begin with " + ", ".join(f"{name}_" for name in WRONG_VOICES),
+            )
     readings = [
         [read(engine, text, voice) for voice in voices for text in texts] for engine in (reference, candidate)
     ]
@@ -251,7 +260,7 @@ def _by_another_voice(
     by_name = {text.id: text for text in texts}
     found = []
     for each in short:
-        voice = next(name for name in WRONG_VOICES if name != each.voice)
+        voice = WRONG_VOICES[each.voice[:2]]
         (other,) = speak(reference, [by_name[each.text]], [voice], progress=False)
         pair = each._replace(pair=replace(each.pair, candidate=other.samples))
         own, others = readings[each.text, each.voice], read(reference, by_name[each.text], voice)

@@ -55,6 +55,13 @@ LANGUAGE_OF_PREFIX = {
 }
 """The first letter of a Kokoro voice name is its language, the second its gender."""
 
+
+def english_of(voice: str) -> str:
+    """The language tag by which a voice, or a blend, reads an English text: voices of other languages read it
+    as Americans do."""
+    return "en-gb" if voice.startswith("b") else "en-us"
+
+
 _PART = re.compile(r"\s*([a-z]\w*)\s*(?:\(\s*(\d+(?:\.\d+)?)\s*\))?\s*", re.IGNORECASE)
 MAX_BLEND = 8
 

@@ -8,17 +8,16 @@ from tqdm import tqdm
 
 from kokoro_lab.g2p.frontend import FrontEnd
 from kokoro_lab.model.prosody import Values
-from kokoro_lab.model.voices import load_voice
+from kokoro_lab.model.voices import english_of, load_voice
 
 Spoken = tuple[tuple[int, ...], Values]
 """Token ids of a segment, without pads, and the style vector, float32 (1, 256), that speaks it."""
 
 
 def segments_of(front_end: FrontEnd, line: str, voice: str) -> Iterator[Spoken]:
-    """The segments of an English line, as `voice` reads it; voices of other languages read American."""
-    language = "en-gb" if voice.startswith("b") else "en-us"
+    """The segments of an English line, as `voice` reads it."""
     pack = load_voice(voice)
-    for segment in front_end.segments(line, language, lambda _: None):
+    for segment in front_end.segments(line, english_of(voice), lambda _: None):
         yield tuple(segment.token_ids), pack.style(len(segment.token_ids))
 
 

@@ -21,7 +21,7 @@ from kokoro_lab.metrics.seams import seam_rank
 from kokoro_lab.model.decoder import Staged
 from kokoro_lab.model.reporter import OwnStatistics, StatisticsReporter
 from kokoro_lab.model.statistics import StatisticsPredictor, features
-from kokoro_lab.model.voices import Voice, load_voice
+from kokoro_lab.model.voices import Voice, english_of, load_voice
 from kokoro_lab.results import Check
 from kokoro_lab.tuning.comparison import distances, heard_part, mean_interval
 from kokoro_lab.tuning.material import one_voice_each
@@ -114,8 +114,7 @@ def make_training_set(
         name = draw_voice(draw, voices)
         voice = loaded.setdefault(name, load_voice(name))
         speed = 1.0 if draw.random() < PLAIN_SPEED_SHARE else float(np.exp(draw.uniform(*np.log(SPEEDS))))
-        language = "en-gb" if name.startswith("b") else "en-us"
-        for segment in front_end.segments(draw_text(draw, lines), language, lambda _: None):
+        for segment in front_end.segments(draw_text(draw, lines), english_of(name), lambda _: None):
             style = voice.style(len(segment.token_ids))
             prosody, mean, variance = report(segment.token_ids, style, speed)
             inputs.append(features(prosody))
@@ -205,8 +204,7 @@ def judge(
     rows = []
     for number, name, speed in tqdm(jobs, desc="judged", disable=not progress):
         voice = load_voice(name)
-        language = "en-gb" if name.startswith("b") else "en-us"
-        for segment in front_end.segments(lines[number], language, lambda _: None):
+        for segment in front_end.segments(lines[number], english_of(name), lambda _: None):
             style = voice.style(len(segment.token_ids))
             (whole,) = decoder.decode(segment.token_ids, style, speed).blocks
             windows = list(decoder.decode(segment.token_ids, style, speed, predicted=True).blocks)

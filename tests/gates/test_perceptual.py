@@ -176,3 +176,15 @@ def test_int8_speaks_as_well_as_the_baseline(
     assert table.speaker_candidate.min() > 0.95
     assert table.f0_change_cents.max() < 51
     assert not np.array_equal(found[0].forced.pair.reference, found[0].forced.pair.candidate)
+
+
+@pytest.mark.parametrize("voice", ["af_heart", "am_michael", "bf_emma", "bm_george"])
+def test_the_wrong_voice_is_of_the_same_english_and_of_the_other_pitch(voice: str) -> None:
+    wrong = perceptual.WRONG_VOICES[voice[:2]]
+    assert (wrong[0], wrong != voice) == (voice[0], True)
+    assert wrong[1] != voice[1]
+
+
+def test_voices_of_other_languages_are_refused_before_anything_is_spoken(hum: Engine) -> None:
+    with pytest.raises(ParameterError, match="zf_xiaobei is no English voice"):
+        perceptual.compare(hum, hum, [], ["af_heart", "zf_xiaobei"])

@@ -49,7 +49,7 @@ def test_defaults_are_those_that_papermill_finds() -> None:
 
 def test_a_command_is_what_one_types() -> None:
     assert measurement("30_loudness_gate").command(True) == (
-        "kokoro-lab run 30_loudness_gate -p voices=bf_emma -p texts=4"
+        "kokoro-lab run 30_loudness_gate -p voices=bf_emma,zf_xiaobei -p texts=2"
     )
     options = {"http": True, "peers": False, "listen_s": 2.5, "chunk_ms": 40, "streamed": False}
     assert Measurement("benchmarks", "x", "", {}, options, 1, 1).command(False) == (
