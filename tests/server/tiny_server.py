@@ -16,7 +16,6 @@ from kokoro_lab.server.logs import configure
 STALL_S = 1.0
 BODY_S = 2.0
 HEAD_S = 2.0
-KEEPALIVE_S = 0.2
 
 
 def make_app(begins: Stages) -> Flask:
@@ -30,7 +29,6 @@ def make_app(begins: Stages) -> Flask:
     app.config["STALL_S"] = STALL_S
     app.config["BODY_S"] = BODY_S
     worker.HEAD_S = HEAD_S
-    app.config["KEEPALIVE_S"] = KEEPALIVE_S
     return app
 
 
