@@ -190,7 +190,7 @@ def profile_operators(config: EngineConfig, text: str, voice: str, *, trials: in
     pandas.DataFrame
         One row an operator type of a graph, the slowest first: graph, operator, calls (for the one
         utterance), operator_s (for one utterance, mean of the trials), graph_s (the same for the whole
-        graph, by the clock on the wall, profiler on), share (operator_s ÷ graph_s).
+        graph, by the profiler's own clock, profiler on), share (operator_s ÷ graph_s).
 
     Raises
     ------
@@ -202,36 +202,42 @@ def profile_operators(config: EngineConfig, text: str, voice: str, *, trials: in
     pack = load_voice(voice, config.home)
     with _profiled_speaker(config) as speaker:
         speaker.speak(text, pack)
-        warm_up_runs = {session.graph: len(session.runs_s) for session in speaker.sessions}
+        warm_up_runs = {session.graph: session.runs for session in speaker.sessions}
         for _ in range(trials):
             speaker.speak(text, pack)
         tables = [
             _operators_of(session, warm_up_runs[session.graph], trials)
             for session in speaker.sessions
-            if session.runs_s
+            if session.runs
         ]
     return pd.concat(tables, ignore_index=True)
 
 
 def _operators_of(session: ObservedSession, warm_up_runs: int, trials: int) -> pd.DataFrame:
-    graph_s = sum(session.runs_s[warm_up_runs:]) / trials
-    table = _by_operator(_events(session), warm_up_runs)
+    graph_s, table = _by_operator(_events(session), warm_up_runs)
     table["calls"] //= trials
     table["operator_s"] /= trials
+    graph_s /= trials
     table.insert(0, "graph", session.graph)
     return table.assign(graph_s=graph_s, share=table.operator_s / graph_s)
 
 
-def _by_operator(events: Sequence[Mapping[str, Any]], warm_up_runs: int) -> pd.DataFrame:
-    """Calls and seconds by operator type, the slowest first, of the runs after the first `warm_up_runs`."""
-    begin_us = sorted(e["ts"] for e in events if e["name"] == "model_run")[warm_up_runs]
+def _by_operator(events: Sequence[Mapping[str, Any]], warm_up_runs: int) -> tuple[float, pd.DataFrame]:
+    """Seconds of the runs after the first `warm_up_runs`; their calls and seconds by operator type, the
+    slowest first.
+
+    Both by the profiler's clock: it is the system's, which may be set while it runs.
+    """
+    runs = sorted((e["ts"], e["dur"]) for e in events if e["name"] == "model_run")[warm_up_runs:]
+    begin_us = runs[0][0]
     rows = [
         {"operator": e["args"]["op_name"], "calls": 1, "operator_s": e["dur"] / 1e6}
         for e in events
         if e["cat"] == "Node" and e["name"].endswith("_kernel_time") and e["ts"] >= begin_us
     ]
     table = pd.DataFrame(rows, columns=["operator", "calls", "operator_s"])
-    return table.groupby("operator", as_index=False).sum().sort_values("operator_s", ascending=False)
+    table = table.groupby("operator", as_index=False).sum().sort_values("operator_s", ascending=False)
+    return sum(dur_us for _, dur_us in runs) / 1e6, table
 
 
 def stage_table(stages: pd.DataFrame) -> pd.DataFrame:
