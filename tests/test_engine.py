@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -557,3 +559,12 @@ def test_a_lexicon_that_cannot_be_read_is_in_the_report(hum: Engine, tmp_path: P
     engine.front_end = FrontEnd(Lexicons(project=tmp_path / "none.tsv"))
     clip = engine.synthesize("The kettle is on.", voice="hum")
     assert [(f.stage, "none.tsv" in f.reason) for f in clip.report.fallbacks] == [("lexicon", True)]
+
+
+@pytest.mark.model
+def test_a_new_process_begins_to_speak_without_what_measures() -> None:
+    """Importing SciPy's signal processing took as long as loading the graphs, and 60 MB."""
+    words = "from kokoro_lab.engine import load_engine; next(load_engine().stream('The kettle is on.')); "
+    heavy = "{'scipy', 'pandas', 'pyloudnorm', 'matplotlib'} & set(sys.modules)"
+    asked = subprocess.run([sys.executable, "-c", f"import sys; {words}print({heavy})"], capture_output=True)
+    assert asked.stdout.decode().strip() == "set()", asked.stderr.decode()

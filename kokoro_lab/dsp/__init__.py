@@ -4,7 +4,7 @@ from kokoro_lab.dsp.block import Processor, require_finite
 from kokoro_lab.dsp.dither import Dither
 from kokoro_lab.dsp.envelope import Envelope
 from kokoro_lab.dsp.limiter import SETTLED_S, Limiter
-from kokoro_lab.dsp.loudness import Gain, normalise_loudness, voice_gain_db
+from kokoro_lab.dsp.loudness import Gain, load_meter, normalise_loudness, voice_gain_db
 from kokoro_lab.dsp.resample import RATES_HZ, Resampler
 from kokoro_lab.dsp.trim import EdgeTrimmer, silence
 
@@ -18,6 +18,7 @@ __all__ = [
     "Limiter",
     "Processor",
     "Resampler",
+    "load_meter",
     "normalise_loudness",
     "require_finite",
     "silence",

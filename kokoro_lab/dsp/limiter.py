@@ -15,7 +15,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.ndimage import maximum_filter1d
 
 from kokoro_lab.dsp.block import (
     EXACT_BITS,
@@ -160,9 +159,12 @@ class Limiter(Processor[np.float32]):
 
     def _held(self, released: Values) -> Values:
         """The largest of each value and the `window - 1` before it, so that peaks are known ahead."""
-        near = self._before_hold.extend(released)
-        held: Values = maximum_filter1d(near, self._window, origin=-(self._window // 2))
-        return held[: len(released)]
+        held, reach = self._before_hold.extend(released), 1
+        while reach < self._window:  # as far as twice as before, or as is left
+            step = min(reach, self._window - reach)
+            held = np.maximum(held[:-step], held[step:])
+            reach += step
+        return held
 
     def _ramped(self, held: Values) -> Values:
         """A weighted mean over the same window."""

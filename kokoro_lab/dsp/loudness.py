@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
+from importlib import import_module
 
 import numpy as np
 
 from kokoro_lab.dsp.block import SILENT, Processor, Samples, require_finite
 from kokoro_lab.dsp.limiter import Limiter
 from kokoro_lab.errors import ParameterError, SynthesisError
-from kokoro_lab.metrics.loudness import MOMENTARY_S, SHORT_TERM_S, integrated_lufs
 
 TARGET_LUFS = -16.0
 LOUDNESS_TOLERANCE_LU = 0.05
@@ -122,7 +122,15 @@ def normalise_loudness(
     return best
 
 
+def load_meter() -> None:
+    """Import what measures, so that the first file does not wait for it. Streams never measure."""
+    import_module("kokoro_lab.metrics.loudness")
+
+
 def _lufs(samples: Samples, sample_rate_hz: int) -> float:
+    # Late: with SciPy's signal processing it takes as long to import as all else that a stream needs
+    from kokoro_lab.metrics.loudness import MOMENTARY_S, SHORT_TERM_S, integrated_lufs
+
     if not len(samples):
         return -math.inf
     if len(samples) < MOMENTARY_S * sample_rate_hz:

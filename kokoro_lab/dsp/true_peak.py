@@ -10,7 +10,6 @@ from __future__ import annotations
 from functools import cache
 
 import numpy as np
-from scipy.signal import firwin
 
 from kokoro_lab.dsp.block import History, Samples, Values, correlate, on_grid
 
@@ -64,6 +63,9 @@ def _filters() -> tuple[Values, list[Values]]:
 
 def _between(reach: int, factor: int, beta: float) -> list[Values]:
     """Filters for the `factor - 1` points between two samples, from `reach` samples on either side."""
-    prototype = factor * firwin(2 * reach * factor + 1, 1 / factor, window=("kaiser", beta))
+    # What `scipy.signal.firwin` gives; importing that would be a fifth of the time to the first sound
+    step = np.arange(-reach * factor, reach * factor + 1)
+    prototype = np.sinc(step / factor) * np.kaiser(len(step), beta)
+    prototype *= factor / prototype.sum()
     # all of them are their own mirror image, so they may be slid either way round
     return [on_grid(prototype[phase::factor], _GRID_BITS) for phase in range(1, factor)]

@@ -18,6 +18,7 @@ from kokoro_lab.g2p.lexicons import Lexicons
 from kokoro_lab.g2p.phoneme_cache import Key, PhonemeCache
 from kokoro_lab.g2p.speakers import Speakers
 from kokoro_lab.g2p.vocab import encode, symbols
+from kokoro_lab.text import normalise
 from kokoro_lab.text.aligned import AlignedText
 from kokoro_lab.text.language import resolve_language
 from kokoro_lab.text.sanitise import sanitise
@@ -172,6 +173,7 @@ class FrontEnd:
         """
         language = resolve_language(language)
         list(self._pieces(AlignedText.of("xqzzyk"), Languages(language), self.lexicons.current()))
+        normalise.warm(language)
         self.speakers.of(language)
 
     def _spoken(

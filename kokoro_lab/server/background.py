@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
+from kokoro_lab.dsp import load_meter
 from kokoro_lab.errors import KokoroLabError
 from kokoro_lab.scheduling import keep_collector_off
 from kokoro_lab.server.slots import Slots
@@ -127,6 +128,7 @@ class WarmUp:
             self._staged("voice", lambda: engine.voice(voice))
             language = resolve_language(engine.voice(voice).language)
             self._staged("text", lambda: engine.front_end.warm(language))
+            load_meter()
             self._staged("model", lambda: self._first_words(engine, voice, slots, spoken))
         except Exception as error:
             known = isinstance(error, KokoroLabError)

@@ -5,11 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pyebur128
 import pytest
+from scipy.ndimage import maximum_filter1d
 from scipy.signal import firwin, lfilter, resample_poly
 
 from kokoro_lab.dsp import Limiter, Resampler
 from kokoro_lab.dsp.limiter import CEILING_DBTP, SETTLED_S, TRUE_PEAK_LIMIT_DBTP
-from kokoro_lab.dsp.true_peak import REACH_SAMPLES, PeakDetector
+from kokoro_lab.dsp.true_peak import (
+    REACH_SAMPLES,
+    STEEP_REACH_SAMPLES,
+    WIDE_REACH_SAMPLES,
+    PeakDetector,
+    _filters,
+)
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.metrics.loudness import true_peak_dbtp
 from tests.dsp.signals import RATE_HZ, Samples, noise, speech_like, tone, torture
@@ -66,6 +73,27 @@ def test_libebur128_agrees_on_speech() -> None:
     meter = pyebur128.R128State(1, RATE_HZ, pyebur128.MeasurementMode.MODE_TRUE_PEAK)
     meter.add_frames(limited, len(limited))
     assert 20 * np.log10(pyebur128.get_true_peak(meter, 0)) <= TRUE_PEAK_LIMIT_DBTP
+
+
+@pytest.mark.parametrize(
+    ("filters", "reach", "factor", "beta"),
+    [(0, STEEP_REACH_SAMPLES, 2, 12.0), (1, 2 * WIDE_REACH_SAMPLES, 4, 5.9)],
+    ids=["by 2", "by 4"],
+)
+def test_the_detectors_filters_are_kaisers(filters: int, reach: int, factor: int, beta: float) -> None:
+    prototype = factor * firwin(2 * reach * factor + 1, 1 / factor, window=("kaiser", beta))
+    steep, wide = _filters()
+    for phase, taps in enumerate(([steep], wide)[filters], 1):
+        assert np.array_equal(taps, np.rint(prototype[phase::factor] * 2**18) / 2**18)
+
+
+@pytest.mark.parametrize("look_ahead_s", [1 / RATE_HZ, 0.001, 0.003, 0.1])
+def test_the_largest_need_is_held_over_the_look_ahead(look_ahead_s: float) -> None:
+    limiter = Limiter(RATE_HZ, look_ahead_s=look_ahead_s)
+    window, needed = round(look_ahead_s * RATE_HZ), np.random.default_rng(0).random(5000)
+    held = np.concatenate([limiter._held(needed[:700]), limiter._held(needed[700:])])
+    expected = maximum_filter1d(np.concatenate([np.zeros(window - 1), needed]), window, origin=-(window // 2))
+    assert np.array_equal(held, expected[: len(needed)])
 
 
 @pytest.mark.parametrize("to_hz", [22_050, 44_100, 48_000])

@@ -53,7 +53,7 @@ def test_a_met_target_is_not_corrected_further(monkeypatch: pytest.MonkeyPatch) 
         measured.append(len(samples))
         return integrated_lufs(samples, rate)
 
-    monkeypatch.setattr("kokoro_lab.dsp.loudness.integrated_lufs", counting)
+    monkeypatch.setattr("kokoro_lab.metrics.loudness.integrated_lufs", counting)
     normalise_loudness(speech_like(4.0, -30.0), RATE_HZ)
     assert len(measured) == 2  # before and after
 
@@ -68,7 +68,7 @@ def test_no_true_peak_is_over_the_limit_even_where_the_target_cannot_be_met(name
 
 def test_the_nearest_attempt_is_given_if_a_later_one_is_worse(monkeypatch: pytest.MonkeyPatch) -> None:
     readings = iter([-30.0, -18.0, -19.0])  # at first; with 14 dB; with 2 dB more, which must not be taken
-    monkeypatch.setattr("kokoro_lab.dsp.loudness.integrated_lufs", lambda samples, rate: next(readings))
+    monkeypatch.setattr("kokoro_lab.metrics.loudness.integrated_lufs", lambda samples, rate: next(readings))
     samples = speech_like(1.0)
     levelled, gain_db, _ = normalise_loudness(samples, RATE_HZ)
     assert gain_db == 14.0

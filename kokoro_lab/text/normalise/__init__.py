@@ -31,3 +31,10 @@ def normalise(text: AlignedText, language: str, keep: Sequence[tuple[int, int]] 
     if not found:
         return named
     return apply(named, found.RULES, [named.place(*text.span(i, j)) for i, j in keep])
+
+
+def warm(language: str) -> None:
+    """Compile the rules of `language`, so that no text waits for it."""
+    found = reader(language)
+    for rule in found.RULES if found else ():
+        next(rule.pattern.finditer(""), None)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import regex
 
@@ -19,6 +19,36 @@ Say = Callable[[Any], str | None]
 _UNSPACED = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}ー]")  # no spaces between words
 
 
+class Pattern(Protocol):
+    """What a rule needs of one."""
+
+    def finditer(self, text: str) -> Iterator[Any]: ...
+
+
+class LatePattern:
+    """A pattern that is compiled when it is first looked for: a first text of words alone waits for few.
+
+    Parameters
+    ----------
+    written : str
+        As `regex` takes it.
+    flags : int
+    """
+
+    __slots__ = ("_compiled", "_flags", "_written")
+
+    def __init__(self, written: str, flags: int) -> None:
+        self._written, self._flags = written, flags
+        self._compiled: Any = None
+
+    def finditer(self, text: str) -> Iterator[Any]:
+        """Matches in `text`."""
+        if self._compiled is None:
+            self._compiled = regex.compile(self._written, self._flags)
+        found: Iterator[Any] = self._compiled.finditer(text)
+        return found
+
+
 @dataclass(frozen=True, slots=True)
 class Rule:
     """One kind of thing that is written otherwise than it is said.
@@ -27,7 +57,7 @@ class Rule:
     ----------
     name : str
         What it is: `clock time`, `fraction`, ...
-    pattern : regex.Pattern
+    pattern : Pattern
         Where it may stand. Look around for what must be beside it.
     say : callable
         Words for one match, or None if on a second look it is something else.
@@ -36,7 +66,7 @@ class Rule:
     """
 
     name: str
-    pattern: Any
+    pattern: Pattern
     say: Say
     needs: frozenset[str] = NOTHING
 
@@ -44,7 +74,7 @@ class Rule:
 def rule(name: str, pattern: str, say: Say, *, ignore_case: bool = False) -> Rule:
     """A `Rule` whose pattern is written over several lines, with comments."""
     flags = regex.VERBOSE | (regex.IGNORECASE if ignore_case else 0)
-    return Rule(name, regex.compile(pattern, flags), say, needs(pattern, verbose=True))
+    return Rule(name, LatePattern(pattern, flags), say, needs(pattern, verbose=True))
 
 
 def apply(text: AlignedText, rules: Iterable[Rule], keep: Iterable[tuple[int, int]] = ()) -> AlignedText:

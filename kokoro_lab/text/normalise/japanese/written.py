@@ -12,7 +12,7 @@ from typing import Any
 
 import regex
 
-from kokoro_lab.text.normalise.rules import Rule, rule
+from kokoro_lab.text.normalise.rules import Pattern, Rule, rule
 
 _NARROW = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5E)} | str.maketrans(
     "￥￡￠￦〜～−–‐", "¥£¢₩~~---"
@@ -38,7 +38,7 @@ class WidePattern:
 
     __slots__ = ("_pattern",)
 
-    def __init__(self, pattern: Any) -> None:
+    def __init__(self, pattern: Pattern) -> None:
         self._pattern = pattern
 
     def finditer(self, text: str) -> Iterator[Any]:
