@@ -163,6 +163,8 @@ def test_text_and_speak_take_a_lexicon(lab: Path) -> None:
         (["run", "99_nothing"], "no notebook"),
         (["run", "00_quickstart", "-p", "colour=red"], "no parameter 'colour'"),
         (["run", "00_quickstart", "-p", "colour"], "NAME=VALUE"),
+        (["run", "00_quickstart", "-p", "fast=true", "-p", "fast=false"], "given twice for fast"),
+        (["run", "00_quickstart", "--sweep", "a=1", "--sweep", "a=2"], "given twice for a"),
         (["text", "--language", "tlh"], "en-us, en-gb"),
         (["fetch", "--variant", "fp33"], "fp33"),
         (["export", "--variant", "int8-upstream", "-o", "x"], "int8-upstream"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any, NoReturn
 
@@ -54,10 +55,10 @@ def run(
     if notebook is None:
         _list_notebooks()
         return
-    given = dict(_pair(p, "-p") for p in parameters)
+    given = _pairs(parameters, "-p")
     if sweeps:
         _refuse(cluster and jobs != 1, "--jobs", "with --cluster: its workers say how many run at a time")
-        _run_sweep(notebook, dict(_pair(s, "--sweep") for s in sweeps), given, jobs, cluster, as_json)
+        _run_sweep(notebook, _pairs(sweeps, "--sweep"), given, jobs, cluster, as_json)
     _refuse(jobs != 1 or cluster, "--jobs and --cluster", "without --sweep")
     outcome = runs.run_notebook(notebook, given, progress=not as_json)
     _show_outcome(outcome, as_json)
@@ -147,6 +148,15 @@ def _leave(verdicts: set[str]) -> NoReturn:
 def _refuse(given: object, options: str, where: str) -> None:
     if given:
         raise ParameterError(f"{options} cannot be given {where}.", field=options)
+
+
+def _pairs(texts: Iterable[str], option: str) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for name, value in (_pair(text, option) for text in texts):
+        if name in found:
+            raise ParameterError(f"{option} is given twice for {name}.", field=option, value=name)
+        found[name] = value
+    return found
 
 
 def _pair(text: str, option: str) -> tuple[str, str]:

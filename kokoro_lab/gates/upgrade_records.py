@@ -88,7 +88,9 @@ def record_before(which: str, folder: Path, now: Mapping[str, Any]) -> dict[str,
 def compare(before: Mapping[str, Sequence[float]], now: Mapping[str, Sequence[float]]) -> pd.DataFrame:
     """How much worse each figure became, and how much at least.
 
-    Of fewer than `FEWEST` texts nothing is certain, and no figure is worse; memory, a single value, may be.
+    Of fewer than `FEWEST` texts nothing is certain, and no figure is worse; memory, a single value, may be. A
+    figure that is not measured any more is worse, since nothing shows that it is not; of a new one nothing is
+    known.
 
     Parameters
     ----------
@@ -103,12 +105,12 @@ def compare(before: Mapping[str, Sequence[float]], now: Mapping[str, Sequence[fl
         over the texts of the median of their changes), and worse: certainly, and by over `WORSE_PERCENT`.
     """
     rows = []
-    for name in before:
-        old, new = (np.asarray(values[name], np.float64) for values in (before, now))
+    for name in {**before, **now}:
+        old, new = (np.asarray(values.get(name, [np.nan]), np.float64) for values in (before, now))
         change = 100 * (new / old - 1)
         drawn = np.random.default_rng(SEED).integers(0, len(change), (DRAWS, len(change)))
         least = float(np.percentile(np.median(change[drawn], axis=1), 5))
-        if 1 < len(change) < FEWEST:
+        if 1 < len(change) < FEWEST or name not in before:
             least = -100.0
         rows.append(
             {

@@ -34,7 +34,7 @@ _OTHER_TYPES_TOO = {"Cast", "Gather", "Shape", "Slice", "And", "Where"}
 
 
 @dataclass(frozen=True, slots=True)
-class Provider:
+class Foretold:
     """A provider whose choice can be foretold.
 
     Parameters
@@ -59,17 +59,17 @@ class Provider:
 
 
 @cache
-def providers() -> tuple[Provider, ...]:
+def providers() -> tuple[Foretold, ...]:
     """The CPU, and Core ML in both formats: as it is, with fixed shapes only, and as if all were fixed."""
     newer = _listed("coreml_supported_mlprogram_ops.md")
     older = _listed("coreml_supported_neuralnetwork_ops.md")
     return (
-        Provider("CPU", None),
-        Provider("Core ML, MLProgram", newer, ml_program=True),
-        Provider("Core ML, MLProgram, fixed shapes only", newer, ml_program=True, fixed_shapes_only=True),
-        Provider("Core ML, MLProgram, if shapes were fixed", newer, ml_program=True, shapes_seen=True),
-        Provider("Core ML, NeuralNetwork", older),
-        Provider("Core ML, NeuralNetwork, if shapes were fixed", older, shapes_seen=True),
+        Foretold("CPU", None),
+        Foretold("Core ML, MLProgram", newer, ml_program=True),
+        Foretold("Core ML, MLProgram, fixed shapes only", newer, ml_program=True, fixed_shapes_only=True),
+        Foretold("Core ML, MLProgram, if shapes were fixed", newer, ml_program=True, shapes_seen=True),
+        Foretold("Core ML, NeuralNetwork", older),
+        Foretold("Core ML, NeuralNetwork, if shapes were fixed", older, shapes_seen=True),
     )
 
 
@@ -84,7 +84,7 @@ Tensor = tuple[int, tuple[int | None, ...] | None]
 """Type, and lengths: None where one is not known, or even their number."""
 
 
-def refusal(node: NodeProto, g: Graph, tensors: Mapping[str, Tensor], provider: Provider) -> str | None:
+def refusal(node: NodeProto, g: Graph, tensors: Mapping[str, Tensor], provider: Foretold) -> str | None:
     """Why the provider refuses a node; None if it takes it. The first reason counts."""
     if provider.listed is None:
         return None
@@ -113,7 +113,7 @@ class _Asked:
     node: NodeProto
     g: Graph
     tensors: Mapping[str, Tensor]
-    provider: Provider
+    provider: Foretold
 
     def constant(self, first: int) -> bool:
         """Whether the inputs from `first` on are constants."""

@@ -18,7 +18,7 @@ import onnxruntime as ort
 from onnx import NodeProto
 
 from kokoro_lab.model import rewriting
-from kokoro_lab.model.coreml_rules import Provider, Tensor, refusal
+from kokoro_lab.model.coreml_rules import Foretold, Tensor, refusal
 from kokoro_lab.model.rewriting import Graph
 
 
@@ -58,7 +58,7 @@ def load(path: Path) -> rewriting.Model:
 
 
 def partition(
-    model: rewriting.Model, provider: Provider, seen: Mapping[str, Tensor] | None = None
+    model: rewriting.Model, provider: Foretold, seen: Mapping[str, Tensor] | None = None
 ) -> Partitioning:
     """Foretell which nodes a provider takes.
 

@@ -253,7 +253,10 @@ def provider_options(provider: Provider, config: EngineConfig) -> dict[str, str]
         return {}
     options = coreml_options(config.coreml)
     if folder := options.get("ModelCacheDirectory"):
-        Path(folder).mkdir(parents=True, exist_ok=True)
+        # What one version has cut out of a graph is no model for another one, which would be given it
+        kept = Path(folder) / f"onnxruntime-{ort.__version__}"
+        kept.mkdir(parents=True, exist_ok=True)
+        options["ModelCacheDirectory"] = str(kept)
     return options
 
 

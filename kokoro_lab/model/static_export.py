@@ -46,8 +46,6 @@ PADDED: artefacts.Recipes = {
 }
 PADDING_ERROR_HIGH = 1e-4
 """Largest difference in features, F0 (Hz) and energy that pads may make, relative to the largest value."""
-FORMS = ("static", "mlpackage")
-"""ONNX graphs with fixed shapes; ML Programs."""
 Segments = Iterable[tuple[Sequence[int], Values]]
 
 

@@ -129,12 +129,6 @@ def run_trials(
         return table_of(study)
 
 
-def read_trials(search: Search) -> pd.DataFrame:
-    """What a study has so far, without measuring anything."""
-    with _opened(search) as study:
-        return table_of(study)
-
-
 def table_of(study: optuna.Study) -> pd.DataFrame:
     """Each configuration that was measured, once.
 

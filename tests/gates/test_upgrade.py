@@ -61,6 +61,15 @@ def test_what_cannot_be_compared_is_worse() -> None:
     assert compare({"memory_mb": [500.0]}, {"memory_mb": [float("nan")]}).worse.all()
 
 
+def test_a_figure_that_is_no_more_is_worse_and_a_new_one_is_told() -> None:
+    table = compare({"ttfa_ratio": noisy(1.0), "memory_mb": [500.0]}, {"ttfa_ratio": noisy(1.0)})
+    assert list(table.worse) == [False, True]
+    table = compare({"ttfa_ratio": noisy(1.0)}, {"ttfa_ratio": noisy(1.0), "gap_s": noisy(0.1)})
+    assert list(table.index) == ["ttfa_ratio", "gap_s"]
+    assert not table.worse.any()
+    assert table.now["gap_s"] == pytest.approx(float(np.median(noisy(0.1))))
+
+
 def test_the_engine_is_looked_at_and_each_look_is_a_row(hum: Engine) -> None:
     smoked = upgrade.smoke(hum, [("python", True, "3.12"), ("flask", False, "not installed")], "hum")
     assert not smoked.ok["doctor: flask"]

@@ -260,5 +260,6 @@ def test_the_options_of_core_ml_are_what_the_provider_gets(tmp_path: Path) -> No
     passed = providers.provider_options(BY_NAME["coreml"], config)
     assert passed["MLComputeUnits"] == "CPUAndGPU"
     assert passed["ModelFormat"] == "MLProgram"
-    assert cache.is_dir()
+    assert Path(passed["ModelCacheDirectory"]) == cache / f"onnxruntime-{ort.__version__}"
+    assert Path(passed["ModelCacheDirectory"]).is_dir()
     assert providers.provider_options(BY_NAME["cuda"], config) == {}

@@ -701,7 +701,7 @@ def test_a_hub_that_never_answers_costs_no_more_than_the_limit(
     monkeypatch.setattr(clients, "PROBE_S", 0.3)
 
     def stuck(*_: Any, **__: Any) -> None:
-        time.sleep(3)
+        time.sleep(10)
         raise OSError("Name or service not known")
 
     with socket.create_server(("127.0.0.1", 0)) as mute:
@@ -711,7 +711,7 @@ def test_a_hub_that_never_answers_costs_no_more_than_the_limit(
         started_s = time.monotonic()
         with pytest.raises(SourceUnavailable, match="hub"):
             get(home, source="hub")
-        assert time.monotonic() - started_s < 1.5
+        assert time.monotonic() - started_s < 8
 
 
 def test_a_registry_that_never_answers_costs_no_more_than_the_limit(
