@@ -9,6 +9,7 @@ import os
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 
 import numpy as np
 
@@ -52,6 +53,8 @@ class ToyEngine:
     model_sha256: str = "5" * 64
     active_provider: str = "CPUExecutionProvider"
     conversion: Mapping[str, object] = field(default_factory=dict)
+
+    decoder: SimpleNamespace = field(default_factory=lambda: SimpleNamespace(details={}))
 
     def warm(self, voice: str) -> None:
         pass

@@ -9,16 +9,15 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import pandas as pd
 from tqdm import tqdm
 
-from kokoro_lab.bench import apart
-from kokoro_lab.bench.apart import Apart, Load, Start, Unavailable
 from kokoro_lab.bench.configurations import Configuration
+from kokoro_lab.bench.engine_process import EngineFailed, EngineProcess, MakeEngine, real_engine
 from kokoro_lab.bench.texts import sentences_of, texts_of
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples
 from kokoro_lab.errors import ParameterError
@@ -33,6 +32,33 @@ PESQ_S = 12.0
 """As much of a text as PESQ reads; the rest is of the same making."""
 
 
+COLD_TEXT = "Good morning. This is the first thing that anybody hears."
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """A cold start.
+
+    Parameters
+    ----------
+    configuration : str
+    process_s : float
+        From the start of the process to an engine that could speak, imports and all.
+    load_s : float
+        Of that, `load_engine`.
+    first_ttfa_s : float
+        From the first request to its first sample of speech: G2P and whatever is lazy are loaded in it.
+    loaded_mb : float
+        Resident memory before it speaks.
+    """
+
+    configuration: str
+    process_s: float
+    load_s: float
+    first_ttfa_s: float
+    loaded_mb: float
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Comparison:
     """What was measured.
@@ -42,7 +68,7 @@ class Comparison:
     configurations : tuple of Configuration
         Those that spoke everything; the first is the one that the others are compared with.
     starts : pandas.DataFrame
-        A row a cold start, of all that could be started: the fields of `apart.Start` but for its facts.
+        A row a cold start, of all that could be started: the fields of `Start`.
     trials : pandas.DataFrame
         A row a prediction: the fields of `trial.Trial` with `system` the configuration's name, and
         `repetition`, `round`; `snr_db` and `pesq` against the first configuration's first prediction of the
@@ -93,7 +119,7 @@ def compare(
     voice: str = "af_heart",
     rounds: int = LEAST_PREDICTIONS,
     repetition: int = 0,
-    load: Load = apart.load,
+    load: MakeEngine = real_engine,
     progress: bool = True,
 ) -> Comparison:
     """Start each configuration cold, then have all of them speak every text in each round, in turn.
@@ -119,7 +145,7 @@ def compare(
     ------
     ParameterError
         There is nothing to compare, or fewer than two rounds.
-    Unavailable
+    EngineFailed
         The first configuration cannot be measured, so that there is nothing to compare with.
     """
     if len(configurations) < 2 or not texts:
@@ -133,25 +159,27 @@ def compare(
         )
     unavailable: dict[str, str] = {}
     starts: list[Start] = []
+    facts: dict[str, dict[str, Any]] = {}
     rows: list[dict[str, Any]] = []
     total = len(configurations) * (1 + rounds * len(texts))
     with ExitStack() as processes, tqdm(total=total, desc="predictions", disable=not progress) as bar:
-        speakers: dict[str, Apart] = {}
+        speakers: dict[str, EngineProcess] = {}
         for configuration in configurations:
-            speaker = None
+            name, config = configuration.name, configuration.config
+            speaker = EngineProcess(name, config, voice, load, warm=False)
             try:
-                speaker = processes.enter_context(closing(Apart(configuration, voice, load)))
+                start = _started(processes.enter_context(speaker))
                 speaker.warm(max(texts, key=len))
-            except Unavailable as error:
-                if speaker is not None:
-                    speaker.close()  # one that hangs would take time from the others
-                unavailable[configuration.name] = str(error)
+            except EngineFailed as error:
+                speaker.close()  # one that hangs would take time from the others
+                unavailable[name] = str(error)
                 if configuration is configurations[0]:
                     raise
                 bar.update(1 + rounds * len(texts))
                 continue
-            starts.append(speaker.start)
-            speakers[configuration.name] = speaker
+            starts.append(start)
+            facts[name] = speaker.loaded.facts
+            speakers[name] = speaker
             bar.update()
         heard = _Heard(configurations[0].name)
         for turn in range(rounds * len(texts)):
@@ -159,8 +187,8 @@ def compare(
             trials = {}
             for name in _rotated(list(speakers), turn):
                 try:
-                    trials[name] = speakers[name].speak(texts[number], number)
-                except Unavailable as error:
+                    trials[name] = speakers[name].speak(number, texts[number])
+                except EngineFailed as error:
                     if name == configurations[0].name:
                         raise
                     unavailable[name] = f"text {number}, prediction {spoken_in + 1}: {error}"
@@ -174,11 +202,16 @@ def compare(
     table = pd.DataFrame(rows)
     return Comparison(
         tuple(c for c in configurations if c.name not in unavailable),
-        pd.DataFrame([{k: v for k, v in asdict(start).items() if k != "facts"} for start in starts]),
+        pd.DataFrame([asdict(start) for start in starts]),
         table[~table.system.isin(list(unavailable))].reset_index(drop=True),
         unavailable,
-        {start.configuration: start.facts for start in starts},
+        facts,
     )
+
+
+def _started(process: EngineProcess) -> Start:
+    loaded, cold = process.loaded, process.speak(0, COLD_TEXT)
+    return Start(process.name, loaded.process_s, loaded.load_s, cold.trial.ttfa_s, loaded.rss_mb)
 
 
 def repeat(
@@ -186,7 +219,7 @@ def repeat(
     repetitions: int,
     spoken: Mapping[str, Any],
     *,
-    load: Load = apart.load,
+    load: MakeEngine = real_engine,
     progress: bool = True,
     **options: Any,
 ) -> list[Comparison]:

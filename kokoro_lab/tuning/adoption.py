@@ -12,6 +12,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
+from kokoro_lab.bench.engine_process import EngineProcess
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.metrics.paired_ratio import FEWEST_UNITS, PairedRatio, paired_ratio
 from kokoro_lab.results import Control
@@ -25,7 +26,6 @@ from kokoro_lab.tuning.candidates import (
     figures_of,
     peak_mb,
 )
-from kokoro_lab.tuning.engine_process import EngineProcess
 
 CONFIDENCE = 1 - 0.05 / len(OBJECTIVES)
 """Of each interval, so that all three are right 95 times of 100 (Bonferroni)."""
@@ -111,7 +111,7 @@ def compare(
 
     Raises
     ------
-    TuningError
+    EngineFailed
         One of them did not speak.
     ParameterError
         Too few texts or rounds.

@@ -16,6 +16,7 @@ from typing import Any
 import pandas as pd
 from tqdm import tqdm
 
+from kokoro_lab.bench.engine_process import EngineProcess, MakeEngine, real_engine
 from kokoro_lab.bench.texts import PRESETS, sentences_of, texts_of
 from kokoro_lab.config import set_by_user
 from kokoro_lab.engine_config import EngineConfig
@@ -39,7 +40,6 @@ from kokoro_lab.tuning.candidates import (
     in_turns,
     measured,
 )
-from kokoro_lab.tuning.engine_process import EngineProcess, MakeEngine, real_engine
 from kokoro_lab.tuning.study import Search
 
 MOST_TEXTS = 28
@@ -206,7 +206,9 @@ def tune(
     Raises
     ------
     TuningError
-        Optuna is missing, another process works on the study, or the defaults cannot speak.
+        Optuna is missing, or another process works on the study.
+    EngineFailed
+        The defaults cannot speak.
     ParameterError
         A setting or value in `tried` that there is not.
     """
@@ -224,7 +226,7 @@ def tune(
 
     say("Loading the defaults.")
     with start("defaults", default) as beside:
-        made_for = MadeFor.of(base, beside.facts["model_sha256"])
+        made_for = MadeFor.of(base, beside.loaded.facts["model_sha256"])
         search = Search(
             folder or results_folder() / "tune" / "studies",
             identity(made_for, base, plan.voice, searched),
@@ -243,7 +245,7 @@ def tune(
                 return measured(beside, partial(start, "candidate", settings), searched)
 
             table = study.run_trials(search, measure, plan.trials, done=done)
-        facts = beside.facts
+        facts = beside.loaded.facts
     chosen = study.choose(table, default)
     comparison = None
     if chosen is not None and plan.rounds:

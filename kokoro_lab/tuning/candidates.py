@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from kokoro_lab.bench.engine_process import EngineFailed, EngineProcess, Spoken
 from kokoro_lab.bench.trial import Trial
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples
 from kokoro_lab.engine_config import EngineConfig, usable_cores
@@ -20,7 +21,6 @@ from kokoro_lab.errors import ParameterError, TuningError
 from kokoro_lab.metrics.perceptual import pesq_wb, signal_to_difference_db
 from kokoro_lab.model.providers import PROVIDERS, resolve_provider
 from kokoro_lab.model.tuned import TUNABLE
-from kokoro_lab.tuning.engine_process import EngineProcess, Spoken
 
 MARGINS = {"ttfa": 1.02, "rtf": 1.02, "memory": 1.05}
 """Time to first audio, real-time factor and peak resident memory, each as a ratio to the defaults: below its
@@ -219,13 +219,13 @@ def measured(default: EngineProcess, start: Callable[[], EngineProcess], texts: 
     ------
     CandidateFailed
         It did not load, speak or live.
-    TuningError
+    EngineFailed
         The defaults did not.
     """
     try:
         with start() as candidate:
             return figures_of(list(in_turns(default, candidate, texts)))
-    except TuningError as error:
+    except EngineFailed as error:
         if default.alive:
             raise CandidateFailed(str(error)) from error
         raise

@@ -7,7 +7,6 @@ import os
 import sys
 import tempfile
 from collections import Counter
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,9 +14,9 @@ import numpy as np
 import pytest
 
 from kokoro_lab.bench import ab
-from kokoro_lab.bench.ab import Comparison, compare, pooled
-from kokoro_lab.bench.apart import COLD_TEXT, Apart, Unavailable
+from kokoro_lab.bench.ab import COLD_TEXT, Comparison, compare, pooled
 from kokoro_lab.bench.configurations import parse
+from kokoro_lab.bench.engine_process import EngineFailed, EngineProcess
 from kokoro_lab.engine import Engine
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ParameterError
@@ -100,11 +99,11 @@ def test_who_cannot_be_measured_is_a_row_that_says_why(comparison: Comparison) -
 
 
 def test_a_process_that_ends_between_two_texts_is_unavailable_too() -> None:
-    with closing(Apart(parse("", BASE)[0], "hum", hum)) as speaker:
+    with EngineProcess("hum", BASE, "hum", hum, warm=False) as speaker:
         speaker._process.kill()  # as a system that has run out of memory does
         speaker._process.join()
-        with pytest.raises(Unavailable, match="ended with code -9"):
-            speaker.speak(TEXTS[0], 0)
+        with pytest.raises(EngineFailed, match="ended with code -9"):
+            speaker.speak(0, TEXTS[0])
 
 
 def test_a_cold_start_is_apart_from_what_is_spoken_warm(comparison: Comparison) -> None:
@@ -139,7 +138,7 @@ def comparison_as(comparison: Comparison, repetition: int) -> Comparison:
 def test_without_the_first_configuration_there_is_nothing_to_compare_with() -> None:
     missing = next(line.provider.name for line in registry() if not line.available)
     base = EngineConfig(variant="fp32", threads=1, provider=missing)
-    with pytest.raises(Unavailable, match=missing):
+    with pytest.raises(EngineFailed, match=missing):
         compare(parse("threads=2", base), TEXTS, voice="hum", load=hum, progress=False)
 
 

@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from kokoro_lab.bench.engine_process import EngineProcess, Spoken
 from kokoro_lab.bench.trial import Trial
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.tuning.adoption import COSTS, Comparison, Start, compare, controls, ratios_of
 from kokoro_lab.tuning.candidates import Pair
-from kokoro_lab.tuning.engine_process import EngineProcess, Spoken
 
 SPEECH = np.sin(np.arange(24_000) / 20).astype(np.float32)
 
