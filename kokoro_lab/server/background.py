@@ -128,7 +128,6 @@ class WarmUp:
             self._staged("voice", lambda: engine.voice(voice))
             language = resolve_language(engine.voice(voice).language)
             self._staged("text", lambda: engine.front_end.warm(language))
-            load_meter()
             self._staged("model", lambda: self._first_words(engine, voice, slots, spoken))
         except Exception as error:
             known = isinstance(error, KokoroLabError)
@@ -142,6 +141,9 @@ class WarmUp:
         self.stage = None
         self.state = "ok"
         log.info("Warm after %.1f s", self.seconds)
+        if defer:
+            wait_until_idle(slots)
+        load_meter()
         if every_language:
             self._warm_others(engine, language, slots if defer else None)
             self._spare_what_stays()
