@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 import numpy.typing as npt
 
 from kokoro_lab.errors import ParameterError
+from kokoro_lab.metrics.mel import mel_filters
 
 Samples = npt.NDArray[np.float32]
 Bits = npt.NDArray[np.bool_]
@@ -105,7 +105,7 @@ def mel_fingerprint(
     -----
     Haitsma & Kalker, "A highly robust audio fingerprinting system", ISMIR 2002, equation 1:
     F(n, m) = 1 where E(n, m) - E(n, m+1) - (E(n-1, m) - E(n-1, m+1)) > 0. Here E is the log power in
-    mel bands (after Slaney 1998, as `librosa.filters.mel`) and not the energy between 300 and 2000 Hz, and a
+    mel bands (after Slaney 1998) and not the energy between 300 and 2000 Hz, and a
     step is a share of the clip and not 11.6 ms.
     """
     power = _mel_power(_checked(samples, sample_rate_hz), sample_rate_hz)
@@ -156,18 +156,8 @@ def _mel_power(samples: Samples, sample_rate_hz: int) -> npt.NDArray[np.float64]
     padded = np.pad(samples.astype(np.float64), size // 2)
     frames = np.lib.stride_tricks.sliding_window_view(padded, size)[::hop]
     power = np.abs(np.fft.rfft(frames * np.hanning(size), axis=1)) ** 2
-    mel: npt.NDArray[np.float64] = power @ _mel_filters(sample_rate_hz, size)
+    mel: npt.NDArray[np.float64] = power @ mel_filters(sample_rate_hz, size, MEL_BANDS)
     return mel
-
-
-@cache
-def _mel_filters(sample_rate_hz: int, size: int) -> npt.NDArray[np.float64]:
-    from librosa.filters import mel
-
-    filters: npt.NDArray[np.float64] = mel(
-        sr=sample_rate_hz, n_fft=size, n_mels=MEL_BANDS, dtype=np.float64
-    ).T
-    return filters
 
 
 def _checked(samples: Samples, sample_rate_hz: int) -> Samples:

@@ -6,8 +6,6 @@ the signal path, not for another reading of the text.
 
 from __future__ import annotations
 
-from functools import cache
-
 import numpy as np
 import numpy.typing as npt
 import soxr
@@ -15,6 +13,7 @@ from pesq import pesq
 from pystoi import stoi as pystoi_stoi
 
 from kokoro_lab.errors import ParameterError
+from kokoro_lab.metrics.mel import mel_filters
 
 Samples = npt.NDArray[np.float32]
 
@@ -85,7 +84,7 @@ def log_mel_distance_db(reference: Samples, candidate: Samples, sample_rate_hz: 
     As `log_spectral_distance_db`, but with the ear's resolution: what changes between neighbouring bins
     of one band does not count. Bands more than 80 dB below the reference's loudest do not, either.
 
-    Source: mel bands after Slaney (1998), as `librosa.filters.mel` makes them; distance as above.
+    Source: mel bands after Slaney (1998), distance as above.
 
     Raises
     ------
@@ -93,22 +92,11 @@ def log_mel_distance_db(reference: Samples, candidate: Samples, sample_rate_hz: 
         As `pesq_wb`.
     """
     reference, candidate = _checked(reference, candidate, sample_rate_hz)
-    bands = _mel_filters(sample_rate_hz)
+    bands = mel_filters(sample_rate_hz, round(LSD_WINDOW_S * sample_rate_hz), MEL_BANDS)
     a, b = (_power(s, sample_rate_hz) @ bands for s in (reference, candidate))
     floor = a.max() * 10 ** (LSD_FLOOR_DB / 10)
     difference = 10 * np.log10(np.maximum(a, floor) / np.maximum(b, floor))
     return float(np.sqrt((difference**2).mean(1)).mean())
-
-
-@cache
-def _mel_filters(sample_rate_hz: int) -> npt.NDArray[np.float64]:
-    from librosa.filters import mel
-
-    size = round(LSD_WINDOW_S * sample_rate_hz)
-    filters: npt.NDArray[np.float64] = mel(
-        sr=sample_rate_hz, n_fft=size, n_mels=MEL_BANDS, dtype=np.float64
-    ).T
-    return filters
 
 
 def signal_to_difference_db(reference: Samples, candidate: Samples) -> float:

@@ -13,6 +13,7 @@ import soxr
 from onnx import TensorProto, helper, numpy_helper
 
 from kokoro_lab.errors import ParameterError, WeightsError
+from kokoro_lab.metrics.mel import mel_power
 from kokoro_lab.metrics.torch_file import read_tensors
 
 Samples = npt.NDArray[np.float32]
@@ -108,8 +109,6 @@ def speaker_similarity(
 
 def _parts(heard: Samples) -> Values:
     """Mel power (parts, 160 frames, 40 bands) of overlapping pieces of a recording at 16 kHz."""
-    from librosa.feature import melspectrogram
-
     step = round(ENCODER_RATE_HZ / PARTS_A_SECOND / HOP_SAMPLES)
     frames = -(-(len(heard) + 1) // HOP_SAMPLES)
     starts = list(range(0, max(1, frames - PART_FRAMES + step + 1), step))
@@ -117,13 +116,13 @@ def _parts(heard: Samples) -> Values:
     if covered < LEAST_COVERED * PART_FRAMES and len(starts) > 1:
         starts.pop()
     missing = (starts[-1] + PART_FRAMES) * HOP_SAMPLES - len(heard)
-    mel = melspectrogram(
-        y=np.pad(heard, (0, max(0, missing))),
-        sr=ENCODER_RATE_HZ,
-        n_fft=WINDOW_SAMPLES,
-        hop_length=HOP_SAMPLES,
-        n_mels=MEL_BANDS,
-    ).T
+    mel = mel_power(
+        np.pad(heard, (0, max(0, missing))),
+        ENCODER_RATE_HZ,
+        window_samples=WINDOW_SAMPLES,
+        hop_samples=HOP_SAMPLES,
+        bands=MEL_BANDS,
+    ).astype(np.float32)
     return np.stack([mel[start : start + PART_FRAMES] for start in starts])
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kokoro_lab.datatypes import Clip, Samples
+from kokoro_lab.metrics.mel import mel_power
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MEL_BANDS, MEL_HOP_SAMPLES = 80, 240
+SHOWN_DB = 80.0
+"""Below the loudest, nothing is told apart."""
+SILENT_POWER = 1e-10
 
 
 def speech(clip: Clip, *, until_s: float = 8.0) -> Figure:
@@ -80,12 +84,9 @@ def spectrograms_compared(reference: Samples, candidate: Samples, rate_hz: int) 
 
 
 def _mel_db(samples: Samples, rate_hz: int) -> np.ndarray:
-    import librosa
-
-    mel = librosa.feature.melspectrogram(
-        y=samples, sr=rate_hz, n_fft=1024, hop_length=MEL_HOP_SAMPLES, n_mels=MEL_BANDS
-    )
-    decibels: np.ndarray = librosa.power_to_db(mel, ref=np.max, top_db=80)
+    power = mel_power(samples, rate_hz, window_samples=1024, hop_samples=MEL_HOP_SAMPLES, bands=MEL_BANDS).T
+    floor = 10 ** (-SHOWN_DB / 10)
+    decibels: np.ndarray = 10 * np.log10(np.maximum(power / max(power.max(), SILENT_POWER), floor))
     return decibels
 
 
