@@ -6,6 +6,7 @@ import json
 import math
 import sys
 import threading
+import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
@@ -13,6 +14,7 @@ from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
+import httpx2
 import numpy as np
 import pytest
 
@@ -230,14 +232,17 @@ def test_a_server_that_dies_is_told_by_the_streams_that_it_owed(tmp_path: Path) 
     with humming(tmp_path) as mortal:
 
         def die() -> None:
+            # Two are spoken to know them, and two have been listened to
+            while httpx2.get(f"{mortal.url}/status").json()["requests"]["completed"] < 4:
+                time.sleep(0.02)
             for one in (*mortal.process.children(), mortal.process):
                 one.kill()
 
-        threading.Timer(1.0, die).start()
+        threading.Thread(target=die).start()
         readings = readings_of(SENTENCES, {}, "hum", 2)
         # Not the WebSocket: its library leaves a socket open where a server dies in the handshake
         ways = ("http", "sse")
-        found = measure_soak(mortal, readings, 0.05, pace=0, think_s=(0, 0), ways=ways, progress=False)
+        found = measure_soak(mortal, readings, 0.1, pace=0, think_s=(0, 0), ways=ways, progress=False)
     assert found.heard
     assert any(one.fault for one in found.streams)
     failed = {check.name for check in soak_verdict.judge(found) if not check.passed}

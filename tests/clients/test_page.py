@@ -17,7 +17,8 @@ from tests.server.scripted import SLOW_S
 FIRST = "The first sentence is long enough to stand alone. "
 TEXT = "Hello there. And you."
 ENDLESS = FIRST + "And this is a slow one, which takes its time. " * 40
-BROKEN = FIRST + "And then a boom is heard, within the second."
+# Slow, because a browser throws away what a page has not read yet when its connection breaks
+BROKEN = FIRST + "And then, after a slow while, a boom is heard, within the second."
 
 LISTEN = """
 window.scheduled = []  // every block: in which context, when it begins, and its samples
