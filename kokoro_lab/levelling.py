@@ -18,10 +18,9 @@ at 1 s), so a short clip is given its voice's gain, like a stream."""
 
 
 class Beginning(NamedTuple):
-    """A segment of `token_count` ids begins here, at its sample `entered_samples` if not at its first."""
+    """A segment of `token_count` ids begins here."""
 
     token_count: int
-    entered_samples: int = 0
 
 
 class Levelling:
@@ -72,7 +71,6 @@ class Levelling:
                 # left by then of a reduction, a fifth of its dB at most, is let go in silence
                 gain_db = self._gain_db(piece.token_count)
                 gain, limiter = Gain(gain_db), Limiter(SAMPLE_RATE_HZ)
-                limiter.enter(piece.entered_samples)
                 self.gain_db, first = (gain_db if first else self.gain_db), False
             yield limited
 

@@ -275,7 +275,7 @@ class SpeechStream(Iterator[AudioChunk]):
                     rest = pause.rest(behind, trimmer.kept_lead_samples)
                     position += len(rest)
                     yield rest
-                    yield Beginning(len(segment.token_ids), entered)
+                    yield Beginning(len(segment.token_ids))
                     started = position - entered
                     self._framer.mark(segment.segment_id, position)
                     self.places[segment.segment_id] = Place(

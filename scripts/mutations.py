@@ -57,6 +57,7 @@ class Mutation:
 
 ENGINE, PLACES, RESUME = "tests/test_engine.py", "tests/test_places.py", "tests/server/test_resume.py"
 TRIM, STATISTICS = "tests/dsp/test_trim.py", "tests/model/test_statistics.py"
+LIMITER = "tests/dsp/test_limiter.py"
 
 MUTATIONS = (
     Mutation(
@@ -173,11 +174,18 @@ MUTATIONS = (
         (f"{RESUME}::test_every_frame_can_be_gone_on_behind",),
     ),
     Mutation(
-        "a resumed segment forgets where its limiter was",
+        "a block forgets what the limiter has not let go yet",
         "kokoro_lab/dsp/limiter.py",
-        "self._clock_samples = at_sample  # the",
-        "self._clock_samples = 0  # the",
-        ("tests/dsp/test_limiter.py::test_entered_in_the_middle_it_is_soon_the_same_to_the_last_bit",),
+        "self._raised = last if last > _LOG_OF_NOTHING else -math.inf",
+        "self._raised = -math.inf",
+        ("tests/dsp/test_block.py::test_blocks_do_not_matter_to_the_last_bit",),
+    ),
+    Mutation(
+        "a resumed segment's limiter rounds otherwise",
+        "kokoro_lab/dsp/limiter.py",
+        "raised = on_grid(np.log(needed), _LOG_BITS) + decay",
+        "raised = np.log(needed) + decay",
+        (f"{LIMITER}::test_a_release_does_not_depend_on_where_it_is_counted_from",),
     ),
 )
 

@@ -45,6 +45,12 @@ RELEASE_S = 0.05
 _MAX_REDUCTION_BITS = 7
 """2**7 nepers (1100 dB): no float32 sample is so far over any ceiling."""
 
+_LOG_BITS = 30
+"""Steps of 2**-30 nepers for the logarithms of reductions, and for what they decay by in a sample: a
+thousandth of that where the release takes 10 s at 192 kHz. Sums up to 2**23 are exact."""
+_LOG_OF_NOTHING = -1000.0
+"""From here on `exp` gives 0."""
+
 _GRID_BITS = (EXACT_BITS - _MAX_REDUCTION_BITS) // 2
 
 SETTLED_S = RELEASE_S * math.log(2) * (_MAX_REDUCTION_BITS + _GRID_BITS + 1) + 3 * LOOK_AHEAD_S
@@ -99,7 +105,7 @@ class Limiter(Processor[np.float32]):
         _require_between("look_ahead_s", look_ahead_s, 1 / sample_rate_hz, 0.1)
         _require_between("release_s", release_s, 1 / sample_rate_hz, 10.0)
         self._ceiling = 10.0 ** (ceiling_dbtp / 20)
-        self._release_samples = release_s * sample_rate_hz
+        self._decay = float(on_grid(np.array(1 / (release_s * sample_rate_hz)), _LOG_BITS))
         self._window = round(look_ahead_s * sample_rate_hz)
         self.latency_samples = REACH_SAMPLES + self._window - 1
 
@@ -109,7 +115,6 @@ class Limiter(Processor[np.float32]):
         self._before_hold = History(self._window - 1)
         self._before_ramp = History(self._window - 1)
         self._audio = History(self.latency_samples)
-        self._clock_samples = 0
         self._raised = -math.inf
         self._early_samples = self.latency_samples
         self._deepest = 0.0
@@ -118,13 +123,6 @@ class Limiter(Processor[np.float32]):
     def max_reduction_db(self) -> float:
         """The deepest reduction so far, in dB, 0 if nothing was limited."""
         return DB_A_NEPER * self._deepest
-
-    def enter(self, at_sample: int) -> None:
-        """The first sample to be pushed is the one `at_sample` of a longer signal.
-
-        What comes out is the same as if all of that had been pushed, from `SETTLED_S` on.
-        """
-        self._clock_samples = at_sample  # the release is counted from the beginning, to the last bit
 
     def _push(self, block: Samples) -> Samples:
         if not len(block):
@@ -144,16 +142,16 @@ class Limiter(Processor[np.float32]):
     def _released(self, needed: Values) -> Values:
         """`r[n] = max(needed[n], r[n-1] * exp(-1 / release))`, without a loop.
 
-        In logarithms, with the decay since the start of the stream added, the recursion is a running
-        maximum; counting from the stream's start rather than the block's makes the blocks invisible.
+        In logarithms, with the decay since the start of the block added, the recursion is a running maximum.
+        It is exact, as all of it is on a grid: so it does not matter where blocks begin, nor the stream.
         """
-        since_start = self._clock_samples + np.arange(1, len(needed) + 1)
-        decay = since_start / self._release_samples
+        decay = self._decay * np.arange(1, len(needed) + 1)
         with np.errstate(divide="ignore"):
-            raised = np.log(needed) + decay
+            raised = on_grid(np.log(needed), _LOG_BITS) + decay
         raised = np.maximum.accumulate(np.concatenate([[self._raised], raised]))
-        self._raised = raised[-1]
-        self._clock_samples += len(needed)
+        last = raised[-1] - decay[-1]
+        # Falling on and on, it would leave the grid in the end
+        self._raised = last if last > _LOG_OF_NOTHING else -math.inf
         released: Values = np.exp(raised[1:] - decay)
         return released
 

@@ -264,10 +264,28 @@ def test_entered_in_the_middle_it_is_soon_the_same_to_the_last_bit(amplitude: fl
     whole = Limiter(RATE_HZ).run(samples)
     settled = round(SETTLED_S * RATE_HZ)
     for at in (1, 1200, len(samples) // 2 - 1, len(samples) // 2 + 7000):
-        later = Limiter(RATE_HZ)
-        later.enter(at)
-        rest = later.run(samples[at:])
+        rest = Limiter(RATE_HZ).run(samples[at:])
         assert np.array_equal(rest[settled:], whole[at + settled :])
+
+
+def test_a_release_does_not_depend_on_where_it_is_counted_from() -> None:
+    needed = np.maximum(np.random.default_rng(0).normal(-3, 2, 200_000), 0)
+    whole = Limiter(RATE_HZ)._released(needed)
+    for at in (1, 7_777, 100_001):
+        later = Limiter(RATE_HZ)
+        later._released(needed[at - 1 : at])
+        parts = [later._released(part) for part in np.array_split(needed[at:], 7)]
+        settled = at + round(SETTLED_S * RATE_HZ)
+        assert np.array_equal(np.concatenate(parts)[settled - at :], whole[settled:])
+
+
+def test_hours_of_silence_change_nothing() -> None:
+    limiter, fresh = Limiter(RATE_HZ), Limiter(RATE_HZ)
+    limiter._released(np.ones(1))
+    for _ in range(100):
+        limiter._released(np.zeros(1_000_000))
+    needed = np.random.default_rng(0).random(5000)
+    assert np.array_equal(limiter._released(needed), fresh._released(needed))
 
 
 def test_entered_on_a_peak_it_takes_the_time_that_it_says() -> None:
@@ -275,5 +293,4 @@ def test_entered_on_a_peak_it_takes_the_time_that_it_says() -> None:
     samples[:400] = 1e30
     whole = Limiter(RATE_HZ).run(samples)
     later = Limiter(RATE_HZ)
-    later.enter(400)
     assert not np.array_equal(later.run(samples[400:])[: RATE_HZ // 2], whole[400 : 400 + RATE_HZ // 2])
