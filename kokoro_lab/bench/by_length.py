@@ -7,11 +7,13 @@ from collections.abc import Sequence
 import pandas as pd
 
 from kokoro_lab.bench.ab import Comparison
-from kokoro_lab.bench.recommendation import COMPUTING, FEWEST_TEXTS, MARGIN, TTFA, recommend
+from kokoro_lab.bench.recommendation import COMPUTING, MARGIN, TTFA, recommend
 from kokoro_lab.metrics.paired_ratio import PairedRatio, paired_ratio
 
 THRESHOLDS = (200, 280, 500, 1000)
 """Characters."""
+FEWEST_TEXTS = 5
+"""On one side of a threshold. Of fewer, the interval is so wide that nothing is shown."""
 
 
 def by_length(comparison: Comparison, thresholds: Sequence[int] = THRESHOLDS) -> pd.DataFrame:

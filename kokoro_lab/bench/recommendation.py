@@ -24,8 +24,6 @@ MEMORY_MARGIN = 0.2
 """Peaks of resident memory are of a few samples, and differ by a tenth from one process to the next."""
 SAME_PESQ = 4.5
 """From here on nobody hears a difference: int8 against float is at 4.56 at worst."""
-FEWEST_TEXTS = 5
-"""Of fewer, the interval is so wide that nothing is shown."""
 CONFIDENCE = 0.95
 """For all comparisons together: each is made at Bonferroni's share of the rest."""
 TTFA, COMPUTING = "ttfa_s", "wall_s"
@@ -172,10 +170,9 @@ def figures_of(comparison: Comparison) -> dict[str, float]:
     default, *others = comparison.configurations
     dual = [c.name for c in others if c.config.next_threads]
     if dual and not default.config.next_threads:
-        # The best: while it gains nothing, they are rightly off
-        best = min((ratio(comparison, name, COMPUTING, default.name) for name in dual), key=lambda r: r.ratio)
-        if best.units >= FEWEST_TEXTS:
-            found["next_sessions_computing_ratio"] = best.ratio
+        # The best: while it is not shown to gain anything, they are rightly off. Of a few texts nothing is
+        upper = ratio_table(comparison, COMPUTING).high
+        found["next_sessions_computing_upper_95_ratio"] = min(float(upper[name]) for name in dual)
     return found
 
 
