@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from kokoro_lab.one_thread import product
+
 EPSILON = 1e-08
 """What thinc adds to a variance before it divides by its root."""
 WINDOW_LAYERS = 4
-ONE_THREAD_PRODUCTS = 2**18
-"""Multiplications from which on OpenBLAS divides a product among threads."""
 REMEMBERED_TEXTS = 256
 """After so many, new words are forgotten, or a long run would grow without end. Forgotten at once, most of
 the next text's words would be new again, which takes as long as a sixth of its reading."""
@@ -34,16 +34,6 @@ class Tagged(NamedTuple):
     whitespace_: str
 
 
-def _product(inputs: Floats, weights: Floats) -> Floats:
-    """By numpy, which takes half of thinc's time for the few rows of a sentence.
-
-    In parts so small that OpenBLAS keeps to one thread: its others would take the cores from the decoder.
-    """
-    width = max(1, ONE_THREAD_PRODUCTS // inputs.size)
-    parts = [inputs @ weights[:, start : start + width] for start in range(0, weights.shape[1], width)]
-    return np.concatenate(parts, axis=1)
-
-
 class _Maxout:
     """A maxout layer with the layer norm behind it."""
 
@@ -56,7 +46,7 @@ class _Maxout:
         self._gain, self._shift = norm.get_param("G"), norm.get_param("b")
 
     def __call__(self, inputs: Floats) -> Floats:
-        mapped = _product(inputs, self._weights)
+        mapped = product(inputs, self._weights)
         mapped += self._bias
         best, _ = self._ops.maxout(mapped.reshape(len(mapped), *self._shape))
         width = best.shape[1]
@@ -121,7 +111,7 @@ class Tagger:
         for layer in self._windows:
             hidden = hidden[1:-1] + layer(self._ops.seq2col(hidden, 1)[1:-1])
         weights, bias = self._linear
-        best = (_product(hidden, weights) + bias).argmax(axis=1)
+        best = (product(hidden, weights) + bias).argmax(axis=1)
         return [self._labels[k] for k in best.tolist()]
 
     def _embedded(self, features: NDArray[np.uint64]) -> list[Floats]:

@@ -19,6 +19,7 @@ import onnx
 from kokoro_lab.model import passes
 from kokoro_lab.model.graphs import STFT_SIZE_SAMPLES, VOICED_HZ
 from kokoro_lab.model.prosody import Prosody
+from kokoro_lab.one_thread import product
 
 Values = npt.NDArray[np.float32]
 
@@ -115,7 +116,7 @@ class AdainLayers:
         -----
         AdaIN is `(x - mean) / sqrt(variance + ε) * (1 + gamma) + beta` (Huang & Belongie 2017, eq. 8).
         """
-        modulation = self.weight @ style[0, :128] + self.bias
+        modulation = product(style[0, :128], self.weight.T) + self.bias
         channels = len(self.source)
         scale = (1 + modulation[:channels]) / np.sqrt(variance[self.source] + passes.EPSILON)
         shift = modulation[channels:] - mean[self.source] * scale
@@ -222,7 +223,7 @@ class StatisticsPredictor:
     def predict(self, prosody: Prosody) -> tuple[Values, Values]:
         """Mean and variance of each distinct channel, float32 (8448,) each."""
         standard = (features(prosody) - self.feature_mean) / self.feature_deviation
-        target: Values = (self.target_mean + (standard @ self.inner) @ self.outer).astype(np.float32)
+        target: Values = self.target_mean + product(product(standard, self.inner), self.outer)
         half = len(target) // 2
         return target[:half], np.exp(target[half:])
 

@@ -1,0 +1,73 @@
+"""numpy's own threads sleep while the engine speaks."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from kokoro_lab.one_thread import product
+
+SPEAKS = """
+import json, os, time
+
+def ticks():
+    def of(task):
+        with open(f"/proc/self/task/{task}/stat") as told:
+            return sum(map(int, told.read().rpartition(")")[2].split()[11:13]))
+    return {task: of(task) for task in os.listdir("/proc/self/task")}
+
+before = ticks()
+import numpy
+idle = ticks().keys() - before.keys()
+from kokoro_lab import load_engine
+engine = load_engine()
+time.sleep(0.5)  # whatever loading has woken sleeps again
+before = ticks()
+for text in TEXTS:
+    list(engine.stream(text, cached=False))
+after = ticks()
+print(json.dumps([after[task] - before[task] for task in sorted(idle)]))
+"""
+
+
+@pytest.mark.model
+@pytest.mark.skipif(sys.platform != "linux", reason="a thread's processor time is read from Linux' /proc")
+@pytest.mark.parametrize(
+    "texts",
+    [["Yes.", "No.", "Hello.", "Stop.", "Go."], ["The ferry leaves at noon, and nobody waits for it."] * 4],
+    ids=["one word", "a sentence"],
+)
+def test_a_stream_wakes_none_of_numpys_threads(texts: list[str]) -> None:
+    # each product that they share keeps them spinning for some 20 ms: two ticks of a hundredth of a second
+    done = subprocess.run(
+        [sys.executable, "-c", f"TEXTS = {texts!r}\n{SPEAKS}"],
+        env=os.environ | {"OPENBLAS_NUM_THREADS": "2"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    ticks = json.loads(done.stdout)
+    assert len(ticks) == 1, "numpy has one thread beside the caller's"
+    assert ticks[0] <= 1
+
+
+@pytest.mark.parametrize(
+    ("rows", "inner", "columns"),
+    [(None, 1715, 116), (None, 116, 16896), (1, 300, 512), (7, 300, 5000), (0, 9, 4)],
+)
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_product_is_right(rows: int | None, inner: int, columns: int, turned: bool) -> None:
+    draw = np.random.default_rng(inner)
+    a = draw.standard_normal((inner,) if rows is None else (rows, inner)).astype(np.float32)
+    b = draw.standard_normal((inner, columns)).astype(np.float32)
+    b = np.asfortranarray(b) if turned else b
+    found = product(a, b)
+    assert found.dtype == np.float32
+    assert found.shape == (*a.shape[:-1], columns)
+    true = a.astype(np.float64) @ b.astype(np.float64)
+    np.testing.assert_allclose(found, true, atol=2e-6 * inner, rtol=0)
