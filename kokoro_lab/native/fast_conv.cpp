@@ -14,6 +14,7 @@
 #include <cmath>
 #include <vector>
 
+#include "ahead.h"
 #include "ort_abi.h"
 #include "snake.h"
 
@@ -136,6 +137,7 @@ void multiply(const float *x, int64_t stride, int64_t channels, int64_t taps, in
       const float *row = x + c * stride;
       const float *weight = weights + c * taps * TILE + part;
       for (int64_t k = 0; k < taps; ++k, row += step, weight += TILE) {
+        ask_ahead(weight);
         Vector in[V];
 #pragma GCC unroll 4
         for (int v = 0; v < V; ++v) in[v] = *reinterpret_cast<const Vector *>(row + v * LANES);

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "ahead.h"
+
 #if defined(__AVX2__)
 #include <immintrin.h>
 #elif defined(__ARM_FEATURE_DOTPROD)
@@ -77,6 +79,7 @@ void multiply(const int32_t *x, int64_t stride, int64_t groups, int64_t taps, in
       const int32_t *row = x + group * stride;
       const int8_t *weight = weights + (group * taps * TILE + part) * 4;
       for (int64_t tap = 0; tap < taps; ++tap, row += dilation, weight += 4 * TILE) {
+        ask_ahead(weight);
         Words in[V];
 #pragma GCC unroll 4
         for (int v = 0; v < V; ++v) in[v] = load(row + v * LANES);
