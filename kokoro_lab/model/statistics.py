@@ -154,16 +154,16 @@ def features(prosody: Prosody) -> Values:
         excitation's spectrum, and their logarithms; the decoder's half of the style; log and inverse
         length; voiced share; mean and deviation of log F0 and of energy.
     """
-    trunk = prosody.trunk[0]
+    parts = _parts(prosody.trunk[0])
     spectrum = _spectrum(prosody.excitation[0])
     source = np.concatenate([spectrum.mean(0), spectrum.std(0)])
     voiced = prosody.f0_hz[prosody.f0_hz > VOICED_HZ]
     pitch = np.log(voiced) if len(voiced) else np.zeros(1, np.float32)
     return np.concatenate(
         [
-            trunk.mean(1),
-            trunk.std(1),
-            np.maximum(trunk, 0).mean(1),
+            *(part.mean(1) for part in parts),
+            *(part.std(1) for part in parts),
+            *(np.maximum(part, 0).mean(1) for part in parts),
             source,
             np.log(source + 1e-5),
             prosody.style[0, :128],
@@ -184,8 +184,12 @@ def _spectrum(excitation: Values) -> Values:
     """Magnitudes of every fourth frame of the vocoder's own STFT, (n, 11): enough for their averages."""
     size = STFT_SIZE_SAMPLES
     frames = excitation[: len(excitation) // size * size].reshape(-1, size)
-    magnitudes: Values = np.abs(np.fft.rfft(frames * HANN)).astype(np.float32)
-    return magnitudes
+    return np.concatenate([np.abs(np.fft.rfft(part * HANN)).astype(np.float32) for part in _parts(frames)])
+
+
+def _parts(rows: Values) -> list[Values]:
+    """A few rows at a time: for a larger array the system finds, and clears, new memory each time."""
+    return np.array_split(rows, 16)
 
 
 HANN = (0.5 - 0.5 * np.cos(2 * np.pi * np.arange(STFT_SIZE_SAMPLES) / STFT_SIZE_SAMPLES)).astype(np.float32)

@@ -59,7 +59,7 @@ class Space:
     threads: tuple[int, ...] = (1,)
     spinning: tuple[bool, ...] = (False, True)
     memory_pattern: tuple[bool, ...] = (False, True)
-    first_window_frames: tuple[int, ...] = (6, 8, 12, 16, 24)
+    first_window_frames: tuple[int, ...] = (6, 8, 11, 16, 24)
     window_frames: tuple[int, ...] = (60, 90, 120, 180, 240)
 
     def __post_init__(self) -> None:
