@@ -142,6 +142,7 @@ class WarmUp:
         self.state = "ok"
         log.info("Warm after %.1f s", self.seconds)
         if defer:
+            time.sleep(QUIET_S)  # whoever has waited for "ok" asks now
             wait_until_idle(slots)
         load_meter()
         if every_language:

@@ -6,6 +6,7 @@ import gc
 import json
 import re
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -284,6 +285,26 @@ def test_other_languages_are_loaded_when_nobody_is_served(
 ) -> None:
     client = make_app(aggressive_warming=True).test_client()
     wait_until(lambda: client.get("/status").json["warm_up"]["languages"].get("en-gb") == "warm")
+
+
+def test_what_can_wait_is_not_loaded_beside_who_asks_as_soon_as_it_is_warm(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loads, quiet_s = [], 1.0  # other servers of this process may be loading, too
+    monkeypatch.setattr(
+        "kokoro_lab.server.background.load_meter", lambda: loads.append(threading.current_thread())
+    )
+    monkeypatch.setattr("kokoro_lab.server.background.QUIET_S", quiet_s)
+    slots = Slots(1)
+    time.sleep(quiet_s)  # nobody came while it was loaded
+    warm_up = WarmUp({"weights": 0.1})
+    thread = warm_up.start(engine, "hum", slots)
+    wait_until(lambda: warm_up.state == "ok")
+    slot = slots.take()
+    time.sleep(1.5 * quiet_s)
+    assert thread not in loads
+    slot.release()
+    wait_until(lambda: thread in loads)
 
 
 def test_the_warm_up_makes_way_for_who_came_meanwhile(

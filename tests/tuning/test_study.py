@@ -17,7 +17,7 @@ from kokoro_lab.errors import ParameterError, TuningError
 from kokoro_lab.tuning.candidates import CandidateFailed, Figures, Space
 from kokoro_lab.tuning.study import FAILED, FEASIBLE, TOO_FAR, Search, choose, run_trials
 
-SPACE = Space(threads=(1, 2), chunk_ms=(50,), window_frames=(120,), first_window_frames=(8, 12))
+SPACE = Space(threads=(1, 2), chunk_ms=(50,), window_frames=(120,), first_window_frames=(8, 11))
 DEFAULT = SPACE.default(EngineConfig(threads=2))
 
 
@@ -29,7 +29,7 @@ def costs(chosen: Mapping[str, Any]) -> Figures:
     """One thread fails if it spins, memory patterns sound otherwise, the first window decides on TTFA."""
     if chosen["spinning"] and chosen["threads"] == 1:
         raise CandidateFailed("It died.")
-    ttfa, rtf = chosen["first_window_frames"] / 12, 1.3 if chosen["threads"] == 1 else 1.0
+    ttfa, rtf = chosen["first_window_frames"] / 11, 1.3 if chosen["threads"] == 1 else 1.0
     snr_db, pesq = (20.0, 3.0) if chosen["memory_pattern"] else (100.0, math.nan)
     return Figures(ttfa, rtf, 1.01 if chosen["spinning"] else 1.0, 100.0, 0.2, 300.0, snr_db, pesq)
 
@@ -146,15 +146,15 @@ def test_how_far_the_sound_is_off(snr_db: float, pesq: float, excess_db: float) 
 
 
 def test_a_space_is_narrowed_by_words() -> None:
-    space = Space(threads=(1, 2)).narrowed("threads=2 spinning=false first_window_frames=8,12")
-    assert (space.threads, space.spinning, space.first_window_frames) == ((2,), (False,), (8, 12))
+    space = Space(threads=(1, 2)).narrowed("threads=2 spinning=false first_window_frames=8,11")
+    assert (space.threads, space.spinning, space.first_window_frames) == ((2,), (False,), (8, 11))
     assert space.size == 5 * 1 * 1 * 1 * 2 * 2 * 5
 
 
 def test_the_defaults_are_measured_first_where_other_values_were_asked_for(tmp_path: Path) -> None:
     narrowed = SPACE.narrowed("threads=1 first_window_frames=8")
     space = narrowed.including(DEFAULT)
-    assert (space.threads, space.first_window_frames) == ((1, 2), (8, 12))
+    assert (space.threads, space.first_window_frames) == ((1, 2), (8, 11))
     assert space.including(DEFAULT) == space
     measure = Counting()
     run_trials(Search(tmp_path, {"variant": "int8"}, space, DEFAULT), measure, 3)
