@@ -185,7 +185,7 @@ def test_a_player_that_fails_is_an_error_and_its_file_is_removed(tmp_path: Path,
 
 def test_stop_ends_the_other_player_and_removes_its_file(tmp_path: Path, folder: Path) -> None:
     pid = tmp_path / "pid"
-    sleeper = program(tmp_path, f'echo $$ > {pid}.part; mv {pid}.part {pid}; exec sleep 60 "$1" 0')
+    sleeper = program(tmp_path, f"echo $$ > {pid}.part; mv {pid}.part {pid}; exec sleep 60")
     events = list[Event]()
     with running(Deck(Unplugged(VirtualClock(), 0), tell=events.append, players=sleeper)) as deck:
         stream = deck.begin()
