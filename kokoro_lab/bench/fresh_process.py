@@ -105,4 +105,4 @@ def _say(line: str) -> None:
 
 
 if __name__ == "__main__":
-    speak(*sys.argv[1:3])  # type: ignore[arg-type]
+    speak(*sys.argv[1:3])  # type: ignore[arg-type]  # how many there are is not known to mypy

@@ -258,7 +258,7 @@ def _save(path: Path, test: _Test) -> None:
     for number, level in enumerate(test.levels):
         arrays |= {f"reference_{number}": level.pair.reference, f"candidate_{number}": level.pair.candidate}
     making = path.with_suffix(".making.npz")
-    np.savez(making, **arrays)  # type: ignore[arg-type]
+    np.savez(making, **arrays)  # type: ignore[arg-type]  # numpy types its flag as one of them
     os.replace(making, path)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import onnxruntime as ort
 
 
-class ShrinkingSession(ort.InferenceSession):  # type: ignore[misc]
+class ShrinkingSession(ort.InferenceSession):  # type: ignore[misc]  # the library has no types
     """A session on the CPU that can be asked to give back what its arena keeps."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:

@@ -196,7 +196,7 @@ TILE = 8
 
 
 def packed(fir: FastFir) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
-    """Plan and weights as `native/snake_conv.cpp` reads them.
+    """Plan and weights as `native/fast_conv.cpp` reads them.
 
     Returns
     -------

@@ -30,7 +30,7 @@ BROKEN = (
     gzip.BadGzipFile,
     zlib.error,
     EOFError,
-    NotImplementedError,
+    NotImplementedError,  # zipfile raises it, of a compression that it does not know
     RuntimeError,
 )
 

@@ -159,7 +159,7 @@ def _kept_in_half(ct: Any, package: Any) -> Iterator[str]:
 
 def _program(ct: Any, model: rewriting.Model) -> Any:
     """The graph in coremltools' own language, operator by operator."""
-    from coremltools.converters.mil import Builder as mb  # noqa: N813
+    from coremltools.converters.mil import Builder as mb  # noqa: N813  # as its guide calls it
 
     shapes = rewriting.shapes(model.graph.input)
     specs = [mb.TensorSpec(shape=tuple(shapes[name] or ())) for name in (TRUNK, SPECTRUM, SCALE, SHIFT)]

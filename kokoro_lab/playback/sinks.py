@@ -128,7 +128,7 @@ class WavSink:
                 value=str(self._path),
                 allowed="a file in a folder that exists and may be written to",
             ) from error
-        self._file = wave.open(self._raw, "wb")  # noqa: SIM115
+        self._file = wave.open(self._raw, "wb")  # noqa: SIM115  # open for as long as the sink is
         self._file.setparams((1, BYTES_A_SAMPLE, SAMPLE_RATE_HZ, 0, "NONE", ""))
 
     def play(self, pcm: Pcm) -> None:
