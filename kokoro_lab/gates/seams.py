@@ -2,6 +2,8 @@
 
 The comparison with the file of the same request is to the last bit and misses nothing. What each clip shows
 by itself (`judge_clip`) is for where there is no file to compare with, and misses much: see the counts below.
+Where windows meet, a stream is held against the same place of the same speech decoded at once: a border may
+fall on an onset that is bent more than nearly all else in its clip, and is no fault.
 
 False alarms and detections of `judge_clip`
 -------------------------------------------
@@ -26,7 +28,7 @@ from kokoro_lab.datatypes import SAMPLE_RATE_HZ, AudioChunk, Samples
 from kokoro_lab.gates import damages
 from kokoro_lab.gates.streamed import SEGMENT, WINDOW, StreamedClip
 from kokoro_lab.metrics import defects
-from kokoro_lab.metrics.seams import seam_excess, seam_rank
+from kokoro_lab.metrics.seams import seam_excess, seam_rank, seam_scores
 from kokoro_lab.results import Check, Control
 from kokoro_lab.tuning.statistics import SEAM_RANK_CHANGE_HIGH
 
@@ -90,7 +92,8 @@ def measure(spoken: Sequence[StreamedClip]) -> pd.DataFrame:
     -------
     pandas.DataFrame
         text, voice, audio_s, window_seams_count, segment_seams_count, differing_samples_count,
-        chunk_faults_count; a column for each check of `judge_clip`, NaN where it was not made;
+        chunk_faults_count; a column for each check of `judge_clip`, NaN where it was not made, of which
+        seam_excess_ratio allows what the same place decoded at once has;
         seam_rank_change, how much higher borders of windows rank among other places than the same places
         decoded at once; windows_residual_dbfs, the largest difference of these two decodes, and
         speech_to_residual_db.
@@ -107,9 +110,9 @@ def measure(spoken: Sequence[StreamedClip]) -> pd.DataFrame:
                 "segment_seams_count": len(clip.places(SEGMENT)),
                 "differing_samples_count": differing_count(samples, clip.file),
                 "chunk_faults_count": chunk_faults_count(clip.chunks),
-                "seam_excess_ratio": np.nan,
+                "seam_excess_ratio": _most_bent(clip),
             }
-            | {check.name: check.value for check in judge_clip(samples, seams=_inside(clip))}
+            | {check.name: check.value for check in judge_clip(samples)}
             | _windows(clip)
         )
     return pd.DataFrame(rows)
@@ -251,10 +254,19 @@ def _windows(clip: StreamedClip) -> dict[str, float]:
     }
 
 
-def _inside(clip: StreamedClip) -> list[int]:
-    """Seams of a clip whose chunks may not all have come."""
-    length = sum(len(chunk.samples) for chunk in clip.chunks)
-    return [at for at in clip.places() if at < length]
+def _most_bent(clip: StreamedClip) -> float:
+    """The excess of a clip's most bent seam; NaN where there is none, or a sample is not finite."""
+    samples = clip.samples
+    # Not all chunks may have come
+    inside = [seam for seam in clip.seams if seam.at_sample < len(samples)]
+    if not inside or defects.nonfinite_count(samples):
+        return float("nan")
+    natural = np.zeros(len(inside))
+    windows = [number for number, seam in enumerate(inside) if seam.decoded_at is not None]
+    decoded_at = [seam.decoded_at for seam in inside if seam.decoded_at is not None]
+    natural[windows] = seam_scores(clip.decodes.undivided, SAMPLE_RATE_HZ, decoded_at)
+    places = [seam.at_sample for seam in inside]
+    return float(seam_excess(samples, SAMPLE_RATE_HZ, places, natural).max())
 
 
 def _not_finite(samples: Samples) -> Samples:

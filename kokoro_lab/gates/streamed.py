@@ -40,10 +40,20 @@ Request = tuple[FixtureText, str]
 
 
 class Seam(NamedTuple):
-    """A place where two pieces meet: the number of the first sample of the second one."""
+    """A place where two pieces meet: the number of the first sample of the second one.
+
+    Parameters
+    ----------
+    kind : str
+    at_sample : int
+        In the stream.
+    decoded_at : int, optional
+        The same place in `Decodes`; none where segments meet, which are decoded apart.
+    """
 
     kind: str
     at_sample: int
+    decoded_at: int | None = None
 
 
 class Decodes(NamedTuple):
@@ -160,6 +170,7 @@ def _decodes(decoder: Decoder, segments: Sequence[_Noted], gain: np.float32) -> 
 
 def _seams(stream: SpeechStream, lengths: Sequence[Sequence[int]], samples: Samples) -> Iterator[Seam]:
     """Lengths of the windows of each segment, in the model's samples, become places in the stream."""
+    decoded = 0
     for segment, windows in zip(stream.segments, lengths, strict=True):
         place = stream.places[segment.segment_id]
         if segment is not stream.segments[0]:
@@ -171,7 +182,8 @@ def _seams(stream: SpeechStream, lengths: Sequence[Sequence[int]], samples: Samp
             at = place.start_samples + int(border) - place.lead_samples
             # Frames that nobody hears are not decoded: what borders on them is an edge, and faded
             if place.start_samples < at < end and samples[at - 1] != 0 and samples[at] != 0:
-                yield Seam(WINDOW, at)
+                yield Seam(WINDOW, at, decoded + int(border))
+        decoded += sum(windows)
 
 
 def _end(stream: SpeechStream, segment_id: int, whole: int) -> int:

@@ -16,6 +16,8 @@ NEAR_S, AROUND_S = 0.001, 0.010
 SILENCE = 1e-6
 USUAL_SHARE = 0.999
 """Of a clip's places that are bent less than the limit for its seams."""
+NATURAL_ROOM = 1.1
+"""How much more bent a seam may be than the same place in speech that was not divided."""
 
 
 def seam_scores(samples: Samples, sample_rate_hz: int, places: Sequence[int]) -> npt.NDArray[np.float64]:
@@ -57,10 +59,27 @@ def seam_rank(
     return ranks
 
 
-def seam_excess(samples: Samples, sample_rate_hz: int, seams: Sequence[int]) -> npt.NDArray[np.float64]:
+def seam_excess(
+    samples: Samples,
+    sample_rate_hz: int,
+    seams: Sequence[int],
+    natural: npt.NDArray[np.float64] | None = None,
+) -> npt.NDArray[np.float64]:
     """Each seam's score over the score that 99.9 % of this clip's own samples stay below.
 
-    Under 1, a seam is no more bent than speech is by itself somewhere in nearly every clip of its length.
+    Under 1, a seam is no more bent than speech is by itself somewhere in nearly every clip of its length. Some
+    seams fall on such a place, the onset of a plosive, say: whoever has the same speech undivided gives what
+    is `natural` there, and a seam that is bent by less than a tenth more stays under 1, too.
+
+    Parameters
+    ----------
+    samples : numpy.ndarray
+        float32 (n,).
+    sample_rate_hz : int
+    seams : sequence of int
+        Sample numbers.
+    natural : numpy.ndarray, optional
+        float64, the score of each of these places where the speech was not divided; 0 where that is not known.
 
     Returns
     -------
@@ -75,7 +94,10 @@ def seam_excess(samples: Samples, sample_rate_hz: int, seams: Sequence[int]) -> 
     if not np.isfinite(samples).all():
         raise ParameterError("The clip has samples that are not finite.", field="samples")
     usual = np.quantile(_scores_everywhere(samples, sample_rate_hz), USUAL_SHARE)
-    return seam_scores(samples, sample_rate_hz, seams) / max(float(usual), SILENCE)
+    allowed = np.full(len(seams), max(float(usual), SILENCE))
+    if natural is not None:
+        allowed = np.maximum(allowed, NATURAL_ROOM * natural)
+    return seam_scores(samples, sample_rate_hz, seams) / allowed
 
 
 def _scores_everywhere(samples: Samples, sample_rate_hz: int) -> npt.NDArray[np.float64]:

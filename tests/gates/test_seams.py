@@ -55,6 +55,35 @@ def test_one_bit_of_one_sample_is_a_difference(clip: StreamedClip) -> None:
     assert failed(replace(clip, file=clip.file[:-1])) == {"differing_samples_count"}
 
 
+def test_a_border_on_an_onset_is_no_fault_if_the_undivided_speech_has_it_too(clip: StreamedClip) -> None:
+    at = clip.places(WINDOW)[0]
+    bent = clip.samples.copy()
+    bent[at] += 0.3
+    on_border = replace(clip, chunks=chunks_of(bent), seams=(Seam(WINDOW, at, at),))
+
+    def excess(undivided: Samples) -> float:
+        spoken = replace(on_border, decodes=clip.decodes._replace(undivided=undivided))
+        return float(seams.measure([spoken]).seam_excess_ratio[0])
+
+    assert excess(clip.samples) > seams.SEAM_EXCESS_HIGH
+    assert excess(bent) < seams.SEAM_EXCESS_HIGH
+    # An onset of its own does not excuse a click that comes on top
+    softer = clip.samples.copy()
+    softer[at] += 0.01
+    assert seams.SEAM_EXCESS_HIGH < excess(softer) < excess(clip.samples) + 1e-9
+    # Nor does speech that is bent elsewhere
+    assert excess(np.roll(bent, SAMPLE_RATE_HZ // 10)) > seams.SEAM_EXCESS_HIGH
+
+
+def test_seams_of_segments_are_held_against_their_own_clip_alone(clip: StreamedClip) -> None:
+    at = clip.places(WINDOW)[0]
+    bent = clip.samples.copy()
+    bent[at] += 0.3
+    spoken = replace(clip, chunks=chunks_of(bent), seams=(Seam(SEGMENT, at),))
+    spoken = replace(spoken, decodes=clip.decodes._replace(undivided=bent))
+    assert seams.measure([spoken]).seam_excess_ratio[0] > seams.SEAM_EXCESS_HIGH
+
+
 def test_a_segment_that_comes_back_is_a_fault_of_its_chunk(clip: StreamedClip) -> None:
     first, second, *rest = clip.chunks
     again = (replace(first, segment_id=1), second, *rest)
@@ -95,6 +124,7 @@ def test_windows_of_the_model_meet(engine: Engine) -> None:
     (spoken,) = streamed.speak(engine, [(text, "af_heart")], progress=False)
     assert len(spoken.places(WINDOW)) >= 2
     assert seams.differing_count(spoken.samples, spoken.file) == 0
+    assert {seam.decoded_at for seam in spoken.seams} == set(spoken.decodes.borders)
     table = seams.measure([spoken])
     assert [str(check) for check in seams.judge_windows(table) if not check.passed] == []
     (control,) = seams.window_controls([spoken])
