@@ -97,7 +97,8 @@ def seam_excess(
     allowed = np.full(len(seams), max(float(usual), SILENCE))
     if natural is not None:
         allowed = np.maximum(allowed, NATURAL_ROOM * natural)
-    return seam_scores(samples, sample_rate_hz, seams) / allowed
+    excess: npt.NDArray[np.float64] = seam_scores(samples, sample_rate_hz, seams) / allowed
+    return excess
 
 
 def _scores_everywhere(samples: Samples, sample_rate_hz: int) -> npt.NDArray[np.float64]:
