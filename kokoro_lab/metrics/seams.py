@@ -67,9 +67,9 @@ def seam_excess(
 ) -> npt.NDArray[np.float64]:
     """Each seam's score over the score that 99.9 % of this clip's own samples stay below.
 
-    Under 1, a seam is no more bent than speech is by itself somewhere in nearly every clip of its length. Some
-    seams fall on such a place, the onset of a plosive, say: whoever has the same speech undivided gives what
-    is `natural` there, and a seam that is bent by less than a tenth more stays under 1, too.
+    Under 1, a seam is no more bent than speech is by itself somewhere in nearly every clip of its length.
+    Some seams fall on such a place, the onset of a plosive, say: whoever has the same speech undivided gives
+    what is `natural` there, and a seam that is bent by less than a tenth more stays under 1, too.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def seam_excess(
     seams : sequence of int
         Sample numbers.
     natural : numpy.ndarray, optional
-        float64, the score of each of these places where the speech was not divided; 0 where that is not known.
+        float64, the score of each of these places where the speech was not divided; 0 where it is not known.
 
     Returns
     -------

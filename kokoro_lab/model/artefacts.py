@@ -29,7 +29,7 @@ from filelock import FileLock
 
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import WeightsError
-from kokoro_lab.model import native_passes, passes, rewriting, tidy_passes
+from kokoro_lab.model import native_passes, passes, rewriting, tidy_passes, trunk_passes
 from kokoro_lab.model.compact import byte_recurrences, half_weights
 from kokoro_lab.model.disk import told_apart
 from kokoro_lab.model.graphs import cut, graph_path
@@ -41,7 +41,7 @@ from kokoro_lab.model.quantise import Calibration, Quantised
 from kokoro_lab.model.statistics import AdainLayers
 from kokoro_lab.model.weights import model_path, model_sha256, weights_home
 
-RECIPE = 19
+RECIPE = 20
 """Counts up with every change of what is made here, so that stale graphs are never used."""
 
 EXACT: tuple[rewriting.Pass, ...] = (passes.fold_constants, passes.squares_as_products)
@@ -112,16 +112,22 @@ def recipes(
         kept = exclusions()[variant] if keep is None else tuple(keep)
         known = Calibration.load() if ranges is None else ranges
         integers = (partial(quantise_layers, ranges=known, native=native, keep=kept, adjusted=adjusted),)
-    # In float not with operators of ours: where F0 is rounded otherwise, the phase of the voice drifts from
-    # the published model's
-    prosody: Passes = (passes.speed_by_token,)
-    if variant != "fp32":
+    excitation: Passes = (native_passes.phases,) if native else ()
+    prosody: Passes
+    trunk: Passes
+    if variant == "fp32":
+        # With nothing that rounds otherwise: from another F0, the phase of the voice drifts away from the
+        # published model's
+        prosody = (native_passes.known_products,)
+        trunk = (trunk_passes.divided_beforehand, *wide, trunk_passes.norms_in_convolutions)
+    else:
         bytes_too: Passes = (byte_recurrences,) if variant == "int8" else ()
-        prosody = (passes.speed_by_token, *TIDY, *integers, *bytes_too, *lighter)
+        prosody = (*TIDY, *integers, *bytes_too, *lighter)
+        trunk = (*integers, *wide, *lighter)
     return {
-        "prosody": ("prosody", prosody),
-        "trunk": ("trunk", (passes.fold_constants, *integers, *wide, *lighter)),
-        "excitation": ("excitation", ()),
+        "prosody": ("prosody", (passes.speed_by_token, *prosody)),
+        "trunk": ("trunk", (passes.fold_constants, *trunk)),
+        "excitation": ("excitation", excitation),
         "vocoder": ("vocoder", (*GIVEN, *integers, *snakes, *lighter)),
     }
 

@@ -25,7 +25,10 @@ from kokoro_lab.model.weights import weights_home
 from kokoro_lab.provenance import machine
 
 SOURCES = Path(__file__).parents[1] / "native"
-OPERATORS = ("FastConv", "SnakeConv", "QuantConv", "QuantSnakeConv", "QuantProduct", "ExactStft")
+OPERATORS = (
+    *("FastConv", "SnakeConv", "NormConv", "QuantConv", "QuantSnakeConv"),
+    *("Product", "QuantProduct", "Phases", "ExactStft"),
+)
 COMPILERS = ("c++", "g++", "clang++")
 FLAGS = (
     *("-std=c++17", "-O3", "-march=native", "-shared", "-fPIC"),

@@ -5,7 +5,8 @@ Like those of `passes`: each takes a model, returns a new one, and keeps the num
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -61,6 +62,39 @@ def exact_stft(model: rewriting.Model) -> rewriting.Model:
     return with_native(g, {parts[0]: (both, split, real), parts[1]: (imaginary,)})
 
 
+def phases(model: rewriting.Model) -> rewriting.Model:
+    """The phases of the excitation's overtones as an operator of ours; the sound is equal to the last bit.
+
+    ONNX Runtime interpolates them on one core, and takes the sines of frames without a voice as well, to
+    multiply them by 0. Ours are 0 there. Sines stay ONNX Runtime's own: from one that is rounded otherwise,
+    angles in the spectrum of the source turn around.
+    """
+    g = rewriting.Graph(model)
+    for sine in (n for n in g.graph.node if n.op_type == "Sin"):
+        turned = g.maker[sine.input[0]]
+        between = g.maker.get(turned.input[0])
+        if turned.op_type == "Transpose" and between is not None and between.op_type == "Resize":
+            break
+    else:
+        return model
+    softer, voiced = islice(_line(g, sine), 2)
+    threshold = g.value(g.maker[g.maker[voiced.input[1]].input[0]].input[1]).item()
+    rest = np.array([threshold, g.value(between.input[2])[-1]], np.float32)
+    inputs = [between.input[0], g.graph.input[0].name, g.constant("phases/rest", rest)]
+    swaps: dict[str, Sequence[NodeProto]] = {
+        turned.output[0]: (native_node("Phases", inputs, turned),),
+        voiced.output[0]: (helper.make_node("Identity", list(softer.output), list(voiced.output)),),
+    }
+    return with_native(g, swaps)
+
+
+def _line(g: rewriting.Graph, node: NodeProto) -> Iterator[NodeProto]:
+    """The nodes behind `node`, each the only one that reads the one before."""
+    while True:
+        (node,) = (other for other in g.graph.node if node.output[0] in other.input)
+        yield node
+
+
 WIDE_CHANNELS = 256
 """Convolutions with fewer input channels are not worth a pass over their input."""
 
@@ -74,6 +108,34 @@ def fast_convolutions(model: rewriting.Model) -> rewriting.Model:
         if _keeps_length(g, conv)
     }
     return with_native(g, swaps)
+
+
+PANEL = 32
+"""Outputs that `native/product.cpp` keeps together."""
+
+
+def known_products(model: rewriting.Model) -> rewriting.Model:
+    """Products with a matrix that is known beforehand as an operator of ours, equal to the last bit."""
+    g = rewriting.Graph(model)
+    swaps: dict[str, Sequence[NodeProto]] = {}
+    for node in g.graph.node:
+        if node.op_type == "MatMul" and node.input[1] in g.constants:
+            weight = g.value(node.input[1])
+            if weight.ndim == 2 and not weight.shape[1] % PANEL:
+                panels = weight.reshape(len(weight), -1, PANEL).transpose(1, 0, 2)
+                # One matrix may be a dozen layers'
+                weights = g.constant(f"{node.input[1]}/panels", np.ascontiguousarray(panels))
+                swaps[node.output[0]] = (native_node("Product", [node.input[0], weights], node),)
+    if not swaps:
+        return model
+    made = with_native(g, swaps)
+    # How sums behind a product are rounded depends on what ONNX Runtime fuses there: to see what it sees
+    # behind an operator of its own, it must be told the shapes, and find a bias in the second place
+    made.graph.value_info.extend(rewriting.inferred(model))
+    for node in made.graph.node:
+        if node.op_type == "Add" and node.input[1] in swaps:
+            node.input[:] = reversed(node.input)
+    return made
 
 
 def _keeps_length(g: rewriting.Graph, conv: NodeProto) -> bool:
@@ -105,9 +167,9 @@ def _taken_apart(g: rewriting.Graph, conv: NodeProto) -> list[str]:
     return [g.constant(f"{conv.name}/{name}", value) for name, value in named.items()]
 
 
-def native_node(operator: str, inputs: Sequence[str], conv: NodeProto) -> NodeProto:
+def native_node(operator: str, inputs: Sequence[str], replaced: NodeProto) -> NodeProto:
     node: NodeProto = helper.make_node(
-        operator, inputs, list(conv.output), name=conv.name, domain=NATIVE_DOMAIN
+        operator, inputs, list(replaced.output), name=replaced.name, domain=NATIVE_DOMAIN
     )
     return node
 

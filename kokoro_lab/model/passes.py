@@ -32,12 +32,14 @@ EPSILON = 1e-5
 
 
 class Adain(NamedTuple):
-    """One AdaIN layer: `normalised(x) * (1 + gamma) + beta`, gamma and beta from the style."""
+    """One AdaIN layer: `normalised(x) * (1 + gamma) + beta`; gamma and beta, one behind the other, from the
+    style."""
 
     name: str
     x: str
     mean: str
     variance: str
+    from_style: str
     output: str
     channels: int
     weight: npt.NDArray[np.float32]
@@ -93,7 +95,8 @@ def adain_layers(model: Model) -> list[Adain]:
         if not next((a.i for a in gemm.attribute if a.name == "transB"), 0):
             weight = weight.T
         bias = g.value(gemm.input[2]).astype(np.float32)
-        found.append(Adain(node.name, x, mean, variance, node.output[0], len(bias) // 2, weight, bias))
+        made = gemm.output[0]
+        found.append(Adain(node.name, x, mean, variance, made, node.output[0], len(bias) // 2, weight, bias))
     return found
 
 

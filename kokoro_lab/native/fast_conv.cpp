@@ -1,9 +1,12 @@
-// FastConv: a convolution with fewer multiplications. SnakeConv: modulation and Snake in front of it.
+// FastConv: a convolution with fewer multiplications. SnakeConv: modulation and Snake in front of it. NormConv:
+// instance normalisation by a style and a leaky rectifier in front of it.
 //
 //   x        float [1, Ci, N]
 //   plan     int64        weights  float       how the convolution is taken apart: see fast_fir.packed
 //   bias     float [Co]
 //   scale    float [Ci]   shift  float [Ci]    SnakeConv alone: z = scale * x + shift, then z - cos z + 1
+//   style    float [1, 2 Ci]                   NormConv alone: scales, less one, and then shifts
+//   rest     float [2]                         NormConv alone: added to the variance; slope below zero
 //   →        float [1, Co, N], zero padding, the same length
 //
 // Two steps, both spread over the threads of the session. First the activation, split into phases and
@@ -76,9 +79,12 @@ struct Plan {
   }
 };
 
+enum class Front { NONE, SNAKE, NORM };
+
 struct Work {
   const Plan &plan;
-  const float *x, *scale, *shift, *bias;  // no scale, no activation
+  Front front;
+  const float *x, *first, *second, *bias;  // `first` and `second` are what the activation takes
   float *y, *signals;
   int64_t length;          // of x and y
   int64_t begin, end;      // what the products are needed for, in samples of a phase
@@ -90,19 +96,40 @@ struct Work {
   }
 };
 
+// What the products see of one input channel.
+void activate(const Work &w, int64_t channel, const float *x, float *a) {
+  float mean = 0.0f, scale = w.first[channel], shift = 0.0f;
+  if (w.front == Front::SNAKE) {
+    shift = w.second[channel];
+#pragma omp simd
+    for (int64_t i = 0; i < w.length; ++i) a[i] = snake(x[i] * scale + shift);
+    return;
+  }
+  float sum = 0.0f, squares = 0.0f;
+#pragma omp simd reduction(+ : sum)
+  for (int64_t i = 0; i < w.length; ++i) sum += x[i];
+  mean = sum / static_cast<float>(w.length);
+#pragma omp simd reduction(+ : squares)
+  for (int64_t i = 0; i < w.length; ++i) squares += (x[i] - mean) * (x[i] - mean);
+  const float variance = squares / static_cast<float>(w.length), least = w.second[0], slope = w.second[1];
+  scale = (1.0f + scale) / std::sqrt(variance + least);
+  shift = w.first[w.plan.channels_in + channel];
+  for (int64_t i = 0; i < w.length; ++i) {
+    const float z = (x[i] - mean) * scale + shift;
+    a[i] = z < 0.0f ? slope * z : z;
+  }
+}
+
 // All products' signals of one input channel.
 void make_signals(void *data, size_t channel) {
   const Work &w = *static_cast<Work *>(data);
   const int64_t phases = w.plan.phases;
   const float *x = w.x + static_cast<int64_t>(channel) * w.length;
   thread_local std::vector<float> split, activated;
-  if (w.scale != nullptr) {
-    const float scale = w.scale[channel], shift = w.shift[channel];
+  if (w.front != Front::NONE) {
     activated.resize(w.length);
-    float *a = activated.data();
-#pragma omp simd
-    for (int64_t i = 0; i < w.length; ++i) a[i] = snake(x[i] * scale + shift);
-    x = a;
+    activate(w, static_cast<int64_t>(channel), x, activated.data());
+    x = activated.data();
   }
   // Sample n of phase p is at split[p * row + margin + n]: zeros around it stand for the padding
   const int64_t margin = w.before - w.begin, row = margin + w.plan.ahead + w.stride;
@@ -191,7 +218,7 @@ void make_outputs(void *data, size_t task) {
   }
 }
 
-template <bool Snake>
+template <Front FRONT>
 void compute(void *kernel, ort::Context *context) {
   const ort::Table t = static_cast<ort::Table>(kernel);
   const ort::Value *x = ort::input(t, context, 0);
@@ -218,9 +245,10 @@ void compute(void *kernel, ort::Context *context) {
   thread_local std::vector<float> signals;
   signals.resize(plan.products.size() * plan.channels_in * stride);
   Work work{plan,
+            FRONT,
             ort::data<float>(t, x),
-            Snake ? ort::data<float>(t, ort::input(t, context, 4)) : nullptr,
-            Snake ? ort::data<float>(t, ort::input(t, context, 5)) : nullptr,
+            FRONT == Front::NONE ? nullptr : ort::data<float>(t, ort::input(t, context, 4)),
+            FRONT == Front::NONE ? nullptr : ort::data<float>(t, ort::input(t, context, 5)),
             ort::data<float>(t, ort::input(t, context, 3)),
             y,
             signals.data(),
@@ -239,6 +267,8 @@ int input_type(const ort::Operator *, size_t index) { return index == 1 ? ort::I
 }  // namespace
 
 extern const ort::Operator FAST_CONV = ort::describe<4>(
-    [](const ort::Operator *) { return "FastConv"; }, compute<false>, input_type);
+    [](const ort::Operator *) { return "FastConv"; }, compute<Front::NONE>, input_type);
 extern const ort::Operator SNAKE_CONV = ort::describe<6>(
-    [](const ort::Operator *) { return "SnakeConv"; }, compute<true>, input_type);
+    [](const ort::Operator *) { return "SnakeConv"; }, compute<Front::SNAKE>, input_type);
+extern const ort::Operator NORM_CONV = ort::describe<6>(
+    [](const ort::Operator *) { return "NormConv"; }, compute<Front::NORM>, input_type);

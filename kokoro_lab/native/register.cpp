@@ -7,12 +7,16 @@ extern const ort::Operator QUANT_CONV;
 extern const ort::Operator QUANT_SNAKE_CONV;
 extern const ort::Operator QUANT_PRODUCT;
 extern const ort::Operator EXACT_STFT;
+extern const ort::Operator PRODUCT;
+extern const ort::Operator PHASES;
+extern const ort::Operator NORM_CONV;
 
 extern "C" ort::Status *RegisterCustomOps(ort::Options *options, const ort::Base *base) {
   const ort::Table t = base->get(ort::VERSION);
   ort::Domain *domain = nullptr;  // given to ONNX Runtime, for as long as the process lives
   ort::Status *failed = ort::call(t, ort::CREATE_DOMAIN, static_cast<const char *>("kokoro_lab"), &domain);
-  for (const ort::Operator *made : {&FAST_CONV, &SNAKE_CONV, &QUANT_CONV, &QUANT_SNAKE_CONV, &QUANT_PRODUCT, &EXACT_STFT})
+  for (const ort::Operator *made : {&FAST_CONV, &SNAKE_CONV, &QUANT_CONV, &QUANT_SNAKE_CONV, &QUANT_PRODUCT, &PRODUCT,
+                                    &PHASES, &NORM_CONV, &EXACT_STFT})
     if (failed == nullptr) failed = ort::call(t, ort::ADD_TO_DOMAIN, domain, made);
   if (failed == nullptr) failed = ort::call(t, ort::ADD_DOMAIN, options, domain);
   return failed;

@@ -31,7 +31,7 @@ JOINED_TOKENS = 100
 """Short sentences are joined up to this."""
 FIRST_TOKENS = 40
 """A longer first sentence is cut at a mark within this, where it has one, so that sound starts early:
-the time to first audio grows by about 2.5 ms a token id on two cores."""
+the time to first audio grows by about a millisecond a token id on two cores."""
 FIRST_WHOLE_TOKENS = 50
 """A first sentence longer than this is cut between two phrases if no mark divides it within as many."""
 FIRST_LONG_TOKENS = 60

@@ -11,7 +11,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from kokoro_lab.engine_config import EngineConfig
-from kokoro_lab.model import compact, native_passes, passes, rewriting
+from kokoro_lab.model import compact, native_passes, passes, rewriting, trunk_passes
 from kokoro_lab.model.native import native_operators
 from kokoro_lab.model.providers import make_session
 from kokoro_lab.model.rewriting import Model
@@ -236,6 +236,10 @@ def test_other_statistics_give_another_output() -> None:
         passes.report_statistics,
         native_passes.snake_convolutions,
         native_passes.fast_convolutions,
+        native_passes.known_products,
+        native_passes.phases,
+        trunk_passes.divided_beforehand,
+        trunk_passes.norms_in_convolutions,
         passes.crop_before_the_second_half,
     ],
 )

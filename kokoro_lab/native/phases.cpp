@@ -1,0 +1,91 @@
+// Phases: of the overtones of a voice at every sample, from those at each frame.
+//
+//   phase    float [1, H, T]     in radians, H overtones
+//   f0       float [1, 1, T]     in Hz
+//   rest     float [2]           the F0 above which a frame is voiced; samples a frame, even
+//   →        float [1, n, H]     n samples; 0 where the frame is not voiced
+//
+// A phase grows to hundreds of thousands of radians, where floats are hundredths apart, so it is rounded just as
+// ONNX Runtime rounds it, step by step: interpolated in three directions, two of which are of length one or do
+// not vary. What is not voiced is silenced in any case, and the sine of 0 is quickly found.
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "ort_abi.h"
+
+namespace {
+
+constexpr int64_t FRAMES_A_TASK = 16;
+
+struct Work {
+  int64_t overtones, frames, half;  // half a frame, in samples
+  const float *phase, *f0;
+  float threshold;
+  float *y;
+};
+
+// Half a frame: its samples lie between the same two phases, and are all voiced or none.
+void make_half(const Work &w, int64_t number) {
+  const int64_t first = number * w.half;
+  float *y = w.y + first * w.overtones;
+  if (!(w.f0[number / 2] > w.threshold)) {
+    std::fill(y, y + w.half * w.overtones, 0.0f);
+    return;
+  }
+  const int64_t before = std::min(w.frames - 1, std::max<int64_t>(0, (number + 1) / 2 - 1));
+  const int64_t behind = std::min(w.frames - 1, before + 1);
+  thread_local std::vector<float> room;
+  room.resize(4 * w.half);
+  float *near = room.data(), *far = near + w.half, *a = far + w.half, *b = a + w.half;
+  for (int64_t i = 0; i < w.half; ++i) {
+    const float at = (static_cast<float>(first + i) + 0.5f) / static_cast<float>(2 * w.half) - 0.5f;
+    const float inside = std::min(static_cast<float>(w.frames - 1), std::max(0.0f, at));
+    near[i] = before == behind ? 0.5f : std::fabs(inside - static_cast<float>(behind));
+    far[i] = before == behind ? 0.5f : std::fabs(inside - static_cast<float>(before));
+  }
+  for (int64_t h = 0; h < w.overtones; ++h) {
+    const float from = w.phase[h * w.frames + before], to = w.phase[h * w.frames + behind];
+    // The last overtone has no neighbour in the second direction either
+    const bool last = h + 1 == w.overtones;
+    const float share = last ? 0.25f : 0.5f;
+    // Products first, sums then, so that no compiler fuses them: each is rounded
+    for (int64_t i = 0; i < w.half; ++i) {
+      a[i] = near[i] * share * from;
+      b[i] = far[i] * share * to;
+    }
+    for (int64_t i = 0; i < w.half; ++i) {
+      float z = a[i] + b[i] + a[i] + b[i];
+      if (last) z = z + a[i] + b[i] + a[i] + b[i];
+      y[i * w.overtones + h] = z;
+    }
+  }
+}
+
+void make_halves(void *data, size_t task) {
+  const Work &w = *static_cast<Work *>(data);
+  const int64_t first = static_cast<int64_t>(task) * FRAMES_A_TASK;
+  for (int64_t half = 2 * first; half < 2 * std::min(w.frames, first + FRAMES_A_TASK); ++half) make_half(w, half);
+}
+
+void compute(void *kernel, ort::Context *context) {
+  const ort::Table t = static_cast<ort::Table>(kernel);
+  const ort::Value *phase = ort::input(t, context, 0);
+  int64_t sizes[3];
+  ort::dimensions(t, phase, sizes, 3);
+  const int64_t overtones = sizes[1], frames = sizes[2];
+  const float *rest = ort::data<float>(t, ort::input(t, context, 2));
+  const int64_t half = static_cast<int64_t>(rest[1]) / 2;
+  sizes[1] = frames * 2 * half;
+  sizes[2] = overtones;
+  float *y = ort::output(t, context, sizes, 3);
+  if (frames == 0) return;
+  Work work{overtones, frames,  half, ort::data<float>(t, phase), ort::data<float>(t, ort::input(t, context, 1)),
+            rest[0],   y};
+  ort::parallel(t, context, make_halves, (frames + FRAMES_A_TASK - 1) / FRAMES_A_TASK, &work);
+}
+
+}  // namespace
+
+extern const ort::Operator PHASES = ort::describe<3>([](const ort::Operator *) { return "Phases"; }, compute,
+                                                     [](const ort::Operator *, size_t) { return ort::FLOAT; });
