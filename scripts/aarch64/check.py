@@ -14,10 +14,14 @@ STFT rounds otherwise on ARM64, and with it turns phases from pi to minus pi: ou
 vocoder the last bit of a float rounds to another byte now and then, and that byte to others behind it, so
 that two machines differ about as much as either differs from floats."""
 ALL_OTHERS_LEAST_DB = 90.0
+NOT_COMPARED = ("prosody", "prosody_ours", "excitation", "excitation_ours")
+"""A rounding of F0 adds up in the phase of a voice: these are compared on one machine alone."""
+SAME_BITS = ("prosody", "excitation")
+"""With our operators as with ONNX Runtime's, on whatever machine."""
 
 
 def main(folder: Path) -> int:
-    failed = 0
+    failed, all_made = 0, {}
     for path in sorted(folder.glob("*.onnx")):
         options = ort.SessionOptions()
         options.register_custom_ops_library(str(folder / "native.so"))
@@ -25,12 +29,19 @@ def main(folder: Path) -> int:
         case = np.load(path.with_suffix(".npz"))
         feed = {str(name): case[f"input{k}"] for k, name in enumerate(case["names"])}
         (made,) = session.run(None, feed)
+        all_made[path.stem] = made
+        if path.stem in NOT_COMPARED:
+            continue
         difference = float(((made.astype(np.float64) - case["made"]) ** 2).sum())
         energy = float((case["made"].astype(np.float64) ** 2).sum())
         agreement_db = float("inf") if difference == 0 else 10 * np.log10(energy / difference)
         passed = agreement_db >= LEAST_DB.get(path.stem, ALL_OTHERS_LEAST_DB)
         failed += not passed
         sys.stdout.write(f"{'pass' if passed else 'FAIL'}  {path.stem}: {agreement_db:.1f} dB\n")
+    for name in SAME_BITS:
+        same = np.array_equal(all_made[name], all_made[f"{name}_ours"])
+        failed += not same
+        sys.stdout.write(f"{'pass' if same else 'FAIL'}  {name}: {'' if same else 'not '}to the last bit\n")
     return failed
 
 
