@@ -55,7 +55,7 @@ class Lookahead(Iterator[T], Generic[T]):
         return int(self._next is not None and self._next.done())
 
     def close(self) -> None:
-        """Make nothing further. What is being made now comes to its end by itself."""
+        """Make nothing further. What is being made now is not waited for."""
         if self._pool is not None:
             self._pool.shutdown(wait=False, cancel_futures=True)
 

@@ -21,6 +21,7 @@ from kokoro_lab.g2p.frontend import Languages
 from kokoro_lab.model.decoder import Decoded
 from kokoro_lab.model.delivery import Delivery
 from kokoro_lab.model.graphs import DURATION_FRAME_SAMPLES
+from kokoro_lab.model.interruption import Interruption
 from kokoro_lab.pauses import Pause, added
 from kokoro_lab.stopwatch import Stopwatch
 from kokoro_lab.text.language import resolve_language
@@ -132,6 +133,11 @@ class Preparation:
         self.first_ids: dict[int, int] = {}
         self.at_end: Pause | None = None
         self._speakable = self._speakable_segments()
+        self._interruption = Interruption()
+
+    def interrupt(self) -> None:
+        """Break off the segment that another thread is preparing; there will be no further one."""
+        self._interruption.end()
 
     def begin(self) -> None:
         """Read the first segment's text now, a few milliseconds: a text without words is found out.
@@ -153,8 +159,19 @@ class Preparation:
             go_on(self._stop)
             self.style_rows.append(len(segment.token_ids) - 1)
             delivery = Delivery.of(segment)
-            with self._watch("model"):
-                decoded = self._engine.decoder.decode(
+            decoded = self._decoded(segment, delivery)
+            choice = decoded.choice or self._engine.given_provider
+            self.choices.append(
+                replace(choice, segment_id=segment.segment_id, token_count=len(segment.token_ids))
+            )
+            for fallback in decoded.fallbacks:
+                self.fallbacks.append(replace(fallback, start=segment.start, end=segment.end))
+            yield Prepared(segment, pause, decoded, delivery)
+
+    def _decoded(self, segment: Segment, delivery: Delivery | None) -> Decoded:
+        try:
+            with self._watch("model"), self._interruption.within():
+                return self._engine.decoder.decode(
                     segment.token_ids,
                     self.voice.style(len(segment.token_ids)),
                     self._utterance.speed,
@@ -164,13 +181,10 @@ class Preparation:
                     urgent=len(self.style_rows) == 1 and (self._place is None or self._place.opens),
                     delivery=delivery,
                 )
-            choice = decoded.choice or self._engine.given_provider
-            self.choices.append(
-                replace(choice, segment_id=segment.segment_id, token_count=len(segment.token_ids))
-            )
-            for fallback in decoded.fallbacks:
-                self.fallbacks.append(replace(fallback, start=segment.start, end=segment.end))
-            yield Prepared(segment, pause, decoded, delivery)
+        except Exception as error:  # ONNX Runtime's have no common base but this
+            if self._interruption.over:
+                raise Interrupted("This synthesis was stopped.") from error
+            raise
 
     def _speakable_segments(self) -> Iterator[tuple[Segment, Pause]]:
         """Segments that hold a word, with the pause before each."""

@@ -153,7 +153,7 @@ class SpeechStream(Iterator[AudioChunk]):
     def close(self) -> None:
         """Stop here: nothing further is computed."""
         self._chunks.close()
-        self._ahead.close()
+        self._end()
 
     def joined(self) -> Clip:
         """The rest of the stream as one clip; for the whole of it, ask before the first `next`."""
@@ -232,7 +232,11 @@ class SpeechStream(Iterator[AudioChunk]):
             self._first_audio.keep_all()
             self._report = self._make_report()
         finally:
-            self._ahead.close()
+            self._end()
+
+    def _end(self) -> None:
+        self._ahead.close()
+        self._preparation.interrupt()
 
     def _speaks(self, chunk: AudioChunk) -> bool:
         """Whether there is speech in the first chunks: leading silence is trimmed, but may be asked for."""

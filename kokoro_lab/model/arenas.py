@@ -1,4 +1,4 @@
-"""Memory that ONNX Runtime keeps for the next run is given back where somebody asks for it."""
+"""Sessions on the CPU: they give back memory where somebody asks for it, and their runs can be broken off."""
 
 from __future__ import annotations
 
@@ -8,9 +8,14 @@ from typing import Any
 
 import onnxruntime as ort
 
+from kokoro_lab.model import interruption
+
 
 class ShrinkingSession(ort.InferenceSession):  # type: ignore[misc]  # the library has no types
-    """A session on the CPU that can be asked to give back what its arena keeps."""
+    """A session on the CPU that can be asked to give back what its arena keeps.
+
+    What it runs `within` an `Interruption` ends with an exception of ONNX Runtime's when that does.
+    """
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -22,7 +27,12 @@ class ShrinkingSession(ort.InferenceSession):  # type: ignore[misc]  # the libra
         if self.shrinks_next and run_options is None:
             self.shrinks_next = False
             run_options = _shrinking()
-        return super().run(output_names, input_feed, run_options)
+        found = interruption.current()
+        if found is None:
+            return super().run(output_names, input_feed, run_options)
+        run_options = run_options or ort.RunOptions()
+        with found.watching(run_options):
+            return super().run(output_names, input_feed, run_options)
 
 
 _sessions: weakref.WeakSet[ShrinkingSession] = weakref.WeakSet()
