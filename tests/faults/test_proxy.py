@@ -54,11 +54,11 @@ def heard(url: str, timeout_s: float = 30) -> tuple[bytes, str]:
     got = b""
     with closing(socket.create_connection(("127.0.0.1", int(url.rpartition(":")[2])))) as connection:
         connection.settimeout(timeout_s)
-        connection.sendall(b"hello")
         try:
+            connection.sendall(b"hello")
             while block := connection.recv(65_536):
                 got += block
-        except ConnectionResetError:
+        except (BrokenPipeError, ConnectionResetError):  # what is said may meet the reset as well
             return got, "reset"
         except TimeoutError:
             return got, "silence"
