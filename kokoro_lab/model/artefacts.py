@@ -41,7 +41,7 @@ from kokoro_lab.model.quantise import Calibration, Quantised
 from kokoro_lab.model.statistics import AdainLayers
 from kokoro_lab.model.weights import model_path, model_sha256, weights_home
 
-RECIPE = 20
+RECIPE = 22
 """Counts up with every change of what is made here, so that stale graphs are never used."""
 
 EXACT: tuple[rewriting.Pass, ...] = (passes.fold_constants, passes.squares_as_products)
@@ -118,11 +118,12 @@ def recipes(
     if variant == "fp32":
         # With nothing that rounds otherwise: from another F0, the phase of the voice drifts away from the
         # published model's
-        prosody = (native_passes.known_products,)
+        prosody = (native_passes.recurrences, native_passes.known_products)
         trunk = (trunk_passes.divided_beforehand, *wide, trunk_passes.norms_in_convolutions)
     else:
+        recurrences: Passes = (native_passes.recurrences,) if native else ()
         bytes_too: Passes = (byte_recurrences,) if variant == "int8" else ()
-        prosody = (*TIDY, *integers, *bytes_too, *lighter)
+        prosody = (*TIDY, *recurrences, *integers, *bytes_too, *lighter)
         trunk = (*integers, *wide, *lighter)
     return {
         "prosody": ("prosody", (passes.speed_by_token, *prosody)),

@@ -49,7 +49,9 @@ def byte_recurrences(model: rewriting.Model) -> rewriting.Model:
     """
     g = rewriting.Graph(model)
     made = []
-    for name in dict.fromkeys(w for n in g.graph.node if n.op_type == "LSTM" for w in n.input[1:3]):
+    # In both, a step's inputs are the third axis of its weights
+    recurrences = [n for n in g.graph.node if n.op_type in ("LSTM", "BiLstm")]
+    for name in dict.fromkeys(w for n in recurrences for w in n.input[1:3]):
         tensor = g.constants[name]
         values = numpy_helper.to_array(tensor)
         step = np.maximum(np.abs(values).max(axis=2, keepdims=True), np.finfo(np.float32).tiny) / 127

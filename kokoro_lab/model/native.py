@@ -27,7 +27,7 @@ from kokoro_lab.provenance import machine
 SOURCES = Path(__file__).parents[1] / "native"
 OPERATORS = (
     *("FastConv", "SnakeConv", "NormConv", "QuantConv", "QuantSnakeConv"),
-    *("Product", "QuantProduct", "Phases", "ExactStft"),
+    *("Product", "QuantProduct", "Phases", "BiLstm", "ExactStft"),
 )
 COMPILERS = ("c++", "g++", "clang++")
 FLAGS = (

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from onnx import NodeProto, helper
+from onnx import NodeProto, helper, numpy_helper
 
 from kokoro_lab.model import rewriting
 from kokoro_lab.model.fast_fir import TILE, FastFir, packed
@@ -128,14 +128,71 @@ def known_products(model: rewriting.Model) -> rewriting.Model:
                 swaps[node.output[0]] = (native_node("Product", [node.input[0], weights], node),)
     if not swaps:
         return model
-    made = with_native(g, swaps)
-    # How sums behind a product are rounded depends on what ONNX Runtime fuses there: to see what it sees
-    # behind an operator of its own, it must be told the shapes, and find a bias in the second place
-    made.graph.value_info.extend(rewriting.inferred(model))
+    made = _with_shapes(with_native(g, swaps), model)
+    # For the same reason it must find a bias in the second place
     for node in made.graph.node:
         if node.op_type == "Add" and node.input[1] in swaps:
             node.input[:] = reversed(node.input)
     return made
+
+
+def _with_shapes(made: rewriting.Model, model: rewriting.Model) -> rewriting.Model:
+    """Behind an operator of ours, ONNX Runtime fuses what it does behind its own if it is told the shapes; so
+    sums are rounded alike."""
+    made.graph.value_info.extend(rewriting.inferred(model))
+    return made
+
+
+HIDDEN = 64
+"""Of a recurrence, `native/bi_lstm.cpp` takes so many units at a time."""
+
+
+def recurrences(model: rewriting.Model) -> rewriting.Model:
+    """LSTMs in both directions, from a state of zeros, as an operator of ours, equal to the last bit."""
+    g = rewriting.Graph(model)
+    swaps: dict[str, Sequence[NodeProto]] = {}
+    for node in g.graph.node:
+        if node.op_type == "LSTM" and _fits(g, node):
+            x, *weights, bias = node.input[:4]
+            inputs = [x, *(g.constant(f"{name}/panels", _in_panels(g.value(name))) for name in weights)]
+            inputs.append(g.constant(f"{bias}/both", g.value(bias).reshape(2, 2, -1)))
+            made = helper.make_node("BiLstm", inputs, node.output[:1], name=node.name, domain=NATIVE_DOMAIN)
+            swaps[node.output[0]] = (made,)
+    return _with_shapes(with_native(g, swaps), model) if swaps else model
+
+
+def _in_panels(weight: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """[2, M, K] as [2, M / PANEL, K, PANEL]."""
+    directions, outputs, inputs = weight.shape
+    panels = weight.reshape(directions, outputs // PANEL, PANEL, inputs)
+    return np.ascontiguousarray(panels.swapaxes(2, 3))
+
+
+def _fits(g: rewriting.Graph, lstm: NodeProto) -> bool:
+    """Whether an LSTM is a plain one: both directions, one sentence, no state but zeros, none handed on."""
+    said = {a.name: helper.get_attribute_value(a) for a in lstm.attribute}
+    lengths, hidden, cell, peepholes = [*lstm.input[4:], "", "", "", ""][:4]
+    read = {name for other in g.graph.node for name in other.input} | {o.name for o in g.graph.output}
+    return (
+        said.keys() <= {"direction", "hidden_size"}
+        and said.get("direction") == b"bidirectional"
+        and said["hidden_size"] % HIDDEN == 0
+        and all(name in g.constants for name in lstm.input[1:4])
+        and not lengths
+        and not peepholes
+        and all(_is_zero(g, state) for state in (hidden, cell) if state)
+        and not any(name in read for name in lstm.output[1:] if name)
+    )
+
+
+def _is_zero(g: rewriting.Graph, name: str) -> bool:
+    """Whether a tensor is known to hold zeros alone."""
+    if name in g.constants:
+        return not g.value(name).any()
+    maker = g.maker.get(name)
+    if maker is None or maker.op_type != "ConstantOfShape":
+        return False
+    return not any(numpy_helper.to_array(a.t).any() for a in maker.attribute)
 
 
 def _keeps_length(g: rewriting.Graph, conv: NodeProto) -> bool:

@@ -101,7 +101,7 @@ def before_the_vocoder(config: EngineConfig) -> dict[str, tuple[onnx.ModelProto,
     del prosody.graph.output[1:]
     return {
         "prosody": (prosody, spoken),
-        "prosody_ours": (native_passes.known_products(prosody), spoken),
+        "prosody_ours": (native_passes.known_products(native_passes.recurrences(prosody)), spoken),
         "excitation": (excitation, pitch),
         "excitation_ours": (native_passes.phases(excitation), pitch),
     }

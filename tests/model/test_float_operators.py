@@ -3,40 +3,29 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pytest
-from onnx import NodeProto, TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper
 
 from kokoro_lab.engine import Engine
 from kokoro_lab.engine_config import EngineConfig
-from kokoro_lab.model import native_passes, passes, rewriting, trunk_passes
+from kokoro_lab.model import native_passes, rewriting, trunk_passes
 from kokoro_lab.model.artefacts import published_stages
+from kokoro_lab.model.compact import byte_recurrences
 from kokoro_lab.model.graphs import ALIGNED, DURATIONS, ENERGY, EXCITATION, F0, F0_CURVE, VOICED_HZ
 from kokoro_lab.model.providers import make_session
 from kokoro_lab.model.rewriting import Model
+from tests.model.toy_graphs import STYLE, adain, model_of
 
 CONFIG = EngineConfig(threads=2)
 Values = npt.NDArray[np.float32]
 node = helper.make_node
-
-
-def model_of(
-    nodes: Sequence[NodeProto], inputs: Mapping[str, Sequence[object]], constants: Mapping[str, npt.ArrayLike]
-) -> Model:
-    """A graph of float inputs that gives `y`."""
-    graph = helper.make_graph(
-        nodes,
-        "g",
-        [helper.make_tensor_value_info(n, TensorProto.FLOAT, list(s)) for n, s in inputs.items()],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
-        [numpy_helper.from_array(np.asarray(value), name) for name, value in constants.items()],
-    )
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
 
 
 def run(model: Model, library: Path, feed: Mapping[str, Values], *, threads: int = 2) -> Values:
@@ -84,6 +73,68 @@ def test_a_product_and_what_is_fused_behind_it_are_the_same_to_the_last_bit(
 def test_products_that_do_not_fit_are_left_alone() -> None:
     other = transformer_step(64, 40)
     assert native_passes.known_products(other) is other
+
+
+def recurrence(inputs: int, hidden: int, state: float = 0.0, **more: object) -> Model:
+    """An LSTM in both directions from a state of zeros, as the published graph has it."""
+    rng = np.random.default_rng(8)
+    shapes = {"w": (2, 4 * hidden, inputs), "r": (2, 4 * hidden, hidden), "b": (2, 8 * hidden)}
+    constants: dict[str, npt.ArrayLike] = {
+        name: rng.normal(size=shape).astype(np.float32) / math.sqrt(shape[-1] if name != "b" else 1)
+        for name, shape in shapes.items()
+    }
+    constants["shape"] = np.array([2, 1, hidden], np.int64)
+    constants["known"] = np.full((2, 1, hidden), state, np.float32)
+    attributes = {"direction": "bidirectional", "hidden_size": hidden} | more
+    nodes = [
+        node("ConstantOfShape", ["shape"], ["zeros"]),
+        node("LSTM", ["x", "w", "r", "b", "", "zeros", "known"], ["y", "last", "cell"], **attributes),
+    ]
+    return model_of(nodes, {"x": ["t", 1, inputs]}, constants)
+
+
+@pytest.mark.parametrize("steps", [1, 2, 37, 150])
+@pytest.mark.parametrize(("inputs", "hidden"), [(640, 256), (512, 256), (40, 64)])
+def test_a_recurrence_is_the_same_to_the_last_bit(
+    library: Path, steps: int, inputs: int, hidden: int
+) -> None:
+    theirs = recurrence(inputs, hidden)
+    ours = native_passes.recurrences(theirs)
+    assert rewriting.operators(ours) == {"BiLstm": 1}
+    x = np.random.default_rng(steps).normal(size=(steps, 1, inputs)).astype(np.float32)
+    x[steps // 2] *= 100  # where gates are shut, or wide open
+    expected = run(theirs, library, {"x": x})
+    assert expected.shape == (steps, 2, 1, hidden)
+    for threads in (1, 2):
+        np.testing.assert_array_equal(run(ours, library, {"x": x}, threads=threads), expected)
+
+
+def test_a_recurrence_may_have_its_weights_in_bytes(library: Path) -> None:
+    theirs = recurrence(40, 64)
+    x = np.random.default_rng(9).normal(size=(20, 1, 40)).astype(np.float32)
+    whole, expected, found = (
+        run(model, library, {"x": x})
+        for model in (theirs, byte_recurrences(theirs), byte_recurrences(native_passes.recurrences(theirs)))
+    )
+    np.testing.assert_array_equal(found, expected)
+    assert 0 < np.abs(found - whole).max() < 0.02
+
+
+def test_a_recurrence_hides_nothing_that_is_not_a_number(library: Path) -> None:
+    ours = native_passes.recurrences(recurrence(40, 64))
+    x = np.zeros((9, 1, 40), np.float32)
+    x[4, 0, 3] = np.nan
+    y = run(ours, library, {"x": x})
+    assert np.isnan(y[4:, 0]).all()
+    assert np.isnan(y[:5, 1]).all()
+    assert np.isfinite(y[:4, 0]).all()
+    assert np.isfinite(y[5:, 1]).all()
+
+
+@pytest.mark.parametrize("more", [{"hidden": 40}, {"clip": 3.0}, {"direction": "forward"}, {"state": 0.1}])
+def test_recurrences_of_another_kind_are_left_alone(more: dict[str, Any]) -> None:
+    other = recurrence(**{"inputs": 40, "hidden": 64} | more)
+    assert native_passes.recurrences(other) is other
 
 
 def source(overtones: int = 9) -> Model:
@@ -140,39 +191,19 @@ def test_phases_are_those_of_onnx_runtime_to_the_last_bit_however_far_they_are(
 
 def norm_and_convolution(*, second_reader: bool = False) -> Model:
     """AdaIN, a leaky rectifier and a wide convolution, as the trunk has them."""
-    channels, style = 256, 128
+    channels = 256
     rng = np.random.default_rng(5)
-    constants = {
-        "axes": np.array([2], np.int64),
-        "epsilon": np.float32(passes.EPSILON),
-        "one": np.float32(1),
-        "fc.weight": rng.normal(size=(2 * channels, style)).astype(np.float32) * 0.1,
-        "fc.bias": rng.normal(size=2 * channels).astype(np.float32),
-        "split": np.array([channels, channels], np.int64),
-        "column": np.array([2], np.int64),
+    nodes, constants = adain(channels, ("Mul", "centred"), "moved", "norm", rng)
+    constants |= {
         "weight": rng.normal(size=(256, channels, 3)).astype(np.float32) / 30,
         "bias": rng.normal(size=256).astype(np.float32),
     }
-    nodes = [
-        node("Gemm", ["style", "fc.weight", "fc.bias"], ["h"], transB=1),
-        node("Split", ["h", "split"], ["gamma_row", "beta_row"], axis=1),
-        node("Unsqueeze", ["gamma_row", "column"], ["gamma"]),
-        node("Unsqueeze", ["beta_row", "column"], ["beta"]),
-        node("ReduceMean", ["x", "axes"], ["mean"]),
-        node("Sub", ["x", "mean"], ["centred"]),
-        node("Mul", ["centred", "centred"], ["squared"]),
-        node("ReduceMean", ["squared", "axes"], ["variance"]),
-        node("Add", ["variance", "epsilon"], ["stable"]),
-        node("Sqrt", ["stable"], ["deviation"]),
-        node("Div", ["centred", "deviation"], ["normal"]),
-        node("Add", ["gamma", "one"], ["factor"]),
-        node("Mul", ["factor", "normal"], ["scaled"]),
-        node("Add", ["scaled", "beta"], ["moved"], name="norm"),
+    nodes += [
         node("LeakyRelu", ["moved"], ["active"], alpha=0.2),
         node("Conv", ["active", "weight", "bias"], ["convolved"], name="conv", pads=[1, 1]),
         node("Add", ["convolved", "moved" if second_reader else "x"], ["y"]),
     ]
-    return model_of(nodes, {"x": [1, channels, "t"], "style": [1, style]}, constants)
+    return model_of(nodes, {"x": [1, channels, "t"], "style": [1, STYLE]}, constants)
 
 
 @pytest.mark.parametrize("length", [1, 2, 47, 200])
@@ -250,8 +281,9 @@ def test_the_models_prosody_is_the_published_one_to_the_last_bit(
     ids, style = spoken_ids(engine)
     feed = {"input_ids": ids, "style": style, "speed": np.ones(1, np.float32)}
     wanted = [ALIGNED, F0, ENERGY, DURATIONS]
-    ours = native_passes.known_products(stages["prosody"])
+    ours = native_passes.known_products(native_passes.recurrences(stages["prosody"]))
     assert rewriting.operators(ours)["Product"] > 70
+    assert rewriting.operators(ours)["BiLstm"] == 6
     found = [
         make_session(m.SerializeToString(), CONFIG, library=library).run(wanted, feed)
         for m in (stages["prosody"], ours)

@@ -16,8 +16,10 @@ from kokoro_lab.model.native import native_operators
 from kokoro_lab.model.providers import make_session
 from kokoro_lab.model.rewriting import Model
 from kokoro_lab.model.statistics import AdainLayers
+from tests.model import toy_graphs
+from tests.model.toy_graphs import STYLE
 
-CHANNELS, STYLE, TAPS, OUT = 6, 128, 5, 8
+CHANNELS, TAPS, OUT = 6, 5, 8
 
 NATIVE = native_operators(EngineConfig())
 needs_native = pytest.mark.skipif(
@@ -29,36 +31,15 @@ def adain_snake_conv() -> Model:
     """One residual step as the vocoder has it: AdaIN over time, Snake, a weight-normed convolution."""
     n = helper.make_node
     rng = np.random.default_rng(7)
-    constants = {
-        "axes": np.array([2], np.int64),
-        "two": np.float32(2),
-        "epsilon": np.float32(passes.EPSILON),
-        "one": np.float32(1),
-        "fc.weight": rng.normal(size=(2 * CHANNELS, STYLE)).astype(np.float32) * 0.1,
-        "fc.bias": rng.normal(size=2 * CHANNELS).astype(np.float32),
-        "split": np.array([CHANNELS, CHANNELS], np.int64),
-        "column": np.array([2], np.int64),
+    nodes, constants = toy_graphs.adain(CHANNELS, ("Pow", "two"), "y", "adain/Add_3", rng)
+    constants |= {
         "alpha": rng.uniform(0.3, 2.0, size=(1, CHANNELS, 1)).astype(np.float32),
         "direction": rng.normal(size=(OUT, CHANNELS, TAPS)).astype(np.float32),
         "length": rng.normal(size=(OUT, 1, 1)).astype(np.float32),
         "bias": rng.normal(size=OUT).astype(np.float32),
     }
     constants["reciprocal"] = (1 / constants["alpha"]).astype(np.float32)
-    nodes = [
-        n("Gemm", ["style", "fc.weight", "fc.bias"], ["h"], transB=1),
-        n("Split", ["h", "split"], ["gamma_row", "beta_row"], axis=1),
-        n("Unsqueeze", ["gamma_row", "column"], ["gamma"]),
-        n("Unsqueeze", ["beta_row", "column"], ["beta"]),
-        n("ReduceMean", ["x", "axes"], ["mean"]),
-        n("Sub", ["x", "mean"], ["centred"]),
-        n("Pow", ["centred", "two"], ["squared"]),
-        n("ReduceMean", ["squared", "axes"], ["variance"]),
-        n("Add", ["variance", "epsilon"], ["stable"]),
-        n("Sqrt", ["stable"], ["deviation"]),
-        n("Div", ["centred", "deviation"], ["normal"]),
-        n("Add", ["gamma", "one"], ["factor"]),
-        n("Mul", ["factor", "normal"], ["scaled"]),
-        n("Add", ["scaled", "beta"], ["y"], name="adain/Add_3"),
+    nodes += [
         n("Mul", ["alpha", "y"], ["turned"]),
         n("Sin", ["turned"], ["sine"]),
         n("Pow", ["sine", "two"], ["sine_squared"]),
@@ -67,17 +48,8 @@ def adain_snake_conv() -> Model:
         n("Mul", ["direction", "length"], ["weight"]),
         n("Conv", ["snake", "weight", "bias"], ["waveform"], name="conv", pads=[2, 2], kernel_shape=[TAPS]),
     ]
-    graph = helper.make_graph(
-        nodes,
-        "step",
-        [
-            helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, CHANNELS, "t"]),
-            helper.make_tensor_value_info("style", TensorProto.FLOAT, [1, STYLE]),
-        ],
-        [helper.make_tensor_value_info("waveform", TensorProto.FLOAT, None)],
-        [numpy_helper.from_array(np.asarray(v), k) for k, v in constants.items()],
-    )
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
+    shapes = {"x": [1, CHANNELS, "t"], "style": [1, STYLE]}
+    return toy_graphs.model_of(nodes, shapes, constants, "waveform")
 
 
 def run(model: Model, **feed: np.ndarray) -> dict[str, np.ndarray]:
