@@ -32,7 +32,8 @@ DEFAULT_VARIANT = "int8"
 PREFIX = "KOKORO_"
 FIRST_WINDOW_FRAMES = 11
 """Trunk frames of 12.5 ms. The first window is small, so that sound starts early. With those around it that
-are decoded, 11 just fill the vectors of AVX-512: 12 take an eighth longer."""
+are decoded, 11 just fill the vectors of AVX-512: 12 take an eighth longer. Under 9, some first chunks would
+wait for the second window: a margin and silence that is trimmed come before the first sound."""
 WINDOW_FRAMES = 120
 """Later windows: the larger, the less context is decoded twice; the smaller, the sooner a stop acts."""
 LONGEST_WINDOW_FRAMES = 2400

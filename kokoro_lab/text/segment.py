@@ -10,7 +10,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import NamedTuple
 
 import regex
@@ -182,20 +182,32 @@ def pack(
         yield _segment(segment_id, words, ids, space_id, language, index)
 
 
-_Part = tuple[tuple[Word, ...], tuple[tuple[int, ...], ...]]
+_Words = tuple[Word, ...]
+_Ids = tuple[tuple[int, ...], ...]
+_Part = tuple[_Words, _Ids]
 
 
 def _parts(spoken: Iterable[SpokenSentence], *, first: bool) -> Iterator[tuple[int, _Part]]:
+    spoken = iter(spoken)
+    gone = 0
+    if first and (opening := next(spoken, None)):
+        words, ids = _fitting(opening.words, opening.ids)
+        gone = _certain_cut(words, ids)
+        if gone:
+            yield from _numbered(opening.number, words[:gone], ids[:gone])
+        spoken = chain((opening,), spoken)
     for sentence in _joined(spoken):
         words, ids = _fitting(sentence.words, sentence.ids)
-        if first:
-            first = False
-            cut = _first_cut(words, ids)
-            if cut:
-                yield sentence.number, (words[:cut], ids[:cut])
-                words, ids = words[cut:], ids[cut:]
-        for part in _balanced(words, ids):
-            yield sentence.number, part
+        if first and not gone:
+            gone = _first_cut(words, ids)
+            if gone:
+                yield from _numbered(sentence.number, words[:gone], ids[:gone])
+        yield from _numbered(sentence.number, words[gone:], ids[gone:])
+        first, gone = False, 0
+
+
+def _numbered(sentence: int, words: _Words, ids: _Ids) -> Iterator[tuple[int, _Part]]:
+    return ((sentence, part) for part in _balanced(words, ids))
 
 
 def _joined(spoken: Iterable[SpokenSentence]) -> Iterator[SpokenSentence]:
@@ -239,17 +251,17 @@ def _token_count(words: Sequence[Word], ids: Sequence[tuple[int, ...]]) -> int:
     return sum(map(len, ids)) + spaces
 
 
-def _first_cut(words: Sequence[Word], ids: Sequence[tuple[int, ...]]) -> int | None:
-    """After which word to end the first segment: the last of the best places that leave both parts a body.
+def _first_cut(words: Sequence[Word], ids: Sequence[tuple[int, ...]]) -> int:
+    """After how many words to end the first segment: at the last of the best places that leave both a body.
 
     A mark, or the end of a sentence, may come a little later than a border between phrases. A long sentence
-    that has no place early enough is cut at its first one after that.
+    that has no place early enough is cut at its first one after that. 0 if it is short, or there is no place.
     """
     total = _token_count(words, ids)
     if total <= FIRST_TOKENS:
-        return None
+        return 0
     best_strength = MARK if total <= FIRST_WHOLE_TOKENS else PHRASE if total <= FIRST_LONG_TOKENS else WEAK
-    best, count = None, 0
+    best, count = 0, 0
     for i, strength in enumerate(borders(words)):
         count += len(ids[i]) + words[i].space_after
         if ends_with_pause(words[i]):
@@ -264,7 +276,19 @@ def _first_cut(words: Sequence[Word], ids: Sequence[tuple[int, ...]]) -> int | N
     return best
 
 
-def _balanced(words: tuple[Word, ...], ids: tuple[tuple[int, ...], ...]) -> Iterator[_Part]:
+def _certain_cut(words: Sequence[Word], ids: Sequence[tuple[int, ...]]) -> int:
+    """`_first_cut` where that is the same whatever sentence may be joined to this one, else 0.
+
+    So the first segment need not wait until the second sentence is read. A sentence of more than
+    `FIRST_LONG_TOKENS` is cut alike with more behind it, unless that lets a place count which left too little
+    behind it before; none does if those before the cut, and those that a mark may come later, all counted.
+    """
+    cut, total = _first_cut(words, ids), _token_count(words, ids)
+    decided = max(FIRST_WHOLE_TOKENS, _token_count(words[:cut], ids[:cut]) + 1)
+    return cut if total > FIRST_LONG_TOKENS and decided <= total - SHORT_TOKENS else 0
+
+
+def _balanced(words: _Words, ids: _Ids) -> Iterator[_Part]:
     """Halve until nothing is over `LONG_TOKENS`, near the middle, at a clause where there is one."""
     total = _token_count(words, ids)
     if total <= LONG_TOKENS:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -111,6 +112,59 @@ def test_a_long_first_sentence_starts_with_its_first_clause() -> None:
     assert first.phonemes.endswith(",")
     assert first.pause_after_s == pytest.approx(0.08)
     assert len(first.words) + len(second.words) == 20
+
+
+def of_words(texts: Sequence[str]) -> SpokenSentence:
+    """A sentence of words that sound as they are written, with a stop."""
+    bare = [(text.rstrip(","), text) for text in texts]
+    words = [
+        Word(name, 10 * i, 10 * i + 9, text, "en-us", "misaki")
+        for i, (name, text) in enumerate(bare, start=1)
+    ]
+    words[-1] = replace(words[-1], phonemes=words[-1].phonemes + ".")
+    return SpokenSentence(tuple(words), tuple(encode(w.phonemes) for w in words), False)
+
+
+def test_a_long_first_sentence_starts_before_the_next_one_is_read() -> None:
+    """A listener would wait for that for nothing: however short it is, it is not joined to the first part."""
+    read: list[int] = []
+
+    def reading() -> Iterator[SpokenSentence]:
+        for number, sentence in enumerate(
+            [of_words(["aaaaa"] * 4 + ["because"] + ["aaaaa"] * 12), spoken(9)]
+        ):
+            read.append(number)
+            yield sentence
+
+    segments = pack(reading(), space_id=SPACE_ID, language="en-us")
+    first = next(segments)
+    assert (len(first.words), read) == (4, [0])
+    assert [len(segment.words) for segment in segments] == [13, 1]
+
+
+@given(
+    st.lists(
+        st.lists(
+            st.sampled_from(["a", "aaa", "aaaaaa", "aaaa,", "because", "for", "of", "a" * 12, "a" * 350]),
+            min_size=1,
+            max_size=24,
+        ),
+        min_size=1,
+        max_size=4,
+    )
+)
+@settings(deadline=None, max_examples=400)
+def test_where_the_first_sentence_is_cut_is_not_a_matter_of_when(texts: list[list[str]]) -> None:
+    parts = [of_words(words) for words in texts]
+    at_once = packed(parts)
+    with pytest.MonkeyPatch.context() as patch:  # so every cut waits for what may be joined
+        patch.setattr("kokoro_lab.text.segment._certain_cut", lambda words, ids: 0)
+        assert packed(parts) == at_once
+
+
+def test_a_first_part_that_is_too_long_for_the_model_is_cut_again() -> None:
+    words = [*["a" * 9] * 60, "aaaa,", *["a" * 9] * 9]
+    assert [len(segment.words) for segment in packed([of_words(words)])] == [30, 15, 16, 9]
 
 
 def test_a_long_first_sentence_without_a_place_to_pause_is_left_whole() -> None:
