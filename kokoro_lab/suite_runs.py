@@ -1,14 +1,15 @@
 """Many measurements in one go: all gates, and whatever the checklist lacks.
 
-One after another: runs that share cores spoil each other's times. Whatever becomes of one, the next is run.
+Whatever becomes of one, the next is run.
 """
 
 from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +20,15 @@ from kokoro_lab.fixtures import repository_root
 from kokoro_lab.gates import checklist, evidence, tables
 from kokoro_lab.gates.suite import Measurement
 from kokoro_lab.model.toolchain import toolchain
+from kokoro_lab.processes import apart
 from kokoro_lab.provenance import git_state, machine, versions
 from kokoro_lab.results import new_run_folder, results_folder, write_json
 
 Say = Callable[[str], None]
 
 PASSED, FAILED, CRASHED = "passed", "failed", "crashed"
+SHARED = 0.7
+"""Of the time that gates take one after another, two at a time, on two cores."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,15 +71,24 @@ class Summary:
         return next(one for one in (CRASHED, FAILED, PASSED) if one in verdicts)
 
 
-def about(measured: Sequence[Measurement], fast: bool) -> str:
+def about(measured: Sequence[Measurement], fast: bool, jobs: int = 1) -> str:
     """How much there is to run, and how long it takes, in a sentence."""
     if not measured:
         return "Nothing is missing."
     names = ", ".join(one.name for one in measured)
-    return f"{len(measured)} to run, about {_span(sum(one.seconds(fast) for one in measured))}: {names}."
+    return f"{len(measured)} to run, about {_span(span_s(measured, fast, jobs))}: {names}."
 
 
-def run_gates(gates: Sequence[Measurement], *, fast: bool, progress: bool = True, say: Say) -> Summary:
+def span_s(measured: Sequence[Measurement], fast: bool, jobs: int) -> float:
+    """About how long all take, `jobs` at a time where they may share the machine."""
+    alone = sum(one.seconds(fast) for one in measured if one.alone)
+    shared = [one.seconds(fast) for one in measured if not one.alone]
+    return alone + (sum(shared) if jobs == 1 else max(sum(shared) * SHARED, *shared, 0.0))
+
+
+def run_gates(
+    gates: Sequence[Measurement], *, fast: bool, jobs: int = 1, progress: bool = True, say: Say
+) -> Summary:
     """Run every gate, and keep a summary in `results/gates/<run_id>/` as JSON, Markdown and HTML.
 
     Parameters
@@ -83,12 +96,14 @@ def run_gates(gates: Sequence[Measurement], *, fast: bool, progress: bool = True
     gates : sequence of Measurement
     fast : bool
         With the parameters of the fast mode, or of the full one.
+    jobs : int
+        How many run at a time. One that measures time runs after the others, alone: it would be spoilt.
     progress : bool
         Whether to show a bar for each.
     say : callable
         Told in a line each what takes its time.
     """
-    summary = Summary(tuple(_gates(gates, fast, progress, say)), new_run_folder("gates"))
+    summary = Summary(tuple(_gates(gates, fast, jobs, progress, say)), new_run_folder("gates"))
     record: dict[str, Any] = {
         "verdict": summary.verdict,
         "fast": fast,
@@ -126,7 +141,8 @@ def run_missing(fast: bool, *, progress: bool = True, say: Say) -> None:
     records = evidence.Records(results_folder(), evidence.now(), fast)
     lacking = checklist.missing(checklist.read_lines(), records)
     say(about(lacking, fast))
-    for one in _told(lacking, fast, say):
+    for number, one in enumerate(lacking):
+        _tell(lacking, fast, say, number)
         try:
             if one.benchmark:
                 _run_benchmark(one, fast, say)
@@ -137,13 +153,36 @@ def run_missing(fast: bool, *, progress: bool = True, say: Say) -> None:
             say(f"  crashed: {type(error).__name__}: {error}")
 
 
-def _gates(gates: Sequence[Measurement], fast: bool, progress: bool, say: Say) -> Iterable[GateOutcome]:
-    say(about(gates, fast))
-    for gate in _told(gates, fast, say):
-        try:
-            yield _gate_outcome(runs.run_notebook(gate.name, gate.parameters(fast), progress=progress))
-        except Exception as error:  # it never began: wrong parameters, no kernel
-            yield GateOutcome(gate.name, CRASHED, (), (), 0.0, "", f"{type(error).__name__}: {error}")
+def _gates(
+    gates: Sequence[Measurement], fast: bool, jobs: int, progress: bool, say: Say
+) -> Iterable[GateOutcome]:
+    """In the order of the suite, whatever the order in which they were run."""
+    say(about(gates, fast, jobs))
+    shared = [gate for gate in gates if jobs > 1 and not gate.alone]
+    # The longest first: whatever is left at the end is short, and no core waits for it
+    shared.sort(key=lambda gate: -gate.seconds(fast))
+    order = [*shared, *(gate for gate in gates if gate not in shared)]
+    begins = partial(_tell, order, fast, say)
+    calls = [partial(_run_gate, gate.name, gate.parameters(fast), progress) for gate in order]
+    ended = {}
+    for number, done in apart(calls[: len(shared)], jobs, begins):
+        ended[order[number].name] = one = _ended(order[number], done.result)
+        say(f"{one.gate}: {one.verdict} in {one.run_s:.1f} s")
+    for number in range(len(shared), len(order)):
+        begins(number)
+        ended[order[number].name] = _ended(order[number], partial(calls[number], 0))
+    return [ended[gate.name] for gate in gates]
+
+
+def _run_gate(name: str, parameters: Mapping[str, Any], progress: bool, place: int) -> runs.RunOutcome:
+    return runs.run_notebook(name, parameters, progress=progress, place=place)
+
+
+def _ended(gate: Measurement, run: Callable[[], runs.RunOutcome]) -> GateOutcome:
+    try:
+        return _gate_outcome(run())
+    except Exception as error:  # it never began: wrong parameters, no kernel; or its process died
+        return GateOutcome(gate.name, CRASHED, (), (), 0.0, "", f"{type(error).__name__}: {error}")
 
 
 def _gate_outcome(outcome: runs.RunOutcome) -> GateOutcome:
@@ -168,10 +207,9 @@ def _run_benchmark(one: Measurement, fast: bool, say: Say) -> None:
         say(f"  exit code {done.returncode}; {done.stdout.strip().rpartition(chr(10))[2]}")
 
 
-def _told(measured: Sequence[Measurement], fast: bool, say: Say) -> Iterable[Measurement]:
-    for number, one in enumerate(measured, 1):
-        say(f"{number} of {len(measured)}: {one.name}, about {_span(one.seconds(fast))}: {one.guards}")
-        yield one
+def _tell(measured: Sequence[Measurement], fast: bool, say: Say, number: int) -> None:
+    one = measured[number]
+    say(f"{number + 1} of {len(measured)}: {one.name}, about {_span(one.seconds(fast))}: {one.guards}")
 
 
 def _span(seconds: float) -> str:

@@ -43,7 +43,7 @@ def call(*arguments: str) -> Result:
     return CliRunner().invoke(main, ["run", *arguments])
 
 
-def run_notebook(name: str, parameters: dict[str, Any], progress: bool) -> RunOutcome:
+def run_notebook(name: str, parameters: dict[str, Any], progress: bool, place: int = 0) -> RunOutcome:
     """Ends as the name says, with what `runs.run_notebook` would leave."""
     if name == "02_gone":
         raise ParameterError("There is no notebook '02_gone'.")
@@ -61,7 +61,7 @@ def run_notebook(name: str, parameters: dict[str, Any], progress: bool) -> RunOu
 def test_a_gate_that_crashes_does_not_stop_the_others(lab: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     suite(lab, row("01_crash"), row("02_gone"), row("03_good"), row("04_bad"), row("05_deaf"))
     monkeypatch.setattr("kokoro_lab.runs.run_notebook", run_notebook)
-    done = call("gates", "--fast", "--json")
+    done = call("gates", "--fast", "--jobs", "1", "--json")
     assert done.exit_code == 3
     found = json.loads(done.stdout)
     verdicts = {one["gate"]: one["verdict"] for one in found["gates"]}
@@ -98,6 +98,38 @@ def test_all_gates_are_told_and_tabled(lab: Path) -> None:
     assert "passed; kept in" in done.stdout
 
 
+MEETS = """\
+import pathlib, time
+here, other = (pathlib.Path("../" + name) for name in ({name!r}, {other!r}))
+here.touch()
+until = time.monotonic() + 60
+while not other.exists() and time.monotonic() < until: time.sleep(0.02)
+assert other.exists(), "the other one never began"
+"""
+"""A cell that ends once that of another notebook has begun, and fails if it does not."""
+
+
+@pytest.mark.notebook
+def test_two_gates_at_a_time_and_what_measures_time_alone(lab: Path) -> None:
+    suite(lab, row("01_time", alone=True), row("02_gone"), row("03_one"), row("04_two", count=4))
+    for name, other in (("03_one", "04_two"), ("04_two", "03_one")):
+        code = MEETS.format(name=name, other=other), toy_notebooks.BODY.format(name=name)
+        toy_notebooks.write(lab / f"notebooks/{name}.ipynb", toy_notebooks.PARAMETERS, *code)
+    toy_notebooks.write_gate(lab, "01_time")
+    done = call("gates", "--fast", "--json")
+    assert done.exit_code == 3, done.output
+    found = [(one["gate"], one["verdict"], one["missed"]) for one in json.loads(done.stdout)["gates"]]
+    assert found == [
+        ("01_time", "passed", []),
+        ("02_gone", "crashed", []),
+        ("03_one", "passed", []),
+        ("04_two", "failed", ["a click"]),
+    ]
+    begun = done.stderr.index("4 of 4: 01_time")
+    ends = (("02_gone", "crashed"), ("03_one", "passed"), ("04_two", "failed"))
+    assert all(done.stderr.index(f"{name}: {verdict} in") < begun for name, verdict in ends)
+
+
 @pytest.mark.parametrize(
     ("verdicts", "said"),
     [
@@ -117,7 +149,8 @@ def test_one_verdict_of_all(verdicts: tuple[str, ...], said: str, tmp_path: Path
     [
         ("gates", "-p", "count=3"),
         ("checklist", "--sweep", "count=3,4"),
-        ("gates", "--jobs", "2"),
+        ("gates", "--cluster", "tcp://127.0.0.1:8786"),
+        ("checklist", "--jobs", "2"),
         ("03_good", "--fast"),
         ("--fast",),
     ],
@@ -130,7 +163,9 @@ def test_options_that_would_do_nothing_are_refused(lab: Path, arguments: tuple[s
 
 def test_how_long_it_takes_is_said() -> None:
     one = Measurement("gates", "01_a", "", {}, {}, 50, 3000)
+    alone = Measurement("gates", "60_b", "", {}, {}, 20, 200, alone=True)
     assert about([one, one], True) == "2 to run, about 100 s: 01_a, 01_a."
+    assert about([one, one, alone], True, jobs=2) == "3 to run, about 90 s: 01_a, 01_a, 60_b."
     assert about([one], False) == "1 to run, about 50 min: 01_a."
     assert about([], True) == "Nothing is missing."
 

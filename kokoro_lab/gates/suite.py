@@ -40,6 +40,8 @@ class Measurement:
         About how long it takes, on two cores.
     variant : str
         That is measured; empty if it is the one which the settings name.
+    alone : bool
+        Whether it measures time, so that nothing else may run beside it.
     """
 
     kind: str
@@ -50,6 +52,7 @@ class Measurement:
     fast_s: float
     full_s: float
     variant: str = ""
+    alone: bool = False
 
     @property
     def benchmark(self) -> bool:
