@@ -10,6 +10,8 @@ from __future__ import annotations
 import logging
 import re
 import threading
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 log = logging.getLogger(__name__)
@@ -30,6 +32,24 @@ def pieces(word: str) -> list[str]:
     if len(word) <= (PIECE_LETTERS if spelt else WORD_LETTERS):
         return [word]
     return [word[at : at + PIECE_LETTERS] for at in range(0, len(word), PIECE_LETTERS)]
+
+
+@cache
+def leave_no_library() -> None:
+    """Have each copy of eSpeak's library that phonemizer makes taken off the disk as soon as it is loaded.
+
+    It makes one for each instance and removes it when the process ends, unless that is killed: 0.7 MB each
+    time, for ever. What is loaded needs no name. To be called before there is an instance.
+    """
+    from phonemizer.backend.espeak import wrapper
+
+    class Unnamed(wrapper.EspeakAPI):  # type: ignore[misc]  # the library has no types
+        def __init__(self, *where: Any) -> None:
+            super().__init__(*where)
+            for copy in Path(self._tempdir).iterdir():
+                copy.unlink()
+
+    wrapper.EspeakAPI = Unnamed
 
 
 class EspeakEnglish:
@@ -58,5 +78,6 @@ class EspeakEnglish:
         if self._backend is None:
             from misaki.espeak import EspeakFallback
 
+            leave_no_library()
             self._backend = EspeakFallback(british=self._british)
         return self._backend

@@ -17,7 +17,7 @@ import regex
 
 from kokoro_lab.datatypes import Fallback, Word
 from kokoro_lab.g2p.english import OnFallback
-from kokoro_lab.g2p.espeak import PIECE_LETTERS, EspeakEnglish, pieces
+from kokoro_lab.g2p.espeak import PIECE_LETTERS, EspeakEnglish, leave_no_library, pieces
 from kokoro_lab.g2p.vocab import known, symbols
 from kokoro_lab.text.aligned import AlignedText
 
@@ -77,6 +77,7 @@ class EspeakG2P:
         else:
             from misaki.espeak import EspeakG2P as MisakiEspeak
 
+            leave_no_library()
             misaki = MisakiEspeak(ESPEAK_VOICES[language])
             self._backend, self._convert = misaki.backend, misaki.e2m
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
@@ -87,3 +89,15 @@ def test_letters_are_the_last_level(language: str, text: str) -> None:
     assert words[-1].phonemes.endswith(".")
     assert fallbacks == []
     assert [f.start for f in read(LetterG2P(language), "a 漢")[1]] == [2]
+
+
+def test_a_process_that_is_killed_leaves_no_library_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    english, spanish = EspeakEnglish(british=False), EspeakG2P("es")
+    assert english("zyxl")
+    assert read(spanish, "hola")[0]
+    made = list(tmp_path.iterdir())
+    assert len(made) >= 2
+    assert not [file for folder in made for file in folder.iterdir()]
