@@ -49,12 +49,18 @@ def test_a_figure_over_its_band_is_caught_and_noise_is_not(control: performance_
 
 @pytest.mark.parametrize(
     ("low", "ratio", "high", "passes"),
-    [(0.48, 0.5, 0.52, True), (0.5, 0.6, 0.7, True), (0.56, 0.6, 0.7, False), (0.1, 0.2, 0.3, True)],
+    [(0.48, 0.5, 0.52, True), (0.54, 0.6, 0.7, True), (0.56, 0.6, 0.7, False), (0.18, 0.2, 0.3, True)],
 )
-def test_only_an_interval_that_is_wholly_over_the_band_fails(
+def test_an_interval_that_is_wholly_over_the_band_fails(
     low: float, ratio: float, high: float, passes: bool
 ) -> None:
     checks = performance.judge(spreads(low, ratio, high), GOLDEN)
+    assert all(check.passed for check in checks) == passes
+
+
+@pytest.mark.parametrize(("low", "passes"), [(0.43, True), (0.42, False), (0.1, False)])
+def test_an_interval_too_wide_to_say_anything_fails(low: float, passes: bool) -> None:
+    checks = performance.judge(spreads(low, 0.5, 0.6), GOLDEN)
     assert all(check.passed for check in checks) == passes
 
 
