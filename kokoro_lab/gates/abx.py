@@ -28,10 +28,11 @@ from kokoro_lab.gates.speaking import SpokenPair, begun, pair_up, shortest, spea
 from kokoro_lab.listening.levels import match_loudness
 from kokoro_lab.listening.plan import Pair
 from kokoro_lab.listening.result import ListeningResult
-from kokoro_lab.metrics.abx import ALPHA, INAUDIBLE_BELOW
+from kokoro_lab.metrics.abx import INAUDIBLE_BELOW
 from kokoro_lab.metrics.mos import dnsmos
 from kokoro_lab.metrics.noninferiority import paired_change
 from kokoro_lab.metrics.perceptual import log_mel_distance_db, pesq_wb
+from kokoro_lab.metrics.proportions import ALPHA
 from kokoro_lab.model.decoder import Staged
 from kokoro_lab.model.forced import ToldGraph, ToldStages, fp32_prosody
 from kokoro_lab.model.weights import model_path

@@ -26,8 +26,8 @@ from kokoro_lab.fixtures import FixtureText
 from kokoro_lab.gates import damages
 from kokoro_lab.levelling import MEASURABLE_S
 from kokoro_lab.metrics import ebu
-from kokoro_lab.metrics.abx import proportion_interval
 from kokoro_lab.metrics.loudness import MOMENTARY_S, integrated_lufs, sample_peak_dbfs, true_peak_dbtp
+from kokoro_lab.metrics.proportions import proportion_interval
 from kokoro_lab.model.voices import english_of
 from kokoro_lab.model.weights import voice_names
 from kokoro_lab.results import Check, Control

@@ -6,8 +6,8 @@ one:
 
 - *Is a difference heard?* `p_value`: so many right answers are rare without hearing. A p over 0.05 shows
   nothing by itself: 16 trials find a listener who is right 60 % of the time in one test of six (`power`).
-- *Is it shown to be inaudible?* `upper_limit`: the true proportion is below this. That takes enough trials
-  (`trials_to_show`): 39 to get below 70 %, 68 to get below 65 %.
+- *Is it shown to be inaudible?* `proportions.upper_limit`: the true proportion is below this. That takes
+  enough trials (`trials_to_show`): 39 to get below 70 %, 68 to get below 65 %.
 
 Both are exact for trials that are independent of each other, with an X drawn by a fair coin each time.
 """
@@ -23,10 +23,15 @@ from scipy.optimize import brentq
 from scipy.stats import MonteCarloMethod, binom, binomtest, chi2_contingency, norm
 
 from kokoro_lab.errors import ParameterError
+from kokoro_lab.metrics.proportions import (
+    ALPHA,
+    check_counts,
+    check_probability,
+    proportion_interval,
+    upper_limit,
+)
 
 CHANCE = 0.5
-ALPHA = 0.05
-"""Of a false alarm, in both questions."""
 INAUDIBLE_BELOW = 0.70
 """A listener who is right less often than this hears a difference at most now and then: 0.5 is guessing,
 0.75 the usual threshold of hearing."""
@@ -59,7 +64,7 @@ def p_value(right: int, trials: int) -> float:
     The binomial test against one half: Burstein, "Approximation formulas for error risk and sample size
     in ABX testing", J. Audio Eng. Soc. 36(11), 1988, without the approximation.
     """
-    _check_counts(right, trials)
+    check_counts(right, trials)
     return float(binomtest(right, trials, CHANCE, alternative="greater").pvalue)
 
 
@@ -76,49 +81,10 @@ def fewest_right(trials: int, alpha: float = ALPHA) -> int | None:
     ParameterError
         No trials, or `alpha` is no probability.
     """
-    _check_counts(0, trials)
-    _check_probability("alpha", alpha)
+    check_counts(0, trials)
+    check_probability("alpha", alpha)
     least = int(binom.isf(alpha, trials, CHANCE)) + 1
     return least if least <= trials else None
-
-
-def proportion_interval(right: int, trials: int, confidence: float = 0.95) -> tuple[float, float]:
-    """Two-sided interval of the true proportion of right answers.
-
-    Returns
-    -------
-    tuple of float
-        Low and high end, 0 to 1.
-
-    Raises
-    ------
-    ParameterError
-        Counts that cannot be, or `confidence` is no probability.
-
-    Notes
-    -----
-    Clopper & Pearson, Biometrika 26(4), 1934: never covers less often than `confidence` says.
-    """
-    _check_counts(right, trials)
-    _check_probability("confidence", confidence)
-    interval = binomtest(right, trials, CHANCE).proportion_ci(confidence, method="exact")
-    return float(interval.low), float(interval.high)
-
-
-def upper_limit(right: int, trials: int, alpha: float = ALPHA) -> float:
-    """One-sided upper confidence limit of the true proportion of right answers, after Clopper & Pearson.
-
-    Below `INAUDIBLE_BELOW` it shows that the difference is, at most, heard now and then.
-
-    Raises
-    ------
-    ParameterError
-        Counts that cannot be, or `alpha` is no probability.
-    """
-    _check_counts(right, trials)
-    _check_probability("alpha", alpha)
-    interval = binomtest(right, trials, CHANCE, alternative="less").proportion_ci(1 - alpha, method="exact")
-    return float(interval.high)
 
 
 def most_right(trials: int, bound: float = INAUDIBLE_BELOW, alpha: float = ALPHA) -> int | None:
@@ -134,8 +100,8 @@ def most_right(trials: int, bound: float = INAUDIBLE_BELOW, alpha: float = ALPHA
     ParameterError
         No trials, `bound` is not between one half and 1, or `alpha` is no probability.
     """
-    _check_counts(0, trials)
-    _check_probability("alpha", alpha)
+    check_counts(0, trials)
+    check_probability("alpha", alpha)
     _check_above_chance("bound", bound)
     most = int(binom.ppf(alpha, trials, bound))
     if binom.cdf(most, trials, bound) > alpha:  # ppf is the first count beyond, unless it hits exactly
@@ -178,8 +144,8 @@ def trials_needed(true_proportion: float, wanted_power: float = POWER, alpha: fl
     ParameterError
         As `power`, or more than 10 000 trials would be needed.
     """
-    _check_probability("wanted_power", wanted_power)
-    _check_probability("alpha", alpha)
+    check_probability("wanted_power", wanted_power)
+    check_probability("alpha", alpha)
     _check_above_chance("true_proportion", true_proportion)
     trials = np.arange(1, MOST_TRIALS + 1)
     least = binom.isf(alpha, trials, CHANCE) + 1
@@ -202,8 +168,8 @@ def trials_to_show(
     ParameterError
         As `most_right`, or more than 10 000 trials would be needed.
     """
-    _check_probability("wanted_power", wanted_power)
-    _check_probability("alpha", alpha)
+    check_probability("wanted_power", wanted_power)
+    check_probability("alpha", alpha)
     _check_above_chance("bound", bound)
     trials = np.arange(1, MOST_TRIALS + 1)
     most = binom.ppf(alpha, trials, bound)
@@ -369,7 +335,7 @@ def pool(counts: Mapping[str, tuple[int, int]], *, seed: int = 0) -> Pooled:
     if not counts:
         raise ParameterError("Nobody has answered.", field="counts", value=0, allowed="one listener or more")
     for right, trials in counts.values():
-        _check_counts(right, trials)
+        check_counts(right, trials)
     total, of = (sum(column) for column in zip(*counts.values(), strict=True))
     differ_p = 1.0
     if len(counts) > 1 and 0 < total < of:
@@ -388,23 +354,6 @@ def _first(trials: np.ndarray, enough: np.ndarray, field: str, value: float) -> 
             mend="Ask for something further from one half, or for less power.",
         )
     return int(trials[np.argmax(enough)])
-
-
-def _check_counts(right: int, trials: int) -> None:
-    if trials < 1 or not 0 <= right <= trials:
-        raise ParameterError(
-            f"{right} right answers in {trials} trials cannot be.",
-            field="right" if trials >= 1 else "trials",
-            value=right if trials >= 1 else trials,
-            allowed="0 ≤ right ≤ trials, and one trial or more",
-        )
-
-
-def _check_probability(field: str, value: float) -> None:
-    if not 0 < value < 1:
-        raise ParameterError(
-            f"{value} is no {field.replace('_', ' ')}.", field=field, value=value, allowed="over 0, under 1"
-        )
 
 
 def _check_above_chance(field: str, value: float) -> None:

@@ -10,6 +10,7 @@ from scipy.stats import binom
 
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.metrics import abx
+from kokoro_lab.metrics.proportions import upper_limit
 
 
 @pytest.mark.parametrize(("right", "trials"), [(12, 16), (15, 20), (26, 40)])
@@ -51,7 +52,7 @@ def test_the_trials_needed_are_the_fewest_with_that_power(true_proportion: float
 def test_inaudibility_is_shown_by_the_published_counts(bound: float, trials: int, right: int) -> None:
     assert abx.trials_to_show(bound) == (trials, right)
     assert abx.most_right(trials, bound) == right
-    assert abx.upper_limit(right, trials) < bound <= abx.upper_limit(right + 1, trials)
+    assert upper_limit(right, trials) < bound <= upper_limit(right + 1, trials)
 
 
 def test_too_few_trials_show_nothing_either_way() -> None:
@@ -68,12 +69,6 @@ def test_both_questions_agree_with_the_counting_of_tails(trials: int) -> None:
     assert abx.most_right(trials) == (max(shown) if shown else None)
     heard = [right for right in range(trials + 1) if binom.sf(right - 1, trials, 0.5) <= 0.05]
     assert abx.fewest_right(trials) == (min(heard) if heard else None)
-
-
-def test_the_interval_is_clopper_and_pearsons() -> None:
-    assert abx.proportion_interval(12, 16) == pytest.approx((0.4762, 0.9273), abs=1e-4)
-    assert abx.proportion_interval(0, 10) == pytest.approx((0, 0.3085), abs=1e-4)
-    assert abx.proportion_interval(10, 10)[1] == 1
 
 
 @pytest.mark.parametrize(("proportion", "d_prime"), [(0.70, 1.53), (0.75, 1.79), (0.50, 0.0), (0.3, 0.0)])
@@ -128,7 +123,7 @@ def test_where_nothing_can_differ_nothing_does(counts: dict[str, tuple[int, int]
 
 @pytest.mark.parametrize(("right", "trials"), [(0, 0), (-1, 4), (5, 4)])
 def test_counts_that_cannot_be_are_refused(right: int, trials: int) -> None:
-    for function in (abx.p_value, abx.proportion_interval, abx.upper_limit, abx.outcome):
+    for function in (abx.p_value, abx.outcome):
         with pytest.raises(ParameterError, match="cannot be"):
             function(right, trials)
     with pytest.raises(ParameterError):
@@ -144,8 +139,6 @@ def test_counts_that_cannot_be_are_refused(right: int, trials: int) -> None:
         lambda: abx.power(0, 0.7),
         lambda: abx.fewest_right(16, alpha=0),
         lambda: abx.most_right(16, bound=0.4),
-        lambda: abx.upper_limit(3, 16, alpha=1),
-        lambda: abx.proportion_interval(3, 16, confidence=95),
         lambda: abx.trials_needed(0.5001),
         lambda: abx.trials_to_show(0.501),
         lambda: abx.d_prime(1.2),
