@@ -28,7 +28,6 @@ def test_speech_has_none(speech: Samples) -> None:
     assert defects.gaps(speech, RATE_HZ) == []
     assert defects.clipped_count(speech, RATE_HZ) == 0
     assert defects.closest_repeat(speech, RATE_HZ).residual_db > -60
-    assert defects.click_score(speech, RATE_HZ) < 3
 
 
 def test_a_gap_is_found_where_it_is(speech: Samples) -> None:
@@ -69,24 +68,18 @@ def test_clipped_peaks_are_counted_and_silence_is_not(speech: Samples) -> None:
     assert defects.clipped_count(np.zeros(RATE_HZ, np.float32), RATE_HZ) == 0
 
 
-def test_one_wrong_sample_stands_alone() -> None:
-    breath = (0.02 * np.random.default_rng(2).standard_normal(RATE_HZ)).astype(np.float32)
-    assert defects.click_score(breath, RATE_HZ) < 2.5
-    assert defects.click_score(damages.click(breath), RATE_HZ) > 3
-
-
 def test_samples_that_are_no_numbers_are_counted_and_measured_by_nothing_else(speech: Samples) -> None:
     damaged = speech.copy()
     damaged[[5, 7]] = np.nan, np.inf
     assert defects.nonfinite_count(damaged) == 2
     measures = (defects.gaps, defects.hardest_fall_db, defects.clipped_count, defects.closest_repeat)
-    for measure in (*measures, defects.click_score):
+    for measure in measures:
         with pytest.raises(ParameterError, match="not finite"):
             measure(damaged, RATE_HZ)
 
 
 def test_what_is_too_short_or_no_single_channel_is_refused() -> None:
     with pytest.raises(ParameterError, match="too short"):
-        defects.click_score(np.zeros(100, np.float32), RATE_HZ)
+        defects.closest_repeat(np.zeros(100, np.float32), RATE_HZ)
     with pytest.raises(ParameterError, match="one channel"):
         defects.nonfinite_count(np.zeros((10, 2), np.float32))
