@@ -1,9 +1,13 @@
-"""Does it help to choose by the length of a text? Thresholds, each with the best on either side."""
+"""Does it help to choose by the length of a text? Thresholds, each with the best on either side.
+
+What is chosen as the best that was measured was partly lucky: its gain is told by other texts than chose it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import pandas as pd
 
 from kokoro_lab.bench.ab import Comparison
@@ -13,7 +17,10 @@ from kokoro_lab.metrics.paired_ratio import PairedRatio, paired_ratio
 THRESHOLDS = (200, 280, 500, 1000)
 """Characters."""
 FEWEST_TEXTS = 5
-"""On one side of a threshold. Of fewer, the interval is so wide that nothing is shown."""
+"""To choose from. Of fewer, the interval is so wide that nothing is shown: they are no reason to change."""
+FOLDS = 4
+"""Each text is judged by what was chosen from the texts of the other folds."""
+_TEXT = ["repetition", "text_number"]
 
 
 def by_length(comparison: Comparison, thresholds: Sequence[int] = THRESHOLDS) -> pd.DataFrame:
@@ -22,25 +29,28 @@ def by_length(comparison: Comparison, thresholds: Sequence[int] = THRESHOLDS) ->
     Returns
     -------
     pandas.DataFrame
-        By threshold in characters: texts_below, texts_above, below, above (names), TTFA and computing
-        (`PairedRatio` of both together over the one), helps.
+        By threshold in characters: texts_below, texts_above; below, above (names, chosen from all texts);
+        TTFA and computing (`PairedRatio` of both together over the one; for each text, all of them were
+        chosen without it); helps.
     """
-    one = recommend(comparison).configuration.name
+    trials = comparison.trials
+    one = _choice(comparison, comparison.default)
+    fold = _folds(trials)
+    rests = [comparison.only(fold != number) for number in range(FOLDS)]
+    ones = [_choice(rest, comparison.default) for rest in rests]
+    alone = _of(trials, [ones[number] for number in fold])
     rows = {}
     for threshold in thresholds:
-        short = comparison.trials.characters < threshold
-        chosen = {}
-        for side, which in (("below", short), ("above", ~short)):
-            part = comparison.only(which)
-            enough = _texts(part.trials) >= FEWEST_TEXTS  # fewer are no reason to change
-            chosen[side] = recommend(part).configuration.name if enough else one
-        ttfa, computing = (_together(comparison, chosen, one, threshold, f) for f in (TTFA, COMPUTING))
+        side = np.where(trials.characters < threshold, "below", "above")
+        chosen = [_sides(rest, threshold, other) for rest, other in zip(rests, ones, strict=True)]
+        together = _of(trials, [chosen[number][at] for number, at in zip(fold, side, strict=True)])
+        ttfa, computing = (_ratio(alone[figure], together[figure]) for figure in (TTFA, COMPUTING))
         gains = any(r.high < 1 - MARGIN for r in (ttfa, computing))
         loses = any(not r.high < 1 + MARGIN for r in (ttfa, computing))
         rows[threshold] = {
-            "texts_below": _texts(comparison.trials[short]),
-            "texts_above": _texts(comparison.trials[~short]),
-            **chosen,
+            "texts_below": _count(trials[side == "below"]),
+            "texts_above": _count(trials[side == "above"]),
+            **_sides(comparison, threshold, one),
             "TTFA": ttfa,
             "computing": computing,
             "helps": gains and not loses,
@@ -63,18 +73,37 @@ def advice(table: pd.DataFrame) -> str:
     )
 
 
-def _together(
-    comparison: Comparison, chosen: dict[str, str], one: str, threshold: int, figure: str
-) -> PairedRatio:
-    """A figure of both together, each on its own side, over that of the one for all."""
-    trials = comparison.trials
-    side = trials.characters.map(lambda n: chosen["below"] if n < threshold else chosen["above"])
-    keys = ["repetition", "text_number", "round"]
-    together = trials[trials.system == side].set_index(keys).sort_index()
-    alone = comparison.of(one)
+def _sides(comparison: Comparison, threshold: int, one: str) -> dict[str, str]:
+    """What to take below and above a threshold."""
+    short = comparison.trials.characters < threshold
+    return {
+        "below": _choice(comparison.only(short), one),
+        "above": _choice(comparison.only(~short), one),
+    }
+
+
+def _choice(comparison: Comparison, otherwise: str) -> str:
+    """What is recommended; of too few texts, the other one."""
+    enough = _count(comparison.trials) >= FEWEST_TEXTS
+    return recommend(comparison).configuration.name if enough else otherwise
+
+
+def _folds(trials: pd.DataFrame) -> pd.Series:
+    """A number for each trial, the same for all of a text; each fold has texts of every length."""
+    texts = trials.drop_duplicates(_TEXT).sort_values("characters", kind="stable")
+    places = {tuple(text): place % FOLDS for place, text in enumerate(texts[_TEXT].to_numpy())}
+    return pd.Series([places[tuple(text)] for text in trials[_TEXT].to_numpy()], trials.index)
+
+
+def _of(trials: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
+    """The trials of the configuration that is named for each, in the order of texts and rounds."""
+    return trials[trials.system == np.asarray(names)].set_index([*_TEXT, "round"]).sort_index()
+
+
+def _ratio(alone: pd.Series, together: pd.Series) -> PairedRatio:
     texts = [(repetition, number) for repetition, number, _ in alone.index]
-    return paired_ratio(list(alone[figure]), list(together.loc[alone.index, figure]), texts)
+    return paired_ratio(list(alone), list(together.loc[alone.index]), texts)
 
 
-def _texts(trials: pd.DataFrame) -> int:
-    return len(trials[["repetition", "text_number"]].drop_duplicates())
+def _count(trials: pd.DataFrame) -> int:
+    return len(trials.drop_duplicates(_TEXT))

@@ -143,3 +143,12 @@ def test_where_one_is_best_at_every_length_no_threshold_helps() -> None:
         assert "No threshold of 200, 280, 500, 1000 characters helps" in advice(table)
     without = by_length(measured(other={}), thresholds=[50, 5000])
     assert list(without.texts_below) == [0, len(CHARACTERS)]
+
+
+def test_a_choice_that_its_own_texts_alone_speak_for_does_not_help() -> None:
+    """Five texts are enough to choose by; without each of them, too few are left to choose the same."""
+    early = {"ttfa_s": lambda n: 0.5 if n < 280 else 1.5, "wall_s": lambda n: 0.5 if n < 280 else 1.5}
+    table = by_length(measured(other=early))
+    assert (table.below[280], table.above[280]) == ("other", "default")
+    assert table.computing[280].ratio == 1
+    assert not table.helps.any()
