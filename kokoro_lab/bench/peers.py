@@ -27,9 +27,10 @@ from kokoro_lab.datatypes import Samples
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.model.catalogue import catalogue
+from kokoro_lab.model.fetching import fetch
 from kokoro_lab.model.providers import make_session
 from kokoro_lab.model.voices import load_voice
-from kokoro_lab.model.weights import fetch, missing, model_path, model_sha256, voice_names, weights_home
+from kokoro_lab.model.weights import missing, model_path, model_sha256, voice_names, weights_home
 
 log = logging.getLogger(__name__)
 

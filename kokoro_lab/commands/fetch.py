@@ -36,13 +36,13 @@ def fetch(
     as_json: bool,
 ) -> None:
     """Fetch and check the weights and the 54 voices."""
-    from kokoro_lab.model import weights
+    from kokoro_lab.model import fetching, weights
 
     if list_voices:
         names = weights.voice_names()
         click.echo(json.dumps(names) if as_json else "\n".join(names))
         return
-    report = weights.fetch(
+    report = fetching.fetch(
         [weights_of(v) for v in variants] or PUBLISHED,
         recogniser=recogniser,
         voice_encoder=voice_encoder,

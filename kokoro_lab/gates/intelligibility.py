@@ -20,7 +20,8 @@ from kokoro_lab.gates.speaking import SpokenPair, shortest
 from kokoro_lab.metrics.intelligibility import Recogniser, Transcriber, count_errors, listen, total
 from kokoro_lab.metrics.noninferiority import PairedRise, paired_rise
 from kokoro_lab.metrics.spelling import ENGLISH
-from kokoro_lab.model.weights import fetch, missing, recogniser_path
+from kokoro_lab.model.fetching import fetch
+from kokoro_lab.model.weights import missing, recogniser_path
 from kokoro_lab.results import Check, Control
 
 RISE_MARGIN_POINTS = 3.0

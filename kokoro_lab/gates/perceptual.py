@@ -39,7 +39,8 @@ from kokoro_lab.listening.plan import Pair
 from kokoro_lab.metrics.noninferiority import holm, paired_change
 from kokoro_lab.metrics.prosody import Drift
 from kokoro_lab.metrics.speaker import Embedder, VoiceEncoder
-from kokoro_lab.model.weights import fetch, missing, voice_encoder_path
+from kokoro_lab.model.fetching import fetch
+from kokoro_lab.model.weights import missing, voice_encoder_path
 from kokoro_lab.results import Check, Control
 
 ALPHA = 0.05

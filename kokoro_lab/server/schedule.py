@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from kokoro_lab.errors import KokoroLabError
 from kokoro_lab.server import background
-from kokoro_lab.server.schemas import BenchmarkRequest
+from kokoro_lab.server.benchmark_schemas import BenchmarkRequest
 from kokoro_lab.server.slots import Slots
 
 if TYPE_CHECKING:

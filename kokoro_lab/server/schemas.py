@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from kokoro_lab.buffering import PROFILES
 from kokoro_lab.config import VARIANTS
-from kokoro_lab.server.request_schema import describe_voice
-
-RUN_ID = r"^[0-9]{8}T[0-9]{6}Z-[0-9a-f]{4}$"
 
 
 def _whole(value: Any) -> Any:
@@ -21,7 +18,6 @@ Whole = BeforeValidator(_whole)
 """Takes `24.0` for `24`: JSON knows one kind of number, and some clients write every one with a point."""
 
 Warmth = Literal["warming", "ok", "failed"]
-Preset = Literal["short", "medium", "long", "article"]
 
 
 class Answer(BaseModel):
@@ -369,64 +365,3 @@ class MemoryDetails(BaseModel):
 
     process: dict[str, int]
     objects: dict[str, int]
-
-
-class BenchmarkRequest(BaseModel):
-    """A benchmark on the engine that is being served, spoken while nobody else is."""
-
-    model_config = ConfigDict(extra="forbid", json_schema_extra=describe_voice)
-
-    preset: Preset = "medium"
-    trials: Annotated[int, Whole] = Field(5, ge=1, le=30, strict=True)
-    voice: str | None = None
-
-
-class BenchmarkState(BaseModel):
-    """A benchmark under way, or the last one."""
-
-    run_id: str
-    state: Literal["waiting", "running", "finished", "failed"]
-    preset: str
-    trials: int
-    finished_trials: int
-    disturbed: int = Field(description="Trials that were given up for a live request, and begun again")
-    scheduled: bool = Field(False, description="Whether the server began it by itself")
-    reason: str | None = None
-
-
-class BenchmarkSchedule(BaseModel):
-    """Benchmarks that the server begins by itself."""
-
-    interval_s: float
-    next_in_s: float
-    begun: int
-    skipped: int = Field(description="Turns that would have disturbed somebody")
-    last_skip: str | None = Field(description="Why the last one was skipped")
-
-
-class BenchmarkRun(BaseModel):
-    """A benchmark on disk."""
-
-    run_id: str
-    conditions: str
-    asked: dict[str, Any]
-    summary: dict[str, Any]
-
-
-class BenchmarkRuns(BaseModel):
-    """Benchmarks on disk, the latest first, and the one that this server began last."""
-
-    runs: list[BenchmarkRun]
-    current: BenchmarkState | None
-    schedule: BenchmarkSchedule | None = Field(description="Null where none is begun at intervals")
-
-
-class BenchmarkResult(Answer):
-    """`result.json` of a benchmark."""
-
-    run_id: str
-    conditions: str
-    asked: dict[str, Any]
-    systems: dict[str, Any]
-    summary: dict[str, Any]
-    trials: list[dict[str, Any]]

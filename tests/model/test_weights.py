@@ -37,7 +37,7 @@ from kokoro_lab.errors import (
     VoiceError,
     WeightsError,
 )
-from kokoro_lab.model import catalogue, clients, disk, weights
+from kokoro_lab.model import catalogue, clients, disk, fetching, weights
 from kokoro_lab.model.sources import Hub
 
 FP32, FP16, INT8 = "kokoro-v1.0.fp32.onnx", "kokoro-v1.0.fp16.onnx", "kokoro-v1.0.int8.onnx"
@@ -274,7 +274,7 @@ def hub(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def set_hub(monkeypatch: pytest.MonkeyPatch, endpoint: str) -> None:
-    monkeypatch.setattr(weights, "Hub", functools.partial(Hub, endpoint=endpoint))
+    monkeypatch.setattr(fetching, "Hub", functools.partial(Hub, endpoint=endpoint))
 
 
 @pytest.fixture
@@ -282,11 +282,11 @@ def home(tmp_path: Path) -> Path:
     return tmp_path / "home"
 
 
-def get(home: Path, *variants: str, **options: Any) -> tuple[weights.FetchReport, list[str]]:
+def get(home: Path, *variants: str, **options: Any) -> tuple[fetching.FetchReport, list[str]]:
     """Fetch without bars; the report and the lines that were said."""
     said: list[str] = []
     options = {"source": "registry", "progress": False, "say": said.append, **options}
-    return weights.fetch(variants or ("fp32",), home=home, **options), said
+    return fetching.fetch(variants or ("fp32",), home=home, **options), said
 
 
 def litter(home: Path) -> list[str]:
@@ -604,7 +604,7 @@ def test_what_a_killed_fetch_left_is_swept(shop: Shop, home: Path) -> None:
 
 def test_two_fetches_share_one_download(shop: Shop, home: Path) -> None:
     shop.order(pack={"sleep_s": 0.3})
-    results: list[tuple[weights.FetchReport, list[str]]] = []
+    results: list[tuple[fetching.FetchReport, list[str]]] = []
     threads = [threading.Thread(target=lambda: results.append(get(home))) for _ in range(2)]
     for thread in threads:
         thread.start()
@@ -826,8 +826,8 @@ def test_missing_files_name_the_command(shop: Shop, home: Path) -> None:
         (lambda: weights.model_path("int9"), ParameterError),
         (lambda: weights.model_sha256("int9"), ParameterError),
         (lambda: weights.missing(["int9"]), ParameterError),
-        (lambda: weights.fetch(["int9"]), ParameterError),
-        (lambda: weights.fetch(source="floppy"), ParameterError),
+        (lambda: fetching.fetch(["int9"]), ParameterError),
+        (lambda: fetching.fetch(source="floppy"), ParameterError),
         (lambda: weights.voice_path("af_nobody"), VoiceError),
         (lambda: weights.voice_path("../../etc/passwd"), VoiceError),
     ],
@@ -885,7 +885,7 @@ def test_importing_does_no_work() -> None:
     import subprocess
 
     code = (
-        "import sys, kokoro_lab.model.weights; "
+        "import sys, kokoro_lab.model.fetching; "
         "print({'huggingface_hub', 'tqdm', 'filelock', 'numpy', 'onnxruntime'} & set(sys.modules))"
     )
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -12,8 +12,8 @@ from flask.testing import FlaskClient
 
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.server import schedule as schedules
+from kokoro_lab.server.benchmark_schemas import BenchmarkRequest
 from kokoro_lab.server.schedule import Schedule
-from kokoro_lab.server.schemas import BenchmarkRequest
 from kokoro_lab.server.state import ServerState
 from tests.server.conftest import state_of, wait_until
 from tests.server.scripted import Scripted
