@@ -202,7 +202,7 @@ CAUGHT = ("3 dB louder", "3 dB quieter")
 
 def meter_checks() -> tuple[list[Check], list[Control], pd.DataFrame]:
     """The meter against EBU Tech 3341 and 3342, and broken meters against the same signals."""
-    cases = ebu.ebu_self_check()
+    cases = list(ebu.ebu_self_check())
     failed = sum(not case.passed for case in cases)
     broken = {
         "a meter that reads sample peaks": replace(ebu.Meter(), true_peak_dbtp=sample_peak_dbfs),

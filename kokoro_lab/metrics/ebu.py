@@ -60,8 +60,8 @@ class CheckResult:
         return -self.below <= self.measured - self.expected <= self.above
 
 
-def ebu_self_check(sample_rate_hz: int = 24_000, meter: Meter | None = None) -> list[CheckResult]:
-    """Let a meter measure the synthetic signals of EBU Tech 3341 and Tech 3342.
+def ebu_self_check(sample_rate_hz: int = 24_000, meter: Meter | None = None) -> Iterator[CheckResult]:
+    """Let a meter measure the synthetic signals of EBU Tech 3341 and Tech 3342, one when it is asked for.
 
     Parameters
     ----------
@@ -70,23 +70,19 @@ def ebu_self_check(sample_rate_hz: int = 24_000, meter: Meter | None = None) -> 
     meter : Meter, optional
         The meter to be tested; None takes `metrics.loudness`.
 
-    Returns
-    -------
-    list of CheckResult
-        In the order of the standards. The meter is sound if every one passed.
+    Yields
+    ------
+    CheckResult
+        Peaks first, which take no time: whoever looks for one failure need not wait for the rest. The
+        meter is sound if every one passed.
 
     Notes
     -----
     EBU Tech 3341, Table 1: cases 1 to 6 and 9 to 23. EBU Tech 3342, Table 1: cases 1 to 4.
     """
     meter = meter or Meter()
-    return [
-        *_programme(sample_rate_hz, meter),
-        *_short_term(sample_rate_hz, meter),
-        *_momentary(sample_rate_hz, meter),
-        *_true_peak(sample_rate_hz, meter),
-        *_range(sample_rate_hz, meter),
-    ]
+    for part in (_true_peak, _programme, _short_term, _momentary, _range):
+        yield from part(sample_rate_hz, meter)
 
 
 def _programme(rate: int, meter: Meter) -> Iterator[CheckResult]:

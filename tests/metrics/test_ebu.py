@@ -28,7 +28,7 @@ CASES = {str(i) for i in range(1, 24)} - {"7", "8"} | {f"3342-{i}" for i in rang
 
 @cache
 def sound_results(rate: int) -> list[CheckResult]:
-    return ebu_self_check(rate)
+    return list(ebu_self_check(rate))
 
 
 def failed(meter: Meter) -> set[str]:
@@ -79,6 +79,14 @@ def test_a_meter_that_is_a_little_off_fails(measure: str, error: float, cases: s
 def test_sample_peak_for_true_peak_fails() -> None:
     missed = found_out("true_peak_dbtp", loudness.sample_peak_dbfs)
     assert {"16", "18", "19"} <= missed < {str(i) for i in range(15, 24)}
+
+
+def test_one_failure_is_found_without_the_cases_behind_it() -> None:
+    def never(*arguments: object) -> float:
+        raise AssertionError("nobody asked for this case")
+
+    meter = Meter(never, never, never, never, true_peak_dbtp=loudness.sample_peak_dbfs)
+    assert any(not result.passed for result in ebu_self_check(RATE_HZ, meter))
 
 
 def test_pyloudnorms_default_filters_read_low() -> None:
