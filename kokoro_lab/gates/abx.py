@@ -60,13 +60,36 @@ DURATION_CHECK = "duration_difference_most_s"
 RESIDUAL_CHECK = "loudness_residual_most_lu"
 
 
-def short_texts(limit: int = 0, corpus: str = "") -> list[FixtureText]:
-    """Texts that are short enough to be compared; `limit` spreads a smaller number over them.
+def short_texts(which: str = "", corpus: str = "") -> list[FixtureText]:
+    """Texts that are short enough to be compared: the fixtures', or those that the file `corpus` holds out.
 
-    They are the fixtures', or those that the file `corpus` holds out.
+    Parameters
+    ----------
+    which : str
+        A number spreads so many over them; kinds, with commas, are taken alone; empty takes all.
+
+    Raises
+    ------
+    ParameterError
+        There is no such kind, or none of its texts is short enough.
     """
-    texts = held_out(Path(corpus)) if corpus else load_texts()
-    return spread([text for text in texts if len(text.text) <= LONGEST_CHARACTERS], limit)
+    texts = [t for t in (held_out(Path(corpus)) if corpus else load_texts()) if _is_short(t)]
+    if not which or which.isdecimal():
+        return spread(texts, int(which or 0))
+    there, wanted = sorted({text.kind for text in texts}), which.split(",")
+    for kind in wanted:
+        if kind not in there:
+            raise ParameterError(
+                f"There is no short text of the kind {kind!r}.",
+                field="texts",
+                value=which,
+                allowed=", ".join(there),
+            )
+    return [text for text in texts if text.kind in wanted]
+
+
+def _is_short(text: FixtureText) -> bool:
+    return len(text.text) <= LONGEST_CHARACTERS
 
 
 def heard(spoken: Sequence[SpokenPair], limit: int) -> list[Pair]:

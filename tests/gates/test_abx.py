@@ -85,7 +85,7 @@ def test_another_timing_fails_where_it_is_shared_and_is_not_measured_where_it_is
 
 
 def test_both_engines_speak_every_text_and_are_cut_alike(hum: Engine) -> None:
-    texts = abx.short_texts(2)
+    texts = abx.short_texts("2")
     made = abx.make_pairs(hum, hum, texts, ["hum", "hum_high"], progress=False)
     assert [(each.text, each.voice) for each in made] == [
         (text.id, voice) for voice in ("hum", "hum_high") for text in texts
@@ -107,7 +107,7 @@ def test_it_is_known_what_was_said_and_where_the_longest_word_is(hum: Engine) ->
 
 
 def test_what_people_hear_is_spread_over_the_pairs(hum: Engine) -> None:
-    made = abx.make_pairs(hum, hum, abx.short_texts(4), ["hum", "hum_high"], progress=False)
+    made = abx.make_pairs(hum, hum, abx.short_texts("4"), ["hum", "hum_high"], progress=False)
     assert [pair.name for pair in abx.heard(made, 4)] == [made[i].pair.name for i in (0, 2, 4, 6)]
     assert len(abx.heard(made, 0)) == 8
 
@@ -133,6 +133,19 @@ def test_texts_are_short_enough_to_be_compared() -> None:
     assert all(len(text.text) <= abx.LONGEST_CHARACTERS for text in abx.short_texts())
 
 
+def test_texts_of_some_kinds_alone() -> None:
+    kinds = [text.kind for text in abx.short_texts()]
+    assert [text.kind for text in abx.short_texts("short")] == ["short"] * kinds.count("short")
+    of_two = [text.kind for text in abx.short_texts("code,short")]
+    assert of_two == [kind for kind in kinds if kind in ("code", "short")]
+
+
+@pytest.mark.parametrize("kinds", ["loud", "short,loud", "short,"])
+def test_a_kind_that_no_short_text_has_is_refused(kinds: str) -> None:
+    with pytest.raises(ParameterError, match=r"no short text of the kind .*short"):
+        abx.short_texts(kinds)
+
+
 def test_a_corpus_gives_its_last_lines(tmp_path: Path) -> None:
     corpus = tmp_path / "corpus.txt"
     fitted = "Fitted.\n" * 3
@@ -140,7 +153,7 @@ def test_a_corpus_gives_its_last_lines(tmp_path: Path) -> None:
     first, second, *rest = abx.short_texts(corpus=str(corpus))
     assert [(t.id, t.text) for t in (first, second)] == [("line 5", "Two."), ("line 7", "Four.")]
     assert len(rest) == HELD_OUT - 3
-    assert [t.text for t in abx.short_texts(1, str(corpus))] == ["Two."]
+    assert [t.text for t in abx.short_texts("1", str(corpus))] == ["Two."]
 
 
 @pytest.mark.parametrize("content", [None, " \n\n"])
