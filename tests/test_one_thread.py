@@ -15,23 +15,23 @@ from kokoro_lab.one_thread import product
 SPEAKS = """
 import json, os, time
 
-def ticks():
-    def of(task):
-        with open(f"/proc/self/task/{task}/stat") as told:
-            return sum(map(int, told.read().rpartition(")")[2].split()[11:13]))
-    return {task: of(task) for task in os.listdir("/proc/self/task")}
+def tasks():
+    return set(os.listdir("/proc/self/task"))
 
-before = ticks()
+def ticks(task):
+    with open(f"/proc/self/task/{task}/stat") as told:
+        return sum(map(int, told.read().rpartition(")")[2].split()[11:13]))
+
+before = tasks()
 import numpy
-idle = ticks().keys() - before.keys()
+idle = sorted(tasks() - before)  # they stay; of other threads, one may end while it is looked at
 from kokoro_lab import load_engine
 engine = load_engine()
 time.sleep(0.5)  # whatever loading has woken sleeps again
-before = ticks()
+before = [ticks(task) for task in idle]
 for text in TEXTS:
     list(engine.stream(text, cached=False))
-after = ticks()
-print(json.dumps([after[task] - before[task] for task in sorted(idle)]))
+print(json.dumps([ticks(task) - spent for task, spent in zip(idle, before)]))
 """
 
 
@@ -49,8 +49,9 @@ def test_a_stream_wakes_none_of_numpys_threads(texts: list[str]) -> None:
         env=os.environ | {"OPENBLAS_NUM_THREADS": "2"},
         capture_output=True,
         text=True,
-        check=True,
+        check=False,
     )
+    assert done.returncode == 0, done.stderr
     ticks = json.loads(done.stdout)
     assert len(ticks) == 1, "numpy has one thread beside the caller's"
     assert ticks[0] <= 1
