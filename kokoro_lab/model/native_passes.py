@@ -19,14 +19,15 @@ from kokoro_lab.model.fast_fir import TILE, FastFir, packed
 NATIVE_DOMAIN = "kokoro_lab"
 
 
-FEW_CHANNELS = 256
-"""Up to here, sums and differences of phases cost more than F(4, 3) saves on F(2, 3)."""
+def phases_for(taps: int) -> int:
+    """How many phases a convolution is fastest in, measured with AVX-512.
 
-
-def phases_for(channels_in: int, taps: int) -> int:
-    """How many phases a convolution of the vocoder is fastest in, with AVX-512: four, which take 0.70 of
-    ONNX Runtime's time with seven and eleven taps, but two for three taps on few channels."""
-    return 2 if taps < 7 and channels_in <= FEW_CHANNELS else 4
+    Four, which take 0.70 of ONNX Runtime's time with seven and eleven taps, but two for three taps. Four
+    multiply less there too, but on the few channels of the vocoder their sums and differences cost more than
+    that saves, and on the many of the trunk they read half as much again of weights: of 60 or 90 frames it
+    then took 1.3 times as long, of 120 to 150 as long.
+    """
+    return 4 if taps >= 7 else 2
 
 
 def snake_convolutions(model: rewriting.Model) -> rewriting.Model:
@@ -39,8 +40,7 @@ def snake_convolutions(model: rewriting.Model) -> rewriting.Model:
     for conv in g.graph.node:
         modulation = modulation_of(g, conv)
         if modulation is not None:
-            phases = phases_for(*g.value(conv.input[1]).shape[1:])
-            inputs = [modulation.input[0], *_taken_apart(g, conv, phases), *modulation.input[1:3]]
+            inputs = [modulation.input[0], *_taken_apart(g, conv), *modulation.input[1:3]]
             swaps[conv.output[0]] = (native_node("SnakeConv", inputs, conv),)
     return with_native(g, swaps)
 
@@ -98,16 +98,13 @@ def _line(g: rewriting.Graph, node: NodeProto) -> Iterator[NodeProto]:
 
 WIDE_CHANNELS = 256
 """Convolutions with fewer input channels are not worth a pass over their input."""
-PHASES = 2
-"""Of the trunk's convolutions. Four phases multiply less, but read half as much again of weights, which no
-cache holds: the trunk of 60 or 90 frames then took 1.3 times as long, of 120 to 150 as long (AVX-512)."""
 
 
 def fast_convolutions(model: rewriting.Model) -> rewriting.Model:
     """Wide convolutions over time as an operator of ours that multiplies less."""
     g = rewriting.Graph(model)
     swaps: dict[str, Sequence[NodeProto]] = {
-        conv.output[0]: (native_node("FastConv", [conv.input[0], *_taken_apart(g, conv, PHASES)], conv),)
+        conv.output[0]: (native_node("FastConv", [conv.input[0], *_taken_apart(g, conv)], conv),)
         for conv in g.graph.node
         if _keeps_length(g, conv)
     }
@@ -218,11 +215,11 @@ def _keeps_length(g: rewriting.Graph, conv: NodeProto) -> bool:
     )
 
 
-def _taken_apart(g: rewriting.Graph, conv: NodeProto, phases: int) -> list[str]:
+def _taken_apart(g: rewriting.Graph, conv: NodeProto) -> list[str]:
     """Constants for a convolution of ours: plan, weights, bias."""
     weight = g.value(conv.input[1])
     dilation = next((a.ints[0] for a in conv.attribute if a.name == "dilations"), 1)
-    plan, weights = packed(FastFir.of(weight, dilation, phases))
+    plan, weights = packed(FastFir.of(weight, dilation, phases_for(weight.shape[2])))
     bias = g.value(conv.input[2]) if len(conv.input) > 2 else np.zeros(weight.shape[0], np.float32)
     named: dict[str, npt.NDArray[Any]] = {"plan": plan, "weights": weights, "bias": bias}
     return [g.constant(f"{conv.name}/{name}", value) for name, value in named.items()]
