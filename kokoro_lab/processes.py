@@ -1,10 +1,11 @@
-"""Calls in processes of their own, a few at a time: one that dies, for want of memory, takes none along."""
+"""Calls in other processes, a few at a time: one that dies, for want of memory, takes no other call along."""
 
 from __future__ import annotations
 
 import multiprocessing
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from queue import SimpleQueue
 from typing import TypeVar
 
@@ -22,7 +23,8 @@ def apart(
         Each is told at which of the places 0 to jobs - 1 it runs: no other runs there meanwhile. It goes to
         another process, so it must be one that can be pickled, and so must what it returns.
     jobs : int
-        How many run at a time.
+        How many run at a time. A place has one process, which has imported what a call needs when the next
+        one comes; if it dies, the next one has a new process.
     begins : callable
         Told the number of a call before it is run, in a thread of this process.
 
@@ -32,19 +34,18 @@ def apart(
         The future is done: its `result()` returns, or raises what the call raised, or `BrokenProcessPool` if
         its process died.
     """
-    context = multiprocessing.get_context("spawn")  # a fork would copy the threads' locks as they stand
-    places: SimpleQueue[int] = SimpleQueue()
-    for place in range(jobs):
-        places.put(place)
+    free: SimpleQueue[_Place] = SimpleQueue()
+    places = [_Place(number) for number in range(jobs)]
+    for place in places:
+        free.put(place)
 
     def run(number: int) -> R:
-        place = places.get()
+        place = free.get()
         try:
             begins(number)
-            with ProcessPoolExecutor(1, mp_context=context) as process:
-                return process.submit(calls[number], place).result()
+            return place.run(calls[number])
         finally:
-            places.put(place)
+            free.put(place)
 
     with ThreadPoolExecutor(jobs, thread_name_prefix="apart") as pool:
         started = {pool.submit(run, number): number for number in range(len(calls))}
@@ -53,3 +54,27 @@ def apart(
                 yield started[future], future
         finally:
             pool.shutdown(cancel_futures=True)  # after an interrupt, what waits is not begun
+            for place in places:
+                place.close()
+
+
+class _Place:
+    """Where one call runs at a time, in a process that is begun with the first."""
+
+    def __init__(self, number: int) -> None:
+        self._number = number
+        self._process: ProcessPoolExecutor | None = None
+
+    def run(self, call: Callable[[int], R]) -> R:
+        if self._process is None:  # spawned: a fork would copy the threads' locks as they stand
+            self._process = ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn"))
+        try:
+            return self._process.submit(call, self._number).result()
+        except BrokenProcessPool:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        if self._process is not None:
+            self._process.shutdown()
+            self._process = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from kokoro_lab.gates import evidence
 from kokoro_lab.gates.checklist import read_lines
 from kokoro_lab.gates.suite import measurements
 from kokoro_lab.runs import (
+    BLAS_THREADS,
     declared_parameters,
     find_notebook,
     notebook_names,
@@ -95,6 +97,20 @@ def test_a_process_that_dies_is_a_crash(lab: Path) -> None:
     outcome = run_notebook("03", progress=False)
     assert outcome.verdict == "crashed"
     assert "died" in outcome.message
+
+
+@pytest.mark.notebook
+@pytest.mark.parametrize("wanted", [None, "3"])
+def test_numpys_threads_leave_the_cores_to_the_engine_unless_told_otherwise(
+    lab: Path, monkeypatch: pytest.MonkeyPatch, wanted: str | None
+) -> None:
+    monkeypatch.delenv(BLAS_THREADS, raising=False)
+    if wanted:
+        monkeypatch.setenv(BLAS_THREADS, wanted)
+    says = f"import os; Path(run_dir, 'threads').write_text(os.environ['{BLAS_THREADS}'])"
+    write(lab / "notebooks/03_threads.ipynb", PARAMETERS, IMPORTS, says)
+    assert (run_notebook("03", progress=False).run_dir / "threads").read_text() == (wanted or "1")
+    assert os.environ.get(BLAS_THREADS) == wanted
 
 
 def test_parameters_are_read_with_their_help(lab: Path) -> None:
