@@ -29,6 +29,8 @@ demo: env ## speak a paragraph, run the loudness gate, print the figures
 	$(BIN)/kokoro-lab run 30_loudness_gate -p voices=af_heart -p texts=4
 	@echo "Listen to results/demo/paragraph.wav"
 
+# numpy's threads spin for a while behind each product, on the cores that the other tests need
+test: export OPENBLAS_NUM_THREADS = 1
 test: env lint ## every check that a commit must pass
 	$(BIN)/kokoro-lab fetch --variant fp32 --variant int8-upstream --recogniser --voice-encoder
 	$(BIN)/python -m pytest -n 3 --dist worksteal --junitxml=results/tests/junit.xml
