@@ -14,6 +14,7 @@ from kokoro_lab.g2p.frontend import FrontEnd
 from kokoro_lab.g2p.vocab import encode
 from kokoro_lab.text.aligned import AlignedText
 from kokoro_lab.text.segment import (
+    FIRST_LEAST_TOKENS,
     FIRST_TOKENS,
     FIRST_WHOLE_TOKENS,
     LONG_TOKENS,
@@ -205,7 +206,7 @@ def test_a_long_first_sentence_is_cut_where_a_speaker_would_pause(
 
 
 def test_between_a_subject_and_its_verb_only_a_very_long_first_sentence_is_cut(front_end: FrontEnd) -> None:
-    text = "The kettle is on, and the window is open. Nobody is in."
+    text = "The enormous mechanical elephant was entirely covered."
     assert len(list(front_end.segments(text, "en-us", lambda _: None))) == 1
 
 
@@ -218,6 +219,27 @@ def test_a_place_that_comes_late_is_better_than_none(front_end: FrontEnd) -> Non
     assert text[: segments[0].end].endswith("turbines")
     assert len(segments[0].token_ids) > FIRST_WHOLE_TOKENS
     assert len(segments) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "first"),
+    [
+        (
+            "We all waited until twenty-seven exhausted electricians finally repaired everything.",
+            "We all waited",
+        ),
+        (
+            "The kettle is on, and twenty-seven exhausted electricians finally repaired everything.",
+            "The kettle is on,",
+        ),
+    ],
+)
+def test_rather_than_begin_late_a_long_sentence_begins_with_a_few_words(
+    front_end: FrontEnd, text: str, first: str
+) -> None:
+    segments = list(front_end.segments(text, "en-us", lambda _: None))
+    assert [text[s.start : s.end] for s in segments] == [first, text[len(first) + 1 :]]
+    assert FIRST_LEAST_TOKENS <= len(segments[0].token_ids) < SHORT_TOKENS
 
 
 @pytest.mark.parametrize(
