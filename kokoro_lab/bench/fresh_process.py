@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, cast
 
 import psutil
 
@@ -105,4 +105,5 @@ def _say(line: str) -> None:
 
 
 if __name__ == "__main__":
-    speak(*sys.argv[1:3])  # type: ignore[arg-type]  # how many there are is not known to mypy
+    what, variant = sys.argv[1:3]
+    speak(cast(What, what), variant)
