@@ -144,9 +144,9 @@ def test_true_peak_is_that_of_one_long_oversampling() -> None:
     assert loudness.true_peak_dbtp(samples, RATE_HZ) == pytest.approx(expected, abs=1e-9)
 
 
-@pytest.mark.parametrize("at", [131_070, 131_071, 131_072, 131_073, 5, 200_000])
+@pytest.mark.parametrize("at", [510, 511, 512, 513, 5, 2_600])
 def test_true_peak_finds_a_peak_wherever_it_is(at: int) -> None:
-    samples = np.zeros(200_010, dtype=np.float32)
+    samples = np.zeros(2_610, dtype=np.float32)
     samples[at : at + 2] = 0.5  # peaks between the two
     assert loudness.true_peak_dbtp(samples, RATE_HZ) == pytest.approx(20 * np.log10(0.5 * 4 / np.pi), abs=0.2)
 
