@@ -7,9 +7,9 @@ it says early what is not worth anybody's ears.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -30,8 +30,8 @@ from kokoro_lab.listening.plan import Pair
 from kokoro_lab.listening.result import ListeningResult
 from kokoro_lab.metrics.abx import INAUDIBLE_BELOW
 from kokoro_lab.metrics.mos import dnsmos
-from kokoro_lab.metrics.noninferiority import paired_change
-from kokoro_lab.metrics.perceptual import log_mel_distance_db, pesq_wb
+from kokoro_lab.metrics.noninferiority import PairedChange, paired_change
+from kokoro_lab.metrics.perceptual import log_mel_distance_db
 from kokoro_lab.metrics.proportions import ALPHA
 from kokoro_lab.model.decoder import Staged
 from kokoro_lab.model.forced import ToldGraph, ToldStages, fp32_prosody
@@ -58,6 +58,9 @@ DNSMOS_CHECK = "machine_dnsmos_change_lower_95_percent"
 POSITION_CHECK = "machine_log_mel_position_median"
 DURATION_CHECK = "duration_difference_most_s"
 RESIDUAL_CHECK = "loudness_residual_most_lu"
+
+QUALITY, DISTANCE = "quality", "distance"
+"""What is measured of a pair besides its length and level: what DNSMOS thinks, and log-mel distances."""
 
 
 def short_texts(which: str = "", corpus: str = "") -> list[FixtureText]:
@@ -132,46 +135,45 @@ def make_pairs(
     return pair_up(first, second)
 
 
-def measure(spoken: Sequence[SpokenPair], *, progress: bool = True) -> pd.DataFrame:
+def measure(
+    spoken: Sequence[SpokenPair], parts: Sequence[str] = (QUALITY, DISTANCE), *, progress: bool = True
+) -> pd.DataFrame:
     """What the machine listener makes of each pair, at equal loudness.
 
     Returns
     -------
     pandas.DataFrame
-        One row a pair, named by it: text, voice, audio_s, duration_difference_s, residual_lu;
-        dnsmos_reference, dnsmos_candidate; log-mel distances from the reference in dB of the `candidate`
-        and of both anchors, `position` between these, and pesq. Distances are NaN where the timing
+        One row a pair, named by it: text, voice, audio_s, duration_difference_s, residual_lu; for `QUALITY`
+        dnsmos_reference, dnsmos_candidate; for `DISTANCE` log-mel distances from the reference in dB of the
+        `candidate` and of both anchors, and `position` between these. Distances are NaN where the timing
         differs: they would measure that.
     """
+    measures = [_MEASURES[part] for part in parts]
     rows = []
     for text, voice, pair, *_ in tqdm(spoken, desc="machine listener", disable=not progress):
         level = match_loudness(pair)
         first, second, rate = level.pair.reference, level.pair.candidate, pair.sample_rate_hz
-        rows.append(
-            {
-                "pair": pair.name,
-                "text": text,
-                "voice": voice,
-                "audio_s": len(first) / rate,
-                "duration_difference_s": pair.duration_difference_s,
-                "residual_lu": level.residual_lu,
-                "dnsmos_reference": _dnsmos(first.tobytes(), rate),
-                "dnsmos_candidate": _dnsmos(second.tobytes(), rate),
-            }
-            | _distances(first, second, rate)
-        )
+        row: dict[str, object] = {
+            "pair": pair.name,
+            "text": text,
+            "voice": voice,
+            "audio_s": len(first) / rate,
+            "duration_difference_s": pair.duration_difference_s,
+            "residual_lu": level.residual_lu,
+        }
+        for of in measures:
+            row |= of(first, second, rate)
+        rows.append(row)
     return pd.DataFrame(rows).set_index("pair")
 
 
-@lru_cache(maxsize=32)
-def _dnsmos(samples: bytes, rate_hz: int) -> float:
-    """A reference is judged once, however many candidates it has."""
-    return dnsmos(np.frombuffer(samples, np.float32), rate_hz)
+def _qualities(first: Samples, second: Samples, rate_hz: int) -> dict[str, float]:
+    return {"dnsmos_reference": dnsmos(first, rate_hz), "dnsmos_candidate": dnsmos(second, rate_hz)}
 
 
 def _distances(first: Samples, second: Samples, rate_hz: int) -> dict[str, float]:
     if len(first) != len(second):
-        return dict.fromkeys((DITHERED, NOISY, "candidate", "position", "pesq"), float("nan"))
+        return dict.fromkeys((DITHERED, NOISY, "candidate", "position"), float("nan"))
     near = log_mel_distance_db(first, _dithered(first), rate_hz)
     far = log_mel_distance_db(first, damages.noisy(first), rate_hz)
     distance = log_mel_distance_db(first, second, rate_hz)
@@ -180,8 +182,13 @@ def _distances(first: Samples, second: Samples, rate_hz: int) -> dict[str, float
         NOISY: far,
         "candidate": distance,
         "position": float(np.log(max(distance, near) / near) / np.log(far / near)),
-        "pesq": pesq_wb(first, second, rate_hz),
     }
+
+
+_MEASURES: dict[str, Callable[[Samples, Samples, int], dict[str, float]]] = {
+    QUALITY: _qualities,
+    DISTANCE: _distances,
+}
 
 
 def judge(table: pd.DataFrame, timing: str = SHARED) -> list[Check]:
@@ -189,22 +196,27 @@ def judge(table: pd.DataFrame, timing: str = SHARED) -> list[Check]:
 
     With shared timing every pair must have it; with their own, only DNSMOS can compare them.
     """
-    change = paired_change(table.dnsmos_reference, table.dnsmos_candidate, list(table.text))
-    checks = [
-        Check(DNSMOS_CHECK, 100 * change.lower, low=DNSMOS_MARGIN_PERCENT),
-        Check(RESIDUAL_CHECK, table.residual_lu.abs().max(), high=RESIDUAL_LU),
-    ]
-    if timing == SHARED:
-        checks += [
-            Check(DURATION_CHECK, table.duration_difference_s.abs().max(), high=0.0),
-            Check(POSITION_CHECK, table.position.median(skipna=False), high=POSITION_HIGH),
-        ]
-    return checks
+    compared = (DURATION_CHECK, POSITION_CHECK) if timing == SHARED else ()
+    return [_check(table, name) for name in (DNSMOS_CHECK, RESIDUAL_CHECK, *compared)]
+
+
+def _check(table: pd.DataFrame, name: str) -> Check:
+    if name == DNSMOS_CHECK:
+        return Check(name, 100 * _dnsmos_change(table).lower, low=DNSMOS_MARGIN_PERCENT)
+    if name == RESIDUAL_CHECK:
+        return Check(name, table.residual_lu.abs().max(), high=RESIDUAL_LU)
+    if name == DURATION_CHECK:
+        return Check(name, table.duration_difference_s.abs().max(), high=0.0)
+    return Check(name, table.position.median(skipna=False), high=POSITION_HIGH)
+
+
+def _dnsmos_change(table: pd.DataFrame) -> PairedChange:
+    return paired_change(table.dnsmos_reference, table.dnsmos_candidate, list(table.text))
 
 
 def figures(table: pd.DataFrame) -> dict[str, float]:
     """What the machine listener found, besides what has a limit. Means and medians are over pairs."""
-    change = paired_change(table.dnsmos_reference, table.dnsmos_candidate, list(table.text))
+    change = _dnsmos_change(table)
     return {
         "pairs_count": len(table),
         "texts_count": change.texts,
@@ -215,7 +227,6 @@ def figures(table: pd.DataFrame) -> dict[str, float]:
         "machine_log_mel_dithered_median_db": table[DITHERED].median(),
         "machine_log_mel_noisy_median_db": table[NOISY].median(),
         "machine_log_mel_position_highest": table.position.max(),
-        "machine_pesq_mean": table.pesq.mean(),
     }
 
 
@@ -247,28 +258,23 @@ def controls(spoken: Sequence[SpokenPair], *, progress: bool = True) -> list[Con
     """
     spoken = [begun(each, CONTROL_S) for each in shortest(spoken, CONTROL_PAIRS)]
     noisy = partial(damages.noisy, seed=1)
-    faults: dict[str, tuple[str, damages.Damage]] = {
-        "noise at 20 dB SNR lowers DNSMOS": (DNSMOS_CHECK, noisy),
-        "noise at 20 dB SNR is far away": (POSITION_CHECK, noisy),
-        "nothing over 3.5 kHz is far away": (POSITION_CHECK, _low_passed),
-        "25 ms too late is far away": (POSITION_CHECK, _late),
-        "25 ms too long is not the same timing": (DURATION_CHECK, _long),
+    faults: dict[str, tuple[damages.Damage, str, tuple[str, ...]]] = {
+        "noise at 20 dB SNR lowers DNSMOS": (noisy, DNSMOS_CHECK, (QUALITY,)),
+        "noise at 20 dB SNR is far away": (noisy, POSITION_CHECK, (DISTANCE,)),
+        "nothing over 3.5 kHz is far away": (_low_passed, POSITION_CHECK, (DISTANCE,)),
+        "25 ms too late is far away": (_late, POSITION_CHECK, (DISTANCE,)),
+        "25 ms too long is not the same timing": (_long, DURATION_CHECK, ()),
     }
-    untouched = _judged(spoken, np.copy, progress)
-    found = [Control("the reference itself passes", caught=all(check.passed for check in untouched.values()))]
-    measured: dict[damages.Damage, dict[str, Check]] = {}
-    for name, (check, damage) in faults.items():
-        if damage not in measured:
-            measured[damage] = _judged(spoken, damage, progress)
-        found.append(Control(name, caught=not measured[damage][check].passed))
+    untouched = judge(measure(_damaged(spoken, np.copy), progress=progress))
+    found = [Control("the reference itself passes", caught=all(check.passed for check in untouched))]
+    for name, (damage, check, parts) in faults.items():
+        table = measure(_damaged(spoken, damage), parts, progress=progress)
+        found.append(Control(name, caught=not _check(table, check).passed))
     return found
 
 
-def _judged(spoken: Sequence[SpokenPair], damage: damages.Damage, progress: bool) -> dict[str, Check]:
-    damaged = [
-        each._replace(pair=replace(each.pair, candidate=damage(each.pair.reference))) for each in spoken
-    ]
-    return {check.name: check for check in judge(measure(damaged, progress=progress))}
+def _damaged(spoken: Sequence[SpokenPair], damage: damages.Damage) -> list[SpokenPair]:
+    return [each._replace(pair=replace(each.pair, candidate=damage(each.pair.reference))) for each in spoken]
 
 
 def _dithered(samples: Samples) -> Samples:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -26,7 +26,7 @@ def dnsmos(samples: Samples, sample_rate_hz: int) -> float:
     """Overall quality without a reference, 1 to 5, higher is better.
 
     Source: DNSMOS P.835 (Reddy et al. 2022), the model of the `speechmos` package. It is blind to
-    clicks and to words that are missing.
+    clicks and to words that are missing. A recording is judged once, however often it is compared.
 
     Raises
     ------
@@ -35,7 +35,12 @@ def dnsmos(samples: Samples, sample_rate_hz: int) -> float:
     """
     if not len(samples) or not np.isfinite(samples).all():
         raise ParameterError("Only a recording of finite samples can be judged.", field="samples")
-    heard = soxr.resample(samples, sample_rate_hz, DNSMOS_RATE_HZ, quality="VHQ").astype(np.float32)
+    return _opinion(samples.astype(np.float32).tobytes(), sample_rate_hz)
+
+
+@lru_cache(maxsize=32)
+def _opinion(samples: bytes, rate_hz: int) -> float:
+    heard = soxr.resample(np.frombuffer(samples, np.float32), rate_hz, DNSMOS_RATE_HZ, quality="VHQ")
     heard = np.tile(heard, -(-DNSMOS_SAMPLES // len(heard))) if len(heard) < DNSMOS_SAMPLES else heard
     session = _session()
     starts = range(0, len(heard) - DNSMOS_SAMPLES + 1, DNSMOS_RATE_HZ)
