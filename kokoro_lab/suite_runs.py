@@ -81,8 +81,8 @@ def about(measured: Sequence[Measurement], fast: bool, jobs: int = 1) -> str:
 
 def span_s(measured: Sequence[Measurement], fast: bool, jobs: int) -> float:
     """About how long all take, `jobs` at a time where they may share the machine."""
-    alone = sum(one.seconds(fast) for one in measured if one.alone)
-    shared = [one.seconds(fast) for one in measured if not one.alone]
+    alone = sum(one.seconds(fast) for one in measured if one.runs_alone(fast))
+    shared = [one.seconds(fast) for one in measured if not one.runs_alone(fast)]
     return alone + (sum(shared) if jobs == 1 else max(sum(shared) * SHARED, *shared, 0.0))
 
 
@@ -97,7 +97,7 @@ def run_gates(
     fast : bool
         With the parameters of the fast mode, or of the full one.
     jobs : int
-        How many run at a time. One that measures time runs after the others, alone: it would be spoilt.
+        How many run at a time. One whose times decide runs after the others, alone: it would be spoilt.
     progress : bool
         Whether to show a bar for each.
     say : callable
@@ -158,7 +158,7 @@ def _gates(
 ) -> Iterable[GateOutcome]:
     """In the order of the suite, whatever the order in which they were run."""
     say(about(gates, fast, jobs))
-    shared = [gate for gate in gates if jobs > 1 and not gate.alone]
+    shared = [gate for gate in gates if jobs > 1 and not gate.runs_alone(fast)]
     # The longest first: whatever is left at the end is short, and no core waits for it
     shared.sort(key=lambda gate: -gate.seconds(fast))
     order = [*shared, *(gate for gate in gates if gate not in shared)]

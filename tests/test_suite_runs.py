@@ -111,7 +111,7 @@ assert other.exists(), "the other one never began"
 
 @pytest.mark.notebook
 def test_two_gates_at_a_time_and_what_measures_time_alone(lab: Path) -> None:
-    suite(lab, row("01_time", alone=True), row("02_gone"), row("03_one"), row("04_two", count=4))
+    suite(lab, row("01_time", alone=["fast"]), row("02_gone"), row("03_one"), row("04_two", count=4))
     for name, other in (("03_one", "04_two"), ("04_two", "03_one")):
         code = MEETS.format(name=name, other=other), toy_notebooks.BODY.format(name=name)
         toy_notebooks.write(lab / f"notebooks/{name}.ipynb", toy_notebooks.PARAMETERS, *code)
@@ -163,9 +163,10 @@ def test_options_that_would_do_nothing_are_refused(lab: Path, arguments: tuple[s
 
 def test_how_long_it_takes_is_said() -> None:
     one = Measurement("gates", "01_a", "", {}, {}, 50, 3000)
-    alone = Measurement("gates", "60_b", "", {}, {}, 20, 200, alone=True)
+    alone = Measurement("gates", "60_b", "", {}, {}, 20, 200, alone=("full",))
     assert about([one, one], True) == "2 to run, about 100 s: 01_a, 01_a."
-    assert about([one, one, alone], True, jobs=2) == "3 to run, about 90 s: 01_a, 01_a, 60_b."
+    assert about([one, one, alone], True, jobs=2) == "3 to run, about 84 s: 01_a, 01_a, 60_b."
+    assert about([one, one, alone], False, jobs=2) == "3 to run, about 73 min: 01_a, 01_a, 60_b."
     assert about([one], False) == "1 to run, about 50 min: 01_a."
     assert about([], True) == "Nothing is missing."
 

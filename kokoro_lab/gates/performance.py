@@ -196,14 +196,14 @@ def judge_structure(found: Mapping[str, Spread], bands: Sequence[Band]) -> list[
 
 
 def figures(table: pd.DataFrame, band: Band | None) -> dict[str, float]:
-    """Ratios and what they are of; `over_band_most_ratio` is not a number where there is no band."""
+    """Ratios and what they are of; `over_band_most_ratio` only where there is a band."""
     found = spreads(table)
-    most = float("nan") if band is None else float(against(found, band).over_at_least.max())
+    over = {} if band is None else {MOST: float(against(found, band).over_at_least.max())}
     ratios = {f"{name}_to_reference_ratio": of.ratio for name, of in found.items()}
     medians = table.groupby("figure", sort=False).ours.median()
     units = {"ttfa_short": "s", "ttfa_medium": "s", "rtf_medium": "ratio", "start_up": "s", "memory": "mb"}
     return {
-        MOST: most,
+        **over,
         **ratios,
         **{f"{name}_median_{units[str(name)]}": float(value) for name, value in medians.items()},
     }

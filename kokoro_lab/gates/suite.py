@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import json
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -40,8 +40,8 @@ class Measurement:
         About how long it takes, on two cores.
     variant : str
         That is measured; empty if it is the one which the settings name.
-    alone : bool
-        Whether it measures time, so that nothing else may run beside it.
+    alone : sequence of str
+        Modes, `fast` or `full`, in which times decide, so that nothing else may run beside it.
     """
 
     kind: str
@@ -52,7 +52,7 @@ class Measurement:
     fast_s: float
     full_s: float
     variant: str = ""
-    alone: bool = False
+    alone: Sequence[str] = ()
 
     @property
     def benchmark(self) -> bool:
@@ -70,6 +70,9 @@ class Measurement:
 
     def seconds(self, fast: bool) -> float:
         return self.fast_s if fast else self.full_s
+
+    def runs_alone(self, fast: bool) -> bool:
+        return ("fast" if fast else "full") in self.alone
 
     def arguments(self, fast: bool) -> tuple[str, ...]:
         """Of `kokoro-lab`, to run it."""

@@ -172,7 +172,7 @@ def test_figures_say_how_far_over_the_band_the_worst_is() -> None:
     found = performance.figures(pd.DataFrame(rows), GOLDEN)
     assert found[performance.MOST] == pytest.approx(1.4)
     assert found["start_up_median_s"] == 1
-    assert performance.figures(pd.DataFrame(rows), None)[performance.MOST] != pytest.approx(1.4)
+    assert performance.MOST not in performance.figures(pd.DataFrame(rows), None)
 
 
 def test_the_recorded_bands_are_whole(repository: Path) -> None:
