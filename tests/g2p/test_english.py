@@ -7,10 +7,11 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from misaki import en
 
 from kokoro_lab.datatypes import Fallback, Segment
 from kokoro_lab.errors import LanguageError, TextError
-from kokoro_lab.g2p.english import EnglishG2P, locate
+from kokoro_lab.g2p.english import EnglishG2P, _lexicon, locate
 from kokoro_lab.g2p.frontend import FrontEnd
 from kokoro_lab.g2p.vocab import encode, symbols
 from kokoro_lab.text.aligned import AlignedText
@@ -48,6 +49,12 @@ def test_curly_apostrophes_keep_their_negation(front_end: FrontEnd, curly: str, 
     if curly.endswith("n’t"):
         assert said != phonemes(front_end, f"It {curly.removesuffix('n’t')} so.")
         assert "nt" in said.replace("ᵊ", "")
+
+
+@pytest.mark.parametrize("british", [False, True])
+@pytest.mark.filterwarnings("ignore:open_text is deprecated")
+def test_the_lexicon_is_misakis_own(british: bool) -> None:
+    assert vars(_lexicon(en, british=british)) == vars(en.Lexicon(british))
 
 
 def test_a_letter_among_letters_is_no_article(front_end: FrontEnd) -> None:
