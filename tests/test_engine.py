@@ -166,7 +166,7 @@ def test_chunks_are_frames_in_order(hum: Engine) -> None:
     assert 0 < len(chunks[-1].samples) <= 960
     segments = [c.segment_id for c in chunks]
     assert segments == sorted(segments)
-    assert set(segments) == {s.segment_id for s in stream.segments} == {0, 1}
+    assert set(segments) == {s.segment_id for s in stream.segments} == {0, 1, 2}
     assert chunks[10].start_s == pytest.approx(0.4)
 
 
