@@ -168,17 +168,18 @@ def judge(found: Mapping[str, Spread], band: Band) -> list[Check]:
 
 
 def band_before(kind: Kind, *, decides: bool, write: bool, trials: int, starts: int) -> Band | None:
-    """The band of this machine, before anything is timed; None where there is none and none is needed.
+    """What times are held against, before anything is timed: the band of this machine, or None where none
+    decides. Where one is to be written it is what was there, or None.
 
     Raises
     ------
     ParameterError
         It decides, and there is none; or one is to be written of too few trials or starts.
     """
-    bands = read_bands()
     if write:
         require_trials(trials, starts)
-    return required(kind, bands) if decides and not write else band_for(kind, bands)
+        return band_for(kind, read_bands())
+    return required(kind, read_bands()) if decides else None
 
 
 def judge_run(found: Mapping[str, Spread], band: Band | None, *, decides: bool) -> list[Check]:

@@ -149,6 +149,15 @@ def test_a_machine_without_a_band_is_told_how_to_record_one(bands: Path) -> None
             performance.band_before(stranger, decides=True, write=True, trials=trials, starts=starts)
 
 
+def test_where_times_do_not_decide_they_are_held_against_no_band(bands: Path) -> None:
+    performance_bands.write_band(KIND, GOLDEN.ratios, 20, 7)
+    assert performance.band_before(KIND, decides=False, write=False, trials=1, starts=1) is None
+    for write in (False, True):
+        band = performance.band_before(KIND, decides=True, write=write, trials=20, starts=7)
+        assert band is not None
+        assert band.ratios == GOLDEN.ratios
+
+
 def test_where_times_do_not_decide_every_figure_must_have_been_measured_all_the_same(bands: Path) -> None:
     performance_bands.write_band(KIND, GOLDEN.ratios, 20, 7)
     slow = spreads(5, 5, 5)
