@@ -10,9 +10,12 @@
 //   →        float [1, Co, N], zero padding, the same length
 //
 // Two steps, both spread over the threads of the session. First the activation, split into phases and
-// summed into the signals that the products read; then the products, block by block: eight output channels
+// summed into the signals that the products read; then the products, run by run: eight output channels
 // by three vectors stay in registers while all input channels and taps go by, so no column matrix is ever
 // made. The order of every sum depends on the plan alone, so the samples do not depend on the threads.
+//
+// What costs is the way to memory as much as the sums. Signals are kept by runs, each with all its channels
+// in a row, as the products read them; and of a product, the weights of 64 output channels go by once a run.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -31,8 +34,10 @@ constexpr int LANES = 8, ROWS = 4;
 constexpr int LANES = 4, ROWS = 8;
 #endif
 constexpr int TILE = 8, WIDE = 3, COLUMNS = WIDE * LANES;
-constexpr int MOST_PRODUCTS = 9;
-constexpr int64_t CHANNELS_A_TASK = 64;
+constexpr int64_t MOST_PRODUCTS = 9, MOST_PHASES = 4;
+constexpr int64_t RUN = 96, BLOCKS = RUN / COLUMNS;
+static_assert(RUN % COLUMNS == 0);
+constexpr int64_t CHANNELS_A_TASK = 64, TILES = CHANNELS_A_TASK / TILE;
 using Vector __attribute__((vector_size(LANES * sizeof(float)), aligned(sizeof(float)), may_alias)) = float;
 
 struct Term {
@@ -88,11 +93,14 @@ struct Work {
   float *y, *signals;
   int64_t length;          // of x and y
   int64_t begin, end;      // what the products are needed for, in samples of a phase
-  int64_t before, stride;  // a signal holds `stride` samples, of which number `before` is sample `begin`
-  int64_t shared;          // tasks that one block is divided into
+  int64_t runs, width;     // a signal is kept in so many runs of so many samples
+  int64_t before;          // of the first run, sample `begin` has this number; of the next, the one RUN later
+  int64_t shared;          // tasks that one run is divided into
 
-  float *signal(size_t product, int64_t channel) const {
-    return signals + (static_cast<int64_t>(product) * plan.channels_in + channel) * stride;
+  // Of all input channels, each `width` behind the one before
+  float *signal(size_t product, int64_t run) const {
+    return signals + (run * static_cast<int64_t>(plan.products.size()) + static_cast<int64_t>(product)) *
+                         plan.channels_in * width;
   }
 };
 
@@ -120,37 +128,54 @@ void activate(const Work &w, int64_t channel, const float *x, float *a) {
   }
 }
 
+// Phase p of x begins at out + p * apart. P is the number of phases, known beforehand for the sake of vectors.
+template <int P>
+void split(const float *x, int64_t length, float *out, int64_t apart) {
+  const int64_t whole = length / P;
+  for (int64_t n = 0; n < whole; ++n)
+    for (int p = 0; p < P; ++p) out[p * apart + n] = x[n * P + p];
+  for (int64_t i = whole * P; i < length; ++i) out[i % P * apart + whole] = x[i];
+}
+
+// The other way: sample n of y's phase p is phases[p][n - at[p]].
+template <int P>
+void join(const float (*phases)[COLUMNS], const int64_t *at, int64_t begin, int64_t end, float *y) {
+  for (int64_t n = begin; n < end; ++n)
+    for (int p = 0; p < P; ++p) y[n * P + p] = phases[p][n - at[p]];
+}
+
 // All products' signals of one input channel.
 void make_signals(void *data, size_t channel) {
   const Work &w = *static_cast<Work *>(data);
   const int64_t phases = w.plan.phases;
   const float *x = w.x + static_cast<int64_t>(channel) * w.length;
-  thread_local std::vector<float> split, activated;
+  thread_local std::vector<float> parts, activated, signal;
   if (w.front != Front::NONE) {
     activated.resize(w.length);
     activate(w, static_cast<int64_t>(channel), x, activated.data());
     x = activated.data();
   }
-  // Sample n of phase p is at split[p * row + margin + n]: zeros around it stand for the padding
-  const int64_t margin = w.before - w.begin, row = margin + w.plan.ahead + w.stride;
-  split.assign(phases * row, 0.0f);
-  for (int64_t p = 0; p < phases; ++p) {
-    float *out = split.data() + p * row + margin;
-    const int64_t count = (w.length - p + phases - 1) / phases;
-    for (int64_t n = 0; n < count; ++n) out[n] = x[n * phases + p];
-  }
+  const int64_t stride = (w.runs - 1) * RUN + w.width;
+  signal.resize(stride);
+  // Sample n of phase p is at parts[p * row + margin + n]: zeros around it stand for the padding
+  const int64_t margin = w.before - w.begin, row = margin + w.plan.ahead + stride;
+  parts.assign(phases * row, 0.0f);
+  const auto take_apart = phases == 4 ? split<4> : phases == 2 ? split<2> : split<1>;
+  take_apart(x, w.length, parts.data() + margin, row);
   for (size_t k = 0; k < w.plan.products.size(); ++k) {
     const Product &product = w.plan.products[k];
-    float *out = w.signal(k, static_cast<int64_t>(channel));
+    float *out = signal.data();
     for (int64_t t = 0; t < product.term_count; ++t) {
       const Term &term = product.terms[t];
-      const float *in = split.data() + term.phase * row + margin + w.begin - w.before + term.advance;
+      const float *in = parts.data() + term.phase * row + margin + w.begin - w.before + term.advance;
       const float factor = static_cast<float>(term.factor);
       if (t == 0)
-        for (int64_t i = 0; i < w.stride; ++i) out[i] = factor * in[i];
+        for (int64_t i = 0; i < stride; ++i) out[i] = factor * in[i];
       else
-        for (int64_t i = 0; i < w.stride; ++i) out[i] += factor * in[i];
+        for (int64_t i = 0; i < stride; ++i) out[i] += factor * in[i];
     }
+    for (int64_t run = 0; run < w.runs; ++run)
+      std::copy_n(out + run * RUN, w.width, w.signal(k, run) + static_cast<int64_t>(channel) * w.width);
   }
 }
 
@@ -179,43 +204,65 @@ void multiply(const float *x, int64_t stride, int64_t channels, int64_t taps, in
   }
 }
 
-// One block of columns of every product, for a share of the output channels, and what they add up to.
+// What the products of eight output channels add up to in one block of columns, which begins at sample `begin`.
+// Those of a product are `apart` behind those of the one before.
+void add_up(const Work &w, int64_t channel, int64_t begin, int64_t columns, const float *products, int64_t apart) {
+  const Plan &plan = w.plan;
+  for (int64_t r = 0; r < TILE; ++r) {
+    float sums[MOST_PHASES][COLUMNS];
+    int64_t at[MOST_PHASES], from[MOST_PHASES], to[MOST_PHASES], all_from = 0, all_to = w.length;
+    for (int64_t p = 0; p < plan.phases; ++p) {
+      const Output &output = plan.outputs[p];
+      for (int i = 0; i < COLUMNS; ++i) sums[p][i] = w.bias[channel + r];
+      for (int64_t k = 0; k < output.part_count; ++k) {
+        const Part &part = output.parts[k];
+        const float *product = products + part.product * apart + r * COLUMNS, factor = static_cast<float>(part.factor);
+        for (int i = 0; i < COLUMNS; ++i) sums[p][i] += factor * product[i];
+      }
+      // Those outside of y are nobody's
+      at[p] = begin - output.shift;
+      from[p] = std::max<int64_t>(0, at[p]);
+      to[p] = std::min(at[p] + columns, (w.length - p + plan.phases - 1) / plan.phases);
+      all_from = std::max(all_from, from[p]);
+      all_to = std::min(all_to, to[p]);
+    }
+    float *y = w.y + (channel + r) * w.length;
+    const auto put_together = plan.phases == 4 ? join<4> : plan.phases == 2 ? join<2> : join<1>;
+    put_together(sums, at, all_from, all_to, y);
+    // Shifts differ, so at either end some phases have samples that the others have not
+    for (int64_t p = 0; p < plan.phases; ++p) {
+      const auto put = [&](int64_t n) { y[n * plan.phases + p] = sums[p][n - at[p]]; };
+      for (int64_t n = from[p]; n < std::min(all_from, to[p]); ++n) put(n);
+      for (int64_t n = std::max(all_from, all_to); n < to[p]; ++n) put(n);
+    }
+  }
+}
+
+// One run of columns of every product, for a share of the output channels, and what they add up to.
 void make_outputs(void *data, size_t task) {
   const Work &w = *static_cast<Work *>(data);
   const Plan &plan = w.plan;
-  const int64_t begin = w.begin + static_cast<int64_t>(task) / w.shared * COLUMNS;
-  const int64_t columns = std::min<int64_t>(COLUMNS, w.end - begin);
-  const int64_t vectors = (columns + LANES - 1) / LANES;
+  const int64_t run = static_cast<int64_t>(task) / w.shared;
+  const int64_t begin = w.begin + run * RUN, end = std::min(begin + RUN, w.end);
   const int64_t first_channel = static_cast<int64_t>(task) % w.shared * CHANNELS_A_TASK;
-  const int64_t last_channel = std::min(plan.channels_out, first_channel + CHANNELS_A_TASK);
-  float products[MOST_PRODUCTS][TILE * COLUMNS];
-  for (int64_t channel = first_channel; channel < last_channel; channel += TILE) {
-    for (size_t k = 0; k < plan.products.size(); ++k) {
-      const Product &product = plan.products[k];
-      const float *x = w.signal(k, 0) + (begin - w.begin) + w.before + product.first;
-      const float *weights = product.weights + channel * plan.channels_in * product.taps;
-      const auto run = vectors == 3 ? multiply<3> : vectors == 2 ? multiply<2> : multiply<1>;
-      run(x, w.stride, plan.channels_in, product.taps, plan.step, weights, products[k]);
-    }
-    for (int64_t p = 0; p < plan.phases; ++p) {
-      const Output &output = plan.outputs[p];
-      // Column i is sample begin + i - shift of this phase; those outside of y are nobody's
-      const int64_t at = begin - output.shift;
-      const int64_t count = (w.length - p + plan.phases - 1) / plan.phases;
-      const int64_t from = std::max<int64_t>(0, -at), to = std::min(columns, count - at);
-      for (int64_t r = 0; r < TILE; ++r) {
-        float sum[COLUMNS];
-        for (int i = 0; i < COLUMNS; ++i) sum[i] = w.bias[channel + r];
-        for (int64_t k = 0; k < output.part_count; ++k) {
-          const Part &part = output.parts[k];
-          const float *product = products[part.product] + r * COLUMNS, factor = static_cast<float>(part.factor);
-          for (int i = 0; i < COLUMNS; ++i) sum[i] += factor * product[i];
-        }
-        float *y = w.y + (channel + r) * w.length + at * plan.phases + p;
-        for (int64_t i = from; i < to; ++i) y[i * plan.phases] = sum[i];
+  const int64_t tiles = std::min(CHANNELS_A_TASK, plan.channels_out - first_channel) / TILE;
+  thread_local float products[MOST_PRODUCTS][BLOCKS][TILES][TILE * COLUMNS];
+  for (size_t k = 0; k < plan.products.size(); ++k) {
+    const Product &product = plan.products[k];
+    const float *x = w.signal(k, run) + w.before + product.first;
+    for (int64_t at = begin; at < end; at += COLUMNS, x += COLUMNS) {
+      const int64_t vectors = (std::min<int64_t>(COLUMNS, end - at) + LANES - 1) / LANES;
+      const auto by = vectors == 3 ? multiply<3> : vectors == 2 ? multiply<2> : multiply<1>;
+      for (int64_t tile = 0; tile < tiles; ++tile) {
+        const float *weights = product.weights + (first_channel + tile * TILE) * plan.channels_in * product.taps;
+        by(x, w.width, plan.channels_in, product.taps, plan.step, weights, products[k][(at - begin) / COLUMNS][tile]);
       }
     }
   }
+  for (int64_t at = begin; at < end; at += COLUMNS)
+    for (int64_t tile = 0; tile < tiles; ++tile)
+      add_up(w, first_channel + tile * TILE, at, std::min<int64_t>(COLUMNS, end - at),
+             products[0][(at - begin) / COLUMNS][tile], BLOCKS * TILES * TILE * COLUMNS);
 }
 
 template <Front FRONT>
@@ -239,11 +286,10 @@ void compute(void *kernel, ort::Context *context) {
     before = std::max(before, -product.first);
     after = std::max(after, product.first + (product.taps - 1) * plan.step);
   }
-  // The last block may read on to the end of its vectors
-  const int64_t blocks = (end - begin + COLUMNS - 1) / COLUMNS;
-  const int64_t stride = before + blocks * COLUMNS + after + LANES;
+  const int64_t runs = (end - begin + RUN - 1) / RUN;
+  const int64_t width = (before + RUN + after + LANES - 1) / LANES * LANES;
   thread_local std::vector<float> signals;
-  signals.resize(plan.products.size() * plan.channels_in * stride);
+  signals.resize(runs * plan.products.size() * plan.channels_in * width);
   Work work{plan,
             FRONT,
             ort::data<float>(t, x),
@@ -255,11 +301,12 @@ void compute(void *kernel, ort::Context *context) {
             length,
             begin,
             end,
+            runs,
+            width,
             before,
-            stride,
             (plan.channels_out + CHANNELS_A_TASK - 1) / CHANNELS_A_TASK};
   ort::parallel(t, context, make_signals, plan.channels_in, &work);
-  ort::parallel(t, context, make_outputs, blocks * work.shared, &work);
+  ort::parallel(t, context, make_outputs, runs * work.shared, &work);
 }
 
 int input_type(const ort::Operator *, size_t index) { return index == 1 ? ort::INT64 : ort::FLOAT; }
