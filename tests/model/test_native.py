@@ -43,12 +43,12 @@ def snake_conv(weight: np.ndarray, bias: np.ndarray, dilation: int, phases: int)
     return serialised
 
 
-@pytest.mark.parametrize("length", [1, 2, 15, 48, 49, 200, 1441])
+@pytest.mark.parametrize("length", [1, 2, 15, 48, 49, 96, 97, 200, 385, 1441])
 @pytest.mark.parametrize(("taps", "dilation"), [(3, 1), (7, 5), (11, 3), (11, 5)])
 @pytest.mark.parametrize("phases", [1, 2, 4])
 def test_snake_conv_is_its_formula(library: Path, length: int, taps: int, dilation: int, phases: int) -> None:
     rng = np.random.default_rng(3)
-    channels_in, channels_out = 6, 72  # two tasks a block, the second of one tile
+    channels_in, channels_out = 6, 72  # two tasks a run, the second of one tile
     x = rng.normal(size=(1, channels_in, length)).astype(np.float32)
     scale = rng.normal(size=channels_in).astype(np.float32) * 3
     shift = rng.normal(size=channels_in).astype(np.float32) * 3
