@@ -6,6 +6,7 @@ import ast
 import json
 import logging
 import os
+import tempfile
 import time
 import warnings
 from collections.abc import Iterator, Mapping
@@ -13,11 +14,14 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.fixtures import repository_root
 from kokoro_lab.results import new_run_folder, write_json
+
+if TYPE_CHECKING:
+    from traitlets.config import Config
 
 log = logging.getLogger(__name__)
 
@@ -158,7 +162,7 @@ def run_notebook(
     executed = run_dir / "executed.ipynb"
     started = time.perf_counter()
     message = ""
-    with warnings.catch_warnings(), _numpy_on_one_thread():
+    with warnings.catch_warnings(), _numpy_on_one_thread(), _sockets_of_its_own() as sockets:
         warnings.simplefilter("ignore")
         try:
             papermill.execute_notebook(
@@ -169,7 +173,8 @@ def run_notebook(
                 cwd=str(notebook.parent),
                 progress_bar={"desc": notebook.stem, "position": place} if progress else False,
                 log_output=False,
-                extra_arguments=["--log-level=ERROR"],  # the kernel warns of loopback sockets at each start
+                extra_arguments=["--log-level=ERROR"],  # the kernel warns of its sockets at each start
+                config=sockets,
             )
             crashed = False
         except papermill.PapermillExecutionError as error:
@@ -206,6 +211,16 @@ def _numpy_on_one_thread() -> Iterator[None]:
         yield
     finally:
         del os.environ[BLAS_THREADS]
+
+
+@contextmanager
+def _sockets_of_its_own() -> Iterator[Config]:
+    """A kernel is spoken to through files, not through ports: of those, Jupyter takes some that are free by
+    then, and a kernel that is begun beside it may have bound one before its own has."""
+    from traitlets.config import Config
+
+    with tempfile.TemporaryDirectory(prefix="kokoro-kernel-") as folder:
+        yield Config({"KernelManager": {"transport": "ipc", "ip": str(Path(folder) / "socket")}})
 
 
 def _write_report(executed: Path, report: Path) -> None:

@@ -100,6 +100,18 @@ def test_a_process_that_dies_is_a_crash(lab: Path) -> None:
 
 
 @pytest.mark.notebook
+def test_notebooks_that_begin_at_once_cannot_take_each_others_ports(lab: Path) -> None:
+    # Ports are chosen before the kernel is there, and free then; a file of its own cannot be taken
+    says = "from ipykernel.connect import get_connection_info; reached = get_connection_info(unpack=True)"
+    tells = "Path(run_dir, 'reached').write_text(f'{reached[\"transport\"]} {reached[\"ip\"]}')"
+    write(lab / "notebooks/03_reached.ipynb", PARAMETERS, IMPORTS, says, tells)
+    outcomes = [run_notebook("03", progress=False) for _ in range(2)]
+    reached = {(outcome.run_dir / "reached").read_text() for outcome in outcomes}
+    assert len(reached) == 2
+    assert all(address.startswith("ipc ") for address in reached)
+
+
+@pytest.mark.notebook
 @pytest.mark.parametrize("wanted", [None, "3"])
 def test_numpys_threads_leave_the_cores_to_the_engine_unless_told_otherwise(
     lab: Path, monkeypatch: pytest.MonkeyPatch, wanted: str | None
