@@ -190,7 +190,7 @@ def _exported(folder: Path, variant: str, native: Native) -> Path:
     again = "Write it again with `kokoro-lab export`, or unset KOKORO_STAGES."
     try:
         manifest: dict[str, Any] = json.loads((folder / "manifest.json").read_text("utf-8"))
-        made_for, graphs = manifest["export"], manifest["graphs"]
+        made_for, graphs, recipe = (manifest[name] for name in ("export", "graphs", "recipe"))
         sizes = {name: (graph_path(folder, name).stat().st_size, g["bytes"]) for name, g in graphs.items()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise refused(f"it is no export that is whole ({type(error).__name__}: {error})", again) from error
@@ -200,6 +200,9 @@ def _exported(folder: Path, variant: str, native: Native) -> Path:
         raise refused(f"they are {manifest['variant']}, not {variant}", f"Ask for {manifest['variant']!r}.")
     if made_for["native"] and native.library is None:
         raise refused(f"they use operators of ours, and there are {native}", "Export with KOKORO_NATIVE=off.")
+    if made_for["native"] and recipe != RECIPE:
+        # An operator of ours would take weights for what they are not
+        raise refused(f"they are of recipe {recipe}, and our operators read {RECIPE}", again)
     if made_for["format"] == "ort" and made_for["machine"] != platform.machine():
         raise refused(
             f"they were optimised for {made_for['machine']}, this is {platform.machine()}",

@@ -16,7 +16,7 @@ from kokoro_lab.dsp import require_finite
 from kokoro_lab.engine import Engine, load_engine
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ParameterError, SynthesisError, WeightsError
-from kokoro_lab.model.artefacts import stages_folder
+from kokoro_lab.model.artefacts import RECIPE, stages_folder
 from kokoro_lab.model.decoder import Decoded
 from kokoro_lab.model.export import export, speak_alike
 from kokoro_lab.model.native import Native, native_operators
@@ -126,8 +126,9 @@ def exported(folder: Path, **changed: Any) -> EngineConfig:
     """A folder that looks like an export of int8, something `changed`, and a configuration that runs it."""
     (folder / "vocoder.ort").write_bytes(b"12345")
     made_for = {"format": "ort", "native": True, "machine": platform.machine()}
-    manifest = {"variant": "int8", "graphs": {"vocoder": {"bytes": 5}}, "export": made_for}
-    for part in (manifest, made_for, manifest["graphs"]["vocoder"]):  # type: ignore[index]
+    graphs = {"vocoder": {"bytes": 5}}
+    manifest = {"variant": "int8", "recipe": RECIPE, "graphs": graphs, "export": made_for}
+    for part in (manifest, made_for, graphs["vocoder"]):
         part.update({k: v for k, v in changed.items() if k in part})  # type: ignore[attr-defined]
     (folder / "manifest.json").write_text(json.dumps(manifest))
     return replace(INT8, stages=folder)
@@ -147,6 +148,7 @@ def test_a_whole_export_is_run_as_it_is(tmp_path: Path) -> None:
         pytest.param({"variant": "fp32"}, LIBRARY, "they are fp32, not int8", id="another variant"),
         pytest.param({"machine": "vax"}, LIBRARY, "optimised for vax", id="another machine"),
         pytest.param({}, Native(None, "no compiler"), "no compiler", id="without our operators"),
+        pytest.param({"recipe": RECIPE - 1}, LIBRARY, f"operators read {RECIPE}", id="of an older recipe"),
     ],
 )
 def test_an_export_that_would_not_run_is_refused(
