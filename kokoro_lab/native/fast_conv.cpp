@@ -219,7 +219,7 @@ void add_up(const Work &w, int64_t channel, int64_t begin, int64_t columns, cons
         const float *product = products + part.product * apart + r * COLUMNS, factor = static_cast<float>(part.factor);
         for (int i = 0; i < COLUMNS; ++i) sums[p][i] += factor * product[i];
       }
-      // Those outside of y are nobody's
+      // Column i is sample at + i of this phase; those outside of y are nobody's
       at[p] = begin - output.shift;
       from[p] = std::max<int64_t>(0, at[p]);
       to[p] = std::min(at[p] + columns, (w.length - p + plan.phases - 1) / plan.phases);
