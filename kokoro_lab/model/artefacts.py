@@ -41,7 +41,7 @@ from kokoro_lab.model.quantise import Calibration, Quantised
 from kokoro_lab.model.statistics import AdainLayers
 from kokoro_lab.model.weights import model_path, model_sha256, weights_home
 
-RECIPE = 23
+RECIPE = 24
 """Counts up with every change of what is made here, so that stale graphs are never used."""
 
 EXACT: tuple[rewriting.Pass, ...] = (passes.fold_constants, passes.squares_as_products)
@@ -105,13 +105,17 @@ def recipes(
     # Of int8's trunk one convolution of three taps is in float, and as a fast one it would weigh twice as
     # much: 3 MB for half a millisecond
     wide: Passes = (native_passes.fast_convolutions,) if native and variant != "int8" else ()
-    snakes: Passes = (native_passes.snake_convolutions, native_passes.exact_stft) if native else ()
+    ours: Passes = ()
+    if native:
+        ours = (native_passes.statistics, native_passes.snake_convolutions, native_passes.exact_stft)
     lighter: Passes = () if variant == "fp32" else (half_weights,)
     integers: Passes = ()
     if variant in exclusions():
         kept = exclusions()[variant] if keep is None else tuple(keep)
         known = Calibration.load() if ranges is None else ranges
         integers = (partial(quantise_layers, ranges=known, native=native, keep=kept, adjusted=adjusted),)
+        if native:
+            ours = (*ours, native_passes.arctangents)
     excitation: Passes = (native_passes.phases,) if native else ()
     prosody: Passes
     trunk: Passes
@@ -119,17 +123,24 @@ def recipes(
         # With nothing that rounds otherwise: from another F0, the phase of the voice drifts away from the
         # published model's
         prosody = (native_passes.recurrences, native_passes.known_products)
-        trunk = (trunk_passes.divided_beforehand, *wide, trunk_passes.norms_in_convolutions)
+        trunk = (
+            trunk_passes.divided_beforehand,
+            *wide,
+            trunk_passes.norms_in_convolutions,
+            trunk_passes.norms,
+        )
     else:
         recurrences: Passes = (native_passes.recurrences,) if native else ()
         bytes_too: Passes = (byte_recurrences,) if variant == "int8" else ()
         prosody = (*TIDY, *recurrences, *integers, *bytes_too, *lighter)
-        trunk = (*integers, *wide, *lighter)
+        # What feeds integers is to be the same to the last bit on every processor
+        alike = (trunk_passes.norms, trunk_passes.styles_as_products, trunk_passes.taps_apart)
+        trunk = (*integers, *(alike if native and variant == "int8" else ()), *wide, *lighter)
     return {
         "prosody": ("prosody", (passes.speed_by_token, *prosody)),
         "trunk": ("trunk", (passes.fold_constants, *trunk)),
         "excitation": ("excitation", excitation),
-        "vocoder": ("vocoder", (*GIVEN, *integers, *snakes, *lighter)),
+        "vocoder": ("vocoder", (*GIVEN, *integers, *ours, *lighter)),
     }
 
 

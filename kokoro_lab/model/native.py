@@ -28,6 +28,7 @@ SOURCES = Path(__file__).parents[1] / "native"
 OPERATORS = (
     *("FastConv", "SnakeConv", "NormConv", "QuantConv", "QuantSnakeConv"),
     *("Product", "QuantProduct", "Phases", "BiLstm", "ExactStft"),
+    *("Norm", "Statistics", "Arctangent"),
 )
 COMPILERS = ("c++", "g++", "clang++")
 FLAGS = (

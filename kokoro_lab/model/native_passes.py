@@ -15,6 +15,7 @@ from onnx import NodeProto, helper, numpy_helper
 
 from kokoro_lab.model import rewriting
 from kokoro_lab.model.fast_fir import TILE, FastFir, packed
+from kokoro_lab.model.passes import KNOWN
 
 NATIVE_DOMAIN = "kokoro_lab"
 
@@ -89,6 +90,33 @@ def phases(model: rewriting.Model) -> rewriting.Model:
     return with_native(g, swaps)
 
 
+def statistics(model: rewriting.Model) -> rewriting.Model:
+    """Each choice of `own_statistics_unless_known` as an operator of ours: the branches took longer to begin
+    than to carry out, and ONNX Runtime's sums are rounded otherwise on another processor."""
+    g = rewriting.Graph(model)
+    swaps: dict[str, Sequence[NodeProto]] = {}
+    for choice in g.graph.node:
+        if choice.op_type == "If" and choice.input[0] == KNOWN:
+            given, own = (
+                next(a.g for a in choice.attribute if a.name == branch)
+                for branch in ("then_branch", "else_branch")
+            )
+            inputs = [own.node[0].input[0], *(node.input[0] for node in given.node), KNOWN]
+            swaps[choice.output[0]] = (native_node("Statistics", inputs, choice),)
+    return with_native(g, swaps)
+
+
+def arctangents(model: rewriting.Model) -> rewriting.Model:
+    """Arctangents as an operator of ours, the same on other processors (see `native/arctangent.cpp`)."""
+    g = rewriting.Graph(model)
+    swaps: dict[str, Sequence[NodeProto]] = {
+        node.output[0]: (native_node("Arctangent", list(node.input), node),)
+        for node in g.graph.node
+        if node.op_type == "Atan"
+    }
+    return with_native(g, swaps)
+
+
 def _line(g: rewriting.Graph, node: NodeProto) -> Iterator[NodeProto]:
     """The nodes behind `node`, each the only one that reads the one before."""
     while True:
@@ -123,9 +151,8 @@ def known_products(model: rewriting.Model) -> rewriting.Model:
         if node.op_type == "MatMul" and node.input[1] in g.constants:
             weight = g.value(node.input[1])
             if weight.ndim == 2 and not weight.shape[1] % PANEL:
-                panels = weight.reshape(len(weight), -1, PANEL).transpose(1, 0, 2)
                 # One matrix may be a dozen layers'
-                weights = g.constant(f"{node.input[1]}/panels", np.ascontiguousarray(panels))
+                weights = g.constant(f"{node.input[1]}/panels", in_panels(weight))
                 swaps[node.output[0]] = (native_node("Product", [node.input[0], weights], node),)
     if not swaps:
         return model
@@ -135,6 +162,11 @@ def known_products(model: rewriting.Model) -> rewriting.Model:
         if node.op_type == "Add" and node.input[1] in swaps:
             node.input[:] = reversed(node.input)
     return made
+
+
+def in_panels(weight: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """[K, M] as [M / PANEL, K, PANEL]."""
+    return np.ascontiguousarray(weight.reshape(len(weight), -1, PANEL).transpose(1, 0, 2))
 
 
 def _with_shapes(made: rewriting.Model, model: rewriting.Model) -> rewriting.Model:
@@ -155,14 +187,14 @@ def recurrences(model: rewriting.Model) -> rewriting.Model:
     for node in g.graph.node:
         if node.op_type == "LSTM" and _fits(g, node):
             x, *weights, bias = node.input[:4]
-            inputs = [x, *(g.constant(f"{name}/panels", _in_panels(g.value(name))) for name in weights)]
+            inputs = [x, *(g.constant(f"{name}/panels", _both_in_panels(g.value(name))) for name in weights)]
             inputs.append(g.constant(f"{bias}/both", g.value(bias).reshape(2, 2, -1)))
             made = helper.make_node("BiLstm", inputs, node.output[:1], name=node.name, domain=NATIVE_DOMAIN)
             swaps[node.output[0]] = (made,)
     return _with_shapes(with_native(g, swaps), model) if swaps else model
 
 
-def _in_panels(weight: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _both_in_panels(weight: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """[2, M, K] as [2, M / PANEL, K, PANEL]."""
     directions, outputs, inputs = weight.shape
     panels = weight.reshape(directions, outputs // PANEL, PANEL, inputs)

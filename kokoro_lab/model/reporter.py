@@ -63,8 +63,8 @@ class OwnStatistics:
         folder = stages_folder(config, native)
         self._layers = AdainLayers.load(folder / "layers.npz")
         model = onnx.load(graphs.graph_path(folder, "vocoder"))
-        chosen = {n.output[0]: n for n in model.graph.node if n.op_type == "If" and passes.KNOWN in n.input}
-        # The branches that take the statistics as they are given know which layer of the stack it is
+        chosen = {n.output[0]: n for n in model.graph.node if passes.KNOWN in n.input}
+        # The one that takes the statistics as they are given knows which layer of the stack it is
         ordered = sorted(chosen.values(), key=_place)
         self._names = [n.output[0] for n in ordered] + [n.output[1] for n in ordered]
         model.graph.output.extend(
@@ -92,9 +92,11 @@ class OwnStatistics:
 
 
 def _place(chosen: onnx.NodeProto) -> int:
-    """Which layer of the stack an If of `own_statistics_unless_known` belongs to."""
-    given = next(a.g for a in chosen.attribute if a.name == "then_branch")
-    return int(given.node[0].input[0].removeprefix(f"{passes.SCALE}_"))
+    """Which layer of the stack a choice is of: an If of `own_statistics_unless_known`, or a Statistics."""
+    if chosen.op_type == "If":
+        chosen = next(a.g for a in chosen.attribute if a.name == "then_branch").node[0]
+    (scale,) = (name for name in chosen.input if name.startswith(f"{passes.SCALE}_"))
+    return int(scale.removeprefix(f"{passes.SCALE}_"))
 
 
 def convolution_weights(config: EngineConfig) -> dict[str, tuple[Values, int]]:

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "ahead.h"
+#include "norm.h"
 #include "ort_abi.h"
 #include "snake.h"
 
@@ -106,26 +107,13 @@ struct Work {
 
 // What the products see of one input channel.
 void activate(const Work &w, int64_t channel, const float *x, float *a) {
-  float mean = 0.0f, scale = w.first[channel], shift = 0.0f;
-  if (w.front == Front::SNAKE) {
-    shift = w.second[channel];
-#pragma omp simd
-    for (int64_t i = 0; i < w.length; ++i) a[i] = snake(x[i] * scale + shift);
+  if (w.front == Front::NORM) {
+    normalise(x, w.length, w.first[channel], w.first[w.plan.channels_in + channel], w.second, a);
     return;
   }
-  float sum = 0.0f, squares = 0.0f;
-#pragma omp simd reduction(+ : sum)
-  for (int64_t i = 0; i < w.length; ++i) sum += x[i];
-  mean = sum / static_cast<float>(w.length);
-#pragma omp simd reduction(+ : squares)
-  for (int64_t i = 0; i < w.length; ++i) squares += (x[i] - mean) * (x[i] - mean);
-  const float variance = squares / static_cast<float>(w.length), least = w.second[0], slope = w.second[1];
-  scale = (1.0f + scale) / std::sqrt(variance + least);
-  shift = w.first[w.plan.channels_in + channel];
-  for (int64_t i = 0; i < w.length; ++i) {
-    const float z = (x[i] - mean) * scale + shift;
-    a[i] = z < 0.0f ? slope * z : z;
-  }
+  const float scale = w.first[channel], shift = w.second[channel];
+#pragma omp simd
+  for (int64_t i = 0; i < w.length; ++i) a[i] = snake(x[i] * scale + shift);
 }
 
 // Phase p of x begins at out + p * apart. P is the number of phases, known beforehand for the sake of vectors.

@@ -17,7 +17,7 @@ struct Domain;
 struct Options;
 
 constexpr uint32_t VERSION = 18;
-constexpr int FLOAT = 1, INT8 = 3, INT32 = 6, INT64 = 7;
+constexpr int FLOAT = 1, INT8 = 3, INT32 = 6, INT64 = 7, BOOL = 9;
 
 // One function pointer after the other; `Place` says which is which.
 using Table = void (*const *)();
@@ -58,8 +58,8 @@ T *data(Table t, const Value *value) {
   return static_cast<T *>(pointer);
 }
 
-// The first `count` dimensions of a tensor; those that it has not got are 1.
-inline void dimensions(Table t, const Value *value, int64_t *sizes, size_t count) {
+// The first `count` dimensions of a tensor; those that it has not got are 1. How many it has.
+inline size_t dimensions(Table t, const Value *value, int64_t *sizes, size_t count) {
   Shape *shape = nullptr;
   call(t, SHAPE, value, &shape);
   size_t rank = 0;
@@ -67,6 +67,7 @@ inline void dimensions(Table t, const Value *value, int64_t *sizes, size_t count
   for (size_t i = 0; i < count; ++i) sizes[i] = 1;
   call(t, DIMENSIONS, const_cast<const Shape *>(shape), sizes, rank < count ? rank : count);
   reinterpret_cast<void (*)(Shape *)>(t[RELEASE_SHAPE])(shape);
+  return rank;
 }
 
 // An operator as ONNX Runtime wants it described.
@@ -103,14 +104,14 @@ inline void parallel(Table t, const Context *context, void (*run)(void *, size_t
   call(t, PARALLEL_FOR, context, run, static_cast<size_t>(count), size_t{0}, data);
 }
 
-inline float *output(Table t, Context *context, const int64_t *sizes, size_t rank) {
+inline float *output(Table t, Context *context, const int64_t *sizes, size_t rank, size_t index = 0) {
   Value *value = nullptr;
-  call(t, OUTPUT, context, size_t{0}, sizes, rank, &value);
+  call(t, OUTPUT, context, index, sizes, rank, &value);
   return data<float>(t, value);
 }
 
-// An operator for the CPU with `Inputs` inputs, all required, and one output of floats.
-template <size_t Inputs>
+// An operator for the CPU with `Inputs` inputs, all required, and `Outputs` outputs of floats.
+template <size_t Inputs, size_t Outputs = 1>
 Operator describe(const char *(*name)(const Operator *), void (*compute)(void *, Context *),
                   int (*input_type)(const Operator *, size_t)) {
   Operator made{};
@@ -123,7 +124,7 @@ Operator describe(const char *(*name)(const Operator *), void (*compute)(void *,
   made.input_type = input_type;
   made.input_count = [](const Operator *) { return Inputs; };
   made.output_type = [](const Operator *, size_t) { return FLOAT; };
-  made.output_count = [](const Operator *) { return size_t{1}; };
+  made.output_count = [](const Operator *) { return Outputs; };
   made.compute = compute;
   made.destroy = [](void *) {};
   made.input_kind = made.output_kind = made.input_memory = [](const Operator *, size_t) { return 0; };

@@ -13,13 +13,13 @@ from onnx import TensorProto, helper, numpy_helper
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.g2p.frontend import FrontEnd
 from kokoro_lab.model import graphs, native_passes, passes, rewriting
-from kokoro_lab.model.artefacts import GIVEN, exclusions, published_stages
+from kokoro_lab.model.artefacts import GIVEN, exclusions, published_stages, recipes
 from kokoro_lab.model.forced import fp32_prosody
 from kokoro_lab.model.native import native_operators
 from kokoro_lab.model.providers import make_session
 from kokoro_lab.model.quant_passes import quantise_layers
 from kokoro_lab.model.quantise import Calibration, Range
-from kokoro_lab.model.statistics import AdainLayers
+from kokoro_lab.model.statistics import AdainLayers, StatisticsPredictor
 from kokoro_lab.model.voices import load_voice
 
 WINDOW = (40, 80)
@@ -59,18 +59,23 @@ def layers() -> dict[str, tuple[onnx.ModelProto, dict[str, np.ndarray]]]:
     return found
 
 
-def vocoders(config: EngineConfig) -> dict[str, tuple[onnx.ModelProto, dict[str, np.ndarray]]]:
-    """A window of real speech through the vocoder: floats, integers, and integers in operators of ours."""
-    stages = published_stages(config)
+def trunk_and_vocoders(config: EngineConfig) -> dict[str, tuple[onnx.ModelProto, dict[str, np.ndarray]]]:
+    """Real speech from its contours on. The trunk as `int8` ships it; of the vocoder a window, in floats, in
+    integers, and as `int8` ships it, which looks at its own statistics, or is told predicted ones."""
+    stages, shipped = published_stages(config), recipes("int8", native=True)
     given = rewriting.apply(stages["vocoder"], GIVEN)
-    calibration, kept = Calibration.load(), exclusions()["int8"]
-    ours = (native_passes.snake_convolutions, native_passes.exact_stft)
-    integers = quantise_layers(given, calibration, native=True, keep=kept)
+    in_floats = recipes("fp32", native=True)["vocoder"][1]
+    integers = quantise_layers(given, Calibration.load(), native=False, keep=exclusions()["int8"])
+    trunk, ours = (rewriting.apply(stages[stage], shipped[stage][1]) for stage in ("trunk", "vocoder"))
     voice = load_voice("af_heart")
     segment = next(FrontEnd().segments("The committee met again on Tuesday.", "en-us", lambda _: None))
     style = voice.style(len(segment.token_ids))
-    prosody = fp32_prosody(config).predict(segment.token_ids, style, 1.0)
-    scale, shift = AdainLayers.of(passes.fold_constants(stages["vocoder"])).style_alone(style)
+    model = fp32_prosody(config)
+    contours = model.contours(segment.token_ids, style, 1.0)
+    prosody = model.behind(contours, style)
+    layers = AdainLayers.of(passes.fold_constants(stages["vocoder"]))
+    scale, shift = layers.style_alone(style)
+    predicted = layers.scale_and_shift(*StatisticsPredictor.load().predict(prosody), style)
     first, last = (frame * graphs.TRUNK_FRAME_SAMPLES for frame in WINDOW)
     feed = {
         graphs.TRUNK: np.ascontiguousarray(prosody.trunk[:, :, slice(*WINDOW)]),
@@ -80,11 +85,21 @@ def vocoders(config: EngineConfig) -> dict[str, tuple[onnx.ModelProto, dict[str,
         passes.INNER: np.array([0, WINDOW[1] - WINDOW[0]]),
         passes.KNOWN: np.array(False),
     }
+    told = feed | {passes.SCALE: predicted[0], passes.SHIFT: predicted[1], passes.KNOWN: np.array(True)}
+    heard = {
+        graphs.ALIGNED: contours.aligned,
+        graphs.F0: contours.f0_hz,
+        graphs.ENERGY: contours.energy,
+        graphs.DECODER_STYLE: style[:, :128],
+    }
+    del trunk.graph.output[1:]
     return {
+        "trunk_int8_ours": (trunk, heard),
         "vocoder_float": (given, feed),
-        "vocoder_float_ours": (rewriting.apply(given, ours), feed),
-        "vocoder_int8": (quantise_layers(given, calibration, native=False, keep=kept), feed),
-        "vocoder_int8_ours": (rewriting.apply(integers, ours), feed),
+        "vocoder_float_ours": (rewriting.apply(stages["vocoder"], in_floats), feed),
+        "vocoder_int8": (integers, feed),
+        "vocoder_int8_ours": (ours, feed),
+        "vocoder_int8_ours_told": (ours, told),
     }
 
 
@@ -110,7 +125,7 @@ def before_the_vocoder(config: EngineConfig) -> dict[str, tuple[onnx.ModelProto,
 def main(folder: Path) -> None:
     config = replace(EngineConfig.from_settings(), threads=2)
     library = native_operators(config).library
-    cases = layers() | vocoders(config) | before_the_vocoder(config)
+    cases = layers() | trunk_and_vocoders(config) | before_the_vocoder(config)
     for name, (model, feed) in cases.items():
         session = make_session(model.SerializeToString(), config, library=library)
         (made,) = session.run(None, feed)

@@ -29,6 +29,7 @@ fi
 mkdir -p "$ROOT/opt/check/site"
 for wheel in "$WORK"/wheels/*.whl; do .venv/bin/python -m zipfile -e "$wheel" "$ROOT/opt/check/site"; done
 
+rm -f "$WORK"/cases/* "$ROOT"/opt/check/*.onnx
 .venv/bin/python scripts/aarch64/prepare.py "$WORK/cases"
 # As an Apple M1 or a Raspberry Pi 5 would build it: with the dot product of bytes
 aarch64-linux-gnu-g++ -std=c++17 -O3 -march=armv8.2-a+dotprod -shared -fPIC -fno-math-errno -fno-trapping-math \

@@ -88,6 +88,7 @@ def given(feed: dict[str, np.ndarray], model: Model) -> dict[str, np.ndarray]:
     [
         (),
         pytest.param((native_passes.snake_convolutions,), marks=needs_native),
+        pytest.param((native_passes.statistics,), marks=needs_native),
     ],
 )
 def test_one_graph_takes_its_own_statistics_or_those_that_it_is_given(

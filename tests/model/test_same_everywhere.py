@@ -1,0 +1,199 @@
+"""Operators that stand in front of integers: right, and the same on every processor."""
+
+from __future__ import annotations
+
+import platform
+import subprocess
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from onnx import helper
+
+from kokoro_lab.engine_config import EngineConfig
+from kokoro_lab.model import native, native_passes, passes, rewriting, trunk_passes
+from kokoro_lab.model.providers import make_session
+from kokoro_lab.model.quant_passes import quantise_layers
+from kokoro_lab.model.quantise import Range
+from kokoro_lab.model.rewriting import Model
+from tests.model.toy_graphs import STYLE, adain, model_of
+
+Values = npt.NDArray[np.float32]
+CHANNELS = 40
+node = helper.make_node
+
+
+def run(model: Model, library: Path | None, feed: Mapping[str, npt.NDArray], *, threads: int = 2) -> Values:
+    session = make_session(model.SerializeToString(), EngineConfig(threads=threads), library=library)
+    (y,) = session.run(None, dict(feed))
+    return np.asarray(y, np.float32)
+
+
+def angles() -> Model:
+    return model_of([node("Atan", ["x"], ["y"], name="atan")], {"x": [1, "n"]}, {})
+
+
+def test_an_arctangent_is_right_to_its_last_digit_or_two(library: Path) -> None:
+    ours = native_passes.arctangents(angles())
+    assert rewriting.operators(ours) == {"Arctangent": 1}
+    rng = np.random.default_rng(0)
+    x = np.concatenate([rng.normal(size=5_000) * 10.0**k for k in range(-12, 13)])
+    x = np.concatenate([x, [0.0, 1.0, -1.0, 3e38, 1e-45]]).astype(np.float32)[None]
+    right = np.arctan(x.astype(np.float64))
+    for threads in (1, 2):
+        y = run(ours, library, {"x": x}, threads=threads)
+        np.testing.assert_allclose(y, right, rtol=2.5e-7, atol=1e-45)
+
+
+def test_an_arctangent_knows_the_ends_and_the_sign_of_nothing(library: Path) -> None:
+    x = np.array([[np.inf, -np.inf, -0.0, np.nan]], np.float32)
+    y = run(native_passes.arctangents(angles()), library, {"x": x})[0]
+    np.testing.assert_allclose(y[:2], [np.pi / 2, -np.pi / 2], rtol=1e-7)
+    assert y[2] == 0
+    assert np.signbit(y[2])
+    assert np.isnan(y[3])
+
+
+def normed(*, second_reader: bool = False, channels: int = CHANNELS) -> Model:
+    """AdaIN and a leaky rectifier, as the trunk has them."""
+    nodes, constants = adain(channels, ("Mul", "centred"), "moved", "norm", np.random.default_rng(5))
+    nodes += [
+        node("LeakyRelu", ["moved"], ["active"], alpha=0.2),
+        node("Add", ["active", "moved" if second_reader else "x"], ["y"]),
+    ]
+    return model_of(nodes, {"x": [1, channels, "t"], "style": [1, STYLE]}, constants)
+
+
+def spoken(length: int, channels: int = CHANNELS) -> dict[str, Values]:
+    rng = np.random.default_rng(length)
+    return {
+        "x": (rng.normal(size=(1, channels, length)) * 3 + 1).astype(np.float32),
+        "style": rng.normal(size=(1, STYLE)).astype(np.float32),
+    }
+
+
+@pytest.mark.parametrize("length", [1, 2, 15, 16, 17, 200])
+@pytest.mark.parametrize("channels", [CHANNELS, 48])  # the styles of 48 fill three panels, of 40 not
+def test_a_norm_and_its_style_are_operators_of_ours(library: Path, length: int, channels: int) -> None:
+    theirs = normed(channels=channels)
+    ours = trunk_passes.styles_as_products(trunk_passes.norms(theirs))
+    assert set(rewriting.operators(ours)) == {"Unsqueeze", "Product", "Norm", "Add"}
+    feed = spoken(length, channels)
+    expected = run(theirs, None, feed)
+    for threads in (1, 2):
+        np.testing.assert_allclose(run(ours, library, feed, threads=threads), expected, rtol=0, atol=5e-5)
+    for again in (trunk_passes.norms, trunk_passes.styles_as_products):
+        assert again(ours).SerializeToString(deterministic=True) == ours.SerializeToString(deterministic=True)
+
+
+def test_a_norm_that_something_else_reads_stays_where_it_is() -> None:
+    other = normed(second_reader=True)
+    assert "Norm" not in rewriting.operators(trunk_passes.norms(other))
+    assert "Gemm" in rewriting.operators(trunk_passes.styles_as_products(other))
+
+
+def one_channel(taps: int = 3, **attributes: object) -> Model:
+    rng = np.random.default_rng(6)
+    constants = {"w": rng.normal(size=(1, 1, taps)).astype(np.float32), "b": np.array([0.3], np.float32)}
+    return model_of(
+        [node("Conv", ["x", "w", "b"], ["y"], name="c", **attributes)], {"x": [1, 1, "t"]}, constants
+    )
+
+
+@pytest.mark.parametrize("length", [1, 2, 3, 8, 101])
+@pytest.mark.parametrize(
+    ("taps", "attributes"), [(3, {"strides": [2], "pads": [1, 1]}), (3, {"pads": [2, 0]}), (1, {})]
+)
+def test_a_convolution_of_one_channel_is_taken_tap_by_tap(
+    library: Path, length: int, taps: int, attributes: dict[str, object]
+) -> None:
+    theirs = one_channel(taps, **attributes)
+    ours = trunk_passes.taps_apart(theirs)
+    assert "Conv" not in rewriting.operators(ours)
+    feed = {"x": np.random.default_rng(length).normal(size=(1, 1, length)).astype(np.float32)}
+    np.testing.assert_allclose(run(ours, library, feed), run(theirs, None, feed), rtol=0, atol=1e-6)
+
+
+def test_a_convolution_with_gaps_between_its_taps_is_left_alone() -> None:
+    other = one_channel(dilations=[2], pads=[2, 2])
+    assert rewriting.operators(trunk_passes.taps_apart(other)) == {"Conv": 1}
+
+
+def vocoder_layer(*, quantised: bool) -> Model:
+    """AdaIN, Snake and a convolution, as they ship: told the statistics, or looking at them."""
+    rng = np.random.default_rng(7)
+    nodes, constants = adain(CHANNELS, ("Mul", "centred"), "moved", "norm", rng)
+    constants |= {
+        "alpha": rng.uniform(0.5, 2, (1, CHANNELS, 1)).astype(np.float32),
+        "per_alpha": np.float32(1),
+        "w": rng.normal(size=(16, CHANNELS, 7)).astype(np.float32) / 10,
+        "b": rng.normal(size=16).astype(np.float32),
+    }
+    constants["per_alpha"] = 1 / constants["alpha"]
+    nodes += [
+        node("Mul", ["alpha", "moved"], ["turned"]),
+        node("Sin", ["turned"], ["sine"]),
+        node("Mul", ["sine", "sine"], ["square"]),
+        node("Mul", ["per_alpha", "square"], ["ripple"]),
+        node("Add", ["moved", "ripple"], ["snake"]),
+        node("Conv", ["snake", "w", "b"], ["convolved"], name="conv", pads=[9, 9], dilations=[3]),
+        node("Atan", ["convolved"], ["y"], name="atan"),
+    ]
+    model = model_of(nodes, {"x": [1, CHANNELS, "t"], "style": [1, STYLE]}, constants)
+    given = (passes.modulate, passes.snake_in_the_modulation, passes.own_statistics_unless_known)
+    model = rewriting.apply(model, given)
+    if quantised:
+        least, most = np.full(CHANNELS, -6, np.float32), np.full(CHANNELS, 9, np.float32)
+        model = quantise_layers(model, {"conv": Range(least, most)}, native=True)
+    ours = (native_passes.statistics, native_passes.snake_convolutions, native_passes.arctangents)
+    return rewriting.apply(model, ours)
+
+
+def floats_layer() -> Model:
+    model = vocoder_layer(quantised=False)
+    assert {"Statistics", "SnakeConv", "Arctangent"} <= set(rewriting.operators(model))
+    return model
+
+
+def integers_layer() -> Model:
+    model = vocoder_layer(quantised=True)
+    assert {"Statistics", "QuantSnakeConv", "Arctangent"} <= set(rewriting.operators(model))
+    return model
+
+
+def trunk_layer() -> Model:
+    return trunk_passes.styles_as_products(trunk_passes.norms(normed()))
+
+
+@pytest.fixture(scope="module")
+def narrower(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Our operators as an older processor would have them: with vectors half as wide, or a quarter."""
+    compiler = native.found_compiler()
+    if compiler is None or platform.machine() != "x86_64":
+        pytest.skip("needs a C++ compiler on x86-64; scripts/aarch64/run.sh compares ARM64 with x86-64")
+    made = tmp_path_factory.mktemp("narrower") / "native.so"
+    flags = [flag.replace("native", "haswell") for flag in native.FLAGS]
+    sources = [str(path) for path in sorted(native.SOURCES.glob("*.cpp"))]
+    subprocess.run([compiler, *flags, *sources, "-o", str(made)], check=True, timeout=300)
+    return made
+
+
+@pytest.mark.parametrize("made", [floats_layer, integers_layer, trunk_layer])
+@pytest.mark.parametrize("length", [1, 16, 333])
+def test_vectors_of_another_width_give_the_same_bits(
+    library: Path, narrower: Path, made: Callable[[], Model], length: int
+) -> None:
+    model = made()
+    feed = spoken(length)
+    if model.graph.input[-1].name == passes.KNOWN:
+        del feed["style"]
+        rng = np.random.default_rng(1)
+        feed |= {
+            name: rng.uniform(0.5, 1, CHANNELS).astype(np.float32) for name in (passes.SCALE, passes.SHIFT)
+        }
+        feed[passes.KNOWN] = np.array(False)
+    expected = run(model, library, feed)
+    assert np.isfinite(expected).all()
+    np.testing.assert_array_equal(run(model, narrower, feed), expected)
