@@ -29,7 +29,7 @@ from filelock import FileLock
 
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import WeightsError
-from kokoro_lab.model import native_passes, passes, rewriting, tidy_passes, trunk_passes
+from kokoro_lab.model import alike_passes, native_passes, passes, rewriting, tidy_passes, trunk_passes
 from kokoro_lab.model.compact import byte_recurrences, half_weights
 from kokoro_lab.model.disk import told_apart
 from kokoro_lab.model.graphs import cut, graph_path
@@ -41,7 +41,7 @@ from kokoro_lab.model.quantise import Calibration, Quantised
 from kokoro_lab.model.statistics import AdainLayers
 from kokoro_lab.model.weights import model_path, model_sha256, weights_home
 
-RECIPE = 24
+RECIPE = 25
 """Counts up with every change of what is made here, so that stale graphs are never used."""
 
 EXACT: tuple[rewriting.Pass, ...] = (passes.fold_constants, passes.squares_as_products)
@@ -115,7 +115,7 @@ def recipes(
         known = Calibration.load() if ranges is None else ranges
         integers = (partial(quantise_layers, ranges=known, native=native, keep=kept, adjusted=adjusted),)
         if native:
-            ours = (*ours, native_passes.arctangents)
+            ours = (*ours, alike_passes.arctangents)
     excitation: Passes = (native_passes.phases,) if native else ()
     prosody: Passes
     trunk: Passes
@@ -127,15 +127,14 @@ def recipes(
             trunk_passes.divided_beforehand,
             *wide,
             trunk_passes.norms_in_convolutions,
-            trunk_passes.norms,
+            alike_passes.norms,
         )
     else:
         recurrences: Passes = (native_passes.recurrences,) if native else ()
         bytes_too: Passes = (byte_recurrences,) if variant == "int8" else ()
-        prosody = (*TIDY, *recurrences, *integers, *bytes_too, *lighter)
-        # What feeds integers is to be the same to the last bit on every processor
-        alike = (trunk_passes.norms, trunk_passes.styles_as_products, trunk_passes.taps_apart)
-        trunk = (*integers, *(alike if native and variant == "int8" else ()), *wide, *lighter)
+        alike: Passes = (alike_passes.alike,) if native and variant == "int8" else ()
+        prosody = (*TIDY, *recurrences, *integers, *alike, *bytes_too, *lighter)
+        trunk = (*integers, *alike, *wide, *lighter)
     return {
         "prosody": ("prosody", (passes.speed_by_token, *prosody)),
         "trunk": ("trunk", (passes.fold_constants, *trunk)),

@@ -28,7 +28,7 @@ SOURCES = Path(__file__).parents[1] / "native"
 OPERATORS = (
     *("FastConv", "SnakeConv", "NormConv", "QuantConv", "QuantSnakeConv"),
     *("Product", "QuantProduct", "Phases", "BiLstm", "ExactStft"),
-    *("Norm", "Statistics", "Arctangent"),
+    *("Norm", "Statistics", "Arctangent", "LayerNorm", "Softmax", "Gelu"),
 )
 COMPILERS = ("c++", "g++", "clang++")
 FLAGS = (

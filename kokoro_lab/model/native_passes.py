@@ -106,17 +106,6 @@ def statistics(model: rewriting.Model) -> rewriting.Model:
     return with_native(g, swaps)
 
 
-def arctangents(model: rewriting.Model) -> rewriting.Model:
-    """Arctangents as an operator of ours, the same on other processors (see `native/arctangent.cpp`)."""
-    g = rewriting.Graph(model)
-    swaps: dict[str, Sequence[NodeProto]] = {
-        node.output[0]: (native_node("Arctangent", list(node.input), node),)
-        for node in g.graph.node
-        if node.op_type == "Atan"
-    }
-    return with_native(g, swaps)
-
-
 def _line(g: rewriting.Graph, node: NodeProto) -> Iterator[NodeProto]:
     """The nodes behind `node`, each the only one that reads the one before."""
     while True:

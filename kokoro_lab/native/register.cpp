@@ -14,13 +14,17 @@ extern const ort::Operator NORM;
 extern const ort::Operator BI_LSTM;
 extern const ort::Operator STATISTICS;
 extern const ort::Operator ARCTANGENT;
+extern const ort::Operator LAYER_NORM;
+extern const ort::Operator SOFTMAX;
+extern const ort::Operator GELU;
 
 extern "C" ort::Status *RegisterCustomOps(ort::Options *options, const ort::Base *base) {
   const ort::Table t = base->get(ort::VERSION);
   ort::Domain *domain = nullptr;  // given to ONNX Runtime, for as long as the process lives
   ort::Status *failed = ort::call(t, ort::CREATE_DOMAIN, static_cast<const char *>("kokoro_lab"), &domain);
   for (const ort::Operator *made : {&FAST_CONV, &SNAKE_CONV, &QUANT_CONV, &QUANT_SNAKE_CONV, &QUANT_PRODUCT, &PRODUCT,
-                                    &PHASES, &NORM_CONV, &NORM, &BI_LSTM, &EXACT_STFT, &STATISTICS, &ARCTANGENT})
+                                    &PHASES, &NORM_CONV, &NORM, &BI_LSTM, &EXACT_STFT, &STATISTICS, &ARCTANGENT,
+                                    &LAYER_NORM, &SOFTMAX, &GELU})
     if (failed == nullptr) failed = ort::call(t, ort::ADD_TO_DOMAIN, domain, made);
   if (failed == nullptr) failed = ort::call(t, ort::ADD_DOMAIN, options, domain);
   return failed;

@@ -12,6 +12,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.g2p.frontend import FrontEnd
+from kokoro_lab.g2p.vocab import PAD_ID
 from kokoro_lab.model import graphs, native_passes, passes, rewriting
 from kokoro_lab.model.artefacts import GIVEN, exclusions, published_stages, recipes
 from kokoro_lab.model.forced import fp32_prosody
@@ -59,14 +60,16 @@ def layers() -> dict[str, tuple[onnx.ModelProto, dict[str, np.ndarray]]]:
     return found
 
 
-def trunk_and_vocoders(config: EngineConfig) -> dict[str, tuple[onnx.ModelProto, dict[str, np.ndarray]]]:
-    """Real speech from its contours on. The trunk as `int8` ships it; of the vocoder a window, in floats, in
-    integers, and as `int8` ships it, which looks at its own statistics, or is told predicted ones."""
+def speech(config: EngineConfig) -> dict[str, tuple[onnx.ModelProto, dict[str, np.ndarray]]]:
+    """A sentence. Prosody and trunk as `int8` ships them; of the vocoder a window, in floats, in integers, and
+    as `int8` ships it, which looks at its own statistics, or is told predicted ones."""
     stages, shipped = published_stages(config), recipes("int8", native=True)
     given = rewriting.apply(stages["vocoder"], GIVEN)
     in_floats = recipes("fp32", native=True)["vocoder"][1]
     integers = quantise_layers(given, Calibration.load(), native=False, keep=exclusions()["int8"])
-    trunk, ours = (rewriting.apply(stages[stage], shipped[stage][1]) for stage in ("trunk", "vocoder"))
+    spoken, trunk, ours = (
+        rewriting.apply(stages[stage], shipped[stage][1]) for stage in ("prosody", "trunk", "vocoder")
+    )
     voice = load_voice("af_heart")
     segment = next(FrontEnd().segments("The committee met again on Tuesday.", "en-us", lambda _: None))
     style = voice.style(len(segment.token_ids))
@@ -92,8 +95,11 @@ def trunk_and_vocoders(config: EngineConfig) -> dict[str, tuple[onnx.ModelProto,
         graphs.ENERGY: contours.energy,
         graphs.DECODER_STYLE: style[:, :128],
     }
+    ids = np.array([[PAD_ID, *segment.token_ids, PAD_ID]], np.int64)
     del trunk.graph.output[1:]
+    only(spoken, graphs.F0)
     return {
+        "prosody_int8_ours": (spoken, {"input_ids": ids, "style": style, "speed": np.ones(1, np.float32)}),
         "trunk_int8_ours": (trunk, heard),
         "vocoder_float": (given, feed),
         "vocoder_float_ours": (rewriting.apply(stages["vocoder"], in_floats), feed),
@@ -111,9 +117,7 @@ def before_the_vocoder(config: EngineConfig) -> dict[str, tuple[onnx.ModelProto,
     spoken = {"input_ids": ids, "style": load_voice("af_heart").style(30), "speed": np.ones(1, np.float32)}
     pitch = {graphs.F0_CURVE: rng.uniform(-5, 300, size=(1, 1, 400)).astype(np.float32)}
     prosody, excitation = stages["prosody"], stages["excitation"]
-    while len(prosody.graph.output) > 1 and prosody.graph.output[0].name != graphs.F0:
-        del prosody.graph.output[0]
-    del prosody.graph.output[1:]
+    only(prosody, graphs.F0)
     return {
         "prosody": (prosody, spoken),
         "prosody_ours": (native_passes.known_products(native_passes.recurrences(prosody)), spoken),
@@ -122,10 +126,17 @@ def before_the_vocoder(config: EngineConfig) -> dict[str, tuple[onnx.ModelProto,
     }
 
 
+def only(model: onnx.ModelProto, output: str) -> None:
+    """Leave one output."""
+    kept = [value for value in model.graph.output if value.name == output]
+    del model.graph.output[:]
+    model.graph.output.extend(kept)
+
+
 def main(folder: Path) -> None:
     config = replace(EngineConfig.from_settings(), threads=2)
     library = native_operators(config).library
-    cases = layers() | trunk_and_vocoders(config) | before_the_vocoder(config)
+    cases = layers() | speech(config) | before_the_vocoder(config)
     for name, (model, feed) in cases.items():
         session = make_session(model.SerializeToString(), config, library=library)
         (made,) = session.run(None, feed)

@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import pytest
-from onnx import helper
+from onnx import helper, numpy_helper
 
 from kokoro_lab.engine_config import EngineConfig
-from kokoro_lab.model import native, native_passes, passes, rewriting, trunk_passes
+from kokoro_lab.model import alike_passes, native, native_passes, passes, rewriting
 from kokoro_lab.model.providers import make_session
 from kokoro_lab.model.quant_passes import quantise_layers
 from kokoro_lab.model.quantise import Range
@@ -36,7 +36,7 @@ def angles() -> Model:
 
 
 def test_an_arctangent_is_right_to_its_last_digit_or_two(library: Path) -> None:
-    ours = native_passes.arctangents(angles())
+    ours = alike_passes.arctangents(angles())
     assert rewriting.operators(ours) == {"Arctangent": 1}
     rng = np.random.default_rng(0)
     x = np.concatenate([rng.normal(size=5_000) * 10.0**k for k in range(-12, 13)])
@@ -49,7 +49,7 @@ def test_an_arctangent_is_right_to_its_last_digit_or_two(library: Path) -> None:
 
 def test_an_arctangent_knows_the_ends_and_the_sign_of_nothing(library: Path) -> None:
     x = np.array([[np.inf, -np.inf, -0.0, np.nan]], np.float32)
-    y = run(native_passes.arctangents(angles()), library, {"x": x})[0]
+    y = run(alike_passes.arctangents(angles()), library, {"x": x})[0]
     np.testing.assert_allclose(y[:2], [np.pi / 2, -np.pi / 2], rtol=1e-7)
     assert y[2] == 0
     assert np.signbit(y[2])
@@ -78,20 +78,27 @@ def spoken(length: int, channels: int = CHANNELS) -> dict[str, Values]:
 @pytest.mark.parametrize("channels", [CHANNELS, 48])  # the styles of 48 fill three panels, of 40 not
 def test_a_norm_and_its_style_are_operators_of_ours(library: Path, length: int, channels: int) -> None:
     theirs = normed(channels=channels)
-    ours = trunk_passes.styles_as_products(trunk_passes.norms(theirs))
-    assert set(rewriting.operators(ours)) == {"Unsqueeze", "Product", "Norm", "Add"}
+    ours = alike_passes.rows_as_products(alike_passes.norms(theirs))
+    assert set(rewriting.operators(ours)) == {"Unsqueeze", "Product", "Squeeze", "Norm", "Add"}
     feed = spoken(length, channels)
     expected = run(theirs, None, feed)
     for threads in (1, 2):
         np.testing.assert_allclose(run(ours, library, feed, threads=threads), expected, rtol=0, atol=5e-5)
-    for again in (trunk_passes.norms, trunk_passes.styles_as_products):
+    for again in (alike_passes.norms, alike_passes.rows_as_products):
         assert again(ours).SerializeToString(deterministic=True) == ours.SerializeToString(deterministic=True)
 
 
 def test_a_norm_that_something_else_reads_stays_where_it_is() -> None:
     other = normed(second_reader=True)
-    assert "Norm" not in rewriting.operators(trunk_passes.norms(other))
-    assert "Gemm" in rewriting.operators(trunk_passes.styles_as_products(other))
+    assert "Norm" not in rewriting.operators(alike_passes.norms(other))
+
+
+def test_a_style_that_something_else_reads_is_cut_to_its_length(library: Path) -> None:
+    theirs = normed(second_reader=True)
+    ours = alike_passes.rows_as_products(theirs)
+    assert {"Product", "Slice"} <= set(rewriting.operators(ours))
+    feed = spoken(20)
+    np.testing.assert_allclose(run(ours, library, feed), run(theirs, None, feed), rtol=0, atol=5e-5)
 
 
 def one_channel(taps: int = 3, **attributes: object) -> Model:
@@ -110,7 +117,7 @@ def test_a_convolution_of_one_channel_is_taken_tap_by_tap(
     library: Path, length: int, taps: int, attributes: dict[str, object]
 ) -> None:
     theirs = one_channel(taps, **attributes)
-    ours = trunk_passes.taps_apart(theirs)
+    ours = alike_passes.taps(theirs)
     assert "Conv" not in rewriting.operators(ours)
     feed = {"x": np.random.default_rng(length).normal(size=(1, 1, length)).astype(np.float32)}
     np.testing.assert_allclose(run(ours, library, feed), run(theirs, None, feed), rtol=0, atol=1e-6)
@@ -118,7 +125,84 @@ def test_a_convolution_of_one_channel_is_taken_tap_by_tap(
 
 def test_a_convolution_with_gaps_between_its_taps_is_left_alone() -> None:
     other = one_channel(dilations=[2], pads=[2, 2])
-    assert rewriting.operators(trunk_passes.taps_apart(other)) == {"Conv": 1}
+    assert rewriting.operators(alike_passes.taps(other)) == {"Conv": 1}
+
+
+def transformer(width: int = 70, outputs: int = 50) -> Model:
+    """What stands between a transformer's products, and behind it: durations, and a contour."""
+    rng = np.random.default_rng(8)
+    constants = {
+        "gamma": rng.normal(size=width).astype(np.float32),
+        "beta": rng.normal(size=width).astype(np.float32),
+        "root": np.float32(0.7978845834732056),
+        "cubic": np.float32(0.044714998453855515),
+        "three": np.float32(3),
+        "half": np.float32(0.5),
+        "one": np.float32(1),
+        "w": rng.normal(size=(width, outputs)).astype(np.float32) / 8,
+        "b": rng.normal(size=outputs).astype(np.float32),
+        "last": np.array([-1], np.int64),
+        "contour_w": rng.normal(size=(1, width, 1)).astype(np.float32),
+        "contour_b": np.array([0.2], np.float32),
+    }
+    nodes = [
+        node("LayerNormalization", ["x", "gamma", "beta"], ["normal"], name="norm", epsilon=1e-12),
+        node("Pow", ["normal", "three"], ["cubed"]),
+        node("Mul", ["cubic", "cubed"], ["little"]),
+        node("Add", ["normal", "little"], ["inner"]),
+        node("Mul", ["inner", "root"], ["scaled"]),
+        node("Tanh", ["scaled"], ["tanh"]),
+        node("Add", ["tanh", "one"], ["open"]),
+        node("Mul", ["normal", "half"], ["halved"]),
+        node("Mul", ["halved", "open"], ["gelu"], name="gelu"),
+        node("Softmax", ["gelu"], ["shares"], name="softmax", axis=-1),
+        node("Add", ["gelu", "shares"], ["heard"]),
+        node("MatMul", ["heard", "w"], ["bare"]),
+        node("Add", ["b", "bare"], ["levels"]),
+        node("Sigmoid", ["levels"], ["bins"]),
+        node("ReduceSum", ["bins", "last"], ["durations"], name="sum", keepdims=0),
+        node("Transpose", ["heard"], ["columns"], perm=[0, 2, 1]),
+        node("Conv", ["columns", "contour_w", "contour_b"], ["contour"], name="contour"),
+        node("Concat", ["durations", "flat"], ["y"], axis=1),
+        node("Squeeze", ["contour", "middle"], ["flat"]),
+    ]
+    nodes[-2:] = nodes[:-3:-1]
+    constants["middle"] = np.array([1], np.int64)
+    return model_of(nodes, {"x": [1, "t", width]}, constants)
+
+
+@pytest.mark.parametrize("rows", [1, 5, 36])
+@pytest.mark.parametrize("spread", [0.01, 1.0, 30.0])
+def test_what_stands_between_a_transformers_products(library: Path, rows: int, spread: float) -> None:
+    theirs = transformer()
+    ours = alike_passes.alike(theirs)
+    operators = rewriting.operators(ours)
+    assert operators["LayerNorm"] == operators["Gelu"] == operators["Softmax"] == 1
+    assert operators["Product"] == 2
+    assert not {"Tanh", "Pow", "ReduceSum", "Conv"} & set(operators)
+    x = (np.random.default_rng(rows).normal(size=(1, rows, 70)) * spread).astype(np.float32)
+    expected = run(theirs, None, {"x": x})
+    for threads in (1, 2):
+        found = run(ours, library, {"x": x}, threads=threads)
+        np.testing.assert_allclose(found, expected, rtol=3e-6, atol=2e-5)
+
+
+def test_what_is_no_number_is_not_hidden(library: Path) -> None:
+    x = np.ones((1, 3, 70), np.float32)
+    x[0, 1, 4] = np.nan
+    y = run(alike_passes.alike(transformer()), library, {"x": x})
+    assert np.isnan(y).tolist() == [[False, True, False] * 2]
+
+
+def test_another_activation_is_no_gelu() -> None:
+    other = transformer()
+    (cubic,) = (c for c in other.graph.initializer if c.name == "cubic")
+    cubic.CopyFrom(numpy_helper.from_array(np.float32(0.05), "cubic"))
+    assert "Gelu" not in rewriting.operators(alike_passes.gelus(other))
+
+
+def transformer_layer() -> Model:
+    return alike_passes.alike(transformer(CHANNELS))
 
 
 def vocoder_layer(*, quantised: bool) -> Model:
@@ -147,7 +231,7 @@ def vocoder_layer(*, quantised: bool) -> Model:
     if quantised:
         least, most = np.full(CHANNELS, -6, np.float32), np.full(CHANNELS, 9, np.float32)
         model = quantise_layers(model, {"conv": Range(least, most)}, native=True)
-    ours = (native_passes.statistics, native_passes.snake_convolutions, native_passes.arctangents)
+    ours = (native_passes.statistics, native_passes.snake_convolutions, alike_passes.arctangents)
     return rewriting.apply(model, ours)
 
 
@@ -164,7 +248,7 @@ def integers_layer() -> Model:
 
 
 def trunk_layer() -> Model:
-    return trunk_passes.styles_as_products(trunk_passes.norms(normed()))
+    return alike_passes.rows_as_products(alike_passes.norms(normed()))
 
 
 @pytest.fixture(scope="module")
@@ -180,13 +264,15 @@ def narrower(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-@pytest.mark.parametrize("made", [floats_layer, integers_layer, trunk_layer])
+@pytest.mark.parametrize("made", [floats_layer, integers_layer, trunk_layer, transformer_layer])
 @pytest.mark.parametrize("length", [1, 16, 333])
 def test_vectors_of_another_width_give_the_same_bits(
     library: Path, narrower: Path, made: Callable[[], Model], length: int
 ) -> None:
     model = made()
     feed = spoken(length)
+    if len(model.graph.input) == 1:
+        feed = {"x": feed["x"].transpose(0, 2, 1)}
     if model.graph.input[-1].name == passes.KNOWN:
         del feed["style"]
         rng = np.random.default_rng(1)
