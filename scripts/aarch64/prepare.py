@@ -61,8 +61,8 @@ def layers() -> dict[str, tuple[onnx.ModelProto, dict[str, np.ndarray]]]:
 
 
 def speech(config: EngineConfig) -> dict[str, tuple[onnx.ModelProto, dict[str, np.ndarray]]]:
-    """A sentence. Prosody and trunk as `int8` ships them; of the vocoder a window, in floats, in integers, and
-    as `int8` ships it, which looks at its own statistics, or is told predicted ones."""
+    """A sentence. Prosody and trunk as `int8` ships them; of the vocoder a window, in floats, in integers,
+    and as `int8` ships it, which looks at its own statistics, or is told predicted ones."""
     stages, shipped = published_stages(config), recipes("int8", native=True)
     given = rewriting.apply(stages["vocoder"], GIVEN)
     in_floats = recipes("fp32", native=True)["vocoder"][1]
