@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -70,22 +71,20 @@ def layer_norms(model: rewriting.Model) -> rewriting.Model:
 
 def softmaxes(model: rewriting.Model) -> rewriting.Model:
     """Softmax over the last axis."""
-    g = rewriting.Graph(model)
-    swaps: Swaps = {
-        node.output[0]: (native_node("Softmax", list(node.input), node),)
-        for node in g.graph.node
-        if node.op_type == "Softmax" and _said(node).get("axis", -1) == -1
-    }
-    return with_native(g, swaps)
+    return _row_by_row(model, "Softmax", "Softmax")
 
 
 def arctangents(model: rewriting.Model) -> rewriting.Model:
     """Arctangents."""
+    return _row_by_row(model, "Atan", "Arctangent")
+
+
+def _row_by_row(model: rewriting.Model, theirs: str, ours: str) -> rewriting.Model:
     g = rewriting.Graph(model)
     swaps: Swaps = {
-        node.output[0]: (native_node("Arctangent", list(node.input), node),)
+        node.output[0]: (native_node(ours, list(node.input), node),)
         for node in g.graph.node
-        if node.op_type == "Atan"
+        if node.op_type == theirs and not node.domain and _said(node).get("axis", -1) == -1
     }
     return with_native(g, swaps)
 
@@ -135,7 +134,6 @@ def rows_as_products(model: rewriting.Model) -> rewriting.Model:
     channels need, so zeros that fill a panel are left on for it."""
     g = rewriting.Graph(model)
     exact = {name for node in g.graph.node if node.op_type != "Norm" for name in node.input}
-    axis = g.constant("row_axis", np.array([1], np.int64))
     swaps: Swaps = {}
     for gemm in g.graph.node:
         said = _said(gemm)
@@ -146,6 +144,7 @@ def rows_as_products(model: rewriting.Model) -> rewriting.Model:
         style, weight, bias = gemm.input
         matrix = g.value(weight).T if said.get("transB", 0) else g.value(weight)
         row, made = f"{gemm.name}/row", f"{gemm.name}/made"
+        axis = g.constant("row_axis", np.array([1], np.int64))
         whole = gemm.output[0] not in exact
         swaps[gemm.output[0]] = (
             helper.make_node("Unsqueeze", [style, axis], [row]),
@@ -177,7 +176,6 @@ def single_outputs(model: rewriting.Model) -> rewriting.Model:
 def row_sums(model: rewriting.Model) -> rewriting.Model:
     """Sums over the last axis of what a sigmoid makes of a layer: the product of ours, with ones."""
     g = rewriting.Graph(model)
-    last = g.constant("row_sums_axis", np.array([-1], np.int64))
     swaps: Swaps = {}
     for node in g.graph.node:
         if node.op_type != "ReduceSum" or _said(node).get("keepdims", 1) or node.input[1] not in g.constants:
@@ -187,6 +185,7 @@ def row_sums(model: rewriting.Model) -> rewriting.Model:
         if not biases or biases[0].ndim != 1 or g.value(node.input[1]).tolist() not in ([-1], [2]):
             continue
         ones, made = np.ones((len(biases[0]), 1), np.float32), f"{node.name}/made"
+        last = g.constant("row_sums_axis", np.array([-1], np.int64))
         swaps[node.output[0]] = (
             *_product(g, node.name, node.input[0], ones, made),
             helper.make_node("Squeeze", [made, last], list(node.output)),
@@ -238,7 +237,7 @@ def taps(model: rewriting.Model) -> rewriting.Model:
 
 
 def _tap_by_tap(
-    g: rewriting.Graph, conv: NodeProto, weight: npt.NDArray[np.float32], said: dict[str, list[int]]
+    g: rewriting.Graph, conv: NodeProto, weight: npt.NDArray[np.float32], said: dict[str, Any]
 ) -> Iterator[NodeProto]:
     def integers(*values: int) -> str:
         return g.constant("taps_" + "_".join(map(str, values)), np.array(values, np.int64))
@@ -260,6 +259,6 @@ def _tap_by_tap(
         total = so_far
 
 
-def _said(node: NodeProto) -> dict[str, list[int]]:
+def _said(node: NodeProto) -> dict[str, Any]:
     """The attributes of a node, by name."""
     return {a.name: helper.get_attribute_value(a) for a in node.attribute}

@@ -180,6 +180,8 @@ def test_what_stands_between_a_transformers_products(library: Path, rows: int, s
     assert operators["LayerNorm"] == operators["Gelu"] == operators["Softmax"] == 1
     assert operators["Product"] == 2
     assert not {"Tanh", "Pow", "ReduceSum", "Conv"} & set(operators)
+    again = alike_passes.alike(ours)
+    assert again.SerializeToString(deterministic=True) == ours.SerializeToString(deterministic=True)
     x = (np.random.default_rng(rows).normal(size=(1, rows, 70)) * spread).astype(np.float32)
     expected = run(theirs, None, {"x": x})
     for threads in (1, 2):
