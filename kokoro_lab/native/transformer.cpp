@@ -24,7 +24,7 @@ void softmax(const rows::Work &w, const float *x, float *y) {
   for (int64_t i = 1; i < w.width; ++i) most = std::max(most, x[i]);
 #pragma omp simd
   for (int64_t i = 0; i < w.width; ++i) y[i] = exponential(x[i] - most);
-  const float total = fixed_sum(w.width, [y](int64_t i) { return y[i]; });
+  const float total = fixed_sum(0, w.width, [y](int64_t i) { return y[i]; });
   for (int64_t i = 0; i < w.width; ++i) y[i] /= total;
 }
 
