@@ -9,6 +9,7 @@ import struct
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
@@ -251,8 +252,10 @@ def test_it_is_stopped_by_its_id_and_by_the_same_client_elsewhere(server: Runnin
         talk.say("speak", credit=PLENTY, client="two-handed", **LONG)
         talk.until("segment")
         body = {"input": "Hello.", "client": "two-handed"}
-        assert httpx2.post(server.speech_url, json=body).status_code == 200
-        assert talk.until("error")["error"]["code"] == "cancelled"
+        with ThreadPoolExecutor(1) as elsewhere:  # a client that does not read meanwhile is cut off
+            answer = elsewhere.submit(httpx2.post, server.speech_url, json=body)
+            assert talk.until("error")["error"]["code"] == "cancelled"
+            assert answer.result().status_code == 200
 
 
 def test_a_failure_is_an_error_and_the_connection_goes_on(server: RunningServer) -> None:
