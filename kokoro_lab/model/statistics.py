@@ -286,14 +286,14 @@ class StatisticsPredictor:
             deviations = np.exp(0.5 * np.median(targets[:, half:], axis=0))
             unit = np.concatenate([deviations, np.full(half, 2, np.float32)])
         y = ((targets - target_mean) / unit).astype(np.float64)
-        # With fewer rows than features the kernel form inverts the smaller matrix
-        gram = x @ x.T
+        gram, toward = x.T @ x, x.T @ y
         solved = [
-            np.linalg.solve(gram + penalty * len(x) / 1000 * np.eye(len(x)), part)
-            for penalty, part in zip(ridge, (y[:, :half], y[:, half:]), strict=True)
+            np.linalg.solve(gram + penalty * len(x) / 1000 * np.eye(len(gram)), part)
+            for penalty, part in zip(ridge, (toward[:, :half], toward[:, half:]), strict=True)
         ]
-        full = x.T @ np.concatenate(solved, axis=1)
-        basis = _principal(x @ full, rank)
+        full = np.concatenate(solved, axis=1)
+        # R of x = QR has as many rows as features, however many utterances there are; R full turns as x full does
+        basis = _principal(np.linalg.qr(x, mode="r") @ full, rank)
         return cls(
             frozenset(voices),
             mean.astype(np.float32),
