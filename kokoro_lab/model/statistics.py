@@ -292,7 +292,7 @@ class StatisticsPredictor:
             for penalty, part in zip(ridge, (toward[:, :half], toward[:, half:]), strict=True)
         ]
         full = np.concatenate(solved, axis=1)
-        # R of x = QR has as many rows as features, however many utterances there are; R full turns as x full does
+        # R of x = QR has no more rows than features, however many utterances; R full turns as x full does
         basis = _principal(np.linalg.qr(x, mode="r") @ full, rank)
         return cls(
             frozenset(voices),
