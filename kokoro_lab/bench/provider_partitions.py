@@ -84,7 +84,7 @@ def _feed(sentence: Sentence) -> dict[str, Any]:
         graphs.EXCITATION: p.excitation,
         SCALE: sentence.scale,
         SHIFT: sentence.shift,
-        INNER: np.array([0, p.frames]),
+        INNER: np.array(2 * [0, p.frames]),
         KNOWN: np.array(True),
     }
 

@@ -29,7 +29,15 @@ from filelock import FileLock
 
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import WeightsError
-from kokoro_lab.model import alike_passes, native_passes, passes, rewriting, tidy_passes, trunk_passes
+from kokoro_lab.model import (
+    alike_passes,
+    context_passes,
+    native_passes,
+    passes,
+    rewriting,
+    tidy_passes,
+    trunk_passes,
+)
 from kokoro_lab.model.compact import byte_recurrences, half_weights
 from kokoro_lab.model.disk import told_apart
 from kokoro_lab.model.graphs import cut, graph_path
@@ -41,7 +49,7 @@ from kokoro_lab.model.quantise import Calibration, Quantised
 from kokoro_lab.model.statistics import AdainLayers
 from kokoro_lab.model.weights import model_path, model_sha256, weights_home
 
-RECIPE = 25
+RECIPE = 26
 """Counts up with every change of what is made here, so that stale graphs are never used."""
 
 EXACT: tuple[rewriting.Pass, ...] = (passes.fold_constants, passes.squares_as_products)
@@ -116,6 +124,8 @@ def recipes(
         integers = (partial(quantise_layers, ranges=known, native=native, keep=kept, adjusted=adjusted),)
         if native:
             ours = (*ours, alike_passes.arctangents)
+    if native:
+        ours = (*ours, context_passes.only_what_is_looked_at)
     excitation: Passes = (native_passes.phases,) if native else ()
     prosody: Passes
     trunk: Passes

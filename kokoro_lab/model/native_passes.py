@@ -42,7 +42,7 @@ def snake_convolutions(model: rewriting.Model) -> rewriting.Model:
         modulation = modulation_of(g, conv)
         if modulation is not None:
             inputs = [modulation.input[0], *_taken_apart(g, conv), *modulation.input[1:3]]
-            swaps[conv.output[0]] = (native_node("SnakeConv", inputs, conv),)
+            swaps[conv.output[0]] = (native_node("SnakeConv", inputs, conv, reach=reach_of(g, conv)),)
     return with_native(g, swaps)
 
 
@@ -226,29 +226,37 @@ def _keeps_length(g: rewriting.Graph, conv: NodeProto) -> bool:
         return False
     with_lists = {a.name: tuple(a.ints) for a in conv.attribute if a.ints}
     group = next((a.i for a in conv.attribute if a.name == "group"), 1)
-    dilation = with_lists.get("dilations", (1,))[0]
-    reach = shape[2] // 2 * dilation
+    reach = reach_of(g, conv)
     return (
         group == 1
-        and dilation % 2 == 1
+        and dilation_of(conv) % 2 == 1
         and with_lists.get("strides", (1,)) == (1,)
         and with_lists.get("pads", (0, 0)) == (reach, reach)
     )
 
 
+def dilation_of(conv: NodeProto) -> int:
+    return next((int(a.ints[0]) for a in conv.attribute if a.name == "dilations"), 1)
+
+
+def reach_of(g: rewriting.Graph, conv: NodeProto) -> int:
+    """How many columns on either side of one a convolution of an odd number of taps looks at."""
+    return int(g.constants[conv.input[1]].dims[2]) // 2 * dilation_of(conv)
+
+
 def _taken_apart(g: rewriting.Graph, conv: NodeProto) -> list[str]:
     """Constants for a convolution of ours: plan, weights, bias."""
     weight = g.value(conv.input[1])
-    dilation = next((a.ints[0] for a in conv.attribute if a.name == "dilations"), 1)
+    dilation = dilation_of(conv)
     plan, weights = packed(FastFir.of(weight, dilation, phases_for(weight.shape[2])))
     bias = g.value(conv.input[2]) if len(conv.input) > 2 else np.zeros(weight.shape[0], np.float32)
     named: dict[str, npt.NDArray[Any]] = {"plan": plan, "weights": weights, "bias": bias}
     return [g.constant(f"{conv.name}/{name}", value) for name, value in named.items()]
 
 
-def native_node(operator: str, inputs: Sequence[str], replaced: NodeProto) -> NodeProto:
+def native_node(operator: str, inputs: Sequence[str], replaced: NodeProto, **attributes: Any) -> NodeProto:
     node: NodeProto = helper.make_node(
-        operator, inputs, list(replaced.output), name=replaced.name, domain=NATIVE_DOMAIN
+        operator, inputs, list(replaced.output), name=replaced.name, domain=NATIVE_DOMAIN, **attributes
     )
     return node
 

@@ -20,8 +20,10 @@ from kokoro_lab.model.rewriting import Graph, Model
 SCALE, SHIFT = "scale", "shift"
 """Inputs of the rewritten vocoder: what its 44 AdaIN layers multiply by and add, one value a channel."""
 INNER = "inner"
-"""Input of the rewritten vocoder, int64 (2,): first and last trunk frame, the last one exclusive, that its
-second half works on."""
+"""Input of the rewritten vocoder, int64 (4,): first and last trunk frame, the last ones exclusive, that its
+second half works on, and that are asked for."""
+ASKED, CROP_START = "asked", "crop_start"
+"""Tensors of the rewritten vocoder: the frames that are asked for, and the first one of the second half."""
 
 KNOWN = "known"
 """Input of the rewritten vocoder, bool (): whether scale and shift hold the statistics already; if not, they
@@ -218,19 +220,19 @@ def crop_before_the_second_half(model: Model) -> Model:
     source = next((n for n in g.graph.node if n.name.endswith("noise_convs.1/Conv")), None)
     if len(up) != 2 or source is None or INNER in {i.name for i in g.graph.input}:
         return model
-    coarse, fine = (_stride(n) for n in up)
-    g.graph.input.append(helper.make_tensor_value_info(INNER, onnx.TensorProto.INT64, [2]))
-    halves = g.constant("crop_halves", np.array([1, 1], np.int64))
+    coarse, fine = (stride_of(n) for n in up)
+    g.graph.input.append(helper.make_tensor_value_info(INNER, onnx.TensorProto.INT64, [4]))
+    parts = g.constant("crop_parts", np.array([1, 1, 2], np.int64))
     time = g.constant("crop_axis", np.array([2], np.int64))
     rate = g.constant("crop_coarse", np.array([coarse], np.int64))
     # The spectrogram is padded by one column more than there is signal
     fine_rate = g.constant("crop_fine", np.array([coarse * fine], np.int64))
     column = g.constant("crop_column", np.array([1], np.int64))
     made = [
-        helper.make_node("Split", [INNER, halves], ["crop_start", "crop_stop"], name="crop/split", axis=0),
-        helper.make_node("Mul", ["crop_start", rate], ["crop_start_coarse"], name="crop/start"),
+        helper.make_node("Split", [INNER, parts], [CROP_START, "crop_stop", ASKED], name="crop/split"),
+        helper.make_node("Mul", [CROP_START, rate], ["crop_start_coarse"], name="crop/start"),
         helper.make_node("Mul", ["crop_stop", rate], ["crop_stop_coarse"], name="crop/stop"),
-        helper.make_node("Mul", ["crop_start", fine_rate], ["crop_start_fine"], name="crop/start_fine"),
+        helper.make_node("Mul", [CROP_START, fine_rate], ["crop_start_fine"], name="crop/start_fine"),
         helper.make_node("Mul", ["crop_stop", fine_rate], ["crop_stop_bare"], name="crop/stop_bare"),
         helper.make_node("Add", ["crop_stop_bare", column], ["crop_stop_fine"], name="crop/stop_fine"),
     ]
@@ -248,7 +250,7 @@ def crop_before_the_second_half(model: Model) -> Model:
     return g.model
 
 
-def _stride(node: NodeProto) -> int:
+def stride_of(node: NodeProto) -> int:
     return int(next(a.ints[0] for a in node.attribute if a.name == "strides"))
 
 

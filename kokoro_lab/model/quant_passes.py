@@ -19,7 +19,7 @@ from onnx import NodeProto, TensorProto, helper
 
 from kokoro_lab.model import rewriting
 from kokoro_lab.model.fast_fir import TILE
-from kokoro_lab.model.native_passes import modulation_of, native_node, with_native
+from kokoro_lab.model.native_passes import dilation_of, modulation_of, native_node, reach_of, with_native
 from kokoro_lab.model.quantise import GROUP, WEIGHT_LEVELS, Quantised, QuantisedProduct, Range
 
 MICROSOFT = "com.microsoft"
@@ -34,7 +34,7 @@ def quantisable(model: rewriting.Model) -> dict[str, str]:
 def convolutions_of(model: rewriting.Model) -> dict[str, tuple[npt.NDArray[np.float32], int]]:
     """Weights (channels out, channels in, taps) and dilation of the convolutions that can run on integers."""
     g = rewriting.Graph(model)
-    return {n.name: (g.value(n.input[1]), _dilation(n)) for n in g.graph.node if _convolves(g, n)}
+    return {n.name: (g.value(n.input[1]), dilation_of(n)) for n in g.graph.node if _convolves(g, n)}
 
 
 def _convolves(g: rewriting.Graph, conv: NodeProto) -> bool:
@@ -45,12 +45,8 @@ def _convolves(g: rewriting.Graph, conv: NodeProto) -> bool:
         return False
     lists = {a.name: tuple(a.ints) for a in conv.attribute if a.ints}
     group = next((a.i for a in conv.attribute if a.name == "group"), 1)
-    reach = shape[2] // 2 * _dilation(conv)
+    reach = reach_of(g, conv)
     return group == 1 and lists.get("strides", (1,)) == (1,) and lists.get("pads", (0, 0)) == (reach, reach)
-
-
-def _dilation(conv: NodeProto) -> int:
-    return next((int(a.ints[0]) for a in conv.attribute if a.name == "dilations"), 1)
 
 
 def quantise_layers(
@@ -136,23 +132,23 @@ def _bias(g: rewriting.Graph, conv: NodeProto, quantised: Quantised) -> npt.NDAr
 def _native_conv(g: rewriting.Graph, conv: NodeProto, quantised: Quantised) -> list[NodeProto]:
     out, channels, taps = quantised.weights.shape
     constants: dict[str, npt.NDArray[Any]] = {
-        "plan": np.array([out, channels + -channels % GROUP, taps, _dilation(conv)], np.int64),
+        "plan": np.array([out, channels + -channels % GROUP, taps, dilation_of(conv)], np.int64),
         "weights": quantised.packed(),
         "sums": np.stack([quantised.offset, quantised.weights.sum((1, 2), np.int32)]),
         "steps": np.stack([1 / quantised.step, quantised.zero.astype(np.float32)]),
         "outputs": np.stack([quantised.scale, _bias(g, conv, quantised)]),
     }
     names = [g.constant(f"{conv.name}/{name}", value) for name, value in constants.items()]
-    modulation = modulation_of(g, conv)
+    modulation, reach = modulation_of(g, conv), reach_of(g, conv)
     if modulation is None:
-        return [native_node("QuantConv", [conv.input[0], *names], conv)]
+        return [native_node("QuantConv", [conv.input[0], *names], conv, reach=reach)]
     inputs = [modulation.input[0], *names, *modulation.input[1:3]]
-    return [native_node("QuantSnakeConv", inputs, conv)]
+    return [native_node("QuantSnakeConv", inputs, conv, reach=reach)]
 
 
 def _stock_conv(g: rewriting.Graph, conv: NodeProto, quantised: Quantised) -> list[NodeProto]:
     """Pad, quantise, slice out the taps, join them as columns, multiply the matrices, turn back."""
-    name, dilation = conv.name, _dilation(conv)
+    name, dilation = conv.name, dilation_of(conv)
     out, channels, taps = quantised.weights.shape
     reach = taps // 2 * dilation
 

@@ -82,7 +82,7 @@ class OwnStatistics:
                 graphs.EXCITATION: prosody.excitation,
                 passes.SCALE: factor,
                 passes.SHIFT: offset,
-                passes.INNER: np.array([0, prosody.frames]),
+                passes.INNER: np.array(2 * [0, prosody.frames]),
                 passes.KNOWN: np.array(False),
             },
         )
@@ -140,7 +140,7 @@ class ActivationReporter:
         (excitation,) = self._excitation.run([graphs.EXCITATION], {graphs.F0_CURVE: found[graphs.F0_CURVE]})
         scale, shift = self._layers.style_alone(style)
         own = {passes.SCALE: scale, passes.SHIFT: shift, passes.KNOWN: np.array(False)}
-        whole = {passes.INNER: np.array([0, found[graphs.TRUNK].shape[2]]), graphs.EXCITATION: excitation}
+        whole = {passes.INNER: np.array(2 * [0, found[graphs.TRUNK].shape[2]]), graphs.EXCITATION: excitation}
         yield from vocoder.activations(vocoder(found | own | whole))
 
 

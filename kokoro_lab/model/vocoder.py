@@ -103,7 +103,8 @@ class Vocoder:
         """All samples of a segment, normalised with its own statistics."""
         if self._exact is None:
             scale, shift = self.layers.style_alone(prosody.style)
-            return self._run(prosody, (0, prosody.frames), (0, prosody.frames), scale, shift, known=False)
+            all_frames = (0, prosody.frames)
+            return self._run(prosody, all_frames, all_frames, all_frames, scale, shift, known=False)
         (waveform,) = self._exact.run(
             [graphs.WAVEFORM],
             {
@@ -156,7 +157,7 @@ class Vocoder:
     ) -> Samples:
         a, b = max(0, start - before), min(prosody.frames, stop + after)
         c, d = max(a, start - INNER_CONTEXT_FRAMES), min(b, stop + INNER_CONTEXT_FRAMES)
-        samples = self._run(prosody, (a, b), (c, d), scale, shift, known=True)
+        samples = self._run(prosody, (a, b), (c, d), (start, stop), scale, shift, known=True)
         return samples[(start - c) * graphs.TRUNK_FRAME_SAMPLES : (stop - c) * graphs.TRUNK_FRAME_SAMPLES]
 
     def _run(
@@ -164,12 +165,13 @@ class Vocoder:
         prosody: Prosody,
         outer: tuple[int, int],
         inner: tuple[int, int],
+        asked: tuple[int, int],
         scale: Values,
         shift: Values,
         *,
         known: bool,
     ) -> Samples:
-        """Samples of the trunk frames `inner`, seen from `outer`."""
+        """Samples of the trunk frames `inner`, seen from `outer`; only those of `asked` are right."""
         a, b = outer
         first, last = a * graphs.TRUNK_FRAME_SAMPLES, b * graphs.TRUNK_FRAME_SAMPLES
         (waveform,) = self._session.run(
@@ -181,7 +183,7 @@ class Vocoder:
                 ),
                 SCALE: scale,
                 SHIFT: shift,
-                INNER: np.array([inner[0] - a, inner[1] - a]),
+                INNER: np.array([*inner, *asked]) - a,
                 KNOWN: np.array(known),
             },
         )

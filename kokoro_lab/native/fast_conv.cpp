@@ -7,6 +7,7 @@
 //   scale    float [Ci]   shift  float [Ci]    SnakeConv alone: z = scale * x + shift, then z - cos z + 1
 //   style    float [1, 2 Ci]                   NormConv alone: scales, less one, and then shifts
 //   rest     float [2]                         NormConv alone: added to the variance; slope below zero
+//   asked    int64 [2]   around  int64 [2]     SnakeConv alone, and optional: see asked_for.h
 //   →        float [1, Co, N], zero padding, the same length
 //
 // Two steps, both spread over the threads of the session. First the activation, split into phases and
@@ -21,6 +22,7 @@
 #include <vector>
 
 #include "ahead.h"
+#include "asked_for.h"
 #include "norm.h"
 #include "ort_abi.h"
 #include "snake.h"
@@ -98,6 +100,9 @@ struct Work {
   int64_t before;          // of the first run, sample `begin` has this number; of the next, the one RUN later
   int64_t shared;          // tasks that one run is divided into
 
+  // The sample of a phase that stands first in the first run
+  int64_t origin() const { return begin - before; }
+
   // Of all input channels, each `width` behind the one before
   float *signal(size_t product, int64_t run) const {
     return signals + (run * static_cast<int64_t>(plan.products.size()) + static_cast<int64_t>(product)) *
@@ -105,15 +110,15 @@ struct Work {
   }
 };
 
-// What the products see of one input channel.
-void activate(const Work &w, int64_t channel, const float *x, float *a) {
+// What the products see of `count` samples of one input channel: of a norm's, that is all of them.
+void activate(const Work &w, int64_t channel, const float *x, int64_t count, float *a) {
   if (w.front == Front::NORM) {
-    normalise(x, w.length, w.first[channel], w.first[w.plan.channels_in + channel], w.second, a);
+    normalise(x, count, w.first[channel], w.first[w.plan.channels_in + channel], w.second, a);
     return;
   }
   const float scale = w.first[channel], shift = w.second[channel];
 #pragma omp simd
-  for (int64_t i = 0; i < w.length; ++i) a[i] = snake(x[i] * scale + shift);
+  for (int64_t i = 0; i < count; ++i) a[i] = snake(x[i] * scale + shift);
 }
 
 // Phase p of x begins at out + p * apart. P is the number of phases, known beforehand for the sake of vectors.
@@ -136,26 +141,27 @@ void join(const float (*phases)[COLUMNS], const int64_t *at, int64_t begin, int6
 void make_signals(void *data, size_t channel) {
   const Work &w = *static_cast<Work *>(data);
   const int64_t phases = w.plan.phases;
-  const float *x = w.x + static_cast<int64_t>(channel) * w.length;
   thread_local std::vector<float> parts, activated, signal;
-  if (w.front != Front::NONE) {
-    activated.resize(w.length);
-    activate(w, static_cast<int64_t>(channel), x, activated.data());
-    x = activated.data();
-  }
   const int64_t stride = (w.runs - 1) * RUN + w.width;
   signal.resize(stride);
-  // Sample n of phase p is at parts[p * row + margin + n]: zeros around it stand for the padding
-  const int64_t margin = w.before - w.begin, row = margin + w.plan.ahead + stride;
+  // Sample n of phase p is at parts[p * row + n - origin]: zeros stand for the padding
+  const int64_t origin = w.origin(), row = stride + w.plan.ahead;
   parts.assign(phases * row, 0.0f);
+  const int64_t from = std::max<int64_t>(0, origin), count = std::min(w.length, (origin + row) * phases) - from * phases;
+  const float *x = w.x + static_cast<int64_t>(channel) * w.length + from * phases;
+  if (w.front != Front::NONE) {
+    activated.resize(count);
+    activate(w, static_cast<int64_t>(channel), x, count, activated.data());
+    x = activated.data();
+  }
   const auto take_apart = phases == 4 ? split<4> : phases == 2 ? split<2> : split<1>;
-  take_apart(x, w.length, parts.data() + margin, row);
+  take_apart(x, count, parts.data() + from - origin, row);
   for (size_t k = 0; k < w.plan.products.size(); ++k) {
     const Product &product = w.plan.products[k];
     float *out = signal.data();
     for (int64_t t = 0; t < product.term_count; ++t) {
       const Term &term = product.terms[t];
-      const float *in = parts.data() + term.phase * row + margin + w.begin - w.before + term.advance;
+      const float *in = parts.data() + term.phase * row + term.advance;
       const float factor = static_cast<float>(term.factor);
       if (t == 0)
         for (int64_t i = 0; i < stride; ++i) out[i] = factor * in[i];
@@ -264,12 +270,15 @@ void compute(void *kernel, ort::Context *context) {
   sizes[1] = plan.channels_out;
   float *y = ort::output(t, context, sizes, 3);
   if (length == 0) return;
+  const Columns asked = FRONT == Front::SNAKE ? asked_for(t, context, 6, length) : Columns{0, length};
+  clear_others(y, plan.channels_out, length, asked);
   int64_t begin = 0, end = 0, before = 0, after = 0;
   for (const Output &output : plan.outputs) {
     begin = std::min(begin, output.shift);
     end = std::max(end, output.shift);
   }
-  end += (length + plan.phases - 1) / plan.phases;
+  begin += asked.first / plan.phases;
+  end += (asked.last + plan.phases - 1) / plan.phases;
   for (const Product &product : plan.products) {
     before = std::max(before, -product.first);
     after = std::max(after, product.first + (product.taps - 1) * plan.step);
@@ -297,13 +306,13 @@ void compute(void *kernel, ort::Context *context) {
   ort::parallel(t, context, make_outputs, runs * work.shared, &work);
 }
 
-int input_type(const ort::Operator *, size_t index) { return index == 1 ? ort::INT64 : ort::FLOAT; }
+int input_type(const ort::Operator *, size_t index) { return index == 1 || index > 5 ? ort::INT64 : ort::FLOAT; }
 
 }  // namespace
 
 extern const ort::Operator FAST_CONV = ort::describe<4>(
     [](const ort::Operator *) { return "FastConv"; }, compute<Front::NONE>, input_type);
-extern const ort::Operator SNAKE_CONV = ort::describe<6>(
+extern const ort::Operator SNAKE_CONV = ort::describe<8, 1, 2>(
     [](const ort::Operator *) { return "SnakeConv"; }, compute<Front::SNAKE>, input_type);
 extern const ort::Operator NORM_CONV = ort::describe<6>(
     [](const ort::Operator *) { return "NormConv"; }, compute<Front::NORM>, input_type);

@@ -45,6 +45,7 @@ Status *call(Table table, Place place, Arguments... arguments) {
   return reinterpret_cast<Status *(*)(Arguments...)>(table[place])(arguments...);
 }
 
+// None if it is an optional one that is not given.
 inline const Value *input(Table t, const Context *context, size_t index) {
   const Value *value = nullptr;
   call(t, INPUT, context, index, &value);
@@ -110,8 +111,8 @@ inline float *output(Table t, Context *context, const int64_t *sizes, size_t ran
   return data<float>(t, value);
 }
 
-// An operator for the CPU with `Inputs` inputs, all required, and `Outputs` outputs of floats.
-template <size_t Inputs, size_t Outputs = 1>
+// An operator for the CPU with `Inputs` inputs, of which the last ones are `Optional`, and `Outputs` outputs of floats.
+template <size_t Inputs, size_t Outputs = 1, size_t Optional = 0>
 Operator describe(const char *(*name)(const Operator *), void (*compute)(void *, Context *),
                   int (*input_type)(const Operator *, size_t)) {
   Operator made{};
@@ -127,7 +128,8 @@ Operator describe(const char *(*name)(const Operator *), void (*compute)(void *,
   made.output_count = [](const Operator *) { return Outputs; };
   made.compute = compute;
   made.destroy = [](void *) {};
-  made.input_kind = made.output_kind = made.input_memory = [](const Operator *, size_t) { return 0; };
+  made.input_kind = [](const Operator *, size_t index) { return index < Inputs - Optional ? 0 : 1; };
+  made.output_kind = made.input_memory = [](const Operator *, size_t) { return 0; };
   made.variadic_input_least = made.variadic_input_alike = [](const Operator *) { return 1; };
   made.variadic_output_least = made.variadic_output_alike = [](const Operator *) { return 1; };
   made.first_opset = [](const Operator *) { return 1; };

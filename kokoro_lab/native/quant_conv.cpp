@@ -7,6 +7,7 @@
 //   steps    float [2, Ci]                  one over the step of each input channel, and its zero point
 //   outputs  float [2, Co]                  what a sum is multiplied with, and the bias
 //   scale    float [Ci]   shift float [Ci]  QuantSnakeConv alone: z = scale * x + shift, then z - cos z + 1
+//   asked    int64 [2]   around int64 [2]   optional: see asked_for.h
 //   →        float [1, Co, N], zero padding, the same length
 //
 // Two steps, both spread over the threads of the session. First the input, activated and quantised to
@@ -18,6 +19,7 @@
 #include <cstring>
 #include <vector>
 
+#include "asked_for.h"
 #include "ort_abi.h"
 #include "quant_tile.h"
 #include "snake.h"
@@ -34,7 +36,8 @@ struct Work {
   float *y;
   int32_t *words;
   int64_t x_channels, length, reach;
-  int64_t stride;  // words of four channels
+  Columns asked;
+  int64_t stride;  // words of four channels: the first is `reach` before the first column that is asked for
   int64_t shared;  // tasks that one block is divided into
 };
 
@@ -44,6 +47,10 @@ void quantise(void *data, size_t group) {
   int32_t *row = w.words + static_cast<int64_t>(group) * w.stride;
   std::memset(row, 0, w.stride * sizeof(int32_t));
   uint32_t padding = 0;
+  // Column i is at out[i]; these are there
+  int32_t *out = row + w.reach - w.asked.first;
+  const int64_t from = std::max<int64_t>(0, w.asked.first - w.reach);
+  const int64_t to = std::min(w.length, w.asked.first - w.reach + w.stride);
   for (int lane = 0; lane < 4; ++lane) {
     const int64_t channel = 4 * static_cast<int64_t>(group) + lane;
     if (channel >= w.x_channels) break;  // its weights are zero
@@ -52,7 +59,6 @@ void quantise(void *data, size_t group) {
     const float scale = w.scale != nullptr ? w.scale[channel] : 0.0f;
     const float shift = w.scale != nullptr ? w.shift[channel] : 0.0f;
     const bool active = w.scale != nullptr;
-    int32_t *out = row + w.reach;
     padding |= static_cast<uint32_t>(zero) << (8 * lane);
     const auto byte = [&](float value) {
       const float level = std::nearbyint(value * inverse) + zero;
@@ -62,30 +68,30 @@ void quantise(void *data, size_t group) {
     };
     if (active) {
 #pragma omp simd
-      for (int64_t i = 0; i < w.length; ++i) out[i] |= byte(snake(x[i] * scale + shift));
+      for (int64_t i = from; i < to; ++i) out[i] |= byte(snake(x[i] * scale + shift));
     } else {
 #pragma omp simd
-      for (int64_t i = 0; i < w.length; ++i) out[i] |= byte(x[i]);
+      for (int64_t i = from; i < to; ++i) out[i] |= byte(x[i]);
     }
   }
   const int32_t flip = FLIP ? static_cast<int32_t>(0x80808080u) : 0;
   const int32_t outside = static_cast<int32_t>(padding) ^ flip;
   if (FLIP)
-    for (int64_t i = w.reach; i < w.reach + w.length; ++i) row[i] ^= flip;
-  std::fill(row, row + w.reach, outside);
-  std::fill(row + w.reach + w.length, row + w.stride, outside);
+    for (int64_t i = from; i < to; ++i) out[i] ^= flip;
+  std::fill(row, out + from, outside);
+  std::fill(out + to, row + w.stride, outside);
 }
 
 // One block of columns for a share of the output channels.
 void convolve(void *data, size_t task) {
   const Work &w = *static_cast<Work *>(data);
-  const int64_t begin = static_cast<int64_t>(task) / w.shared * COLUMNS;
-  const int64_t columns = std::min<int64_t>(COLUMNS, w.length - begin);
+  const int64_t at = static_cast<int64_t>(task) / w.shared * COLUMNS, begin = w.asked.first + at;
+  const int64_t columns = std::min<int64_t>(COLUMNS, w.asked.last - begin);
   const int64_t first = static_cast<int64_t>(task) % w.shared * CHANNELS_A_TASK;
   const int64_t last = std::min(w.channels_out, first + CHANNELS_A_TASK);
   int32_t sums[TILE * COLUMNS];
   for (int64_t channel = first; channel < last; channel += TILE) {
-    multiply(columns, w.words + begin, w.stride, w.channels_in / 4, w.taps, w.dilation,
+    multiply(columns, w.words + at, w.stride, w.channels_in / 4, w.taps, w.dilation,
              w.weights + channel * w.channels_in * w.taps, sums);
     for (int64_t r = 0; r < TILE; ++r) {
       const int64_t o = channel + r;
@@ -110,7 +116,9 @@ void compute(void *kernel, ort::Context *context) {
   sizes[1] = plan[0];
   float *y = ort::output(t, context, sizes, 3);
   if (length == 0) return;
-  const int64_t blocks = (length + COLUMNS - 1) / COLUMNS, reach = plan[2] / 2 * plan[3];
+  const Columns asked = asked_for(t, context, Snake ? 8 : 6, length);
+  clear_others(y, plan[0], length, asked);
+  const int64_t blocks = (asked.last - asked.first + COLUMNS - 1) / COLUMNS, reach = plan[2] / 2 * plan[3];
   const int64_t stride = blocks * COLUMNS + 2 * reach;
   thread_local std::vector<int32_t> words;
   words.resize(plan[1] / 4 * stride);
@@ -130,20 +138,23 @@ void compute(void *kernel, ort::Context *context) {
             channels,
             length,
             reach,
+            asked,
             stride,
             (plan[0] + CHANNELS_A_TASK - 1) / CHANNELS_A_TASK};
   ort::parallel(t, context, quantise, plan[1] / 4, &work);
   ort::parallel(t, context, convolve, blocks * work.shared, &work);
 }
 
+template <bool Snake>
 int input_type(const ort::Operator *, size_t index) {
   constexpr int TYPES[] = {ort::FLOAT, ort::INT64, ort::INT8, ort::INT32};
-  return index < 4 ? TYPES[index] : ort::FLOAT;
+  if (index < 4) return TYPES[index];
+  return index < (Snake ? 8 : 6) ? ort::FLOAT : ort::INT64;
 }
 
 }  // namespace
 
-extern const ort::Operator QUANT_CONV = ort::describe<6>(
-    [](const ort::Operator *) { return "QuantConv"; }, compute<false>, input_type);
-extern const ort::Operator QUANT_SNAKE_CONV = ort::describe<8>(
-    [](const ort::Operator *) { return "QuantSnakeConv"; }, compute<true>, input_type);
+extern const ort::Operator QUANT_CONV = ort::describe<8, 1, 2>(
+    [](const ort::Operator *) { return "QuantConv"; }, compute<false>, input_type<false>);
+extern const ort::Operator QUANT_SNAKE_CONV = ort::describe<10, 1, 2>(
+    [](const ort::Operator *) { return "QuantSnakeConv"; }, compute<true>, input_type<true>);

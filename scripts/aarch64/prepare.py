@@ -85,7 +85,7 @@ def speech(config: EngineConfig) -> dict[str, tuple[onnx.ModelProto, dict[str, n
         graphs.EXCITATION: prosody.excitation[:, first : last + graphs.STFT_SIZE_SAMPLES],
         passes.SCALE: scale,
         passes.SHIFT: shift,
-        passes.INNER: np.array([0, WINDOW[1] - WINDOW[0]]),
+        passes.INNER: np.array(2 * [0, WINDOW[1] - WINDOW[0]]),
         passes.KNOWN: np.array(False),
     }
     told = feed | {passes.SCALE: predicted[0], passes.SHIFT: predicted[1], passes.KNOWN: np.array(True)}

@@ -1,0 +1,33 @@
+// Of a window that is decoded, the ends are context: a layer need not work out more of it than is looked at by those
+// behind it. Two inputs say how much that is; an operator without them works out all.
+//
+//   asked   int64 [2]   first and last trunk frame that are asked for, the last one exclusive
+//   around  int64 [2]   columns a frame, and how many columns on either side of those frames are looked at
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "ort_abi.h"
+
+struct Columns {
+  int64_t first, last;
+};
+
+// What an operator is to work out of `length` columns, if `asked` is its input `index` and `around` the next one.
+inline Columns asked_for(ort::Table t, const ort::Context *context, size_t index, int64_t length) {
+  const ort::Value *asked = ort::input(t, context, index);
+  if (asked == nullptr) return {0, length};
+  const int64_t *frames = ort::data<int64_t>(t, asked);
+  const int64_t *around = ort::data<int64_t>(t, ort::input(t, context, index + 1));
+  const int64_t first = std::clamp<int64_t>(frames[0] * around[0] - around[1], 0, length);
+  return {first, std::clamp<int64_t>(frames[1] * around[0] + around[1], first, length)};
+}
+
+// The rest of an output is 0: what a later layer makes of it is thrown away, but it must be a number.
+inline void clear_others(float *y, int64_t channels, int64_t length, Columns asked) {
+  for (int64_t c = 0; c < channels; ++c, y += length) {
+    std::fill(y, y + asked.first, 0.0f);
+    std::fill(y + asked.last, y + length, 0.0f);
+  }
+}
