@@ -164,15 +164,17 @@ def _winograd(taps: Taps, dilation: int, phases: int, products: list[Product]) -
     """Three taps on two or four phases, by F(2, 3) or F(4, 3)."""
     samples, filters, sums = _WINOGRAD[phases]
     g = [taps[offset] for offset in (-dilation, 0, dilation)]
+    # Terms look ahead alone: they are counted from so far behind the first sample that is read
+    back = -(-dilation // phases)
     for row, factors in zip(samples, filters, strict=True):
-        places = (divmod(j * dilation, phases) for j in range(len(row)))
+        places = (divmod((j - 1) * dilation + back * phases, phases) for j in range(len(row)))
         terms = (Term(phase, advance, factor) for (advance, phase), factor in zip(places, row, strict=True))
         # In double precision: each product's taps are rounded once
         tap = np.tensordot(np.array(factors), np.stack(g).astype(np.float64), 1).astype(np.float32)
-        products.append(Product(tuple(term for term in terms if term.factor), {0: tap}))
+        products.append(Product(tuple(term for term in terms if term.factor), {-back: tap}))
     outputs = [Output(0, ())] * phases
     for j, row in enumerate(sums):
-        advance, phase = divmod((j + 1) * dilation, phases)
+        advance, phase = divmod(j * dilation, phases)
         outputs[phase] = Output(-advance, tuple((k, factor) for k, factor in enumerate(row) if factor))
     return outputs
 

@@ -284,7 +284,8 @@ void compute(void *kernel, ort::Context *context) {
     after = std::max(after, product.first + (product.taps - 1) * plan.step);
   }
   const int64_t runs = (end - begin + RUN - 1) / RUN;
-  const int64_t width = (before + RUN + after + LANES - 1) / LANES * LANES;
+  const int64_t columns = std::min(RUN, (end - begin + LANES - 1) / LANES * LANES);
+  const int64_t width = (before + columns + after + LANES - 1) / LANES * LANES;
   thread_local std::vector<float> signals;
   signals.resize(runs * plan.products.size() * plan.channels_in * width);
   Work work{plan,
