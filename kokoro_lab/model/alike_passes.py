@@ -61,7 +61,7 @@ def layer_norms(model: rewriting.Model) -> rewriting.Model:
     g = rewriting.Graph(model)
     swaps: Swaps = {}
     for node in g.graph.node:
-        said = _said(node)
+        said = rewriting.said(node)
         if node.op_type == "LayerNormalization" and said.get("axis", -1) == -1 and len(node.input) == 3:
             epsilon = np.array([said.get("epsilon", 1e-5)], np.float32)
             inputs = [*node.input, g.constant(f"{node.name}/epsilon", epsilon)]
@@ -84,7 +84,7 @@ def _row_by_row(model: rewriting.Model, theirs: str, ours: str) -> rewriting.Mod
     swaps: Swaps = {
         node.output[0]: (native_node(ours, list(node.input), node),)
         for node in g.graph.node
-        if node.op_type == theirs and not node.domain and _said(node).get("axis", -1) == -1
+        if node.op_type == theirs and not node.domain and rewriting.said(node).get("axis", -1) == -1
     }
     return with_native(g, swaps)
 
@@ -136,7 +136,7 @@ def rows_as_products(model: rewriting.Model) -> rewriting.Model:
     exact = {name for node in g.graph.node if node.op_type != "Norm" for name in node.input}
     swaps: Swaps = {}
     for gemm in g.graph.node:
-        said = _said(gemm)
+        said = rewriting.said(gemm)
         known = all(name in g.constants for name in gemm.input[1:]) and len(gemm.input) == 3
         plain = not said.get("transA", 0) and said.get("alpha", 1.0) == said.get("beta", 1.0) == 1.0
         if gemm.op_type != "Gemm" or not known or not plain:
@@ -178,7 +178,11 @@ def row_sums(model: rewriting.Model) -> rewriting.Model:
     g = rewriting.Graph(model)
     swaps: Swaps = {}
     for node in g.graph.node:
-        if node.op_type != "ReduceSum" or _said(node).get("keepdims", 1) or node.input[1] not in g.constants:
+        if (
+            node.op_type != "ReduceSum"
+            or rewriting.said(node).get("keepdims", 1)
+            or node.input[1] not in g.constants
+        ):
             continue
         layer = _made_by(g, next(iter(_made_by(g, node.input[0], "Sigmoid")), None), "Add")
         biases = [g.value(name) for name in layer if name in g.constants]
@@ -229,7 +233,7 @@ def taps(model: rewriting.Model) -> rewriting.Model:
     for conv in g.graph.node:
         if conv.op_type != "Conv" or len(conv.input) != 3 or conv.input[1] not in g.constants:
             continue
-        said, weight = _said(conv), g.value(conv.input[1])
+        said, weight = rewriting.said(conv), g.value(conv.input[1])
         if weight.ndim == 3 and weight.shape[:2] == (1, 1) and said.get("dilations", [1]) == [1]:
             swaps[conv.output[0]] = list(_tap_by_tap(g, conv, weight.reshape(-1), said))
     g.replace(swaps)
@@ -257,8 +261,3 @@ def _tap_by_tap(
         yield helper.make_node("Mul", [read, factor], [part])
         yield helper.make_node("Add", [part, total], [so_far])
         total = so_far
-
-
-def _said(node: NodeProto) -> dict[str, Any]:
-    """The attributes of a node, by name."""
-    return {a.name: helper.get_attribute_value(a) for a in node.attribute}

@@ -49,7 +49,7 @@ from kokoro_lab.model.quantise import Calibration, Quantised
 from kokoro_lab.model.statistics import AdainLayers
 from kokoro_lab.model.weights import model_path, model_sha256, weights_home
 
-RECIPE = 27
+RECIPE = 28
 """Counts up with every change of what is made here, so that stale graphs are never used."""
 
 EXACT: tuple[rewriting.Pass, ...] = (passes.fold_constants, passes.squares_as_products)
@@ -146,8 +146,8 @@ def recipes(
         prosody = (*TIDY, *recurrences, *integers, *alike, *bytes_too, *lighter)
         trunk = (*integers, *alike, *wide, *lighter)
     return {
-        "prosody": ("prosody", (passes.speed_by_token, *prosody)),
-        "trunk": ("trunk", (passes.fold_constants, *trunk)),
+        "prosody": ("prosody", (passes.speed_by_token, tidy_passes.repeated_afterwards, *prosody)),
+        "trunk": ("trunk", (passes.fold_constants, tidy_passes.repeated_afterwards, *trunk)),
         "excitation": ("excitation", excitation),
         "vocoder": ("vocoder", (*GIVEN, *integers, *ours, *lighter)),
     }

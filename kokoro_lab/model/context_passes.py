@@ -67,7 +67,7 @@ def _looked_at(g: rewriting.Graph) -> dict[str, LookedAt]:
         elif node.op_type == "Pad":
             read = read._replace(around=read.around + 1)
         elif node.op_type in LEAVES_OUT:
-            read = read._replace(around=read.around + _said(node, "reach"))
+            read = read._replace(around=read.around + int(rewriting.said(node)["reach"]))
         for name in node.input[: 1 if node.op_type in LEAVES_OUT else None]:
             if name in g.maker:
                 found[name] = max(read, found.get(name, read), key=lambda one: one.around)
@@ -76,7 +76,3 @@ def _looked_at(g: rewriting.Graph) -> dict[str, LookedAt]:
 
 def _taps(g: rewriting.Graph, node: NodeProto) -> int:
     return int(g.constants[node.input[1]].dims[2])
-
-
-def _said(node: NodeProto, name: str) -> int:
-    return next(int(helper.get_attribute_value(a)) for a in node.attribute if a.name == name)

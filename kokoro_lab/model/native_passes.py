@@ -28,7 +28,7 @@ def phases_for(taps: int) -> int:
     that saves, and on the many of the trunk they read half as much again of weights: of 60 or 90 frames it
     then took 1.3 times as long, of 120 to 150 as long.
     """
-    return 4 if taps >= 7 else 2
+    return 4 if taps >= 7 else 2 if taps > 1 else 1
 
 
 def snake_convolutions(model: rewriting.Model) -> rewriting.Model:
@@ -218,11 +218,11 @@ def _is_zero(g: rewriting.Graph, name: str) -> bool:
 
 
 def _keeps_length(g: rewriting.Graph, conv: NodeProto) -> bool:
-    """Whether a node is a wide convolution of several taps with zero padding and no stride."""
+    """Whether a node is a wide convolution with zero padding and no stride."""
     if conv.op_type != "Conv" or conv.input[1] not in g.constants:
         return False
     shape = tuple(g.constants[conv.input[1]].dims)
-    if len(shape) != 3 or shape[0] % TILE or shape[1] < WIDE_CHANNELS or shape[2] < 3 or not shape[2] % 2:
+    if len(shape) != 3 or shape[0] % TILE or shape[1] < WIDE_CHANNELS or not shape[2] % 2:
         return False
     with_lists = {a.name: tuple(a.ints) for a in conv.attribute if a.ints}
     group = next((a.i for a in conv.attribute if a.name == "group"), 1)

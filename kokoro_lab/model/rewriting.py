@@ -82,6 +82,11 @@ def reads(node: NodeProto) -> Iterator[str]:
                 yield from reads(inner)
 
 
+def said(node: NodeProto) -> dict[str, Any]:
+    """The attributes of a node, by name."""
+    return {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute}
+
+
 def apply(model: Model, recipe: Sequence[Pass]) -> Model:
     """The model after every pass of `recipe`, in order."""
     for rewrite in recipe:

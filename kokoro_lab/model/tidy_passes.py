@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from onnx import NodeProto, TensorProto, helper
 
-from kokoro_lab.model.rewriting import Graph, Model, inferred
+from kokoro_lab.model.rewriting import Graph, Model, inferred, said
 
 
 def drop_no_ops(model: Model) -> Model:
@@ -216,3 +216,37 @@ def _length_of(g: Graph, name: str) -> tuple[str, int] | None:
     if index not in g.constants or g.constants[index].dims or chain[2].attribute:
         return None
     return name, int(g.value(index))
+
+
+def repeated_afterwards(model: Model) -> Model:
+    """A convolution of one tap over repeated columns: over each of them once, and then they are repeated."""
+    g = Graph(model)
+    swaps: dict[str, Sequence[NodeProto]] = {}
+    for repeat in g.graph.node:
+        if repeat.op_type != "Resize" or said(repeat).get("mode", b"nearest") != b"nearest":
+            continue
+        readers = [n for n in g.graph.node if repeat.output[0] in n.input]
+        if len(readers) != 1 or not _is_of_one_tap(g, readers[0]):
+            continue
+        (conv,) = readers
+        before = f"{conv.output[0]}/once"
+        made = (_between(conv, repeat.input[0], before), _between(repeat, before, conv.output[0]))
+        swaps |= {repeat.output[0]: (), conv.output[0]: made}
+    g.replace(swaps)
+    return g.model
+
+
+def _is_of_one_tap(g: Graph, node: NodeProto) -> bool:
+    if node.op_type != "Conv" or node.input[1] not in g.constants:
+        return False
+    given = said(node)
+    plain = not any(given.get("pads", [0])) and set(given.get("strides", [1])) == {1}
+    return plain and tuple(g.constants[node.input[1]].dims[2:]) == (1,)
+
+
+def _between(node: NodeProto, source: str, target: str) -> NodeProto:
+    """The same step, from one tensor to another."""
+    copy = NodeProto()
+    copy.CopyFrom(node)
+    copy.input[0], copy.output[0] = source, target
+    return copy

@@ -137,13 +137,28 @@ void join(const float (*phases)[COLUMNS], const int64_t *at, int64_t begin, int6
     for (int p = 0; p < P; ++p) y[n * P + p] = phases[p][n - at[p]];
 }
 
+// What one product reads of one input channel: `TERMS` phases, or neighbours of theirs, with their factors.
+template <int TERMS>
+void sum(const Term *terms, const float *parts, int64_t row, int64_t count, float *out) {
+  const float *in[TERMS];
+  float factor[TERMS];
+  for (int t = 0; t < TERMS; ++t) {
+    in[t] = parts + terms[t].phase * row + terms[t].advance;
+    factor[t] = static_cast<float>(terms[t].factor);
+  }
+  for (int64_t i = 0; i < count; ++i) {
+    float total = factor[0] * in[0][i];
+    for (int t = 1; t < TERMS; ++t) total += factor[t] * in[t][i];
+    out[i] = total;
+  }
+}
+
 // All products' signals of one input channel.
 void make_signals(void *data, size_t channel) {
   const Work &w = *static_cast<Work *>(data);
   const int64_t phases = w.plan.phases;
-  thread_local std::vector<float> parts, activated, signal;
+  thread_local std::vector<float> parts, activated;
   const int64_t stride = (w.runs - 1) * RUN + w.width;
-  signal.resize(stride);
   // Sample n of phase p is at parts[p * row + n - origin]: zeros stand for the padding
   const int64_t origin = w.origin(), row = stride + w.plan.ahead;
   parts.assign(phases * row, 0.0f);
@@ -158,18 +173,10 @@ void make_signals(void *data, size_t channel) {
   take_apart(x, count, parts.data() + from - origin, row);
   for (size_t k = 0; k < w.plan.products.size(); ++k) {
     const Product &product = w.plan.products[k];
-    float *out = signal.data();
-    for (int64_t t = 0; t < product.term_count; ++t) {
-      const Term &term = product.terms[t];
-      const float *in = parts.data() + term.phase * row + term.advance;
-      const float factor = static_cast<float>(term.factor);
-      if (t == 0)
-        for (int64_t i = 0; i < stride; ++i) out[i] = factor * in[i];
-      else
-        for (int64_t i = 0; i < stride; ++i) out[i] += factor * in[i];
-    }
+    const auto sum_up = product.term_count == 1 ? sum<1> : product.term_count == 2 ? sum<2> : product.term_count == 3 ? sum<3> : sum<4>;
     for (int64_t run = 0; run < w.runs; ++run)
-      std::copy_n(out + run * RUN, w.width, w.signal(k, run) + static_cast<int64_t>(channel) * w.width);
+      sum_up(product.terms, parts.data() + run * RUN, row, w.width,
+             w.signal(k, run) + static_cast<int64_t>(channel) * w.width);
   }
 }
 

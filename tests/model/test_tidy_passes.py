@@ -12,7 +12,7 @@ from onnx import NodeProto, TensorProto, helper, numpy_helper
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.model.providers import make_session
 from kokoro_lab.model.rewriting import Model, inferred, operators, shapes
-from kokoro_lab.model.tidy_passes import canonical_shapes, drop_no_ops, known_lengths
+from kokoro_lab.model.tidy_passes import canonical_shapes, drop_no_ops, known_lengths, repeated_afterwards
 
 HEADS, WIDTH = 2, 6
 n = helper.make_node
@@ -207,3 +207,32 @@ def test_lengths_follow_from_small_constants_and_from_the_types_of_large_ones() 
     )
     assert shapes(inferred(model)) == {"p": ["batch", "length", 16], "r": ["batch", "length", 4, 4]}
     assert [constant.name for constant in model.graph.initializer] == ["w", "l"]
+
+
+def repeated(*, taps: int = 1, stride: int = 1, mode: str = "nearest", second_reader: bool = False) -> Model:
+    """Columns repeated twice, and a convolution over them."""
+    constants = {"scales": np.array([1, 1, 2], np.float32), "weight": noise(8, WIDTH, taps)}
+    attributes = {"mode": mode, "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
+    nodes = [
+        n("Resize", ["x", "", "scales"], ["twice"], **attributes),
+        n("Conv", ["twice", "weight"], ["y"], pads=[taps // 2, taps // 2], strides=[stride]),
+    ]
+    if second_reader:
+        nodes[-1].output[0] = "convolved"
+        nodes.append(n("Concat", ["convolved", "twice"], ["y"], axis=1))
+    return a_model(nodes, constants, [1, WIDTH, "length"])
+
+
+@pytest.mark.parametrize("length", [2, 7, 130])
+def test_columns_are_repeated_behind_what_looks_at_one_at_a_time(length: int) -> None:
+    model = repeated()
+    tidied = repeated_afterwards(model)
+    assert [node.op_type for node in tidied.graph.node] == ["Conv", "Resize"]
+    x = noise(1, WIDTH, length)
+    np.testing.assert_array_equal(run(tidied, x), run(model, x))
+
+
+@pytest.mark.parametrize("changed", [{"taps": 3}, {"stride": 2}, {"mode": "linear"}, {"second_reader": True}])
+def test_they_are_not_where_something_else_is_made_of_them(changed: dict[str, Any]) -> None:
+    model = repeated(**changed)
+    assert [node.op_type for node in repeated_afterwards(model).graph.node][:2] == ["Resize", "Conv"]
