@@ -8,7 +8,7 @@ import numpy as np
 
 from kokoro_lab.fixtures import load_texts
 from kokoro_lab.model.artefacts import exclusions
-from kokoro_lab.model.statistics import SHIFTS_FILE
+from kokoro_lab.model.predictor import SHIFTS_FILE
 from kokoro_lab.model.weights import voice_names
 from kokoro_lab.tuning.statistics import shift_of
 

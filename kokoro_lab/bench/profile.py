@@ -30,7 +30,8 @@ from kokoro_lab.g2p.frontend import FrontEnd
 from kokoro_lab.model import providers
 from kokoro_lab.model.artefacts import stages_folder
 from kokoro_lab.model.native import native_operators
-from kokoro_lab.model.statistics import AdainLayers, StatisticsPredictor
+from kokoro_lab.model.predictor import StatisticsPredictor
+from kokoro_lab.model.statistics import AdainLayers
 from kokoro_lab.model.voices import load_voice
 from kokoro_lab.results import Check, Control
 from kokoro_lab.text.language import resolve_language

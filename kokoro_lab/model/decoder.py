@@ -22,10 +22,10 @@ from kokoro_lab.model.graphs import DURATIONS, TRUNK_FRAME_SAMPLES, frames_of, w
 from kokoro_lab.model.graphs import signature as signature_of
 from kokoro_lab.model.native import native_operators
 from kokoro_lab.model.placement import Placement
+from kokoro_lab.model.predictor import StatisticsPredictor
 from kokoro_lab.model.prosody import Prosody, ProsodyModel
 from kokoro_lab.model.providers import stage_session
 from kokoro_lab.model.static_vocoder import StaticVocoder, fixed_windows
-from kokoro_lab.model.statistics import StatisticsPredictor
 from kokoro_lab.model.toolchain import conversion_of
 from kokoro_lab.model.vocoder import Around, Vocoder, Windows
 from kokoro_lab.model.voices import Voice

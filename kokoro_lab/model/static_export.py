@@ -26,6 +26,7 @@ from kokoro_lab.model import artefacts, graphs, mil_reference, mlprogram, paddin
 from kokoro_lab.model.decoder import Staged
 from kokoro_lab.model.disk import whole_or_not_at_all
 from kokoro_lab.model.export import AGREEMENT_LOW_DB
+from kokoro_lab.model.predictor import StatisticsPredictor
 from kokoro_lab.model.progress import step_bar
 from kokoro_lab.model.prosody import Prosody, Values
 from kokoro_lab.model.providers import make_session
@@ -39,7 +40,6 @@ from kokoro_lab.model.static_vocoder import (
     static_folder,
     write_program,
 )
-from kokoro_lab.model.statistics import StatisticsPredictor
 
 PADDED: artefacts.Recipes = {
     "prosody_padded": ("prosody", (passes.speed_by_token, padding_passes.masked_ids))

@@ -19,12 +19,13 @@ from kokoro_lab.g2p.frontend import FrontEnd
 from kokoro_lab.metrics.mos import dnsmos
 from kokoro_lab.metrics.seams import seam_rank
 from kokoro_lab.model.decoder import Staged
-from kokoro_lab.model.reporter import OwnStatistics, StatisticsReporter
-from kokoro_lab.model.statistics import StatisticsPredictor, features
+from kokoro_lab.model.predictor import StatisticsPredictor, features
+from kokoro_lab.model.reporter import OwnStatistics
 from kokoro_lab.model.voices import Voice, english_of, load_voice
 from kokoro_lab.results import Check
 from kokoro_lab.tuning.comparison import distances, heard_part, mean_interval
 from kokoro_lab.tuning.material import one_voice_each
+from kokoro_lab.tuning.predictor_fit import fit
 
 Values = npt.NDArray[np.float32]
 
@@ -97,7 +98,8 @@ def make_training_set(
     Stops after `minutes` of wall time, whatever it has; writes `path` as it goes, so that an
     interrupted run is not lost.
     """
-    report = StatisticsReporter(config or EngineConfig(variant="fp32"))
+    config = config or EngineConfig(variant="fp32")
+    stages, own = Staged(config), OwnStatistics(config)
     draw = random.Random(seed)
     front_end = FrontEnd()
     loaded: dict[str, Voice] = {}
@@ -116,9 +118,15 @@ def make_training_set(
         speed = 1.0 if draw.random() < PLAIN_SPEED_SHARE else float(np.exp(draw.uniform(*np.log(SPEEDS))))
         for segment in front_end.segments(draw_text(draw, lines), english_of(name), lambda _: None):
             style = voice.style(len(segment.token_ids))
-            prosody, mean, variance = report(segment.token_ids, style, speed)
+            prosody = stages.prosody.predict(segment.token_ids, style, speed)
+            mean, variance = own(prosody)
+            target = np.concatenate([mean, np.log(variance.clip(0) + SMALLEST_VARIANCE)])
+            if not np.isfinite(target).all():
+                # Of a channel that the style multiplies by 0, the statistics cannot be told
+                bar.write(f"{name} at speed {speed:.2f}: an utterance without all statistics is left out")
+                continue
             inputs.append(features(prosody))
-            targets.append(np.concatenate([mean, np.log(variance + SMALLEST_VARIANCE)]))
+            targets.append(target)
             names.append(name)
             bar.update()
         if len(names) % SAVE_EVERY == 0:
@@ -246,12 +254,15 @@ def predictor_for(
     training: str = "",
     minutes: float = 0.0,
     seed: int = 1,
-    rank: int = 112,
-    ridge: tuple[float, float] = (5.0, 20.0),
+    rank: int = 192,
+    ridge: tuple[float, float] = (100.0, 100.0),
+    bend: tuple[float, float] = (1.0, 0.002),
 ) -> StatisticsPredictor:
-    """The predictor to judge: a fit on the training set that is named or made, else the one that ships."""
+    """The predictor to judge: the one that ships, or one that goes on from it with the training set that is
+    named or made."""
+    shipped = StatisticsPredictor.load()
     if not training and not minutes:
-        return StatisticsPredictor.load()
+        return shipped
     if training:
         rows = TrainingSet.load(Path(training))
     else:
@@ -259,7 +270,15 @@ def predictor_for(
     plain = {
         part.name for name in set(rows.voices) for part in (load_voice(p) for p in load_voice(name).parts)
     }
-    return StatisticsPredictor.fit(rows.inputs, rows.targets, plain, rank=rank, ridge=ridge)
+    return fit(
+        rows.inputs,
+        rows.targets,
+        plain | shipped.voices,
+        rank=rank,
+        ridge=ridge,
+        bend=bend,
+        towards=shipped,
+    )
 
 
 def _of_sentences(table: pd.DataFrame) -> pd.DataFrame:

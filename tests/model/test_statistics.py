@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,9 +12,10 @@ from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.metrics.perceptual import pesq_wb, signal_to_difference_db, stoi
 from kokoro_lab.model.artefacts import stages_folder
 from kokoro_lab.model.native import native_operators
+from kokoro_lab.model.predictor import StatisticsPredictor
 from kokoro_lab.model.prosody import Prosody
 from kokoro_lab.model.reporter import OwnStatistics, StatisticsReporter
-from kokoro_lab.model.statistics import AdainLayers, StatisticsPredictor
+from kokoro_lab.model.statistics import AdainLayers
 from kokoro_lab.model.vocoder import Vocoder, Windows
 
 SENTENCE = "He said that the ships, with all the fishers, have left the harbour for the open sea."
@@ -28,25 +28,6 @@ def test_windows_cover_every_frame_once(frames: int, windows: Windows) -> None:
     assert [f for a, b in spans for f in range(a, b)] == list(range(frames))
     assert spans[0][1] <= windows.first + windows.context
     assert all(b - a <= windows.size + windows.context for a, b in spans)
-
-
-def test_a_fit_finds_a_law_of_low_rank_whatever_the_targets_sizes(tmp_path: Path) -> None:
-    rng = np.random.default_rng(3)
-    sizes = 10 ** rng.uniform(-3, 3, 90)
-    law = rng.normal(size=(40, 3)) @ rng.normal(size=(3, 90)) * sizes
-    inputs = (rng.normal(size=(300, 40)) * rng.uniform(0.1, 10, 40) + 5).astype(np.float32)
-    targets = (inputs @ law + rng.normal(size=(300, 90)) * 0.01 * sizes).astype(np.float32)
-    predictor = StatisticsPredictor.fit(
-        inputs[:250], targets[:250], ["a", "b"], rank=3, ridge=(0.01, 0.01), unit=sizes.astype(np.float32)
-    )
-    predictor.save(tmp_path / "p.npz")
-    loaded = StatisticsPredictor.load(tmp_path / "p.npz")
-    standard = (inputs[250:] - loaded.feature_mean) / loaded.feature_deviation
-    error = loaded.target_mean + (standard @ loaded.inner) @ loaded.outer - targets[250:]
-    # Of every target, also of the smallest: eight bits must not be spent on the large ones
-    relative = np.abs(error).mean(0) / targets.std(0)
-    assert np.median(relative) < 0.02
-    assert relative.max() < 0.2
 
 
 def test_a_voice_that_it_cannot_predict_is_refused_with_the_reason() -> None:
