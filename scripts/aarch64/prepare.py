@@ -22,6 +22,7 @@ from kokoro_lab.model.providers import make_session
 from kokoro_lab.model.quant_passes import quantise_layers
 from kokoro_lab.model.quantise import Calibration, Range
 from kokoro_lab.model.statistics import AdainLayers
+from kokoro_lab.model.vocoder import CONTEXT_FRAMES
 from kokoro_lab.model.voices import load_voice
 
 WINDOW = (40, 80)
@@ -80,16 +81,22 @@ def speech(config: EngineConfig) -> dict[str, tuple[onnx.ModelProto, dict[str, n
     layers = AdainLayers.of(passes.fold_constants(stages["vocoder"]))
     scale, shift = layers.style_alone(style)
     predicted = layers.scale_and_shift(*StatisticsPredictor.load().predict(prosody), style)
+    width = WINDOW[1] - WINDOW[0]
     first, last = (frame * graphs.TRUNK_FRAME_SAMPLES for frame in WINDOW)
     feed = {
         graphs.TRUNK: np.ascontiguousarray(prosody.trunk[:, :, slice(*WINDOW)]),
         graphs.EXCITATION: prosody.excitation[:, first : last + graphs.STFT_SIZE_SAMPLES],
         passes.SCALE: scale,
         passes.SHIFT: shift,
-        passes.INNER: np.array(2 * [0, WINDOW[1] - WINDOW[0]]),
+        passes.INNER: np.array(2 * [0, width]),
         passes.KNOWN: np.array(False),
     }
-    told = feed | {passes.SCALE: predicted[0], passes.SHIFT: predicted[1], passes.KNOWN: np.array(True)}
+    told = feed | {
+        passes.SCALE: predicted[0],
+        passes.SHIFT: predicted[1],
+        passes.KNOWN: np.array(True),
+        passes.INNER: np.array([0, width, CONTEXT_FRAMES, width - CONTEXT_FRAMES]),
+    }
     heard = {
         graphs.ALIGNED: contours.aligned,
         graphs.F0: contours.f0_hz,
