@@ -121,8 +121,7 @@ def _solved(kernels: tuple[Doubles, Doubles], y: Doubles, stiffness: float) -> D
     """Weights of the points with which they come to `y` at the rows."""
     near, among = kernels
     penalty = stiffness * len(near) / 1000 * among + 1e-8 * len(among) * np.eye(len(among))
-    found: Doubles = np.linalg.solve(near.T @ near + penalty, near.T @ y)
-    return found
+    return np.asarray(np.linalg.solve(near.T @ near + penalty, near.T @ y), np.float64)
 
 
 def _principal(rows: Doubles, rank: int) -> Doubles:
