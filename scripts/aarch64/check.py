@@ -17,8 +17,8 @@ ALL_OTHERS_LEAST_DB = 90.0
 NOT_COMPARED = ("prosody", "prosody_ours", "excitation", "excitation_ours")
 """A rounding of F0 adds up in the phase of a voice: these are compared on one machine alone."""
 AS_STOCK_LEAST_DB = {"prosody": 130.0, "excitation": 50.0}
-"""Of `fp32`, our operators beside ONNX Runtime's on this processor: 142 and 59 dB were seen. On x86-64 they are
-the same to the last bit; here ONNX Runtime rounds in other places, and what is lost adds up in phases."""
+"""Of `fp32`, our operators beside ONNX Runtime's on this processor: 142 and 59 dB are seen. On x86-64 they
+are the same to the last bit; here ONNX Runtime rounds elsewhere, and what is lost adds up in phases."""
 
 
 def agreement(made: np.ndarray, expected: np.ndarray) -> float:
