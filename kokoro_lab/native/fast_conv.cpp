@@ -173,7 +173,10 @@ void make_signals(void *data, size_t channel) {
   take_apart(x, count, parts.data() + from - origin, row);
   for (size_t k = 0; k < w.plan.products.size(); ++k) {
     const Product &product = w.plan.products[k];
-    const auto sum_up = product.term_count == 1 ? sum<1> : product.term_count == 2 ? sum<2> : product.term_count == 3 ? sum<3> : sum<4>;
+    const auto sum_up = product.term_count == 1   ? sum<1>
+                        : product.term_count == 2 ? sum<2>
+                        : product.term_count == 3 ? sum<3>
+                                                  : sum<4>;
     for (int64_t run = 0; run < w.runs; ++run)
       sum_up(product.terms, parts.data() + run * RUN, row, w.width,
              w.signal(k, run) + static_cast<int64_t>(channel) * w.width);
