@@ -6,10 +6,12 @@ OpenBLAS, which numpy multiplies with, divides a large product among threads, an
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 import numpy as np
 import numpy.typing as npt
 
-Floats = npt.NDArray[np.float32]
+Floats = TypeVar("Floats", npt.NDArray[np.float32], npt.NDArray[np.float64])
 
 ONE_THREAD_PRODUCTS = 2**18
 """Multiplications of two matrices from which on OpenBLAS divides them among threads. With a vector it is
@@ -22,20 +24,22 @@ def product(inputs: Floats, weights: Floats) -> Floats:
     Parameters
     ----------
     inputs : numpy.ndarray
-        float32 (k,) or (n, k), a few rows.
+        float32 or float64 (k,) or (n, k), a few rows.
     weights : numpy.ndarray
-        float32 (k, m).
+        The same type, (k, m).
 
     Returns
     -------
     numpy.ndarray
-        float32 (m,) or (n, m).
+        The same type, (m,) or (n, m).
     """
     if inputs.ndim == 1:
         found: Floats = np.einsum("k,km->m", inputs, weights)
         return found
     if len(inputs) == 1:  # numpy takes a single row for a vector
-        return product(inputs[0], weights)[np.newaxis]
+        row: Floats = product(inputs[0], weights)[np.newaxis]
+        return row
     width = max(1, ONE_THREAD_PRODUCTS // max(1, inputs.size))
     parts = [inputs @ weights[:, start : start + width] for start in range(0, weights.shape[1], width)]
-    return np.concatenate(parts, axis=1)
+    joined: Floats = np.concatenate(parts, axis=1)
+    return joined

@@ -133,10 +133,27 @@ MUTATIONS = (
     ),
     Mutation(
         "statistics of another style",
-        "kokoro_lab/model/statistics.py",
+        "kokoro_lab/model/predictor.py",
         "            prosody.style[0, :128],\n",
         "            prosody.style[0, 128:],\n",
         (f"{STATISTICS}::test_predicted_statistics_sound_like_true_ones",),
+    ),
+    Mutation(
+        "no bend in the predicted statistics",
+        "kokoro_lab/model/predictor.py",
+        "coordinates = coordinates + self.bend.at(coordinates)",
+        "pass",
+        ("tests/tuning/test_predictor_fit.py::test_what_bends_needs_a_bend_and_keeps_it",),
+    ),
+    Mutation(
+        "a layer that looks a column less far",
+        "kokoro_lab/model/context_passes.py",
+        "SAMPLE_REACH = 2",
+        "SAMPLE_REACH = 1",
+        (
+            "tests/model/test_context.py"
+            "::test_a_window_of_which_only_what_is_looked_at_is_worked_out_is_the_same",
+        ),
     ),
     Mutation(
         "a window without context",

@@ -19,6 +19,7 @@ from kokoro_lab.model.prosody import Prosody
 from kokoro_lab.one_thread import product
 
 Values = npt.NDArray[np.float32]
+Doubles = npt.NDArray[np.float64]
 
 
 def features(prosody: Prosody) -> Values:
@@ -84,27 +85,30 @@ class Bend:
     Parameters
     ----------
     scale : numpy.ndarray
-        float32 (R,): how much a step in each coordinate makes in the targets, in their units.
+        float64 (R,): how much a step in each coordinate makes in the targets, in their units.
     points : numpy.ndarray
-        float32 (N, R): where the regression put the known utterances, scaled.
+        float64 (N, R): where the regression put the known utterances, scaled.
     weights : numpy.ndarray
-        float32 (N, R): what each adds to the coordinates of an utterance that is the same.
+        float64 (N, R): what each adds to the coordinates of an utterance that is the same.
     reach : float
         The squared distance at which it adds 1/e of that.
     """
 
-    scale: Values
-    points: Values
-    weights: Values
+    scale: Doubles
+    points: Doubles
+    weights: Doubles
     reach: float
 
     def at(self, coordinates: Values) -> Values:
-        """What to add to `coordinates`, float32 (R,) or (M, R): nothing, far from every known utterance."""
+        """What to add to `coordinates`, float32 (R,) or (M, R): nothing, far from every known utterance.
+
+        In double precision: the weights cancel, and what is left would be as rough as they are large.
+        """
         scaled = coordinates * self.scale
         own, known = (np.einsum("...r,...r->...", rows, rows) for rows in (scaled, self.points))
         distance = own[..., np.newaxis] + known - 2 * product(scaled, self.points.T)
-        found: Values = product(np.exp(-distance / np.float32(self.reach)), self.weights)
-        return found
+        found: Doubles = product(np.exp(-distance / self.reach), self.weights)
+        return found.astype(np.float32)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -172,50 +176,72 @@ class StatisticsPredictor:
             return replace(self, target_mean=self.target_mean + stored[variant] * self.unit)
 
     def save(self, path: Path) -> None:
-        """Write the predictor small: in whole steps, so fine that what is lost is a fiftieth of its error.
+        """Write the predictor small, in three files: `path`, and beside it what makes means and variances.
 
-        `outer` has one step for all its rows, so that the long ones have many levels and the short ones few.
+        What `outer` is rounded to has one step for all its rows, so that the long ones have many levels and
+        the short ones few: it is a hundredth of the prediction's own error.
         """
-        arrays: dict[str, npt.NDArray[Any]] = {name: getattr(self, name) for name in _AS_THEY_ARE}
-        arrays |= {"voices": np.array(sorted(self.voices)), "inner": self.inner.astype(np.float16)}
-
-        def in_steps(name: str, values: Values, step: float) -> None:
-            arrays[name], arrays[f"{name}_step"] = (
-                np.rint(values / step).astype(np.int16),
-                np.array(step, np.float32),
-            )
-
-        in_steps("outer", self.outer / self.unit, OUTER_STEP)
+        arrays: dict[str, npt.NDArray[Any]] = {
+            "voices": np.array(sorted(self.voices)),
+            "feature_mean": self.feature_mean,
+            "feature_deviation": self.feature_deviation,
+            "inner": self.inner.astype(np.float16),
+        }
         if self.bend is not None:
-            arrays |= {"scale": self.bend.scale, "reach": np.array(self.bend.reach, np.float32)}
-            in_steps("points", self.bend.points / self.bend.scale, POINT_STEP)
-            arrays["weights"] = self.bend.weights.astype(np.float16)
-        np.savez_compressed(path, **arrays)  # type: ignore[arg-type]  # NumPy types the keyword for pickling alone
+            points = np.rint(self.bend.points / self.bend.scale / POINT_STEP)
+            arrays |= {
+                "points": points.astype(np.int16),
+                "weights": self.bend.weights.astype(np.float16),
+                "scale": self.bend.scale,
+                "reach": np.array(self.bend.reach),
+            }
+        _write(path, arrays)
+        half = len(self.unit) // 2
+        for name, part in ((MEANS, slice(half)), (VARIANCES, slice(half, None))):
+            outer = np.rint(self.outer[:, part] / self.unit[part] / OUTER_STEP)
+            kept = {"target_mean": self.target_mean[part], "unit": self.unit[part]}
+            _write(_beside(path, name), kept | {"outer": outer.astype(np.int16)})
 
     @classmethod
     def load(cls, path: Path | None = None) -> StatisticsPredictor:
-        """The predictor in `path`, or the one that the package ships."""
-        with np.load(path or PREDICTOR_FILE) as stored:
-            there = {name: stored[name] for name in stored.files}
-        arrays = {name: array.astype(np.float32) for name, array in there.items() if name != "voices"}
-
-        def in_steps(name: str) -> Values:
-            found: Values = arrays[name] * arrays[f"{name}_step"]
-            return found
-
+        """The predictor in `path` and beside it, or the one that the package ships."""
+        path = path or PREDICTOR_FILE
+        there, *parts = (_read(one) for one in (path, _beside(path, MEANS), _beside(path, VARIANCES)))
+        target_mean, unit, outer = (
+            np.concatenate([part[name] for part in parts], axis=-1)
+            for name in ("target_mean", "unit", "outer")
+        )
         bend = None
         if "points" in there:
-            scale = arrays["scale"]
-            bend = Bend(scale, in_steps("points") * scale, arrays["weights"], float(arrays["reach"]))
+            scale = there["scale"].astype(np.float64)
+            points = there["points"] * POINT_STEP * scale
+            bend = Bend(scale, points, there["weights"].astype(np.float64), float(there["reach"]))
         return cls(
-            voices=frozenset(str(voice) for voice in there["voices"]),
-            outer=in_steps("outer") * arrays["unit"],
-            bend=bend,
-            **{name: arrays[name] for name in _AS_THEY_ARE},
+            frozenset(str(voice) for voice in there["voices"]),
+            there["feature_mean"],
+            there["feature_deviation"],
+            there["inner"].astype(np.float32),
+            outer.astype(np.float32) * np.float32(OUTER_STEP) * unit,
+            target_mean,
+            unit,
+            bend,
         )
 
 
-_AS_THEY_ARE = ("feature_mean", "feature_deviation", "inner", "target_mean", "unit")
+def _write(path: Path, arrays: dict[str, npt.NDArray[Any]]) -> None:
+    np.savez_compressed(path, **arrays)  # type: ignore[arg-type]  # NumPy types the keyword for pickling alone
+
+
+def _read(path: Path) -> dict[str, npt.NDArray[Any]]:
+    with np.load(path) as stored:
+        return {name: stored[name] for name in stored.files}
+
+
+def _beside(path: Path, what: str) -> Path:
+    return path.with_stem(f"{path.stem}_{what}")
+
+
+MEANS, VARIANCES = "means", "variances"
 OUTER_STEP = 5e-4
 """Of `outer`, whose coordinates vary by about one, in units of each target."""
 POINT_STEP = 1 / 16

@@ -5,12 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import numpy as np
-import numpy.typing as npt
 
-from kokoro_lab.model.predictor import POINT_STEP, Bend, StatisticsPredictor
-
-Values = npt.NDArray[np.float32]
-Doubles = npt.NDArray[np.float64]
+from kokoro_lab.model.predictor import POINT_STEP, Bend, Doubles, StatisticsPredictor, Values
 
 
 def fit(
@@ -82,7 +78,7 @@ def fit(
         points = np.rint(coordinates[kept] / scale / POINT_STEP) * POINT_STEP * scale
         kernels, reach = _gaussian(coordinates, points, bend[0])
         weights = _solved(kernels, y @ basis - coordinates, bend[1]) / scale
-        found = Bend(scale.astype(np.float32), points.astype(np.float32), weights.astype(np.float32), reach)
+        found = Bend(scale, points, weights, reach)
     return StatisticsPredictor(
         frozenset(voices),
         mean.astype(np.float32),
