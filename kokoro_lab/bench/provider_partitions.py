@@ -31,6 +31,7 @@ from kokoro_lab.model.static_vocoder import (
     static_folder,
     write_program,
 )
+from kokoro_lab.model.trunk_passes import whole_trunk
 from kokoro_lab.model.voices import load_voice
 from kokoro_lab.model.weights import model_path
 from kokoro_lab.results import Check, Control
@@ -86,7 +87,7 @@ def _feed(sentence: Sentence) -> dict[str, Any]:
         SHIFT: sentence.shift,
         INNER: np.array(2 * [0, p.frames]),
         KNOWN: np.array(True),
-    }
+    } | whole_trunk(p.frames // 2)
 
 
 def analyse(config: EngineConfig, sentence: Sentence, *, runs: int = 1) -> pd.DataFrame:

@@ -20,7 +20,7 @@ from onnx import NodeProto, helper
 
 from kokoro_lab.model import rewriting
 from kokoro_lab.model.native_passes import NATIVE_DOMAIN, PANEL, in_panels, native_node, with_native
-from kokoro_lab.model.passes import EPSILON, adain_layers
+from kokoro_lab.model.passes import EPSILON, Adain, adain_layers
 
 Swaps = dict[str, Sequence[NodeProto]]
 
@@ -45,7 +45,8 @@ def norms(model: rewriting.Model) -> rewriting.Model:
 
 def rectified_norms(model: rewriting.Model, g: rewriting.Graph) -> Iterator[tuple[str, list[str]]]:
     """What leaky rectifiers make of AdaIN layers that nothing else reads, each with what a norm of ours takes
-    to make it: x, style, rest. Constants go to `g`, a graph of the model."""
+    to make it: x, style, rest, and statistics where they can be told. Constants go to `g`, a graph of the
+    model."""
     readers = Counter(name for node in g.graph.node for name in node.input)
     layers = {layer.output: layer for layer in adain_layers(model)}
     for node in g.graph.node:
@@ -53,7 +54,15 @@ def rectified_norms(model: rewriting.Model, g: rewriting.Graph) -> Iterator[tupl
             layer = layers[node.input[0]]
             slope = next((a.f for a in node.attribute if a.name == "alpha"), 0.01)
             rest = g.constant(f"{layer.name}/rest", np.array([EPSILON, slope], np.float32))
-            yield node.output[0], [layer.x, layer.from_style, rest]
+            yield node.output[0], [layer.x, layer.from_style, rest, *_told(g, layer)]
+
+
+def _told(g: rewriting.Graph, layer: Adain) -> list[str]:
+    """Where the statistics of a layer can be told: whether they are, means, variances."""
+    choices = [g.maker[name] for name in (layer.mean, layer.variance)]
+    if any(choice.op_type != "Where" for choice in choices):
+        return []
+    return [choices[0].input[0], *(choice.input[1] for choice in choices)]
 
 
 def layer_norms(model: rewriting.Model) -> rewriting.Model:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from copy import copy
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,7 @@ from kokoro_lab.model.delivery import Delivery, moved_semitones
 from kokoro_lab.model.guarded_session import GuardedSession
 from kokoro_lab.model.native import Native
 from kokoro_lab.model.providers import stage_session
+from kokoro_lab.model.trunk_passes import STOP, TOLD, TOLD_MEAN, TOLD_VARIANCE, whole_trunk
 from kokoro_lab.scheduling import prepare
 
 Values = npt.NDArray[np.float32]
@@ -31,6 +32,8 @@ SPEECH_ENERGY, TAIL_ENERGY = -4.0, -6.0
 to 1.55, sound over -54 dBFS began 2 frames before to 5 frames after it first passed -4, and ended no
 later than it last passed -6 (over 54 voices and speeds 0.7 to 1.5)."""
 ONSET_MARGIN_FRAMES, TAIL_MARGIN_FRAMES = 4, 8
+TRUNK_REACH_FRAMES = 10
+"""Frames of 25 ms that the trunk is worked out for beyond those that are needed: as far as it sees."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,11 +69,16 @@ class Prosody:
     @property
     def audible(self) -> tuple[int, int]:
         """First and last trunk frame, the last one exclusive, that can be heard: the others are silent."""
-        loud = np.flatnonzero(self.energy > SPEECH_ENERGY)
-        if not len(loud):
-            return 0, self.frames
-        last = int(np.flatnonzero(self.energy > TAIL_ENERGY)[-1])
-        return max(0, int(loud[0]) - ONSET_MARGIN_FRAMES), min(self.frames, last + 1 + TAIL_MARGIN_FRAMES)
+        return audible_frames(self.energy)
+
+
+def audible_frames(energy: Values) -> tuple[int, int]:
+    """As `Prosody.audible`, of an energy curve, float32 (2T,)."""
+    loud = np.flatnonzero(energy > SPEECH_ENERGY)
+    if not len(loud):
+        return 0, len(energy)
+    last = int(np.flatnonzero(energy > TAIL_ENERGY)[-1])
+    return max(0, int(loud[0]) - ONSET_MARGIN_FRAMES), min(len(energy), last + 1 + TAIL_MARGIN_FRAMES)
 
 
 class Contours(NamedTuple):
@@ -155,9 +163,30 @@ class ProsodyModel:
 
     def behind(self, contours: Contours, style: Values) -> Prosody:
         """The second half of `predict`, whoever made the contours."""
-        excite = partial(
-            self._excitation.run, [graphs.EXCITATION], {graphs.F0_CURVE: contours.f0_hz[:, np.newaxis]}
-        )
+        frames = contours.aligned.shape[2]
+        return self._behind(contours, style, frames, whole_trunk(frames))
+
+    def beginning(
+        self, contours: Contours, style: Values, frames: int, mean: Values, variance: Values
+    ) -> Prosody:
+        """The first `frames` trunk frames of what `behind` gives, and a few more that are not right.
+
+        Parameters
+        ----------
+        mean, variance : numpy.ndarray
+            float32 (8704,): of the channels inside of the trunk, over the whole segment. With true ones, the
+            frames are those of `behind`, up to rounding.
+        """
+        stop = min(-(-frames // 2) + TRUNK_REACH_FRAMES, contours.aligned.shape[2])
+        told = {TOLD: np.array(True), TOLD_MEAN: mean, TOLD_VARIANCE: variance, STOP: np.array([stop])}
+        return self._behind(contours, style, stop, told)
+
+    def _behind(
+        self, contours: Contours, style: Values, stop: int, how: Mapping[str, npt.NDArray[Any]]
+    ) -> Prosody:
+        """What comes of the first `stop` frames of 25 ms."""
+        f0_hz = contours.f0_hz[:, : 2 * stop]
+        excite = partial(self._excitation.run, [graphs.EXCITATION], {graphs.F0_CURVE: f0_hz[:, np.newaxis]})
         beside = None if self._beside is None else self._beside.submit(excite)
         (trunk,) = self._trunk.run(
             [graphs.TRUNK],
@@ -166,13 +195,14 @@ class ProsodyModel:
                 graphs.F0: contours.f0_hz,
                 graphs.ENERGY: contours.energy,
                 graphs.DECODER_STYLE: style[:, :128],
+                **how,
             },
         )
         (excitation,) = excite() if beside is None else beside.result()
         return Prosody(
             durations=graphs.frames_of(contours.durations),
-            f0_hz=contours.f0_hz.reshape(-1),
-            energy=contours.energy.reshape(-1),
+            f0_hz=f0_hz.reshape(-1),
+            energy=contours.energy.reshape(-1)[: 2 * stop],
             trunk=trunk,
             excitation=excitation,
             style=style,

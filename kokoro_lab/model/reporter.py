@@ -13,10 +13,10 @@ import onnx
 
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.g2p.vocab import PAD_ID
-from kokoro_lab.model import graphs, passes, rewriting
-from kokoro_lab.model.artefacts import stages_folder
+from kokoro_lab.model import graphs, passes, rewriting, trunk_passes
+from kokoro_lab.model.artefacts import published_stages, stages_folder
 from kokoro_lab.model.native import Native, native_operators
-from kokoro_lab.model.prosody import Prosody, ProsodyModel
+from kokoro_lab.model.prosody import Contours, Prosody, ProsodyModel
 from kokoro_lab.model.providers import make_session
 from kokoro_lab.model.quant_passes import convolutions_of, quantisable
 from kokoro_lab.model.statistics import AdainLayers
@@ -53,6 +53,31 @@ class StatisticsReporter:
         flat = np.concatenate([statistic.reshape(-1) for statistic in found])
         half = len(flat) // 2
         return prosody, flat[:half], flat[half:]
+
+
+class TrunkStatistics:
+    """The true statistics of the published model's trunk, of the channels that it can be told of."""
+
+    def __init__(self, config: EngineConfig) -> None:
+        trunk = rewriting.apply(published_stages(config)["trunk"], (passes.fold_constants,))
+        layers = passes.adain_layers(trunk)
+        self._told = trunk_passes.told_channels(trunk)
+        self._names = [layer.mean for layer in layers] + [layer.variance for layer in layers]
+        self._session = make_session(passes.report_statistics(trunk).SerializeToString(), config)
+
+    def __call__(self, contours: Contours, style: Values) -> tuple[Values, Values]:
+        """Mean and variance of each channel, float32 (8704,) each."""
+        found = self._session.run(
+            self._names,
+            {
+                graphs.ALIGNED: contours.aligned,
+                graphs.F0: contours.f0_hz,
+                graphs.ENERGY: contours.energy,
+                graphs.DECODER_STYLE: style[:, :128],
+            },
+        )
+        mean, variance = np.split(np.concatenate([values.reshape(-1) for values in found]), 2)
+        return mean[self._told], variance[self._told]
 
 
 class OwnStatistics:
@@ -135,7 +160,8 @@ class ActivationReporter:
         ids = np.array([[PAD_ID, *token_ids, PAD_ID]], dtype=np.int64)
         found = prosody({"input_ids": ids, "style": style, "speed": np.array([speed], np.float32)})
         yield from prosody.activations(found)
-        found = trunk(found | {graphs.DECODER_STYLE: style[:, :128]})
+        beside = trunk_passes.whole_trunk(found[graphs.ALIGNED].shape[2])
+        found = trunk(found | {graphs.DECODER_STYLE: style[:, :128]} | beside)
         yield from trunk.activations(found)
         (excitation,) = self._excitation.run([graphs.EXCITATION], {graphs.F0_CURVE: found[graphs.F0_CURVE]})
         scale, shift = self._layers.style_alone(style)

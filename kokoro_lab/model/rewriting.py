@@ -87,6 +87,14 @@ def said(node: NodeProto) -> dict[str, Any]:
     return {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute}
 
 
+def renamed(node: NodeProto, output: str) -> NodeProto:
+    """The same node, but for what its one output is called."""
+    copy = NodeProto()
+    copy.CopyFrom(node)
+    copy.output[:] = [output]
+    return copy
+
+
 def apply(model: Model, recipe: Sequence[Pass]) -> Model:
     """The model after every pass of `recipe`, in order."""
     for rewrite in recipe:

@@ -7,6 +7,7 @@
 //   scale    float [Ci]   shift  float [Ci]    SnakeConv alone: z = scale * x + shift, then z - cos z + 1
 //   style    float [1, 2 Ci]                   NormConv alone: scales, less one, and then shifts
 //   rest     float [2]                         NormConv alone: added to the variance; slope below zero
+//   known    bool []   mean, variance  float [Ci]   NormConv alone, and optional: see norm.h
 //   asked    int64 [2]   around  int64 [2]     SnakeConv alone, and optional: see asked_for.h
 //   →        float [1, Co, N], zero padding, the same length
 //
@@ -99,6 +100,7 @@ struct Work {
   int64_t runs, width;     // a signal is kept in so many runs of so many samples
   int64_t before;          // of the first run, sample `begin` has this number; of the next, the one RUN later
   int64_t shared;          // tasks that one run is divided into
+  Told told;               // what a norm need not look for
 
   // The sample of a phase that stands first in the first run
   int64_t origin() const { return begin - before; }
@@ -113,7 +115,8 @@ struct Work {
 // What the products see of `count` samples of one input channel: of a norm's, that is all of them.
 void activate(const Work &w, int64_t channel, const float *x, int64_t count, float *a) {
   if (w.front == Front::NORM) {
-    normalise(x, count, w.first[channel], w.first[w.plan.channels_in + channel], w.second, a);
+    const Moments given = w.told.of(channel, x, count);
+    normalise(x, count, given, w.first[channel], w.first[w.plan.channels_in + channel], w.second, a);
     return;
   }
   const float scale = w.first[channel], shift = w.second[channel];
@@ -312,12 +315,17 @@ void compute(void *kernel, ort::Context *context) {
             runs,
             width,
             before,
-            (plan.channels_out + CHANNELS_A_TASK - 1) / CHANNELS_A_TASK};
+            (plan.channels_out + CHANNELS_A_TASK - 1) / CHANNELS_A_TASK,
+            FRONT == Front::NORM ? told(t, context, 6) : Told{}};
   ort::parallel(t, context, make_signals, plan.channels_in, &work);
   ort::parallel(t, context, make_outputs, runs * work.shared, &work);
 }
 
 int input_type(const ort::Operator *, size_t index) { return index == 1 || index > 5 ? ort::INT64 : ort::FLOAT; }
+
+int norm_input_type(const ort::Operator *, size_t index) {
+  return index == 1 ? ort::INT64 : index == 6 ? ort::BOOL : ort::FLOAT;
+}
 
 }  // namespace
 
@@ -325,5 +333,5 @@ extern const ort::Operator FAST_CONV = ort::describe<4>(
     [](const ort::Operator *) { return "FastConv"; }, compute<Front::NONE>, input_type);
 extern const ort::Operator SNAKE_CONV = ort::describe<8, 1, 2>(
     [](const ort::Operator *) { return "SnakeConv"; }, compute<Front::SNAKE>, input_type);
-extern const ort::Operator NORM_CONV = ort::describe<6>(
-    [](const ort::Operator *) { return "NormConv"; }, compute<Front::NORM>, input_type);
+extern const ort::Operator NORM_CONV = ort::describe<9, 1, 3>(
+    [](const ort::Operator *) { return "NormConv"; }, compute<Front::NORM>, norm_input_type);

@@ -4,10 +4,29 @@
 #include <cmath>
 
 #include "fixed_sum.h"
+#include "ort_abi.h"
+
+// The statistics that a norm is told: of a window, those of the whole that it is a part of.
+struct Told {
+  const float *mean = nullptr, *variance = nullptr;  // a channel each; none if it has to look for itself
+
+  Moments of(int64_t channel, const float *x, int64_t length) const {
+    return mean == nullptr ? moments(x, length) : Moments{mean[channel], variance[channel]};
+  }
+};
+
+// What the optional inputs from `index` on tell: whether they are to be believed, means, variances.
+inline Told told(ort::Table t, const ort::Context *context, size_t index) {
+  const ort::Value *known = ort::input(t, context, index);
+  if (known == nullptr || !*ort::data<bool>(t, known)) return {};
+  return {ort::data<float>(t, ort::input(t, context, index + 1)),
+          ort::data<float>(t, ort::input(t, context, index + 2))};
+}
 
 // `scale` is less one, as the style has it; `rest` is what is added to the variance, and the slope below zero.
-inline void normalise(const float *x, int64_t length, float scale, float shift, const float *rest, float *y) {
-  const auto [mean, variance] = moments(x, length);
+inline void normalise(const float *x, int64_t length, Moments given, float scale, float shift, const float *rest,
+                      float *y) {
+  const auto [mean, variance] = given;
   const float factor = (1.0f + scale) / std::sqrt(variance + rest[0]), slope = rest[1];
   for (int64_t i = 0; i < length; ++i) {
     const float z = (x[i] - mean) * factor + shift;

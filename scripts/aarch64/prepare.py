@@ -22,6 +22,7 @@ from kokoro_lab.model.providers import make_session
 from kokoro_lab.model.quant_passes import quantise_layers
 from kokoro_lab.model.quantise import Calibration, Range
 from kokoro_lab.model.statistics import AdainLayers
+from kokoro_lab.model.trunk_passes import whole_trunk
 from kokoro_lab.model.vocoder import CONTEXT_FRAMES
 from kokoro_lab.model.voices import load_voice
 
@@ -102,7 +103,7 @@ def speech(config: EngineConfig) -> dict[str, tuple[onnx.ModelProto, dict[str, n
         graphs.F0: contours.f0_hz,
         graphs.ENERGY: contours.energy,
         graphs.DECODER_STYLE: style[:, :128],
-    }
+    } | whole_trunk(contours.aligned.shape[2])
     ids = np.array([[PAD_ID, *segment.token_ids, PAD_ID]], np.int64)
     del trunk.graph.output[1:]
     only(spoken, graphs.F0)
