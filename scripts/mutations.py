@@ -57,6 +57,7 @@ class Mutation:
 
 ENGINE, PLACES, RESUME = "tests/test_engine.py", "tests/test_places.py", "tests/server/test_resume.py"
 TRIM, STATISTICS = "tests/dsp/test_trim.py", "tests/model/test_statistics.py"
+BEGINNING = "tests/model/test_beginning.py"
 LIMITER = "tests/dsp/test_limiter.py"
 
 MUTATIONS = (
@@ -144,6 +145,27 @@ MUTATIONS = (
         "coordinates = coordinates + self.bend.at(coordinates)",
         "pass",
         ("tests/tuning/test_predictor_fit.py::test_what_bends_needs_a_bend_and_keeps_it",),
+    ),
+    Mutation(
+        "a trunk that looks a frame less far",
+        "kokoro_lab/model/prosody.py",
+        "TRUNK_REACH_FRAMES = 10",
+        "TRUNK_REACH_FRAMES = 9",
+        (f"{BEGINNING}::test_of_true_statistics_come_the_first_frames_of_the_whole_trunk",),
+    ),
+    Mutation(
+        "no fade out of the first window",
+        "kokoro_lab/model/beginning.py",
+        "into[: len(out)] = out + rise * (into[: len(out)] - out)",
+        "pass",
+        (f"{BEGINNING}::test_what_fades_out_ends_and_what_fades_in_begins",),
+    ),
+    Mutation(
+        "a first window that waits for the trunk",
+        "kokoro_lab/model/beginning.py",
+        "return cls(audible, stop)",
+        "return None",
+        (f"{BEGINNING}::test_the_first_sound_does_not_wait_for_the_trunk",),
     ),
     Mutation(
         "a layer that looks a column less far",

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from kokoro_lab import model
 from kokoro_lab.engine import Engine
 from kokoro_lab.errors import GateFailed
 from kokoro_lab.results import Check, Control, open_run
@@ -46,6 +47,8 @@ def test_a_passed_run_says_what_it_ran_on(hum: Engine, tmp_path: Path) -> None:
     toolchain: Any = found["toolchain"]
     assert {"compiler", "compiler_flags", "onnxruntime", "onnxruntime_build", "onnx"} <= set(toolchain)
     assert all(len(digest) == 64 for digest in toolchain["shipped_sha256"].values())
+    beside = {path.name for path in Path(model.__file__).parent.glob("*") if path.suffix in (".npz", ".json")}
+    assert set(toolchain["shipped_sha256"]) == beside
     assert found["conversion"] == {}, "published weights are run as they are"
     options = {"threads", "optimisation", "memory_pattern", "spinning", "memory_arena_size_mb", "native"}
     assert options <= set(found["session"])  # type: ignore[call-overload]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -23,6 +24,8 @@ from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.g2p.frontend import FrontEnd
 from kokoro_lab.model.decoder import Staged
+from kokoro_lab.model.predictor import StatisticsPredictor
+from kokoro_lab.model.prosody import Prosody
 from kokoro_lab.model.voices import Voice, load_voice
 from kokoro_lab.stopwatch import Stopwatch
 from kokoro_lab.streaming import Framer
@@ -31,9 +34,11 @@ from kokoro_lab.utterance import nothing_to_speak
 
 GRAPH_STAGES = ("prosody", "trunk", "excitation")
 """Each is one graph, and has its name."""
+STATISTICS = "statistics"
+"""The predictors, and what else a decoder does before its first block."""
 FIRST_WINDOW, OTHER_WINDOWS = VOCODER_STAGES = ("first window", "other windows")
 """The first is all decoding up to the first block that is not silent."""
-STAGES = ("text", *GRAPH_STAGES, "statistics", *VOCODER_STAGES, "dsp")
+STAGES = ("text", *GRAPH_STAGES, STATISTICS, *VOCODER_STAGES, "dsp")
 """In the order of the pipeline."""
 
 
@@ -81,7 +86,8 @@ class StagedSpeaker:
         self._front_end = FrontEnd()
         require_stages(config)
         self._decoder = Staged(config).in_turn()
-        self.sessions = list(_observe(self._decoder))
+        self._observed = list(_observe(self._decoder))
+        self.sessions = [each for each in self._observed if isinstance(each, ObservedSession)]
 
     def speak(self, text: str, voice: Voice) -> StageTimes:
         """Speak `text` once, in the language of `voice`.
@@ -91,9 +97,9 @@ class StagedSpeaker:
         TextError
             There is nothing to speak.
         """
-        watch = Stopwatch()
-        for session in self.sessions:
-            session.watch = watch
+        watch = StageWatch()
+        for each in self._observed:
+            each.watch = watch
         output = _Output(watch)
         for segment in self._segments(text, voice.language, watch):
             output.begin_segment(voice_gain_db(voice.level_at(len(segment.token_ids))))
@@ -114,7 +120,7 @@ class StagedSpeaker:
 
     def _decoded(self, segment: Segment, voice: Voice, watch: Stopwatch) -> Iterator[Samples]:
         sounding = OTHER_WINDOWS in watch.stages_s  # of an earlier segment
-        with watch(DECODE):
+        with watch(STATISTICS):
             decoded = self._decoder.decode(
                 segment.token_ids,
                 voice.style(len(segment.token_ids)),
@@ -131,14 +137,35 @@ class StagedSpeaker:
             yield block
 
 
-DECODE = "decode"
-"""What a decoder does before its first block: the graphs, which are timed one by one, and the predictor."""
+class StageWatch(Stopwatch):
+    """A stopwatch for one thread, in which a stage within another one counts by itself alone.
+
+    What is none of `STAGES` is a part of the stage that it is in.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._within_s: list[float] = []
+
+    @contextmanager
+    def __call__(self, stage: str) -> Iterator[None]:
+        if stage not in STAGES:
+            yield
+            return
+        self._within_s.append(0.0)
+        started_s = time.perf_counter()
+        try:
+            yield
+        finally:
+            taken_s = time.perf_counter() - started_s
+            own_s = taken_s - self._within_s.pop()
+            self.stages_s[stage] = self.stages_s.get(stage, 0.0) + own_s
+            if self._within_s:
+                self._within_s[-1] += taken_s
 
 
 def _stage_s(watch: Stopwatch) -> dict[str, float]:
-    found = {stage: watch.stages_s.get(stage, 0.0) for stage in STAGES}
-    graphs_s = sum(found[stage] for stage in GRAPH_STAGES)
-    return found | {"statistics": watch.stages_s.get(DECODE, 0.0) - graphs_s}
+    return {stage: watch.stages_s.get(stage, 0.0) for stage in STAGES}
 
 
 class _Output:
@@ -224,11 +251,35 @@ class ObservedSession:
         return getattr(self._session, name)
 
 
-def _observe(owner: object) -> Iterator[ObservedSession]:
-    """Put an observer in the place of every session inside `owner` and inside its parts."""
+class ObservedPredictor:
+    """A statistics predictor that is timed; in all else it is the predictor."""
+
+    def __init__(self, predictor: StatisticsPredictor) -> None:
+        self._predictor = predictor
+        self.watch = Stopwatch()
+
+    def told(self, inputs: Samples) -> tuple[Samples, Samples]:
+        with self.watch(STATISTICS):
+            return self._predictor.told(inputs)
+
+    def predict(self, prosody: Prosody) -> tuple[Samples, Samples]:
+        with self.watch(STATISTICS):
+            return self._predictor.predict(prosody)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._predictor, name)
+
+
+def _observe(owner: object) -> Iterator[ObservedSession | ObservedPredictor]:
+    """Put an observer in the place of every session and predictor inside `owner` and inside its parts."""
     for name, value in list(getattr(owner, "__dict__", {}).items()):
-        if isinstance(value, ObservedSession):
+        if isinstance(value, ObservedSession | ObservedPredictor):
             continue  # a part that has two names
+        if isinstance(value, StatisticsPredictor):
+            predictor = ObservedPredictor(value)
+            setattr(owner, name, predictor)
+            yield predictor
+            continue
         if hasattr(value, "run") and hasattr(value, "get_providers"):
             observed = ObservedSession(value)
             setattr(owner, name, observed)

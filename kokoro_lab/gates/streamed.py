@@ -1,9 +1,9 @@
 """Clips as they are streamed, with the places where they were put together and what to compare them with.
 
 A stream is made in pieces three times over: the vocoder decodes a segment window by window, segments are
-trimmed, faded and joined by pauses, and all of it is sent in chunks. There is no cross-fade: windows see so
-much of their surroundings that their samples meet. So the streamed samples can be compared with the same
-speech decoded in one piece.
+trimmed, faded and joined by pauses, and all of it is sent in chunks. Windows see so much of what is around
+them that their samples meet, but for the first one of a stream, which is told other statistics and fades into
+the second. So the streamed samples can be compared with the same speech decoded in one piece.
 
 How near they come is a matter of arithmetic: with the fp32 weights the difference is below -110 dBFS, with
 int8 weights 40 to 66 dB below the speech, because each window finds the scales of its integers anew
@@ -27,13 +27,11 @@ from kokoro_lab.errors import ParameterError
 from kokoro_lab.fixtures import FixtureText
 from kokoro_lab.model.decoder import Decoded, Decoder, Staged
 from kokoro_lab.model.delivery import Delivery
-from kokoro_lab.model.vocoder import Windows
 from kokoro_lab.model.voices import Voice
 from kokoro_lab.speech_stream import SpeechStream
 
 WINDOW, SEGMENT = "window", "segment"
 """What meets at a seam: two windows of the vocoder, or speech and the pause between two segments."""
-UNDIVIDED = Windows(first=1 << 30)
 
 Request = tuple[FixtureText, str]
 """A text and the voice that reads it."""
@@ -146,10 +144,10 @@ def speak(engine: Engine, requests: Sequence[Request], *, progress: bool = True)
     return clips
 
 
-def in_windows(decoder: Staged, asked: Asked, sizes: Windows) -> Samples:
-    """A segment decoded with predicted statistics, cut into windows of these sizes."""
-    prosody = decoder.prosody.predict(asked.token_ids, asked.style, asked.speed, asked.delivery)
-    return np.concatenate(list(decoder.windows_from(prosody, 0, sizes=sizes)[1]))
+def at_once(decoder: Staged, asked: Asked) -> Samples:
+    """A segment decoded at once, with the statistics that its windows had."""
+    contours = decoder.prosody.contours(asked.token_ids, asked.style, asked.speed, asked.delivery)
+    return decoder.undivided(contours, asked.style, urgent=asked.urgent)
 
 
 def _decodes(decoder: Decoder, segments: Sequence[_Noted], gain: np.float32) -> Decodes:
@@ -159,7 +157,7 @@ def _decodes(decoder: Decoder, segments: Sequence[_Noted], gain: np.float32) -> 
         # Whoever does not predict statistics has decoded the segment at once
         whole = joined
         if isinstance(decoder, Staged) and segment.asked.predicted:
-            whole = in_windows(decoder, segment.asked, UNDIVIDED)
+            whole = at_once(decoder, segment.asked)
         inner = np.cumsum(segment.lengths)[:-1]
         borders += [start + int(at) for at in inner if joined[at - 1] != 0 and joined[at] != 0]
         windows.append(joined)
@@ -210,6 +208,7 @@ class Asked(NamedTuple):
     style: npt.NDArray[np.float32]
     speed: float
     predicted: bool
+    urgent: bool
     delivery: Delivery | None
 
 
@@ -249,7 +248,7 @@ class _Noting:
         decoded = self._decoder.decode(
             token_ids, style, speed, predicted=predicted, urgent=urgent, delivery=delivery
         )
-        self.segments.append(_Noted(Asked(token_ids, style, speed, predicted, delivery), []))
+        self.segments.append(_Noted(Asked(token_ids, style, speed, predicted, urgent, delivery), []))
         return replace(decoded, blocks=_kept(decoded.blocks, self.segments[-1].blocks), later=None)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
@@ -17,18 +18,22 @@ from kokoro_lab.dsp import require_finite
 from kokoro_lab.engine_config import STAGE_NAMES, WHOLE_MODEL, EngineConfig
 from kokoro_lab.g2p.vocab import PAD_ID
 from kokoro_lab.model.artefacts import stages_folder
+from kokoro_lab.model.beginning import BEGINNINGS_FILE, Beginning, Beginnings, fading
 from kokoro_lab.model.delivery import Delivery
 from kokoro_lab.model.graphs import DURATIONS, TRUNK_FRAME_SAMPLES, frames_of, with_durations
 from kokoro_lab.model.graphs import signature as signature_of
 from kokoro_lab.model.native import native_operators
 from kokoro_lab.model.placement import Placement
 from kokoro_lab.model.predictor import StatisticsPredictor
-from kokoro_lab.model.prosody import Prosody, ProsodyModel
+from kokoro_lab.model.prosody import Contours, Prosody, ProsodyModel
 from kokoro_lab.model.providers import stage_session
 from kokoro_lab.model.static_vocoder import StaticVocoder, fixed_windows
 from kokoro_lab.model.toolchain import conversion_of
-from kokoro_lab.model.vocoder import Around, Vocoder, Windows
+from kokoro_lab.model.trunk_passes import TOLD_CHANNELS
+from kokoro_lab.model.vocoder import UNDIVIDED, Around, Vocoder, Windows, silent_frames
 from kokoro_lab.model.voices import Voice
+
+Values = npt.NDArray[np.float32]
 
 PREDICTED_SEMITONES = 2.5
 """How far, on average, a pitch may be moved with predicted statistics. Of two voices, sentences moved by 2.8
@@ -158,8 +163,9 @@ class Staged:
     ----------
     config : EngineConfig
         Its variant must be one of `STAGED`.
-    predictor : StatisticsPredictor, optional
-        None takes the one that the package ships.
+    predictor, beginnings : StatisticsPredictor, optional
+        Of segments, and of what is spoken before all of a segment has been worked out (see `Beginnings`).
+        None takes what the package ships.
     say : callable, optional
         Told in a line what is being built.
     folder : Path, optional
@@ -179,6 +185,7 @@ class Staged:
         self,
         config: EngineConfig,
         predictor: StatisticsPredictor | None = None,
+        beginnings: StatisticsPredictor | None = None,
         say: Callable[[str], None] | None = None,
         folder: Path | None = None,
     ) -> None:
@@ -197,6 +204,8 @@ class Staged:
         self.vocoder = Vocoder(folder, beside, self._native)
         self._predictor_in_floats = predictor or StatisticsPredictor.load()
         self._predictor = self._predictor_in_floats.of_variant(config.variant)
+        beginnings = beginnings or StatisticsPredictor.load(BEGINNINGS_FILE)
+        self._beginnings = Beginnings(beginnings.of_variant(config.variant, TOLD_CHANNELS))
 
     @property
     def placement(self) -> Placement:
@@ -253,7 +262,7 @@ class Staged:
         # By what was asked for, never by the clock: threads add up in another order
         model = self.prosody if urgent else self._next_prosody
         contours = model.contours(token_ids, style, speed, delivery)
-        prosody = model.behind(contours, style)
+        durations = frames_of(contours.durations)
         what = f"{len(token_ids)} token ids"
         fallbacks = contours.fallbacks
         if predicted and contours.moved_semitones > PREDICTED_SEMITONES:
@@ -261,18 +270,72 @@ class Staged:
             moved = f"the pitch is moved by {contours.moved_semitones:.1f} semitones on average"
             fallbacks += (Fallback("statistics", f"exact instead of predicted: {moved}"),)
         if not predicted:
-            whole = iter((self.vocoder.whole(prosody),))
-            return Decoded(prosody.durations, _finite(whole, what), fallbacks)
+            whole = iter((self.vocoder.whole(model.behind(contours, style)),))
+            return Decoded(durations, _finite(whole, what), fallbacks)
+        spoken = self._spoken(model, contours, style, urgent=urgent)
 
         def later(sample: int) -> tuple[int, Iterator[Samples]]:
-            start, blocks = self.windows_from(prosody, sample, urgent=urgent)
+            start, blocks = spoken(sample)
             return start, _finite(blocks, what)
 
-        return Decoded(prosody.durations, later(0)[1], fallbacks, later)
+        return Decoded(durations, later(0)[1], fallbacks, later)
 
-    def windows(self, prosody: Prosody, *, urgent: bool = True) -> Iterator[Samples]:
+    def windows(self, contours: Contours, style: Values, *, urgent: bool = True) -> Iterator[Samples]:
         """Samples window by window with predicted statistics, each window decoded when it is asked for."""
-        return self.windows_from(prosody, 0, urgent=urgent)[1]
+        return self._spoken(self.prosody, contours, style, urgent=urgent)(0)[1]
+
+    def _spoken(
+        self, model: ProsodyModel, contours: Contours, style: Values, *, urgent: bool
+    ) -> Callable[[int], tuple[int, Iterator[Samples]]]:
+        """As `windows_from`, of a segment whose contours are known."""
+        first = self._beginning(contours, urgent=urgent)
+        if first is None:
+            return partial(self.windows_from, model.behind(contours, style), urgent=urgent)
+
+        sizes = Windows.of(self._config, urgent=urgent)
+
+        def windows_from(sample: int) -> tuple[int, Iterator[Samples]]:
+            begin = sizes.begin(first.audible, sample // TRUNK_FRAME_SAMPLES)
+            return begin * TRUNK_FRAME_SAMPLES, self._begun(model, contours, style, first, begin)
+
+        return windows_from
+
+    def _begun(
+        self, model: ProsodyModel, contours: Contours, style: Values, first: Beginning, begin: int
+    ) -> Iterator[Samples]:
+        """A segment from the window on that begins at `begin`, its first window before all of the trunk."""
+        fades = None
+        if begin <= first.stop:
+            spoken = self._beginnings.speak(model, self.vocoder, contours, style, first)
+            length = (first.stop - first.audible[0]) * TRUNK_FRAME_SAMPLES
+            fades = spoken[length:]
+            if begin == 0 and first.audible[0]:
+                yield silent_frames(first.audible[0])
+            if begin < first.stop:
+                yield spoken[:length]
+        start = max(begin, first.stop) * TRUNK_FRAME_SAMPLES
+        _, blocks = self.windows_from(model.behind(contours, style), start)
+        yield from blocks if fades is None else fading(fades, blocks)
+
+    def undivided(self, contours: Contours, style: Values, *, urgent: bool = True) -> Samples:
+        """What `windows` would give if cutting changed nothing: with the same statistics, decoded at once."""
+        prosody = self.prosody.behind(contours, style)
+        samples = np.concatenate(list(self.windows_from(prosody, 0, sizes=UNDIVIDED)[1]))
+        first = self._beginning(contours, urgent=urgent)
+        if first is None:
+            return samples
+        spoken = self._beginnings.speak(self.prosody, self.vocoder, contours, style, first, undivided=True)
+        start, stop = (frame * TRUNK_FRAME_SAMPLES for frame in (first.audible[0], first.stop))
+        fades = spoken[stop - start :]
+        return np.concatenate(
+            [samples[:start], spoken[: stop - start], *fading(fades, iter((samples[stop:],)))]
+        )
+
+    def _beginning(self, contours: Contours, *, urgent: bool) -> Beginning | None:
+        """How the first window is to be spoken before the rest, if it is."""
+        if not urgent or self.fixed is not None:
+            return None
+        return Beginning.of(contours, Windows.of(self._config, urgent=urgent))
 
     def windows_from(
         self, prosody: Prosody, sample: int, *, urgent: bool = True, sizes: Windows | None = None

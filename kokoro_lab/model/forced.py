@@ -139,13 +139,12 @@ class ToldStages:
     ) -> Decoded:
         """As `Decoder.decode`; as many samples as the fp32 model gives, frame by frame."""
         contours = self._prosody.contours(token_ids, style, speed, delivery)
-        prosody = self._stages.prosody.behind(contours, style)
         if predicted:
-            samples = np.concatenate(list(self._stages.windows(prosody, urgent=urgent)))
+            samples = np.concatenate(list(self._stages.windows(contours, style, urgent=urgent)))
         else:
-            samples = self._stages.vocoder.whole(prosody)
+            samples = self._stages.vocoder.whole(self._stages.prosody.behind(contours, style))
         require_finite(samples, f"{len(token_ids)} token ids")
-        return Decoded(prosody.durations, iter((samples,)), contours.fallbacks)
+        return Decoded(frames_of(contours.durations), iter((samples,)), contours.fallbacks)
 
 
 def fp32_prosody(config: EngineConfig) -> ProsodyModel:

@@ -35,8 +35,6 @@ def features(prosody: Prosody) -> Values:
     parts = _parts(prosody.trunk[0])
     spectrum = _spectrum(prosody.excitation[0])
     source = np.concatenate([spectrum.mean(0), spectrum.std(0)])
-    voiced = prosody.f0_hz[prosody.f0_hz > VOICED_HZ]
-    pitch = np.log(voiced) if len(voiced) else np.zeros(1, np.float32)
     return np.concatenate(
         [
             *(part.mean(1) for part in parts),
@@ -45,17 +43,18 @@ def features(prosody: Prosody) -> Values:
             source,
             np.log(source + 1e-5),
             prosody.style[0, :128],
-            [
-                np.log(prosody.frames),
-                10 / prosody.frames,
-                len(voiced) / len(prosody.f0_hz),
-                pitch.mean(),
-                pitch.std(),
-                prosody.energy.mean(),
-                prosody.energy.std(),
-            ],
+            length_and_pitch(prosody.f0_hz, prosody.energy),
         ]
     ).astype(np.float32)
+
+
+def length_and_pitch(f0_hz: Values, energy: Values) -> list[Any]:
+    """Log and inverse length; voiced share; mean and deviation of log F0 and of energy."""
+    voiced = f0_hz[f0_hz > VOICED_HZ]
+    pitch = np.log(voiced) if len(voiced) else np.zeros(1, np.float32)
+    frames = len(f0_hz)
+    shape = [np.log(frames), 10 / frames, len(voiced) / frames]
+    return [*shape, pitch.mean(), pitch.std(), energy.mean(), energy.std()]
 
 
 def _spectrum(excitation: Values) -> Values:
@@ -140,7 +139,11 @@ class StatisticsPredictor:
 
     def predict(self, prosody: Prosody) -> tuple[Values, Values]:
         """Mean and variance of each distinct channel, float32 (8448,) each."""
-        target = self.targets(features(prosody))
+        return self.told(features(prosody))
+
+    def told(self, inputs: Values) -> tuple[Values, Values]:
+        """Mean and variance of each channel, float32, for one vector of features."""
+        target = self.targets(inputs)
         half = len(target) // 2
         return target[:half], np.exp(target[half:])
 
@@ -165,18 +168,20 @@ class StatisticsPredictor:
             return f"{', '.join(whispers)} whispers, and blends with a whisper are not predicted well"
         return None
 
-    def of_variant(self, variant: str) -> StatisticsPredictor:
+    def of_variant(self, variant: str, before: int = 0) -> StatisticsPredictor:
         """As the vocoder of that variant finds them: integers move what it computes a little, always alike.
 
-        The shifts are measured by `scripts/statistics_shifts.py`; a variant without one is not shifted.
+        The shifts are measured by `scripts/statistics_shifts.py`; a variant without one is not shifted,
+        nor are so many channels `before` the vocoder's.
         """
         with np.load(SHIFTS_FILE) as stored:
             if variant not in stored:
                 return self
-            return replace(self, target_mean=self.target_mean + stored[variant] * self.unit)
+            shift = np.pad(stored[variant].reshape(2, -1), ((0, 0), (before, 0))).ravel()
+        return replace(self, target_mean=(self.target_mean + shift * self.unit).astype(np.float32))
 
     def save(self, path: Path) -> None:
-        """Write the predictor small, in three files: `path`, and beside it what makes means and variances.
+        """Write the predictor small, to `path`, and beside it what makes the targets, in several files.
 
         What `outer` is rounded to has one step for all its rows, so that the long ones have many levels and
         the short ones few: it is a hundredth of the prediction's own error.
@@ -196,17 +201,19 @@ class StatisticsPredictor:
                 "reach": np.array(self.bend.reach),
             }
         _write(path, arrays)
-        half = len(self.unit) // 2
-        for name, part in ((MEANS, slice(half)), (VARIANCES, slice(half, None))):
+        for stale in _beside(path):
+            stale.unlink()
+        pieces = -(-len(self.unit) // TARGETS_A_FILE)
+        for number, part in enumerate(np.array_split(np.arange(len(self.unit)), pieces), start=1):
             outer = np.rint(self.outer[:, part] / self.unit[part] / OUTER_STEP)
             kept = {"target_mean": self.target_mean[part], "unit": self.unit[part]}
-            _write(_beside(path, name), kept | {"outer": outer.astype(np.int16)})
+            _write(path.with_stem(f"{path.stem}_{number}"), kept | {"outer": outer.astype(np.int16)})
 
     @classmethod
     def load(cls, path: Path | None = None) -> StatisticsPredictor:
         """The predictor in `path` and beside it, or the one that the package ships."""
         path = path or PREDICTOR_FILE
-        there, *parts = (_read(one) for one in (path, _beside(path, MEANS), _beside(path, VARIANCES)))
+        there, *parts = (_read(one) for one in (path, *_beside(path)))
         target_mean, unit, outer = (
             np.concatenate([part[name] for part in parts], axis=-1)
             for name in ("target_mean", "unit", "outer")
@@ -237,11 +244,12 @@ def _read(path: Path) -> dict[str, npt.NDArray[Any]]:
         return {name: stored[name] for name in stored.files}
 
 
-def _beside(path: Path, what: str) -> Path:
-    return path.with_stem(f"{path.stem}_{what}")
+def _beside(path: Path) -> list[Path]:
+    """The files of the targets, in order."""
+    return sorted(path.parent.glob(f"{path.stem}_[1-9]{path.suffix}"))
 
 
-MEANS, VARIANCES = "means", "variances"
+TARGETS_A_FILE = 8704
 OUTER_STEP = 5e-4
 """Of `outer`, whose coordinates vary by about one, in units of each target."""
 POINT_STEP = 1 / 16

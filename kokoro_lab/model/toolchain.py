@@ -18,9 +18,12 @@ from kokoro_lab.model.joining import sha256_of
 from kokoro_lab.model.native import FLAGS, SOURCES
 
 SHIPPED = (
+    "beginnings_predictor.npz",
+    *(f"beginnings_predictor_{number}.npz" for number in range(1, 5)),
     "exclusions.json",
     "ranges.npz",
     "statistics_predictor.npz",
+    *(f"statistics_predictor_{number}.npz" for number in range(1, 3)),
     "statistics_shifts.npz",
     "voice_levels.json",
     "weights.json",

@@ -71,6 +71,10 @@ class Windows:
         return max((start for start, _ in self.spans(*audible) if start <= frame), default=0)
 
 
+UNDIVIDED = Windows(first=1 << 30)
+"""All at once."""
+
+
 class Vocoder:
     """From trunk and excitation to samples: a whole segment, or a window that is told about the whole.
 
@@ -142,7 +146,7 @@ class Vocoder:
         windows = windows or Windows()
         first, last = audible or (0, prosody.frames)
         if first and not begin:
-            yield _zeros(first)
+            yield silent_frames(first)
         for start, stop in windows.spans(first, last):
             if start < begin:
                 continue
@@ -150,7 +154,7 @@ class Vocoder:
             after = SILENT_CONTEXT_FRAMES if stop == last else windows.context
             yield self._window(prosody, scale, shift, start, stop, before, after)
         if last < prosody.frames:
-            yield _zeros(prosody.frames - last)
+            yield silent_frames(prosody.frames - last)
 
     def _window(
         self, prosody: Prosody, scale: Values, shift: Values, start: int, stop: int, before: int, after: int
@@ -190,5 +194,6 @@ class Vocoder:
         return np.ascontiguousarray(waveform, np.float32).reshape(-1)
 
 
-def _zeros(frames: int) -> Samples:
+def silent_frames(frames: int) -> Samples:
+    """Of so many trunk frames, samples that are 0."""
     return np.zeros(frames * graphs.TRUNK_FRAME_SAMPLES, np.float32)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,9 +20,10 @@ from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.g2p.frontend import FrontEnd
 from kokoro_lab.metrics.mos import dnsmos
 from kokoro_lab.metrics.seams import seam_rank
+from kokoro_lab.model.beginning import BEGINNINGS_FILE, contour_features
 from kokoro_lab.model.decoder import Staged
-from kokoro_lab.model.predictor import StatisticsPredictor, features
-from kokoro_lab.model.reporter import OwnStatistics
+from kokoro_lab.model.predictor import PREDICTOR_FILE, StatisticsPredictor, features
+from kokoro_lab.model.reporter import OwnStatistics, TrunkStatistics
 from kokoro_lab.model.voices import Voice, english_of, load_voice
 from kokoro_lab.results import Check
 from kokoro_lab.tuning.comparison import distances, heard_part, mean_interval
@@ -54,14 +57,33 @@ DNSMOS_CHANGE_LOW = -0.01
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrainingSet:
-    """Rows of features and of true statistics (means, then log variances), and whose voice they are."""
+    """Rows of features and of true statistics (means, then log variances), and whose voice they are.
+
+    Parameters
+    ----------
+    inputs, targets : numpy.ndarray
+        float32 (N, F) and (N, 2·8448): what there is behind the trunk, and the vocoder's statistics.
+    voices : tuple of str
+    contours, trunk : numpy.ndarray
+        float32 (N, 2722) and (N, 2·8704): what there is in front of the trunk, and its own statistics.
+    """
 
     inputs: Values
     targets: Values
     voices: tuple[str, ...]
+    contours: Values
+    trunk: Values
 
     def save(self, path: Path) -> None:
-        np.savez(path, inputs=self.inputs, targets=self.targets, voices=np.array(self.voices))
+        np.savez(path, **{f.name: np.asarray(getattr(self, f.name)) for f in fields(self)})  # type: ignore[arg-type]  # NumPy types the keyword for pickling alone
+
+    @property
+    def beginnings(self) -> Values:
+        """What is to be known in front of the trunk: its statistics, and behind them the vocoder's."""
+        (mean, variance), (later_mean, later_variance) = (
+            np.split(part, 2, axis=1) for part in (self.trunk, self.targets)
+        )
+        return np.concatenate([mean, later_mean, variance, later_variance], axis=1)
 
     def average(self, voice: str) -> StatisticsPredictor:
         """A predictor that always says this voice's average: what a prediction has to beat."""
@@ -80,7 +102,8 @@ class TrainingSet:
     @classmethod
     def load(cls, path: Path) -> TrainingSet:
         with np.load(path) as stored:
-            return cls(stored["inputs"], stored["targets"], tuple(str(v) for v in stored["voices"]))
+            voices = tuple(str(v) for v in stored["voices"])
+            return cls(stored["inputs"], stored["targets"], voices, stored["contours"], stored["trunk"])
 
 
 def make_training_set(
@@ -99,18 +122,18 @@ def make_training_set(
     interrupted run is not lost.
     """
     config = config or EngineConfig(variant="fp32")
-    stages, own = Staged(config), OwnStatistics(config)
+    stages, own, own_of_trunk = Staged(config), OwnStatistics(config), TrunkStatistics(config)
     draw = random.Random(seed)
     front_end = FrontEnd()
     loaded: dict[str, Voice] = {}
-    inputs: list[Values] = []
-    targets: list[Values] = []
+    rows: list[tuple[Values, ...]] = []
     names: list[str] = []
     end = time.monotonic() + 60 * minutes
     bar = tqdm(desc="utterances", disable=not progress)
 
     def so_far() -> TrainingSet:
-        return TrainingSet(np.stack(inputs), np.stack(targets), tuple(names))
+        inputs, targets, contours, trunk = (np.stack(column) for column in zip(*rows, strict=True))
+        return TrainingSet(inputs, targets, tuple(names), contours, trunk)
 
     while time.monotonic() < end:
         name = draw_voice(draw, voices)
@@ -118,21 +141,25 @@ def make_training_set(
         speed = 1.0 if draw.random() < PLAIN_SPEED_SHARE else float(np.exp(draw.uniform(*np.log(SPEEDS))))
         for segment in front_end.segments(draw_text(draw, lines), english_of(name), lambda _: None):
             style = voice.style(len(segment.token_ids))
-            prosody = stages.prosody.predict(segment.token_ids, style, speed)
-            mean, variance = own(prosody)
-            target = np.concatenate([mean, np.log(variance.clip(0) + SMALLEST_VARIANCE)])
+            contours = stages.prosody.contours(segment.token_ids, style, speed)
+            prosody = stages.prosody.behind(contours, style)
+            target, trunk = _target(*own(prosody)), _target(*own_of_trunk(contours, style))
             if not np.isfinite(target).all():
                 # Of a channel that the style multiplies by 0, the statistics cannot be told
                 bar.write(f"{name} at speed {speed:.2f}: an utterance without all statistics is left out")
                 continue
-            inputs.append(features(prosody))
-            targets.append(target)
+            rows.append((features(prosody), target, contour_features(contours, style), trunk))
             names.append(name)
             bar.update()
         if len(names) % SAVE_EVERY == 0:
             so_far().save(path)
     so_far().save(path)
     return so_far()
+
+
+def _target(mean: Values, variance: Values) -> Values:
+    found: Values = np.concatenate([mean, np.log(variance.clip(0) + SMALLEST_VARIANCE)])
+    return found
 
 
 def shift_of(
@@ -186,7 +213,7 @@ def draw_text(draw: random.Random, lines: Sequence[str]) -> str:
 
 
 def judge(
-    predictor: StatisticsPredictor,
+    predictors: Predictors,
     lines: Sequence[str],
     voices: Sequence[str],
     *,
@@ -206,7 +233,7 @@ def judge(
         among other places than the same places of the whole do (NaN if there is no seam).
     """
     config = config or EngineConfig(variant="fp32")
-    decoder = Staged(config, predictor)
+    decoder = Staged(config, *predictors)
     front_end = FrontEnd()
     jobs = [(number, voice, speeds[number % len(speeds)]) for number in range(len(lines)) for voice in voices]
     rows = []
@@ -246,7 +273,24 @@ def _mean_rank(samples: Values, seams: Sequence[int]) -> float:
     return float(seam_rank(samples, SAMPLE_RATE_HZ, seams).mean()) if seams else float("nan")
 
 
-def predictor_for(
+class Predictors(NamedTuple):
+    """What a stream is told: `whole` behind the trunk, `beginning` in front of it."""
+
+    whole: StatisticsPredictor
+    beginning: StatisticsPredictor
+
+    @classmethod
+    def load(cls) -> Predictors:
+        """Those that the package ships."""
+        return cls(StatisticsPredictor.load(), StatisticsPredictor.load(BEGINNINGS_FILE))
+
+    def save(self) -> None:
+        """Ship them."""
+        self.whole.save(PREDICTOR_FILE)
+        self.beginning.save(BEGINNINGS_FILE)
+
+
+def predictors_for(
     lines: Sequence[str],
     voices: Sequence[str],
     folder: Path,
@@ -257,10 +301,10 @@ def predictor_for(
     rank: int = 192,
     ridge: tuple[float, float] = (100.0, 100.0),
     bend: tuple[float, float] = (1.0, 0.002),
-) -> StatisticsPredictor:
-    """The predictor to judge: the one that ships, or one that goes on from it with the training set that is
+) -> Predictors:
+    """The predictors to judge: those that ship, or those that go on from them with the training set that is
     named or made."""
-    shipped = StatisticsPredictor.load()
+    shipped = Predictors.load()
     if not training and not minutes:
         return shipped
     if training:
@@ -270,14 +314,10 @@ def predictor_for(
     plain = {
         part.name for name in set(rows.voices) for part in (load_voice(p) for p in load_voice(name).parts)
     }
-    return fit(
-        rows.inputs,
-        rows.targets,
-        plain | shipped.voices,
-        rank=rank,
-        ridge=ridge,
-        bend=bend,
-        towards=shipped,
+    fitted = partial(fit, voices=plain | shipped.whole.voices, rank=rank, ridge=ridge, bend=bend)
+    return Predictors(
+        fitted(rows.inputs, rows.targets, towards=shipped.whole),
+        fitted(rows.contours, rows.beginnings, towards=shipped.beginning),
     )
 
 

@@ -91,6 +91,8 @@ def test_the_average_of_a_voice_says_the_same_whatever_is_spoken() -> None:
         rng.normal(size=(6, 3)).astype(np.float32),
         rng.normal(size=(6, 4)).astype(np.float32),
         ("a", "b", "a", "b", "a", "a(1)+b(1)"),
+        np.zeros((6, 1), np.float32),
+        np.zeros((6, 2), np.float32),
     )
     average = rows.average("a")
     np.testing.assert_allclose(average.target_mean, rows.targets[[0, 2, 4]].mean(0), rtol=1e-6)

@@ -1,0 +1,199 @@
+"""The first window is spoken before the trunk of its segment, by statistics that are told."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from kokoro_lab.engine import Engine
+from kokoro_lab.engine_config import EngineConfig
+from kokoro_lab.metrics.perceptual import signal_to_difference_db
+from kokoro_lab.model import graphs, passes, prosody, trunk_passes
+from kokoro_lab.model.artefacts import published_stages, stages_folder
+from kokoro_lab.model.beginning import FADE_FRAMES, Beginning, fading
+from kokoro_lab.model.decoder import Staged
+from kokoro_lab.model.native import native_operators
+from kokoro_lab.model.prosody import Contours, Prosody, ProsodyModel
+from kokoro_lab.model.providers import make_session
+from kokoro_lab.model.reporter import OwnStatistics, TrunkStatistics
+from kokoro_lab.model.vocoder import CONTEXT_FRAMES, Windows
+
+Values = npt.NDArray[np.float32]
+SENTENCE = "He said that the ships, with all the fishers, have left the harbour for the open sea."
+
+
+class Told:
+    """A predictor that says what it was told."""
+
+    def __init__(self, mean: Values, variance: Values) -> None:
+        self._found = mean, variance
+
+    def told(self, inputs: Values) -> tuple[Values, Values]:
+        return self._found
+
+    def predict(self, prosody: Prosody) -> tuple[Values, Values]:
+        return self._found
+
+    def of_variant(self, variant: str, before: int = 0) -> Told:
+        return self
+
+    def doubts(self, parts: Sequence[str]) -> None:
+        return None
+
+
+@pytest.fixture(scope="module")
+def true_of_the_trunk() -> TrunkStatistics:
+    return TrunkStatistics(EngineConfig(variant="fp32"))
+
+
+def heard(engine: Engine, voice: str = "af_heart", text: str = SENTENCE) -> tuple[Contours, Values]:
+    """Contours of a sentence, and its style."""
+    segment = next(engine.front_end.segments(text, "en-us", lambda _: None))
+    style = engine.voice(voice).style(len(segment.token_ids))
+    return engine.decoder.prosody.contours(segment.token_ids, style, 1.0), style  # type: ignore[attr-defined]  # the decoder of stages, not the protocol's
+
+
+def first_frames(whole: Prosody, part: Prosody, frames: int) -> tuple[float, float]:
+    """How far trunk and excitation of `frames` agree, in dB."""
+    samples = frames * graphs.TRUNK_FRAME_SAMPLES
+    return (
+        signal_to_difference_db(whole.trunk[:, :, :frames].ravel(), part.trunk[:, :, :frames].ravel()),
+        signal_to_difference_db(whole.excitation[0, :samples], part.excitation[0, :samples]),
+    )
+
+
+@pytest.mark.model
+@pytest.mark.parametrize("native", ["auto", "off"])
+def test_of_true_statistics_come_the_first_frames_of_the_whole_trunk(
+    engine: Engine, true_of_the_trunk: TrunkStatistics, native: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = EngineConfig(variant="fp32", native=native)
+    operators = native_operators(config)
+    model = ProsodyModel(stages_folder(config, operators), config, operators)
+    contours, style = heard(engine)
+    whole = model.behind(contours, style)
+    told = true_of_the_trunk(contours, style)
+    for frames in (1, 20, 45):
+        part = model.beginning(contours, style, frames, *told)
+        assert frames < part.frames < whole.frames / 2
+        assert min(first_frames(whole, part, frames)) > 100
+    # As far as it sees, and no further
+    monkeypatch.setattr(prosody, "TRUNK_REACH_FRAMES", prosody.TRUNK_REACH_FRAMES - 1)
+    assert min(first_frames(whole, model.beginning(contours, style, 20, *told), 20)) < 80
+
+
+@pytest.mark.model
+def test_a_trunk_that_is_told_nothing_has_the_bits_of_the_published_one(engine: Engine) -> None:
+    published = published_stages(EngineConfig(variant="fp32"))["trunk"]
+    folded = passes.fold_constants(published)
+    rewritten = trunk_passes.told_statistics(folded)
+    assert trunk_passes.told_statistics(rewritten) == rewritten
+    contours, style = heard(engine)
+    feed = {
+        graphs.ALIGNED: contours.aligned,
+        graphs.F0: contours.f0_hz,
+        graphs.ENERGY: contours.energy,
+        graphs.DECODER_STYLE: style[:, :128],
+    }
+    beside = trunk_passes.whole_trunk(contours.aligned.shape[2])
+    (theirs,), (ours,) = (
+        make_session(model.SerializeToString(), EngineConfig(variant="fp32")).run([graphs.TRUNK], given)
+        for model, given in ((folded, feed), (rewritten, feed | beside))
+    )
+    np.testing.assert_array_equal(theirs, ours)
+
+
+def decoder_told(engine: Engine, contours: Contours, style: Values, true: TrunkStatistics) -> Staged:
+    """A decoder that is told the true statistics of a sentence."""
+    config = EngineConfig(variant="fp32")
+    whole = ProsodyModel(
+        stages_folder(config, native_operators(config)), config, native_operators(config)
+    ).behind(contours, style)
+    mean, variance = OwnStatistics(config)(whole)
+    trunk_mean, trunk_variance = true(contours, style)
+    beginnings = Told(np.append(trunk_mean, mean), np.append(trunk_variance, variance))
+    return Staged(config, Told(mean, variance), beginnings)  # type: ignore[arg-type]  # they are asked for no more
+
+
+@pytest.mark.model
+def test_with_true_statistics_a_stream_is_the_whole(
+    engine: Engine, true_of_the_trunk: TrunkStatistics
+) -> None:
+    contours, style = heard(engine)
+    decoder = decoder_told(engine, contours, style, true_of_the_trunk)
+    whole = decoder.vocoder.whole(decoder.prosody.behind(contours, style))
+    first, last = prosody.audible_frames(contours.energy.reshape(-1))
+    inside = slice(300 * (first + 8), 300 * (last - 8))
+    for samples in (
+        np.concatenate(list(decoder.windows(contours, style))),
+        decoder.undivided(contours, style),
+    ):
+        assert len(samples) == len(whole)
+        assert signal_to_difference_db(whole[inside], samples[inside]) > 95
+
+
+@pytest.mark.model
+def test_the_first_sound_does_not_wait_for_the_trunk(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    decoder = Staged(EngineConfig(variant="fp32"))
+    contours, style = heard(engine)
+    monkeypatch.setattr(decoder.prosody, "behind", lambda *_: pytest.fail("all of the trunk is computed"))
+    silence, sound = (next(blocks) for blocks in [decoder.windows(contours, style)] for _ in range(2))
+    assert not silence.any()
+    assert np.abs(sound).max() > 0.01
+
+
+@pytest.mark.model
+@pytest.mark.parametrize("variant", ["fp32", "int8"])
+def test_a_stream_can_be_gone_on_with_from_any_window(engine: Engine, variant: str) -> None:
+    decoder = Staged(EngineConfig(variant=variant))
+    segment = next(engine.front_end.segments(SENTENCE, "en-us", lambda _: None))
+    style = engine.voice("af_heart").style(len(segment.token_ids))
+    decoded = decoder.decode(segment.token_ids, style, 1.0, predicted=True)
+    assert decoded.later is not None
+    blocks = list(decoded.blocks)
+    starts = np.cumsum([0, *(len(block) for block in blocks[:-1])])
+    whole = np.concatenate(blocks)
+    for at in starts[:4]:
+        start, rest = decoded.later(int(at))
+        assert start == at
+        np.testing.assert_array_equal(np.concatenate(list(rest)), whole[at:])
+
+
+@pytest.mark.model
+def test_a_beginning_by_the_statistics_of_another_voice_is_noticed(
+    engine: Engine, true_of_the_trunk: TrunkStatistics
+) -> None:
+    contours, style = heard(engine)
+    told = true_of_the_trunk(*heard(engine, "am_michael"))
+    model = engine.decoder.prosody  # type: ignore[attr-defined]  # the decoder of stages, not the protocol's
+    part = model.beginning(contours, style, 20, *told)
+    assert first_frames(model.behind(contours, style), part, 20)[0] < 15
+
+
+@pytest.mark.parametrize("frames", [60, 400])
+def test_a_segment_of_which_it_would_be_most_is_not_begun(frames: int) -> None:
+    energy = np.full((1, frames), 1.0, np.float32)
+    silent = np.zeros((1, 512, frames // 2), np.float32)
+    contours = Contours(silent, energy, energy, np.ones(3, np.float32))
+    found = Beginning.of(contours, Windows())
+    if frames == 60:
+        assert found is None
+        return
+    assert found is not None
+    assert found.audible[0] < found.stop < found.audible[1]
+    assert found.stop + FADE_FRAMES + CONTEXT_FRAMES < frames / 2
+
+
+def test_what_fades_out_ends_and_what_fades_in_begins() -> None:
+    out, blocks = np.ones(300, np.float32), [np.zeros(900, np.float32), np.ones(5, np.float32)]
+    faded, rest = fading(out, iter(blocks))
+    assert (np.diff(faded[:300]) < 0).all()
+    assert 0.99 < faded[0] < 1
+    assert 0 < faded[299] < 0.01
+    assert not faded[300:].any()
+    assert rest is blocks[1]
+    assert not blocks[0].any(), "what was decoded is left as it was"
+    np.testing.assert_array_equal(next(fading(out, iter([out]))), out)
