@@ -148,7 +148,13 @@ def test_a_whole_export_is_run_as_it_is(tmp_path: Path) -> None:
         pytest.param({"variant": "fp32"}, LIBRARY, "they are fp32, not int8", id="another variant"),
         pytest.param({"machine": "vax"}, LIBRARY, "optimised for vax", id="another machine"),
         pytest.param({}, Native(None, "no compiler"), "no compiler", id="without our operators"),
-        pytest.param({"recipe": RECIPE - 1}, LIBRARY, f"operators read {RECIPE}", id="of an older recipe"),
+        pytest.param({"recipe": RECIPE - 1}, LIBRARY, f"run is {RECIPE}", id="of an older recipe"),
+        pytest.param(
+            {"recipe": RECIPE - 1, "native": False},
+            Native(None, "none"),
+            f"run is {RECIPE}",
+            id="of an older recipe, in stock operators",
+        ),
     ],
 )
 def test_an_export_that_would_not_run_is_refused(
