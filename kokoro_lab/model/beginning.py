@@ -9,6 +9,7 @@ does, and errs more: so they serve that one window, and it fades into the next.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,6 +20,7 @@ from kokoro_lab.datatypes import Samples
 from kokoro_lab.model.graphs import TRUNK_FRAME_SAMPLES, VOICED_HZ, frames_of
 from kokoro_lab.model.predictor import StatisticsPredictor, length_and_pitch
 from kokoro_lab.model.prosody import TRUNK_REACH_FRAMES, Contours, ProsodyModel, audible_frames
+from kokoro_lab.model.static_vocoder import StaticVocoder
 from kokoro_lab.model.trunk_passes import TOLD_CHANNELS
 from kokoro_lab.model.vocoder import CONTEXT_FRAMES, Vocoder, Windows
 from kokoro_lab.one_thread import product
@@ -82,6 +84,11 @@ class Beginning(NamedTuple):
     audible: tuple[int, int]
     stop: int
 
+    @property
+    def behind(self) -> tuple[int, int]:
+        """The audible frames that are not its own."""
+        return self.stop, self.audible[1]
+
     @classmethod
     def of(cls, contours: Contours, sizes: Windows) -> Beginning | None:
         """None where next to nothing would be saved, or there is but one window."""
@@ -108,7 +115,7 @@ class Beginnings:
     def speak(
         self,
         model: ProsodyModel,
-        vocoder: Vocoder,
+        vocoder: Vocoder | StaticVocoder,
         contours: Contours,
         style: Values,
         beginning: Beginning,
@@ -127,11 +134,13 @@ class Beginnings:
         )
         prosody = model.beginning(contours, style, seen, mean[trunk], variance[trunk])
         scale, shift = vocoder.layers.scale_and_shift(mean[rest], variance[rest], style)
-        audible = (first, last if undivided else prosody.frames)
-        windows = vocoder.windows(
-            prosody, scale, shift, Windows(first=last - first), audible=audible, begin=first
-        )
-        return next(windows)[: (stop - first) * TRUNK_FRAME_SAMPLES]
+        if isinstance(vocoder, StaticVocoder):
+            windows = vocoder.windows(prosody, scale, shift, audible=(first, last), begin=first)
+        else:
+            audible = (first, last if undivided else prosody.frames)
+            at_once = Windows(first=last - first)
+            windows = islice(vocoder.windows(prosody, scale, shift, at_once, audible=audible, begin=first), 1)
+        return np.concatenate(list(windows))[: (stop - first) * TRUNK_FRAME_SAMPLES]
 
 
 def fading(out: Samples, blocks: Iterator[Samples]) -> Iterator[Samples]:

@@ -205,6 +205,7 @@ class Staged:
         self._predictor_in_floats = predictor or StatisticsPredictor.load()
         self._predictor = self._predictor_in_floats.of_variant(config.variant)
         beginnings = beginnings or StatisticsPredictor.load(BEGINNINGS_FILE)
+        self._beginnings_in_floats = Beginnings(beginnings)
         self._beginnings = Beginnings(beginnings.of_variant(config.variant, TOLD_CHANNELS))
 
     @property
@@ -292,13 +293,19 @@ class Staged:
         if first is None:
             return partial(self.windows_from, model.behind(contours, style), urgent=urgent)
 
-        sizes = Windows.of(self._config, urgent=urgent)
-
         def windows_from(sample: int) -> tuple[int, Iterator[Samples]]:
-            begin = sizes.begin(first.audible, sample // TRUNK_FRAME_SAMPLES)
+            begin = self._begins_at(first, sample // TRUNK_FRAME_SAMPLES)
             return begin * TRUNK_FRAME_SAMPLES, self._begun(model, contours, style, first, begin)
 
         return windows_from
+
+    def _begins_at(self, first: Beginning, frame: int) -> int:
+        """The last beginning of a window at or before `frame`."""
+        if self.fixed is None:
+            return Windows.of(self._config, urgent=True).begin(first.audible, frame)
+        if frame >= first.stop:
+            return self.fixed.plan.begin(first.behind, frame)
+        return first.audible[0] if frame >= first.audible[0] else 0
 
     def _begun(
         self, model: ProsodyModel, contours: Contours, style: Values, first: Beginning, begin: int
@@ -306,16 +313,26 @@ class Staged:
         """A segment from the window on that begins at `begin`, its first window before all of the trunk."""
         fades = None
         if begin <= first.stop:
-            spoken = self._beginnings.speak(model, self.vocoder, contours, style, first)
+            spoken = self._spoken_first(model, contours, style, first)
             length = (first.stop - first.audible[0]) * TRUNK_FRAME_SAMPLES
             fades = spoken[length:]
             if begin == 0 and first.audible[0]:
                 yield silent_frames(first.audible[0])
             if begin < first.stop:
                 yield spoken[:length]
-        start = max(begin, first.stop) * TRUNK_FRAME_SAMPLES
-        _, blocks = self.windows_from(model.behind(contours, style), start)
+        begin, prosody = max(begin, first.stop), model.behind(contours, style)
+        if self.fixed is not None:
+            blocks = self._fixed_windows(self.fixed, prosody, first.behind, begin)
+        else:
+            _, blocks = self.windows_from(prosody, begin * TRUNK_FRAME_SAMPLES)
         yield from blocks if fades is None else fading(fades, blocks)
+
+    def _spoken_first(
+        self, model: ProsodyModel, contours: Contours, style: Values, first: Beginning
+    ) -> Samples:
+        if self.fixed is None:
+            return self._beginnings.speak(model, self.vocoder, contours, style, first)
+        return self._beginnings_in_floats.speak(model, self.fixed, contours, style, first)
 
     def undivided(self, contours: Contours, style: Values, *, urgent: bool = True) -> Samples:
         """What `windows` would give if cutting changed nothing: with the same statistics, decoded at once."""
@@ -333,9 +350,7 @@ class Staged:
 
     def _beginning(self, contours: Contours, *, urgent: bool) -> Beginning | None:
         """How the first window is to be spoken before the rest, if it is."""
-        if not urgent or self.fixed is not None:
-            return None
-        return Beginning.of(contours, Windows.of(self._config, urgent=urgent))
+        return Beginning.of(contours, Windows.of(self._config, urgent=True)) if urgent else None
 
     def windows_from(
         self, prosody: Prosody, sample: int, *, urgent: bool = True, sizes: Windows | None = None
@@ -356,12 +371,17 @@ class Staged:
     def _fixed_windows_from(
         self, fixed: StaticVocoder, prosody: Prosody, sample: int
     ) -> tuple[int, Iterator[Samples]]:
+        begin = fixed.plan.begin(prosody.audible, sample // TRUNK_FRAME_SAMPLES)
+        return begin * TRUNK_FRAME_SAMPLES, self._fixed_windows(fixed, prosody, prosody.audible, begin)
+
+    def _fixed_windows(
+        self, fixed: StaticVocoder, prosody: Prosody, cut: tuple[int, int], begin: int
+    ) -> Iterator[Samples]:
+        """The frames `cut`, window by window, from the one on that begins at `begin`."""
         # What integers do to the statistics of an 8-bit variant is not for them
         mean, variance = self._predictor_in_floats.predict(prosody)
         scale, shift = fixed.layers.scale_and_shift(mean, variance, prosody.style)
-        begin = fixed.plan.begin(prosody.audible, sample // TRUNK_FRAME_SAMPLES)
-        blocks = fixed.windows(prosody, scale, shift, audible=prosody.audible, begin=begin)
-        return begin * TRUNK_FRAME_SAMPLES, blocks
+        return fixed.windows(prosody, scale, shift, audible=cut, begin=begin)
 
 
 def _without_windows(config: EngineConfig) -> EngineConfig:
