@@ -13,7 +13,7 @@ from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.metrics.perceptual import signal_to_difference_db
 from kokoro_lab.model import graphs, passes, prosody, trunk_passes
 from kokoro_lab.model.artefacts import published_stages, stages_folder
-from kokoro_lab.model.beginning import FADE_FRAMES, Beginning, fading
+from kokoro_lab.model.beginning import FADE_FRAMES, LEAST_FRAMES, Beginning, fading
 from kokoro_lab.model.decoder import Staged
 from kokoro_lab.model.native import native_operators
 from kokoro_lab.model.prosody import Contours, Prosody, ProsodyModel
@@ -22,7 +22,8 @@ from kokoro_lab.model.reporter import OwnStatistics, TrunkStatistics
 from kokoro_lab.model.vocoder import CONTEXT_FRAMES, Windows
 
 Values = npt.NDArray[np.float32]
-SENTENCE = "He said that the ships, with all the fishers, have left the harbour for the open sea."
+SENTENCE = "Nobody had ever seen the garden in such a state, and nobody knew why."
+"""Its first segment lasts more than 2.5 s."""
 
 
 class Told:
@@ -139,6 +140,7 @@ def test_with_true_statistics_a_stream_is_the_whole(
 def test_the_first_sound_does_not_wait_for_the_trunk(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     decoder = Staged(EngineConfig(variant="fp32"))
     contours, style = heard(engine)
+    assert contours.f0_hz.size >= LEAST_FRAMES
     monkeypatch.setattr(decoder.prosody, "behind", lambda *_: pytest.fail("all of the trunk is computed"))
     silence, sound = (next(blocks) for blocks in [decoder.windows(contours, style)] for _ in range(2))
     assert not silence.any()
