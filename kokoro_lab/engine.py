@@ -21,13 +21,14 @@ from kokoro_lab.g2p.frontend import FrontEnd
 from kokoro_lab.g2p.lexicon_entries import request_entries
 from kokoro_lab.model.arenas import shrink_arenas
 from kokoro_lab.model.by_cost import PlacedDecoder, chosen_by_cost
-from kokoro_lab.model.decoder import Decoder, Staged, WholeGraph
+from kokoro_lab.model.decoder import Decoder, Staged
 from kokoro_lab.model.fetching import fetch
 from kokoro_lab.model.placement import Placement
 from kokoro_lab.model.progress import Step, untold
 from kokoro_lab.model.tuned import with_tuned
 from kokoro_lab.model.voices import Voice, load_voice
 from kokoro_lab.model.weights import missing, model_path, model_sha256
+from kokoro_lab.model.whole_graph import WholeGraph
 from kokoro_lab.primer import FirstAudioCache
 from kokoro_lab.scheduling import prepare, user_interactive
 from kokoro_lab.speech_stream import SpeechStream

@@ -25,10 +25,10 @@ from kokoro_lab.gates import damages
 from kokoro_lab.metrics.intelligibility import ErrorCount, Transcriber, listen, wrong_words
 from kokoro_lab.metrics.noninferiority import PairedRise, error_rate, paired_rise
 from kokoro_lab.metrics.spelling import ENGLISH, LANGUAGES, spelling_language, units
-from kokoro_lab.model.decoder import WholeGraph
 from kokoro_lab.model.fetching import fetch
 from kokoro_lab.model.voices import LANGUAGE_OF_PREFIX, load_voice
 from kokoro_lab.model.weights import missing, model_path, model_sha256, voice_names
+from kokoro_lab.model.whole_graph import WholeGraph
 from kokoro_lab.results import Check, Control
 
 FIXTURE = "intelligibility"

@@ -12,21 +12,17 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from kokoro_lab.config import SPEED_MAX, SPEED_MIN
 from kokoro_lab.datatypes import Fallback, ProviderChoice, Samples
 from kokoro_lab.dsp import require_finite
-from kokoro_lab.engine_config import STAGE_NAMES, WHOLE_MODEL, EngineConfig
-from kokoro_lab.g2p.vocab import PAD_ID
+from kokoro_lab.engine_config import STAGE_NAMES, EngineConfig
 from kokoro_lab.model.artefacts import stages_folder
 from kokoro_lab.model.beginning import BEGINNINGS_FILE, Beginning, Beginnings, fading
 from kokoro_lab.model.delivery import Delivery
-from kokoro_lab.model.graphs import DURATIONS, TRUNK_FRAME_SAMPLES, frames_of, with_durations
-from kokoro_lab.model.graphs import signature as signature_of
+from kokoro_lab.model.graphs import TRUNK_FRAME_SAMPLES, frames_of
 from kokoro_lab.model.native import native_operators
 from kokoro_lab.model.placement import Placement
 from kokoro_lab.model.predictor import StatisticsPredictor
 from kokoro_lab.model.prosody import Contours, Prosody, ProsodyModel
-from kokoro_lab.model.providers import stage_session
 from kokoro_lab.model.static_vocoder import StaticVocoder, fixed_windows
 from kokoro_lab.model.toolchain import conversion_of
 from kokoro_lab.model.trunk_passes import TOLD_CHANNELS
@@ -98,62 +94,6 @@ class Decoder(Protocol):
         SynthesisError
             The model gave samples that are not finite.
         """
-
-
-class WholeGraph:
-    """An export as it was published, run once a segment.
-
-    Parameters
-    ----------
-    path : Path
-        A Kokoro export; its input names are found out.
-    """
-
-    def __init__(self, path: Path, config: EngineConfig) -> None:
-        self._name = path.name
-        self._requested_provider = config.provider
-        self._session = stage_session(WHOLE_MODEL, with_durations(path), config)
-        self._names = signature_of(self._session, path.name)
-
-    @property
-    def placement(self) -> Placement:
-        """Where it runs at this moment."""
-        return Placement.of(self._requested_provider, (self._session,))
-
-    @property
-    def active_provider(self) -> str:
-        return self.placement.active_provider
-
-    @property
-    def details(self) -> Mapping[str, str]:
-        return {"stage_providers": str(self.placement)}
-
-    def predicts(self, voice: Voice) -> str | None:
-        return "this variant runs as one graph"
-
-    def decode(
-        self,
-        token_ids: Sequence[int],
-        style: npt.NDArray[np.float32],
-        speed: float,
-        *,
-        predicted: bool = False,
-        urgent: bool = True,
-        delivery: Delivery | None = None,
-    ) -> Decoded:
-        fallbacks = () if delivery is None else tuple(_not_by_word(delivery, speed))
-        if delivery is not None:
-            speed = min(max(speed * (delivery.one_rate or 1.0), SPEED_MIN), SPEED_MAX)
-        ids = np.array([[PAD_ID, *token_ids, PAD_ID]], dtype=np.int64)
-        feed = {
-            self._names.tokens: ids,
-            self._names.style: style,
-            self._names.speed: np.array([speed], np.float32),
-        }
-        audio, durations = self._session.run([self._names.audio, DURATIONS], feed)
-        samples = np.ascontiguousarray(audio, dtype=np.float32).reshape(-1)
-        blocks = _finite(iter((samples,)), f"{self._name}, {len(token_ids)} token ids")
-        return Decoded(frames_of(durations), blocks, fallbacks)
 
 
 class Staged:
@@ -272,12 +212,12 @@ class Staged:
             fallbacks += (Fallback("statistics", f"exact instead of predicted: {moved}"),)
         if not predicted:
             whole = iter((self.vocoder.whole(model.behind(contours, style)),))
-            return Decoded(durations, _finite(whole, what), fallbacks)
+            return Decoded(durations, finite(whole, what), fallbacks)
         spoken = self._spoken(model, contours, style, urgent=urgent)
 
         def later(sample: int) -> tuple[int, Iterator[Samples]]:
             start, blocks = spoken(sample)
-            return start, _finite(blocks, what)
+            return start, finite(blocks, what)
 
         return Decoded(durations, later(0)[1], fallbacks, later)
 
@@ -390,19 +330,8 @@ def _without_windows(config: EngineConfig) -> EngineConfig:
     return replace(config, placement=",".join(others)) if others else replace(config, provider="cpu")
 
 
-def _not_by_word(delivery: Delivery, speed: float) -> Iterator[Fallback]:
-    """What an export that runs as a whole cannot do."""
-    whole = "this variant runs as one graph"
-    if delivery.one_rate is None:
-        yield Fallback("prosody", f"rates of single words are not followed: {whole}")
-    if delivery.changes_pitch:
-        yield Fallback("prosody", f"pitch is not followed: {whole}")
-    asked = speed * (delivery.one_rate or 1.0)
-    if not SPEED_MIN <= asked <= SPEED_MAX:
-        yield Fallback("prosody", f"a speed of {asked:.2f}: kept within {SPEED_MIN:g} to {SPEED_MAX:g}")
-
-
-def _finite(blocks: Iterator[Samples], what: str) -> Iterator[Samples]:
+def finite(blocks: Iterator[Samples], what: str) -> Iterator[Samples]:
+    """`blocks`, each checked as it comes; `what` names the segment in an error."""
     for block in blocks:
         require_finite(block, what)
         yield block

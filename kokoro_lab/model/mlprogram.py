@@ -164,8 +164,9 @@ def _program(ct: Any, model: rewriting.Model) -> Any:
     shapes = rewriting.shapes(model.graph.input)
     specs = [mb.TensorSpec(shape=tuple(shapes[name] or ())) for name in (TRUNK, SPECTRUM, SCALE, SHIFT)]
 
-    # coremltools has no types, so neither has its decorator
-    @mb.program(input_specs=specs, opset_version=ct.target.macOS14)  # type: ignore[untyped-decorator]
+    program = mb.program(input_specs=specs, opset_version=ct.target.macOS14)
+
+    @program  # type: ignore[untyped-decorator]  # coremltools has no types, so neither has its decorator
     def vocoder(trunk: Any, spectrum: Any, scale: Any, shift: Any) -> Any:
         values: dict[str, Any] = {TRUNK: trunk, SPECTRUM: spectrum, SCALE: scale, SHIFT: shift}
         values |= {c.name: numpy_helper.to_array(c) for c in model.graph.initializer}

@@ -20,8 +20,9 @@ from kokoro_lab.bench.engine_process import EngineFailed, EngineProcess
 from kokoro_lab.engine import Engine
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ParameterError
-from kokoro_lab.model.decoder import Decoded, WholeGraph
+from kokoro_lab.model.decoder import Decoded
 from kokoro_lab.model.provider_registry import registry
+from kokoro_lab.model.whole_graph import WholeGraph
 from tests import tiny_voice
 
 BASE = EngineConfig(variant="fp32", threads=1)

@@ -15,7 +15,7 @@ from kokoro_lab.fixtures import FixtureText, load_rows
 from kokoro_lab.gates import word_errors
 from kokoro_lab.metrics.intelligibility import Recogniser
 from kokoro_lab.metrics.spelling import LANGUAGES
-from kokoro_lab.model.decoder import WholeGraph
+from kokoro_lab.model.whole_graph import WholeGraph
 
 pytest.importorskip("jiwer", reason="word errors need the extra `quality`, which is not installed")
 

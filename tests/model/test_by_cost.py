@@ -22,7 +22,7 @@ from kokoro_lab.model.by_cost import (
     usable_providers,
 )
 from kokoro_lab.model.cost_cache import FILE, Cost
-from kokoro_lab.model.decoder import WholeGraph
+from kokoro_lab.model.whole_graph import WholeGraph
 from tests import tiny_voice
 from tests.model.fake_provider import FakeProvider
 

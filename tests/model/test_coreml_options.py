@@ -11,7 +11,7 @@ from kokoro_lab.config import COREML_NAMES, Settings, settings
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import SettingsError
 from kokoro_lab.model.coreml_options import OPTIONS, coreml_options
-from kokoro_lab.model.decoder import WholeGraph
+from kokoro_lab.model.whole_graph import WholeGraph
 from tests import tiny_voice
 
 NAMES = [option.name for option in OPTIONS]

@@ -17,8 +17,8 @@ from onnxruntime.capi.onnxruntime_pybind11_state import EPFail, Fail, InvalidArg
 from kokoro_lab.datatypes import Clip
 from kokoro_lab.engine import Engine, load_engine
 from kokoro_lab.errors import ProviderError
-from kokoro_lab.model.decoder import WholeGraph
 from kokoro_lab.model.guarded_session import GuardedSession
+from kokoro_lab.model.whole_graph import WholeGraph
 from tests import tiny_voice
 from tests.model.fake_provider import NAME, FakeProvider
 

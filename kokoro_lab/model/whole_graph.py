@@ -1,0 +1,89 @@
+"""An export as it was published, run as one graph: no stages, and no window by window."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from kokoro_lab.config import SPEED_MAX, SPEED_MIN
+from kokoro_lab.datatypes import Fallback
+from kokoro_lab.engine_config import WHOLE_MODEL, EngineConfig
+from kokoro_lab.g2p.vocab import PAD_ID
+from kokoro_lab.model.decoder import Decoded, finite
+from kokoro_lab.model.delivery import Delivery
+from kokoro_lab.model.graphs import DURATIONS, frames_of, with_durations
+from kokoro_lab.model.graphs import signature as signature_of
+from kokoro_lab.model.placement import Placement
+from kokoro_lab.model.providers import stage_session
+from kokoro_lab.model.voices import Voice
+
+
+class WholeGraph:
+    """An export as it was published, run once a segment.
+
+    Parameters
+    ----------
+    path : Path
+        A Kokoro export; its input names are found out.
+    """
+
+    def __init__(self, path: Path, config: EngineConfig) -> None:
+        self._name = path.name
+        self._requested_provider = config.provider
+        self._session = stage_session(WHOLE_MODEL, with_durations(path), config)
+        self._names = signature_of(self._session, path.name)
+
+    @property
+    def placement(self) -> Placement:
+        """Where it runs at this moment."""
+        return Placement.of(self._requested_provider, (self._session,))
+
+    @property
+    def active_provider(self) -> str:
+        return self.placement.active_provider
+
+    @property
+    def details(self) -> Mapping[str, str]:
+        return {"stage_providers": str(self.placement)}
+
+    def predicts(self, voice: Voice) -> str | None:
+        return "this variant runs as one graph"
+
+    def decode(
+        self,
+        token_ids: Sequence[int],
+        style: npt.NDArray[np.float32],
+        speed: float,
+        *,
+        predicted: bool = False,
+        urgent: bool = True,
+        delivery: Delivery | None = None,
+    ) -> Decoded:
+        fallbacks = () if delivery is None else tuple(_not_by_word(delivery, speed))
+        if delivery is not None:
+            speed = min(max(speed * (delivery.one_rate or 1.0), SPEED_MIN), SPEED_MAX)
+        ids = np.array([[PAD_ID, *token_ids, PAD_ID]], dtype=np.int64)
+        feed = {
+            self._names.tokens: ids,
+            self._names.style: style,
+            self._names.speed: np.array([speed], np.float32),
+        }
+        audio, durations = self._session.run([self._names.audio, DURATIONS], feed)
+        samples = np.ascontiguousarray(audio, dtype=np.float32).reshape(-1)
+        blocks = finite(iter((samples,)), f"{self._name}, {len(token_ids)} token ids")
+        return Decoded(frames_of(durations), blocks, fallbacks)
+
+
+def _not_by_word(delivery: Delivery, speed: float) -> Iterator[Fallback]:
+    """What an export that runs as a whole cannot do."""
+    whole = "this variant runs as one graph"
+    if delivery.one_rate is None:
+        yield Fallback("prosody", f"rates of single words are not followed: {whole}")
+    if delivery.changes_pitch:
+        yield Fallback("prosody", f"pitch is not followed: {whole}")
+    asked = speed * (delivery.one_rate or 1.0)
+    if not SPEED_MIN <= asked <= SPEED_MAX:
+        yield Fallback("prosody", f"a speed of {asked:.2f}: kept within {SPEED_MIN:g} to {SPEED_MAX:g}")
