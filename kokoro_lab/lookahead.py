@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from typing import Generic, TypeVar
 
+from kokoro_lab.kept_threads import KeptThreads
+
 T = TypeVar("T")
+
+_THREADS = KeptThreads("lookahead")
 
 
 class Lookahead(Iterator[T], Generic[T]):
@@ -22,15 +26,12 @@ class Lookahead(Iterator[T], Generic[T]):
 
     def __init__(self, items: Iterator[T]) -> None:
         self._items = items
-        self._pool: ThreadPoolExecutor | None = None
         self._next: Future[T] | None = None
 
     def begin(self) -> None:
         """Have the next item made now, unless that has been asked for already."""
         if self._next is None:
-            # Made late: most utterances are one segment and never need a thread
-            self._pool = self._pool or ThreadPoolExecutor(1, thread_name_prefix="lookahead")
-            self._next = self._pool.submit(self._take)
+            self._next = _THREADS.submit(self._take)
 
     def _take(self) -> T:
         try:
@@ -56,8 +57,8 @@ class Lookahead(Iterator[T], Generic[T]):
 
     def close(self) -> None:
         """Make nothing further. What is being made now is not waited for."""
-        if self._pool is not None:
-            self._pool.shutdown(wait=False, cancel_futures=True)
+        if self._next is not None:
+            self._next.cancel()
 
 
 class _End(Exception):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from kokoro_lab.dsp import load_meter
 from kokoro_lab.errors import KokoroLabError
+from kokoro_lab.kept_threads import SPEAKING
 from kokoro_lab.scheduling import keep_collector_off
 from kokoro_lab.server.slots import Slots
 from kokoro_lab.text.language import SPOKEN, resolve_language
@@ -151,12 +152,15 @@ class WarmUp:
 
     @staticmethod
     def _first_words(engine: Engine, voice: str, slots: Slots, spoken: Callable[[], bool]) -> None:
-        """Speak to nobody, unless somebody is there who would have to wait for that: their speech will do."""
+        """Speak to nobody, unless somebody is there who would have to wait for that: their speech will do.
+
+        It is done where the first listener's will be: memory is a thread's own.
+        """
         while not slots.idle():
             if spoken():
                 return
             time.sleep(LOOK_S)
-        engine.warm(voice)
+        SPEAKING.submit(lambda: engine.warm(voice)).result()
 
     def _staged(self, stage: str, work: Callable[[], object]) -> None:
         self.stage = stage

@@ -10,12 +10,14 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator
+from concurrent.futures import Future, wait
 from dataclasses import asdict, dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from kokoro_lab.datatypes import AudioChunk, Place, SynthesisReport, WordTiming
 from kokoro_lab.errors import Gone, Interrupted, SynthesisError
+from kokoro_lab.kept_threads import SPEAKING
 from kokoro_lab.server.account import Account
 
 if TYPE_CHECKING:
@@ -153,7 +155,7 @@ class SpeechEvents(Iterator[Event]):
         self._make_way = make_way
         self._held_s = 0.0
         self._queue: queue.Queue[AudioChunk | Words | Done | BaseException] = queue.Queue(AHEAD)
-        self._thread: threading.Thread | None = None
+        self._computing: Future[None] | None = None
         self._last: AudioChunk | None = None
         self._placed: int | None = None
         self._events = self._run()
@@ -175,17 +177,16 @@ class SpeechEvents(Iterator[Event]):
         """Stop computing, within the window that is under way, and wait for it."""
         self._stop.set()
         self._events.close()
-        if self._thread is not None:
-            while self._thread.is_alive():
+        if self._computing is not None:
+            while not self._computing.done():
                 _drain(self._queue)
-                self._thread.join(POLL_S)
+                wait([self._computing], POLL_S)
         self._stream.close()
         self._encoder.close()
 
     def _begin(self) -> None:
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._compute, name="speech", daemon=True)
-            self._thread.start()
+        if self._computing is None:
+            self._computing = SPEAKING.submit(self._compute)
 
     def _run(self) -> Generator[Event]:
         self._begin()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any
 
 import numpy as np
@@ -118,9 +118,9 @@ def test_a_listener_who_leaves_takes_the_segment_that_is_being_prepared_along(
                 break
         stream.close()
         left.set()
-        for thread in threading.enumerate():
-            if thread.name.startswith("lookahead"):
-                thread.join(60)
+        prepared = stream._ahead._next
+        assert prepared is not None
+        wait([prepared], 60)
     assert begun.is_set()
     assert len(preparation.choices) == 1, "the second segment was prepared for nobody"
     np.testing.assert_array_equal(np.concatenate([chunk.samples for chunk in engine.stream(LONG)]), whole)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import httpx2
@@ -46,6 +47,23 @@ def test_usage_is_phoneme_ids_read_and_frames_of_25_ms_spoken(client: FlaskClien
         "output_tokens": spoken,
         "total_tokens": read + spoken,
     }
+
+
+def test_one_stream_after_another_is_computed_by_the_thread_that_has_the_memory(
+    client: FlaskClient, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    decode, seen = engine.decoder.decode, []
+
+    def noted(*given: Any, **named: Any) -> Any:
+        seen.append(threading.get_native_id())  # another kind of number is given again
+        return decode(*given, **named)
+
+    monkeypatch.setattr(engine.decoder, "decode", noted)
+    for number in ("One", "Two", "Three"):
+        events(client, input=f"{number} is a number.")
+    assert len(seen) == 3
+    assert len(set(seen)) == 1
+    assert threading.get_native_id() not in seen
 
 
 def test_ids_are_segment_and_chunk_and_chunks_count_up_by_one(client: FlaskClient, engine: Engine) -> None:

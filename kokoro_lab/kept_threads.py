@@ -1,0 +1,81 @@
+"""Threads that are kept for the next piece of work.
+
+Our operators compute in memory that belongs to their thread. A thread of a stream's own would get that from
+the system anew, page by page, while somebody waits for the first sound: some 2,000 pages a stream.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from itertools import count
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+_Jobs = queue.SimpleQueue[tuple[Callable[[], Any], Future[Any]]]
+
+
+class KeptThreads:
+    """As many threads as there was ever work for at a time; whoever finished last works next.
+
+    They are daemons, so work that hangs does not keep a process from ending.
+
+    Parameters
+    ----------
+    name : str
+        Of the threads, with a number behind it.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._forget()
+        # A child has no thread but the one that forked
+        os.register_at_fork(after_in_child=self._forget)
+
+    def _forget(self) -> None:
+        self._numbers = count(1)
+        self._lock = threading.Lock()
+        self._idle: list[_Jobs] = []
+
+    def submit(self, work: Callable[[], T]) -> Future[T]:
+        """Have `work` done now, whatever else is under way; the future has what it returns or raises."""
+        future: Future[T] = Future()
+        with self._lock:
+            jobs = self._idle.pop() if self._idle else self._started()
+        jobs.put((work, future))
+        return future
+
+    def _started(self) -> _Jobs:
+        jobs: _Jobs = queue.SimpleQueue()
+        name = f"{self._name}-{next(self._numbers)}"
+        threading.Thread(target=self._run, args=(jobs,), name=name, daemon=True).start()
+        return jobs
+
+    def _run(self, jobs: _Jobs) -> None:
+        while True:
+            self._done(jobs, *jobs.get())
+
+    def _done(self, jobs: _Jobs, work: Callable[[], Any], future: Future[Any]) -> None:
+        if not future.set_running_or_notify_cancel():
+            self._rest(jobs)
+            return
+        try:
+            result = work()
+        except BaseException as error:
+            self._rest(jobs)
+            future.set_exception(error)
+        else:
+            self._rest(jobs)
+            future.set_result(result)
+
+    def _rest(self, jobs: _Jobs) -> None:
+        """Before the result is told: who waits for it may have the next work in hand."""
+        with self._lock:
+            self._idle.append(jobs)
+
+
+SPEAKING = KeptThreads("speech")
+"""Compute what a server sends."""
