@@ -11,13 +11,16 @@
 //   asked    int64 [2]   around  int64 [2]     SnakeConv alone, and optional: see asked_for.h
 //   →        float [1, Co, N], zero padding, the same length
 //
-// Two steps, both spread over the threads of the session. First the activation, split into phases and
-// summed into the signals that the products read; then the products, run by run: eight output channels
-// by three vectors stay in registers while all input channels and taps go by, so no column matrix is ever
-// made. The order of every sum depends on the plan alone, so the samples do not depend on the threads.
+// Two steps. First the activation, split into phases and summed into the signals that the products read; then
+// the products, run by run: eight output channels by three vectors stay in registers while all input channels
+// and taps go by, so no column matrix is ever made. The order of every sum depends on the plan alone, so the
+// samples do not depend on the threads.
 //
 // What costs is the way to memory as much as the sums. Signals are kept by runs, each with all its channels
 // in a row, as the products read them; and of a product, the weights of 64 output channels go by once a run.
+// A long window has more signals than a cache holds, and a run for every thread: there, a thread takes both
+// steps of a run, and finds its signals where it has just put them. Of a short one, and of a norm, which has to
+// look at all of a channel, each step is spread over the threads by itself.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -41,6 +44,7 @@ constexpr int TILE = 8, WIDE = 3, COLUMNS = WIDE * LANES;
 constexpr int64_t MOST_PRODUCTS = 9, MOST_PHASES = 4;
 constexpr int64_t RUN = 96, BLOCKS = RUN / COLUMNS;
 static_assert(RUN % COLUMNS == 0);
+constexpr int64_t MANY_RUNS = 8;  // enough for the threads of a session to share
 constexpr int64_t CHANNELS_A_TASK = 64, TILES = CHANNELS_A_TASK / TILE;
 using Vector __attribute__((vector_size(LANES * sizeof(float)), aligned(sizeof(float)), may_alias)) = float;
 
@@ -156,34 +160,47 @@ void sum(const Term *terms, const float *parts, int64_t row, int64_t count, floa
   }
 }
 
-// All products' signals of one input channel.
-void make_signals(void *data, size_t channel) {
-  const Work &w = *static_cast<Work *>(data);
+// All products' signals of one input channel, for `runs` runs from the one that is number `first` on. They begin at
+// `out`; from one run to the next it is `run_apart`, from one product to the next `apart`.
+void make_signals_of(const Work &w, int64_t channel, int64_t first, int64_t runs, float *out, int64_t run_apart,
+                     int64_t apart) {
   const int64_t phases = w.plan.phases;
   thread_local std::vector<float> parts, activated;
-  const int64_t stride = (w.runs - 1) * RUN + w.width;
   // Sample n of phase p is at parts[p * row + n - origin]: zeros stand for the padding
-  const int64_t origin = w.origin(), row = stride + w.plan.ahead;
-  parts.assign(phases * row, 0.0f);
+  const int64_t origin = w.origin() + first * RUN, row = (runs - 1) * RUN + w.width + w.plan.ahead;
   const int64_t from = std::max<int64_t>(0, origin), count = std::min(w.length, (origin + row) * phases) - from * phases;
-  const float *x = w.x + static_cast<int64_t>(channel) * w.length + from * phases;
-  if (w.front != Front::NONE) {
-    activated.resize(count);
-    activate(w, static_cast<int64_t>(channel), x, count, activated.data());
-    x = activated.data();
+  if (static_cast<int64_t>(parts.size()) < phases * row) parts.resize(phases * row);
+  for (int64_t p = 0; p < phases; ++p) {
+    float *of_phase = parts.data() + p * row;
+    const int64_t there = std::max<int64_t>(0, (count - p + phases - 1) / phases);
+    std::fill(of_phase, of_phase + from - origin, 0.0f);
+    std::fill(of_phase + std::min(row, from - origin + there), of_phase + row, 0.0f);
   }
-  const auto take_apart = phases == 4 ? split<4> : phases == 2 ? split<2> : split<1>;
-  take_apart(x, count, parts.data() + from - origin, row);
+  if (count > 0) {
+    const float *x = w.x + channel * w.length + from * phases;
+    if (w.front != Front::NONE) {
+      if (static_cast<int64_t>(activated.size()) < count) activated.resize(count);
+      activate(w, channel, x, count, activated.data());
+      x = activated.data();
+    }
+    const auto take_apart = phases == 4 ? split<4> : phases == 2 ? split<2> : split<1>;
+    take_apart(x, count, parts.data() + from - origin, row);
+  }
   for (size_t k = 0; k < w.plan.products.size(); ++k) {
     const Product &product = w.plan.products[k];
     const auto sum_up = product.term_count == 1   ? sum<1>
                         : product.term_count == 2 ? sum<2>
                         : product.term_count == 3 ? sum<3>
                                                   : sum<4>;
-    for (int64_t run = 0; run < w.runs; ++run)
-      sum_up(product.terms, parts.data() + run * RUN, row, w.width,
-             w.signal(k, run) + static_cast<int64_t>(channel) * w.width);
+    for (int64_t run = 0; run < runs; ++run)
+      sum_up(product.terms, parts.data() + run * RUN, row, w.width, out + run * run_apart + static_cast<int64_t>(k) * apart);
   }
+}
+
+void make_signals(void *data, size_t channel) {
+  const Work &w = *static_cast<Work *>(data);
+  const int64_t apart = w.plan.channels_in * w.width, c = static_cast<int64_t>(channel);
+  make_signals_of(w, c, 0, w.runs, w.signals + c * w.width, static_cast<int64_t>(w.plan.products.size()) * apart, apart);
 }
 
 // TILE output channels by V vectors of one product.
@@ -245,18 +262,17 @@ void add_up(const Work &w, int64_t channel, int64_t begin, int64_t columns, cons
   }
 }
 
-// One run of columns of every product, for a share of the output channels, and what they add up to.
-void make_outputs(void *data, size_t task) {
-  const Work &w = *static_cast<Work *>(data);
+// One run of columns of every product, for a share of the output channels, and what they add up to. `signals` are the
+// run's own.
+void make_outputs_of(const Work &w, int64_t run, int64_t share, const float *signals) {
   const Plan &plan = w.plan;
-  const int64_t run = static_cast<int64_t>(task) / w.shared;
   const int64_t begin = w.begin + run * RUN, end = std::min(begin + RUN, w.end);
-  const int64_t first_channel = static_cast<int64_t>(task) % w.shared * CHANNELS_A_TASK;
+  const int64_t first_channel = share * CHANNELS_A_TASK;
   const int64_t tiles = std::min(CHANNELS_A_TASK, plan.channels_out - first_channel) / TILE;
   thread_local float products[MOST_PRODUCTS][BLOCKS][TILES][TILE * COLUMNS];
   for (size_t k = 0; k < plan.products.size(); ++k) {
     const Product &product = plan.products[k];
-    const float *x = w.signal(k, run) + w.before + product.first;
+    const float *x = signals + static_cast<int64_t>(k) * plan.channels_in * w.width + w.before + product.first;
     for (int64_t at = begin; at < end; at += COLUMNS, x += COLUMNS) {
       const int64_t vectors = (std::min<int64_t>(COLUMNS, end - at) + LANES - 1) / LANES;
       const auto by = vectors == 3 ? multiply<3> : vectors == 2 ? multiply<2> : multiply<1>;
@@ -270,6 +286,24 @@ void make_outputs(void *data, size_t task) {
     for (int64_t tile = 0; tile < tiles; ++tile)
       add_up(w, first_channel + tile * TILE, at, std::min<int64_t>(COLUMNS, end - at),
              products[0][(at - begin) / COLUMNS][tile], BLOCKS * TILES * TILE * COLUMNS);
+}
+
+void make_outputs(void *data, size_t task) {
+  const Work &w = *static_cast<Work *>(data);
+  const int64_t run = static_cast<int64_t>(task) / w.shared, share = static_cast<int64_t>(task) % w.shared;
+  make_outputs_of(w, run, share, w.signal(0, run));
+}
+
+// Both steps of one run.
+void make_run(void *data, size_t task) {
+  const Work &w = *static_cast<Work *>(data);
+  const int64_t run = static_cast<int64_t>(task), apart = w.plan.channels_in * w.width;
+  thread_local std::vector<float> signals;
+  const size_t size = w.plan.products.size() * apart;
+  if (signals.size() < size) signals.resize(size);
+  for (int64_t channel = 0; channel < w.plan.channels_in; ++channel)
+    make_signals_of(w, channel, run, 1, signals.data() + channel * w.width, 0, apart);
+  for (int64_t share = 0; share < w.shared; ++share) make_outputs_of(w, run, share, signals.data());
 }
 
 template <Front FRONT>
@@ -299,8 +333,9 @@ void compute(void *kernel, ort::Context *context) {
   const int64_t runs = (end - begin + RUN - 1) / RUN;
   const int64_t columns = std::min(RUN, (end - begin + LANES - 1) / LANES * LANES);
   const int64_t width = (before + columns + after + LANES - 1) / LANES * LANES;
+  const bool by_runs = FRONT != Front::NORM && runs >= MANY_RUNS;
   thread_local std::vector<float> signals;
-  signals.resize(runs * plan.products.size() * plan.channels_in * width);
+  if (!by_runs) signals.resize(runs * plan.products.size() * plan.channels_in * width);
   Work work{plan,
             FRONT,
             ort::data<float>(t, x),
@@ -317,6 +352,10 @@ void compute(void *kernel, ort::Context *context) {
             before,
             (plan.channels_out + CHANNELS_A_TASK - 1) / CHANNELS_A_TASK,
             FRONT == Front::NORM ? told(t, context, 6) : Told{}};
+  if (by_runs) {
+    ort::parallel(t, context, make_run, runs, &work);
+    return;
+  }
   ort::parallel(t, context, make_signals, plan.channels_in, &work);
   ort::parallel(t, context, make_outputs, runs * work.shared, &work);
 }

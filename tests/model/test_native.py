@@ -43,7 +43,7 @@ def snake_conv(weight: np.ndarray, bias: np.ndarray, dilation: int, phases: int)
     return serialised
 
 
-@pytest.mark.parametrize("length", [1, 2, 15, 48, 49, 96, 97, 200, 385, 1441])
+@pytest.mark.parametrize("length", [1, 2, 15, 48, 49, 96, 97, 200, 385, 1441, 3077])
 @pytest.mark.parametrize(("taps", "dilation"), [(3, 1), (7, 5), (11, 3), (11, 5)])
 @pytest.mark.parametrize("phases", [1, 2, 4])
 def test_snake_conv_is_its_formula(library: Path, length: int, taps: int, dilation: int, phases: int) -> None:
@@ -63,6 +63,27 @@ def test_snake_conv_is_its_formula(library: Path, length: int, taps: int, dilati
     expected = whole(z - np.cos(z) + 1, weight, dilation) + bias[:, None]
     np.testing.assert_allclose(made[1][0], expected, atol=3e-5, rtol=0)
     np.testing.assert_array_equal(made[1], made[2])
+
+
+@pytest.mark.parametrize("phases", [1, 2, 4])
+def test_a_long_window_and_a_part_of_it_have_the_same_bits(library: Path, phases: int) -> None:
+    rng = np.random.default_rng(4)
+    x = rng.normal(size=(1, 6, 5000)).astype(np.float32)
+    weight = rng.normal(size=(72, 6, 11)).astype(np.float32)
+    model = snake_conv(weight, np.ones(72, np.float32), 5, phases)
+    session = make_session(model, CONFIG, library=library)
+
+    def run(part: np.ndarray) -> np.ndarray:
+        found: np.ndarray = session.run(
+            None, {"x": part, "scale": np.ones(6, np.float32), "shift": np.zeros(6, np.float32)}
+        )[0]
+        return found
+
+    # Of a fast convolution, neighbours that cancel are seen from further off than its taps reach
+    begin, length, margin = 4000, 300, 60
+    of_all, of_part = run(x), run(x[:, :, begin : begin + length].copy())
+    inside = slice(begin + margin, begin + length - margin)
+    np.testing.assert_array_equal(of_part[:, :, margin:-margin], of_all[:, :, inside], strict=True)
 
 
 @pytest.mark.parametrize("spread", [0.01, 30.0, 1000.0])
