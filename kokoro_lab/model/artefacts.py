@@ -31,6 +31,7 @@ from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import WeightsError
 from kokoro_lab.model import (
     alike_passes,
+    attention_passes,
     context_passes,
     native_passes,
     passes,
@@ -49,7 +50,7 @@ from kokoro_lab.model.quantise import Calibration, Quantised
 from kokoro_lab.model.statistics import AdainLayers
 from kokoro_lab.model.weights import model_path, model_sha256, weights_home
 
-RECIPE = 32
+RECIPE = 33
 """Counts up with every change of what is made here, so that stale graphs are never used."""
 
 EXACT: tuple[rewriting.Pass, ...] = (passes.fold_constants, passes.squares_as_products)
@@ -132,7 +133,11 @@ def recipes(
     if variant == "fp32":
         # With nothing that rounds otherwise: from another F0, the phase of the voice drifts away from the
         # published model's
-        prosody = (native_passes.recurrences, native_passes.known_products)
+        prosody = (
+            native_passes.recurrences,
+            native_passes.known_products,
+            attention_passes.attention,
+        )
         trunk = (
             trunk_passes.divided_beforehand,
             *wide,
@@ -141,9 +146,10 @@ def recipes(
         )
     else:
         recurrences: Passes = (native_passes.recurrences,) if native else ()
+        attention: Passes = (attention_passes.attention,) if native else ()
         bytes_too: Passes = (byte_recurrences,) if variant == "int8" else ()
         alike: Passes = (alike_passes.alike,) if native and variant == "int8" else ()
-        prosody = (*TIDY, *recurrences, *integers, *alike, *bytes_too, *lighter)
+        prosody = (*TIDY, *recurrences, *integers, *alike, *attention, *bytes_too, *lighter)
         trunk = (*integers, *alike, *wide, *lighter)
     return {
         "prosody": ("prosody", (passes.speed_by_token, tidy_passes.repeated_afterwards, *prosody)),

@@ -29,6 +29,7 @@ OPERATORS = (
     *("FastConv", "SnakeConv", "NormConv", "QuantConv", "QuantSnakeConv"),
     *("Product", "QuantProduct", "Phases", "BiLstm", "ExactStft"),
     *("Norm", "Statistics", "Arctangent", "LayerNorm", "Softmax", "Gelu"),
+    *("Scores", "Mixture"),
 )
 COMPILERS = ("c++", "g++", "clang++")
 FLAGS = (

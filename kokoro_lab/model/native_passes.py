@@ -145,7 +145,7 @@ def known_products(model: rewriting.Model) -> rewriting.Model:
                 swaps[node.output[0]] = (native_node("Product", [node.input[0], weights], node),)
     if not swaps:
         return model
-    made = _with_shapes(with_native(g, swaps), model)
+    made = with_shapes(with_native(g, swaps), model)
     # For the same reason it must find a bias in the second place
     for node in made.graph.node:
         if node.op_type == "Add" and node.input[1] in swaps:
@@ -158,7 +158,7 @@ def in_panels(weight: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return np.ascontiguousarray(weight.reshape(len(weight), -1, PANEL).transpose(1, 0, 2))
 
 
-def _with_shapes(made: rewriting.Model, model: rewriting.Model) -> rewriting.Model:
+def with_shapes(made: rewriting.Model, model: rewriting.Model) -> rewriting.Model:
     """Behind an operator of ours, ONNX Runtime fuses what it does behind its own if it is told the shapes; so
     sums are rounded alike."""
     made.graph.value_info.extend(rewriting.inferred(model))
@@ -180,7 +180,7 @@ def recurrences(model: rewriting.Model) -> rewriting.Model:
             inputs.append(g.constant(f"{bias}/both", g.value(bias).reshape(2, 2, -1)))
             made = helper.make_node("BiLstm", inputs, node.output[:1], name=node.name, domain=NATIVE_DOMAIN)
             swaps[node.output[0]] = (made,)
-    return _with_shapes(with_native(g, swaps), model) if swaps else model
+    return with_shapes(with_native(g, swaps), model) if swaps else model
 
 
 def _both_in_panels(weight: npt.NDArray[Any]) -> npt.NDArray[Any]:

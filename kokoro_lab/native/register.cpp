@@ -17,6 +17,8 @@ extern const ort::Operator ARCTANGENT;
 extern const ort::Operator LAYER_NORM;
 extern const ort::Operator SOFTMAX;
 extern const ort::Operator GELU;
+extern const ort::Operator SCORES;
+extern const ort::Operator MIXTURE;
 
 extern "C" ort::Status *RegisterCustomOps(ort::Options *options, const ort::Base *base) {
   const ort::Table t = base->get(ort::VERSION);
@@ -24,7 +26,7 @@ extern "C" ort::Status *RegisterCustomOps(ort::Options *options, const ort::Base
   ort::Status *failed = ort::call(t, ort::CREATE_DOMAIN, static_cast<const char *>("kokoro_lab"), &domain);
   for (const ort::Operator *made : {&FAST_CONV, &SNAKE_CONV, &QUANT_CONV, &QUANT_SNAKE_CONV, &QUANT_PRODUCT, &PRODUCT,
                                     &PHASES, &NORM_CONV, &NORM, &BI_LSTM, &EXACT_STFT, &STATISTICS, &ARCTANGENT,
-                                    &LAYER_NORM, &SOFTMAX, &GELU})
+                                    &LAYER_NORM, &SOFTMAX, &GELU, &SCORES, &MIXTURE})
     if (failed == nullptr) failed = ort::call(t, ort::ADD_TO_DOMAIN, domain, made);
   if (failed == nullptr) failed = ort::call(t, ort::ADD_DOMAIN, options, domain);
   return failed;

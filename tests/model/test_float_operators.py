@@ -15,7 +15,7 @@ from onnx import TensorProto, helper
 
 from kokoro_lab.engine import Engine
 from kokoro_lab.engine_config import EngineConfig
-from kokoro_lab.model import native_passes, rewriting, trunk_passes
+from kokoro_lab.model import attention_passes, native_passes, rewriting, trunk_passes
 from kokoro_lab.model.artefacts import published_stages
 from kokoro_lab.model.compact import byte_recurrences
 from kokoro_lab.model.graphs import ALIGNED, DURATIONS, ENERGY, EXCITATION, F0, F0_CURVE, VOICED_HZ
@@ -282,7 +282,9 @@ def test_the_models_prosody_is_the_published_one_to_the_last_bit(
     feed = {"input_ids": ids, "style": style, "speed": np.ones(1, np.float32)}
     wanted = [ALIGNED, F0, ENERGY, DURATIONS]
     ours = native_passes.known_products(native_passes.recurrences(stages["prosody"]))
+    ours = attention_passes.attention(ours)
     assert rewriting.operators(ours)["Product"] > 70
+    assert rewriting.operators(ours)["Mixture"] == 12
     assert rewriting.operators(ours)["BiLstm"] == 6
     found = [
         make_session(m.SerializeToString(), CONFIG, library=library).run(wanted, feed)
