@@ -8,10 +8,13 @@
 //
 // A step is a product of a vector with a megabyte of weights, over in microseconds: too short to share among
 // threads, as ONNX Runtime does. But one direction knows nothing of the other, so each has a thread to itself, whose
-// cache just holds its weights.
+// cache just holds its weights. What the inputs add to the gates is a product of matrices. Of rows that are alike, as
+// those are of the frames that one token lasts, it is taken once.
 //
 // All that is added or multiplied is rounded as ONNX Runtime rounds it on x86-64 with FMA: what is multiplied into
 // products is fused, what gates are multiplied with is not, and its sigmoid and tanh are the rational ones of Eigen.
+#include <algorithm>
+#include <cstring>
 #include <vector>
 
 #include "ort_abi.h"
@@ -25,17 +28,35 @@ using product::Vector;
 
 struct Work {
   int64_t steps, inputs, hidden;
-  const float *x, *input, *recurrent, *bias;
-  float *gates;  // [2][T][4 H]
+  const float *input, *recurrent, *bias;
+  int64_t rows;          // of `x`
+  const float *x;        // no two rows alike that follow each other
+  const int64_t *row_of; // of each step
+  float *gates;          // [2][rows][4 H], what the inputs add
   float *y;
 };
+
+// The rows of x without those that are as the one before; which of them each row of x is; how many they are.
+int64_t merge_alike(const float *x, int64_t count, int64_t inputs, std::vector<int64_t> &row_of,
+                    std::vector<float> &different) {
+  row_of.resize(count);
+  different.resize(count * inputs);
+  int64_t rows = 0;
+  for (int64_t i = 0; i < count; ++i, x += inputs) {
+    // To the last bit: of numbers that are equal, 0 and -0 are two, and what is not a number equals nothing
+    if (i == 0 || std::memcmp(x, x - inputs, inputs * sizeof(float)) != 0)
+      std::copy(x, x + inputs, different.data() + rows++ * inputs);
+    row_of[i] = rows - 1;
+  }
+  return rows;
+}
 
 void multiply_inputs(void *data, size_t task) {
   const Work &w = *static_cast<Work *>(data);
   const int64_t outputs = 4 * w.hidden, panels = outputs / PANEL;
   const int64_t direction = static_cast<int64_t>(task) / panels;
-  const product::Work one{w.steps, w.inputs, outputs, w.x, w.input + direction * outputs * w.inputs,
-                          w.gates + direction * w.steps * outputs};
+  const product::Work one{w.rows, w.inputs, outputs, w.x, w.input + direction * outputs * w.inputs,
+                          w.gates + direction * w.rows * outputs};
   product::multiply_panel(one, static_cast<int64_t>(task) % panels);
 }
 
@@ -121,13 +142,15 @@ void follow(void *data, size_t task) {
   const Work &w = *static_cast<Work *>(data);
   const int64_t hidden = w.hidden, direction = static_cast<int64_t>(task);
   thread_local std::vector<float> room;
-  room.assign(8 * hidden, 0.0f);
+  room.assign(12 * hidden, 0.0f);
   float *cell = room.data(), *kept = cell + hidden, *added = kept + hidden, *bias = added + hidden;
-  const float *state = bias + 4 * hidden, *of_input = w.bias + direction * 8 * hidden;
+  float *gates = bias + 4 * hidden;
+  const float *state = gates + 4 * hidden, *of_input = w.bias + direction * 8 * hidden;
   for (int64_t i = 0; i < 4 * hidden; ++i) bias[i] = of_input[i] + of_input[4 * hidden + i];
   for (int64_t step = 0; step < w.steps; ++step) {
     const int64_t place = direction == 0 ? step : w.steps - 1 - step;
-    float *gates = w.gates + (direction * w.steps + place) * 4 * hidden;
+    const float *from_inputs = w.gates + (direction * w.rows + w.row_of[place]) * 4 * hidden;
+    std::copy(from_inputs, from_inputs + 4 * hidden, gates);
     float *h = w.y + (2 * place + direction) * hidden;
     add_recurrent(w.recurrent + direction * 4 * hidden * hidden, state, hidden, step % 2 != 0, gates);
     finish_step(gates, bias, hidden, cell, kept, added, h);
@@ -147,16 +170,20 @@ void compute(void *kernel, ort::Context *context) {
   sizes[3] = outputs / 4;
   float *y = ort::output(t, context, sizes, 4);
   if (steps == 0) return;
-  thread_local std::vector<float> room;
-  room.resize(2 * steps * outputs);
+  thread_local std::vector<int64_t> row_of;
+  thread_local std::vector<float> different, gates_room;
+  const int64_t rows = merge_alike(ort::data<float>(t, x), steps, inputs, row_of, different);
+  gates_room.resize(2 * rows * outputs);
   Work work{steps,
             inputs,
             outputs / 4,
-            ort::data<float>(t, x),
             ort::data<float>(t, ort::input(t, context, 1)),
             ort::data<float>(t, ort::input(t, context, 2)),
             ort::data<float>(t, bias),
-            room.data(),
+            rows,
+            different.data(),
+            row_of.data(),
+            gates_room.data(),
             y};
   ort::parallel(t, context, multiply_inputs, 2 * outputs / PANEL, &work);
   ort::parallel(t, context, follow, 2, &work);

@@ -109,6 +109,16 @@ def test_a_recurrence_is_the_same_to_the_last_bit(
         np.testing.assert_array_equal(run(ours, library, {"x": x}, threads=threads), expected)
 
 
+@pytest.mark.parametrize("lengths", [[40], [1, 9, 1, 30], [5] * 20, [2, 1] * 7])
+def test_of_steps_that_are_alike_a_recurrence_is_the_same_too(library: Path, lengths: list[int]) -> None:
+    theirs = recurrence(64, 64)
+    tokens = np.random.default_rng(5).normal(size=(len(lengths), 1, 64)).astype(np.float32)
+    tokens[-1] = tokens[0]
+    feed = {"x": np.repeat(tokens, lengths, axis=0)}
+    ours = native_passes.recurrences(theirs)
+    np.testing.assert_array_equal(run(ours, library, feed), run(theirs, library, feed))
+
+
 def test_a_recurrence_may_have_its_weights_in_bytes(library: Path) -> None:
     theirs = recurrence(40, 64)
     x = np.random.default_rng(9).normal(size=(20, 1, 40)).astype(np.float32)
