@@ -5,6 +5,7 @@ Like those of `passes`: each takes a model, returns a new one, and keeps the num
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
@@ -44,6 +45,28 @@ def snake_convolutions(model: rewriting.Model) -> rewriting.Model:
             inputs = [modulation.input[0], *_taken_apart(g, conv), *modulation.input[1:3]]
             swaps[conv.output[0]] = (native_node("SnakeConv", inputs, conv, reach=reach_of(g, conv)),)
     return with_native(g, swaps)
+
+
+BY_PLACE = {"SnakeConv": 8, "QuantSnakeConv": 10}
+"""Operators of ours that add a tensor to what comes out of them, and which input that is."""
+
+
+def sums_of_convolutions(model: rewriting.Model) -> rewriting.Model:
+    """A sum of a convolution of ours and what comes by it, taken where the convolution puts its outputs."""
+    g = rewriting.Graph(model)
+    readers = Counter(name for node in g.graph.node for name in node.input)
+    swaps: dict[str, Sequence[NodeProto]] = {}
+    for node in g.graph.node:
+        for name, by in (tuple(node.input), tuple(node.input[::-1])) if node.op_type == "Add" else ():
+            conv = g.maker.get(name)
+            place = BY_PLACE.get(conv.op_type) if conv is not None else None
+            if conv is not None and place is not None and readers[name] == 1 and len(conv.input) <= place:
+                made = rewriting.renamed(conv, node.output[0])
+                made.input.extend(["" for _ in range(place - len(conv.input))] + [by])
+                swaps[node.output[0]] = (made,)
+                break
+    g.replace(swaps)
+    return g.model
 
 
 def exact_stft(model: rewriting.Model) -> rewriting.Model:

@@ -24,10 +24,17 @@ inline Columns asked_for(ort::Table t, const ort::Context *context, size_t index
   return {first, std::clamp<int64_t>(frames[1] * around[0] + around[1], first, length)};
 }
 
-// The rest of an output is 0: what a later layer makes of it is thrown away, but it must be a number.
-inline void clear_others(float *y, int64_t channels, int64_t length, Columns asked) {
-  for (int64_t c = 0; c < channels; ++c, y += length) {
-    std::fill(y, y + asked.first, 0.0f);
-    std::fill(y + asked.last, y + length, 0.0f);
+// The rest of an output is 0, or what is to be added to it: what a later layer makes of it is thrown away, but it must
+// be a number.
+inline void clear_others(float *y, int64_t channels, int64_t length, Columns asked, const float *by) {
+  const auto clear = [=](int64_t from, int64_t to) {
+    if (by == nullptr)
+      std::fill(y + from, y + to, 0.0f);
+    else
+      std::copy(by + from, by + to, y + from);
+  };
+  for (int64_t c = 0; c < channels; ++c) {
+    clear(c * length, c * length + asked.first);
+    clear(c * length + asked.last, (c + 1) * length);
   }
 }

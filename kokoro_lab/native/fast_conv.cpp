@@ -9,6 +9,7 @@
 //   rest     float [2]                         NormConv alone: added to the variance; slope below zero
 //   known    bool []   mean, variance  float [Ci]   NormConv alone, and optional: see norm.h
 //   asked    int64 [2]   around  int64 [2]     SnakeConv alone, and optional: see asked_for.h
+//   by       float [1, Co, N]                  SnakeConv alone, and optional: added to what comes out
 //   →        float [1, Co, N], zero padding, the same length
 //
 // Two steps. First the activation, split into phases and summed into the signals that the products read; then
@@ -98,6 +99,7 @@ struct Work {
   const Plan &plan;
   Front front;
   const float *x, *first, *second, *bias;  // `first` and `second` are what the activation takes
+  const float *by;                         // none if nothing is to be added
   float *y, *signals;
   int64_t length;          // of x and y
   int64_t begin, end;      // what the products are needed for, in samples of a phase
@@ -252,10 +254,16 @@ void add_up(const Work &w, int64_t channel, int64_t begin, int64_t columns, cons
     }
     float *y = w.y + (channel + r) * w.length;
     const auto put_together = plan.phases == 4 ? join<4> : plan.phases == 2 ? join<2> : join<1>;
+    const float *by = w.by == nullptr ? nullptr : w.by + (channel + r) * w.length;
     put_together(sums, at, all_from, all_to, y);
+    if (by != nullptr)
+      for (int64_t i = all_from * plan.phases; i < all_to * plan.phases; ++i) y[i] += by[i];
     // Shifts differ, so at either end some phases have samples that the others have not
     for (int64_t p = 0; p < plan.phases; ++p) {
-      const auto put = [&](int64_t n) { y[n * plan.phases + p] = sums[p][n - at[p]]; };
+      const auto put = [&](int64_t n) {
+        const int64_t i = n * plan.phases + p;
+        y[i] = by == nullptr ? sums[p][n - at[p]] : sums[p][n - at[p]] + by[i];
+      };
       for (int64_t n = from[p]; n < std::min(all_from, to[p]); ++n) put(n);
       for (int64_t n = std::max(all_from, all_to); n < to[p]; ++n) put(n);
     }
@@ -318,7 +326,9 @@ void compute(void *kernel, ort::Context *context) {
   float *y = ort::output(t, context, sizes, 3);
   if (length == 0) return;
   const Columns asked = FRONT == Front::SNAKE ? asked_for(t, context, 6, length) : Columns{0, length};
-  clear_others(y, plan.channels_out, length, asked);
+  const ort::Value *added = FRONT == Front::SNAKE ? ort::input(t, context, 8) : nullptr;
+  const float *by = added == nullptr ? nullptr : ort::data<float>(t, added);
+  clear_others(y, plan.channels_out, length, asked, by);
   int64_t begin = 0, end = 0, before = 0, after = 0;
   for (const Output &output : plan.outputs) {
     begin = std::min(begin, output.shift);
@@ -342,6 +352,7 @@ void compute(void *kernel, ort::Context *context) {
             FRONT == Front::NONE ? nullptr : ort::data<float>(t, ort::input(t, context, 4)),
             FRONT == Front::NONE ? nullptr : ort::data<float>(t, ort::input(t, context, 5)),
             ort::data<float>(t, ort::input(t, context, 3)),
+            by,
             y,
             signals.data(),
             length,
@@ -360,7 +371,9 @@ void compute(void *kernel, ort::Context *context) {
   ort::parallel(t, context, make_outputs, runs * work.shared, &work);
 }
 
-int input_type(const ort::Operator *, size_t index) { return index == 1 || index > 5 ? ort::INT64 : ort::FLOAT; }
+int input_type(const ort::Operator *, size_t index) {
+  return index == 1 || index == 6 || index == 7 ? ort::INT64 : ort::FLOAT;
+}
 
 int norm_input_type(const ort::Operator *, size_t index) {
   return index == 1 ? ort::INT64 : index == 6 ? ort::BOOL : ort::FLOAT;
@@ -370,7 +383,7 @@ int norm_input_type(const ort::Operator *, size_t index) {
 
 extern const ort::Operator FAST_CONV = ort::describe<4>(
     [](const ort::Operator *) { return "FastConv"; }, compute<Front::NONE>, input_type);
-extern const ort::Operator SNAKE_CONV = ort::describe<8, 1, 2>(
+extern const ort::Operator SNAKE_CONV = ort::describe<9, 1, 3>(
     [](const ort::Operator *) { return "SnakeConv"; }, compute<Front::SNAKE>, input_type);
 extern const ort::Operator NORM_CONV = ort::describe<9, 1, 3>(
     [](const ort::Operator *) { return "NormConv"; }, compute<Front::NORM>, norm_input_type);

@@ -8,6 +8,7 @@
 //   outputs  float [2, Co]                  what a sum is multiplied with, and the bias
 //   scale    float [Ci]   shift float [Ci]  QuantSnakeConv alone: z = scale * x + shift, then z - cos z + 1
 //   asked    int64 [2]   around int64 [2]   optional: see asked_for.h
+//   by       float [1, Co, N]               QuantSnakeConv alone, and optional: added to what comes out
 //   →        float [1, Co, N], zero padding, the same length
 //
 // Two steps, both spread over the threads of the session. First the input, activated and quantised to
@@ -31,6 +32,7 @@ constexpr int64_t CHANNELS_A_TASK = 64;
 struct Work {
   int64_t channels_out, channels_in, taps, dilation;
   const float *x, *steps, *outputs, *scale, *shift;  // no scale, no activation
+  const float *by;                                   // none if nothing is to be added
   const int8_t *weights;
   const int32_t *sums;
   float *y;
@@ -100,6 +102,10 @@ void convolve(void *data, size_t task) {
       float *y = w.y + o * w.length + begin;
       for (int64_t i = 0; i < columns; ++i)
         y[i] = static_cast<float>(sums[r * COLUMNS + i] + offset) * factor + bias;
+      if (w.by != nullptr) {
+        const float *by = w.by + o * w.length + begin;
+        for (int64_t i = 0; i < columns; ++i) y[i] += by[i];
+      }
     }
   }
 }
@@ -117,7 +123,9 @@ void compute(void *kernel, ort::Context *context) {
   float *y = ort::output(t, context, sizes, 3);
   if (length == 0) return;
   const Columns asked = asked_for(t, context, Snake ? 8 : 6, length);
-  clear_others(y, plan[0], length, asked);
+  const ort::Value *added = Snake ? ort::input(t, context, 10) : nullptr;
+  const float *by = added == nullptr ? nullptr : ort::data<float>(t, added);
+  clear_others(y, plan[0], length, asked, by);
   const int64_t blocks = (asked.last - asked.first + COLUMNS - 1) / COLUMNS, reach = plan[2] / 2 * plan[3];
   const int64_t stride = blocks * COLUMNS + 2 * reach;
   thread_local std::vector<int32_t> words;
@@ -131,6 +139,7 @@ void compute(void *kernel, ort::Context *context) {
             floats(5),
             Snake ? floats(6) : nullptr,
             Snake ? floats(7) : nullptr,
+            by,
             ort::data<int8_t>(t, ort::input(t, context, 2)),
             ort::data<int32_t>(t, ort::input(t, context, 3)),
             y,
@@ -149,12 +158,12 @@ template <bool Snake>
 int input_type(const ort::Operator *, size_t index) {
   constexpr int TYPES[] = {ort::FLOAT, ort::INT64, ort::INT8, ort::INT32};
   if (index < 4) return TYPES[index];
-  return index < (Snake ? 8 : 6) ? ort::FLOAT : ort::INT64;
+  return index < (Snake ? 8 : 6) || index == 10 ? ort::FLOAT : ort::INT64;
 }
 
 }  // namespace
 
 extern const ort::Operator QUANT_CONV = ort::describe<8, 1, 2>(
     [](const ort::Operator *) { return "QuantConv"; }, compute<false>, input_type<false>);
-extern const ort::Operator QUANT_SNAKE_CONV = ort::describe<10, 1, 2>(
+extern const ort::Operator QUANT_SNAKE_CONV = ort::describe<11, 1, 3>(
     [](const ort::Operator *) { return "QuantSnakeConv"; }, compute<true>, input_type<true>);
