@@ -60,7 +60,9 @@ def sums_of_convolutions(model: rewriting.Model) -> rewriting.Model:
         for name, by in (tuple(node.input), tuple(node.input[::-1])) if node.op_type == "Add" else ():
             conv = g.maker.get(name)
             place = BY_PLACE.get(conv.op_type) if conv is not None else None
-            if conv is not None and place is not None and readers[name] == 1 and len(conv.input) <= place:
+            if conv is None or place is None or by in g.constants:  # what is known may be one value a channel
+                continue
+            if readers[name] == 1 and len(conv.input) <= place:
                 made = rewriting.renamed(conv, node.output[0])
                 made.input.extend(["" for _ in range(place - len(conv.input))] + [by])
                 swaps[node.output[0]] = (made,)

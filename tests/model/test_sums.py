@@ -60,3 +60,10 @@ def test_a_convolution_that_something_else_reads_is_left_alone(kind: str) -> Non
     model.graph.node.append(helper.make_node("Add", [node.output[0], "sum"], ["twice"]))
     model.graph.output.append(helper.make_tensor_value_info("twice", TensorProto.FLOAT, None))
     assert rewriting.operators(native_passes.sums_of_convolutions(model))["Add"] == 2
+
+
+def test_a_constant_which_may_be_of_another_shape_is_left_alone() -> None:
+    g = rewriting.Graph(with_sum(operator("SnakeConv")))
+    g.constant("by", np.ones((1, CHANNELS_OUT, 1), np.float32))
+    g.graph.input.remove(next(i for i in g.graph.input if i.name == "by"))
+    assert "Add" in rewriting.operators(native_passes.sums_of_convolutions(g.model))
