@@ -1,17 +1,12 @@
 """Fast convolution: the algebra by which a long filter costs fewer multiplications.
 
-A signal split into its even and odd samples is convolved with three filters of half the length
-instead of four (the two-parallel fast FIR algorithm, Mou & Duhamel 1991; in its transposed form,
-Winograd's F(2, 2)). With e and o the even and odd samples, H0 and H1 the even and odd taps, and z an
-advance by one sample:
-
-    y_e  = H0 (e - o) + (H0 + H1) o
-    y_o  = (H0 + H1) o + H1 (z e - o)
-
-Twice over, nine filters of a quarter of the length take the place of sixteen. A filter of three taps
-is better served by Winograd's F(2, 3) and F(4, 3), which take four multiplications for two outputs and
-six for four, instead of six and twelve. With a dilation of d, which must be odd, samples pair up at a
-distance of d, and the same holds. Nothing is approximated: sums are only taken in another order.
+A filter of r taps gives m outputs in a row with m + r - 1 multiplications instead of m · r: as many as the
+product of two polynomials has coefficients, found at as many points and put together again (Winograd's
+F(m, r), by Toom and Cook). A longer filter is cut into blocks of r taps. With r = m, the blocks look at the
+same sums of samples, m samples apart, and their products are added up before they are put together: so of
+eleven taps, three blocks of F(4, 4) take 5 multiplications an output, and of three taps F(2, 3) takes 2.
+With a dilation of d, which must be odd, samples belong together at a distance of d, and the same holds.
+Nothing is approximated: sums are only taken in another order, and each more point rounds a little more.
 """
 
 from __future__ import annotations
@@ -80,21 +75,36 @@ class FastFir:
         dilation : int
             Odd.
         phases : int
-            1 leaves the convolution as it is, 2 takes three products (four for three taps), 4 takes nine
-            (six for three taps).
+            Outputs that are found at a time. 1 leaves the convolution as it is; 2 takes three products a
+            block of two taps, 4 takes seven a block of four; of three taps 2 takes four and 4 takes six.
         """
         count = weight.shape[2]
         if not count % 2 or not dilation % 2 or phases not in (1, 2, 4):
             raise ValueError(
                 f"{count} taps, dilation {dilation}, {phases} phases: must be odd, odd, 1 2 or 4"
             )
-        taps = {(k - count // 2) * dilation: weight[:, :, k] for k in range(count)}
-        products: list[Product] = []
-        inputs: list[tuple[Term, ...]] = [(Term(p, 0, 1),) for p in range(phases)]
-        if phases > 1 and count == 3:
-            outputs = _winograd(taps, dilation, phases, products)
-        else:
-            outputs = _split(inputs, taps, dilation, products)
+        samples, filters, sums = _WINOGRAD[phases, 3 if count == 3 and phases > 1 else phases]
+        size, first = len(filters[0]), -(count // 2)
+        # Terms look ahead alone: they are counted from so far behind the first sample that is read
+        back = -(first * dilation // phases)
+        products = []
+        for row, factors in zip(samples, filters, strict=True):
+            places = (divmod((first + j) * dilation + back * phases, phases) for j in range(len(row)))
+            terms = (
+                Term(phase, advance, factor) for (advance, phase), factor in zip(places, row, strict=True)
+            )
+            taps = {}
+            for block in range(0, count, size):
+                # In double precision: each product's taps are rounded once
+                part = weight[:, :, block : block + size].astype(np.float64)
+                tap = part @ np.array(factors[: part.shape[2]])
+                if any(factors[: part.shape[2]]):
+                    taps[block // size * dilation - back] = tap.astype(np.float32)
+            products.append(Product(tuple(term for term in terms if term.factor), taps))
+        outputs = [Output(0, ())] * phases
+        for j, row in enumerate(sums):
+            advance, phase = divmod(j * dilation, phases)
+            outputs[phase] = Output(-advance, tuple((k, factor) for k, factor in enumerate(row) if factor))
         return cls(phases, dilation, tuple(products), tuple(outputs))
 
     @property
@@ -103,40 +113,19 @@ class FastFir:
         return sum(len(p.taps) for p in self.products) / self.phases
 
 
-def _split(
-    signals: list[tuple[Term, ...]], taps: Taps, dilation: int, products: list[Product]
-) -> list[Output]:
-    """Append the products of a filter on polyphase `signals`, and say how its outputs are their sums."""
-    if len(signals) == 1:
-        products.append(Product(signals[0], taps))
-        return [Output(0, ((len(products) - 1, 1),))]
-    half = len(signals) // 2
-    reach = (dilation - 1) // 2
-    even, odd = signals[0::2], signals[1::2]
-    near = [_advance(odd, p + reach, half) for p in range(half)]
-    next_even = [_advance(even, p + dilation, half) for p in range(half)]
-    h0 = {o // 2: w for o, w in taps.items() if o % 2 == 0}
-    h1 = {(o - dilation) // 2: w for o, w in taps.items() if o % 2}
-    both = h0 | h1 | {o: h0[o] + h1[o] for o in h0.keys() & h1.keys()}
-    first = _split([_minus(a, b) for a, b in zip(even, near, strict=True)], h0, dilation, products)
-    shared = _split(near, both, dilation, products)
-    last = _split([_minus(a, b) for a, b in zip(next_even, near, strict=True)], h1, dilation, products)
-    outputs = [Output(0, ())] * len(signals)
-    for p in range(half):
-        outputs[2 * p] = _plus(first[p], shared[p])
-        late = _plus(shared[p], last[p])
-        at = p + reach
-        outputs[2 * (at % half) + 1] = Output(late.shift - at // half, late.products)
-    return outputs
-
-
-_WINOGRAD: dict[int, tuple[Whole, Fractions, Whole]] = {
-    2: (
+_WINOGRAD: dict[tuple[int, int], tuple[Whole, Fractions, Whole]] = {
+    (1, 1): (((1,),), ((1,),), ((1,),)),
+    (2, 2): (
+        ((1, -1, 0), (0, 1, 0), (0, -1, 1)),
+        ((1, 0), (1, 1), (0, 1)),
+        ((1, 1, 0), (0, 1, 1)),
+    ),
+    (2, 3): (
         ((1, 0, -1, 0), (0, 1, 1, 0), (0, -1, 1, 0), (0, -1, 0, 1)),
         ((1, 0, 0), (1 / 2, 1 / 2, 1 / 2), (1 / 2, -1 / 2, 1 / 2), (0, 0, 1)),
         ((1, 1, 1, 0), (0, 1, -1, 1)),
     ),
-    4: (
+    (4, 3): (
         (
             (4, 0, -5, 0, 1, 0),
             (0, -4, -4, 1, 1, 0),
@@ -155,42 +144,36 @@ _WINOGRAD: dict[int, tuple[Whole, Fractions, Whole]] = {
         ),
         ((1, 1, 1, 1, 1, 0), (0, 1, -1, 2, -2, 0), (0, 1, 1, 4, 4, 0), (0, 1, -1, 8, -8, 1)),
     ),
+    (4, 4): (
+        (
+            (4, -8, -5, 10, 1, -2, 0),
+            (0, -4, 4, 9, -1, -2, 0),
+            (0, -4, 12, -7, -3, 2, 0),
+            (0, 2, -3, -4, 3, 2, 0),
+            (0, 2, -5, 0, 5, -2, 0),
+            (0, 4, 0, -5, 0, 1, 0),
+            (0, -4, 8, 5, -10, -1, 2),
+        ),
+        (
+            (1 / 4, 0, 0, 0),
+            (1 / 6, 1 / 6, 1 / 6, 1 / 6),
+            (1 / 18, -1 / 18, 1 / 18, -1 / 18),
+            (1 / 72, 1 / 36, 1 / 18, 1 / 9),
+            (1 / 120, -1 / 60, 1 / 30, -1 / 15),
+            (4 / 45, 2 / 45, 1 / 45, 1 / 90),
+            (0, 0, 0, 1 / 2),
+        ),
+        (
+            (1, 1, 1, 1, 1, 8, 0),
+            (0, 1, -1, 2, -2, 4, 0),
+            (0, 1, 1, 4, 4, 2, 0),
+            (0, 1, -1, 8, -8, 1, 1),
+        ),
+    ),
 }
-"""Outputs at a time → what samples, taps and products are multiplied with: Bᵀ, G and Aᵀ of Lavin & Gray
-(2016), section 4."""
-
-
-def _winograd(taps: Taps, dilation: int, phases: int, products: list[Product]) -> list[Output]:
-    """Three taps on two or four phases, by F(2, 3) or F(4, 3)."""
-    samples, filters, sums = _WINOGRAD[phases]
-    g = [taps[offset] for offset in (-dilation, 0, dilation)]
-    # Terms look ahead alone: they are counted from so far behind the first sample that is read
-    back = -(-dilation // phases)
-    for row, factors in zip(samples, filters, strict=True):
-        places = (divmod((j - 1) * dilation + back * phases, phases) for j in range(len(row)))
-        terms = (Term(phase, advance, factor) for (advance, phase), factor in zip(places, row, strict=True))
-        # In double precision: each product's taps are rounded once
-        tap = np.tensordot(np.array(factors), np.stack(g).astype(np.float64), 1).astype(np.float32)
-        products.append(Product(tuple(term for term in terms if term.factor), {-back: tap}))
-    outputs = [Output(0, ())] * phases
-    for j, row in enumerate(sums):
-        advance, phase = divmod(j * dilation, phases)
-        outputs[phase] = Output(-advance, tuple((k, factor) for k, factor in enumerate(row) if factor))
-    return outputs
-
-
-def _advance(signals: list[tuple[Term, ...]], by: int, phases: int) -> tuple[Term, ...]:
-    """Phase `by` of a polyphase signal, counted on beyond its last phase."""
-    return tuple(t._replace(advance=t.advance + by // phases) for t in signals[by % phases])
-
-
-def _minus(a: tuple[Term, ...], b: tuple[Term, ...]) -> tuple[Term, ...]:
-    return a + tuple(t._replace(factor=-t.factor) for t in b)
-
-
-def _plus(a: Output, b: Output) -> Output:
-    assert a.shift == b.shift, "both halves are split alike"
-    return Output(a.shift, a.products + b.products)
+"""Outputs at a time and taps a block → what samples, taps and products are multiplied with: Bᵀ, G and Aᵀ of
+Lavin & Gray (2016), section 4. The points are 0, ±1, ±2 and ∞, and of F(4, 4) 1/2 besides, which of the
+simple ones rounds the least."""
 
 
 TILE = 8

@@ -42,7 +42,7 @@ constexpr int LANES = 8, ROWS = 4;
 constexpr int LANES = 4, ROWS = 8;
 #endif
 constexpr int TILE = 8, WIDE = 3, COLUMNS = WIDE * LANES;
-constexpr int64_t MOST_PRODUCTS = 9, MOST_PHASES = 4;
+constexpr int64_t MOST_PRODUCTS = 7, MOST_PHASES = 4;
 constexpr int64_t RUN = 96, BLOCKS = RUN / COLUMNS;
 static_assert(RUN % COLUMNS == 0);
 constexpr int64_t MANY_RUNS = 8;  // enough for the threads of a session to share
@@ -193,7 +193,9 @@ void make_signals_of(const Work &w, int64_t channel, int64_t first, int64_t runs
     const auto sum_up = product.term_count == 1   ? sum<1>
                         : product.term_count == 2 ? sum<2>
                         : product.term_count == 3 ? sum<3>
-                                                  : sum<4>;
+                        : product.term_count == 4 ? sum<4>
+                        : product.term_count == 5 ? sum<5>
+                                                  : sum<6>;
     for (int64_t run = 0; run < runs; ++run)
       sum_up(product.terms, parts.data() + run * RUN, row, w.width, out + run * run_apart + static_cast<int64_t>(k) * apart);
   }
