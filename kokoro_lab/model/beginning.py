@@ -8,8 +8,8 @@ does, and errs more: so they serve that one window, and it fades into the next.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import islice
+from collections.abc import Generator, Iterator
+from itertools import takewhile
 from pathlib import Path
 from typing import NamedTuple
 
@@ -78,12 +78,17 @@ class Beginning(NamedTuple):
     ----------
     audible : tuple of int
         Of the segment.
-    stop : int
-        Where its first window ends.
+    spans : tuple
+        The windows that are: the first one, or both parts of it.
     """
 
     audible: tuple[int, int]
-    stop: int
+    spans: tuple[tuple[int, int], ...]
+
+    @property
+    def stop(self) -> int:
+        """Where its last window ends."""
+        return self.spans[-1][1]
 
     @property
     def behind(self) -> tuple[int, int]:
@@ -94,10 +99,10 @@ class Beginning(NamedTuple):
     def of(cls, contours: Contours, sizes: Windows) -> Beginning | None:
         """None where the segment is short, or there is but one window."""
         audible = audible_frames(contours.energy.reshape(-1))
-        _, stop = next(sizes.spans(*audible))
-        if stop == audible[1] or contours.f0_hz.size < LEAST_FRAMES:
-            return None
-        return cls(audible, stop)
+        first_ends = audible[0] + sizes.first
+        spans = tuple(takewhile(lambda span: span[1] <= first_ends, sizes.spans(*audible)))
+        whole = not spans or spans[-1][1] == audible[1]
+        return None if whole or contours.f0_hz.size < LEAST_FRAMES else cls(audible, spans)
 
 
 class Beginnings:
@@ -119,28 +124,37 @@ class Beginnings:
         contours: Contours,
         style: Values,
         beginning: Beginning,
-        *,
-        undivided: bool = False,
-    ) -> Samples:
-        """Samples from the first audible frame on, of the first window and what of it fades out behind it.
+        begin: int = 0,
+    ) -> Generator[Samples, None, Samples]:
+        """The windows from the one on that begins at frame `begin`, each decoded when it is asked for.
 
-        `undivided` cuts them from the whole segment, decoded at once with the same statistics.
+        Returns
+        -------
+        numpy.ndarray
+            Last of all: what fades out behind the last one, with which it is decoded. It may be all that is
+            wanted, by a `begin` where that one ends.
         """
         mean, variance = self._predictor.told(contour_features(contours, style))
         trunk, rest = slice(TOLD_CHANNELS), slice(TOLD_CHANNELS, None)
-        first, stop = beginning.audible[0], beginning.stop + FADE_FRAMES
-        last, seen = (
-            (beginning.audible[1], contours.f0_hz.size) if undivided else (stop, stop + CONTEXT_FRAMES)
-        )
-        prosody = model.beginning(contours, style, seen, mean[trunk], variance[trunk])
+        faded = min(beginning.stop + FADE_FRAMES, beginning.audible[1])
+        prosody = model.beginning(contours, style, faded + CONTEXT_FRAMES, mean[trunk], variance[trunk])
         scale, shift = vocoder.layers.scale_and_shift(mean[rest], variance[rest], style)
-        if isinstance(vocoder, StaticVocoder):
-            windows = vocoder.windows(prosody, scale, shift, audible=(first, last), begin=first)
-        else:
-            audible = (first, last if undivided else prosody.frames)
-            at_once = Windows(first=last - first)
-            windows = islice(vocoder.windows(prosody, scale, shift, at_once, audible=audible, begin=first), 1)
-        return np.concatenate(list(windows))[: (stop - first) * TRUNK_FRAME_SAMPLES]
+
+        def window(start: int, stop: int) -> Samples:
+            if isinstance(vocoder, StaticVocoder):
+                windows = vocoder.windows(prosody, scale, shift, audible=(start, stop), begin=start)
+                return np.concatenate(list(windows))[: (stop - start) * TRUNK_FRAME_SAMPLES]
+            audible = (beginning.audible[0], prosody.frames)
+            return vocoder.window(prosody, scale, shift, (start, stop), audible)
+
+        *before, last = beginning.spans
+        for span in before:
+            if span[0] >= begin:
+                yield window(*span)
+        samples, length = window(last[0], faded), (last[1] - last[0]) * TRUNK_FRAME_SAMPLES
+        if last[0] >= begin:
+            yield samples[:length]
+        return samples[length:]
 
 
 def fading(out: Samples, blocks: Iterator[Samples]) -> Iterator[Samples]:

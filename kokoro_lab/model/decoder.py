@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
@@ -16,7 +16,7 @@ from kokoro_lab.datatypes import Fallback, ProviderChoice, Samples
 from kokoro_lab.dsp import require_finite
 from kokoro_lab.engine_config import STAGE_NAMES, EngineConfig
 from kokoro_lab.model.artefacts import stages_folder
-from kokoro_lab.model.beginning import BEGINNINGS_FILE, Beginning, Beginnings, fading
+from kokoro_lab.model.beginning import BEGINNINGS_FILE, FADE_FRAMES, Beginning, Beginnings, fading
 from kokoro_lab.model.delivery import Delivery
 from kokoro_lab.model.graphs import TRUNK_FRAME_SAMPLES, frames_of
 from kokoro_lab.model.native import native_operators
@@ -234,15 +234,15 @@ class Staged:
             return partial(self.windows_from, model.behind(contours, style), urgent=urgent)
 
         def windows_from(sample: int) -> tuple[int, Iterator[Samples]]:
-            begin = self._begins_at(first, sample // TRUNK_FRAME_SAMPLES)
+            begin = self._begins_at(contours, first, sample // TRUNK_FRAME_SAMPLES)
             return begin * TRUNK_FRAME_SAMPLES, self._begun(model, contours, style, first, begin)
 
         return windows_from
 
-    def _begins_at(self, first: Beginning, frame: int) -> int:
+    def _begins_at(self, contours: Contours, first: Beginning, frame: int) -> int:
         """The last beginning of a window at or before `frame`."""
         if self.fixed is None:
-            return Windows.of(self._config, urgent=True).begin(first.audible, frame)
+            return self._sizes(contours.energy, urgent=True).begin(first.audible, frame)
         if frame >= first.stop:
             return self.fixed.plan.begin(first.behind, frame)
         return first.audible[0] if frame >= first.audible[0] else 0
@@ -253,13 +253,9 @@ class Staged:
         """A segment from the window on that begins at `begin`, its first window before all of the trunk."""
         fades = None
         if begin <= first.stop:
-            spoken = self._spoken_first(model, contours, style, first)
-            length = (first.stop - first.audible[0]) * TRUNK_FRAME_SAMPLES
-            fades = spoken[length:]
             if begin == 0 and first.audible[0]:
                 yield silent_frames(first.audible[0])
-            if begin < first.stop:
-                yield spoken[:length]
+            fades = yield from self._spoken_first(model, contours, style, first, begin)
         begin, prosody = max(begin, first.stop), model.behind(contours, style)
         if self.fixed is not None:
             blocks = self._fixed_windows(self.fixed, prosody, first.behind, begin)
@@ -268,11 +264,11 @@ class Staged:
         yield from blocks if fades is None else fading(fades, blocks)
 
     def _spoken_first(
-        self, model: ProsodyModel, contours: Contours, style: Values, first: Beginning
-    ) -> Samples:
+        self, model: ProsodyModel, contours: Contours, style: Values, first: Beginning, begin: int = 0
+    ) -> Generator[Samples, None, Samples]:
         if self.fixed is None:
-            return self._beginnings.speak(model, self.vocoder, contours, style, first)
-        return self._beginnings_in_floats.speak(model, self.fixed, contours, style, first)
+            return self._beginnings.speak(model, self.vocoder, contours, style, first, begin)
+        return self._beginnings_in_floats.speak(model, self.fixed, contours, style, first, begin)
 
     def undivided(self, contours: Contours, style: Values, *, urgent: bool = True) -> Samples:
         """What `windows` would give if cutting changed nothing: with the same statistics, decoded at once."""
@@ -281,16 +277,21 @@ class Staged:
         first = self._beginning(contours, urgent=urgent)
         if first is None:
             return samples
-        spoken = self._beginnings.speak(self.prosody, self.vocoder, contours, style, first, undivided=True)
-        start, stop = (frame * TRUNK_FRAME_SAMPLES for frame in (first.audible[0], first.stop))
-        fades = spoken[stop - start :]
-        return np.concatenate(
-            [samples[:start], spoken[: stop - start], *fading(fades, iter((samples[stop:],)))]
+        at_once = first._replace(spans=(first.audible,))
+        spoken = next(self._beginnings.speak(self.prosody, self.vocoder, contours, style, at_once))
+        start, stop, faded = (
+            frame * TRUNK_FRAME_SAMPLES for frame in (first.audible[0], first.stop, first.stop + FADE_FRAMES)
         )
+        begun, fades = spoken[: stop - start], spoken[stop - start : faded - start]
+        return np.concatenate([samples[:start], begun, *fading(fades, iter((samples[stop:],)))])
 
     def _beginning(self, contours: Contours, *, urgent: bool) -> Beginning | None:
         """How the first window is to be spoken before the rest, if it is."""
-        return Beginning.of(contours, Windows.of(self._config, urgent=True)) if urgent else None
+        return Beginning.of(contours, self._sizes(contours.energy, urgent=True)) if urgent else None
+
+    def _sizes(self, energy: Values, *, urgent: bool) -> Windows:
+        """How a segment of such an energy is cut. Fixed windows are not cut in two."""
+        return Windows.of(self._config, energy.reshape(-1) if self.fixed is None else None, urgent=urgent)
 
     def windows_from(
         self, prosody: Prosody, sample: int, *, urgent: bool = True, sizes: Windows | None = None
@@ -303,7 +304,7 @@ class Staged:
             return self._fixed_windows_from(self.fixed, prosody, sample)
         mean, variance = self._predictor.predict(prosody)
         scale, shift = self.vocoder.layers.scale_and_shift(mean, variance, prosody.style)
-        sizes = sizes or Windows.of(self._config, urgent=urgent)
+        sizes = sizes or self._sizes(prosody.energy, urgent=urgent)
         begin = sizes.begin(prosody.audible, sample // TRUNK_FRAME_SAMPLES)
         blocks = self.vocoder.windows(prosody, scale, shift, sizes, audible=prosody.audible, begin=begin)
         return begin * TRUNK_FRAME_SAMPLES, blocks

@@ -32,6 +32,9 @@ SPEECH_ENERGY, TAIL_ENERGY = -4.0, -6.0
 to 1.55, sound over -54 dBFS began 2 frames before to 5 frames after it first passed -4, and ended no
 later than it last passed -6 (over 54 voices and speeds 0.7 to 1.5)."""
 ONSET_MARGIN_FRAMES, TAIL_MARGIN_FRAMES = 4, 8
+SPEAKING_ENERGY, FIRST_CHUNK_FRAMES = 2.0, 3
+"""A stream's first chunk holds 20 ms of sound behind 30 ms of what is softer. Of 1,600 first segments (54
+voices, speeds 0.65 to 1.55), 96.5 % had sounded so long 3 trunk frames after the energy first passed 2."""
 TRUNK_REACH_FRAMES = 10
 """Frames of 25 ms that the trunk is worked out for beyond those that are needed: as far as it sees."""
 
@@ -79,6 +82,15 @@ def audible_frames(energy: Values) -> tuple[int, int]:
         return 0, len(energy)
     last = int(np.flatnonzero(energy > TAIL_ENERGY)[-1])
     return max(0, int(loud[0]) - ONSET_MARGIN_FRAMES), min(len(energy), last + 1 + TAIL_MARGIN_FRAMES)
+
+
+def first_chunk_frame(energy: Values) -> int | None:
+    """The trunk frame by which a stream's first chunk is likely to be complete, of an energy curve (2T,).
+
+    None if it is never that loud. If it is wrong, the first sound comes a window later, and that is all.
+    """
+    speaking = np.flatnonzero(energy > SPEAKING_ENERGY)
+    return int(speaking[0]) + FIRST_CHUNK_FRAMES if len(speaking) else None
 
 
 class Contours(NamedTuple):

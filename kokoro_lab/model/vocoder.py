@@ -18,7 +18,7 @@ from kokoro_lab.model import graphs
 from kokoro_lab.model.guarded_session import GuardedSession, Runs
 from kokoro_lab.model.native import Native
 from kokoro_lab.model.passes import INNER, KNOWN, SCALE, SHIFT
-from kokoro_lab.model.prosody import Prosody
+from kokoro_lab.model.prosody import Prosody, first_chunk_frame
 from kokoro_lab.model.providers import cpu_session, stage_session
 from kokoro_lab.model.statistics import AdainLayers
 
@@ -42,19 +42,28 @@ GROWTH = 1.5
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """How a segment is cut for decoding, in trunk frames."""
+    """How a segment is cut for decoding, in trunk frames.
+
+    At `first_chunk`, where a stream's first chunk is likely to be complete, a window is cut in two.
+    """
 
     first: int = FIRST_WINDOW_FRAMES
     size: int = WINDOW_FRAMES
     context: int = CONTEXT_FRAMES
+    first_chunk: int | None = None
 
     @classmethod
-    def of(cls, config: EngineConfig, *, urgent: bool) -> Windows:
-        """As `config` has it; only of a segment that is `urgent` is the first one as small as it can be."""
-        first = config.first_window_frames
+    def of(cls, config: EngineConfig, energy: Values | None = None, *, urgent: bool) -> Windows:
+        """As `config` has it; only of a segment that is `urgent` is the first one as small as it can be.
+
+        By its `energy`, float32 (2T,), that is as small as the first chunk.
+        """
+        first, first_chunk = config.first_window_frames, None
         if not urgent:
             first = max(first, min(LATER_WINDOW_FRAMES, config.window_frames))
-        return cls(first=first, size=config.window_frames)
+        elif energy is not None:
+            first_chunk = first_chunk_frame(energy)
+        return cls(first=first, size=config.window_frames, first_chunk=first_chunk)
 
     def spans(self, start: int, stop: int) -> Iterator[tuple[int, int]]:
         """Half-open spans that cover `start` to `stop`, growing from `first` to `size`."""
@@ -63,6 +72,9 @@ class Windows:
             end = min(stop, start + size)
             if stop - end < self.context:  # a rest that small costs more context than it is worth
                 end = stop
+            if self.first_chunk is not None and start < self.first_chunk < end:
+                yield start, self.first_chunk
+                start = self.first_chunk
             yield start, end
             start, size = end, min(self.size, round(size * GROWTH))
 
@@ -144,21 +156,29 @@ class Vocoder:
             0, or the beginning of a window: those before it are left out.
         """
         windows = windows or Windows()
-        first, last = audible or (0, prosody.frames)
+        first, last = audible = audible or (0, prosody.frames)
         if first and not begin:
             yield silent_frames(first)
-        for start, stop in windows.spans(first, last):
-            if start < begin:
-                continue
-            before = SILENT_CONTEXT_FRAMES if start == first else windows.context
-            after = SILENT_CONTEXT_FRAMES if stop == last else windows.context
-            yield self._window(prosody, scale, shift, start, stop, before, after)
+        for span in windows.spans(first, last):
+            if span[0] >= begin:
+                yield self.window(prosody, scale, shift, span, audible, context=windows.context)
         if last < prosody.frames:
             yield silent_frames(prosody.frames - last)
 
-    def _window(
-        self, prosody: Prosody, scale: Values, shift: Values, start: int, stop: int, before: int, after: int
+    def window(
+        self,
+        prosody: Prosody,
+        scale: Values,
+        shift: Values,
+        span: tuple[int, int],
+        audible: tuple[int, int],
+        *,
+        context: int = CONTEXT_FRAMES,
     ) -> Samples:
+        """The samples of one window of trunk frames; as `windows`."""
+        start, stop = span
+        before = SILENT_CONTEXT_FRAMES if start == audible[0] else context
+        after = SILENT_CONTEXT_FRAMES if stop == audible[1] else context
         a, b = max(0, start - before), min(prosody.frames, stop + after)
         c, d = max(a, start - INNER_CONTEXT_FRAMES), min(b, stop + INNER_CONTEXT_FRAMES)
         samples = self._run(prosody, (a, b), (c, d), (start, stop), scale, shift, known=True)
