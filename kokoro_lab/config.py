@@ -124,7 +124,7 @@ class Settings(BaseSettings):
         FIRST_WINDOW_FRAMES,
         ge=1,
         le=LONGEST_WINDOW_FRAMES,
-        description="First window of a stream, in frames of 12.5 ms: a larger one is heard later",
+        description="First window of a stream, at most, in frames of 12.5 ms: a larger one is heard later",
     )
     window_frames: int = Field(
         WINDOW_FRAMES,

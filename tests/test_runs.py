@@ -194,7 +194,7 @@ def test_every_notebook_has_a_fast_mode() -> None:
 @pytest.mark.parametrize("name", FAST)
 def test_the_notebook_passes(name: str) -> None:
     outcome = run_notebook(name, FAST[name].fast, progress=False)
-    assert outcome.passed, outcome.message
+    assert outcome.passed, f"{outcome.message} {outcome.result().get('failed lines', '')}"
     result = outcome.result()
     assert result["checks"]
     # What the checklist will look for

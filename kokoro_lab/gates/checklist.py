@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +53,9 @@ class Evidence:
         Limits of the figure; at least one of them.
     tests : sequence of str
         Tests as pytest names them, without parameters.
+    timed : bool
+        Whether times decide the figure. Then a run of the fast mode shows nothing: it has a few texts, and
+        other things run beside it.
     """
 
     measured: str = ""
@@ -60,6 +63,7 @@ class Evidence:
     low: float | None = None
     high: float | None = None
     tests: Sequence[str] = ()
+    timed: bool = False
 
     def __post_init__(self) -> None:
         limits = self.low is not None or self.high is not None
@@ -197,7 +201,9 @@ def missing(lines: Iterable[Line], records: Records) -> list[Measurement]:
         each.measured
         for line in lines
         for each in line.evidence
-        if each.measured and _find(each, records, known).verdict in (NOT_MEASURED, STALE)
+        if each.measured
+        and not (records.fast and each.timed)  # running it fast would not show it
+        and _find(each, records, known).verdict in (NOT_MEASURED, STALE)
     }
     return [one for name, one in known.items() if name in wanted]
 
@@ -209,7 +215,7 @@ def _suite() -> dict[str, Measurement]:
 def _row(line: Line, records: Records, known: dict[str, Measurement]) -> dict[str, Any]:
     found = [_find(each, records, known) for each in line.evidence]
     verdicts = [*(one.verdict for one in found), *([NOT_MEASURED] if line.needs else [])]
-    commands = dict.fromkeys(_command(each, records.fast, known) for each in line.evidence)
+    commands = dict.fromkeys(_command(each, _counts_fast(each, records), known) for each in line.evidence)
     notes = [*(one.note for one in found), f"needs {line.needs}" if line.needs else ""]
     files = dict.fromkeys(_shown(one.file, records.folder) for one in found if one.file)
     return {
@@ -229,7 +235,12 @@ def _row(line: Line, records: Records, known: dict[str, Measurement]) -> dict[st
 def _find(evidence: Evidence, records: Records, known: dict[str, Measurement]) -> Finding:
     if evidence.tests:
         return records.tests(evidence.tests)
-    return records.figure(_measurement(evidence, known), evidence.figure, evidence.low, evidence.high)
+    counted = replace(records, fast=_counts_fast(evidence, records))
+    return counted.figure(_measurement(evidence, known), evidence.figure, evidence.low, evidence.high)
+
+
+def _counts_fast(evidence: Evidence, records: Records) -> bool:
+    return records.fast and not evidence.timed
 
 
 def _command(evidence: Evidence, fast: bool, known: dict[str, Measurement]) -> str:

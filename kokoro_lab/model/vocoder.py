@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from copy import copy
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -36,6 +37,8 @@ SILENT_CONTEXT_FRAMES = 4
 """Context on a side where there is silence, which is not decoded."""
 LATER_WINDOW_FRAMES = 60
 """The first window of a segment that nobody waits for: there is speech in hand."""
+CHUNK_FRAMES = 4
+"""Of the second chunk of a stream, if it is as long as usual: 50 ms."""
 GROWTH = 1.5
 """Each window may be this many times as long as the one before: by then there is sound to listen to."""
 
@@ -44,7 +47,8 @@ GROWTH = 1.5
 class Windows:
     """How a segment is cut for decoding, in trunk frames.
 
-    At `first_chunk`, where a stream's first chunk is likely to be complete, a window is cut in two.
+    Where a stream's first chunk is likely to be complete, at `first_chunk`, the first window ends, and the
+    next one with the second chunk: that is listened to while a larger one is decoded.
     """
 
     first: int = FIRST_WINDOW_FRAMES
@@ -67,16 +71,25 @@ class Windows:
 
     def spans(self, start: int, stop: int) -> Iterator[tuple[int, int]]:
         """Half-open spans that cover `start` to `stop`, growing from `first` to `size`."""
-        size = self.first
+        sizes = chain(self.opening(start), self._growing())
         while start < stop:
-            end = min(stop, start + size)
+            end = min(stop, start + next(sizes))
             if stop - end < self.context:  # a rest that small costs more context than it is worth
                 end = stop
-            if self.first_chunk is not None and start < self.first_chunk < end:
-                yield start, self.first_chunk
-                start = self.first_chunk
             yield start, end
-            start, size = end, min(self.size, round(size * GROWTH))
+            start = end
+
+    def opening(self, start: int) -> tuple[int, ...]:
+        """The sizes of those windows from `start` on that are as small as they can be."""
+        if self.first_chunk is None:
+            return (self.first,)
+        return min(self.first, max(1, self.first_chunk - start)), CHUNK_FRAMES
+
+    def _growing(self) -> Iterator[int]:
+        size = self.first
+        while True:
+            size = min(self.size, round(size * GROWTH))
+            yield size
 
     def begin(self, audible: tuple[int, int], frame: int) -> int:
         """The last beginning of a window at or before `frame`; 0, the segment's, if there is none."""

@@ -119,6 +119,28 @@ def test_a_line_that_needs_more_is_not_measured_whatever_it_has(tmp_path: Path) 
     assert filled(tmp_path, needs="a Mac").verdict == NOT_MEASURED
 
 
+def test_what_times_decide_is_shown_by_a_full_run_alone(tmp_path: Path) -> None:
+    timed = Evidence("13_pronunciation", "ratio", low=0.95, timed=True)
+    line = Line("functional", "P6", "It gains nothing.", (timed,))
+    (measured,) = (one for one in measurements() if one.name == "13_pronunciation")
+
+    def verdict(*, fast: bool) -> str:
+        return str(fill([line], Records(tmp_path, HERE, fast)).verdict[0])
+
+    keep(tmp_path, "13_pronunciation", dict(measured.parameters(fast=True)), ratio=0.8)
+    assert verdict(fast=True) == NOT_MEASURED
+    assert missing([line], Records(tmp_path, HERE, fast=True)) == []
+    keep(tmp_path, "13_pronunciation", dict(measured.parameters(fast=False)), ratio=0.8)
+    assert verdict(fast=True) == verdict(fast=False) == FAILED
+
+
+def test_times_decide_whether_a_second_session_helps() -> None:
+    (figure,) = (
+        one for line in read_lines() if line.requirement == "P6" for one in line.evidence if one.figure
+    )
+    assert figure.timed
+
+
 def test_nothing_measured_passes_nothing(tmp_path: Path) -> None:
     table = fill(read_lines(), Records(tmp_path / "none", HERE))
     assert set(table.verdict) == {NOT_MEASURED}

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pytest
 
+from kokoro_lab.config import FIRST_WINDOW_FRAMES
 from kokoro_lab.engine import Engine
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.metrics.perceptual import signal_to_difference_db
@@ -19,11 +21,11 @@ from kokoro_lab.model.native import native_operators
 from kokoro_lab.model.prosody import Contours, Prosody, ProsodyModel
 from kokoro_lab.model.providers import make_session
 from kokoro_lab.model.reporter import OwnStatistics, TrunkStatistics
-from kokoro_lab.model.vocoder import CONTEXT_FRAMES, Windows
+from kokoro_lab.model.vocoder import CONTEXT_FRAMES, Vocoder, Windows
 
 Values = npt.NDArray[np.float32]
 SENTENCE = "Nobody had ever seen the garden in such a state,"
-"""Its first segment lasts more than 2.5 s."""
+"""Its first segment is long enough to be begun."""
 
 
 class Told:
@@ -148,6 +150,31 @@ def test_the_first_sound_does_not_wait_for_the_trunk(engine: Engine, monkeypatch
 
 
 @pytest.mark.model
+@pytest.mark.parametrize(
+    "text", [SENTENCE, "Who is there?", "She sells them.", "The kettle is on the stove."]
+)
+def test_the_first_chunk_takes_one_small_window(
+    engine: Engine, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    decoded: list[int] = []
+    window = Vocoder.window
+
+    def counted(self: Vocoder, *arguments: Any, **named: Any) -> Values:
+        samples = window(self, *arguments, **named)
+        decoded.append(len(samples) // graphs.TRUNK_FRAME_SAMPLES)
+        return samples
+
+    monkeypatch.setattr(Vocoder, "window", counted)
+    chunks = engine.stream(text, cached=False)
+    next(chunks)
+    assert len(decoded) == 1
+    assert decoded[0] <= FIRST_WINDOW_FRAMES
+    next(chunks)
+    assert len(decoded) == 2
+    chunks.close()
+
+
+@pytest.mark.model
 @pytest.mark.parametrize("variant", ["fp32", "int8"])
 def test_a_stream_can_be_gone_on_with_from_any_window(engine: Engine, variant: str) -> None:
     decoder = Staged(EngineConfig(variant=variant))
@@ -175,13 +202,13 @@ def test_a_beginning_by_the_statistics_of_another_voice_is_noticed(
     assert first_frames(model.behind(contours, style), part, 20)[0] < 15
 
 
-@pytest.mark.parametrize("frames", [198, 200])
+@pytest.mark.parametrize("frames", [LEAST_FRAMES - 2, LEAST_FRAMES])
 def test_a_short_segment_is_not_begun(frames: int) -> None:
     energy = np.full((1, frames), 1.0, np.float32)
     silent = np.zeros((1, 512, frames // 2), np.float32)
     contours = Contours(silent, energy, energy, np.ones(3, np.float32))
     found = Beginning.of(contours, Windows())
-    if frames == 198:
+    if frames < LEAST_FRAMES:
         assert found is None
         return
     assert found is not None

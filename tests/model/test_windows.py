@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
+from kokoro_lab.datatypes import SAMPLE_RATE_HZ
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import SettingsError
-from kokoro_lab.model.vocoder import LATER_WINDOW_FRAMES, Windows
+from kokoro_lab.model.graphs import TRUNK_FRAME_SAMPLES
+from kokoro_lab.model.prosody import FIRST_CHUNK_FRAMES
+from kokoro_lab.model.vocoder import CHUNK_FRAMES, LATER_WINDOW_FRAMES, Windows
+from kokoro_lab.streaming import FRAME_S
 
 AUDIBLE = (17, 1_234)
 
 
-@pytest.mark.parametrize("windows", [Windows(), Windows(first=LATER_WINDOW_FRAMES)])
+@pytest.mark.parametrize(
+    "windows", [Windows(), Windows(first=LATER_WINDOW_FRAMES), Windows(first_chunk=AUDIBLE[0] + 6)]
+)
 def test_any_frame_has_the_last_window_that_begins_at_or_before_it(windows: Windows) -> None:
     spans = list(windows.spans(*AUDIBLE))
     assert (spans[0][0], spans[-1][1]) == AUDIBLE
@@ -29,6 +36,22 @@ def test_before_the_first_window_it_is_the_beginning_of_the_segment(frame: int) 
 def test_an_engine_that_says_nothing_of_windows_has_the_ones_that_ship() -> None:
     assert Windows.of(EngineConfig(), urgent=True) == Windows()
     assert Windows.of(EngineConfig(), urgent=False) == Windows(first=LATER_WINDOW_FRAMES)
+
+
+@pytest.mark.parametrize(("after", "first"), [(6, 6), (11, 11), (30, 11), (0, 1)])
+def test_the_first_window_ends_with_the_first_chunk_and_the_next_one_with_the_second(
+    after: int, first: int
+) -> None:
+    lengths = [stop - start for start, stop in Windows(first_chunk=AUDIBLE[0] + after).spans(*AUDIBLE)]
+    assert lengths[:3] == [first, CHUNK_FRAMES, 16]
+    assert CHUNK_FRAMES * TRUNK_FRAME_SAMPLES == FRAME_S * SAMPLE_RATE_HZ
+
+
+def test_only_where_somebody_waits_a_window_is_cut_for_the_first_chunk() -> None:
+    energy = np.array([-9.0] * 20 + [1.0] * 3 + [3.0] * 50, np.float32)
+    assert Windows.of(EngineConfig(), energy, urgent=True).first_chunk == 23 + FIRST_CHUNK_FRAMES
+    assert Windows.of(EngineConfig(), energy, urgent=False) == Windows(first=LATER_WINDOW_FRAMES)
+    assert Windows.of(EngineConfig(), energy - 5, urgent=True) == Windows(), "never loud: nobody knows"
 
 
 @pytest.mark.parametrize(("first", "size"), [(1, 1), (4, 40), (80, 200), (2400, 2400)])
