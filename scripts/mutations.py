@@ -58,6 +58,7 @@ class Mutation:
 ENGINE, PLACES, RESUME = "tests/test_engine.py", "tests/test_places.py", "tests/server/test_resume.py"
 TRIM, STATISTICS = "tests/dsp/test_trim.py", "tests/model/test_statistics.py"
 BEGINNING = "tests/model/test_beginning.py"
+WINDOWS = "tests/model/test_windows.py"
 LIMITER = "tests/dsp/test_limiter.py"
 
 MUTATIONS = (
@@ -163,9 +164,19 @@ MUTATIONS = (
     Mutation(
         "a first window that waits for the trunk",
         "kokoro_lab/model/beginning.py",
-        "return cls(audible, stop)",
+        "return None if whole or contours.f0_hz.size < LEAST_FRAMES else cls(audible, spans)",
         "return None",
         (f"{BEGINNING}::test_the_first_sound_does_not_wait_for_the_trunk",),
+    ),
+    Mutation(
+        "a first window as long as it may be",
+        "kokoro_lab/model/vocoder.py",
+        "if self.first_chunk is None:",
+        "if True:",
+        (
+            f"{WINDOWS}::test_the_first_window_ends_with_the_first_chunk_and_the_next_one_with_the_second",
+            f"{BEGINNING}::test_the_first_chunk_takes_one_small_window",
+        ),
     ),
     Mutation(
         "a layer that looks a column less far",
@@ -180,7 +191,7 @@ MUTATIONS = (
     Mutation(
         "a window without context",
         "kokoro_lab/model/vocoder.py",
-        "before = SILENT_CONTEXT_FRAMES if start == first else windows.context",
+        "before = SILENT_CONTEXT_FRAMES if start == audible[0] else context",
         "before = 0",
         (f"{STATISTICS}::test_windows_with_true_statistics_are_the_whole",),
     ),

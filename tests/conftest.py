@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from kokoro_lab.datatypes import Samples
 from kokoro_lab.engine import Engine, load_engine
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.g2p.frontend import FrontEnd
@@ -14,6 +16,8 @@ from kokoro_lab.gates.intelligibility import load_recogniser
 from kokoro_lab.gates.perceptual import load_voice_encoder
 from kokoro_lab.metrics.intelligibility import Recogniser
 from kokoro_lab.metrics.speaker import VoiceEncoder
+from kokoro_lab.model.graphs import TRUNK_FRAME_SAMPLES
+from kokoro_lab.model.vocoder import Vocoder
 from tests import tiny_voice
 from tests.tested_commit import pytest_configure  # noqa: F401  # pytest finds it by its name here
 
@@ -34,6 +38,21 @@ def engine() -> Engine:
     """The engine on the real fp32 weights; fetches them if they are not in the cache."""
     # Without the cache of first audio, so that every test hears what was computed for it
     return load_engine(config=replace(EngineConfig.from_settings(), variant="fp32", first_audio_ttl_s=0))
+
+
+@pytest.fixture
+def decoded_frames(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Lengths of the windows that are decoded from here on, in trunk frames."""
+    found: list[int] = []
+    window = Vocoder.window
+
+    def counted(*arguments: Any, **named: Any) -> Samples:
+        samples = window(*arguments, **named)
+        found.append(len(samples) // TRUNK_FRAME_SAMPLES)
+        return samples
+
+    monkeypatch.setattr(Vocoder, "window", counted)
+    return found
 
 
 @pytest.fixture(scope="session")
