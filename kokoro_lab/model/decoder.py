@@ -241,11 +241,11 @@ class Staged:
 
     def _begins_at(self, contours: Contours, first: Beginning, frame: int) -> int:
         """The last beginning of a window at or before `frame`."""
-        if self.fixed is None:
-            return self._sizes(contours.energy, urgent=True).begin(first.audible, frame)
-        if frame >= first.stop:
+        if frame < first.stop:
+            return max((start for start, _ in first.spans if start <= frame), default=0)
+        if self.fixed is not None:
             return self.fixed.plan.begin(first.behind, frame)
-        return first.audible[0] if frame >= first.audible[0] else 0
+        return Windows.of(self._config, contours.energy, urgent=True).begin(first.audible, frame)
 
     def _begun(
         self, model: ProsodyModel, contours: Contours, style: Values, first: Beginning, begin: int
@@ -287,11 +287,9 @@ class Staged:
 
     def _beginning(self, contours: Contours, *, urgent: bool) -> Beginning | None:
         """How the first window is to be spoken before the rest, if it is."""
-        return Beginning.of(contours, self._sizes(contours.energy, urgent=True)) if urgent else None
-
-    def _sizes(self, energy: Values, *, urgent: bool) -> Windows:
-        """How a segment of such an energy is cut. Fixed windows are not cut in two."""
-        return Windows.of(self._config, energy.reshape(-1) if self.fixed is None else None, urgent=urgent)
+        if not urgent:
+            return None
+        return Beginning.of(contours, Windows.of(self._config, contours.energy, urgent=True))
 
     def windows_from(
         self, prosody: Prosody, sample: int, *, urgent: bool = True, sizes: Windows | None = None
@@ -304,7 +302,7 @@ class Staged:
             return self._fixed_windows_from(self.fixed, prosody, sample)
         mean, variance = self._predictor.predict(prosody)
         scale, shift = self.vocoder.layers.scale_and_shift(mean, variance, prosody.style)
-        sizes = sizes or self._sizes(prosody.energy, urgent=urgent)
+        sizes = sizes or Windows.of(self._config, prosody.energy, urgent=urgent)
         begin = sizes.begin(prosody.audible, sample // TRUNK_FRAME_SAMPLES)
         blocks = self.vocoder.windows(prosody, scale, shift, sizes, audible=prosody.audible, begin=begin)
         return begin * TRUNK_FRAME_SAMPLES, blocks

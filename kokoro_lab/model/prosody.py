@@ -85,7 +85,7 @@ def audible_frames(energy: Values) -> tuple[int, int]:
 
 
 def first_chunk_frame(energy: Values) -> int | None:
-    """The trunk frame by which a stream's first chunk is likely to be complete, of an energy curve (2T,).
+    """The trunk frame by which a stream's first chunk is likely to be complete, of an energy curve.
 
     None if it is never that loud. If it is wrong, the first sound comes a window later, and that is all.
     """

@@ -60,7 +60,7 @@ class Windows:
     def of(cls, config: EngineConfig, energy: Values | None = None, *, urgent: bool) -> Windows:
         """As `config` has it; only of a segment that is `urgent` is the first one as small as it can be.
 
-        By its `energy`, float32 (2T,), that is as small as the first chunk.
+        By its `energy`, float32 (2T,) or (1, 2T), that is as small as the first chunk.
         """
         first, first_chunk = config.first_window_frames, None
         if not urgent:
