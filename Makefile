@@ -30,10 +30,25 @@ demo: env ## speak a paragraph, run the loudness gate, print the figures
 	@echo "Listen to results/demo/paragraph.wav"
 
 # numpy's threads spin for a while behind each product, on the cores that the other tests need
-test: export OPENBLAS_NUM_THREADS = 1
-test: env lint ## every check that a commit must pass
-	$(BIN)/kokoro-lab fetch --variant fp32 --variant int8-upstream --recogniser --voice-encoder
-	$(BIN)/python -m pytest -n 3 --dist worksteal --junitxml=results/tests/junit.xml
+test test-all test-long: export OPENBLAS_NUM_THREADS = 1
+PYTEST = $(BIN)/python -m pytest -n 3 --dist worksteal
+WEIGHTS = $(BIN)/kokoro-lab fetch --variant fp32 --variant int8-upstream --recogniser --voice-encoder
+
+test: env lint ## every check that a commit must pass: at most 10 minutes on two cores
+	$(WEIGHTS)
+	$(PYTEST) -m "not test_all and not test_long" --junitxml=results/tests/junit.xml
+
+test-all: env clients ## what takes longer: notebooks, a browser, clients for Node, many variants
+	$(WEIGHTS)
+	$(PYTEST) -m "test_all and not test_long" --junitxml=results/tests/test-all.xml
+
+# each by itself, as some of them measure, or want the memory
+test-long: env ## what is run before an issue is resolved: fuzz, sanitizers, mutations, ARM64, another Python
+	$(WEIGHTS)
+	$(BIN)/python -m pytest -m test_long --junitxml=results/tests/test-long.xml
+	$(BIN)/python scripts/mutations.py
+	scripts/aarch64/run.sh
+	scripts/other_python.sh
 
 clients: ## install the SDK for Node that tests drive
 	npm install --prefix tests/clients --no-package-lock --ignore-scripts --no-audit --no-fund
@@ -72,4 +87,4 @@ release-check: env ## version, changelog, wheel and sdist, and what is installed
 clean: ## remove the environment, caches and results; the weights stay
 	rm -rf $(VENV) results .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 
-.PHONY: help env demo test clients test-macos golden lint format lab serve lock release-check clean
+.PHONY: help env demo test test-all test-long clients test-macos golden lint format lab serve lock release-check clean

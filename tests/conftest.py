@@ -22,6 +22,13 @@ from tests import tiny_voice
 from tests.tested_commit import pytest_configure  # noqa: F401  # pytest finds it by its name here
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A notebook or a browser takes seconds to start: those tests are left to `make test-all`."""
+    for item in items:
+        if item.get_closest_marker("notebook") or item.get_closest_marker("browser"):
+            item.add_marker("test_all")
+
+
 @pytest.fixture(scope="session")
 def front_end() -> FrontEnd:
     return FrontEnd()

@@ -500,6 +500,7 @@ def test_a_blend_is_neither_of_its_voices(engine: Engine) -> None:
     assert len(blend.samples) != len(sky) or not np.allclose(blend.samples, sky, atol=1e-3)
 
 
+@pytest.mark.test_all
 @pytest.mark.model
 def test_two_thousand_characters_without_a_stop_are_all_heard(engine: Engine) -> None:
     words = ("the quick brown fox jumps over lazy dogs near seven grey stones " * 32)[:2000].split()

@@ -35,6 +35,7 @@ print(json.dumps([ticks(task) - spent for task, spent in zip(idle, before)]))
 """
 
 
+@pytest.mark.test_all
 @pytest.mark.model
 @pytest.mark.skipif(sys.platform != "linux", reason="a thread's processor time is read from Linux' /proc")
 @pytest.mark.parametrize(

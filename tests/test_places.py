@@ -112,6 +112,7 @@ ONE_LONG_SEGMENT = (
 )
 
 
+@pytest.mark.test_all
 @pytest.mark.model
 @pytest.mark.parametrize("part", [0.3, 0.5, 0.75, 0.98, 1.0])
 def test_of_a_long_segment_only_what_is_still_to_be_heard_is_decoded(

@@ -130,6 +130,7 @@ def test_the_sdist_alone_makes_the_same_wheel(
     assert release.sdist_faults(sdist, wheel, tmp_path) == []
 
 
+@pytest.mark.test_all
 @pytest.mark.model
 def test_the_installed_wheel_does_its_work_far_from_the_checkout(
     release: ModuleType, built: tuple[Path, Path], tmp_path: Path
@@ -145,6 +146,7 @@ def test_the_installed_wheel_does_its_work_far_from_the_checkout(
 # ------------------------------------------------------------------------------------------- going back
 
 
+@pytest.mark.test_all
 @pytest.mark.model
 def test_the_variant_takes_speech_back_to_what_it_was(
     engine: Engine, monkeypatch: pytest.MonkeyPatch

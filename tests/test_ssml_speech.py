@@ -313,6 +313,7 @@ def test_a_real_word_is_spoken_at_its_rate_and_the_others_as_before(
         assert length_s(clip, word) == pytest.approx(length_s(plain, word), abs=1e-6)
 
 
+@pytest.mark.test_all
 @pytest.mark.model
 @pytest.mark.parametrize(
     ("voice", "pitch", "asked"),
@@ -351,6 +352,7 @@ def test_emphasis_on_a_real_word_is_heard(engine: Engine, plain: Clip) -> None:
     assert level_db(sound(clip, "everybody")) == pytest.approx(level_db(sound(plain, "everybody")), abs=1)
 
 
+@pytest.mark.test_all
 @pytest.mark.model
 @pytest.mark.parametrize("style", ["rate='50%'", "rate='200%'", "pitch='-12%'", "pitch='+15%'"])
 def test_predicted_statistics_hold_where_prosody_is_changed(engine: Engine, style: str) -> None:

@@ -85,6 +85,7 @@ def test_a_gate_that_crashes_does_not_stop_the_others(lab: Path, monkeypatch: py
         assert all(name in written.read_text("utf-8") for name in verdicts)
 
 
+@pytest.mark.test_all
 @pytest.mark.notebook
 def test_all_gates_are_told_and_tabled(lab: Path) -> None:
     suite(lab, row("03_good"))
@@ -109,6 +110,7 @@ assert other.exists(), "the other one never began"
 """A cell that ends once that of another notebook has begun, and fails if it does not."""
 
 
+@pytest.mark.test_all
 @pytest.mark.notebook
 def test_two_gates_at_a_time_and_what_measures_time_alone(lab: Path) -> None:
     suite(lab, row("01_time", alone=["fast"]), row("02_gone"), row("03_one"), row("04_two", count=4))

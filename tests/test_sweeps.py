@@ -56,6 +56,7 @@ def test_a_grid_that_cannot_be_is_refused_before_anything_runs(lab: Path, name: 
     assert not (lab / "results").exists()
 
 
+@pytest.mark.test_all
 @pytest.mark.notebook
 def test_a_sweep_keeps_one_table_and_names_its_failures(lab: Path) -> None:
     done = call("01_toy", "--sweep", "count=6,7", "-p", "deep=true", "--jobs", "2")
@@ -166,6 +167,7 @@ def cluster(lab: Path) -> Iterator[Client]:
         yield client
 
 
+@pytest.mark.test_all
 @pytest.mark.notebook
 def test_a_cluster_runs_a_sweep(lab: Path, cluster: Client) -> None:
     address = cluster.scheduler.address

@@ -28,7 +28,7 @@ VERDICTS = (FAILED, NOT_MEASURED, STALE, PASSED)
 CAUGHT = "controls_caught_count"
 """A figure that every result with controls has, although no result names it."""
 TESTS = Path("tests") / "junit.xml"
-"""What `make test` writes into `results/`."""
+"""What `make test` writes into `results/`; `make test-all` and `make test-long` write files beside it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,24 +116,29 @@ class Records:
 
     def tests(self, nodes: Sequence[str]) -> Finding:
         """What became of tests, named as pytest does it: a file, or a function with all its parameters."""
-        path = self.folder / TESTS
-        if not self._tested:
+        if not self._reports:
             return Finding(NOT_MEASURED, threshold="all pass", note="no report of the tests can be read")
-        about, outcomes = self._tested
-        ran = [[outcome for case, outcome in outcomes if _is_of(case, node)] for node in nodes]
+        ran = [[case for case in self._cases if _is_of(case.name, node)] for node in nodes]
+        path = self._reports[0].file
         if unknown := [node for node, found in zip(nodes, ran, strict=True) if not found]:
             note = f"did not run: {', '.join(unknown)}"
             return Finding(NOT_MEASURED, threshold="all pass", file=path, note=note)
-        found = [outcome for one in ran for outcome in one]
-        passed, failed = found.count(PASSED), found.count(FAILED)
+        found = [case for one in ran for case in one]
+        outcomes = [case.outcome for case in found]
+        passed, failed = outcomes.count(PASSED), outcomes.count(FAILED)
         figure = f"{passed} of {len(found)} tests pass"
         if not failed and passed < len(found):
             note = f"{len(found) - passed} were skipped"
             return Finding(NOT_MEASURED, figure, "all pass", path, note)
         faults = [f"{failed} of its tests failed"] if failed else []
-        aged = self._aged(about.get(TESTED_COMMIT))
+        abouts = {case.report.file: case.report.about for case in found}
         return _finding(
-            figure, "all pass", path, aged=aged, faults=faults, dirty=about.get(TESTED_DIRTY) != "False"
+            figure,
+            "all pass",
+            next(iter(abouts)),
+            aged=next(filter(None, (self._aged(about.get(TESTED_COMMIT)) for about in abouts.values())), ""),
+            faults=faults,
+            dirty=any(about.get(TESTED_DIRTY) != "False" for about in abouts.values()),
         )
 
     def _newest(self, measured: Measurement) -> tuple[Path | None, dict[str, Any] | None, str]:
@@ -169,17 +174,43 @@ class Records:
         return "" if sha256 == self.now.weights.get(wanted) else f"of other weights, {str(sha256)[:8]}"
 
     @cached_property
-    def _tested(self) -> tuple[dict[str, str], list[tuple[str, str]]] | None:
-        """Properties of the tests' report, and each case with its outcome; None if there is none."""
-        try:
-            report = ET.parse(self.folder / TESTS)
-        except (OSError, ET.ParseError):
-            return None
-        about = {one.get("name", ""): one.get("value", "") for one in report.iter("property")}
-        return about, [
-            (f"{case.get('classname')}::{case.get('name')}", _outcome(case))
-            for case in report.iter("testcase")
+    def _reports(self) -> list[_Report]:
+        """Those of the tests' tiers that can be read."""
+        files = sorted((self.folder / TESTS).parent.glob("*.xml"))
+        return [report for report in map(_report, files) if report is not None]
+
+    @cached_property
+    def _cases(self) -> list[_Case]:
+        return [
+            _Case(f"{case.get('classname')}::{case.get('name')}", _outcome(case), report)
+            for report in self._reports
+            for case in report.cases
         ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Report:
+    """What one tier of the tests wrote: its file, its properties, and the elements of its cases."""
+
+    file: Path
+    about: Mapping[str, str]
+    cases: Sequence[ET.Element]
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    name: str
+    outcome: str
+    report: _Report
+
+
+def _report(file: Path) -> _Report | None:
+    try:
+        tree = ET.parse(file)
+    except (OSError, ET.ParseError):
+        return None
+    about = {one.get("name", ""): one.get("value", "") for one in tree.iter("property")}
+    return _Report(file, about, list(tree.iter("testcase")))
 
 
 def _finding(

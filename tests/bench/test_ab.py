@@ -78,6 +78,7 @@ def comparison() -> Comparison:
     return compare(parse(written, BASE), TEXTS, voice="hum", load=hum, progress=False)
 
 
+@pytest.mark.test_all
 def test_every_text_is_spoken_in_each_round_by_each_that_can_and_by_turns(comparison: Comparison) -> None:
     assert [c.name for c in comparison.configurations] == ["default", "optimisation=extended"]
     counted = Counter(

@@ -167,6 +167,7 @@ def test_what_was_learnt_from_stalls_saves_silence() -> None:
     assert held.late_s["adaptive"] < held.late_s["fixed"]
 
 
+@pytest.mark.test_all
 @pytest.mark.model
 def test_on_the_real_model_the_size_of_chunks_changes_no_sample(engine: Engine) -> None:
     streams = record(engine, TEXTS[:1], "af_heart", chunks_s=(0.03, 0.12), progress=False)

@@ -30,6 +30,7 @@ SENTENCE = "This is a slow sentence that stands alone, number {} of stream {}. "
 STREAMS = 4
 
 
+@pytest.mark.test_all
 def test_what_four_listeners_hear_when_the_server_ends(tmp_path: Path, repository: Path) -> None:
     command = [sys.executable, "-m", "tests.server.tiny_server", str(tmp_path / "hum.onnx")]
 

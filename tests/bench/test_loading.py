@@ -20,6 +20,7 @@ TEXTS = [f"{number} boats came back. " + "It was slow going for all of them. " *
 ROUND, REFUSALS = 2, 4
 
 
+@pytest.mark.test_all
 def test_streams_at_once_are_whole_and_others_are_refused(tmp_path: Path, repository: Path) -> None:
     command = [sys.executable, "-m", "tests.server.tiny_server", str(tmp_path / "hum.onnx")]
     settings = {"voice": "hum", "concurrency": ROUND, "queue": 0}

@@ -118,6 +118,7 @@ def test_a_peer_that_is_not_installed_says_how_to_install_it(monkeypatch: pytest
         load_kokoro_onnx("fp32", "af_heart", 1)
 
 
+@pytest.mark.test_all
 @pytest.mark.model
 def test_kokoro_onnx_speaks_from_our_weights(engine: Engine) -> None:
     pytest.importorskip(

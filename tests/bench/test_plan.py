@@ -134,6 +134,7 @@ def test_a_wrong_option_is_exit_code_2(lab: Path, options: list[str], said: str)
     assert said in done.output
 
 
+@pytest.mark.test_all
 @pytest.mark.model
 def test_the_real_server_is_measured(engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for folder in ("notebooks", "fixtures"):

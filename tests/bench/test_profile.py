@@ -128,6 +128,7 @@ def test_what_is_profiled_is_what_the_engine_streams(engine: Engine) -> None:
     assert samples_unlike_the_engine(engine, text, "af_heart") == 0
 
 
+@pytest.mark.test_all
 @pytest.mark.model
 def test_stages_and_operators_account_for_the_time(engine: Engine) -> None:
     stages = profile_stages(engine.config, TEXT, "af_heart", trials=2, loads=1, progress=False)
@@ -153,6 +154,7 @@ def test_loading_names_every_part(engine: Engine) -> None:
     assert all(ms > 0 for ms in found.values())
 
 
+@pytest.mark.test_all
 @pytest.mark.model
 def test_the_report_is_for_a_terminal(engine: Engine) -> None:
     report = profile_report(engine.config, "Rain.", "af_heart", trials=1, loads=1)

@@ -45,6 +45,7 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.test_all
 def test_streams_of_both_transports_go_on_here_and_on_the_next_server(
     start: StartServer, checkout: Path
 ) -> None:
@@ -134,6 +135,7 @@ def server(tmp_path_factory: pytest.TempPathFactory, repository: Path) -> Iterat
 BODY = {"input": " ".join(SENTENCES), "voice": "hum", "response_format": "pcm"}
 
 
+@pytest.mark.test_all
 def test_both_transports_give_the_same_frames(server: OwnServer) -> None:
     heard = {}
     for transport in ("sse", "websocket"):

@@ -194,6 +194,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwnServer]:
         yield found
 
 
+@pytest.mark.test_all
 def test_every_transport_carries_the_same_samples(server: OwnServer) -> None:
     reading = Reading("0", SENTENCES[0], "hum")
     heard = [listened(server, Turn(number, reading, way), 0.0) for number, way in enumerate(WAYS)]
@@ -228,6 +229,7 @@ def test_listeners_come_for_so_long_among_others_who_misbehave(server: OwnServer
     assert any(line.startswith("meanwhile") for line in soak_verdict.printed(found))
 
 
+@pytest.mark.test_all
 def test_a_server_that_dies_is_told_by_the_streams_that_it_owed(tmp_path: Path) -> None:
     with humming(tmp_path) as mortal:
 
@@ -256,6 +258,7 @@ def test_the_process_is_watched_while_it_runs(server: OwnServer) -> None:
     assert all(one.rss_mb > 30 and one.descriptors > 3 for one in found)
 
 
+@pytest.mark.test_all
 def test_the_command_keeps_a_verdict(
     server: OwnServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -19,6 +19,8 @@ from werkzeug.serving import WSGIRequestHandler, make_server
 
 from tests.server.conftest import ROOT, RunningServer, running
 
+pytestmark = pytest.mark.test_all
+
 CONFIG = Path(__file__).with_name("contract.toml")
 KEY = {"Authorization": "Bearer sesame"}
 LONGEST = 200

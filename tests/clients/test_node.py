@@ -16,6 +16,8 @@ from tests.browser import require
 from tests.clients.listening import FORMATS, TEXT, assert_speech, no_room
 from tests.server.conftest import RunningServer
 
+pytestmark = pytest.mark.test_all
+
 HERE = Path(__file__).parent
 NODE = shutil.which("node")
 TIMEOUT_S = 60

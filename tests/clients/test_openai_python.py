@@ -89,6 +89,7 @@ def test_a_busy_server_is_asked_again_as_often_as_the_client_likes(server: Runni
     assert server.status()["requests"]["rejected"] == before + 2
 
 
+@pytest.mark.test_all
 def test_a_wrong_key_is_an_authentication_error_and_is_sent_once(locked: RunningServer) -> None:
     before = locked.status()["requests"]["invalid"]
     with locked.openai(max_retries=2) as sdk, pytest.raises(openai.AuthenticationError) as caught:

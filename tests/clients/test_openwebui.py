@@ -11,6 +11,8 @@ import pytest
 from tests.clients.listening import FORMATS, TEXT, assert_speech, no_room
 from tests.server.conftest import RunningServer
 
+pytestmark = pytest.mark.test_all
+
 KEY = {"Authorization": "Bearer sesame"}
 DEFAULT = "mp3" if "mp3" in FORMATS else "wav"
 

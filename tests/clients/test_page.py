@@ -14,6 +14,8 @@ from tests.browser import chromium, new_page
 from tests.server.conftest import RunningServer, wait_until
 from tests.server.scripted import SLOW_S
 
+pytestmark = pytest.mark.browser
+
 FIRST = "The first sentence is long enough to stand alone. "
 TEXT = "Hello there. And you."
 ENDLESS = FIRST + "And this is a slow one, which takes its time. " * 40

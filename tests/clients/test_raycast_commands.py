@@ -16,6 +16,8 @@ from tests.browser import require
 from tests.clients.listening import SLOW, TEXT, reference, samples_of
 from tests.server.conftest import RunningServer, wait_until
 
+pytestmark = pytest.mark.test_all
+
 COMMANDS = Path(__file__).parents[2] / "scripts/raycast"
 PLAYER = '#!/bin/sh\necho "$0 $*" >>"$STAND_INS/calls"\ncat >>"$STAND_INS/played"\n'
 TEXT_OF = '#!/bin/sh\ncat "$STAND_INS/{name}"\n'

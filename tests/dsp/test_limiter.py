@@ -279,6 +279,7 @@ def test_a_release_does_not_depend_on_where_it_is_counted_from() -> None:
         assert np.array_equal(np.concatenate(parts)[settled - at :], whole[settled:])
 
 
+@pytest.mark.test_all
 def test_hours_of_silence_change_nothing() -> None:
     limiter, fresh = Limiter(RATE_HZ), Limiter(RATE_HZ)
     limiter._released(np.ones(1))

@@ -156,6 +156,7 @@ def test_nothing_strikes_while_nobody_is_spoken_to(hum: Engine) -> None:
         assert faulty.injector.struck == []
 
 
+@pytest.mark.test_all
 @pytest.mark.model
 def test_a_provider_that_is_lost_in_mid_sentence_costs_no_sample_and_no_break(
     engine: Engine, caplog: pytest.LogCaptureFixture
@@ -173,6 +174,7 @@ def test_a_provider_that_is_lost_in_mid_sentence_costs_no_sample_and_no_break(
     assert "CPUExecutionProvider instead of A provider, lost in run 1" in caplog.text
 
 
+@pytest.mark.test_all
 @pytest.mark.model
 def test_windows_of_fixed_sizes_lose_their_provider_too(engine: Engine) -> None:
     """They stand for the others where Core ML speaks: there, nothing else is lost."""

@@ -41,6 +41,7 @@ def candidates(spoken: list[SpokenPair], damage) -> list[SpokenPair]:  # type: i
     return [e._replace(pair=replace(e.pair, candidate=damage(e.pair.reference))) for e in spoken]
 
 
+@pytest.mark.test_all
 @needs_dnsmos
 def test_an_inaudible_change_passes(spoken: list[SpokenPair]) -> None:
     table = abx.measure(spoken, progress=False)
@@ -170,6 +171,7 @@ def test_an_unknown_timing_is_refused() -> None:
         abx.engine_of("fp32", "mine")
 
 
+@pytest.mark.test_all
 @pytest.mark.model
 def test_int8_told_the_timing_speaks_it_and_left_alone_does_not(engine: Engine) -> None:
     texts = abx.short_texts()[1:2]

@@ -256,6 +256,28 @@ def test_without_a_report_tests_are_not_measured(tmp_path: Path) -> None:
     assert Records(tmp_path, HERE).tests(["tests/dsp/test_trim.py"]).verdict == NOT_MEASURED
 
 
+def test_the_tiers_of_the_tests_are_read_together(tmp_path: Path) -> None:
+    def keep_report(file: Path, commit: str | None, case: str) -> None:
+        file.parent.mkdir(exist_ok=True)
+        cases = f'<testcase classname="tests.test_a" name="{case}"/>'
+        file.write_text(REPORT.format(commit=TESTED_COMMIT, dirty=TESTED_DIRTY, hash=commit, cases=cases))
+
+    def verdict() -> str:
+        return (
+            Records(tmp_path, HERE)
+            .tests(["tests/test_a.py::test_fast", "tests/test_a.py::test_slow"])
+            .verdict
+        )
+
+    keep_report(tmp_path / TESTS, HERE.commit, "test_fast")
+    assert verdict() == NOT_MEASURED  # what only `make test-all` runs
+    slow = tmp_path / TESTS.with_name("test-all.xml")
+    keep_report(slow, HERE.commit, "test_slow")
+    assert verdict() == PASSED
+    keep_report(slow, "def" * 13, "test_slow")
+    assert verdict() == STALE
+
+
 def test_pytest_writes_what_is_read(tmp_path: Path, repository: Path) -> None:
     (tmp_path / "test_toy.py").write_text("def test_it(): pass")
     command = [sys.executable, "-m", "pytest", "-q", "--import-mode=importlib", "-p", "tests.tested_commit"]

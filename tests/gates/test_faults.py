@@ -45,6 +45,7 @@ def speaking(
         yield found
 
 
+@pytest.mark.test_all
 def test_every_word_survives_by_every_transport_and_every_control_is_caught(
     speaking: dict[Transport, Subject],
 ) -> None:

@@ -121,6 +121,7 @@ def test_the_same_samples_are_heard_once() -> None:
     assert first.equals(again)
 
 
+@pytest.mark.test_all
 @pytest.mark.model
 def test_whisper_catches_what_is_put_in_on_purpose(engine: Engine, recogniser: Recogniser) -> None:
     texts = abx.short_texts("short")[:3]

@@ -158,6 +158,7 @@ def test_a_variant_that_runs_as_one_graph_cannot_say_how_high_it_speaks(hum: Eng
         speaking.speak(hum, [text], ["hum"], streamed=True, progress=False)
 
 
+@pytest.mark.test_all
 @needs_dnsmos
 @pytest.mark.model
 @pytest.mark.parametrize("streamed", [False, True])

@@ -266,6 +266,7 @@ def test_the_longest_word_is_found_where_it_is_heard(hum: Engine) -> None:
     assert word.start == round(timing.start_s * 24_000)
 
 
+@pytest.mark.test_all
 @pytest.mark.model
 def test_the_reference_is_the_published_file_run_as_one_graph(engine: Engine, recogniser: Recogniser) -> None:
     reference = word_errors.published(engine.config)

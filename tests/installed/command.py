@@ -52,10 +52,21 @@ class Installed:
         self, *arguments: str, stdin: str = "", timeout_s: float = READY_S, **variables: str
     ) -> subprocess.CompletedProcess[str]:
         """Run a command to its end; `variables` are environment variables of this run alone."""
+        return self._ended([str(SCRIPT), *arguments], stdin, timeout_s, variables)
+
+    def shell(
+        self, line: str, *, timeout_s: float = READY_S, **variables: str
+    ) -> subprocess.CompletedProcess[str]:
+        """Run a line of a page, pipes and redirections in it."""
+        return self._ended(["bash", "-c", line], "", timeout_s, variables)
+
+    def _ended(
+        self, command: list[str], stdin: str, timeout_s: float, variables: dict[str, str]
+    ) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [str(SCRIPT), *arguments],
+            command,
             cwd=self.folder,
-            env=clean_environment(**self.environment, **variables),
+            env=clean_environment(**{**self.environment, **variables}),
             input=stdin,
             capture_output=True,
             text=True,
@@ -71,7 +82,7 @@ class Installed:
             process = subprocess.Popen(
                 [str(SCRIPT), *arguments],
                 cwd=self.folder,
-                env=clean_environment(**self.environment, **variables),
+                env=clean_environment(**{**self.environment, **variables}),
                 stdin=subprocess.PIPE,
                 stdout=sink,
                 stderr=sink,

@@ -284,6 +284,7 @@ def spoken_ids(engine: Engine) -> tuple[npt.NDArray[np.int64], Values]:
     return ids, engine.voice("af_heart").style(len(segment.token_ids))
 
 
+@pytest.mark.test_all
 @pytest.mark.model
 def test_the_models_prosody_is_the_published_one_to_the_last_bit(
     engine: Engine, library: Path, stages: Mapping[str, Model]

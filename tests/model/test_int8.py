@@ -49,6 +49,7 @@ def fp32() -> Staged:
     return Staged(replace(INT8, variant="fp32"))
 
 
+@pytest.mark.test_all
 def test_with_the_same_prosody_it_sounds_like_the_float_model(fp32: Staged, int8: Staged) -> None:
     table = compare(fp32, int8, LINES, VOICES, progress=False)
     assert len(table) == 4
@@ -58,6 +59,7 @@ def test_with_the_same_prosody_it_sounds_like_the_float_model(fp32: Staged, int8
     assert table.duration_change_s.abs().max() <= 0.1
 
 
+@pytest.mark.test_all
 def test_stock_operators_speak_the_same(int8: Staged, stock: Staged, engine: Engine) -> None:
     pesq = []
     for line, name in product(LINES, ("af_heart", "am_michael")):
@@ -78,6 +80,7 @@ def test_its_files_are_small(int8: Staged) -> None:
     assert sum(path.stat().st_size for path in folder.iterdir()) <= 100e6
 
 
+@pytest.mark.test_all
 def test_the_calibration_covers_every_layer_and_what_the_model_does(engine: Engine) -> None:
     segment = next(engine.front_end.segments(LINES[1], "en-us", lambda _: None))
     style = engine.voice("af_heart").style(len(segment.token_ids))
@@ -103,6 +106,7 @@ def flipped(g: rewriting.Graph, conv: NodeProto, inputs: Range) -> Quantised:
 RIGHT = quant_passes._quantised
 
 
+@pytest.mark.test_all
 @pytest.mark.parametrize(
     ("damage", "where"),
     [

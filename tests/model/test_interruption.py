@@ -92,6 +92,7 @@ def test_what_another_thread_runs_goes_on() -> None:
         assert running.result(60) == [200_000]
 
 
+@pytest.mark.test_all
 @pytest.mark.model
 def test_a_listener_who_leaves_takes_the_segment_that_is_being_prepared_along(
     engine: Engine, monkeypatch: pytest.MonkeyPatch

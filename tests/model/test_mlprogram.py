@@ -135,6 +135,7 @@ def test_only_a_mac_predicts(package: Path, monkeypatch: pytest.MonkeyPatch) -> 
         mlprogram.predict(package, small_feed())
 
 
+@pytest.mark.test_all
 @pytest.mark.model
 def test_the_vocoder_as_a_program_agrees_with_onnx_runtime(engine: Engine, tmp_path: Path) -> None:
     sentence = speak(engine, "The kettle is on.", "af_heart")

@@ -144,6 +144,7 @@ def test_our_stft_is_onnx_runtimes_to_the_last_bit(library: Path, length: int) -
         np.testing.assert_array_equal(np.signbit(made), np.signbit(theirs))
 
 
+@pytest.mark.test_all
 @pytest.mark.model
 def test_with_and_without_our_operators_the_samples_are_the_same(engine: Engine, library: Path) -> None:
     segment = next(engine.front_end.segments("A quarter to nine, then.", "en-us", lambda _: None))
@@ -180,6 +181,7 @@ def test_a_compiler_that_fails_is_no_error_but_says_why(
     assert not list((tmp_path / "home").rglob("*.so"))
 
 
+@pytest.mark.test_all
 def test_it_is_built_once_and_anew_for_other_sources(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, library: Path
 ) -> None:

@@ -42,6 +42,7 @@ def run(model: Model, engine: Engine, ids: dict[str, Any], style: np.ndarray) ->
     return found
 
 
+@pytest.mark.test_all
 @pytest.mark.model
 def test_what_is_spoken_is_the_same_to_the_last_bit(engine: Engine, stage: Model) -> None:
     sentence = speak(engine, "The kettle is on.", "af_heart")

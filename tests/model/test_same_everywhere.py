@@ -284,6 +284,7 @@ def narrower(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     return made
 
 
+@pytest.mark.test_all
 @pytest.mark.parametrize("made", [floats_layer, integers_layer, trunk_layer, transformer_layer])
 @pytest.mark.parametrize("length", [1, 16, 333])
 def test_vectors_of_another_width_give_the_same_bits(

@@ -166,6 +166,7 @@ def test_silence_around_is_given_as_zeros_and_a_stream_can_begin_later(
     assert all(np.array_equal(a, b) for a, b in zip(blocks[2:], later, strict=True))
 
 
+@pytest.mark.test_all
 @pytest.mark.model
 def test_an_export_is_compared_before_it_counts(
     engine: Engine, decoder: Staged, sentence: Sentence, tmp_path: Path
@@ -185,6 +186,7 @@ def test_an_export_is_compared_before_it_counts(
 TEXT = "The kettle is on, and the window is open."
 
 
+@pytest.mark.test_all
 @pytest.mark.model
 def test_core_ml_is_given_fixed_windows_and_speaks_like_the_cpu(engine: Engine, coreml: FakeProvider) -> None:
     """A stream is the same to 100 dB, also if the provider is lost in its midst; a file stays the CPU's."""

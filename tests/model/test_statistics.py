@@ -77,6 +77,7 @@ def decoded(
     return np.concatenate(list(vocoder.windows(prosody, scale, shift, Windows(**windows))))
 
 
+@pytest.mark.test_all
 @pytest.mark.model
 def test_statistics_are_read_off_the_scale_and_shift_that_they_make(
     engine: Engine, layers: AdainLayers, reporter: StatisticsReporter
@@ -89,6 +90,7 @@ def test_statistics_are_read_off_the_scale_and_shift_that_they_make(
     assert np.abs((np.sqrt(found_variance.clip(0)) - np.sqrt(variance)) / deviation).max() < 1e-3
 
 
+@pytest.mark.test_all
 @pytest.mark.model
 @pytest.mark.parametrize("variant", ["int8", "int8fp16mix"])
 def test_of_a_variant_on_integers_its_own_statistics_are_predicted(
@@ -109,6 +111,7 @@ def test_of_a_variant_on_integers_its_own_statistics_are_predicted(
     assert bias[variant] < 0.95 * bias["fp32"]
 
 
+@pytest.mark.test_all
 @pytest.mark.model
 @pytest.mark.parametrize("text", [SENTENCE, "Yes."])
 def test_windows_with_true_statistics_are_the_whole(
@@ -123,6 +126,7 @@ def test_windows_with_true_statistics_are_the_whole(
         assert signal_to_difference_db(whole, windowed) > 100
 
 
+@pytest.mark.test_all
 @pytest.mark.model
 @pytest.mark.parametrize("voice", ["af_heart", "am_santa", "bf_emma", "hm_psi"])
 @pytest.mark.parametrize("text", ["Hat.", "She sold it.", "And then?"])
@@ -152,6 +156,7 @@ def test_a_window_without_context_is_noticed(
     assert signal_to_difference_db(vocoder.whole(prosody), windowed) < 40
 
 
+@pytest.mark.test_all
 @pytest.mark.model
 def test_statistics_of_another_voice_are_noticed(
     engine: Engine, vocoder: Vocoder, layers: AdainLayers, reporter: StatisticsReporter

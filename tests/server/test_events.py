@@ -169,6 +169,7 @@ def sse(server: RunningServer, **fields: Any) -> list[ServerEvent]:
         return list(read_events(answer.iter_lines()))
 
 
+@pytest.mark.test_all
 def test_an_error_event_ends_an_answer_that_is_whole_as_http(server: RunningServer) -> None:
     assert sse(server, input=BROKEN)[-1].name == "error"
     assert sse(server, input="Hello.")[-1].kind == "speech.audio.done"

@@ -228,6 +228,7 @@ def stopped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]
         yield found
 
 
+@pytest.mark.test_all
 def test_a_stopped_server_gives_its_port_back_while_its_last_stream_is_heard(stopped: RunningServer) -> None:
     """One test for a server that can be stopped once."""
     worker = stopped.status()["worker"]["pid"]

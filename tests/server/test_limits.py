@@ -268,6 +268,7 @@ def test_a_client_that_does_not_read_loses_its_slot(server: RunningServer) -> No
         connection.close()
 
 
+@pytest.mark.test_all
 def test_a_client_that_does_not_read_a_file_loses_its_connection(server: RunningServer) -> None:
     # As WAV: an mp3 would fit into the buffers between server and client
     asked = {"input": LONG["input"][:1500], "stream": False, "response_format": "wav"}

@@ -227,6 +227,7 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[RunningSe
         yield [first, second]
 
 
+@pytest.mark.test_all
 def test_streams_cut_at_random_go_on_here_or_on_a_server_that_was_started_since(
     servers: list[RunningServer], engine: Engine
 ) -> None:

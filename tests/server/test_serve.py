@@ -62,6 +62,7 @@ def test_the_process_that_forks_does_not_load_onnx_runtime() -> None:
     assert answer.returncode == 0
 
 
+@pytest.mark.test_all
 @pytest.mark.model
 def test_main_serves_the_real_weights(tmp_path: Path) -> None:
     log = tmp_path / "log"

@@ -336,6 +336,7 @@ def test_foreign_pages_and_hosts_are_turned_away_at_the_door(
     assert refused.value.status_code == status
 
 
+@pytest.mark.test_all
 def test_a_key_is_asked_for_where_one_is_set(
     tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -370,6 +371,7 @@ def test_more_connections_than_there_are_seats_are_told_to_come_back(server: Run
     wait_until(served)
 
 
+@pytest.mark.test_all
 def test_streams_cut_at_random_go_on_over_another_connection(server: RunningServer, engine: Engine) -> None:
     pcm = pcm_of_stream(engine, TEXT)
     choice = random.Random(11)
