@@ -69,6 +69,7 @@ def test_python_hears_it_as_it_is_spoken(server: RunningServer, tmp_path: Path) 
     assert_speech("pcm", done.stdout, server, TEXT)
 
 
+@pytest.mark.test_all
 def test_node_writes_a_file(server: RunningServer, tmp_path: Path) -> None:
     modules = ROOT / "tests/clients/node_modules"
     require(
