@@ -25,6 +25,8 @@ from kokoro_lab.model.provider_registry import registry
 from kokoro_lab.model.whole_graph import WholeGraph
 from tests import tiny_voice
 
+pytestmark = pytest.mark.test_all  # engines in processes of their own
+
 BASE = EngineConfig(variant="fp32", threads=1)
 TEXTS = ["The kettle is on.", "She reads the letter twice.", "Rain again."]
 COLD_AND_WARM = 2
@@ -78,7 +80,6 @@ def comparison() -> Comparison:
     return compare(parse(written, BASE), TEXTS, voice="hum", load=hum, progress=False)
 
 
-@pytest.mark.test_all
 def test_every_text_is_spoken_in_each_round_by_each_that_can_and_by_turns(comparison: Comparison) -> None:
     assert [c.name for c in comparison.configurations] == ["default", "optimisation=extended"]
     counted = Counter(
