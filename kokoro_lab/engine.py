@@ -22,6 +22,7 @@ from kokoro_lab.g2p.lexicon_entries import request_entries
 from kokoro_lab.model.arenas import shrink_arenas
 from kokoro_lab.model.build import math_mode
 from kokoro_lab.model.by_cost import PlacedDecoder, chosen_by_cost
+from kokoro_lab.model.by_length import ByLength
 from kokoro_lab.model.decoder import Decoder, Staged
 from kokoro_lab.model.fetching import fetch
 from kokoro_lab.model.placement import Placement
@@ -99,6 +100,8 @@ def load_engine(
             partial(_decoder, say=say),
         )
         fallbacks += found
+    elif (setting := config.by_length_setting()) and (sides := config.sides()):
+        decoder = ByLength(setting, *(_decoder(side, say) for side in sides))
     else:
         decoder = _decoder(config, say)
     for fallback in decoder.placement.fallbacks:

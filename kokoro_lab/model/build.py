@@ -58,7 +58,7 @@ class Build:
 
 
 def math_mode(details: Mapping[str, str]) -> str:
-    """How exactly an engine computes, `strict` or `loose`, and by whose operators; `details` are its decoder's.
+    """How an engine computes, `strict` or `loose`, and by whose operators; `details` are its decoder's.
 
     `strict`: each operation is rounded as IEEE 754 says, and sums are taken in the order that is written.
     """
