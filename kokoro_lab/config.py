@@ -138,6 +138,11 @@ class Settings(BaseSettings):
         le=256,
         description="Threads of a second prosody model, for segments that nobody waits for; 0 shares the one",
     )
+    by_length: str = Field(
+        "",
+        description="Two configurations and the length of a text in characters that divides them, as "
+        "`10_provider_ab` recommends: `coreml.MLComputeUnits=CPUAndGPU < 200; default`",
+    )
     provider_choice: Literal["off", "measured"] = Field(
         "off",
         description="`measured`: each segment is spoken by the provider that costs least for its length",

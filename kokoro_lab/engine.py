@@ -20,11 +20,14 @@ from kokoro_lab.engine_config import WHOLE_MODEL, EngineConfig
 from kokoro_lab.g2p.frontend import FrontEnd
 from kokoro_lab.g2p.lexicon_entries import request_entries
 from kokoro_lab.model.arenas import shrink_arenas
+from kokoro_lab.model.build import math_mode
 from kokoro_lab.model.by_cost import PlacedDecoder, chosen_by_cost
+from kokoro_lab.model.by_length import ByLength
 from kokoro_lab.model.decoder import Decoder, Staged
 from kokoro_lab.model.fetching import fetch
 from kokoro_lab.model.placement import Placement
 from kokoro_lab.model.progress import Step, untold
+from kokoro_lab.model.providers import recorded_options
 from kokoro_lab.model.tuned import with_tuned
 from kokoro_lab.model.voices import Voice, load_voice
 from kokoro_lab.model.weights import missing, model_path, model_sha256
@@ -97,6 +100,8 @@ def load_engine(
             partial(_decoder, say=say),
         )
         fallbacks += found
+    elif (setting := config.by_length_setting()) and (sides := config.sides()):
+        decoder = ByLength(setting, *(_decoder(side, say) for side in sides))
     else:
         decoder = _decoder(config, say)
     for fallback in decoder.placement.fallbacks:
@@ -179,6 +184,12 @@ class Engine:
         return ProviderChoice(
             placement.active_provider, self._provider_reason or placement.because or "it was given"
         )
+
+    @property
+    def session_record(self) -> dict[str, Any]:
+        """What of configuration, operators and arithmetic changes speed, memory or samples."""
+        details = dict(self.decoder.details)
+        return {**recorded_options(self.config), "math_mode": math_mode(details), **details}
 
     @property
     def conversion(self) -> Mapping[str, Any]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, NamedTuple, get_type_hints
+
+from pydantic import TypeAdapter, ValidationError
 
 from kokoro_lab.config import (
     COREML_NAMES,
@@ -20,12 +22,37 @@ from kokoro_lab.config import (
     Source,
     settings,
 )
-from kokoro_lab.errors import SettingsError
+from kokoro_lab.errors import ParameterError, SettingsError
 
 STAGE_NAMES = ("prosody", "trunk", "excitation", "vocoder", "vocoder_exact")
 """Graphs of a variant that runs in stages, in the order of the pipeline."""
 WHOLE_MODEL = "model"
 """The one stage of a variant that runs as it was published."""
+DEFAULT = "default"
+"""A configuration without a change, as it is written."""
+OF_A_TEXT = (
+    *("provider", "placement", "fixed_windows", "coreml", "threads", "spinning", "memory_pattern"),
+    *("optimisation", "first_window_frames", "window_frames", "next_threads", "native"),
+)
+"""Fields that texts of one engine may differ in: the others belong to the weights or to the process."""
+
+
+class ByLengthSetting(NamedTuple):
+    """`KOKORO_BY_LENGTH`, read.
+
+    Parameters
+    ----------
+    threshold_characters : int
+    below, above : str
+        Changes to the configuration, as `EngineConfig.changed` reads them.
+    """
+
+    threshold_characters: int
+    below: str
+    above: str
+
+    def __str__(self) -> str:
+        return f"{self.below} < {self.threshold_characters}; {self.above}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +88,9 @@ class EngineConfig:
     next_threads : int
         Threads of a second prosody model, which prepares the segments that nobody waits for; 0 has one model
         do both. Off by default: see `bench.configurations.NEXT`.
+    by_length : str
+        Two configurations and the number of characters of a text that divides them, as
+        `threads=1 < 200; default`: the first speaks texts under 200 characters. Empty has one for all.
     provider_choice : {"off", "measured"}
         Whether each segment is spoken by the provider that was measured to cost least for its length, where
         there are several, instead of `provider`.
@@ -107,6 +137,7 @@ class EngineConfig:
     window_frames: int = WINDOW_FRAMES
     chunk_ms: int = 50
     next_threads: int = 0
+    by_length: str = ""
     provider_choice: Literal["off", "measured"] = "off"
     cost_ttl_s: float = 604_800.0
     qos: Literal["off", "interactive"] = "off"
@@ -149,6 +180,95 @@ class EngineConfig:
                     allowed=", ".join(("all", *STAGE_NAMES)),
                 )
 
+        if self.by_length:
+            for side in self.sides() or ():
+                if self.provider_choice != "off":
+                    raise self._not_by_length("By length and by measured cost are two choices; set one.")
+                if differing := [f.name for f in fields(self) if self._differs(side, f.name)]:
+                    raise self._not_by_length(
+                        f"Texts of one engine cannot differ in {differing[0]}.", allowed=", ".join(OF_A_TEXT)
+                    )
+
+    def changed(self, written: str) -> EngineConfig:
+        """This configuration with changes as a user writes them: `threads=1 provider=coreml`, or `default`.
+
+        `coreml.ModelFormat=MLProgram` sets one entry of a field that is a mapping.
+
+        Raises
+        ------
+        ParameterError
+            A field that an engine does not have, or a value that it cannot have.
+        """
+        changes: dict[str, Any] = {}
+        for part in written.split() if written != DEFAULT else ():
+            name, sign, value = part.partition("=")
+            name, _, key = name.partition(".")
+            known = [each.name for each in fields(EngineConfig)]
+            if not sign:
+                raise _wrong(written, f"{part!r} has no value.", "field=value")
+            if name not in known:
+                raise _wrong(written, f"An engine has no field {name!r}.", ", ".join(known))
+            if key:
+                of_base = getattr(self, name)
+                if not isinstance(of_base, Mapping):
+                    raise _wrong(written, f"{name} has no entries.", f"{name}=…")
+                changes[name] = {**of_base, **changes.get(name, {}), key: value}
+            else:
+                changes[name] = _value(name, value, written)
+        try:
+            return replace(self, **changes)
+        except SettingsError as error:
+            raise _wrong(written, str(error)) from error
+
+    def by_length_setting(self) -> ByLengthSetting | None:
+        """What `by_length` says; None if it is empty.
+
+        Raises
+        ------
+        SettingsError
+            It is not two configurations and a number.
+        """
+        if not self.by_length:
+            return None
+        first, _, above = self.by_length.partition(";")
+        below, sign, threshold = first.rpartition("<")
+        if not (sign and above.strip() and threshold.strip().isdecimal() and int(threshold) > 0):
+            raise self._not_by_length(
+                "These are not two configurations and a number of characters.",
+                allowed="such as threads=1 < 200; default",
+            )
+        below, above = (" ".join(side.split()) or DEFAULT for side in (below, above))
+        return ByLengthSetting(int(threshold), below, above)
+
+    def sides(self) -> tuple[EngineConfig, EngineConfig] | None:
+        """The configurations of short and of long texts; None if there is one for all.
+
+        Raises
+        ------
+        SettingsError
+            `by_length` cannot be read.
+        """
+        setting = self.by_length_setting()
+        if setting is None:
+            return None
+        base = replace(self, by_length="")
+        try:
+            return base.changed(setting.below), base.changed(setting.above)
+        except ParameterError as error:
+            raise self._not_by_length(error.message, allowed=error.allowed) from error
+
+    def _differs(self, side: EngineConfig, name: str) -> bool:
+        return name not in (*OF_A_TEXT, "by_length") and getattr(side, name) != getattr(self, name)
+
+    def _not_by_length(self, message: str, allowed: str | None = None) -> SettingsError:
+        return SettingsError(
+            message,
+            field="KOKORO_BY_LENGTH",
+            value=self.by_length,
+            allowed=allowed,
+            mend="`kokoro-lab run 10_provider_ab` measures this machine and says what to set.",
+        )
+
     @property
     def _placed(self) -> list[str]:
         return [stage.strip() for stage in self.placement.split(",")]
@@ -176,6 +296,7 @@ class EngineConfig:
             first_window_frames=s.first_window_frames,
             window_frames=s.window_frames,
             next_threads=s.next_threads,
+            by_length=s.by_length,
             provider_choice=s.provider_choice,
             cost_ttl_s=s.cost_ttl_s,
             qos=s.qos,
@@ -196,6 +317,17 @@ class EngineConfig:
     def thread_count(self) -> int:
         """Threads really used: the cores this process may run on when `threads` is 0."""
         return self.threads or usable_cores()
+
+
+def _value(name: str, text: str, written: str) -> object:
+    try:
+        return TypeAdapter(get_type_hints(EngineConfig)[name]).validate_python(text)
+    except ValidationError as error:
+        raise _wrong(written, f"{name}={text} cannot be: {error.errors()[0]['msg']}.") from error
+
+
+def _wrong(written: str, message: str, allowed: str | None = None) -> ParameterError:
+    return ParameterError(message, field="configurations", value=written, allowed=allowed)
 
 
 def _coreml_options(s: Settings) -> dict[str, str]:

@@ -18,6 +18,7 @@ from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Fallback, Place, ProviderChoice
 from kokoro_lab.dsp import Envelope
 from kokoro_lab.errors import Gone, Interrupted
 from kokoro_lab.g2p.frontend import Languages
+from kokoro_lab.model.by_length import for_text
 from kokoro_lab.model.decoder import Decoded
 from kokoro_lab.model.delivery import Delivery
 from kokoro_lab.model.graphs import DURATION_FRAME_SAMPLES
@@ -108,6 +109,7 @@ class Preparation:
         stop: Event,
     ) -> None:
         self._engine = engine
+        self._decoder = for_text(engine.decoder, len(utterance.text))
         self._utterance = utterance
         self._cached = cached
         self._place = place
@@ -121,7 +123,7 @@ class Preparation:
         self.choices: list[ProviderChoice] = []
         self.statistics = utterance.statistics
         if self.statistics == "predicted":
-            reason = engine.decoder.predicts(self.voice)
+            reason = self._decoder.predicts(self.voice)
             if reason is not None:
                 self.statistics = "exact"
                 self.fallbacks.append(Fallback("statistics", f"exact instead of predicted: {reason}"))
@@ -171,7 +173,7 @@ class Preparation:
     def _decoded(self, segment: Segment, delivery: Delivery | None) -> Decoded:
         try:
             with self._watch("model"), self._interruption.within():
-                return self._engine.decoder.decode(
+                return self._decoder.decode(
                     segment.token_ids,
                     self.voice.style(len(segment.token_ids)),
                     self._utterance.speed,

@@ -21,7 +21,6 @@ from kokoro_lab.containers import save
 from kokoro_lab.datatypes import Clip
 from kokoro_lab.errors import GateFailed
 from kokoro_lab.fixtures import repository_root
-from kokoro_lab.model.providers import recorded_options
 from kokoro_lab.model.toolchain import toolchain
 from kokoro_lab.plain_json import finite
 from kokoro_lab.provenance import git_state, machine, versions
@@ -168,7 +167,7 @@ def facts_of(engine: Engine) -> dict[str, Any]:
         "model_sha256": engine.model_sha256,
         "requested_provider": engine.config.provider,
         "active_provider": engine.active_provider,
-        "session": recorded_options(engine.config) | dict(engine.decoder.details),
+        "session": engine.session_record,
         "conversion": dict(engine.conversion),
     }
 

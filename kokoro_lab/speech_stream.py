@@ -36,7 +36,6 @@ from kokoro_lab.dsp import SETTLED_S, EdgeTrimmer
 from kokoro_lab.errors import SynthesisError
 from kokoro_lab.levelling import Beginning, Levelling
 from kokoro_lab.lookahead import Lookahead
-from kokoro_lab.model.providers import recorded_options
 from kokoro_lab.pauses import Pause, trimmer_of
 from kokoro_lab.preparation import Preparation, Prepared, go_on
 from kokoro_lab.primer import FirstAudio, FirstAudioCache
@@ -381,6 +380,6 @@ class SpeechStream(Iterator[AudioChunk]):
             style_rows=tuple(prepared.style_rows),
             choices=tuple(prepared.choices),
             fallbacks=self.fallbacks,
-            session=recorded_options(engine.config) | dict(engine.decoder.details),
+            session=engine.session_record,
             versions=versions(),
         )

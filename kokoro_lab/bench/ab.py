@@ -22,7 +22,7 @@ from kokoro_lab.bench.texts import sentences_of, texts_of
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.fixtures import load_texts
-from kokoro_lab.metrics.paired_ratio import PairedRatio, paired_ratio
+from kokoro_lab.metrics.paired_ratio import PairedRatio, mean_of, paired_ratio
 from kokoro_lab.metrics.perceptual import SHORTEST_S, pesq_wb, signal_to_difference_db
 
 LEAST_PREDICTIONS = 2
@@ -295,21 +295,32 @@ def warm_table(comparison: Comparison) -> pd.DataFrame:
 
 
 def sound_table(comparison: Comparison) -> pd.DataFrame:
-    """How each configuration's samples differ from the first one's, at worst; a row each.
+    """How each configuration's samples differ from the first one's: at worst, and on average; a row each.
 
-    `snr_min_db` and `pesq_min` are over texts of the same length, `other_lengths` counts those of another
-    one, `unlike_again` the predictions whose samples are not those of the first prediction of the text.
+    `snr_*_db` and `pesq_*` are over texts of the same length: the least, the mean, and the ends of the mean's
+    95 % interval. `other_lengths` counts texts of another length, `unlike_again` the predictions whose
+    samples are not those of the first prediction of the text.
     """
     rows = {}
     for configuration in comparison.configurations:
         own = comparison.of(configuration.name)
         rows[configuration.name] = {
-            "snr_min_db": own.snr_db.min(),
-            "pesq_min": own.pesq.min(),
+            **_spread("snr", "_db", own.snr_db),
+            **_spread("pesq", "", own.pesq),
             "other_lengths": int((own.longer_s != 0).sum()),
             "unlike_again": int((~own.same_again.astype(bool)).sum()),
         }
     return pd.DataFrame(rows).T
+
+
+def _spread(name: str, unit: str, figures: pd.Series) -> dict[str, float]:
+    mean = mean_of(figures.to_numpy(float), _texts_of(figures))
+    ends = {"min": figures.min(), "mean": mean.mean, "low": mean.low, "high": mean.high}
+    return {f"{name}_{end}{unit}": value for end, value in ends.items()}
+
+
+def _texts_of(trials: pd.DataFrame | pd.Series) -> list[tuple[int, int]]:
+    return [(repetition, number) for repetition, number, _ in trials.index]
 
 
 def ratio(
@@ -317,8 +328,8 @@ def ratio(
 ) -> PairedRatio:
     """A figure of one configuration over another's, in pairs of the same text, round and repetition."""
     pairs = pd.concat([comparison.of(name)[figure] for name in (against, candidate)], axis=1, join="inner")
-    texts = [(repetition, number) for repetition, number, _ in pairs.index]
-    return paired_ratio(list(pairs.iloc[:, 0]), list(pairs.iloc[:, 1]), texts, confidence=confidence)
+    before, after = list(pairs.iloc[:, 0]), list(pairs.iloc[:, 1])
+    return paired_ratio(before, after, _texts_of(pairs), confidence=confidence)
 
 
 def ratio_table(comparison: Comparison, figure: str) -> pd.DataFrame:

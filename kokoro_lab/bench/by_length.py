@@ -12,6 +12,8 @@ import pandas as pd
 
 from kokoro_lab.bench.ab import Comparison
 from kokoro_lab.bench.recommendation import COMPUTING, MARGIN, TTFA, recommend
+from kokoro_lab.engine_config import EngineConfig
+from kokoro_lab.errors import SettingsError
 from kokoro_lab.metrics.paired_ratio import PairedRatio, paired_ratio
 
 THRESHOLDS = (200, 280, 500, 1000)
@@ -59,17 +61,23 @@ def by_length(comparison: Comparison, thresholds: Sequence[int] = THRESHOLDS) ->
 
 
 def advice(table: pd.DataFrame) -> str:
-    """One sentence on whether any threshold helps."""
+    """Whether any threshold helps, and what to set: the one with which the first audio comes soonest."""
     helping = table[table.helps.astype(bool)]
     if helping.empty:
         return (
             f"No threshold of {', '.join(map(str, table.index))} characters helps: "
             "one configuration does for texts of every length."
         )
-    best = helping.loc[min(helping.index, key=lambda at: helping.computing[at].ratio)]
+    best = helping.loc[min(helping.index, key=lambda at: helping.TTFA[at].ratio)]
+    setting = f"{best.below} < {best.name}; {best.above}"
+    try:
+        EngineConfig(by_length=setting)
+        how = f'Set KOKORO_BY_LENGTH="{setting}".'
+    except SettingsError as error:
+        how = f"One engine cannot do that: {error.message}"
     return (
-        f"Below {best.name} characters take {best.below}, from there on {best.above}: computing "
-        f"{best.computing}, TTFA {best.TTFA} of what one configuration takes for all."
+        f"Below {best.name} characters take {best.below}, from there on {best.above}: TTFA {best.TTFA}, "
+        f"computing {best.computing} of what one configuration takes for all. {how}"
     )
 
 

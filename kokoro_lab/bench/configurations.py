@@ -8,18 +8,12 @@ entry of a field that is a mapping.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields, replace
-from typing import Any, get_type_hints
-
-from pydantic import TypeAdapter, ValidationError
+from dataclasses import asdict, dataclass
 
 from kokoro_lab.config import COREML_NAMES, PREFIX, Settings
-from kokoro_lab.engine_config import EngineConfig, usable_cores
-from kokoro_lab.errors import ParameterError, SettingsError
+from kokoro_lab.engine_config import DEFAULT, EngineConfig, usable_cores
+from kokoro_lab.errors import ParameterError
 
-DEFAULT = "default"
-"""The one that all others are compared with."""
 ARENAS_MB = (2048, 3072, 4096)
 FIRST_WINDOWS = (8, 20)
 WINDOWS = (60, 240)
@@ -77,7 +71,7 @@ def parse(written: str, base: EngineConfig | None = None) -> list[Configuration]
     names.sort(key=lambda name: name != DEFAULT)  # the sort is stable: the others stay as they are
     if len(set(names)) < len(names):
         raise _wrong(written, "The same configuration stands there twice.")
-    return [Configuration(name, _made(name, base)) for name in names]
+    return [Configuration(name, base.changed(name)) for name in names]
 
 
 def every_kind(config: EngineConfig | None = None) -> str:
@@ -102,39 +96,9 @@ def every_kind(config: EngineConfig | None = None) -> str:
     )
 
 
-def _made(name: str, base: EngineConfig) -> EngineConfig:
-    changes: dict[str, Any] = {}
-    for written in name.split() if name != DEFAULT else ():
-        field, sign, value = written.partition("=")
-        field, _, key = field.partition(".")
-        known = [each.name for each in fields(EngineConfig)]
-        if not sign:
-            raise _wrong(name, f"{written!r} has no value.", "field=value")
-        if field not in known:
-            raise _wrong(name, f"An engine has no field {field!r}.", ", ".join(known))
-        if key:
-            of_base = getattr(base, field)
-            if not isinstance(of_base, Mapping):
-                raise _wrong(name, f"{field} has no entries.", f"{field}=…")
-            changes[field] = {**of_base, **changes.get(field, {}), key: value}
-        else:
-            changes[field] = _value(field, value, name)
-    try:
-        return replace(base, **changes)
-    except SettingsError as error:
-        raise _wrong(name, str(error)) from error
-
-
 def _coreml(config: EngineConfig) -> dict[str, str | None]:
     """Core ML's options by the names that they have among settings."""
     return {setting: config.coreml.get(name) for setting, name in COREML_NAMES.items()}
-
-
-def _value(field: str, text: str, name: str) -> object:
-    try:
-        return TypeAdapter(get_type_hints(EngineConfig)[field]).validate_python(text)
-    except ValidationError as error:
-        raise _wrong(name, f"{field}={text} cannot be: {error.errors()[0]['msg']}.") from error
 
 
 def _wrong(written: str, message: str, allowed: str | None = None) -> ParameterError:

@@ -21,14 +21,17 @@ from kokoro_lab.results import Check, Control
 MARGIN = 0.05
 """A gain below this is not worth another configuration; a loss below it is none."""
 MEMORY_MARGIN = 0.2
-"""Peaks of resident memory are of a few samples, and differ by a tenth from one process to the next."""
+"""Peaks of resident memory differ by a tenth from one process to the next, and one process speaks all texts
+of a repetition: the interval over texts does not know of that."""
 SAME_PESQ = 4.5
 """From here on nobody hears a difference: int8 against float is at 4.56 at worst."""
 CONFIDENCE = 0.95
 """For all comparisons together: each is made at Bonferroni's share of the rest."""
 TTFA, COMPUTING = "ttfa_s", "wall_s"
 """Seconds to the first sample of speech, and to the last: `trial.Trial`."""
-FIGURES = {"TTFA": TTFA, "computing": COMPUTING}
+MEMORY = "rss_peak_mb"
+"""Peak of resident memory while a text is spoken."""
+FIGURES = {"TTFA": TTFA, "computing": COMPUTING, "memory": MEMORY}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +47,8 @@ class Verdict:
         What decided.
     ttfa, computing : PairedRatio
         Over the other's; below 1 it takes less.
-    memory : float
-        Peak of resident memory over the other's.
+    memory : PairedRatio
+        Peak of resident memory while a text is spoken, over the other's.
     """
 
     name: str
@@ -54,7 +57,7 @@ class Verdict:
     reason: str
     ttfa: PairedRatio
     computing: PairedRatio
-    memory: float
+    memory: PairedRatio
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +76,7 @@ class Recommendation:
                 "against": v.against,
                 "TTFA": str(v.ttfa),
                 "computing": str(v.computing),
-                "memory": round(v.memory, 2),
+                "memory": str(v.memory),
                 "better": v.better,
                 "reason": v.reason,
             }
@@ -106,7 +109,7 @@ def recommend(comparison: Comparison) -> Recommendation:
 def _verdict(comparison: Comparison, name: str, against: str, confidence: float) -> Verdict:
     ttfa = ratio(comparison, name, TTFA, against, confidence)
     computing = ratio(comparison, name, COMPUTING, against, confidence)
-    memory = float(comparison.of(name).rss_peak_mb.max() / comparison.of(against).rss_peak_mb.max())
+    memory = ratio(comparison, name, MEMORY, against, confidence)
     better, reason = _weighed(ttfa, computing, memory)
     sound = sound_of(comparison, name)
     if better and sound:
@@ -114,15 +117,15 @@ def _verdict(comparison: Comparison, name: str, against: str, confidence: float)
     return Verdict(name, against, better, reason, ttfa, computing, memory)
 
 
-def _weighed(ttfa: PairedRatio, computing: PairedRatio, memory: float) -> tuple[bool, str]:
+def _weighed(ttfa: PairedRatio, computing: PairedRatio, memory: PairedRatio) -> tuple[bool, str]:
     """Whether something is gained and nothing lost, and what."""
     figures = {"TTFA": ttfa, "computing": computing}
     gains = [f"{name} {r}" for name, r in figures.items() if r.high < 1 - MARGIN]
     losses = [f"{name} {r}" for name, r in figures.items() if not r.high < 1 + MARGIN]
-    if memory <= 1 - MEMORY_MARGIN:
-        gains.append(f"memory {memory:.2f}")
-    if not memory < 1 + MEMORY_MARGIN:
-        losses.append(f"memory {memory:.2f}")
+    if memory.high < 1 - MEMORY_MARGIN:
+        gains.append(f"memory {memory}")
+    if not memory.high < 1 + MEMORY_MARGIN:
+        losses.append(f"memory {memory}")
     if not gains:
         few = min(ttfa.units, computing.units)
         return False, "nothing is gained" if np.isfinite(ttfa.high) else f"{few} texts show nothing"
@@ -222,7 +225,7 @@ def _with_twin(comparison: Comparison, **changes: object) -> Comparison:
         if change == "uneven":
             one = (own.text_number == own.text_number.min()) & (own.repetition == own.repetition.min())
             twin[name] = own[name] * np.where(one, 0.5, 1.06)
-        elif name in (TTFA, COMPUTING, "rss_peak_mb"):
+        elif name in FIGURES.values():
             twin[name] = own[name] * change
         else:
             twin[name] = change

@@ -25,7 +25,6 @@ from kokoro_lab.gates import damages
 from kokoro_lab.gates.golden_clips import ANOTHER, SAME, Spoken, figures, speak
 from kokoro_lab.gates.golden_files import Golden
 from kokoro_lab.metrics.fingerprint import Fingerprint, bit_error_rate, even_edges_s, mel_fingerprint
-from kokoro_lab.model.providers import recorded_options
 from kokoro_lab.results import Check, Control
 
 NO_RESIDUAL_DBFS = -120.0
@@ -106,7 +105,7 @@ def _ran(engine: Engine, variants: Sequence[str]) -> dict[str, Any]:
         "model_sha256": engine.model_sha256,
         "requested_provider": engine.config.provider,
         "active_provider": engine.active_provider,
-        "session": recorded_options(engine.config) | dict(engine.decoder.details),
+        "session": engine.session_record,
         "conversion": dict(engine.conversion),
     }
 

@@ -1,4 +1,7 @@
-"""By what factor does the candidate's figure differ? A geometric mean over pairs, with its interval."""
+"""By what factor does the candidate's figure differ? A geometric mean over pairs, with its interval.
+
+And the mean of a figure that is a difference already, such as an SNR, with an interval of the same kind.
+"""
 
 from __future__ import annotations
 
@@ -37,6 +40,45 @@ class PairedRatio:
 
     def __str__(self) -> str:
         return f"{self.ratio:.3f} ({self.low:.3f} to {self.high:.3f})"
+
+
+@dataclass(frozen=True, slots=True)
+class Mean:
+    """A mean over units, such as texts.
+
+    Parameters
+    ----------
+    mean : float
+    low, high : float
+        Two-sided confidence interval of it; minus and plus infinity where there are too few units for one.
+    units : int
+    """
+
+    mean: float
+    low: float
+    high: float
+    units: int
+
+
+def mean_of(
+    values: npt.ArrayLike, units: Sequence[Hashable], *, confidence: float = 0.95, seed: int = 0
+) -> Mean:
+    """Mean of a figure over units, each of which counts once, with its interval as of `paired_ratio`.
+
+    Parameters
+    ----------
+    values : array_like
+        Figures; those that are not finite (an SNR of equal samples) are left out. Of none at all, the mean
+        is not a number.
+    units : sequence
+        What each figure belongs to, such as its text.
+    """
+    figures = np.asarray(values, np.float64)
+    finite = np.isfinite(figures)
+    if not finite.any():
+        return Mean(np.nan, -np.inf, np.inf, 0)
+    by_unit = _by_unit(figures[finite], [unit for unit, kept in zip(units, finite, strict=True) if kept])
+    return Mean(float(by_unit.mean()), *_interval(by_unit, confidence, seed), len(by_unit))
 
 
 def paired_ratio(
@@ -79,23 +121,27 @@ def paired_ratio(
         )
     if not (np.isfinite([before, after]).all() and (before > 0).all() and (after > 0).all()):
         raise ParameterError("Only finite figures over 0 have a ratio.", field="candidate")
-    logs, names = np.log(after / before), list(dict.fromkeys(units))
-    by_unit = np.array([np.median(logs[[unit == name for unit in units]]) for name in names])
+    by_unit = _by_unit(np.log(after / before), units)
     low, high = _interval(by_unit, confidence, seed)
     mean, low, high = (float(np.exp(value)) for value in (by_unit.mean(), low, high))
-    return PairedRatio(mean, low, high, len(names))
+    return PairedRatio(mean, low, high, len(by_unit))
 
 
-def _interval(logs: npt.NDArray[np.float64], confidence: float, seed: int) -> tuple[float, float]:
-    mean = float(logs.mean())
-    if len(logs) < FEWEST_UNITS:
+def _by_unit(values: npt.NDArray[np.float64], units: Sequence[Hashable]) -> npt.NDArray[np.float64]:
+    """The median of each unit's values, in the order in which the units come first."""
+    return np.array([np.median(values[[unit == name for unit in units]]) for name in dict.fromkeys(units)])
+
+
+def _interval(values: npt.NDArray[np.float64], confidence: float, seed: int) -> tuple[float, float]:
+    mean = float(values.mean())
+    if len(values) < FEWEST_UNITS:
         return -np.inf, np.inf
-    if np.allclose(logs, mean, rtol=0, atol=1e-12):
+    if np.allclose(values, mean, rtol=0, atol=1e-12):
         return mean, mean
     rng = np.random.default_rng(seed)
-    drawn = bootstrap((logs,), np.mean, n_resamples=RESAMPLES, confidence_level=confidence, rng=rng)
+    drawn = bootstrap((values,), np.mean, n_resamples=RESAMPLES, confidence_level=confidence, rng=rng)
     ends = [float(end) for end in drawn.confidence_interval]
     if not np.isfinite(ends).all():  # nearly all units alike: BCa has nothing to go by
-        ends = [float(logs.min()), float(logs.max())]
-    half = student_t.ppf((1 + confidence) / 2, len(logs) - 1) * logs.std(ddof=1) / len(logs) ** 0.5
+        ends = [float(values.min()), float(values.max())]
+    half = student_t.ppf((1 + confidence) / 2, len(values) - 1) * values.std(ddof=1) / len(values) ** 0.5
     return min(ends[0], mean - half), max(ends[1], mean + half)

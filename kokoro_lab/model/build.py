@@ -16,9 +16,13 @@ from hashlib import sha256
 from pathlib import Path
 
 from kokoro_lab.engine_config import EngineConfig
-from kokoro_lab.model.native import found_compiler
+from kokoro_lab.model.native import FLAGS, found_compiler
 from kokoro_lab.provenance import machine, versions
 
+LOOSE_MATH = frozenset(
+    {"-Ofast", "-ffast-math", "-funsafe-math-optimizations", "-fassociative-math", "-freciprocal-math"}
+)
+"""Compiler flags with which sums may be reordered and quotients rounded twice."""
 STOCK = "stock"
 """ONNX Runtime's own operators."""
 _VECTORS = re.compile(r"^(sse|ssse|avx|fma|f16c|amx|asimd|sve|sme|i8mm|bf16)")
@@ -53,15 +57,29 @@ class Build:
         return [name for name in mine if mine[name] != theirs[name]]
 
 
+def math_mode(details: Mapping[str, str]) -> str:
+    """How an engine computes, `strict` or `loose`, and by whose operators; `details` are its decoder's.
+
+    `strict`: each operation is rounded as IEEE 754 says, and sums are taken in the order that is written.
+    """
+    if not _ours(details):
+        return "strict, ONNX Runtime's operators"
+    loose = sorted(LOOSE_MATH.intersection(FLAGS))
+    return f"loose ({' '.join(loose)}), our operators" if loose else "strict, our operators"
+
+
+def _ours(details: Mapping[str, str]) -> bool:
+    return not details.get("native_operators", "none").startswith("none")
+
+
 def build_of(config: EngineConfig, details: Mapping[str, str]) -> Build:
     """The build that an engine of this configuration runs on; `details` are its decoder's."""
     found = versions()
-    ours = not details.get("native_operators", "none").startswith("none")
     return Build(
         onnxruntime=found["onnxruntime"],
         numpy=found["numpy"],
         processor=_processor(),
-        operators=compiler_version() if ours else STOCK,
+        operators=compiler_version() if _ours(details) else STOCK,
         optimisation=config.optimisation,
     )
 

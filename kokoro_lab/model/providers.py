@@ -7,7 +7,7 @@ becomes of one that is lost in `guarded_session`.
 from __future__ import annotations
 
 import logging
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -50,6 +50,9 @@ idle threads spin for `SPIN_US`, and never once a run has ended, or they would b
 Prosody takes 0.78 of the time for it (24 texts in turn, two cores), a window of the vocoder 0.86 (int8) or
 0.97 (fp32), the trunk as long as before."""
 SPIN_US = 50
+FLUSH_DENORMALS = "session.set_denormal_as_zero"
+"""Denormal numbers are kept, in ONNX Runtime as in our operators: samples do not depend on who has set the
+processor's flag before."""
 
 
 def session_options(config: EngineConfig, stage: str = "") -> ort.SessionOptions:
@@ -59,6 +62,7 @@ def session_options(config: EngineConfig, stage: str = "") -> ort.SessionOptions
     options.inter_op_num_threads = 1
     options.graph_optimization_level = _LEVELS[config.optimisation]
     options.enable_mem_pattern = config.memory_pattern
+    options.add_session_config_entry(FLUSH_DENORMALS, "0")
     options.log_severity_level = 3
     briefly = stage in BRIEFLY_SPINNING and not config.spinning
     options.add_session_config_entry(
@@ -284,4 +288,8 @@ def recorded_options(config: EngineConfig) -> dict[str, Any]:
     for private in ("home", "source", "stages"):
         kept.pop(private)
     kept["threads"] = config.thread_count
+    flushed = session_options(replace(config, memory_arena_size_mb=0)).get_session_config_entry(
+        FLUSH_DENORMALS
+    )
+    kept["denormals"] = "flushed to zero" if flushed == "1" else "kept"
     return kept

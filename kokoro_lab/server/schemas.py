@@ -264,6 +264,7 @@ class Status(Answer):
     memory_rss_mb: float
     memory: Memory
     versions: dict[str, str]
+    math: dict[str, str] = Field(description="How exactly it computes, and what becomes of denormal numbers")
     toolchain: dict[str, Any] = Field(description="Compiler, runtime and fitted files, with digests")
     conversion: dict[str, Any] = Field(description="How the graphs were made; empty for published weights")
 

@@ -73,6 +73,9 @@ def status() -> dict[str, Any]:
         "active_provider": engine.active_provider,
         "placement": engine.placement.figures(),
         "threads": engine.config.thread_count,
+        "math": {
+            name: engine.session_record[name] for name in ("math_mode", "denormals", "native_operators")
+        },
         "voices": len(voice_names()),
         "active": state.slots.active,
         "waiting": state.slots.waiting,

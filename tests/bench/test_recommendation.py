@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -13,6 +14,7 @@ from kokoro_lab.bench.by_length import advice, by_length
 from kokoro_lab.bench.configurations import Configuration
 from kokoro_lab.bench.recommendation import MARGIN, controls, figures_of, judge, recommend
 from kokoro_lab.engine_config import EngineConfig
+from kokoro_lab.metrics.paired_ratio import PairedRatio
 
 CHARACTERS = (100, 150, 180, 240, 260, 300, 450, 480, 700, 800, 1200, 1300)
 CONFIG = EngineConfig()
@@ -127,11 +129,44 @@ def test_every_configuration_that_is_made_up_is_judged_as_it_must_be() -> None:
 
 def test_a_choice_by_length_helps_where_configurations_are_good_at_different_lengths() -> None:
     late = {"ttfa_s": lambda n: 1.5 if n < 280 else 0.9, "wall_s": lambda n: 2.0 if n < 280 else 0.4}
-    table = by_length(measured(other=late))
-    assert (table.below[280], table.above[280]) == ("default", "other")
+    table = by_length(measured(**{"threads=1": late}))
+    assert (table.below[280], table.above[280]) == ("default", "threads=1")
     assert table.helps[280]
     assert (table.texts_below[280], table.texts_above[280]) == (5, 7)
-    assert advice(table).startswith("Below 280 characters take default, from there on other: computing 0.")
+    said = advice(table)
+    assert said.startswith("Below 280 characters take default, from there on threads=1: TTFA 0.")
+    assert said.endswith('Set KOKORO_BY_LENGTH="default < 280; threads=1".')
+    setting = re.search(r'"(.*)"', said)
+    assert setting
+    assert EngineConfig(by_length=setting[1]).by_length_setting() == (280, "default", "threads=1")
+
+
+def test_the_threshold_is_that_of_the_soonest_first_audio() -> None:
+    """Two thresholds help: one more in computing, the other more in TTFA."""
+    table = by_length(measured(**{"threads=1": {"wall_s": 0.5, "ttfa_s": 0.9}}))
+    table = table.astype(object)
+    for at, ttfa, computing in ((200, 0.9, 0.3), (500, 0.5, 0.8)):
+        table.loc[at, "helps"] = True
+        table.loc[at, ["TTFA", "computing"]] = [PairedRatio(r, r, r, 9) for r in (ttfa, computing)]
+    assert advice(table).startswith("Below 500 characters")
+
+
+def test_what_an_engine_cannot_choose_by_length_is_said() -> None:
+    late = {"ttfa_s": lambda n: 1.5 if n < 280 else 0.9, "wall_s": lambda n: 2.0 if n < 280 else 0.4}
+    table = by_length(measured(**{"memory_arena_size_mb=512": late}))
+    assert "One engine cannot do that: Texts of one engine cannot differ in memory_arena_size_mb." in advice(
+        table
+    )
+
+
+def test_memory_decides_by_its_interval() -> None:
+    """A single peak is no gain: half of the texts at half the memory, half at as much as the default."""
+    uneven = {"rss_peak_mb": lambda n: 0.5 if n < 400 else 1.0}
+    found = recommend(measured(other=uneven))
+    assert found.configuration.name == "default"
+    (verdict,) = found.verdicts
+    assert verdict.memory.low < verdict.memory.ratio < verdict.memory.high
+    assert verdict.memory.units == len(CHARACTERS)
 
 
 def test_where_one_is_best_at_every_length_no_threshold_helps() -> None:

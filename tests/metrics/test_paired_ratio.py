@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kokoro_lab.errors import ParameterError
-from kokoro_lab.metrics.paired_ratio import paired_ratio
+from kokoro_lab.metrics.paired_ratio import mean_of, paired_ratio
 
 RNG = np.random.default_rng(3)
 BEFORE = 1 + RNG.random(12)
@@ -76,3 +76,19 @@ def test_one_wild_pair_of_a_unit_decides_nothing() -> None:
 def test_what_has_no_ratio_is_refused(before: list[float], after: list[float], units: list[int]) -> None:
     with pytest.raises(ParameterError):
         paired_ratio(before, after, units)
+
+
+def test_a_mean_has_an_interval_over_its_units() -> None:
+    values = 20 + RNG.standard_normal(12)
+    found = mean_of(values, TEXTS)
+    assert found.low < found.mean < found.high
+    assert found.mean == pytest.approx(values.mean())
+    often = mean_of(np.repeat(values, 3), np.repeat(TEXTS, 3).tolist())
+    assert often == found
+
+
+def test_what_is_not_finite_is_no_part_of_a_mean() -> None:
+    assert mean_of([np.inf, 1.0, np.nan], ["a", "b", "c"]).units == 1
+    none = mean_of([np.inf], ["a"])
+    assert np.isnan(none.mean)
+    assert (none.low, none.high) == (-np.inf, np.inf)
