@@ -189,4 +189,5 @@ def _show_outcome(outcome: Any, as_json: bool) -> None:
     if outcome.verdict == "crashed":
         click.echo(f"  {outcome.message}", err=True)
     click.echo(f"  look at   {outcome.run_dir / 'report.html'}")
-    click.echo(f"  listen to {outcome.run_dir / 'audio'}")
+    if any((outcome.run_dir / "audio").glob("*")):
+        click.echo(f"  listen to {outcome.run_dir / 'audio'}")

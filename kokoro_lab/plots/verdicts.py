@@ -75,6 +75,7 @@ def pareto(table: pd.DataFrame, *, cost: str, quality: str, label: str, ceiling:
         axes.annotate(row[label], place, fontsize=8, xytext=(4, 4), textcoords="offset points")
     axes.axhline(ceiling, color="black", linewidth=0.5, linestyle=":")
     axes.set(xlabel=cost, ylabel=quality)
+    plt.close(figure)
     return figure
 
 

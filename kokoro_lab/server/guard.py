@@ -41,7 +41,8 @@ _HEADER_NAMES = re.compile(r"[A-Za-z0-9-]+(?:\s*,\s*[A-Za-z0-9-]+)*")
 _EXPOSED = (
     "X-Request-Id, X-Kokoro-Voice, X-Kokoro-Variant, X-Kokoro-Provider, X-Kokoro-Streamed, "
     "X-Kokoro-Ignored, X-Kokoro-Fallbacks, X-Kokoro-Statistics, X-Kokoro-Mode, X-Kokoro-Chunk-Ms, "
-    "X-Kokoro-Pre-Buffer-Ms, X-Kokoro-RTF, X-Kokoro-TTFA-Ms, X-Kokoro-Stream-Id, X-Sample-Rate, Retry-After"
+    "X-Kokoro-Pre-Buffer-Ms, X-Kokoro-RTF, X-Kokoro-TTFA-Ms, X-Kokoro-First-Audio, X-Kokoro-Stream-Id, "
+    "X-Sample-Rate, Retry-After"
 )
 
 

@@ -53,6 +53,7 @@ _AUDIO = {content_type(kind, 24_000).partition(";")[0] for kind in FORMATS}
         "X-Kokoro-Provider": "What computes",
         "X-Kokoro-Streamed": "`true` if it is sent while it is spoken",
         "X-Kokoro-Mode": "Degrade mode",
+        "X-Kokoro-First-Audio": "Of a stream: `computed`, or `cache` if it was kept from an equal request",
         "X-Kokoro-Statistics": "What the speech is normalised with: predicted or exact",
         "X-Sample-Rate": "In Hz",
     },
@@ -161,6 +162,7 @@ def _streamed(asked: SpeechRequest, utterance: Utterance, turn: Turn) -> Respons
     answer = Response(delivery)
     answer.headers["X-Kokoro-Chunk-Ms"] = str(account.asked["chunk_ms"])
     answer.headers["X-Kokoro-Pre-Buffer-Ms"] = str(account.asked["pre_buffer_ms"])
+    answer.headers["X-Kokoro-First-Audio"] = "cache" if opened.stream.primed else "computed"
     _describe_run(answer, opened.stream.statistics, opened.stream.fallbacks)
     return answer
 

@@ -13,6 +13,7 @@ const FIELDS = { input: "text", voice: "voice", speed: "speed" };
 const LANGUAGES = new Intl.DisplayNames(["en"], { type: "language" });
 
 let current = null; // the speech under way: { abort, player }
+let playedSamples = 0; // of the speech that the waveform shows
 
 /** Where speech begins and ends in what has arrived, and when that was. */
 class Figures {
@@ -22,8 +23,9 @@ class Figures {
   ttfaMs = null;
   wallMs = null;
 
-  constructor(sentMs) {
+  constructor(sentMs, kept) {
     this.sentMs = sentMs;
+    this.kept = kept; // the server had this first audio from an equal speech before
   }
 
   push(block) {
@@ -60,7 +62,7 @@ async function speak() {
   clear();
   $("stop").disabled = false;
   say("Waiting for the first sound …");
-  const redraw = setInterval(() => waveform.draw(player.playedSamples), REDRAW_MS);
+  const redraw = setInterval(() => draw(player), REDRAW_MS);
   let failure = null;
   try {
     await receive(mine, controller.signal);
@@ -72,7 +74,7 @@ async function speak() {
   clearInterval(redraw);
   if (current !== mine) return; // stopped, or followed by another one, which has said so
   idle();
-  waveform.draw(player.playedSamples);
+  draw(player);
   if (failure) showError(failure);
   else say(`Done: ${$("length").textContent} of speech.`);
 }
@@ -82,7 +84,7 @@ async function receive(mine, signal) {
     say(`The server is busy; asking again in ${waitS} s.`);
   });
   showWhatRan(response.headers);
-  const figures = new Figures(sentMs);
+  const figures = new Figures(sentMs, response.headers.get("X-Kokoro-First-Audio") === "cache");
   for await (const block of samples(response, signal)) {
     if (current !== mine) return;
     const silentSoFar = figures.first === null;
@@ -101,9 +103,15 @@ async function receive(mine, signal) {
 
 function stop() {
   if (!current) return;
+  draw(current.player); // while the player still knows how far it came
   current.stop();
   idle();
   say("Stopped.");
+}
+
+function draw(player) {
+  playedSamples = player.playedSamples;
+  waveform.draw(playedSamples);
 }
 
 function idle() {
@@ -134,7 +142,7 @@ function clear() {
 
 function showFigures(figures, player) {
   if (figures.first === null) return;
-  $("ttfa").textContent = `${Math.round(figures.ttfaMs)} ms`;
+  $("ttfa").textContent = `${Math.round(figures.ttfaMs)} ms${figures.kept ? ", from the cache" : ""}`;
   const heardMs = $("heard").textContent === "–" ? player.heardAtMs(figures.first) : null;
   if (heardMs !== null) $("heard").textContent = `${Math.round(heardMs - figures.sentMs)} ms`;
   $("rtf").textContent = (figures.wallMs / 1000 / figures.speechS).toFixed(3);
@@ -193,7 +201,7 @@ $("stop").addEventListener("click", stop);
 document.addEventListener("keydown", (event) => {
   if (event.key === "Escape") stop();
 });
-window.addEventListener("resize", () => waveform.draw(current?.player.playedSamples ?? Infinity));
+window.addEventListener("resize", () => waveform.draw(playedSamples));
 
 listVoices().catch(() => { $("error").textContent = "The list of voices cannot be had; the server’s own will speak."; });
 showServer().catch(() => { $("server").textContent = "The server does not answer."; });
