@@ -108,6 +108,7 @@ def outcome_of(folder: Path, tests: Iterable[str]) -> Outcome:
     ]
     environment = os.environ | {
         "PYTHONPATH": str(folder),
+        "MUTATED_COPY": str(folder),  # for tests that run the installed command, in an environment of its own
         "PYTHONDONTWRITEBYTECODE": "1",  # a mutation may come and go within the clock of a file's time
         "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",  # they make every start longer, and no test here needs one
     }

@@ -23,6 +23,8 @@ import httpx2
 from kokoro_lab.config import settings
 
 SCRIPT = Path(sys.executable).with_name("kokoro-lab")
+MUTATED_COPY = "MUTATED_COPY"
+"""Set by `scripts/mutations.py`: the folder of the package that it has broken on purpose."""
 READY_S = 180
 """A start that may have to make graphs first, beside a busy neighbour."""
 
@@ -30,6 +32,8 @@ READY_S = 180
 def clean_environment(**changed: str) -> dict[str, str]:
     """What a new terminal has, and where the weights are: no variable of the test's own run."""
     kept = {name: os.environ[name] for name in ("PATH", "HOME", "TMPDIR") if name in os.environ}
+    if copy := os.environ.get(MUTATED_COPY):  # that package is on trial, not the installed one
+        kept["PYTHONPATH"] = copy
     return {**kept, "LANG": "C.UTF-8", "KOKORO_HOME": str(settings().home), **changed}
 
 
