@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from flask import current_app
 
@@ -52,6 +53,8 @@ class ServerState:
     injector: Injector | None = None
     started_s: float = field(default_factory=time.monotonic)
     worker: int = 1
+    connections: Callable[[], dict[str, Any]] | None = None
+    """Figures of the connections that are open; None where another server than ours has them."""
 
 
 def server_state() -> ServerState:

@@ -74,6 +74,7 @@ def status() -> dict[str, Any]:
         "placement": engine.placement.figures(),
         "threads": engine.config.thread_count,
         "voices": len(voice_names()),
+        "connections": None if state.connections is None else state.connections(),
         "active": state.slots.active,
         "waiting": state.slots.waiting,
         "concurrency": state.slots.count,

@@ -27,7 +27,7 @@ def make_app(begins: Stages) -> Flask:
     begins.end()
     app = create_app(engine, settings(), loaded_s=begins.finished_s)
     app.config["STALL_S"] = STALL_S
-    app.config["BODY_S"] = BODY_S
+    worker.BODY_S = BODY_S
     worker.HEAD_S = HEAD_S
     return app
 
