@@ -27,8 +27,9 @@ def make_app(begins: Stages) -> Flask:
     begins.end()
     app = create_app(engine, settings(), loaded_s=begins.finished_s)
     app.config["STALL_S"] = STALL_S
-    worker.BODY_S = BODY_S
-    worker.HEAD_S = HEAD_S
+    if "patient" not in sys.argv:
+        worker.BODY_S = BODY_S
+        worker.HEAD_S = HEAD_S
     return app
 
 

@@ -1,0 +1,210 @@
+"""Who is silent, slow or half-open holds no thread, and goes when there is no room."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import httpx2
+import pytest
+import websocket
+
+from tests.server.conftest import CONCURRENCY, RunningServer, running, wait_until
+from tests.server.test_limits import HELLO, URL, error_of, post, raw, received
+
+MOST = 60
+HEAD = f"POST {URL} HTTP/1.1\nHost: localhost\nContent-Type: application/json\n"
+CHUNKED = f"{HEAD}Connection: close\nTransfer-Encoding: chunked\n\n"
+KINDS = {
+    "silent": ("", b""),
+    "half_head": (HEAD, b""),
+    "slow_body": (f"{HEAD}Content-Length: 1000\n\n", b'{"input"'),
+    "slow_chunks": (CHUNKED, b"100\r\n{"),
+}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+    with running(tmp_path_factory.mktemp("connections"), patient=True, connections=MOST) as found:
+        yield found
+
+
+def connections(server: RunningServer) -> dict[str, Any]:
+    found: dict[str, Any] = server.status()["connections"]
+    return found
+
+
+@contextmanager
+def opened(server: RunningServer, kind: str, count: int) -> Iterator[list[socket.socket]]:
+    """So many connections, all of which the server has seen as what they are."""
+    state = "idle" if kind == "silent" else "reading"
+    wait_until(lambda: connections(server)["open"] == 1)
+    with ExitStack() as stack:
+        found = [stack.enter_context(raw(server, *KINDS[kind])) for _ in range(count)]
+        wait_until(lambda: connections(server)[state] == count)
+        yield found
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_more_of_them_than_there_are_threads_hold_none(server: RunningServer, kind: str) -> None:
+    count = MOST - 5
+    assert count > connections(server)["threads"]
+    with opened(server, kind, count):
+        found = connections(server)
+        assert found["served"] == 1, "the one that asks"
+        assert httpx2.get(f"{server.url}/health").status_code == 200
+        assert httpx2.post(server.speech_url, json=HELLO, timeout=60).status_code == 200
+    wait_until(lambda: connections(server)["open"] == 1)
+    assert connections(server)["held_bytes"] == 0
+
+
+def test_beyond_the_limit_the_longest_silent_is_closed(server: RunningServer) -> None:
+    before = connections(server)["closed"].get("crowded_out", 0)
+    with opened(server, "silent", MOST - 1) as silent:
+        silent[0].sendall(b"G")  # not the longest silent any more
+        wait_until(lambda: connections(server)["reading"] == 1)
+        connections(server)  # each look is a connection; there is room for one
+        with raw(server, "") as late, raw(server, "") as later:
+            wait_until(lambda: connections(server)["closed"].get("crowded_out", 0) >= before + 2)
+            crowded_out = connections(server)["closed"]["crowded_out"] - before
+            for connection in silent[1 : 1 + crowded_out]:
+                assert connection.recv(1) == b""
+            for connection in (silent[0], *silent[-10:], late, later):
+                connection.setblocking(False)
+                with pytest.raises(BlockingIOError):
+                    connection.recv(1)
+
+
+def test_who_is_crowded_out_with_half_a_request_is_told_so(server: RunningServer) -> None:
+    with opened(server, "half_head", MOST - 1) as halves, raw(server, ""), raw(server, ""):
+        status, error = error_of(received(halves[0]))
+    assert (status, error["code"]) == (503, "service_unavailable")
+
+
+@pytest.mark.parametrize(
+    ("data", "status", "code"),
+    [
+        (b"nonsense\r\n\r\n", 400, "bad_request"),
+        (b"GET / HTTP/1.1\nHost: a\n\n", 400, "bad_request"),
+        (b"GET /" + b"a" * 5000 + b" HTTP/1.1\r\n\r\n", 414, "request_uri_too_long"),
+        (b"GET / HTTP/1.1\r\nX: " + b"a" * 9000 + b"\r\n\r\n", 431, "request_header_fields_too_large"),
+        (b"GET / HTTP/1.1\r\nExpect: tea\r\n\r\n", 417, "expectation_failed"),
+        (b"POST / HTTP/1.1\r\nTransfer-Encoding: gzip, chunked\r\n\r\n", 501, "not_implemented"),
+        (b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhelloooo", 400, "bad_request"),
+        (b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n;\r\n\r\n", 400, "bad_request"),
+    ],
+)
+def test_what_no_application_is_asked_about_is_answered_in_the_one_shape(
+    server: RunningServer, data: bytes, status: int, code: str
+) -> None:
+    with raw(server, "", data) as connection:
+        answer = received(connection)
+    found, error = error_of(answer)
+    assert (found, error["code"]) == (status, code)
+    head = answer.partition(b"\r\n\r\n")[0].lower()
+    for field in (b"content-type: application/json", b"connection: close", b"x-request-id: "):
+        assert field in head
+    assert b"x-should-retry: false" in head
+    assert error["type"] == ("server_error" if status >= 500 else "invalid_request_error")
+
+
+def test_a_chunked_body_speaks(server: RunningServer) -> None:
+    def body() -> Iterator[bytes]:
+        yield from (b"{", b'"input": ', b'"Hello."', b', "stream": false}')
+
+    answer = httpx2.post(
+        server.speech_url, content=body(), headers={"Content-Type": "application/json"}, timeout=60
+    )
+    assert "transfer-encoding" in answer.request.headers
+    plain = httpx2.post(server.speech_url, json={**HELLO, "stream": False}, timeout=60)
+    assert (answer.status_code, answer.content) == (200, plain.content)
+
+
+def test_a_chunked_body_counts_where_a_body_may_be_left_out(server: RunningServer) -> None:
+    asked = CHUNKED.replace(URL, "/session-reset")
+    with raw(server, asked, b'd\r\n{"nobody": 1}\r\n0\r\n\r\n') as connection:
+        status, error = error_of(received(connection))
+    assert (status, error["param"]) == (400, "nobody")
+
+
+def test_a_chunked_body_beyond_the_limit_is_refused_while_it_comes(server: RunningServer) -> None:
+    with raw(server, CHUNKED) as connection:
+        for _ in range(10):  # half a megabyte; what is allowed is less
+            connection.sendall(b"10000\r\n" + b" " * 65_536 + b"\r\n")
+        status, error = error_of(received(connection))
+    assert (status, error["code"]) == (413, "request_entity_too_large")
+
+
+def test_a_client_that_waits_to_be_told_to_go_on_is_told_so_once(server: RunningServer) -> None:
+    body = json.dumps({**HELLO, "stream": False}).encode()
+    head = f"{HEAD}Connection: close\nExpect: 100-continue\nContent-Length: {len(body)}\n\n"
+    with raw(server, head) as connection:
+        assert connection.recv(100) == b"HTTP/1.1 100 Continue\r\n\r\n"
+        connection.sendall(body)
+        assert received(connection).startswith(b"HTTP/1.1 200")
+    with raw(server, f"{HEAD}Expect: 100-continue\nContent-Length: 99999999\n\n") as connection:
+        assert connection.recv(100).startswith(b"HTTP/1.1 413")
+
+
+def test_requests_one_behind_the_other_are_answered_in_their_order(server: RunningServer) -> None:
+    body = b"{}"
+    asked = (
+        b"GET /voices HTTP/1.1\r\nHost: localhost\r\n\r\n"
+        + f"POST {URL} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+        + body
+        + b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+    )
+    with raw(server, "", asked) as connection:
+        answers = received(connection)
+    assert [part.split()[0] for part in answers.split(b"HTTP/1.1 ")[1:]] == [b"200", b"415", b"200"]
+
+
+def test_a_connection_is_kept_for_the_next_request(server: RunningServer) -> None:
+    accepted = connections(server)["accepted"]
+    with httpx2.Client(base_url=server.url) as client:
+        for _ in range(3):
+            assert client.get("/health").status_code == 200
+            assert client.post(URL, json={"input": ""}).status_code == 400
+    assert connections(server)["accepted"] == accepted + 2  # one for six requests, one to ask
+
+
+def test_an_old_client_gets_its_answer_and_the_end(server: RunningServer) -> None:
+    with raw(server, "GET /health HTTP/1.0\nHost: localhost\n\n") as connection:
+        assert received(connection).startswith(b"HTTP/1.0 200")
+
+
+def test_who_does_not_close_behind_the_last_answer_keeps_nobody_waiting(server: RunningServer) -> None:
+    """As many as gunicorn would wait for two seconds each, one after the other."""
+    with ExitStack() as stack:
+        for _ in range(30):
+            stack.enter_context(raw(server, "GET /health HTTP/1.1\nHost: localhost\nConnection: close\n\n"))
+        wait_until(lambda: connections(server)["leaving"] > 20)
+        assert connections(server)["served"] == 1
+
+
+def test_a_client_that_closes_its_half_is_answered(server: RunningServer) -> None:
+    with post(server, {**HELLO, "stream": False}) as connection:
+        connection.shutdown(socket.SHUT_WR)
+        assert connection.recv(100).startswith(b"HTTP/1.1 200")
+
+
+def test_a_websocket_talks_while_others_say_nothing(server: RunningServer) -> None:
+    with opened(server, "half_head", MOST - 10):
+        talk = websocket.create_connection(f"ws://127.0.0.1:{server.port}/v1/audio/speech/ws", timeout=30)
+        talk.send(json.dumps({"type": "status"}))
+        assert json.loads(talk.recv())
+        talk.close()
+
+
+def test_slow_readers_hold_as_many_threads_as_may_speak(server: RunningServer) -> None:
+    text = {"input": "This sentence is one of very many, and nobody will ever listen to it. " * 250}
+    wait_until(lambda: server.status()["active"] == 0)
+    with ExitStack() as stack:
+        for _ in range(CONCURRENCY):
+            stack.enter_context(post(server, text, receive_buffer=4096))
+        wait_until(lambda: server.status()["active"] == CONCURRENCY)
+        assert connections(server)["served"] == CONCURRENCY + 1
+    wait_until(lambda: server.status()["active"] == 0)
