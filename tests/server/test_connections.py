@@ -14,6 +14,7 @@ import websocket
 
 from tests.server.conftest import CONCURRENCY, RunningServer, running, wait_until
 from tests.server.test_limits import HELLO, URL, error_of, post, raw, received
+from tests.server.tiny_server import MOST_HELD_BYTES
 
 MOST = 60
 HEAD = f"POST {URL} HTTP/1.1\nHost: localhost\nContent-Type: application/json\n"
@@ -79,9 +80,33 @@ def test_beyond_the_limit_the_longest_silent_is_closed(server: RunningServer) ->
 
 
 def test_who_is_crowded_out_with_half_a_request_is_told_so(server: RunningServer) -> None:
-    with opened(server, "half_head", MOST - 1) as halves, raw(server, ""), raw(server, ""):
-        status, error = error_of(received(halves[0]))
+    with opened(server, "half_head", MOST - 1) as halves:
+        held_bytes = connections(server)["held_bytes"]
+        halves[0].sendall(b"X: 1\r\n")  # not the longest silent any more
+        wait_until(lambda: connections(server)["held_bytes"] != held_bytes)
+        with raw(server, ""), raw(server, ""):
+            status, error = error_of(received(halves[1]))
+            halves[0].setblocking(False)
+            with pytest.raises(BlockingIOError):
+                halves[0].recv(1)
     assert (status, error["code"]) == (503, "service_unavailable")
+
+
+def test_half_requests_hold_no_more_bytes_together_than_they_may(server: RunningServer) -> None:
+    body = b" " * 290_000
+    before = connections(server)["closed"].get("memory", 0)
+    with ExitStack() as stack:
+        bodies = [
+            stack.enter_context(raw(server, f"{HEAD}Content-Length: 300000\n\n", body)) for _ in range(10)
+        ]
+        wait_until(lambda: connections(server)["closed"].get("memory", 0) > before)
+        assert error_of(received(bodies[0]))[0] == 503
+        wait_until(
+            lambda: connections(server)["reading"] + connections(server)["closed"]["memory"] - before == 10
+        )
+        found = connections(server)
+        assert 0 < found["held_bytes"] <= found["most_held_bytes"] == MOST_HELD_BYTES
+        assert httpx2.post(server.speech_url, json=HELLO, timeout=60).status_code == 200
 
 
 @pytest.mark.parametrize(
@@ -109,6 +134,11 @@ def test_what_no_application_is_asked_about_is_answered_in_the_one_shape(
         assert field in head
     assert b"x-should-retry: false" in head
     assert error["type"] == ("server_error" if status >= 500 else "invalid_request_error")
+
+
+def test_the_log_says_where_to_open_the_page(server: RunningServer) -> None:
+    lines = [json.loads(line) for line in server.log.read_text().splitlines() if line.startswith("{")]
+    assert any(f"Open {server.url}/ in a browser" in line["message"] for line in lines)
 
 
 def test_a_chunked_body_speaks(server: RunningServer) -> None:

@@ -16,6 +16,7 @@ from kokoro_lab.server.logs import configure
 STALL_S = 1.0
 BODY_S = 2.0
 HEAD_S = 2.0
+MOST_HELD_BYTES = 2_000_000
 
 
 def make_app(begins: Stages) -> Flask:
@@ -35,4 +36,5 @@ def make_app(begins: Stages) -> Flask:
 
 if __name__ == "__main__":
     configure("json", verbose=True)
+    worker.MOST_HELD_BYTES = MOST_HELD_BYTES  # before the fork
     serve(make_app, settings())
