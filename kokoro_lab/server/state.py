@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 EXTENSION = "kokoro_lab"
 SOCKETS = 8
 """WebSockets that may be open at a time; each takes a thread of the server."""
+SENDERS = 4
+"""Files that may be on their way to clients at a time beside what is spoken; each takes a thread, too."""
 
 
 @dataclass(slots=True, eq=False)
@@ -48,6 +50,7 @@ class ServerState:
     warm_up: WarmUp = field(default_factory=WarmUp)
     live: LiveStreams = field(default_factory=LiveStreams)
     sockets: Slots = field(default_factory=lambda: Slots(SOCKETS))
+    senders: Slots = field(default_factory=lambda: Slots(SENDERS))
     schedule: Schedule | None = None
     """None where no benchmark is begun at intervals."""
     injector: Injector | None = None

@@ -12,7 +12,6 @@ from itertools import islice
 from selectors import EVENT_READ
 from typing import Any
 
-from gunicorn.http.errors import ParseException
 from gunicorn.workers.gthread import ThreadWorker
 from werkzeug.exceptions import RequestTimeout, ServiceUnavailable
 
@@ -157,7 +156,7 @@ class PatientWorker(ThreadWorker):  # type: ignore[misc]
         """See how far its next request has come."""
         try:
             whole = conn.incoming.whole()
-        except ParseException as error:
+        except Exception as error:  # whatever it is, it must not end the worker
             self._refuse(conn, error, "refused")
             return
         if conn.incoming.waits_for_continue:

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import json
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import httpx2
 import pytest
 import websocket
+from flask import Flask
 
-from tests.server.conftest import CONCURRENCY, RunningServer, running, wait_until
+from kokoro_lab.server.state import SENDERS
+from tests.server.conftest import CONCURRENCY, RunningServer, running, state_of, wait_until
 from tests.server.test_limits import HELLO, URL, error_of, post, raw, received
 from tests.server.tiny_server import MOST_HELD_BYTES
 
 MOST = 60
 HEAD = f"POST {URL} HTTP/1.1\nHost: localhost\nContent-Type: application/json\n"
+LONG = "This sentence is one of very many, and nobody will ever listen to it. "
 CHUNKED = f"{HEAD}Connection: close\nTransfer-Encoding: chunked\n\n"
 KINDS = {
     "silent": ("", b""),
@@ -229,12 +232,32 @@ def test_a_websocket_talks_while_others_say_nothing(server: RunningServer) -> No
         talk.close()
 
 
-def test_slow_readers_hold_as_many_threads_as_may_speak(server: RunningServer) -> None:
-    text = {"input": "This sentence is one of very many, and nobody will ever listen to it. " * 250}
+def test_slow_readers_of_streams_hold_as_many_threads_as_may_speak(server: RunningServer) -> None:
+    text = {"input": LONG * 250}
     wait_until(lambda: server.status()["active"] == 0)
     with ExitStack() as stack:
         for _ in range(CONCURRENCY):
             stack.enter_context(post(server, text, receive_buffer=4096))
         wait_until(lambda: server.status()["active"] == CONCURRENCY)
         assert connections(server)["served"] == CONCURRENCY + 1
+        assert httpx2.post(server.speech_url, json=HELLO).status_code == 429
     wait_until(lambda: server.status()["active"] == 0)
+
+
+def test_slow_readers_of_files_hold_few_threads_and_then_the_places_of_those_who_speak(
+    make_app: Callable[..., Flask],
+) -> None:
+    app = make_app(concurrency=1)
+    client, state = app.test_client(), state_of(app)
+    asked = {**HELLO, "stream": False}
+    slow = [client.post(URL, json=asked, buffered=False) for _ in range(SENDERS)]
+    assert (state.senders.active, state.slots.active) == (SENDERS, 0)
+    last = client.post(URL, json=asked, buffered=False)
+    assert (last.status_code, state.slots.active) == (200, 1)
+    assert client.post(URL, json=asked).status_code == 429
+    for answer in (*slow, last):
+        answer.close()
+    assert (state.senders.active, state.slots.active) == (0, 0)
+    for _ in range(SENDERS + 2):
+        assert client.post(URL, json=asked).data
+    assert (state.senders.active, state.slots.active) == (0, 0)
