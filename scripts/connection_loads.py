@@ -13,17 +13,18 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import multiprocessing
 import resource
 import selectors
 import socket
 import statistics
 import sys
-import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from functools import partial
 from http.client import HTTPConnection
+from multiprocessing.synchronize import Event
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -41,7 +42,9 @@ OPENINGS = {"idle": b"", "half_head": HEAD.encode(), "slow_body": f'{HEAD}\r\n{{
 """Kind of connection → what it sends at first. Nothing follows but, of a slow body, a byte a second."""
 LOADS = {"idle": 1000, "half_head": 1000, "slow_body": 200}
 SETTLE_S = 0.5
-"""From the last connection of a load to the first question."""
+"""From the last connection of a load to the first question; as long without a load."""
+HEALTHS = 5
+"""Questions of `/health` a trial."""
 NOUNS = ("kettle", "window", "garden", "letter", "engine", "river", "candle", "basket", "mirror", "ladder")
 VERBS = ("sings", "waits", "turns", "burns", "rests", "falls", "moves", "shines", "rings", "stands")
 FULL_SCALE = 32_768
@@ -49,53 +52,53 @@ FULL_SCALE = 32_768
 
 @contextmanager
 def load(address: tuple[str, int], counts: dict[str, int]) -> Iterator[None]:
-    """Inside, so many connections of each kind are open; one that the server closes is opened anew."""
-    over = threading.Event()
-    ready = threading.Event()
+    """Inside, so many connections of each kind are open; one that the server closes is opened anew.
 
-    def hold() -> None:
-        poller = selectors.DefaultSelector()
-
-        def add(kind: str) -> None:
-            connection = socket.create_connection(address, timeout=5)
-            connection.sendall(OPENINGS[kind])
-            connection.setblocking(False)
-            poller.register(connection, selectors.EVENT_READ, kind)
-
-        for kind, count in counts.items():
-            for _ in range(count):
-                with suppress(OSError):  # refused: the load is as large as the server lets it be
-                    add(kind)
-        ready.set()
-        drip_s = time.monotonic() + 1
-        while not over.is_set():
-            for key, _ in poller.select(0.1):
-                with suppress(OSError):
-                    if key.fileobj.recv(65_536):  # type: ignore[union-attr]
-                        continue
-                poller.unregister(key.fileobj)
-                key.fileobj.close()  # type: ignore[union-attr]
-                with suppress(OSError):
-                    add(key.data)
-            if time.monotonic() > drip_s:
-                drip_s += 1
-                for key in list(poller.get_map().values()):
-                    if key.data == "slow_body":
-                        with suppress(OSError):
-                            key.fileobj.send(b" ")  # type: ignore[union-attr]
-        for key in list(poller.get_map().values()):
-            key.fileobj.close()  # type: ignore[union-attr]
-        poller.close()
-
-    thread = threading.Thread(target=hold, name="load")
-    thread.start()
+    A process of its own holds them: a thread would keep whoever measures waiting, and not the server.
+    """
+    context = multiprocessing.get_context("fork")
+    ready, over = context.Event(), context.Event()
+    process = context.Process(target=hold, args=(address, counts, ready, over), daemon=True)
+    process.start()
     try:
         ready.wait()
         time.sleep(SETTLE_S)
         yield
     finally:
         over.set()
-        thread.join()
+        process.join()
+
+
+def hold(address: tuple[str, int], counts: dict[str, int], ready: Event, over: Event) -> None:
+    """Open connections and keep them open until it is `over`."""
+    poller = selectors.DefaultSelector()
+
+    def add(kind: str) -> None:
+        with suppress(OSError):  # refused: the load is as large as the server lets it be
+            connection = socket.create_connection(address, timeout=5)
+            connection.sendall(OPENINGS[kind])
+            connection.setblocking(False)
+            poller.register(connection, selectors.EVENT_READ, kind)
+
+    for kind, count in counts.items():
+        for _ in range(count):
+            add(kind)
+    ready.set()
+    drip_s = time.monotonic() + 1
+    while not over.is_set():
+        for key, _ in poller.select(0.1):
+            with suppress(OSError):
+                if key.fileobj.recv(65_536):  # type: ignore[union-attr]
+                    continue
+            poller.unregister(key.fileobj)
+            key.fileobj.close()  # type: ignore[union-attr]
+            add(key.data)
+        if time.monotonic() > drip_s:
+            drip_s += 1
+            for key in poller.get_map().values():
+                if key.data == "slow_body":
+                    with suppress(OSError):
+                        key.fileobj.send(b" ")  # type: ignore[union-attr]
 
 
 def health_s(address: tuple[str, int], timeout_s: float) -> float:
@@ -145,13 +148,13 @@ def compared(
     times: dict[str, list[float]] = {name: [] for name in ("health_alone", "health", "ttfa_alone", "ttfa")}
     states = []
     for _ in range(trials):
-        health_s(address, 60)  # a server that the last load had held up has its time to come back
-        times["health_alone"].append(health_s(address, timeout_s))
-        times["ttfa_alone"].append(ttfa_s(address, next(texts), timeout_s))
-        with load(address, counts):
-            times["health"].append(health_s(address, timeout_s))
-            times["ttfa"].append(ttfa_s(address, next(texts), timeout_s))
-            states.append(connections_of(address, timeout_s))
+        for under, held in (("_alone", {}), ("", counts)):
+            health_s(address, 60)  # a server that the last load had held up has its time to come back
+            with load(address, held):
+                times[f"health{under}"] += [health_s(address, timeout_s) for _ in range(HEALTHS)]
+                times[f"ttfa{under}"].append(ttfa_s(address, next(texts), timeout_s))
+                if held:
+                    states.append(connections_of(address, timeout_s))
     found: dict[str, Any] = {f"{name}_s": round(statistics.median(of), 4) for name, of in times.items()}
     for name in ("health", "ttfa"):
         found[f"{name}_ratio"] = round(found[f"{name}_s"] / found[f"{name}_alone_s"], 2)
