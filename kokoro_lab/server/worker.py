@@ -168,7 +168,8 @@ class PatientWorker(ThreadWorker):  # type: ignore[misc]
             span_s = {"idle": SILENT_S, "head": HEAD_S, "body": BODY_S}[stage]
             self.connections.awaits(conn, stage, time.monotonic() + span_s)
         while not self.connections.holds(conn) and self._make_room("memory", holding=True):
-            pass
+            if conn.state == "closed":  # those that are served hold all that may be held
+                return
         if whole and conn.state == "body":
             self.poller.unregister(conn.sock)
             self.connections.serves(conn)

@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import json
+import math
+import selectors
 import socket
+import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from concurrent.futures import Future
+from contextlib import ExitStack, closing, contextmanager
 from typing import Any
 
 import httpx2
 import pytest
 import websocket
 from flask import Flask
+from gunicorn.config import Config
 
+from kokoro_lab.server import worker
+from kokoro_lab.server.connections import Connection, Connections
+from kokoro_lab.server.framing import Incoming
 from kokoro_lab.server.state import SENDERS
+from kokoro_lab.server.worker import PatientWorker
 from tests.server.conftest import CONCURRENCY, RunningServer, running, state_of, wait_until
 from tests.server.test_limits import HELLO, URL, error_of, post, raw, received
 from tests.server.tiny_server import MOST_HELD_BYTES
@@ -261,3 +270,85 @@ def test_slow_readers_of_files_hold_few_threads_and_then_the_places_of_those_who
     for _ in range(SENDERS + 2):
         assert client.post(URL, json=asked).data
     assert (state.senders.active, state.slots.active) == (0, 0)
+
+
+# ------------------------------------------------------------------------------- the poller without a server
+
+
+class Polling:
+    """A worker's main thread on connections of this process; the pool never comes to a request."""
+
+    def __init__(self, most_held_bytes: int) -> None:
+        self.worker = PatientWorker.__new__(PatientWorker)
+        self.worker.connections = Connections(10, most_held_bytes, 1)
+        self.worker.poller = selectors.DefaultSelector()
+        self.worker.nr_conns = 0
+        self.worker.alive = True
+        self.worker.enqueue_req = lambda conn: None
+        self.clients: list[socket.socket] = []
+
+    def connect(self, data: bytes) -> Connection:
+        ours, theirs = socket.socketpair()
+        theirs.settimeout(10)
+        connection = Connection(Config(), ours, None, None, 10_000)
+        self.clients.append(theirs)
+        self.worker.nr_conns += 1
+        self.worker.connections.add(connection, math.inf)
+        self.worker._poll(connection)
+        if data:
+            theirs.sendall(data)
+            self.worker._readable(connection, ours)
+        return connection
+
+    def close(self) -> None:
+        list(self.worker._give_up(math.inf))
+        for client in self.clients:
+            client.close()
+        self.worker.poller.close()
+
+
+BODY = b"POST / HTTP/1.1\r\nContent-Length: 80\r\n\r\n"
+
+
+def test_what_is_being_served_counts_among_what_is_held() -> None:
+    with closing(Polling(most_held_bytes=100)) as polling:
+        served = polling.connect(BODY + b" " * 80)
+        reading = polling.connect(BODY + b" " * 60)
+        assert (served.state, reading.state, reading.reason) == ("served", "closed", "memory")
+        assert polling.clients[1].recv(100).startswith(b"HTTP/1.1 503")
+        assert polling.worker.connections.figures()["held_bytes"] == 80
+        done: Future[bool] = Future()
+        next(served.incoming)
+        done.set_result(True)
+        polling.worker.finish_request(served, done)
+        assert (served.state, polling.worker.connections.figures()["held_bytes"]) == ("idle", 0)
+        served.sock.close()
+
+
+def test_each_stage_has_its_own_time_and_a_late_one_is_told() -> None:
+    with closing(Polling(most_held_bytes=1000)) as polling:
+        kinds = [polling.connect(data) for data in (b"", BODY[:9], BODY)]
+        assert [connection.state for connection in kinds] == ["idle", "head", "body"]
+        now_s = time.monotonic()
+        for connection, span_s in zip(kinds[1:], (worker.HEAD_S, worker.BODY_S), strict=True):
+            assert now_s < connection.deadline_s <= now_s + span_s
+        late = [connection.state for connection in polling.worker._give_up(now_s + worker.HEAD_S)]
+        assert late == ["leaving", "closed"], "the head alone: it is told, and its end awaited"
+        assert error_of(received(polling.clients[1]))[0] == 408
+        assert kinds[2].state == "body"
+        for connection in polling.worker._give_up(math.inf):
+            assert connection.state in ("leaving", "closed")
+        assert polling.worker.connections.figures()["open"] == 0
+
+
+def test_an_error_of_ours_ends_the_connection_and_not_the_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(self: Incoming) -> bool:
+        raise RuntimeError("a mistake")
+
+    monkeypatch.setattr(Incoming, "whole", fail)
+    with closing(Polling(most_held_bytes=1000)) as polling:
+        assert polling.connect(b"GET").state == "leaving"
+        status, error = error_of(received(polling.clients[0]))
+        assert (status, error["code"]) == (500, "internal_error")
+        assert "mistake" not in error["message"]
+        list(polling.worker._give_up(math.inf))
