@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import math
 import selectors
@@ -10,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import ExitStack, closing, contextmanager
+from types import SimpleNamespace
 from typing import Any
 
 import httpx2
@@ -284,6 +286,8 @@ class Polling:
         self.worker.poller = selectors.DefaultSelector()
         self.worker.nr_conns = 0
         self.worker.alive = True
+        self.worker.cfg = Config()
+        self.worker.wsgi = SimpleNamespace(most_body_bytes=10_000)
         self.worker.enqueue_req = lambda conn: None
         self.clients: list[socket.socket] = []
 
@@ -352,3 +356,30 @@ def test_an_error_of_ours_ends_the_connection_and_not_the_worker(monkeypatch: py
         assert (status, error["code"]) == (500, "internal_error")
         assert "mistake" not in error["message"]
         list(polling.worker._give_up(math.inf))
+
+
+def test_who_connects_and_says_nothing_is_closed_after_a_while() -> None:
+    with (
+        closing(Polling(most_held_bytes=1000)) as polling,
+        socket.create_server(("127.0.0.1", 0)) as listener,
+    ):
+        listener.setblocking(False)
+        polling.clients.append(socket.create_connection(listener.getsockname(), timeout=10))
+        before_s = time.monotonic()
+        while not polling.worker.nr_conns:  # it may be under way yet
+            polling.worker.accept(listener)
+        assert list(polling.worker._give_up(before_s + worker.SILENT_S - 1)) == []
+        assert len(list(polling.worker._give_up(time.monotonic() + worker.SILENT_S))) == 1
+        assert polling.clients[0].recv(1) == b""
+        assert polling.worker.connections.figures()["closed"] == {"silent": 1}
+
+
+def test_without_a_descriptor_for_the_next_the_longest_silent_is_closed() -> None:
+    class Full:
+        def accept(self) -> None:
+            raise OSError(errno.EMFILE, "Too many open files")
+
+    with closing(Polling(most_held_bytes=1000)) as polling:
+        silent, speaking = polling.connect(b""), polling.connect(b"GET")
+        polling.worker.accept(Full())
+        assert (silent.state, silent.reason, speaking.state) == ("closed", "crowded_out", "head")
