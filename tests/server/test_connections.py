@@ -152,7 +152,9 @@ def test_what_no_application_is_asked_about_is_answered_in_the_one_shape(
 
 def test_the_log_says_where_to_open_the_page(server: RunningServer) -> None:
     lines = [json.loads(line) for line in server.log.read_text().splitlines() if line.startswith("{")]
-    assert any(f"Open {server.url}/ in a browser" in line["message"] for line in lines)
+    said = {line["message"]: line["level"] for line in lines if "in a browser" in line["message"]}
+    assert list(said.values()) == ["info"]
+    assert f"Open {server.url}/ " in next(iter(said))
 
 
 def test_a_chunked_body_speaks(server: RunningServer) -> None:
