@@ -171,6 +171,12 @@ class Settings(BaseSettings):
     )
     max_input_chars: int = Field(50_000, ge=1, description="Longest text of one HTTP request, in characters")
     concurrency: int = Field(2, ge=1, le=64, description="Syntheses at a time; a further one waits its turn")
+    connections: int = Field(
+        4096,
+        ge=16,
+        le=65_536,
+        description="Connections that may be open; for a further one, the longest silent one is closed",
+    )
     queue: int = Field(
         4, ge=0, le=256, description="Requests that may wait for their turn; a further one is answered 429"
     )

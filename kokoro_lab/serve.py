@@ -32,6 +32,7 @@ from kokoro_lab.server.degrade import Degrader
 from kokoro_lab.server.doorstep import Doorstep, MakeApp, Stages
 from kokoro_lab.server.heap import limit_of
 from kokoro_lab.server.large_blocks import give_large_blocks_back
+from kokoro_lab.server.listening import listener, page_url, room_for
 from kokoro_lab.server.logs import JsonGunicorn, configure
 from kokoro_lab.server.objectives import Objectives
 from kokoro_lab.server.remedies import remedies
@@ -50,7 +51,6 @@ log = logging.getLogger(__name__)
 SPARE_THREADS = 8
 """Beyond one for each synthesis, each request that waits for one and each WebSocket, so that health is
 answered and a 429 is given while all are busy."""
-KEEPALIVE_S = 5
 
 
 def create_app(
@@ -189,23 +189,31 @@ def serve(make_app: MakeApp, settings: Settings) -> None:
         loaded before the fork, it makes the worker abort when it exits, and on macOS its frameworks may not
         survive the fork at all.
     settings : Settings
+
+    Raises
+    ------
+    SettingsError
+        The address cannot be listened on.
     """
-    host = f"[{settings.host}]" if ":" in settings.host and "[" not in settings.host else settings.host
+    # By us and not by gunicorn, which tries five times and says that it cannot connect
+    bound = listener(settings.host, settings.port, settings.connections)
+    url = page_url(bound)
     options = {
-        "bind": f"{host}:{settings.port}",
+        "bind": f"fd://{bound.detach()}",
+        "worker_connections": room_for(settings.connections) + 1,
         "workers": 1,  # one model in memory; a second server is for a second machine
         "worker_class": PatientWorker,
         "threads": settings.concurrency + settings.queue + SOCKETS + SPARE_THREADS,
         # Loading may have to fetch 300 MB first, and a sleeping laptop is not a hanging worker
         "timeout": 0,
         "graceful_timeout": settings.shutdown_s,
-        "keepalive": KEEPALIVE_S,
         "accesslog": None,  # requests are logged by us, without their texts
         "errorlog": "-",
         **({"logger_class": JsonGunicorn} if settings.log_format == "json" else {}),
         "control_socket_disable": True,
         "proc_name": "kokoro-lab",
     }
+    log.info("Open %s in a browser, or give %sv1 to a client of OpenAI's.", url, url)
     _Gunicorn(lambda: Doorstep(make_app, settings), options).run()
 
 

@@ -33,9 +33,13 @@ class StreamBroken(BrokenPipeError):
         super().__init__(errno.EPIPE, "synthesis failed after the first byte")
 
 
-def in_pieces(whole: bytes) -> Iterator[bytes]:
-    """`whole`, a piece at a time."""
-    return (whole[at : at + FILE_PIECE_BYTES] for at in range(0, len(whole), FILE_PIECE_BYTES))
+def in_pieces(whole: bytes, sent: Callable[[], None]) -> Iterator[bytes]:
+    """`whole`, a piece at a time; at the end, whichever it is, `sent` is called."""
+    try:
+        for at in range(0, len(whole), FILE_PIECE_BYTES):
+            yield whole[at : at + FILE_PIECE_BYTES]
+    finally:
+        sent()
 
 
 class Writer(Protocol):

@@ -81,14 +81,26 @@ class Doorstep:
         self._made = threading.Event()
         self._app: Flask | None = None
         self._stopping_s: float | None = None
+        self._connections: Callable[[], dict[str, Any]] | None = None
         self._lock = threading.Lock()
         # As many as have threads of their own beside those that `/health` needs
         self._seats = threading.BoundedSemaphore(settings.concurrency + settings.queue)
         self._door = self._front_door()
         self.stages = Stages()
 
-    def open(self, worker: int = 1) -> threading.Thread:
-        """Begin to make the application, in the `worker`-th process of this server."""
+    @property
+    def most_body_bytes(self) -> int:
+        """The longest body of a request."""
+        return guard.max_body_bytes(self._settings)
+
+    def open(
+        self, worker: int = 1, connections: Callable[[], dict[str, Any]] | None = None
+    ) -> threading.Thread:
+        """Begin to make the application, in the `worker`-th process of this server.
+
+        `connections` gives the figures of those that are open.
+        """
+        self._connections = connections
         thread = threading.Thread(target=self._run, args=(worker,), name="loading", daemon=True)
         thread.start()
         return thread
@@ -125,7 +137,7 @@ class Doorstep:
             self._end(Arbiter.WORKER_BOOT_ERROR)
         else:
             state = _state_of(app)
-            state.worker = worker
+            state.worker, state.connections = worker, self._connections
             with self._lock:
                 self._app = app
                 if self._stopping_s is not None:

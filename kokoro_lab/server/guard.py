@@ -6,10 +6,7 @@ import hmac
 import re
 import select
 import socket
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from uuid import uuid4
 
 from flask import Flask, Response, abort, current_app, g, request
@@ -28,8 +25,6 @@ OTHER_FIELDS_BYTES = 65_536
 
 STALL_S = 10.0
 """A client that takes or sends nothing for so long loses its connection, and the slot it holds."""
-BODY_S = 20.0
-"""In which a request's body must have arrived: 600 kB, the longest, at 30 kB a second."""
 SEND_BUFFER_BYTES = 65_536
 """Of a stream's socket. Linux would let it grow to some 4 MB, 80 s of speech, before a client that
 does not read is noticed."""
@@ -62,7 +57,6 @@ def register(app: Flask, settings: Settings) -> None:
     app.url_map.converters["stream_id"] = RequestIds
     app.config["MAX_CONTENT_LENGTH"] = max_body_bytes(settings)
     app.config["STALL_S"] = STALL_S
-    app.config["BODY_S"] = BODY_S
     hosts = allowed_hosts(settings)
     origins = frozenset(listed(settings.allowed_origins))
 
@@ -124,30 +118,6 @@ def has_left(connection: socket.socket) -> bool:
         return True
 
 
-@contextmanager
-def body_deadline() -> Iterator[None]:
-    """Inside, a body that is still not whole after `BODY_S` ends as if the client had left.
-
-    The time limit on each read is no bound for a client that sends a byte now and then.
-    """
-    connection = client_socket()
-    if connection is None:
-        yield
-        return
-
-    def no_more() -> None:
-        with suppress(OSError):
-            connection.shutdown(socket.SHUT_RD)  # so that it can still be told
-
-    timer = threading.Timer(current_app.config["BODY_S"], no_more)
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
-
-
 def _accept() -> None:
     g.accepted_s = time.perf_counter()
     asked = request.headers.get("X-Request-Id", "")
@@ -184,13 +154,7 @@ def _check_origin(allowed: frozenset[str]) -> Response | None:
 
 
 def _check_length() -> None:
-    """A body must say its length. Without it, the limit on size would cut the body off in silence."""
-    if request.method not in ("POST", "PUT", "PATCH"):
-        return
+    """Our worker has looked at it already, and has given a chunked body its length; others may not have."""
     limit = current_app.config["MAX_CONTENT_LENGTH"]
-    if request.content_length is None:
-        if request.blueprint != "speech" and "Transfer-Encoding" not in request.headers:
-            return  # no body at all, which elsewhere means that there is nothing to say
-        abort(411, "Send a Content-Length; chunked request bodies are not taken.")
-    if request.content_length > limit:
+    if request.content_length is not None and request.content_length > limit:
         abort(413, f"The request body is {request.content_length} bytes long. Allowed: up to {limit}.")

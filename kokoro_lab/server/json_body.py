@@ -1,4 +1,4 @@
-"""A request's JSON body, read with a deadline and checked by a model."""
+"""A request's JSON body, checked by a model."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from pydantic import BaseModel, ValidationError
 from werkzeug.exceptions import ClientDisconnected, RequestTimeout, UnsupportedMediaType
 
 from kokoro_lab.errors import ParameterError
-from kokoro_lab.server.guard import body_deadline
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -30,12 +29,11 @@ def json_object(request: Request) -> dict[str, Any]:
     if not request.is_json:
         raise UnsupportedMediaType("Send JSON, with Content-Type: application/json.")
     try:
-        with body_deadline():
-            body = request.get_data(cache=False)
+        body = request.get_data(cache=False)
     except ClientDisconnected as error:
         raise _too_late() from error
     if len(body) < (request.content_length or 0):
-        raise _too_late()  # gunicorn hands on what had come until then
+        raise _too_late()  # what had come until then is handed on
     try:
         payload = pydantic_core.from_json(body, allow_inf_nan=False)
     except ValueError as error:
@@ -59,7 +57,8 @@ def optional_model(request: Request, model: type[M]) -> M:
     ParameterError
         A field is unknown or out of range; names it.
     """
-    payload = json_object(request) if request.content_length else {}
+    some = request.content_length or "Transfer-Encoding" in request.headers
+    payload = json_object(request) if some else {}
     try:
         return model.model_validate(payload)
     except ValidationError as error:

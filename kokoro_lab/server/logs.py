@@ -65,7 +65,7 @@ def configure(kind: Format, *, verbose: bool) -> None:
     """Log to standard error: warnings of everybody, and our own from `info`, or `debug`, on."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(formatter(kind))
-    logging.basicConfig(handlers=[handler], level=logging.WARNING)
+    logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
     logging.getLogger("kokoro_lab").setLevel(logging.DEBUG if verbose else logging.INFO)
 
 

@@ -26,7 +26,7 @@ _JSON = "application/json"
 _EVENTS = "text/event-stream"
 _EVERYWHERE = (400, 403)
 """A Host that is not answered to, an Origin that may not call."""
-_WRITING = (411, 413)
+_WRITING = (413,)
 _WITH_BODY = (408, 415)
 _KEY = "key"
 _REASONS = {
@@ -40,7 +40,6 @@ _REASONS = {
     408: "The body did not arrive",
     409: "Not now, or it was stopped",
     410: "The stream cannot be gone on with; the message says why",
-    411: "The body's length is not given",
     413: "The body is too long",
     415: "The body is not JSON",
     426: "Only a WebSocket is spoken here",

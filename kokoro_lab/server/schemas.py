@@ -197,6 +197,22 @@ class Worker(BaseModel):
     number: int = Field(description="How many this server has had")
 
 
+class ConnectionsState(BaseModel):
+    """Connections that are open. Of the pool's threads, only those that are served hold one each."""
+
+    most: int = Field(description="Beyond it, the one that has been silent longest is closed")
+    open: int
+    idle: int = Field(description="That have sent nothing of a request")
+    reading: int = Field(description="Whose request is not whole")
+    leaving: int = Field(description="That had their last answer")
+    served: int = Field(description="Whose request is answered, or waits for a thread; this one too")
+    threads: int = Field(description="Of the pool")
+    held_bytes: int = Field(description="Of requests that are not answered")
+    most_held_bytes: int = Field(description="Beyond it, one that waits for more is closed")
+    accepted: int
+    closed: dict[str, int] = Field(description="By reason")
+
+
 class Memory(BaseModel):
     """In MiB, of the server's process."""
 
@@ -235,6 +251,7 @@ class Status(Answer):
     placement: PlacementState
     threads: int
     voices: int
+    connections: ConnectionsState | None = Field(description="Null where another server has them")
     active: int = Field(description="Syntheses under way")
     waiting: int = Field(description="Requests in the queue")
     concurrency: int

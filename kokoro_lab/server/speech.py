@@ -6,13 +6,13 @@ import base64
 import json
 import socket
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from functools import partial
 from typing import Any
 
 from flask import Blueprint, Response, g, request
-from werkzeug.exceptions import NotFound
+from werkzeug.exceptions import NotFound, TooManyRequests
 
 from kokoro_lab.containers import FORMATS, Encoder, content_type
 from kokoro_lab.datatypes import Clip, Fallback, Utterance
@@ -28,7 +28,7 @@ from kokoro_lab.server.speech_events import usage_of, word_of
 from kokoro_lab.server.speech_request import SpeechRequest, read_speech_request
 from kokoro_lab.server.speech_schemas import SpeechEvent, Stopped, TimedSpeech
 from kokoro_lab.server.sse import EventWriter
-from kokoro_lab.server.state import server_state
+from kokoro_lab.server.state import ServerState, server_state
 from kokoro_lab.server.synthesis import Turn, account_of, enter_request, open_stream
 
 blueprint = Blueprint("speech", __name__)
@@ -186,15 +186,29 @@ def _file(asked: SpeechRequest, utterance: Utterance, turn: Turn) -> Response:
     account.finished(clip.report)
     warn_of_clipping(account.request_id, encoder)
     account.close("completed")
-    turn.release()  # what is left is sending
     if asked.as_json:
         whole = _with_words(asked, clip, whole)
-    answer = Response(in_pieces(whole))
+    sent = _sender(state, turn)
+    answer = Response(in_pieces(whole, sent))
+    answer.call_on_close(sent)  # a client that has left may never be sent the first piece
     answer.content_length = len(whole)
     answer.headers["X-Kokoro-RTF"] = f"{clip.report.rtf:.4f}"
     answer.headers["X-Kokoro-TTFA-Ms"] = f"{1000 * (account.first_audio_s or 0):.1f}"
     _describe_run(answer, clip.report.statistics, clip.report.fallbacks)
     return answer
+
+
+def _sender(state: ServerState, turn: Turn) -> Callable[[], None]:
+    """Free the turn, since what is left is sending, and give what frees the rest behind that.
+
+    Where many clients take their files slowly, the turn is kept: they would hold every thread else.
+    """
+    try:
+        sender = state.senders.take()
+    except TooManyRequests:
+        return turn.release
+    turn.release()
+    return sender.release
 
 
 def _with_words(asked: SpeechRequest, clip: Clip, whole: bytes) -> bytes:

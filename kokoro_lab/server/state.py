@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from flask import current_app
 
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 EXTENSION = "kokoro_lab"
 SOCKETS = 8
 """WebSockets that may be open at a time; each takes a thread of the server."""
+SENDERS = 4
+"""Files that may be on their way to clients at a time beside what is spoken; each takes a thread, too."""
 
 
 @dataclass(slots=True, eq=False)
@@ -47,11 +50,14 @@ class ServerState:
     warm_up: WarmUp = field(default_factory=WarmUp)
     live: LiveStreams = field(default_factory=LiveStreams)
     sockets: Slots = field(default_factory=lambda: Slots(SOCKETS))
+    senders: Slots = field(default_factory=lambda: Slots(SENDERS))
     schedule: Schedule | None = None
     """None where no benchmark is begun at intervals."""
     injector: Injector | None = None
     started_s: float = field(default_factory=time.monotonic)
     worker: int = 1
+    connections: Callable[[], dict[str, Any]] | None = None
+    """Figures of the connections that are open; None where another server than ours has them."""
 
 
 def server_state() -> ServerState:

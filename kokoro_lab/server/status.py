@@ -77,6 +77,7 @@ def status() -> dict[str, Any]:
             name: engine.session_record[name] for name in ("math_mode", "denormals", "native_operators")
         },
         "voices": len(voice_names()),
+        "connections": None if state.connections is None else state.connections(),
         "active": state.slots.active,
         "waiting": state.slots.waiting,
         "concurrency": state.slots.count,

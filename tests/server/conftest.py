@@ -126,18 +126,24 @@ def server(shared_server: RunningServer) -> RunningServer:
 
 
 @contextmanager
-def running(folder: Path, checkout: Path = ROOT, **changed: Any) -> Iterator[RunningServer]:
+def running(
+    folder: Path, checkout: Path = ROOT, *, patient: bool = False, **changed: Any
+) -> Iterator[RunningServer]:
     """The server on the humming voice, its model and log in `folder`; settings by keyword.
 
-    It is run in `checkout`, whose results it lists. It degrades only if it is told to: however busy this
-    machine is, chunks are as long and slots as many.
+    One that is `patient` waits for heads and bodies as long as the product does. It is run in `checkout`,
+    whose results it lists. It degrades only if it is told to: however busy this machine is, chunks are as
+    long and slots as many.
     """
     log = folder / "log"
     settings = {**SETTINGS, "degrade": "off", "shutdown_s": 10, **changed}
     variables = {f"KOKORO_{name.upper()}": str(value) for name, value in settings.items()}
     with log.open("wb") as sink:
         process = subprocess.Popen(
-            [sys.executable, "-m", "tests.server.tiny_server", str(folder / "hum.onnx")],
+            [
+                *(sys.executable, "-m", "tests.server.tiny_server", str(folder / "hum.onnx")),
+                *(["patient"] if patient else []),
+            ],
             cwd=checkout,
             env={**os.environ, "PYTHONPATH": str(ROOT), **variables},
             stdout=sink,

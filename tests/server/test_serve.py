@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -38,6 +39,15 @@ def test_a_wrong_setting_is_said_in_a_sentence_and_nothing_is_started() -> None:
     assert answer.returncode != 0
     assert "There is no variant 'fp8'. Allowed: fp32" in answer.stderr
     assert "Traceback" not in answer.stderr
+
+
+def test_a_port_that_is_taken_is_said_in_a_sentence_and_at_once() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        answer = run("kokoro_lab/serve.py", "--port", str(port))
+    assert answer.returncode == 1
+    assert answer.stderr.startswith(f"Error: The server cannot listen on 127.0.0.1, port {port}.")
+    assert len(answer.stderr.splitlines()) == 1
 
 
 def test_an_engine_that_cannot_be_had_is_said_in_a_sentence_and_ends_the_server() -> None:

@@ -16,6 +16,7 @@ from kokoro_lab.server.logs import configure
 STALL_S = 1.0
 BODY_S = 2.0
 HEAD_S = 2.0
+MOST_HELD_BYTES = 2_000_000
 
 
 def make_app(begins: Stages) -> Flask:
@@ -27,11 +28,13 @@ def make_app(begins: Stages) -> Flask:
     begins.end()
     app = create_app(engine, settings(), loaded_s=begins.finished_s)
     app.config["STALL_S"] = STALL_S
-    app.config["BODY_S"] = BODY_S
-    worker.HEAD_S = HEAD_S
+    if "patient" not in sys.argv:
+        worker.BODY_S = BODY_S
+        worker.HEAD_S = HEAD_S
     return app
 
 
 if __name__ == "__main__":
     configure("json", verbose=True)
+    worker.MOST_HELD_BYTES = MOST_HELD_BYTES  # before the fork
     serve(make_app, settings())
