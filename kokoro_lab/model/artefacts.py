@@ -69,6 +69,7 @@ GIVEN: tuple[rewriting.Pass, ...] = (
     passes.crop_before_the_second_half,
     passes.own_statistics_unless_known,
 )
+EXPORT_AGAIN = "Write it again with `kokoro-lab export`, or unset KOKORO_STAGES."
 READING, CUTTING, HASHING = "reading the weights", "cutting them into stages", "checking what was made"
 TIDY: tuple[rewriting.Pass, ...] = (
     passes.fold_constants,
@@ -249,7 +250,6 @@ def _exported(config: EngineConfig, folder: Path, native: Native) -> Path:
             mend=mend,
         )
 
-    again = "Write it again with `kokoro-lab export`, or unset KOKORO_STAGES."
     variant = config.variant
     try:
         manifest: dict[str, Any] = json.loads((folder / MANIFEST).read_text("utf-8"))
@@ -257,7 +257,8 @@ def _exported(config: EngineConfig, folder: Path, native: Native) -> Path:
         made_variant, native_operators = manifest["variant"], made_for["native"]
         promised_by({"files": {}, **manifest}, folder)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise refused(f"it is no export that is whole ({type(error).__name__}: {error})", again) from error
+        why = f"it is no export that is whole ({type(error).__name__}: {error})"
+        raise refused(why, EXPORT_AGAIN) from error
     if made_variant != variant:
         raise refused(f"they are {made_variant}, not {variant}", f"Ask for {made_variant!r}.")
     if native_operators and native.library is None:
@@ -271,14 +272,14 @@ def _exported(config: EngineConfig, folder: Path, native: Native) -> Path:
     )
     if recipe != wanted:
         # Graphs of another take other inputs, and an operator of ours takes weights for what they are not
-        raise refused("another version of kokoro-lab made them, by other passes or operators", again)
+        raise refused("another version of kokoro-lab made them, by other passes or operators", EXPORT_AGAIN)
     if made_for["format"] == "ort" and made_for["machine"] != platform.machine():
         raise refused(
             f"they were optimised for {made_for['machine']}, this is {platform.machine()}",
             "Export as onnx, or on this machine.",
         )
     if damage := damage_in(folder, home):
-        raise refused(damage, again)
+        raise refused(damage, EXPORT_AGAIN)
     return folder
 
 

@@ -25,7 +25,7 @@ from filelock import FileLock
 
 from kokoro_lab.model.disk import told_apart
 from kokoro_lab.model.graphs import graph_path
-from kokoro_lab.model.verified import Promised, damage_of
+from kokoro_lab.model.verified import Promised, damage_of, record
 
 log = logging.getLogger(__name__)
 
@@ -44,6 +44,11 @@ class Kept(NamedTuple):
     damage: str
     bytes: int
     used_at_s: float
+
+    @property
+    def of_older_version(self) -> bool:
+        """Whether its name ends in a number that was raised by hand, and its manifest lists graphs alone."""
+        return bool(re.search(r"-v[\d.]+$", self.folder.name))
 
 
 def derived_home(root: Path) -> Path:
@@ -128,8 +133,9 @@ def kept_folders(root: Path, *, again: bool = False) -> Iterator[Kept]:
     for path in sorted(home.glob(f"*/{MANIFEST}")):
         folder = path.parent
         size = sum(file.stat().st_size for file in folder.iterdir())
-        damage = damage_in(folder, home, again=again) or ""
-        yield Kept(folder, damage, size, folder.stat().st_mtime)
+        kept = Kept(folder, "", size, folder.stat().st_mtime)
+        damage = "" if kept.of_older_version else damage_in(folder, home, again=again)
+        yield kept._replace(damage=damage or "")
 
 
 def _remove_unused(kept: Path, kind: str) -> None:
@@ -147,6 +153,7 @@ def _remove_unused(kept: Path, kind: str) -> None:
             shutil.rmtree(folder)
             removed.append(folder.name)
     if removed:
+        record(kept.parent, {})  # strikes off what is not there any more
         days = UNUSED_S // 86_400
         log.warning(
             "Removed graphs that nothing had used for %d days (%.0f MB): %s.",

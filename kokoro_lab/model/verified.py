@@ -15,9 +15,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from kokoro_lab.errors import IntegrityError, WeightsError
 from kokoro_lab.model.catalogue import WeightFile
-from kokoro_lab.model.joining import sha256_of
+from kokoro_lab.model.joining import BROKEN, sha256_of
 
 
 def verified(file: WeightFile, folder: Path, command: str = "kokoro-lab fetch") -> Path:
@@ -92,6 +95,26 @@ def damage_of(files: Promised, folder: Path, home: Path, *, again: bool = False)
         record(home, entries)
 
 
+def shipped_arrays(path: Path) -> dict[str, npt.NDArray[Any]]:
+    """The arrays of an .npz file that this package ships; the checksums in it are compared as it is read.
+
+    Raises
+    ------
+    IntegrityError
+        It is not there, or damaged.
+    """
+    try:
+        with np.load(path) as stored:
+            return {name: stored[name] for name in stored.files}
+    except (OSError, ValueError, KeyError, AttributeError, *BROKEN) as error:
+        raise IntegrityError(
+            f"{path} cannot be read ({type(error).__name__}: {error}).",
+            field=path.name,
+            value=str(path),
+            mend="It came with kokoro-lab: install kokoro-lab again.",
+        ) from error
+
+
 def hashed(path: Path) -> dict[str, Any] | None:
     """What goes on record for the file at `path`; None if there is none."""
     size, mtime_ns = size_and_time(path)  # before hashing: a file that changes meanwhile will not match again
@@ -123,7 +146,10 @@ def _records(folder: Path) -> dict[str, Any]:
 
 
 def record(folder: Path, entries: Mapping[str, Any]) -> None:
-    """Add entries to the record, or strike off those that are None. Two writers cost a re-hash, no more."""
+    """Add entries to the record; strike off those that are None, and those whose files are gone.
+
+    Two writers at a time cost a re-hash, no more.
+    """
     before = _records(folder)
     changed = {**before, **entries}
     after = {name: entry for name, entry in changed.items() if entry and (folder / name).exists()}
