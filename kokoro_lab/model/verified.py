@@ -104,7 +104,7 @@ def shipped_arrays(path: Path) -> dict[str, npt.NDArray[Any]]:
         It is not there, or damaged.
     """
     try:
-        with np.load(path) as stored:
+        with path.open("rb") as file, np.load(file) as stored:
             return {name: stored[name] for name in stored.files}
     except (OSError, ValueError, KeyError, AttributeError, *BROKEN) as error:
         raise IntegrityError(
