@@ -131,6 +131,18 @@ def refused(installed: Installed, damage: str) -> None:
 
 
 @pytest.mark.test_all
+def test_a_server_says_in_its_log_and_status_that_graphs_were_damaged(
+    installed: Installed, home: Path
+) -> None:
+    (graphs(home) / "layers.npz").unlink()
+    with installed.serving(KOKORO_HOME=str(home)) as server:
+        (line,) = (line for line in server.lines() if "layers.npz is missing" in line["message"])
+        assert line["level"] == "warning"
+        assert server.status()["conversion"]["damage"] == "layers.npz is missing"
+        assert server.speak(TEXT).status_code == 200
+
+
+@pytest.mark.test_all
 def test_an_edited_exclusion_is_heard(installed: Installed, home: Path, sound: bytes) -> None:
     package = installed.folder / "lab" / "kokoro_lab"
     shutil.copytree(Path(kokoro_lab.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))

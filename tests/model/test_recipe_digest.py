@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
+import subprocess
+import sys
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import kokoro_lab
 from kokoro_lab.config import STAGED
 from kokoro_lab.model import native, static_vocoder
 from kokoro_lab.model import recipe_digest as subject
@@ -107,3 +112,56 @@ def test_a_memo_that_is_damaged_is_as_good_as_none(held: str, tmp_path: Path) ->
     expected = recipe_digest(made_by(), native_operators=False)
     assert remembered_digest("int8", made_by, tmp_path, native_operators=False) == expected
     assert json.loads((tmp_path / subject.MEMO).read_text())["int8"][0]["recipe"] == expected
+
+
+def test_the_package_with_files_moved_has_the_same_recipes_and_with_an_edited_helper_others(
+    tmp_path: Path,
+) -> None:
+    """In a copy of the package, read by a process of its own."""
+    package = tmp_path / "kokoro_lab"
+    theirs = Path(kokoro_lab.__file__).parent
+    shutil.copytree(theirs, package, ignore=shutil.ignore_patterns("__pycache__"))
+    moved = {"model.tidy_passes": "graphs.tidying", "model.fast_fir": "graphs.fir", "one_thread": "alone"}
+    (package / "graphs").mkdir()
+    (package / "graphs" / "__init__.py").touch()
+    for old, new in moved.items():
+        (package / f"{old.replace('.', '/')}.py").rename(package / f"{new.replace('.', '/')}.py")
+    for path in package.rglob("*.py"):
+        text = path.read_text("utf-8").replace("    tidy_passes,\n", "")
+        for old, new in moved.items():
+            text = text.replace(f"kokoro_lab.{old} ", f"kokoro_lab.{new} ")
+        text = text.replace("tidy_passes.", "tidying.")
+        if "tidying." in text:
+            text = text.replace("import onnx\n", "import onnx\nfrom kokoro_lab.graphs import tidying\n", 1)
+        path.write_text(text, "utf-8")
+    code = (
+        "import json\n"
+        "from kokoro_lab.model.artefacts import recipes\n"
+        "from kokoro_lab.model.recipe_digest import recipe_digest\n"
+        "found = [recipe_digest(recipes(v, True), native_operators=True) for v in ('fp32', 'int8')]\n"
+        "print(json.dumps(found))\n"
+    )
+
+    def found() -> list[str]:
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(tmp_path)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        digests: list[str] = json.loads(done.stdout)
+        return digests
+
+    shipped = [recipe_digest(recipes(v, True), native_operators=True) for v in ("fp32", "int8")]
+    assert found() == shipped
+    helper = package / "graphs" / "tidying.py"
+    text = helper.read_text()
+    assert '"Identity"' in text
+    helper.write_text(text.replace('"Identity"', '"Identities"'))
+    fp32, int8 = found()
+    assert (fp32 == shipped[0], int8 == shipped[1]) == (True, False)  # of fp32 no pass calls it
+    helper.write_text(text + "\n\n# A comment\nUNUSED = 1\n")
+    assert found() == shipped
