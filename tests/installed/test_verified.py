@@ -79,7 +79,6 @@ def test_damaged_graphs_and_operators_are_found_made_anew_and_said(
     assert f"{library.name} does not hold the bytes" in said
     assert "prosody.onnx does not hold the bytes" in said
     assert "The graphs are made anew" in said
-    assert spoken(installed, KOKORO_HOME=str(home)) == (sound, "")
     (manifest,) = (json.loads(path.read_text()) for path in home.glob("derived/*/manifest.json"))
     assert manifest["damage"].startswith("prosody.onnx")
 
@@ -103,6 +102,7 @@ def test_each_damage_alone_is_mended(name: str, installed: Installed, home: Path
     heard, said = spoken(installed, KOKORO_HOME=str(home))
     assert heard == sound
     assert f"{name} " in said
+    assert spoken(installed, KOKORO_HOME=str(home)) == (sound, "")
 
 
 def test_a_damaged_export_is_refused_with_its_name_and_the_mend(installed: Installed, sound: bytes) -> None:
