@@ -254,7 +254,8 @@ def _exported(config: EngineConfig, folder: Path, native: Native) -> Path:
     try:
         manifest: dict[str, Any] = json.loads((folder / MANIFEST).read_text("utf-8"))
         made_for, recipe = manifest["export"], manifest["recipe"]
-        made_variant, native_operators = manifest["variant"], made_for["native"]
+        made_variant, native_operators = manifest["variant"], bool(made_for["native"])
+        form, machine = made_for["format"], made_for["machine"]
         promised_by({"files": {}, **manifest}, folder)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         why = f"it is no export that is whole ({type(error).__name__}: {error})"
@@ -273,9 +274,9 @@ def _exported(config: EngineConfig, folder: Path, native: Native) -> Path:
     if recipe != wanted:
         # Graphs of another take other inputs, and an operator of ours takes weights for what they are not
         raise refused("another version of kokoro-lab made them, by other passes or operators", EXPORT_AGAIN)
-    if made_for["format"] == "ort" and made_for["machine"] != platform.machine():
+    if form == "ort" and machine != platform.machine():
         raise refused(
-            f"they were optimised for {made_for['machine']}, this is {platform.machine()}",
+            f"they were optimised for {machine}, this is {platform.machine()}",
             "Export as onnx, or on this machine.",
         )
     if damage := damage_in(folder, home):
