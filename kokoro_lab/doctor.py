@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import json
 import platform
 import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
+from datetime import date
+from importlib.metadata import PackageNotFoundError, files, version
 from importlib.util import find_spec
+from pathlib import Path
 
-from kokoro_lab.config import PUBLISHED, settings, weights_of
+from kokoro_lab import model
+from kokoro_lab.config import PUBLISHED, VARIANTS, settings, weights_of
 from kokoro_lab.containers import FORMATS, Encoder
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ
 from kokoro_lab.dsp import silence
@@ -21,11 +27,15 @@ from kokoro_lab.errors import KokoroLabError, PlaybackError
 from kokoro_lab.g2p.english import SPACY_MODEL
 from kokoro_lab.g2p.frontend import FrontEnd
 from kokoro_lab.g2p.lexicons import Lexicons
+from kokoro_lab.model.artefacts import EXPORT_AGAIN, stages_folder
 from kokoro_lab.model.coreml_options import coreml_options
-from kokoro_lab.model.native import native_operators
+from kokoro_lab.model.derived import damage_in, derived_home, kept_folders
+from kokoro_lab.model.native import Native, damage_to, native_operators
 from kokoro_lab.model.provider_choice import choose
 from kokoro_lab.model.provider_registry import registry
+from kokoro_lab.model.toolchain import SHIPPED
 from kokoro_lab.model.tuned import NAME
+from kokoro_lab.model.verified import shipped_arrays
 from kokoro_lab.model.weights import missing, verify, weights_home
 from kokoro_lab.playback.sound_card import portaudio
 
@@ -45,7 +55,7 @@ class Finding:
 
 
 def examine(*, deep: bool = False) -> Iterator[Finding]:
-    """Look at everything that kokoro-lab needs; `deep` re-reads and re-hashes all weights."""
+    """Look at everything that kokoro-lab needs; `deep` hashes every file again that it speaks with."""
     python = sys.version_info[:2]
     yield Finding(
         "python", (3, 11) <= python < (3, 13), platform.python_version(), "Install Python 3.11 or 3.12."
@@ -65,6 +75,7 @@ def examine(*, deep: bool = False) -> Iterator[Finding]:
     yield from _providers()
     yield _tuned()
     yield from _weights(deep)
+    yield _package(deep)
     native = native_operators(EngineConfig.from_settings())
     yield Finding(
         "native operators",
@@ -72,6 +83,9 @@ def examine(*, deep: bool = False) -> Iterator[Finding]:
         str(native),
         "" if native.library else "Streams are about a fifth slower without: install a C++ compiler.",
     )
+    yield from _exported(native)
+    if deep:
+        yield from _derived()
     yield _sound_card()
     npm = shutil.which("npm")
     yield Finding(
@@ -165,11 +179,12 @@ def _weights(deep: bool) -> Iterator[Finding]:
         except KokoroLabError as error:
             yield Finding(f"weights {variant}", False, str(error), "Run `kokoro-lab fetch --force`.")
             continue
-        needed = variant == weights_of(settings().variant)
+        needed = settings().stages is None and variant == weights_of(settings().variant)
+        said = f"{len(lacking)} files missing"
         yield Finding(
             f"weights {variant}",
             not (lacking and needed),
-            f"{len(lacking)} files missing" if lacking else "complete",
+            (said if needed else f"not fetched ({said}): {_purpose(variant)}") if lacking else "complete",
             f"Run `kokoro-lab fetch --variant {variant}`." if lacking else "",
         )
     voices = missing((), None)
@@ -177,10 +192,8 @@ def _weights(deep: bool) -> Iterator[Finding]:
         "recogniser": ("count word errors", missing((), None, recogniser=True)),
         "voice encoder": ("compare voices", missing((), None, voice_encoder=True)),
     }
-    extra: list[str] = []
     for judge, (purpose, lacking) in judges.items():
         own = [name for name in lacking if name not in voices]
-        extra += own
         yield Finding(
             judge,
             True,
@@ -189,6 +202,71 @@ def _weights(deep: bool) -> Iterator[Finding]:
         )
     if deep:
         for name, status in verify(None).items():
-            if name in extra and status == "missing":
-                continue  # said above
+            if status == "missing" and name not in voices:
+                continue  # said above, with what it is needed for
             yield Finding(name, status == "ok", status, "Run `kokoro-lab fetch --force`.")
+
+
+def _purpose(weights: str) -> str:
+    """What weights are needed for that the variant of the settings is not made of."""
+    variants = [variant for variant in VARIANTS if weights_of(variant) == weights]
+    return f"needed only for KOKORO_VARIANT={' or '.join(variants)}"
+
+
+def _exported(native: Native) -> Iterator[Finding]:
+    """The graphs of KOKORO_STAGES, hashed unless they were hashed before."""
+    config = EngineConfig.from_settings()
+    if config.stages is None:
+        return
+    try:
+        folder = stages_folder(config, native)
+    except KokoroLabError as error:
+        yield Finding("exported graphs", False, error.message, error.mend or "")
+    else:
+        yield Finding("exported graphs", True, str(folder))
+
+
+def _derived() -> Iterator[Finding]:
+    """Graphs and operators that were made on this machine, all of them hashed again."""
+    root = weights_home(None)
+    mend = "The next start makes it anew."
+    for kept in kept_folders(root, again=True):
+        said = kept.damage or f"{kept.bytes / 1e6:.0f} MB, last used {date.fromtimestamp(kept.used_at_s)}"
+        if kept.of_older_version:
+            said += "; an older version made them, which kept no record of all files"
+        yield Finding(f"graphs {kept.folder.name}", not kept.damage, said, mend if kept.damage else "")
+    for library in sorted(derived_home(root).glob("native-*.so")):
+        damage = damage_to(library, again=True)
+        said = damage or (
+            "whole" if damage is None else "an older version built it; this one does not use it"
+        )
+        yield Finding(f"operators {library.name}", not damage, said, mend if damage else "")
+    stages = EngineConfig.from_settings().stages
+    if stages is not None and (damage := damage_in(stages, derived_home(root), again=True)):
+        yield Finding("exported graphs", False, damage, EXPORT_AGAIN)
+
+
+def _package(deep: bool) -> Finding:
+    """What ships in this package, fitted or measured; and with `deep` all that was installed."""
+    damaged = []
+    for name in SHIPPED:
+        path = Path(model.__file__).with_name(name)
+        try:
+            if path.suffix == ".npz":
+                shipped_arrays(path)
+            else:
+                json.loads(path.read_text("utf-8"))
+        except (OSError, ValueError, KokoroLabError) as error:
+            damaged.append(f"{name} ({error})")
+    listed = [file for file in files("kokoro-lab") or () if deep and file.hash]
+    for file in listed:
+        assert file.hash is not None
+        try:
+            found = hashlib.new(file.hash.mode, file.read_binary()).digest()
+        except OSError as error:
+            damaged.append(f"{file} ({error.strerror})")
+        else:
+            if base64.urlsafe_b64encode(found).decode().rstrip("=") != file.hash.value:
+                damaged.append(f"{file} is not as it was installed")
+    detail = "; ".join(damaged) or f"{len(SHIPPED)} fitted files, {len(listed)} installed ones compared"
+    return Finding("package", not damaged, detail, "Install kokoro-lab again." if damaged else "")

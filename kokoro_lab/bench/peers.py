@@ -11,6 +11,7 @@ import hashlib
 import logging
 import os
 import secrets
+import zipfile
 from collections.abc import AsyncGenerator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
@@ -28,6 +29,7 @@ from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.model.catalogue import catalogue
 from kokoro_lab.model.fetching import fetch
+from kokoro_lab.model.joining import BROKEN
 from kokoro_lab.model.providers import make_session
 from kokoro_lab.model.voices import load_voice
 from kokoro_lab.model.weights import missing, model_path, model_sha256, voice_names, weights_home
@@ -178,7 +180,7 @@ def voices_file(home: Path | None = None) -> Path:
     voices = catalogue().voices
     content = hashlib.sha256("".join(voices[name].sha256 for name in voice_names()).encode()).hexdigest()
     path = weights_home(home) / "derived" / f"voices-v1.0-{content[:12]}.bin"
-    if not path.exists():
+    if not _whole(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
         try:
@@ -189,3 +191,12 @@ def voices_file(home: Path | None = None) -> Path:
         finally:
             part.unlink(missing_ok=True)
     return path
+
+
+def _whole(path: Path) -> bool:
+    """Whether an .npz file is there, and reads to its end with its own checksums right."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return archive.testzip() is None
+    except (OSError, *BROKEN):
+        return False

@@ -11,12 +11,12 @@ import click
 from kokoro_lab.commands.console import DONE, FAILED
 from kokoro_lab.commands.options import json_option
 
-OPTIONAL = ("npm", "native operators", "provider ", "recogniser", "voice encoder")
+OPTIONAL = ("npm", "native operators", "provider ", "recogniser", "voice encoder", "weights ")
 """How names begin of what is no failure where it is not there, so that the mend is said all the same."""
 
 
 @click.command()
-@click.option("--deep", is_flag=True, help="Re-read and re-hash all weights.")
+@click.option("--deep", is_flag=True, help="Hash every file again that it speaks with.")
 @json_option
 def doctor(deep: bool, as_json: bool) -> None:
     """Say what is installed, what is missing, and how to mend it."""

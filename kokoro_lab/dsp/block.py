@@ -25,7 +25,10 @@ SILENT = np.zeros(0, dtype=np.float32)
 """No samples at all; shared, so never written to."""
 
 
-def require_finite(samples: npt.NDArray[np.floating], what: str) -> None:
+CHECK_FILES = "`kokoro-lab doctor --deep` checks every file that it speaks with."
+
+
+def require_finite(samples: npt.NDArray[np.floating], what: str, mend: str = CHECK_FILES) -> None:
     """Refuse samples that must not be played, measured or sent.
 
     Parameters
@@ -34,6 +37,8 @@ def require_finite(samples: npt.NDArray[np.floating], what: str) -> None:
         Floating point, any shape; the first axis is time.
     what : str
         Whose samples these are, for the message: "segment 3", "the golden clip".
+    mend : str
+        What to do then, for the message.
 
     Raises
     ------
@@ -48,7 +53,7 @@ def require_finite(samples: npt.NDArray[np.floating], what: str) -> None:
         f"{what}: {bad_frames.size} of {len(samples)} samples are not finite, the first at {bad_frames[0]}.",
         field="samples",
         value=int(bad_frames[0]),
-        mend="Upstream's fp16 model does this on some CPUs: try the variant fp32.",
+        mend=mend,
     )
 
 

@@ -1,13 +1,14 @@
 """Graphs made from the fp32 weights: cut and rewritten once, kept in the cache with a manifest.
 
-<home>/derived/<first 12 of the source's SHA-256>-<variant>[-native]-v<RECIPE>/
+<home>/derived/<first 12 of the source's SHA-256>-<variant>[-native]-<first 12 of the key>/
     prosody.onnx trunk.onnx excitation.onnx
     vocoder.onnx          takes scale and shift; decodes in windows, or a whole with its own statistics
     vocoder_exact.onnx    fp32 without our operators: the published model's samples to the last bit
     layers.npz            what turns statistics and style into scale and shift
     manifest.json
 
-With `-native`, they use our own operators (see `native`).
+With `-native`, they use our own operators (see `native`). The key is in `recipe_digest`, what becomes of a
+folder that is damaged in `derived`.
 """
 
 from __future__ import annotations
@@ -20,12 +21,11 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import onnx
-import onnxruntime
-from filelock import FileLock
 
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import WeightsError
@@ -40,18 +40,23 @@ from kokoro_lab.model import (
     trunk_passes,
 )
 from kokoro_lab.model.compact import byte_recurrences, half_weights
-from kokoro_lab.model.disk import told_apart
-from kokoro_lab.model.graphs import cut, graph_path
+from kokoro_lab.model.derived import MANIFEST, damage_in, derived_home, promised_by, whole_folder
+from kokoro_lab.model.graphs import cut
 from kokoro_lab.model.joining import sha256_of
 from kokoro_lab.model.native import Native
 from kokoro_lab.model.progress import Step, step_bar, untold
 from kokoro_lab.model.quant_passes import quantise_layers
 from kokoro_lab.model.quantise import Calibration, Quantised
+from kokoro_lab.model.recipe_digest import (
+    Passes,
+    Recipes,
+    key_of,
+    recipe_digest,
+    remembered_digest,
+)
 from kokoro_lab.model.statistics import AdainLayers
+from kokoro_lab.model.toolchain import LIBRARIES
 from kokoro_lab.model.weights import model_path, model_sha256, weights_home
-
-RECIPE = 35
-"""Counts up with every change of what is made here, so that stale graphs are never used."""
 
 EXACT: tuple[rewriting.Pass, ...] = (passes.fold_constants, passes.squares_as_products)
 """To the last bit the published model's samples."""
@@ -64,6 +69,7 @@ GIVEN: tuple[rewriting.Pass, ...] = (
     passes.crop_before_the_second_half,
     passes.own_statistics_unless_known,
 )
+EXPORT_AGAIN = "Write it again with `kokoro-lab export`, or unset KOKORO_STAGES."
 READING, CUTTING, HASHING = "reading the weights", "cutting them into stages", "checking what was made"
 TIDY: tuple[rewriting.Pass, ...] = (
     passes.fold_constants,
@@ -73,9 +79,6 @@ TIDY: tuple[rewriting.Pass, ...] = (
     passes.fold_constants,
 )
 """A fifth of prosody's nodes fewer, 1 to 2 % of its time; what ONNX Runtime then fuses rounds otherwise."""
-Passes = tuple[rewriting.Pass, ...]
-Recipes = Mapping[str, tuple[str, Passes]]
-"""Graph → the stage that it is made of, and how."""
 
 
 @cache
@@ -188,29 +191,55 @@ def stages_folder(config: EngineConfig, native: Native, say: Callable[[str], Non
         not whole, not of this variant, or not for this machine.
     """
     if config.stages is not None:
-        return _exported(config.stages, config.variant, native)
+        return _exported(config, config.stages, native)
+    made_by = partial(recipes, config.variant, native.library is not None)
+    variant = f"{config.variant}{'-native' if native.library else ''}"
+
+    def make(folder: Path, damage: str) -> None:
+        if say:
+            say(f"Making the {config.variant} graphs from the weights (once, about 10 s).")
+        steps = len(steps_of(made_by()))
+        with step_bar(f"{config.variant} graphs", steps, say is not None) as begins:
+            uses = native.library is not None
+            make_stages(folder, config, made_by(), begins=begins, native_operators=uses, damage=damage)
+
+    return kept_graphs(config, variant, made_by, make, native_operators=native.library is not None)
+
+
+def kept_graphs(
+    config: EngineConfig,
+    what: str,
+    made_by: Callable[[], Recipes],
+    make: Callable[[Path, str], None],
+    *,
+    native_operators: bool,
+) -> Path:
+    """The folder in the cache with graphs of the fp32 weights, made if it is not there or not whole.
+
+    Parameters
+    ----------
+    what : str
+        Whose recipes `made_by` gives, as in `remembered_digest`.
+    make : callable
+        As in `derived.whole_folder`.
+
+    Raises
+    ------
+    WeightsError
+        The weights are missing or cannot be cut, or the cache cannot be written.
+    """
     root = weights_home(config.home)
-    kind = f"{model_sha256('fp32')[:12]}-{config.variant}{'-native' if native.library else ''}"
-    folder = root / "derived" / f"{kind}-v{RECIPE}"
-    if (folder / "manifest.json").exists():
-        return folder
-    model_path("fp32", config.home)  # says so if the weights are missing
-    with told_apart(root, []):
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with FileLock(folder.parent / ".lock"):
-            if not (folder / "manifest.json").exists():
-                if say:
-                    say(f"Making the {config.variant} graphs from the weights (once, about 10 s).")
-                made_by = recipes(config.variant, native.library is not None)
-                with step_bar(f"{config.variant} graphs", len(steps_of(made_by)), say is not None) as begins:
-                    make_stages(folder, config, made_by, begins=begins)
-                for stale in folder.parent.glob(f"{kind}-v*"):
-                    if stale != folder:
-                        shutil.rmtree(stale)  # hundreds of megabytes that nobody reads any more
-    return folder
+    home = derived_home(root)
+    recipe = remembered_digest(what, made_by, home, native_operators=native_operators)
+
+    def make_of_weights(folder: Path, damage: str) -> None:
+        model_path("fp32", config.home)  # says so if the weights are missing
+        make(folder, damage)
+
+    return whole_folder(root, f"{model_sha256('fp32')[:12]}-{what}", key_of(recipe), make_of_weights)
 
 
-def _exported(folder: Path, variant: str, native: Native) -> Path:
+def _exported(config: EngineConfig, folder: Path, native: Native) -> Path:
     """`folder`, if the graphs in it are what its manifest promises and can run here."""
 
     def refused(why: str, mend: str) -> WeightsError:
@@ -221,27 +250,37 @@ def _exported(folder: Path, variant: str, native: Native) -> Path:
             mend=mend,
         )
 
-    again = "Write it again with `kokoro-lab export`, or unset KOKORO_STAGES."
+    variant = config.variant
     try:
-        manifest: dict[str, Any] = json.loads((folder / "manifest.json").read_text("utf-8"))
-        made_for, graphs, recipe = (manifest[name] for name in ("export", "graphs", "recipe"))
-        sizes = {name: (graph_path(folder, name).stat().st_size, g["bytes"]) for name, g in graphs.items()}
+        manifest: dict[str, Any] = json.loads((folder / MANIFEST).read_text("utf-8"))
+        made_for, recipe = manifest["export"], manifest["recipe"]
+        made_variant, native_operators = manifest["variant"], bool(made_for["native"])
+        form, machine = made_for["format"], made_for["machine"]
+        promised_by({"files": {}, **manifest}, folder)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise refused(f"it is no export that is whole ({type(error).__name__}: {error})", again) from error
-    if broken := [name for name, (found, promised) in sizes.items() if found != promised]:
-        raise refused(f"{broken[0]} has not the size that the manifest promises", again)
-    if manifest["variant"] != variant:
-        raise refused(f"they are {manifest['variant']}, not {variant}", f"Ask for {manifest['variant']!r}.")
-    if made_for["native"] and native.library is None:
+        why = f"it is no export that is whole ({type(error).__name__}: {error})"
+        raise refused(why, EXPORT_AGAIN) from error
+    if made_variant != variant:
+        raise refused(f"they are {made_variant}, not {variant}", f"Ask for {made_variant!r}.")
+    if native_operators and native.library is None:
         raise refused(f"they use operators of ours, and there are {native}", "Export with KOKORO_NATIVE=off.")
-    if recipe != RECIPE:
+    home = derived_home(weights_home(config.home))
+    wanted = remembered_digest(
+        f"{variant}{'-native' if native_operators else ''}",
+        partial(recipes, variant, native_operators),
+        home,
+        native_operators=native_operators,
+    )
+    if recipe != wanted:
         # Graphs of another take other inputs, and an operator of ours takes weights for what they are not
-        raise refused(f"they are of recipe {recipe}, and what is run is {RECIPE}", again)
-    if made_for["format"] == "ort" and made_for["machine"] != platform.machine():
+        raise refused("another version of kokoro-lab made them, by other passes or operators", EXPORT_AGAIN)
+    if form == "ort" and machine != platform.machine():
         raise refused(
-            f"they were optimised for {made_for['machine']}, this is {platform.machine()}",
+            f"they were optimised for {machine}, this is {platform.machine()}",
             "Export as onnx, or on this machine.",
         )
+    if damage := damage_in(folder, home):
+        raise refused(damage, EXPORT_AGAIN)
     return folder
 
 
@@ -267,6 +306,9 @@ def make_stages(
     recipes: Recipes,
     stages: Mapping[str, rewriting.Model] | None = None,
     begins: Step = untold,
+    *,
+    native_operators: bool = False,
+    damage: str = "",
 ) -> None:
     """Make graphs by `recipes` in a new `folder`, which is there as a whole or not at all.
 
@@ -276,6 +318,10 @@ def make_stages(
         What `published_stages` gave, for whoever makes several variants.
     begins : callable
         Told each of `steps_of` as it begins.
+    native_operators : bool
+        Whether the graphs use operators of ours.
+    damage : str
+        What was wrong with the folder in whose place this one comes; the manifest keeps it.
     """
     started = time.perf_counter()
     making = Path(tempfile.mkdtemp(prefix=".making-", dir=folder.parent))
@@ -290,19 +336,22 @@ def make_stages(
         begins(HASHING)
         for name, about in described.items():
             about["sha256"] = sha256_of(making / f"{name}.onnx")
+        layers_file = making / "layers.npz"
+        files = {layers_file.name: {"bytes": layers_file.stat().st_size, "sha256": sha256_of(layers_file)}}
         manifest: dict[str, Any] = {
             "source_sha256": model_sha256("fp32"),
             "variant": config.variant,
-            "recipe": RECIPE,
-            "onnx": onnx.__version__,
-            "onnxruntime": onnxruntime.__version__,
+            "recipe": recipe_digest(recipes, native_operators=native_operators),
+            **{name: version(name) for name in LIBRARIES},
+            "damage": damage,
             "made_s": round(time.perf_counter() - started, 2),
             "passes": {name: [_name(p) for p in recipe] for name, (_, recipe) in recipes.items()},
             "graphs": described,
+            "files": files,
         }
-        (making / "manifest.json").write_text(json.dumps(manifest, indent=1) + "\n")
+        (making / MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n")
         if folder.exists():
-            shutil.rmtree(folder)  # a folder without a manifest was not finished
+            shutil.rmtree(folder)  # it is not whole
         os.replace(making, folder)
     finally:
         shutil.rmtree(making, ignore_errors=True)

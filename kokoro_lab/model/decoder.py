@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kokoro_lab.datatypes import Fallback, ProviderChoice, Samples
-from kokoro_lab.dsp import require_finite
+from kokoro_lab.dsp.block import CHECK_FILES, require_finite
 from kokoro_lab.engine_config import STAGE_NAMES, EngineConfig
 from kokoro_lab.model.artefacts import stages_folder
 from kokoro_lab.model.beginning import BEGINNINGS_FILE, FADE_FRAMES, Beginning, Beginnings, fading
@@ -329,8 +329,8 @@ def _without_windows(config: EngineConfig) -> EngineConfig:
     return replace(config, placement=",".join(others)) if others else replace(config, provider="cpu")
 
 
-def finite(blocks: Iterator[Samples], what: str) -> Iterator[Samples]:
-    """`blocks`, each checked as it comes; `what` names the segment in an error."""
+def finite(blocks: Iterator[Samples], what: str, mend: str = CHECK_FILES) -> Iterator[Samples]:
+    """`blocks`, each checked as it comes; `what` names the segment in an error, `mend` what to do then."""
     for block in blocks:
-        require_finite(block, what)
+        require_finite(block, what, mend)
         yield block

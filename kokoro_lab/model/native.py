@@ -2,11 +2,16 @@
 
 The sources are in `kokoro_lab/native/`. Where they cannot be built, the same
 graph runs on ONNX Runtime's operators: slower, and equal up to rounding.
+
+<home>/derived/native-<identity>.so      the library; `_identity` says what it was built for
+<home>/derived/native-<identity>.json    its size and SHA-256
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
+import logging
 import os
 import platform
 import shutil
@@ -21,8 +26,12 @@ from filelock import FileLock
 
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.model.disk import told_apart
+from kokoro_lab.model.joining import sha256_of
+from kokoro_lab.model.verified import damage_of
 from kokoro_lab.model.weights import weights_home
 from kokoro_lab.provenance import machine
+
+log = logging.getLogger(__name__)
 
 SOURCES = Path(__file__).parents[1] / "native"
 OPERATORS = (
@@ -68,18 +77,36 @@ def native_operators(config: EngineConfig, say: Callable[[str], None] | None = N
         return Native(None, f"no C++ compiler was found ({', '.join(COMPILERS)})")
     root = weights_home(config.home)
     library = root / "derived" / f"native-{_identity(compiler)}.so"
-    if library.exists():
+    if damage_to(library) is None:
         return Native(library)
     with told_apart(root, []):
         library.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(library.parent / ".native.lock"):
-            if not library.exists():
+            damage = damage_to(library)
+            if damage is not None:
+                if damage:
+                    log.warning("%s: %s. It is built anew.", library, damage)
                 if say:
                     say("Building our native operators (once, about 2 s).")
                 reason = _build(compiler, library)
                 if reason:
                     return Native(None, reason)
     return Native(library)
+
+
+def damage_to(library: Path, *, again: bool = False) -> str | None:
+    """What is wrong with a library of ours: None if it is whole, empty if there is none.
+
+    Code that is damaged ends the process as soon as it is loaded. `again` hashes it, whatever is on record.
+    """
+    try:
+        about = json.loads(library.with_suffix(".json").read_text("utf-8"))
+        promised = (int(about["bytes"]), str(about["sha256"]))
+        return damage_of({library.name: promised}, library.parent, library.parent, again=again) or None
+    except FileNotFoundError:
+        return ""  # there is none, or nobody knows how it should be
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        return f"what is known of it cannot be read ({type(error).__name__}: {error})"
 
 
 def found_compiler() -> str | None:
@@ -105,7 +132,10 @@ def _build(compiler: str, library: Path) -> str:
         if done.returncode:
             first = next((line for line in done.stderr.splitlines() if "error" in line), "no reason given")
             return f"{Path(compiler).name} failed: {first}"
+        about = made.with_suffix(".json")
+        about.write_text(json.dumps({"bytes": made.stat().st_size, "sha256": sha256_of(made)}) + "\n")
         os.replace(made, library)
+        os.replace(about, library.with_suffix(".json"))
     return ""
 
 

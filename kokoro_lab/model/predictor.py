@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from kokoro_lab.model.graphs import STFT_SIZE_SAMPLES, VOICED_HZ
 from kokoro_lab.model.prosody import Prosody
+from kokoro_lab.model.verified import shipped_arrays
 from kokoro_lab.one_thread import product
 
 Values = npt.NDArray[np.float32]
@@ -174,10 +175,10 @@ class StatisticsPredictor:
         The shifts are measured by `scripts/statistics_shifts.py`; a variant without one is not shifted,
         nor are so many channels `before` the vocoder's.
         """
-        with np.load(SHIFTS_FILE) as stored:
-            if variant not in stored:
-                return self
-            shift = np.pad(stored[variant].reshape(2, -1), ((0, 0), (before, 0))).ravel()
+        shifts = shipped_arrays(SHIFTS_FILE)
+        if variant not in shifts:
+            return self
+        shift = np.pad(shifts[variant].reshape(2, -1), ((0, 0), (before, 0))).ravel()
         return replace(self, target_mean=(self.target_mean + shift * self.unit).astype(np.float32))
 
     def save(self, path: Path) -> None:
@@ -213,7 +214,7 @@ class StatisticsPredictor:
     def load(cls, path: Path | None = None) -> StatisticsPredictor:
         """The predictor in `path` and beside it, or the one that the package ships."""
         path = path or PREDICTOR_FILE
-        there, *parts = (_read(one) for one in (path, *_beside(path)))
+        there, *parts = (shipped_arrays(one) for one in (path, *_beside(path)))
         target_mean, unit, outer = (
             np.concatenate([part[name] for part in parts], axis=-1)
             for name in ("target_mean", "unit", "outer")
@@ -237,11 +238,6 @@ class StatisticsPredictor:
 
 def _write(path: Path, arrays: dict[str, npt.NDArray[Any]]) -> None:
     np.savez_compressed(path, **arrays)  # type: ignore[arg-type]  # NumPy types the keyword for pickling alone
-
-
-def _read(path: Path) -> dict[str, npt.NDArray[Any]]:
-    with np.load(path) as stored:
-        return {name: stored[name] for name in stored.files}
 
 
 def _beside(path: Path) -> list[Path]:

@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kokoro_lab.model.fast_fir import TILE
+from kokoro_lab.model.verified import shipped_arrays
 
 Values = npt.NDArray[np.float32]
 
@@ -164,8 +165,8 @@ class Calibration(dict[str, Range]):
     @classmethod
     def load(cls, path: Path | None = None) -> Calibration:
         """What the package ships, unless `path` names another."""
-        with np.load(path or Path(__file__).with_name("ranges.npz")) as stored:
-            return cls({name: Range(*stored[name].astype(np.float32)) for name in stored.files})
+        stored = shipped_arrays(path or Path(__file__).with_name("ranges.npz"))
+        return cls({name: Range(*sides.astype(np.float32)) for name, sides in stored.items()})
 
     def save(self, path: Path) -> None:
         """Write `path`: float16, for a limit need not be sharp."""

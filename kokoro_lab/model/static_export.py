@@ -30,6 +30,7 @@ from kokoro_lab.model.predictor import StatisticsPredictor
 from kokoro_lab.model.progress import step_bar
 from kokoro_lab.model.prosody import Prosody, Values
 from kokoro_lab.model.providers import make_session
+from kokoro_lab.model.recipe_digest import Recipes
 from kokoro_lab.model.static_passes import SAMPLES
 from kokoro_lab.model.static_vocoder import (
     WINDOWS,
@@ -41,9 +42,7 @@ from kokoro_lab.model.static_vocoder import (
     write_program,
 )
 
-PADDED: artefacts.Recipes = {
-    "prosody_padded": ("prosody", (passes.speed_by_token, padding_passes.masked_ids))
-}
+PADDED: Recipes = {"prosody_padded": ("prosody", (passes.speed_by_token, padding_passes.masked_ids))}
 PADDING_ERROR_HIGH = 1e-4
 """Largest difference in features, F0 (Hz) and energy that pads may make, relative to the largest value."""
 Segments = Iterable[tuple[Sequence[int], Values]]

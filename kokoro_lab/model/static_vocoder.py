@@ -1,6 +1,6 @@
 """The vocoder in windows of a few fixed sizes, for providers that want to know every shape in advance.
 
-<home>/derived/<first 12 of the source's SHA-256>-static-v<RECIPE>.<STATIC_RECIPE>/
+<home>/derived/<first 12 of the source's SHA-256>-static-<first 12 of the key>/
     spectrum.onnx                       excitation → magnitudes and angles, of any length, for the CPU
     vocoder_32.onnx, _60, _140.onnx     trunk frames in; see `StaticWindow`
     layers.npz manifest.json            as of other variants (see `artefacts`)
@@ -20,7 +20,6 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import onnx
-from filelock import FileLock
 
 import kokoro_lab
 from kokoro_lab.config import STAGED
@@ -28,7 +27,6 @@ from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.model import artefacts, graphs, mlprogram, rewriting, static_passes
-from kokoro_lab.model.disk import told_apart
 from kokoro_lab.model.guarded_session import GuardedSession
 from kokoro_lab.model.joining import sha256_of
 from kokoro_lab.model.passes import SCALE, SHIFT
@@ -37,15 +35,14 @@ from kokoro_lab.model.prosody import Prosody
 from kokoro_lab.model.provider_choice import choose
 from kokoro_lab.model.provider_registry import CPU
 from kokoro_lab.model.providers import cpu_session, stage_session
+from kokoro_lab.model.recipe_digest import Passes, Recipes, recipe_digest
 from kokoro_lab.model.static_passes import COLUMNS, LONGEST_AXIS, SAMPLES, SPECTRUM, TRUNK
 from kokoro_lab.model.statistics import AdainLayers
 from kokoro_lab.model.vocoder import CONTEXT_FRAMES, INNER_CONTEXT_FRAMES, Around
-from kokoro_lab.model.weights import model_path, model_sha256, weights_home
+from kokoro_lab.model.weights import model_sha256
 
 Values = npt.NDArray[np.float32]
 
-STATIC_RECIPE = 1
-"""Counts up with every change of `static_passes`."""
 WANTS_FIXED_SHAPES = "coreml"
 """The provider that takes hardly a node of the windows of any length (see the notebook 10_provider_ab)."""
 CACHE_KEY = "COREML_CACHE_KEY"
@@ -102,9 +99,9 @@ class StaticWindow:
     @property
     def cache_key(self) -> str:
         """Changes with the weights, the passes and the size, and with nothing else."""
-        steps = artefacts.names(static_passes.recipe(self.outer, self.inner))
-        about = [model_sha256("fp32"), str(STATIC_RECIPE), str(artefacts.RECIPE), str(self.inner), *steps]
-        return sha256("\n".join([self.name, *about]).encode()).hexdigest()[:CACHE_KEY_CHARACTERS]
+        made_by = {self.name: ("vocoder", static_passes.recipe(self.outer, self.inner))}
+        about = [model_sha256("fp32"), recipe_digest(made_by, native_operators=False)]
+        return sha256("\n".join(about).encode()).hexdigest()[:CACHE_KEY_CHARACTERS]
 
 
 WINDOWS = (StaticWindow(12), StaticWindow(40), StaticWindow(120))
@@ -140,9 +137,9 @@ class StaticWindows:
             yield self.sizes[-1]
 
 
-def recipes(windows: tuple[StaticWindow, ...] = WINDOWS) -> artefacts.Recipes:
+def recipes(windows: tuple[StaticWindow, ...] = WINDOWS) -> Recipes:
     """How each graph is made of the vocoder stage."""
-    made: dict[str, tuple[str, artefacts.Passes]] = {
+    made: dict[str, tuple[str, Passes]] = {
         "spectrum": ("vocoder", (static_passes.spectrum_alone,)),
     }
     for window in windows:
@@ -162,23 +159,17 @@ def with_metadata(model: rewriting.Model, key: str, value: str) -> rewriting.Mod
 
 def static_folder(config: EngineConfig, say: Callable[[str], None] | None = None) -> Path:
     """The folder with the static graphs, made if it is not there. Errors as `artefacts.stages_folder`."""
-    root = weights_home(config.home)
-    version = f"v{artefacts.RECIPE}.{STATIC_RECIPE}"
-    folder = root / "derived" / f"{model_sha256('fp32')[:12]}-static-{version}"
-    if (folder / "manifest.json").exists():
-        return folder
-    model_path("fp32", config.home)  # says so if the weights are missing
-    with told_apart(root, []):
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with FileLock(folder.parent / ".static.lock"):
-            if not (folder / "manifest.json").exists():
-                if say:
-                    say("Making the static vocoders from the weights (once, about 10 s).")
-                steps = len(artefacts.steps_of(recipes()))
-                with step_bar("static vocoders", steps, say is not None) as begins:
-                    # Whoever asks first: the layers that are kept beside them are in single precision too
-                    artefacts.make_stages(folder, replace(config, variant="fp32"), recipes(), begins=begins)
-    return folder
+
+    def make(folder: Path, damage: str) -> None:
+        if say:
+            say("Making the static vocoders from the weights (once, about 10 s).")
+        steps = len(artefacts.steps_of(recipes()))
+        with step_bar("static vocoders", steps, say is not None) as begins:
+            # Whoever asks first: the layers that are kept beside them are in single precision too
+            single = replace(config, variant="fp32")
+            artefacts.make_stages(folder, single, recipes(), begins=begins, damage=damage)
+
+    return artefacts.kept_graphs(config, "static", recipes, make, native_operators=False)
 
 
 def fixed_windows(config: EngineConfig, say: Callable[[str], None] | None = None) -> StaticVocoder | None:
@@ -287,7 +278,7 @@ def write_program(folder: Path, window: StaticWindow, path: Path, precision: str
     about = {
         "source_sha256": model_sha256("fp32"),
         "graph_sha256": sha256_of(graph),
-        "recipe": f"{artefacts.RECIPE}.{STATIC_RECIPE}",
+        "recipe": window.cache_key,
         "precision": precision,
         "window_frames": str(window.frames),
         "context_frames": str(window.context),

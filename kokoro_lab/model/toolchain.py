@@ -29,6 +29,8 @@ SHIPPED = (
     "weights.json",
 )
 """Files of the package beside this one that were measured or fitted, and that samples depend on."""
+LIBRARIES = ("numpy", "onnx", "onnxruntime")
+"""Packages that carry out the recipes of graphs: another version may make other graphs."""
 _OF_GRAPH = ("nodes", "bytes", "sha256")
 """What of a graph goes into a result; operators and shapes are in the manifest beside it."""
 
@@ -69,13 +71,14 @@ def conversion_of(folder: Path) -> Mapping[str, Any]:
     Returns
     -------
     mapping
-        source_sha256, variant, recipe, onnx and onnxruntime (versions that made them), passes by graph, and
-        graphs: nodes, bytes and sha256 of each; export, if they were exported.
+        source_sha256, variant, recipe (its digest), numpy, onnx and onnxruntime (versions that made them),
+        damage (what was wrong with those in whose place they came), passes by graph, and graphs: nodes, bytes
+        and sha256 of each; export, if they were exported.
     """
     manifest: dict[str, Any] = json.loads((folder / "manifest.json").read_text("utf-8"))
     kept: dict[str, Any] = {
         name: manifest[name]
-        for name in ("source_sha256", "variant", "recipe", "onnx", "onnxruntime", "passes", "export")
+        for name in ("source_sha256", "variant", "recipe", *LIBRARIES, "damage", "passes", "export")
         if name in manifest
     }
     graphs = {

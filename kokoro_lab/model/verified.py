@@ -1,7 +1,8 @@
 """That a file on disk is the one its SHA-256 promises, without hashing 325 MB at every start.
 
-`verified.json` beside the weights keeps digest, size and modification time of each file that was
-hashed. A file that differs from its record in size or time, or has none, is hashed again before use.
+`verified.json`, beside the weights and beside what is made of them, keeps digest, size and modification time
+of each file that was hashed. A file that differs from its record in size or time, or has none, is hashed
+again before use.
 """
 
 from __future__ import annotations
@@ -14,9 +15,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from kokoro_lab.errors import IntegrityError, WeightsError
 from kokoro_lab.model.catalogue import WeightFile
-from kokoro_lab.model.joining import sha256_of
+from kokoro_lab.model.joining import BROKEN, sha256_of
 
 
 def verified(file: WeightFile, folder: Path, command: str = "kokoro-lab fetch") -> Path:
@@ -33,24 +37,82 @@ def verified(file: WeightFile, folder: Path, command: str = "kokoro-lab fetch") 
     """
     path = folder / file.name
     try:
-        size, mtime_ns = size_and_time(path)
-        if size is None:
-            raise WeightsError(f"{file.name} is not in {folder}.", field=file.name, mend=f"Run `{command}`.")
-        seen = {"sha256": file.sha256, "bytes": size, "mtime_ns": mtime_ns}
-        if _records(folder).get(file.name) == seen:
-            return path
-        # 325 MB take some tenths of a second to hash: too much for every start, little for a touched file
-        entry = hashed(path) if size == file.bytes else None
+        damage = damage_of({file.name: (file.bytes, file.sha256)}, folder, folder)
     except OSError as error:
         raise WeightsError(f"{path} cannot be read: {error.strerror}.", field=file.name) from error
-    if entry is None or not is_right(file, entry):
+    if damage == f"{file.name} {MISSING}":
+        raise WeightsError(f"{file.name} is not in {folder}.", field=file.name, mend=f"Run `{command}`.")
+    if damage:
         raise IntegrityError(
             f"{path} does not hold the bytes that its SHA-256 promises; it is not used.",
             field=file.name,
             mend=f"Run `{command} --force`.",
         )
-    record(folder, {file.name: entry})
     return path
+
+
+MISSING = "is missing"
+DAMAGED = "does not hold the bytes that its SHA-256 promises"
+Promised = Mapping[str, tuple[int, str]]
+"""File below a folder → its size in bytes and its SHA-256 in lower-case hex."""
+
+
+def damage_of(files: Promised, folder: Path, home: Path, *, again: bool = False) -> str:
+    """What is wrong with the first of `files` that is not as it was promised; empty if all are.
+
+    Parameters
+    ----------
+    files : mapping
+        By their names below `folder`.
+    home : Path
+        Where the record of what was hashed is kept.
+    again : bool
+        Hash all, whatever is on record; what is wrong is struck off the record.
+
+    Raises
+    ------
+    OSError
+        A file is there and cannot be read.
+    """
+    names = {name: os.path.relpath(folder / name, home) for name in files}
+    known = {} if again else _records(home)
+    entries: dict[str, Any] = {}
+    try:
+        for name, (size, sha256) in files.items():
+            found_size, mtime_ns = size_and_time(folder / name)
+            if found_size is None:
+                return f"{name} {MISSING}"
+            entry = {"sha256": sha256, "bytes": size, "mtime_ns": mtime_ns}
+            if (found_size, known.get(names[name])) == (size, entry):
+                continue
+            # 325 MB take some tenths of a second to hash: too much for every start, little for a touched file
+            right = found_size == size and hashed(folder / name) == entry
+            entries[names[name]] = entry if right else None
+            if not right:
+                return f"{name} {DAMAGED}"
+        return ""
+    finally:
+        record(home, entries)
+
+
+def shipped_arrays(path: Path) -> dict[str, npt.NDArray[Any]]:
+    """The arrays of an .npz file that this package ships; the checksums in it are compared as it is read.
+
+    Raises
+    ------
+    IntegrityError
+        It is not there, or damaged.
+    """
+    try:
+        with path.open("rb") as file, np.load(file) as stored:
+            return {name: stored[name] for name in stored.files}
+    except (OSError, ValueError, KeyError, AttributeError, *BROKEN) as error:
+        raise IntegrityError(
+            f"{path} cannot be read ({type(error).__name__}: {error}).",
+            field=path.name,
+            value=str(path),
+            mend="It came with kokoro-lab: install kokoro-lab again.",
+        ) from error
 
 
 def hashed(path: Path) -> dict[str, Any] | None:
@@ -84,14 +146,19 @@ def _records(folder: Path) -> dict[str, Any]:
 
 
 def record(folder: Path, entries: Mapping[str, Any]) -> None:
-    """Add entries to the record, or strike off those that are None. Two writers cost a re-hash, no more."""
+    """Add entries to the record; strike off those that are None, and those whose files are gone.
+
+    Two writers at a time cost a re-hash, no more.
+    """
     before = _records(folder)
-    after = {name: entry for name, entry in {**before, **entries}.items() if entry is not None}
+    changed = {**before, **entries}
+    after = {name: entry for name, entry in changed.items() if entry and (folder / name).exists()}
     if after == before:
         return
     temporary = folder / f"verified.json.{uuid.uuid4().hex}.tmp"
     # A cache that may only be read works too: its files are then hashed at each start
     with suppress(OSError):
+        folder.mkdir(parents=True, exist_ok=True)
         try:
             temporary.write_text(json.dumps(after, indent=1, sort_keys=True) + "\n", encoding="utf-8")
             os.replace(temporary, folder / "verified.json")

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from kokoro_lab.config import SPEED_MAX, SPEED_MIN
 from kokoro_lab.datatypes import Fallback
+from kokoro_lab.dsp.block import CHECK_FILES
 from kokoro_lab.engine_config import WHOLE_MODEL, EngineConfig
 from kokoro_lab.g2p.vocab import PAD_ID
 from kokoro_lab.model.decoder import Decoded, finite
@@ -19,6 +20,8 @@ from kokoro_lab.model.graphs import signature as signature_of
 from kokoro_lab.model.placement import Placement
 from kokoro_lab.model.providers import stage_session
 from kokoro_lab.model.voices import Voice
+
+UPSTREAM_FP16 = "Upstream's fp16 model does this on some CPUs: try the variant fp32."
 
 
 class WholeGraph:
@@ -73,7 +76,8 @@ class WholeGraph:
         }
         audio, durations = self._session.run([self._names.audio, DURATIONS], feed)
         samples = np.ascontiguousarray(audio, dtype=np.float32).reshape(-1)
-        blocks = finite(iter((samples,)), f"{self._name}, {len(token_ids)} token ids")
+        mend = UPSTREAM_FP16 if "fp16" in self._name else CHECK_FILES
+        blocks = finite(iter((samples,)), f"{self._name}, {len(token_ids)} token ids", mend)
         return Decoded(frames_of(durations), blocks, fallbacks)
 
 

@@ -70,6 +70,7 @@ def digest_of(utterance: Utterance, engine: Engine, *, frame_s: float, kind: str
             engine.config.first_window_frames,
             engine.config.window_frames,
         ),  # cut otherwise, they round otherwise
+        [about.get("sha256") for about in engine.conversion.get("graphs", {}).values()],
     )
     asked = (sorted(asdict(utterance).items()), lexicon.version, frame_s, kind, sample_rate_hz)
     return hashlib.sha256(repr((served, asked)).encode()).hexdigest()[:32]

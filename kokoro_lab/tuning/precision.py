@@ -152,7 +152,8 @@ def candidate_of(
 ) -> Staged:
     """A variant made otherwise than it ships, in `folder`; see `artefacts.recipes`."""
     native = native_operators(config).library is not None
-    make_stages(folder / "stages", config, recipes(config.variant, native, keep, ranges, adjusted), stages)
+    made_by = recipes(config.variant, native, keep, ranges, adjusted)
+    make_stages(folder / "stages", config, made_by, stages, native_operators=native)
     return Staged(config, folder=folder / "stages")
 
 

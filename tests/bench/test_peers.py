@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import AsyncGenerator
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -148,3 +149,14 @@ def test_the_peer_reads_our_voices() -> None:
         np.testing.assert_array_equal(voices["bf_emma"], load_voice("bf_emma").pack)
     time.sleep(0.01)
     assert voices_file().stat().st_mtime == written_s  # made once
+
+
+@pytest.mark.model
+def test_a_damaged_file_of_voices_is_made_anew(tmp_path: Path) -> None:
+    whole = voices_file()
+    (tmp_path / "weights").symlink_to(whole.parents[1] / "weights")
+    (tmp_path / "derived").mkdir()
+    damaged = bytearray(whole.read_bytes())
+    damaged[5_000_000] ^= 1
+    (tmp_path / "derived" / whole.name).write_bytes(damaged)
+    assert voices_file(tmp_path).read_bytes() == whole.read_bytes()

@@ -16,10 +16,12 @@ from kokoro_lab.dsp import require_finite
 from kokoro_lab.engine import Engine, load_engine
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ParameterError, SynthesisError, WeightsError
-from kokoro_lab.model.artefacts import RECIPE, stages_folder
+from kokoro_lab.model.artefacts import recipes, stages_folder
 from kokoro_lab.model.decoder import Decoded
 from kokoro_lab.model.export import export, speak_alike
+from kokoro_lab.model.joining import sha256_of
 from kokoro_lab.model.native import Native, native_operators
+from kokoro_lab.model.recipe_digest import recipe_digest
 from kokoro_lab.model.voices import Voice
 
 INT8 = EngineConfig(variant="int8")
@@ -124,14 +126,22 @@ def test_nothing_is_written_over(tmp_path: Path) -> None:
 
 def exported(folder: Path, **changed: Any) -> EngineConfig:
     """A folder that looks like an export of int8, something `changed`, and a configuration that runs it."""
-    (folder / "vocoder.ort").write_bytes(b"12345")
-    made_for = {"format": "ort", "native": True, "machine": platform.machine()}
-    graphs = {"vocoder": {"bytes": 5}}
-    manifest = {"variant": "int8", "recipe": RECIPE, "graphs": graphs, "export": made_for}
-    for part in (manifest, made_for, graphs["vocoder"]):
-        part.update({k: v for k, v in changed.items() if k in part})  # type: ignore[attr-defined]
+    made_for = {"format": "ort", "native": True, "machine": platform.machine()} | changed
+    for name in ("vocoder.ort", "layers.npz"):
+        (folder / name).write_bytes(b"12345")
+    promised = {"bytes": 5, "sha256": sha256_of(folder / "vocoder.ort")}
+    graphs, files = {"vocoder": dict(promised)}, {"layers.npz": promised}
+    manifest = {
+        "variant": "int8",
+        "recipe": recipe_digest(recipes("int8", made_for["native"]), native_operators=made_for["native"]),
+        "graphs": graphs,
+        "files": files,
+        "export": made_for,
+    }
+    for part in (manifest, graphs["vocoder"]):
+        part.update({k: v for k, v in changed.items() if k in part})
     (folder / "manifest.json").write_text(json.dumps(manifest))
-    return replace(INT8, stages=folder)
+    return replace(INT8, stages=folder, home=folder / "home")
 
 
 LIBRARY = Native(Path("library.so"))
@@ -144,15 +154,16 @@ def test_a_whole_export_is_run_as_it_is(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changed", "native", "said"),
     [
-        pytest.param({"bytes": 6}, LIBRARY, "size", id="cut short"),
+        pytest.param({"bytes": 6}, LIBRARY, r"vocoder\.ort does not hold", id="cut short"),
+        pytest.param({"sha256": "0" * 64}, LIBRARY, r"vocoder\.ort does not hold", id="other bytes"),
         pytest.param({"variant": "fp32"}, LIBRARY, "they are fp32, not int8", id="another variant"),
         pytest.param({"machine": "vax"}, LIBRARY, "optimised for vax", id="another machine"),
         pytest.param({}, Native(None, "no compiler"), "no compiler", id="without our operators"),
-        pytest.param({"recipe": RECIPE - 1}, LIBRARY, f"run is {RECIPE}", id="of an older recipe"),
+        pytest.param({"recipe": 35}, LIBRARY, "another version of kokoro-lab", id="of an older recipe"),
         pytest.param(
-            {"recipe": RECIPE - 1, "native": False},
+            {"recipe": 35, "native": False},
             Native(None, "none"),
-            f"run is {RECIPE}",
+            "another version of kokoro-lab",
             id="of an older recipe, in stock operators",
         ),
     ],
@@ -163,6 +174,14 @@ def test_an_export_that_would_not_run_is_refused(
     with pytest.raises(WeightsError, match=said) as caught:
         stages_folder(exported(tmp_path, **changed), native)
     assert caught.value.mend
+
+
+def test_an_export_without_a_file_that_it_promises_is_refused(tmp_path: Path) -> None:
+    config = exported(tmp_path)
+    (tmp_path / "layers.npz").unlink()
+    with pytest.raises(WeightsError, match=r"layers\.npz is missing") as caught:
+        stages_folder(config, LIBRARY)
+    assert "kokoro-lab export" in str(caught.value.mend)
 
 
 @pytest.mark.parametrize("manifest", [None, "{", "[]", '{"graphs": {}}'])

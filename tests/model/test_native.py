@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from kokoro_lab.metrics.perceptual import signal_to_difference_db
 from kokoro_lab.model import native
 from kokoro_lab.model.decoder import Staged
 from kokoro_lab.model.fast_fir import FastFir, packed
-from kokoro_lab.model.native import Native, native_operators
+from kokoro_lab.model.native import Native, damage_to, native_operators
 from kokoro_lab.model.native_passes import NATIVE_DOMAIN, exact_stft
 from kokoro_lab.model.providers import make_session
 from tests.model.test_fast_fir import whole
@@ -198,3 +199,40 @@ def test_it_is_built_once_and_anew_for_other_sources(
     second = native_operators(config, said.append)
     assert second.library is not None
     assert second.library != first.library
+
+
+@pytest.mark.parametrize("damaged", ["library", "record", "record is gone"])
+def test_a_damaged_library_is_built_anew_and_said(
+    damaged: str,
+    tmp_path: Path,
+    library: Path,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    home = tmp_path / "derived"
+    home.mkdir()
+    ours, record = (home / name for name in (library.name, library.with_suffix(".json").name))
+
+    def copied(_: str, into: Path) -> str:
+        """In place of the compiler, which takes seconds."""
+        for path in (into, into.with_suffix(".json")):
+            path.write_bytes((library.parent / path.name).read_bytes())
+        return ""
+
+    copied("", ours)
+    monkeypatch.setattr(native, "_build", copied)
+    content = bytearray(ours.read_bytes())
+    content[100_000] ^= 1
+    if damaged == "library":
+        ours.write_bytes(content)
+    elif damaged == "record":
+        record.write_text("{")
+    else:
+        record.unlink()
+    said: list[str] = []
+    with caplog.at_level(logging.WARNING):
+        assert native_operators(replace(CONFIG, home=tmp_path), said.append).library == ours
+    assert len(said) == 1
+    assert ours.read_bytes() == library.read_bytes()
+    assert damage_to(ours, again=True) is None
+    assert ("built anew" in caplog.text) == (damaged != "record is gone")

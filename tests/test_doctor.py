@@ -1,0 +1,71 @@
+"""What `doctor` says of files: which are needed, which are damaged, and who mends them."""
+
+from __future__ import annotations
+
+from importlib.metadata import PackagePath
+from pathlib import Path
+
+import pytest
+
+from kokoro_lab import doctor
+from kokoro_lab.config import settings
+
+
+class Installed(PackagePath):
+    """A file as an installer has written it down."""
+
+    def read_binary(self) -> bytes:
+        return b"print()"
+
+
+def installed(value: str) -> Installed:
+    found = Installed("kokoro_lab/engine.py")
+    found.hash = type("FileHash", (), {"mode": "sha256", "value": value})()  # type: ignore[assignment]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("recorded", "ok"), [("Ul1RMxNBbPGH9E-ofhdT7m0RVSwiCXU33cMrTtNPpo8", True), ("0" * 43, False)]
+)
+def test_an_installed_file_that_was_changed_is_named(
+    recorded: str, ok: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(doctor, "files", lambda _: [installed(recorded)])
+    found = doctor._package(deep=True)
+    assert found.ok == ok, found.detail
+    assert ("engine.py is not as it was installed" in found.detail) == (not ok)
+    assert doctor._package(deep=False).ok
+
+
+def test_a_fitted_file_that_cannot_be_read_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "SHIPPED", ("nothing.npz", "nothing.json"))
+    found = doctor._package(deep=False)
+    assert not found.ok
+    assert "nothing.npz" in found.detail
+    assert "nothing.json" in found.detail
+    assert found.mend == "Install kokoro-lab again."
+
+
+def test_weights_that_nobody_asked_for_are_no_failure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "weights").mkdir()
+    for name in ("voices", "kokoro-v1.0.fp32.onnx"):
+        (tmp_path / "weights" / name).symlink_to(settings().home / "weights" / name)
+    monkeypatch.setattr(doctor, "weights_home", lambda _: tmp_path)
+    monkeypatch.setattr("kokoro_lab.model.weights.weights_home", lambda _: tmp_path)
+    found = {f.name: f for f in doctor._weights(deep=False)}
+    assert all(f.ok for f in found.values())
+    assert found["weights fp32"].detail == "complete"
+    upstream = found["weights fp16-upstream"]
+    assert upstream.detail == "not fetched (1 files missing): needed only for KOKORO_VARIANT=fp16-upstream"
+    assert upstream.mend == "Run `kokoro-lab fetch --variant fp16-upstream`."
+
+
+def test_weights_that_speak_and_are_not_there_are_a_failure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(doctor, "weights_home", lambda _: tmp_path)
+    monkeypatch.setattr("kokoro_lab.model.weights.weights_home", lambda _: tmp_path)
+    found = {f.name: f for f in doctor._weights(deep=False)}
+    assert [name for name, f in found.items() if not f.ok] == ["weights fp32"]
