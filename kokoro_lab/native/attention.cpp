@@ -3,7 +3,7 @@
 //
 // Scores: how much each position looks at each other one.
 //   queries  float [1, T, C]   keys  float [1, T, C]
-//   mask     float [.., T]     added for each position that is looked at
+//   mask     float [.., T]     added for each position that is looked at; rows are alike, and the first one is read
 //   factors  float [2]         what both are multiplied with, and what their products are
 //   heads    int64 [1]         C is so many times a multiple of 32
 //   biases   float [C], float [C]    optional: added to queries and keys before all else
@@ -77,7 +77,9 @@ void scores(const ort::Call &call) {
   const auto queries = call.input<float>(0).shaped({1, ort::ANY, ort::ANY});
   const int64_t positions = queries.sizes[1], channels = queries.sizes[2];
   const auto keys = call.input<float>(1).shaped({1, positions, channels});
-  const auto mask = call.input<float>(2).of(positions), factors = call.input<float>(3).of(2);
+  const auto mask = call.input<float>(2), factors = call.input<float>(3).of(2);
+  if (mask.rank < 1 || mask.sizes[mask.rank - 1] != positions || mask.count < positions)
+    throw ort::Refused("input 2 has no row of %lld values", static_cast<long long>(positions));
   const int64_t heads = *call.input<int64_t>(4).of(1).data, width = width_of(channels, heads);
   const float *query_bias = bias_of(call, 5, channels), *key_bias = bias_of(call, 6, channels);
   const ScoresWork work{{positions, channels, width}, queries.data, keys.data, mask.data, query_bias, key_bias,

@@ -5,7 +5,7 @@
 //   plan     int64        weights  float       how the convolution is taken apart: see fast_fir.packed
 //   bias     float [Co]
 //   scale    float [Ci]   shift  float [Ci]    SnakeConv alone: z = scale * x + shift, then z - cos z + 1
-//   style    float [1, 2 Ci]                   NormConv alone: scales, less one, and then shifts
+//   style    float [1, 2 Ci]                   NormConv alone: scales, less one, then shifts, then anything
 //   rest     float [2]                         NormConv alone: added to the variance; slope below zero
 //   known    bool []   mean, variance  float [Ci]   NormConv alone, and optional: see norm.h
 //   asked    int64 [2]   around  int64 [2]     SnakeConv alone, and optional: see asked_for.h
@@ -284,7 +284,8 @@ void compute(const ort::Call &call) {
   const auto bias = call.input<float>(3).of(plan.channels_out);
   const float *first = nullptr, *second = nullptr;
   if (FRONT != Front::NONE) {
-    first = call.input<float>(4).of(FRONT == Front::NORM ? 2 * channels : channels).data;
+    const auto of_front = call.input<float>(4);
+    first = (FRONT == Front::NORM ? of_front.with(2 * channels) : of_front.of(channels)).data;
     second = call.input<float>(5).of(FRONT == Front::NORM ? 2 : channels).data;
   }
   const Told known = FRONT == Front::NORM ? told(call, 6, channels) : Told{};

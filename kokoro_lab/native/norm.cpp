@@ -1,7 +1,7 @@
 // Norm: instance normalisation by a style and the leaky rectifier behind it, in one pass instead of ten.
 //
 //   x        float [1, C, N]
-//   style    float [1, 2 C]    scales, less one, and then shifts
+//   style    float [1, 2 C]    scales, less one, and then shifts; there may be more behind them
 //   rest     float [2]         added to the variance; slope below zero
 //   known    bool []           optional, with the two behind it: whether they tell the statistics
 //   mean     float [C]   variance  float [C]
@@ -28,7 +28,7 @@ void normalise_channel(const Work &w, int64_t c) {
 void compute(const ort::Call &call) {
   const auto x = call.input<float>(0).shaped({1, ort::ANY, ort::ANY});
   const int64_t channels = x.sizes[1], length = x.sizes[2];
-  const auto style = call.input<float>(1).of(2 * channels), rest = call.input<float>(2).of(2);
+  const auto style = call.input<float>(1).with(2 * channels), rest = call.input<float>(2).of(2);
   const Told known = told(call, 3, channels);
   const Work work{x.data, style.data, rest.data, call.output(x.sizes, 3), channels, length, known};
   if (length > 0) call.parallel(normalise_channel, channels, work);

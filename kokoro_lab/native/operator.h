@@ -89,6 +89,14 @@ struct Tensor {
     return *this;
   }
 
+  // Refused if it holds fewer values.
+  const Tensor &with(int64_t least) const {
+    if (count < least)
+      throw Refused("input %zu has %lld values: must be %lld at least", index, static_cast<long long>(count),
+                    static_cast<long long>(least));
+    return *this;
+  }
+
   // Refused unless it has these dimensions.
   const Tensor &shaped(std::initializer_list<int64_t> expected) const {
     if (rank != expected.size())

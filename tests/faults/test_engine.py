@@ -12,7 +12,7 @@ from kokoro_lab.bench.persistent import OfEngine, listen
 from kokoro_lab.bench.resuming import differences
 from kokoro_lab.datatypes import Fallback
 from kokoro_lab.engine import Engine, load_engine
-from kokoro_lab.errors import ProviderError
+from kokoro_lab.errors import OutOfMemory, ProviderError
 from kokoro_lab.faults import Injector, Struck
 from kokoro_lab.faults.engine import FaultyEngine, injected
 from kokoro_lab.streaming import FRAME_S
@@ -64,6 +64,16 @@ def test_a_provider_that_is_lost_is_an_error_of_the_stream(hum: Engine) -> None:
         pytest.raises(ProviderError, match="lost on purpose"),
     ):
         list(faulty.stream(TEXT, voice="hum"))
+
+
+def test_a_fault_of_memory_is_onnx_runtimes_own(hum: Engine) -> None:
+    with (
+        injected(hum, made.scenario(made.ALLOCATION_FAILS, transports=("library",))) as faulty,
+        pytest.raises(OutOfMemory, match="KOKORO_MEMORY_ARENA_SIZE_MB is") as caught,
+    ):
+        list(faulty.stream(TEXT, voice="hum"))
+    assert "Available memory of" in str(caught.value.__cause__)
+    assert "smaller than requested" in str(caught.value.__cause__)
 
 
 def test_one_chunk_in_so_many_is_lost_and_asked_for_again(hum: Engine, whole: bytes) -> None:

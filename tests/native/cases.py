@@ -70,7 +70,7 @@ def normalised(x: Values, style: Values, rest: Values, told: tuple[Values, Value
     x = x.astype(np.float64)
     mean, variance = (x.mean(1), x.var(1)) if told is None else told
     channels = x.shape[0]
-    scale, shift = style[0, :channels], style[0, channels:]
+    scale, shift = style[0, :channels], style[0, channels : 2 * channels]
     z = (x - mean[:, None]) * ((1 + scale) / np.sqrt(variance + rest[0]))[:, None] + shift[:, None]
     return np.where(z < 0, rest[1] * z, z)
 
@@ -94,6 +94,11 @@ def known_statistics(rng: Rng, channels: int) -> tuple[list[Values | None], tupl
     return [np.array(how == 1), *told], told if how == 1 else None
 
 
+def padded_style(rng: Rng, channels: int) -> Floats:
+    """Scales and shifts, and what the product that makes them fills up with."""
+    return normal(rng, 1, 2 * channels + int(rng.integers(20)))
+
+
 def fast(rng: Rng, operator: str) -> Right:
     channels_in, channels_out, length = size(rng, 24), 8 * size(rng, 20), size(rng, 2500)
     taps, dilation, phases = pick(rng, 1, 3, 5, 7, 11), pick(rng, 1, 3, 5), pick(rng, 1, 2, 4)
@@ -109,7 +114,7 @@ def fast(rng: Rng, operator: str) -> Right:
         inputs += [scale, shift, *asked, by]
         seen = snaked(x, scale, shift)
     elif operator == "NormConv":
-        style, rest = normal(rng, 1, 2 * channels_in), np.array([1e-3, 0.2], np.float32)
+        style, rest = padded_style(rng, channels_in), np.array([1e-3, 0.2], np.float32)
         statistics, told = known_statistics(rng, channels_in)
         inputs += [style, rest, *statistics]
         seen = normalised(x, style, rest, told)
@@ -225,7 +230,8 @@ def stft(rng: Rng) -> Right:
 
 def norm(rng: Rng) -> Right:
     channels, length = size(rng, 60), size(rng, 500)
-    x, style, rest = normal(rng, channels, length), normal(rng, 1, 2 * channels), np.float32([1e-3, 0.2])
+    x, style = normal(rng, channels, length), padded_style(rng, channels)
+    rest = np.array([1e-3, 0.2], np.float32)
     inputs, told = known_statistics(rng, channels)
     made = normalised(x, style, rest, told)
     return Right(Case("Norm", (x[None], style, rest, *inputs)), (made[None],), 1e-3)
@@ -264,7 +270,11 @@ def by_row(rng: Rng, operator: str) -> Right:
 def scores(rng: Rng) -> Right:
     heads, positions = size(rng, 4), size(rng, 70)
     channels = 32 * heads * size(rng, 3)
-    queries, keys, mask = normal(rng, positions, channels), normal(rng, positions, channels), normal(rng, positions)
+    queries, keys, mask = (
+        normal(rng, positions, channels),
+        normal(rng, positions, channels),
+        normal(rng, positions),
+    )
     factors = np.abs(normal(rng, 2))
     biases = [normal(rng, channels) if rng.uniform() < 0.6 else None for _ in range(2)]
     q, k = (
@@ -272,7 +282,8 @@ def scores(rng: Rng) -> Right:
         for x, b in zip((queries, keys), biases, strict=True)
     )
     made = np.einsum("thc,shc->hts", q, k) * factors[1] + mask
-    inputs = (queries[None], keys[None], mask[None, None], factors, np.array([heads]), *biases)
+    masks = pick(rng, mask, mask[None, None], np.tile(mask, (1, 1, positions, 1)))
+    inputs = (queries[None], keys[None], masks, factors, np.array([heads]), *biases)
     return Right(Case("Scores", inputs), (made[None],), 1e-3 * max(1.0, float(np.abs(made).max())))
 
 
@@ -325,7 +336,7 @@ def broken(case: Case, rng: Rng, *, types: bool = True) -> Case:
         index = int(rng.integers(len(inputs)))
         value = inputs[index]
         if value is None:
-            inputs[index] = normal(rng, size(rng, 4)) if not types else pick(rng, *case.inputs)
+            inputs[index] = pick(rng, *case.inputs) if types else None
         else:
             inputs[index] = _changed(value, rng, types)
     return Case(case.operator, tuple(inputs))
@@ -351,4 +362,7 @@ def _changed(value: Values, rng: Rng, types: bool) -> Values | None:
         return changed
     if how == 6:
         return None
-    return value.astype(pick(rng, np.float32, np.int64, np.int8, np.int32, np.bool_)) if how == 7 else value
+    with np.errstate(invalid="ignore"):
+        return (
+            value.astype(pick(rng, np.float32, np.int64, np.int8, np.int32, np.bool_)) if how == 7 else value
+        )

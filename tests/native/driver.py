@@ -1,7 +1,7 @@
-"""Our operators under sanitizers: built with a stand-in for ONNX Runtime, run case by case in another process.
+"""Our operators under sanitizers: built with a stand-in for ONNX Runtime, run in a process of their own.
 
-The stand-in (driver.cpp) gives each tensor a block of memory of its own. In ONNX Runtime's arena, a read behind
-the end of one tensor finds the next one, and no sanitizer sees it.
+The stand-in (driver.cpp) gives each tensor a block of memory of its own. In ONNX Runtime's arena, a read
+behind the end of one tensor finds the next one, and no sanitizer sees it.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import struct
 import subprocess
 import tempfile
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -46,7 +47,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a case: the status (0 is none), how often the interface was called and memory was asked for."""
+    """What came of a case: the status (0 is none), the calls of the interface, the allocations."""
 
     code: int
     message: str
@@ -76,7 +77,7 @@ class Driver:
     """The program, running. A context manager."""
 
     def __init__(self, program: Path) -> None:
-        self._log = tempfile.TemporaryFile()
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115
         self._process = subprocess.Popen(
             [str(program)],
             stdin=subprocess.PIPE,
@@ -94,10 +95,8 @@ class Driver:
 
     def __exit__(self, kind: object, *_: object) -> None:
         """End it: what it has lost of its memory is told when it exits."""
-        try:
+        with suppress(BrokenPipeError):
             self._in.close()
-        except BrokenPipeError:
-            pass
         self._process.wait(60)
         self._out.close()
         said = self._said()

@@ -1,4 +1,4 @@
-"""Looks for cases that bring our operators down, for so many seconds: python -m tests.native.fuzz SECONDS [SEED].
+"""Looks for cases that bring our operators down: python -m tests.native.fuzz SECONDS [FIRST_SEED].
 
 Each round draws a right case of each operator and compares what comes of it with NumPy, breaks it in several
 ways, none of which may crash, and has each call of ONNX Runtime's interface and each allocation in it fail
@@ -29,7 +29,8 @@ MOST_FAILURES = 60
 def seeds() -> list[tuple[str, int]]:
     """Operators and rounds that once failed."""
     lines = Path(__file__).with_name("seeds.txt").read_text().splitlines()
-    return [(name, int(seed)) for name, seed in (line.split()[:2] for line in lines if line[:1] not in ("", "#"))]
+    kept = (line.split() for line in lines if line and not line.startswith("#"))
+    return [(name, int(seed)) for name, seed in kept]
 
 
 def check(driver: Driver, operator: str, seed: int) -> Counter[str]:
