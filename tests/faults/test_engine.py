@@ -184,6 +184,19 @@ def test_a_provider_that_is_lost_in_mid_sentence_costs_no_sample_and_no_break(
 
 
 @pytest.mark.model
+def test_a_fault_of_memory_inside_a_stage_is_onnx_runtimes_own(engine: Engine) -> None:
+    text = "The kettle is on, and the window is open."
+    undisturbed = listen(OfEngine(engine, text, "af_heart"))
+    fault = {"kind": "allocation_fails", "at_window": 3}
+    with injected(engine, made.scenario(fault, transports=("library",))) as faulty:
+        heard = listen(OfEngine(faulty, text, "af_heart"))
+    (said,) = heard.breaks
+    assert "KOKORO_MEMORY_ARENA_SIZE_MB is" in said
+    assert heard.complete
+    assert differences(heard.pcm, undisturbed.pcm) == (0, 0)
+
+
+@pytest.mark.model
 def test_windows_of_fixed_sizes_lose_their_provider_too(engine: Engine) -> None:
     """They stand for the others where Core ML speaks: there, nothing else is lost."""
     text = "The kettle is on, and the window is open."

@@ -13,8 +13,8 @@ from tests.installed.command import READY_S, Installed, Served
 
 TEXT = "The river leaves the hills without hurry."
 LONG = (
-    "The river leaves the hills without hurry, turns twice around the old mill, passes below the bridge where "
-    "the children fish in summer, and comes at last, slow and wide and brown, to the harbour and the sea."
+    "The river leaves the hills without hurry, turns twice around the old mill, passes below the bridge where"
+    " the children fish in summer, and comes at last, slow and wide and brown, to the harbour and the sea."
 )
 BROKE = 3
 
@@ -22,7 +22,7 @@ BROKE = 3
 def short_of(size_mb: int) -> re.Pattern[str]:
     return re.compile(
         rf"Error: KOKORO_MEMORY_ARENA_SIZE_MB is {size_mb}: not enough to (load the model|speak this), which "
-        r"takes at least (\d+) MiB\. Allowed: 512 for one request at a time, or 0 for no bound\. Set it to that"
+        r"takes at least (\d+) MiB\. Allowed: 512 for one request at a time, or 0 for no bound\. Set it"
     )
 
 

@@ -14,14 +14,18 @@ import numpy as np
 import onnxruntime as ort
 import pytest
 from onnx import TensorProto, helper
+from onnxruntime.capi.onnxruntime_pybind11_state import Fail
 
 from kokoro_lab.engine_config import EngineConfig
-from kokoro_lab.model import fast_fir
+from kokoro_lab.errors import OutOfMemory
+from kokoro_lab.model import arenas, fast_fir, providers
+from kokoro_lab.model.arenas import out_of_memory
 from kokoro_lab.model.fast_fir import FastFir, Output, Product, Term, packed
 from kokoro_lab.model.guarded_session import RAISED
 from kokoro_lab.model.native import FLAGS, OPERATORS, SOURCES, found_compiler
 from kokoro_lab.model.native_passes import NATIVE_DOMAIN
 from kokoro_lab.model.providers import make_session
+from kokoro_lab.server.errors import status_of
 from tests.native import fuzz
 from tests.native.cases import DRAWN, Values, broken
 from tests.native.driver import PROCESSORS, Case, Driver, build
@@ -246,6 +250,46 @@ def test_an_arena_that_is_full_is_an_error_again_and_again(library: Path, operat
     assert last == "still here"
     assert len(errors) == 3
     assert all(line.startswith("KOKORO_MEMORY_ARENA_SIZE_MB is 8: not enough") for line in errors)
+
+
+def test_a_model_that_does_not_fit_is_not_said_to_be_damaged(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In ONNX Runtime's words, as `tests/installed/test_out_of_memory.py` meets them."""
+
+    def full(*arguments: object, **options: object) -> None:
+        raise Fail(
+            "Exception during initialization: Available memory of 0 is smaller than requested bytes of 9"
+        )
+
+    monkeypatch.setattr(providers, "ShrinkingSession", full)
+    monkeypatch.setattr(arenas, "_arena_mb", 16)
+    with pytest.raises(OutOfMemory) as caught:
+        make_session(b"", replace(CONFIG, variant="fp32"))
+    assert str(caught.value) == (
+        "KOKORO_MEMORY_ARENA_SIZE_MB is 16: not enough to load the model, which takes at least 17 MiB. "
+        "Allowed: 768 for one request at a time, or 0 for no bound. Set it to that, or leave it out."
+    )
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        MemoryError(),
+        RuntimeError("Failed to allocate memory for requested buffer of size 8"),
+        RuntimeError("Status Message: Failed to allocate memory inside an operator"),
+        RuntimeError("std::bad_alloc"),
+    ],
+)
+def test_memory_of_the_machine_that_runs_out_names_no_arena(error: Exception) -> None:
+    found = out_of_memory(error, "speak this")
+    assert found is not None
+    assert (found.code, found.field) == ("out_of_memory", None)
+    assert status_of(found) == 503
+
+
+def test_nothing_else_is_taken_for_it() -> None:
+    assert (
+        out_of_memory(RuntimeError("Status Message: input 3 has 3 values: must be 8"), "speak this") is None
+    )
 
 
 # ------------------------------------------------------------------------------ under sanitizers
