@@ -159,6 +159,12 @@ class ProviderError(KokoroLabError):
     code = "provider"
 
 
+class OutOfMemory(KokoroLabError):
+    """ONNX Runtime has no memory left for a model or for one run of it, in its arena or on the machine."""
+
+    code = "out_of_memory"
+
+
 class FormatUnavailable(KokoroLabError):
     """The installed libraries cannot encode an audio format."""
 

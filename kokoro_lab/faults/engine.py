@@ -18,6 +18,7 @@ from kokoro_lab.g2p.frontend import FrontEnd
 from kokoro_lab.g2p.given import Given
 from kokoro_lab.g2p.protocol import SentenceG2P
 from kokoro_lab.g2p.speakers import Speakers
+from kokoro_lab.model.arenas import run_out_of_memory
 from kokoro_lab.model.decoder import Decoded, Decoder, Staged
 from kokoro_lab.model.guarded_session import GuardedSession, Runs
 from kokoro_lab.model.voices import Voice
@@ -142,13 +143,16 @@ class FaultyDecoder:
 
     def _struck(self, blocks: Iterator[Samples]) -> Iterator[Samples]:
         for block in blocks:
-            if self._injector.loses_provider():
+            due = self._injector.at_window()
+            if "allocation_fails" in due:
+                run_out_of_memory()
+            if due:
                 raise ProviderError(f"{LOST} was lost on purpose.", field="provider")
             yield block
 
 
 class FaultySession(GuardedSession):
-    """A stage's session whose provider is lost on purpose, once each time that it is due.
+    """A stage's session whose provider is lost on purpose, or its memory, once each time that it is due.
 
     For that one run a guard stands around a provider that raises, and it makes its spare session as it would
     for a real one; the next run is the session's own again, so that the fault can be put in anew.
@@ -173,7 +177,10 @@ class FaultySession(GuardedSession):
         return self._guarded.fallbacks
 
     def run(self, names: Sequence[str] | None, feed: Mapping[str, Any]) -> list[Any]:
-        if not self._injector.loses_provider():
+        due = self._injector.at_window()
+        if "allocation_fails" in due:
+            run_out_of_memory()
+        if not due:
             return self._guarded.run(names, feed)
         return GuardedSession(self.stage, _Lost(), LOST, spare=self._on_cpu).run(names, feed)
 

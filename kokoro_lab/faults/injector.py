@@ -123,17 +123,11 @@ class Injector:
             if len(self._spoken) < MOST:
                 self._spoken.append(Spoken(words, samples))
 
-    def loses_provider(self) -> bool:
-        """The vocoder is about to decode a window: whether its provider is lost now.
-
-        Raises
-        ------
-        MemoryError
-            There is to be no memory for it.
-        """
+    def at_window(self) -> frozenset[str]:
+        """The vocoder is about to decode a window: the kinds of the faults that strike now."""
         with self._lock:
             if not self._live:
-                return False
+                return frozenset()
             window, self._windows = self._windows, self._windows + 1
             due = [
                 fault
@@ -142,9 +136,7 @@ class Injector:
             ]
             for fault in due:
                 self._tell(fault.kind, window)
-        if any(isinstance(fault, AllocationFails) for fault in due):
-            raise MemoryError("no memory, on purpose")
-        return bool(due)
+        return frozenset(fault.kind for fault in due)
 
     def before_sentence(self) -> None:
         """A G2P has been asked for a sentence: it may be made to wait, until the faults are taken out."""

@@ -31,7 +31,7 @@ class ProviderLost(_Model):
 
 
 class AllocationFails(_Model):
-    """There is no memory for the window with this number."""
+    """ONNX Runtime runs out of a bounded arena in place of the window with this number."""
 
     seam: ClassVar[Seam] = "memory"
     kind: Literal["allocation_fails"]

@@ -1,25 +1,38 @@
-"""Sessions on the CPU: they give back memory where somebody asks for it, and their runs can be broken off."""
+"""Sessions on the CPU: their arena may have a bound, they give back memory where somebody asks for it, and
+their runs can be broken off.
+"""
 
 from __future__ import annotations
 
+import re
 import threading
 import weakref
-from typing import Any
+from typing import Any, NoReturn
 
+import numpy as np
 import onnxruntime as ort
 
+from kokoro_lab.errors import OutOfMemory, SettingsError
 from kokoro_lab.model import interruption
+
+ARENA = "KOKORO_MEMORY_ARENA_SIZE_MB"
+ENOUGH_MB = {"int8": 512, "int8fp16mix": 640, "fp16": 768, "fp32": 768}
+"""Variant → the arena in MiB that holds its models and the longest segment (510 token ids, at speed 1) of one
+request at a time. Measured: 384, 512, 640 and 640 are enough, 320 and 448 are not for the first two."""
+FAULT_ARENA_MB = 16
 
 
 class ShrinkingSession(ort.InferenceSession):  # type: ignore[misc]  # the library has no types
     """A session on the CPU that can be asked to give back what its arena keeps.
 
-    What it runs `within` an `Interruption` ends with an exception of ONNX Runtime's when that does.
+    What it runs `within` an `Interruption` ends with an exception of ONNX Runtime's when that does, and with
+    `OutOfMemory` where memory runs out.
     """
 
-    def __init__(self, *arguments: Any, **options: Any) -> None:
+    def __init__(self, *arguments: Any, variant: str = "", **options: Any) -> None:
         super().__init__(*arguments, **options)
         self.shrinks_next = False
+        self._variant = variant
         with _counting:
             _sessions.add(self)
 
@@ -28,16 +41,112 @@ class ShrinkingSession(ort.InferenceSession):  # type: ignore[misc]  # the libra
             self.shrinks_next = False
             run_options = _shrinking()
         found = interruption.current()
-        if found is None:
-            return super().run(output_names, input_feed, run_options)
-        run_options = run_options or ort.RunOptions()
-        with found.watching(run_options):
-            return super().run(output_names, input_feed, run_options)
+        try:
+            if found is None:
+                return super().run(output_names, input_feed, run_options)
+            run_options = run_options or ort.RunOptions()
+            with found.watching(run_options):
+                return super().run(output_names, input_feed, run_options)
+        except Exception as error:  # ONNX Runtime's exceptions have no common base but this
+            if short := out_of_memory(error, "speak this", self._variant):
+                raise short from error
+            raise
 
 
 _sessions: weakref.WeakSet[ShrinkingSession] = weakref.WeakSet()
 _counting = threading.Lock()
 """A session may be made while they are listed, such as the one that stands in for a lost provider."""
+
+
+def bound_arena(size_mb: int) -> None:
+    """Register the process's one bounded CPU arena; ONNX Runtime takes one and keeps it.
+
+    Raises
+    ------
+    SettingsError
+        It has one of another size already.
+    """
+    global _arena_mb
+    with _counting:
+        if _arena_mb is None:
+            ort.create_and_register_allocator(
+                ort.OrtMemoryInfo("Cpu", ort.OrtAllocatorType.ORT_ARENA_ALLOCATOR, 0, ort.OrtMemType.DEFAULT),
+                ort.OrtArenaCfg({"max_mem": size_mb * 2**20}),
+            )
+            _arena_mb = size_mb
+    if _arena_mb != size_mb:
+        raise SettingsError(
+            f"The memory arena of this process is already {_arena_mb} MiB.",
+            field=ARENA,
+            value=size_mb,
+            mend="Start a new process to change it.",
+        )
+
+
+_arena_mb: int | None = None
+
+
+def out_of_memory(error: Exception, to_do: str, variant: str = "") -> OutOfMemory | None:
+    """What to say of an exception of ONNX Runtime's that means that memory ran out; None for any other.
+
+    Parameters
+    ----------
+    to_do : str
+        What there was no memory for, as an infinitive.
+    """
+    text = str(error)
+    in_arena = _NO_ROOM.search(text)
+    if in_arena is None and not isinstance(error, MemoryError) and not _NO_MEMORY.search(text):
+        return None
+    if in_arena is None or _arena_mb is None:
+        return OutOfMemory(
+            f"The machine has not enough memory to {to_do}.",
+            mend="Lower KOKORO_CONCURRENCY, end other programs, or speak a shorter text.",
+        )
+    available, requested = (int(number) for number in in_arena.groups())
+    least_mb = -(-((_arena_mb << 20) - available + requested) // 2**20)
+    enough_mb = ENOUGH_MB[variant] if variant in ENOUGH_MB else max(ENOUGH_MB.values())
+    return OutOfMemory(
+        f"{ARENA} is {_arena_mb}: not enough to {to_do}, which takes at least {least_mb} MiB.",
+        field=ARENA,
+        value=_arena_mb,
+        allowed=f"{enough_mb} for one request at a time, or 0 for no bound",
+        mend="Set it to that, or leave it out.",
+    )
+
+
+_NO_ROOM = re.compile(r"Available memory of (\d+) is smaller than requested bytes of (\d+)")
+_NO_MEMORY = re.compile(r"Failed to allocate memory|bad[_ ]alloc", re.IGNORECASE)
+"""What ONNX Runtime says, and our operators (native/operator.h): it has no status code for it."""
+
+
+def run_out_of_memory() -> NoReturn:
+    """Run a graph that takes more than the process's arena holds, as a fault on purpose.
+
+    A process without a bounded arena gets one of `FAULT_ARENA_MB`, which none but such graphs are run in.
+
+    Raises
+    ------
+    OutOfMemory
+        As for any other graph.
+    """
+    from onnx import TensorProto, helper
+
+    bound_arena(_arena_mb or FAULT_ARENA_MB)
+    options = ort.SessionOptions()
+    options.log_severity_level = 4
+    options.add_session_config_entry("session.use_env_allocators", "1")
+    graph = helper.make_graph(
+        [helper.make_node("ConstantOfShape", ["size"], ["y"])],
+        "more_than_there_is",
+        [helper.make_tensor_value_info("size", TensorProto.INT64, [1])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [None])],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
+    session = ShrinkingSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    assert _arena_mb is not None
+    session.run(None, {"size": np.array([_arena_mb * 2**20 // 4 + 1])})
+    raise AssertionError("an arena gave more than it has")
 
 
 def shrink_arenas() -> int:

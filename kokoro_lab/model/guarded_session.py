@@ -18,7 +18,7 @@ import numpy as np
 from onnxruntime.capi import onnxruntime_pybind11_state as runtime
 
 from kokoro_lab.datatypes import Fallback
-from kokoro_lab.errors import KokoroLabError, ProviderError
+from kokoro_lab.errors import KokoroLabError, OutOfMemory, ProviderError
 from kokoro_lab.model.provider_choice import PROVIDER_STAGE
 from kokoro_lab.model.provider_registry import CPU, first_line
 
@@ -105,6 +105,8 @@ class GuardedSession:
         ------
         ProviderError
             The provider was lost, and no session could be made on the CPU.
+        OutOfMemory
+            The CPU has no memory for it.
         """
         if self._make_spare is None or self._provider == CPU.full_name:
             return self._session.run(names, feed)
@@ -128,6 +130,8 @@ class GuardedSession:
                 assert self._make_spare is not None
                 try:
                     self._spare = self._make_spare()
+                except OutOfMemory:  # nothing is wrong with the weights
+                    raise
                 except (KokoroLabError, OSError, RuntimeError) as failed:
                     raise ProviderError(
                         f"{self._provider} was lost while it ran the {self.stage}, and the CPU cannot take "

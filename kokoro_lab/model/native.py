@@ -43,6 +43,8 @@ OPERATORS = (
 COMPILERS = ("c++", "g++", "clang++")
 FLAGS = (
     *("-std=c++17", "-O3", "-march=native", "-shared", "-fPIC"),
+    # A status of ONNX Runtime's that nobody looks at is a null pointer later on
+    "-Werror=unused-result",
     # Roundings may be vectorised: nothing here looks at errno or at floating-point exceptions
     *("-fno-math-errno", "-fno-trapping-math", "-fopenmp-simd"),
     # For processors of AMD, GCC rounds a product before it is added, in vectors that are not the widest: sums

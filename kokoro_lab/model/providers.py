@@ -17,7 +17,7 @@ import onnxruntime as ort
 from kokoro_lab.datatypes import Fallback
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ProviderError, SettingsError
-from kokoro_lab.model.arenas import ShrinkingSession
+from kokoro_lab.model.arenas import ShrinkingSession, bound_arena, out_of_memory
 from kokoro_lab.model.coreml_options import coreml_options
 from kokoro_lab.model.guarded_session import GuardedSession
 from kokoro_lab.model.placement import graph_for
@@ -63,7 +63,8 @@ def session_options(config: EngineConfig, stage: str = "") -> ort.SessionOptions
     options.graph_optimization_level = _LEVELS[config.optimisation]
     options.enable_mem_pattern = config.memory_pattern
     options.add_session_config_entry(FLUSH_DENORMALS, "0")
-    options.log_severity_level = 3
+    # What an arena has no room for is an error of ours: ONNX Runtime would print it besides
+    options.log_severity_level = 4 if config.memory_arena_size_mb else 3
     briefly = stage in BRIEFLY_SPINNING and not config.spinning
     options.add_session_config_entry(
         "session.intra_op.allow_spinning", "1" if config.spinning or briefly else "0"
@@ -72,30 +73,9 @@ def session_options(config: EngineConfig, stage: str = "") -> ort.SessionOptions
         options.add_session_config_entry("session.intra_op.spin_duration_us", str(SPIN_US))
         options.add_session_config_entry("session.force_spinning_stop", "1")
     if config.memory_arena_size_mb:
-        _bound_arena(config.memory_arena_size_mb)
+        bound_arena(config.memory_arena_size_mb)
         options.add_session_config_entry("session.use_env_allocators", "1")
     return options
-
-
-def _bound_arena(size_mb: int) -> None:
-    """Register the process's one bounded CPU arena; ONNX Runtime takes one and keeps it."""
-    global _arena_mb
-    if _arena_mb is None:
-        ort.create_and_register_allocator(
-            ort.OrtMemoryInfo("Cpu", ort.OrtAllocatorType.ORT_ARENA_ALLOCATOR, 0, ort.OrtMemType.DEFAULT),
-            ort.OrtArenaCfg({"max_mem": size_mb * 2**20}),
-        )
-        _arena_mb = size_mb
-    elif _arena_mb != size_mb:
-        raise SettingsError(
-            f"The memory arena of this process is already {_arena_mb} MiB.",
-            field="KOKORO_MEMORY_ARENA_SIZE_MB",
-            value=size_mb,
-            mend="Start a new process to change it.",
-        )
-
-
-_arena_mb: int | None = None
 
 
 def resolve_provider(requested: str) -> str:
@@ -150,8 +130,12 @@ def cpu_session(
     try:
         if library is not None:
             options.register_custom_ops_library(str(library))
-        return ShrinkingSession(model, options, providers=[CPU.full_name], enable_fallback=0)
+        return ShrinkingSession(
+            model, options, variant=config.variant, providers=[CPU.full_name], enable_fallback=0
+        )
     except Exception as error:  # ONNX Runtime's exceptions have no common base but this
+        if short := out_of_memory(error, "load the model", config.variant):
+            raise short from error
         raise ProviderError(
             f"{CPU.full_name} cannot run this model: {first_line(error)}",
             field="model",
@@ -242,6 +226,8 @@ def provider_session(
     except SettingsError:
         raise
     except Exception as error:  # see `cpu_session`; a plug-in may raise anything
+        if short := out_of_memory(error, "load the model", config.variant):
+            raise short from error
         raise _refused(provider, first_line(error)) from error
     if not registered:
         raise _refused(provider, "ONNX Runtime has passed over it")

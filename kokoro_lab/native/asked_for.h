@@ -8,18 +8,20 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "ort_abi.h"
+#include "operator.h"
 
 struct Columns {
   int64_t first, last;
 };
 
 // What an operator is to work out of `length` columns, if `asked` is its input `index` and `around` the next one.
-inline Columns asked_for(ort::Table t, const ort::Context *context, size_t index, int64_t length) {
-  const ort::Value *asked = ort::input(t, context, index);
-  if (asked == nullptr) return {0, length};
-  const int64_t *frames = ort::data<int64_t>(t, asked);
-  const int64_t *around = ort::data<int64_t>(t, ort::input(t, context, index + 1));
+inline Columns asked_for(const ort::Call &call, size_t index, int64_t length) {
+  const auto asked = call.optional<int64_t>(index);
+  if (!asked) return {0, length};
+  const int64_t *frames = asked.of(2).data, *around = call.input<int64_t>(index + 1).of(2).data;
+  for (const int64_t number : {frames[0], frames[1], around[0], around[1]})
+    if (number < -ort::MOST_NUMBER || number > ort::MOST_NUMBER)
+      throw ort::Refused("frame %lld cannot be asked for", static_cast<long long>(number));
   const int64_t first = std::clamp<int64_t>(frames[0] * around[0] - around[1], 0, length);
   return {first, std::clamp<int64_t>(frames[1] * around[0] + around[1], first, length)};
 }

@@ -3,7 +3,7 @@
 //
 // Scores: how much each position looks at each other one.
 //   queries  float [1, T, C]   keys  float [1, T, C]
-//   mask     float [.., T]     added for each position that is looked at
+//   mask     float [.., T]     added for each position that is looked at; rows are alike, and the first one is read
 //   factors  float [2]         what both are multiplied with, and what their products are
 //   heads    int64 [1]         C is so many times a multiple of 32
 //   biases   float [C], float [C]    optional: added to queries and keys before all else
@@ -14,7 +14,7 @@
 //   →        float [1, T, C]
 #include <vector>
 
-#include "ort_abi.h"
+#include "operator.h"
 #include "product_tile.h"
 
 namespace {
@@ -36,13 +36,12 @@ struct ScoresWork {
 // Channel i of one position, and what is added to it.
 inline float biased(const float *x, const float *bias, int64_t i) { return bias == nullptr ? x[i] : x[i] + bias[i]; }
 
-void score(void *data, size_t head) {
-  const ScoresWork &w = *static_cast<ScoresWork *>(data);
+void score(const ScoresWork &w, int64_t head) {
   const auto [positions, channels, width] = w.sizes;
   const int64_t panels = (positions + PANEL - 1) / PANEL, outputs = panels * PANEL;
-  const int64_t first = static_cast<int64_t>(head) * width;
+  const int64_t first = head * width;
   thread_local std::vector<float> room;
-  room.assign(positions * width + outputs * width + positions * outputs, 0.0f);
+  room.assign(static_cast<size_t>(positions * width + outputs * width + positions * outputs), 0.0f);
   float *rows = room.data(), *columns = rows + positions * width, *sums = columns + outputs * width;
   for (int64_t t = 0; t < positions; ++t) {
     float *column = columns + (t / PANEL * width) * PANEL + t % PANEL;
@@ -55,25 +54,37 @@ void score(void *data, size_t head) {
   for (int64_t panel = 0; panel < panels; ++panel) product::multiply_panel(all, panel);
   // Stored before the mask is added, so that no compiler fuses the two
   for (int64_t i = 0; i < positions * outputs; ++i) sums[i] *= w.factors[1];
-  float *y = w.y + static_cast<int64_t>(head) * positions * positions;
+  float *y = w.y + head * positions * positions;
   for (int64_t t = 0; t < positions; ++t, y += positions)
     for (int64_t i = 0; i < positions; ++i) y[i] = sums[t * outputs + i] + w.mask[i];
 }
 
-void scores(void *kernel, ort::Context *context) {
-  const ort::Table t = static_cast<ort::Table>(kernel);
-  const auto floats = [&](size_t index) -> const float * {
-    const ort::Value *value = ort::input(t, context, index);
-    return value == nullptr ? nullptr : ort::data<float>(t, value);
-  };
-  const int64_t heads = *ort::data<int64_t>(t, ort::input(t, context, 4));
-  int64_t sizes[3];
-  ort::dimensions(t, ort::input(t, context, 0), sizes, 3);
-  const Sizes known{sizes[1], sizes[2], sizes[2] / heads};
-  const int64_t made[] = {1, heads, known.positions, known.positions};
-  ScoresWork work{known,     floats(0), floats(1), floats(2),
-                  floats(5), floats(6), floats(3), ort::output(t, context, made, 4)};
-  if (known.positions > 0) ort::parallel(t, context, score, heads, &work);
+// What each head has of `channels`.
+int64_t width_of(int64_t channels, int64_t heads) {
+  if (heads < 1 || channels < 1 || channels % heads != 0 || channels / heads % PANEL != 0)
+    throw ort::Refused("%lld channels for %lld heads: each must have a multiple of %lld",
+                       static_cast<long long>(channels), static_cast<long long>(heads), static_cast<long long>(PANEL));
+  return channels / heads;
+}
+
+// What is added to each channel, if anything is.
+const float *bias_of(const ort::Call &call, size_t index, int64_t channels) {
+  const auto bias = call.optional<float>(index);
+  return bias ? bias.of(channels).data : nullptr;
+}
+
+void scores(const ort::Call &call) {
+  const auto queries = call.input<float>(0).shaped({1, ort::ANY, ort::ANY});
+  const int64_t positions = queries.sizes[1], channels = queries.sizes[2];
+  const auto keys = call.input<float>(1).shaped({1, positions, channels});
+  const auto mask = call.input<float>(2), factors = call.input<float>(3).of(2);
+  if (mask.rank < 1 || mask.sizes[mask.rank - 1] != positions || mask.count < positions)
+    throw ort::Refused("input 2 has no row of %lld values", static_cast<long long>(positions));
+  const int64_t heads = *call.input<int64_t>(4).of(1).data, width = width_of(channels, heads);
+  const float *query_bias = bias_of(call, 5, channels), *key_bias = bias_of(call, 6, channels);
+  const ScoresWork work{{positions, channels, width}, queries.data, keys.data, mask.data, query_bias, key_bias,
+                        factors.data, call.output({1, heads, positions, positions})};
+  if (positions > 0) call.parallel(score, heads, work);
 }
 
 struct MixtureWork {
@@ -83,38 +94,32 @@ struct MixtureWork {
 };
 
 // One panel of the channels of a head.
-void mix(void *data, size_t task) {
-  const MixtureWork &w = *static_cast<MixtureWork *>(data);
+void mix(const MixtureWork &w, int64_t task) {
   const auto [positions, channels, width] = w.sizes;
-  const int64_t first = static_cast<int64_t>(task) * PANEL, head = first / width;
-  thread_local std::vector<float> panel;
-  panel.resize(positions * PANEL);
+  const int64_t first = task * PANEL, head = first / width;
+  thread_local std::vector<float> kept;
+  float *panel = ort::room(kept, positions * PANEL);
   for (int64_t t = 0; t < positions; ++t) {
     for (int64_t i = 0; i < PANEL; ++i) panel[t * PANEL + i] = biased(w.values + t * channels, w.bias, first + i);
   }
   const float *shares = w.shares + head * positions * positions;
-  product::multiply_panel({positions, positions, channels, shares, panel.data(), w.y + first}, 0);
+  product::multiply_panel({positions, positions, channels, shares, panel, w.y + first}, 0);
 }
 
-void mixture(void *kernel, ort::Context *context) {
-  const ort::Table t = static_cast<ort::Table>(kernel);
-  const ort::Value *shares = ort::input(t, context, 0), *values = ort::input(t, context, 1);
-  const ort::Value *bias = ort::input(t, context, 2);
-  int64_t sizes[3], of_shares[4];
-  ort::dimensions(t, values, sizes, 3);
-  ort::dimensions(t, shares, of_shares, 4);
-  MixtureWork work{{sizes[1], sizes[2], sizes[2] / of_shares[1]},
-                   ort::data<float>(t, shares),
-                   ort::data<float>(t, values),
-                   bias == nullptr ? nullptr : ort::data<float>(t, bias),
-                   ort::output(t, context, sizes, 3)};
-  if (sizes[1] > 0) ort::parallel(t, context, mix, sizes[2] / PANEL, &work);
+void mixture(const ort::Call &call) {
+  const auto values = call.input<float>(1).shaped({1, ort::ANY, ort::ANY});
+  const int64_t positions = values.sizes[1], channels = values.sizes[2];
+  const auto shares = call.input<float>(0).shaped({1, ort::ANY, positions, positions});
+  const Sizes known{positions, channels, width_of(channels, shares.sizes[1])};
+  const float *bias = bias_of(call, 2, channels);
+  const MixtureWork work{known, shares.data, values.data, bias, call.output(values.sizes, 3)};
+  if (positions > 0) call.parallel(mix, channels / PANEL, work);
 }
 
 }  // namespace
 
-extern const ort::Operator SCORES =
-    ort::describe<7, 1, 2>([](const ort::Operator *) { return "Scores"; }, scores,
-                     [](const ort::Operator *, size_t index) { return index == 4 ? ort::INT64 : ort::FLOAT; });
-extern const ort::Operator MIXTURE = ort::describe<3, 1, 1>([](const ort::Operator *) { return "Mixture"; }, mixture,
-                                                            [](const ort::Operator *, size_t) { return ort::FLOAT; });
+extern const ort::Operator SCORES = ort::describe<scores, 7, 1, 2>(
+    [](const ort::Operator *) { return "Scores"; },
+    [](const ort::Operator *, size_t index) { return index == 4 ? ort::INT64 : ort::FLOAT; });
+extern const ort::Operator MIXTURE = ort::describe<mixture, 3, 1, 1>(
+    [](const ort::Operator *) { return "Mixture"; }, ort::all_floats);

@@ -17,7 +17,7 @@
 #include <cstring>
 #include <vector>
 
-#include "ort_abi.h"
+#include "operator.h"
 #include "product_tile.h"
 
 namespace {
@@ -25,6 +25,8 @@ namespace {
 using product::LANES;
 using product::PANEL;
 using product::Vector;
+
+constexpr int64_t MULTIPLE = 64;  // of which the state has a multiple of values
 
 struct Work {
   int64_t steps, inputs, hidden;
@@ -39,8 +41,8 @@ struct Work {
 // The rows of x without those that are as the one before; which of them each row of x is; how many they are.
 int64_t merge_alike(const float *x, int64_t count, int64_t inputs, std::vector<int64_t> &row_of,
                     std::vector<float> &different) {
-  row_of.resize(count);
-  different.resize(count * inputs);
+  ort::room(row_of, count);
+  ort::room(different, ort::count_of({count, inputs}));
   int64_t rows = 0;
   for (int64_t i = 0; i < count; ++i, x += inputs) {
     // To the last bit: of numbers that are equal, 0 and -0 are two, and what is not a number equals nothing
@@ -51,13 +53,12 @@ int64_t merge_alike(const float *x, int64_t count, int64_t inputs, std::vector<i
   return rows;
 }
 
-void multiply_inputs(void *data, size_t task) {
-  const Work &w = *static_cast<Work *>(data);
+void multiply_inputs(const Work &w, int64_t task) {
   const int64_t outputs = 4 * w.hidden, panels = outputs / PANEL;
-  const int64_t direction = static_cast<int64_t>(task) / panels;
+  const int64_t direction = task / panels;
   const product::Work one{w.rows, w.inputs, outputs, w.x, w.input + direction * outputs * w.inputs,
                           w.gates + direction * w.rows * outputs};
-  product::multiply_panel(one, static_cast<int64_t>(task) % panels);
+  product::multiply_panel(one, task % panels);
 }
 
 // gates += weights · state. Several panels at once, for a sum waits for the one before. `back` begins with those
@@ -138,11 +139,10 @@ void finish_step(const float *gates, const float *bias, int64_t hidden, float *c
   }
 }
 
-void follow(void *data, size_t task) {
-  const Work &w = *static_cast<Work *>(data);
-  const int64_t hidden = w.hidden, direction = static_cast<int64_t>(task);
+void follow(const Work &w, int64_t direction) {
+  const int64_t hidden = w.hidden;
   thread_local std::vector<float> room;
-  room.assign(12 * hidden, 0.0f);
+  room.assign(static_cast<size_t>(12 * hidden), 0.0f);
   float *cell = room.data(), *kept = cell + hidden, *added = kept + hidden, *bias = added + hidden;
   float *gates = bias + 4 * hidden;
   const float *state = gates + 4 * hidden, *of_input = w.bias + direction * 8 * hidden;
@@ -158,38 +158,29 @@ void follow(void *data, size_t task) {
   }
 }
 
-void compute(void *kernel, ort::Context *context) {
-  const ort::Table t = static_cast<ort::Table>(kernel);
-  const ort::Value *x = ort::input(t, context, 0), *bias = ort::input(t, context, 3);
-  int64_t sizes[4], gates[3];
-  ort::dimensions(t, x, sizes, 3);
-  ort::dimensions(t, bias, gates, 3);
-  const int64_t steps = sizes[0], inputs = sizes[2], outputs = gates[2];
-  sizes[1] = 2;
-  sizes[2] = 1;
-  sizes[3] = outputs / 4;
-  float *y = ort::output(t, context, sizes, 4);
+void compute(const ort::Call &call) {
+  const auto x = call.input<float>(0).shaped({ort::ANY, 1, ort::ANY});
+  const auto bias = call.input<float>(3).shaped({2, 2, ort::ANY});
+  const int64_t steps = x.sizes[0], inputs = x.sizes[2], outputs = bias.sizes[2], hidden = outputs / 4;
+  if (inputs < 1) throw ort::Refused("input 0 has rows of no value");
+  if (outputs < 1 || outputs % (4 * MULTIPLE) != 0)
+    throw ort::Refused("%lld gates: must be a multiple of %lld", static_cast<long long>(outputs),
+                       static_cast<long long>(4 * MULTIPLE));
+  const auto input = call.input<float>(1).of(ort::count_of({2, outputs, inputs}));
+  const auto recurrent = call.input<float>(2).of(ort::count_of({2, outputs, hidden}));
+  float *y = call.output({steps, 2, 1, hidden});
   if (steps == 0) return;
   thread_local std::vector<int64_t> row_of;
   thread_local std::vector<float> different, gates_room;
-  const int64_t rows = merge_alike(ort::data<float>(t, x), steps, inputs, row_of, different);
-  gates_room.resize(2 * rows * outputs);
-  Work work{steps,
-            inputs,
-            outputs / 4,
-            ort::data<float>(t, ort::input(t, context, 1)),
-            ort::data<float>(t, ort::input(t, context, 2)),
-            ort::data<float>(t, bias),
-            rows,
-            different.data(),
-            row_of.data(),
-            gates_room.data(),
-            y};
-  ort::parallel(t, context, multiply_inputs, 2 * outputs / PANEL, &work);
-  ort::parallel(t, context, follow, 2, &work);
+  const int64_t rows = merge_alike(x.data, steps, inputs, row_of, different);
+  float *gates = ort::room(gates_room, ort::count_of({2, rows, outputs}));
+  const Work work{steps, inputs, hidden,         input.data,    recurrent.data, bias.data,
+                  rows,  different.data(), row_of.data(), gates,          y};
+  call.parallel(multiply_inputs, 2 * outputs / PANEL, work);
+  call.parallel(follow, 2, work);
 }
 
 }  // namespace
 
-extern const ort::Operator BI_LSTM = ort::describe<4>([](const ort::Operator *) { return "BiLstm"; }, compute,
-                                                      [](const ort::Operator *, size_t) { return ort::FLOAT; });
+extern const ort::Operator BI_LSTM = ort::describe<compute, 4>([](const ort::Operator *) { return "BiLstm"; },
+                                                               ort::all_floats);

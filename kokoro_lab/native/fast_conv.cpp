@@ -5,7 +5,7 @@
 //   plan     int64        weights  float       how the convolution is taken apart: see fast_fir.packed
 //   bias     float [Co]
 //   scale    float [Ci]   shift  float [Ci]    SnakeConv alone: z = scale * x + shift, then z - cos z + 1
-//   style    float [1, 2 Ci]                   NormConv alone: scales, less one, and then shifts
+//   style    float [1, 2 Ci]                   NormConv alone: scales, less one, then shifts, then anything
 //   rest     float [2]                         NormConv alone: added to the variance; slope below zero
 //   known    bool []   mean, variance  float [Ci]   NormConv alone, and optional: see norm.h
 //   asked    int64 [2]   around  int64 [2]     SnakeConv alone, and optional: see asked_for.h
@@ -29,7 +29,8 @@
 #include "ahead.h"
 #include "asked_for.h"
 #include "norm.h"
-#include "ort_abi.h"
+#include "operator.h"
+#include "plan.h"
 #include "snake.h"
 
 namespace {
@@ -41,57 +42,15 @@ constexpr int LANES = 8, ROWS = 4;
 #else
 constexpr int LANES = 4, ROWS = 8;
 #endif
-constexpr int TILE = 8, WIDE = 3, COLUMNS = WIDE * LANES;
-constexpr int64_t MOST_PRODUCTS = 7, MOST_PHASES = 4;
+constexpr int64_t TILE = Plan::TILE;
+constexpr int WIDE = 3, COLUMNS = WIDE * LANES;
 constexpr int64_t RUN = 96, BLOCKS = RUN / COLUMNS;
 static_assert(RUN % COLUMNS == 0);
 constexpr int64_t MANY_RUNS = 8;  // enough for the threads of a session to share
 constexpr int64_t CHANNELS_A_TASK = 64, TILES = CHANNELS_A_TASK / TILE;
+constexpr uintptr_t LINE_BYTES = 64;
+constexpr int64_t LINE = LINE_BYTES / sizeof(float);
 using Vector __attribute__((vector_size(LANES * sizeof(float)), aligned(sizeof(float)), may_alias)) = float;
-
-struct Term {
-  int64_t phase, advance, factor;
-};
-
-struct Product {
-  int64_t first, taps;
-  const Term *terms;
-  int64_t term_count;
-  const float *weights;
-};
-
-struct Part {
-  int64_t product, factor;
-};
-
-struct Output {
-  int64_t shift;
-  const Part *parts;
-  int64_t part_count;
-};
-
-struct Plan {
-  int64_t phases, step, channels_out, channels_in;
-  int64_t ahead = 0;  // the most that a term looks ahead; none looks back
-  std::vector<Product> products;
-  std::vector<Output> outputs;
-
-  Plan(const int64_t *p, const float *weights) : phases(p[0]), step(p[1]), channels_out(p[2]), channels_in(p[3]) {
-    products.resize(p[4]);
-    p += 5;
-    for (Product &product : products) {
-      product = {p[0], p[1], reinterpret_cast<const Term *>(p + 3), p[2], weights};
-      for (int64_t t = 0; t < product.term_count; ++t) ahead = std::max(ahead, product.terms[t].advance);
-      weights += channels_out * channels_in * product.taps;
-      p += 3 + 3 * product.term_count;
-    }
-    outputs.resize(phases);
-    for (Output &output : outputs) {
-      output = {p[0], reinterpret_cast<const Part *>(p + 2), p[1]};
-      p += 2 + 2 * output.part_count;
-    }
-  }
-};
 
 enum class Front { NONE, SNAKE, NORM };
 
@@ -171,22 +130,22 @@ void make_signals_of(const Work &w, int64_t channel, int64_t first, int64_t runs
   // Sample n of phase p is at parts[p * row + n - origin]: zeros stand for the padding
   const int64_t origin = w.origin() + first * RUN, row = (runs - 1) * RUN + w.width + w.plan.ahead;
   const int64_t from = std::max<int64_t>(0, origin), count = std::min(w.length, (origin + row) * phases) - from * phases;
-  if (static_cast<int64_t>(parts.size()) < phases * row) parts.resize(phases * row);
+  float *first_phase = ort::room(parts, phases * row);
   for (int64_t p = 0; p < phases; ++p) {
-    float *of_phase = parts.data() + p * row;
+    float *of_phase = first_phase + p * row;
     const int64_t there = std::max<int64_t>(0, (count - p + phases - 1) / phases);
-    std::fill(of_phase, of_phase + from - origin, 0.0f);
+    std::fill(of_phase, of_phase + std::min(row, from - origin), 0.0f);
     std::fill(of_phase + std::min(row, from - origin + there), of_phase + row, 0.0f);
   }
   if (count > 0) {
     const float *x = w.x + channel * w.length + from * phases;
     if (w.front != Front::NONE) {
-      if (static_cast<int64_t>(activated.size()) < count) activated.resize(count);
-      activate(w, channel, x, count, activated.data());
-      x = activated.data();
+      float *made = ort::room(activated, count);
+      activate(w, channel, x, count, made);
+      x = made;
     }
     const auto take_apart = phases == 4 ? split<4> : phases == 2 ? split<2> : split<1>;
-    take_apart(x, count, parts.data() + from - origin, row);
+    take_apart(x, count, first_phase + from - origin, row);
   }
   for (size_t k = 0; k < w.plan.products.size(); ++k) {
     const Product &product = w.plan.products[k];
@@ -197,13 +156,12 @@ void make_signals_of(const Work &w, int64_t channel, int64_t first, int64_t runs
                         : product.term_count == 5 ? sum<5>
                                                   : sum<6>;
     for (int64_t run = 0; run < runs; ++run)
-      sum_up(product.terms, parts.data() + run * RUN, row, w.width, out + run * run_apart + static_cast<int64_t>(k) * apart);
+      sum_up(product.terms, first_phase + run * RUN, row, w.width, out + run * run_apart + static_cast<int64_t>(k) * apart);
   }
 }
 
-void make_signals(void *data, size_t channel) {
-  const Work &w = *static_cast<Work *>(data);
-  const int64_t apart = w.plan.channels_in * w.width, c = static_cast<int64_t>(channel);
+void make_signals(const Work &w, int64_t c) {
+  const int64_t apart = w.plan.channels_in * w.width;
   make_signals_of(w, c, 0, w.runs, w.signals + c * w.width, static_cast<int64_t>(w.plan.products.size()) * apart, apart);
 }
 
@@ -237,8 +195,8 @@ void multiply(const float *x, int64_t stride, int64_t channels, int64_t taps, in
 void add_up(const Work &w, int64_t channel, int64_t begin, int64_t columns, const float *products, int64_t apart) {
   const Plan &plan = w.plan;
   for (int64_t r = 0; r < TILE; ++r) {
-    float sums[MOST_PHASES][COLUMNS];
-    int64_t at[MOST_PHASES], from[MOST_PHASES], to[MOST_PHASES], all_from = 0, all_to = w.length;
+    float sums[Plan::MOST_PHASES][COLUMNS];
+    int64_t at[Plan::MOST_PHASES], from[Plan::MOST_PHASES], to[Plan::MOST_PHASES], all_from = 0, all_to = w.length;
     for (int64_t p = 0; p < plan.phases; ++p) {
       const Output &output = plan.outputs[p];
       for (int i = 0; i < COLUMNS; ++i) sums[p][i] = w.bias[channel + r];
@@ -279,7 +237,11 @@ void make_outputs_of(const Work &w, int64_t run, int64_t share, const float *sig
   const int64_t begin = w.begin + run * RUN, end = std::min(begin + RUN, w.end);
   const int64_t first_channel = share * CHANNELS_A_TASK;
   const int64_t tiles = std::min(CHANNELS_A_TASK, plan.channels_out - first_channel) / TILE;
-  thread_local float products[MOST_PRODUCTS][BLOCKS][TILES][TILE * COLUMNS];
+  // [products][BLOCKS][TILES][TILE * COLUMNS], from the beginning of a line of the cache on
+  thread_local std::vector<float> kept;
+  constexpr int64_t A_TILE = TILE * COLUMNS, A_PRODUCT = BLOCKS * TILES * A_TILE;
+  void *whole = ort::room(kept, static_cast<int64_t>(plan.products.size()) * A_PRODUCT + LINE);
+  float *products = reinterpret_cast<float *>((reinterpret_cast<uintptr_t>(whole) + LINE_BYTES - 1) & ~(LINE_BYTES - 1));
   for (size_t k = 0; k < plan.products.size(); ++k) {
     const Product &product = plan.products[k];
     const float *x = signals + static_cast<int64_t>(k) * plan.channels_in * w.width + w.before + product.first;
@@ -288,49 +250,52 @@ void make_outputs_of(const Work &w, int64_t run, int64_t share, const float *sig
       const auto by = vectors == 3 ? multiply<3> : vectors == 2 ? multiply<2> : multiply<1>;
       for (int64_t tile = 0; tile < tiles; ++tile) {
         const float *weights = product.weights + (first_channel + tile * TILE) * plan.channels_in * product.taps;
-        by(x, w.width, plan.channels_in, product.taps, plan.step, weights, products[k][(at - begin) / COLUMNS][tile]);
+        by(x, w.width, plan.channels_in, product.taps, plan.step, weights,
+           products + static_cast<int64_t>(k) * A_PRODUCT + ((at - begin) / COLUMNS * TILES + tile) * A_TILE);
       }
     }
   }
   for (int64_t at = begin; at < end; at += COLUMNS)
     for (int64_t tile = 0; tile < tiles; ++tile)
       add_up(w, first_channel + tile * TILE, at, std::min<int64_t>(COLUMNS, end - at),
-             products[0][(at - begin) / COLUMNS][tile], BLOCKS * TILES * TILE * COLUMNS);
+             products + ((at - begin) / COLUMNS * TILES + tile) * A_TILE, A_PRODUCT);
 }
 
-void make_outputs(void *data, size_t task) {
-  const Work &w = *static_cast<Work *>(data);
-  const int64_t run = static_cast<int64_t>(task) / w.shared, share = static_cast<int64_t>(task) % w.shared;
+void make_outputs(const Work &w, int64_t task) {
+  const int64_t run = task / w.shared, share = task % w.shared;
   make_outputs_of(w, run, share, w.signal(0, run));
 }
 
 // Both steps of one run.
-void make_run(void *data, size_t task) {
-  const Work &w = *static_cast<Work *>(data);
-  const int64_t run = static_cast<int64_t>(task), apart = w.plan.channels_in * w.width;
-  thread_local std::vector<float> signals;
-  const size_t size = w.plan.products.size() * apart;
-  if (signals.size() < size) signals.resize(size);
+void make_run(const Work &w, int64_t run) {
+  const int64_t apart = w.plan.channels_in * w.width;
+  thread_local std::vector<float> kept;
+  float *signals = ort::room(kept, static_cast<int64_t>(w.plan.products.size()) * apart);
   for (int64_t channel = 0; channel < w.plan.channels_in; ++channel)
-    make_signals_of(w, channel, run, 1, signals.data() + channel * w.width, 0, apart);
-  for (int64_t share = 0; share < w.shared; ++share) make_outputs_of(w, run, share, signals.data());
+    make_signals_of(w, channel, run, 1, signals + channel * w.width, 0, apart);
+  for (int64_t share = 0; share < w.shared; ++share) make_outputs_of(w, run, share, signals);
 }
 
 template <Front FRONT>
-void compute(void *kernel, ort::Context *context) {
-  const ort::Table t = static_cast<ort::Table>(kernel);
-  const ort::Value *x = ort::input(t, context, 0);
-  const Plan plan(ort::data<int64_t>(t, ort::input(t, context, 1)), ort::data<float>(t, ort::input(t, context, 2)));
-  int64_t sizes[3];
-  ort::dimensions(t, x, sizes, 3);
-  const int64_t length = sizes[2];
-  sizes[1] = plan.channels_out;
-  float *y = ort::output(t, context, sizes, 3);
+void compute(const ort::Call &call) {
+  const auto x = call.input<float>(0);
+  const Plan plan(call.input<int64_t>(1), call.input<float>(2));
+  const int64_t channels = plan.channels_in, length = x.shaped({1, channels, ort::ANY}).sizes[2];
+  const auto bias = call.input<float>(3).of(plan.channels_out);
+  const float *first = nullptr, *second = nullptr;
+  if (FRONT != Front::NONE) {
+    const auto of_front = call.input<float>(4);
+    first = (FRONT == Front::NORM ? of_front.with(2 * channels) : of_front.of(channels)).data;
+    second = call.input<float>(5).of(FRONT == Front::NORM ? 2 : channels).data;
+  }
+  const Told known = FRONT == Front::NORM ? told(call, 6, channels) : Told{};
+  const Columns asked = FRONT == Front::SNAKE ? asked_for(call, 6, length) : Columns{0, length};
+  const auto added = FRONT == Front::SNAKE ? call.optional<float>(8) : ort::Tensor<float>{};
+  const float *by = added ? added.of(ort::count_of({plan.channels_out, length})).data : nullptr;
+  float *y = call.output({1, plan.channels_out, length});
   if (length == 0) return;
-  const Columns asked = FRONT == Front::SNAKE ? asked_for(t, context, 6, length) : Columns{0, length};
-  const ort::Value *added = FRONT == Front::SNAKE ? ort::input(t, context, 8) : nullptr;
-  const float *by = added == nullptr ? nullptr : ort::data<float>(t, added);
   clear_others(y, plan.channels_out, length, asked, by);
+  if (asked.first == asked.last) return;
   int64_t begin = 0, end = 0, before = 0, after = 0;
   for (const Output &output : plan.outputs) {
     begin = std::min(begin, output.shift);
@@ -346,31 +311,31 @@ void compute(void *kernel, ort::Context *context) {
   const int64_t columns = std::min(RUN, (end - begin + LANES - 1) / LANES * LANES);
   const int64_t width = (before + columns + after + LANES - 1) / LANES * LANES;
   const bool by_runs = FRONT != Front::NORM && runs >= MANY_RUNS;
-  thread_local std::vector<float> signals;
-  if (!by_runs) signals.resize(runs * plan.products.size() * plan.channels_in * width);
-  Work work{plan,
-            FRONT,
-            ort::data<float>(t, x),
-            FRONT == Front::NONE ? nullptr : ort::data<float>(t, ort::input(t, context, 4)),
-            FRONT == Front::NONE ? nullptr : ort::data<float>(t, ort::input(t, context, 5)),
-            ort::data<float>(t, ort::input(t, context, 3)),
-            by,
-            y,
-            signals.data(),
-            length,
-            begin,
-            end,
-            runs,
-            width,
-            before,
-            (plan.channels_out + CHANNELS_A_TASK - 1) / CHANNELS_A_TASK,
-            FRONT == Front::NORM ? told(t, context, 6) : Told{}};
+  const int64_t signals = ort::count_of({static_cast<int64_t>(plan.products.size()), channels, width});
+  thread_local std::vector<float> kept;
+  const Work work{plan,
+                  FRONT,
+                  x.data,
+                  first,
+                  second,
+                  bias.data,
+                  by,
+                  y,
+                  by_runs ? nullptr : ort::room(kept, ort::count_of({runs, signals})),
+                  length,
+                  begin,
+                  end,
+                  runs,
+                  width,
+                  before,
+                  (plan.channels_out + CHANNELS_A_TASK - 1) / CHANNELS_A_TASK,
+                  known};
   if (by_runs) {
-    ort::parallel(t, context, make_run, runs, &work);
+    call.parallel(make_run, runs, work);
     return;
   }
-  ort::parallel(t, context, make_signals, plan.channels_in, &work);
-  ort::parallel(t, context, make_outputs, runs * work.shared, &work);
+  call.parallel(make_signals, channels, work);
+  call.parallel(make_outputs, runs * work.shared, work);
 }
 
 int input_type(const ort::Operator *, size_t index) {
@@ -383,9 +348,9 @@ int norm_input_type(const ort::Operator *, size_t index) {
 
 }  // namespace
 
-extern const ort::Operator FAST_CONV = ort::describe<4>(
-    [](const ort::Operator *) { return "FastConv"; }, compute<Front::NONE>, input_type);
-extern const ort::Operator SNAKE_CONV = ort::describe<9, 1, 3>(
-    [](const ort::Operator *) { return "SnakeConv"; }, compute<Front::SNAKE>, input_type);
-extern const ort::Operator NORM_CONV = ort::describe<9, 1, 3>(
-    [](const ort::Operator *) { return "NormConv"; }, compute<Front::NORM>, norm_input_type);
+extern const ort::Operator FAST_CONV = ort::describe<compute<Front::NONE>, 4>(
+    [](const ort::Operator *) { return "FastConv"; }, input_type);
+extern const ort::Operator SNAKE_CONV = ort::describe<compute<Front::SNAKE>, 9, 1, 3>(
+    [](const ort::Operator *) { return "SnakeConv"; }, input_type);
+extern const ort::Operator NORM_CONV = ort::describe<compute<Front::NORM>, 9, 1, 3>(
+    [](const ort::Operator *) { return "NormConv"; }, norm_input_type);

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "fixed_sum.h"
-#include "ort_abi.h"
+#include "operator.h"
 
 // The statistics that a norm is told: of a window, those of the whole that it is a part of.
 struct Told {
@@ -16,11 +16,10 @@ struct Told {
 };
 
 // What the optional inputs from `index` on tell: whether they are to be believed, means, variances.
-inline Told told(ort::Table t, const ort::Context *context, size_t index) {
-  const ort::Value *known = ort::input(t, context, index);
-  if (known == nullptr || !*ort::data<bool>(t, known)) return {};
-  return {ort::data<float>(t, ort::input(t, context, index + 1)),
-          ort::data<float>(t, ort::input(t, context, index + 2))};
+inline Told told(const ort::Call &call, size_t index, int64_t channels) {
+  const auto known = call.optional<bool>(index);
+  if (!known || !*known.of(1).data) return {};
+  return {call.input<float>(index + 1).of(channels).data, call.input<float>(index + 2).of(channels).data};
 }
 
 // `scale` is less one, as the style has it; `rest` is what is added to the variance, and the slope below zero.

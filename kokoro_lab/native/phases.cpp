@@ -12,11 +12,12 @@
 #include <cmath>
 #include <vector>
 
-#include "ort_abi.h"
+#include "operator.h"
 
 namespace {
 
 constexpr int64_t FRAMES_A_TASK = 16;
+constexpr float MOST_SAMPLES_A_FRAME = 65536.0f;
 
 struct Work {
   int64_t overtones, frames, half;  // half a frame, in samples
@@ -36,8 +37,7 @@ void make_half(const Work &w, int64_t number) {
   const int64_t before = std::min(w.frames - 1, std::max<int64_t>(0, (number + 1) / 2 - 1));
   const int64_t behind = std::min(w.frames - 1, before + 1);
   thread_local std::vector<float> room;
-  room.resize(4 * w.half);
-  float *near = room.data(), *far = near + w.half, *a = far + w.half, *b = a + w.half;
+  float *near = ort::room(room, 4 * w.half), *far = near + w.half, *a = far + w.half, *b = a + w.half;
   for (int64_t i = 0; i < w.half; ++i) {
     const float at = (static_cast<float>(first + i) + 0.5f) / static_cast<float>(2 * w.half) - 0.5f;
     const float inside = std::min(static_cast<float>(w.frames - 1), std::max(0.0f, at));
@@ -62,30 +62,26 @@ void make_half(const Work &w, int64_t number) {
   }
 }
 
-void make_halves(void *data, size_t task) {
-  const Work &w = *static_cast<Work *>(data);
-  const int64_t first = static_cast<int64_t>(task) * FRAMES_A_TASK;
+void make_halves(const Work &w, int64_t task) {
+  const int64_t first = task * FRAMES_A_TASK;
   for (int64_t half = 2 * first; half < 2 * std::min(w.frames, first + FRAMES_A_TASK); ++half) make_half(w, half);
 }
 
-void compute(void *kernel, ort::Context *context) {
-  const ort::Table t = static_cast<ort::Table>(kernel);
-  const ort::Value *phase = ort::input(t, context, 0);
-  int64_t sizes[3];
-  ort::dimensions(t, phase, sizes, 3);
-  const int64_t overtones = sizes[1], frames = sizes[2];
-  const float *rest = ort::data<float>(t, ort::input(t, context, 2));
+void compute(const ort::Call &call) {
+  const auto phase = call.input<float>(0).shaped({1, ort::ANY, ort::ANY});
+  const int64_t overtones = phase.sizes[1], frames = phase.sizes[2];
+  const auto f0 = call.input<float>(1).of(frames);
+  const float *rest = call.input<float>(2).of(2).data;
+  if (!(rest[1] >= 2.0f && rest[1] <= MOST_SAMPLES_A_FRAME) || std::fmod(rest[1], 2.0f) != 0.0f)
+    throw ort::Refused("a frame has %g samples: must be an even number from 2 to %g", static_cast<double>(rest[1]),
+                       static_cast<double>(MOST_SAMPLES_A_FRAME));
   const int64_t half = static_cast<int64_t>(rest[1]) / 2;
-  sizes[1] = frames * 2 * half;
-  sizes[2] = overtones;
-  float *y = ort::output(t, context, sizes, 3);
-  if (frames == 0) return;
-  Work work{overtones, frames,  half, ort::data<float>(t, phase), ort::data<float>(t, ort::input(t, context, 1)),
-            rest[0],   y};
-  ort::parallel(t, context, make_halves, (frames + FRAMES_A_TASK - 1) / FRAMES_A_TASK, &work);
+  const Work work{overtones, frames, half, phase.data, f0.data, rest[0],
+                  call.output({1, ort::count_of({frames, 2, half}), overtones})};
+  call.parallel(make_halves, (frames + FRAMES_A_TASK - 1) / FRAMES_A_TASK, work);
 }
 
 }  // namespace
 
-extern const ort::Operator PHASES = ort::describe<3>([](const ort::Operator *) { return "Phases"; }, compute,
-                                                     [](const ort::Operator *, size_t) { return ort::FLOAT; });
+extern const ort::Operator PHASES = ort::describe<compute, 3>([](const ort::Operator *) { return "Phases"; },
+                                                              ort::all_floats);

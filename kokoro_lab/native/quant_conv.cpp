@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "asked_for.h"
-#include "ort_abi.h"
+#include "operator.h"
 #include "quant_tile.h"
 #include "snake.h"
 
@@ -44,9 +44,8 @@ struct Work {
 };
 
 // Four input channels as bytes of one row of words, with the padding.
-void quantise(void *data, size_t group) {
-  const Work &w = *static_cast<Work *>(data);
-  int32_t *row = w.words + static_cast<int64_t>(group) * w.stride;
+void quantise(const Work &w, int64_t group) {
+  int32_t *row = w.words + group * w.stride;
   std::memset(row, 0, w.stride * sizeof(int32_t));
   uint32_t padding = 0;
   // Column i is at out[i]; these are there
@@ -54,20 +53,20 @@ void quantise(void *data, size_t group) {
   const int64_t from = std::max<int64_t>(0, w.asked.first - w.reach);
   const int64_t to = std::min(w.length, w.asked.first - w.reach + w.stride);
   for (int lane = 0; lane < 4; ++lane) {
-    const int64_t channel = 4 * static_cast<int64_t>(group) + lane;
+    const int64_t channel = 4 * group + lane;
     if (channel >= w.x_channels) break;  // its weights are zero
     const float *x = w.x + channel * w.length;
     const float inverse = w.steps[channel], zero = w.steps[w.x_channels + channel];
     const float scale = w.scale != nullptr ? w.scale[channel] : 0.0f;
     const float shift = w.scale != nullptr ? w.shift[channel] : 0.0f;
     const bool active = w.scale != nullptr;
-    padding |= static_cast<uint32_t>(zero) << (8 * lane);
-    const auto byte = [&](float value) {
-      const float level = std::nearbyint(value * inverse) + zero;
-      return static_cast<int32_t>(static_cast<uint32_t>(static_cast<int32_t>(
-                                      level < 0.0f ? 0.0f : (level > 255.0f ? 255.0f : level)))
-                                  << (8 * lane));
+    // What is not a number is 0, so that it fits into a byte
+    const auto shifted = [lane](float level) {
+      level = level > 0.0f ? level : 0.0f;
+      return static_cast<uint32_t>(static_cast<int32_t>(level > 255.0f ? 255.0f : level)) << (8 * lane);
     };
+    padding |= shifted(zero);
+    const auto byte = [&](float value) { return static_cast<int32_t>(shifted(std::nearbyint(value * inverse) + zero)); };
     if (active) {
 #pragma omp simd
       for (int64_t i = from; i < to; ++i) out[i] |= byte(snake(x[i] * scale + shift));
@@ -85,11 +84,10 @@ void quantise(void *data, size_t group) {
 }
 
 // One block of columns for a share of the output channels.
-void convolve(void *data, size_t task) {
-  const Work &w = *static_cast<Work *>(data);
-  const int64_t at = static_cast<int64_t>(task) / w.shared * COLUMNS, begin = w.asked.first + at;
+void convolve(const Work &w, int64_t task) {
+  const int64_t at = task / w.shared * COLUMNS, begin = w.asked.first + at;
   const int64_t columns = std::min<int64_t>(COLUMNS, w.asked.last - begin);
-  const int64_t first = static_cast<int64_t>(task) % w.shared * CHANNELS_A_TASK;
+  const int64_t first = task % w.shared * CHANNELS_A_TASK;
   const int64_t last = std::min(w.channels_out, first + CHANNELS_A_TASK);
   int32_t sums[TILE * COLUMNS];
   for (int64_t channel = first; channel < last; channel += TILE) {
@@ -97,11 +95,14 @@ void convolve(void *data, size_t task) {
              w.weights + channel * w.channels_in * w.taps, sums);
     for (int64_t r = 0; r < TILE; ++r) {
       const int64_t o = channel + r;
-      const int32_t offset = (FLIP ? 128 * w.sums[w.channels_out + o] : 0) - w.sums[o];
+      // Without a sign, where what does not fit wraps around
+      const uint32_t of_weights = static_cast<uint32_t>(w.sums[w.channels_out + o]);
+      const uint32_t offset = (FLIP ? 128 * of_weights : 0) - static_cast<uint32_t>(w.sums[o]);
       const float factor = w.outputs[o], bias = w.outputs[w.channels_out + o];
       float *y = w.y + o * w.length + begin;
       for (int64_t i = 0; i < columns; ++i)
-        y[i] = static_cast<float>(sums[r * COLUMNS + i] + offset) * factor + bias;
+        y[i] = static_cast<float>(static_cast<int32_t>(static_cast<uint32_t>(sums[r * COLUMNS + i]) + offset)) * factor +
+               bias;
       if (w.by != nullptr) {
         const float *by = w.by + o * w.length + begin;
         for (int64_t i = 0; i < columns; ++i) y[i] += by[i];
@@ -110,48 +111,67 @@ void convolve(void *data, size_t task) {
   }
 }
 
+// What the second input says of a convolution of `channels` inputs.
+struct Plan {
+  int64_t channels_out, channels_in, taps, dilation;
+
+  Plan(const int64_t *p, int64_t channels) : channels_out(p[0]), channels_in(p[1]), taps(p[2]), dilation(p[3]) {
+    if (channels_out < 1 || channels_out > ort::MOST_NUMBER || channels_out % TILE != 0)
+      throw ort::Refused("%lld output channels: must be a multiple of %d", static_cast<long long>(channels_out), TILE);
+    if (channels_in != (channels + 3) / 4 * 4)
+      throw ort::Refused("the plan is for %lld input channels, and there are %lld", static_cast<long long>(channels_in),
+                         static_cast<long long>(channels));
+    if (taps < 1 || taps % 2 == 0 || taps > MOST_SUMMED || channels_in * taps > MOST_SUMMED)
+      throw ort::Refused("%lld channels by %lld taps: must be an odd number of taps, and %lld products at most",
+                         static_cast<long long>(channels_in), static_cast<long long>(taps),
+                         static_cast<long long>(MOST_SUMMED));
+    if (dilation < 1 || dilation > MOST_SUMMED)
+      throw ort::Refused("a dilation of %lld: must be 1 to %lld", static_cast<long long>(dilation),
+                         static_cast<long long>(MOST_SUMMED));
+  }
+};
+
 template <bool Snake>
-void compute(void *kernel, ort::Context *context) {
-  const ort::Table t = static_cast<ort::Table>(kernel);
-  const auto floats = [&](size_t index) { return ort::data<float>(t, ort::input(t, context, index)); };
-  const ort::Value *x = ort::input(t, context, 0);
-  const int64_t *plan = ort::data<int64_t>(t, ort::input(t, context, 1));
-  int64_t sizes[3];
-  ort::dimensions(t, x, sizes, 3);
-  const int64_t channels = sizes[1], length = sizes[2];
-  sizes[1] = plan[0];
-  float *y = ort::output(t, context, sizes, 3);
+void compute(const ort::Call &call) {
+  const auto x = call.input<float>(0).shaped({1, ort::ANY, ort::ANY});
+  const int64_t channels = x.sizes[1], length = x.sizes[2];
+  const Plan plan(call.input<int64_t>(1).of(4).data, channels);
+  const auto weights = call.input<int8_t>(2).of(ort::count_of({plan.channels_out, plan.channels_in, plan.taps}));
+  const auto sums = call.input<int32_t>(3).of(2 * plan.channels_out);
+  const auto steps = call.input<float>(4).of(2 * channels), outputs = call.input<float>(5).of(2 * plan.channels_out);
+  const float *scale = Snake ? call.input<float>(6).of(channels).data : nullptr;
+  const float *shift = Snake ? call.input<float>(7).of(channels).data : nullptr;
+  const Columns asked = asked_for(call, Snake ? 8 : 6, length);
+  const auto added = Snake ? call.optional<float>(10) : ort::Tensor<float>{};
+  const float *by = added ? added.of(ort::count_of({plan.channels_out, length})).data : nullptr;
+  float *y = call.output({1, plan.channels_out, length});
   if (length == 0) return;
-  const Columns asked = asked_for(t, context, Snake ? 8 : 6, length);
-  const ort::Value *added = Snake ? ort::input(t, context, 10) : nullptr;
-  const float *by = added == nullptr ? nullptr : ort::data<float>(t, added);
-  clear_others(y, plan[0], length, asked, by);
-  const int64_t blocks = (asked.last - asked.first + COLUMNS - 1) / COLUMNS, reach = plan[2] / 2 * plan[3];
+  clear_others(y, plan.channels_out, length, asked, by);
+  const int64_t blocks = (asked.last - asked.first + COLUMNS - 1) / COLUMNS, reach = plan.taps / 2 * plan.dilation;
   const int64_t stride = blocks * COLUMNS + 2 * reach;
   thread_local std::vector<int32_t> words;
-  words.resize(plan[1] / 4 * stride);
-  Work work{plan[0],
-            plan[1],
-            plan[2],
-            plan[3],
-            ort::data<float>(t, x),
-            floats(4),
-            floats(5),
-            Snake ? floats(6) : nullptr,
-            Snake ? floats(7) : nullptr,
-            by,
-            ort::data<int8_t>(t, ort::input(t, context, 2)),
-            ort::data<int32_t>(t, ort::input(t, context, 3)),
-            y,
-            words.data(),
-            channels,
-            length,
-            reach,
-            asked,
-            stride,
-            (plan[0] + CHANNELS_A_TASK - 1) / CHANNELS_A_TASK};
-  ort::parallel(t, context, quantise, plan[1] / 4, &work);
-  ort::parallel(t, context, convolve, blocks * work.shared, &work);
+  const Work work{plan.channels_out,
+                  plan.channels_in,
+                  plan.taps,
+                  plan.dilation,
+                  x.data,
+                  steps.data,
+                  outputs.data,
+                  scale,
+                  shift,
+                  by,
+                  weights.data,
+                  sums.data,
+                  y,
+                  ort::room(words, ort::count_of({plan.channels_in / 4, stride})),
+                  channels,
+                  length,
+                  reach,
+                  asked,
+                  stride,
+                  (plan.channels_out + CHANNELS_A_TASK - 1) / CHANNELS_A_TASK};
+  call.parallel(quantise, plan.channels_in / 4, work);
+  call.parallel(convolve, blocks * work.shared, work);
 }
 
 template <bool Snake>
@@ -163,7 +183,7 @@ int input_type(const ort::Operator *, size_t index) {
 
 }  // namespace
 
-extern const ort::Operator QUANT_CONV = ort::describe<8, 1, 2>(
-    [](const ort::Operator *) { return "QuantConv"; }, compute<false>, input_type<false>);
-extern const ort::Operator QUANT_SNAKE_CONV = ort::describe<11, 1, 3>(
-    [](const ort::Operator *) { return "QuantSnakeConv"; }, compute<true>, input_type<true>);
+extern const ort::Operator QUANT_CONV = ort::describe<compute<false>, 8, 1, 2>(
+    [](const ort::Operator *) { return "QuantConv"; }, input_type<false>);
+extern const ort::Operator QUANT_SNAKE_CONV = ort::describe<compute<true>, 11, 1, 3>(
+    [](const ort::Operator *) { return "QuantSnakeConv"; }, input_type<true>);

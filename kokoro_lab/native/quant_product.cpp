@@ -13,7 +13,7 @@
 #include <cmath>
 #include <vector>
 
-#include "ort_abi.h"
+#include "operator.h"
 #include "quant_tile.h"
 
 namespace {
@@ -31,16 +31,24 @@ struct Work {
 };
 
 // A block of rows as columns of words.
-void quantise(void *data, size_t block) {
-  const Work &w = *static_cast<Work *>(data);
-  const int64_t begin = static_cast<int64_t>(block) * COLUMNS, end = std::min(w.rows, begin + COLUMNS);
+void quantise(const Work &w, int64_t block) {
+  const int64_t begin = block * COLUMNS, end = std::min(w.rows, begin + COLUMNS);
   for (int64_t n = begin; n < end; ++n) {
     const float *x = w.x + n * w.inputs;
-    float largest = 0.0f;
-#pragma omp simd reduction(max : largest)
-    for (int64_t k = 0; k < w.inputs; ++k) largest = std::max(largest, std::fabs(x[k] * w.profile[k]));
-    const float step = largest / LEVELS, inverse = largest > 0.0f ? LEVELS / largest : 0.0f;
+    float largest = 0.0f, nothing = 0.0f;  // the latter, unless something is not finite
+#pragma omp simd reduction(max : largest) reduction(+ : nothing)
+    for (int64_t k = 0; k < w.inputs; ++k) {
+      const float level = x[k] * w.profile[k];
+      largest = std::max(largest, std::fabs(level));
+      nothing += level * 0.0f;
+    }
+    const float step = largest / LEVELS + nothing;
+    const float inverse = largest > 0.0f ? LEVELS / largest : 0.0f;
     w.steps[n] = step;
+    if (nothing != 0.0f) {  // all that this row makes is no number
+      for (int64_t group = 0; group < w.inputs / 4; ++group) w.words[group * w.stride + n] = 0;
+      continue;
+    }
     for (int64_t group = 0; group < w.inputs / 4; ++group) {
       uint32_t word = 0;
       for (int lane = 0; lane < 4; ++lane) {
@@ -52,11 +60,10 @@ void quantise(void *data, size_t block) {
   }
 }
 
-void multiply_block(void *data, size_t task) {
-  const Work &w = *static_cast<Work *>(data);
-  const int64_t begin = static_cast<int64_t>(task) / w.shared * COLUMNS;
+void multiply_block(const Work &w, int64_t task) {
+  const int64_t begin = task / w.shared * COLUMNS;
   const int64_t columns = std::min<int64_t>(COLUMNS, w.rows - begin);
-  const int64_t first = static_cast<int64_t>(task) % w.shared * OUTPUTS_A_TASK;
+  const int64_t first = task % w.shared * OUTPUTS_A_TASK;
   const int64_t last = std::min(w.outputs, first + OUTPUTS_A_TASK);
   int32_t sums[TILE * COLUMNS];
   for (int64_t o = first; o < last; o += TILE) {
@@ -65,48 +72,53 @@ void multiply_block(void *data, size_t task) {
       float *y = w.y + (begin + n) * w.outputs + o;
       const float step = w.steps[begin + n];
       for (int r = 0; r < TILE; ++r) {
-        const int32_t offset = FLIP ? 0 : static_cast<int32_t>(MIDDLE) * w.sums[o + r];
-        y[r] = static_cast<float>(sums[r * COLUMNS + n] - offset) * (step * w.scale[o + r]);
+        // Without a sign, where what does not fit wraps around
+        const uint32_t offset = FLIP ? 0 : static_cast<uint32_t>(MIDDLE) * static_cast<uint32_t>(w.sums[o + r]);
+        const int32_t sum = static_cast<int32_t>(static_cast<uint32_t>(sums[r * COLUMNS + n]) - offset);
+        y[r] = static_cast<float>(sum) * (step * w.scale[o + r]);
       }
     }
   }
 }
 
-void compute(void *kernel, ort::Context *context) {
-  const ort::Table t = static_cast<ort::Table>(kernel);
-  const ort::Value *x = ort::input(t, context, 0), *scale = ort::input(t, context, 3);
-  int64_t sizes[3], outputs;
-  ort::dimensions(t, x, sizes, 3);
-  ort::dimensions(t, scale, &outputs, 1);
-  const int64_t rows = sizes[0] * sizes[1], inputs = sizes[2];
-  sizes[2] = outputs;
-  float *y = ort::output(t, context, sizes, 3);
-  if (rows == 0) return;
+void compute(const ort::Call &call) {
+  auto x = call.input<float>(0);
+  const auto scale = call.input<float>(3);
+  const int64_t inputs = x.rank == 0 ? 0 : x.sizes[x.rank - 1], outputs = scale.count;
+  if (inputs < 1 || inputs % 4 != 0 || inputs > MOST_SUMMED)
+    throw ort::Refused("rows of %lld values: must be a multiple of 4, up to %lld", static_cast<long long>(inputs),
+                       static_cast<long long>(MOST_SUMMED));
+  if (outputs % TILE != 0)
+    throw ort::Refused("%lld outputs: must be a multiple of %d", static_cast<long long>(outputs), TILE);
+  const auto weights = call.input<int8_t>(1).of(ort::count_of({outputs, inputs}));
+  const auto sums = call.input<int32_t>(2).of(outputs);
+  const auto profile = call.input<float>(4).of(inputs);
+  const int64_t rows = x.count / inputs;
+  x.sizes[x.rank - 1] = outputs;
+  float *y = call.output(x.sizes, x.rank);
   const int64_t blocks = (rows + COLUMNS - 1) / COLUMNS, stride = blocks * COLUMNS;
   thread_local std::vector<int32_t> words;
   thread_local std::vector<float> steps;
-  words.resize(inputs / 4 * stride);
-  steps.resize(rows);
-  Work work{rows,
-            inputs,
-            outputs,
-            stride,
-            (outputs + OUTPUTS_A_TASK - 1) / OUTPUTS_A_TASK,
-            ort::data<float>(t, x),
-            ort::data<float>(t, scale),
-            ort::data<float>(t, ort::input(t, context, 4)),
-            ort::data<int8_t>(t, ort::input(t, context, 1)),
-            ort::data<int32_t>(t, ort::input(t, context, 2)),
-            y,
-            steps.data(),
-            words.data()};
-  ort::parallel(t, context, quantise, blocks, &work);
-  ort::parallel(t, context, multiply_block, blocks * work.shared, &work);
+  const Work work{rows,
+                  inputs,
+                  outputs,
+                  stride,
+                  (outputs + OUTPUTS_A_TASK - 1) / OUTPUTS_A_TASK,
+                  x.data,
+                  scale.data,
+                  profile.data,
+                  weights.data,
+                  sums.data,
+                  y,
+                  ort::room(steps, rows),
+                  ort::room(words, ort::count_of({inputs / 4, stride}))};
+  call.parallel(quantise, blocks, work);
+  call.parallel(multiply_block, blocks * work.shared, work);
 }
 
 }  // namespace
 
-extern const ort::Operator QUANT_PRODUCT = ort::describe<5>(
-    [](const ort::Operator *) { return "QuantProduct"; }, compute, [](const ort::Operator *, size_t index) {
+extern const ort::Operator QUANT_PRODUCT = ort::describe<compute, 5>(
+    [](const ort::Operator *) { return "QuantProduct"; }, [](const ort::Operator *, size_t index) {
       return index == 1 ? ort::INT8 : index == 2 ? ort::INT32 : ort::FLOAT;
     });

@@ -64,6 +64,7 @@ inline Words dot(Words sum, Words x, Words w) {
 #endif
 
 constexpr int TILE = 8, WIDE = 3, COLUMNS = WIDE * LANES;
+constexpr int64_t MOST_SUMMED = 65536;  // products of two bytes whose sum is a number of 32 bits in any case
 
 // Sums of TILE outputs by V vectors: out[r][n] = Σ over groups and taps of four weights times four bytes.
 //   x        [groups][stride] words of four bytes; tap t is read t * dilation words further on

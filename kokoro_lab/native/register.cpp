@@ -1,4 +1,6 @@
 // What ONNX Runtime calls when it loads this library: hands over our operators.
+#include <initializer_list>
+
 #include "ort_abi.h"
 
 extern const ort::Operator FAST_CONV;
@@ -22,6 +24,7 @@ extern const ort::Operator MIXTURE;
 
 extern "C" ort::Status *RegisterCustomOps(ort::Options *options, const ort::Base *base) {
   const ort::Table t = base->get(ort::VERSION);
+  if (t == nullptr) return ort::make_status(base->get(1), ort::FAIL, "this ONNX Runtime is too old for our operators");
   ort::Domain *domain = nullptr;  // given to ONNX Runtime, for as long as the process lives
   ort::Status *failed = ort::call(t, ort::CREATE_DOMAIN, static_cast<const char *>("kokoro_lab"), &domain);
   for (const ort::Operator *made : {&FAST_CONV, &SNAKE_CONV, &QUANT_CONV, &QUANT_SNAKE_CONV, &QUANT_PRODUCT, &PRODUCT,

@@ -1,11 +1,9 @@
 // What the operators share that work on each row of a tensor by itself, whatever the dimensions before the last one.
 #pragma once
 
-#include "ort_abi.h"
+#include "operator.h"
 
 namespace rows {
-
-constexpr size_t MOST_DIMENSIONS = 8;
 
 struct Work {
   const float *x, *first, *second, *rest;
@@ -13,27 +11,23 @@ struct Work {
   int64_t width;
 };
 
-// Calls `Row` for each row of input 0; inputs 1 to `More` are constants that it takes.
+// Calls `Row` for each row of input 0. Inputs 1 to `More` are constants that it takes: one or two as wide as a row,
+// and of three, the last one a single value.
 template <void (*Row)(const Work &, const float *x, float *y), size_t More>
-void compute(void *kernel, ort::Context *context) {
-  const ort::Table t = static_cast<ort::Table>(kernel);
-  const auto floats = [&](size_t i) { return i <= More ? ort::data<float>(t, ort::input(t, context, i)) : nullptr; };
-  int64_t sizes[MOST_DIMENSIONS], count = 1;
-  const size_t rank = ort::dimensions(t, ort::input(t, context, 0), sizes, MOST_DIMENSIONS);
-  for (size_t i = 0; i + 1 < rank; ++i) count *= sizes[i];
-  const int64_t width = rank == 0 ? 1 : sizes[rank - 1];
-  Work work{floats(0), floats(1), floats(2), floats(3), ort::output(t, context, sizes, rank), width};
-  const auto run = [](void *data, size_t row) {
-    const Work &w = *static_cast<Work *>(data);
-    const int64_t at = static_cast<int64_t>(row) * w.width;
-    Row(w, w.x + at, w.y + at);
+void compute(const ort::Call &call) {
+  const auto x = call.input<float>(0);
+  const int64_t width = x.rank == 0 ? 1 : x.sizes[x.rank - 1];
+  const auto constant = [&](size_t i, int64_t count) {
+    return i <= More ? call.input<float>(i).of(count).data : nullptr;
   };
-  if (count > 0 && width > 0) ort::parallel(t, context, run, count, &work);
+  const Work work{x.data, constant(1, width), constant(2, width), constant(3, 1), call.output(x.sizes, x.rank), width};
+  const auto run = [](const Work &w, int64_t row) { Row(w, w.x + row * w.width, w.y + row * w.width); };
+  if (x.count > 0) call.parallel<Work>(run, x.count / width, work);
 }
 
 template <void (*Row)(const Work &, const float *x, float *y), size_t More>
 ort::Operator describe(const char *(*name)(const ort::Operator *)) {
-  return ort::describe<1 + More>(name, compute<Row, More>, [](const ort::Operator *, size_t) { return ort::FLOAT; });
+  return ort::describe<compute<Row, More>, 1 + More>(name, ort::all_floats);
 }
 
 }  // namespace rows

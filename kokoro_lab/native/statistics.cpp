@@ -9,7 +9,7 @@
 #include <cmath>
 
 #include "fixed_sum.h"
-#include "ort_abi.h"
+#include "operator.h"
 
 namespace {
 
@@ -21,32 +21,28 @@ struct Work {
   int64_t length;
 };
 
-void look_at(void *data, size_t channel) {
-  const Work &w = *static_cast<Work *>(data);
-  const int64_t c = static_cast<int64_t>(channel);
+void look_at(const Work &w, int64_t c) {
   const auto [mean, variance] = moments(w.x + c * w.length, w.length);
   w.own_scale[c] = w.scale[c] / std::sqrt(variance + EPSILON);
   w.own_shift[c] = w.shift[c] - mean * w.own_scale[c];
 }
 
-void compute(void *kernel, ort::Context *context) {
-  const ort::Table t = static_cast<ort::Table>(kernel);
-  const auto floats = [&](size_t index) { return ort::data<float>(t, ort::input(t, context, index)); };
-  int64_t sizes[3];
-  ort::dimensions(t, ort::input(t, context, 0), sizes, 3);
-  const int64_t channels = sizes[1];
-  Work work{floats(0), floats(1), floats(2), ort::output(t, context, &channels, 1, 0),
-            ort::output(t, context, &channels, 1, 1), sizes[2]};
-  if (*ort::data<bool>(t, ort::input(t, context, 3))) {
+void compute(const ort::Call &call) {
+  const auto x = call.input<float>(0).shaped({1, ort::ANY, ort::ANY});
+  const int64_t channels = x.sizes[1];
+  const auto scale = call.input<float>(1).of(channels), shift = call.input<float>(2).of(channels);
+  const auto known = call.input<bool>(3).of(1);
+  const Work work{x.data, scale.data, shift.data, call.output({channels}, 0), call.output({channels}, 1), x.sizes[2]};
+  if (*known.data) {
     std::copy_n(work.scale, channels, work.own_scale);
     std::copy_n(work.shift, channels, work.own_shift);
   } else {
-    ort::parallel(t, context, look_at, channels, &work);
+    call.parallel(look_at, channels, work);
   }
 }
 
 }  // namespace
 
-extern const ort::Operator STATISTICS = ort::describe<4, 2>(
-    [](const ort::Operator *) { return "Statistics"; }, compute,
+extern const ort::Operator STATISTICS = ort::describe<compute, 4, 2>(
+    [](const ort::Operator *) { return "Statistics"; },
     [](const ort::Operator *, size_t index) { return index == 3 ? ort::BOOL : ort::FLOAT; });

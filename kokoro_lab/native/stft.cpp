@@ -16,7 +16,7 @@
 #include <mutex>
 #include <vector>
 
-#include "ort_abi.h"
+#include "operator.h"
 
 #if defined(__clang__)
 #pragma clang fp contract(off)
@@ -27,6 +27,7 @@
 namespace {
 
 constexpr int LANES = 16;
+constexpr int64_t MOST_POINTS = 65536;  // of a window: its tables stay in memory
 using Lanes __attribute__((vector_size(LANES * sizeof(float)))) = float;
 
 template <typename T>
@@ -108,14 +109,12 @@ struct Work {
   int64_t hop, frames, bins;
 };
 
-void transform_frames(void *data, size_t block) {
-  const Work &w = *static_cast<Work *>(data);
+void transform_frames(const Work &w, int64_t block) {
   const Tables &t = w.tables;
-  const int64_t begin = static_cast<int64_t>(block) * LANES;
+  const int64_t begin = block * LANES;
   const int64_t count = w.frames - begin < LANES ? w.frames - begin : LANES;
   thread_local std::vector<Many> memory;
-  memory.resize(2 * t.points);
-  Many *a = memory.data(), *b = a + t.points;
+  Many *a = ort::room(memory, 2 * t.points), *b = a + t.points;
   const Lanes zero = {};
   for (int64_t n = 0; n < t.points; ++n) a[n] = {zero, zero};
   for (int64_t n = 0; n < t.size; ++n) {
@@ -136,24 +135,23 @@ void transform_frames(void *data, size_t block) {
   }
 }
 
-void compute(void *kernel, ort::Context *context) {
-  const ort::Table t = static_cast<ort::Table>(kernel);
-  const ort::Value *signal = ort::input(t, context, 0), *window = ort::input(t, context, 1);
-  int64_t sizes[3], size;
-  ort::dimensions(t, signal, sizes, 2);
-  ort::dimensions(t, window, &size, 1);
-  const int64_t hop = *ort::data<int64_t>(t, ort::input(t, context, 2));
-  const int64_t frames = sizes[1] < size ? 0 : (sizes[1] - size) / hop + 1, bins = size / 2 + 1;
-  sizes[1] = 2 * bins;
-  sizes[2] = frames;
-  float *y = ort::output(t, context, sizes, 3);
+void compute(const ort::Call &call) {
+  const auto signal = call.input<float>(0).shaped({1, ort::ANY});
+  const auto window = call.input<float>(1).shaped({ort::ANY});
+  const int64_t samples = signal.sizes[1], size = window.count, hop = *call.input<int64_t>(2).of(1).data;
+  if (size < 1 || size > MOST_POINTS)
+    throw ort::Refused("the window has %lld samples: must be 1 to %lld", static_cast<long long>(size),
+                       static_cast<long long>(MOST_POINTS));
+  if (hop < 1) throw ort::Refused("the hop is %lld samples: must be at least 1", static_cast<long long>(hop));
+  const int64_t frames = samples < size ? 0 : (samples - size) / hop + 1, bins = size / 2 + 1;
+  float *y = call.output({1, 2 * bins, frames});
   if (frames == 0) return;
-  Work work{tables_of(size), ort::data<float>(t, signal), ort::data<float>(t, window), y, hop, frames, bins};
-  ort::parallel(t, context, transform_frames, (frames + LANES - 1) / LANES, &work);
+  const Work work{tables_of(size), signal.data, window.data, y, hop, frames, bins};
+  call.parallel(transform_frames, (frames + LANES - 1) / LANES, work);
 }
 
 }  // namespace
 
-extern const ort::Operator EXACT_STFT = ort::describe<3>(
-    [](const ort::Operator *) { return "ExactStft"; }, compute,
+extern const ort::Operator EXACT_STFT = ort::describe<compute, 3>(
+    [](const ort::Operator *) { return "ExactStft"; },
     [](const ort::Operator *, size_t index) { return index == 2 ? ort::INT64 : ort::FLOAT; });

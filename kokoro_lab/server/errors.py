@@ -21,6 +21,7 @@ from kokoro_lab.errors import (
     InputError,
     Interrupted,
     KokoroLabError,
+    OutOfMemory,
     ProviderError,
     Unavailable,
 )
@@ -44,6 +45,7 @@ _STATUS: dict[type[KokoroLabError], int] = {
     InputError: 400,
     Interrupted: 409,
     Gone: 410,
+    OutOfMemory: 503,
     ProviderError: 503,
     Unavailable: 503,
     DeadlineExceeded: 504,

@@ -12,7 +12,7 @@ from kokoro_lab.bench.persistent import OfEngine, listen
 from kokoro_lab.bench.resuming import differences
 from kokoro_lab.datatypes import Fallback
 from kokoro_lab.engine import Engine, load_engine
-from kokoro_lab.errors import ProviderError
+from kokoro_lab.errors import OutOfMemory, ProviderError
 from kokoro_lab.faults import Injector, Struck
 from kokoro_lab.faults.engine import FaultyEngine, injected
 from kokoro_lab.streaming import FRAME_S
@@ -64,6 +64,16 @@ def test_a_provider_that_is_lost_is_an_error_of_the_stream(hum: Engine) -> None:
         pytest.raises(ProviderError, match="lost on purpose"),
     ):
         list(faulty.stream(TEXT, voice="hum"))
+
+
+def test_a_fault_of_memory_is_onnx_runtimes_own(hum: Engine) -> None:
+    with (
+        injected(hum, made.scenario(made.ALLOCATION_FAILS, transports=("library",))) as faulty,
+        pytest.raises(OutOfMemory, match="KOKORO_MEMORY_ARENA_SIZE_MB is") as caught,
+    ):
+        list(faulty.stream(TEXT, voice="hum"))
+    assert "Available memory of" in str(caught.value.__cause__)
+    assert "smaller than requested" in str(caught.value.__cause__)
 
 
 def test_one_chunk_in_so_many_is_lost_and_asked_for_again(hum: Engine, whole: bytes) -> None:
@@ -175,6 +185,19 @@ def test_a_provider_that_is_lost_in_mid_sentence_costs_no_sample_and_no_break(
 
 
 @pytest.mark.test_all
+@pytest.mark.model
+def test_a_fault_of_memory_inside_a_stage_is_onnx_runtimes_own(engine: Engine) -> None:
+    text = "The kettle is on, and the window is open."
+    undisturbed = listen(OfEngine(engine, text, "af_heart"))
+    fault = {"kind": "allocation_fails", "at_window": 3}
+    with injected(engine, made.scenario(fault, transports=("library",))) as faulty:
+        heard = listen(OfEngine(faulty, text, "af_heart"))
+    (said,) = heard.breaks
+    assert "KOKORO_MEMORY_ARENA_SIZE_MB is" in said
+    assert heard.complete
+    assert differences(heard.pcm, undisturbed.pcm) == (0, 0)
+
+
 @pytest.mark.model
 def test_windows_of_fixed_sizes_lose_their_provider_too(engine: Engine) -> None:
     """They stand for the others where Core ML speaks: there, nothing else is lost."""

@@ -16,7 +16,7 @@ from onnxruntime.capi.onnxruntime_pybind11_state import EPFail, Fail, InvalidArg
 
 from kokoro_lab.datatypes import Clip
 from kokoro_lab.engine import Engine, load_engine
-from kokoro_lab.errors import ProviderError
+from kokoro_lab.errors import OutOfMemory, ProviderError
 from kokoro_lab.model.guarded_session import GuardedSession
 from kokoro_lab.model.whole_graph import WholeGraph
 from tests import tiny_voice
@@ -198,6 +198,18 @@ def test_a_loss_that_the_cpu_cannot_make_good_is_a_clear_error() -> None:
 
     with pytest.raises(ProviderError, match=r"the CPU cannot take over: FileNotFoundError: vocoder\.onnx"):
         GuardedSession("vocoder", Lost(), NAME, spare=no_spare).run(None, {})
+
+
+def test_no_memory_for_the_cpu_is_said_so() -> None:
+    class Lost:
+        def run(self, names: Any, feed: Any) -> list[Any]:
+            raise EPFail("the device was reset")
+
+    def full() -> Any:
+        raise OutOfMemory("KOKORO_MEMORY_ARENA_SIZE_MB is 16: not enough.")
+
+    with pytest.raises(OutOfMemory, match="is 16"):
+        GuardedSession("vocoder", Lost(), NAME, spare=full).run(None, {})
 
 
 def test_what_is_no_error_of_a_provider_is_not_caught() -> None:
