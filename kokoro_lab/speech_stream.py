@@ -37,7 +37,7 @@ from kokoro_lab.errors import SynthesisError
 from kokoro_lab.levelling import Beginning, Levelling
 from kokoro_lab.lookahead import Lookahead
 from kokoro_lab.model.providers import recorded_options
-from kokoro_lab.pauses import Pause, trimmer_of
+from kokoro_lab.pauses import Pause, silence_of, trimmer_of
 from kokoro_lab.preparation import Preparation, Prepared, go_on
 from kokoro_lab.primer import FirstAudio, FirstAudioCache
 from kokoro_lab.provenance import versions
@@ -270,15 +270,15 @@ class SpeechStream(Iterator[AudioChunk]):
                 position = begins_again.start_samples + entered
                 self._framer.enter(position)
             gap = pause.sure(behind, first=not self.segments)
-            position += len(gap)
-            yield gap
+            position += gap
+            yield from self._silent(gap)
             self.segments.append(segment)
             started = None
             for block in self._decoded(prepared, blocks, trimmer):
                 if started is None and len(block):
                     rest = pause.rest(behind, trimmer.kept_lead_samples)
-                    position += len(rest)
-                    yield rest
+                    position += rest
+                    yield from self._silent(rest)
                     yield Beginning(len(segment.token_ids))
                     started = position - entered
                     self._framer.mark(segment.segment_id, position)
@@ -306,8 +306,12 @@ class SpeechStream(Iterator[AudioChunk]):
             self.timings += word_timings(segment, durations, started - trimmer.lead_samples, place)
         at_end = self._preparation.at_end
         if at_end is not None:
-            yield at_end.sure(behind, first=False)
-            yield at_end.rest(behind, 0)
+            yield from self._silent(at_end.sure(behind, first=False) + at_end.rest(behind, 0))
+
+    def _silent(self, samples: int) -> Iterator[Samples]:
+        for block in silence_of(samples):
+            go_on(self._stop)
+            yield block
 
     def _entered(
         self, prepared: Prepared, trimmer: EdgeTrimmer, place: Place
