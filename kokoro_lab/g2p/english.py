@@ -34,6 +34,9 @@ UNKNOWN = "❓"
 CURRENCIES = frozenset("$£€")
 SUBTOKENS_KEPT = 4096
 """Words of which it is remembered into which parts misaki takes them."""
+MOST_PARTS = 12
+"""Of one word, as misaki takes it apart. It looks up every run of neighbouring parts, each of which it joins
+first: of a word of 800 parts, such as a row of `1/`, for minutes."""
 _ENDINGS = ("'s", "s", "es", "ed", "d", "ing")
 OnFallback = Callable[[Fallback], None]
 
@@ -237,6 +240,21 @@ def _hasten(en: Any) -> None:
     en.MToken.Underscore = _Marks
     if not hasattr(en.subtokenize, "cache_info"):
         en.subtokenize = lru_cache(SUBTOKENS_KEPT)(en.subtokenize)
+        retokenize = en.G2P.retokenize
+        en.G2P.retokenize = staticmethod(lambda tokens: _in_words(retokenize(tokens)))
+
+
+def _in_words(tokens: Sequence[Any]) -> list[Any]:
+    """misaki's words, of which none is taken apart further than it can be looked up."""
+    words: list[Any] = []
+    for token in tokens:
+        if not isinstance(token, list) or len(token) <= MOST_PARTS:
+            words.append(token)
+            continue
+        for start in range(0, len(token), MOST_PARTS):
+            part = token[start : start + MOST_PARTS]
+            words.append(part if len(part) > 1 else part[0])
+    return words
 
 
 def _lexicon(en: Any, *, british: bool) -> Any:

@@ -10,7 +10,7 @@ from typing import Generic, Literal, NamedTuple, TypeVar
 
 from kokoro_lab.datatypes import PLAIN, SpeakingStyle
 from kokoro_lab.text.aligned import AlignedText
-from kokoro_lab.text.sanitise import clean
+from kokoro_lab.text.sanitise import Noted, clean
 from kokoro_lab.text.ssml import grammar, say_as, values
 from kokoro_lab.text.ssml.markup import Characters, Closing, Opening, read, shown
 
@@ -104,7 +104,7 @@ class SsmlDocument:
         return AlignedText.joined(pieces[:-1])
 
 
-def parse(source: str, language: str) -> SsmlDocument:
+def parse(source: str, language: str, noted: Noted = lambda _: None) -> SsmlDocument:
     """Read an SSML document.
 
     Parameters
@@ -113,13 +113,15 @@ def parse(source: str, language: str) -> SsmlDocument:
         The document.
     language : str
         Canonical tag of what has no `xml:lang`.
+    noted : callable
+        Hears of what is left out; see `sanitise`.
 
     Raises
     ------
     SsmlError
         It is not well-formed, too large, or holds what is not in the subset.
     """
-    builder = _Builder(language)
+    builder = _Builder(language, noted)
     for event in read(source):
         if isinstance(event, Opening):
             builder.open(event)
@@ -135,6 +137,7 @@ class _Builder:
     """Walks through the events of a document. `scopes` and `elements` are those that are open."""
 
     language: str
+    noted: Noted
     scopes: list[grammar.Scope] = field(default_factory=lambda: [grammar.OUTSIDE])
     elements: list[Opening] = field(default_factory=list)
     passages: list[Passage] = field(default_factory=list)
@@ -252,7 +255,7 @@ class _Builder:
         self._pieces.clear()
         self._said = False
         text = text.rewrite((m.start(), m.end(), " ") for m in _WHITE.finditer(text.text) if m.group() != " ")
-        text = clean(text).strip()
+        text = clean(text, self.noted).strip()
         if len(text):
             self.passages.append(Passage(text, ends, marked))
         elif self.passages and ends == "paragraph":
