@@ -9,7 +9,7 @@ from itertools import repeat
 from typing import Any, TypeVar
 
 from kokoro_lab.datatypes import PLAIN, Fallback, LexiconEntry, Place, Segment, Word
-from kokoro_lab.errors import LanguageError
+from kokoro_lab.errors import LanguageError, MemoryLimitError
 from kokoro_lab.g2p import marked
 from kokoro_lab.g2p.english import OnFallback
 from kokoro_lab.g2p.guarded import GuardedG2P, Read
@@ -282,8 +282,8 @@ class FrontEnd:
         """One piece by the G2P of its language, or from the cache, with the places of this text."""
         try:
             g2p = self.speakers.of(language)
-        except LanguageError as error:
-            # Who asks for a language is told that it is missing; a word in passing is no reason to fail
+        except (LanguageError, MemoryLimitError) as error:
+            # Who asks for a language is told that it cannot be had; a word in passing is no reason to fail
             if language == languages.base or any(tag == language for _, _, tag in languages.forced):
                 raise
             on_fallback(

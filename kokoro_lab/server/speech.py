@@ -44,7 +44,7 @@ _AUDIO = {content_type(kind, 24_000).partition(";")[0] for kind in FORMATS}
     answer=TimedSpeech,
     events=SpeechEvent,
     media=tuple(sorted(_AUDIO)),
-    errors=(401, 409, 410, 429, 499, 500, 503, 504),
+    errors=(401, 409, 410, 429, 499, 500, 503, 504, 507),
     parameters=(Parameter("X-Kokoro-Client", {"type": "string", "pattern": anchored(CLIENT)}, "header"),),
     headers={
         "X-Kokoro-Stream-Id": "By which it can be stopped",
