@@ -34,7 +34,7 @@ from kokoro_lab.datatypes import (
 )
 from kokoro_lab.dsp import SETTLED_S, EdgeTrimmer
 from kokoro_lab.errors import SynthesisError
-from kokoro_lab.levelling import Beginning, Levelling
+from kokoro_lab.levelling import Beginning, Levelling, bounded
 from kokoro_lab.lookahead import Lookahead
 from kokoro_lab.model.providers import recorded_options
 from kokoro_lab.pauses import Pause, silence_of, trimmer_of
@@ -102,6 +102,7 @@ class SpeechStream(Iterator[AudioChunk]):
         cached: bool = True,
         place: Place | None = None,
         heard_samples: int = 0,
+        longest_s: float = math.inf,
         stop: Event | None = None,
     ) -> None:
         self._accepted = time.perf_counter()
@@ -109,6 +110,7 @@ class SpeechStream(Iterator[AudioChunk]):
         self._utterance = utterance
         self._streamed = streamed
         self._heard_samples = heard_samples
+        self._longest_s = longest_s
         self._needed_samples = heard_samples - SETTLED_SAMPLES
         if place is not None and place.opens and self._needed_samples <= place.start_samples:
             place = None  # so near to the beginning that nothing is to be left out
@@ -221,7 +223,10 @@ class SpeechStream(Iterator[AudioChunk]):
         try:
             for chunk in self._first_audio.chunks:
                 yield self._delivered(chunk)
-            for samples in chain(self._levelling.levelled(self._spoken()), (None,)):
+            spoken = self._spoken()
+            if self._longest_s < math.inf:
+                spoken = bounded(spoken, self._longest_s)
+            for samples in chain(self._levelling.levelled(spoken), (None,)):
                 for chunk in self._framer.flush() if samples is None else self._framer.push(samples):
                     if chunk.chunk_id < len(self._first_audio.chunks):
                         continue  # was delivered already
@@ -230,6 +235,8 @@ class SpeechStream(Iterator[AudioChunk]):
                     self._first_audio.keep(chunk)
                     yield self._delivered(chunk)
             self._first_audio.keep_all()
+            if not self._streamed:
+                self._ttfa_s = time.perf_counter() - self._accepted
             self._report = self._make_report()
         finally:
             self._end()

@@ -33,9 +33,9 @@ class StreamBroken(BrokenPipeError):
         super().__init__(errno.EPIPE, "synthesis failed after the first byte")
 
 
-def in_pieces(whole: bytes) -> Iterator[bytes]:
+def in_pieces(whole: bytes, size: int = FILE_PIECE_BYTES) -> Iterator[bytes]:
     """`whole`, a piece at a time."""
-    return (whole[at : at + FILE_PIECE_BYTES] for at in range(0, len(whole), FILE_PIECE_BYTES))
+    return (whole[at : at + size] for at in range(0, len(whole), size))
 
 
 class Writer(Protocol):
