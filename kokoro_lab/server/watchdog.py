@@ -123,7 +123,8 @@ class Watchdog:
         def watch() -> None:
             while not warm():
                 time.sleep(LOOK_S)
-            self.note_warm()
+            if not self.note_warm():
+                return
             growing = True
             while not self._replaced:
                 # Not while somebody speaks: what a stream holds is no part of a warm worker
@@ -136,12 +137,13 @@ class Watchdog:
         if self.state != "off":
             threading.Thread(target=watch, name="memory", daemon=True).start()
 
-    def note_warm(self) -> None:
-        """The worker is as small as it will be: what does not fit now never will."""
+    def note_warm(self) -> bool:
+        """The worker is as small as it will be: whether it fits. What does not fit now never will."""
         self._warm_mb = self._peak_mb = self._read()
         with self._taking:
             self._taken_mb = self._warm_mb
-        if self._warm_mb + ROOM_MB > self._limit_mb:
+        fits = self._warm_mb + ROOM_MB <= self._limit_mb
+        if not fits:
             needed_mb = math.ceil(self._warm_mb + ROOM_MB)
             self._unfit(
                 SettingsError(
@@ -153,6 +155,7 @@ class Watchdog:
                     mend="Raise it, or serve on a machine with more memory.",
                 )
             )
+        return fits
 
     def make_room(self, language: str, needed_mb: float) -> None:
         """Before a language is loaded.

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import repeat
+from typing import Any
 
 import pytest
 
@@ -144,6 +145,15 @@ def test_a_slow_text_changes_nothing_that_another_hears(gate: threading.Event) -
         assert read.lasting
 
 
+def test_sentences_are_read_at_the_same_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kokoro_lab.g2p.guarded.DEADLINE_S", 60)
+    both = threading.Barrier(2)
+    g2p = guarded(lambda: Scripted("first", lambda: both.wait(30) and None))
+    with ThreadPoolExecutor(2) as pool:
+        read = list(pool.map(g2p.read, [SENTENCE] * 2))
+    assert [r.words[0].source for r in read] == ["first"] * 2
+
+
 def test_slow_texts_at_the_same_time_do_not_wait_for_each_other(gate: threading.Event) -> None:
     g2p = GuardedG2P(lambda: Spinning(gate), Scripted("below"), name="misaki", below_name="espeak")
     with ThreadPoolExecutor(8) as pool:
@@ -152,21 +162,31 @@ def test_slow_texts_at_the_same_time_do_not_wait_for_each_other(gate: threading.
     assert [r.words[0].source for r in read] == ["below", *["first"] * 7]
 
 
-def test_threads_that_nobody_waits_for_are_few(gate: threading.Event) -> None:
-    spinning = Spinning(gate)
+def test_threads_that_nobody_waits_for_are_few(
+    gate: threading.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spinning, given_up = Spinning(gate), threading.Semaphore(0)
+    give_up = GuardedG2P._give_up
+
+    def noted(*arguments: Any) -> None:
+        given_up.release()
+        give_up(*arguments)
+
+    monkeypatch.setattr(GuardedG2P, "_give_up", noted)
     g2p = GuardedG2P(lambda: spinning, Scripted("below"), name="misaki", below_name="espeak")
     with ThreadPoolExecutor(1) as pool:
-        for _ in range(MAX_SLOW):
-            g2p.read(AlignedText.of("slow"))
-        further = [pool.submit(g2p.read, AlignedText.of("slow")) for _ in range(4)]
-        while spinning.spinning <= MAX_SLOW:
-            time.sleep(0.01)
-        with pytest.raises(TimeoutError):
-            further[0].result(0.3)
-        assert spinning.spinning == MAX_SLOW + 1, "the further ones are not begun"
-        assert g2p.read(SENTENCE).words[0].source == "first", "and nobody else waits"
-        gate.set()
-        assert [each.result(60).words[0].source for each in further] == ["below", *["first"] * 3]
+        further = [pool.submit(g2p.read, AlignedText.of("slow")) for _ in range(MAX_SLOW + 3)]
+        try:
+            for _ in range(MAX_SLOW + 1):
+                assert given_up.acquire(timeout=60)
+            with pytest.raises(TimeoutError):
+                further[MAX_SLOW].result(0.3)
+            assert spinning.spinning == MAX_SLOW + 1, "the further ones are not begun"
+            assert g2p.read(SENTENCE).words[0].source == "first", "and nobody else waits"
+        finally:
+            gate.set()
+        read = [each.result(60).words[0].source for each in further]
+        assert read == [*["below"] * (MAX_SLOW + 1), "first", "first"]
 
 
 def test_a_wait_for_another_call_is_no_stall() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import mmap
 import os
 import threading
@@ -13,9 +14,11 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
+from kokoro_lab.config import Settings
 from kokoro_lab.engine import Engine
 from kokoro_lab.errors import MemoryLimitError, SettingsError
 from kokoro_lab.g2p.speakers import ENGLISH_MB, OTHER_MB, Speakers
+from kokoro_lab.serve import create_app
 from kokoro_lab.server.admission import Admission
 from kokoro_lab.server.heap import SHARE, give_back_freed, given_mb, limit_of, resident_mb
 from kokoro_lab.server.slots import Slots
@@ -26,7 +29,7 @@ from kokoro_lab.server.watchdog import (
     Watchdog,
     watchdog_of,
 )
-from tests.server.conftest import state_of, wait_until
+from tests.server.conftest import SETTINGS, state_of, wait_until
 
 URL = "/v1/audio/speech"
 TEXT = "The first sentence is long enough to stand alone. And so, I should think, is the second one of them."
@@ -227,6 +230,19 @@ def test_who_asks_for_a_language_beyond_the_limit_gets_507_and_a_word_in_passing
     assert answer.status_code == 200
     assert "language=1" in answer.headers["X-Kokoro-Fallbacks"]
     assert speakers.loaded() == ("en-us",)
+
+
+def test_the_server_itself_ends_and_refuses(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    ended: list[SettingsError] = []
+    monkeypatch.setattr("kokoro_lab.serve.end_with", ended.append)
+    monkeypatch.setattr(engine.front_end.speakers, "room", engine.front_end.speakers.room)
+    try:
+        app = create_app(engine, Settings(**{**SETTINGS, "memory_limit_mb": 1}), own_process=True)
+        wait_until(lambda: bool(ended))
+        assert ended[0].field == "KOKORO_MEMORY_LIMIT_MB"
+        assert engine.front_end.speakers.room == state_of(app).watchdog.make_room
+    finally:
+        gc.unfreeze()
 
 
 def test_once_it_is_warm_it_looks_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
