@@ -168,7 +168,7 @@ class Settings(BaseSettings):
     max_file_s: float = Field(
         3600.0,
         gt=0,
-        description="Longest audio of an answer that is not streamed, in seconds, each 0.1 MB of memory",
+        description="Longest audio of an answer that is not streamed, in seconds, each 0.2 MB of memory",
     )
     concurrency: int = Field(2, ge=1, le=64, description="Syntheses at a time; a further one waits its turn")
     queue: int = Field(
