@@ -174,6 +174,11 @@ class Settings(BaseSettings):
         "", description="Web origins that may call the server, with commas; none unless listed"
     )
     max_input_chars: int = Field(50_000, ge=1, description="Longest text of one HTTP request, in characters")
+    max_file_s: float = Field(
+        3600.0,
+        gt=0,
+        description="Longest audio of an answer that is not streamed, in seconds, each 0.2 MB of memory",
+    )
     concurrency: int = Field(2, ge=1, le=64, description="Syntheses at a time; a further one waits its turn")
     connections: int = Field(
         4096,

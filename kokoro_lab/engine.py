@@ -7,6 +7,7 @@ joined.
 from __future__ import annotations
 
 import logging
+import math
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
@@ -219,6 +220,7 @@ class Engine:
         cached: bool = True,
         place: Place | None = None,
         heard_samples: int = 0,
+        longest_s: float = math.inf,
         stop: threading.Event | None = None,
         **options: Any,
     ) -> SpeechStream:
@@ -238,6 +240,8 @@ class Engine:
             One of the `places` of an earlier stream of the same utterance: begin there.
         heard_samples : int
             How much of that stream the listener has: what is before need not be right, and is not decoded.
+        longest_s : float
+            Speech may have so many seconds; then `next` raises `TextError`.
         stop : threading.Event, optional
             Set it to end the synthesis within one window; then `next` raises `Interrupted`.
         **options
@@ -262,6 +266,7 @@ class Engine:
             cached=cached,
             place=place,
             heard_samples=heard_samples,
+            longest_s=longest_s,
             stop=stop,
         )
 

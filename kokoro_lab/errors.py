@@ -222,6 +222,12 @@ class Unavailable(KokoroLabError):
         self.code = code
 
 
+class MemoryLimitError(KokoroLabError):
+    """What was asked for does not fit into the memory that the server may have."""
+
+    code = "memory_limit"
+
+
 class Gone(KokoroLabError):
     """A stream cannot be taken up again: its token has expired, or belongs to something else."""
 

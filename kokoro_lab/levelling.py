@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import NamedTuple
@@ -9,7 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples
-from kokoro_lab.dsp import Gain, Limiter, normalise_loudness, voice_gain_db
+from kokoro_lab.dsp import Gain, Limiter, in_runs, normalising_gain_db, voice_gain_db
+from kokoro_lab.errors import TextError
 from kokoro_lab.stopwatch import Stopwatch
 
 MEASURABLE_S = 3.0
@@ -53,12 +55,11 @@ class Levelling:
     def levelled(self, pieces: Iterator[Samples | Beginning]) -> Iterator[Samples]:
         """The pieces at their level; where a segment begins, gain and limiter begin anew."""
         if self._loudness == "measured":
-            kept = list(pieces)
-            whole = np.concatenate([piece for piece in kept if not isinstance(piece, Beginning)])
-            if len(whole) >= MEASURABLE_S * SAMPLE_RATE_HZ:
-                with self._watch("dsp"):
-                    levelled, self.gain_db, self.limited_db = normalise_loudness(whole, SAMPLE_RATE_HZ)
-                yield levelled
+            kept = deque(pieces)
+            blocks = deque(piece for piece in kept if not isinstance(piece, Beginning))
+            if sum(map(len, blocks)) >= MEASURABLE_S * SAMPLE_RATE_HZ:
+                kept.clear()
+                yield from self._measured(blocks)
                 return
             pieces = iter(kept)
         gain, limiter, first = Gain(0.0), Limiter(SAMPLE_RATE_HZ), True
@@ -74,5 +75,38 @@ class Levelling:
                 self.gain_db, first = (gain_db if first else self.gain_db), False
             yield limited
 
+    def _measured(self, blocks: deque[Samples]) -> Iterator[Samples]:
+        """All at one level. Each block is let go once it is levelled, so only one copy is held in all."""
+        with self._watch("dsp"):
+            self.gain_db, self.limited_db = normalising_gain_db(blocks, SAMPLE_RATE_HZ)
+        gain, limiter = Gain(self.gain_db), Limiter(SAMPLE_RATE_HZ)
+        while blocks:
+            for block in in_runs([blocks.popleft()]):
+                with self._watch("dsp"):
+                    levelled = limiter.push(gain.push(block))
+                yield levelled
+        yield limiter.flush()
+
     def _gain_db(self, token_count: int) -> float:
         return 0.0 if self._loudness == "none" else voice_gain_db(self._level_lufs(token_count))
+
+
+def bounded(pieces: Iterator[Samples | Beginning], longest_s: float) -> Iterator[Samples | Beginning]:
+    """The pieces, of which there may only be so many seconds.
+
+    Raises
+    ------
+    TextError
+        There is more.
+    """
+    left = round(longest_s * SAMPLE_RATE_HZ)
+    for piece in pieces:
+        left -= len(piece) if isinstance(piece, np.ndarray) else 0
+        if left < 0:
+            raise TextError(
+                f"The speech is longer than {longest_s:g} s.",
+                field="input",
+                allowed=f"up to {longest_s:g} s in one file",
+                mend="Have it streamed, or send it in parts.",
+            )
+        yield piece

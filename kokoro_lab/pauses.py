@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
+import numpy as np
+
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples, Segment
-from kokoro_lab.dsp import EdgeTrimmer, silence
+from kokoro_lab.dsp import EdgeTrimmer
 from kokoro_lab.dsp.trim import KEEP_LEAD_S, KEEP_TAIL_S
 
 _LEAD_SAMPLES = round(KEEP_LEAD_S * SAMPLE_RATE_HZ)
+SILENCE_SAMPLES = SAMPLE_RATE_HZ // 4
+"""Of one array of silence, at most: a long pause is made piece by piece, as it is listened to."""
 _USUAL_S = KEEP_LEAD_S + KEEP_TAIL_S
 
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """The silence in front of a segment.
+    """The silence in front of a segment, in samples.
 
     Parameters
     ----------
@@ -28,7 +33,7 @@ class Pause:
     between_s: float
     asked_s: float | None = None
 
-    def sure(self, behind: int, *, first: bool) -> Samples:
+    def sure(self, behind: int, *, first: bool) -> int:
         """What can be given before the next segment is decoded.
 
         Parameters
@@ -39,14 +44,14 @@ class Pause:
             Whether nothing was spoken yet.
         """
         if self.asked_s is None:
-            return silence(0.0 if first else self.between_s, SAMPLE_RATE_HZ)
-        return _zeros(self._owed(behind) - _LEAD_SAMPLES)
+            return 0 if first else round(self.between_s * SAMPLE_RATE_HZ)
+        return max(0, self._owed(behind) - _LEAD_SAMPLES)
 
-    def rest(self, behind: int, ahead: int) -> Samples:
+    def rest(self, behind: int, ahead: int) -> int:
         """What is still to be given, now that `ahead` samples are known to be silent before the speech."""
         if self.asked_s is None:
-            return _zeros(0)
-        return _zeros(min(self._owed(behind), _LEAD_SAMPLES) - ahead)
+            return 0
+        return max(0, min(self._owed(behind), _LEAD_SAMPLES) - ahead)
 
     def _owed(self, behind: int) -> int:
         return round((self.asked_s or 0.0) * SAMPLE_RATE_HZ) - behind
@@ -68,5 +73,7 @@ def added(first_s: float | None, second_s: float | None) -> float | None:
     return first_s + second_s
 
 
-def _zeros(count: int) -> Samples:
-    return silence(max(0, count) / SAMPLE_RATE_HZ, SAMPLE_RATE_HZ)
+def silence_of(samples: int) -> Iterator[Samples]:
+    """So much silence, in blocks of at most `SILENCE_SAMPLES`."""
+    for start in range(0, samples, SILENCE_SAMPLES):
+        yield np.zeros(min(SILENCE_SAMPLES, samples - start), np.float32)

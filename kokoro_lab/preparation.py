@@ -128,7 +128,9 @@ class Preparation:
                 self.statistics = "exact"
                 self.fallbacks.append(Fallback("statistics", f"exact instead of predicted: {reason}"))
         with self._watch("text"):
-            self._text = engine.front_end.read(utterance.text, utterance.input_format, self.language)
+            self._text = engine.front_end.read(
+                utterance.text, utterance.input_format, self.language, self.fallbacks.append
+            )
         if not len(self._text):
             raise nothing_to_speak(utterance.text)
         self.style_rows: list[int] = []

@@ -29,7 +29,7 @@ from kokoro_lab.server import (
 from kokoro_lab.server.admission import Admission
 from kokoro_lab.server.background import WarmUp
 from kokoro_lab.server.degrade import Degrader
-from kokoro_lab.server.doorstep import Doorstep, MakeApp, Stages
+from kokoro_lab.server.doorstep import Doorstep, MakeApp, Stages, end_with
 from kokoro_lab.server.heap import limit_of
 from kokoro_lab.server.large_blocks import give_large_blocks_back
 from kokoro_lab.server.listening import listener, page_url, room_for
@@ -94,7 +94,10 @@ def create_app(
         voice=settings.voice,
         replace=replace_this_worker,
         complete=lambda: warm_up.complete,
+        unfit=end_with,
     )
+    if watched:
+        engine.front_end.speakers.room = watchdog.make_room
     objectives = Objectives(settings.slo_ttfa_s, settings.slo_rtf, remedies(engine, settings))
     state = ServerState(
         engine,

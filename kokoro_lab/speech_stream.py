@@ -34,9 +34,9 @@ from kokoro_lab.datatypes import (
 )
 from kokoro_lab.dsp import SETTLED_S, EdgeTrimmer
 from kokoro_lab.errors import SynthesisError
-from kokoro_lab.levelling import Beginning, Levelling
+from kokoro_lab.levelling import Beginning, Levelling, bounded
 from kokoro_lab.lookahead import Lookahead
-from kokoro_lab.pauses import Pause, trimmer_of
+from kokoro_lab.pauses import Pause, silence_of, trimmer_of
 from kokoro_lab.preparation import Preparation, Prepared, go_on
 from kokoro_lab.primer import FirstAudio, FirstAudioCache
 from kokoro_lab.provenance import versions
@@ -101,6 +101,7 @@ class SpeechStream(Iterator[AudioChunk]):
         cached: bool = True,
         place: Place | None = None,
         heard_samples: int = 0,
+        longest_s: float = math.inf,
         stop: Event | None = None,
     ) -> None:
         self._accepted = time.perf_counter()
@@ -108,6 +109,7 @@ class SpeechStream(Iterator[AudioChunk]):
         self._utterance = utterance
         self._streamed = streamed
         self._heard_samples = heard_samples
+        self._longest_s = longest_s
         self._needed_samples = heard_samples - SETTLED_SAMPLES
         if place is not None and place.opens and self._needed_samples <= place.start_samples:
             place = None  # so near to the beginning that nothing is to be left out
@@ -220,7 +222,10 @@ class SpeechStream(Iterator[AudioChunk]):
         try:
             for chunk in self._first_audio.chunks:
                 yield self._delivered(chunk)
-            for samples in chain(self._levelling.levelled(self._spoken()), (None,)):
+            spoken = self._spoken()
+            if self._longest_s < math.inf:
+                spoken = bounded(spoken, self._longest_s)
+            for samples in chain(self._levelling.levelled(spoken), (None,)):
                 for chunk in self._framer.flush() if samples is None else self._framer.push(samples):
                     if chunk.chunk_id < len(self._first_audio.chunks):
                         continue  # was delivered already
@@ -229,6 +234,8 @@ class SpeechStream(Iterator[AudioChunk]):
                     self._first_audio.keep(chunk)
                     yield self._delivered(chunk)
             self._first_audio.keep_all()
+            if not self._streamed:
+                self._ttfa_s = time.perf_counter() - self._accepted
             self._report = self._make_report()
         finally:
             self._end()
@@ -269,15 +276,15 @@ class SpeechStream(Iterator[AudioChunk]):
                 position = begins_again.start_samples + entered
                 self._framer.enter(position)
             gap = pause.sure(behind, first=not self.segments)
-            position += len(gap)
-            yield gap
+            position += gap
+            yield from self._silent(gap)
             self.segments.append(segment)
             started = None
             for block in self._decoded(prepared, blocks, trimmer):
                 if started is None and len(block):
                     rest = pause.rest(behind, trimmer.kept_lead_samples)
-                    position += len(rest)
-                    yield rest
+                    position += rest
+                    yield from self._silent(rest)
                     yield Beginning(len(segment.token_ids))
                     started = position - entered
                     self._framer.mark(segment.segment_id, position)
@@ -305,8 +312,12 @@ class SpeechStream(Iterator[AudioChunk]):
             self.timings += word_timings(segment, durations, started - trimmer.lead_samples, place)
         at_end = self._preparation.at_end
         if at_end is not None:
-            yield at_end.sure(behind, first=False)
-            yield at_end.rest(behind, 0)
+            yield from self._silent(at_end.sure(behind, first=False) + at_end.rest(behind, 0))
+
+    def _silent(self, samples: int) -> Iterator[Samples]:
+        for block in silence_of(samples):
+            go_on(self._stop)
+            yield block
 
     def _entered(
         self, prepared: Prepared, trimmer: EdgeTrimmer, place: Place

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -60,7 +61,7 @@ def test_a_stream_wakes_none_of_numpys_threads(texts: list[str]) -> None:
 
 @pytest.mark.parametrize(
     ("rows", "inner", "columns"),
-    [(None, 1715, 116), (None, 116, 16896), (1, 300, 512), (7, 300, 5000), (0, 9, 4)],
+    [(None, 1715, 116), (None, 116, 16896), (1, 300, 512), (7, 300, 5000), (900, 288, 96), (0, 9, 4)],
 )
 @pytest.mark.parametrize("turned", [False, True])
 def test_a_product_is_right(rows: int | None, inner: int, columns: int, turned: bool) -> None:
@@ -73,3 +74,20 @@ def test_a_product_is_right(rows: int | None, inner: int, columns: int, turned: 
     assert found.shape == (*a.shape[:-1], columns)
     true = a.astype(np.float64) @ b.astype(np.float64)
     np.testing.assert_allclose(found, true, atol=2e-6 * inner, rtol=0)
+
+
+class Recorded(np.ndarray):
+    """Notes the shape of all that it is multiplied with."""
+
+    shapes: ClassVar[list[tuple[int, ...]]] = []
+
+    def __matmul__(self, other: np.ndarray) -> np.ndarray:
+        self.shapes.append(other.shape)
+        return np.asarray(self) @ other
+
+
+def test_of_many_rows_no_product_is_with_a_vector() -> None:
+    """Which OpenBLAS would divide among its threads: the tags of 800 marks took 3 s."""
+    rows = np.ones((1_200, 288), np.float32).view(Recorded)
+    product(rows, np.ones((288, 96), np.float32))
+    assert min(columns for _, columns in Recorded.shapes) > 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
@@ -132,6 +133,44 @@ def test_breaks_in_a_row_add_up_and_speed_does_not_change_them(following: Engine
 def test_a_break_between_marks_that_nobody_says_is_kept(following: Engine) -> None:
     clip = speak(following, "zoo<break time='0.3s'/>…<break time='0.4s'/>zoo")
     assert pauses_s(clip.samples)[1] == pytest.approx(0.7, abs=1e-4)
+
+
+def test_no_array_is_as_long_as_a_break(following: Engine) -> None:
+    """A minute of silence takes 5.8 MB, in one piece."""
+
+    def peak_bytes(breaks: str) -> int:
+        document = f"<speak>zoo{breaks}zoo</speak>"
+        tracemalloc.start()
+        try:
+            for _ in following.stream(document, voice="hum", input_format="ssml", loudness="voice"):
+                pass
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    peak_bytes("")  # what is imported late is no part of it
+    assert peak_bytes(6 * "<break time='10s'/>") < peak_bytes("<break time='250ms'/>") + 1e6
+
+
+DOCUMENTS = (
+    "zoo <emphasis level='strong'>zoo</emphasis> zoo.",
+    "<p>Zoo.</p><p>Zoo <break time='0.5s'/> zoo <break strength='none'/> zoo, zoo.</p><break time='1s'/>",
+    "<break time='20ms'/>zoo,<break time='3s'/><prosody rate='80%'>zoo zoo</prosody>."
+    "<break/>The <prosody pitch='+20%'>kettle</prosody> is on. <prosody pitch='-2st'>Zoo!</prosody>",
+)
+
+
+@pytest.mark.parametrize("inside", DOCUMENTS)
+@pytest.mark.parametrize("loudness", ["none", "voice", "measured"])
+def test_a_stream_and_a_file_of_a_document_hold_the_same_samples(
+    following: Engine, inside: str, loudness: str
+) -> None:
+    options = {"voice": "hum", "input_format": "ssml", "loudness": loudness, "statistics": "exact"}
+    file = following.synthesize(f"<speak>{inside}</speak>", **options)
+    for frame_s in (0.03, 0.05, 0.12):
+        stream = following.stream(f"<speak>{inside}</speak>", frame_s=frame_s, **options)
+        np.testing.assert_array_equal(np.concatenate([c.samples for c in stream]), file.samples)
+        assert stream.timings == list(file.timings)
 
 
 def test_a_pause_that_is_not_asked_for_is_as_in_plain_text(following: Engine) -> None:
@@ -339,6 +378,22 @@ def test_a_break_in_real_speech_is_exactly_as_long_as_it_is_asked_for(
     samples = speak(engine, inside, statistics=statistics).samples
     loud = np.flatnonzero(np.abs(samples) >= SPEECH)
     assert 6_000 in np.diff(loud) - 1
+
+
+@pytest.mark.model
+@pytest.mark.parametrize("statistics", ["exact", "predicted"])
+def test_a_stream_and_a_file_of_a_real_document_hold_the_same_samples(
+    engine: Engine, statistics: str
+) -> None:
+    document = (
+        "<speak>It was <prosody pitch='+2st'>there</prosody>.<break time='250ms'/>And "
+        "<emphasis level='strong'>nobody</emphasis> saw it, <prosody rate='80%'>he said</prosody>.</speak>"
+    )
+    options = {"input_format": "ssml", "statistics": statistics, "loudness": "voice"}
+    stream = engine.stream(document, **options)
+    samples = np.concatenate([chunk.samples for chunk in stream])
+    assert stream.report.statistics == statistics
+    np.testing.assert_array_equal(samples, engine.synthesize(document, **options).samples)
 
 
 @pytest.mark.model

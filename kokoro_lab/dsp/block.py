@@ -10,6 +10,7 @@ place of a block, cannot matter.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -77,6 +78,13 @@ def require_rate(sample_rate_hz: int) -> None:
 _RUN_SAMPLES = 1 << 16
 
 
+def in_runs(blocks: Iterable[Samples]) -> Iterator[Samples]:
+    """The same samples in blocks that are no longer than a processor should take at once."""
+    for block in blocks:
+        for start in range(0, len(block), _RUN_SAMPLES):
+            yield block[start : start + _RUN_SAMPLES]
+
+
 class Processor(ABC, Generic[Out]):
     """Samples in, samples out, in blocks of any size.
 
@@ -135,9 +143,7 @@ class Processor(ABC, Generic[Out]):
     def run(self, samples: Samples) -> npt.NDArray[Out]:
         """Push everything and flush: not streaming is streaming, joined."""
         # in pieces, so that what a processor needs beside the samples themselves stays small
-        pieces: list[npt.NDArray[Out]] = [
-            self.push(samples[start : start + _RUN_SAMPLES]) for start in range(0, len(samples), _RUN_SAMPLES)
-        ]
+        pieces: list[npt.NDArray[Out]] = [self.push(run) for run in in_runs([samples])]
         return np.concatenate([*pieces, self.flush()])
 
     @abstractmethod

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Iterator, Sequence
 from importlib import import_module
 
 import numpy as np
 
-from kokoro_lab.dsp.block import SILENT, Processor, Samples, require_finite
+from kokoro_lab.dsp.block import SILENT, Processor, Samples, in_runs, require_finite
 from kokoro_lab.dsp.limiter import Limiter
 from kokoro_lab.errors import ParameterError, SynthesisError
 
@@ -59,14 +60,32 @@ def normalise_loudness(
 ) -> tuple[Samples, float, float]:
     """Bring a whole clip to the target loudness with true peaks below -1 dBTP.
 
-    The limiter takes loudness away, so gain and limiter are repeated with the loudness still missing, by
-    the secant method. Where the target cannot be met (a few clicks in silence), what came nearest is
-    given.
+    Parameters, errors and what is returned beside the samples are those of `normalising_gain_db`.
+
+    Returns
+    -------
+    samples : numpy.ndarray
+        float32, shape (n,).
+    gain_db, limited_db : float
+    """
+    gain_db, limited_db = normalising_gain_db([samples], sample_rate_hz, target_lufs, iterations)
+    return Limiter(sample_rate_hz).run(Gain(gain_db).run(samples)), gain_db, limited_db
+
+
+def normalising_gain_db(
+    blocks: Sequence[Samples], sample_rate_hz: int, target_lufs: float = TARGET_LUFS, iterations: int = 3
+) -> tuple[float, float]:
+    """The gain that brings a clip to the target loudness once a limiter is behind it.
+
+    Nothing as long as the clip is made. The limiter takes loudness away, so gain and limiter are repeated
+    with the loudness still missing, by the secant method. Where the target cannot be met (a few clicks in
+    silence), what came nearest is given.
 
     Parameters
     ----------
-    samples : numpy.ndarray
-        float32, shape (n,), mono, silence trimmed: padding makes clips under 3 s read too low.
+    blocks : sequence of numpy.ndarray
+        The clip, cut anywhere: float32, shape (n,), mono, silence trimmed: padding makes clips under 3 s
+        read too low.
     sample_rate_hz : int
         8000 to 192000.
     target_lufs : float
@@ -76,8 +95,6 @@ def normalise_loudness(
 
     Returns
     -------
-    samples : numpy.ndarray
-        float32, shape (n,).
     gain_db : float
         Gain before the limiter.
     limited_db : float
@@ -94,13 +111,15 @@ def normalise_loudness(
     standard itself does not define its loudness. Single seconds of one sentence scatter by 0.7 LU, so
     callers may prefer the voice's gain below 3 s.
     """
-    require_finite(samples, "The clip to be normalised")
-    gain_db = target_lufs - _lufs(samples, sample_rate_hz)
+    for block in blocks:
+        require_finite(block, "The clip to be normalised")
+    measure = _Measured(sample_rate_hz)
+    gain_db = target_lufs - measure.lufs(blocks)
     if math.isinf(gain_db):
         raise SynthesisError(
             "The clip to be normalised is silent: no part of it is above -70 LUFS.",
             field="samples",
-            value=f"{len(samples)} samples",
+            value=f"{sum(map(len, blocks))} samples",
             allowed="at least one block of speech",
         )
     best_missing_db = math.inf
@@ -108,11 +127,10 @@ def normalise_loudness(
     earlier: tuple[float, float] | None = None
     for _ in range(iterations + 1):
         limiter = Limiter(sample_rate_hz)
-        limited = limiter.run(Gain(gain_db).run(samples))
-        missing_db = target_lufs - _lufs(limited, sample_rate_hz)
+        missing_db = target_lufs - measure.lufs(_limited(blocks, Gain(gain_db), limiter))
         if abs(missing_db) < abs(best_missing_db):
             best_missing_db = missing_db
-            best = limited, gain_db, limiter.max_reduction_db
+            best = gain_db, limiter.max_reduction_db
         if earlier:
             slope = (earlier[1] - missing_db) / (gain_db - earlier[0])
         if abs(missing_db) <= LOUDNESS_TOLERANCE_LU or slope < LEAST_SLOPE:
@@ -127,12 +145,32 @@ def load_meter() -> None:
     import_module("kokoro_lab.metrics.loudness")
 
 
-def _lufs(samples: Samples, sample_rate_hz: int) -> float:
-    # Late: with SciPy's signal processing it takes as long to import as all else that a stream needs
-    from kokoro_lab.metrics.loudness import MOMENTARY_S, SHORT_TERM_S, integrated_lufs
+def _limited(blocks: Iterable[Samples], gain: Gain, limiter: Limiter) -> Iterator[Samples]:
+    for block in in_runs(blocks):
+        yield limiter.push(gain.push(block))
+    yield limiter.flush()
 
-    if not len(samples):
-        return -math.inf
-    if len(samples) < MOMENTARY_S * sample_rate_hz:
-        samples = np.tile(samples, math.ceil(SHORT_TERM_S * sample_rate_hz / len(samples)))
-    return integrated_lufs(samples, sample_rate_hz)
+
+class _Measured:
+    """Measures clips of one rate."""
+
+    def __init__(self, sample_rate_hz: int) -> None:
+        # Late: with SciPy's signal processing it takes as long to import as all else that a stream needs
+        self._metrics = import_module("kokoro_lab.metrics.loudness")
+        self._rate_hz = sample_rate_hz
+
+    def lufs(self, blocks: Iterable[Samples]) -> float:
+        meter = self._metrics.IntegratedLoudness(self._rate_hz)
+        short: list[Samples] | None = []
+        count, least = 0, self._metrics.MOMENTARY_S * self._rate_hz
+        for block in in_runs(blocks):
+            meter.push(block)
+            count += len(block)
+            if short is not None:
+                short = [*short, block] if count < least else None
+        if short is None:
+            return float(meter.lufs())
+        if not count:
+            return -math.inf
+        times = math.ceil(self._metrics.SHORT_TERM_S * self._rate_hz / count)
+        return float(self._metrics.integrated_lufs(np.tile(np.concatenate(short), times), self._rate_hz))

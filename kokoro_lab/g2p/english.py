@@ -20,7 +20,8 @@ from kokoro_lab.datatypes import Fallback, Word
 from kokoro_lab.g2p.espeak import EspeakEnglish
 from kokoro_lab.g2p.given import Given, insert, pieces
 from kokoro_lab.g2p.heteronyms import Heteronyms
-from kokoro_lab.g2p.tagger import Tagger
+from kokoro_lab.g2p.shared_lock import SharedLock
+from kokoro_lab.g2p.tagger import Tagged, Tagger
 from kokoro_lab.g2p.vocab import known
 from kokoro_lab.text.aligned import AlignedText
 
@@ -33,21 +34,41 @@ UNKNOWN = "❓"
 CURRENCIES = frozenset("$£€")
 SUBTOKENS_KEPT = 4096
 """Words of which it is remembered into which parts misaki takes them."""
+MOST_PARTS = 12
+"""Of one word, as misaki takes it apart. It looks up every run of neighbouring parts, each of which it joins
+first: of a word of 800 parts, such as a row of `1/`, for minutes."""
 _ENDINGS = ("'s", "s", "es", "ed", "d", "ing")
 OnFallback = Callable[[Fallback], None]
 
 
 @cache
-def _tagger() -> tuple[Tagger, threading.Lock]:
-    """The tagger that both accents share, with its lock: only what misaki reads is loaded (0.2 s, 40 MB)."""
+def _tagger() -> Callable[[str], list[Tagged]]:
+    """The tagger that both accents share: only what misaki reads is loaded (0.2 s, 40 MB).
+
+    It is for one thread at a time, since spaCy's string store is written to while it reads. Nothing else of
+    a text is read under its lock.
+    """
     import spacy
 
-    return Tagger(spacy.load(SPACY_MODEL, exclude=NOT_READ)), threading.Lock()
+    tagger, lock = Tagger(spacy.load(SPACY_MODEL, exclude=NOT_READ)), SharedLock()
+
+    def tagged(text: str) -> list[Tagged]:
+        with lock:
+            return tagger(text)
+
+    return tagged
 
 
 def forget_tagger() -> None:
     """Load another one next time: somebody who will not come back holds the lock of this one."""
     _tagger.cache_clear()
+
+
+class _Call(threading.local):
+    """What belongs to the sentence that a thread reads: the words that eSpeak said."""
+
+    def __init__(self) -> None:
+        self.by_espeak: set[str] = set()
 
 
 class EnglishG2P:
@@ -63,9 +84,8 @@ class EnglishG2P:
     def __init__(self, language: str, *, by_context: bool = True) -> None:
         self.language = language
         self._espeak = EspeakEnglish(british=language == "en-gb")
-        tagger, self._lock = _tagger()  # spaCy's string store is written to while it reads
-        self._by_espeak: set[str] = set()
-        self._g2p = self._load(tagger, british=language == "en-gb")
+        self._call = _Call()
+        self._g2p = self._load(_tagger(), british=language == "en-gb")
         if by_context:
             _read_heteronyms(self._g2p)
 
@@ -77,7 +97,7 @@ class EnglishG2P:
             for stem in (word, *(word.removesuffix(ending) for ending in _ENDINGS if word.endswith(ending)))
         )
 
-    def _load(self, tagger: Tagger, *, british: bool) -> Any:
+    def _load(self, tagger: Callable[[str], list[Tagged]], *, british: bool) -> Any:
         from misaki import en
 
         _hasten(en)
@@ -96,7 +116,7 @@ class EnglishG2P:
         phonemes = self._espeak(token.text)
         if phonemes is None:
             return None, None
-        self._by_espeak.add(token.text)
+        self._call.by_espeak.add(token.text)
         return phonemes, 2
 
     def __call__(
@@ -110,14 +130,13 @@ class EnglishG2P:
         Every word and mark of `sentence` is spoken, or reported through `on_fallback` with its place.
         Nothing raises: `on_fallback` hears of what misaki could not do.
         """
-        with self._lock:
-            self._by_espeak.clear()
-            try:
-                return self._words(sentence, on_fallback, given)
-            except Exception as error:
-                start, end = sentence.span(0, len(sentence))
-                log.warning("misaki raised %s on characters %d:%d", type(error).__name__, start, end)
-            return self._word_by_word(sentence, on_fallback, given)
+        self._call.by_espeak = set()
+        try:
+            return self._words(sentence, on_fallback, given)
+        except Exception as error:
+            start, end = sentence.span(0, len(sentence))
+            log.warning("misaki raised %s on characters %d:%d", type(error).__name__, start, end)
+        return self._word_by_word(sentence, on_fallback, given)
 
     def _tokens(self, text: str, given: Sequence[Given]) -> list[Any]:
         _, tokens = self._g2p(text, preprocess=lambda text: (text, [], given))
@@ -171,7 +190,7 @@ class EnglishG2P:
         self, text: str, phonemes: str | None, start: int, end: int, on_fallback: OnFallback
     ) -> tuple[str, str]:
         """What to say for one token, and which level says it."""
-        source = "espeak" if text in self._by_espeak else "misaki"
+        source = "espeak" if text in self._call.by_espeak else "misaki"
         unspoken = not phonemes or not any(c.isalpha() for c in phonemes)
         if phonemes is None or UNKNOWN in phonemes or (unspoken and _sounds(text)):
             phonemes, source = self._espeak(text), "espeak"
@@ -221,6 +240,21 @@ def _hasten(en: Any) -> None:
     en.MToken.Underscore = _Marks
     if not hasattr(en.subtokenize, "cache_info"):
         en.subtokenize = lru_cache(SUBTOKENS_KEPT)(en.subtokenize)
+        retokenize = en.G2P.retokenize
+        en.G2P.retokenize = staticmethod(lambda tokens: _in_words(retokenize(tokens)))
+
+
+def _in_words(tokens: Sequence[Any]) -> list[Any]:
+    """misaki's words, of which none is taken apart further than it can be looked up."""
+    words: list[Any] = []
+    for token in tokens:
+        if not isinstance(token, list) or len(token) <= MOST_PARTS:
+            words.append(token)
+            continue
+        for start in range(0, len(token), MOST_PARTS):
+            part = token[start : start + MOST_PARTS]
+            words.append(part if len(part) > 1 else part[0])
+    return words
 
 
 def _lexicon(en: Any, *, british: bool) -> Any:

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import logging
 import re
-import threading
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+from kokoro_lab.g2p.shared_lock import SharedLock
 
 log = logging.getLogger(__name__)
 # phonemizer warns of words that it counts otherwise and of languages that eSpeak switches to: both are
@@ -58,7 +59,7 @@ class EspeakEnglish:
     def __init__(self, *, british: bool) -> None:
         self._british = british
         self._backend: Any = None
-        self._lock = threading.Lock()
+        self._lock = SharedLock()
 
     def __call__(self, word: str) -> str | None:
         """Phonemes of `word`, or None if eSpeak has nothing to say or fails."""

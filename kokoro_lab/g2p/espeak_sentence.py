@@ -8,7 +8,6 @@ amis`), and each word gets its own phonemes back.
 from __future__ import annotations
 
 import logging
-import threading
 import unicodedata
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -18,6 +17,7 @@ import regex
 from kokoro_lab.datatypes import Fallback, Word
 from kokoro_lab.g2p.english import OnFallback
 from kokoro_lab.g2p.espeak import PIECE_LETTERS, EspeakEnglish, leave_no_library, pieces
+from kokoro_lab.g2p.shared_lock import SharedLock
 from kokoro_lab.g2p.vocab import known, symbols
 from kokoro_lab.text.aligned import AlignedText
 
@@ -70,7 +70,7 @@ class EspeakG2P:
 
     def __init__(self, language: str) -> None:
         self.language = language
-        self._lock = threading.Lock()  # an instance holds the state of the phrase in hand
+        self._lock = SharedLock()  # an instance holds the state of the phrase in hand
         self._english = self._convert = None
         if language.startswith("en"):
             self._english = EspeakEnglish(british=language == "en-gb")

@@ -9,7 +9,7 @@ from itertools import repeat
 from typing import Any, TypeVar
 
 from kokoro_lab.datatypes import PLAIN, Fallback, LexiconEntry, Place, Segment, Word
-from kokoro_lab.errors import LanguageError
+from kokoro_lab.errors import LanguageError, MemoryLimitError
 from kokoro_lab.g2p import marked
 from kokoro_lab.g2p.english import OnFallback
 from kokoro_lab.g2p.guarded import GuardedG2P, Read
@@ -70,7 +70,7 @@ class FrontEnd:
     speakers: Speakers = field(default_factory=Speakers)
     cache: PhonemeCache = field(default_factory=PhonemeCache)
 
-    def cleaned(self, text: str) -> AlignedText:
+    def cleaned(self, text: str, on_fallback: OnFallback = lambda _: None) -> AlignedText:
         """The text without what nobody says, with offsets into the original.
 
         Raises
@@ -78,13 +78,15 @@ class FrontEnd:
         TextError
             Not a string, or binary.
         """
-        return sanitise(text).strip()
+        return sanitise(text, on_fallback).strip()
 
     def segments(self, text: str, language: str, on_fallback: OnFallback) -> Iterator[Segment]:
         """Segments of `text`, each made when it is asked for. None if there is nothing to speak."""
-        return self.segments_of(self.cleaned(text), resolve_language(language), on_fallback)
+        return self.segments_of(self.cleaned(text, on_fallback), resolve_language(language), on_fallback)
 
-    def read(self, text: str, input_format: str, language: str) -> AlignedText | SsmlDocument:
+    def read(
+        self, text: str, input_format: str, language: str, on_fallback: OnFallback = lambda _: None
+    ) -> AlignedText | SsmlDocument:
         """What `segments_of` takes: `text` cleaned, or the document that it is.
 
         Raises
@@ -92,7 +94,9 @@ class FrontEnd:
         TextError
             Not a string, binary, or as SSML (`SsmlError`) not of the subset that is spoken.
         """
-        return parse(text, language) if input_format == "ssml" else self.cleaned(text)
+        return (
+            parse(text, language, on_fallback) if input_format == "ssml" else self.cleaned(text, on_fallback)
+        )
 
     def segments_of(
         self,
@@ -131,7 +135,7 @@ class FrontEnd:
         language = resolve_language(language)
         languages = Languages(language, detect=detect)
         lexicon = self.lexicons.current().with_request(entries)
-        cleaned = self.read(text, input_format, language)
+        cleaned = self.read(text, input_format, language, fallbacks.append)
         said = [piece.text for piece in self._said(cleaned, languages, lexicon)]
         segments = list(self.segments_of(cleaned, languages, fallbacks.append, lexicon))
         return {
@@ -278,8 +282,8 @@ class FrontEnd:
         """One piece by the G2P of its language, or from the cache, with the places of this text."""
         try:
             g2p = self.speakers.of(language)
-        except LanguageError as error:
-            # Who asks for a language is told that it is missing; a word in passing is no reason to fail
+        except (LanguageError, MemoryLimitError) as error:
+            # Who asks for a language is told that it cannot be had; a word in passing is no reason to fail
             if language == languages.base or any(tag == language for _, _, tag in languages.forced):
                 raise
             on_fallback(

@@ -1,13 +1,14 @@
 """A G2P that may raise or stall without holding up who listens.
 
-It runs in a thread of its own. If it raises, or has not answered in time, the sentence is read by the
-next level at once, and said to be. A thread that stalls cannot be ended: if it does not come back by
-itself, it is replaced by a fresh one, which loads while the next level reads.
+Each call has a thread of its own: one whose text is slow to read takes no turn from another, and is judged by
+itself. If it raises, or has not answered in time, the sentence is read by the next level at once, and said to
+be. A thread cannot be ended: one that is late ends when it comes back.
 
-A machine may be so busy that a thread is not given the time to answer, and a collection of garbage may stop
-the whole interpreter for a quarter of a second. That is no stall: a reading that depended on the load would
-be another one each time. So a thread is only given up once it has computed for longer than it may, or waits
-for something that does not come, and only while who waits for it could run too.
+What a sentence is read as must not depend on what else the machine does. So the time that counts is what the
+thread itself has computed. A thread that waits for a core, for the interpreter, for a page from the disk or
+for a lock that another call holds is waited for; one that waits for anything else stalls. A G2P in which a
+thread stalls so may hold a lock for good: it is replaced by a fresh one, which loads while the next level
+reads.
 """
 
 from __future__ import annotations
@@ -20,12 +21,13 @@ import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from kokoro_lab.datatypes import Fallback, Word
 from kokoro_lab.g2p.english import OnFallback
 from kokoro_lab.g2p.given import Given
 from kokoro_lab.g2p.protocol import SentenceG2P
+from kokoro_lab.g2p.shared_lock import waits_for_lock
 from kokoro_lab.text.aligned import AlignedText
 
 log = logging.getLogger(__name__)
@@ -40,10 +42,17 @@ MOST_S = 2 * SLICE_S
 """What a thread can have computed between two looks, as the interpreter changes threads every 5 ms. If it is
 more, it held the interpreter, and nobody could have read in its place."""
 PATIENCE_S = 2.0
-"""The longest that is waited for a thread which would compute if the machine let it; and the time in which
-one that was given up may come back before it is replaced."""
+"""The time in which a thread that stalled may come back before its G2P is replaced."""
+LONGEST_S = 30.0
+"""The longest that is waited for a thread which would compute if the machine let it. A request without first
+audio is given up sooner."""
 MAX_STALLED = 3
 """Threads that may be stuck at a time; then the next level reads until one comes back."""
+MAX_STALLED_IN_ONE = 2
+"""Of these, in one G2P: the first may have had bad luck."""
+MAX_SLOW = 2
+"""Threads that may go on computing what nobody waits for any more. A call that would leave a further one
+waits until there are fewer, so that a text of many slow sentences takes no more of the machine than this."""
 
 
 class Read(NamedTuple):
@@ -56,6 +65,7 @@ class Read(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class _Job:
+    g2p: SentenceG2P
     sentence: AlignedText
     given: Sequence[Given]
     done: threading.Event = field(default_factory=threading.Event)
@@ -64,17 +74,19 @@ class _Job:
     error: Exception | None = None
 
 
-class _Worker:
-    """One thread with one G2P, loaded in it unless it is given."""
+Answer = Literal["in time", "slow", "stalled"]
 
-    def __init__(self, load: Callable[[], SentenceG2P], g2p: SentenceG2P | None = None) -> None:
-        self.ready = threading.Event()
+
+class _Worker:
+    """One thread, which reads one sentence at a time."""
+
+    def __init__(self) -> None:
         self.jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
-        if g2p is not None:
-            self.ready.set()
-        self._thread = threading.Thread(
-            target=_work, args=(self.jobs, self.ready, load, g2p), name="g2p", daemon=True
-        )
+        self.g2p: SentenceG2P | None = None
+        """In which it stalls."""
+        self.late_s = 0.0
+        """When it was given up."""
+        self._thread = threading.Thread(target=_work, args=(self.jobs,), name="g2p", daemon=True)
         self._thread.start()
 
     @property
@@ -88,20 +100,24 @@ class _Worker:
         return time.clock_gettime(clock_of(ident)) if clock_of and ident else None
 
     def wants_to_run(self) -> bool:
-        """Whether it waits for a core, or for a page of its own code or data from the disk, where the system
-        tells (on Linux)."""
+        """Whether it waits for a lock that another call holds; or for a core, or for a page of its own code
+        or data from the disk, where the system tells (on Linux). One that waits for the interpreter looks
+        every 5 ms whether it is its turn, and so computes a little."""
+        if waits_for_lock(self._thread.ident):
+            return True
         try:
             stat = Path(f"/proc/self/task/{self._thread.native_id}/stat").read_text("ascii", "replace")
         except OSError:
             return False
         return stat.rpartition(")")[2].split()[0] in "RD"
 
-    def answers(self, done: threading.Event, limit_s: float) -> bool:
-        """Wait for `done` until this has computed for `limit_s` or waited for `DEADLINE_S`."""
+    def answer(self, job: _Job, limit_s: float) -> Answer:
+        """Have `job` done, and wait until this has computed for `limit_s` or stalled for `DEADLINE_S`."""
         last_s, started = self.cpu_s(), time.perf_counter()
+        self.jobs.put(job)
         tells = last_s is not None
         computed_s = idle_s = 0.0
-        while not done.wait(SLICE_S):
+        while not job.done.wait(SLICE_S):
             now_s = self.cpu_s()
             if now_s is None or last_s is None or now_s == last_s:
                 idle_s += 0.0 if self.wants_to_run() else SLICE_S
@@ -110,40 +126,31 @@ class _Worker:
                 computed_s += min(now_s - last_s, MOST_S)
                 idle_s = 0.0
             last_s = now_s
-            allowed_s = DEADLINE_S if tells else limit_s
-            if max(computed_s - limit_s, idle_s - allowed_s, time.perf_counter() - started - PATIENCE_S) >= 0:
-                return done.is_set()
-        return True
+            late = idle_s >= (DEADLINE_S if tells else limit_s)
+            if late or computed_s >= limit_s or time.perf_counter() - started >= LONGEST_S:
+                if job.done.is_set():
+                    break
+                return "stalled" if late and tells else "slow"
+        return "in time"
 
 
-def _work(
-    jobs: queue.SimpleQueue[_Job | None],
-    ready: threading.Event,
-    load: Callable[[], SentenceG2P],
-    g2p: SentenceG2P | None,
-) -> None:
-    if g2p is None:
-        try:
-            g2p = load()
-        except Exception:
-            log.exception("a stalled G2P could not be replaced")
-            return
-        ready.set()
+def _work(jobs: queue.SimpleQueue[_Job | None]) -> None:
     while (job := jobs.get()) is not None:
         try:
-            job.words = g2p(job.sentence, job.fallbacks.append, job.given)
+            job.words = job.g2p(job.sentence, job.fallbacks.append, job.given)
         except Exception as error:
             job.error = error
         job.done.set()
+        del job  # or what it was read with would live as long as this thread
 
 
 class GuardedG2P:
-    """`load()`'s G2P with a deadline, over `below`. Thread-safe: one sentence at a time.
+    """`load()`'s G2P with a deadline, over `below`. Thread-safe: any number of sentences at a time.
 
     Parameters
     ----------
     load : callable
-        Makes the G2P, ready to answer at once. Called here, and again for each one that stalls.
+        Makes the G2P, ready to answer at once. Called here, and again for each one in which a thread stalls.
     below : callable
         The next level: a G2P.
     name, below_name : str
@@ -162,10 +169,14 @@ class GuardedG2P:
         self._below = below
         self._names = name, below_name
         self._g2p: SentenceG2P | None = load()
-        self._turn = threading.Lock()
-        self._worker: _Worker | None = None
-        self._late: tuple[_Job, float] | None = None
+        self._lock = threading.Lock()
+        self._fewer = threading.Condition(self._lock)
+        self._free: list[_Worker] = []
+        self._slow: list[_Worker] = []
         self._stalled: list[_Worker] = []
+        self._loading: threading.Thread | None = None
+        # With this, its threads end too; those that are at work are told by who waits for them
+        weakref.finalize(self, _dismiss, self._free)
 
     def __call__(
         self, sentence: AlignedText, on_fallback: OnFallback, given: Sequence[Given] = ()
@@ -177,47 +188,87 @@ class GuardedG2P:
 
     def read(self, sentence: AlignedText, given: Sequence[Given] = ()) -> Read:
         """The words of `sentence`, whatever it takes."""
-        job = _Job(sentence, given)
         limit_s = max(DEADLINE_S, DEADLINE_PER_CHARACTER_S * len(sentence))
-        with self._turn:
-            worker = self._ready_worker()
-            if worker is None:
-                return self._read_below(job, "has stalled before")
-            worker.jobs.put(job)
-            answered = worker.answers(job.done, limit_s)
-            if not answered:
-                self._late = job, time.perf_counter()
-        if not answered:
-            return self._read_below(job, f"did not answer within {limit_s * 1000:.0f} ms")
+        taken = self._take()
+        if taken is None:
+            return self._read_below(sentence, given, "has stalled before")
+        g2p, worker = taken
+        job = _Job(g2p, sentence, given)
+        answer = worker.answer(job, limit_s)
+        if answer == "in time":
+            with self._lock:
+                self._free.append(worker)
+        else:
+            self._give_up(worker, g2p, answer)
+            return self._read_below(sentence, given, f"did not answer within {limit_s * 1000:.0f} ms")
         if job.error is not None:
-            return self._read_below(job, f"raised {type(job.error).__name__}")
+            return self._read_below(sentence, given, f"raised {type(job.error).__name__}")
         return Read(job.words, job.fallbacks, lasting=True)
 
-    def _ready_worker(self) -> _Worker | None:
-        if self._late is not None:
-            job, since = self._late
-            if not job.done.is_set() and time.perf_counter() - since < PATIENCE_S:
+    def _take(self) -> tuple[SentenceG2P, _Worker] | None:
+        """The G2P and a thread that nobody else uses; None while it stalls."""
+        with self._lock:
+            self._stalled = [worker for worker in self._stalled if worker.alive]
+            here = [worker for worker in self._stalled if worker.g2p is self._g2p]
+            if any(time.perf_counter() - worker.late_s >= PATIENCE_S for worker in here):
+                self._g2p = None  # who is stuck may hold its lock: the next one is made afresh
+            if self._g2p is None:
+                self._replace()
                 return None
-            self._late = None
-            if not job.done.is_set() and self._worker is not None:
-                self._abandon(self._worker)
-        self._stalled = [worker for worker in self._stalled if worker.alive]
-        if self._worker is not None and not self._worker.alive:
-            self._worker = None  # lost in a fork, or could not load
-        if self._worker is None and len(self._stalled) < MAX_STALLED:
-            self._worker = _Worker(self._load, self._g2p)
-            weakref.finalize(self, self._worker.jobs.put, None)  # with this, its thread ends too
-        return self._worker if self._worker is not None and self._worker.ready.is_set() else None
+            if len(self._stalled) >= MAX_STALLED or len(here) >= MAX_STALLED_IN_ONE:
+                return None
+            while self._free:
+                worker = self._free.pop()
+                if worker.alive:  # it is lost in a fork
+                    return self._g2p, worker
+            return self._g2p, _Worker()
 
-    def _abandon(self, worker: _Worker) -> None:
-        worker.jobs.put(None)  # should it ever come back, it ends
-        self._stalled.append(worker)
-        self._worker = self._g2p = None  # who is stuck may hold its lock: the next one is made afresh
+    def _replace(self) -> None:
+        """Load another G2P in a thread, unless that is under way."""
+        if self._loading is not None and self._loading.is_alive():
+            return
+        load, me = self._load, weakref.ref(self)
 
-    def _read_below(self, job: _Job, what: str) -> Read:
-        sentence = job.sentence
+        def replaced() -> None:
+            try:
+                g2p = load()
+            except Exception:
+                log.exception("a stalled G2P could not be replaced")
+                return
+            found = me()
+            if found is not None:
+                with found._lock:
+                    found._g2p = g2p
+
+        self._loading = threading.Thread(target=replaced, name="g2p-loading", daemon=True)
+        self._loading.start()
+
+    def _give_up(self, worker: _Worker, g2p: SentenceG2P, answer: Answer) -> None:
+        """Nobody waits for `worker` any more; it ends when it comes back."""
+        worker.jobs.put(None)
+        worker.g2p, worker.late_s = g2p, time.perf_counter()
+        if answer == "stalled":
+            with self._lock:
+                self._stalled.append(worker)
+            return
+        until_s = time.perf_counter() + LONGEST_S
+        with self._lock:
+            while self._still_slow() >= MAX_SLOW and time.perf_counter() < until_s:
+                self._fewer.wait(SLICE_S)
+            self._slow.append(worker)
+
+    def _still_slow(self) -> int:
+        self._slow = [worker for worker in self._slow if worker.alive]
+        return len(self._slow)
+
+    def _read_below(self, sentence: AlignedText, given: Sequence[Given], what: str) -> Read:
         start, end = sentence.span(0, len(sentence))
         name, below_name = self._names
         log.warning("%s %s on characters %d:%d", name, what, start, end)
         fallbacks = [Fallback("g2p", f"{name} {what}: read by {below_name}", start, end)]
-        return Read(self._below(sentence, fallbacks.append, job.given), fallbacks, lasting=False)
+        return Read(self._below(sentence, fallbacks.append, given), fallbacks, lasting=False)
+
+
+def _dismiss(workers: list[_Worker]) -> None:
+    for worker in workers:
+        worker.jobs.put(None)

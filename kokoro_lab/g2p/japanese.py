@@ -8,7 +8,6 @@ model's, and whatever Cutlet leaves silent or Latin is said by other means and r
 from __future__ import annotations
 
 import logging
-import threading
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import replace
@@ -22,6 +21,7 @@ from kokoro_lab.errors import LanguageError
 from kokoro_lab.g2p.english import OnFallback
 from kokoro_lab.g2p.espeak import EspeakEnglish
 from kokoro_lab.g2p.japanese_counters import COUNTED, FIRST_OF_THE_MONTH, NUMERAL, reading
+from kokoro_lab.g2p.shared_lock import SharedLock
 from kokoro_lab.g2p.vocab import known
 from kokoro_lab.text.aligned import AlignedText
 from kokoro_lab.text.normalise.japanese.letters import NAMES
@@ -109,7 +109,7 @@ class JapaneseG2P:
 
     def __init__(self, language: str = LANGUAGE) -> None:
         self.language = language
-        self._lock = threading.Lock()  # the analyser keeps the sentence in hand
+        self._lock = SharedLock()  # the analyser keeps the sentence in hand
         self._cutlet = self._load()
         self._espeak = EspeakEnglish(british=False)
 

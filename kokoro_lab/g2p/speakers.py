@@ -18,6 +18,9 @@ from kokoro_lab.g2p.spliced import SplicedG2P
 from kokoro_lab.text.aligned import AlignedText
 from kokoro_lab.text.detect import Known
 
+ENGLISH_MB, ACCENT_MB, JAPANESE_MB, OTHER_MB = 320.0, 80.0, 60.0, 20.0
+"""Resident memory in MiB that a language takes: English with spaCy and misaki, its other accent with a
+lexicon of its own, Japanese with its analyser, and any other, which eSpeak reads. Rounded up."""
 WARM_TEXTS = {"ja": "準備。", "hi": "नमस्ते।"}
 WARM_TEXT = "Warm xqzzyk is on, and it wasn't open on Monday (or was it?): NASA read “twenty-one” of them."
 """Its second word is in no lexicon, so that eSpeak too is loaded."""
@@ -32,9 +35,13 @@ class Speakers:
     ----------
     around : callable
         Given the first level of a language as it has been loaded, what reads in its place.
+    room : callable
+        Called before a language is loaded, with its tag and the MiB that it takes. Raises where there is no
+        room for it.
     """
 
     around: Callable[[SentenceG2P], SentenceG2P] = lambda g2p: g2p
+    room: Callable[[str, float], None] = lambda language, needed_mb: None
     _speakers: dict[str, GuardedG2P] = field(default_factory=dict)
     _missing: dict[str, LanguageError] = field(default_factory=dict)
     _known: dict[str, Known] = field(default_factory=dict)
@@ -47,6 +54,8 @@ class Speakers:
         ------
         LanguageError
             What it reads with is not installed.
+        MemoryLimitError
+            There is no room for it.
         """
         found = self._speakers.get(language)
         if found is not None:
@@ -55,6 +64,7 @@ class Speakers:
             if language in self._missing:
                 raise self._missing[language]
             if language not in self._speakers:
+                self.room(language, self._needed_mb(language))
                 try:
                     self._speakers[language] = self._made(language)
                 except LanguageError as error:
@@ -72,6 +82,11 @@ class Speakers:
     def loaded(self) -> tuple[str, ...]:
         """The languages that have been needed so far."""
         return tuple(self._speakers)
+
+    def _needed_mb(self, language: str) -> float:
+        if language.startswith("en-"):
+            return ACCENT_MB if any(tag.startswith("en-") for tag in self._speakers) else ENGLISH_MB
+        return JAPANESE_MB if language == "ja" else OTHER_MB
 
     def _made(self, language: str) -> GuardedG2P:
         around = self.around  # and not `self`, which the threads of a G2P would keep alive

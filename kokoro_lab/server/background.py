@@ -181,7 +181,8 @@ class WarmUp:
                 engine.front_end.warm(tag)
             except Exception as error:
                 # It is found out again, and said to whoever asks for the language
-                log.warning("The language %s could not be warmed: %s", tag, type(error).__name__)
+                reason = error if isinstance(error, KokoroLabError) else type(error).__name__
+                log.warning("The language %s could not be warmed: %s", tag, reason)
                 self.languages[tag] = "failed"
             else:
                 self.languages[tag] = "warm"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import logging
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import TYPE_CHECKING, Protocol
 
 from kokoro_lab.server.errors import code_of, log_failure, outcome_of
@@ -33,11 +33,15 @@ class StreamBroken(BrokenPipeError):
         super().__init__(errno.EPIPE, "synthesis failed after the first byte")
 
 
-def in_pieces(whole: bytes, sent: Callable[[], None]) -> Iterator[bytes]:
-    """`whole`, a piece at a time; at the end, whichever it is, `sent` is called."""
+def in_pieces(whole: bytes, size: int = FILE_PIECE_BYTES) -> Iterator[bytes]:
+    """`whole`, a piece at a time."""
+    return (whole[at : at + size] for at in range(0, len(whole), size))
+
+
+def until_sent(pieces: Iterable[bytes], sent: Callable[[], None]) -> Iterator[bytes]:
+    """The pieces; at the end, whichever it is, `sent` is called."""
     try:
-        for at in range(0, len(whole), FILE_PIECE_BYTES):
-            yield whole[at : at + FILE_PIECE_BYTES]
+        yield from pieces
     finally:
         sent()
 

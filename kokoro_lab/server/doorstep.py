@@ -130,8 +130,7 @@ class Doorstep:
         try:
             app = self._make(self.stages)
         except KokoroLabError as error:
-            print(f"Error: {error}", file=sys.stderr, flush=True)  # noqa: T201
-            self._end(Arbiter.APP_LOAD_ERROR)
+            end_with(error, self._end)
         except Exception:
             log.exception("Loading failed.")
             self._end(Arbiter.WORKER_BOOT_ERROR)
@@ -177,3 +176,9 @@ def _end_process(code: int) -> None:
     """At once: `sys.exit` ends only the thread that calls it."""
     logging.shutdown()
     os._exit(code)
+
+
+def end_with(error: KokoroLabError, end: Callable[[int], None] = _end_process) -> None:
+    """Say why there can be no server, and end; gunicorn's master ends as well."""
+    print(f"Error: {error}", file=sys.stderr, flush=True)  # noqa: T201
+    end(Arbiter.APP_LOAD_ERROR)

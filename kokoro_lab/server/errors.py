@@ -21,6 +21,7 @@ from kokoro_lab.errors import (
     InputError,
     Interrupted,
     KokoroLabError,
+    MemoryLimitError,
     OutOfMemory,
     ProviderError,
     Unavailable,
@@ -49,6 +50,7 @@ _STATUS: dict[type[KokoroLabError], int] = {
     ProviderError: 503,
     Unavailable: 503,
     DeadlineExceeded: 504,
+    MemoryLimitError: 507,
 }
 _CODES = {401: "invalid_api_key", 429: "rate_limit_exceeded"}
 """OpenAI's own codes; other HTTP errors are called by their names."""
@@ -64,7 +66,8 @@ def register(app: Flask) -> None:
 
 def status_of(error: KokoroLabError) -> int:
     """400 for what the client can mend, 409 and 410 for what was stopped or cannot go on, 503 for a provider
-    or a server that may come back, 504 for what took too long, else 500."""
+    or a server that may come back, 504 for what took too long, 507 for what its memory has no room for, else
+    500."""
     for kind, status in _STATUS.items():
         if isinstance(error, kind):
             return status

@@ -48,6 +48,7 @@ _REASONS = {
     500: "The server failed",
     503: "Not ready, stopping, short of memory, or the provider failed",
     504: "The deadline is over",
+    507: "The language needs more memory than the server may have; the message says how much",
 }
 
 

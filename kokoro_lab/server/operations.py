@@ -124,7 +124,7 @@ def gauges(state: ServerState) -> dict[str, tuple[str, float]]:
         ),
         "kokoro_slo_warnings": ("Objectives that are missed", len(state.degrader.objectives.warnings())),
         "kokoro_resident_memory_bytes": ("Of the process", psutil.Process().memory_info().rss),
-        "kokoro_memory_limit_bytes": ("That is kept to; 0 is none", memory["enforced_mb"] * 2**20),
+        "kokoro_memory_limit_bytes": ("That is kept to; 0 is none", memory["limit_mb"] * 2**20),
         "kokoro_memory_cleanups": ("Times that memory was given back", memory["cleanups"]),
         "kokoro_refusing": ("1 while nothing new is taken", bool(state.admission.reasons)),
         "kokoro_worker_number": ("Workers that this server has had", state.worker),

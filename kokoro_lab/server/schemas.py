@@ -181,8 +181,7 @@ class Watched(BaseModel):
     """What keeps memory under its limit, and what it has done so far."""
 
     state: Literal["off", "ok", "cleaning", "refusing"] = Field(description="As of the last look")
-    limit_mb: float = Field(description="That was asked for")
-    enforced_mb: float = Field(description="That is kept to: a warm worker must fit")
+    limit_mb: float = Field(description="That is kept to: what does not fit is refused")
     warm_mb: float | None = Field(description="Of the worker once it was warm")
     peak_mb: float
     cleanups: int

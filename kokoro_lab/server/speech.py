@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 import socket
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from functools import partial
-from typing import Any
+from itertools import chain
+from typing import TYPE_CHECKING, Any
 
 from flask import Blueprint, Response, g, request
 from werkzeug.exceptions import NotFound, TooManyRequests
 
 from kokoro_lab.containers import FORMATS, Encoder, content_type
-from kokoro_lab.datatypes import Clip, Fallback, Utterance
+from kokoro_lab.datatypes import Fallback, Utterance
 from kokoro_lab.errors import Interrupted
 from kokoro_lab.server.account import Account
-from kokoro_lab.server.delivery import Delivery, RawWriter, Writer, in_pieces, warn_of_clipping
+from kokoro_lab.server.delivery import Delivery, RawWriter, Writer, in_pieces, until_sent, warn_of_clipping
 from kokoro_lab.server.errors import body_of, outcome_of_status
 from kokoro_lab.server.guard import REQUEST_ID, SEND_BUFFER_BYTES, client_socket, has_left, require_key
 from kokoro_lab.server.live import CLIENT
@@ -30,6 +32,12 @@ from kokoro_lab.server.speech_schemas import SpeechEvent, Stopped, TimedSpeech
 from kokoro_lab.server.sse import EventWriter
 from kokoro_lab.server.state import ServerState, server_state
 from kokoro_lab.server.synthesis import Turn, account_of, enter_request, open_stream
+
+if TYPE_CHECKING:
+    from kokoro_lab.speech_stream import SpeechStream
+
+BASE64_PIECE_BYTES = 49_152
+"""A multiple of 3, so that pieces of base64 join to one."""
 
 blueprint = Blueprint("speech", __name__)
 blueprint.before_request(require_key)
@@ -44,7 +52,7 @@ _AUDIO = {content_type(kind, 24_000).partition(";")[0] for kind in FORMATS}
     answer=TimedSpeech,
     events=SpeechEvent,
     media=tuple(sorted(_AUDIO)),
-    errors=(401, 409, 410, 429, 499, 500, 503, 504),
+    errors=(401, 409, 410, 429, 499, 500, 503, 504, 507),
     parameters=(Parameter("X-Kokoro-Client", {"type": "string", "pattern": anchored(CLIENT)}, "header"),),
     headers={
         "X-Kokoro-Stream-Id": "By which it can be stopped",
@@ -173,28 +181,35 @@ def _file(asked: SpeechRequest, utterance: Utterance, turn: Turn) -> Response:
     # Before the speech, lest it be computed for a format that cannot be had
     encoder = Encoder(asked.kind, asked.sample_rate, utterance.seed, streamed=False)
     stream = state.engine.stream(
-        utterance, streamed=False, cached=not account.asked["ephemeral"], stop=turn.live.stop
+        utterance,
+        streamed=False,
+        cached=not account.asked["ephemeral"],
+        longest_s=state.settings.max_file_s,
+        stop=turn.live.stop,
     )
     turn.begin(stream, streamed=False, tells=True)
     try:
         with closing(encoder):
-            clip = stream.joined()
-            whole = encoder.run(clip.samples)
+            for chunk in stream:  # each is let go once it is encoded
+                encoder.push(chunk.samples)
+            whole = encoder.finish()
     except Interrupted as error:
         raise account.reason(error) from error
-    account.chunk(clip.duration_s)
-    account.finished(clip.report)
+    report = stream.report
+    account.chunk(report.audio_s)
+    account.finished(report)
     warn_of_clipping(account.request_id, encoder)
     account.close("completed")
+    body, length = in_pieces(whole), len(whole)
     if asked.as_json:
-        whole = _with_words(asked, clip, whole)
+        body, length = _with_words(asked, stream, whole)
     sent = _sender(state, turn)
-    answer = Response(in_pieces(whole, sent))
+    answer = Response(until_sent(body, sent))
     answer.call_on_close(sent)  # a client that has left may never be sent the first piece
-    answer.content_length = len(whole)
-    answer.headers["X-Kokoro-RTF"] = f"{clip.report.rtf:.4f}"
+    answer.content_length = length
+    answer.headers["X-Kokoro-RTF"] = f"{report.rtf:.4f}"
     answer.headers["X-Kokoro-TTFA-Ms"] = f"{1000 * (account.first_audio_s or 0):.1f}"
-    _describe_run(answer, clip.report.statistics, clip.report.fallbacks)
+    _describe_run(answer, report.statistics, report.fallbacks)
     return answer
 
 
@@ -211,19 +226,21 @@ def _sender(state: ServerState, turn: Turn) -> Callable[[], None]:
     return sender.release
 
 
-def _with_words(asked: SpeechRequest, clip: Clip, whole: bytes) -> bytes:
-    """A file and when its words are heard, as JSON."""
-    return json.dumps(
-        {
-            "object": "audio.speech",
-            "format": asked.kind,
-            "sample_rate": asked.heard_hz,
-            "duration_s": clip.duration_s,
-            "words": [word_of(timing) for timing in clip.timings],
-            "usage": usage_of(clip.report),
-            "audio": base64.b64encode(whole).decode(),
-        }
-    ).encode()
+def _with_words(asked: SpeechRequest, stream: SpeechStream, whole: bytes) -> tuple[Iterator[bytes], int]:
+    """A file and when its words are heard, as JSON: a piece at a time, and how long it is."""
+    report = stream.report
+    described = {
+        "object": "audio.speech",
+        "format": asked.kind,
+        "sample_rate": asked.heard_hz,
+        "duration_s": report.audio_s,
+        "words": [word_of(timing) for timing in stream.timings],
+        "usage": usage_of(report),
+        "audio": "",
+    }
+    head, tail = json.dumps(described).encode()[:-2], b'"}'
+    coded = map(base64.b64encode, in_pieces(whole, BASE64_PIECE_BYTES))
+    return chain([head], coded, [tail]), len(head) + 4 * math.ceil(len(whole) / 3) + len(tail)
 
 
 def _describe_run(answer: Response, statistics: str, fallbacks: Sequence[Fallback]) -> None:

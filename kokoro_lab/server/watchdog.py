@@ -6,21 +6,24 @@
     over the limit after it   new speech is refused (503, Retry-After); what is under way goes on to its end
     still, with nobody left   the worker is replaced
 
-A worker that is over its limit as soon as it is warm would be so again after each replacement: a limit that
-leaves it no room is raised to one that does, and the log says so.
+The limit is never raised. Where a warm worker does not fit into it, the server ends and says what it needs; a
+language that would not fit any more is refused (507), and the error says so, too. That depends on which
+languages have been loaded and not on what memory happens to be at, so the same request has the same answer
+however much is going on.
 """
 
 from __future__ import annotations
 
 import gc
 import logging
+import math
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
-from kokoro_lab.errors import Unavailable
+from kokoro_lab.errors import MemoryLimitError, SettingsError, Unavailable
 from kokoro_lab.server.admission import Admission
 from kokoro_lab.server.heap import give_back_freed, resident_mb
 from kokoro_lab.server.slots import Slots
@@ -37,7 +40,7 @@ CLEAN_SHARE = 0.85
 ROOM_SHARE = 0.95
 """Of the limit: speech is taken again from here. Nearer to it, one request would bring the refusal back."""
 ROOM_MB = 64.0
-"""What a warm worker must have to itself before it is cleaned up."""
+"""What requests must have to themselves, beside a warm worker and its languages."""
 LOOK_S = 1.0
 CLEAN_AGAIN_S, CLEAN_SELDOM_S = 15.0, 480.0
 """Caches are worth something: the wait doubles, up to the second, while cleaning does not bring memory under
@@ -66,6 +69,8 @@ class Watchdog:
         Has another worker take the place of this one.
     complete : callable
         Whether all has been loaded that is loaded unasked. Before that, no worker is replaced.
+    unfit : callable
+        Ends the server, with the error that says what it needs: it does not fit into its limit.
     read : callable
         Resident memory in MiB; a test gives its own.
     clock : callable
@@ -87,17 +92,21 @@ class Watchdog:
         settle: Callable[[], object] = lambda: None,
         replace: Callable[[], None] = lambda: None,
         complete: Callable[[], bool] = lambda: True,
+        unfit: Callable[[SettingsError], None] = lambda error: None,
         read: Callable[[], float] = resident_mb,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.state: State = "ok" if limit_mb > 0 else "off"
-        self._asked_mb = self._limit_mb = limit_mb
+        self._limit_mb = limit_mb
+        self._taken_mb: float | None = None
+        self._taking = threading.Lock()
         self._slots = slots
         self._admission = admission
         self._clean = clean
         self._settle = settle
         self._replace = replace
         self._complete = complete
+        self._unfit = unfit
         self._read = read
         self._clock = clock
         self._done: Counter[str] = Counter()
@@ -114,32 +123,62 @@ class Watchdog:
         def watch() -> None:
             while not warm():
                 time.sleep(LOOK_S)
-            self.note_warm()
+            if not self.note_warm():
+                return
             growing = True
             while not self._replaced:
                 # Not while somebody speaks: what a stream holds is no part of a warm worker
                 if growing and self._complete() and self._slots.idle():
                     growing = False
-                    self.note_warm()
+                    self._warm_mb = self._read()
                 self.look()
                 time.sleep(LOOK_S)
 
         if self.state != "off":
             threading.Thread(target=watch, name="memory", daemon=True).start()
 
-    def note_warm(self) -> None:
-        """The worker is as small as it will be: a limit that it does not fit into cannot be kept."""
+    def note_warm(self) -> bool:
+        """The worker is as small as it will be: whether it fits. What does not fit now never will."""
         self._warm_mb = self._peak_mb = self._read()
-        least_mb = (self._warm_mb + ROOM_MB) / CLEAN_SHARE
-        if self._limit_mb < least_mb:
-            self._limit_mb = least_mb
-            log.error(
-                "A limit of %.0f MB cannot be kept, since a warm worker has %.0f: it is %.0f MB. "
-                "Set KOKORO_MEMORY_LIMIT_MB to that or more.",
-                self._asked_mb,
-                self._warm_mb,
-                least_mb,
+        with self._taking:
+            self._taken_mb = self._warm_mb
+        fits = self._warm_mb + ROOM_MB <= self._limit_mb
+        if not fits:
+            needed_mb = math.ceil(self._warm_mb + ROOM_MB)
+            self._unfit(
+                SettingsError(
+                    f"The server does not fit into {self._limit_mb:.0f} MB: warm, it takes "
+                    f"{self._warm_mb:.0f} MB, and requests need {ROOM_MB:.0f} more.",
+                    field="KOKORO_MEMORY_LIMIT_MB",
+                    value=round(self._limit_mb),
+                    allowed=f"{needed_mb} or more with this variant and voice",
+                    mend="Raise it, or serve on a machine with more memory.",
+                )
             )
+        return fits
+
+    def make_room(self, language: str, needed_mb: float) -> None:
+        """Before a language is loaded.
+
+        Raises
+        ------
+        MemoryLimitError
+            With it, the worker would not fit into its limit.
+        """
+        with self._taking:
+            if self.state == "off" or self._taken_mb is None:  # what a worker begins with is judged when warm
+                return
+            least_mb = math.ceil(self._taken_mb + needed_mb + ROOM_MB)
+            if least_mb > self._limit_mb:
+                raise MemoryLimitError(
+                    f"The language {language} takes {needed_mb:.0f} MB, for which the memory limit of "
+                    f"{self._limit_mb:.0f} MB has no room.",
+                    field="language",
+                    value=language,
+                    allowed="a language that is loaded already",
+                    mend=f"Set KOKORO_MEMORY_LIMIT_MB to {least_mb} or more.",
+                )
+            self._taken_mb += needed_mb
 
     def look(self) -> State:
         """One look, and what it leads to."""
@@ -166,8 +205,7 @@ class Watchdog:
         """For `/status`."""
         return {
             "state": self.state,
-            "limit_mb": self._asked_mb,
-            "enforced_mb": round(self._limit_mb, 1),
+            "limit_mb": round(self._limit_mb, 1),
             "warm_mb": None if self._warm_mb is None else round(self._warm_mb, 1),
             "peak_mb": round(self._peak_mb, 1),
             "cleanups": self._cleanups,
@@ -237,6 +275,7 @@ def watchdog_of(
     voice: str,
     replace: Callable[[], None],
     complete: Callable[[], bool],
+    unfit: Callable[[SettingsError], None] = lambda error: None,
 ) -> Watchdog:
     """The watchdog of a server that speaks with `engine`: what there is to give back."""
 
@@ -257,4 +296,5 @@ def watchdog_of(
         settle=settle,
         replace=replace,
         complete=complete,
+        unfit=unfit,
     )

@@ -2,21 +2,28 @@
 
 Canonical composition, one kind of line break, one kind of space, straight apostrophes (misaki drops
 the "n't" of a curly one), and no invisible characters except where they carry meaning: joiners
-inside Indic and Arabic words, and inside emoji sequences.
+inside Indic and Arabic words, and inside emoji sequences. Of combining marks in a row, as many as a writing
+system needs.
 """
 
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import regex
 
+from kokoro_lab.datatypes import Fallback
 from kokoro_lab.errors import TextError
 from kokoro_lab.text.aligned import AlignedText
 
 BINARY_SHARE, BINARY_COUNT = 0.1, 8
 """A text with more control and undecodable characters than both of these is taken for a file."""
+
+MOST_MARKS = 8
+"""Combining marks in a row. Vietnamese and Thai need 2, the IPA 3, Hindi and Hebrew with all its points 5,
+Burmese 6, and the longest stacks of Tibetan 8. Unicode's Stream-Safe Format (UAX 15) allows 30, for any text
+that may ever be written. Thousands take minutes to put in order and to read, and nobody says them."""
 
 _UNREADABLE = regex.compile(r"[^\P{Cc}\t\n\r\f\v\x85]|\p{Cs}|\p{Co}|\p{Cn}|�")
 
@@ -43,11 +50,21 @@ _RULES: tuple[tuple[str, str], ...] = (
 )
 _PLAIN = regex.compile(r"[ -_a-~\n]*+")
 """Printable ASCII without grave accents: but for rows of points, there is nothing to clean."""
+_CROWD = regex.compile(rf"\p{{M}}{{{MOST_MARKS + 1},}}")
 _RULE = regex.compile("|".join(f"({pattern})" for pattern, _ in _RULES), regex.V1)
 
 
-def sanitise(text: str) -> AlignedText:
+Noted = Callable[[Fallback], None]
+
+
+def sanitise(text: str, noted: Noted = lambda _: None) -> AlignedText:
     """Clean `text`; offsets into the original are kept.
+
+    Parameters
+    ----------
+    text : str
+    noted : callable
+        Hears of what is left out although it can be seen: marks beyond `MOST_MARKS` in a row.
 
     Returns
     -------
@@ -77,12 +94,30 @@ def sanitise(text: str) -> AlignedText:
             value=f"{len(text)} characters",
             mend="Send text, decoded as UTF-8.",
         )
-    return clean(AlignedText.of(text))
+    return clean(AlignedText.of(text), noted)
 
 
-def clean(text: AlignedText) -> AlignedText:
+def clean(text: AlignedText, noted: Noted = lambda _: None) -> AlignedText:
     """What `sanitise` makes of a text, for one that points into another original already."""
-    return _ruled(_composed(text))
+    if text.text.isascii():
+        return _ruled(text)
+    # Before they are composed, since putting marks in order takes the square of their number; and again, for
+    # those between which something invisible stood
+    return _thinned(_ruled(_composed(_thinned(text, noted))), noted)
+
+
+def _thinned(aligned: AlignedText, noted: Noted) -> AlignedText:
+    """No more than `MOST_MARKS` in a row; the last one kept stands for those left out."""
+
+    def edits() -> Iterator[tuple[int, int, str]]:
+        for match in _CROWD.finditer(aligned.text):
+            last = match.start() + MOST_MARKS - 1
+            left_out = match.end() - last - 1
+            reason = f"{left_out} combining marks left out: {MOST_MARKS} in a row are read"
+            noted(Fallback("text", reason, *aligned.span(last + 1, match.end())))
+            yield last, match.end(), aligned.text[last]
+
+    return aligned.rewrite(edits())
 
 
 def _ruled(aligned: AlignedText) -> AlignedText:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
-from kokoro_lab.dsp import Gain, Limiter, normalise_loudness, voice_gain_db
+from kokoro_lab.dsp import Gain, Limiter, normalise_loudness, normalising_gain_db, voice_gain_db
 from kokoro_lab.dsp.limiter import TRUE_PEAK_LIMIT_DBTP
 from kokoro_lab.errors import ParameterError, SynthesisError
-from kokoro_lab.metrics.loudness import integrated_lufs, true_peak_dbtp
+from kokoro_lab.metrics.loudness import IntegratedLoudness, integrated_lufs, true_peak_dbtp
 from tests.dsp.signals import RATE_HZ, noise, speech_like, tone, torture
 
 
@@ -49,11 +51,12 @@ def test_without_corrections_the_limiter_leaves_it_short() -> None:
 def test_a_met_target_is_not_corrected_further(monkeypatch: pytest.MonkeyPatch) -> None:
     measured = []
 
-    def counting(samples: np.ndarray, rate: int) -> float:
-        measured.append(len(samples))
-        return integrated_lufs(samples, rate)
+    def counting(meter: IntegratedLoudness) -> float:
+        measured.append(meter)
+        return lufs(meter)
 
-    monkeypatch.setattr("kokoro_lab.metrics.loudness.integrated_lufs", counting)
+    lufs = IntegratedLoudness.lufs
+    monkeypatch.setattr(IntegratedLoudness, "lufs", counting)
     normalise_loudness(speech_like(4.0, -30.0), RATE_HZ)
     assert len(measured) == 2  # before and after
 
@@ -68,7 +71,7 @@ def test_no_true_peak_is_over_the_limit_even_where_the_target_cannot_be_met(name
 
 def test_the_nearest_attempt_is_given_if_a_later_one_is_worse(monkeypatch: pytest.MonkeyPatch) -> None:
     readings = iter([-30.0, -18.0, -19.0])  # at first; with 14 dB; with 2 dB more, which must not be taken
-    monkeypatch.setattr("kokoro_lab.metrics.loudness.integrated_lufs", lambda samples, rate: next(readings))
+    monkeypatch.setattr(IntegratedLoudness, "lufs", lambda meter: next(readings))
     samples = speech_like(1.0)
     levelled, gain_db, _ = normalise_loudness(samples, RATE_HZ)
     assert gain_db == 14.0
@@ -134,3 +137,14 @@ def test_gain_is_in_decibels() -> None:
     np.testing.assert_allclose(Gain(-20.0).run(samples), samples / 10, rtol=1e-6)
     with pytest.raises(ParameterError, match="finite"):
         Gain(float("inf"))
+
+
+def test_finding_the_gain_takes_no_copy_of_the_clip() -> None:
+    blocks = [speech_like(2.0)] * 60  # two minutes are 11.5 MB
+    normalising_gain_db(blocks[:2], RATE_HZ)  # what is imported late is no part of it
+    tracemalloc.start()
+    try:
+        normalising_gain_db(blocks, RATE_HZ)
+        assert tracemalloc.get_traced_memory()[1] < 8e6  # of a block at a time, in float64
+    finally:
+        tracemalloc.stop()

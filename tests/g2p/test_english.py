@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -237,3 +238,31 @@ def test_fixture_texts_need_no_fallback_but_for_names(front_end: FrontEnd) -> No
         segments, fallbacks = read(front_end, text.text)
         assert segments
         assert [f for f in fallbacks if "not spoken" in f.reason or "vocabulary" in f.reason] == []
+
+
+ROWS = ("1/", "A1", "'", "a-", "1,000,", "10:", "IV ", "a@b.", "!?")
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_what_misaki_looks_up_grows_with_the_text_and_not_faster(
+    row: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It looks up every run of neighbouring parts of a word, and joins each run first."""
+    g2p = EnglishG2P("en-us")
+    joined: list[int] = []
+    merge = en.merge_tokens
+
+    def counted(tokens: list[Any], unk: str | None = None) -> Any:
+        joined.append(len(tokens))
+        return merge(tokens, unk)
+
+    monkeypatch.setattr(en, "merge_tokens", counted)
+    work = []
+    for size in (200, 400, 800):
+        joined.clear()
+        words = g2p(AlignedText.of((row * size)[:size]), lambda _: None)
+        assert words
+        work.append(sum(joined))
+    assert work[1] <= 2.3 * work[0] + 500
+    assert work[2] <= 2.3 * work[1] + 500
+    assert work[2] < 100 * 800

@@ -7,7 +7,9 @@ import gc
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from itertools import repeat
+from typing import Any
 
 import pytest
 
@@ -15,10 +17,12 @@ from kokoro_lab.datatypes import Fallback, Word
 from kokoro_lab.g2p.english import EnglishG2P, OnFallback
 from kokoro_lab.g2p.frontend import FrontEnd
 from kokoro_lab.g2p.given import Given
-from kokoro_lab.g2p.guarded import DEADLINE_S, MAX_STALLED, GuardedG2P, _Worker
+from kokoro_lab.g2p.guarded import DEADLINE_S, MAX_SLOW, MAX_STALLED, GuardedG2P, _Worker
+from kokoro_lab.g2p.shared_lock import SharedLock
 from kokoro_lab.text.aligned import AlignedText
 
 SENTENCE = AlignedText.of("one two")
+WORDS = ["blorful", "tame", "skizzle", "live", "yomper", "read", "frabjous", "wound", "zindle", "lead"]
 
 
 class Scripted:
@@ -110,6 +114,109 @@ def test_a_long_sentence_has_longer() -> None:
     assert g2p.read(SENTENCE).words[0].source == "below"
     g2p = guarded(lambda: Scripted("slow", lambda: compute(0.1)))
     assert g2p.read(AlignedText.of("a" * 800)).words[0].source == "slow"
+
+
+class Spinning:
+    """Computes without end where the text is `slow`, until the gate is open."""
+
+    def __init__(self, gate: threading.Event) -> None:
+        self._gate = gate
+        self.spinning = 0
+
+    def __call__(
+        self, sentence: AlignedText, on_fallback: OnFallback, given: Sequence[Given] = ()
+    ) -> list[Word]:
+        if sentence.text == "slow":
+            self.spinning += 1
+            while not self._gate.is_set():
+                pass
+        return Scripted("first")(sentence, on_fallback, given)
+
+
+def test_a_slow_text_changes_nothing_that_another_hears(gate: threading.Event) -> None:
+    g2p = GuardedG2P(lambda: Spinning(gate), Scripted("below"), name="misaki", below_name="espeak")
+    slow = g2p.read(AlignedText.of("slow"))
+    assert [word.source for word in slow.words] == ["below"]
+    assert not slow.lasting
+    for _ in range(20):  # while its thread goes on
+        read = g2p.read(SENTENCE)
+        assert [word.source for word in read.words] == ["first"]
+        assert read.fallbacks == []
+        assert read.lasting
+
+
+def test_sentences_are_read_at_the_same_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kokoro_lab.g2p.guarded.DEADLINE_S", 60)
+    both = threading.Barrier(2)
+    g2p = guarded(lambda: Scripted("first", lambda: both.wait(30) and None))
+    with ThreadPoolExecutor(2) as pool:
+        read = list(pool.map(g2p.read, [SENTENCE] * 2))
+    assert [r.words[0].source for r in read] == ["first"] * 2
+
+
+def test_slow_texts_at_the_same_time_do_not_wait_for_each_other(gate: threading.Event) -> None:
+    g2p = GuardedG2P(lambda: Spinning(gate), Scripted("below"), name="misaki", below_name="espeak")
+    with ThreadPoolExecutor(8) as pool:
+        texts = [AlignedText.of("slow"), *[SENTENCE] * 7]
+        read = list(pool.map(g2p.read, texts))
+    assert [r.words[0].source for r in read] == ["below", *["first"] * 7]
+
+
+def test_threads_that_nobody_waits_for_are_few(
+    gate: threading.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spinning, given_up = Spinning(gate), threading.Semaphore(0)
+    give_up = GuardedG2P._give_up
+
+    def noted(*arguments: Any) -> None:
+        given_up.release()
+        give_up(*arguments)
+
+    monkeypatch.setattr(GuardedG2P, "_give_up", noted)
+    g2p = GuardedG2P(lambda: spinning, Scripted("below"), name="misaki", below_name="espeak")
+    with ThreadPoolExecutor(1) as pool:
+        further = [pool.submit(g2p.read, AlignedText.of("slow")) for _ in range(MAX_SLOW + 3)]
+        try:
+            for _ in range(MAX_SLOW + 1):
+                assert given_up.acquire(timeout=60)
+            with pytest.raises(TimeoutError):
+                further[MAX_SLOW].result(0.3)
+            assert spinning.spinning == MAX_SLOW + 1, "the further ones are not begun"
+            assert g2p.read(SENTENCE).words[0].source == "first", "and nobody else waits"
+        finally:
+            gate.set()
+        read = [each.result(60).words[0].source for each in further]
+        assert read == [*["below"] * (MAX_SLOW + 1), "first", "first"]
+
+
+def test_a_wait_for_another_call_is_no_stall() -> None:
+    lock = SharedLock()
+
+    def take() -> None:
+        with lock:
+            pass
+
+    g2p = guarded(lambda: Scripted("first", take))
+    with ThreadPoolExecutor(1) as pool:
+        with lock:
+            read = pool.submit(g2p.read, SENTENCE)
+            with pytest.raises(TimeoutError):
+                read.result(4 * DEADLINE_S)
+        assert read.result(60).words[0].source == "first"
+
+
+def test_one_g2p_reads_sentences_at_the_same_time_as_one_by_one() -> None:
+    """Of which some words are eSpeak's, and each sentence knows its own."""
+    g2p = EnglishG2P("en-us")
+    texts = [f"The {word} grackly yacht was {word} by the {n} colonels." for n, word in enumerate(WORDS)]
+
+    def read(text: str) -> list[Word]:
+        return g2p(AlignedText.of(text), lambda _: None)
+
+    alone = [read(text) for text in texts]
+    assert {word.source for words in alone for word in words} == {"misaki", "espeak"}
+    with ThreadPoolExecutor(6) as pool:
+        assert list(pool.map(read, texts * 3)) == alone * 3
 
 
 def hold_up_everybody() -> None:

@@ -216,3 +216,22 @@ def test_the_input_is_not_changed() -> None:
     for measure in METRICS.values():
         measure(samples, RATE_HZ)
     assert np.array_equal(samples, before)
+
+
+@pytest.mark.parametrize("rate", [8_000, 22_050, 24_000, 44_100, 48_000])
+@pytest.mark.parametrize("duration_s", [0.4, 0.55, 3.0, 9.77])
+@pytest.mark.parametrize("block", [1_000, 7_919, 10**9])
+def test_in_blocks_it_is_the_same_to_the_last_bit(rate: int, duration_s: float, block: int) -> None:
+    samples = varying_noise(round(duration_s * rate)).astype(np.float32)
+    samples[len(samples) // 2 :] *= np.float32(1e-3)  # some are below the relative gate
+    meter = loudness.IntegratedLoudness(rate)
+    for start in range(0, len(samples), block):
+        meter.push(samples[start : start + block])
+    assert meter.lufs() == loudness.integrated_lufs(samples, rate)
+
+
+def test_silence_in_blocks_has_no_loudness() -> None:
+    meter = loudness.IntegratedLoudness(RATE_HZ)
+    assert meter.lufs() == -np.inf
+    meter.push(np.zeros(RATE_HZ, np.float32))
+    assert meter.lufs() == -np.inf

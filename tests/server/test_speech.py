@@ -284,8 +284,7 @@ def test_fallbacks_are_counted_in_the_header_of_a_file(
         Fallback("model", "slow"),
     )
     report = replace(clip.report, fallbacks=fallbacks)
-    spoken = replace(clip, report=report)
-    monkeypatch.setattr("kokoro_lab.speech_stream.SpeechStream.joined", lambda *_, **__: spoken)
+    monkeypatch.setattr("kokoro_lab.speech_stream.SpeechStream._make_report", lambda _: report)
     answer = client.post(URL, json={"input": TEXT, "stream": False})
     assert answer.headers["X-Kokoro-Fallbacks"] == "g2p=2, model=1"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import mmap
 import os
 import threading
@@ -13,19 +14,22 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
+from kokoro_lab.config import Settings
 from kokoro_lab.engine import Engine
+from kokoro_lab.errors import MemoryLimitError, SettingsError
+from kokoro_lab.g2p.speakers import ENGLISH_MB, OTHER_MB, Speakers
+from kokoro_lab.serve import create_app
 from kokoro_lab.server.admission import Admission
 from kokoro_lab.server.heap import SHARE, give_back_freed, given_mb, limit_of, resident_mb
 from kokoro_lab.server.slots import Slots
 from kokoro_lab.server.watchdog import (
     CLEAN_AGAIN_S,
     CLEAN_SELDOM_S,
-    CLEAN_SHARE,
     ROOM_MB,
     Watchdog,
     watchdog_of,
 )
-from tests.server.conftest import state_of, wait_until
+from tests.server.conftest import SETTINGS, state_of, wait_until
 
 URL = "/v1/audio/speech"
 TEXT = "The first sentence is long enough to stand alone. And so, I should think, is the second one of them."
@@ -44,6 +48,7 @@ class Machine:
         self.freed_by_settling_mb = 0.0
         self.cleaned = self.settled = self.replaced = 0
         self.complete = True
+        self.unfit: list[SettingsError] = []
         self.slots = Slots(2)
         self.admission = Admission()
         self.watchdog = Watchdog(
@@ -54,6 +59,7 @@ class Machine:
             settle=self._settle,
             replace=self._replace,
             complete=lambda: self.complete,
+            unfit=self.unfit.append,
             read=self._read,
             clock=lambda: self.now_s,
         )
@@ -165,16 +171,78 @@ def test_a_worker_is_not_replaced_while_languages_are_still_loaded_unasked() -> 
     assert machine.replaced == 1
 
 
-def test_a_limit_that_a_warm_worker_is_over_is_raised_and_said(caplog: pytest.LogCaptureFixture) -> None:
-    machine = Machine(limit_mb=100)
-    least_mb = (WARM_MB + ROOM_MB) / CLEAN_SHARE
-    figures = machine.watchdog.figures()
-    assert figures["limit_mb"] == 100
-    assert figures["enforced_mb"] == pytest.approx(least_mb, abs=0.1)
-    assert "KOKORO_MEMORY_LIMIT_MB" in caplog.text
-    assert machine.look(WARM_MB + ROOM_MB / 2) == "ok"
-    assert machine.replaced == 0
-    assert machine.look(least_mb + 1) == "refusing", "what grows beyond that is growth"
+def test_a_server_that_does_not_fit_into_its_limit_ends_and_says_what_it_needs() -> None:
+    machine = Machine(limit_mb=WARM_MB + ROOM_MB - 1)
+    (error,) = machine.unfit
+    assert (error.field, error.value) == ("KOKORO_MEMORY_LIMIT_MB", WARM_MB + ROOM_MB - 1)
+    assert error.allowed is not None
+    assert error.allowed.startswith(f"{WARM_MB + ROOM_MB:.0f} or more")
+
+
+def test_a_limit_is_never_raised() -> None:
+    machine = Machine(limit_mb=WARM_MB + ROOM_MB)
+    assert machine.unfit == []
+    machine.watchdog.make_room("es", 0.0)
+    for rss_mb in (WARM_MB, WARM_MB + ROOM_MB - 1):
+        assert machine.look(rss_mb) != "refusing"
+    assert machine.look(WARM_MB + ROOM_MB + 1) == "refusing"
+    assert machine.watchdog.figures()["limit_mb"] == WARM_MB + ROOM_MB
+
+
+def test_a_language_beyond_the_limit_is_refused_and_the_error_says_what_is_needed() -> None:
+    machine = Machine(limit_mb=WARM_MB + ROOM_MB + 100)
+    machine.watchdog.make_room("en-gb", 80.0)
+    machine.rss_mb = 1.0  # whatever memory happens to be at
+    with pytest.raises(MemoryLimitError) as caught:
+        machine.watchdog.make_room("ja", 60.0)
+    error = caught.value
+    assert (error.field, error.value) == ("language", "ja")
+    assert error.mend == f"Set KOKORO_MEMORY_LIMIT_MB to {WARM_MB + 80 + 60 + ROOM_MB:.0f} or more."
+    machine.watchdog.make_room("es", 20.0)
+
+
+def test_a_language_that_is_refused_is_none_that_is_missing() -> None:
+    speakers = Speakers(room=Machine(limit_mb=WARM_MB + ROOM_MB).watchdog.make_room)
+    for _ in range(2):
+        with pytest.raises(MemoryLimitError):
+            speakers.of("es")
+    speakers.room = Machine().watchdog.make_room
+    assert speakers.of("es")
+    assert speakers.loaded() == ("es",)
+
+
+def test_who_asks_for_a_language_beyond_the_limit_gets_507_and_a_word_in_passing_is_read_otherwise(
+    app: Flask, client: FlaskClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    speakers = Speakers(room=Machine(limit_mb=WARM_MB + ENGLISH_MB + ROOM_MB).watchdog.make_room)
+    monkeypatch.setattr(state_of(app).engine.front_end, "speakers", speakers)
+    speakers.of("en-us")
+    answer = client.post(URL, json={"input": "नमस्ते।", "language": "hi", "stream": False})
+    assert answer.status_code == 507
+    error = answer.json["error"]
+    assert (error["code"], error["param"]) == ("memory_limit", "language")
+    assert (
+        f"Set KOKORO_MEMORY_LIMIT_MB to {WARM_MB + ENGLISH_MB + OTHER_MB + ROOM_MB:.0f} or more."
+        in error["message"]
+    )
+    assert answer.headers["x-should-retry"] == "false"
+    answer = client.post(URL, json={"input": "The word नमस्ते is a greeting.", "stream": False})
+    assert answer.status_code == 200
+    assert "language=1" in answer.headers["X-Kokoro-Fallbacks"]
+    assert speakers.loaded() == ("en-us",)
+
+
+def test_the_server_itself_ends_and_refuses(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    ended: list[SettingsError] = []
+    monkeypatch.setattr("kokoro_lab.serve.end_with", ended.append)
+    monkeypatch.setattr(engine.front_end.speakers, "room", engine.front_end.speakers.room)
+    try:
+        app = create_app(engine, Settings(**{**SETTINGS, "memory_limit_mb": 1}), own_process=True)
+        wait_until(lambda: bool(ended))
+        assert ended[0].field == "KOKORO_MEMORY_LIMIT_MB"
+        assert engine.front_end.speakers.room == state_of(app).watchdog.make_room
+    finally:
+        gc.unfreeze()
 
 
 def test_once_it_is_warm_it_looks_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,8 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kokoro_lab.datatypes import Fallback
 from kokoro_lab.errors import TextError
-from kokoro_lab.text.sanitise import sanitise
+from kokoro_lab.text.sanitise import MOST_MARKS, sanitise
+from kokoro_lab.text.ssml import parse
 
 
 @pytest.mark.parametrize(
@@ -80,3 +82,65 @@ def test_a_file_is_not_a_text() -> None:
 def test_bytes_are_refused_with_the_mend() -> None:
     with pytest.raises(TextError, match="UTF-8"):
         sanitise(b"hello")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        unicodedata.normalize("NFD", "Nguyễn"),
+        "ที่นี่",
+        "क्षत्रिय",
+        "ज़्यादा",
+        "हिन्दी\u0951",
+        "בְּרֵאשִׁ֖ית",
+        "ka\u0303\u0301\u0330",
+        "ကျွန်ုပ်",
+        "ཧྐྵྨླྺྼྻྂ",
+        "اللَّٰه",
+    ],
+)
+def test_no_mark_of_a_language_is_left_out(word: str) -> None:
+    noted: list[Fallback] = []
+    assert sanitise(word, noted.append).text == unicodedata.normalize("NFC", word)
+    assert noted == []
+
+
+@pytest.mark.parametrize("count", [MOST_MARKS + 1, 1_000, 49_000])
+@pytest.mark.parametrize("marks", ["\u0323", "\u0323\u0307"])
+def test_marks_beyond_what_a_language_needs_are_left_out_and_noted(count: int, marks: str) -> None:
+    noted: list[Fallback] = []
+    original = "Ze" + (marks * count)[:count] + "bra x"
+    clean = sanitise(original, noted.append)
+    at = clean.text.index("b")
+    assert len(clean) <= len("Zebra x") + MOST_MARKS
+    assert original[slice(*clean.span(at, len(clean)))] == "bra x"
+    assert clean.span(0, at)[1] == original.index("b"), "the word has no hole"
+    reason = f"{count - MOST_MARKS} combining marks left out: 8 in a row are read"
+    assert noted == [Fallback("text", reason, 2 + MOST_MARKS, 2 + count)]
+
+
+def test_marks_between_which_something_invisible_stands_are_in_a_row() -> None:
+    noted: list[Fallback] = []
+    assert len(sanitise("e" + "\u0323\u200d" * 10_000 + "x", noted.append)) <= len("ẹx") + MOST_MARKS
+    assert [fallback.stage for fallback in noted] == ["text"]
+
+
+def test_marks_are_put_in_order_only_once_they_are_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which takes the square of their number."""
+    ordered: list[int] = []
+    normalize = unicodedata.normalize
+
+    def counted(form: str, text: str) -> str:
+        ordered.append(len(text))
+        return normalize(form, text)
+
+    monkeypatch.setattr("kokoro_lab.text.sanitise.unicodedata.normalize", counted)
+    sanitise("e" + "\u0323\u0307" * 10_000 + "x")
+    assert max(ordered) <= 1 + MOST_MARKS
+
+
+def test_marks_that_a_document_writes_as_entities_are_left_out_and_noted() -> None:
+    noted: list[Fallback] = []
+    document = parse(f"<speak>e{'&#769;' * 500}</speak>", "en-us", noted.append)
+    assert len(document) <= 1 + MOST_MARKS
+    assert [fallback.stage for fallback in noted] == ["text"]

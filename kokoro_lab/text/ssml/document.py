@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, field
 from typing import Generic, Literal, NamedTuple, TypeVar
 
 from kokoro_lab.datatypes import PLAIN, SpeakingStyle
 from kokoro_lab.text.aligned import AlignedText
-from kokoro_lab.text.sanitise import clean
-from kokoro_lab.text.ssml import grammar, say_as
+from kokoro_lab.text.sanitise import Noted, clean
+from kokoro_lab.text.ssml import grammar, say_as, values
 from kokoro_lab.text.ssml.markup import Characters, Closing, Opening, read, shown
 
 T = TypeVar("T")
@@ -103,7 +104,7 @@ class SsmlDocument:
         return AlignedText.joined(pieces[:-1])
 
 
-def parse(source: str, language: str) -> SsmlDocument:
+def parse(source: str, language: str, noted: Noted = lambda _: None) -> SsmlDocument:
     """Read an SSML document.
 
     Parameters
@@ -112,13 +113,15 @@ def parse(source: str, language: str) -> SsmlDocument:
         The document.
     language : str
         Canonical tag of what has no `xml:lang`.
+    noted : callable
+        Hears of what is left out; see `sanitise`.
 
     Raises
     ------
     SsmlError
         It is not well-formed, too large, or holds what is not in the subset.
     """
-    builder = _Builder(language)
+    builder = _Builder(language, noted)
     for event in read(source):
         if isinstance(event, Opening):
             builder.open(event)
@@ -134,6 +137,7 @@ class _Builder:
     """Walks through the events of a document. `scopes` and `elements` are those that are open."""
 
     language: str
+    noted: Noted
     scopes: list[grammar.Scope] = field(default_factory=lambda: [grammar.OUTSIDE])
     elements: list[Opening] = field(default_factory=list)
     passages: list[Passage] = field(default_factory=list)
@@ -143,6 +147,10 @@ class _Builder:
     _languages: list[tuple[int, int, str | None]] = field(default_factory=list)
     _written: list[Characters] = field(default_factory=list)
     """What is in the `say-as` that is open."""
+    _row_s: float = 0.0
+    """What the breaks since the last text that is spoken ask for."""
+    _breaks_s: float = 0.0
+    """What all breaks ask for."""
     _said: bool = False
     """Whether the last piece are words of a `say-as`, which must not run into what follows."""
 
@@ -151,7 +159,7 @@ class _Builder:
         if element.name in ("p", "s"):
             self._border("paragraph" if element.name == "p" else "sentence")
         elif element.name == "break":
-            self.breaks.append(Break(element.place.offset, grammar.pause_s(element)))
+            self.breaks.append(Break(element.place.offset, self._bounded_s(element)))
             self._append(_standing_for(" ", element.place.offset, element.place.offset))
         self.scopes.append(inner)
         self.elements.append(element)
@@ -174,6 +182,25 @@ class _Builder:
             self._append(written.text)
             self._note(written.text.starts[0], written.text.ends[-1])
 
+    def _bounded_s(self, element: Opening) -> float:
+        """The seconds of a `break`, which is refused if it makes the silence too long."""
+        duration_s = grammar.pause_s(element)
+        self._row_s += duration_s
+        self._breaks_s += duration_s
+        for where, silence_s, most_s in (
+            ("With the breaks right before it", self._row_s, values.MAX_ROW_S),
+            ("With all breaks before it", self._breaks_s, values.MAX_BREAKS_S),
+        ):
+            if silence_s > most_s + 1e-6:
+                raise grammar.complaint(
+                    element,
+                    f"{where}, this <break> comes to {silence_s:g} s of silence.",
+                    attribute="time" if "time" in element.attributes else "strength",
+                    value=f"{silence_s:g}s",
+                    allowed=values.ALLOWED_BREAKS,
+                )
+        return duration_s
+
     def document(self) -> SsmlDocument:
         self._border("paragraph")
         return SsmlDocument(
@@ -189,6 +216,8 @@ class _Builder:
             at = piece.starts[0]
             self._pieces.append(_standing_for(" ", at, at))
         self._said = False
+        if _is_spoken(piece.text):
+            self._row_s = 0.0
         self._pieces.append(piece)
 
     def _note(self, start: int, end: int) -> None:
@@ -226,11 +255,16 @@ class _Builder:
         self._pieces.clear()
         self._said = False
         text = text.rewrite((m.start(), m.end(), " ") for m in _WHITE.finditer(text.text) if m.group() != " ")
-        text = clean(text).strip()
+        text = clean(text, self.noted).strip()
         if len(text):
             self.passages.append(Passage(text, ends, marked))
         elif self.passages and ends == "paragraph":
             self.passages[-1] = self.passages[-1]._replace(ends=ends)
+
+
+def _is_spoken(text: str) -> bool:
+    """Whether there is more in it than white space and punctuation, between which breaks are one silence."""
+    return any(c.isalnum() or unicodedata.category(c)[0] == "S" or c in "&@#%*/\\§" for c in text)
 
 
 def _standing_for(words: str, start: int, end: int) -> AlignedText:

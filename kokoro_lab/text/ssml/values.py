@@ -11,6 +11,10 @@ from kokoro_lab.config import PITCH_MAX, PITCH_MIN, RATE_MAX, RATE_MIN
 from kokoro_lab.datatypes import PLAIN, SpeakingStyle
 
 MAX_BREAK_S = 10.0
+MAX_ROW_S = 60.0
+"""Of breaks between which nothing is spoken: longer, a listener takes the speech for ended."""
+MAX_BREAKS_S = 600.0
+"""Of all breaks of a document: or 4 kB of it would be hours of silence."""
 BASE_MIN_HZ, BASE_MAX_HZ = 40.0, 600.0
 """What an average pitch may be set to."""
 OFFSET_MAX_HZ = 300.0
@@ -30,6 +34,7 @@ length and level); misaki's stress marks hardly change a word that is stressed a
 
 ALLOWED_STRENGTHS = ", ".join(BREAKS_S)
 ALLOWED_TIME = f"seconds or milliseconds such as 250ms or 1.5s, up to {MAX_BREAK_S:g}s"
+ALLOWED_BREAKS = f"up to {MAX_ROW_S:g}s of breaks in a row, and up to {MAX_BREAKS_S:g}s in a document"
 ALLOWED_RATE = f"{RATE_MIN:.0%} to {RATE_MAX:.0%} of the usual rate, without a sign, or {', '.join(RATES)}"
 ALLOWED_PITCH = (
     f"a change such as +10%, -2st or +20Hz, or an average such as 180Hz, within {PITCH_MIN:g} to "

@@ -253,3 +253,37 @@ def test_a_damaged_document_is_read_or_refused(data: st.DataObject) -> None:
     put = data.draw(st.text(alphabet="<>&;'\"=/ a1\x00\ud800é", max_size=3))
     with suppress(SsmlError):
         parse(source[:at] + put + source[at + gone :], "en-us")
+
+
+def refused(inside: str) -> SsmlError:
+    with pytest.raises(SsmlError) as caught:
+        document(inside)
+    return caught.value
+
+
+TEN = "<break time='10s'/>"
+
+
+def test_breaks_in_a_row_come_to_a_minute_at_most() -> None:
+    _, found = document(f"a{6 * TEN}b{6 * TEN}")
+    assert len(found.breaks) == 12
+    error = refused(f"a\n{6 * TEN}\n <break time='1ms'/>b")
+    assert (error.line, error.column, error.element, error.attribute) == (3, 2, "break", "time")
+    assert error.value == "60.001s"
+    assert error.allowed == "up to 60s of breaks in a row, and up to 600s in a document"
+
+
+@pytest.mark.parametrize("between", [" ", ", ", "…", "\n\n", "<p> </p>", "!?", "<!-- a -->"])
+def test_what_nobody_says_does_not_end_a_row_of_breaks(between: str) -> None:
+    assert refused(f"a{between.join([TEN] * 7)}b").value == "70s"
+
+
+@pytest.mark.parametrize("between", ["a", "7", "&amp;", "€", "<say-as interpret-as='cardinal'>7</say-as>"])
+def test_what_somebody_says_ends_it(between: str) -> None:
+    assert len(document(f"a{between.join([TEN] * 7)}b")[1].breaks) == 7
+
+
+def test_breaks_of_a_document_come_to_ten_minutes_at_most() -> None:
+    assert len(document("a".join([TEN] * 60))[1].breaks) == 60
+    error = refused("a\n".join([*[TEN] * 60, "<break strength='weak'/>"]))
+    assert (error.line, error.column, error.attribute, error.value) == (61, 1, "strength", "600.5s")
