@@ -90,6 +90,8 @@ class EngineConfig:
         nothing.
     source : {"auto", "hub", "registry"}
         Where missing weights are fetched from.
+    profiles : Path, optional
+        Folder into which ONNX Runtime's profiler writes a file a session; it is off unless one is given.
     home : Path, optional
         Cache folder; None takes `Settings.home`.
     tuned : str
@@ -118,6 +120,7 @@ class EngineConfig:
     stages: Path | None = None
     first_audio_ttl_s: float = 300.0
     source: Source = "auto"
+    profiles: Path | None = None
     home: Path | None = None
     tuned: str = "no"
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from dataclasses import asdict
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,7 @@ idle threads spin for `SPIN_US`, and never once a run has ended, or they would b
 Prosody takes 0.78 of the time for it (24 texts in turn, two cores), a window of the vocoder 0.86 (int8) or
 0.97 (fp32), the trunk as long as before."""
 SPIN_US = 50
+_profile_numbers = count()
 
 
 def session_options(config: EngineConfig, stage: str = "") -> ort.SessionOptions:
@@ -67,6 +69,9 @@ def session_options(config: EngineConfig, stage: str = "") -> ort.SessionOptions
     if briefly:
         options.add_session_config_entry("session.intra_op.spin_duration_us", str(SPIN_US))
         options.add_session_config_entry("session.force_spinning_stop", "1")
+    if config.profiles is not None:
+        options.enable_profiling = True
+        options.profile_file_prefix = str(config.profiles / f"{stage or 'session'}-{next(_profile_numbers)}")
     if config.memory_arena_size_mb:
         _bound_arena(config.memory_arena_size_mb)
         options.add_session_config_entry("session.use_env_allocators", "1")
@@ -281,7 +286,7 @@ def _refused(provider: Provider, why: str) -> ProviderError:
 def recorded_options(config: EngineConfig) -> dict[str, Any]:
     """What of the configuration changes speed, memory or samples, for reports and results."""
     kept = asdict(config)
-    for private in ("home", "source", "stages"):
+    for private in ("home", "source", "stages", "profiles"):
         kept.pop(private)
     kept["threads"] = config.thread_count
     return kept

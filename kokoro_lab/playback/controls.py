@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 
 from kokoro_lab.audio import Pcm
-from kokoro_lab.datatypes import SAMPLE_RATE_HZ
+from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Fallback
 from kokoro_lab.errors import ParameterError, PlaybackError
 from kokoro_lab.playback.clock import Clock, RealClock
 from kokoro_lab.playback.hold import Hold
@@ -71,6 +71,7 @@ class Controls:
         self._failure: PlaybackError | None = None
         self._stops: list[tuple[int, str, float]] = []
         self._file: FilePlayback | None = None
+        self._lacking: dict[str, Fallback] = {}  # what the machine does not offer, whatever the stream
 
     # -------------------------------------------------------------------------- who sends
 
@@ -217,7 +218,7 @@ class Controls:
                 volume=self._volume,
                 waits=self._waits,
                 sink=self._sink.name,
-                fallbacks=tuple(stream.fallbacks),
+                fallbacks=(*self._lacking.values(), *stream.fallbacks),
             )
 
     def _stop(self, reason: str) -> None:

@@ -85,6 +85,8 @@ class Installed:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
+            assert process.stdin is not None
+            process.stdin.close()
 
     @contextmanager
     def serving(self, *arguments: str, log: str = "log", **variables: str) -> Iterator[Served]:
