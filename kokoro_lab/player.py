@@ -84,7 +84,7 @@ class Daemon:
     """
 
     def __init__(self, sink: Sink, settings: Settings, **options: Any) -> None:
-        self.deck = Deck(sink, tell=self._tell, **options)
+        self.deck = Deck(sink, tell=self._tell, qos=settings.qos, **options)
         self.hosts = allowed_hosts(settings.model_copy(update={"host": LOOPBACK}))
         self.origins = frozenset(listed(settings.allowed_origins))
         self._lock = threading.Lock()
@@ -113,7 +113,7 @@ class Daemon:
 
     def talk(self, ws: Server, watched: _GatedSocket) -> None:
         """Serve one client until it goes."""
-        enter_playback()
+        enter_playback(self.deck.qos)
         outbox: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         teller = threading.Thread(target=_send_all, args=(ws, outbox), name="teller", daemon=True)
         teller.start()

@@ -12,8 +12,8 @@ import os
 import platform
 import threading
 from collections.abc import Sequence
+from typing import Literal
 
-from kokoro_lab.config import settings
 from kokoro_lab.datatypes import Fallback
 from kokoro_lab.engine_config import EngineConfig
 
@@ -76,8 +76,8 @@ def prepare(config: EngineConfig) -> tuple[Fallback, ...]:
     return fallbacks
 
 
-def enter_playback() -> Fallback | None:
-    """Have the calling thread, which plays or hands over what is played, treated as `KOKORO_QOS` says.
+def enter_playback(qos: Literal["off", "interactive"]) -> Fallback | None:
+    """Have the calling thread, which plays or hands over what is played, treated as `qos` says.
 
     Both ask: the thread that plays waits for a lock while the other one fills the ring, and would wait the
     longer the less the other one runs.
@@ -87,7 +87,7 @@ def enter_playback() -> Fallback | None:
     Fallback or None
         What could not be had. The log says it once a process, however many threads ask.
     """
-    reason = user_interactive() if settings().qos == "interactive" else None
+    reason = user_interactive() if qos == "interactive" else None
     if reason is None:
         return None
     if reason not in _warned:

@@ -150,7 +150,6 @@ def _on_a_mac(monkeypatch: pytest.MonkeyPatch) -> list[int | None]:
         asked.append(threading.current_thread().ident)
         return Darwin(code=0)
 
-    monkeypatch.setattr(scheduling, "settings", lambda: Settings(qos="interactive"))
     monkeypatch.setattr(platform, "system", lambda: "Darwin")
     monkeypatch.setattr(scheduling.ctypes, "CDLL", c_library)
     return asked
@@ -161,7 +160,7 @@ def test_the_thread_that_plays_asks_itself_before_it_plays_and_so_does_who_fills
 ) -> None:
     asked = _on_a_mac(monkeypatch)
     sink = _Noting(asked)
-    with running(Deck(sink)) as deck:
+    with running(Deck(sink, qos="interactive")) as deck:
         (plays,) = [thread.ident for thread in threading.enumerate() if thread.name == "deck"]
         in_a_thread(lambda: play_pipe(deck, io.BytesIO(bytes(4800))))
     assert asked.count(plays) == 1, "the deck's own thread has asked, and once"
@@ -171,7 +170,7 @@ def test_the_thread_that_plays_asks_itself_before_it_plays_and_so_does_who_fills
 
 def test_the_thread_of_a_players_client_asks(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = _on_a_mac(monkeypatch)
-    daemon = Daemon(ClockedSink(), Settings(), players=())
+    daemon = Daemon(ClockedSink(), Settings(qos="interactive"), players=())
     with listening(daemon, 0) as port:
         connection = websocket.create_connection(f"ws://127.0.0.1:{port}/", suppress_origin=True)
         connection.recv()  # it is served
@@ -181,8 +180,7 @@ def test_the_thread_of_a_players_client_asks(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_a_player_asks_for_nothing_unless_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = _on_a_mac(monkeypatch)
-    monkeypatch.setattr(scheduling, "settings", lambda: Settings(qos="off"))
-    with running(Deck(ClockedSink())) as deck:
+    with running(Deck(ClockedSink(), qos="off")) as deck:
         in_a_thread(lambda: play_pipe(deck, io.BytesIO(bytes(480))))
         assert deck.status().fallbacks == ()
     assert asked == []
@@ -191,10 +189,9 @@ def test_a_player_asks_for_nothing_unless_it_is_asked_for(monkeypatch: pytest.Mo
 def test_a_class_that_a_player_cannot_have_is_in_its_status_and_is_warned_of_once(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(scheduling, "settings", lambda: Settings(qos="interactive"))
     monkeypatch.setattr(platform, "system", lambda: "Linux")
     monkeypatch.setattr(scheduling, "_warned", set())
-    with running(Deck(ClockedSink())) as deck:
+    with running(Deck(ClockedSink(), qos="interactive")) as deck:
         in_a_thread(lambda: play_pipe(deck, io.BytesIO(bytes(480))))
         (missing,) = deck.status().fallbacks
     assert missing.stage == "scheduling"

@@ -5,8 +5,10 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
+from typing import Literal
 
 from kokoro_lab.audio import Pcm
+from kokoro_lab.config import settings
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Fallback
 from kokoro_lab.errors import ParameterError, PlaybackError
 from kokoro_lab.playback.clock import Clock, RealClock
@@ -41,6 +43,9 @@ class Controls:
         Told of every `Event`, by the thread that plays: it must not take long.
     players : sequence of str
         The system's players to choose from where the sink fails; none leaves it at that.
+    qos : {"off", "interactive"}, optional
+        Whether the thread that plays, and those that hand it speech, ask macOS for its user-interactive
+        class; what the environment says unless given.
     """
 
     def __init__(
@@ -52,6 +57,7 @@ class Controls:
         capacity_s: float = CAPACITY_S,
         tell: Callable[[Event], None] = lambda event: None,
         players: Sequence[str] = PLAYERS,
+        qos: Literal["off", "interactive"] | None = None,
     ) -> None:
         self._sink = sink
         self._clock = clock or RealClock()
@@ -60,6 +66,7 @@ class Controls:
         self._high_s = min(HIGH_S, capacity_s / 2)
         self._tell = tell
         self._players = players
+        self.qos = qos or settings().qos
         self._changed = threading.Condition()
         self._events: deque[Event] = deque()
         self._volume = 1.0

@@ -59,7 +59,7 @@ class Deck(Controls):
 
     def run(self, until: threading.Event) -> None:
         """Play until told to end, sleeping while there is nothing to play."""
-        missing = enter_playback()
+        missing = enter_playback(self.qos)
         if missing is not None:
             self._lack(missing)
         idle_s = 0.0

@@ -50,7 +50,7 @@ def play_pipe(deck: Deck, source: BinaryIO, begins: bytes = b"", *, drain: bool 
     PlaybackError
         There is nothing to play it with.
     """
-    enter_playback()
+    enter_playback(deck.qos)
     pcm_input = PcmInput()
     stream: int | None = None
     piece = begins or source.read(PIECE_BYTES)

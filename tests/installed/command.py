@@ -81,12 +81,10 @@ class Installed:
         finally:
             process.terminate()
             try:
-                process.wait(40)
+                process.communicate(timeout=40)  # closes its standard input, too
             except subprocess.TimeoutExpired:
                 process.kill()
-                process.wait()
-            assert process.stdin is not None
-            process.stdin.close()
+                process.communicate()
 
     @contextmanager
     def serving(self, *arguments: str, log: str = "log", **variables: str) -> Iterator[Served]:
