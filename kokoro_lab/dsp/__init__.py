@@ -5,12 +5,11 @@ from kokoro_lab.dsp.dither import Dither
 from kokoro_lab.dsp.envelope import Envelope
 from kokoro_lab.dsp.limiter import SETTLED_S, Limiter
 from kokoro_lab.dsp.loudness import Gain, load_meter, normalise_loudness, voice_gain_db
-from kokoro_lab.dsp.noise_shaping import DITHERINGS, Dithering, ShapedDither, ditherer
+from kokoro_lab.dsp.noise_shaping import Dithering, ShapedDither, ditherer
 from kokoro_lab.dsp.resample import RATES_HZ, Resampler
 from kokoro_lab.dsp.trim import EdgeTrimmer, silence
 
 __all__ = [
-    "DITHERINGS",
     "RATES_HZ",
     "SETTLED_S",
     "Dither",

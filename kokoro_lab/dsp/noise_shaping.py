@@ -19,7 +19,6 @@ from kokoro_lab.dsp.block import Samples, Values
 from kokoro_lab.dsp.dither import DRAWS, PCM_MAX, Dither, Pcm
 
 Dithering = Literal["tpdf", "shaped"]
-DITHERINGS: tuple[Dithering, ...] = ("tpdf", "shaped")
 TAPS = 5
 """More of them win 0.2 dB at 24 kHz."""
 LOUDEST_THRESHOLD_DB = 30.0
@@ -31,7 +30,7 @@ _BINS = 4096
 def threshold_in_quiet_db(frequency_hz: Values) -> Values:
     """The sound pressure level of a tone that is just heard in silence.
 
-    Source: E. Terhardt, "Calculating virtual pitch", Hearing Research 1(2), 1979, equation 1.
+    Source: E. Terhardt, "Calculating virtual pitch", Hearing Research 1(2), 1979.
     """
     khz = np.maximum(frequency_hz, 20.0) / 1000
     low, ear_canal = 3.64 * khz**-0.8, 6.5 * np.exp(-0.6 * (khz - 3.3) ** 2)
