@@ -8,14 +8,12 @@ TEXT = "The kettle is on."
 
 
 def test_a_file_is_written_with_the_noise_that_is_asked_for(installed: Installed) -> None:
-    for name, kind in (("white", "tpdf"), ("shaped", "shaped"), ("again", "shaped")):
-        done = installed.run("speak", TEXT, "-o", f"{name}.wav", "--dither", kind)
+    for kind in ("tpdf", "shaped"):
+        done = installed.run("speak", TEXT, "-o", f"{kind}.wav", "--dither", kind)
         assert done.returncode == 0, done.stderr
-    white, shaped, again = (
-        (installed.folder / f"{n}.wav").read_bytes() for n in ("white", "shaped", "again")
-    )
+    white, shaped = ((installed.folder / f"{kind}.wav").read_bytes() for kind in ("tpdf", "shaped"))
     assert len(white) == len(shaped)
-    assert white != shaped == again
+    assert white != shaped
     wrong = installed.run("speak", TEXT, "--dither", "pink")
     assert wrong.returncode == 2
     assert "'tpdf', 'shaped'" in wrong.stderr
