@@ -77,7 +77,7 @@ def test_each_missing_one_has_its_own_time() -> None:
 def test_the_end_says_what_never_came() -> None:
     reorderer = Reorderer[int]()
     assert pushed(reorderer, 0, 3, 4) == [0]
-    with pytest.raises(ChunkMissing, match="Chunk 1 is missing. The stream is over"):
+    with pytest.raises(ChunkMissing, match=r"Chunk 1 is missing\. The stream is over"):
         reorderer.finish()
     assert reorderer.give_up(0.0) == (range(1, 3), [3, 4])
     reorderer.finish()
