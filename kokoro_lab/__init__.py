@@ -25,7 +25,7 @@ _HOMES = {
     "AudioChunk": "datatypes",
     "Clip": "datatypes",
     "Engine": "engine",
-    "EngineConfig": "config",
+    "EngineConfig": "engine_config",
     "KokoroLabError": "errors",
     "SynthesisReport": "datatypes",
     "Utterance": "datatypes",

@@ -6,43 +6,54 @@ Pure functions of arrival times: no clock is read here, so the same arrivals giv
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kokoro_lab.errors import ParameterError
+
+LEAST_HELD_S, MOST_HELD_S, LEAST_CHUNKS = 0.100, 0.150, 2
+"""What a player is advised to hold back of a stream of which nothing is known yet."""
 
 
 @dataclass(frozen=True, slots=True)
 class BufferProfile:
-    """A chunk length and a pre-buffer that go together, under a name.
+    """A chunk length and the pre-buffer that goes with it, under a name.
 
     Parameters
     ----------
     chunk_s : float
         Seconds of audio in a chunk.
-    pre_buffer_chunks : int
-        Chunks held back before the first one is played: 2 or 3, for about 100 to 150 ms.
+    needed_s : float
+        What streams before this one needed, where that is known; 0 where it is not.
     """
 
     name: str
     chunk_s: float
-    pre_buffer_chunks: int
+    needed_s: float = 0.0
 
     @property
     def pre_buffer_s(self) -> float:
-        return self.chunk_s * self.pre_buffer_chunks
+        """What a player is to hold back.
+
+        As many chunks, two or more, as make up 100 ms, though no more than 150 ms of them; or, if streams
+        needed more than that, as many chunks as make that up.
+        """
+        chunks = max(LEAST_CHUNKS, self._chunks_of(LEAST_HELD_S))
+        held_s = min(MOST_HELD_S, chunks * self.chunk_s)
+        return held_s if self.needed_s <= held_s else self._chunks_of(self.needed_s) * self.chunk_s
+
+    def _chunks_of(self, length_s: float) -> int:
+        return math.ceil(round(length_s / self.chunk_s, 6))
 
     def cut_by(self, chunk_s: float) -> BufferProfile:
-        """This profile with other chunks, of which it holds back as many as make up the same time."""
-        if chunk_s == self.chunk_s:
-            return self
-        return BufferProfile(self.name, chunk_s, math.ceil(round(self.pre_buffer_s / chunk_s, 6)))
+        """This profile with other chunks."""
+        return replace(self, chunk_s=chunk_s)
 
 
-STABLE = BufferProfile("stable", chunk_s=0.050, pre_buffer_chunks=2)
+STABLE = BufferProfile("stable", chunk_s=0.050)
 """The default."""
-BENCHMARK = BufferProfile("benchmark", chunk_s=0.040, pre_buffer_chunks=3)
-SAFE = BufferProfile("safe", chunk_s=0.100, pre_buffer_chunks=2)
-"""Half as many messages and twice the pre-buffer: for slow machines and bad lines."""
+BENCHMARK = BufferProfile("benchmark", chunk_s=0.040)
+SAFE = BufferProfile("safe", chunk_s=0.100)
+"""Half as many messages and one and a half times the pre-buffer: for slow machines and bad lines."""
 PROFILES = {profile.name: profile for profile in (STABLE, BENCHMARK, SAFE)}
 
 

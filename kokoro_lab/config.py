@@ -155,7 +155,8 @@ class Settings(BaseSettings):
         604_800.0, ge=0, description="Seconds that measured costs of providers are believed; 0 measures anew"
     )
     qos: Literal["off", "interactive"] = Field(
-        "off", description="`interactive`: threads that speak ask macOS for its user-interactive class"
+        "off",
+        description="`interactive`: threads that speak and play ask macOS for its user-interactive class",
     )
     cores: str = Field("", description="Cores to stay on, with commas, where the system lets one choose")
     voice: str = Field("af_heart", description="Voice of requests that name none")

@@ -18,6 +18,7 @@ from typing import Any
 from kokoro_lab.config import STAGED, set_by_user, settings, weights_of
 from kokoro_lab.datatypes import Clip, Fallback, Place, ProviderChoice, SynthesisReport, Utterance
 from kokoro_lab.engine_config import WHOLE_MODEL, EngineConfig
+from kokoro_lab.errors import ParameterError
 from kokoro_lab.g2p.frontend import FrontEnd
 from kokoro_lab.g2p.lexicon_entries import request_entries
 from kokoro_lab.model.arenas import shrink_arenas
@@ -37,6 +38,7 @@ from kokoro_lab.primer import FirstAudioCache
 from kokoro_lab.scheduling import prepare, user_interactive
 from kokoro_lab.speech_stream import SpeechStream
 from kokoro_lab.text.language import resolve_language
+from kokoro_lab.typed import require_least, require_type
 from kokoro_lab.utterance import utterance_of
 
 log = logging.getLogger(__name__)
@@ -78,9 +80,18 @@ def load_engine(
 
     Raises
     ------
-    SettingsError, ProviderError, WeightsError
-        What was asked for does not exist, or cannot be had.
+    ParameterError, SettingsError, ProviderError, WeightsError
+        What was asked for is of the wrong type, does not exist, or cannot be had.
     """
+    for name, value, kind in (
+        ("variant", variant, str | None),
+        ("provider", provider, str | None),
+        ("config", config, EngineConfig | None),
+        ("tuned", tuned, bool),
+        ("say", say, Callable),
+        ("begins", begins, Callable),
+    ):
+        require_type(name, value, kind, ParameterError)
     if config is None:
         config = configuration(variant, provider, tuned=tuned)
     else:
@@ -245,7 +256,8 @@ class Engine:
         stop : threading.Event, optional
             Set it to end the synthesis within one window; then `next` raises `Interrupted`.
         **options
-            Fields of `Utterance`: voice, speed, language, input_format, loudness, statistics, seed, lexicon.
+            Fields of `Utterance`: voice, speed, language, input_format, loudness, statistics, seed, lexicon,
+            detect_languages.
 
         Returns
         -------
@@ -258,6 +270,15 @@ class Engine:
         TextError, VoiceError, LanguageError, LexiconError, ParameterError
             The request cannot be spoken.
         """
+        for name, value, kind in (
+            ("streamed", streamed, bool),
+            ("cached", cached, bool),
+            ("place", place, Place | None),
+            ("heard_samples", heard_samples, int),
+            ("stop", stop, threading.Event | None),
+        ):
+            require_type(name, value, kind, ParameterError)
+        require_least("heard_samples", heard_samples, 0, ParameterError)
         utterance = _asked(text, options, streamed=streamed)
         return self._begun(
             utterance,

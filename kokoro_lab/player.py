@@ -32,6 +32,7 @@ from kokoro_lab.playback.deck import Deck, running
 from kokoro_lab.playback.pipe import make_fifo, play_fifo
 from kokoro_lab.playback.sinks import Sink
 from kokoro_lab.playback.status import Event
+from kokoro_lab.scheduling import enter_playback
 from kokoro_lab.server.origins import allowed_hosts, answers_to, listed, same_origin
 from kokoro_lab.server.watched_socket import WatchedSocket
 
@@ -83,7 +84,7 @@ class Daemon:
     """
 
     def __init__(self, sink: Sink, settings: Settings, **options: Any) -> None:
-        self.deck = Deck(sink, tell=self._tell, **options)
+        self.deck = Deck(sink, tell=self._tell, qos=settings.qos, **options)
         self.hosts = allowed_hosts(settings.model_copy(update={"host": LOOPBACK}))
         self.origins = frozenset(listed(settings.allowed_origins))
         self._lock = threading.Lock()
@@ -112,6 +113,7 @@ class Daemon:
 
     def talk(self, ws: Server, watched: _GatedSocket) -> None:
         """Serve one client until it goes."""
+        enter_playback(self.deck.qos)
         outbox: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         teller = threading.Thread(target=_send_all, args=(ws, outbox), name="teller", daemon=True)
         teller.start()
@@ -272,7 +274,7 @@ def main(
     Parameters
     ----------
     sink : Sink
-        Opened at once, so that one that cannot play is told of here and not to the first client.
+        Opened at once: see `Deck.open`.
     port : int, optional
         Default: what the environment says.
     pipe : Path, optional
@@ -285,13 +287,13 @@ def main(
     Raises
     ------
     PlaybackError
-        The sink does not open.
+        The sink does not open, and nothing takes its place.
     ParameterError
         The port is taken, or `pipe` is no FIFO.
     """
-    sink.open()
     settings = environment()
     daemon = Daemon(sink, settings)
+    daemon.deck.open()
     if pre_buffer_s is not None:
         daemon.deck.hold_back(pre_buffer_s)
     over = threading.Event()

@@ -12,6 +12,7 @@ import os
 import platform
 import threading
 from collections.abc import Sequence
+from typing import Literal
 
 from kokoro_lab.datatypes import Fallback
 from kokoro_lab.engine_config import EngineConfig
@@ -21,6 +22,7 @@ log = logging.getLogger(__name__)
 USER_INTERACTIVE = 0x21
 """`QOS_CLASS_USER_INTERACTIVE` of macOS' <sys/qos.h>."""
 _this_thread = threading.local()
+_warned: set[str] = set()
 
 
 def user_interactive() -> str | None:
@@ -69,8 +71,29 @@ def prepare(config: EngineConfig) -> tuple[Fallback, ...]:
         reasons.append(user_interactive())
     fallbacks = tuple(Fallback("scheduling", reason) for reason in reasons if reason)
     for fallback in fallbacks:
+        _warned.add(fallback.reason)
         log.warning("Scheduling: %s", fallback.reason)
     return fallbacks
+
+
+def enter_playback(qos: Literal["off", "interactive"]) -> Fallback | None:
+    """Have the calling thread, which plays or hands over what is played, treated as `qos` says.
+
+    Both ask: the thread that plays waits for a lock while the other one fills the ring, and would wait the
+    longer the less the other one runs.
+
+    Returns
+    -------
+    Fallback or None
+        What could not be had. The log says it once a process, however many threads ask.
+    """
+    reason = user_interactive() if qos == "interactive" else None
+    if reason is None:
+        return None
+    if reason not in _warned:
+        _warned.add(reason)
+        log.warning("Scheduling: %s", reason)
+    return Fallback("scheduling", reason)
 
 
 def keep_collector_off() -> None:

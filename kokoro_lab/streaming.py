@@ -8,10 +8,12 @@ from collections.abc import Iterator
 import numpy as np
 
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, AudioChunk, Samples
+from kokoro_lab.engine_config import CHUNK_MAX_MS, CHUNK_MIN_MS
 from kokoro_lab.errors import ParameterError
+from kokoro_lab.typed import require_type
 
 FRAME_S = 0.050
-FRAME_MIN_S, FRAME_MAX_S = 0.030, 0.120
+FRAME_MIN_S, FRAME_MAX_S = CHUNK_MIN_MS / 1000, CHUNK_MAX_MS / 1000
 PRIMER_S = 0.050
 """Silence sent right behind the header, so that a player opens its device; never counted as audio."""
 
@@ -34,12 +36,13 @@ class Framer:
     Raises
     ------
     ParameterError
-        `frame_s` is not between 0.030 and 0.120 s.
+        `frame_s` is no number, or not between 0.030 and 0.120 s.
     """
 
     def __init__(
         self, frame_s: float = FRAME_S, sample_rate_hz: int = SAMPLE_RATE_HZ, start_samples: int = 0
     ) -> None:
+        require_type("frame_s", frame_s, float, ParameterError)
         if not FRAME_MIN_S <= frame_s <= FRAME_MAX_S:
             raise ParameterError(
                 f"A frame of {frame_s} s is out of range.",

@@ -8,11 +8,14 @@ from typing import Any
 from kokoro_lab.config import SPEED_MAX, SPEED_MIN
 from kokoro_lab.datatypes import Utterance
 from kokoro_lab.errors import ParameterError, TextError
+from kokoro_lab.typed import fits, require_least, require_types
 
 LOUDNESS_MODES = ("auto", "measured", "voice", "none")
 STATISTICS_MODES = ("auto", "predicted", "exact")
 INPUT_FORMATS = ("text", "ssml")
 DETECTION_MODES = ("auto", "scripts", "off")
+CHECKED_ELSEWHERE = frozenset({"lexicon", "speed"})
+"""A lexicon may be given in several forms, and a `LexiconError` says what is wrong with it."""
 _OPTIONS = frozenset(field.name for field in fields(Utterance)) - {"text"}
 
 
@@ -25,7 +28,7 @@ def utterance_of(text: str | Utterance, options: dict[str, Any], *, streamed: bo
     Raises
     ------
     ParameterError
-        An unknown option, or a value out of range.
+        An unknown option, or a value of the wrong type or out of range.
     """
     unknown = sorted(options.keys() - _OPTIONS)
     if unknown:
@@ -36,7 +39,9 @@ def utterance_of(text: str | Utterance, options: dict[str, Any], *, streamed: bo
             allowed=", ".join(sorted(_OPTIONS)),
         )
     asked = replace(text, **options) if isinstance(text, Utterance) else Utterance(text, **options)
+    require_types(asked, ParameterError, CHECKED_ELSEWHERE)
     _check_speed(asked.speed)
+    require_least("seed", asked.seed, 0, ParameterError)
     _mode("input_format", asked.input_format, INPUT_FORMATS)
     loudness = _mode("loudness", asked.loudness, LOUDNESS_MODES)
     statistics = _mode("statistics", asked.statistics, STATISTICS_MODES)
@@ -67,7 +72,7 @@ def _mode(field: str, value: str, modes: tuple[str, ...]) -> str:
 
 
 def _check_speed(speed: float) -> None:
-    if not (isinstance(speed, (int, float)) and SPEED_MIN <= speed <= SPEED_MAX):
+    if not (fits(speed, float) and SPEED_MIN <= speed <= SPEED_MAX):
         raise ParameterError(
             f"A speed of {speed!r} is out of range.",
             field="speed",

@@ -10,7 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kokoro_lab.bench import playout
-from kokoro_lab.buffering import HALF_LIFE_S, LEAST_S, MOST_S, PROFILES, SPARE_S, PreBuffer, buffer_profile
+from kokoro_lab.buffering import (
+    HALF_LIFE_S,
+    LEAST_S,
+    MOST_S,
+    PROFILES,
+    SPARE_S,
+    BufferProfile,
+    PreBuffer,
+    buffer_profile,
+)
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.streaming import FRAME_S, Framer
 
@@ -53,9 +62,26 @@ def test_the_profiles_are_those_that_were_promised() -> None:
     assert buffer_profile("stable").chunk_s == FRAME_S
     for profile in PROFILES.values():
         Framer(profile.chunk_s)
-        assert profile.pre_buffer_chunks in (2, 3)
-        assert profile.pre_buffer_s >= 0.1
     assert PreBuffer().target_s == buffer_profile("stable").pre_buffer_s
+
+
+def test_what_is_advised_is_100_to_150_ms_whatever_the_chunks() -> None:
+    assert {name: p.pre_buffer_s for name, p in PROFILES.items()} == pytest.approx(
+        {"stable": 0.100, "benchmark": 0.120, "safe": 0.150}
+    )
+    for chunk_ms in range(30, 121):
+        chunk_s = chunk_ms / 1000
+        held_s = buffer_profile("safe").cut_by(chunk_s).pre_buffer_s
+        assert 0.100 - 1e-9 <= held_s <= 0.150 + 1e-9
+        assert chunk_s < held_s, "more than one chunk: the second one may come late"
+        if chunk_ms <= 75:
+            assert held_s / chunk_s == pytest.approx(round(held_s / chunk_s)), "whole chunks where they fit"
+
+
+def test_what_streams_needed_is_advised_however_they_are_cut() -> None:
+    learnt = BufferProfile("avoid-underrun", 0.100, needed_s=0.41)
+    assert learnt.pre_buffer_s == pytest.approx(0.50)
+    assert learnt.cut_by(0.03).pre_buffer_s == pytest.approx(0.42)
 
 
 def test_an_unknown_profile_is_refused() -> None:

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import gc
+import io
 import os
 import platform
 import threading
 from dataclasses import replace
 
 import pytest
+import websocket
 
 from kokoro_lab import scheduling
+from kokoro_lab.audio import Pcm
+from kokoro_lab.config import Settings
 from kokoro_lab.engine import Engine
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import SettingsError
+from kokoro_lab.playback.deck import Deck, running
+from kokoro_lab.playback.pipe import play_pipe
+from kokoro_lab.playback.sinks import ClockedSink
+from kokoro_lab.player import Daemon, listening
 from tests import tiny_voice
 
 
@@ -132,3 +140,73 @@ def test_what_stays_loaded_is_kept_from_the_collector() -> None:
         assert gc.get_freeze_count() > before
     finally:
         gc.unfreeze()
+
+
+def _on_a_mac(monkeypatch: pytest.MonkeyPatch) -> list[int | None]:
+    """Which threads the system was asked for the class by, by their numbers."""
+    asked: list[int | None] = []
+
+    def c_library(name: object) -> Darwin:
+        asked.append(threading.current_thread().ident)
+        return Darwin(code=0)
+
+    monkeypatch.setattr(platform, "system", lambda: "Darwin")
+    monkeypatch.setattr(scheduling.ctypes, "CDLL", c_library)
+    return asked
+
+
+def test_the_thread_that_plays_asks_itself_before_it_plays_and_so_does_who_fills_the_ring(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked = _on_a_mac(monkeypatch)
+    sink = _Noting(asked)
+    with running(Deck(sink, qos="interactive")) as deck:
+        (plays,) = [thread.ident for thread in threading.enumerate() if thread.name == "deck"]
+        in_a_thread(lambda: play_pipe(deck, io.BytesIO(bytes(4800))))
+    assert asked.count(plays) == 1, "the deck's own thread has asked, and once"
+    assert len(set(asked)) == 2, "and the one that reads the pipe"
+    assert sink.asked_before == {plays}, "before the first block"
+
+
+def test_the_thread_of_a_players_client_asks(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = _on_a_mac(monkeypatch)
+    daemon = Daemon(ClockedSink(), Settings(qos="interactive"), players=())
+    with listening(daemon, 0) as port:
+        connection = websocket.create_connection(f"ws://127.0.0.1:{port}/", suppress_origin=True)
+        connection.recv()  # it is served
+        connection.close()
+    assert len(set(asked)) == 2
+
+
+def test_a_player_asks_for_nothing_unless_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = _on_a_mac(monkeypatch)
+    with running(Deck(ClockedSink(), qos="off")) as deck:
+        in_a_thread(lambda: play_pipe(deck, io.BytesIO(bytes(480))))
+        assert deck.status().fallbacks == ()
+    assert asked == []
+
+
+def test_a_class_that_a_player_cannot_have_is_in_its_status_and_is_warned_of_once(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(platform, "system", lambda: "Linux")
+    monkeypatch.setattr(scheduling, "_warned", set())
+    with running(Deck(ClockedSink(), qos="interactive")) as deck:
+        in_a_thread(lambda: play_pipe(deck, io.BytesIO(bytes(480))))
+        (missing,) = deck.status().fallbacks
+    assert missing.stage == "scheduling"
+    assert "Linux has no classes of service" in missing.reason
+    assert [r.levelname for r in caplog.records if "classes of service" in r.message] == ["WARNING"]
+
+
+class _Noting(ClockedSink):
+    """Notes who had asked for the class when it is given the first block."""
+
+    def __init__(self, asked: list[int | None]) -> None:
+        super().__init__()
+        self._asked = asked
+        self.asked_before: set[int | None] = set()
+
+    def play(self, pcm: Pcm) -> None:
+        self.asked_before = self.asked_before or {threading.get_ident()} & set(self._asked)
+        super().play(pcm)

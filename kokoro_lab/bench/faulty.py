@@ -10,18 +10,25 @@ from http.client import HTTPConnection
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
-from kokoro_lab.bench.frames import Body
+from kokoro_lab.bench.frames import Body, Frame
 from kokoro_lab.bench.over_http import OverHttp
 from kokoro_lab.bench.own_server import OwnServer, own_server
 from kokoro_lab.bench.persistent import Listened, OfBytes, OfEngine, OfServer, Source, listen
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ
 from kokoro_lab.engine import Engine
 from kokoro_lab.errors import SynthesisError
-from kokoro_lab.faults.draws import Losses
+from kokoro_lab.faults.draws import Losses, Shuffles
 from kokoro_lab.faults.engine import FaultyEngine
 from kokoro_lab.faults.injector import Injector, Spoken
 from kokoro_lab.faults.proxy import FaultProxy, fault_proxy
-from kokoro_lab.faults.scenario import READY, ChunksLost, Scenario, Transport
+from kokoro_lab.faults.scenario import (
+    OF_CHUNKS,
+    READY,
+    ChunksLost,
+    ChunksReordered,
+    Scenario,
+    Transport,
+)
 
 ASK_S = 60.0
 ON_THE_WIRE = {"http": 1.0, "sse": 1.4, "websocket": 1.0}
@@ -185,9 +192,7 @@ def disturbed(
     subject: Subject,
     scenario: Scenario | None,
     whole: Listened | None = None,
-    *,
-    goes_on: bool = True,
-    asks_again: bool = True,
+    **listener: bool,
 ) -> Disturbed:
     """Listen to `subject` once, with the faults of `scenario`, or with none.
 
@@ -195,21 +200,21 @@ def disturbed(
     ----------
     whole : Listened, optional
         The undisturbed stream, by whose length it is known where the middle of one is.
-    goes_on, asks_again : bool
-        See `listen`.
+    **listener
+        How careless the listener is: `goes_on`, `asks_again` and `reorders` of `listen`.
     """
     subject.forget()
     subject.arm(scenario)
     try:
-        losses = _Counted(scenario)
+        chunks = _Line(scenario)
         line: AbstractContextManager[FaultProxy | None] = nullcontext(None)
         if scenario is not None and subject.url is not None and whole is not None and _line(scenario):
             wire_bytes = round(ON_THE_WIRE[subject.transport] * len(whole.pcm))
             line = fault_proxy(subject.url, scenario, wire_bytes)
         with line as proxy:
             url = None if proxy is None else proxy.url
-            heard = listen(subject.source(url), goes_on=goes_on, asks_again=asks_again, loses=losses.next)
-            struck = losses.struck + (0 if proxy is None else len(proxy.struck))
+            heard = listen(subject.source(url), line=chunks.over, **listener)
+            struck = chunks.struck + (0 if proxy is None else len(proxy.struck))
         inside, spoken = subject.journal()
         return Disturbed(heard, struck + inside, spoken)
     finally:
@@ -218,19 +223,28 @@ def disturbed(
 
 def _line(scenario: Scenario) -> bool:
     """Whether it has faults that only a proxy can put in."""
-    return any(not isinstance(fault, ChunksLost) for fault in scenario.of_seam("transport"))
+    return any(fault.kind not in OF_CHUNKS for fault in scenario.of_seam("transport"))
 
 
-class _Counted:
-    """The chunks that a scenario loses on the line, counted."""
+class _Line:
+    """What a scenario does to chunks on the line, counted."""
 
     def __init__(self, scenario: Scenario | None) -> None:
         lost = () if scenario is None else scenario.of_seam("transport")
         seed = 0 if scenario is None else scenario.seed
         self._losses = [Losses(fault, seed) for fault in lost if isinstance(fault, ChunksLost)]
-        self.struck = 0
+        self._shuffles = [Shuffles(fault, seed) for fault in lost if isinstance(fault, ChunksReordered)]
+        self._lost = 0
 
-    def next(self) -> bool:
-        lost = [losses.next() for losses in self._losses]  # each counts every chunk
-        self.struck += any(lost)
-        return any(lost)
+    @property
+    def struck(self) -> int:
+        return self._lost + sum(shuffles.struck for shuffles in self._shuffles)
+
+    def over(self, frames: Iterator[Frame]) -> Iterator[Frame]:
+        for shuffles in self._shuffles:
+            frames = shuffles.over(frames)
+        for frame in frames:
+            lost = [losses.next() for losses in self._losses]  # each counts every chunk
+            self._lost += any(lost)
+            if not any(lost):
+                yield frame

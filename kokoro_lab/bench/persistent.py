@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException
@@ -17,6 +17,7 @@ from kokoro_lab.bench.playout import Playout, play
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, AudioChunk, Place
 from kokoro_lab.engine import Engine
 from kokoro_lab.errors import KokoroLabError, SynthesisError
+from kokoro_lab.playback.reordering import ChunkMissing, Reorderer
 from kokoro_lab.streaming import PRIMER_S
 
 PATIENCE_S, MOST_PATIENCE_S = 0.8, 3.0
@@ -146,6 +147,8 @@ class Listened:
         Seconds from each of them until the next new chunk was there.
     repeated : int
         Chunks that came although the listener had them.
+    reordered : int
+        Chunks that were held, because an earlier one had not come.
     """
 
     pcm: bytes
@@ -155,6 +158,7 @@ class Listened:
     breaks: tuple[str, ...]
     recovered_s: tuple[float, ...]
     repeated: int
+    reordered: int = 0
 
     @property
     def ttfa_s(self) -> float:
@@ -180,7 +184,8 @@ def listen(
     *,
     goes_on: bool = True,
     asks_again: bool = True,
-    loses: Callable[[], bool] = lambda: False,
+    reorders: bool = True,
+    line: Callable[[Iterator[Frame]], Iterator[Frame]] = iter,
     patience_s: float = PATIENCE_S,
 ) -> Listened:
     """Take a stream to its end.
@@ -192,12 +197,22 @@ def listen(
         Whether what broke off is gone on with. One who does not is a control.
     asks_again : bool
         Whether a chunk that is missing by its id is asked for again. One who does not is a control.
-    loses : callable
-        Whether the next chunk is lost on the line.
+    reorders : bool
+        Whether chunks are put into the order of their ids: see `Reorderer`. One who takes them as they come
+        is a control.
+    line : callable
+        What becomes of the chunks of a connection on their way.
     patience_s : float
         The least for which nothing may come, where there is no speech in hand.
     """
-    listener = _Listener(source, goes_on=goes_on, asks_again=asks_again, loses=loses, patience_s=patience_s)
+    listener = _Listener(
+        source,
+        goes_on=goes_on,
+        asks_again=asks_again,
+        reorders=reorders,
+        line=line,
+        patience_s=patience_s,
+    )
     complete = listener.listen()
     return Listened(
         bytes(listener.heard.audio),
@@ -207,20 +222,29 @@ def listen(
         tuple(listener.breaks),
         tuple(listener.recovered_s),
         listener.repeated,
+        listener.reordered,
     )
 
 
 class _Listener:
     def __init__(
-        self, source: Source, *, goes_on: bool, asks_again: bool, loses: Callable[[], bool], patience_s: float
+        self,
+        source: Source,
+        *,
+        goes_on: bool,
+        asks_again: bool,
+        reorders: bool,
+        line: Callable[[Iterator[Frame]], Iterator[Frame]],
+        patience_s: float,
     ) -> None:
         self._source = source
         self._patience_s = patience_s
-        self._goes_on, self._asks_again, self._loses = goes_on, asks_again, loses
+        self._goes_on, self._asks_again, self._line = goes_on, asks_again, line
+        self._by_id = reorders and source.tagged
         self._began_s = time.perf_counter()
         self._broke_s: float | None = None
         self._fruitless = 0
-        self.heard, self.repeated = Heard(), 0
+        self.heard, self.repeated, self.reordered = Heard(), 0, 0
         self.arrivals_s: list[float] = []
         self.lengths_s: list[float] = []
         self.breaks: list[str] = []
@@ -230,9 +254,7 @@ class _Listener:
         """Whether the stream came to its end."""
         while True:
             try:
-                with closing(self._source.frames(self.heard, self._patience)) as coming:
-                    for frame in coming:
-                        self._take(frame)
+                self._connect()
                 return True
             except Busy as error:
                 since_s = self._began_s if self._broke_s is None else self._broke_s
@@ -253,16 +275,38 @@ class _Listener:
             in_hand_s = sum(self.lengths_s) - (time.perf_counter() - self._began_s - self.arrivals_s[0])
         return min(MOST_PATIENCE_S, max(self._patience_s, in_hand_s - RECOVERY_S))
 
+    def _connect(self) -> None:
+        """Take what comes over one connection, to the end of the stream."""
+        in_order = Reorderer[Frame](self.heard.last_chunk + 1)
+        try:
+            with closing(self._source.frames(self.heard, self._patience)) as coming:
+                for frame in self._line(coming):
+                    for ready in self._due(in_order, frame):
+                        self._take(ready)
+            self._end(in_order)
+        finally:
+            self.repeated += in_order.repeated
+            self.reordered += in_order.reordered
+
+    def _due(self, in_order: Reorderer[Frame], frame: Frame) -> list[Frame]:
+        if not self._by_id:
+            return [frame]
+        now_s = time.perf_counter()
+        try:
+            return in_order.push(frame.segment_id, frame.chunk_id, frame, now_s)
+        except ChunkMissing:
+            if self._asks_again:
+                raise
+            return in_order.give_up(now_s)[1]
+
+    def _end(self, in_order: Reorderer[Frame]) -> None:
+        while in_order.held:
+            if self._asks_again:
+                in_order.finish()
+            for ready in in_order.give_up(time.perf_counter())[1]:
+                self._take(ready)
+
     def _take(self, frame: Frame) -> None:
-        if self._loses():
-            return
-        if self._source.tagged:
-            due = self.heard.last_chunk + 1
-            if frame.chunk_id < due:
-                self.repeated += 1
-                return
-            if frame.chunk_id > due and self._asks_again:
-                raise SynthesisError(f"Chunk {due} is missing.")
         now_s = time.perf_counter()
         if self._broke_s is not None:
             self.recovered_s.append(now_s - self._broke_s)

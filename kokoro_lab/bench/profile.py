@@ -7,10 +7,9 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import count
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import pandas as pd
 from tqdm import tqdm
@@ -27,7 +26,6 @@ from kokoro_lab.datatypes import SAMPLE_RATE_HZ
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.g2p.frontend import FrontEnd
-from kokoro_lab.model import providers
 from kokoro_lab.model.artefacts import stages_folder
 from kokoro_lab.model.native import native_operators
 from kokoro_lab.model.predictor import StatisticsPredictor
@@ -48,25 +46,9 @@ LOADING_EVENTS = ("model_loading_uri", "session_initialization")
 
 @contextmanager
 def _profiled_speaker(config: EngineConfig) -> Iterator[StagedSpeaker]:
-    """A speaker in whose sessions ONNX Runtime's profiler is on; `_events` gives what it recorded.
-
-    The parts of a decoder make their sessions themselves, all with the options that `session_options`
-    gives, so those are the place to switch it on. Nothing else may load an engine meanwhile.
-    """
-
-    plain = providers.session_options
+    """A speaker in whose sessions ONNX Runtime's profiler is on; `_events` gives what it recorded."""
     with tempfile.TemporaryDirectory() as folder:
-        numbers = count()
-
-        def with_profiler(config: EngineConfig, stage: str = "") -> Any:
-            options = plain(config, stage)
-            options.enable_profiling = True
-            options.profile_file_prefix = str(Path(folder) / str(next(numbers)))
-            return options
-
-        with patch.object(providers, "session_options", with_profiler):
-            speaker = StagedSpeaker(config)
-        yield speaker
+        yield StagedSpeaker(replace(config, profiles=Path(folder)))
 
 
 def _events(session: ObservedSession) -> list[dict[str, Any]]:

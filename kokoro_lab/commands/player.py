@@ -102,8 +102,8 @@ def _play_standard_input(sink: Sink, pre_buffer_s: float | None, as_json: bool) 
     from kokoro_lab.playback.deck import Deck, running
     from kokoro_lab.playback.pipe import play_pipe
 
-    sink.open()
     deck = Deck(sink)
+    deck.open()
     if pre_buffer_s is not None:
         deck.hold_back(pre_buffer_s)
     with open(sys.stdin.fileno(), "rb", buffering=0, closefd=False) as source, running(deck):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -19,6 +19,7 @@ from kokoro_lab.utterance import INPUT_FORMATS
 
 if TYPE_CHECKING:
     from kokoro_lab.datatypes import Fallback
+    from kokoro_lab.dsp import Dither
     from kokoro_lab.playback.aloud import Aloud
 
 
@@ -45,7 +46,14 @@ if TYPE_CHECKING:
     help="What TEXT is: plain, or a subset of SSML.",
 )
 @click.option("--loudness", default="auto", help="auto, measured, voice or none.")
-@click.option("--seed", type=int, default=0, help="Of the dither.")
+@click.option("--seed", type=click.IntRange(0), default=0, help="Of the dither.")
+@click.option(
+    "--dither",
+    type=click.Choice(("tpdf", "shaped")),
+    default="tpdf",
+    show_default=True,
+    help="Of WAV, FLAC and PCM: white noise, or noise that is heard less.",
+)
 @click.option("--stream", is_flag=True, help="Speak as a stream does, and report its time to first audio.")
 @lexicon_option
 @json_option
@@ -58,13 +66,14 @@ def speak(
     variant: str | None,
     provider: str | None,
     stream: bool,
+    dither: Literal["tpdf", "shaped"],
     lexicon: Path | None,
     as_json: bool,
     **options: Any,
 ) -> None:
     """Speak TEXT (or a file, or standard input) into a file: WAV, MP3, FLAC, Opus, AAC or bare PCM."""
-    from kokoro_lab.containers import Encoder, format_of, write_encoded
-    from kokoro_lab.dsp import Dither
+    from kokoro_lab.containers import Encoder, dithered, format_of, write_encoded
+    from kokoro_lab.dsp import ditherer
     from kokoro_lab.engine import load_engine
     from kokoro_lab.metrics.loudness import integrated_lufs, true_peak_dbtp
     from kokoro_lab.playback.system_player import play_samples
@@ -72,10 +81,14 @@ def speak(
     words = text_of(text, input_file)
     options["lexicon"] = entries_of(lexicon)
     output = output or Path("speech.wav")
-    encoder = Encoder(format_of(output), sample_rate, options["seed"], streamed=False)
+    encoder = Encoder(format_of(output), sample_rate, options["seed"], streamed=False, dither=dither)
+    if dither != "tpdf" and not dithered(encoder.kind):
+        say(f"note   dither: {encoder.kind} is not of 16 bit, and has none to shape.")
     engine = load_engine(variant, provider, say=say)
     with ExitStack() as stack:
-        heard, instead = _loudspeaker(stack, options["seed"]) if play else (None, None)
+        heard, instead = (
+            _loudspeaker(stack, ditherer(dither, 24_000, options["seed"])) if play else (None, None)
+        )
         if stream:
             # a stream is heard from a server that has been up for a while
             engine.warm(options["voice"], text="Ready.")
@@ -107,10 +120,10 @@ def speak(
             if as_json:
                 click.echo(json.dumps({**figures, "report": asdict(report)}))
     if instead is not None:
-        play_samples(Dither(options["seed"]).run(samples))
+        play_samples(ditherer(dither, 24_000, options["seed"]).run(samples))
 
 
-def _loudspeaker(stack: ExitStack, seed: int) -> tuple[Aloud | None, Fallback | None]:
+def _loudspeaker(stack: ExitStack, dither: Dither) -> tuple[Aloud | None, Fallback | None]:
     """What plays speech as it comes; or, where there is no sound card, why another player will play it."""
     from kokoro_lab.datatypes import Fallback
     from kokoro_lab.playback.aloud import aloud
@@ -124,7 +137,7 @@ def _loudspeaker(stack: ExitStack, seed: int) -> tuple[Aloud | None, Fallback | 
         program = Path(system_player()[0]).name  # before anything is spoken: there may be none either
         say(f"note   playback: {error} It is played by {program} instead.")
         return None, Fallback("playback", f"{error.message} Played by {program}.")
-    return stack.enter_context(aloud(card, seed)), None
+    return stack.enter_context(aloud(card, dither)), None
 
 
 def _joined(pieces: Iterator[Any], heard: Aloud | None) -> Any:

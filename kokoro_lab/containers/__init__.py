@@ -3,7 +3,7 @@
 formats → coded → encoder → files
 """
 
-from kokoro_lab.containers.encoder import Encoder
+from kokoro_lab.containers.encoder import Encoder, dithered
 from kokoro_lab.containers.files import save, write_encoded, write_file
 from kokoro_lab.containers.formats import FORMATS, Format, content_type, decoded_hz, format_of
 
@@ -13,6 +13,7 @@ __all__ = [
     "Format",
     "content_type",
     "decoded_hz",
+    "dithered",
     "format_of",
     "save",
     "write_encoded",

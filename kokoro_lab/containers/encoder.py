@@ -11,9 +11,11 @@ from kokoro_lab.audio import Pcm, pcm_bytes, wav_header
 from kokoro_lab.containers.coded import CODECS, CodedWriter
 from kokoro_lab.containers.formats import Format, decoded_hz, require_format
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples
-from kokoro_lab.dsp import Dither, Processor, Resampler, silence
+from kokoro_lab.dsp import Dither, Dithering, Processor, Resampler, ditherer, silence
 from kokoro_lab.dsp.block import SILENT
 from kokoro_lab.dsp.resample import require_offered_rate
+from kokoro_lab.errors import ParameterError
+from kokoro_lab.typed import require_type
 
 RUN_SAMPLES = 1 << 16
 """A finished clip is encoded in pieces, so that little is held beside it."""
@@ -84,6 +86,11 @@ class _FullScale(Processor[np.float32]):
         return SILENT
 
 
+def dithered(kind: Format) -> bool:
+    """Whether the format holds samples of 16 bit, and so dither."""
+    return kind not in CODECS or CODECS[kind].dithered
+
+
 class Encoder:
     """Samples in, one valid stream or file out. How the samples are cut into blocks does not matter.
 
@@ -105,6 +112,9 @@ class Encoder:
         The rate of what is pushed; one of `dsp.RATES_HZ`.
     skipped_samples : int
         Samples of the stream before the first that is pushed, for the dither.
+    dither : {"tpdf", "shaped"}
+        Whether the noise of WAV, PCM and FLAC is white, or moved to where it is heard least; the other
+        formats are made of floats and have none. With shaped noise no samples may be skipped.
 
     Raises
     ------
@@ -128,9 +138,11 @@ class Encoder:
         streamed: bool = True,
         from_hz: int = SAMPLE_RATE_HZ,
         skipped_samples: int = 0,
+        dither: Dithering = "tpdf",
     ) -> None:
         require_format(kind)
         require_offered_rate(sample_rate_hz)
+        require_type("dither", dither, Dithering, ParameterError)
         codec = CODECS.get(kind)
         coded_hz = codec.coded_hz if codec and codec.coded_hz else sample_rate_hz
         self.kind = kind
@@ -138,7 +150,7 @@ class Encoder:
         self._coded_hz = coded_hz
         self._resampler = Resampler(from_hz, coded_hz)
         self._quantiser: Dither | _FullScale = (
-            Dither(seed, skipped_samples) if codec is None or codec.dithered else _FullScale()
+            ditherer(dither, coded_hz, seed, skipped_samples) if dithered(kind) else _FullScale()
         )
         self._sink = _Passing() if streamed else io.BytesIO()
         self._writer: _Writer = (

@@ -10,6 +10,7 @@ from kokoro_lab.audio import write_whole
 from kokoro_lab.containers.encoder import Encoder
 from kokoro_lab.containers.formats import format_of
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Clip, Samples
+from kokoro_lab.dsp import Dithering
 
 log = logging.getLogger(__name__)
 
@@ -21,6 +22,7 @@ def write_file(
     seed: int = 0,
     *,
     from_hz: int = SAMPLE_RATE_HZ,
+    dither: Dithering = "tpdf",
 ) -> Path:
     """Write a file of speech.
 
@@ -30,7 +32,7 @@ def write_file(
         Must end in one of the suffixes of `FORMATS`; a file that is there is replaced. Its folder must exist.
     samples : numpy.ndarray
         float32, shape (n,). What is beyond ±1 is clipped, and logged as a warning.
-    sample_rate_hz, seed, from_hz
+    sample_rate_hz, seed, from_hz, dither
         As `Encoder`.
 
     Returns
@@ -47,7 +49,8 @@ def write_file(
     SynthesisError
         A sample is not finite; a file that was there stays as it was.
     """
-    encoder = Encoder(format_of(path), sample_rate_hz, seed, streamed=False, from_hz=from_hz)
+    kind = format_of(path)
+    encoder = Encoder(kind, sample_rate_hz, seed, streamed=False, from_hz=from_hz, dither=dither)
     return write_encoded(path, encoder, samples)
 
 
@@ -59,14 +62,14 @@ def write_encoded(path: str | os.PathLike[str], encoder: Encoder, samples: Sampl
     return write_whole(Path(path), content)
 
 
-def save(clip: Clip, path: str | os.PathLike[str]) -> Path:
+def save(clip: Clip, path: str | os.PathLike[str], *, dither: Dithering = "tpdf") -> Path:
     """Write a clip in the format that the ending of the name asks for, dithered with its own seed.
 
     Parameters
     ----------
     clip : Clip
         What `engine.synthesize` gave.
-    path : str or os.PathLike
+    path, dither
         As `write_file`.
 
     Returns
@@ -79,4 +82,5 @@ def save(clip: Clip, path: str | os.PathLike[str]) -> Path:
     ParameterError, FormatUnavailable, SynthesisError
         As `write_file`.
     """
-    return write_file(path, clip.samples, clip.sample_rate_hz, clip.seed, from_hz=clip.sample_rate_hz)
+    rate_hz = clip.sample_rate_hz
+    return write_file(path, clip.samples, rate_hz, clip.seed, from_hz=rate_hz, dither=dither)

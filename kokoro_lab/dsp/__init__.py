@@ -5,6 +5,7 @@ from kokoro_lab.dsp.dither import Dither
 from kokoro_lab.dsp.envelope import Envelope
 from kokoro_lab.dsp.limiter import SETTLED_S, Limiter
 from kokoro_lab.dsp.loudness import Gain, load_meter, normalise_loudness, normalising_gain_db, voice_gain_db
+from kokoro_lab.dsp.noise_shaping import Dithering, ShapedDither, ditherer
 from kokoro_lab.dsp.resample import RATES_HZ, Resampler
 from kokoro_lab.dsp.trim import EdgeTrimmer, silence
 
@@ -12,12 +13,15 @@ __all__ = [
     "RATES_HZ",
     "SETTLED_S",
     "Dither",
+    "Dithering",
     "EdgeTrimmer",
     "Envelope",
     "Gain",
     "Limiter",
     "Processor",
     "Resampler",
+    "ShapedDither",
+    "ditherer",
     "in_runs",
     "load_meter",
     "normalise_loudness",

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from kokoro_lab.dsp.block import Processor, Samples
+from kokoro_lab.dsp.block import Processor, Samples, Values
+from kokoro_lab.errors import ParameterError
+from kokoro_lab.typed import require_least, require_type
 
 Pcm = npt.NDArray[np.int16]
 
@@ -28,6 +30,11 @@ class Dither(Processor[np.int16]):
     skipped_samples : int
         Samples that came before the first one pushed: the draws are those of this place in the stream.
 
+    Raises
+    ------
+    ParameterError
+        A seed that is no whole number from 0 on.
+
     Attributes
     ----------
     clipped_samples : int
@@ -41,6 +48,8 @@ class Dither(Processor[np.int16]):
     """
 
     def __init__(self, seed: int = 0, skipped_samples: int = 0) -> None:
+        require_type("seed", seed, int, ParameterError)
+        require_least("seed", seed, 0, ParameterError)
         bits = np.random.PCG64(seed)
         bits.advance(DRAWS * skipped_samples)
         self._random = np.random.Generator(bits)
@@ -48,7 +57,9 @@ class Dither(Processor[np.int16]):
 
     def _push(self, block: Samples) -> Pcm:
         draws = self._random.random((len(block), DRAWS))
-        steps = np.rint(block.astype(np.float64) * PCM_MAX + draws[:, 0] - draws[:, 1])
+        return self._within(np.rint(block.astype(np.float64) * PCM_MAX + draws[:, 0] - draws[:, 1]))
+
+    def _within(self, steps: Values) -> Pcm:
         within = np.clip(steps, PCM_MIN, PCM_MAX)
         self.clipped_samples += int(np.count_nonzero(within != steps))
         return within.astype(np.int16)

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterable, Iterator
+from typing import TypeVar
 
-from kokoro_lab.faults.scenario import Bursts, ChunksLost
+from kokoro_lab.faults.scenario import Bursts, ChunksLost, ChunksReordered
+
+Item = TypeVar("Item")
 
 
 class Losses:
@@ -20,6 +24,43 @@ class Losses:
         hundred, place = divmod(self._counted, self._one_in)
         self._counted += 1
         return place == random.Random(f"{self._seed} {hundred}").randrange(self._one_in)
+
+
+class Shuffles:
+    """The chunks of a stream in another order, here and there."""
+
+    def __init__(self, fault: ChunksReordered, seed: int) -> None:
+        self._fault = fault
+        self._seed = seed
+        self._counted = 0
+        self.struck = 0
+
+    def over(self, chunks: Iterable[Item]) -> Iterator[Item]:
+        """Pass on `chunks`, none of them twice and none left out; counts on from one connection to the next.
+
+        What is held when `chunks` breaks off has not come over the line.
+        """
+        held: list[Item] = []
+        for chunk in chunks:
+            run, place = divmod(self._counted, self._fault.one_in)
+            self._counted += 1
+            draw = random.Random(f"{self._seed} {run}")
+            first = draw.randrange(self._fault.one_in - self._fault.window + 1)
+            if not first <= place < first + self._fault.window:
+                yield chunk
+                continue
+            held.append(chunk)
+            if place == first + self._fault.window - 1:
+                yield from self._shuffled(held, draw)
+                held = []
+        yield from held
+
+    def _shuffled(self, held: list[Item], draw: random.Random) -> list[Item]:
+        self.struck += 1
+        order = list(range(len(held)))
+        while order == sorted(order) and len(order) > 1:
+            draw.shuffle(order)
+        return [held[place] for place in order]
 
 
 class Holds:

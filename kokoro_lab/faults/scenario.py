@@ -12,6 +12,8 @@ from kokoro_lab.fixtures import repository_root
 
 Seam = Literal["provider", "g2p", "queue", "transport", "memory", "disk"]
 Transport = Literal["library", "http", "sse", "websocket"]
+OF_CHUNKS = ("chunks_lost", "chunks_reordered")
+"""Faults of the line that strike only what has ids, and need no proxy: a client puts them in itself."""
 TRANSPORTS: tuple[Transport, ...] = ("library", "http", "sse", "websocket")
 """In this process; and of our server, the bare bytes of audio, events, and a WebSocket."""
 READY = "ready"
@@ -64,6 +66,24 @@ class ChunksLost(_Model):
     kind: Literal["chunks_lost"]
     seam: Literal["queue", "transport"]
     one_in: int = Field(ge=2, le=10_000)
+
+
+class ChunksReordered(_Model):
+    """Chunks overtake each other on the line: of each `one_in`, a `window` of so many comes in another order.
+
+    Where the window begins, and which order that is, is drawn from the scenario's seed.
+    """
+
+    seam: ClassVar[Seam] = "transport"
+    kind: Literal["chunks_reordered"]
+    one_in: int = Field(ge=2, le=10_000)
+    window: int = Field(ge=2, le=16)
+
+    @model_validator(mode="after")
+    def _fits(self) -> ChunksReordered:
+        if self.window > self.one_in:
+            raise ValueError("window is longer than one_in")
+        return self
 
 
 class Bursts(_Model):
@@ -134,6 +154,7 @@ AnyFault = (
     | Ballast
     | G2PStalls
     | ChunksLost
+    | ChunksReordered
     | Bursts
     | ConnectionCut
     | ConnectionSilent
@@ -172,10 +193,10 @@ class Scenario(_Model):
         if len(set(self.transports)) < len(self.transports):
             raise ValueError("a transport is named twice")
         line = [fault for fault in self.faults if fault.seam == "transport"]
-        if "library" in self.transports and any(fault.kind != "chunks_lost" for fault in line):
+        if "library" in self.transports and any(fault.kind not in OF_CHUNKS for fault in line):
             raise ValueError("the library has no line that could fail")
-        if "http" in self.transports and any(fault.kind == "chunks_lost" for fault in line):
-            raise ValueError("bare bytes carry no ids, so that nobody could tell that a chunk is missing")
+        if "http" in self.transports and any(fault.kind in OF_CHUNKS for fault in line):
+            raise ValueError("bare bytes carry no ids, so that nobody could tell where a chunk belongs")
         return self
 
     def of_seam(self, *seams: Seam) -> tuple[AnyFault, ...]:

@@ -12,6 +12,7 @@ import logging
 import threading
 import unicodedata
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any
@@ -161,7 +162,7 @@ class EnglishG2P:
                 space = bool(token.whitespace)
                 words.append(Word(sentence.text[i:j], start, end, phonemes, self.language, source, space))
             elif words and token.whitespace and not words[-1].space_after:
-                words[-1] = _with_space(words[-1])
+                words[-1] = replace(words[-1], space_after=True)
         return words
 
     def _word_by_word(
@@ -183,7 +184,7 @@ class EnglishG2P:
                 if phonemes:
                     words.append(Word(text, start, end, phonemes, self.language, source))
             if words and sentence.text[j : j + 1].strip() == "":
-                words[-1] = _with_space(words[-1])
+                words[-1] = replace(words[-1], space_after=True)
         return words
 
     def _phonemes(
@@ -308,10 +309,6 @@ def locate(text: str, token: str, at: int) -> tuple[int, int]:
         start = place if start is None else start
         at = place + 1
     return (at, at) if start is None else (start, at)
-
-
-def _with_space(word: Word) -> Word:
-    return Word(word.text, word.start, word.end, word.phonemes, word.language, word.source, True)
 
 
 def _sounds(text: str) -> bool:

@@ -36,6 +36,11 @@ def controls(
         outcome = outcome_of(stream, whole[transport], text, scenario, transport)
         missed = bool(stream.struck) and not outcome.passed
         found.append(Control("a lost chunk that nobody asks for again", missed))
+        scenario = load_scenario("chunks_reordered_on_line")
+        stream = disturbed(subjects[transport], scenario, whole[transport].heard, reorders=False)
+        outcome = outcome_of(stream, whole[transport], text, scenario, transport)
+        jumbled = bool(stream.struck) and not outcome.passed
+        found.append(Control("chunks that are played as they come, out of their order", jumbled))
     first, scenario = next(iter(whole.values())), load_scenario("connection_cut")
     return [
         *found,

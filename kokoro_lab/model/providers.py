@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from dataclasses import asdict, replace
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,7 @@ SPIN_US = 50
 FLUSH_DENORMALS = "session.set_denormal_as_zero"
 """Denormal numbers are kept, in ONNX Runtime as in our operators: samples do not depend on who has set the
 processor's flag before."""
+_profile_numbers = count()
 
 
 def session_options(config: EngineConfig, stage: str = "") -> ort.SessionOptions:
@@ -72,6 +74,9 @@ def session_options(config: EngineConfig, stage: str = "") -> ort.SessionOptions
     if briefly:
         options.add_session_config_entry("session.intra_op.spin_duration_us", str(SPIN_US))
         options.add_session_config_entry("session.force_spinning_stop", "1")
+    if config.profiles is not None:
+        options.enable_profiling = True
+        options.profile_file_prefix = str(config.profiles / f"{stage or 'session'}-{next(_profile_numbers)}")
     if config.memory_arena_size_mb:
         bound_arena(config.memory_arena_size_mb)
         options.add_session_config_entry("session.use_env_allocators", "1")
@@ -271,11 +276,10 @@ def _refused(provider: Provider, why: str) -> ProviderError:
 def recorded_options(config: EngineConfig) -> dict[str, Any]:
     """What of the configuration changes speed, memory or samples, for reports and results."""
     kept = asdict(config)
-    for private in ("home", "source", "stages"):
+    for private in ("home", "source", "stages", "profiles"):
         kept.pop(private)
     kept["threads"] = config.thread_count
-    flushed = session_options(replace(config, memory_arena_size_mb=0)).get_session_config_entry(
-        FLUSH_DENORMALS
-    )
+    plain = replace(config, memory_arena_size_mb=0, profiles=None)
+    flushed = session_options(plain).get_session_config_entry(FLUSH_DENORMALS)
     kept["denormals"] = "flushed to zero" if flushed == "1" else "kept"
     return kept

@@ -20,13 +20,13 @@ class Aloud:
     ----------
     deck : Deck
         Running.
-    seed : int
-        Of the dither: the same samples are heard as a file of that seed holds.
+    dither : Dither
+        Fresh: the same samples are heard as a file holds that is written with its like.
     """
 
-    def __init__(self, deck: Deck, seed: int) -> None:
+    def __init__(self, deck: Deck, dither: Dither) -> None:
         self._deck = deck
-        self._dither = Dither(seed)
+        self._dither = dither
         self._stream = deck.begin()
 
     def push(self, samples: Samples) -> None:
@@ -50,16 +50,16 @@ class Aloud:
 
 
 @contextmanager
-def aloud(sink: Sink, seed: int = 0, players: Sequence[str] = PLAYERS) -> Iterator[Aloud]:
+def aloud(sink: Sink, dither: Dither, players: Sequence[str] = PLAYERS) -> Iterator[Aloud]:
     """Inside, what is pushed is heard; who leaves before `finish` cuts it off.
 
     Parameters
     ----------
     sink : Sink
-    seed : int
-        Of the dither.
+    dither : Dither
+        As `Aloud`.
     players : sequence of str
         The system's players, for where the sink dies.
     """
     with running(Deck(sink, players=players)) as deck:
-        yield Aloud(deck, seed)
+        yield Aloud(deck, dither)

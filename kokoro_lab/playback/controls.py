@@ -5,9 +5,11 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
+from typing import Literal
 
 from kokoro_lab.audio import Pcm
-from kokoro_lab.datatypes import SAMPLE_RATE_HZ
+from kokoro_lab.config import settings
+from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Fallback
 from kokoro_lab.errors import ParameterError, PlaybackError
 from kokoro_lab.playback.clock import Clock, RealClock
 from kokoro_lab.playback.hold import Hold
@@ -41,6 +43,9 @@ class Controls:
         Told of every `Event`, by the thread that plays: it must not take long.
     players : sequence of str
         The system's players to choose from where the sink fails; none leaves it at that.
+    qos : {"off", "interactive"}, optional
+        Whether the thread that plays, and those that hand it speech, ask macOS for its user-interactive
+        class; what the environment says unless given.
     """
 
     def __init__(
@@ -52,6 +57,7 @@ class Controls:
         capacity_s: float = CAPACITY_S,
         tell: Callable[[Event], None] = lambda event: None,
         players: Sequence[str] = PLAYERS,
+        qos: Literal["off", "interactive"] | None = None,
     ) -> None:
         self._sink = sink
         self._clock = clock or RealClock()
@@ -60,6 +66,7 @@ class Controls:
         self._high_s = min(HIGH_S, capacity_s / 2)
         self._tell = tell
         self._players = players
+        self.qos = qos or settings().qos
         self._changed = threading.Condition()
         self._events: deque[Event] = deque()
         self._volume = 1.0
@@ -71,6 +78,7 @@ class Controls:
         self._failure: PlaybackError | None = None
         self._stops: list[tuple[int, str, float]] = []
         self._file: FilePlayback | None = None
+        self._lacking: dict[str, Fallback] = {}  # what the machine does not offer, whatever the stream
 
     # -------------------------------------------------------------------------- who sends
 
@@ -217,7 +225,7 @@ class Controls:
                 volume=self._volume,
                 waits=self._waits,
                 sink=self._sink.name,
-                fallbacks=tuple(stream.fallbacks),
+                fallbacks=(*self._lacking.values(), *stream.fallbacks),
             )
 
     def _stop(self, reason: str) -> None:

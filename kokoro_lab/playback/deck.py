@@ -17,6 +17,7 @@ from kokoro_lab.playback.sinks import BLOCK_S, BLOCK_SAMPLES, Sink
 from kokoro_lab.playback.status import Event
 from kokoro_lab.playback.stream import Stream
 from kokoro_lab.playback.system_player import FilePlayback, system_player
+from kokoro_lab.scheduling import enter_playback
 
 log = logging.getLogger(__name__)
 
@@ -32,8 +33,35 @@ class Deck(Controls):
     `step` plays one block and is called by one thread (`running`), as is all that follows it here.
     """
 
+    def open(self) -> None:
+        """Open the sink, so that one that cannot play is told of before the first stream comes.
+
+        Where there is no sound card, streams are played from files by the system's player, as when one dies.
+
+        Raises
+        ------
+        PlaybackError
+            The sink does not open, and nothing may take its place: it is a file, a device that was named, or
+            no other player is installed.
+        """
+        try:
+            self._sink.open()
+        except PlaybackError as error:
+            if not self._sink.real_time or error.value is not None:
+                raise
+            try:
+                command = system_player(self._players)
+            except PlaybackError as missing:
+                mend = f"{error.mend or ''} Or install a player of files: {missing.allowed}.".strip()
+                raise PlaybackError(error.message, field=error.field, mend=mend) from error
+            self._lack(Fallback("playback", f"{error.message} Speech is played from files by {command[0]}."))
+            log.warning("%s", self._lacking["playback"].reason)
+
     def run(self, until: threading.Event) -> None:
         """Play until told to end, sleeping while there is nothing to play."""
+        missing = enter_playback(self.qos)
+        if missing is not None:
+            self._lack(missing)
         idle_s = 0.0
         while not until.is_set():
             if self._step_safely():
@@ -45,6 +73,10 @@ class Deck(Controls):
                     idle_s += 1.0
             if idle_s == KEEP_OPEN_S and self._sink.real_time:
                 self._sink.close()
+
+    def _lack(self, fallback: Fallback) -> None:
+        with self._changed:
+            self._lacking[fallback.stage] = fallback
 
     def _step_safely(self) -> bool:
         """A sound card's library may raise anything: the stream fails, and the next one is tried."""
@@ -126,6 +158,7 @@ class Deck(Controls):
                 self._fail(stream, PlaybackError(error.message, field=error.field, mend=mend))
             return
         with self._changed:
+            self._lacking.pop("playback", None)
             stream.played(block)
 
     def _scaled(self, pcm: Pcm) -> Pcm:

@@ -13,6 +13,7 @@ from kokoro_lab.errors import KokoroLabError, ParameterError
 from kokoro_lab.playback.deck import Deck
 from kokoro_lab.playback.pcm_input import PcmInput
 from kokoro_lab.playback.status import StreamOver
+from kokoro_lab.scheduling import enter_playback
 
 log = logging.getLogger(__name__)
 
@@ -49,6 +50,7 @@ def play_pipe(deck: Deck, source: BinaryIO, begins: bytes = b"", *, drain: bool 
     PlaybackError
         There is nothing to play it with.
     """
+    enter_playback(deck.qos)
     pcm_input = PcmInput()
     stream: int | None = None
     piece = begins or source.read(PIECE_BYTES)

@@ -60,6 +60,8 @@ class Status:
         What is held back at the next start.
     waits : bool
         Whether the sender was told to wait.
+    fallbacks : tuple of Fallback
+        What this machine does not offer, and what of the latest stream is played otherwise than it should be.
     """
 
     state: State

@@ -1,9 +1,9 @@
 """What is said over a WebSocket: control in JSON, audio in binary messages, at the client's pace.
 
 The client says `speak` {the fields of a request, `credit`}, `resume` {the same, `last_id`, `resume`},
-`credit` {`frames`} and `cancel`. The server says `started` {`id`, `format`, `sample_rate`}, `segment`
-{`segment_id`, `start_s`, `resume`}, `words` {`segment_id`, `words`}, `keepalive`, `done` {`usage`} and
-`error` {`error`}.
+`credit` {`frames`} and `cancel`. The server says `started` {`id`, `format`, `sample_rate`, `chunk_ms`,
+`pre_buffer_ms`}, `segment` {`segment_id`, `start_s`, `resume`}, `words` {`segment_id`, `words`}, `keepalive`,
+`done` {`usage`} and `error` {`error`}.
 
 A binary message costs one credit (see `binary_frames`); without any, sending waits, and computing with it. A
 `speak` while another is under way takes its place. One who was cut off comes back, with `resume`.
@@ -188,7 +188,8 @@ class Conversation:
             account.close(outcome_of(account.reason(error)), code_of(account.reason(error)))
             raise
         self._since_s = time.monotonic()  # it may have waited for its slot
-        self._say("started", id=turn.live.stream_id, format=asked.kind, sample_rate=asked.heard_hz)
+        cut = {name: account.asked[name] for name in ("chunk_ms", "pre_buffer_ms")}
+        self._say("started", id=turn.live.stream_id, format=asked.kind, sample_rate=asked.heard_hz, **cut)
         account.first_byte()
 
     def _open(self, account: Account, fields: dict[str, Any], resumed: bool) -> tuple[Turn, SpeechRequest]:

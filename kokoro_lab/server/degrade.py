@@ -72,8 +72,8 @@ class Degrader:
         if not mode.learns_pre_buffer:
             return profile
         needed_s = [s.needed_s for s in self.objectives.recent(LOOK_BACK) if s.needed_s is not None]
-        held_s = min(PRE_BUFFER_MOST_S, max([profile.pre_buffer_s, *(n + SPARE_S for n in needed_s)]))
-        return BufferProfile(mode.name, profile.chunk_s, ceil(round(held_s / profile.chunk_s, 6)))
+        held_s = min(PRE_BUFFER_MOST_S, max((n + SPARE_S for n in needed_s), default=0.0))
+        return BufferProfile(mode.name, profile.chunk_s, held_s)
 
     def reset(self) -> None:
         """Back to where the server started."""

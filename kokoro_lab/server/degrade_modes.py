@@ -1,7 +1,8 @@
 """The degrade modes as a table: what brings each of them, what it changes, and when it goes.
 
 A mode changes how speech is cut into chunks, how much a player is advised to hold back, how many are
-served at a time and who computes first. It never changes a sample: the same request sounds the same.
+served at a time and who computes first. It never changes a sample: the same request sounds the same. A
+request that names its `chunk_ms` gets it in every mode.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ ALIASES = {"text": "input", "format": "response_format", "lang": "language"}
 EXAMPLES: list[Schema] = [
     {"model": "kokoro", "input": "Hello there.", "voice": "af_heart"},
     {"input": "A mixture of two voices.", "voice": "af_bella(2)+af_sky(1)", "response_format": "wav"},
-    {"input": "Events, with words.", "stream_format": "sse", "timestamps": True},
+    {"input": "Events, with words.", "stream_format": "sse", "timestamps": True, "chunk_ms": 30},
     {"input": "A file, with words.", "stream": False, "timestamps": True, "response_format": "flac"},
     {"input": '<speak>One<break time="300ms"/>two.</speak>', "input_format": "ssml"},
     {"input": "Say nginx.", "lexicon": {"nginx": "ˈɛnʤən ˈɛks"}},

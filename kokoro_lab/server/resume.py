@@ -57,8 +57,9 @@ class Resumption:
     frame_s: float
 
 
-def digest_of(utterance: Utterance, engine: Engine, *, frame_s: float, kind: str, sample_rate_hz: int) -> str:
-    """A hash of all that the bytes of a stream and their cut into frames depend on."""
+def digest_of(utterance: Utterance, engine: Engine, *, frame_s: float, written: tuple[object, ...]) -> str:
+    """A hash of all that the bytes of a stream and their cut into frames depend on; `written` is how samples
+    become bytes."""
     lexicon = engine.front_end.lexicons.current().with_request(utterance.lexicon)
     served = (
         __version__,
@@ -72,7 +73,7 @@ def digest_of(utterance: Utterance, engine: Engine, *, frame_s: float, kind: str
         ),  # cut otherwise, they round otherwise
         [about.get("sha256") for about in engine.conversion.get("graphs", {}).values()],
     )
-    asked = (sorted(asdict(utterance).items()), lexicon.version, frame_s, kind, sample_rate_hz)
+    asked = (sorted(asdict(utterance).items()), lexicon.version, frame_s, *written)
     return hashlib.sha256(repr((served, asked)).encode()).hexdigest()[:32]
 
 

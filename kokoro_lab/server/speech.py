@@ -60,6 +60,8 @@ _AUDIO = {content_type(kind, 24_000).partition(";")[0] for kind in FORMATS}
         "X-Kokoro-Variant": "Precision of the weights",
         "X-Kokoro-Provider": "What computes",
         "X-Kokoro-Streamed": "`true` if it is sent while it is spoken",
+        "X-Kokoro-Chunk-Ms": "Of a stream: length of its chunks",
+        "X-Kokoro-Pre-Buffer-Ms": "Of a stream: what its player had better hold back",
         "X-Kokoro-Mode": "Degrade mode",
         "X-Kokoro-First-Audio": "Of a stream: `computed`, or `cache` if it was kept from an equal request",
         "X-Kokoro-Statistics": "What the speech is normalised with: predicted or exact",
@@ -179,7 +181,7 @@ def _file(asked: SpeechRequest, utterance: Utterance, turn: Turn) -> Response:
     state = server_state()
     account = turn.account
     # Before the speech, lest it be computed for a format that cannot be had
-    encoder = Encoder(asked.kind, asked.sample_rate, utterance.seed, streamed=False)
+    encoder = Encoder(asked.kind, asked.sample_rate, utterance.seed, streamed=False, dither=asked.dither)
     stream = state.engine.stream(
         utterance,
         streamed=False,
@@ -260,8 +262,11 @@ def _describe(answer: Response, asked: SpeechRequest, utterance: Utterance, stre
     answer.headers["X-Kokoro-Voice"] = server_state().engine.voice(utterance.voice).name
     answer.headers["X-Kokoro-Streamed"] = str(streamed).lower()
     answer.headers["X-Kokoro-Mode"] = str(_account().asked["mode"])
-    if asked.ignored:
-        answer.headers["X-Kokoro-Ignored"] = ", ".join(asked.ignored)
+    ignored = asked.ignored
+    if asked.chunk_ms is not None and not streamed:
+        ignored = (*ignored, "chunk_ms")
+    if ignored:
+        answer.headers["X-Kokoro-Ignored"] = ", ".join(ignored)
 
 
 def _content_type(asked: SpeechRequest) -> str:

@@ -9,8 +9,10 @@ from flask import Request, g
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from kokoro_lab.config import SPEED_MAX, SPEED_MIN, VARIANTS, Settings
-from kokoro_lab.containers import FORMATS, Format, decoded_hz
+from kokoro_lab.containers import FORMATS, Format, decoded_hz, dithered
 from kokoro_lab.datatypes import Utterance
+from kokoro_lab.dsp import Dithering
+from kokoro_lab.engine_config import CHUNK_MAX_MS, CHUNK_MIN_MS
 from kokoro_lab.errors import ParameterError, TextError
 from kokoro_lab.g2p.lexicon_entries import request_entries
 from kokoro_lab.server.json_body import json_object
@@ -24,6 +26,7 @@ DEFAULT_FORMAT: Format = "mp3"
 """OpenAI's, and what OpenWebUI, which names none, stores under `.mp3`."""
 
 _SHOWN_CHARACTERS = 40
+_OUT_OF_RANGE = ("greater_than_equal", "less_than_equal")
 _NEVER_SHOWN = ("input", "instructions")
 
 
@@ -75,6 +78,14 @@ class SpeechRequest(BaseModel):
     sample_rate: Annotated[
         Literal[22_050, 24_000, 44_100, 48_000], Whole, Field(description="In Hz. Of opus: 48000")
     ] = 24_000
+    dither: Annotated[
+        Dithering,
+        Field(description="Noise of the rounding to 16 bit: white, or shaped so that it is heard less"),
+    ] = "tpdf"
+    chunk_ms: Annotated[
+        Annotated[int, Field(strict=True, ge=CHUNK_MIN_MS, le=CHUNK_MAX_MS), Whole] | None,
+        Field(description="Length of a stream's chunks. Default: the server's, as its degrade mode has it"),
+    ] = None
     ephemeral: Annotated[
         bool, Field(strict=True, description="Keep nothing of this: no first audio, no phonemes, no hash")
     ] = False
@@ -121,6 +132,7 @@ class SpeechRequest(BaseModel):
         """Fields that were given and have no effect."""
         given = {
             "instructions": bool(self.instructions),
+            "dither": self.dither != "tpdf" and not dithered(self.kind),
             "sample_rate": "sample_rate" in self.model_fields_set and self.sample_rate != self.heard_hz,
         }
         return tuple(name for name, ignored in given.items() if ignored)
@@ -274,6 +286,13 @@ def _closeness(media_range: str, kind: Format) -> int:
     return {"audio/*": 2, "*/*": 1}.get(media_range, 0)
 
 
+def _range_of(field: str) -> str:
+    """Both ends of what a number may be, whichever of them it is beyond."""
+    schema = SpeechRequest.model_json_schema()["properties"][field]
+    (number,) = [kind for kind in (schema, *schema.get("anyOf", ())) if "minimum" in kind]
+    return f"{number['minimum']:g} to {number['maximum']:g}"
+
+
 def _readable(error: ValidationError, names: Mapping[str, str]) -> ParameterError:
     """The first thing that is wrong, in the client's own names for fields."""
     first = error.errors(include_url=False)[0]
@@ -297,7 +316,8 @@ def _readable(error: ValidationError, names: Mapping[str, str]) -> ParameterErro
     if first["type"] == "literal_error":
         allowed = first["ctx"]["expected"].replace(" or ", ", ").replace("'", "")
         return ParameterError(f"{field} {value} is not offered.", field=field, value=value, allowed=allowed)
-    message = first["msg"].removeprefix("Input should be ")
+    message = _range_of(ours) if first["type"] in _OUT_OF_RANGE else first["msg"]
+    message = message.removeprefix("Input should be ")
     return ParameterError(
         f"{field}{value and f' {value}'} is not valid.", field=field, value=value, allowed=message
     )

@@ -11,7 +11,7 @@ from flask import current_app
 
 from kokoro_lab.containers import Encoder
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Place, Utterance
-from kokoro_lab.errors import Interrupted
+from kokoro_lab.errors import Interrupted, ParameterError
 from kokoro_lab.server.account import Account
 from kokoro_lab.server.live import Live
 from kokoro_lab.server.resume import Resumption, digest_of, resumption_of, token_of
@@ -156,26 +156,30 @@ def open_stream(
     Raises
     ------
     TextError, VoiceError, LanguageError, LexiconError, ParameterError, Gone
-        It cannot be spoken, or not be gone on with.
+        It cannot be spoken, or not be gone on with; or it is to go on in other chunks than it began with.
     """
     account, live = turn.account, turn.live
     mode, profile = state.degrader.mode, state.degrader.profile()
+    if asked.chunk_ms is not None:
+        profile = profile.cut_by(asked.chunk_ms / 1000)
     ephemeral = bool(account.asked["ephemeral"])
 
     def digest(frame_s: float) -> str:
-        return digest_of(
-            utterance, state.engine, frame_s=frame_s, kind=asked.kind, sample_rate_hz=asked.sample_rate
-        )
+        written = (asked.kind, asked.sample_rate, asked.dither)
+        return digest_of(utterance, state.engine, frame_s=frame_s, written=written)
 
     from_ = Resumption(-1, None, int(time.time()), profile.chunk_s)
     if asked.last_id is not None:
         from_ = resumption_of(
             asked.last_id, asked.resume, digest, ttl_s=state.settings.resume_ttl_s, frame_s=profile.chunk_s
         )
+        if asked.chunk_ms is not None and from_.frame_s != profile.chunk_s:
+            raise _cut_otherwise(asked.chunk_ms, round(1000 * from_.frame_s))
     frame_s = from_.frame_s
     account.streams(profile.cut_by(frame_s))
-    # Only PCM at the model's own rate has no memory: any other encoder must hear all that came before
-    plain = asked.kind in ("pcm", "wav") and asked.sample_rate == SAMPLE_RATE_HZ
+    # Only PCM at the model's own rate, with white noise, has no memory: any other encoder must hear all that
+    # came before
+    plain = asked.kind in ("pcm", "wav") and asked.sample_rate == SAMPLE_RATE_HZ and asked.dither == "tpdf"
     place = from_.place if plain else None
     skipped = round(frame_s * SAMPLE_RATE_HZ) * (from_.after + 1) if plain else 0
     stream = state.engine.stream(
@@ -192,6 +196,7 @@ def open_stream(
         asked.sample_rate,
         utterance.seed,
         skipped_samples=skipped,
+        dither=asked.dither,
     )
     session = turn.begin(stream, streamed=True, tells=tells)
 
@@ -212,3 +217,14 @@ def open_stream(
     )
     kept = None if ephemeral else digest(frame_s)
     return Opened(stream, session, encoder, events, from_.issued_s, frame_s, kept)
+
+
+def _cut_otherwise(asked_ms: int, begun_ms: int) -> ParameterError:
+    """Ids count chunks: behind the last one that a client has, chunks of another length have no ids."""
+    return ParameterError(
+        "A stream is resumed in chunks of the length that it began with.",
+        field="chunk_ms",
+        value=asked_ms,
+        allowed=f"{begun_ms}",
+        mend="Leave chunk_ms out, or ask for the whole speech anew.",
+    )

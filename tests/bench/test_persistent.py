@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 
+import pytest
+
 from kokoro_lab.bench.frames import Busy, Frame, Heard, Patience
 from kokoro_lab.bench.persistent import FRUITLESS, MOST_PATIENCE_S, RECOVERY_S, listen
 from kokoro_lab.errors import SynthesisError
+from kokoro_lab.faults.draws import Shuffles
+from kokoro_lab.faults.scenario import ChunksReordered
 
 CHUNKS = [bytes([number, 0]) * 4 for number in range(10)]
 WHOLE = b"".join(CHUNKS)
@@ -60,15 +64,40 @@ def test_what_comes_again_is_not_played_again() -> None:
 
 def test_a_chunk_that_is_lost_is_asked_for_again() -> None:
     lost = iter([False, False, True])
-    heard = listen(Scripted(), loses=lambda: next(lost, False))
-    assert (heard.pcm, heard.breaks) == (WHOLE, ("Chunk 2 is missing.",))
+    heard = listen(Scripted(), line=lambda frames: (f for f in frames if not next(lost, False)))
+    (broke,) = heard.breaks
+    assert heard.pcm == WHOLE
+    assert broke.startswith("Chunk 2 is missing.")
 
 
 def test_who_does_not_ask_again_lacks_it() -> None:
     lost = iter([False, False, True])
-    heard = listen(Scripted(), loses=lambda: next(lost, False), asks_again=False)
+    heard = listen(
+        Scripted(), line=lambda frames: (f for f in frames if not next(lost, False)), asks_again=False
+    )
     assert heard.complete
     assert heard.pcm == WHOLE.replace(CHUNKS[2], b"")
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_chunks_that_overtake_each_other_are_put_in_order_and_nothing_is_asked_for_again(seed: int) -> None:
+    fault = ChunksReordered(kind="chunks_reordered", one_in=5, window=4)
+    source, shuffles = Scripted(), Shuffles(fault, seed)
+    heard = listen(source, line=shuffles.over)
+    assert (heard.pcm, heard.breaks, heard.repeated, source.asked) == (WHOLE, (), 0, 1)
+    assert shuffles.struck == 2
+    assert heard.reordered > 0
+    assert list(heard.arrivals_s) == sorted(heard.arrivals_s)
+    jumbled = listen(Scripted(), line=Shuffles(fault, seed).over, reorders=False)
+    assert jumbled.complete
+    assert jumbled.pcm != WHOLE
+    assert sorted(jumbled.pcm) == sorted(WHOLE)
+
+
+def test_a_line_that_breaks_while_chunks_are_held_loses_none() -> None:
+    fault = ChunksReordered(kind="chunks_reordered", one_in=5, window=5)
+    heard = listen(Scripted([2, 6]), line=Shuffles(fault, 1).over)
+    assert (heard.pcm, heard.complete) == (WHOLE, True)
 
 
 def test_who_does_not_go_on_has_the_beginning() -> None:

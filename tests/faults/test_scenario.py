@@ -31,6 +31,7 @@ def test_every_fault_that_is_asked_for_has_a_scenario() -> None:
     kinds = {fault.kind for scenario in load_scenarios() for fault in scenario.faults}
     assert kinds == {
         *("provider_lost", "allocation_fails", "ballast", "g2p_stalls", "chunks_lost", "bursts"),
+        "chunks_reordered",
         *("connection_cut", "connection_silent", "throttled", "disk_refuses"),
     }
     seams = {fault.seam for scenario in load_scenarios() for fault in scenario.faults}

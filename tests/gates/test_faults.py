@@ -27,7 +27,9 @@ TEXT = (
     "The kettle is on, and the window is open to the garden behind the house. "
     "Nobody is in, and nobody has been all day. Rain fell on the quiet town until the morning."
 )
-SCENARIOS = "chunks_lost_in_queue,chunks_lost_on_line,connection_cut,disk_full,g2p_stalled"
+SCENARIOS = (
+    "chunks_lost_in_queue,chunks_lost_on_line,chunks_reordered_on_line,connection_cut,disk_full,g2p_stalled"
+)
 TRANSPORTS: list[Transport] = ["library", "http", "sse", "websocket"]
 
 
@@ -61,7 +63,7 @@ def test_every_word_survives_by_every_transport_and_every_control_is_caught(
     assert failed <= {"longest_silence_s", "g2p_stalled_ttfa_most_s"}  # say how busy this machine is
     assert faults.asked(scenarios, TRANSPORTS) == len(table)
     found = controls(speaking, whole, TEXT)
-    assert len(found) == 10
+    assert len(found) == 11
     assert all(control.caught for control in found), found
     plots.outcomes(table, faults.COLOURS)
     assert faults.ran(speaking)["variant"] == "fp32"

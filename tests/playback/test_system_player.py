@@ -221,6 +221,54 @@ def test_a_pause_holds_the_other_player_back(tmp_path: Path, folder: Path) -> No
     assert np.array_equal(played(tmp_path), PCM)
 
 
+class NoCard(ClockedSink):
+    """A sound card that is not there, until it is."""
+
+    def __init__(self, clock: VirtualClock, *, device: str | None = None) -> None:
+        super().__init__(clock, keep=True)
+        self.device = device
+        self.plugged = False
+
+    def open(self) -> None:
+        if not self.plugged:
+            raise PlaybackError("There is no card.", field="device", value=self.device, mend="Plug one in.")
+
+
+def test_a_player_without_a_card_starts_says_so_and_plays_each_stream_from_a_file(
+    tmp_path: Path, folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    clock, events = VirtualClock(), list[Event]()
+    card = NoCard(clock)
+    deck = Deck(card, clock, tell=events.append, players=recorder(tmp_path))
+    deck.open()
+    (lacking,) = deck.status().fallbacks
+    assert "There is no card. Speech is played from files by" in lacking.reason
+    assert lacking.reason in caplog.text
+    for _ in range(2):
+        events.clear()
+        assert deck.require_played(play(deck, clock))
+        assert [event.kind for event in events] == ["fallback", "completed"]
+        assert np.array_equal(played(tmp_path), PCM)
+    card.plugged = True
+    assert deck.require_played(play(deck, clock))
+    assert np.array_equal(card.heard, PCM)
+    assert deck.status().fallbacks == (), "a card that came is used, and nothing is lacking any more"
+
+
+def test_a_player_with_neither_card_nor_other_player_does_not_start_and_names_both_mends() -> None:
+    clock = VirtualClock()
+    with pytest.raises(PlaybackError, match="There is no card") as refused:
+        Deck(NoCard(clock), clock, players=("no-such-player",)).open()
+    assert "Plug one in. Or install a player of files: one of no-such-player." in str(refused.value)
+
+
+def test_a_device_that_was_named_is_not_replaced_by_another(tmp_path: Path) -> None:
+    clock = VirtualClock()
+    with pytest.raises(PlaybackError, match="There is no card") as refused:
+        Deck(NoCard(clock, device="Headphones"), clock, players=recorder(tmp_path)).open()
+    assert refused.value.value == "Headphones"
+
+
 def test_players_are_looked_for_in_their_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kokoro_lab.playback.system_player.PATHS", (str(tmp_path),))
     monkeypatch.setenv("PATH", "")

@@ -52,7 +52,7 @@ def test_all_is_well_until_something_is_amiss() -> None:
 def test_chunks_are_the_engines_unless_a_profile_is_named() -> None:
     slots, objectives = Slots(4), Objectives(0.5, 0.6, lambda name: "", lambda: 0.0)
     own = Degrader(Settings(), slots, objectives, chunk_s=0.080).profile()
-    assert (own.name, own.chunk_s, own.pre_buffer_chunks) == ("stable", 0.080, 2)
+    assert (own.name, own.chunk_s, own.pre_buffer_s) == ("stable", 0.080, 0.150)
     named = Degrader(Settings(buffer_profile="stable"), slots, objectives, chunk_s=0.080).profile()
     assert named.chunk_s == 0.050
 

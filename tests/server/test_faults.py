@@ -187,7 +187,11 @@ def test_chunks_that_are_lost_on_the_line_are_missed_and_come(
     scenario = made.scenario(made.LOST_ON_LINE)
     (fault,) = scenario.of_seam("transport")
     losses = Losses(fault, scenario.seed)  # type: ignore[arg-type]
-    heard = listen(source(kind, faulty.url), loses=losses.next, patience_s=5.0)
+    heard = listen(
+        source(kind, faulty.url),
+        line=lambda frames: (frame for frame in frames if not losses.next()),
+        patience_s=5.0,
+    )
     assert heard.complete
     assert heard.breaks
     assert differences(heard.pcm, whole.pcm) == (0, 0)

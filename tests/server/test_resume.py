@@ -103,7 +103,9 @@ def test_without_a_token_the_beginning_is_computed_again_but_not_sent(client: Fl
     assert audio_of(again) == audio_of(deltas[21:])
 
 
-@pytest.mark.parametrize("fields", [{"sample_rate": 44_100}, {"response_format": "wav"}, {"speed": 1.3}])
+@pytest.mark.parametrize(
+    "fields", [{"sample_rate": 44_100}, {"response_format": "wav"}, {"speed": 1.3}, {"dither": "shaped"}]
+)
 def test_other_rates_formats_and_speeds_go_on_as_exactly(client: FlaskClient, fields: dict[str, Any]) -> None:
     deltas = [event for event in whole(client, **fields) if event.id]
     for cut in (1, len(deltas) // 3, len(deltas) - 1):

@@ -16,8 +16,6 @@ import regex
 
 from kokoro_lab.text.normalise.rules import Rule, rule
 
-_DATE = r"(?<![\w/.-])(?P<d>\d{1,2})([/.-])(?P<m>\d{1,2})\2(?P<y>\d{4})(?![\w/-])"
-_TIME = r"(?<![\w:.,])(?P<h>\d{1,2})(?::|\s?h\s?)(?P<m>[0-5]\d)(?![\w:]|[.,]\d)"
 MAX_DIGITS = 15
 """A longer row of digits is no quantity: it is read digit by digit."""
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from babel.numbers import get_currency_name
 
+from kokoro_lab.text.normalise.english.measures import per_unit
 from kokoro_lab.text.normalise.english.numerals import cardinal, is_one, number
 from kokoro_lab.text.normalise.english.patterns import (
     DECIMAL,
@@ -78,8 +79,6 @@ def _rate(match: Any) -> str:
     per = match.groupdict().get("per")
     if not per:
         return ""
-    from kokoro_lab.text.normalise.english.measures import per_unit
-
     return f" per {per_unit(per)}"
 
 

@@ -1,0 +1,108 @@
+"""Values that callers give, against the types that are stated: one clear error instead of a traceback.
+
+Python checks no types, and a wrong one is found late and elsewhere: `seed="1"` when the file is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from numbers import Integral, Real
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from kokoro_lab.errors import KokoroLabError
+
+_NAMES: Mapping[Any, str] = {
+    str: "a str",
+    bool: "True or False",
+    int: "a whole number",
+    float: "a number",
+    Path: "a pathlib.Path",
+    Mapping: "a mapping",
+    NoneType: "None",
+}
+_SHOWN_CHARACTERS = 40
+
+
+def require_type(
+    field: str, value: Any, hint: Any, error: type[KokoroLabError], *, text: bool = False
+) -> None:
+    """Refuse a value that is not of the type that `hint` states.
+
+    A bool is no number, NumPy's numbers are. Of types that are not known here, `isinstance`
+    decides.
+
+    Parameters
+    ----------
+    field : str
+        What the caller knows the value as.
+    hint : type
+        A type, a Literal, or a union of them.
+    error : type of KokoroLabError
+        What is raised.
+    text : bool
+        Whether the value is private: then the error holds the name of its type alone.
+
+    Raises
+    ------
+    KokoroLabError
+        It is not; names what would have been.
+    """
+    if not fits(value, hint):
+        shown = type(value).__name__ if text else repr(value)[:_SHOWN_CHARACTERS]
+        raise error(f"{field} cannot be {shown}.", field=field, value=shown, allowed=_named(hint))
+
+
+def require_types(given: Any, error: type[KokoroLabError], leave_out: frozenset[str] = frozenset()) -> None:
+    """Refuse a dataclass of which a field is not of its type, but for those of `leave_out`.
+
+    Raises
+    ------
+    KokoroLabError
+        Names the first of them.
+    """
+    for field, hint in _hints(given.__class__).items():
+        if field not in leave_out:
+            require_type(field, getattr(given, field), hint, error, text=field == "text")
+
+
+def require_least(field: str, value: float, least: float, error: type[KokoroLabError]) -> None:
+    """Refuse a number below `least`.
+
+    Raises
+    ------
+    KokoroLabError
+        It is below.
+    """
+    if not value >= least:
+        raise error(f"{field} cannot be {value}.", field=field, value=value, allowed=f"{least:g} or more")
+
+
+def fits(value: Any, hint: Any) -> bool:
+    """Whether a value is of the type that `hint` states, as `require_type` has it."""
+    origin = get_origin(hint)
+    if origin in (Union, UnionType):
+        return any(fits(value, one) for one in get_args(hint))
+    if origin is Literal:
+        return isinstance(value, str) and value in get_args(hint)
+    if hint is bool:
+        return isinstance(value, bool)
+    if hint in (int, float):
+        return isinstance(value, Integral if hint is int else Real) and not isinstance(value, bool)
+    return isinstance(value, origin or hint)
+
+
+def _named(hint: Any) -> str:
+    origin = get_origin(hint)
+    if origin in (Union, UnionType):
+        return " or ".join(_named(one) for one in get_args(hint))
+    if origin is Literal:
+        return ", ".join(get_args(hint))
+    return _NAMES.get(origin or hint, f"a {(origin or hint).__name__}")
+
+
+@cache
+def _hints(kind: type) -> dict[str, Any]:
+    return get_type_hints(kind)
