@@ -47,7 +47,7 @@ class Utterance:
     voice : str
         A voice name (`af_heart`), an OpenAI voice name (`alloy`) or a blend (`af_bella(2)+af_sky(1)`).
     speed : float
-        0.25 to 4.0; above 1 is faster.
+        0.25 to 4.0; above 1 is faster. Beyond 0.7 to 1.5 the model's speech is stretched at its pitch.
     language : str, optional
         BCP 47 tag such as `en-us`; None takes the language of the voice.
     input_format : {"text", "ssml"}
@@ -274,7 +274,9 @@ class SynthesisReport:
     `ttfa_s` runs from the accepted request to the first sample of speech handed over: for a file that
     is when the whole clip is there; where `first_audio` came from the cache of first audio, it is NaN.
     `compute_s` is the time in which any stage was at work, `text_s`, `model_s` and `dsp_s` those of each,
-    which may overlap. `rtf` is `compute_s / audio_s`. `choices` has the provider of each segment.
+    which may overlap. `rtf` is `compute_s / audio_s`. `choices` has the provider of each segment. `stretches`
+    has how many times as long each segment was made by a time stretch: the model itself spoke it at `speed`
+    times that.
     """
 
     voice: str
@@ -302,6 +304,7 @@ class SynthesisReport:
     gain_db: float
     limited_db: float
     style_rows: tuple[int, ...] = ()
+    stretches: tuple[float, ...] = ()
     choices: tuple[ProviderChoice, ...] = ()
     fallbacks: tuple[Fallback, ...] = ()
     session: dict[str, Any] = field(default_factory=dict)

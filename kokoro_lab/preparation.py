@@ -14,15 +14,17 @@ from itertools import chain, dropwhile
 from threading import Event
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Fallback, Place, ProviderChoice, Segment, Utterance
-from kokoro_lab.dsp import Envelope
+from kokoro_lab.dsp import Envelope, Processor
 from kokoro_lab.errors import Gone, Interrupted
 from kokoro_lab.g2p.frontend import Languages
 from kokoro_lab.model.decoder import Decoded
-from kokoro_lab.model.delivery import Delivery
+from kokoro_lab.model.delivery import Delivery, model_speed
 from kokoro_lab.model.graphs import DURATION_FRAME_SAMPLES
 from kokoro_lab.model.interruption import Interruption
-from kokoro_lab.pauses import Pause, added
+from kokoro_lab.pauses import Pause, added, stretched
 from kokoro_lab.stopwatch import Stopwatch
 from kokoro_lab.text.language import resolve_language
 from kokoro_lab.utterance import nothing_to_speak
@@ -38,12 +40,29 @@ def go_on(stop: Event) -> None:
 
 
 class Prepared(NamedTuple):
-    """A segment whose prosody is known, and the pause before it."""
+    """A segment whose prosody is known, and the pause before it.
+
+    `stretch` is how many times as long what the model speaks is to be made.
+    """
 
     segment: Segment
     pause: Pause
     decoded: Decoded
     delivery: Delivery | None
+    stretch: float
+
+    @property
+    def in_order(self) -> bool:
+        """Whether its samples depend on those before them, and can only be had from the beginning on."""
+        return self.stretch != 1 or self.envelope() is not None
+
+    def stretcher(self) -> Processor[np.float32] | None:
+        """What makes the samples longer or shorter; None if nothing is to."""
+        if self.stretch == 1:
+            return None
+        from kokoro_lab.dsp.stretch import TimeStretch
+
+        return TimeStretch(self.stretch, SAMPLE_RATE_HZ)
 
     def envelope(self) -> Envelope | None:
         """What makes words louder and softer; None if none is to be."""
@@ -86,6 +105,8 @@ class Preparation:
         Which provider spoke each segment made so far, and why.
     style_rows : list of int
         Rows of the voice pack that the segments made so far took their style from.
+    stretches : list of float
+        How many times as long each of those segments was made.
     first_ids : dict
         The id of each sentence's first segment.
     at_end : Pause or None
@@ -130,6 +151,7 @@ class Preparation:
         if not len(self._text):
             raise nothing_to_speak(utterance.text)
         self.style_rows: list[int] = []
+        self.stretches: list[float] = []
         self.first_ids: dict[int, int] = {}
         self.at_end: Pause | None = None
         self._speakable = self._speakable_segments()
@@ -159,22 +181,28 @@ class Preparation:
             go_on(self._stop)
             self.style_rows.append(len(segment.token_ids) - 1)
             delivery = Delivery.of(segment)
-            decoded = self._decoded(segment, delivery)
+            speed = model_speed(self._utterance.speed, delivery)
+            stretch = speed / self._utterance.speed
+            if delivery is not None:
+                delivery = replace(delivery, stretch=stretch)
+            decoded = self._decoded(segment, delivery, speed)
+            self.stretches.append(stretch)
             choice = decoded.choice or self._engine.given_provider
             self.choices.append(
                 replace(choice, segment_id=segment.segment_id, token_count=len(segment.token_ids))
             )
             for fallback in decoded.fallbacks:
                 self.fallbacks.append(replace(fallback, start=segment.start, end=segment.end))
-            yield Prepared(segment, pause, decoded, delivery)
+            pause = replace(pause, between_s=stretched(pause.between_s, stretch))
+            yield Prepared(segment, pause, decoded, delivery, stretch)
 
-    def _decoded(self, segment: Segment, delivery: Delivery | None) -> Decoded:
+    def _decoded(self, segment: Segment, delivery: Delivery | None, speed: float) -> Decoded:
         try:
             with self._watch("model"), self._interruption.within():
                 return self._engine.decoder.decode(
                     segment.token_ids,
                     self.voice.style(len(segment.token_ids)),
-                    self._utterance.speed,
+                    speed,
                     predicted=self.statistics == "predicted",
                     # Of the first segment, a listener waits. Not so of a later one that a broken stream
                     # goes on with: smaller windows would round differently

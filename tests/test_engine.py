@@ -139,15 +139,44 @@ def test_a_voice_sounds_like_itself(hum: Engine) -> None:
     assert tone_hz(high) - tone_hz(low) == pytest.approx(0.5 * tiny_voice.TONE_PER_STYLE_HZ, abs=15)
 
 
-@pytest.mark.parametrize("speed", [0.25, 0.5, 2.0, 4.0])
+@pytest.mark.parametrize("speed", [0.25, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 4.0])
 def test_speed_divides_the_length(hum: Engine, speed: float) -> None:
     def spoken_s(at: float) -> float:
         clip = hum.synthesize(PARAGRAPH, voice="hum", speed=at)
-        return clip.timings[-1].end_s - sum(s.pause_after_s + 0.08 for s in clip.segments[:-1])
+        pauses_s = sum(s.pause_after_s + 0.08 for s in clip.segments[:-1])
+        return clip.timings[-1].end_s - pauses_s * clip.report.stretches[0]
 
     frames = tiny_voice.TOKEN_FRAMES
-    expected = max(1, round(frames / speed)) / frames
-    assert spoken_s(speed) / spoken_s(1.0) == pytest.approx(expected, rel=0.05)
+    by_model = min(max(speed, 0.7), 1.5)  # whole frames of a few: so it is 4, 6 or 3 of them
+    expected = round(frames / by_model) / frames * by_model / speed
+    assert spoken_s(speed) / spoken_s(1.0) == pytest.approx(expected, rel=0.03)
+
+
+@pytest.mark.parametrize(
+    ("speed", "by_model"),
+    [(0.25, 0.7), (0.69, 0.7), (0.7, 0.7), (1.0, 1.0), (1.5, 1.5), (1.51, 1.5), (4.0, 1.5)],
+)
+def test_the_model_is_asked_for_what_it_can_and_a_stretch_does_the_rest(
+    hum: Engine, speed: float, by_model: float
+) -> None:
+    counting = Counting(hum.decoder)  # type: ignore[arg-type]
+    clip = with_decoder(hum, counting).synthesize("One. Two.\n\nThree.", voice="hum", speed=speed)
+    assert {asked_speed for _, asked_speed in counting.asked} == {by_model}
+    assert clip.report.speed == speed
+    assert clip.report.stretches == (by_model / speed,) * len(clip.segments)
+    assert (set(clip.report.stretches) == {1.0}) == (0.7 <= speed <= 1.5)
+
+
+@pytest.mark.parametrize(("speed", "by_model"), [(0.4, 0.7), (3.0, 1.5)])
+def test_words_of_a_stretched_stream_are_where_they_sound(hum: Engine, speed: float, by_model: float) -> None:
+    asked = "One. Two.\n\nThree, and four."
+    plain = hum.synthesize(asked, voice="hum", speed=by_model, loudness="none")
+    clip = hum.synthesize(asked, voice="hum", speed=speed, loudness="none")
+    for timing, before in zip(clip.timings, plain.timings, strict=True):
+        assert timing.start_s == pytest.approx(before.start_s * by_model / speed, abs=0.06)
+        assert timing.end_s == pytest.approx(before.end_s * by_model / speed, abs=0.06)
+        a, b = (round(at_s * SAMPLE_RATE_HZ) for at_s in (timing.start_s, timing.end_s))
+        assert np.abs(clip.samples[a:b]).mean() > 0.08
 
 
 def test_not_streaming_is_streaming_joined(hum: Engine) -> None:

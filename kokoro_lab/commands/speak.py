@@ -143,6 +143,12 @@ def _print_figures(figures: dict[str, Any], report: Any, stream: bool) -> None:
     how = "warm stream" if stream else "whole file, first use"
     click.echo(f"wrote  {figures['path']}")
     click.echo(f"speech {report.audio_s:.2f} s, voice {report.voice}, {report.segments} segments")
+    changed = [stretch for stretch in report.stretches if stretch != 1]
+    if changed:
+        click.echo(
+            f"speed  {report.speed:g}: {report.speed * changed[0]:.2f} by the model, and a time stretch to "
+            f"{changed[0]:.2f} of its length"
+        )
     click.echo(f"TTFA   {report.ttfa_s:.3f} s ({how}, one trial)")
     click.echo(
         f"RTF    {report.rtf:.3f} ({report.variant} on {report.active_provider}, {report.threads} threads)"
