@@ -83,6 +83,11 @@ class Utterance:
     detect_languages: str = "auto"
 
 
+def has_sound(phonemes: str) -> bool:
+    """Whether any of the symbols is a sound, and not a mark, a stress or a space."""
+    return any(symbol.isalpha() for symbol in phonemes)
+
+
 @dataclass(frozen=True, slots=True)
 class Word:
     """One spoken word or mark, with its place in the original text.
@@ -99,6 +104,11 @@ class Word:
     language: str
     source: str
     space_after: bool = True
+
+    @property
+    def is_mark(self) -> bool:
+        """Whether it has no sound of its own, such as a comma: then it is heard as a pause, or not at all."""
+        return not has_sound(self.phonemes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +178,11 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class WordTiming:
-    """When a word is heard: seconds from the start of the clip, offsets into the original text."""
+    """When a word is heard: seconds from the start of the clip, offsets into the original text.
+
+    Marks have none: the time of a comma is a pause behind its word. What is written as one and said as
+    several words, such as `$100`, gives several with the same offsets.
+    """
 
     text: str
     start: int

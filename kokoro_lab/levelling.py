@@ -55,7 +55,7 @@ class Levelling:
         if self._loudness == "measured":
             kept = list(pieces)
             whole = np.concatenate([piece for piece in kept if not isinstance(piece, Beginning)])
-            if len(whole) >= MEASURABLE_S * SAMPLE_RATE_HZ:
+            if len(whole) >= MEASURABLE_S * SAMPLE_RATE_HZ and whole.any():
                 with self._watch("dsp"):
                     levelled, self.gain_db, self.limited_db = normalise_loudness(whole, SAMPLE_RATE_HZ)
                 yield levelled

@@ -53,7 +53,7 @@ class Pause:
 
 
 def stretched(between_s: float, stretch: float) -> float:
-    """What is added between two segments, so that the whole pause with its trimmed edges is `stretch` times as
+    """What is added between two segments so that the pause, trimmed edges included, is `stretch` times as
     long as usual."""
     if stretch == 1:
         return between_s
@@ -61,8 +61,8 @@ def stretched(between_s: float, stretch: float) -> float:
 
 
 def trimmer_of(segment: Segment, stretch: float = 1.0) -> EdgeTrimmer:
-    """Trims a segment's edges; closer where less silence is asked for than is usually left, or where speech is
-    made shorter than the model spoke it."""
+    """Trims a segment's edges; closer where less silence is asked for than is usually left, or where speech
+    is made shorter than the model spoke it."""
     before, after = (
         min(1.0, stretch) * (1.0 if asked_s is None else min(1.0, asked_s / _USUAL_S))
         for asked_s in (segment.break_before_s, segment.break_after_s)

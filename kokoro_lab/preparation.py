@@ -10,13 +10,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import chain, dropwhile
+from itertools import chain, dropwhile, islice
 from threading import Event
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Fallback, Place, ProviderChoice, Segment, Utterance
+from kokoro_lab.datatypes import (
+    SAMPLE_RATE_HZ,
+    Fallback,
+    Place,
+    ProviderChoice,
+    Segment,
+    Utterance,
+    has_sound,
+)
 from kokoro_lab.dsp import Envelope, Processor
 from kokoro_lab.errors import Gone, Interrupted
 from kokoro_lab.g2p.frontend import Languages
@@ -26,11 +34,16 @@ from kokoro_lab.model.graphs import DURATION_FRAME_SAMPLES
 from kokoro_lab.model.interruption import Interruption
 from kokoro_lab.pauses import Pause, added, stretched
 from kokoro_lab.stopwatch import Stopwatch
-from kokoro_lab.text.language import resolve_language
+from kokoro_lab.text.aligned import AlignedText
+from kokoro_lab.text.language import understood
 from kokoro_lab.utterance import nothing_to_speak
 
 if TYPE_CHECKING:
     from kokoro_lab.engine import Engine
+
+
+WORDLESS_S = 0.1
+"""Silence for a text of marks alone, such as `...`: whoever reads a text in parts may send one."""
 
 
 def go_on(stop: Event) -> None:
@@ -109,6 +122,8 @@ class Preparation:
         How many times as long each of those segments was made.
     first_ids : dict
         The id of each sentence's first segment.
+    wordless : bool
+        Whether the text, which has been read to its end, has no word.
     at_end : Pause or None
         The silence behind the last segment; None until that has been made.
 
@@ -135,10 +150,12 @@ class Preparation:
         self._watch = stopwatch
         self._stop = stop
         self.voice = engine.voice(utterance.voice)
-        self.language = resolve_language(utterance.language or self.voice.language)
+        self.language, instead = understood(utterance.language or self.voice.language)
         lexicons = engine.front_end.lexicons
         self.lexicon = lexicons.current().with_request(utterance.lexicon)
         self.fallbacks: list[Fallback] = [*engine.fallbacks, *lexicons.problems()]
+        if instead is not None:
+            self.fallbacks.append(Fallback("language", instead))
         self.choices: list[ProviderChoice] = []
         self.statistics = utterance.statistics
         if self.statistics == "predicted":
@@ -148,12 +165,13 @@ class Preparation:
                 self.fallbacks.append(Fallback("statistics", f"exact instead of predicted: {reason}"))
         with self._watch("text"):
             self._text = engine.front_end.read(utterance.text, utterance.input_format, self.language)
-        if not len(self._text):
+        if not len(self._text) and not self._breaks_s():
             raise nothing_to_speak(utterance.text)
         self.style_rows: list[int] = []
         self.stretches: list[float] = []
         self.first_ids: dict[int, int] = {}
         self.at_end: Pause | None = None
+        self.wordless = False
         self._speakable = self._speakable_segments()
         self._interruption = Interruption()
 
@@ -166,13 +184,10 @@ class Preparation:
 
         Raises
         ------
-        TextError
-            There is nothing to speak.
         Gone
             The text has no such place as this was to begin at.
         """
-        first = next(self._speakable)
-        self._speakable = chain((first,), self._speakable)
+        self._speakable = chain(tuple(islice(self._speakable, 1)), self._speakable)
 
     def segments(self) -> Iterator[Prepared]:
         """Segments with their prosody. May run beside the decoding of the segment before."""
@@ -226,7 +241,7 @@ class Preparation:
             segments = dropwhile(lambda segment: segment.segment_id != wanted_id, segments)
         for segment in segments:
             asked_s = added(asked_s, segment.break_before_s)
-            if any(symbol.isalpha() for symbol in segment.phonemes):
+            if has_sound(segment.phonemes):
                 yield segment, Pause(pause_s, asked_s)
                 spoken = True
                 pause_s, asked_s = segment.pause_after_s, None
@@ -235,9 +250,20 @@ class Preparation:
             at_end_s = segment.break_after_s
         if not spoken and self._place is not None:
             raise Gone("This stream has no such place.", mend="Ask for the whole speech anew.")
+        at_end_s = added(asked_s, at_end_s)
         if not spoken:
-            raise nothing_to_speak(self._utterance.text)
-        self.at_end = Pause(0.0, added(asked_s, at_end_s))
+            self.wordless = True
+            at_end_s = self._breaks_s() or WORDLESS_S
+            self.fallbacks.append(
+                Fallback("text", f"no word is in this text: {1000 * at_end_s:.0f} ms of silence instead")
+            )
+        self.at_end = Pause(0.0, at_end_s)
+
+    def _breaks_s(self) -> float:
+        """How long a document asks to be silent, in all."""
+        if isinstance(self._text, AlignedText):
+            return 0.0
+        return sum(each.duration_s for each in self._text.breaks)
 
     def _timed_segments(self) -> Iterator[Segment]:
         languages = Languages(

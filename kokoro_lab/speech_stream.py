@@ -143,8 +143,6 @@ class SpeechStream(Iterator[AudioChunk]):
 
         Raises
         ------
-        TextError
-            There is nothing to speak.
         Gone
             The text has no such place as this was to begin at.
         """
@@ -180,6 +178,11 @@ class SpeechStream(Iterator[AudioChunk]):
     def sent_samples(self) -> int:
         """From the beginning of the utterance to the end of the last chunk that was made."""
         return self._framer.sent_samples
+
+    @property
+    def wordless(self) -> bool:
+        """Whether there is no word in the text, and so no sound; known once the stream has begun."""
+        return self._preparation.wordless
 
     @property
     def statistics(self) -> str:
@@ -367,7 +370,7 @@ class SpeechStream(Iterator[AudioChunk]):
             characters=len(self._utterance.text),
             segments=len(self.segments),
             token_count=sum(len(s.token_ids) for s in self.segments),
-            words=sum(len(s.words) for s in self.segments),
+            words=sum(not word.is_mark for s in self.segments for word in s.words),
             audio_s=self._samples / SAMPLE_RATE_HZ,
             compute_s=self._watch.busy_s,
             text_s=seconds.get("text", 0.0),

@@ -71,7 +71,7 @@ def following(hum: Engine) -> Engine:
 def speak(engine: Engine, inside: str, **options: object) -> Clip:
     fixed = {"voice": "hum"} if engine.model_sha256 == "hum" else {}
     return engine.synthesize(
-        f"<speak>{inside}</speak>", input_format="ssml", loudness="none", **fixed | options
+        f"<speak>{inside}</speak>", input_format="ssml", **fixed | {"loudness": "none"} | options
     )
 
 
@@ -230,7 +230,7 @@ def test_what_is_wrong_is_said_before_anything_is_spoken(hum: Engine) -> None:
     with pytest.raises(SsmlError, match="Line 1, column 8: There is no element <audio>"):
         hum.stream("<speak><audio/></speak>", voice="hum", input_format="ssml")
     with pytest.raises(TextError, match="nothing to speak"):
-        hum.synthesize("<speak><break/></speak>", voice="hum", input_format="ssml")
+        hum.synthesize("<speak> <p/> <break strength='none'/></speak>", voice="hum", input_format="ssml")
     with pytest.raises(ParameterError, match="text, ssml"):
         hum.stream("Hello.", voice="hum", input_format="markdown")
 
@@ -252,7 +252,7 @@ PARTS += ["<say-as interpret-as='cardinal'>", "</say-as>"]
 def test_any_mangled_document_is_spoken_or_a_clear_error(following: Engine, parts: list[str]) -> None:
     with suppress(TextError):
         clip = speak(following, "".join(parts))
-        assert np.abs(clip.samples).max() > SPEECH
+        assert (np.abs(clip.samples).max() > SPEECH) == bool(clip.segments)
         assert np.isfinite(clip.samples).all()
 
 
@@ -372,3 +372,27 @@ def test_where_they_do_not_it_is_decoded_exactly_and_said(engine: Engine, style:
     assert said.stage == "statistics"
     assert "semitones" in said.reason
     assert said.start == inside.index("That") + len("<speak>")
+
+
+@pytest.mark.parametrize(
+    ("inside", "asked_s"),
+    [
+        ("<break time='250ms'/>", 0.25),
+        ("<break time='2s'/> ... <break time='1.5s'/>", 3.5),
+        ("...", 0.1),
+        ("<s>!</s><s>?</s>", 0.1),
+    ],
+)
+def test_a_document_without_a_word_is_as_long_as_its_breaks(hum: Engine, inside: str, asked_s: float) -> None:
+    clip = speak(hum, inside, loudness="auto")
+    assert len(clip.samples) == round(asked_s * SAMPLE_RATE_HZ)
+    assert not clip.samples.any()
+    assert [fallback.stage for fallback in clip.report.fallbacks] == ["text"]
+
+
+def test_a_region_in_a_document_is_read_as_its_language_and_that_is_said(hum: Engine) -> None:
+    inside = "one <lang xml:lang='es-MX'>dos</lang>"
+    clip = speak(hum, inside)
+    (said,) = (fallback for fallback in clip.report.fallbacks if fallback.stage == "language")
+    assert said.reason.startswith("es-MX is read as es")
+    np.testing.assert_array_equal(clip.samples, speak(hum, inside.replace("es-MX", "es")).samples)

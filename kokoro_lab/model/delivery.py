@@ -37,8 +37,8 @@ F0_PER_FRAME = 2
 class Delivery:
     """Styles of the token ids of one segment, those of both pads included, which stay plain.
 
-    A space between two words is spoken like them if they are alike, and plain if they are not. `stretch` is how
-    many times as long the model's samples are made afterwards.
+    A space between two words is spoken like them if they are alike, and plain if they are not. `stretch` is
+    how many times as long the model's samples are made afterwards.
     """
 
     styles: tuple[SpeakingStyle, ...]
@@ -176,7 +176,7 @@ class Delivery:
 
 
 def model_speed(speed: float, delivery: Delivery | None) -> float:
-    """The speed at which the model is to speak a segment for `speed`: what is missing is left to a stretch."""
+    """The speed at which the model is to speak a segment for `speed`; a stretch does the rest."""
     rates = [1.0] if delivery is None else [style.rate for style in delivery.styles]
     slowest, fastest = min(rates), max(rates)
     kept = min(max(speed, MODEL_SPEED_MIN), MODEL_SPEED_MAX)

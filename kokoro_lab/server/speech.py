@@ -180,7 +180,7 @@ def _file(asked: SpeechRequest, utterance: Utterance, turn: Turn) -> Response:
             whole = encoder.run(clip.samples)
     except Interrupted as error:
         raise account.reason(error) from error
-    account.chunk(clip.duration_s)
+    account.chunk(clip.duration_s, cached=not clip.segments)
     account.finished(clip.report)
     warn_of_clipping(account.request_id, encoder)
     account.close("completed")

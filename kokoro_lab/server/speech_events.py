@@ -231,7 +231,8 @@ class SpeechEvents(Iterator[Event]):
 
     def _ready_to_send(self) -> None:
         if self._held_s:
-            self._account.chunk(self._held_s, cached=self._stream.primed or self._after >= 0)
+            no_ttfa = self._stream.primed or self._after >= 0 or self._stream.wordless
+            self._account.chunk(self._held_s, cached=no_ttfa)
             self._held_s = 0.0
 
     def _rest(self) -> Iterator[Frame]:
