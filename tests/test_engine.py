@@ -169,6 +169,14 @@ def test_the_model_is_asked_for_what_it_can_and_a_stretch_does_the_rest(
     assert (set(clip.report.stretches) == {1.0}) == (0.7 <= speed <= 1.5)
 
 
+def test_who_asks_for_no_stretch_pays_for_none(hum: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "kokoro_lab.dsp.stretch", None)
+    for speed in (0.7, 1.0, 1.5):
+        assert hum.synthesize("Ah.", voice="hum", speed=speed).duration_s > 0
+    with pytest.raises(ImportError):
+        hum.synthesize("Ah.", voice="hum", speed=1.6)
+
+
 @pytest.mark.parametrize(("speed", "by_model"), [(0.4, 0.7), (3.0, 1.5)])
 def test_words_of_a_stretched_stream_are_where_they_sound(hum: Engine, speed: float, by_model: float) -> None:
     asked = "One. Two.\n\nThree, and four."

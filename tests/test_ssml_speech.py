@@ -256,6 +256,27 @@ def test_any_mangled_document_is_spoken_or_a_clear_error(following: Engine, part
         assert np.isfinite(clip.samples).all()
 
 
+@pytest.mark.parametrize(
+    ("speed", "rate", "by_model"), [(1.0, 2.0, 1.0), (1.5, 1.3, 1.5), (1.5, 2.0, 1.0), (3.0, 2.0, 1.0)]
+)
+def test_a_rate_and_a_speed_multiply(following: Engine, speed: float, rate: float, by_model: float) -> None:
+    inside = f"one two <prosody rate='{100 * rate:.0f}%'>zoo zoo zoo</prosody> three"
+    plain = speak(following, inside.replace(f"{100 * rate:.0f}", "100"))
+    clip = speak(following, inside, speed=speed)
+    assert clip.report.stretches == (by_model / speed,)
+    for timing, before in zip(clip.timings, plain.timings, strict=True):
+        asked = min(speed * (rate if timing.text == "zoo" else 1.0), 4.0)
+        length_s = timing.end_s - timing.start_s
+        assert length_s * asked == pytest.approx(before.end_s - before.start_s, rel=0.15), timing.text
+
+
+@pytest.mark.parametrize("speed", [0.4, 3.0])
+def test_breaks_are_to_the_sample_whatever_the_speed(following: Engine, speed: float) -> None:
+    clip = speak(following, "zoo<break time='0.5s'/>zoo", speed=speed)
+    loud = np.flatnonzero(np.abs(clip.samples) > SPEECH)
+    assert np.diff(loud).max() == pytest.approx(0.5 * SAMPLE_RATE_HZ, abs=40)
+
+
 # --------------------------------------------------------------------------------- on the real weights
 
 
