@@ -289,8 +289,8 @@ class SynthesisReport:
     is when the whole clip is there; where `first_audio` came from the cache of first audio, it is NaN.
     `compute_s` is the time in which any stage was at work, `text_s`, `model_s` and `dsp_s` those of each,
     which may overlap. `rtf` is `compute_s / audio_s`. `choices` has the provider of each segment. `stretches`
-    has how many times as long each segment was made by a time stretch: the model itself spoke it at `speed`
-    times that.
+    has how many times as long each segment was made by a time stretch, 1 where the model itself spoke at
+    `speed`.
     """
 
     voice: str

@@ -201,6 +201,9 @@ class Preparation:
             if delivery is not None:
                 delivery = replace(delivery, stretch=stretch)
             decoded = self._decoded(segment, delivery, speed)
+            if stretch != 1 and decoded.plain_frames is not None:
+                # Of a few words, what the model rounds to whole frames may be a tenth
+                stretch = decoded.plain_frames / (self._utterance.speed * int(decoded.durations.sum()))
             self.stretches.append(stretch)
             choice = decoded.choice or self._engine.given_provider
             self.choices.append(

@@ -144,7 +144,8 @@ def test_the_asynchronous_client(served: Served, sdk: openai.OpenAI) -> None:
 
 
 def test_more_than_4096_characters_are_taken(sdk: openai.OpenAI) -> None:
-    assert asked(sdk, input=TEXT + " " * 4096 + "So.").content.startswith(asked(sdk).content[:20_000])
+    text = TEXT + " " * 4096 + "So."
+    assert asked(sdk, input=text).content == asked(sdk, input=f"{TEXT} So.").content
 
 
 @pytest.mark.parametrize(
