@@ -56,7 +56,7 @@ def describe(schema: Schema) -> None:
     fields = schema["properties"]
     fields["input"]["minLength"] = 1
     describe_voice(schema)
-    _of_text(fields["language"], pattern=schema_pattern())
+    _of_text(fields["language"], pattern=f"^$|{schema_pattern()}")  # empty: the voice's own
     _of_text(fields["client"], pattern=anchored(CLIENT))
     _of_text(fields["resume"], pattern=anchored(TOKEN))
     _of_text(fields["last_id"], pattern=anchored(FRAME_ID))
