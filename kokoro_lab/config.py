@@ -18,6 +18,10 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from kokoro_lab.errors import SettingsError
 
 SPEED_MIN, SPEED_MAX = 0.25, 4.0
+MODEL_SPEED_MIN, MODEL_SPEED_MAX = 0.7, 1.5
+"""What the model itself is asked for. Faster, its shortest sounds are a frame of 25 ms and cannot be shorter:
+at 3 it speaks twice as fast. Slower, it fills the silence around the words with sounds. A time stretch does
+the rest."""
 RATE_MIN, RATE_MAX = 0.5, 2.0
 """Of some words in a text, times the speed of all."""
 PITCH_MIN, PITCH_MAX = 0.5, 1.5

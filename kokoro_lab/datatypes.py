@@ -47,7 +47,7 @@ class Utterance:
     voice : str
         A voice name (`af_heart`), an OpenAI voice name (`alloy`) or a blend (`af_bella(2)+af_sky(1)`).
     speed : float
-        0.25 to 4.0; above 1 is faster.
+        0.25 to 4.0; above 1 is faster. Beyond 0.7 to 1.5 the model's speech is stretched at its pitch.
     language : str, optional
         BCP 47 tag such as `en-us`; None takes the language of the voice.
     input_format : {"text", "ssml"}
@@ -83,6 +83,11 @@ class Utterance:
     detect_languages: str = "auto"
 
 
+def has_sound(phonemes: str) -> bool:
+    """Whether any of the symbols is a sound, and not a mark, a stress or a space."""
+    return any(symbol.isalpha() for symbol in phonemes)
+
+
 @dataclass(frozen=True, slots=True)
 class Word:
     """One spoken word or mark, with its place in the original text.
@@ -99,6 +104,11 @@ class Word:
     language: str
     source: str
     space_after: bool = True
+
+    @property
+    def is_mark(self) -> bool:
+        """Whether it has no sound of its own, such as a comma: then it is heard as a pause, or not at all."""
+        return not has_sound(self.phonemes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +178,11 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class WordTiming:
-    """When a word is heard: seconds from the start of the clip, offsets into the original text."""
+    """When a word is heard: seconds from the start of the clip, offsets into the original text.
+
+    Marks have none: the time of a comma is a pause behind its word. What is written as one and said as
+    several words, such as `$100`, gives several with the same offsets.
+    """
 
     text: str
     start: int
@@ -274,7 +288,9 @@ class SynthesisReport:
     `ttfa_s` runs from the accepted request to the first sample of speech handed over: for a file that
     is when the whole clip is there; where `first_audio` came from the cache of first audio, it is NaN.
     `compute_s` is the time in which any stage was at work, `text_s`, `model_s` and `dsp_s` those of each,
-    which may overlap. `rtf` is `compute_s / audio_s`. `choices` has the provider of each segment.
+    which may overlap. `rtf` is `compute_s / audio_s`. `choices` has the provider of each segment. `stretches`
+    has how many times as long each segment was made by a time stretch, 1 where the model itself spoke at
+    `speed`.
     """
 
     voice: str
@@ -302,6 +318,7 @@ class SynthesisReport:
     gain_db: float
     limited_db: float
     style_rows: tuple[int, ...] = ()
+    stretches: tuple[float, ...] = ()
     choices: tuple[ProviderChoice, ...] = ()
     fallbacks: tuple[Fallback, ...] = ()
     session: dict[str, Any] = field(default_factory=dict)

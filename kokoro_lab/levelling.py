@@ -57,7 +57,8 @@ class Levelling:
         if self._loudness == "measured":
             kept = deque(pieces)
             blocks = deque(piece for piece in kept if not isinstance(piece, Beginning))
-            if sum(map(len, blocks)) >= MEASURABLE_S * SAMPLE_RATE_HZ:
+            long = sum(map(len, blocks)) >= MEASURABLE_S * SAMPLE_RATE_HZ
+            if long and any(block.any() for block in blocks):  # of silence alone there is no loudness
                 kept.clear()
                 yield from self._measured(blocks)
                 return

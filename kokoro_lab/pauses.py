@@ -57,10 +57,19 @@ class Pause:
         return round((self.asked_s or 0.0) * SAMPLE_RATE_HZ) - behind
 
 
-def trimmer_of(segment: Segment) -> EdgeTrimmer:
-    """Trims a segment's edges; closer where less silence is asked for than is usually left."""
+def stretched(between_s: float, stretch: float) -> float:
+    """What is added between two segments so that the pause, trimmed edges included, is `stretch` times as
+    long as usual."""
+    if stretch == 1:
+        return between_s
+    return stretch * (between_s + _USUAL_S) - min(1.0, stretch) * _USUAL_S
+
+
+def trimmer_of(segment: Segment, stretch: float = 1.0) -> EdgeTrimmer:
+    """Trims a segment's edges; closer where less silence is asked for than is usually left, or where speech
+    is made shorter than the model spoke it."""
     before, after = (
-        1.0 if asked_s is None else min(1.0, asked_s / _USUAL_S)
+        min(1.0, stretch) * (1.0 if asked_s is None else min(1.0, asked_s / _USUAL_S))
         for asked_s in (segment.break_before_s, segment.break_after_s)
     )
     return EdgeTrimmer(SAMPLE_RATE_HZ, keep_lead_s=KEEP_LEAD_S * before, keep_tail_s=KEEP_TAIL_S * after)

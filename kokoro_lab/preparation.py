@@ -10,26 +10,41 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import chain, dropwhile
+from itertools import chain, dropwhile, islice
 from threading import Event
 from typing import TYPE_CHECKING, NamedTuple
 
-from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Fallback, Place, ProviderChoice, Segment, Utterance
-from kokoro_lab.dsp import Envelope
+import numpy as np
+
+from kokoro_lab.datatypes import (
+    SAMPLE_RATE_HZ,
+    Fallback,
+    Place,
+    ProviderChoice,
+    Segment,
+    Utterance,
+    has_sound,
+)
+from kokoro_lab.dsp import Envelope, Processor
 from kokoro_lab.errors import Gone, Interrupted
 from kokoro_lab.g2p.frontend import Languages
 from kokoro_lab.model.by_length import for_text
 from kokoro_lab.model.decoder import Decoded
-from kokoro_lab.model.delivery import Delivery
+from kokoro_lab.model.delivery import Delivery, model_speed
 from kokoro_lab.model.graphs import DURATION_FRAME_SAMPLES
 from kokoro_lab.model.interruption import Interruption
-from kokoro_lab.pauses import Pause, added
+from kokoro_lab.pauses import Pause, added, stretched
 from kokoro_lab.stopwatch import Stopwatch
-from kokoro_lab.text.language import resolve_language
+from kokoro_lab.text.aligned import AlignedText
+from kokoro_lab.text.language import understood
 from kokoro_lab.utterance import nothing_to_speak
 
 if TYPE_CHECKING:
     from kokoro_lab.engine import Engine
+
+
+WORDLESS_S = 0.1
+"""Silence for a text of marks alone, such as `...`: whoever reads a text in parts may send one."""
 
 
 def go_on(stop: Event) -> None:
@@ -39,12 +54,29 @@ def go_on(stop: Event) -> None:
 
 
 class Prepared(NamedTuple):
-    """A segment whose prosody is known, and the pause before it."""
+    """A segment whose prosody is known, and the pause before it.
+
+    `stretch` is how many times as long what the model speaks is to be made.
+    """
 
     segment: Segment
     pause: Pause
     decoded: Decoded
     delivery: Delivery | None
+    stretch: float
+
+    @property
+    def in_order(self) -> bool:
+        """Whether its samples depend on those before them, and can only be had from the beginning on."""
+        return self.stretch != 1 or self.envelope() is not None
+
+    def stretcher(self) -> Processor[np.float32] | None:
+        """What makes the samples longer or shorter; None if nothing is to."""
+        if self.stretch == 1:
+            return None
+        from kokoro_lab.dsp.stretch import TimeStretch
+
+        return TimeStretch(self.stretch, SAMPLE_RATE_HZ)
 
     def envelope(self) -> Envelope | None:
         """What makes words louder and softer; None if none is to be."""
@@ -87,8 +119,12 @@ class Preparation:
         Which provider spoke each segment made so far, and why.
     style_rows : list of int
         Rows of the voice pack that the segments made so far took their style from.
+    stretches : list of float
+        How many times as long each of those segments was made.
     first_ids : dict
         The id of each sentence's first segment.
+    wordless : bool
+        Whether the text, which has been read to its end, has no word.
     at_end : Pause or None
         The silence behind the last segment; None until that has been made.
 
@@ -116,10 +152,12 @@ class Preparation:
         self._watch = stopwatch
         self._stop = stop
         self.voice = engine.voice(utterance.voice)
-        self.language = resolve_language(utterance.language or self.voice.language)
+        self.language, instead = understood(utterance.language or self.voice.language)
         lexicons = engine.front_end.lexicons
         self.lexicon = lexicons.current().with_request(utterance.lexicon)
         self.fallbacks: list[Fallback] = [*engine.fallbacks, *lexicons.problems()]
+        if instead is not None:
+            self.fallbacks.append(Fallback("language", instead))
         self.choices: list[ProviderChoice] = []
         self.statistics = utterance.statistics
         if self.statistics == "predicted":
@@ -131,11 +169,13 @@ class Preparation:
             self._text = engine.front_end.read(
                 utterance.text, utterance.input_format, self.language, self.fallbacks.append
             )
-        if not len(self._text):
+        if not len(self._text) and not self._breaks_s():
             raise nothing_to_speak(utterance.text)
         self.style_rows: list[int] = []
+        self.stretches: list[float] = []
         self.first_ids: dict[int, int] = {}
         self.at_end: Pause | None = None
+        self.wordless = False
         self._speakable = self._speakable_segments()
         self._interruption = Interruption()
 
@@ -148,13 +188,10 @@ class Preparation:
 
         Raises
         ------
-        TextError
-            There is nothing to speak.
         Gone
             The text has no such place as this was to begin at.
         """
-        first = next(self._speakable)
-        self._speakable = chain((first,), self._speakable)
+        self._speakable = chain(tuple(islice(self._speakable, 1)), self._speakable)
 
     def segments(self) -> Iterator[Prepared]:
         """Segments with their prosody. May run beside the decoding of the segment before."""
@@ -163,22 +200,31 @@ class Preparation:
             go_on(self._stop)
             self.style_rows.append(len(segment.token_ids) - 1)
             delivery = Delivery.of(segment)
-            decoded = self._decoded(segment, delivery)
+            speed = model_speed(self._utterance.speed, delivery)
+            stretch = speed / self._utterance.speed
+            if delivery is not None:
+                delivery = replace(delivery, stretch=stretch)
+            decoded = self._decoded(segment, delivery, speed)
+            if stretch != 1 and decoded.plain_frames is not None:
+                # Of a few words, what the model rounds to whole frames may be a tenth
+                stretch = decoded.plain_frames / (self._utterance.speed * int(decoded.durations.sum()))
+            self.stretches.append(stretch)
             choice = decoded.choice or self._engine.given_provider
             self.choices.append(
                 replace(choice, segment_id=segment.segment_id, token_count=len(segment.token_ids))
             )
             for fallback in decoded.fallbacks:
                 self.fallbacks.append(replace(fallback, start=segment.start, end=segment.end))
-            yield Prepared(segment, pause, decoded, delivery)
+            pause = replace(pause, between_s=stretched(pause.between_s, stretch))
+            yield Prepared(segment, pause, decoded, delivery, stretch)
 
-    def _decoded(self, segment: Segment, delivery: Delivery | None) -> Decoded:
+    def _decoded(self, segment: Segment, delivery: Delivery | None, speed: float) -> Decoded:
         try:
             with self._watch("model"), self._interruption.within():
                 return self._decoder.decode(
                     segment.token_ids,
                     self.voice.style(len(segment.token_ids)),
-                    self._utterance.speed,
+                    speed,
                     predicted=self.statistics == "predicted",
                     # Of the first segment, a listener waits. Not so of a later one that a broken stream
                     # goes on with: smaller windows would round differently
@@ -202,7 +248,7 @@ class Preparation:
             segments = dropwhile(lambda segment: segment.segment_id != wanted_id, segments)
         for segment in segments:
             asked_s = added(asked_s, segment.break_before_s)
-            if any(symbol.isalpha() for symbol in segment.phonemes):
+            if has_sound(segment.phonemes):
                 yield segment, Pause(pause_s, asked_s)
                 spoken = True
                 pause_s, asked_s = segment.pause_after_s, None
@@ -211,9 +257,20 @@ class Preparation:
             at_end_s = segment.break_after_s
         if not spoken and self._place is not None:
             raise Gone("This stream has no such place.", mend="Ask for the whole speech anew.")
+        at_end_s = added(asked_s, at_end_s)
         if not spoken:
-            raise nothing_to_speak(self._utterance.text)
-        self.at_end = Pause(0.0, added(asked_s, at_end_s))
+            self.wordless = True
+            at_end_s = self._breaks_s() or WORDLESS_S
+            self.fallbacks.append(
+                Fallback("text", f"no word is in this text: {1000 * at_end_s:.0f} ms of silence instead")
+            )
+        self.at_end = Pause(0.0, at_end_s)
+
+    def _breaks_s(self) -> float:
+        """How long a document asks to be silent, in all."""
+        if isinstance(self._text, AlignedText):
+            return 0.0
+        return sum(each.duration_s for each in self._text.breaks)
 
     def _timed_segments(self) -> Iterator[Segment]:
         languages = Languages(

@@ -144,8 +144,6 @@ class SpeechStream(Iterator[AudioChunk]):
 
         Raises
         ------
-        TextError
-            There is nothing to speak.
         Gone
             The text has no such place as this was to begin at.
         """
@@ -181,6 +179,11 @@ class SpeechStream(Iterator[AudioChunk]):
     def sent_samples(self) -> int:
         """From the beginning of the utterance to the end of the last chunk that was made."""
         return self._framer.sent_samples
+
+    @property
+    def wordless(self) -> bool:
+        """Whether there is no word in the text, and so no sound; known once the stream has begun."""
+        return self._preparation.wordless
 
     @property
     def statistics(self) -> str:
@@ -267,7 +270,7 @@ class SpeechStream(Iterator[AudioChunk]):
         position, behind = 0, 0
         for prepared in self._ahead:
             segment = prepared.segment
-            trimmer = trimmer_of(segment)
+            trimmer = trimmer_of(segment, prepared.stretch)
             pause, blocks, entered = prepared.pause, prepared.decoded.blocks, 0
             begins_again = self._place if not self.segments else None
             if begins_again is not None:
@@ -307,9 +310,13 @@ class SpeechStream(Iterator[AudioChunk]):
                     mend="Try another voice or variant; this is a bug worth reporting.",
                 )
             behind = trimmer.kept_tail_samples
-            durations = prepared.decoded.durations
-            place = range(started, position)
-            self.timings += word_timings(segment, durations, started - trimmer.lead_samples, place)
+            self.timings += word_timings(
+                segment,
+                prepared.decoded.durations,
+                started - trimmer.lead_samples,
+                range(started, position),
+                prepared.stretch,
+            )
         at_end = self._preparation.at_end
         if at_end is not None:
             yield from self._silent(at_end.sure(behind, first=False) + at_end.rest(behind, 0))
@@ -329,7 +336,7 @@ class SpeechStream(Iterator[AudioChunk]):
         """
         decoded, lead = prepared.decoded, place.lead_samples
         wanted = self._needed_samples - place.start_samples + lead
-        while decoded.later is not None and prepared.envelope() is None and wanted > lead:
+        while decoded.later is not None and not prepared.in_order and wanted > lead:
             go_on(self._stop)
             start, blocks = decoded.later(wanted)
             if start <= lead:
@@ -345,7 +352,7 @@ class SpeechStream(Iterator[AudioChunk]):
     def _decoded(
         self, prepared: Prepared, blocks: Iterator[Samples], trimmer: EdgeTrimmer
     ) -> Iterator[Samples]:
-        envelope = prepared.envelope()
+        changes = [each for each in (prepared.envelope(), prepared.stretcher()) if each is not None]
         while True:
             go_on(self._stop)
             with self._watch("model"):
@@ -353,12 +360,15 @@ class SpeechStream(Iterator[AudioChunk]):
             if block is None:
                 break
             with self._watch("dsp"):
-                trimmed = trimmer.push(block if envelope is None else envelope.push(block))
-            yield trimmed
+                for change in (*changes, trimmer):
+                    block = change.push(block)
+            yield block
             if self._streamed and self._lead_s() > LEAD_S:
                 self._ahead.begin()
         with self._watch("dsp"):
-            rest = trimmer.flush()
+            rest = np.zeros(0, np.float32)
+            for change in (*changes, trimmer):
+                rest = np.concatenate([change.push(rest), change.flush()])
         yield rest
 
     def _make_report(self) -> SynthesisReport:
@@ -370,7 +380,7 @@ class SpeechStream(Iterator[AudioChunk]):
             characters=len(self._utterance.text),
             segments=len(self.segments),
             token_count=sum(len(s.token_ids) for s in self.segments),
-            words=sum(len(s.words) for s in self.segments),
+            words=sum(not word.is_mark for s in self.segments for word in s.words),
             audio_s=self._samples / SAMPLE_RATE_HZ,
             compute_s=self._watch.busy_s,
             text_s=seconds.get("text", 0.0),
@@ -389,6 +399,7 @@ class SpeechStream(Iterator[AudioChunk]):
             gain_db=self._levelling.gain_db,
             limited_db=self._levelling.limited_db,
             style_rows=tuple(prepared.style_rows),
+            stretches=tuple(prepared.stretches),
             choices=tuple(prepared.choices),
             fallbacks=self.fallbacks,
             session=engine.session_record,

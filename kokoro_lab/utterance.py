@@ -59,7 +59,7 @@ def nothing_to_speak(text: str) -> TextError:
         "There is nothing to speak in this text.",
         field="input",
         value=f"{len(text)} characters",
-        allowed="a text with at least one letter, digit or symbol",
+        allowed="a text with at least one letter, digit or mark",
     )
 
 

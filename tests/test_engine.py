@@ -115,7 +115,9 @@ def test_each_token_sounds_where_its_timing_says(hum: Engine) -> None:
     clip = hum.synthesize("Zoo, ah.", voice="hum", loudness="none")
     segment = clip.segments[0]
     row = (len(segment.token_ids) - 1) / 1000
-    for timing, (first, stop) in zip(clip.timings, segment.word_tokens, strict=True):
+    words = zip(segment.words, segment.word_tokens, strict=True)
+    spoken = [tokens for word, tokens in words if not word.is_mark]
+    for timing, (first, stop) in zip(clip.timings, spoken, strict=True):
         each = (timing.end_s - timing.start_s) / (stop - first)
         for k, token_id in enumerate(segment.token_ids[first:stop]):
             start = timing.start_s + k * each
@@ -139,15 +141,73 @@ def test_a_voice_sounds_like_itself(hum: Engine) -> None:
     assert tone_hz(high) - tone_hz(low) == pytest.approx(0.5 * tiny_voice.TONE_PER_STYLE_HZ, abs=15)
 
 
-@pytest.mark.parametrize("speed", [0.25, 0.5, 2.0, 4.0])
+@pytest.mark.parametrize("speed", [0.25, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 4.0])
 def test_speed_divides_the_length(hum: Engine, speed: float) -> None:
     def spoken_s(at: float) -> float:
         clip = hum.synthesize(PARAGRAPH, voice="hum", speed=at)
-        return clip.timings[-1].end_s - sum(s.pause_after_s + 0.08 for s in clip.segments[:-1])
+        pauses_s = sum(s.pause_after_s + 0.08 for s in clip.segments[:-1])
+        return clip.timings[-1].end_s - pauses_s * clip.report.stretches[0]
 
     frames = tiny_voice.TOKEN_FRAMES
-    expected = max(1, round(frames / speed)) / frames
-    assert spoken_s(speed) / spoken_s(1.0) == pytest.approx(expected, rel=0.05)
+    by_model = min(max(speed, 0.7), 1.5)  # whole frames of a few: so it is 4, 6 or 3 of them
+    expected = round(frames / by_model) / frames * by_model / speed
+    assert spoken_s(speed) / spoken_s(1.0) == pytest.approx(expected, rel=0.03)
+
+
+@pytest.mark.parametrize(
+    ("speed", "by_model"),
+    [(0.25, 0.7), (0.69, 0.7), (0.7, 0.7), (1.0, 1.0), (1.5, 1.5), (1.51, 1.5), (4.0, 1.5)],
+)
+def test_the_model_is_asked_for_what_it_can_and_a_stretch_does_the_rest(
+    hum: Engine, speed: float, by_model: float
+) -> None:
+    counting = Counting(hum.decoder)  # type: ignore[arg-type]
+    clip = with_decoder(hum, counting).synthesize("One. Two.\n\nThree.", voice="hum", speed=speed)
+    assert {asked_speed for _, asked_speed in counting.asked} == {by_model}
+    assert clip.report.speed == speed
+    assert clip.report.stretches == (by_model / speed,) * len(clip.segments)
+    assert (set(clip.report.stretches) == {1.0}) == (0.7 <= speed <= 1.5)
+
+
+def test_a_stretch_makes_up_for_what_the_model_rounds(hum: Engine) -> None:
+    class Told(Whole):
+        """Tells how many frames there would be at speed 1; at 1.5 the tiny voice makes 3 of 4, not 2.67."""
+
+        details: Mapping[str, str] = {}
+
+        def decode(self, token_ids: Sequence[int], style: Samples, speed: float, **_: object) -> Decoded:
+            decoded = hum.decoder.decode(token_ids, style, speed)
+            return replace(decoded, plain_frames=(len(token_ids) + 2) * tiny_voice.TOKEN_FRAMES)
+
+    told = with_decoder(hum, Told())
+
+    def spoken_s(speed: float) -> float:
+        timings = told.synthesize("Ah. Oh oh ah.", voice="hum", speed=speed).timings
+        return timings[-1].end_s - timings[0].start_s
+
+    for speed in (0.4, 2.0, 3.0):
+        assert spoken_s(speed) * speed == pytest.approx(spoken_s(1.0), rel=0.01)
+    assert told.synthesize("Ah.", voice="hum", speed=1.5).report.stretches == (1.0,)
+
+
+def test_who_asks_for_no_stretch_pays_for_none(hum: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "kokoro_lab.dsp.stretch", None)
+    for speed in (0.7, 1.0, 1.5):
+        assert hum.synthesize("Ah.", voice="hum", speed=speed).duration_s > 0
+    with pytest.raises(ImportError):
+        hum.synthesize("Ah.", voice="hum", speed=1.6)
+
+
+@pytest.mark.parametrize(("speed", "by_model"), [(0.4, 0.7), (3.0, 1.5)])
+def test_words_of_a_stretched_stream_are_where_they_sound(hum: Engine, speed: float, by_model: float) -> None:
+    asked = "One. Two.\n\nThree, and four."
+    plain = hum.synthesize(asked, voice="hum", speed=by_model, loudness="none")
+    clip = hum.synthesize(asked, voice="hum", speed=speed, loudness="none")
+    for timing, before in zip(clip.timings, plain.timings, strict=True):
+        assert timing.start_s == pytest.approx(before.start_s * by_model / speed, abs=0.06)
+        assert timing.end_s == pytest.approx(before.end_s * by_model / speed, abs=0.06)
+        a, b = (round(at_s * SAMPLE_RATE_HZ) for at_s in (timing.start_s, timing.end_s))
+        assert np.abs(clip.samples[a:b]).mean() > 0.08
 
 
 def test_not_streaming_is_streaming_joined(hum: Engine) -> None:
@@ -194,7 +254,9 @@ def test_a_stream_computes_only_what_is_asked_for(hum: Engine) -> None:
 def test_pauses_follow_the_punctuation(hum: Engine) -> None:
     clip = hum.synthesize("The first sentence is here. The second sentence is there.", voice="hum")
     first, _ = clip.segments
-    gap_s = clip.timings[len(first.words)].start_s - clip.timings[len(first.words) - 1].end_s
+    last, following = (t for t in clip.timings if t.text in ("here", "The") and t.start)
+    stop_s = tiny_voice.TOKEN_FRAMES * 0.025  # this voice hums even a full stop
+    gap_s = following.start_s - last.end_s - stop_s
     assert first.pause_after_s == pytest.approx(0.15)
     assert gap_s == pytest.approx(0.05 + 0.15 + 0.03, abs=0.012)  # trimmed tail, pause, trimmed lead
 
@@ -329,10 +391,61 @@ def test_waiting_listeners_are_not_computing(hum: Engine) -> None:
     assert stream.report.compute_s <= time.perf_counter() - started - slept_s
 
 
-@pytest.mark.parametrize("text", ["", "   ", "\n\n", "\u200b", "...", "?!"])
+@pytest.mark.parametrize("text", ["", "   ", "\n\n", "\u200b", " \u2060\t"])
 def test_nothing_to_speak_is_an_error(hum: Engine, text: str) -> None:
     with pytest.raises(TextError, match="nothing to speak"):
         hum.synthesize(text, voice="hum")
+
+
+MARKS = ("...", "?!", "—", "*", ":)", "***", "---", "- - -", "“ ”", "。", "…\n\n…")
+
+
+@pytest.mark.parametrize("text", MARKS)
+@pytest.mark.parametrize("speed", [1.0, 4.0])
+def test_marks_alone_are_a_short_silence_that_is_said(hum: Engine, text: str, speed: float) -> None:
+    clip = hum.synthesize(text, voice="hum", speed=speed)
+    chunks = list(stream := hum.stream(text, voice="hum", speed=speed))
+    for samples, report in (
+        (clip.samples, clip.report),
+        (np.concatenate([chunk.samples for chunk in chunks]), stream.report),
+    ):
+        assert len(samples) == 2400
+        assert not samples.any()
+        (said,) = (each for each in report.fallbacks if each.stage == "text")
+        assert said.reason == "no word is in this text: 100 ms of silence instead"
+        assert (report.segments, report.token_count, report.words) == (0, 0, 0)
+        assert np.isnan(report.ttfa_s)
+    assert stream.wordless
+    assert not clip.timings
+
+
+@pytest.mark.parametrize(
+    ("text", "voice_language", "written"),
+    [
+        ("Wait --- it cost $100, at 9:30PM.", None, "Wait it cost $100 $100 $100 at 9:30PM 9:30PM 9:30PM"),
+        ('He said **bold** "now" (really)!', None, "He said bold now really"),
+        ("So, that isn’t it… 🙂 ok", None, "So that isn’t it 🙂 🙂 🙂 ok"),
+        ("はい、元気です。「本」", "ja", "はい 元気 です 本"),
+        ("¿Qué tal? «Sí», dijo.", "es", "Qué tal Sí dijo"),
+    ],
+)
+def test_word_timings_hold_words_and_no_marks(
+    hum: Engine, text: str, voice_language: str | None, written: str
+) -> None:
+    clip = hum.synthesize(text, voice="hum", language=voice_language)
+    assert [text[timing.start : timing.end] for timing in clip.timings] == written.split()
+    assert clip.report.words == len(clip.timings)
+    assert all(timing.start_s < timing.end_s for timing in clip.timings)
+    for timing, following in pairwise(clip.timings):
+        assert timing.end_s <= following.start_s
+    spoken = {i for timing in clip.timings for i in range(timing.start, timing.end)}
+    assert {i for i, character in enumerate(text) if character.isalnum()} <= spoken
+
+
+def test_a_text_with_a_word_is_not_said_to_have_none(hum: Engine) -> None:
+    report = hum.synthesize("... *** Well ...", voice="hum").report
+    assert "text" not in {fallback.stage for fallback in report.fallbacks}
+    assert report.segments == 1
 
 
 def test_binary_is_an_error(hum: Engine) -> None:

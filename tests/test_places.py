@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +16,9 @@ from kokoro_lab.dsp import Dither
 from kokoro_lab.engine import Engine
 from kokoro_lab.errors import Gone, Interrupted
 from kokoro_lab.g2p.frontend import FrontEnd
+from kokoro_lab.model.decoder import Decoded
 from kokoro_lab.streaming import Framer
+from tests.tiny_voice import voice
 
 TEXT = (
     "The first sentence is long enough to be cut, as it goes on and on behind its comma. Short? Yes. No!\n\n"
@@ -44,6 +49,41 @@ def goes_on_the_same(engine: Engine, text: str, voice: str, speed: float = 1.0) 
 
 def test_a_stream_goes_on_from_any_segment_to_the_same_samples_and_timings(hum: Engine) -> None:
     goes_on_the_same(hum, TEXT, "hum", speed=4.0)  # the tiny voice drawls
+
+
+@pytest.mark.parametrize("speed", [0.5, 3.0])
+def test_a_stretched_segment_is_gone_on_with_to_the_same_samples(hum: Engine, speed: float) -> None:
+    """Also in its middle, where a decoder that can begin there must not."""
+    inner = hum.decoder
+
+    class Enters:
+        details: Mapping[str, str] = {}
+
+        def predicts(self, voice: object) -> None:
+            return None
+
+        def decode(self, *args: Any, **options: Any) -> Decoded:
+            decoded = inner.decode(*args, **options)
+            samples = np.concatenate(list(decoded.blocks))
+            return replace(decoded, blocks=iter((samples,)), later=lambda at: (at, iter((samples[at:],))))
+
+    engine = Engine(
+        Enters(),
+        config=hum.config,
+        voices=voice,
+        model_sha256="hum",
+        active_provider="",
+        front_end=hum.front_end,
+    )
+    stream = engine.stream(TEXT, voice="hum", speed=speed)
+    chunks = {chunk.chunk_id: chunk for chunk in stream}
+    place = max(stream.places.values(), key=lambda each: each.start_samples)
+    for heard in (place.start_samples + 20_000, FRAME * len(chunks) - 4 * FRAME):
+        later = engine.stream(TEXT, voice="hum", speed=speed, place=place, heard_samples=heard)
+        again = {chunk.chunk_id: chunk for chunk in later}
+        for chunk_id in (chunk_id for chunk_id in chunks if chunk_id * FRAME >= heard):
+            assert np.array_equal(again[chunk_id].samples, chunks[chunk_id].samples)
+        assert later.timings == [t for t in stream.timings if t.segment_id >= place.segment_id]
 
 
 def test_segments_are_the_same_wherever_reading_begins(front_end: FrontEnd) -> None:

@@ -72,7 +72,7 @@ def following(hum: Engine) -> Engine:
 def speak(engine: Engine, inside: str, **options: object) -> Clip:
     fixed = {"voice": "hum"} if engine.model_sha256 == "hum" else {}
     return engine.synthesize(
-        f"<speak>{inside}</speak>", input_format="ssml", loudness="none", **fixed | options
+        f"<speak>{inside}</speak>", input_format="ssml", **fixed | {"loudness": "none"} | options
     )
 
 
@@ -260,8 +260,8 @@ def test_what_one_graph_cannot_follow_is_said(hum: Engine) -> None:
 
 
 def test_one_graph_follows_a_rate_that_all_words_have(hum: Engine) -> None:
-    fast = speak(hum, "<prosody rate='200%'>one two three</prosody>")
-    np.testing.assert_array_equal(fast.samples, speak(hum, "one two three", speed=2.0).samples)
+    fast = speak(hum, "<prosody rate='150%'>one two three</prosody>")
+    np.testing.assert_array_equal(fast.samples, speak(hum, "one two three", speed=1.5).samples)
     assert "prosody" not in {fallback.stage for fallback in fast.report.fallbacks}
 
 
@@ -269,7 +269,7 @@ def test_what_is_wrong_is_said_before_anything_is_spoken(hum: Engine) -> None:
     with pytest.raises(SsmlError, match="Line 1, column 8: There is no element <audio>"):
         hum.stream("<speak><audio/></speak>", voice="hum", input_format="ssml")
     with pytest.raises(TextError, match="nothing to speak"):
-        hum.synthesize("<speak><break/></speak>", voice="hum", input_format="ssml")
+        hum.synthesize("<speak> <p/> <break strength='none'/></speak>", voice="hum", input_format="ssml")
     with pytest.raises(ParameterError, match="text, ssml"):
         hum.stream("Hello.", voice="hum", input_format="markdown")
 
@@ -291,8 +291,29 @@ PARTS += ["<say-as interpret-as='cardinal'>", "</say-as>"]
 def test_any_mangled_document_is_spoken_or_a_clear_error(following: Engine, parts: list[str]) -> None:
     with suppress(TextError):
         clip = speak(following, "".join(parts))
-        assert np.abs(clip.samples).max() > SPEECH
+        assert (np.abs(clip.samples).max() > SPEECH) == bool(clip.segments)
         assert np.isfinite(clip.samples).all()
+
+
+@pytest.mark.parametrize(
+    ("speed", "rate", "by_model"), [(1.0, 2.0, 1.0), (1.5, 1.3, 1.5), (1.5, 2.0, 1.0), (3.0, 2.0, 1.0)]
+)
+def test_a_rate_and_a_speed_multiply(following: Engine, speed: float, rate: float, by_model: float) -> None:
+    inside = f"one two <prosody rate='{100 * rate:.0f}%'>zoo zoo zoo</prosody> three"
+    plain = speak(following, inside.replace(f"{100 * rate:.0f}", "100"))
+    clip = speak(following, inside, speed=speed)
+    assert clip.report.stretches == (by_model / speed,)
+    for timing, before in zip(clip.timings, plain.timings, strict=True):
+        asked = min(speed * (rate if timing.text == "zoo" else 1.0), 4.0)
+        length_s = timing.end_s - timing.start_s
+        assert length_s * asked == pytest.approx(before.end_s - before.start_s, rel=0.15), timing.text
+
+
+@pytest.mark.parametrize("speed", [0.4, 3.0])
+def test_breaks_are_to_the_sample_whatever_the_speed(following: Engine, speed: float) -> None:
+    clip = speak(following, "zoo<break time='0.5s'/>zoo", speed=speed)
+    loud = np.flatnonzero(np.abs(clip.samples) > SPEECH)
+    assert np.diff(loud).max() == pytest.approx(0.5 * SAMPLE_RATE_HZ, abs=40)
 
 
 # --------------------------------------------------------------------------------- on the real weights
@@ -429,3 +450,27 @@ def test_where_they_do_not_it_is_decoded_exactly_and_said(engine: Engine, style:
     assert said.stage == "statistics"
     assert "semitones" in said.reason
     assert said.start == inside.index("That") + len("<speak>")
+
+
+@pytest.mark.parametrize(
+    ("inside", "asked_s"),
+    [
+        ("<break time='250ms'/>", 0.25),
+        ("<break time='2s'/> ... <break time='1.5s'/>", 3.5),
+        ("...", 0.1),
+        ("<s>!</s><s>?</s>", 0.1),
+    ],
+)
+def test_a_document_without_a_word_is_as_long_as_its_breaks(hum: Engine, inside: str, asked_s: float) -> None:
+    clip = speak(hum, inside, loudness="auto")
+    assert len(clip.samples) == round(asked_s * SAMPLE_RATE_HZ)
+    assert not clip.samples.any()
+    assert [fallback.stage for fallback in clip.report.fallbacks] == ["text"]
+
+
+def test_a_region_in_a_document_is_read_as_its_language_and_that_is_said(hum: Engine) -> None:
+    inside = "one <lang xml:lang='es-MX'>dos</lang>"
+    clip = speak(hum, inside)
+    (said,) = (fallback for fallback in clip.report.fallbacks if fallback.stage == "language")
+    assert said.reason.startswith("es-MX is read as es")
+    np.testing.assert_array_equal(clip.samples, speak(hum, inside.replace("es-MX", "es")).samples)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import asdict
@@ -15,10 +16,11 @@ from kokoro_lab.commands.console import say, text_of
 from kokoro_lab.commands.options import detection_option, entries_of, json_option, lexicon_option
 from kokoro_lab.config import SPEED_MAX, SPEED_MIN, VARIANTS, settings
 from kokoro_lab.errors import PlaybackError
+from kokoro_lab.plain_json import finite
 from kokoro_lab.utterance import INPUT_FORMATS
 
 if TYPE_CHECKING:
-    from kokoro_lab.datatypes import Fallback
+    from kokoro_lab.datatypes import Fallback, Samples
     from kokoro_lab.dsp import Dither
     from kokoro_lab.playback.aloud import Aloud
 
@@ -75,7 +77,7 @@ def speak(
     from kokoro_lab.containers import Encoder, dithered, format_of, write_encoded
     from kokoro_lab.dsp import ditherer
     from kokoro_lab.engine import load_engine
-    from kokoro_lab.metrics.loudness import integrated_lufs, true_peak_dbtp
+    from kokoro_lab.metrics.loudness import true_peak_dbtp
     from kokoro_lab.playback.system_player import play_samples
 
     words = text_of(text, input_file)
@@ -105,7 +107,7 @@ def speak(
             "compute_s": round(report.compute_s, 3),
             "rtf": round(report.rtf, 4),
             "ttfa_s": round(report.ttfa_s, 4),
-            "integrated_lufs": round(integrated_lufs(samples, 24_000), 2),
+            "integrated_lufs": round(_integrated_lufs(samples), 2),
             "true_peak_dbtp": round(true_peak_dbtp(samples, 24_000), 2),
             "fallbacks": [asdict(f) for f in (*report.fallbacks, *([instead] if instead else []))],
         }
@@ -118,7 +120,7 @@ def speak(
                 figures["fallbacks"] += [asdict(fallback) for fallback in heard.finish().fallbacks]
         finally:
             if as_json:
-                click.echo(json.dumps({**figures, "report": asdict(report)}))
+                click.echo(json.dumps(finite({**figures, "report": asdict(report)})))
     if instead is not None:
         play_samples(ditherer(dither, 24_000, options["seed"]).run(samples))
 
@@ -152,17 +154,32 @@ def _joined(pieces: Iterator[Any], heard: Aloud | None) -> Any:
     return np.concatenate(kept)
 
 
+def _integrated_lufs(samples: Samples) -> float:
+    """NaN for less than a block of the standard, of which no loudness is defined."""
+    from kokoro_lab.metrics.loudness import MOMENTARY_S, integrated_lufs
+
+    return integrated_lufs(samples, 24_000) if len(samples) >= MOMENTARY_S * 24_000 else math.nan
+
+
 def _print_figures(figures: dict[str, Any], report: Any, stream: bool) -> None:
     how = "warm stream" if stream else "whole file, first use"
     click.echo(f"wrote  {figures['path']}")
     click.echo(f"speech {report.audio_s:.2f} s, voice {report.voice}, {report.segments} segments")
-    click.echo(f"TTFA   {report.ttfa_s:.3f} s ({how}, one trial)")
+    changed = [stretch for stretch in report.stretches if stretch != 1]
+    if changed:
+        click.echo(
+            f"speed  {report.speed:g}: {report.speed * changed[0]:.2f} by the model, and a time stretch to "
+            f"{changed[0]:.2f} of its length"
+        )
+    if report.segments:  # silence that was asked for has no first sound
+        click.echo(f"TTFA   {report.ttfa_s:.3f} s ({how}, one trial)")
     click.echo(
         f"RTF    {report.rtf:.3f} ({report.variant} on {report.active_provider}, {report.threads} threads)"
     )
+    loudness = figures["integrated_lufs"]
     click.echo(
-        f"level  {figures['integrated_lufs']:.1f} LUFS, true peak {figures['true_peak_dbtp']:.1f} dBTP "
-        f"(gain {report.gain_db:+.1f} dB)"
+        f"level  {f'{loudness:.1f} LUFS' if math.isfinite(loudness) else 'too short or soft to measure'}, "
+        f"true peak {figures['true_peak_dbtp']:.1f} dBTP (gain {report.gain_db:+.1f} dB)"
     )
     for fallback in report.fallbacks:
         where = "" if fallback.start is None else f" (characters {fallback.start} to {fallback.end})"

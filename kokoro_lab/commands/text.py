@@ -29,7 +29,8 @@ def text(language: str, input_format: str, detect_languages: str, lexicon: Path 
     from kokoro_lab.text.ssml import documents_of
 
     front_end = FrontEnd()
-    language, entries = resolve_language(language), entries_of(lexicon)
+    resolve_language(language)  # before anything is read
+    entries = entries_of(lexicon)
     lines = (line.decode("utf-8", "replace").rstrip("\r\n") for line in sys.stdin.buffer)
     for original in documents_of(lines) if input_format == "ssml" else lines:
         described = front_end.describe(original, language, entries, input_format, detect_languages)

@@ -20,7 +20,7 @@ from kokoro_lab.g2p.speakers import Speakers
 from kokoro_lab.g2p.vocab import encode, symbols
 from kokoro_lab.text import normalise
 from kokoro_lab.text.aligned import AlignedText
-from kokoro_lab.text.language import resolve_language
+from kokoro_lab.text.language import resolve_language, understood
 from kokoro_lab.text.sanitise import sanitise
 from kokoro_lab.text.segment import SpokenSentence, ended, pack, sentences
 from kokoro_lab.text.spans import Forced, LanguageSpan, language_spans
@@ -117,6 +117,8 @@ class FrontEnd:
         if isinstance(text, AlignedText):
             spoken = self._spoken(text, languages, on_fallback, lexicon, place.sentence)
             return pack(spoken, space_id=space_id, language=languages.base, first_id=place.first_segment_id)
+        for fallback in text.fallbacks:
+            on_fallback(fallback)
         # A document's breaks and styles are counted from its beginning, so it is always read from there
         read = partial(self._marked_words, text, languages, on_fallback, lexicon)
         spoken = marked.spoken(text, languages.base, read)
@@ -132,7 +134,9 @@ class FrontEnd:
     ) -> dict[str, Any]:
         """How `text` will be read, as plain data: what the `text` command prints."""
         fallbacks: list[Fallback] = [*self.lexicons.problems()]
-        language = resolve_language(language)
+        language, instead = understood(language)
+        if instead is not None:
+            fallbacks.append(Fallback("language", instead))
         languages = Languages(language, detect=detect)
         lexicon = self.lexicons.current().with_request(entries)
         cleaned = self.read(text, input_format, language, fallbacks.append)

@@ -54,6 +54,9 @@ class Decoded:
         blocks from there on, the same as in `blocks`. None where they can only be had one after the other.
     choice : ProviderChoice, optional
         Of several providers, the one that was chosen for this segment.
+    plain_frames : int, optional
+        How long it would be at speed 1, in frames of 25 ms; None where that is not known, or words have rates
+        of their own.
     """
 
     durations: npt.NDArray[np.int64]
@@ -61,6 +64,7 @@ class Decoded:
     fallbacks: tuple[Fallback, ...] = ()
     later: Callable[[int], tuple[int, Iterator[Samples]]] | None = None
     choice: ProviderChoice | None = None
+    plain_frames: int | None = None
 
 
 class Decoder(Protocol):
@@ -212,14 +216,14 @@ class Staged:
             fallbacks += (Fallback("statistics", f"exact instead of predicted: {moved}"),)
         if not predicted:
             whole = iter((self.vocoder.whole(model.behind(contours, style)),))
-            return Decoded(durations, finite(whole, what), fallbacks)
+            return Decoded(durations, finite(whole, what), fallbacks, plain_frames=contours.plain_frames)
         spoken = self._spoken(model, contours, style, urgent=urgent)
 
         def later(sample: int) -> tuple[int, Iterator[Samples]]:
             start, blocks = spoken(sample)
             return start, finite(blocks, what)
 
-        return Decoded(durations, later(0)[1], fallbacks, later)
+        return Decoded(durations, later(0)[1], fallbacks, later, plain_frames=contours.plain_frames)
 
     def windows(self, contours: Contours, style: Values, *, urgent: bool = True) -> Iterator[Samples]:
         """Samples window by window with predicted statistics, each window decoded when it is asked for."""

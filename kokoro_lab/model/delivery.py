@@ -10,7 +10,16 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from kokoro_lab.config import PITCH_MAX, PITCH_MIN, SPEED_MAX, SPEED_MIN
+from kokoro_lab.config import (
+    MODEL_SPEED_MAX,
+    MODEL_SPEED_MIN,
+    PITCH_MAX,
+    PITCH_MIN,
+    RATE_MAX,
+    RATE_MIN,
+    SPEED_MAX,
+    SPEED_MIN,
+)
 from kokoro_lab.datatypes import PLAIN, Fallback, Segment, SpeakingStyle
 from kokoro_lab.model.graphs import VOICED_HZ, frames_of
 
@@ -28,10 +37,12 @@ F0_PER_FRAME = 2
 class Delivery:
     """Styles of the token ids of one segment, those of both pads included, which stay plain.
 
-    A space between two words is spoken like them if they are alike, and plain if they are not.
+    A space between two words is spoken like them if they are alike, and plain if they are not. `stretch` is
+    how many times as long the model's samples are made afterwards.
     """
 
     styles: tuple[SpeakingStyle, ...]
+    stretch: float = 1.0
 
     @classmethod
     def of(cls, segment: Segment) -> Delivery | None:
@@ -66,6 +77,10 @@ class Delivery:
         """Whether any word is to be faster or slower."""
         return any(style.rate != 1 for style in self.styles)
 
+    def kept(self, model_speed: float) -> float:
+        """The nearest speed of the model with which, once stretched, speech is within the range of speeds."""
+        return min(max(model_speed, SPEED_MIN * self.stretch), SPEED_MAX * self.stretch)
+
     def durations(self, unrounded: Values, speed: float) -> Frames:
         """How long each input id is to be, in frames, so that what is said at one rate is as long as asked.
 
@@ -91,7 +106,7 @@ class Delivery:
             if style.rate != rate:
                 owed, rate = 0.0, style.rate
             if rate != 1:
-                asked = plain[i] * speed / min(max(speed * rate, SPEED_MIN), SPEED_MAX) + owed
+                asked = plain[i] * speed / self.kept(speed * rate) + owed
                 found[i] = max(1, math.floor(asked + 0.5))
                 owed = asked - found[i]
         return found
@@ -124,7 +139,7 @@ class Delivery:
 
     def fallbacks(self, speed: float, f0_hz: Values) -> Iterator[Fallback]:
         """What is not done as it is asked, for it would leave the range in which the model speaks."""
-        asked = [speed * style.rate for style in self.styles]
+        asked = [speed / self.stretch * style.rate for style in self.styles]
         if min(asked) < SPEED_MIN or max(asked) > SPEED_MAX:
             yield Fallback(
                 "prosody",
@@ -158,6 +173,19 @@ class Delivery:
     def gains_db(self) -> tuple[float, ...]:
         """How much louder each input id is to be."""
         return tuple(style.gain_db for style in self.styles)
+
+
+def model_speed(speed: float, delivery: Delivery | None) -> float:
+    """The speed at which the model is to speak a segment for `speed`; a stretch does the rest."""
+    rates = [1.0] if delivery is None else [style.rate for style in delivery.styles]
+    slowest, fastest = min(rates), max(rates)
+    kept = min(max(speed, MODEL_SPEED_MIN), MODEL_SPEED_MAX)
+    # Words may be slower or faster than the rest, since what rounding takes from one the next one gets
+    if kept * slowest < RATE_MIN and kept < 1:
+        kept = min(1.0, RATE_MIN / slowest)
+    elif kept * fastest > RATE_MAX and kept > 1:
+        kept = max(1.0, RATE_MAX / fastest)
+    return kept
 
 
 def moved_semitones(before_hz: Values, after_hz: Values) -> float:

@@ -99,6 +99,7 @@ class Contours(NamedTuple):
     `aligned` is float32 (1, 512, T), the text's features stretched to frames of 25 ms; `f0_hz` and `energy`
     are float32 (1, 2T); `durations` is float32, one for each input id. `fallbacks` say what
     was asked for and is not so, `moved_semitones` how far the pitch is from what the model found, on average.
+    `plain_frames` is how long all of it would be at speed 1, in frames of 25 ms.
     """
 
     aligned: Values
@@ -107,6 +108,7 @@ class Contours(NamedTuple):
     durations: Values
     fallbacks: tuple[Fallback, ...] = ()
     moved_semitones: float = 0.0
+    plain_frames: int | None = None
 
 
 class ProsodyModel:
@@ -150,6 +152,7 @@ class ProsodyModel:
     ) -> Contours:
         """The first half of `predict`."""
         found, unrounded = self._found(token_ids, style, np.array([speed], np.float32))
+        found = found._replace(plain_frames=int(graphs.frames_of(unrounded).sum()))
         if delivery is None:
             return found
         if delivery.changes_rate:

@@ -67,7 +67,7 @@ class WholeGraph:
     ) -> Decoded:
         fallbacks = () if delivery is None else tuple(_not_by_word(delivery, speed))
         if delivery is not None:
-            speed = min(max(speed * (delivery.one_rate or 1.0), SPEED_MIN), SPEED_MAX)
+            speed = delivery.kept(speed * (delivery.one_rate or 1.0))
         ids = np.array([[PAD_ID, *token_ids, PAD_ID]], dtype=np.int64)
         feed = {
             self._names.tokens: ids,
@@ -88,6 +88,6 @@ def _not_by_word(delivery: Delivery, speed: float) -> Iterator[Fallback]:
         yield Fallback("prosody", f"rates of single words are not followed: {whole}")
     if delivery.changes_pitch:
         yield Fallback("prosody", f"pitch is not followed: {whole}")
-    asked = speed * (delivery.one_rate or 1.0)
+    asked = speed / delivery.stretch * (delivery.one_rate or 1.0)
     if not SPEED_MIN <= asked <= SPEED_MAX:
         yield Fallback("prosody", f"a speed of {asked:.2f}: kept within {SPEED_MIN:g} to {SPEED_MAX:g}")

@@ -201,9 +201,9 @@ class Account:
 
     @property
     def _rtf(self) -> float | None:
-        """None before the end; and where it went on with a stream that broke: what is computed again to get
-        there is no speech of its own, of which there may be none."""
-        if self._report is None or self.asked.get("resumed"):
+        """None before the end; where there was no word; and where it went on with a stream that broke: what
+        is computed again to get there is no speech of its own, of which there may be none."""
+        if self._report is None or self.asked.get("resumed") or not self._report.segments:
             return None
         return self._report.rtf
 

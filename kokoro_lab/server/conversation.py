@@ -3,7 +3,8 @@
 The client says `speak` {the fields of a request, `credit`}, `resume` {the same, `last_id`, `resume`},
 `credit` {`frames`} and `cancel`. The server says `started` {`id`, `format`, `sample_rate`, `chunk_ms`,
 `pre_buffer_ms`}, `segment` {`segment_id`, `start_s`, `resume`}, `words` {`segment_id`, `words`}, `keepalive`,
-`done` {`usage`} and `error` {`error`}.
+`done` {`usage`} and `error` {`error`}. Where a field has no effect or something was substituted,
+`started` has `ignored` and `fallbacks`, and `done` has `fallbacks`.
 
 A binary message costs one credit (see `binary_frames`); without any, sending waits, and computing with it. A
 `speak` while another is under way takes its place. One who was cut off comes back, with `resume`.
@@ -30,7 +31,7 @@ from kokoro_lab.server.delivery import warn_of_clipping
 from kokoro_lab.server.errors import body_of, code_of, log_failure, outcome_of
 from kokoro_lab.server.figures import Outcome
 from kokoro_lab.server.slots import ClientLeft
-from kokoro_lab.server.speech_events import Done, Event, Frame, Words, word_of
+from kokoro_lab.server.speech_events import Done, Event, Frame, Words, by_stage, word_of
 from kokoro_lab.server.speech_request import SpeechRequest, require_last_id, speech_request_of
 from kokoro_lab.server.state import ServerState
 from kokoro_lab.server.stopping import STOPPING
@@ -188,8 +189,17 @@ class Conversation:
             account.close(outcome_of(account.reason(error)), code_of(account.reason(error)))
             raise
         self._since_s = time.monotonic()  # it may have waited for its slot
+        assert self._opened is not None
         cut = {name: account.asked[name] for name in ("chunk_ms", "pre_buffer_ms")}
-        self._say("started", id=turn.live.stream_id, format=asked.kind, sample_rate=asked.heard_hz, **cut)
+        told = {"ignored": asked.ignored, "fallbacks": by_stage(self._opened.stream.fallbacks)}
+        self._say(
+            "started",
+            id=turn.live.stream_id,
+            format=asked.kind,
+            sample_rate=asked.heard_hz,
+            **cut,
+            **{name: value for name, value in told.items() if value},
+        )
         account.first_byte()
 
     def _open(self, account: Account, fields: dict[str, Any], resumed: bool) -> tuple[Turn, SpeechRequest]:
@@ -270,7 +280,8 @@ class Conversation:
             warn_of_clipping(self._request_id, self._opened.encoder)
             # Before it is said, or the client's next request might not find the slot free
             self._finish("completed")
-            self._say("done", usage=event.usage)
+            fallbacks = by_stage(event.report.fallbacks)
+            self._say("done", usage=event.usage, **({"fallbacks": fallbacks} if fallbacks else {}))
         else:
             self._say("keepalive")
 

@@ -24,15 +24,15 @@ from kokoro_lab.model.voices import MAX_BLEND, OPENAI_VOICES
 from kokoro_lab.model.weights import voice_names
 from kokoro_lab.server.live import CLIENT
 from kokoro_lab.server.resume import FRAME_ID, TOKEN
-from kokoro_lab.text.language import ASKED
+from kokoro_lab.text.language import schema_pattern
 
 if TYPE_CHECKING:
     from kokoro_lab.server.state import ServerState
 
 Schema = dict[str, Any]
 
-ALIASES = {"text": "input", "format": "response_format", "lang": "language"}
-"""The Raycast client's names for OpenAI's fields."""
+ALIASES = {"text": "input", "format": "response_format", "lang": "language", "lang_code": "language"}
+"""Other clients' names for the same fields: Raycast's, and `lang_code` as Kokoro-FastAPI's send it."""
 
 EXAMPLES: list[Schema] = [
     {"model": "kokoro", "input": "Hello there.", "voice": "af_heart"},
@@ -56,7 +56,7 @@ def describe(schema: Schema) -> None:
     fields = schema["properties"]
     fields["input"]["minLength"] = 1
     describe_voice(schema)
-    _of_text(fields["language"], enum=list(ASKED))
+    _of_text(fields["language"], pattern=f"^$|{schema_pattern()}")  # empty: the voice's own
     _of_text(fields["client"], pattern=anchored(CLIENT))
     _of_text(fields["resume"], pattern=anchored(TOKEN))
     _of_text(fields["last_id"], pattern=anchored(FRAME_ID))
@@ -140,6 +140,7 @@ def _together() -> list[Schema]:
     plain: Schema = {"properties": {"resume": {"type": "null"}, "last_id": {"type": "null"}}}
     return [
         *({"not": {"required": [alias, ours]}} for alias, ours in ALIASES.items() if ours != "input"),
+        {"not": {"required": ["lang", "lang_code"]}},
         {"not": {"allOf": [events, no_stream]}},
         {"anyOf": [events, {"not": {"allOf": [timed, asked_to_stream]}}]},
         {"anyOf": [events, plain]},

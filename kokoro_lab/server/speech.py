@@ -6,7 +6,6 @@ import base64
 import json
 import math
 import socket
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from functools import partial
@@ -26,7 +25,7 @@ from kokoro_lab.server.guard import REQUEST_ID, SEND_BUFFER_BYTES, client_socket
 from kokoro_lab.server.live import CLIENT
 from kokoro_lab.server.openapi import Parameter, documented, operation_id
 from kokoro_lab.server.request_schema import anchored, limit
-from kokoro_lab.server.speech_events import usage_of, word_of
+from kokoro_lab.server.speech_events import by_stage, usage_of, word_of
 from kokoro_lab.server.speech_request import SpeechRequest, read_speech_request
 from kokoro_lab.server.speech_schemas import SpeechEvent, Stopped, TimedSpeech
 from kokoro_lab.server.sse import EventWriter
@@ -198,7 +197,7 @@ def _file(asked: SpeechRequest, utterance: Utterance, turn: Turn) -> Response:
     except Interrupted as error:
         raise account.reason(error) from error
     report = stream.report
-    account.chunk(report.audio_s)
+    account.chunk(report.audio_s, cached=not report.segments)
     account.finished(report)
     warn_of_clipping(account.request_id, encoder)
     account.close("completed")
@@ -249,8 +248,7 @@ def _describe_run(answer: Response, statistics: str, fallbacks: Sequence[Fallbac
     """What the engine chose and what it had to substitute; of a stream, as far as it has come."""
     answer.headers["X-Kokoro-Statistics"] = statistics
     if fallbacks:
-        stages = Counter(fallback.stage for fallback in fallbacks)
-        answer.headers["X-Kokoro-Fallbacks"] = ", ".join(f"{s}={n}" for s, n in sorted(stages.items()))
+        answer.headers["X-Kokoro-Fallbacks"] = ", ".join(f"{s}={n}" for s, n in by_stage(fallbacks).items())
 
 
 def _describe(answer: Response, asked: SpeechRequest, utterance: Utterance, streamed: bool) -> None:

@@ -9,13 +9,14 @@ from __future__ import annotations
 import queue
 import threading
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections import Counter
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, wait
 from dataclasses import asdict, dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from kokoro_lab.datatypes import AudioChunk, Place, SynthesisReport, WordTiming
+from kokoro_lab.datatypes import AudioChunk, Fallback, Place, SynthesisReport, WordTiming
 from kokoro_lab.errors import Gone, Interrupted, SynthesisError
 from kokoro_lab.kept_threads import SPEAKING
 from kokoro_lab.server.account import Account
@@ -93,6 +94,11 @@ def usage_of(report: SynthesisReport) -> dict[str, int]:
         "output_tokens": spoken,
         "total_tokens": report.token_count + spoken,
     }
+
+
+def by_stage(fallbacks: Iterable[Fallback]) -> dict[str, int]:
+    """How many substitutions were made, by stage."""
+    return dict(sorted(Counter(fallback.stage for fallback in fallbacks).items()))
 
 
 def word_of(timing: WordTiming) -> dict[str, Any]:
@@ -231,7 +237,8 @@ class SpeechEvents(Iterator[Event]):
 
     def _ready_to_send(self) -> None:
         if self._held_s:
-            self._account.chunk(self._held_s, cached=self._stream.primed or self._after >= 0)
+            no_ttfa = self._stream.primed or self._after >= 0 or self._stream.wordless
+            self._account.chunk(self._held_s, cached=no_ttfa)
             self._held_s = 0.0
 
     def _rest(self) -> Iterator[Frame]:

@@ -67,7 +67,10 @@ class SpeechRequest(BaseModel):
         Field(strict=True, description="Send while speaking; false sends a whole file of known length"),
     ] = True
     language: Annotated[
-        str | None, Field(strict=True, description="Such as en-gb; default: the voice's. Also called `lang`")
+        str | None,
+        Field(
+            strict=True, description="Such as en-gb; default: the voice's. Also called `lang`, `lang_code`"
+        ),
     ] = None
     detect_languages: Annotated[
         Literal["auto", "scripts", "off"],
@@ -190,8 +193,9 @@ def speech_request_of(payload: dict[str, Any], settings: Settings, variant: str)
     """
     names = {ours: alias for alias, ours in ALIASES.items() if alias in payload}
     g.client_names = names
-    for ours, alias in names.items():
-        if ours in payload:
+    for alias, ours in ALIASES.items():
+        if alias in payload and (ours in payload or names[ours] != alias):
+            ours = ours if ours in payload else names[ours]
             raise ParameterError(
                 f"{alias!r} and {ours!r} are the same field; send one of them.", field=alias, value=alias
             )

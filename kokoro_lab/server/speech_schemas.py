@@ -11,7 +11,10 @@ from kokoro_lab.server.schemas import ErrorBody
 
 
 class TimedWord(BaseModel):
-    """When a word is heard: offsets into the text, seconds from the start of the speech."""
+    """When a word is heard: offsets into the text, seconds from the start of the speech.
+
+    Marks are no words. What is said as several words, such as `$100`, gives several with the same offsets.
+    """
 
     text: str
     start: int

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 from kokoro_lab.errors import LanguageError
 
 SPOKEN = ("en-us", "en-gb", "es", "fr", "it", "pt-br", "hi", "ja")
 """Languages with a G2P here."""
 
-_ALIASES = {
+_NAMES = {
+    **{tag: tag for tag in SPOKEN},
     "en": "en-us",
     "en-uk": "en-gb",
     "es-es": "es",
@@ -26,9 +29,71 @@ _ALIASES = {
     "h": "hi",
     "j": "ja",
 }
+_WHOLE = {"en": "en-us", "es": "es", "fr": "fr", "it": "it", "pt": "pt-br", "hi": "hi", "ja": "ja"}
+"""What speaks a language, in whichever region."""
+_ISO_639_2 = {
+    "eng": "en",
+    "spa": "es",
+    "fra": "fr",
+    "fre": "fr",
+    "ita": "it",
+    "por": "pt",
+    "hin": "hi",
+    "jpn": "ja",
+}
+_SCRIPTS = {"latn": ("en", "es", "fr", "it", "pt"), "deva": ("hi",), "jpan": ("ja",), "hrkt": ("ja",)}
+"""Those in which a language is usually written, so that they say nothing more."""
+_BRITISH = ("au", "ie", "in", "nz", "sg", "za")
+"""Regions whose English is nearer to British than to American."""
+_TAG = re.compile(r"[a-z]{2,3}(-[a-z0-9]{1,8})*")
 
-ASKED = (*SPOKEN, *_ALIASES)
-"""Every name of a language that is understood; in capitals or with `_`, too."""
+
+def schema_pattern() -> str:
+    """What `understood` understands, as JSON Schema has patterns."""
+    each = "|".join(_of_any_case(tag) for tag in (*_WHOLE, *_ISO_639_2))
+    letters = "".join(name for name in _NAMES if len(name) == 1)
+    return rf"^(?:(?:{each})(?:[-_][A-Za-z0-9]{{1,8}})*|[{letters}{letters.upper()}])$"
+
+
+def _of_any_case(tag: str) -> str:
+    return "".join(f"[{letter}{letter.upper()}]" for letter in tag)
+
+
+def understood(tag: str) -> tuple[str, str | None]:
+    """The language that reads what is asked for as `tag`, and what of the tag is not followed.
+
+    A region that there is no reading for is read as the language is read here: `es-MX` as `es`.
+
+    Returns
+    -------
+    language : str
+        One of `SPOKEN`.
+    instead : str or None
+        What is said of a substitution; None where the tag is followed.
+
+    Raises
+    ------
+    LanguageError
+        Nothing here speaks it.
+    """
+    canonical = tag.strip().lower().replace("_", "-")
+    first, *rest = canonical.split("-")
+    first = _ISO_639_2.get(first, first)
+    if rest and first in _SCRIPTS.get(rest[0], ()):
+        rest = rest[1:]
+    found = _NAMES.get("-".join((first, *rest)))
+    if found is not None:
+        return found, None
+    if _TAG.fullmatch(canonical) is None or first not in _WHOLE:
+        raise LanguageError(
+            f"There is no G2P for the language {tag!r}.",
+            field="language",
+            value=tag,
+            allowed=", ".join(SPOKEN),
+            mend="Any voice can read English: pass language='en-us'.",
+        )
+    found = "en-gb" if first == "en" and rest[0] in _BRITISH else _WHOLE[first]
+    return found, f"{tag.strip()} is read as {found}: there is no reading of its own for it"
 
 
 def resolve_language(tag: str) -> str:
@@ -39,17 +104,7 @@ def resolve_language(tag: str) -> str:
     LanguageError
         Nothing here speaks it.
     """
-    canonical = tag.strip().lower().replace("_", "-")
-    canonical = _ALIASES.get(canonical, canonical)
-    if canonical not in SPOKEN:
-        raise LanguageError(
-            f"There is no G2P for the language {tag!r}.",
-            field="language",
-            value=tag,
-            allowed=", ".join(SPOKEN),
-            mend="Any voice can read English: pass language='en-us'.",
-        )
-    return canonical
+    return understood(tag)[0]
 
 
 def english_of(*tags: str | None) -> str:

@@ -140,9 +140,8 @@ def test_a_g2p_that_stalls_is_read_past_and_let_go(hum: Engine) -> None:
         assert faulty.front_end.speakers.of("en-us").read(AlignedText.of("Yes.")).words
     assert clip.report.fallbacks[0].stage == "g2p"
     assert "read by espeak" in clip.report.fallbacks[0].reason
-    assert "".join(TEXT[a:b] for a, b in spoken.words).replace(".", "") == TEXT.replace(" ", "").replace(
-        ".", ""
-    )
+    said = "".join(TEXT[a:b] for a, b in spoken.words)
+    assert [*filter(str.isalpha, said)] == [*filter(str.isalpha, TEXT)]
     assert time.monotonic() - began_s < 30
 
 

@@ -96,7 +96,14 @@ def test_an_error_behind_the_first_byte_is_an_event_in_the_shape_of_openai(clien
 
 
 def test_a_wrong_request_has_a_status_and_no_events(client: FlaskClient) -> None:
-    assert refused(client, {"input": "...", "stream_format": "sse"})["param"] == "input"
+    assert refused(client, {"input": " ", "stream_format": "sse"})["param"] == "input"
+
+
+def test_marks_alone_are_events_of_100_ms(client: FlaskClient) -> None:
+    *heard, done = events(client, input="...", timestamps=True)
+    assert len(audio_of(heard)) == 2 * 2400
+    assert {event.data["type"] for event in heard} == {"speech.audio.delta"}
+    assert done.data["usage"] == {"input_tokens": 0, "output_tokens": 4, "total_tokens": 4}
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from kokoro_lab.audio import pcm_bytes
+from kokoro_lab.containers import FORMATS, Format
 from kokoro_lab.datatypes import Fallback
 from kokoro_lab.dsp import RATES_HZ, Dither, Resampler
 from kokoro_lab.engine import Engine
@@ -420,9 +421,68 @@ def test_the_head_is_sent_before_anything_is_computed(client: FlaskClient, decod
     answer.close()
 
 
-def test_a_text_without_a_word_has_a_status_although_it_is_streamed(client: FlaskClient) -> None:
-    answer = client.post(URL, json={"input": "... !", "stream": True})
+@pytest.mark.parametrize(
+    ("fields", "like", "said"),
+    [
+        ({"lang_code": "b"}, "en-gb", None),
+        ({"lang_code": "en-us"}, "en-us", None),
+        ({"lang_code": None}, None, None),
+        ({"lang": "EN_GB"}, "en-gb", None),
+        ({"language": "e"}, "es", None),
+        ({"language": "es-MX"}, "es", "language=1"),
+        ({"lang_code": "es-419"}, "es", "language=1"),
+        ({"lang": "en-AU"}, "en-gb", "language=1"),
+    ],
+)
+def test_a_language_has_the_names_that_clients_send(
+    client: FlaskClient, fields: dict[str, Any], like: str | None, said: str | None
+) -> None:
+    answer = client.post(URL, json={"input": TEXT, "response_format": "pcm", **fields})
+    assert answer.status_code == 200
+    assert answer.data == spoken(client, response_format="pcm", language=like)
+    substituted = answer.headers["X-Kokoro-Fallbacks"].split(", ")
+    assert [each for each in substituted if each.startswith("language")] == ([said] if said else [])
+
+
+@pytest.mark.parametrize(
+    ("fields", "field"),
+    [
+        ({"lang_code": "zh-Hans"}, "lang_code"),
+        ({"lang_code": "de"}, "lang_code"),
+        ({"lang": "e", "lang_code": "e"}, "lang"),
+        ({"language": "es", "lang_code": "e"}, "lang_code"),
+    ],
+)
+def test_a_language_that_cannot_be_read_or_is_asked_twice_is_refused_by_the_clients_own_name(
+    client: FlaskClient, fields: dict[str, Any], field: str
+) -> None:
+    answer = client.post(URL, json={"input": TEXT, **fields})
+    assert (answer.status_code, answer.json["error"]["param"]) == (400, field)
+
+
+def test_an_empty_text_has_a_status_although_it_is_streamed(client: FlaskClient) -> None:
+    answer = client.post(URL, json={"input": " \u200b", "stream": True})
     assert answer.status_code == 400
+
+
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize("kind", FORMATS)
+def test_marks_alone_are_100_ms_of_silence_in_every_format(
+    client: FlaskClient, kind: Format, stream: bool
+) -> None:
+    before = client.get("/status").json
+    answer = client.post(URL, json={"input": "... !", "stream": stream, "response_format": kind})
+    samples, rate_hz, _ = decoded(answer.data, kind)
+    assert (answer.status_code, answer.headers["X-Kokoro-Fallbacks"].split(", ")[-1]) == (200, "text=1")
+    primer_s = 0.05 if stream and kind in ("pcm", "wav", "flac") else 0.0
+    padded_s = 0.0 if kind in ("pcm", "wav", "flac") else 0.12  # a codec's whole frames
+    assert -1e-9 <= len(samples) / rate_hz - 0.1 - primer_s <= padded_s + 1e-9
+    assert np.abs(samples).max() <= 2 / 32768, "but for dither"
+    status = client.get("/status").json
+    assert status["requests"]["completed"] == before["requests"]["completed"] + 1
+    assert status["ttfa_s"] == before["ttfa_s"], "silence is no speech"
+    assert status["ttfa_file_s"] == before["ttfa_file_s"]
+    assert status["rtf"] == before["rtf"]
 
 
 # ---------------------------------------------------------------------------- a running server

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from kokoro_lab.errors import LanguageError
 from kokoro_lab.model.voices import LANGUAGE_OF_PREFIX
-from kokoro_lab.text.language import SPOKEN, english_of, resolve_language
+from kokoro_lab.text.language import SPOKEN, english_of, resolve_language, schema_pattern, understood
 
 
 @pytest.mark.parametrize(
@@ -20,13 +22,54 @@ from kokoro_lab.text.language import SPOKEN, english_of, resolve_language
         ("pt-BR", "pt-br"),
         ("ja-JP", "ja"),
         ("j", "ja"),
+        ("A", "en-us"),
+        ("eng", "en-us"),
+        ("spa_ES", "es"),
+        ("en-Latn-GB", "en-gb"),
+        ("ja-Jpan-JP", "ja"),
     ],
 )
 def test_a_language_has_several_names(tag: str, canonical: str) -> None:
-    assert resolve_language(tag) == canonical
+    assert understood(tag) == (canonical, None)
 
 
-@pytest.mark.parametrize("tag", ["", "de", "zh", "en-au", "klingon", "es-419", "pt-pt"])
+@pytest.mark.parametrize(
+    ("tag", "read_as"),
+    [
+        ("es-MX", "es"),
+        ("es-419", "es"),
+        ("es_ar", "es"),
+        ("fr-CA", "fr"),
+        ("pt-PT", "pt-br"),
+        ("en-AU", "en-gb"),
+        ("en-IN", "en-gb"),
+        ("en-CA", "en-us"),
+        ("en-001", "en-us"),
+        ("EN-us-POSIX", "en-us"),
+        ("hi-Latn", "hi"),
+    ],
+)
+def test_a_region_that_has_no_reading_is_read_as_its_language_and_that_is_said(
+    tag: str, read_as: str
+) -> None:
+    found, instead = understood(tag)
+    assert found == resolve_language(tag) == read_as
+    assert instead == f"{tag} is read as {read_as}: there is no reading of its own for it"
+
+
+@pytest.mark.parametrize("tag", ["es-MX", "EN_GB", "e", "B", "jpn", "pt-PT", "en-us", "en-Latn-US"])
+def test_the_schema_knows_what_is_understood(tag: str) -> None:
+    assert re.search(schema_pattern(), tag)
+
+
+@pytest.mark.parametrize("tag", ["", "de", "zh-Hans", "x", "en-", "en--us", "es-!", "enus", "e-mx"])
+def test_the_schema_knows_what_is_not_understood(tag: str) -> None:
+    assert not re.search(schema_pattern(), tag)
+    with pytest.raises(LanguageError):
+        understood(tag)
+
+
+@pytest.mark.parametrize("tag", ["", "de", "de-AT", "zh", "zh-Hans", "z", "cmn", "klingon", "en-", "es-!!"])
 def test_others_are_refused_with_what_there_is(tag: str) -> None:
     with pytest.raises(LanguageError, match="en-us, en-gb, es, fr, it, pt-br, hi, ja"):
         resolve_language(tag)

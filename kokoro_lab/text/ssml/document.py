@@ -8,8 +8,9 @@ from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, field
 from typing import Generic, Literal, NamedTuple, TypeVar
 
-from kokoro_lab.datatypes import PLAIN, SpeakingStyle
+from kokoro_lab.datatypes import PLAIN, Fallback, SpeakingStyle
 from kokoro_lab.text.aligned import AlignedText
+from kokoro_lab.text.language import understood
 from kokoro_lab.text.sanitise import Noted, clean
 from kokoro_lab.text.ssml import grammar, say_as, values
 from kokoro_lab.text.ssml.markup import Characters, Closing, Opening, read, shown
@@ -79,6 +80,8 @@ class SsmlDocument:
         In order.
     break_offsets : tuple of int
         Theirs.
+    fallbacks : tuple of Fallback
+        What it asks for and is followed in another way.
     """
 
     passages: tuple[Passage, ...]
@@ -86,6 +89,7 @@ class SsmlDocument:
     languages: Spans[str | None]
     breaks: tuple[Break, ...]
     break_offsets: tuple[int, ...]
+    fallbacks: tuple[Fallback, ...] = ()
 
     def forced(self, text: AlignedText) -> list[tuple[int, int, str]]:
         """The languages that are named for the piece of the source that a text comes from."""
@@ -142,6 +146,7 @@ class _Builder:
     elements: list[Opening] = field(default_factory=list)
     passages: list[Passage] = field(default_factory=list)
     breaks: list[Break] = field(default_factory=list)
+    fallbacks: list[Fallback] = field(default_factory=list)
     _pieces: list[AlignedText] = field(default_factory=list)
     _styles: list[tuple[int, int, SpeakingStyle]] = field(default_factory=list)
     _languages: list[tuple[int, int, str | None]] = field(default_factory=list)
@@ -156,6 +161,10 @@ class _Builder:
 
     def open(self, element: Opening) -> None:
         inner = grammar.entered(self.scopes[-1], element)
+        if "xml:lang" in element.attributes:
+            _, instead = understood(element.attributes["xml:lang"])
+            if instead is not None:
+                self.fallbacks.append(Fallback("language", instead, element.place.offset))
         if element.name in ("p", "s"):
             self._border("paragraph" if element.name == "p" else "sentence")
         elif element.name == "break":
@@ -209,6 +218,7 @@ class _Builder:
             _spans(None, [each for each in self._languages if each[2] is not None]),
             tuple(self.breaks),
             tuple(each.offset for each in self.breaks),
+            tuple(self.fallbacks),
         )
 
     def _append(self, piece: AlignedText) -> None:

@@ -1,0 +1,128 @@
+"""Speech made longer or shorter, at the pitch that it has.
+
+Waveform similarity overlap-add (WSOLA): W. Verhelst and M. Roelands, "An overlap-add technique based on
+waveform similarity (WSOLA) for high quality time-scale modification of speech", ICASSP 1993.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from kokoro_lab.dsp.block import SILENT, Processor, Samples, Values, correlate, on_grid, require_rate
+from kokoro_lab.errors import ParameterError
+
+STEP_S = 0.015
+"""Of the output, one excerpt each: two of them overlap for so long."""
+SEARCH_S = 0.010
+"""How far an excerpt may lie from its place, both ways: together more than a period of 50 Hz."""
+STRETCH_MIN, STRETCH_MAX = 0.25, 4.0
+_BITS = 16
+"""Similarity is found between 16-bit values: so its sums are exact, and the same on every machine."""
+
+
+class TimeStretch(Processor[np.float32]):
+    """Change the duration of speech without its pitch.
+
+    The output is made of excerpts of the input, each moved by up to `SEARCH_S` to where it continues the one
+    before it best, and crossfaded. What is at `t` in the input is at `stretch * t` in the output, up to
+    `SEARCH_S`. At most `2 * STEP_S + SEARCH_S` of the input is held back, and `STEP_S` more.
+
+    Parameters
+    ----------
+    stretch : float
+        How many times as long, `STRETCH_MIN` to `STRETCH_MAX`.
+    sample_rate_hz : int
+        8000 to 192000.
+
+    Notes
+    -----
+    n samples become exactly `round(stretch * n)`.
+
+    Raises
+    ------
+    ParameterError
+        A parameter is out of its range.
+    """
+
+    def __init__(self, stretch: float, sample_rate_hz: int) -> None:
+        require_rate(sample_rate_hz)
+        if not STRETCH_MIN <= stretch <= STRETCH_MAX:
+            raise ParameterError(
+                f"Speech cannot be made {stretch} times as long.",
+                field="stretch",
+                value=stretch,
+                allowed=f"{STRETCH_MIN} to {STRETCH_MAX}",
+            )
+        self._stretch = stretch
+        self._step = round(STEP_S * sample_rate_hz)
+        self._search = round(SEARCH_S * sample_rate_hz)
+        rise = 0.5 - 0.5 * np.cos(np.pi * (np.arange(self._step) + 0.5) / self._step)
+        self._fade_in, self._fade_out = rise.astype(np.float32), rise[::-1].astype(np.float32)
+        self._held = SILENT
+        self._held_from = 0
+        """Where in the input the held samples begin."""
+        self._taken = self._steps = 0
+        self._continued_at = 0
+        """Where in the input the last excerpt ended: what follows there would follow without any seam."""
+
+    def _push(self, block: Samples) -> Samples:
+        self._held = np.concatenate([self._held, block])
+        self._taken += len(block)
+        pieces = []
+        while self._needed() <= self._taken:
+            pieces.append(self._next())
+        return np.concatenate(pieces) if pieces else SILENT
+
+    def _flush(self) -> Samples:
+        rest = round(self._stretch * self._taken) - self._steps * self._step
+        pieces = [SILENT]
+        for _ in range(-(-rest // self._step)):
+            missing = self._needed() - self._held_from - len(self._held)
+            self._held = np.concatenate([self._held, np.zeros(max(0, missing), np.float32)])
+            pieces.append(self._next())
+        self._held = SILENT
+        return np.concatenate(pieces)[:rest]
+
+    def _place(self) -> int:
+        """Where the next excerpt lies in the input, if it is not moved."""
+        return round(self._steps * self._step / self._stretch)
+
+    def _needed(self) -> int:
+        """How much of the input must be there for the next step, which is not to outlast it."""
+        seen = max(self._place() + self._search, self._continued_at) + self._step
+        return max(seen, math.ceil((self._steps + 1) * self._step / self._stretch))
+
+    def _next(self) -> Samples:
+        """The next step of the output."""
+        continued = self._cut(self._continued_at, self._step)
+        begin = self._continued_at
+        if self._steps:
+            first = max(0, self._place() - self._search)
+            region = self._cut(first, self._place() + self._search + self._step - first)
+            begin = first + _likest(region, continued, self._place() - first)
+        piece = continued
+        if begin != self._continued_at:
+            piece = continued * self._fade_out + self._cut(begin, self._step) * self._fade_in
+        self._continued_at = begin + self._step
+        self._steps += 1
+        wanted_from = min(max(0, self._place() - self._search), self._continued_at)
+        self._held = self._held[max(0, wanted_from - self._held_from) :].copy()
+        self._held_from = max(self._held_from, wanted_from)
+        return piece
+
+    def _cut(self, start: int, count: int) -> Samples:
+        return self._held[start - self._held_from : start - self._held_from + count]
+
+
+def _likest(region: Samples, wanted: Samples, otherwise: int) -> int:
+    """Where in `region` the samples are most like `wanted`, by normalised correlation; `otherwise` if
+    nowhere."""
+    signal, taps = (on_grid(samples.astype(np.float64), _BITS) for samples in (region, wanted))
+    products: Values = correlate(signal, taps)
+    sums = np.concatenate([[0.0], np.cumsum(signal * signal)])
+    energies = sums[len(taps) :] - sums[: -len(taps)]
+    likeness = np.where(energies > 0, products / np.sqrt(np.maximum(energies, 2.0**-32)), 0.0)
+    best = int(np.argmax(likeness))
+    return best if likeness[best] > 0 else otherwise
