@@ -1,7 +1,7 @@
 """Break the product on purpose, one line at a time, and see which tests notice (minutes; fetched weights).
 
-python scripts/mutations.py [WORD ...]: only mutations whose names or files hold one of these words. They stand
-in tests/mutations, a file a subject.
+python scripts/mutations.py [WORD ...]: only mutations whose names or files hold one of these words.
+They stand in tests/mutations, a file a subject.
 
 The working tree is never touched: its files, as they are now, are copied to a temporary folder, and each
 mutation is put in there, judged by the tests that are expected to notice, and taken out again. Exits with 1

@@ -66,10 +66,7 @@ def digest_of(utterance: Utterance, engine: Engine, *, frame_s: float, kind: str
         engine.model_sha256,
         engine.active_provider,
         sorted(engine.decoder.details.items()),
-        (
-            engine.config.first_window_frames,
-            engine.config.window_frames,
-        ),  # cut otherwise, they round otherwise
+        engine.config.window_frames,  # cut otherwise, they round otherwise
     )
     asked = (sorted(asdict(utterance).items()), lexicon.version, frame_s, kind, sample_rate_hz)
     return hashlib.sha256(repr((served, asked)).encode()).hexdigest()[:32]

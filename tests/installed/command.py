@@ -79,6 +79,8 @@ class Installed:
         try:
             yield Running(process, path)
         finally:
+            assert process.stdin is not None
+            process.stdin.close()
             process.terminate()
             try:
                 process.wait(40)
