@@ -47,8 +47,8 @@ COREML_NAMES = {
     "coreml_cache": "ModelCacheDirectory",
 }
 """Setting → what ONNX Runtime calls it; see `model.coreml_options`."""
-OF_OTHERS = ("KOKORO_URL", "KOKORO_SPEED")
-"""Variables with our prefix that are no settings: the Raycast commands of `scripts/raycast` read them."""
+OF_OTHERS = ("URL", "SPEED")
+"""Behind our prefix, variables that are no settings: the Raycast commands of `scripts/raycast` read them."""
 
 Source = Literal["auto", "hub", "registry"]
 Optimisation = Literal["all", "extended", "basic", "none"]
@@ -276,12 +276,13 @@ def settings() -> Settings:
 
 def misspelt() -> list[str]:
     """For each variable of the environment that has our prefix and sets nothing: a sentence that says so."""
-    known = [PREFIX + name.upper() for name in Settings.model_fields]
+    known = [name.upper() for name in Settings.model_fields]
     found = []
     for variable in sorted(os.environ):
-        if variable.upper().startswith(PREFIX) and variable.upper() not in {*known, *OF_OTHERS}:
-            near = get_close_matches(variable.upper(), known, n=1)
-            meant = f"Is {near[0]} meant?" if near else "The README's table lists what there is."
+        name = variable.upper().removeprefix(PREFIX)
+        if variable.upper().startswith(PREFIX) and name not in {*known, *OF_OTHERS}:
+            near = get_close_matches(name, known, n=1)
+            meant = f"Is {PREFIX}{near[0]} meant?" if near else "The README's table lists what there is."
             found.append(f"{variable} sets nothing: there is no such setting. {meant}")
     return found
 
