@@ -148,6 +148,8 @@ def copied(repository: Path, folder: Path) -> Path:
         if (repository / name).is_file():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(repository / name, folder / name)
+    # Some tests ask git for the files of the checkout that they stand in
+    subprocess.run(["git", "init", "-q"], cwd=folder, check=True)
     return folder
 
 

@@ -384,7 +384,7 @@ def test_providers_are_chosen_by_cost_where_that_is_asked_for(
 def test_costs_are_measured_anew_once_they_are_no_longer_believed(
     variables: Set, graph: str, tmp_path: Path
 ) -> None:
-    variables(cost_ttl_s=0, threads=1, home=tmp_path, variant="fp32")
+    variables(threads=1, home=tmp_path, variant="fp32")
     asked: list[int] = []
 
     def voice() -> tiny_voice.Voice:
@@ -397,9 +397,10 @@ def test_costs_are_measured_anew_once_they_are_no_longer_believed(
         chosen_by_cost(config, "hum", voice, lambda _: decoder, ["cpu", "coreml"])
         return len(asked) - before
 
-    believed = EngineConfig(threads=1, home=tmp_path, variant="fp32")
+    believed = EngineConfig.from_settings()
     assert [measured(believed) for _ in range(2)] == [2, 0]
     assert measured(replace(believed, cost_ttl_s=0)) == 2
+    variables(cost_ttl_s=0)
     assert measured(EngineConfig.from_settings()) == 2
 
 
