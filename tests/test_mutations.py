@@ -3,26 +3,12 @@
 from __future__ import annotations
 
 import ast
-import importlib.util
 import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 from types import ModuleType
 
 import pytest
-
-
-@pytest.fixture(scope="module")
-def mutations() -> ModuleType:
-    path = Path(__file__).parents[1] / "scripts" / "mutations.py"
-    spec = importlib.util.spec_from_file_location("mutations", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["mutations"] = module  # its dataclasses look themselves up
-    spec.loader.exec_module(module)
-    return module
 
 
 def test_every_mutation_fits_the_code_as_it_is_now(mutations: ModuleType, repository: Path) -> None:

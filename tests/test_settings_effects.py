@@ -9,15 +9,16 @@ records of the field stays true, and sees these tests fail. Settings of the serv
 from __future__ import annotations
 
 import dataclasses
-import importlib.util
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import onnxruntime as ort
@@ -83,44 +84,7 @@ def test_every_field_has_tests_of_its_effect(part: str, fields: list[str]) -> No
     assert all(table.values())
 
 
-@pytest.fixture
-def ignoring(repository: Path, tmp_path: Path) -> Callable[[str], dict[str, Any]]:
-    """What a program sees that ignores a setting: of the variable, the object, and its record."""
-    path = repository / "scripts" / "mutations.py"
-    spec = importlib.util.spec_from_file_location("mutations_of_settings", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-
-    def seen(program: str) -> dict[str, Any]:
-        copy = tmp_path / "kokoro_lab"
-        copy.mkdir()
-        for name in ("config.py", "engine_config.py", "errors.py"):
-            (copy / name).write_text((repository / "kokoro_lab" / name).read_text("utf-8"))
-        (copy / "__init__.py").touch()
-        for mutation in module.MUTATIONS:
-            if mutation.name in ("the setting threads is ignored", "EngineConfig.spinning is ignored"):
-                target = tmp_path / mutation.file
-                target.write_text(mutation.of(target.read_text()))
-        done = subprocess.run(
-            [sys.executable, "-c", program],
-            cwd=tmp_path,
-            env={**os.environ, "KOKORO_THREADS": "3", "PYTHONPATH": str(tmp_path)},
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        found: dict[str, Any] = json.loads(done.stdout)
-        return found
-
-    return seen
-
-
-def test_ignoring_a_field_leaves_what_is_recorded_of_it(ignoring: Callable[[str], dict[str, Any]]) -> None:
-    found = ignoring(
-        """
+SEES = """
 import json
 from dataclasses import asdict, replace
 from kokoro_lab.config import Settings, settings
@@ -136,7 +100,28 @@ print(json.dumps({
     "engine_record": asdict(config)["spinning"],
 }))
 """
+
+
+def test_ignoring_a_field_leaves_what_is_recorded_of_it(
+    mutations: ModuleType, repository: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "kokoro_lab").mkdir()
+    (tmp_path / "kokoro_lab" / "__init__.py").touch()
+    for name in ("config.py", "engine_config.py", "errors.py"):
+        shutil.copy(repository / "kokoro_lab" / name, tmp_path / "kokoro_lab" / name)
+    for mutation in mutations.MUTATIONS:
+        if mutation.name in ("the setting threads is ignored", "EngineConfig.spinning is ignored"):
+            target = tmp_path / mutation.file
+            target.write_text(mutation.of(target.read_text("utf-8")), "utf-8")
+    done = subprocess.run(
+        [sys.executable, "-c", SEES],
+        cwd=tmp_path,
+        env={**os.environ, "KOKORO_THREADS": "3", "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=True,
     )
+    found = json.loads(done.stdout)
     assert (found["environment"], found["given"], found["copied"]) == (0, 0, 0)
     assert (found["another"], found["record"]) == (9, 5)
     assert found["engine"] == [False, 2, 9]

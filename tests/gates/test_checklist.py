@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import ast
-import importlib.util
 import json
-import sys
 from datetime import date
 from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pandas as pd
@@ -54,27 +53,15 @@ def test_evidence_names_what_there_is(repository: Path) -> None:
             assert not function or function in functions(repository / file), node
 
 
-@pytest.fixture(scope="module")
-def mutations(repository: Path) -> dict[str, Any]:
-    """By their names: those of `tests/mutations`, and those by which a setting is ignored."""
-    path = repository / "scripts" / "mutations.py"
-    spec = importlib.util.spec_from_file_location("mutations_of_lines", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return {mutation.name: mutation for mutation in module.MUTATIONS}
-
-
-def test_a_mutation_that_a_line_names_exists_and_fails_one_of_its_tests(mutations: dict[str, Any]) -> None:
+def test_a_mutation_that_a_line_names_exists_and_fails_one_of_its_tests(mutations: ModuleType) -> None:
+    known = {mutation.name: mutation for mutation in mutations.MUTATIONS}
     for line in read_lines():
         shown = [node for each in line.evidence for node in each.tests]
         for name in line.mutation:
-            assert name in mutations, f"{line.requirement}: there is no mutation {name!r}"
+            assert name in known, f"{line.requirement}: there is no mutation {name!r}"
             assert any(
                 test.partition("[")[0] in shown or test.partition("::")[0] in shown
-                for test in mutations[name].tests
+                for test in known[name].tests
             ), f"{line.requirement}: no test of {name!r} is evidence of {line.line!r}"
 
 

@@ -59,3 +59,10 @@ def test_tune_says_why_nothing_that_was_tuned_is_used(installed: Installed, tmp_
     other = installed.run("tune", "--show", KOKORO_HOME=str(home))
     assert "it was found with model_sha256 'another', here" in other.stdout
     assert "cpu 'another', here" in other.stdout
+
+
+def test_the_server_listens_and_logs_as_the_variables_say(installed: Installed) -> None:
+    with installed.started("serve", KOKORO_PORT="0", KOKORO_LOG_FORMAT="text") as running:
+        port = running.awaited(r"Listening at: http://127\.0\.0\.1:(\d+)")[1]
+    assert port != "8880"
+    assert not any(line.startswith("{") for line in running.written().splitlines())
