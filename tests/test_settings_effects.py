@@ -521,6 +521,13 @@ def test_a_variable_that_sets_nothing_is_named_with_the_nearest_that_does(
     assert near in sentence
 
 
+def test_commands_and_the_log_of_the_server_name_what_sets_nothing() -> None:
+    (warned,) = run("-m", "kokoro_lab", "text", "--language", "en", threds="1").splitlines()
+    assert warned.startswith("Warning: KOKORO_THREDS sets nothing")
+    warned, _ = run("-c", SERVES, threds="1").splitlines()
+    assert json.loads(warned)["message"].startswith("KOKORO_THREDS sets nothing")
+
+
 def test_variables_that_set_something_are_not_named(monkeypatch: pytest.MonkeyPatch) -> None:
     before = misspelt()
     for name in Settings.model_fields:
