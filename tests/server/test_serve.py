@@ -47,6 +47,7 @@ def test_a_wrong_setting_is_said_in_a_sentence_and_nothing_is_started(
     answer = run("kokoro_lab/serve.py", **{variable: value})
     assert answer.returncode != 0
     assert said in answer.stderr
+    assert "Listening" not in answer.stderr
     assert "Traceback" not in answer.stderr
 
 
