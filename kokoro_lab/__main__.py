@@ -24,7 +24,7 @@ from kokoro_lab.commands.serve import serve
 from kokoro_lab.commands.speak import speak
 from kokoro_lab.commands.text import text
 from kokoro_lab.commands.tune import tune
-from kokoro_lab.config import settings
+from kokoro_lab.config import misspelt, settings
 from kokoro_lab.errors import InputError, KokoroLabError, SettingsError
 
 
@@ -41,10 +41,14 @@ class _Group(click.Group):
 
 @click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="kokoro-lab")
-def main() -> None:
+@click.pass_context
+def main(context: click.Context) -> None:
     """Kokoro-82M measured, tuned and served."""
     level = logging.DEBUG if settings().verbose_logs else logging.WARNING
     logging.basicConfig(level=level, format="%(levelname)s %(name)s: %(message)s", stream=sys.stderr)
+    if context.invoked_subcommand != serve.name:  # the server's log names them, in its own form
+        for sentence in misspelt():
+            click.echo(f"Warning: {sentence}", err=True)
 
 
 for command in (bench, doctor, export, fetch, golden, player, run, serve, speak, text, tune):

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import os
+from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 from typing import Literal
@@ -34,10 +35,6 @@ VARIANTS = (*STAGED, "fp16-upstream", "int8-upstream")
 DEFAULT_VARIANT = "int8"
 """Less than half of fp32's computing; what it costs in sound is in the README, under Variants."""
 PREFIX = "KOKORO_"
-FIRST_WINDOW_FRAMES = 11
-"""Trunk frames of 12.5 ms. The first window is small, so that sound starts early. With those around it that
-are decoded, 11 just fill the vectors of AVX-512: 12 take an eighth longer. Under 9, some first chunks would
-wait for the second window: a margin and silence that is trimmed come before the first sound."""
 WINDOW_FRAMES = 120
 """Later windows: the larger, the less context is decoded twice; the smaller, the sooner a stop acts."""
 LONGEST_WINDOW_FRAMES = 2400
@@ -54,6 +51,8 @@ COREML_NAMES = {
     "coreml_cache": "ModelCacheDirectory",
 }
 """Setting → what ONNX Runtime calls it; see `model.coreml_options`."""
+OF_OTHERS = ("URL", "SPEED")
+"""Behind our prefix, variables that are no settings: the Raycast commands of `scripts/raycast` read them."""
 
 Source = Literal["auto", "hub", "registry"]
 Optimisation = Literal["all", "extended", "basic", "none"]
@@ -127,12 +126,6 @@ class Settings(BaseSettings):
         le=65536,
         description="Upper bound of ONNX Runtime's CPU arena; 0 leaves it unbounded. One request at a time "
         "takes up to 384 in `int8`, 640 in `fp32`",
-    )
-    first_window_frames: int = Field(
-        FIRST_WINDOW_FRAMES,
-        ge=1,
-        le=LONGEST_WINDOW_FRAMES,
-        description="First window of a stream, at most, in frames of 12.5 ms: a larger one is heard later",
     )
     window_frames: int = Field(
         WINDOW_FRAMES,
@@ -304,6 +297,19 @@ def settings() -> Settings:
             value=bad["input"],
             mend=f"Mend or unset {name}; the README's table lists what each variable takes.",
         ) from error
+
+
+def misspelt() -> list[str]:
+    """For each variable of the environment that has our prefix and sets nothing: a sentence that says so."""
+    known = [name.upper() for name in Settings.model_fields]
+    found = []
+    for variable in sorted(os.environ):
+        name = variable.upper().removeprefix(PREFIX)
+        if variable.upper().startswith(PREFIX) and name not in {*known, *OF_OTHERS}:
+            near = get_close_matches(name, known, n=1)
+            meant = f"Is {PREFIX}{near[0]} meant?" if near else "The README's table lists what there is."
+            found.append(f"{variable} sets nothing: there is no such setting. {meant}")
+    return found
 
 
 def set_by_user() -> frozenset[str]:

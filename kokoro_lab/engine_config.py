@@ -13,7 +13,6 @@ from pydantic import TypeAdapter, ValidationError
 from kokoro_lab.config import (
     COREML_NAMES,
     DEFAULT_VARIANT,
-    FIRST_WINDOW_FRAMES,
     LONGEST_WINDOW_FRAMES,
     VARIANTS,
     WINDOW_FRAMES,
@@ -36,7 +35,7 @@ DEFAULT = "default"
 """A configuration without a change, as it is written."""
 OF_A_TEXT = (
     *("provider", "placement", "fixed_windows", "coreml", "threads", "spinning", "memory_pattern"),
-    *("optimisation", "first_window_frames", "window_frames", "next_threads", "native"),
+    *("optimisation", "window_frames", "next_threads", "native"),
 )
 """Fields that texts of one engine may differ in: the others belong to the weights or to the process."""
 
@@ -84,9 +83,10 @@ class EngineConfig:
         Threads inside one inference; 0 takes every core.
     memory_arena_size_mb : int
         Upper bound of the CPU arena in MiB; 0 leaves it unbounded.
-    first_window_frames, window_frames : int
-        The first and the longest window of a stream, in trunk frames of 12.5 ms; those between them grow.
-        Cut in another way, samples differ by rounding (100 dB below in float, 40 dB on integers).
+    window_frames : int
+        The longest window of a stream, in trunk frames of 12.5 ms. The first one follows from the speech, and
+        those between them grow: see `model.vocoder.Windows`. Cut in another way, samples differ by rounding
+        (100 dB below in float, 40 dB on integers).
     chunk_ms : int
         Length of a stream's chunks where nobody asks for another one, 30 to 120 ms; it changes no sample.
     next_threads : int
@@ -139,7 +139,6 @@ class EngineConfig:
     coreml: Mapping[str, str] = field(default_factory=dict)
     threads: int = 0
     memory_arena_size_mb: int = 0
-    first_window_frames: int = FIRST_WINDOW_FRAMES
     window_frames: int = WINDOW_FRAMES
     chunk_ms: int = 50
     next_threads: int = 0
@@ -177,12 +176,12 @@ class EngineConfig:
                 value=self.variant,
                 allowed=", ".join(VARIANTS),
             )
-        if not 1 <= self.first_window_frames <= self.window_frames <= LONGEST_WINDOW_FRAMES:
+        if not 1 <= self.window_frames <= LONGEST_WINDOW_FRAMES:
             raise SettingsError(
-                "The first window of a stream is no longer than the later ones.",
-                field="first_window_frames",
-                value=f"{self.first_window_frames}, with window_frames={self.window_frames}",
-                allowed=f"1 ≤ first_window_frames ≤ window_frames ≤ {LONGEST_WINDOW_FRAMES}",
+                f"No stream has windows of {self.window_frames} frames (window_frames).",
+                field="window_frames",
+                value=self.window_frames,
+                allowed=f"1 to {LONGEST_WINDOW_FRAMES} trunk frames of 12.5 ms",
             )
         if not all(core.strip().isdecimal() for core in self.cores.split(",") if self.cores):
             raise SettingsError(
@@ -310,7 +309,6 @@ class EngineConfig:
             memory_pattern=s.memory_pattern,
             spinning=s.spinning,
             memory_arena_size_mb=s.memory_arena_size_mb,
-            first_window_frames=s.first_window_frames,
             window_frames=s.window_frames,
             next_threads=s.next_threads,
             by_length=s.by_length,

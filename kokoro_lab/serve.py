@@ -6,12 +6,13 @@ import argparse
 import logging
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from flask import Flask
 from gunicorn.app.base import BaseApplication
 
-from kokoro_lab.config import VARIANTS, Settings
+from kokoro_lab.config import VARIANTS, Settings, misspelt
 from kokoro_lab.config import settings as environment
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import KokoroLabError
@@ -163,12 +164,10 @@ def main(host: str | None = None, port: int | None = None, variant: str | None =
     chosen = {"host": host, "port": port, "variant": variant}
     settings = environment().model_copy(update={k: v for k, v in chosen.items() if v is not None})
     configure(settings.log_format, verbose=settings.verbose_logs)
-    # Refuses a wrong one here, rather than in the worker
-    EngineConfig(
-        variant=settings.variant,
-        first_window_frames=settings.first_window_frames,
-        window_frames=settings.window_frames,
-    )
+    for sentence in misspelt():
+        log.warning("%s", sentence)
+    # What is wrong in it is refused here, rather than in the worker
+    replace(EngineConfig.from_settings(), variant=settings.variant)
 
     def make_app(begins: Stages) -> Flask:
         begins("imports")

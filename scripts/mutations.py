@@ -1,7 +1,8 @@
 """Break the product on purpose, one line at a time, and see which tests notice (minutes; fetched weights).
 
 python scripts/mutations.py [WORD ...]: only mutations whose names or files hold one of these words.
-The mutations stand in tests/mutations, a file a subject.
+They stand in tests/mutations, a file a subject. settings.toml has no changes of text but fields of
+`Settings` and of `EngineConfig`: for each there is a mutation by which the program ignores it.
 
 The working tree is never touched: its files, as they are now, are copied to a temporary folder, and each
 mutation is put in there, judged by the tests that are expected to notice, and taken out again. Exits with 1
@@ -57,13 +58,70 @@ class Mutation:
         return source.replace(self.old, self.new)
 
 
+@dataclass(frozen=True, slots=True)
+class Options:
+    """A class of options: the file it stands in, text behind it, its name, a field of it and its default."""
+
+    file: str
+    behind: str
+    name: str
+    field: str
+    default: str
+
+    def ignoring(self, field: str, tests: Sequence[str]) -> Mutation:
+        """Whoever reads the field gets its default, however it was set; records are made as before.
+
+        `dataclasses` is let through, which copies and records what was set; pydantic needs no leave.
+        """
+        reads = f"_{self.name.lower()}_reads"
+        new = f"""def {reads}(self, name):
+    import sys
+    if name != {field!r} or sys._getframe(1).f_code.co_filename.endswith("dataclasses.py"):
+        return object.__getattribute__(self, name)
+    field = {self.field}
+    return {self.default}
+
+
+{self.name}.__getattribute__ = {reads}
+
+
+{self.behind}"""
+        owner = "the setting " if self.name == "Settings" else "EngineConfig."
+        return Mutation(f"{owner}{field} is ignored", self.file, self.behind, new, tuple(tests))
+
+
+OPTIONS = {
+    "settings": Options(
+        "kokoro_lab/config.py",
+        "@cache\ndef settings(",
+        "Settings",
+        "Settings.model_fields[name]",
+        "field.get_default(call_default_factory=True)",
+    ),
+    "engine_config": Options(
+        "kokoro_lab/engine_config.py",
+        "def _coreml_options(",
+        "EngineConfig",
+        "EngineConfig.__dataclass_fields__[name]",
+        "field.default_factory() if callable(field.default_factory) else field.default",
+    ),
+}
+
+
 def listed(folder: Path) -> tuple[Mutation, ...]:
-    """The mutations of a folder: a TOML file a subject, `[[mutation]]` for each, with `Mutation`'s fields."""
-    return tuple(
-        Mutation(**{**entry, "tests": tuple(entry["tests"])})
-        for file in sorted(folder.glob("*.toml"))
-        for entry in tomllib.loads(file.read_text("utf-8"))["mutation"]
-    )
+    """The mutations of a folder: a TOML file a subject, `[[mutation]]` for each, with `Mutation`'s fields.
+
+    Or a table of `OPTIONS`: field of the class = its tests.
+    """
+    found: list[Mutation] = []
+    for file in sorted(folder.glob("*.toml")):
+        subject = tomllib.loads(file.read_text("utf-8"))
+        found += [
+            Mutation(**{**entry, "tests": tuple(entry["tests"])}) for entry in subject.get("mutation", ())
+        ]
+        for part, options in OPTIONS.items():
+            found += [options.ignoring(field, tests) for field, tests in subject.get(part, {}).items()]
+    return tuple(found)
 
 
 MUTATIONS = listed(Path(__file__).parents[1] / "tests" / "mutations")
@@ -90,6 +148,8 @@ def copied(repository: Path, folder: Path) -> Path:
         if (repository / name).is_file():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(repository / name, folder / name)
+    # Some tests ask git for the files of the checkout that they stand in
+    subprocess.run(["git", "init", "-q"], cwd=folder, check=True)
     return folder
 
 
@@ -100,7 +160,7 @@ def outcome_of(folder: Path, tests: Iterable[str]) -> Outcome:
         "-m",
         "pytest",
         "-q",
-        "-rf",
+        "-rfE",
         "--no-header",
         "--tb=no",
         "-p",
@@ -115,7 +175,7 @@ def outcome_of(folder: Path, tests: Iterable[str]) -> Outcome:
     run = subprocess.run(
         [*command, *tests], cwd=folder, env=environment, capture_output=True, text=True, check=False
     )
-    failed = re.findall(r"^FAILED (\S+)", run.stdout, re.MULTILINE)
+    failed = re.findall(r"^(?:FAILED|ERROR) (\S+)", run.stdout, re.MULTILINE)
     # 0: all passed, 1: some failed; anything else is no verdict
     broken = "" if run.returncode in (0, 1) else run.stdout + run.stderr
     return Outcome(tuple(failed), broken)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import importlib.util
+import sys
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -77,3 +80,15 @@ def voice_encoder() -> VoiceEncoder:
 @pytest.fixture(scope="session")
 def repository() -> Path:
     return Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="session")
+def mutations(repository: Path) -> ModuleType:
+    """`scripts/mutations.py`, which is no part of the package."""
+    spec = importlib.util.spec_from_file_location("mutations", repository / "scripts" / "mutations.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["mutations"] = module  # its dataclasses look themselves up
+    spec.loader.exec_module(module)
+    return module

@@ -87,7 +87,6 @@ CONFIG: dict[str, tuple[Any, ...]] = {
     "coreml": ("MLProgram", [1]),
     "threads": ("2", 1.5, True, -1),
     "memory_arena_size_mb": ("64", 1.5, -1),
-    "first_window_frames": ("11", 1.5, 0),
     "window_frames": ("120", 1.5, 0),
     "chunk_ms": ("50", 50.5, True, 29, 121),
     "next_threads": ("1", -1),

@@ -12,7 +12,7 @@ import pytest
 
 from kokoro_lab.config import settings
 from kokoro_lab.errors import ParameterError
-from kokoro_lab.gates import evidence, performance
+from kokoro_lab.gates import checklist, evidence, performance
 from kokoro_lab.gates.checklist import read_lines
 from kokoro_lab.gates.suite import measurements
 from kokoro_lab.runs import (
@@ -189,11 +189,30 @@ def test_every_notebook_has_a_fast_mode() -> None:
     assert set(FAST) == set(notebook_names())
 
 
+def with_a_report_of_tests(folder: Path) -> Path:
+    """A folder of results in which one line of the checklist has something to go by."""
+    (folder / evidence.TESTS).parent.mkdir(parents=True)
+    case = '<testcase classname="tests.text.test_sanitise" name="test_offsets_survive"/>'
+    (folder / evidence.TESTS).write_text(f"<testsuites><testsuite>{case}</testsuite></testsuites>")
+    return folder
+
+
+@pytest.mark.model
+@pytest.mark.notebook
+def test_the_checklist_fails_where_nothing_was_measured(tmp_path: Path) -> None:
+    outcome = run_notebook(checklist.NAME, {"folder": str(tmp_path / "none")}, progress=False)
+    assert not outcome.passed
+    assert outcome.result()["failures"] == ["FAIL  1 ≤ lines_with_a_result_count = 0"]
+
+
 @pytest.mark.model
 @pytest.mark.notebook
 @pytest.mark.parametrize("name", FAST)
-def test_the_notebook_passes(name: str) -> None:
-    outcome = run_notebook(name, FAST[name].fast, progress=False)
+def test_the_notebook_passes(name: str, tmp_path: Path) -> None:
+    parameters = dict(FAST[name].fast)
+    if name == checklist.NAME:  # it judges what others have left, of which there need be nothing here
+        parameters["folder"] = str(with_a_report_of_tests(tmp_path))
+    outcome = run_notebook(name, parameters, progress=False)
     assert outcome.passed, f"{outcome.message} {outcome.result().get('failed lines', '')}"
     result = outcome.result()
     assert result["checks"]

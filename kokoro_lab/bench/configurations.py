@@ -15,7 +15,6 @@ from kokoro_lab.engine_config import DEFAULT, EngineConfig, usable_cores
 from kokoro_lab.errors import ParameterError
 
 ARENAS_MB = (2048, 3072, 4096)
-FIRST_WINDOWS = (8, 20)
 WINDOWS = (60, 240)
 ELSEWHERE = ("coreml", "mlx")
 """Where this project's users are, these are to be had; elsewhere their rows say why not."""
@@ -84,7 +83,6 @@ def every_kind(config: EngineConfig | None = None) -> str:
             DEFAULT,
             *(f"threads={n}" for n in fewer),
             *(f"memory_arena_size_mb={mb}" for mb in ARENAS_MB),
-            *(f"first_window_frames={frames}" for frames in FIRST_WINDOWS),
             *(f"window_frames={frames}" for frames in WINDOWS),
             *(one.format(half=half) for one in NEXT),
             "spinning=true",

@@ -2,7 +2,8 @@
 
 The lines stand in `checklist.json`. Nobody ticks them: each names the figures and tests that show it, and
 `evidence` says what these say today. A line is as bad as the worst of its evidence; one without any is *not
-measured*.
+measured*. Each names, too, what makes its evidence fail: a mutation of `tests/mutations`, or a negative
+control of a measurement. Each part has an owner, and a day on which its lines were last reviewed.
 """
 
 from __future__ import annotations
@@ -36,7 +37,12 @@ PARTS = (
 NAME = "90_verification_checklist"
 LINES = Path(__file__).with_name("checklist.json")
 COLOURS = {PASSED: "#7fc97f", STALE: "#fdd97a", NOT_MEASURED: "#d9d9d9", FAILED: "#e4572e"}
-COLUMNS = ("part", "requirement", "line", "figure", "threshold", "verdict", "command", "evidence", "note")
+COLUMNS = (
+    *("part", "requirement", "line", "figure", "threshold", "verdict", "command", "evidence", "fails with"),
+    *("note", "owner", "reviewed"),
+)
+NEEDS = ("mac", "listeners", "notebooks")
+"""What is not here: an Apple-silicon Mac, people who listen, notebooks that are still to be written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +86,16 @@ class Evidence:
 class Line:
     """What must hold, in a sentence: its part, the requirement's id, and what shows it.
 
-    `needs` says what is missing to measure all of it; until that is there, it has not been measured.
+    Parameters
+    ----------
+    needs : str
+        One of `NEEDS`, without which not all of it can be measured: until that is there, it has not been.
+    mutation : sequence of str
+        Names of mutations of `tests/mutations` that make its tests fail.
+    control : str
+        `measurement > name` of a negative control that makes its figure fail.
+    owner, reviewed : str
+        Of its part: who answers for it, and the day on which somebody last read it and its evidence.
     """
 
     part: str
@@ -88,8 +103,19 @@ class Line:
     line: str
     evidence: tuple[Evidence, ...]
     needs: str = ""
+    mutation: Sequence[str] = ()
+    control: str = ""
+    owner: str = ""
+    reviewed: str = ""
 
     def __post_init__(self) -> None:
+        if self.needs and self.needs not in NEEDS:
+            raise ParameterError(
+                f"{self.line!r} needs {self.needs!r}.",
+                field="needs",
+                value=self.needs,
+                allowed=", ".join(NEEDS),
+            )
         if self.part not in PARTS:
             raise ParameterError(
                 f"There is no part {self.part!r}.", field="parts", value=self.part, allowed=", ".join(PARTS)
@@ -101,6 +127,18 @@ class Line:
                 value=self.line,
                 mend="Name evidence, or what it needs.",
             )
+        if self.control and self.control.partition(" > ")[0] not in {one.measured for one in self.evidence}:
+            raise ParameterError(
+                f"A control shows nothing of {self.line!r}.",
+                field="control",
+                value=self.control,
+                allowed="measurement > name, of a measurement that is its evidence",
+            )
+
+    @property
+    def fails_with(self) -> str:
+        """What makes its evidence fail, a name a line; empty if nothing is known to."""
+        return "\n".join(filter(None, (*self.mutation, self.control)))
 
 
 def read_lines(path: Path = LINES, parts: str = "") -> list[Line]:
@@ -116,9 +154,14 @@ def read_lines(path: Path = LINES, parts: str = "") -> list[Line]:
         raise ParameterError(
             f"There is no part {unknown[0]!r}.", field="parts", value=parts, allowed=", ".join(PARTS)
         )
+    written = json.loads(path.read_text("utf-8"))
     lines = [
-        Line(**row | {"evidence": tuple(Evidence(**each) for each in row["evidence"])})
-        for row in json.loads(path.read_text("utf-8"))
+        Line(
+            **written["parts"][row["part"]]
+            | row
+            | {"evidence": tuple(Evidence(**e) for e in row["evidence"])}
+        )
+        for row in written["lines"]
     ]
     return [line for part in PARTS if part in chosen for line in lines if line.part == part]
 
@@ -129,8 +172,8 @@ def fill(lines: Sequence[Line], records: Records) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        One row a line: `COLUMNS`, as text, and `dirty`: whether any of its evidence was made from changes
-        that are not committed. Several pieces of evidence stand in one cell, a line each.
+        One row a line: `COLUMNS`, as text, `needs`, and `dirty`: whether any of its evidence was made from
+        changes that are not committed. Several pieces of evidence stand in one cell, a line each.
 
     Raises
     ------
@@ -138,14 +181,18 @@ def fill(lines: Sequence[Line], records: Records) -> pd.DataFrame:
         A line names a measurement that the suite does not have.
     """
     known = _suite()
-    return pd.DataFrame([_row(line, records, known) for line in lines], columns=[*COLUMNS, "dirty"])
+    return pd.DataFrame([_row(line, records, known) for line in lines], columns=[*COLUMNS, "needs", "dirty"])
 
 
-def judge(table: pd.DataFrame, *, complete: bool = False) -> list[Check]:
-    """No line may have failed; with `complete`, as for a release, all must pass, by what is committed."""
+def judge(table: pd.DataFrame, *, complete: bool = False, signed_off_by: str = "") -> list[Check]:
+    """No line may have failed, and something must have been measured.
+
+    With `complete`, as for a release, all must pass, by what is committed, and somebody must have signed.
+    """
     counts = {verdict: int((table.verdict == verdict).sum()) for verdict in VERDICTS}
     checks = [
         Check("lines_count", len(table), low=1),
+        Check("lines_with_a_result_count", len(table) - counts[NOT_MEASURED], low=1),
         Check("failed_lines_count", counts[FAILED], high=0),
     ]
     if complete:
@@ -153,6 +200,7 @@ def judge(table: pd.DataFrame, *, complete: bool = False) -> list[Check]:
             Check("not_measured_lines_count", counts[NOT_MEASURED], high=0),
             Check("stale_lines_count", counts[STALE], high=0),
             Check("uncommitted_lines_count", int(table.dirty.sum()), high=0),
+            Check("sign_offs_count", int(bool(signed_off_by.strip())), low=1),
         ]
     return checks
 
@@ -163,19 +211,33 @@ def figures(table: pd.DataFrame) -> dict[str, float]:
         f"{verdict.replace(' ', '_')}_count": int((table.verdict == verdict).sum()) for verdict in VERDICTS
     }
     found["uncommitted_count"] = int(table.dirty.sum())
+    found["lines_without_a_mutation_count"] = len(_unproven(table))
+    found |= {f"needs_{need}_count": int((table.needs == need).sum()) for need in NEEDS}
     for (part, verdict), rows in table.groupby(["part", "verdict"], sort=False):
         found[f"{part}_{verdict.replace(' ', '_')}_count"] = len(rows)
     return found
 
 
-def details(table: pd.DataFrame) -> dict[str, Any]:
-    """All lines, and by name those that did not pass."""
+def _unproven(table: pd.DataFrame) -> pd.DataFrame:
+    """Lines of which nothing shows that their evidence can fail, those without any evidence left out."""
+    return table[(table["fails with"] == "") & (table.command != "")]
+
+
+def details(table: pd.DataFrame, signed_off_by: str = "") -> dict[str, Any]:
+    """All lines, by name those that did not pass and those that nothing makes fail, and who has signed."""
     unpassed = {
         f"{verdict} lines": [f"{row.requirement}: {row.line}" for row in rows.itertuples()]
         for verdict, rows in table.groupby("verdict")
         if verdict != VERDICTS[-1]
     }
-    return {**unpassed, "lines": table.to_dict("records")}
+    return {
+        **unpassed,
+        "lines without a mutation": [
+            f"{row.requirement}: {row.line}" for row in _unproven(table).itertuples()
+        ],
+        "signed off by": signed_off_by,
+        "lines": table.to_dict("records"),
+    }
 
 
 def counts(table: pd.DataFrame) -> pd.DataFrame:
@@ -187,10 +249,20 @@ def counts(table: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([ordered, ordered.sum().to_frame("all").T]).fillna(0).astype(int)
 
 
-def export(table: pd.DataFrame, folder: Path) -> None:
+def summary(table: pd.DataFrame, signed_off_by: str = "") -> str:
+    """What a reader must know before the table: counts, what nothing makes fail, and who has signed."""
+    verdicts = ", ".join(f"{(table.verdict == verdict).sum()} {verdict}" for verdict in VERDICTS[::-1])
+    needs = ", ".join(f"{need}: {(table.needs == need).sum()}" for need in NEEDS)
+    return (
+        f"{len(table)} lines: {verdicts}. Of those not measured, some need what is not here: {needs}. "
+        f"Lines without a mutation: {len(_unproven(table))}. "
+        + (f"Signed off by {signed_off_by}." if signed_off_by else "Nobody has signed it off.")
+    )
+
+
+def export(table: pd.DataFrame, folder: Path, signed_off_by: str = "") -> None:
     """Write `checklist.md` and `checklist.html` into the folder of the run."""
-    summary = ", ".join(f"{(table.verdict == verdict).sum()} {verdict}" for verdict in VERDICTS[::-1])
-    said = f"{len(table)} lines: {summary}."
+    said = summary(table, signed_off_by)
     tables.write(folder, "checklist", "Feature verification checklist", said, table[list(COLUMNS)])
 
 
@@ -214,9 +286,14 @@ def _suite() -> dict[str, Measurement]:
 
 def _row(line: Line, records: Records, known: dict[str, Measurement]) -> dict[str, Any]:
     found = [_find(each, records, known) for each in line.evidence]
-    verdicts = [*(one.verdict for one in found), *([NOT_MEASURED] if line.needs else [])]
+    unnoticed = _without_control(line, records, known)
+    verdicts = [
+        *(one.verdict for one in found),
+        *([NOT_MEASURED] if line.needs else []),
+        *([FAILED] if unnoticed else []),
+    ]
     commands = dict.fromkeys(_command(each, _counts_fast(each, records), known) for each in line.evidence)
-    notes = [*(one.note for one in found), f"needs {line.needs}" if line.needs else ""]
+    notes = [*(one.note for one in found), unnoticed, f"needs {line.needs}" if line.needs else ""]
     files = dict.fromkeys(_shown(one.file, records.folder) for one in found if one.file)
     return {
         "part": line.part,
@@ -227,7 +304,11 @@ def _row(line: Line, records: Records, known: dict[str, Measurement]) -> dict[st
         "verdict": min(verdicts, key=VERDICTS.index),
         "command": "\n".join(commands),
         "evidence": "\n".join(files),
+        "fails with": line.fails_with,
         "note": "\n".join(dict.fromkeys(filter(None, notes))),
+        "owner": line.owner,
+        "reviewed": line.reviewed,
+        "needs": line.needs,
         "dirty": any(one.dirty for one in found),
     }
 
@@ -237,6 +318,16 @@ def _find(evidence: Evidence, records: Records, known: dict[str, Measurement]) -
         return records.tests(evidence.tests)
     counted = replace(records, fast=_counts_fast(evidence, records))
     return counted.figure(_measurement(evidence, known), evidence.figure, evidence.low, evidence.high)
+
+
+def _without_control(line: Line, records: Records, known: dict[str, Measurement]) -> str:
+    """Why a result that there is does not show that the line's control was caught; empty if it does."""
+    if not line.control:
+        return ""
+    name, _, control = line.control.partition(" > ")
+    (each,) = [one for one in line.evidence if one.measured == name][:1]
+    counted = replace(records, fast=_counts_fast(each, records))
+    return counted.without_control(_measurement(each, known), control)
 
 
 def _counts_fast(evidence: Evidence, records: Records) -> bool:

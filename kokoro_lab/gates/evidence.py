@@ -114,6 +114,16 @@ class Records:
             dirty=git.get("dirty") is not False,
         )
 
+    def without_control(self, measured: Measurement, control: str) -> str:
+        """Why the newest run of `measured` does not show that `control` was caught; empty if it does.
+
+        Empty, too, where there is no run: then the figure says so.
+        """
+        _, record, _ = self._newest(measured)
+        if record is None or control in {one["name"] for one in record.get("controls", []) if one["caught"]}:
+            return ""
+        return f"its control was not tried, or not caught: {control}"
+
     def tests(self, nodes: Sequence[str]) -> Finding:
         """What became of tests, named as pytest does it: a file, or a function with all its parameters."""
         if not self._reports:

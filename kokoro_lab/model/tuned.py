@@ -48,7 +48,6 @@ TUNABLE: Mapping[str, Callable[[Any], bool]] = {
     "threads": _whole(0, 256),
     "spinning": _truth,
     "memory_pattern": _truth,
-    "first_window_frames": _whole(1, 2400),
     "window_frames": _whole(1, 2400),
 }
 """Fields of `EngineConfig` that may be tuned, and what each may be."""
@@ -187,7 +186,7 @@ def with_tuned(config: EngineConfig, model_sha256: str, kept: Collection[str] = 
     try:
         found = _found(config, model_sha256)
         if found is None:
-            return config
+            return replace(config, tuned=_nothing_for(config))
         _require_valid(found.settings)
         used = {name: value for name, value in found.settings.items() if name not in kept}
         said = f"{_in_words(used) or 'nothing'} of {found.found_at}"
@@ -213,6 +212,12 @@ def _found(config: EngineConfig, model_sha256: str) -> Tuned | None:
     raise ValueError(f"it was found with {'; '.join(nearest)}. Run `kokoro-lab tune` here")
 
 
+def _nothing_for(config: EngineConfig) -> str:
+    others = sorted({each.made_for.variant for each in read_tuned(config.home)})
+    but = f", only for {', '.join(others)}" if others else ""
+    return f"nothing is adopted for {config.variant}{but}; `kokoro-lab tune` finds what suits this machine"
+
+
 def _require_valid(found: Mapping[str, Any]) -> None:
     """Nothing is used of a configuration that has a field or a value too many.
 
@@ -223,7 +228,9 @@ def _require_valid(found: Mapping[str, Any]) -> None:
     """
     for name, value in found.items():
         if name not in TUNABLE or not TUNABLE[name](value):
-            raise ValueError(f"{NAME} has {name}={value!r}, which cannot be")
+            raise ValueError(
+                f"{NAME} has {name}={value!r}, which this version does not take. Run `kokoro-lab tune` again"
+            )
 
 
 def _in_words(chosen: Mapping[str, Any]) -> str:

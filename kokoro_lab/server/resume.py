@@ -67,10 +67,7 @@ def digest_of(utterance: Utterance, engine: Engine, *, frame_s: float, written: 
         engine.model_sha256,
         engine.active_provider,
         sorted(engine.decoder.details.items()),
-        (
-            engine.config.first_window_frames,
-            engine.config.window_frames,
-        ),  # cut otherwise, they round otherwise
+        engine.config.window_frames,  # cut otherwise, they round otherwise
         [about.get("sha256") for about in engine.conversion.get("graphs", {}).values()],
     )
     asked = (sorted(asdict(utterance).items()), lexicon.version, frame_s, *written)

@@ -45,7 +45,7 @@ class Space:
 
     Parameters
     ----------
-    chunk_ms, provider, threads, spinning, memory_pattern, first_window_frames, window_frames : tuple
+    chunk_ms, provider, threads, spinning, memory_pattern, window_frames : tuple
         Fields of `EngineConfig`, and what each may be.
 
     Raises
@@ -59,7 +59,6 @@ class Space:
     threads: tuple[int, ...] = (1,)
     spinning: tuple[bool, ...] = (False, True)
     memory_pattern: tuple[bool, ...] = (False, True)
-    first_window_frames: tuple[int, ...] = (6, 8, 11, 16, 24)
     window_frames: tuple[int, ...] = (60, 90, 120, 180, 240)
 
     def __post_init__(self) -> None:
@@ -71,13 +70,6 @@ class Space:
                     field=name,
                     value=list(values),
                 )
-        if max(self.first_window_frames) > min(self.window_frames):
-            raise ParameterError(
-                "Some first windows are longer than some later ones.",
-                field="first_window_frames",
-                value=list(self.first_window_frames),
-                allowed=f"up to {min(self.window_frames)}",
-            )
 
     @classmethod
     def here(cls, providers: Sequence[str]) -> Space:
@@ -105,13 +97,7 @@ class Space:
         return replace(self, **given)
 
     def including(self, settings: Settings) -> Space:
-        """With the values of `settings` among those of each: the defaults are a configuration like another.
-
-        Raises
-        ------
-        ParameterError
-            Together they cannot be, as a default's first window that is longer than some later one.
-        """
+        """With the values of `settings` among those of each: the defaults are one configuration."""
         choices = self.choices()
         more: dict[str, Any] = {
             name: (*choices[name], value) for name, value in settings.items() if value not in choices[name]

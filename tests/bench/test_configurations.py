@@ -37,7 +37,7 @@ def test_the_default_comes_first_wherever_it_stands() -> None:
         ("threads=many", "threads=many cannot be"),
         ("variant=fp33", "no variant 'fp33'"),
         ("native=maybe", "native=maybe cannot be"),
-        ("first_window_frames=200", "no longer than"),
+        ("window_frames=2401", "No stream has windows of 2401"),
         ("threads.x=1", "threads has no entries"),
         ("threads=1; threads=1", "twice"),
     ],

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ast
 import json
+from datetime import date
 from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pandas as pd
@@ -20,6 +22,7 @@ from kokoro_lab.gates.suite import measurements
 from kokoro_lab.results import write_json
 
 REQUIREMENTS = {"M": 10, "P": 8, "S": 12, "D": 3, "Q": 4, "T": 9, "A": 8, "O": 6, "R": 9}
+LINES_WITHOUT_A_MUTATION = 0
 HERE = Now("abc" * 13, "int8", {"int8": "5a" * 32})
 
 
@@ -46,7 +49,40 @@ def test_evidence_names_what_there_is(repository: Path) -> None:
         assert not each.measured or each.measured in known
         for node in each.tests:
             file, _, function = node.partition("::")
+            assert (repository / file).is_file(), node
             assert not function or function in functions(repository / file), node
+
+
+def test_a_mutation_that_a_line_names_exists_and_fails_one_of_its_tests(mutations: ModuleType) -> None:
+    known = {mutation.name: mutation for mutation in mutations.MUTATIONS}
+    for line in read_lines():
+        shown = [node for each in line.evidence for node in each.tests]
+        for name in line.mutation:
+            assert name in known, f"{line.requirement}: there is no mutation {name!r}"
+            assert any(
+                test.partition("[")[0] in shown or test.partition("::")[0] in shown
+                for test in known[name].tests
+            ), f"{line.requirement}: no test of {name!r} is evidence of {line.line!r}"
+
+
+def test_a_control_that_a_line_names_is_tried_by_its_measurement(repository: Path) -> None:
+    """Whether it was caught is looked at where there is a result: see `Records.without_control`."""
+    sources = "\n".join(path.read_text("utf-8") for path in (repository / "kokoro_lab").rglob("*.py"))
+    for line in read_lines():
+        for part in line.control.partition(" > ")[2].split(": "):  # such as `en: a word too many`
+            assert part in sources, line.control
+
+
+def test_most_lines_name_what_makes_them_fail() -> None:
+    """How many do not is counted in the notebook, and may only become fewer."""
+    unproven = [line.line for line in read_lines() if line.evidence and not line.fails_with]
+    assert len(unproven) <= LINES_WITHOUT_A_MUTATION, unproven
+
+
+def test_each_part_has_an_owner_and_a_day_of_its_last_review() -> None:
+    for line in read_lines():
+        assert line.owner
+        assert date.fromisoformat(line.reviewed)
 
 
 def test_every_gate_is_evidence() -> None:
@@ -84,7 +120,7 @@ TEST = Evidence(tests=("tests/test_audio.py::test_what_we_write_we_read",))
 def filled(folder: Path, *evidence: Evidence, needs: str = "") -> pd.Series:
     lines = [Line("audio", "D1", "It is as loud as it should be.", evidence, needs)]
     table = fill(lines, Records(folder, HERE))
-    assert list(table.columns) == [*checklist.COLUMNS, "dirty"]
+    assert list(table.columns) == [*checklist.COLUMNS, "needs", "dirty"]
     return table.iloc[0]
 
 
@@ -114,9 +150,30 @@ def test_a_line_is_as_bad_as_its_worst_evidence(tmp_path: Path) -> None:
 
 def test_a_line_that_needs_more_is_not_measured_whatever_it_has(tmp_path: Path) -> None:
     keep(tmp_path, "30_loudness_gate", {"voices": "all", "texts": 0}, level_lufs=-16.0)
-    row = filled(tmp_path, LOUD, needs="a Mac")
-    assert (row.verdict, row.note) == (NOT_MEASURED, "needs a Mac")
-    assert filled(tmp_path, needs="a Mac").verdict == NOT_MEASURED
+    row = filled(tmp_path, LOUD, needs="mac")
+    assert (row.verdict, row.note) == (NOT_MEASURED, "needs mac")
+    assert filled(tmp_path, needs="mac").verdict == NOT_MEASURED
+    with pytest.raises(ParameterError, match="needs 'luck'"):
+        filled(tmp_path, LOUD, needs="luck")
+
+
+def test_a_line_fails_if_its_control_was_not_caught(tmp_path: Path) -> None:
+    line = Line("audio", "D1", "It is loud.", (LOUD,), control="30_loudness_gate > 3 dB louder")
+
+    def found(*controls: dict[str, Any]) -> pd.Series:
+        parameters = {"voices": "all", "texts": 0}
+        kept = record(level_lufs=-16.0) | {"parameters": parameters, "controls": list(controls)}
+        write_json(tmp_path / "30_loudness_gate/20260101T000000Z-aaaa/result.json", kept)
+        return fill([line], Records(tmp_path, HERE)).iloc[0]
+
+    assert fill([line], Records(tmp_path, HERE)).verdict[0] == NOT_MEASURED
+    assert found({"name": "3 dB louder", "caught": True}).verdict == PASSED
+    for controls in ([], [{"name": "3 dB louder", "caught": False}], [{"name": "a click", "caught": True}]):
+        row = found(*controls)
+        assert row.verdict == FAILED
+        assert "its control was not tried, or not caught: 3 dB louder" in row.note
+    with pytest.raises(ParameterError, match="A control shows nothing"):
+        Line("audio", "D1", "It is loud.", (TEST,), control="30_loudness_gate > 3 dB louder")
 
 
 def test_what_times_decide_is_shown_by_a_full_run_alone(tmp_path: Path) -> None:
@@ -147,7 +204,7 @@ def test_nothing_measured_passes_nothing(tmp_path: Path) -> None:
 
 
 def table_of(*verdicts: str, dirty: bool = False) -> pd.DataFrame:
-    row = dict.fromkeys(checklist.COLUMNS, "x") | {"part": "audio", "dirty": dirty}
+    row = dict.fromkeys(checklist.COLUMNS, "x") | {"part": "audio", "needs": "", "dirty": dirty}
     return pd.DataFrame([row | {"verdict": verdict} for verdict in verdicts])
 
 
@@ -159,13 +216,16 @@ def table_of(*verdicts: str, dirty: bool = False) -> pd.DataFrame:
         (table_of(PASSED, NOT_MEASURED), True, False),
         (table_of(PASSED, STALE), True, False),
         (table_of(PASSED, dirty=True), True, False),
-        (table_of().reindex(columns=[*checklist.COLUMNS, "dirty"]), False, False),
+        (table_of(NOT_MEASURED, NOT_MEASURED), False, False),
+        (table_of().reindex(columns=[*checklist.COLUMNS, "needs", "dirty"]), False, False),
     ],
-    ids=["passed", "failed", "not measured", "stale", "uncommitted", "empty"],
+    ids=["passed", "failed", "not measured", "stale", "uncommitted", "nothing measured", "empty"],
 )
 def test_what_fails_and_what_fails_a_release(table: pd.DataFrame, passes: bool, complete: bool) -> None:
     assert all(check.passed for check in judge(table)) is passes
-    assert all(check.passed for check in judge(table, complete=True)) is complete
+    assert all(check.passed for check in judge(table, complete=True, signed_off_by="A. Reader")) is complete
+    unsigned = {check.name: check.passed for check in judge(table, complete=True)}
+    assert not unsigned["sign_offs_count"]
 
 
 def test_what_is_not_measured_is_counted_and_named() -> None:
@@ -176,6 +236,28 @@ def test_what_is_not_measured_is_counted_and_named() -> None:
     counts = checklist.counts(table)
     assert tuple(counts.columns) == VERDICTS[::-1]
     assert counts.loc["all"].to_dict() == {PASSED: 1, STALE: 0, NOT_MEASURED: 2, FAILED: 0}
+
+
+def test_lines_that_need_what_is_not_here_or_that_nothing_makes_fail_are_counted_apart() -> None:
+    lines = [
+        Line("audio", "D1", "a", (LOUD,), control="30_loudness_gate > 3 dB louder"),
+        Line("audio", "D1", "b", (LOUD,)),
+        Line("audio", "Q2", "c", (), needs="listeners"),
+        Line("text", "P5", "d", (TEST,), needs="mac"),
+    ]
+    table = fill(lines, Records(Path("none"), HERE))
+    found = checklist.figures(table)
+    assert found["lines_without_a_mutation_count"] == 2, "without evidence there is nothing to make fail"
+    assert (found["needs_mac_count"], found["needs_listeners_count"], found["needs_notebooks_count"]) == (
+        1,
+        1,
+        0,
+    )
+    assert checklist.details(table, "A. Reader")["signed off by"] == "A. Reader"
+    said = checklist.summary(table, "A. Reader")
+    assert "mac: 1, listeners: 1" in said
+    assert "Lines without a mutation: 2. Signed off by A. Reader." in said
+    assert "Nobody has signed it off." in checklist.summary(table)
 
 
 def test_what_is_missing_or_stale_is_to_be_run_and_what_failed_is_not(tmp_path: Path) -> None:
@@ -211,7 +293,9 @@ def test_it_is_written_for_people(tmp_path: Path) -> None:
     table = fill(read_lines(), Records(tmp_path / "none", HERE))
     checklist.export(table, tmp_path)
     written = (tmp_path / "checklist.md").read_text("utf-8").splitlines()
-    assert written[1] == f"{len(table)} lines: 0 passed, 0 stale, {len(table)} not measured, 0 failed."
+    assert written[1].startswith(
+        f"{len(table)} lines: 0 passed, 0 stale, {len(table)} not measured, 0 failed."
+    )
     rows = [line for line in written if line.startswith("| ")]
     assert len(rows) == len(table) + 2
     assert {row.replace("\\|", "").count("|") for row in rows} == {len(checklist.COLUMNS) + 1}
@@ -276,7 +360,8 @@ def test_lines_that_show_nothing_are_refused(tmp_path: Path) -> None:
         "line": "a",
         "evidence": [{"measured": "99_x", "figure": "y", "low": 1}],
     }
-    (tmp_path / "lines.json").write_text(json.dumps([line]))
+    written = {"parts": {"audio": {"owner": "sound", "reviewed": "2026-01-01"}}, "lines": [line]}
+    (tmp_path / "lines.json").write_text(json.dumps(written))
     with pytest.raises(ParameterError, match="no measurement '99_x'"):
         fill(read_lines(tmp_path / "lines.json"), Records(tmp_path, HERE))
 

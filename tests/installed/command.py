@@ -94,8 +94,6 @@ class Installed:
         try:
             yield Running(process, path)
         finally:
-            if process.stdin is not None:
-                process.stdin.close()
             process.terminate()
             try:
                 process.communicate(timeout=40)  # closes its standard input, too

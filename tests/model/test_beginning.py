@@ -8,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from kokoro_lab.config import FIRST_WINDOW_FRAMES
 from kokoro_lab.engine import Engine
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.metrics.perceptual import signal_to_difference_db
@@ -20,7 +19,7 @@ from kokoro_lab.model.native import native_operators
 from kokoro_lab.model.prosody import Contours, Prosody, ProsodyModel
 from kokoro_lab.model.providers import make_session
 from kokoro_lab.model.reporter import OwnStatistics, TrunkStatistics
-from kokoro_lab.model.vocoder import CONTEXT_FRAMES, Windows
+from kokoro_lab.model.vocoder import CONTEXT_FRAMES, FIRST_WINDOW_FRAMES, Windows
 
 Values = npt.NDArray[np.float32]
 SENTENCE = "Nobody had ever seen the garden in such a state,"

@@ -44,7 +44,6 @@ def test_two_configurations_and_a_threshold_are_read() -> None:
         ("threads < 200; default", "has no value"),
         ("variant=fp32 < 200; default", "cannot differ in variant"),
         ("default < 200; memory_arena_size_mb=512", "cannot differ in memory_arena_size_mb"),
-        ("threads=1 < 200; first_window_frames=300", "no longer than the later ones"),
     ],
 )
 def test_what_is_none_is_refused_with_its_mend(written: str, why: str) -> None:

@@ -34,10 +34,21 @@ def test_the_module_can_be_run_by_its_path() -> None:
         assert option in answer.stdout
 
 
-def test_a_wrong_setting_is_said_in_a_sentence_and_nothing_is_started() -> None:
-    answer = run("kokoro_lab/serve.py", KOKORO_VARIANT="fp8")
+@pytest.mark.parametrize(
+    ("variable", "value", "said"),
+    [
+        ("KOKORO_VARIANT", "fp8", "There is no variant 'fp8'. Allowed: fp32"),
+        ("KOKORO_CORES", "all", "Cores are given by their numbers."),
+        ("KOKORO_PLACEMENT", "lungs", "There is no stage 'lungs' to place."),
+    ],
+)
+def test_a_wrong_setting_is_said_in_a_sentence_and_nothing_is_started(
+    variable: str, value: str, said: str
+) -> None:
+    answer = run("kokoro_lab/serve.py", **{variable: value})
     assert answer.returncode != 0
-    assert "There is no variant 'fp8'. Allowed: fp32" in answer.stderr
+    assert said in answer.stderr
+    assert "Listening" not in answer.stderr
     assert "Traceback" not in answer.stderr
 
 

@@ -30,7 +30,7 @@ from kokoro_lab.tuning.study import FAILED, FEASIBLE, Search
 from tests.toy_engine import fails_at_1_thread, make_engine
 
 CONFIG = EngineConfig(threads=2)
-ONE = "threads=1,2 spinning=false memory_pattern=false chunk_ms=50 first_window_frames=11 window_frames=120"
+ONE = "threads=1,2 spinning=false memory_pattern=false chunk_ms=50 window_frames=120"
 SMALL = TunePlan(trials=2, texts=1, compared=3, rounds=0, preset="short", tried=ONE)
 
 

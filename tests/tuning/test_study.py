@@ -17,7 +17,7 @@ from kokoro_lab.errors import ParameterError, TuningError
 from kokoro_lab.tuning.candidates import CandidateFailed, Figures, Space
 from kokoro_lab.tuning.study import FAILED, FEASIBLE, TOO_FAR, Search, choose, run_trials
 
-SPACE = Space(threads=(1, 2), chunk_ms=(50,), window_frames=(120,), first_window_frames=(8, 11))
+SPACE = Space(threads=(1, 2), chunk_ms=(50,), window_frames=(90, 120))
 DEFAULT = SPACE.default(EngineConfig(threads=2))
 
 
@@ -26,10 +26,10 @@ def search_in(folder: Path, **more: Any) -> Search:
 
 
 def costs(chosen: Mapping[str, Any]) -> Figures:
-    """One thread fails if it spins, memory patterns sound otherwise, the first window decides on TTFA."""
+    """One thread fails if it spins, memory patterns sound otherwise, the windows decide on TTFA."""
     if chosen["spinning"] and chosen["threads"] == 1:
         raise CandidateFailed("It died.")
-    ttfa, rtf = chosen["first_window_frames"] / 11, 1.3 if chosen["threads"] == 1 else 1.0
+    ttfa, rtf = chosen["window_frames"] / 120, 1.3 if chosen["threads"] == 1 else 1.0
     snr_db, pesq = (20.0, 3.0) if chosen["memory_pattern"] else (100.0, math.nan)
     return Figures(ttfa, rtf, 1.01 if chosen["spinning"] else 1.0, 100.0, 0.2, 300.0, snr_db, pesq)
 
@@ -57,7 +57,7 @@ def test_every_configuration_is_measured_once_and_the_best_is_found(tmp_path: Pa
     assert set(table[table.state == TOO_FAR].memory_pattern) == {True}
     front = table[table.front]
     assert set(front.state) == {FEASIBLE}
-    assert choose(table, DEFAULT) == DEFAULT | {"first_window_frames": 8}
+    assert choose(table, DEFAULT) == DEFAULT | {"window_frames": 90}
 
 
 def test_a_study_that_was_cut_off_goes_on(tmp_path: Path) -> None:
@@ -146,21 +146,19 @@ def test_how_far_the_sound_is_off(snr_db: float, pesq: float, excess_db: float) 
 
 
 def test_a_space_is_narrowed_by_words() -> None:
-    space = Space(threads=(1, 2)).narrowed("threads=2 spinning=false first_window_frames=8,11")
-    assert (space.threads, space.spinning, space.first_window_frames) == ((2,), (False,), (8, 11))
-    assert space.size == 5 * 1 * 1 * 1 * 2 * 2 * 5
+    space = Space(threads=(1, 2)).narrowed("threads=2 spinning=false window_frames=90,120")
+    assert (space.threads, space.spinning, space.window_frames) == ((2,), (False,), (90, 120))
+    assert space.size == 5 * 1 * 1 * 1 * 2 * 2
 
 
 def test_the_defaults_are_measured_first_where_other_values_were_asked_for(tmp_path: Path) -> None:
-    narrowed = SPACE.narrowed("threads=1 first_window_frames=8")
+    narrowed = SPACE.narrowed("threads=1 window_frames=90")
     space = narrowed.including(DEFAULT)
-    assert (space.threads, space.first_window_frames) == ((1, 2), (8, 11))
+    assert (space.threads, space.window_frames) == ((1, 2), (90, 120))
     assert space.including(DEFAULT) == space
     measure = Counting()
     run_trials(Search(tmp_path, {"variant": "int8"}, space, DEFAULT), measure, 3)
     assert measure.asked[0] == DEFAULT
-    with pytest.raises(ParameterError, match="longer than some later"):
-        SPACE.narrowed("window_frames=8 first_window_frames=6").including(DEFAULT)
 
 
 @pytest.mark.parametrize(
@@ -171,7 +169,7 @@ def test_the_defaults_are_measured_first_where_other_values_were_asked_for(tmp_p
         ("threads=", "no value to try"),
         ("spinning=1", "spinning cannot be 1"),
         ("chunk_ms=5", "chunk_ms cannot be 5"),
-        ("first_window_frames=100", "longer than some later"),
+        ("first_window_frames=8", "cannot be tuned"),
     ],
 )
 def test_a_space_that_cannot_be_is_refused(tried: str, said: str) -> None:
