@@ -290,7 +290,7 @@ def test_a_bounded_arena_is_what_the_session_takes_memory_from(
 ) -> None:
     """The process has one arena, so this test registers none."""
     bounded: list[int] = []
-    monkeypatch.setattr(providers, "_bound_arena", bounded.append)
+    monkeypatch.setattr(providers, "bound_arena", bounded.append)
     options = providers.session_options(EngineConfig(memory_arena_size_mb=64))
     assert options.get_session_config_entry("session.use_env_allocators") == "1"
     assert bounded == [64]
