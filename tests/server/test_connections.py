@@ -110,14 +110,17 @@ def test_half_requests_hold_no_more_bytes_together_than_they_may(server: Running
     body = b" " * 290_000
     before = connections(server)["closed"].get("memory", 0)
     with ExitStack() as stack:
-        bodies = [
-            stack.enter_context(raw(server, f"{HEAD}Content-Length: 300000\n\n", body)) for _ in range(10)
-        ]
-        wait_until(lambda: connections(server)["closed"].get("memory", 0) > before)
-        assert error_of(received(bodies[0]))[0] == 503
-        wait_until(
-            lambda: connections(server)["reading"] + connections(server)["closed"]["memory"] - before == 10
-        )
+
+        def come(count: int) -> list[socket.socket]:
+            head = f"{HEAD}Content-Length: 300000\n\n"
+            return [stack.enter_context(raw(server, head, body)) for _ in range(count)]
+
+        bodies = come(MOST_HELD_BYTES // len(body))
+        wait_until(lambda: connections(server)["held_bytes"] == len(bodies) * len(body))
+        come(4)
+        status, error = error_of(received(bodies[0]))
+        assert (status, error["code"]) == (503, "service_unavailable")
+        wait_until(lambda: connections(server)["closed"]["memory"] == before + 4)
         found = connections(server)
         assert 0 < found["held_bytes"] <= found["most_held_bytes"] == MOST_HELD_BYTES
         assert httpx2.post(server.speech_url, json=HELLO, timeout=60).status_code == 200
