@@ -219,6 +219,24 @@ def test_one_g2p_reads_sentences_at_the_same_time_as_one_by_one() -> None:
         assert list(pool.map(read, texts * 3)) == alone * 3
 
 
+def test_a_sentence_read_within_another_ones_time_does_not_change_whose_words_are_espeaks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    g2p = EnglishG2P("en-us")
+    espeak = g2p._espeak
+
+    def interrupted(word: str) -> str | None:
+        if word == "skizzle":
+            other = threading.Thread(target=g2p, args=(AlignedText.of("A yomper."), lambda _: None))
+            other.start()
+            other.join()
+        return espeak(word)
+
+    monkeypatch.setattr(g2p, "_espeak", interrupted)
+    words = g2p(AlignedText.of("The skizzle blorful boat."), lambda _: None)
+    assert [word.source for word in words[:4]] == ["misaki", "espeak", "espeak", "misaki"]
+
+
 def hold_up_everybody() -> None:
     """As a collection of garbage does, of a large heap: no other thread of Python runs meanwhile."""
     ctypes.PyDLL(None).usleep(ctypes.c_uint(300_000))  # a PyDLL keeps the lock of the interpreter
