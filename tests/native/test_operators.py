@@ -91,6 +91,35 @@ def test_what_is_refused_is_named(library: Path) -> None:
         session(wrong, library).run(None, feed(wrong))
 
 
+EMPTY_WINDOWS = """
+import numpy as np
+from kokoro_lab.engine_config import EngineConfig
+from kokoro_lab.model.fast_fir import FastFir, packed
+from kokoro_lab.model.native import native_operators
+from tests.native.driver import Case
+from tests.native.test_operators import feed, session
+
+plan, weights = packed(FastFir.of(np.ones((8, 1, 11), np.float32), 5, 1))
+one, around = np.ones(1, np.float32), np.array([1, 0])
+x, bias = np.ones((1, 1, 50), np.float32), np.ones(8, np.float32)
+for frame in (0, 3, 50):
+    case = Case("SnakeConv", (x, plan, weights, bias, one, one, np.array([frame, frame]), around))
+    assert not session(case, native_operators(EngineConfig()).library).run(None, feed(case))[0].any()
+"""
+
+
+def test_a_window_of_which_nothing_is_asked_for_is_empty(library: Path) -> None:
+    """In a process of its own, which once crashed."""
+    done = subprocess.run(
+        [sys.executable, "-c", EMPTY_WINDOWS],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=Path(__file__).parents[2],
+    )
+    assert done.returncode == 0, done.stderr
+
+
 # ------------------------------------------------------------------------------ plans
 
 
