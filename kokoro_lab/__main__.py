@@ -43,8 +43,12 @@ class _Group(click.Group):
 @click.version_option(__version__, prog_name="kokoro-lab")
 def main() -> None:
     """Kokoro-82M measured, tuned and served."""
-    level = logging.DEBUG if settings().verbose_logs else logging.WARNING
-    logging.basicConfig(level=level, format="%(levelname)s %(name)s: %(message)s", stream=sys.stderr)
+    logging.basicConfig(
+        level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s", stream=sys.stderr
+    )
+    # Ours alone: what libraries say at that level may quote a text
+    if settings().verbose_logs:
+        logging.getLogger("kokoro_lab").setLevel(logging.DEBUG)
 
 
 for command in (bench, doctor, export, fetch, golden, player, run, serve, speak, text, tune):

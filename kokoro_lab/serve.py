@@ -32,7 +32,7 @@ from kokoro_lab.server.degrade import Degrader
 from kokoro_lab.server.doorstep import Doorstep, MakeApp, Stages
 from kokoro_lab.server.heap import limit_of
 from kokoro_lab.server.large_blocks import give_large_blocks_back
-from kokoro_lab.server.logs import JsonGunicorn, configure
+from kokoro_lab.server.logs import OurGunicorn, configure
 from kokoro_lab.server.objectives import Objectives
 from kokoro_lab.server.remedies import remedies
 from kokoro_lab.server.schedule import Schedule
@@ -159,7 +159,6 @@ def main(host: str | None = None, port: int | None = None, variant: str | None =
     """
     chosen = {"host": host, "port": port, "variant": variant}
     settings = environment().model_copy(update={k: v for k, v in chosen.items() if v is not None})
-    configure(settings.log_format, verbose=settings.verbose_logs)
     # Refuses a wrong one here, rather than in the worker
     EngineConfig(
         variant=settings.variant,
@@ -180,7 +179,7 @@ def main(host: str | None = None, port: int | None = None, variant: str | None =
 
 
 def serve(make_app: MakeApp, settings: Settings) -> None:
-    """Run gunicorn on `settings.host` and `settings.port`.
+    """Run gunicorn on `settings.host` and `settings.port`, and log as `settings` has it.
 
     Parameters
     ----------
@@ -190,6 +189,7 @@ def serve(make_app: MakeApp, settings: Settings) -> None:
         survive the fork at all.
     settings : Settings
     """
+    configure(settings.log_format, verbose=settings.verbose_logs)
     host = f"[{settings.host}]" if ":" in settings.host and "[" not in settings.host else settings.host
     options = {
         "bind": f"{host}:{settings.port}",
@@ -201,8 +201,7 @@ def serve(make_app: MakeApp, settings: Settings) -> None:
         "graceful_timeout": settings.shutdown_s,
         "keepalive": KEEPALIVE_S,
         "accesslog": None,  # requests are logged by us, without their texts
-        "errorlog": "-",
-        **({"logger_class": JsonGunicorn} if settings.log_format == "json" else {}),
+        "logger_class": OurGunicorn,
         "control_socket_disable": True,
         "proc_name": "kokoro-lab",
     }

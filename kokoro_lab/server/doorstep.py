@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 import os
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -118,7 +117,7 @@ class Doorstep:
         try:
             app = self._make(self.stages)
         except KokoroLabError as error:
-            print(f"Error: {error}", file=sys.stderr, flush=True)  # noqa: T201
+            log.error("Error: %s", error)
             self._end(Arbiter.APP_LOAD_ERROR)
         except Exception:
             log.exception("Loading failed.")

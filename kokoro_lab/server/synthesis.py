@@ -36,7 +36,15 @@ def account_of(state: ServerState, request_id: str, accepted_s: float) -> Accoun
 def enter_request(
     state: ServerState, account: Account, asked: SpeechRequest, utterance: Utterance, transport: str
 ) -> None:
-    """Put into the books what was asked, by which the request can be found and its text not be read."""
+    """Put into the books what was asked, by which the request can be found and its text not be read.
+
+    The name of a voice only once there is one of that name: a client may have put anything there.
+
+    Raises
+    ------
+    VoiceError
+        There is no such voice.
+    """
     account.asks(
         utterance.text,
         ephemeral=asked.ephemeral or state.settings.ephemeral,
@@ -44,10 +52,12 @@ def enter_request(
         transport=transport,
         streamed=transport != "file",
         resumed=asked.last_id is not None,
-        voice=utterance.voice,
+        voice=None,
         variant=state.engine.config.variant,
+        provider_path=f"{state.engine.config.provider} → {state.engine.active_provider}",
         mode=state.degrader.mode.name,
     )
+    account.asked["voice"] = state.engine.voice(utterance.voice).name
 
 
 class Turn:

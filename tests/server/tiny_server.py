@@ -11,7 +11,6 @@ from kokoro_lab.config import settings
 from kokoro_lab.serve import create_app, serve
 from kokoro_lab.server import worker
 from kokoro_lab.server.doorstep import Stages
-from kokoro_lab.server.logs import configure
 
 STALL_S = 1.0
 BODY_S = 2.0
@@ -33,5 +32,4 @@ def make_app(begins: Stages) -> Flask:
 
 
 if __name__ == "__main__":
-    configure("json", verbose=True)
-    serve(make_app, settings())
+    serve(make_app, settings().model_copy(update={"verbose_logs": True}))
