@@ -202,6 +202,7 @@ def serve(make_app: MakeApp, settings: Settings) -> None:
         "keepalive": KEEPALIVE_S,
         "accesslog": None,  # requests are logged by us, without their texts
         "logger_class": OurGunicorn,
+        "forwarder_headers": "",  # where it stands is KOKORO_ROOT_PATH's to say, and no client's
         "control_socket_disable": True,
         "proc_name": "kokoro-lab",
     }

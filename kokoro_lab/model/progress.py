@@ -12,7 +12,7 @@ Step = Callable[[str], None]
 
 @contextmanager
 def progress_bar(what: str, total: int, shown: bool) -> Iterator[Tick]:
-    """A bar of bytes, where standard error is a terminal; yields a function that is told how many were added."""
+    """A bar of bytes, where standard error is a terminal; yields what is to be told how many were added."""
     from tqdm import tqdm
 
     hidden = None if shown else True

@@ -210,6 +210,7 @@ class Account:
                 rtf=self._rtf,
                 underruns=self.underruns,
                 needed_s=self._needed_s if self._streamed and self.chunks else None,
+                shared=self.shared,
             )
         )
 

@@ -1,9 +1,8 @@
 """What is said over a WebSocket: control in JSON, audio in binary messages, at the client's pace.
 
 The client says `speak` {the fields of a request, `credit`}, `resume` {the same, `last_id`, `resume`},
-`credit` {`frames`} and `cancel`. The server says `started` {`id`, `format`, `sample_rate`}, `segment`
-{`segment_id`, `start_s`, `resume`}, `words` {`segment_id`, `words`}, `keepalive`, `done` {`usage`} and
-`error` {`error`}.
+`credit` {`frames`} and `cancel`. The server says `started` {`id`, `format`, `sample_rate`, `ignored` fields,
+if any}, `segment` {`segment_id`, `start_s`, `resume`}, `words` {`segment_id`, `words`}, `keepalive`, `done` {`usage`} and `error` {`error`}.
 
 A binary message costs one credit (see `binary_frames`); without any, sending waits, and computing with it. A
 `speak` while another is under way takes its place. One who was cut off comes back, with `resume`.
@@ -17,7 +16,6 @@ import time
 from collections import deque
 from typing import Any
 
-import pydantic_core
 from flask import current_app, g
 from simple_websocket import ConnectionClosed, Server
 from werkzeug.exceptions import HTTPException
@@ -29,6 +27,7 @@ from kokoro_lab.server.binary_frames import messages_of
 from kokoro_lab.server.delivery import warn_of_clipping
 from kokoro_lab.server.errors import body_of, code_of, log_failure, outcome_of
 from kokoro_lab.server.figures import Outcome
+from kokoro_lab.server.json_body import object_of
 from kokoro_lab.server.slots import ClientLeft
 from kokoro_lab.server.speech_events import Done, Event, Frame, Words, word_of
 from kokoro_lab.server.speech_request import SpeechRequest, require_last_id, speech_request_of
@@ -188,7 +187,8 @@ class Conversation:
             account.close(outcome_of(account.reason(error)), code_of(account.reason(error)))
             raise
         self._since_s = time.monotonic()  # it may have waited for its slot
-        self._say("started", id=turn.live.stream_id, format=asked.kind, sample_rate=asked.heard_hz)
+        ignored = {"ignored": list(asked.ignored)} if asked.ignored else {}
+        self._say("started", id=turn.live.stream_id, format=asked.kind, sample_rate=asked.heard_hz, **ignored)
         account.first_byte()
 
     def _open(self, account: Account, fields: dict[str, Any], resumed: bool) -> tuple[Turn, SpeechRequest]:
@@ -306,13 +306,7 @@ class Conversation:
 def _control(message: str | bytes) -> dict[str, Any]:
     if isinstance(message, bytes):
         raise ParameterError("A client speaks JSON here, in text messages.", allowed="a JSON object")
-    try:
-        said = pydantic_core.from_json(message, allow_inf_nan=False)
-    except ValueError as error:
-        raise ParameterError(f"The message is not JSON: {error}.", allowed="a JSON object") from None
-    if not isinstance(said, dict):
-        raise ParameterError("The message is JSON, but not an object.", allowed="a JSON object")
-    return said
+    return object_of(message, "The message")
 
 
 def _kind_of(message: str | bytes) -> str | None:

@@ -69,9 +69,9 @@ def with_fields(fields: dict[str, Any]) -> dict[str, Any]:
 def configure(kind: Format, *, verbose: bool) -> None:
     """Log to standard error: warnings of everybody, and our own from `info`, or `debug`, on.
 
-    Whatever was set up before is taken down: the command line has its own way of logging, and with that left in
-    place this would do nothing. What Python itself would print (warnings, exceptions that nobody caught) is
-    logged, too: whoever reads JSON reads all of it.
+    Whatever was set up before is taken down: the command line has its own way of logging, and with that left
+    in place this would do nothing. What Python itself would print (warnings, exceptions that nobody caught)
+    is logged, too: whoever reads JSON reads all of it.
     """
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(formatter(kind))

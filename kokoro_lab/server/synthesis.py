@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from flask import current_app
+from flask import current_app, g
 
 from kokoro_lab.containers import Encoder
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Place, Utterance
@@ -47,6 +47,7 @@ def enter_request(
     """
     account.asks(
         utterance.text,
+        ignored=list(asked.ignored),
         ephemeral=asked.ephemeral or state.settings.ephemeral,
         format=asked.kind,
         transport=transport,
@@ -93,6 +94,8 @@ class Turn:
         self._session: Session | None = None
         self.account = account
         self.live: Live = state.live.enter(account.request_id, client)
+        # Headers, log and sessions call it as it can be stopped
+        account.request_id = g.request_id = self.live.stream_id
         try:
             self._slot = self._wait(gone)
         except BaseException:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 from kokoro_lab.errors import LanguageError
 
 SPOKEN = ("en-us", "en-gb", "es", "fr", "it", "pt-br", "hi", "ja")
@@ -27,6 +29,9 @@ _ALIASES = {
     "j": "ja",
 }
 
+_PARTS = {"ja": ("fugashi", "unidic_lite", "jaconv", "mojimoji")}
+"""What a language's G2P is made of, where that is an extra of its own."""
+
 ASKED = (*SPOKEN, *_ALIASES)
 """Every name of a language that is understood; in capitals or with `_`, too."""
 
@@ -50,6 +55,14 @@ def resolve_language(tag: str) -> str:
             mend="Any voice can read English: pass language='en-us'.",
         )
     return canonical
+
+
+def why_not_read(language: str) -> str | None:
+    """Why no text of a language, by its canonical tag, can be read here; None if it can. Loads nothing."""
+    if language not in SPOKEN:
+        return f"there is no G2P for {language}"
+    lacking = [module for module in _PARTS.get(language, ()) if find_spec(module) is None]
+    return f"{language} needs the extra kokoro-lab[{language}]: {lacking[0]} is missing" if lacking else None
 
 
 def english_of(*tags: str | None) -> str:
