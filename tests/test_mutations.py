@@ -31,9 +31,7 @@ def test_every_mutation_fits_the_code_as_it_is_now(mutations: ModuleType, reposi
         mutated = mutation.of(source)  # raises unless the old text stands there once
         assert mutated != source
         if mutation.file.endswith(".py"):
-            assert ast.dump(ast.parse(mutated)) != ast.dump(ast.parse(source)), (
-                f"{mutation.name} changes nothing"
-            )
+            assert ast.dump(ast.parse(mutated)) != ast.dump(ast.parse(source)), f"{mutation.name} changes nothing"
 
 
 def test_every_mutation_has_a_name_and_tests_that_exist(mutations: ModuleType, repository: Path) -> None:

@@ -2,7 +2,8 @@
 
 The client says `speak` {the fields of a request, `credit`}, `resume` {the same, `last_id`, `resume`},
 `credit` {`frames`} and `cancel`. The server says `started` {`id`, `format`, `sample_rate`, `ignored` fields,
-if any}, `segment` {`segment_id`, `start_s`, `resume`}, `words` {`segment_id`, `words`}, `keepalive`, `done` {`usage`} and `error` {`error`}.
+if any}, `segment` {`segment_id`, `start_s`, `resume`}, `words` {`segment_id`, `words`}, `keepalive`, `done`
+{`usage`} and `error` {`error`}.
 
 A binary message costs one credit (see `binary_frames`); without any, sending waits, and computing with it. A
 `speak` while another is under way takes its place. One who was cut off comes back, with `resume`.
