@@ -23,6 +23,7 @@ import httpx2
 from kokoro_lab.config import settings
 
 SCRIPT = Path(sys.executable).with_name("kokoro-lab")
+CHECKOUT = Path(__file__).parents[2]
 READY_S = 180
 """A start that may have to make graphs first, beside a busy neighbour."""
 
@@ -30,6 +31,8 @@ READY_S = 180
 def clean_environment(**changed: str) -> dict[str, str]:
     """What a new terminal has, and where the weights are: no variable of the test's own run."""
     kept = {name: os.environ[name] for name in ("PATH", "HOME", "TMPDIR") if name in os.environ}
+    if os.environ.get("PYTHONPATH") == str(CHECKOUT):  # a copy with a mutation in it
+        kept["PYTHONPATH"] = str(CHECKOUT)
     return {**kept, "LANG": "C.UTF-8", "KOKORO_HOME": str(settings().home), **changed}
 
 

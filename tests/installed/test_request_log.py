@@ -116,7 +116,7 @@ def test_nothing_but_json_is_written_and_never_a_text(served: Served) -> None:
         served.speak(TEXT, **{field: SECRET})
     served.speak(TEXT, headers={"X-Request-Id": request_id})
     line_of(served, request_id)
-    assert served.lines()[0]["logger"] == "gunicorn.error", "the start, too"
+    assert "gunicorn.error" in {line["logger"] for line in served.lines()}, "the start, too"
     assert SECRET not in served.written()
 
 
