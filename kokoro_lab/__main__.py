@@ -44,8 +44,12 @@ class _Group(click.Group):
 @click.pass_context
 def main(context: click.Context) -> None:
     """Kokoro-82M measured, tuned and served."""
-    level = logging.DEBUG if settings().verbose_logs else logging.WARNING
-    logging.basicConfig(level=level, format="%(levelname)s %(name)s: %(message)s", stream=sys.stderr)
+    logging.basicConfig(
+        level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s", stream=sys.stderr
+    )
+    # Ours alone: what libraries say at that level may quote a text
+    if settings().verbose_logs:
+        logging.getLogger("kokoro_lab").setLevel(logging.DEBUG)
     if context.invoked_subcommand != serve.name:  # the server's log names them, in its own form
         for sentence in misspelt():
             click.echo(f"Warning: {sentence}", err=True)

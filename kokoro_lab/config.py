@@ -162,6 +162,11 @@ class Settings(BaseSettings):
     player_port: int = Field(
         8081, ge=0, le=65535, description="Port of the loopback on which `kokoro-lab player` listens"
     )
+    root_path: str = Field(
+        "",
+        pattern=r"^(/[A-Za-z0-9._~-]+)*$",
+        description="Path at which a proxy offers the server, such as `/tts`; it may take that off or not",
+    )
     api_key: str = Field(
         "", description="If set, requests for speech must carry it as a Bearer token", repr=False
     )

@@ -36,7 +36,8 @@ from kokoro_lab.model.provider_registry import registry
 from kokoro_lab.model.toolchain import SHIPPED
 from kokoro_lab.model.tuned import NAME
 from kokoro_lab.model.verified import shipped_arrays
-from kokoro_lab.model.weights import missing, verify, weights_home
+from kokoro_lab.model.voices import unread_voices
+from kokoro_lab.model.weights import missing, verify, voice_names, weights_home
 from kokoro_lab.playback.sound_card import portaudio
 
 PACKAGES = ("onnxruntime", "misaki", "spacy", "phonemizer", "espeakng-loader", "soxr", "flask", "papermill")
@@ -70,6 +71,7 @@ def examine(*, deep: bool = False) -> Iterator[Finding]:
         "spaCy model", find_spec(SPACY_MODEL) is not None, SPACY_MODEL, "Run `make env`: the lock holds it."
     )
     yield _english()
+    yield _voices()
     yield _lexicons()
     yield _encoders()
     yield from _providers()
@@ -129,6 +131,21 @@ def _english() -> Finding:
     except Exception as error:
         return Finding("English G2P", False, f"{type(error).__name__}: {error}", "Run `make env`.")
     return Finding("English G2P", bool(segments), segments[0].phonemes if segments else "silent")
+
+
+def _voices() -> Finding:
+    """How many can read texts of their own language, and why the others cannot."""
+    names, unread = voice_names(), unread_voices()
+    reasons = "; ".join(
+        f"{list(unread.values()).count(why)} not: {why}" for why in dict.fromkeys(unread.values())
+    )
+    detail = f"{len(names) - len(unread)} of {len(names)} read their own language"
+    return Finding(
+        "voices",
+        True,
+        f"{detail}; {reasons}" if unread else detail,
+        "With --language en-us these speak, too." if unread else "",
+    )
 
 
 def _tuned() -> Finding:

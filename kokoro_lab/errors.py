@@ -240,6 +240,12 @@ class AnswersError(KokoroLabError):
     code = "listening_test"
 
 
+class ResultError(KokoroLabError):
+    """A file that a run left cannot be read: damaged, or of another version."""
+
+    code = "damaged_result"
+
+
 class GateFailed(KokoroLabError):
     """A notebook's figures broke its pass rule. Raised after the result was written."""
 

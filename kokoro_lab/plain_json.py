@@ -1,10 +1,14 @@
-"""Values as JSON can hold them."""
+"""Values as JSON can hold them, and files that hold them."""
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
+
+from kokoro_lab.errors import ResultError
 
 
 def finite(value: Any) -> Any:
@@ -16,3 +20,29 @@ def finite(value: Any) -> Any:
     if hasattr(value, "item"):  # a NumPy scalar
         value = value.item()
     return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def read_object(path: Path) -> dict[str, Any]:
+    """The JSON object in a file that a run left.
+
+    Raises
+    ------
+    ResultError
+        It cannot be read; names the file, and says why.
+    """
+    try:
+        found = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise damaged(path, f"{type(error).__name__}") from error
+    if not isinstance(found, dict):
+        raise damaged(path, "it holds no object")
+    return found
+
+
+def damaged(path: Path, why: str) -> ResultError:
+    """The error of a file that a run left and that is not what it should be."""
+    return ResultError(
+        f"{'/'.join(path.parts[-3:])} cannot be read: {why}.",
+        field=path.name,
+        mend="Take its folder away, or run it again.",
+    )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import json
 import logging
 import os
 import tempfile
@@ -16,8 +15,9 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kokoro_lab.errors import ParameterError
+from kokoro_lab.errors import ParameterError, ResultError
 from kokoro_lab.fixtures import repository_root
+from kokoro_lab.plain_json import read_object
 from kokoro_lab.results import new_run_folder, write_json
 
 if TYPE_CHECKING:
@@ -47,9 +47,9 @@ class RunOutcome:
         return self.verdict == "passed"
 
     def result(self) -> dict[str, Any]:
-        """What the notebook wrote; empty if it crashed before that."""
+        """What the notebook wrote; empty if it crashed before that, or wrote what cannot be read."""
         path = self.run_dir / "result.json"
-        return dict(json.loads(path.read_text("utf-8"))) if path.exists() else {}
+        return read_object(path) if path.exists() and self.verdict != "crashed" else {}
 
 
 def notebook_names() -> list[str]:
@@ -185,7 +185,10 @@ def run_notebook(
         _write_report(executed, run_dir / "report.html")
     verdict = "crashed"
     if not crashed and (run_dir / "result.json").exists():
-        verdict = json.loads((run_dir / "result.json").read_text("utf-8"))["verdict"]
+        try:
+            verdict = str(read_object(run_dir / "result.json").get("verdict", "crashed"))
+        except ResultError as error:
+            message = str(error)
     elif not crashed:
         message = "The notebook ended without writing result.json."
     outcome = RunOutcome(

@@ -34,7 +34,7 @@ from kokoro_lab.server.doorstep import Doorstep, MakeApp, Stages, end_with
 from kokoro_lab.server.heap import limit_of
 from kokoro_lab.server.large_blocks import give_large_blocks_back
 from kokoro_lab.server.listening import listener, page_url, room_for
-from kokoro_lab.server.logs import JsonGunicorn, configure
+from kokoro_lab.server.logs import OurGunicorn, configure
 from kokoro_lab.server.objectives import Objectives
 from kokoro_lab.server.remedies import remedies
 from kokoro_lab.server.schedule import Schedule
@@ -163,9 +163,6 @@ def main(host: str | None = None, port: int | None = None, variant: str | None =
     """
     chosen = {"host": host, "port": port, "variant": variant}
     settings = environment().model_copy(update={k: v for k, v in chosen.items() if v is not None})
-    configure(settings.log_format, verbose=settings.verbose_logs)
-    for sentence in misspelt():
-        log.warning("%s", sentence)
     # What is wrong in it is refused here, rather than in the worker
     replace(EngineConfig.from_settings(), variant=settings.variant)
 
@@ -182,7 +179,7 @@ def main(host: str | None = None, port: int | None = None, variant: str | None =
 
 
 def serve(make_app: MakeApp, settings: Settings) -> None:
-    """Run gunicorn on `settings.host` and `settings.port`.
+    """Run gunicorn on `settings.host` and `settings.port`, and log as `settings` has it.
 
     Parameters
     ----------
@@ -197,6 +194,9 @@ def serve(make_app: MakeApp, settings: Settings) -> None:
     SettingsError
         The address cannot be listened on.
     """
+    configure(settings.log_format, verbose=settings.verbose_logs)
+    for sentence in misspelt():
+        log.warning("%s", sentence)
     # By us and not by gunicorn, which tries five times and says that it cannot connect
     bound = listener(settings.host, settings.port, settings.connections)
     url = page_url(bound)
@@ -210,8 +210,8 @@ def serve(make_app: MakeApp, settings: Settings) -> None:
         "timeout": 0,
         "graceful_timeout": settings.shutdown_s,
         "accesslog": None,  # requests are logged by us, without their texts
-        "errorlog": "-",
-        **({"logger_class": JsonGunicorn} if settings.log_format == "json" else {}),
+        "logger_class": OurGunicorn,
+        "forwarder_headers": "",  # where it stands is KOKORO_ROOT_PATH's to say, and no client's
         "control_socket_disable": True,
         "proc_name": "kokoro-lab",
     }

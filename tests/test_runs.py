@@ -92,6 +92,19 @@ def test_a_crash_is_not_a_verdict(lab: Path) -> None:
 
 
 @pytest.mark.notebook
+def test_a_result_that_cannot_be_read_is_a_crash_that_names_it(lab: Path) -> None:
+    write(
+        lab / "notebooks/04_halves.ipynb",
+        'run_dir: str = ""  # where',
+        "from pathlib import Path; Path(run_dir, 'result.json').write_text('{')",
+    )
+    outcome = run_notebook("04", progress=False)
+    assert outcome.verdict == "crashed"
+    assert "result.json cannot be read" in outcome.message
+    assert outcome.result() == {}
+
+
+@pytest.mark.notebook
 def test_a_process_that_dies_is_a_crash(lab: Path) -> None:
     write(lab / "notebooks/03_dies.ipynb", 'run_dir: str = ""  # where', "import os; os._exit(9)")
     outcome = run_notebook("03", progress=False)

@@ -39,8 +39,13 @@ def fetch(
     from kokoro_lab.model import fetching, weights
 
     if list_voices:
-        names = weights.voice_names()
-        click.echo(json.dumps(names) if as_json else "\n".join(names))
+        from kokoro_lab.model.voices import unread_voices
+
+        names, unread = weights.voice_names(), unread_voices()
+        lines = (
+            f"{name}  ({unread[name]}: name another --language)" if name in unread else name for name in names
+        )
+        click.echo(json.dumps(names) if as_json else "\n".join(lines))
         return
     report = fetching.fetch(
         [weights_of(v) for v in variants] or PUBLISHED,

@@ -5,7 +5,7 @@ formats → coded → encoder → files
 
 from kokoro_lab.containers.encoder import Encoder, dithered
 from kokoro_lab.containers.files import save, write_encoded, write_file
-from kokoro_lab.containers.formats import FORMATS, Format, content_type, decoded_hz, format_of
+from kokoro_lab.containers.formats import FORMATS, Format, content_type, decoded_hz, format_of, named_format
 
 __all__ = [
     "FORMATS",
@@ -15,6 +15,7 @@ __all__ = [
     "decoded_hz",
     "dithered",
     "format_of",
+    "named_format",
     "save",
     "write_encoded",
     "write_file",

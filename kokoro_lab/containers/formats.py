@@ -72,6 +72,14 @@ def require_format(kind: str) -> None:
         )
 
 
+def named_format(name: object) -> object:
+    """The format that a client means by `name`: `ogg`, as files of it end, too; others as they are."""
+    for kind, names in FORMATS.items():
+        if isinstance(name, str) and f".{name}" in names.suffixes:
+            return kind
+    return name
+
+
 def format_of(path: str | os.PathLike[str]) -> Format:
     """The format that the ending of a file's name asks for, in capitals or not.
 

@@ -21,6 +21,7 @@ from kokoro_lab.g2p.speakers import Speakers
 from kokoro_lab.model.arenas import run_out_of_memory
 from kokoro_lab.model.decoder import Decoded, Decoder, Staged
 from kokoro_lab.model.guarded_session import GuardedSession, Runs
+from kokoro_lab.model.placement import Placement
 from kokoro_lab.model.voices import Voice
 from kokoro_lab.speech_stream import SpeechStream
 from kokoro_lab.text.aligned import AlignedText
@@ -46,7 +47,7 @@ class FaultyEngine(Engine):
             voices=engine.voice,
             model_sha256=engine.model_sha256,
             active_provider=engine.active_provider,
-            placement=lambda: engine.placement,
+            placement=lambda: _with_lost(engine.placement, injector),
             provider_reason=engine._provider_reason,
             fallbacks=engine.fallbacks,
             front_end=_faulty_front_end(engine, injector) if reads_anew else engine.front_end,
@@ -55,6 +56,11 @@ class FaultyEngine(Engine):
 
     def _begun(self, utterance: Utterance, **how: Any) -> SpeechStream:
         return FaultyStream(self.injector, self, utterance, **how)
+
+
+def _with_lost(placement: Placement, injector: Injector) -> Placement:
+    """`placement`, and the providers that were lost on purpose, as if they had been lost."""
+    return replace(placement, fallbacks=(*placement.fallbacks, *injector.lost))
 
 
 @contextmanager
@@ -182,7 +188,11 @@ class FaultySession(GuardedSession):
             run_out_of_memory()
         if not due:
             return self._guarded.run(names, feed)
-        return GuardedSession(self.stage, _Lost(), LOST, spare=self._on_cpu).run(names, feed)
+        guard = GuardedSession(self.stage, _Lost(), LOST, spare=self._on_cpu)
+        try:
+            return guard.run(names, feed)
+        finally:
+            self._injector.lost += [lost for lost in guard.fallbacks if lost not in self._injector.lost]
 
 
 class _Lost:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from kokoro_lab.datatypes import WordTiming
+from kokoro_lab.datatypes import Fallback, WordTiming
 from kokoro_lab.faults.draws import Holds, Losses
 from kokoro_lab.faults.pressure import DISK, ballast
 from kokoro_lab.faults.scenario import (
@@ -57,6 +57,11 @@ class Injector:
     ----------
     scenario : Scenario, optional
         None leaves all as it is, until `arm`.
+
+    Attributes
+    ----------
+    lost : list of Fallback
+        Providers that were lost to it, as a placement has them.
     """
 
     def __init__(self, scenario: Scenario | None = None) -> None:
@@ -64,6 +69,7 @@ class Injector:
         self._released = threading.Event()
         self._refusing: tuple[DiskRefuses, ...] = ()
         self._live = 0
+        self.lost: list[Fallback] = []
         self.scenario: Scenario | None = None
         self.arm(scenario)
 

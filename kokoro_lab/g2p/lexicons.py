@@ -43,6 +43,7 @@ class _WatchedFile:
         self.name = name
         self.entries: tuple[LexiconEntry, ...] = ()
         self.problem: str | None = None
+        self.missing = False
         self._paths, self._expected = paths, expected
         self._seen: list[_Mark] | None = None
 
@@ -54,9 +55,9 @@ class _WatchedFile:
         self._seen = marks
         try:
             self.entries = self._read(*(Path(mark[0]) for mark in marks))
-            self.problem = None
+            self.problem, self.missing = None, False
         except LexiconError as error:
-            self.problem = error.message
+            self.problem, self.missing = error.message, not marks
             log.warning(
                 "The %s's lexicon (%s) is not taken, its %d entries from before stay: %s",
                 self.name,
@@ -92,6 +93,7 @@ class _WatchedFile:
 class _Snapshot:
     lexicon: Lexicon
     problems: tuple[Fallback, ...]
+    said: tuple[str, ...]
 
 
 class Lexicons:
@@ -131,7 +133,8 @@ class Lexicons:
         return self._looked().lexicon
 
     def problems(self) -> tuple[Fallback, ...]:
-        """Files that are not taken as they are, and why."""
+        """Files that are there and not taken as they are, and why: with them, words may be said as they no
+        longer should be. One that is not there changes nothing; the log and `figures` say it."""
         return self._looked().problems
 
     def figures(self) -> dict[str, Any]:
@@ -141,7 +144,7 @@ class Lexicons:
         return {
             "version": snapshot.lexicon.version,
             "entries": entries | {"default": len(default_entries())},
-            "problems": [problem.reason for problem in snapshot.problems],
+            "problems": list(snapshot.said),
         }
 
     def _looked(self) -> _Snapshot:
@@ -159,12 +162,13 @@ class Lexicons:
         if last and not any(changed):
             return last
         levels = [*(file.entries for file in self._files), default_entries()]
-        problems = (
-            Fallback("lexicon", f"the {file.name}'s lexicon is not taken as it is: {file.problem}")
+        problems = [
+            (file, f"the {file.name}'s lexicon is not taken as it is: {file.problem}")
             for file in self._files
             if file.problem
-        )
-        return _Snapshot(Lexicon(levels), tuple(problems))
+        ]
+        told = tuple(Fallback("lexicon", reason) for file, reason in problems if not file.missing)
+        return _Snapshot(Lexicon(levels), told, tuple(reason for _, reason in problems))
 
 
 def _watched(name: str, path: Path | None, folder: Path) -> _WatchedFile:

@@ -7,7 +7,6 @@ A verdict is worked out anew from figure and limits. What a file says of itself 
 
 from __future__ import annotations
 
-import json
 import math
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,8 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from kokoro_lab.config import VARIANTS, settings, weights_of
+from kokoro_lab.errors import ResultError
 from kokoro_lab.gates.suite import Measurement
 from kokoro_lab.model.weights import model_sha256
+from kokoro_lab.plain_json import read_object
 from kokoro_lab.provenance import TESTED_COMMIT, TESTED_DIRTY, git_state
 from kokoro_lab.results import Check
 
@@ -160,11 +161,11 @@ class Records:
             if not path.exists():
                 continue  # still running, or killed
             try:
-                record = json.loads(path.read_text("utf-8"))
-            except ValueError:
+                record = read_object(path)
+            except ResultError:
                 return path, None, "it cannot be read"
-            if crashed and any(record["parameters"] == measured.parameters(mode) for mode in modes):
-                return path, None, f"it crashed: {record['message']}"
+            if crashed and any(record.get("parameters") == measured.parameters(mode) for mode in modes):
+                return path, None, f"it crashed: {record.get('message', '')}"
             recorded = record.get("asked" if measured.folder == "bench" else "parameters") or {}
             if not crashed and any(measured.was_asked(recorded, mode) for mode in modes):
                 return path, record, ""

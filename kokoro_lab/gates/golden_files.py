@@ -180,7 +180,7 @@ def _read(path: Path) -> dict[str, Any]:
         return {}
     try:
         return dict(json.loads(path.read_text("utf-8")))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, TypeError) as error:
         raise ParameterError(
             f"{path.parent.name}/{path.name} cannot be read: {error}.", field="golden", value=path.name
         ) from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from kokoro_lab.errors import ParameterError
+from kokoro_lab.errors import ParameterError, ResultError
+from kokoro_lab.plain_json import read_object
+
+log = logging.getLogger(__name__)
 
 NOTEBOOK = "91_upgrade_playbook"
 WORSE_PERCENT = 10.0
@@ -23,6 +27,8 @@ FEWEST = 5
 """Texts. Even if all of fewer are slower, that may be chance: 1 in 16 of four."""
 _MADE_BY = ("versions", "toolchain", "conversion", "variant", "session", "model_sha256", "git")
 """What tells one installation from another."""
+_COMPARED = {"ratios", "verdict", "machine", "asked"}
+"""Without these there is nothing to compare."""
 
 
 def made_by(record: Mapping[str, Any]) -> dict[str, str]:
@@ -136,11 +142,13 @@ def _flat(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
 
 def _read(path: Path) -> dict[str, Any] | None:
     try:
-        found: dict[str, Any] = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError):
+        found = read_object(path)
+    except ResultError as error:
+        log.warning("A result is skipped: %s", error)
         return None
-    return found if found.get("notebook") == NOTEBOOK and "ratios" in found else None
+    whole = found.get("notebook") == NOTEBOOK and not _COMPARED - found.keys()
+    return found if whole and isinstance(found["machine"], dict) else None
 
 
 def _comparable(record: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
-    return bool(record["machine"]["cpu"] == now["machine"]["cpu"] and record["asked"] == now["asked"])
+    return bool(record["machine"].get("cpu") == now["machine"]["cpu"] and record["asked"] == now["asked"])

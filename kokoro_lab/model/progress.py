@@ -12,11 +12,12 @@ Step = Callable[[str], None]
 
 @contextmanager
 def progress_bar(what: str, total: int, shown: bool) -> Iterator[Tick]:
-    """A bar of bytes; yields a function that is told how many were added."""
+    """A bar of bytes, where standard error is a terminal; yields what is to be told how many were added."""
     from tqdm import tqdm
 
+    hidden = None if shown else True
     with tqdm(
-        total=total, desc=what, unit="B", unit_scale=True, mininterval=0.3, disable=not shown, file=sys.stderr
+        total=total, desc=what, unit="B", unit_scale=True, mininterval=0.3, disable=hidden, file=sys.stderr
     ) as bar:
         yield lambda n: bar.update(n) and None
 

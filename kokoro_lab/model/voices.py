@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from kokoro_lab.errors import IntegrityError, VoiceError
 from kokoro_lab.model.weights import voice_names, voice_path
+from kokoro_lab.text.language import why_not_read
 
 PACK_ROWS, STYLE_SIZE = 510, 256
 PACK_SHAPE = (PACK_ROWS, 1, STYLE_SIZE)
@@ -54,6 +55,18 @@ LANGUAGE_OF_PREFIX = {
     "z": "zh",
 }
 """The first letter of a Kokoro voice name is its language, the second its gender."""
+
+
+def unread_voices() -> dict[str, str]:
+    """Voices whose own language cannot be read here, and why. They speak only what names another language."""
+    reasons = {prefix: why_not_read(language) for prefix, language in LANGUAGE_OF_PREFIX.items()}
+    return {name: reason for name in voice_names() if (reason := reasons[name[0]]) is not None}
+
+
+def reading_voices() -> tuple[str, ...]:
+    """The others: what clients are offered, who name no language."""
+    unread = unread_voices()
+    return tuple(name for name in voice_names() if name not in unread)
 
 
 def english_of(voice: str) -> str:

@@ -24,6 +24,19 @@ from kokoro_lab.server.usage import usage
 log = logging.getLogger(__name__)
 
 HASH_CHARACTERS = 16
+_OF_REPORT = (
+    "audio_s",
+    "compute_s",
+    "text_s",
+    "model_s",
+    "dsp_s",
+    "first_audio",
+    "segments",
+    "statistics",
+)
+"""What a report adds to the line; null where there is none. `text_s` is normalisation and G2P."""
+_UNKNOWN = ("characters", "sha256", "chunk_ms", "pre_buffer_ms", "provider_path")
+"""Null in the line of a request that was refused before they were known, or that has none."""
 
 
 class Account:
@@ -185,6 +198,7 @@ class Account:
             "request_id": self.request_id,
             "outcome": outcome,
             "code": code or (interruption.code if interruption else None),
+            **dict.fromkeys(_UNKNOWN),
             **self.asked,
             **self._times(),
         }
@@ -196,6 +210,7 @@ class Account:
                 rtf=self._rtf,
                 underruns=self.underruns,
                 needed_s=self._needed_s if self._streamed and self.chunks else None,
+                shared=self.shared,
             )
         )
 
@@ -209,6 +224,7 @@ class Account:
 
     def _times(self) -> dict[str, Any]:
         spent = usage().since(self._usage)
+        report = self._report
         times: dict[str, Any] = {
             "queue_s": self._queue_s,
             "ttfb_s": self._ttfb_s,
@@ -223,19 +239,11 @@ class Account:
             "gc_s": spent.gc_s,
             # Both are the process's: they are this request's alone only if no other was served meanwhile
             "shared": self.shared,
+            "rtf": self._rtf,
+            **{name: None if report is None else getattr(report, name) for name in _OF_REPORT},
         }
-        report = self._report
         if report is not None:
             times |= {
-                "audio_s": report.audio_s,
-                "rtf": self._rtf,
-                "compute_s": report.compute_s,
-                "text_s": report.text_s,
-                "model_s": report.model_s,
-                "dsp_s": report.dsp_s,
-                "first_audio": report.first_audio,
-                "segments": report.segments,
-                "statistics": report.statistics,
                 "provider_path": f"{report.requested_provider} → {report.active_provider}",
                 "fallbacks": dict(Counter(fallback.stage for fallback in report.fallbacks)),
             }

@@ -56,10 +56,18 @@ class BenchmarkRun(BaseModel):
     summary: dict[str, Any]
 
 
+class SkippedRun(BaseModel):
+    """A benchmark on disk that cannot be read, and why."""
+
+    run_id: str
+    reason: str
+
+
 class BenchmarkRuns(BaseModel):
     """Benchmarks on disk, the latest first, and the one that this server began last."""
 
     runs: list[BenchmarkRun]
+    skipped: list[SkippedRun] = Field(description="Those that cannot be read")
     current: BenchmarkState | None
     schedule: BenchmarkSchedule | None = Field(description="Null where none is begun at intervals")
 
@@ -73,3 +81,4 @@ class BenchmarkResult(Answer):
     systems: dict[str, Any]
     summary: dict[str, Any]
     trials: list[dict[str, Any]]
+    skipped: list[SkippedRun] = Field([], description="Of the latest: newer ones that cannot be read")

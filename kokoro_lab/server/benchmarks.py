@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import threading
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from flask import Blueprint, abort, request
+from pydantic import ValidationError
+from werkzeug.exceptions import NotFound
 
-from kokoro_lab.errors import KokoroLabError, ParameterError
+from kokoro_lab.errors import KokoroLabError, ParameterError, ResultError
+from kokoro_lab.plain_json import damaged, read_object
 from kokoro_lab.server.background import wait_until_idle
 from kokoro_lab.server.benchmark_schemas import (
     RUN_ID,
@@ -33,6 +36,7 @@ log = logging.getLogger(__name__)
 blueprint = Blueprint("benchmarks", __name__)
 
 MOST_LISTED = 50
+MOST_NAMED = 3
 
 
 def _run_link(run_id: str) -> dict[str, Any]:
@@ -138,10 +142,10 @@ class Benchmarks:
 @documented(answer=BenchmarkRuns, links={"latest": _run_link("$response.body#/runs/0/run_id")})
 def runs() -> dict[str, Any]:
     """Benchmarks on this machine, the latest first, and when the server begins the next by itself."""
-    found = [_read(folder) for folder in _folders()[:MOST_LISTED]]
+    found, skipped = _readable(_folders()[:MOST_LISTED])
     state = server_state()
     schedule = None if state.schedule is None else state.schedule.figures()
-    answer = {"runs": found, "current": state.benchmarks.current, "schedule": schedule}
+    answer = {"runs": found, "skipped": skipped, "current": state.benchmarks.current, "schedule": schedule}
     return BenchmarkRuns.model_validate(answer).model_dump()
 
 
@@ -149,16 +153,20 @@ def runs() -> dict[str, Any]:
 @documented(answer=BenchmarkResult, errors=(404,))
 def latest() -> dict[str, Any]:
     """The last benchmark, with its trials."""
-    folders = _folders()
-    if not folders:
-        abort(404, "There is no benchmark yet: run `kokoro-lab bench`, or POST to /benchmarks.")
-    return _read(folders[0])
+    skipped: list[dict[str, str]] = []
+    for folder in _folders():
+        found, unread = _readable([folder])
+        if found:
+            return {**found[0], "skipped": skipped} if skipped else found[0]
+        skipped += unread
+    none = "There is no benchmark yet: run `kokoro-lab bench`, or POST to /benchmarks."
+    raise NotFound(" ".join((none, *(one["reason"] for one in skipped[:MOST_NAMED]))))
 
 
 @blueprint.get("/benchmarks/<run_id>")
 @documented(
     answer=BenchmarkResult,
-    errors=(404,),
+    errors=(404, 410),
     parameters=(Parameter("run_id", {"type": "string", "pattern": RUN_ID}),),
 )
 def run(run_id: str) -> dict[str, Any]:
@@ -167,7 +175,10 @@ def run(run_id: str) -> dict[str, Any]:
     found = [folder for folder in _folders() if folder.name == run_id]
     if not found:
         abort(404, "There is no benchmark of that name; GET /benchmarks lists them.")
-    return _read(found[0])
+    readable, skipped = _readable(found)
+    if not readable:
+        abort(410, skipped[0]["reason"])
+    return readable[0]
 
 
 @blueprint.post("/benchmarks")
@@ -207,6 +218,23 @@ def _folders() -> list[Path]:
     return sorted((path.parent for path in found), key=lambda folder: folder.name, reverse=True)
 
 
-def _read(folder: Path) -> dict[str, Any]:
-    result: dict[str, Any] = json.loads((folder / "result.json").read_text("utf-8"))
-    return {"run_id": folder.name, **result}
+def _readable(folders: Iterable[Path]) -> tuple[list[dict[str, Any]], list[dict[str, str]]]:
+    """The results of those that can be read; and of the others, `run_id` and the reason, which is logged."""
+    found: list[dict[str, Any]] = []
+    skipped: list[dict[str, str]] = []
+    for folder in folders:
+        path = folder / "result.json"
+        try:
+            result = {**read_object(path), "run_id": folder.name}
+            try:
+                BenchmarkResult.model_validate(result)
+            except ValidationError as error:
+                first = error.errors(include_url=False, include_input=False)[0]
+                where = ".".join(str(part) for part in first["loc"])
+                raise damaged(path, f"{where}: {first['msg'].lower()}") from None
+        except ResultError as error:
+            log.warning("A benchmark is skipped: %s", error)
+            skipped.append({"run_id": folder.name, "reason": str(error)})
+        else:
+            found.append(result)
+    return found, skipped

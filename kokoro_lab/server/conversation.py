@@ -18,7 +18,6 @@ import time
 from collections import deque
 from typing import Any
 
-import pydantic_core
 from flask import current_app, g
 from simple_websocket import ConnectionClosed, Server
 from werkzeug.exceptions import HTTPException
@@ -30,6 +29,7 @@ from kokoro_lab.server.binary_frames import messages_of
 from kokoro_lab.server.delivery import warn_of_clipping
 from kokoro_lab.server.errors import body_of, code_of, log_failure, outcome_of
 from kokoro_lab.server.figures import Outcome
+from kokoro_lab.server.json_body import object_of
 from kokoro_lab.server.slots import ClientLeft
 from kokoro_lab.server.speech_events import Done, Event, Frame, Words, by_stage, word_of
 from kokoro_lab.server.speech_request import SpeechRequest, require_last_id, speech_request_of
@@ -318,13 +318,7 @@ class Conversation:
 def _control(message: str | bytes) -> dict[str, Any]:
     if isinstance(message, bytes):
         raise ParameterError("A client speaks JSON here, in text messages.", allowed="a JSON object")
-    try:
-        said = pydantic_core.from_json(message, allow_inf_nan=False)
-    except ValueError as error:
-        raise ParameterError(f"The message is not JSON: {error}.", allowed="a JSON object") from None
-    if not isinstance(said, dict):
-        raise ParameterError("The message is JSON, but not an object.", allowed="a JSON object")
-    return said
+    return object_of(message, "The message")
 
 
 def _kind_of(message: str | bytes) -> str | None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 import os
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -22,6 +21,7 @@ from kokoro_lab import __version__
 from kokoro_lab.config import Settings
 from kokoro_lab.errors import KokoroLabError, Unavailable
 from kokoro_lab.server import errors, guard
+from kokoro_lab.server.paths import path_within
 from kokoro_lab.server.schemas import Health
 from kokoro_lab.server.state import EXTENSION, ServerState
 from kokoro_lab.server.stopping import begin_to_stop
@@ -114,7 +114,8 @@ class Doorstep:
         self._made.set()  # who waits for what will not be is told so
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-        if self._app is None and environ.get("PATH_INFO") != "/health":
+        path = path_within(self._settings.root_path, environ.get("PATH_INFO", ""))
+        if self._app is None and path.rstrip("/") != "/health":
             self._wait()
         app = self._door if self._app is None else self._app
         return app.wsgi_app(environ, start_response)
@@ -180,5 +181,5 @@ def _end_process(code: int) -> None:
 
 def end_with(error: KokoroLabError, end: Callable[[int], None] = _end_process) -> None:
     """Say why there can be no server, and end; gunicorn's master ends as well."""
-    print(f"Error: {error}", file=sys.stderr, flush=True)  # noqa: T201
+    log.error("Error: %s", error)
     end(Arbiter.APP_LOAD_ERROR)

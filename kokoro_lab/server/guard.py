@@ -15,7 +15,9 @@ from werkzeug.exceptions import Unauthorized
 from werkzeug.routing import BaseConverter
 
 from kokoro_lab.config import Settings
+from kokoro_lab.server.live import LONGEST_ID
 from kokoro_lab.server.origins import allowed_hosts, answers_to, listed, same_origin
+from kokoro_lab.server.paths import placed
 from kokoro_lab.server.state import server_state
 
 JSON_BYTES_A_CHARACTER = 12
@@ -29,7 +31,7 @@ SEND_BUFFER_BYTES = 65_536
 """Of a stream's socket. Linux would let it grow to some 4 MB, 80 s of speech, before a client that
 does not read is noticed."""
 
-REQUEST_ID = re.compile(r"(?!ws$|[.]{1,2}$)[A-Za-z0-9._:-]{1,64}")
+REQUEST_ID = re.compile(rf"(?!ws$|[.]{{1,2}}$)[A-Za-z0-9._:-]{{1,{LONGEST_ID}}}")
 """What a client may call its request; else it gets an id of ours. By it a stream is stopped, so it is never
 the WebSocket's place in a path, nor one that is resolved on the way."""
 _HEADER_NAMES = re.compile(r"[A-Za-z0-9-]+(?:\s*,\s*[A-Za-z0-9-]+)*")
@@ -55,6 +57,8 @@ def max_body_bytes(settings: Settings) -> int:
 def register(app: Flask, settings: Settings) -> None:
     """Put the checks before every request of `app`, and the CORS headers behind it."""
     app.url_map.converters["stream_id"] = RequestIds
+    app.url_map.strict_slashes = False
+    app.wsgi_app = placed(app.wsgi_app, settings.root_path)  # type: ignore[method-assign,assignment]
     app.config["MAX_CONTENT_LENGTH"] = max_body_bytes(settings)
     app.config["STALL_S"] = STALL_S
     hosts = allowed_hosts(settings)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any, TypeVar
 
 import pydantic_core
@@ -34,15 +35,37 @@ def json_object(request: Request) -> dict[str, Any]:
         raise _too_late() from error
     if len(body) < (request.content_length or 0):
         raise _too_late()  # what had come until then is handed on
+    return object_of(body, "The request body")
+
+
+def object_of(text: str | bytes, what: str) -> dict[str, Any]:
+    """The JSON object that `text`, called `what` to the client, is.
+
+    Raises
+    ------
+    ParameterError
+        It is none, or it has a name twice, of which one value would be ignored without a word.
+    """
     try:
-        payload = pydantic_core.from_json(body, allow_inf_nan=False)
+        payload = pydantic_core.from_json(text, allow_inf_nan=False)
     except ValueError as error:
-        raise ParameterError(
-            f"The request body is not JSON in UTF-8: {error}.", allowed="a JSON object"
-        ) from None
+        raise ParameterError(f"{what} is not JSON in UTF-8: {error}.", allowed="a JSON object") from None
     if not isinstance(payload, dict):
-        raise ParameterError("The request body is JSON, but not an object.", allowed="a JSON object")
+        raise ParameterError(f"{what} is JSON, but not an object.", allowed="a JSON object")
+    # Numbers stay as they are written: Python refuses to read those that are very long
+    json.loads(text, object_pairs_hook=_once_each, parse_int=str, parse_float=str)
     return payload
+
+
+def _once_each(pairs: list[tuple[str, Any]]) -> None:
+    seen: set[str] = set()
+    for name, _ in pairs:
+        if name in seen:
+            shown = name[:_SHOWN_CHARACTERS]
+            raise ParameterError(
+                f"{shown!r} stands twice in one object.", field=shown, value=shown, mend="Send it once."
+            )
+        seen.add(name)
 
 
 def _too_late() -> RequestTimeout:

@@ -8,12 +8,13 @@ import threading
 import time
 from contextlib import suppress
 from typing import Protocol
-from uuid import uuid4
 
 from kokoro_lab.errors import ParameterError
 
 CLIENT = re.compile(r"[A-Za-z0-9._:-]{1,64}")
 """How a client may call itself."""
+LONGEST_ID = 64
+"""Characters of a request's id."""
 END_S = 10.0
 """How long one waits for a synthesis to end that was stopped: a window takes less, on any machine."""
 SEND_S = 0.5
@@ -33,9 +34,11 @@ class Live:
     Parameters
     ----------
     stream_id : str
-        By which it can be stopped; the request's id.
+        By which it alone can be stopped; the request's id.
     client : str or None
         Whose it is, if they said so.
+    asked_id : str
+        The id that the client gave it, by which it can be stopped, too: another one may have had it before.
 
     Attributes
     ----------
@@ -47,8 +50,9 @@ class Live:
         Whether it waits for its client, and not for its computing.
     """
 
-    def __init__(self, stream_id: str, client: str | None) -> None:
+    def __init__(self, stream_id: str, client: str | None, asked_id: str) -> None:
         self.stream_id = stream_id
+        self.asked_id = asked_id
         self.client = client
         self.stop = threading.Event()
         self.connection: Connection | None = None
@@ -87,7 +91,7 @@ class LiveStreams:
     def enter(self, stream_id: str, client: str | None) -> Live:
         """Enter a synthesis, after those of the same client have been stopped: the latest one wins.
 
-        Where the id is that of another synthesis under way, it gets a new one.
+        Where another one under way has the id, it gets one with a number behind it: `a.2` for `a`.
 
         Raises
         ------
@@ -102,7 +106,7 @@ class LiveStreams:
                 allowed="1 to 64 letters, digits, points, colons, dashes and underscores",
             )
         with self._lock:
-            live = Live(uuid4().hex if stream_id in self._live else stream_id, client)
+            live = Live(self._free(stream_id), client, stream_id)
             older = [other for other in self._live.values() if client is not None and other.client == client]
             self._live[live.stream_id] = live
         until_s = time.monotonic() + END_S
@@ -119,7 +123,20 @@ class LiveStreams:
             self._live.pop(live.stream_id, None)
         live.end()
 
-    def find(self, stream_id: str) -> Live | None:
-        """The synthesis with this id, if it is under way."""
+    def stop(self, stream_id: str) -> list[str]:
+        """Stop every synthesis under way that has this id, or was given it; says the ids of those."""
         with self._lock:
-            return self._live.get(stream_id)
+            found = [one for one in self._live.values() if stream_id in (one.stream_id, one.asked_id)]
+        for live in found:
+            live.stop.set()
+        for live in found:
+            live.cancel()
+        return [live.stream_id for live in found]
+
+    def _free(self, asked_id: str) -> str:
+        stream_id, number = asked_id, 1
+        while stream_id in self._live:
+            number += 1
+            ending = f".{number}"
+            stream_id = asked_id[: LONGEST_ID - len(ending)] + ending
+        return stream_id

@@ -5,13 +5,18 @@ from __future__ import annotations
 import json
 import logging
 import sys
+import threading
+import warnings
 from datetime import UTC, datetime
-from typing import Any, Literal
+from types import TracebackType
+from typing import Any, Literal, TextIO
 
 from gunicorn.glogging import Logger as GunicornLogger
 
 from kokoro_lab.plain_json import finite
 from kokoro_lab.server.errors import where
+
+log = logging.getLogger(__name__)
 
 Format = Literal["json", "text"]
 _FIELDS = "fields"
@@ -62,17 +67,46 @@ def with_fields(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def configure(kind: Format, *, verbose: bool) -> None:
-    """Log to standard error: warnings of everybody, and our own from `info`, or `debug`, on."""
+    """Log to standard error: warnings of everybody, and our own from `info`, or `debug`, on.
+
+    Whatever was set up before is taken down: the command line has its own way of logging, and with that left
+    in place this would do nothing. What Python itself would print (warnings, exceptions that nobody caught)
+    is logged, too: whoever reads JSON reads all of it.
+    """
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(formatter(kind))
     logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
     logging.getLogger("kokoro_lab").setLevel(logging.DEBUG if verbose else logging.INFO)
+    warnings.showwarning = _log_warning
+    sys.excepthook = _log_uncaught
+    threading.excepthook = lambda died: _log_uncaught(died.exc_type, died.exc_value, died.exc_traceback)
+    sys.unraisablehook = lambda died: _log_uncaught(died.exc_type, died.exc_value, died.exc_traceback)
 
 
-class JsonGunicorn(GunicornLogger):  # type: ignore[misc]
-    """gunicorn's own lines in the shape of ours."""
+def _log_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    """A warning of a library: its kind and place. Its words may quote what a client sent."""
+    log.warning("%s in %s, line %d", category.__name__, filename, lineno)
+
+
+def _log_uncaught(
+    kind: type[BaseException], error: BaseException | None, stack: TracebackType | None
+) -> None:
+    if issubclass(kind, KeyboardInterrupt):
+        return
+    log.error("%s, which nobody caught", kind.__name__, exc_info=(kind, error or kind(), stack))
+
+
+class OurGunicorn(GunicornLogger):  # type: ignore[misc]
+    """gunicorn's own lines, written as `configure` has it."""
 
     def setup(self, cfg: Any) -> None:
         super().setup(cfg)
-        for handler in self.error_log.handlers:
-            handler.setFormatter(JsonLines())
+        self.error_log.handlers.clear()
+        self.error_log.propagate = True

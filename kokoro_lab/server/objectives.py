@@ -36,6 +36,8 @@ class Served:
         Chunks that came later than a player with the advised pre-buffer needed them.
     needed_s : float or None
         Pre-buffer with which none would have.
+    shared : bool
+        Whether another request was being served meanwhile.
     """
 
     outcome: Outcome
@@ -43,6 +45,7 @@ class Served:
     rtf: float | None = None
     underruns: int = 0
     needed_s: float | None = None
+    shared: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +67,7 @@ class Objectives:
     ttfa_s, rtf : float
         Limits of the 95th percentiles.
     remedies : callable
-        What to do about `ttfa_s` or `rtf`, given how the server is set up.
+        What to do about `ttfa_s` or `rtf`, given whether requests were served at the same time.
     clock : callable
         Seconds; a test gives its own.
     """
@@ -73,7 +76,7 @@ class Objectives:
         self,
         ttfa_s: float,
         rtf: float,
-        remedies: Callable[[str], str],
+        remedies: Callable[[str, bool], str],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._limits = {"ttfa_s": ttfa_s, "rtf": rtf}
@@ -105,10 +108,13 @@ class Objectives:
         """Objectives that are missed now."""
         missed = []
         for name, limit in self._limits.items():
-            values = [v for v in (getattr(s, name) for s in self.recent()) if v is not None]
+            known = [(v, s.shared) for s in self.recent() if (v := getattr(s, name)) is not None]
+            values = [value for value, _ in known]
             p95 = percentiles(values)["p95"]
             if len(values) >= ENOUGH and p95 is not None and p95 > limit:
-                missed.append(Warned(f"{name} p95", p95, limit, len(values), self._remedies(name)))
+                # Those that are too slow, and not just any, were served beside another one
+                shared = any(beside for value, beside in known if value > limit)
+                missed.append(Warned(f"{name} p95", p95, limit, len(values), self._remedies(name, shared)))
         return missed
 
     def figures(self) -> dict[str, object]:

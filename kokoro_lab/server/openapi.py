@@ -93,6 +93,7 @@ class Operation:
     optional_body: bool = False
     events: type[BaseModel] | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
+    at_times: Mapping[str, str] = field(default_factory=dict)
     links: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     refine: Refine | None = None
 
@@ -109,6 +110,7 @@ def documented(
     optional_body: bool = False,
     events: type[BaseModel] | None = None,
     headers: Mapping[str, str] | None = None,
+    at_times: Mapping[str, str] | None = None,
     links: Mapping[str, Mapping[str, Any]] | None = None,
     refine: Refine | None = None,
 ) -> Callable[[View], View]:
@@ -134,6 +136,8 @@ def documented(
         One server-sent event, where it may answer by such.
     headers : mapping of str to str
         Of success: which ones are always there, and what they say.
+    at_times : mapping of str to str
+        Of success: those that are there where they have something to say.
     links : mapping of str to mapping
         OpenAPI's links: what to ask next with something out of the answer.
     refine : callable, optional
@@ -150,6 +154,7 @@ def documented(
         optional_body=optional_body,
         events=events,
         headers=headers or {},
+        at_times=at_times or {},
         links=links or {},
         refine=refine,
     )
@@ -201,7 +206,7 @@ def document(app: Flask) -> dict[str, Any]:
             "description": "Text to speech with Kokoro-82M; `/v1` is OpenAI's contract.",
             "license": {"name": "Apache 2.0", "identifier": "Apache-2.0"},
         },
-        "servers": [{"url": "/", "description": "This one"}],
+        "servers": [{"url": state.settings.root_path or "/", "description": "This one"}],
         "paths": paths,
         "components": components,
     }
@@ -258,10 +263,11 @@ def _ref(model: type[BaseModel]) -> dict[str, str]:
     return {"$ref": f"#/components/schemas/{model.__name__}"}
 
 
-def _headers(found: Mapping[str, str]) -> dict[str, Any]:
-    every = {"X-Request-Id": "By which the log knows the request", **found}
+def _headers(found: Mapping[str, str], at_times: Mapping[str, str] | None = None) -> dict[str, Any]:
+    at_times = at_times or {}
+    every = {"X-Request-Id": "By which the log knows the request", **found, **at_times}
     return {
-        name: {"description": about, "required": True, "schema": {"type": "string"}}
+        name: {"description": about, "required": name not in at_times, "schema": {"type": "string"}}
         for name, about in every.items()
     }
 
@@ -282,7 +288,7 @@ def _success(status: int, about: Operation) -> dict[str, Any]:
         content[_EVENTS] = {"schema": _ref(about.events)}
     return {
         "description": _REASONS[status],
-        "headers": _headers(about.headers),
+        "headers": _headers(about.headers, about.at_times),
         **({"content": content} if content else {}),
         **({"links": {name: dict(link) for name, link in about.links.items()}} if about.links else {}),
     }

@@ -79,7 +79,7 @@ def session_reset() -> dict[str, Any]:
 @blueprint.post("/performance/clear_cache")
 @documented(answer=Cleared, errors=(401,))
 def clear_cache() -> dict[str, Any]:
-    """Forget first audio and loaded voices."""
+    """Forget first audio, phonemes and loaded voices."""
     require_key()
     return {"cleared": server_state().engine.clear_caches()}
 

@@ -34,6 +34,11 @@ Schema = dict[str, Any]
 ALIASES = {"text": "input", "format": "response_format", "lang": "language", "lang_code": "language"}
 """Other clients' names for the same fields: Raycast's, and `lang_code` as Kokoro-FastAPI's send it."""
 
+SPEED_IN_TEXT = r"^(0\.(2[5-9]|[3-9])[0-9]{0,7}|[1-3](\.[0-9]{1,9})?|4(\.0{1,9})?)$"
+"""A speed that was written as text, in its range."""
+OUR_PREFIX = "kokoro-"
+"""What may stand before a variant's name in `model`."""
+
 EXAMPLES: list[Schema] = [
     {"model": "kokoro", "input": "Hello there.", "voice": "af_heart"},
     {"input": "A mixture of two voices.", "voice": "af_bella(2)+af_sky(1)", "response_format": "wav"},
@@ -60,6 +65,12 @@ def describe(schema: Schema) -> None:
     _of_text(fields["client"], pattern=anchored(CLIENT))
     _of_text(fields["resume"], pattern=anchored(TOKEN))
     _of_text(fields["last_id"], pattern=anchored(FRAME_ID))
+    fields["response_format"]["anyOf"].append({"const": "ogg"})
+    _also(fields["speed"], {"type": "string", "pattern": SPEED_IN_TEXT})
+    _also(fields["sample_rate"], {"enum": [str(rate) for rate in fields["sample_rate"]["enum"]]})
+    for name in ("speed", "sample_rate", "input_format", "stream_format", "stream", "detect_languages",
+                 "ephemeral", "timestamps"):  # fmt: skip
+        _also(fields[name], {"type": "null"})
     fields["lexicon"]["anyOf"] = [*_lexicons(), {"type": "null"}]
     for alias, ours in ALIASES.items():
         fields[alias] = {**fields[ours], "description": f"The same as `{ours}`"}
@@ -75,6 +86,7 @@ def limit(schema: Schema, state: ServerState) -> None:
     for name in ("input", "text"):
         fields[name]["maxLength"] = state.settings.max_input_chars
     others = [variant for variant in VARIANTS if variant != state.engine.config.variant]
+    others += [OUR_PREFIX + variant for variant in others]
     _of_text(fields["model"], **{"not": {"enum": others}})
 
 
@@ -86,6 +98,15 @@ def describe_voice(schema: Schema) -> None:
 def describe_id(schema: Schema) -> None:
     """The same of a body in which the voice is the `id`."""
     schema["properties"]["id"] = _voice()
+
+
+def _also(field: Schema, other: Schema) -> None:
+    """Let a field be `other`, too."""
+    if "anyOf" not in field:
+        about = ("description", "default", "title")
+        own = {name: field.pop(name) for name in list(field) if name not in about}
+        field["anyOf"] = [own]
+    field["anyOf"].append(other)
 
 
 def _of_text(field: Schema, **constraints: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
@@ -16,6 +17,15 @@ def _whole(value: Any) -> Any:
 
 Whole = BeforeValidator(_whole)
 """Takes `24.0` for `24`: JSON knows one kind of number, and some clients write every one with a point."""
+
+
+def _number(value: Any) -> Any:
+    return float(value) if isinstance(value, str) and NUMBER.fullmatch(value) else value
+
+
+Number = BeforeValidator(_number)
+"""Takes `"1.0"` for `1.0`: what comes out of a form is text. It stands last, so that it runs first."""
+NUMBER = re.compile(r"(?:0|[1-9][0-9]{0,8})(?:\.[0-9]{1,9})?")
 
 Warmth = Literal["warming", "ok", "failed"]
 
@@ -251,6 +261,10 @@ class Status(Answer):
     threads: int
     voices: int
     connections: ConnectionsState | None = Field(description="Null where another server has them")
+    voices_not_offered: dict[str, str] = Field(
+        description="Voices that clients are not offered, and why: their language cannot be read here. They "
+        "speak where `language` names another one"
+    )
     active: int = Field(description="Syntheses under way")
     waiting: int = Field(description="Requests in the queue")
     concurrency: int
@@ -295,13 +309,13 @@ class Voice(BaseModel):
 
 
 class Voices(BaseModel):
-    """All voices."""
+    """The voices that can read texts of their own language."""
 
     voices: list[Voice]
 
 
 class VoiceNames(BaseModel):
-    """All voices, by name alone."""
+    """The same, by name alone."""
 
     voices: list[str]
 

@@ -154,8 +154,8 @@ class Sessions:
         return any(session.account.first_audio_s is not None for session in self.under_way())
 
     def interrupt(self, reason: KokoroLabError, request_id: str | None = None) -> list[str]:
-        """Stop the one with that id, or all; says which."""
-        stopped = [s for s in self.under_way() if request_id in (None, s.account.request_id)]
+        """Stop those that have that id or were given it, or all; says which."""
+        stopped = [s for s in self.under_way() if request_id in (None, s.live.stream_id, s.live.asked_id)]
         for session in stopped:
             session.interrupt(reason)
         return [session.account.request_id for session in stopped]

@@ -66,6 +66,15 @@ _AUDIO = {content_type(kind, 24_000).partition(";")[0] for kind in FORMATS}
         "X-Kokoro-Statistics": "What the speech is normalised with: predicted or exact",
         "X-Sample-Rate": "In Hz",
     },
+    at_times={
+        "X-Kokoro-Ignored": "Fields of the request that have no effect, with commas, such as `model`",
+        "X-Kokoro-Fallbacks": "What had to be substituted, by stage and how often, such as `g2p=1`; of a "
+        "stream, as far as it was known when it began",
+        "X-Kokoro-Chunk-Ms": "Of a stream: how long its chunks are",
+        "X-Kokoro-Pre-Buffer-Ms": "Of a stream: how much a player had better hold back",
+        "X-Kokoro-RTF": "Of a file: seconds of computing per second of audio",
+        "X-Kokoro-TTFA-Ms": "Of a file: milliseconds from the accepted request to its speech",
+    },
     links={
         "stop": {
             "operationId": operation_id("delete", "speech.stop"),
@@ -111,12 +120,15 @@ def speak() -> Response:
     parameters=(Parameter("stream_id", {"type": "string", "pattern": anchored(REQUEST_ID)}),),
 )
 def stop(stream_id: str) -> dict[str, Any]:
-    """Stop the synthesis with this id, and answer once its slot is free."""
-    live = server_state().live.find(stream_id)
-    if live is None:
+    """Stop every synthesis with this id, and answer once their slots are free.
+
+    Of two requests that came with one id the second has a number behind it, such as `a.2`, as its
+    `X-Request-Id` says: `a` stops both, `a.2` that one.
+    """
+    stopped = server_state().live.stop(stream_id)
+    if not stopped:
         raise NotFound("There is no synthesis with this id under way; it may have come to its end.")
-    live.cancel()
-    return {"id": stream_id, "object": "audio.speech", "cancelled": True}
+    return {"id": stream_id, "object": "audio.speech", "cancelled": True, "stopped": stopped}
 
 
 def _account() -> Account:

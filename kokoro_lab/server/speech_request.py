@@ -6,21 +6,22 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from flask import Request, g
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from kokoro_lab.config import SPEED_MAX, SPEED_MIN, VARIANTS, Settings
-from kokoro_lab.containers import FORMATS, Format, decoded_hz, dithered
+from kokoro_lab.containers import FORMATS, Format, decoded_hz, dithered, named_format
 from kokoro_lab.datatypes import Utterance
 from kokoro_lab.dsp import Dithering
 from kokoro_lab.engine_config import CHUNK_MAX_MS, CHUNK_MIN_MS
 from kokoro_lab.errors import ParameterError, TextError
 from kokoro_lab.g2p.lexicon_entries import request_entries
 from kokoro_lab.server.json_body import json_object
-from kokoro_lab.server.request_schema import ALIASES, describe, describe_id
-from kokoro_lab.server.schemas import Whole
+from kokoro_lab.server.request_schema import ALIASES, OUR_PREFIX, describe, describe_id
+from kokoro_lab.server.schemas import Number, Whole
 
 GENERAL_MODELS = ("kokoro", "tts-1", "tts-1-hd", "gpt-4o-mini-tts")
-"""Names that mean whatever variant is being served. So does any other that is not a variant."""
+"""Names that mean whatever variant is being served, as `/v1/models` lists them. Any other that is no variant
+speaks, too, and is said to be ignored."""
 
 DEFAULT_FORMAT: Format = "mp3"
 """OpenAI's, and what OpenWebUI, which names none, stores under `.mp3`."""
@@ -49,15 +50,21 @@ class SpeechRequest(BaseModel):
     ] = "text"
     model: Annotated[
         str | None,
-        Field(strict=True, description="Any name; the name of a variant must be the one that is served"),
+        Field(
+            strict=True,
+            description="Any name; that of a variant, such as `fp32` or `kokoro-fp32`, must be the one that "
+            "is served. `X-Kokoro-Ignored` says if it is none of `/v1/models`",
+        ),
     ] = None
     voice: Annotated[
         str | VoiceId | None, Field(description="A voice, an OpenAI voice or a blend. Default: the server's")
     ] = None
     response_format: Annotated[
-        Format | None, Field(description="Default: what `Accept` asks for, else mp3. Also called `format`")
+        Format | None,
+        Field(description="Default: what `Accept` asks for, else mp3; `ogg` is opus. Also called `format`"),
+        BeforeValidator(named_format),
     ] = None
-    speed: Annotated[float, Field(strict=True, ge=SPEED_MIN, le=SPEED_MAX, allow_inf_nan=False)] = 1.0
+    speed: Annotated[float, Field(strict=True, ge=SPEED_MIN, le=SPEED_MAX, allow_inf_nan=False), Number] = 1.0
     instructions: Annotated[str | None, Field(strict=True, description="Accepted and not followed")] = None
     stream_format: Annotated[
         Literal["audio", "sse"], Field(description="The bytes themselves, or events that hold them")
@@ -79,7 +86,7 @@ class SpeechRequest(BaseModel):
         ),
     ] = "auto"
     sample_rate: Annotated[
-        Literal[22_050, 24_000, 44_100, 48_000], Whole, Field(description="In Hz. Of opus: 48000")
+        Literal[22_050, 24_000, 44_100, 48_000], Whole, Field(description="In Hz. Of opus: 48000"), Number
     ] = 24_000
     dither: Annotated[
         Dithering,
@@ -134,6 +141,7 @@ class SpeechRequest(BaseModel):
     def ignored(self) -> tuple[str, ...]:
         """Fields that were given and have no effect."""
         given = {
+            "model": bool(self.model) and _variant(self.model) is None and self.model not in GENERAL_MODELS,
             "instructions": bool(self.instructions),
             "dither": self.dither != "tpdf" and not dithered(self.kind),
             "sample_rate": "sample_rate" in self.model_fields_set and self.sample_rate != self.heard_hz,
@@ -191,6 +199,9 @@ def speech_request_of(payload: dict[str, Any], settings: Settings, variant: str)
     ParameterError, TextError
         It does not validate; `field` is the name that the client used.
     """
+    # Some clients write every field that they know, null for those that were not given
+    known = {*SpeechRequest.model_fields, *ALIASES}
+    payload = {name: value for name, value in payload.items() if value is not None or name not in known}
     names = {ours: alias for alias, ours in ALIASES.items() if alias in payload}
     g.client_names = names
     for alias, ours in ALIASES.items():
@@ -211,15 +222,21 @@ def speech_request_of(payload: dict[str, Any], settings: Settings, variant: str)
             allowed=f"up to {settings.max_input_chars}",
             mend="Send it in parts.",
         )
-    if asked.model in VARIANTS and asked.model != variant:
+    if (other := _variant(asked.model)) not in (None, variant):
         raise ParameterError(
-            f"The variant {asked.model!r} is not the one served here.",
+            f"The variant {other!r} is not the one served here.",
             field="model",
             value=asked.model,
             allowed=f"{variant}, or a name that leaves the choice open: {', '.join(GENERAL_MODELS)}",
-            mend=f"Serve it with `kokoro-lab serve --variant {asked.model}`.",
+            mend=f"Serve it with `kokoro-lab serve --variant {other}`.",
         )
     return asked
+
+
+def _variant(model: str | None) -> str | None:
+    """The variant that a model's name states, with `kokoro-` before it or not; None if it states none."""
+    name = (model or "").strip().lower().removeprefix(OUR_PREFIX)
+    return name if name in VARIANTS else None
 
 
 def _check_transport(asked: SpeechRequest) -> None:

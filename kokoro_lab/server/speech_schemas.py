@@ -77,8 +77,11 @@ class SpeechEvent(BaseModel):
 
 
 class Stopped(BaseModel):
-    """A synthesis that was stopped by its id."""
+    """What was stopped by its id."""
 
     id: str
     object: Literal["audio.speech"]
     cancelled: bool
+    stopped: list[str] = Field(
+        description="Ids of the syntheses that were: more than one may have been given it"
+    )

@@ -7,16 +7,16 @@ import time
 from typing import Any
 
 import psutil
-from flask import Blueprint
+from flask import Blueprint, abort
 
 from kokoro_lab import __version__
 from kokoro_lab.model.toolchain import toolchain
-from kokoro_lab.model.voices import LANGUAGE_OF_PREFIX
+from kokoro_lab.model.voices import LANGUAGE_OF_PREFIX, reading_voices, unread_voices
 from kokoro_lab.model.weights import voice_names
 from kokoro_lab.primer import PRIMED_S
 from kokoro_lab.provenance import versions
 from kokoro_lab.server.openapi import documented
-from kokoro_lab.server.schemas import Health, ModelNames, Models, Status, VoiceNames, Voices
+from kokoro_lab.server.schemas import Health, Model, ModelNames, Models, Status, VoiceNames, Voices
 from kokoro_lab.server.speech_request import GENERAL_MODELS
 from kokoro_lab.server.state import server_state
 from kokoro_lab.streaming import PRIMER_S
@@ -78,6 +78,7 @@ def status() -> dict[str, Any]:
         },
         "voices": len(voice_names()),
         "connections": None if state.connections is None else state.connections(),
+        "voices_not_offered": unread_voices(),
         "active": state.slots.active,
         "waiting": state.slots.waiting,
         "concurrency": state.slots.count,
@@ -111,28 +112,35 @@ def status() -> dict[str, Any]:
 @blueprint.get("/v1/audio/voices")
 @documented(answer=Voices)
 def voices() -> dict[str, Any]:
-    """The voices as OpenWebUI wants them; `language` and `gender` besides."""
-    return {"voices": [_voice(name) for name in voice_names()]}
+    """The voices as OpenWebUI wants them; `language` and `gender` besides.
+
+    Left out are those whose own language cannot be read here: who names no `language` would only get errors.
+    `/status` has them, with the reason.
+    """
+    return {"voices": [_voice(name) for name in reading_voices()]}
 
 
 @blueprint.get("/voices")
 @documented(answer=VoiceNames)
 def plain_voices() -> dict[str, Any]:
-    """The voices as the Raycast client wants them."""
-    return {"voices": list(voice_names())}
+    """The same voices, as the Raycast client wants them."""
+    return {"voices": list(reading_voices())}
 
 
 @blueprint.get("/v1/models")
 @documented(answer=Models)
 def models() -> dict[str, Any]:
     """The names that `model` may have, as OpenAI lists them."""
-    return {
-        "object": "list",
-        "data": [
-            {"id": name, "object": "model", "created": RELEASED_S, "owned_by": "hexgrad"}
-            for name in _models()
-        ],
-    }
+    return {"object": "list", "data": [_model(name) for name in _models()]}
+
+
+@blueprint.get("/v1/models/<name>")
+@documented(answer=Model, errors=(404,))
+def model(name: str) -> dict[str, Any]:
+    """One of them."""
+    if name not in _models():
+        abort(404, f"There is no model of that name here; GET /v1/models lists them: {', '.join(_models())}.")
+    return _model(name)
 
 
 @blueprint.get("/v1/audio/models")
@@ -144,6 +152,10 @@ def audio_models() -> dict[str, Any]:
 
 def _models() -> tuple[str, ...]:
     return (server_state().engine.config.variant, *GENERAL_MODELS)
+
+
+def _model(name: str) -> dict[str, Any]:
+    return {"id": name, "object": "model", "created": RELEASED_S, "owned_by": "hexgrad"}
 
 
 def _voice(name: str) -> dict[str, str]:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from flask import current_app
+from flask import current_app, g
 
 from kokoro_lab.containers import Encoder
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Place, Utterance
@@ -36,18 +36,29 @@ def account_of(state: ServerState, request_id: str, accepted_s: float) -> Accoun
 def enter_request(
     state: ServerState, account: Account, asked: SpeechRequest, utterance: Utterance, transport: str
 ) -> None:
-    """Put into the books what was asked, by which the request can be found and its text not be read."""
+    """Put into the books what was asked, by which the request can be found and its text not be read.
+
+    The name of a voice only once there is one of that name: a client may have put anything there.
+
+    Raises
+    ------
+    VoiceError
+        There is no such voice.
+    """
     account.asks(
         utterance.text,
+        ignored=list(asked.ignored),
         ephemeral=asked.ephemeral or state.settings.ephemeral,
         format=asked.kind,
         transport=transport,
         streamed=transport != "file",
         resumed=asked.last_id is not None,
-        voice=utterance.voice,
+        voice=None,
         variant=state.engine.config.variant,
+        provider_path=f"{state.engine.config.provider} → {state.engine.active_provider}",
         mode=state.degrader.mode.name,
     )
+    account.asked["voice"] = state.engine.voice(utterance.voice).name
 
 
 class Turn:
@@ -83,6 +94,8 @@ class Turn:
         self._session: Session | None = None
         self.account = account
         self.live: Live = state.live.enter(account.request_id, client)
+        # Headers, log and sessions call it as it can be stopped
+        account.request_id = g.request_id = self.live.stream_id
         try:
             self._slot = self._wait(gone)
         except BaseException:

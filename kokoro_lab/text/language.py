@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from importlib.util import find_spec
 
 from kokoro_lab.errors import LanguageError
 
@@ -46,6 +47,8 @@ _SCRIPTS = {"latn": ("en", "es", "fr", "it", "pt"), "deva": ("hi",), "jpan": ("j
 _BRITISH = ("au", "ie", "in", "nz", "sg", "za")
 """Regions whose English is nearer to British than to American."""
 _TAG = re.compile(r"[a-z]{2,3}(-[a-z0-9]{1,8})*")
+_PARTS = {"ja": ("fugashi", "unidic_lite", "jaconv", "mojimoji")}
+"""What a language's G2P is made of, where that is an extra of its own."""
 
 
 def schema_pattern() -> str:
@@ -105,6 +108,14 @@ def resolve_language(tag: str) -> str:
         Nothing here speaks it.
     """
     return understood(tag)[0]
+
+
+def why_not_read(language: str) -> str | None:
+    """Why no text of a language, by its canonical tag, can be read here; None if it can. Loads nothing."""
+    if language not in SPOKEN:
+        return f"there is no G2P for {language}"
+    lacking = [module for module in _PARTS.get(language, ()) if find_spec(module) is None]
+    return f"{language} needs the extra kokoro-lab[{language}]: {lacking[0]} is missing" if lacking else None
 
 
 def english_of(*tags: str | None) -> str:

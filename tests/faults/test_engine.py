@@ -180,6 +180,8 @@ def test_a_provider_that_is_lost_in_mid_sentence_costs_no_sample_and_no_break(
             assert faulty.injector.struck == [Struck("provider_lost", 3)]
             assert (heard.complete, heard.breaks) == (True, ())
             assert differences(heard.pcm, undisturbed.pcm) == (0, 0)
+        (lost,) = faulty.placement.figures()["fallbacks"]
+        assert "CPUExecutionProvider instead of A provider, lost in run 1" in lost
     assert "CPUExecutionProvider instead of A provider, lost in run 1" in caplog.text
 
 

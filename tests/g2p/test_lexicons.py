@@ -148,15 +148,20 @@ def test_a_bad_file_keeps_the_old_one_and_says_so_once(
     assert lexicons.problems() == ()
 
 
-def test_a_file_that_is_named_and_not_there_is_a_problem(folders: Path) -> None:
+def test_a_file_that_is_named_and_not_there_is_said_once_and_is_no_fallback_of_each_answer(
+    folders: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     lexicons = Lexicons(project=folders / "ours.tsv", look_every_s=0)
-    assert "ours.tsv: there is no such file" in lexicons.problems()[0].reason
+    assert "ours.tsv: there is no such file" in lexicons.figures()["problems"][0]
     write(folders / "ours.tsv", ("zorp", "a"))
     assert says(lexicons) == "a"
     assert lexicons.problems() == ()
     (folders / "ours.tsv").unlink()
-    assert says(lexicons) is None
-    assert lexicons.problems() != ()
+    caplog.clear()
+    assert [says(lexicons) for _ in range(3)] == [None] * 3
+    assert "there is no such file" in lexicons.figures()["problems"][0]
+    assert len(caplog.records) == 1
+    assert lexicons.problems() == (), "nothing is said otherwise than the server's lexicons have it"
 
 
 def test_nobody_hears_half_a_change(folders: Path) -> None:

@@ -183,12 +183,15 @@ def test_a_crash_is_no_result_and_no_older_one_speaks_for_it(tmp_path: Path) -> 
     assert "MemoryError" in found.note
 
 
-def test_what_cannot_be_read_is_not_measured(tmp_path: Path) -> None:
+@pytest.mark.parametrize("text", ["{", "[]", "null", "\udcff"])
+@pytest.mark.parametrize("name", ["result.json", "crash.json"])
+def test_what_cannot_be_read_is_not_measured(tmp_path: Path, name: str, text: str) -> None:
     keep(tmp_path, result())
     later = tmp_path / GATE.name / "20260102T000000Z-aaaa"
     later.mkdir()
-    (later / "result.json").write_text("{")
-    assert peak(tmp_path).verdict == NOT_MEASURED
+    (later / name).write_bytes(text.encode("utf-8", "surrogateescape"))
+    found = peak(tmp_path)
+    assert (found.verdict, found.note) == (NOT_MEASURED, "it cannot be read")
 
 
 def test_a_benchmark_has_no_verdict_and_is_judged_by_its_figures(tmp_path: Path) -> None:

@@ -153,6 +153,17 @@ def test_the_last_run_that_was_made_otherwise_and_passed_here_is_compared_with(r
     assert record_before(LAST, results / "empty", a_record()) is None
 
 
+@pytest.mark.parametrize("text", ["{", "[]", f'{{"notebook": "{NOTEBOOK}", "ratios": {{}}}}'])
+def test_a_damaged_record_is_skipped(results: Path, text: str, caplog: pytest.LogCaptureFixture) -> None:
+    before = record_before(LAST, results, a_record())
+    newest = results / NOTEBOOK / "20991231T000000Z-aaaa"
+    newest.mkdir()
+    (newest / "result.json").write_text(text)
+    assert before is not None
+    assert record_before(LAST, results, a_record()) == before
+    assert (newest.name in caplog.text) is ("ratios" not in text)
+
+
 def test_a_file_that_is_named_must_fit(results: Path, tmp_path: Path) -> None:
     runs = results / NOTEBOOK
     found = record_before(str(runs / "1" / "result.json"), results, a_record())

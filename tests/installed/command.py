@@ -147,10 +147,10 @@ class Served(Running):
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}"
 
-    def speak(self, text: str, **fields: Any) -> httpx2.Response:
+    def speak(self, text: str, headers: dict[str, str] | None = None, **fields: Any) -> httpx2.Response:
         """The answer to a request for speech, whole: WAV unless `response_format` names another."""
         body = {"model": "kokoro", "voice": "af_heart", "input": text, "response_format": "wav", **fields}
-        return httpx2.post(f"{self.url}/v1/audio/speech", json=body, timeout=READY_S)
+        return httpx2.post(f"{self.url}/v1/audio/speech", json=body, headers=headers, timeout=READY_S)
 
     def lines(self) -> list[dict[str, Any]]:
         """The JSON lines of the log. A line that is no JSON is a failure: nothing else may be written."""

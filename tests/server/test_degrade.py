@@ -27,7 +27,7 @@ class Scene:
     def __init__(self, **settings: object) -> None:
         self.now_s = 1000.0
         self.slots = Slots(4)
-        self.objectives = Objectives(0.5, 0.6, lambda name: f"Mend {name}.", lambda: self.now_s)
+        self.objectives = Objectives(0.5, 0.6, lambda name, _: f"Mend {name}.", lambda: self.now_s)
         self.degrader = Degrader(
             Settings(**settings),  # type: ignore[arg-type]
             self.slots,
@@ -50,7 +50,7 @@ def test_all_is_well_until_something_is_amiss() -> None:
 
 
 def test_chunks_are_the_engines_unless_a_profile_is_named() -> None:
-    slots, objectives = Slots(4), Objectives(0.5, 0.6, lambda name: "", lambda: 0.0)
+    slots, objectives = Slots(4), Objectives(0.5, 0.6, lambda name, _: "", lambda: 0.0)
     own = Degrader(Settings(), slots, objectives, chunk_s=0.080).profile()
     assert (own.name, own.chunk_s, own.pre_buffer_s) == ("stable", 0.080, 0.150)
     named = Degrader(Settings(buffer_profile="stable"), slots, objectives, chunk_s=0.080).profile()

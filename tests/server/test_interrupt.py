@@ -139,8 +139,8 @@ def test_two_streams_never_have_the_same_id(server: RunningServer) -> None:
         ids.append((connection, connection.__enter__()))
     names = [answer.headers["X-Kokoro-Stream-Id"] for _, answer in ids]
     assert names[0] == "twice"
-    assert len(set(names)) == 2
-    for name in names:
+    assert names[1] == ids[1][1].headers["X-Request-Id"] == "twice.2"
+    for name in reversed(names):
         assert deleted(server, name).status_code == 200
     assert server.status()["active"] == 0
     for connection, _ in ids:

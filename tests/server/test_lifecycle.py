@@ -119,14 +119,14 @@ def test_only_so_many_wait_and_a_further_one_is_told_to_come_back(loading: Loadi
     ],
 )
 def test_what_cannot_be_loaded_ends_the_server(
-    app: Flask, error: Exception, code: int, said: str, capsys: pytest.CaptureFixture[str]
+    app: Flask, error: Exception, code: int, said: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     found = Loading(app)
     found.error = error
     found.go_on.set()
     found.thread.join(10)
     assert found.ended_with == [code]
-    assert said in capsys.readouterr().err
+    assert said in caplog.text
 
 
 def test_a_server_that_is_stopped_while_it_loads_takes_nothing(loading: Loading, app: Flask) -> None:

@@ -319,7 +319,7 @@ def refused(client: FlaskClient, body: Any, **options: Any) -> dict[str, Any]:
         ({"speed": 4.1}, "speed", "4"),
         ({"speed": "fast"}, "speed", "'fast'"),
         ({"speed": True}, "speed", "number"),
-        ({"response_format": "ogg"}, "response_format", "mp3, opus, aac, flac, wav, pcm"),
+        ({"response_format": "m4a"}, "response_format", "mp3, opus, aac, flac, wav, pcm"),
         ({"format": "MP3"}, "format", "mp3, opus, aac, flac, wav, pcm"),
         ({"stream_format": "ogg"}, "stream_format", "audio, sse"),
         ({"stream": "yes"}, "stream", "boolean"),

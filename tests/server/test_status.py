@@ -13,7 +13,7 @@ from kokoro_lab.config import Settings
 from kokoro_lab.datatypes import Fallback
 from kokoro_lab.engine import Engine
 from kokoro_lab.model.placement import Placement
-from kokoro_lab.model.weights import voice_names
+from kokoro_lab.model.voices import reading_voices
 from kokoro_lab.serve import create_app
 from kokoro_lab.server.figures import Figures, percentiles
 from tests.server.conftest import SETTINGS, RunningServer, state_of, wait_until
@@ -177,7 +177,7 @@ def test_a_request_too_many_is_rejected_at_once_and_counted(app: Flask, decoder:
 
 def test_voices_are_listed_for_openwebui_and_for_raycast(client: FlaskClient) -> None:
     voices = client.get("/v1/audio/voices").json["voices"]
-    assert [voice["id"] for voice in voices] == client.get("/voices").json["voices"] == list(voice_names())
+    assert [voice["id"] for voice in voices] == client.get("/voices").json["voices"] == list(reading_voices())
     assert {
         "id": "af_heart",
         "name": "Heart (en-us, female)",
@@ -185,7 +185,7 @@ def test_voices_are_listed_for_openwebui_and_for_raycast(client: FlaskClient) ->
         "gender": "female",
     } in voices
     assert {"bm_george": "George (en-gb, male)"}.items() <= {v["id"]: v["name"] for v in voices}.items()
-    assert len({voice["name"] for voice in voices}) == 54
+    assert len({voice["name"] for voice in voices}) == 46
 
 
 def test_models_are_listed_for_openai_and_for_openwebui(client: FlaskClient) -> None:

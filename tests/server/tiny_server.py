@@ -11,7 +11,6 @@ from kokoro_lab.config import settings
 from kokoro_lab.serve import create_app, serve
 from kokoro_lab.server import worker
 from kokoro_lab.server.doorstep import Stages
-from kokoro_lab.server.logs import configure
 
 STALL_S = 1.0
 BODY_S = 2.0
@@ -35,6 +34,5 @@ def make_app(begins: Stages) -> Flask:
 
 
 if __name__ == "__main__":
-    configure("json", verbose=True)
     worker.MOST_HELD_BYTES = MOST_HELD_BYTES  # before the fork
-    serve(make_app, settings())
+    serve(make_app, settings().model_copy(update={"verbose_logs": True}))
