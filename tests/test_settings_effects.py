@@ -107,7 +107,7 @@ def test_ignoring_a_field_leaves_what_is_recorded_of_it(
 ) -> None:
     (tmp_path / "kokoro_lab").mkdir()
     (tmp_path / "kokoro_lab" / "__init__.py").touch()
-    for name in ("config.py", "engine_config.py", "errors.py"):
+    for name in ("config.py", "engine_config.py", "errors.py", "typed.py"):
         shutil.copy(repository / "kokoro_lab" / name, tmp_path / "kokoro_lab" / name)
     for mutation in mutations.MUTATIONS:
         if mutation.name in ("the setting threads is ignored", "EngineConfig.spinning is ignored"):
@@ -399,6 +399,12 @@ def test_a_second_prosody_model_has_the_threads_it_is_given(variables: Set) -> N
         assert session._session.get_session_options().intra_op_num_threads == 3
 
 
+def test_texts_are_divided_by_length_as_the_variable_says(variables: Set) -> None:
+    variables(by_length="threads=1 < 200; threads=3")
+    below, above = EngineConfig.from_settings().sides() or (EngineConfig(), EngineConfig())
+    assert (below.threads, above.threads) == (1, 3)
+
+
 # ---------------------------------------------------------------------------------- what a listener gets
 
 
@@ -477,17 +483,20 @@ def run(*arguments: str, **changed: str) -> str:
 SERVES = """
 import logging
 from kokoro_lab import serve
-serve.serve = lambda *_: None
-serve.main()
+class Nobody:
+    def __init__(self, *_): ...
+    def run(self): ...
+serve._Gunicorn = Nobody
+serve.main(port=0)
 logging.getLogger("kokoro_lab.any").info("for operators")
 logging.getLogger("kokoro_lab.any").debug("for developers")
 """
 
 
 def test_the_log_of_the_server_is_json_or_for_people_and_deep_if_it_is_told_to() -> None:
-    (line,) = run("-c", SERVES).splitlines()
+    *_, line = run("-c", SERVES).splitlines()
     assert json.loads(line)["message"] == "for operators"
-    plain, deep = run("-c", SERVES, log_format="text", verbose_logs="1").splitlines()
+    *_, plain, deep = run("-c", SERVES, log_format="text", verbose_logs="1").splitlines()
     assert plain.endswith("INFO kokoro_lab.any: for operators")
     assert deep.endswith("DEBUG kokoro_lab.any: for developers")
 
@@ -524,7 +533,7 @@ def test_a_variable_that_sets_nothing_is_named_with_the_nearest_that_does(
 def test_commands_and_the_log_of_the_server_name_what_sets_nothing() -> None:
     (warned,) = run("-m", "kokoro_lab", "text", "--language", "en", threds="1").splitlines()
     assert warned.startswith("Warning: KOKORO_THREDS sets nothing")
-    warned, _ = run("-c", SERVES, threds="1").splitlines()
+    warned, *_ = run("-c", SERVES, threds="1").splitlines()
     assert json.loads(warned)["message"].startswith("KOKORO_THREDS sets nothing")
 
 
