@@ -200,7 +200,7 @@ class Engine:
     @property
     def session_record(self) -> dict[str, Any]:
         """What of configuration, operators and arithmetic changes speed, memory or samples."""
-        details = dict(self.decoder.details)
+        details = {"native_operators": "none: a published graph", **self.decoder.details}
         return {**recorded_options(self.config), "math_mode": math_mode(details), **details}
 
     @property

@@ -52,6 +52,7 @@ def status() -> dict[str, Any]:
     """What runs, and how the last requests went."""
     state = server_state()
     engine, warm_up, settings = state.engine, state.warm_up, state.settings
+    record = engine.session_record
     cache = engine.first_audio.figures()
     rss_mb = round(psutil.Process().memory_info().rss / 2**20, 1)
     answer = {
@@ -73,9 +74,7 @@ def status() -> dict[str, Any]:
         "active_provider": engine.active_provider,
         "placement": engine.placement.figures(),
         "threads": engine.config.thread_count,
-        "math": {
-            name: engine.session_record[name] for name in ("math_mode", "denormals", "native_operators")
-        },
+        "math": {name: record[name] for name in ("math_mode", "denormals", "native_operators")},
         "voices": len(voice_names()),
         "connections": None if state.connections is None else state.connections(),
         "voices_not_offered": unread_voices(),
