@@ -237,7 +237,7 @@ class SpeechStream(Iterator[AudioChunk]):
                     self._first_audio.keep(chunk)
                     yield self._delivered(chunk)
             self._first_audio.keep_all()
-            if not self._streamed:
+            if not self._streamed and not self.wordless:
                 self._ttfa_s = time.perf_counter() - self._accepted
             self._report = self._make_report()
         finally:

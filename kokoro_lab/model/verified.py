@@ -13,14 +13,14 @@ import uuid
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING, Any
 
 from kokoro_lab.errors import IntegrityError, WeightsError
 from kokoro_lab.model.catalogue import WeightFile
 from kokoro_lab.model.joining import BROKEN, sha256_of
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 
 def verified(file: WeightFile, folder: Path, command: str = "kokoro-lab fetch") -> Path:
@@ -103,6 +103,8 @@ def shipped_arrays(path: Path) -> dict[str, npt.NDArray[Any]]:
     IntegrityError
         It is not there, or damaged.
     """
+    import numpy as np  # whoever fetches weights needs none
+
     try:
         with path.open("rb") as file, np.load(file) as stored:
             return {name: stored[name] for name in stored.files}

@@ -69,7 +69,7 @@ def describe(schema: Schema) -> None:
     _also(fields["speed"], {"type": "string", "pattern": SPEED_IN_TEXT})
     _also(fields["sample_rate"], {"enum": [str(rate) for rate in fields["sample_rate"]["enum"]]})
     for name in ("speed", "sample_rate", "input_format", "stream_format", "stream", "detect_languages",
-                 "ephemeral", "timestamps"):  # fmt: skip
+                 "ephemeral", "timestamps", "dither"):  # fmt: skip
         _also(fields[name], {"type": "null"})
     fields["lexicon"]["anyOf"] = [*_lexicons(), {"type": "null"}]
     for alias, ours in ALIASES.items():

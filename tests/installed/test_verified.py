@@ -72,11 +72,12 @@ def test_damaged_graphs_and_operators_are_found_made_anew_and_said(
     # And further ones that nobody was asked about
     (graphs(home) / "layers.npz").unlink()
     os.truncate(graphs(home) / "prosody.onnx", 1_000_000)
-    (library,) = (home / "derived").glob("native-*.so")
-    flip(library, 100_000)
+    libraries = list((home / "derived").glob("native-*.so"))  # those of earlier sources may be there, too
+    for library in libraries:
+        flip(library, 100_000)
     heard, said = spoken(installed, KOKORO_HOME=str(home))
     assert heard == sound
-    assert f"{library.name} does not hold the bytes" in said
+    assert any(f"{library.name} does not hold the bytes" in said for library in libraries)
     assert "prosody.onnx does not hold the bytes" in said
     assert "The graphs are made anew" in said
     (manifest,) = (json.loads(path.read_text()) for path in home.glob("derived/*/manifest.json"))

@@ -418,9 +418,14 @@ def test_force_fetches_again_what_is_there(shop: Shop, home: Path) -> None:
     assert len(report.fetched) == 4
 
 
-def test_a_bar_is_shown_only_when_asked(shop: Shop, home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    get(home)
-    assert capsys.readouterr().err == ""
+def test_a_bar_is_shown_only_when_asked_and_on_a_terminal(
+    shop: Shop, home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for asked, terminal in ((False, True), (True, False)):
+        monkeypatch.setattr(sys.stderr, "isatty", lambda terminal=terminal: terminal)
+        get(home, force=True, progress=asked)
+        assert capsys.readouterr().err == ""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     get(home, force=True, progress=True)
     assert FP32 in capsys.readouterr().err
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import socket
 from collections.abc import Callable
 from typing import Any
 
@@ -12,7 +13,7 @@ from flask import Flask
 from kokoro_lab import serve as serving
 from kokoro_lab.config import Settings
 from kokoro_lab.engine import Engine
-from kokoro_lab.server.logs import JsonGunicorn
+from kokoro_lab.server import logs
 from tests.server.conftest import SETTINGS, state_of, wait_until
 
 URL = "/v1/audio/speech"
@@ -21,8 +22,9 @@ Make = Callable[..., Flask]
 
 @pytest.fixture
 def configured(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
-    """What gunicorn is configured with, by settings; it is not run."""
+    """What gunicorn is configured with, by settings; it is not run, and nothing is logged anew."""
     found: list[Any] = []
+    monkeypatch.setattr(serving, "configure", lambda kind, verbose: None)
     monkeypatch.setattr(serving._Gunicorn, "run", lambda self: found.append(self.cfg))
 
     def by(**changed: Any) -> Any:
@@ -32,9 +34,20 @@ def configured(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
     return by
 
 
-def test_gunicorn_listens_where_it_is_told_to(configured: Callable[..., Any]) -> None:
-    assert configured(host="127.0.0.9", port=8881).bind == ["127.0.0.9:8881"]
-    assert configured(host="::1", port=8881).bind == ["[::1]:8881"]
+def test_gunicorn_listens_where_it_is_told_to(
+    configured: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[str, int]] = []
+    listener = serving.listener
+
+    def listening(host: str, port: int, backlog: int) -> socket.socket:
+        asked.append((host, port))
+        return listener("127.0.0.1", 0, backlog)
+
+    monkeypatch.setattr(serving, "listener", listening)
+    configured(host="127.0.0.9", port=8881)
+    configured(host="::1", port=8882)
+    assert asked == [("127.0.0.9", 8881), ("::1", 8882)]
 
 
 def test_gunicorn_has_a_thread_for_each_synthesis_and_each_request_that_waits(
@@ -50,8 +63,10 @@ def test_gunicorn_waits_for_streams_as_long_as_it_is_told_to(configured: Callabl
 
 
 def test_gunicorns_own_lines_are_json_or_for_people(configured: Callable[..., Any]) -> None:
-    assert configured(log_format="json").logger_class is JsonGunicorn
-    assert configured(log_format="text").logger_class is not JsonGunicorn
+    for kind in ("json", "text"):
+        assert configured(log_format=kind).logger_class is logs.OurGunicorn, (
+            "it hands its lines to our handler"
+        )
 
 
 def test_a_host_that_is_allowed_is_answered_and_no_other(make_app: Make) -> None:

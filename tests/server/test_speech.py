@@ -263,6 +263,7 @@ def test_headers_say_what_is_sent_and_what_was_not_heeded(client: FlaskClient) -
         "X-Kokoro-Variant": "fp32",
         "X-Kokoro-Provider": "CPUExecutionProvider",
         "X-Kokoro-Streamed": "true",
+        "X-Kokoro-First-Audio": "computed",
         "X-Kokoro-Statistics": "exact",
         "X-Kokoro-Fallbacks": "statistics=1",  # the tiny voice has no predictor
         "X-Kokoro-Ignored": "instructions",
