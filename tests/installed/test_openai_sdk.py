@@ -158,7 +158,7 @@ def test_more_than_4096_characters_are_taken(sdk: openai.OpenAI) -> None:
         ({"voice": {"id": "voice_1234"}}, "voice"),
         ({"speed": 0.2}, "speed"),
         ({"speed": 4.1}, "speed"),
-        ({"response_format": "ogg"}, "response_format"),
+        ({"response_format": "m4a"}, "response_format"),
         ({"stream_format": "websocket"}, "stream_format"),
         ({"extra_body": {"temperature": 1}}, "temperature"),
         ({"extra_body": {"lang_code": "zh-Hans"}}, "lang_code"),

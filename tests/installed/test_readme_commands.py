@@ -71,6 +71,7 @@ LINES = (
     ),
     Line("kokoro-lab text", r'"phonemes"', smaller='echo "Hello there." | kokoro-lab text'),
     Line("kokoro-lab doctor", r"ok +weights int8|ok +weights fp32"),
+    Line("kokoro-lab doctor --deep", r"ok +weights fp32: complete"),
     Line("kokoro-lab fetch --list", r"af_heart"),
     Line("kokoro-lab fetch --recogniser", r"", smaller="kokoro-lab fetch --variant int8 --recogniser"),
     Line("kokoro-lab fetch --voice-encoder", r"", smaller="kokoro-lab fetch --variant int8 --voice-encoder"),
