@@ -253,6 +253,7 @@ def test_python(served: Served, tmp_path: Path) -> None:
     assert (tmp_path / "events.mp3").stat().st_size > 5000
 
 
+@pytest.mark.test_all  # wants `make clients`
 def test_node(served: Served, tmp_path: Path) -> None:
     modules = ROOT / "tests/clients/node_modules"
     there = {"Node.js (Debian: apt-get install nodejs npm)": shutil.which("node")}
