@@ -18,6 +18,8 @@ STEP_S = 0.015
 SEARCH_S = 0.010
 """How far an excerpt may lie from its place, both ways: together more than a period of 50 Hz."""
 STRETCH_MIN, STRETCH_MAX = 0.25, 4.0
+RUN_SAMPLES = 8_192
+"""How much of a block is taken at a time: what is held is copied at each step, so it must stay short."""
 _BITS = 16
 """Similarity is found between 16-bit values: so its sums are exact, and the same on every machine."""
 
@@ -68,11 +70,13 @@ class TimeStretch(Processor[np.float32]):
         """Where in the input the last excerpt ended: what follows there would follow without any seam."""
 
     def _push(self, block: Samples) -> Samples:
-        self._held = np.concatenate([self._held, block])
-        self._taken += len(block)
         pieces = []
-        while self._needed() <= self._taken:
-            pieces.append(self._next())
+        for start in range(0, len(block), RUN_SAMPLES):
+            run = block[start : start + RUN_SAMPLES]
+            self._held = np.concatenate([self._held, run])
+            self._taken += len(run)
+            while self._needed() <= self._taken:
+                pieces.append(self._next())
         return np.concatenate(pieces) if pieces else SILENT
 
     def _flush(self) -> Samples:
@@ -102,7 +106,7 @@ class TimeStretch(Processor[np.float32]):
             first = max(0, self._place() - self._search)
             region = self._cut(first, self._place() + self._search + self._step - first)
             begin = first + _likest(region, continued, self._place() - first)
-        piece = continued
+        piece = continued.copy()  # a view would keep all that is held now
         if begin != self._continued_at:
             piece = continued * self._fade_out + self._cut(begin, self._step) * self._fade_in
         self._continued_at = begin + self._step

@@ -59,14 +59,12 @@ _AUDIO = {content_type(kind, 24_000).partition(";")[0] for kind in FORMATS}
         "X-Kokoro-Variant": "Precision of the weights",
         "X-Kokoro-Provider": "What computes",
         "X-Kokoro-Streamed": "`true` if it is sent while it is spoken",
-        "X-Kokoro-Chunk-Ms": "Of a stream: length of its chunks",
-        "X-Kokoro-Pre-Buffer-Ms": "Of a stream: what its player had better hold back",
         "X-Kokoro-Mode": "Degrade mode",
-        "X-Kokoro-First-Audio": "Of a stream: `computed`, or `cache` if it was kept from an equal request",
         "X-Kokoro-Statistics": "What the speech is normalised with: predicted or exact",
         "X-Sample-Rate": "In Hz",
     },
     at_times={
+        "X-Kokoro-First-Audio": "Of a stream: `computed`, or `cache` if it was kept from an equal request",
         "X-Kokoro-Ignored": "Fields of the request that have no effect, with commas, such as `model`",
         "X-Kokoro-Fallbacks": "What had to be substituted, by stage and how often, such as `g2p=1`; of a "
         "stream, as far as it was known when it began",

@@ -200,7 +200,7 @@ def speech_request_of(payload: dict[str, Any], settings: Settings, variant: str)
         It does not validate; `field` is the name that the client used.
     """
     # Some clients write every field that they know, null for those that were not given
-    known = {*SpeechRequest.model_fields, *ALIASES}
+    known = {*SpeechRequest.model_fields, *ALIASES} - {"input", "text"}  # one of which must be there
     payload = {name: value for name, value in payload.items() if value is not None or name not in known}
     names = {ours: alias for alias, ours in ALIASES.items() if alias in payload}
     g.client_names = names

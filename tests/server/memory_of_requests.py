@@ -23,7 +23,8 @@ TEN = "<break time='10s'/>"
 SENTENCE = "The kettle is on the stove, and nobody is in the kitchen now. "
 TEXT = (SENTENCE * 1_000)[:50_000]
 BREAKS = "".join(f"{SENTENCE}{6 * TEN}" for _ in range(10))
-DOCUMENT = f"<speak>{BREAKS}{(SENTENCE * 1_000)[: 49_000 - len(BREAKS) - 15]}</speak>"
+DOCUMENT = f"<speak>{BREAKS}{(SENTENCE * 1_000)[: 35_000 - len(BREAKS) - 15]}</speak>"
+"""As long as a file may be, with the breaks: an hour."""
 REQUESTS: dict[str, dict[str, Any]] = {
     "text": {"input": TEXT},
     "document": {"input": DOCUMENT, "input_format": "ssml"},
