@@ -153,16 +153,24 @@ def _lexicons() -> list[Schema]:
 
 
 def _together() -> list[Schema]:
-    """Fields of which one forbids or needs the other."""
-    events: Schema = {"required": ["stream_format"], "properties": {"stream_format": {"const": "sse"}}}
-    no_stream: Schema = {"required": ["stream"], "properties": {"stream": {"const": False}}}
-    asked_to_stream: Schema = {"required": ["stream"], "properties": {"stream": {"const": True}}}
-    timed: Schema = {"required": ["timestamps"], "properties": {"timestamps": {"const": True}}}
-    plain: Schema = {"properties": {"resume": {"type": "null"}, "last_id": {"type": "null"}}}
+    """Fields of which one forbids or needs the other.
+
+    The three ways of answering stand side by side, not as rules that exclude each other's cases: whoever
+    makes requests from this document multiplies such rules out, and gives up at some number of them.
+    """
+    none: Schema = {"type": "null"}
+    events: Schema = {"stream_format": {"const": "sse"}, "stream": {"enum": [True, None]}}
+    bytes_alone: Schema = {"stream_format": {"enum": ["audio", None]}, "resume": none, "last_id": none}
+    untimed: Schema = {**bytes_alone, "timestamps": {"enum": [False, None]}}
+    file: Schema = {**bytes_alone, "stream": {"enum": [False, None]}}
     return [
         *({"not": {"required": [alias, ours]}} for alias, ours in ALIASES.items() if ours != "input"),
         {"not": {"required": ["lang", "lang_code"]}},
-        {"not": {"allOf": [events, no_stream]}},
-        {"anyOf": [events, {"not": {"allOf": [timed, asked_to_stream]}}]},
-        {"anyOf": [events, plain]},
+        {
+            "anyOf": [
+                {"required": ["stream_format"], "properties": events},
+                {"properties": untimed},
+                {"properties": file},
+            ]
+        },
     ]
