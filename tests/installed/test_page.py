@@ -8,6 +8,7 @@ import pytest
 
 from tests.browser import chromium, new_page
 from tests.installed.command import Served
+from tests.server.conftest import wait_until
 
 TEXT = "The page reads this sentence twice, and says of the second time where its first sound came from."
 
@@ -42,7 +43,7 @@ def test_after_a_stop_a_resize_leaves_as_much_marked_as_was_played(served: Serve
         page.get_by_role("button", name="Speak").click()
         page.get_by_role("status").filter(has_text="Speaking").wait_for()
         # Far ahead of what is played, so that a part of the picture is not
-        page.wait_for_function("parseFloat(document.querySelector('#length').textContent) > 8")
+        wait_until(lambda: float(page.locator("#length").inner_text().split()[0].replace("–", "0")) > 8)
         page.get_by_role("button", name="Stop").click()
         page.get_by_role("status").filter(has_text="Stopped").wait_for()
         before = played_ratio(page)
