@@ -6,6 +6,7 @@ import gc
 import sys
 import threading
 import traceback
+from types import FrameType
 from typing import Any
 
 import psutil
@@ -91,9 +92,21 @@ def stacks() -> Response:
     names = {thread.ident: thread.name for thread in threading.enumerate()}
     parts = [
         f"{names.get(ident, ident)}\n{''.join(traceback.format_stack(frame))}"
-        for ident, frame in sys._current_frames().items()
+        for ident, frame in _frames().items()
     ]
     return Response("\n".join(parts), mimetype="text/plain")
+
+
+def _frames() -> dict[int, FrameType]:
+    """What each thread runs. While CPython 3.11 looks, it holds a lock of the interpreter: garbage that is
+    collected then, and gives way to other threads as it goes, would have all of them wait for ever."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        return sys._current_frames()
+    finally:
+        if collects:
+            gc.enable()
 
 
 @debugging.get("/memory")

@@ -22,6 +22,7 @@ from kokoro_lab.bench.timing import InProcess
 from kokoro_lab.config import Settings
 from kokoro_lab.engine import Engine
 from kokoro_lab.serve import create_app
+from kokoro_lab.server import operations
 from kokoro_lab.server.background import WarmUp
 from kokoro_lab.server.slots import Slots
 from tests.server.conftest import SETTINGS, state_of, wait_until
@@ -420,3 +421,13 @@ def test_a_trial_makes_way_for_a_request_and_is_begun_again(engine: Engine) -> N
     )
     assert ([t.text_number for t in trials], disturbed, len(waits)) == ([0, 1], 1, 3)
     assert trials[0].audio_s > 1
+
+
+def test_no_garbage_is_collected_while_frames_of_threads_are_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """CPython 3.11 holds a lock of the interpreter then: a destructor that waits would wait for ever."""
+    enabled: list[bool] = []
+    monkeypatch.setattr(operations.sys, "_current_frames", lambda: enabled.append(gc.isenabled()) or {})
+    assert operations._frames() == {}
+    assert (enabled, gc.isenabled()) == ([False], True)
