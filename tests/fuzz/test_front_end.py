@@ -51,7 +51,8 @@ def test_a_lexicon_that_was_found_is_read_or_refused(hum: Engine, lexicon: str) 
 @pytest.mark.test_long
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_any_text_is_read(hum: Engine, language: str) -> None:
-    read(hum, "Warm.", language, "text")
+    for seed in seeds("text"):  # each language and detector that a text may wake is loaded
+        read(hum, seed, language, "text")
     before_mb = resident_mb()
     assert fuzzed(texts(), lambda text: read(hum, text, language, "text")) > 10
     assert resident_mb() - before_mb < GROWTH_MB
