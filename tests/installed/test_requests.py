@@ -37,8 +37,8 @@ def test_two_streams_of_one_id_are_told_apart_and_none_goes_on(served: Served) -
         assert said == ["dup-2", "dup-2.2"]
         running = httpx2.get(f"{served.url}/session-status").json()["running"]
         assert [one["request_id"] for one in running] == said
-        # On a busy machine the first may have been cut off by then, as nobody reads it: that both are stopped is
-        # shown in tests/server/test_requests.py
+        # On a busy machine the first may have been cut off by then, as nobody reads it: that both are
+        # stopped is shown in tests/server/test_requests.py
         stopped = httpx2.delete(address, timeout=60).json()["stopped"]
         assert stopped in (said, said[1:])
         assert [httpx2.delete(address).status_code for _ in range(2)] == [404, 404]
