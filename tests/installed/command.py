@@ -25,6 +25,8 @@ from kokoro_lab.config import settings
 SCRIPT = Path(sys.executable).with_name("kokoro-lab")
 MUTATED_COPY = "MUTATED_COPY"
 """Set by `scripts/mutations.py`: the folder of the package that it has broken on purpose."""
+STEADY = {"KOKORO_DEGRADE": "off"}
+"""How a server is tested: beside a busy neighbour it would else admit one at a time, or cut other chunks."""
 READY_S = 180
 """A start that may have to make graphs first, beside a busy neighbour."""
 
@@ -104,7 +106,7 @@ class Installed:
     @contextmanager
     def serving(self, *arguments: str, log: str = "log", **variables: str) -> Iterator[Served]:
         """`kokoro-lab serve` on a port that is free, ready to speak."""
-        with self.started("serve", "--port", "0", *arguments, log=log, **variables) as running:
+        with self.started("serve", "--port", "0", *arguments, log=log, **{**STEADY, **variables}) as running:
             found = running.awaited(r"Listening at: http://127\.0\.0\.1:(\d+)")
             served = Served(running.process, running.log, int(found[1]))
             deadline = time.monotonic() + READY_S
