@@ -9,7 +9,7 @@ import numpy as np
 
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples, Segment
 from kokoro_lab.dsp import EdgeTrimmer
-from kokoro_lab.dsp.trim import KEEP_LEAD_S, KEEP_TAIL_S
+from kokoro_lab.dsp.trim import CLICK_AFTER_S, CLICK_S, KEEP_LEAD_S, KEEP_TAIL_S
 
 _LEAD_SAMPLES = round(KEEP_LEAD_S * SAMPLE_RATE_HZ)
 SILENCE_SAMPLES = SAMPLE_RATE_HZ // 4
@@ -67,12 +67,18 @@ def stretched(between_s: float, stretch: float) -> float:
 
 def trimmer_of(segment: Segment, stretch: float = 1.0) -> EdgeTrimmer:
     """Trims a segment's edges; closer where less silence is asked for than is usually left, or where speech
-    is made shorter than the model spoke it."""
+    is made shorter than the model spoke it. A click is as long as the stretch makes it, and as late."""
     before, after = (
         min(1.0, stretch) * (1.0 if asked_s is None else min(1.0, asked_s / _USUAL_S))
         for asked_s in (segment.break_before_s, segment.break_after_s)
     )
-    return EdgeTrimmer(SAMPLE_RATE_HZ, keep_lead_s=KEEP_LEAD_S * before, keep_tail_s=KEEP_TAIL_S * after)
+    return EdgeTrimmer(
+        SAMPLE_RATE_HZ,
+        keep_lead_s=KEEP_LEAD_S * before,
+        keep_tail_s=KEEP_TAIL_S * after,
+        click_after_s=CLICK_AFTER_S * stretch,
+        click_s=CLICK_S * stretch,
+    )
 
 
 def added(first_s: float | None, second_s: float | None) -> float | None:

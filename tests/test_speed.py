@@ -53,3 +53,11 @@ def test_what_the_model_rounds_is_made_up_for_in_few_words(engine: Engine, text:
         timings = engine.synthesize(text, voice="am_michael", speed=speed).timings
         spoken_s = timings[-1].end_s - timings[0].start_s
         assert spoken_s * speed == pytest.approx(plain[-1].end_s - plain[0].start_s, rel=0.1)
+
+
+@pytest.mark.model
+def test_a_click_that_the_model_adds_behind_two_words_makes_no_clip_longer(engine: Engine) -> None:
+    plain = engine.synthesize("Hello there.", voice="bf_emma").duration_s
+    for speed in (0.25, 0.8, 1.5, 4.0):
+        clip = engine.synthesize("Hello there.", voice="bf_emma", speed=speed)
+        assert clip.duration_s * speed == pytest.approx(plain, rel=0.1), speed

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from kokoro_lab.dsp.block import SILENT, Processor, Samples, require_rate
 from kokoro_lab.errors import ParameterError
@@ -13,6 +14,11 @@ KEEP_LEAD_S = 0.03
 KEEP_TAIL_S = 0.05
 FADE_S = 0.004
 MAX_HOLD_S = 10.0
+# The model ends some short texts with a click of its own, 160 to 550 ms behind the last word. A plosive comes
+# sooner after what it ends.
+CLICK_AFTER_S = 0.15
+CLICK_S = 0.08
+CLICK_DBFS = -28.0
 
 
 def silence(duration_s: float, sample_rate_hz: int) -> Samples:
@@ -48,7 +54,8 @@ class EdgeTrimmer(Processor[np.float32]):
 
     A silent run may be a pause or the end, which only the next sound can tell, so it is held back until
     then; pauses come out exactly as they went in. What is kept of a cut edge fades, so that no cut
-    clicks; an edge that needs no cut is not touched. A signal without any speech comes out empty.
+    clicks; an edge that needs no cut is not touched. A signal without any speech comes out empty. A last
+    sound that is soft and short and comes late is a click of the model: it goes, with the silence before it.
 
     Parameters
     ----------
@@ -60,6 +67,9 @@ class EdgeTrimmer(Processor[np.float32]):
         Silence kept before the first and after the last such sample, where softer sound still is.
     fade_s : float
         Length of the raised-cosine fade at a cut, at most what is kept of that edge.
+    click_after_s, click_s, click_dbfs : float
+        The last sound is a click if at least so long a silence is before it, if it is shorter than `click_s`,
+        and if its peak is below so many dBFS.
     max_hold_s : float
         The longest silence that is held back. What is beyond counts as a pause and goes out, so memory
         stays bounded; a trailing silence longer than this is cut to this.
@@ -88,6 +98,9 @@ class EdgeTrimmer(Processor[np.float32]):
         keep_tail_s: float = KEEP_TAIL_S,
         fade_s: float = FADE_S,
         max_hold_s: float = MAX_HOLD_S,
+        click_after_s: float = CLICK_AFTER_S,
+        click_s: float = CLICK_S,
+        click_dbfs: float = CLICK_DBFS,
     ) -> None:
         require_rate(sample_rate_hz)
         if not threshold_dbfs < 0:
@@ -101,6 +114,8 @@ class EdgeTrimmer(Processor[np.float32]):
             "keep_lead_s": keep_lead_s,
             "keep_tail_s": keep_tail_s,
             "fade_s": fade_s,
+            "click_after_s": click_after_s,
+            "click_s": click_s,
             "max_hold_s": max_hold_s - max(keep_tail_s, fade_s),
         }
         for name, duration_s in durations.items():
@@ -120,7 +135,12 @@ class EdgeTrimmer(Processor[np.float32]):
         # silence of this length goes out at once; the next samples fade if nothing follows
         self._sure_tail = keep_tail - len(self._fade_out)
         self._max_hold = round(max_hold_s * sample_rate_hz)
+        self._click_after = round(click_after_s * sample_rate_hz)
+        self._click = round(click_s * sample_rate_hz)
+        self._click_peak = 10.0 ** (click_dbfs / 20)
         self._held = SILENT
+        self._doubted = np.zeros(0, np.intp)
+        """Held samples above the threshold that may be a click, counted from the first held sample."""
         self._speech_end = 0
         """Where speech last ended, counted from the first held sample: negative if it went out."""
         self._speaking = False
@@ -130,8 +150,8 @@ class EdgeTrimmer(Processor[np.float32]):
         self.kept_tail_samples = 0
 
     def hears(self, block: Samples) -> bool:
-        """Whether there is speech in `block`, which is not pushed."""
-        return bool((np.abs(block) >= self._threshold).any())
+        """Whether there is speech in `block`, which is not pushed: more than may be a click."""
+        return bool((np.abs(block) >= max(self._threshold, self._click_peak)).any())
 
     def enter(self, lead_samples: int) -> None:
         """The first block to be pushed is from the middle of a signal, and has speech in it.
@@ -153,17 +173,31 @@ class EdgeTrimmer(Processor[np.float32]):
                 self._held = held.copy()
                 return SILENT
             loud = loud - keep_from
-            self.kept_lead_samples = int(loud[0])
+            self.kept_lead_samples = self._speech_end = int(loud[0])
             if self.lead_samples:
                 held[: len(self._fade_in)] *= self._fade_in
             self._speaking = True
+        loud = np.concatenate([self._doubted, loud])
         if loud.size:
-            self._speech_end = int(loud[-1]) + 1
+            sure = len(loud) - self._click_at_end(held, loud)
+            self._speech_end = int(loud[sure - 1]) + 1 if sure else self._speech_end
+            loud = loud[sure:]
         out_to = max(self._speech_end + self._sure_tail, len(held) - self._max_hold)
         out_to = min(max(out_to, 0), len(held))
         self._held = held[out_to:].copy()
         self._speech_end -= out_to
+        self._doubted = loud[loud >= out_to] - out_to
         return held[:out_to]
+
+    def _click_at_end(self, held: Samples, loud: npt.NDArray[np.intp]) -> int:
+        """How many of the `loud` samples, the last ones, are a click unless more speech follows."""
+        silences = np.diff(loud, prepend=self._speech_end - 1) - 1
+        begins = np.flatnonzero(silences >= self._click_after)
+        if not begins.size:
+            return 0
+        sound = loud[begins[-1] :]
+        soft = np.abs(held[sound]).max() < self._click_peak
+        return len(sound) if soft and sound[-1] - sound[0] < self._click else 0
 
     def _flush(self) -> Samples:
         held, self._held = self._held, SILENT

@@ -132,6 +132,8 @@ def test_what_is_kept_and_how_it_fades_can_be_chosen() -> None:
         ("keep_lead_s", -0.1),
         ("keep_tail_s", float("nan")),
         ("fade_s", float("inf")),
+        ("click_after_s", -0.1),
+        ("click_s", float("nan")),
         ("max_hold_s", 0.01),
     ],
 )
@@ -159,7 +161,7 @@ def test_entered_in_the_middle_the_rest_is_that_of_the_whole() -> None:
     start, end = speech_from_to(samples)
     whole = EdgeTrimmer(RATE_HZ)
     trimmed = whole.run(samples)
-    for at in (start + 500, (start + end) // 2, end - 1):
+    for at in (start + 500, (start + end) // 2, end - 1000):
         later = EdgeTrimmer(RATE_HZ)
         assert later.hears(samples[at:])
         later.enter(whole.lead_samples)
@@ -170,3 +172,60 @@ def test_entered_in_the_middle_the_rest_is_that_of_the_whole() -> None:
 
 def test_a_block_without_speech_is_not_heard() -> None:
     assert not EdgeTrimmer(RATE_HZ).hears(silence(1.0, RATE_HZ))
+    click = tone(2000, 0.02, 0.005)
+    assert not EdgeTrimmer(RATE_HZ).hears(click), "it might be dropped"
+    assert not EdgeTrimmer(RATE_HZ, threshold_dbfs=-6.0).hears(tone(200, 0.4, 0.1))
+
+
+def ended_by(silent_s: float, sound: Samples) -> Samples:
+    """Speech of 0.3 s, a silence, a sound and what the model adds behind it."""
+    pieces = (tone(200, 0.3, 0.3), silence(silent_s, RATE_HZ), sound, silence(0.065, RATE_HZ))
+    return np.concatenate(pieces).astype(np.float32)
+
+
+CLICK = tone(2000, 0.02, 0.02)  # -34 dBFS
+
+
+@pytest.mark.parametrize("block", [1, 77, 600, 100_000])
+def test_a_click_of_the_model_behind_the_last_word_is_dropped(block: int) -> None:
+    samples = ended_by(0.5, CLICK)
+    _, end = speech_from_to(samples[:8000])
+    trimmer = EdgeTrimmer(RATE_HZ)
+    pieces = [trimmer.push(samples[at : at + block]) for at in range(0, len(samples), block)]
+    trimmed = np.concatenate([*pieces, trimmer.flush()])
+    assert len(trimmed) == end + KEEP_TAIL
+    assert trimmer.kept_tail_samples == KEEP_TAIL
+    assert trimmer.tail_samples == len(samples) - len(trimmed)
+    assert np.array_equal(trimmed[:-FADE], samples[: len(trimmed) - FADE])
+
+
+@pytest.mark.parametrize(
+    ("silent_s", "sound"),
+    [
+        (0.14, CLICK),  # a plosive comes so soon
+        (0.5, tone(2000, 0.05, 0.02)),  # -26 dBFS
+        (0.5, tone(2000, 0.02, 0.09)),  # a soft word
+        (0.5, np.concatenate([CLICK, silence(0.5, RATE_HZ), tone(200, 0.2, 0.3)])),  # speech goes on
+    ],
+    ids=["soon", "loud", "long", "not the last"],
+)
+@pytest.mark.parametrize("block", [77, 600, 100_000])
+def test_what_may_be_speech_is_kept(silent_s: float, sound: Samples, block: int) -> None:
+    samples = ended_by(silent_s, sound)
+    trimmer = EdgeTrimmer(RATE_HZ)
+    pieces = [trimmer.push(samples[at : at + block]) for at in range(0, len(samples), block)]
+    trimmed = np.concatenate([*pieces, trimmer.flush()])
+    _, end = speech_from_to(samples)
+    assert len(trimmed) == end + KEEP_TAIL
+    assert np.array_equal(trimmed[:-FADE], samples[: len(trimmed) - FADE])
+
+
+def test_a_soft_short_sound_alone_is_no_click() -> None:
+    alone = np.concatenate([silence(0.5, RATE_HZ), CLICK, silence(0.2, RATE_HZ)])
+    assert len(EdgeTrimmer(RATE_HZ).run(alone)) > len(CLICK)
+
+
+def test_a_click_behind_a_pause_too_long_to_hold_is_dropped_all_the_same() -> None:
+    samples = ended_by(1.0, CLICK)
+    trimmed = EdgeTrimmer(RATE_HZ, max_hold_s=0.2).run(samples)
+    assert np.abs(trimmed[8000:]).max() < THRESHOLD

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import wave
 
 import pytest
@@ -27,8 +26,7 @@ def test_marks_alone_are_a_file_of_silence_and_that_is_said(installed: Installed
 def test_a_sound_too_short_to_be_measured_is_spoken_and_its_stretch_said(installed: Installed) -> None:
     done = installed.run("speak", "Hi.", "--speed", "4", "--language", "en-AU", "-o", "hi.wav")
     assert done.returncode == 0, done.stderr
-    said = r"speed  4: 1\.\d\d by the model, and a time stretch to 0\.\d\d of its length"
-    assert re.search(said, done.stdout), done.stdout
+    assert "speed  4: 1.43 by the model, and a time stretch to 0.36 of its length" in done.stdout
     assert "too short or soft to measure" in done.stdout
     assert "note   language: en-AU is read as en-gb" in done.stderr
 
