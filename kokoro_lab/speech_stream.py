@@ -288,7 +288,7 @@ class SpeechStream(Iterator[AudioChunk]):
                     rest = pause.rest(behind, trimmer.kept_lead_samples)
                     position += rest
                     yield from self._silent(rest)
-                    yield Beginning(len(segment.token_ids))
+                    yield Beginning(len(segment.token_ids), prepared.stretch)
                     started = position - entered
                     self._framer.mark(segment.segment_id, position)
                     self.places[segment.segment_id] = Place(

@@ -7,6 +7,7 @@ import pytest
 
 from kokoro_lab.datatypes import Samples
 from kokoro_lab.engine import Engine
+from kokoro_lab.metrics.loudness import integrated_lufs
 from tests.test_ssml_speech import voice_hz
 
 TEXT = "When he came back in the evening, the house was quiet. Nobody had lit the fire."
@@ -43,6 +44,20 @@ def test_a_speed_divides_the_length_and_leaves_the_pitch(engine: Engine, voice: 
         ratio = pitch_ratio(clip.samples, before, len(clip.samples) / len(before))
         assert ratio == pytest.approx(1.0, abs=0.02), speed
         assert clip.report.stretches == pytest.approx([models / speed] * len(clip.segments), rel=0.15)
+
+
+@pytest.mark.model
+@pytest.mark.test_all
+def test_a_stream_is_made_no_softer_by_its_stretch(engine: Engine) -> None:
+    def level_lufs(speed: float) -> float:
+        streams = (
+            engine.stream(f"{TEXT} {TEXT}", voice=voice, speed=speed) for voice in ("af_heart", "am_michael")
+        )
+        return float(np.mean([integrated_lufs(s.joined().samples, 24_000) for s in streams]))
+
+    at_lufs = level_lufs(1.5)
+    for speed in (2.0, 3.0, 4.0):
+        assert level_lufs(speed) == pytest.approx(at_lufs, abs=0.4)
 
 
 @pytest.mark.model
