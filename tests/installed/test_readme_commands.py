@@ -136,7 +136,7 @@ LINES = (
         f"kokoro-lab bench --chunk-ms 120 --save-audio --json {SHORT} --trials 1",
         slow=True,
     ),
-    # The limits of the next four are times, which a busy machine misses (exit code 1): here each only has to measure
+    # The limits of the next four are times, which a busy machine misses (exit code 1): here they only measure
     Line(
         "kokoro-lab bench --resume --preset long --trials 40",
         r"with both: 1 exact",
