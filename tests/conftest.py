@@ -9,6 +9,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import onnxruntime as ort
 import pytest
 
 from kokoro_lab.datatypes import Samples
@@ -19,9 +20,12 @@ from kokoro_lab.gates.intelligibility import load_recogniser
 from kokoro_lab.gates.perceptual import load_voice_encoder
 from kokoro_lab.metrics.intelligibility import Recogniser
 from kokoro_lab.metrics.speaker import VoiceEncoder
+from kokoro_lab.model import providers
 from kokoro_lab.model.graphs import TRUNK_FRAME_SAMPLES
+from kokoro_lab.model.native import native_operators
 from kokoro_lab.model.vocoder import Vocoder
 from tests import tiny_voice
+from tests.model.fake_provider import NAME, FakeProvider
 from tests.tested_commit import pytest_configure  # noqa: F401  # pytest finds it by its name here
 
 
@@ -48,6 +52,25 @@ def engine() -> Engine:
     """The engine on the real fp32 weights; fetches them if they are not in the cache."""
     # Without the cache of first audio, so that every test hears what was computed for it
     return load_engine(config=replace(EngineConfig.from_settings(), variant="fp32", first_audio_ttl_s=0))
+
+
+@pytest.fixture(scope="session")
+def library() -> Path:
+    """Our own operators, where they can be built."""
+    built = native_operators(EngineConfig())
+    if built.library is None:
+        pytest.skip(f"our own operators cannot be built here: {built.reason}")
+    return built.library
+
+
+@pytest.fixture
+def coreml(monkeypatch: pytest.MonkeyPatch) -> FakeProvider:
+    """Core ML seems to be here, and each session on it does as the test says."""
+    fake = FakeProvider()
+    monkeypatch.setattr(ort, "get_available_providers", lambda: [NAME, "CPUExecutionProvider"])
+    monkeypatch.setattr(providers, "provider_session", fake.session)
+    monkeypatch.setattr(providers, "cpu_session", fake.on_cpu)
+    return fake
 
 
 @pytest.fixture
