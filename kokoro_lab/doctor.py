@@ -35,10 +35,10 @@ from kokoro_lab.model.provider_choice import choose
 from kokoro_lab.model.provider_registry import registry
 from kokoro_lab.model.toolchain import SHIPPED
 from kokoro_lab.model.tuned import NAME
-from kokoro_lab.model.verified import shipped_arrays
-from kokoro_lab.model.voices import unread_voices
-from kokoro_lab.model.weights import missing, verify, voice_names, weights_home
 from kokoro_lab.playback.sound_card import portaudio
+from kokoro_lab.weights.store import missing, verify, voice_names, weights_home
+from kokoro_lab.weights.verified import shipped_arrays
+from kokoro_lab.weights.voices import unread_voices
 
 PACKAGES = ("onnxruntime", "misaki", "spacy", "phonemizer", "espeakng-loader", "soxr", "flask", "papermill")
 FREE_MB = 2_000

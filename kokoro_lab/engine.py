@@ -26,13 +26,9 @@ from kokoro_lab.model.build import math_mode
 from kokoro_lab.model.by_cost import PlacedDecoder, chosen_by_cost
 from kokoro_lab.model.by_length import ByLength
 from kokoro_lab.model.decoder import Decoder, Staged
-from kokoro_lab.model.fetching import fetch
 from kokoro_lab.model.placement import Placement
-from kokoro_lab.model.progress import Step, untold
 from kokoro_lab.model.providers import recorded_options
 from kokoro_lab.model.tuned import with_tuned
-from kokoro_lab.model.voices import Voice, load_voice
-from kokoro_lab.model.weights import missing, model_path, model_sha256
 from kokoro_lab.model.whole_graph import WholeGraph
 from kokoro_lab.primer import FirstAudioCache
 from kokoro_lab.scheduling import prepare, user_interactive
@@ -40,6 +36,10 @@ from kokoro_lab.speech_stream import SpeechStream
 from kokoro_lab.text.language import resolve_language
 from kokoro_lab.typed import require_least, require_type
 from kokoro_lab.utterance import utterance_of
+from kokoro_lab.weights.fetching import fetch
+from kokoro_lab.weights.progress import Step, untold
+from kokoro_lab.weights.store import missing, model_path, model_sha256
+from kokoro_lab.weights.voices import Voice, load_voice
 
 log = logging.getLogger(__name__)
 

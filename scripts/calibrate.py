@@ -7,8 +7,8 @@ from pathlib import Path
 
 from kokoro_lab.fixtures import load_texts
 from kokoro_lab.model import quantise
-from kokoro_lab.model.weights import voice_names
 from kokoro_lab.tuning.calibration import calibrate
+from kokoro_lab.weights.store import voice_names
 
 TIMES = 2
 """How often each text is spoken, by another voice each time: there are half as many voices as texts."""

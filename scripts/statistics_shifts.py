@@ -9,8 +9,8 @@ import numpy as np
 from kokoro_lab.fixtures import load_texts
 from kokoro_lab.model.artefacts import exclusions
 from kokoro_lab.model.predictor import SHIFTS_FILE
-from kokoro_lab.model.weights import voice_names
 from kokoro_lab.tuning.statistics import shift_of
+from kokoro_lab.weights.store import voice_names
 
 if __name__ == "__main__":
     texts = [text.text for text in load_texts("calibration")]

@@ -53,7 +53,7 @@ def test_weights_that_nobody_asked_for_are_no_failure(
     for name in ("voices", "kokoro-v1.0.fp32.onnx"):
         (tmp_path / "weights" / name).symlink_to(settings().home / "weights" / name)
     monkeypatch.setattr(doctor, "weights_home", lambda _: tmp_path)
-    monkeypatch.setattr("kokoro_lab.model.weights.weights_home", lambda _: tmp_path)
+    monkeypatch.setattr("kokoro_lab.weights.store.weights_home", lambda _: tmp_path)
     found = {f.name: f for f in doctor._weights(deep=False)}
     assert all(f.ok for f in found.values())
     assert found["weights fp32"].detail == "complete"
@@ -66,6 +66,6 @@ def test_weights_that_speak_and_are_not_there_are_a_failure(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(doctor, "weights_home", lambda _: tmp_path)
-    monkeypatch.setattr("kokoro_lab.model.weights.weights_home", lambda _: tmp_path)
+    monkeypatch.setattr("kokoro_lab.weights.store.weights_home", lambda _: tmp_path)
     found = {f.name: f for f in doctor._weights(deep=False)}
     assert [name for name, f in found.items() if not f.ok] == ["weights fp32"]

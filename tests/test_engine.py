@@ -37,9 +37,9 @@ from kokoro_lab.metrics.loudness import integrated_lufs, true_peak_dbtp
 from kokoro_lab.metrics.perceptual import signal_to_difference_db
 from kokoro_lab.model.decoder import Decoded, Staged
 from kokoro_lab.model.graphs import DURATION_FRAME_SAMPLES
-from kokoro_lab.model.voices import Voice
-from kokoro_lab.model.weights import model_path
 from kokoro_lab.model.whole_graph import WholeGraph
+from kokoro_lab.weights.store import model_path
+from kokoro_lab.weights.voices import Voice
 from tests import tiny_voice
 
 PARAGRAPH = (

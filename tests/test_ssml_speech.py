@@ -18,7 +18,7 @@ from kokoro_lab.metrics.perceptual import pesq_wb
 from kokoro_lab.model.decoder import Decoded
 from kokoro_lab.model.delivery import Delivery
 from kokoro_lab.model.graphs import DURATION_FRAME_SAMPLES, frames_of
-from kokoro_lab.model.voices import Voice
+from kokoro_lab.weights.voices import Voice
 from tests import tiny_voice
 
 SPEECH = 10 ** (-54 / 20)

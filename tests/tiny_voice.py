@@ -17,8 +17,8 @@ from kokoro_lab.engine import Engine
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import VoiceError
 from kokoro_lab.model.graphs import DURATION_FRAME_SAMPLES, DURATIONS
-from kokoro_lab.model.voices import PACK_SHAPE, Voice
 from kokoro_lab.model.whole_graph import WholeGraph
+from kokoro_lab.weights.voices import PACK_SHAPE, Voice
 
 TOKEN_FRAMES = 4
 TONE_HZ, TONE_PER_TOKEN_HZ, TONE_PER_STYLE_HZ = 200.0, 5.0, 400.0

@@ -27,12 +27,12 @@ from kokoro_lab.bench.trial import Listener
 from kokoro_lab.datatypes import Samples
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ParameterError
-from kokoro_lab.model.catalogue import catalogue
-from kokoro_lab.model.fetching import fetch
-from kokoro_lab.model.joining import BROKEN
 from kokoro_lab.model.providers import make_session
-from kokoro_lab.model.voices import load_voice
-from kokoro_lab.model.weights import missing, model_path, model_sha256, voice_names, weights_home
+from kokoro_lab.weights.catalogue import catalogue
+from kokoro_lab.weights.fetching import fetch
+from kokoro_lab.weights.joining import BROKEN
+from kokoro_lab.weights.store import missing, model_path, model_sha256, voice_names, weights_home
+from kokoro_lab.weights.voices import load_voice
 
 log = logging.getLogger(__name__)
 

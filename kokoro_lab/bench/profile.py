@@ -30,9 +30,9 @@ from kokoro_lab.model.artefacts import stages_folder
 from kokoro_lab.model.native import native_operators
 from kokoro_lab.model.predictor import StatisticsPredictor
 from kokoro_lab.model.statistics import AdainLayers
-from kokoro_lab.model.voices import load_voice
 from kokoro_lab.results import Check, Control
 from kokoro_lab.text.language import resolve_language
+from kokoro_lab.weights.voices import load_voice
 
 FIRST_AUDIO, END = "first audio", "end"
 COLD, WARM = "cold", "warm"

@@ -32,10 +32,10 @@ from kokoro_lab.model.static_vocoder import (
     write_program,
 )
 from kokoro_lab.model.trunk_passes import whole_trunk
-from kokoro_lab.model.voices import load_voice
-from kokoro_lab.model.weights import model_path
 from kokoro_lab.results import Check, Control
 from kokoro_lab.text.language import resolve_language
+from kokoro_lab.weights.store import model_path
+from kokoro_lab.weights.voices import load_voice
 
 WHOLE, STATIC = "whole graph", "static vocoder"
 PIPELINE = ("prosody", "trunk", "excitation", "spectrum", STATIC)

@@ -16,11 +16,11 @@ import numpy as np
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.g2p.vocab import PAD_ID, encode
-from kokoro_lab.model.fetching import fetch
 from kokoro_lab.model.graphs import signature
 from kokoro_lab.model.providers import make_session
-from kokoro_lab.model.voices import load_voice
-from kokoro_lab.model.weights import missing, model_path
+from kokoro_lab.weights.fetching import fetch
+from kokoro_lab.weights.store import missing, model_path
+from kokoro_lab.weights.voices import load_voice
 
 WEIGHTS, VOICE = "fp32", "af_heart"
 PHONEMES = "ðə kˈɛTᵊl ɪz ˈɔn."

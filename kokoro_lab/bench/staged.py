@@ -26,11 +26,11 @@ from kokoro_lab.g2p.frontend import FrontEnd
 from kokoro_lab.model.decoder import Staged
 from kokoro_lab.model.predictor import StatisticsPredictor
 from kokoro_lab.model.prosody import Prosody
-from kokoro_lab.model.voices import Voice, load_voice
 from kokoro_lab.stopwatch import Stopwatch
 from kokoro_lab.streaming import Framer
 from kokoro_lab.text.language import resolve_language
 from kokoro_lab.utterance import nothing_to_speak
+from kokoro_lab.weights.voices import Voice, load_voice
 
 GRAPH_STAGES = ("prosody", "trunk", "excitation")
 """Each is one graph, and has its name."""

@@ -36,12 +36,12 @@ def fetch(
     as_json: bool,
 ) -> None:
     """Fetch and check the weights and the 54 voices."""
-    from kokoro_lab.model import fetching, weights
+    from kokoro_lab.weights import fetching, store
 
     if list_voices:
-        from kokoro_lab.model.voices import unread_voices
+        from kokoro_lab.weights.voices import unread_voices
 
-        names, unread = weights.voice_names(), unread_voices()
+        names, unread = store.voice_names(), unread_voices()
         lines = (
             f"{name}  ({unread[name]}: name another --language)" if name in unread else name for name in names
         )

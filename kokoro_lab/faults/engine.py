@@ -22,9 +22,9 @@ from kokoro_lab.model.arenas import run_out_of_memory
 from kokoro_lab.model.decoder import Decoded, Decoder, Staged
 from kokoro_lab.model.guarded_session import GuardedSession, Runs
 from kokoro_lab.model.placement import Placement
-from kokoro_lab.model.voices import Voice
 from kokoro_lab.speech_stream import SpeechStream
 from kokoro_lab.text.aligned import AlignedText
+from kokoro_lab.weights.voices import Voice
 
 LOST = "A provider"
 

@@ -35,8 +35,8 @@ from kokoro_lab.metrics.perceptual import log_mel_distance_db
 from kokoro_lab.metrics.proportions import ALPHA
 from kokoro_lab.model.decoder import Staged
 from kokoro_lab.model.forced import ToldGraph, ToldStages, fp32_prosody
-from kokoro_lab.model.weights import model_path
 from kokoro_lab.results import Check, Control
+from kokoro_lab.weights.store import model_path
 
 SHARED, OWN = "shared", "own"
 """Whose durations and pitch a variant speaks with: the fp32 model's, or what it finds itself."""

@@ -27,8 +27,8 @@ from kokoro_lab.gates.seams import judge_clip
 from kokoro_lab.levelling import MEASURABLE_S
 from kokoro_lab.metrics.loudness import integrated_lufs, true_peak_dbtp
 from kokoro_lab.metrics.proportions import proportion_interval, upper_limit
-from kokoro_lab.model.voices import english_of
 from kokoro_lab.results import Check, Control
+from kokoro_lab.weights.voices import english_of
 
 CLEAN = "clean"
 ANY_GATE = "any gate"

@@ -20,9 +20,9 @@ from kokoro_lab.gates.speaking import SpokenPair, shortest
 from kokoro_lab.metrics.intelligibility import Recogniser, Transcriber, count_errors, listen, total
 from kokoro_lab.metrics.noninferiority import PairedRise, paired_rise
 from kokoro_lab.metrics.spelling import ENGLISH
-from kokoro_lab.model.fetching import fetch
-from kokoro_lab.model.weights import missing, recogniser_path
 from kokoro_lab.results import Check, Control
+from kokoro_lab.weights.fetching import fetch
+from kokoro_lab.weights.store import missing, recogniser_path
 
 RISE_MARGIN_POINTS = 3.0
 """How much the word error rate may rise, in percentage points."""

@@ -28,9 +28,9 @@ from kokoro_lab.levelling import MEASURABLE_S
 from kokoro_lab.metrics import ebu
 from kokoro_lab.metrics.loudness import MOMENTARY_S, integrated_lufs, sample_peak_dbfs, true_peak_dbtp
 from kokoro_lab.metrics.proportions import proportion_interval
-from kokoro_lab.model.voices import english_of
-from kokoro_lab.model.weights import voice_names
 from kokoro_lab.results import Check, Control
+from kokoro_lab.weights.store import voice_names
+from kokoro_lab.weights.voices import english_of
 
 TOLERANCE_LU = 1.0
 LOWEST_LUFS, HIGHEST_LUFS = TARGET_LUFS - TOLERANCE_LU, TARGET_LUFS + TOLERANCE_LU

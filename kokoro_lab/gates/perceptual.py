@@ -39,9 +39,9 @@ from kokoro_lab.listening.plan import Pair
 from kokoro_lab.metrics.noninferiority import holm, paired_change
 from kokoro_lab.metrics.prosody import Drift
 from kokoro_lab.metrics.speaker import Embedder, VoiceEncoder
-from kokoro_lab.model.fetching import fetch
-from kokoro_lab.model.weights import missing, voice_encoder_path
 from kokoro_lab.results import Check, Control
+from kokoro_lab.weights.fetching import fetch
+from kokoro_lab.weights.store import missing, voice_encoder_path
 
 ALPHA = 0.05
 CONTROL_TEXTS, CONTROL_S = 3, 3.01

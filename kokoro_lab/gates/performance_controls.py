@@ -14,8 +14,8 @@ from kokoro_lab.engine import Engine
 from kokoro_lab.gates.performance import Spread, judge, measure_speech, spread_of, spreads
 from kokoro_lab.gates.performance_bands import FIGURES, Band, Kind
 from kokoro_lab.model.decoder import Decoded, Decoder
-from kokoro_lab.model.voices import Voice
 from kokoro_lab.results import Control
+from kokoro_lab.weights.voices import Voice
 
 TRIALS, NOISE, BUSY_NOISE = 20, 0.03, 0.5
 SLOWED_TRIALS = 1

@@ -27,8 +27,8 @@ from kokoro_lab.errors import ParameterError
 from kokoro_lab.fixtures import FixtureText
 from kokoro_lab.model.decoder import Decoded, Decoder, Staged
 from kokoro_lab.model.delivery import Delivery
-from kokoro_lab.model.voices import Voice
 from kokoro_lab.speech_stream import SpeechStream
+from kokoro_lab.weights.voices import Voice
 
 WINDOW, SEGMENT = "window", "segment"
 """What meets at a seam: two windows of the vocoder, or speech and the pause between two segments."""

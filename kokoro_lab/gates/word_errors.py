@@ -25,11 +25,11 @@ from kokoro_lab.gates import damages
 from kokoro_lab.metrics.intelligibility import ErrorCount, Transcriber, listen, wrong_words
 from kokoro_lab.metrics.noninferiority import PairedRise, error_rate, paired_rise
 from kokoro_lab.metrics.spelling import ENGLISH, LANGUAGES, spelling_language, units
-from kokoro_lab.model.fetching import fetch
-from kokoro_lab.model.voices import LANGUAGE_OF_PREFIX, load_voice
-from kokoro_lab.model.weights import missing, model_path, model_sha256, voice_names
 from kokoro_lab.model.whole_graph import WholeGraph
 from kokoro_lab.results import Check, Control
+from kokoro_lab.weights.fetching import fetch
+from kokoro_lab.weights.store import missing, model_path, model_sha256, voice_names
+from kokoro_lab.weights.voices import LANGUAGE_OF_PREFIX, load_voice
 
 FIXTURE = "intelligibility"
 SIDES = ("candidate", "reference")

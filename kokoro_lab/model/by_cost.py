@@ -26,7 +26,7 @@ from kokoro_lab.model.decoder import Decoded, Decoder
 from kokoro_lab.model.delivery import Delivery
 from kokoro_lab.model.placement import Placement
 from kokoro_lab.model.providers import PROVIDERS, available_providers
-from kokoro_lab.model.voices import Voice
+from kokoro_lab.weights.voices import Voice
 
 log = logging.getLogger(__name__)
 

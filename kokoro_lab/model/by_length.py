@@ -20,7 +20,7 @@ from kokoro_lab.engine_config import ByLengthSetting
 from kokoro_lab.model.by_cost import PlacedDecoder
 from kokoro_lab.model.decoder import Decoded, Decoder
 from kokoro_lab.model.placement import Placement
-from kokoro_lab.model.voices import Voice
+from kokoro_lab.weights.voices import Voice
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ from kokoro_lab.model.static_vocoder import StaticVocoder, fixed_windows
 from kokoro_lab.model.toolchain import conversion_of
 from kokoro_lab.model.trunk_passes import TOLD_CHANNELS
 from kokoro_lab.model.vocoder import UNDIVIDED, Around, Vocoder, Windows, silent_frames
-from kokoro_lab.model.voices import Voice
+from kokoro_lab.weights.voices import Voice
 
 Values = npt.NDArray[np.float32]
 

@@ -23,9 +23,9 @@ from typing import Any, NamedTuple
 
 from filelock import FileLock
 
-from kokoro_lab.model.disk import told_apart
 from kokoro_lab.model.graphs import graph_path
-from kokoro_lab.model.verified import Promised, damage_of, record
+from kokoro_lab.weights.disk import told_apart
+from kokoro_lab.weights.verified import Promised, damage_of, record
 
 log = logging.getLogger(__name__)
 

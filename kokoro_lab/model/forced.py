@@ -27,7 +27,7 @@ from kokoro_lab.model.native import native_operators
 from kokoro_lab.model.prosody import ProsodyModel, Values
 from kokoro_lab.model.providers import stage_session
 from kokoro_lab.model.rewriting import inferred
-from kokoro_lab.model.voices import Voice
+from kokoro_lab.weights.voices import Voice
 
 TOLD = (DURATIONS, F0, ENERGY)
 _NUMPY: dict[int, type[np.floating[Any]]] = {

@@ -25,11 +25,11 @@ from typing import NamedTuple
 from filelock import FileLock
 
 from kokoro_lab.engine_config import EngineConfig
-from kokoro_lab.model.disk import told_apart
-from kokoro_lab.model.joining import sha256_of
-from kokoro_lab.model.verified import damage_of
-from kokoro_lab.model.weights import weights_home
 from kokoro_lab.provenance import machine
+from kokoro_lab.weights.disk import told_apart
+from kokoro_lab.weights.joining import sha256_of
+from kokoro_lab.weights.store import weights_home
+from kokoro_lab.weights.verified import damage_of
 
 log = logging.getLogger(__name__)
 

@@ -16,8 +16,8 @@ import numpy.typing as npt
 
 from kokoro_lab.model.graphs import STFT_SIZE_SAMPLES, VOICED_HZ
 from kokoro_lab.model.prosody import Prosody
-from kokoro_lab.model.verified import shipped_arrays
 from kokoro_lab.one_thread import product
+from kokoro_lab.weights.verified import shipped_arrays
 
 Values = npt.NDArray[np.float32]
 Doubles = npt.NDArray[np.float64]

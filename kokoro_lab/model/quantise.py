@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kokoro_lab.model.fast_fir import TILE
-from kokoro_lab.model.verified import shipped_arrays
+from kokoro_lab.weights.verified import shipped_arrays
 
 Values = npt.NDArray[np.float32]
 

@@ -25,10 +25,10 @@ from typing import Any
 import numpy as np
 
 from kokoro_lab.model import graphs, native, rewriting, source_text
-from kokoro_lab.model.joining import sha256_of
 from kokoro_lab.model.source_text import module_path, source_digest
 from kokoro_lab.model.statistics import AdainLayers
 from kokoro_lab.model.toolchain import LIBRARIES
+from kokoro_lab.weights.joining import sha256_of
 
 Passes = tuple[rewriting.Pass, ...]
 Recipes = Mapping[str, tuple[str, Passes]]

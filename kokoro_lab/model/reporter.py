@@ -20,7 +20,7 @@ from kokoro_lab.model.prosody import Contours, Prosody, ProsodyModel
 from kokoro_lab.model.providers import make_session
 from kokoro_lab.model.quant_passes import convolutions_of, quantisable
 from kokoro_lab.model.statistics import AdainLayers
-from kokoro_lab.model.weights import model_path
+from kokoro_lab.weights.store import model_path
 
 Values = npt.NDArray[np.float32]
 

@@ -24,10 +24,8 @@ from kokoro_lab.errors import ParameterError, WeightsError
 from kokoro_lab.metrics.perceptual import signal_to_difference_db
 from kokoro_lab.model import artefacts, graphs, mil_reference, mlprogram, padding_passes, passes
 from kokoro_lab.model.decoder import Staged
-from kokoro_lab.model.disk import whole_or_not_at_all
 from kokoro_lab.model.export import AGREEMENT_LOW_DB
 from kokoro_lab.model.predictor import StatisticsPredictor
-from kokoro_lab.model.progress import step_bar
 from kokoro_lab.model.prosody import Prosody, Values
 from kokoro_lab.model.providers import make_session
 from kokoro_lab.model.recipe_digest import Recipes
@@ -41,6 +39,8 @@ from kokoro_lab.model.static_vocoder import (
     static_folder,
     write_program,
 )
+from kokoro_lab.weights.disk import whole_or_not_at_all
+from kokoro_lab.weights.progress import step_bar
 
 PADDED: Recipes = {"prosody_padded": ("prosody", (passes.speed_by_token, padding_passes.masked_ids))}
 PADDING_ERROR_HIGH = 1e-4

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from kokoro_lab.model.build import compiler_version
-from kokoro_lab.model.joining import sha256_of
 from kokoro_lab.model.native import FLAGS, SOURCES
+from kokoro_lab.weights.joining import sha256_of
 
 SHIPPED = (
     "beginnings_predictor.npz",

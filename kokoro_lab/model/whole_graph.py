@@ -19,7 +19,7 @@ from kokoro_lab.model.graphs import DURATIONS, frames_of, with_durations
 from kokoro_lab.model.graphs import signature as signature_of
 from kokoro_lab.model.placement import Placement
 from kokoro_lab.model.providers import stage_session
-from kokoro_lab.model.voices import Voice
+from kokoro_lab.weights.voices import Voice
 
 UPSTREAM_FP16 = "Upstream's fp16 model does this on some CPUs: try the variant fp32."
 

@@ -8,7 +8,7 @@ from tqdm import tqdm
 
 from kokoro_lab.g2p.frontend import FrontEnd
 from kokoro_lab.model.prosody import Values
-from kokoro_lab.model.voices import english_of, load_voice
+from kokoro_lab.weights.voices import english_of, load_voice
 
 Spoken = tuple[tuple[int, ...], Values]
 """Token ids of a segment, without pads, and the style vector, float32 (1, 256), that speaks it."""

@@ -24,11 +24,11 @@ from kokoro_lab.model.beginning import BEGINNINGS_FILE, contour_features
 from kokoro_lab.model.decoder import Staged
 from kokoro_lab.model.predictor import PREDICTOR_FILE, StatisticsPredictor, features
 from kokoro_lab.model.reporter import OwnStatistics, TrunkStatistics
-from kokoro_lab.model.voices import Voice, english_of, load_voice
 from kokoro_lab.results import Check
 from kokoro_lab.tuning.comparison import distances, heard_part, mean_interval
 from kokoro_lab.tuning.material import one_voice_each
 from kokoro_lab.tuning.predictor_fit import fit
+from kokoro_lab.weights.voices import Voice, english_of, load_voice
 
 Values = npt.NDArray[np.float32]
 

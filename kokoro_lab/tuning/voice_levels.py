@@ -16,9 +16,9 @@ from kokoro_lab.engine import Engine
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.fixtures import FixtureText, load_texts
 from kokoro_lab.metrics.loudness import integrated_lufs
-from kokoro_lab.model.voices import MEASURED_TOKENS, REFERENCE_TOKENS
+from kokoro_lab.weights.voices import MEASURED_TOKENS, REFERENCE_TOKENS
 
-LEVELS_FILE = Path(__file__).parents[1] / "model" / "voice_levels.json"
+LEVELS_FILE = Path(__file__).parents[1] / "weights" / "voice_levels.json"
 PLAIN_KINDS = ("prose", "punctuation")
 USUAL_SLOPE_LU = -0.8
 """Over 28 English voices, from sentences to paragraphs."""

@@ -24,7 +24,7 @@ from kokoro_lab.model.quantise import Calibration, Range
 from kokoro_lab.model.statistics import AdainLayers
 from kokoro_lab.model.trunk_passes import whole_trunk
 from kokoro_lab.model.vocoder import CONTEXT_FRAMES
-from kokoro_lab.model.voices import load_voice
+from kokoro_lab.weights.voices import load_voice
 
 WINDOW = (40, 80)
 """Trunk frames."""

@@ -19,7 +19,7 @@ from kokoro_lab.bench.trial import Listener, Trial
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples
 from kokoro_lab.engine import Engine
 from kokoro_lab.errors import ParameterError
-from kokoro_lab.model.voices import load_voice
+from kokoro_lab.weights.voices import load_voice
 
 CHUNK_AFTER_S = 0.05
 

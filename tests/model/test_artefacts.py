@@ -19,10 +19,10 @@ from kokoro_lab.metrics.perceptual import signal_to_difference_db
 from kokoro_lab.model.artefacts import make_stages, recipes, stages_folder, steps_of
 from kokoro_lab.model.decoder import Staged
 from kokoro_lab.model.graphs import cut
-from kokoro_lab.model.joining import sha256_of
 from kokoro_lab.model.native import native_operators
 from kokoro_lab.model.rewriting import operators
-from kokoro_lab.model.weights import model_path, model_sha256
+from kokoro_lab.weights.joining import sha256_of
+from kokoro_lab.weights.store import model_path, model_sha256
 
 pytestmark = pytest.mark.model
 FP16 = replace(EngineConfig.from_settings(), variant="fp16", first_audio_ttl_s=0)

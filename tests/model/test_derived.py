@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 
 from kokoro_lab.errors import WeightsError
-from kokoro_lab.model import derived, verified
+from kokoro_lab.model import derived
 from kokoro_lab.model.derived import UNUSED_S, damage_in, kept_folders, whole_folder
-from kokoro_lab.model.joining import sha256_of
+from kokoro_lab.weights import verified
+from kokoro_lab.weights.joining import sha256_of
 
 KEY = "0123456789abcdef"
 FILES = {"vocoder.onnx": b"vocoder" * 100, "prosody.onnx": b"prosody", "layers.npz": b"layers"}

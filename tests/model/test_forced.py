@@ -17,7 +17,7 @@ from kokoro_lab.errors import WeightsError
 from kokoro_lab.metrics.perceptual import signal_to_difference_db
 from kokoro_lab.model.decoder import Decoder, Staged
 from kokoro_lab.model.forced import TOLD, ToldGraph, ToldStages, fp32_prosody, with_told_prosody
-from kokoro_lab.model.weights import model_path
+from kokoro_lab.weights.store import model_path
 
 
 def small(element_type: int = TensorProto.FLOAT, tensors: tuple[str, ...] = TOLD) -> onnx.ModelProto:

@@ -15,7 +15,7 @@ from kokoro_lab.config import settings
 from kokoro_lab.engine import configuration
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.model.tuned import MadeFor, Tuned, adopt, forget, read_tuned, tuned_path, with_tuned
-from kokoro_lab.model.weights import model_sha256
+from kokoro_lab.weights.store import model_sha256
 
 SHA = "5" * 64
 FOUND: dict[str, Any] = {"threads": 1, "spinning": True, "window_frames": 90, "chunk_ms": 40}

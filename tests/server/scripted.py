@@ -16,8 +16,8 @@ from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import SynthesisError, VoiceError
 from kokoro_lab.g2p.vocab import encode
 from kokoro_lab.model.decoder import Decoded, Decoder
-from kokoro_lab.model.voices import Voice, parts_of
 from kokoro_lab.model.whole_graph import WholeGraph
+from kokoro_lab.weights.voices import Voice, parts_of
 from tests import tiny_voice
 
 BOOM = encode("bˈum")

@@ -16,10 +16,10 @@ from flask.testing import FlaskClient
 
 from kokoro_lab.config import STAGED, VARIANTS
 from kokoro_lab.engine import Engine
-from kokoro_lab.model.voices import unread_voices
 from kokoro_lab.server import benchmarks, remedies, speech_request
 from kokoro_lab.server.objectives import Objectives, Served
 from kokoro_lab.text import language
+from kokoro_lab.weights.voices import unread_voices
 from tests.server import scripted
 from tests.server.conftest import RunningServer, state_of, wait_until
 from tests.server.test_websocket import PLENTY, talking

@@ -7,8 +7,8 @@ import re
 import pytest
 
 from kokoro_lab.errors import LanguageError
-from kokoro_lab.model.voices import LANGUAGE_OF_PREFIX
 from kokoro_lab.text.language import SPOKEN, english_of, resolve_language, schema_pattern, understood
+from kokoro_lab.weights.voices import LANGUAGE_OF_PREFIX
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from kokoro_lab.errors import DiskFull, WeightsError
-from kokoro_lab.model.catalogue import WeightFile
-from kokoro_lab.model.clients import is_disk_full
-from kokoro_lab.model.sources import Source
-from kokoro_lab.model.verified import size_and_time
+from kokoro_lab.weights.catalogue import WeightFile
+from kokoro_lab.weights.clients import is_disk_full
+from kokoro_lab.weights.sources import Source
+from kokoro_lab.weights.verified import size_and_time
 
 SPARE_BYTES = 32 << 20
 """Room to leave on the disk beside the weights."""

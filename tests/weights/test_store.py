@@ -37,8 +37,8 @@ from kokoro_lab.errors import (
     VoiceError,
     WeightsError,
 )
-from kokoro_lab.model import catalogue, clients, disk, fetching, weights
-from kokoro_lab.model.sources import Hub
+from kokoro_lab.weights import catalogue, clients, disk, fetching, store
+from kokoro_lab.weights.sources import Hub
 
 FP32, FP16, INT8 = "kokoro-v1.0.fp32.onnx", "kokoro-v1.0.fp16.onnx", "kokoro-v1.0.int8.onnx"
 A, B, VOICES = "fp32a@1.0.0", "fp32b@1.0.0", "voices@1.2.1"
@@ -250,7 +250,7 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shop:
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
     fake = shop.catalogue()
-    monkeypatch.setattr(weights, "catalogue", lambda: fake)
+    monkeypatch.setattr(store, "catalogue", lambda: fake)
     monkeypatch.setattr(disk, "SPARE_BYTES", 0)
     monkeypatch.setattr(clients, "CLIENT_START_S", 60.0)  # on a busy machine pip takes seconds to begin
     with socket.socket() as closed:
@@ -309,11 +309,11 @@ def test_one_call_fetches_three_variants_and_all_voices_from_the_registries(shop
     assert set(report.fetched) == {FP32, FP16, INT8, *voices}
     assert set(report.sources.values()) == {"registry"}
     assert report.bytes == 9300 + 3000 + 1900 + 3 * 512
-    assert weights.model_path("fp32", home).read_bytes() == b"".join(shop.fp32)
-    assert weights.model_path("int8-upstream", home).read_bytes() == b"".join(shop.int8)
-    assert weights.voice_path("af_heart", home) == home / "weights" / "voices" / "af_heart.bin"
-    assert weights.missing(("fp32", "fp16", "int8-upstream"), home) == []
-    found = weights.verify(home)
+    assert store.model_path("fp32", home).read_bytes() == b"".join(shop.fp32)
+    assert store.model_path("int8-upstream", home).read_bytes() == b"".join(shop.int8)
+    assert store.voice_path("af_heart", home) == home / "weights" / "voices" / "af_heart.bin"
+    assert store.missing(("fp32", "fp16", "int8-upstream"), home) == []
+    found = store.verify(home)
     assert {name for name, status in found.items() if status == "ok"} == {FP32, FP16, INT8, *voices}
     assert {name for name, status in found.items() if status == "missing"} == {
         *EAR_FILES,
@@ -328,10 +328,10 @@ def test_the_recogniser_is_fetched_if_it_is_asked_for(shop: Shop, hub: Any, home
     report, _ = get(home, recogniser=True, source=source)
     assert set(report.fetched) > EAR_FILES
     assert {report.sources[name] for name in EAR_FILES} == {source}
-    folder = weights.recogniser_path(home)
+    folder = store.recogniser_path(home)
     assert folder == home / "weights" / "ear"
     assert {name: (folder / name).read_bytes() for name in shop.ear} == shop.ear
-    assert weights.missing(("fp32",), home, recogniser=True) == []
+    assert store.missing(("fp32",), home, recogniser=True) == []
     assert litter(home) == []
 
 
@@ -351,32 +351,32 @@ def test_what_stands_in_one_package_is_downloaded_once(
 
 def test_a_recogniser_that_is_damaged_or_not_there_is_refused(shop: Shop, home: Path) -> None:
     get(home)
-    assert set(weights.missing(("fp32",), home, recogniser=True)) == EAR_FILES
+    assert set(store.missing(("fp32",), home, recogniser=True)) == EAR_FILES
     with pytest.raises(WeightsError, match="fetch --recogniser`"):
-        weights.recogniser_path(home)
+        store.recogniser_path(home)
     get(home, recogniser=True)
-    (weights.recogniser_path(home) / "model.bin").write_bytes(noise(700, "another"))
+    (store.recogniser_path(home) / "model.bin").write_bytes(noise(700, "another"))
     with pytest.raises(IntegrityError, match="fetch --recogniser --force`"):
-        weights.recogniser_path(home)
+        store.recogniser_path(home)
     _, said = get(home, recogniser=True)
     assert "damaged" in said[0]
-    weights.recogniser_path(home)
+    store.recogniser_path(home)
 
 
 def test_the_voice_encoder_is_fetched_if_it_is_asked_for(shop: Shop, hub: Any, home: Path) -> None:
     get(home)
-    assert weights.missing(("fp32",), home, voice_encoder=True) == [VOICE_ENCODER]
+    assert store.missing(("fp32",), home, voice_encoder=True) == [VOICE_ENCODER]
     with pytest.raises(WeightsError, match="fetch --voice-encoder`"):
-        weights.voice_encoder_path(home)
+        store.voice_encoder_path(home)
     report, said = get(home, voice_encoder=True, source="auto")
     assert report.fetched == (VOICE_ENCODER,)
     assert report.sources == {VOICE_ENCODER: "registry"}  # the hub has no such file, and is not asked
     assert said == []
-    assert weights.voice_encoder_path(home).read_bytes() == shop.encoder
-    assert weights.missing(("fp32",), home, voice_encoder=True) == []
-    weights.voice_encoder_path(home).write_bytes(noise(600, "another"))
+    assert store.voice_encoder_path(home).read_bytes() == shop.encoder
+    assert store.missing(("fp32",), home, voice_encoder=True) == []
+    store.voice_encoder_path(home).write_bytes(noise(600, "another"))
     with pytest.raises(IntegrityError, match="fetch --voice-encoder --force`"):
-        weights.voice_encoder_path(home)
+        store.voice_encoder_path(home)
     assert litter(home) == [f"weights/{VOICE_ENCODER}"]  # what is no .bin
 
 
@@ -399,14 +399,14 @@ def test_a_warm_cache_needs_no_source(
     assert report.fetched == ()
     assert len(report.already_there) == 4
     assert said == []
-    assert weights.model_path("fp32", home).exists()
+    assert store.model_path("fp32", home).exists()
 
 
 def test_only_what_is_missing_is_fetched(shop: Shop, home: Path) -> None:
     get(home)
     shop.asked("pack")
     (home / "weights" / "voices" / "am_adam.bin").unlink()
-    assert weights.missing((), home) == ["voices/am_adam.bin"]
+    assert store.missing((), home) == ["voices/am_adam.bin"]
     report, _ = get(home)
     assert report.fetched == ("voices/am_adam.bin",)
     assert shop.asked("pack") == [VOICES]
@@ -478,7 +478,7 @@ def test_a_spoilt_package_is_an_error_and_leaves_nothing(shop: Shop, home: Path,
     assert litter(home) == []
     shop.path(A).write_bytes(good)
     get(home)  # the next call starts clean
-    assert weights.model_path("fp32", home).exists()
+    assert store.model_path("fp32", home).exists()
 
 
 def test_wrong_bytes_from_the_hub_are_not_used_and_the_registry_is_asked(
@@ -496,33 +496,33 @@ def test_wrong_bytes_from_the_hub_are_not_used_and_the_registry_is_asked(
 @pytest.mark.parametrize("cut", [True, False])
 def test_a_file_changed_after_the_fetch_is_refused_at_load(shop: Shop, home: Path, cut: bool) -> None:
     get(home)
-    path = weights.model_path("fp32", home)
+    path = store.model_path("fp32", home)
     spoilt = bytearray(path.read_bytes())
     spoilt[100] ^= 1
     path.write_bytes(spoilt[:-1] if cut else spoilt)
     with pytest.raises(IntegrityError, match=r"fp32\.onnx.*fetch --force"):
-        weights.model_path("fp32", home)
+        store.model_path("fp32", home)
     _, said = get(home)
     assert "damaged" in said[0]
-    weights.model_path("fp32", home)
+    store.model_path("fp32", home)
 
 
 def test_verify_finds_a_change_that_kept_size_and_time(shop: Shop, home: Path) -> None:
     get(home)
-    path = weights.voice_path("af_heart", home)
+    path = store.voice_path("af_heart", home)
     before = path.stat()
     path.write_bytes(bytes(512))
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
-    adam = weights.voice_path("am_adam", home)
+    adam = store.voice_path("am_adam", home)
     adam.unlink()
     adam.mkdir()  # something that no one can read as a file
-    found = weights.verify(home)
+    found = store.verify(home)
     assert found["voices/am_adam.bin"] == "corrupt"
     assert found["voices/af_heart.bin"] == "corrupt"
     assert found[FP16] == "missing"
     assert found[FP32] == "ok"
     with pytest.raises(IntegrityError):
-        weights.voice_path("af_heart", home)
+        store.voice_path("af_heart", home)
 
 
 def test_an_unchanged_file_is_not_hashed_again(
@@ -530,8 +530,8 @@ def test_an_unchanged_file_is_not_hashed_again(
 ) -> None:
     get(home)
     hashed: list[Path] = []
-    monkeypatch.setattr("kokoro_lab.model.verified.hashed", lambda path: hashed.append(path))
-    weights.model_path("fp32", home)
+    monkeypatch.setattr("kokoro_lab.weights.verified.hashed", lambda path: hashed.append(path))
+    store.model_path("fp32", home)
     assert hashed == []
 
 
@@ -540,7 +540,7 @@ def test_a_lost_or_broken_record_only_costs_a_hash(shop: Shop, home: Path) -> No
     record = home / "weights" / "verified.json"
     for text in ("{", "[]"):
         record.write_text(text)
-        weights.model_path("fp32", home)
+        store.model_path("fp32", home)
         assert FP32 in json.loads(record.read_text())
 
 
@@ -778,7 +778,7 @@ def test_what_one_client_cannot_give_does_not_stop_the_other(shop: Shop, home: P
     shop.order(view={"stderr": "npm error nothing works today"})
     with pytest.raises(SourceUnavailable, match="nothing works today"):
         get(home, "fp32", "int8-upstream")
-    assert weights.model_path("int8-upstream", home).exists()
+    assert store.model_path("int8-upstream", home).exists()
 
 
 @pytest.mark.parametrize(
@@ -817,24 +817,24 @@ def test_a_client_is_quoted_in_one_line_without_hosts(stderr: str, line: str | N
 
 def test_missing_files_name_the_command(shop: Shop, home: Path) -> None:
     with pytest.raises(WeightsError, match="kokoro-lab fetch"):
-        weights.model_path("fp32", home)
+        store.model_path("fp32", home)
     with pytest.raises(WeightsError, match="kokoro-lab fetch"):
-        weights.voice_path("af_heart", home)
-    assert len(weights.missing(("fp32", "fp16"), home)) == 5
-    assert set(weights.verify(home).values()) == {"missing"}
+        store.voice_path("af_heart", home)
+    assert len(store.missing(("fp32", "fp16"), home)) == 5
+    assert set(store.verify(home).values()) == {"missing"}
     assert not home.exists()  # looking makes nothing
 
 
 @pytest.mark.parametrize(
     ("call", "kind"),
     [
-        (lambda: weights.model_path("int9"), ParameterError),
-        (lambda: weights.model_sha256("int9"), ParameterError),
-        (lambda: weights.missing(["int9"]), ParameterError),
+        (lambda: store.model_path("int9"), ParameterError),
+        (lambda: store.model_sha256("int9"), ParameterError),
+        (lambda: store.missing(["int9"]), ParameterError),
         (lambda: fetching.fetch(["int9"]), ParameterError),
         (lambda: fetching.fetch(source="floppy"), ParameterError),
-        (lambda: weights.voice_path("af_nobody"), VoiceError),
-        (lambda: weights.voice_path("../../etc/passwd"), VoiceError),
+        (lambda: store.voice_path("af_nobody"), VoiceError),
+        (lambda: store.voice_path("../../etc/passwd"), VoiceError),
     ],
 )
 def test_unknown_names_say_what_is_allowed(call: Any, kind: type[KokoroLabError]) -> None:
@@ -858,7 +858,7 @@ def test_a_cache_that_may_only_be_read_works(shop: Shop, home: Path) -> None:
             after.callback(folder.chmod, 0o755)
             folder.chmod(0o555)
         assert get(home, source="auto")[0].fetched == ()
-        assert weights.model_path("fp32", home).exists()
+        assert store.model_path("fp32", home).exists()
 
 
 # ------------------------------------------------------------------------------------ the real catalogue
@@ -866,10 +866,10 @@ def test_a_cache_that_may_only_be_read_works(shop: Shop, home: Path) -> None:
 
 def test_the_real_catalogue_is_whole() -> None:
     real = catalogue.catalogue()
-    assert weights.voice_names() == tuple(real.voices)
+    assert store.voice_names() == tuple(real.voices)
     assert len(real.voices) == 54
     assert tuple(real.models) == PUBLISHED
-    assert weights.model_sha256("fp32").startswith("8fbea51e")
+    assert store.model_sha256("fp32").startswith("8fbea51e")
     assert [len(real.models[v].parts) for v in real.models] == [19, 10, 4]
     for file in real.files(real.models, recogniser=True, voice_encoder=True):
         assert len(file.sha256) == 64
@@ -890,7 +890,7 @@ def test_importing_does_no_work() -> None:
     import subprocess
 
     code = (
-        "import sys, kokoro_lab.model.fetching; "
+        "import sys, kokoro_lab.weights.fetching; "
         "print({'huggingface_hub', 'tqdm', 'filelock', 'numpy', 'onnxruntime'} & set(sys.modules))"
     )
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kokoro_lab.errors import IntegrityError, WeightsError
-from kokoro_lab.model.catalogue import WeightFile
-from kokoro_lab.model.joining import BROKEN, sha256_of
+from kokoro_lab.weights.catalogue import WeightFile
+from kokoro_lab.weights.joining import BROKEN, sha256_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt

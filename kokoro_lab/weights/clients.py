@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Protocol
 
 from kokoro_lab.errors import SourceUnavailable
-from kokoro_lab.model.catalogue import Package
+from kokoro_lab.weights.catalogue import Package
 
 PROBE_S = 5.0
 """How long a source may take to show that it answers."""

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from kokoro_lab.model.progress import Step, step_bar
+from kokoro_lab.weights.progress import Step, step_bar
 
 
 class Terminal(io.StringIO):

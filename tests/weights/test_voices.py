@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from kokoro_lab.errors import VoiceError
-from kokoro_lab.model.voices import (
+from kokoro_lab.weights.store import voice_names
+from kokoro_lab.weights.voices import (
     LANGUAGE_OF_PREFIX,
     OPENAI_VOICES,
     PACK_SHAPE,
@@ -15,7 +16,6 @@ from kokoro_lab.model.voices import (
     level_slope_lu,
     load_voice,
 )
-from kokoro_lab.model.weights import voice_names
 
 
 def test_every_voice_has_a_language_and_a_level() -> None:

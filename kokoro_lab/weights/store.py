@@ -18,8 +18,8 @@ from typing import Any, Literal
 
 from kokoro_lab.config import settings
 from kokoro_lab.errors import ParameterError, VoiceError
-from kokoro_lab.model.catalogue import WeightFile, catalogue
-from kokoro_lab.model.verified import hashed, is_right, record, size_and_time, verified
+from kokoro_lab.weights.catalogue import WeightFile, catalogue
+from kokoro_lab.weights.verified import hashed, is_right, record, size_and_time, verified
 
 Status = Literal["ok", "corrupt", "missing"]
 

@@ -17,11 +17,11 @@ from kokoro_lab.errors import (
     SourceUnavailable,
     WeightsError,
 )
-from kokoro_lab.model.catalogue import WeightFile
-from kokoro_lab.model.disk import demand_room, locked, sweep, told_apart
-from kokoro_lab.model.sources import Hub, Registry, Source, describe
-from kokoro_lab.model.verified import record, size_and_time, verified
-from kokoro_lab.model.weights import files_of, weights_home
+from kokoro_lab.weights.catalogue import WeightFile
+from kokoro_lab.weights.disk import demand_room, locked, sweep, told_apart
+from kokoro_lab.weights.sources import Hub, Registry, Source, describe
+from kokoro_lab.weights.store import files_of, weights_home
+from kokoro_lab.weights.verified import record, size_and_time, verified
 
 SOURCES = ("auto", "hub", "registry")
 

@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from kokoro_lab.errors import IntegrityError, VoiceError
-from kokoro_lab.model.weights import voice_names, voice_path
 from kokoro_lab.text.language import why_not_read
+from kokoro_lab.weights.store import voice_names, voice_path
 
 PACK_ROWS, STYLE_SIZE = 510, 256
 PACK_SHAPE = (PACK_ROWS, 1, STYLE_SIZE)

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import IO
 
 from kokoro_lab.errors import IntegrityError
-from kokoro_lab.model.catalogue import Package, Part, WeightFile
+from kokoro_lab.weights.catalogue import Package, Part, WeightFile
 
 CHUNK_BYTES = 1 << 20
 

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from kokoro_lab.errors import IntegrityError, SourceUnavailable
-from kokoro_lab.model import clients
-from kokoro_lab.model.catalogue import Package, WeightFile
-from kokoro_lab.model.clients import CLIENTS, Client, is_disk_full, reason, refusal, run
-from kokoro_lab.model.joining import archive_is_whole, demand, join, sha256_of
-from kokoro_lab.model.progress import Tick, progress_bar
+from kokoro_lab.weights import clients
+from kokoro_lab.weights.catalogue import Package, WeightFile
+from kokoro_lab.weights.clients import CLIENTS, Client, is_disk_full, reason, refusal, run
+from kokoro_lab.weights.joining import archive_is_whole, demand, join, sha256_of
+from kokoro_lab.weights.progress import Tick, progress_bar
 
 
 class Source(Protocol):
