@@ -28,14 +28,14 @@ from kokoro_lab.g2p.english import SPACY_MODEL
 from kokoro_lab.g2p.frontend import FrontEnd
 from kokoro_lab.g2p.lexicons import Lexicons
 from kokoro_lab.model.artefacts import EXPORT_AGAIN, stages_folder
-from kokoro_lab.model.coreml_options import coreml_options
 from kokoro_lab.model.derived import damage_in, derived_home, kept_folders
 from kokoro_lab.model.native import Native, damage_to, native_operators
-from kokoro_lab.model.provider_choice import choose
-from kokoro_lab.model.provider_registry import registry
 from kokoro_lab.model.toolchain import SHIPPED
-from kokoro_lab.model.tuned import NAME
 from kokoro_lab.playback.sound_card import portaudio
+from kokoro_lab.sessions.coreml_options import coreml_options
+from kokoro_lab.sessions.provider_choice import choose
+from kokoro_lab.sessions.provider_registry import registry
+from kokoro_lab.sessions.tuned import NAME
 from kokoro_lab.weights.store import missing, verify, voice_names, weights_home
 from kokoro_lab.weights.verified import shipped_arrays
 from kokoro_lab.weights.voices import unread_voices

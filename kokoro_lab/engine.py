@@ -21,17 +21,17 @@ from kokoro_lab.engine_config import WHOLE_MODEL, EngineConfig
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.g2p.frontend import FrontEnd
 from kokoro_lab.g2p.lexicon_entries import request_entries
-from kokoro_lab.model.arenas import shrink_arenas
 from kokoro_lab.model.build import math_mode
 from kokoro_lab.model.by_cost import PlacedDecoder, chosen_by_cost
 from kokoro_lab.model.by_length import ByLength
 from kokoro_lab.model.decoder import Decoder, Staged
-from kokoro_lab.model.placement import Placement
-from kokoro_lab.model.providers import recorded_options
-from kokoro_lab.model.tuned import with_tuned
 from kokoro_lab.model.whole_graph import WholeGraph
 from kokoro_lab.primer import FirstAudioCache
 from kokoro_lab.scheduling import prepare, user_interactive
+from kokoro_lab.sessions.arenas import shrink_arenas
+from kokoro_lab.sessions.placement import Placement
+from kokoro_lab.sessions.providers import recorded_options
+from kokoro_lab.sessions.tuned import with_tuned
 from kokoro_lab.speech_stream import SpeechStream
 from kokoro_lab.text.language import resolve_language
 from kokoro_lab.typed import require_least, require_type

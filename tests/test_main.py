@@ -16,7 +16,7 @@ from kokoro_lab.__main__ import main
 from kokoro_lab.config import settings
 from kokoro_lab.containers.coded import CODECS
 from kokoro_lab.engine import Engine
-from kokoro_lab.model import provider_registry
+from kokoro_lab.sessions import provider_registry
 from tests.containers.decoding import decoded
 from tests.playback.fake_card import FakeStream, fake_sounddevice
 
@@ -256,7 +256,7 @@ def test_doctor_names_a_tuned_file_that_cannot_be_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "tuned.json").write_text("{")
-    monkeypatch.setattr("kokoro_lab.model.tuned.weights_home", lambda home: tmp_path)
+    monkeypatch.setattr("kokoro_lab.sessions.tuned.weights_home", lambda home: tmp_path)
     monkeypatch.setattr("kokoro_lab.doctor._weights", lambda deep: [])
     found = {f["name"]: f for f in json.loads(call("doctor", "--json").stdout)}
     assert not found["tuned"]["ok"]

@@ -30,15 +30,15 @@ from kokoro_lab.config import PREFIX, Settings, misspelt, settings
 from kokoro_lab.engine import Engine, load_engine
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ProviderError, WeightsError
-from kokoro_lab.model import providers
 from kokoro_lab.model.by_cost import PlacedDecoder, chosen_by_cost
 from kokoro_lab.model.decoder import Staged
-from kokoro_lab.model.provider_choice import choose
-from kokoro_lab.model.provider_registry import KNOWN_PROVIDERS
 from kokoro_lab.model.static_vocoder import fixed_windows
-from kokoro_lab.model.tuned import TUNABLE
 from kokoro_lab.model.vocoder import Windows
 from kokoro_lab.model.whole_graph import WholeGraph
+from kokoro_lab.sessions import providers
+from kokoro_lab.sessions.provider_choice import choose
+from kokoro_lab.sessions.provider_registry import KNOWN_PROVIDERS
+from kokoro_lab.sessions.tuned import TUNABLE
 from tests import tiny_voice
 
 TABLE = Path(__file__).parent / "mutations" / "settings.toml"
@@ -242,7 +242,7 @@ ALONE = """
 import json, os, sys
 import numpy as np
 from kokoro_lab.engine_config import EngineConfig
-from kokoro_lab.model.providers import cpu_session
+from kokoro_lab.sessions.providers import cpu_session
 
 def threads():
     return len(os.listdir("/proc/self/task"))

@@ -27,7 +27,7 @@ from kokoro_lab.bench.trial import Listener
 from kokoro_lab.datatypes import Samples
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ParameterError
-from kokoro_lab.model.providers import make_session
+from kokoro_lab.sessions.providers import make_session
 from kokoro_lab.weights.catalogue import catalogue
 from kokoro_lab.weights.fetching import fetch
 from kokoro_lab.weights.joining import BROKEN

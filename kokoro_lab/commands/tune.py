@@ -81,7 +81,7 @@ def _show(variant: str | None, as_json: bool) -> None:
 
 def _forget(variant: str | None, as_json: bool) -> None:
     from kokoro_lab.config import weights_of
-    from kokoro_lab.model.tuned import MadeFor, forget
+    from kokoro_lab.sessions.tuned import MadeFor, forget
     from kokoro_lab.tuning.autotune import defaults
     from kokoro_lab.weights.store import model_sha256
 

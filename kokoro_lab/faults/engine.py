@@ -18,10 +18,10 @@ from kokoro_lab.g2p.frontend import FrontEnd
 from kokoro_lab.g2p.given import Given
 from kokoro_lab.g2p.protocol import SentenceG2P
 from kokoro_lab.g2p.speakers import Speakers
-from kokoro_lab.model.arenas import run_out_of_memory
 from kokoro_lab.model.decoder import Decoded, Decoder, Staged
-from kokoro_lab.model.guarded_session import GuardedSession, Runs
-from kokoro_lab.model.placement import Placement
+from kokoro_lab.sessions.arenas import run_out_of_memory
+from kokoro_lab.sessions.guarded_session import GuardedSession, Runs
+from kokoro_lab.sessions.placement import Placement
 from kokoro_lab.speech_stream import SpeechStream
 from kokoro_lab.text.aligned import AlignedText
 from kokoro_lab.weights.voices import Voice

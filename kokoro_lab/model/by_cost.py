@@ -21,11 +21,11 @@ from kokoro_lab.datatypes import Fallback, ProviderChoice
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ProviderError
 from kokoro_lab.g2p.vocab import encode
-from kokoro_lab.model.cost_cache import Conditions, Cost, CostCache, CostCacheError
 from kokoro_lab.model.decoder import Decoded, Decoder
 from kokoro_lab.model.delivery import Delivery
-from kokoro_lab.model.placement import Placement
-from kokoro_lab.model.providers import PROVIDERS, available_providers
+from kokoro_lab.sessions.cost_cache import Conditions, Cost, CostCache, CostCacheError
+from kokoro_lab.sessions.placement import Placement
+from kokoro_lab.sessions.providers import PROVIDERS, available_providers
 from kokoro_lab.weights.voices import Voice
 
 log = logging.getLogger(__name__)

@@ -19,7 +19,7 @@ from kokoro_lab.datatypes import ProviderChoice
 from kokoro_lab.engine_config import ByLengthSetting
 from kokoro_lab.model.by_cost import PlacedDecoder
 from kokoro_lab.model.decoder import Decoded, Decoder
-from kokoro_lab.model.placement import Placement
+from kokoro_lab.sessions.placement import Placement
 from kokoro_lab.weights.voices import Voice
 
 

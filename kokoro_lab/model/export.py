@@ -30,7 +30,7 @@ from kokoro_lab.model.artefacts import stages_folder
 from kokoro_lab.model.decoder import Decoder, Staged
 from kokoro_lab.model.native import native_operators
 from kokoro_lab.model.prosody import Values
-from kokoro_lab.model.providers import make_session
+from kokoro_lab.sessions.providers import make_session
 from kokoro_lab.weights.disk import whole_or_not_at_all
 from kokoro_lab.weights.joining import sha256_of
 from kokoro_lab.weights.progress import step_bar

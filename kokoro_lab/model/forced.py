@@ -25,8 +25,8 @@ from kokoro_lab.model.delivery import Delivery
 from kokoro_lab.model.graphs import DURATIONS, ENERGY, F0, frames_of, signature
 from kokoro_lab.model.native import native_operators
 from kokoro_lab.model.prosody import ProsodyModel, Values
-from kokoro_lab.model.providers import stage_session
 from kokoro_lab.model.rewriting import inferred
+from kokoro_lab.sessions.providers import stage_session
 from kokoro_lab.weights.voices import Voice
 
 TOLD = (DURATIONS, F0, ENERGY)

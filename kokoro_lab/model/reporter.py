@@ -17,9 +17,9 @@ from kokoro_lab.model import graphs, passes, rewriting, trunk_passes
 from kokoro_lab.model.artefacts import published_stages, stages_folder
 from kokoro_lab.model.native import Native, native_operators
 from kokoro_lab.model.prosody import Contours, Prosody, ProsodyModel
-from kokoro_lab.model.providers import make_session
 from kokoro_lab.model.quant_passes import convolutions_of, quantisable
 from kokoro_lab.model.statistics import AdainLayers
+from kokoro_lab.sessions.providers import make_session
 from kokoro_lab.weights.store import model_path
 
 Values = npt.NDArray[np.float32]

@@ -27,7 +27,6 @@ from kokoro_lab.model.decoder import Staged
 from kokoro_lab.model.export import AGREEMENT_LOW_DB
 from kokoro_lab.model.predictor import StatisticsPredictor
 from kokoro_lab.model.prosody import Prosody, Values
-from kokoro_lab.model.providers import make_session
 from kokoro_lab.model.recipe_digest import Recipes
 from kokoro_lab.model.static_passes import SAMPLES
 from kokoro_lab.model.static_vocoder import (
@@ -39,6 +38,7 @@ from kokoro_lab.model.static_vocoder import (
     static_folder,
     write_program,
 )
+from kokoro_lab.sessions.providers import make_session
 from kokoro_lab.weights.disk import whole_or_not_at_all
 from kokoro_lab.weights.progress import step_bar
 

@@ -27,16 +27,16 @@ from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.model import artefacts, graphs, mlprogram, rewriting, static_passes
-from kokoro_lab.model.guarded_session import GuardedSession
 from kokoro_lab.model.passes import SCALE, SHIFT
 from kokoro_lab.model.prosody import Prosody
-from kokoro_lab.model.provider_choice import choose
-from kokoro_lab.model.provider_registry import CPU
-from kokoro_lab.model.providers import cpu_session, stage_session
 from kokoro_lab.model.recipe_digest import Passes, Recipes, recipe_digest
 from kokoro_lab.model.static_passes import COLUMNS, LONGEST_AXIS, SAMPLES, SPECTRUM, TRUNK
 from kokoro_lab.model.statistics import AdainLayers
 from kokoro_lab.model.vocoder import CONTEXT_FRAMES, INNER_CONTEXT_FRAMES, Around
+from kokoro_lab.sessions.guarded_session import GuardedSession
+from kokoro_lab.sessions.provider_choice import choose
+from kokoro_lab.sessions.provider_registry import CPU
+from kokoro_lab.sessions.providers import cpu_session, stage_session
 from kokoro_lab.weights.joining import sha256_of
 from kokoro_lab.weights.progress import step_bar
 from kokoro_lab.weights.store import model_sha256

@@ -17,8 +17,8 @@ from kokoro_lab.model.decoder import Decoded, finite
 from kokoro_lab.model.delivery import Delivery
 from kokoro_lab.model.graphs import DURATIONS, frames_of, with_durations
 from kokoro_lab.model.graphs import signature as signature_of
-from kokoro_lab.model.placement import Placement
-from kokoro_lab.model.providers import stage_session
+from kokoro_lab.sessions.placement import Placement
+from kokoro_lab.sessions.providers import stage_session
 from kokoro_lab.weights.voices import Voice
 
 UPSTREAM_FP16 = "Upstream's fp16 model does this on some CPUs: try the variant fp32."

@@ -23,11 +23,11 @@ from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.fixtures import load_texts
 from kokoro_lab.model.by_cost import usable_providers
-from kokoro_lab.model.provider_choice import AUTO
-from kokoro_lab.model.providers import recorded_options
-from kokoro_lab.model.tuned import TUNABLE, MadeFor, Tuned, adopt
 from kokoro_lab.provenance import git_state, versions
 from kokoro_lab.results import results_folder
+from kokoro_lab.sessions.provider_choice import AUTO
+from kokoro_lab.sessions.providers import recorded_options
+from kokoro_lab.sessions.tuned import TUNABLE, MadeFor, Tuned, adopt
 from kokoro_lab.tuning import adoption, study
 from kokoro_lab.tuning.adoption import Comparison
 from kokoro_lab.tuning.candidates import (

@@ -19,8 +19,8 @@ from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples
 from kokoro_lab.engine_config import EngineConfig, usable_cores
 from kokoro_lab.errors import ParameterError, TuningError
 from kokoro_lab.metrics.perceptual import pesq_wb, signal_to_difference_db
-from kokoro_lab.model.providers import PROVIDERS, resolve_provider
-from kokoro_lab.model.tuned import TUNABLE
+from kokoro_lab.sessions.providers import PROVIDERS, resolve_provider
+from kokoro_lab.sessions.tuned import TUNABLE
 
 MARGINS = {"ttfa": 1.02, "rtf": 1.02, "memory": 1.05}
 """Time to first audio, real-time factor and peak resident memory, each as a ratio to the defaults: below its

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from kokoro_lab.engine_config import EngineConfig
-from kokoro_lab.model.providers import recorded_options
-from kokoro_lab.model.tuned import Tuned, adopt, with_tuned
 from kokoro_lab.results import Check, Control, Run
+from kokoro_lab.sessions.providers import recorded_options
+from kokoro_lab.sessions.tuned import Tuned, adopt, with_tuned
 from kokoro_lab.tuning import adoption, study
 from kokoro_lab.tuning.autotune import TunePlan, Tuning
 from kokoro_lab.tuning.candidates import MARGINS, OBJECTIVES, SNR_LOW_DB

@@ -21,8 +21,8 @@ from kokoro_lab.engine import Engine
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.model.decoder import Decoded
-from kokoro_lab.model.provider_registry import registry
 from kokoro_lab.model.whole_graph import WholeGraph
+from kokoro_lab.sessions.provider_registry import registry
 from tests import tiny_voice
 
 pytestmark = pytest.mark.test_all  # engines in processes of their own

@@ -14,8 +14,8 @@ from onnx import helper
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.model import native_passes, rewriting
 from kokoro_lab.model.attention_passes import attention
-from kokoro_lab.model.providers import make_session
 from kokoro_lab.model.rewriting import Model
+from kokoro_lab.sessions.providers import make_session
 from tests.model.toy_graphs import model_of
 
 HEADS, INPUTS = 3, 96

@@ -17,9 +17,9 @@ from kokoro_lab.model.beginning import FADE_FRAMES, LEAST_FRAMES, Beginning, fad
 from kokoro_lab.model.decoder import Staged
 from kokoro_lab.model.native import native_operators
 from kokoro_lab.model.prosody import Contours, Prosody, ProsodyModel
-from kokoro_lab.model.providers import make_session
 from kokoro_lab.model.reporter import OwnStatistics, TrunkStatistics
 from kokoro_lab.model.vocoder import CONTEXT_FRAMES, FIRST_WINDOW_FRAMES, Windows
+from kokoro_lab.sessions.providers import make_session
 
 Values = npt.NDArray[np.float32]
 SENTENCE = "Nobody had ever seen the garden in such a state,"

@@ -21,10 +21,10 @@ from kokoro_lab.model.by_cost import (
     measured_cost,
     usable_providers,
 )
-from kokoro_lab.model.cost_cache import FILE, Cost
 from kokoro_lab.model.whole_graph import WholeGraph
+from kokoro_lab.sessions.cost_cache import FILE, Cost
 from tests import tiny_voice
-from tests.model.fake_provider import FakeProvider
+from tests.sessions.fake_provider import FakeProvider
 
 STEADY = Cost(((20, 0.02), (200, 0.2)))
 LATE = Cost(((20, 0.05), (200, 0.06)))

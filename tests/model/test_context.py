@@ -18,10 +18,10 @@ from kokoro_lab.model.artefacts import published_stages, recipes, stages_folder
 from kokoro_lab.model.native import native_operators
 from kokoro_lab.model.predictor import StatisticsPredictor
 from kokoro_lab.model.prosody import Prosody
-from kokoro_lab.model.providers import make_session
 from kokoro_lab.model.quant_passes import quantise_layers
 from kokoro_lab.model.rewriting import Model
 from kokoro_lab.model.vocoder import CONTEXT_FRAMES, INNER_CONTEXT_FRAMES, Vocoder
+from kokoro_lab.sessions.providers import make_session
 from tests.model.test_passes import CHANNELS, folded
 from tests.model.test_quantise import a_range, conv
 

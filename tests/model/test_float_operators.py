@@ -19,8 +19,8 @@ from kokoro_lab.model import attention_passes, native_passes, rewriting, trunk_p
 from kokoro_lab.model.artefacts import published_stages
 from kokoro_lab.model.compact import byte_recurrences
 from kokoro_lab.model.graphs import ALIGNED, DURATIONS, ENERGY, EXCITATION, F0, F0_CURVE, VOICED_HZ
-from kokoro_lab.model.providers import make_session
 from kokoro_lab.model.rewriting import Model
+from kokoro_lab.sessions.providers import make_session
 from tests.model.toy_graphs import STYLE, adain, model_of
 
 CONFIG = EngineConfig(threads=2)

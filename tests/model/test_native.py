@@ -19,7 +19,7 @@ from kokoro_lab.model.decoder import Staged
 from kokoro_lab.model.fast_fir import FastFir, packed
 from kokoro_lab.model.native import Native, damage_to, native_operators
 from kokoro_lab.model.native_passes import NATIVE_DOMAIN, exact_stft
-from kokoro_lab.model.providers import make_session
+from kokoro_lab.sessions.providers import make_session
 from tests.model.test_fast_fir import whole
 
 CONFIG = EngineConfig(threads=2)

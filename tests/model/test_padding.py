@@ -14,8 +14,8 @@ from kokoro_lab.engine import Engine
 from kokoro_lab.model import graphs
 from kokoro_lab.model.artefacts import published_stages
 from kokoro_lab.model.padding_passes import MASK, TOKEN_LENGTHS, masked_ids, padded
-from kokoro_lab.model.providers import make_session
 from kokoro_lab.model.rewriting import Model
+from kokoro_lab.sessions.providers import make_session
 
 OUTPUTS = list(graphs.STAGES["prosody"][1])
 

@@ -18,9 +18,9 @@ from kokoro_lab.metrics.perceptual import signal_to_difference_db
 from kokoro_lab.model import graphs, passes, static_export, static_vocoder
 from kokoro_lab.model.artefacts import published_stages, recipes
 from kokoro_lab.model.decoder import Staged
-from kokoro_lab.model.providers import make_session
 from kokoro_lab.model.recipe_digest import Recipes
 from kokoro_lab.model.rewriting import Model
+from kokoro_lab.sessions.providers import make_session
 
 LINE = "The kettle is on."
 OUTPUTS = list(graphs.STAGES["prosody"][1])

@@ -14,9 +14,9 @@ from onnx import TensorProto, helper, numpy_helper
 
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.metrics.perceptual import signal_to_difference_db
-from kokoro_lab.model.providers import make_session
 from kokoro_lab.model.quant_passes import quantisable, quantise_layers
 from kokoro_lab.model.quantise import Calibration, Quantised, Range
+from kokoro_lab.sessions.providers import make_session
 from tests.model.test_fast_fir import whole
 
 CONFIG = EngineConfig(threads=2)

@@ -15,10 +15,10 @@ from onnx import helper, numpy_helper
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.metrics.perceptual import signal_to_difference_db
 from kokoro_lab.model import alike_passes, native, native_passes, passes, rewriting
-from kokoro_lab.model.providers import make_session
 from kokoro_lab.model.quant_passes import quantise_layers
 from kokoro_lab.model.quantise import Range
 from kokoro_lab.model.rewriting import Model
+from kokoro_lab.sessions.providers import make_session
 from tests.model.toy_graphs import STYLE, adain, model_of
 
 Values = npt.NDArray[np.float32]

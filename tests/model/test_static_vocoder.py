@@ -31,8 +31,8 @@ from kokoro_lab.model.static_vocoder import (
     static_folder,
 )
 from kokoro_lab.model.vocoder import Windows
-from tests.model.fake_provider import NAME as COREML
-from tests.model.fake_provider import FakeProvider
+from tests.sessions.fake_provider import NAME as COREML
+from tests.sessions.fake_provider import FakeProvider
 
 AGREEMENT_LOW_DB = 100
 

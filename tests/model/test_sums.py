@@ -10,8 +10,8 @@ from onnx import TensorProto, helper
 
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.model import native_passes, rewriting
-from kokoro_lab.model.providers import make_session
 from kokoro_lab.model.rewriting import Model
+from kokoro_lab.sessions.providers import make_session
 from tests.model.test_context import convolution_of, feed_of, operator, told
 
 KINDS = ["SnakeConv", "QuantSnakeConv"]

@@ -10,9 +10,9 @@ import pytest
 from onnx import NodeProto, TensorProto, helper, numpy_helper
 
 from kokoro_lab.engine_config import EngineConfig
-from kokoro_lab.model.providers import make_session
 from kokoro_lab.model.rewriting import Model, inferred, operators, shapes
 from kokoro_lab.model.tidy_passes import canonical_shapes, drop_no_ops, known_lengths, repeated_afterwards
+from kokoro_lab.sessions.providers import make_session
 
 HEADS, WIDTH = 2, 6
 n = helper.make_node

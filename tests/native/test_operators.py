@@ -18,14 +18,15 @@ from onnxruntime.capi.onnxruntime_pybind11_state import Fail
 
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import OutOfMemory
-from kokoro_lab.model import arenas, fast_fir, providers
-from kokoro_lab.model.arenas import out_of_memory
+from kokoro_lab.model import fast_fir
 from kokoro_lab.model.fast_fir import FastFir, Output, Product, Term, packed
-from kokoro_lab.model.guarded_session import RAISED
 from kokoro_lab.model.native import FLAGS, OPERATORS, SOURCES, found_compiler
 from kokoro_lab.model.native_passes import NATIVE_DOMAIN
-from kokoro_lab.model.providers import make_session
 from kokoro_lab.server.errors import status_of
+from kokoro_lab.sessions import arenas, providers
+from kokoro_lab.sessions.arenas import out_of_memory
+from kokoro_lab.sessions.guarded_session import RAISED
+from kokoro_lab.sessions.providers import make_session
 from tests.native import fuzz
 from tests.native.cases import DRAWN, Values, broken
 from tests.native.driver import PROCESSORS, Case, Driver, build

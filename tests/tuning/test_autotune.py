@@ -19,9 +19,9 @@ from kokoro_lab.config import settings
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import GateFailed, ParameterError
 from kokoro_lab.metrics.paired_ratio import PairedRatio
-from kokoro_lab.model.provider_choice import choose
-from kokoro_lab.model.tuned import MadeFor, read_tuned, with_tuned
 from kokoro_lab.results import open_run
+from kokoro_lab.sessions.provider_choice import choose
+from kokoro_lab.sessions.tuned import MadeFor, read_tuned, with_tuned
 from kokoro_lab.tuning import autotune, verdict
 from kokoro_lab.tuning.adoption import Comparison
 from kokoro_lab.tuning.autotune import TunePlan, Tuning, tune

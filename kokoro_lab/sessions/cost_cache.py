@@ -21,8 +21,8 @@ from typing import Any
 
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import KokoroLabError
-from kokoro_lab.model.providers import recorded_options
 from kokoro_lab.provenance import machine, versions
+from kokoro_lab.sessions.providers import recorded_options
 from kokoro_lab.weights.store import weights_home
 
 FORMAT = 1

@@ -19,8 +19,8 @@ from onnxruntime.capi import onnxruntime_pybind11_state as runtime
 
 from kokoro_lab.datatypes import Fallback
 from kokoro_lab.errors import KokoroLabError, OutOfMemory, ProviderError
-from kokoro_lab.model.provider_choice import PROVIDER_STAGE
-from kokoro_lab.model.provider_registry import CPU, first_line
+from kokoro_lab.sessions.provider_choice import PROVIDER_STAGE
+from kokoro_lab.sessions.provider_registry import CPU, first_line
 
 log = logging.getLogger(__name__)
 

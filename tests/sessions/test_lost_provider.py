@@ -17,10 +17,10 @@ from onnxruntime.capi.onnxruntime_pybind11_state import EPFail, Fail, InvalidArg
 from kokoro_lab.datatypes import Clip
 from kokoro_lab.engine import Engine, load_engine
 from kokoro_lab.errors import OutOfMemory, ProviderError
-from kokoro_lab.model.guarded_session import GuardedSession
 from kokoro_lab.model.whole_graph import WholeGraph
+from kokoro_lab.sessions.guarded_session import GuardedSession
 from tests import tiny_voice
-from tests.model.fake_provider import NAME, FakeProvider
+from tests.sessions.fake_provider import NAME, FakeProvider
 
 CPU = "CPUExecutionProvider"
 SENTENCES = " ".join(f"This is sentence number {n}, and it is about nothing at all." for n in range(1, 13))

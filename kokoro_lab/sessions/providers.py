@@ -18,12 +18,12 @@ import onnxruntime as ort
 from kokoro_lab.datatypes import Fallback
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ProviderError, SettingsError
-from kokoro_lab.model.arenas import ShrinkingSession, bound_arena, out_of_memory
-from kokoro_lab.model.coreml_options import coreml_options
-from kokoro_lab.model.guarded_session import GuardedSession
-from kokoro_lab.model.placement import graph_for
-from kokoro_lab.model.provider_choice import PROVIDER_STAGE, choose
-from kokoro_lab.model.provider_registry import (
+from kokoro_lab.sessions.arenas import ShrinkingSession, bound_arena, out_of_memory
+from kokoro_lab.sessions.coreml_options import coreml_options
+from kokoro_lab.sessions.guarded_session import GuardedSession
+from kokoro_lab.sessions.placement import graph_for
+from kokoro_lab.sessions.provider_choice import PROVIDER_STAGE, choose
+from kokoro_lab.sessions.provider_registry import (
     CPU,
     KNOWN_PROVIDERS,
     Provider,

@@ -13,7 +13,7 @@ import numpy as np
 import onnxruntime as ort
 
 from kokoro_lab.errors import OutOfMemory, SettingsError
-from kokoro_lab.model import interruption
+from kokoro_lab.sessions import interruption
 
 ARENA = "KOKORO_MEMORY_ARENA_SIZE_MB"
 ENOUGH_MB = {"int8": 512, "int8fp16mix": 640, "fp16": 768, "fp32": 768}

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from kokoro_lab.datatypes import Fallback
 from kokoro_lab.engine_config import EngineConfig
-from kokoro_lab.model.provider_registry import CPU, Provider, listed, named, require
+from kokoro_lab.sessions.provider_registry import CPU, Provider, listed, named, require
 
 AUTO = "auto"
 PROVIDER_STAGE = "provider"

@@ -12,8 +12,8 @@ from onnxruntime.capi.onnxruntime_pybind11_state import EPFail
 
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ProviderError
-from kokoro_lab.model import providers
-from kokoro_lab.model.provider_registry import Provider
+from kokoro_lab.sessions import providers
+from kokoro_lab.sessions.provider_registry import Provider
 
 NAME = "CoreMLExecutionProvider"
 NEVER = 10**9

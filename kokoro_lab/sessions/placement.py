@@ -8,8 +8,8 @@ from typing import Any
 
 from kokoro_lab.datatypes import Fallback
 from kokoro_lab.engine_config import WHOLE_MODEL
-from kokoro_lab.model.guarded_session import GuardedSession
-from kokoro_lab.model.provider_registry import CPU, Provider
+from kokoro_lab.sessions.guarded_session import GuardedSession
+from kokoro_lab.sessions.provider_registry import CPU, Provider
 
 SPEAKING_STAGES = ("vocoder", WHOLE_MODEL)
 """Which make the samples, nearly all of the work: an engine is active on the provider of the one it has."""

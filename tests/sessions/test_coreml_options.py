@@ -10,8 +10,8 @@ import pytest
 from kokoro_lab.config import COREML_NAMES, Settings, settings
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import SettingsError
-from kokoro_lab.model.coreml_options import OPTIONS, coreml_options
 from kokoro_lab.model.whole_graph import WholeGraph
+from kokoro_lab.sessions.coreml_options import OPTIONS, coreml_options
 from tests import tiny_voice
 
 NAMES = [option.name for option in OPTIONS]

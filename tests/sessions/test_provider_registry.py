@@ -12,9 +12,10 @@ import pytest
 
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ProviderError, SettingsError
-from kokoro_lab.model import provider_registry, providers
-from kokoro_lab.model.provider_choice import choose
-from kokoro_lab.model.provider_registry import (
+from kokoro_lab.model.whole_graph import WholeGraph
+from kokoro_lab.sessions import provider_registry, providers
+from kokoro_lab.sessions.provider_choice import choose
+from kokoro_lab.sessions.provider_registry import (
     CPU,
     KNOWN_PROVIDERS,
     Provider,
@@ -23,7 +24,6 @@ from kokoro_lab.model.provider_registry import (
     registry,
     require,
 )
-from kokoro_lab.model.whole_graph import WholeGraph
 from tests import tiny_voice
 
 MAC, LINUX = ("macOS", "arm64"), ("Linux", "x86_64")

@@ -16,9 +16,9 @@ from onnx import TensorProto, helper, numpy_helper
 from kokoro_lab.engine import Engine
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.model.decoder import Decoded
-from kokoro_lab.model.guarded_session import RAISED
-from kokoro_lab.model.interruption import Interruption
-from kokoro_lab.model.providers import make_session
+from kokoro_lab.sessions.guarded_session import RAISED
+from kokoro_lab.sessions.interruption import Interruption
+from kokoro_lab.sessions.providers import make_session
 
 LONG = (
     "The harbour lights came on one by one, while the ferry turned towards the quay and the men on the pier "

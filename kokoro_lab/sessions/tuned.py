@@ -21,8 +21,8 @@ from filelock import FileLock
 
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import KokoroLabError
-from kokoro_lab.model.providers import resolve_provider
 from kokoro_lab.provenance import machine, versions
+from kokoro_lab.sessions.providers import resolve_provider
 from kokoro_lab.weights.disk import told_apart
 from kokoro_lab.weights.store import weights_home
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kokoro_lab.engine_config import EngineConfig
-from kokoro_lab.model.cost_cache import MOST_ENTRIES, Conditions, Cost, CostCache, CostCacheError
+from kokoro_lab.sessions.cost_cache import MOST_ENTRIES, Conditions, Cost, CostCache, CostCacheError
 
 COSTS = {"cpu": Cost(((20, 0.05), (60, 0.1))), "coreml": Cost(((20, 0.08), (60, 0.09)))}
 HERE = Conditions.here(EngineConfig(), "ab12")
