@@ -14,9 +14,7 @@ from dataclasses import dataclass
 from datetime import date
 from importlib.metadata import PackageNotFoundError, files, version
 from importlib.util import find_spec
-from pathlib import Path
 
-from kokoro_lab import model
 from kokoro_lab.config import PUBLISHED, VARIANTS, settings, weights_of
 from kokoro_lab.containers import FORMATS, Encoder
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ
@@ -29,8 +27,8 @@ from kokoro_lab.g2p.frontend import FrontEnd
 from kokoro_lab.g2p.lexicons import Lexicons
 from kokoro_lab.model.artefacts import EXPORT_AGAIN, stages_folder
 from kokoro_lab.model.derived import damage_in, derived_home, kept_folders
-from kokoro_lab.model.native import Native, damage_to, native_operators
-from kokoro_lab.model.toolchain import SHIPPED
+from kokoro_lab.native.operators import Native, damage_to, native_operators
+from kokoro_lab.native.toolchain import SHIPPED
 from kokoro_lab.playback.sound_card import portaudio
 from kokoro_lab.sessions.coreml_options import coreml_options
 from kokoro_lab.sessions.provider_choice import choose
@@ -266,8 +264,7 @@ def _derived() -> Iterator[Finding]:
 def _package(deep: bool) -> Finding:
     """What ships in this package, fitted or measured; and with `deep` all that was installed."""
     damaged = []
-    for name in SHIPPED:
-        path = Path(model.__file__).with_name(name)
+    for name, path in SHIPPED.items():
         try:
             if path.suffix == ".npz":
                 shipped_arrays(path)

@@ -21,11 +21,11 @@ from kokoro_lab.engine_config import WHOLE_MODEL, EngineConfig
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.g2p.frontend import FrontEnd
 from kokoro_lab.g2p.lexicon_entries import request_entries
-from kokoro_lab.model.build import math_mode
 from kokoro_lab.model.by_cost import PlacedDecoder, chosen_by_cost
 from kokoro_lab.model.by_length import ByLength
 from kokoro_lab.model.decoder import Decoder, Staged
 from kokoro_lab.model.whole_graph import WholeGraph
+from kokoro_lab.native.build import math_mode
 from kokoro_lab.primer import FirstAudioCache
 from kokoro_lab.scheduling import prepare, user_interactive
 from kokoro_lab.sessions.arenas import shrink_arenas

@@ -21,8 +21,8 @@ from kokoro_lab.gates.perceptual import load_voice_encoder
 from kokoro_lab.metrics.intelligibility import Recogniser
 from kokoro_lab.metrics.speaker import VoiceEncoder
 from kokoro_lab.model.graphs import TRUNK_FRAME_SAMPLES
-from kokoro_lab.model.native import native_operators
 from kokoro_lab.model.vocoder import Vocoder
+from kokoro_lab.native.operators import native_operators
 from kokoro_lab.sessions import providers
 from tests import tiny_voice
 from tests.sessions.fake_provider import NAME, FakeProvider

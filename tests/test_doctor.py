@@ -38,7 +38,7 @@ def test_an_installed_file_that_was_changed_is_named(
 
 
 def test_a_fitted_file_that_cannot_be_read_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor, "SHIPPED", ("nothing.npz", "nothing.json"))
+    monkeypatch.setattr(doctor, "SHIPPED", {name: Path(name) for name in ("nothing.npz", "nothing.json")})
     found = doctor._package(deep=False)
     assert not found.ok
     assert "nothing.npz" in found.detail

@@ -11,7 +11,7 @@ import pandas as pd
 
 from kokoro_lab.bench.ratios import ratios
 from kokoro_lab.bench.trial import Trial
-from kokoro_lab.model.toolchain import toolchain
+from kokoro_lab.native.toolchain import toolchain
 from kokoro_lab.provenance import git_state, machine, versions
 from kokoro_lab.results import write_json
 

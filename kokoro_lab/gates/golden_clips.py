@@ -15,7 +15,7 @@ from kokoro_lab.errors import ParameterError
 from kokoro_lab.fixtures import load_texts
 from kokoro_lab.metrics.fingerprint import mel_fingerprint
 from kokoro_lab.metrics.loudness import integrated_lufs, true_peak_dbtp
-from kokoro_lab.model.build import Build, build_of
+from kokoro_lab.native.build import Build, build_of
 
 SAME, ANOTHER = "same build", "another build"
 PCM_SCALE = 32768

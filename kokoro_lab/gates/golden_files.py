@@ -22,7 +22,7 @@ from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.fixtures import repository_root
 from kokoro_lab.gates.golden_clips import PCM_SCALE, Case, HeardWord, Recording, Spoken, Tolerance
-from kokoro_lab.model.build import Build
+from kokoro_lab.native.build import Build
 from kokoro_lab.results import write_json
 
 PLAN, MANIFEST = "plan.json", "manifest.json"

@@ -16,7 +16,7 @@ from typing import Any
 from kokoro_lab.engine import Engine
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.fixtures import repository_root
-from kokoro_lab.model.build import STOCK, build_of
+from kokoro_lab.native.build import STOCK, build_of
 from kokoro_lab.provenance import git_state, versions
 from kokoro_lab.results import write_json
 

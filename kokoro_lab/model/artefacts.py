@@ -42,7 +42,6 @@ from kokoro_lab.model import (
 from kokoro_lab.model.compact import byte_recurrences, half_weights
 from kokoro_lab.model.derived import MANIFEST, damage_in, derived_home, promised_by, whole_folder
 from kokoro_lab.model.graphs import cut
-from kokoro_lab.model.native import Native
 from kokoro_lab.model.quant_passes import quantise_layers
 from kokoro_lab.model.quantise import Calibration, Quantised
 from kokoro_lab.model.recipe_digest import (
@@ -53,7 +52,8 @@ from kokoro_lab.model.recipe_digest import (
     remembered_digest,
 )
 from kokoro_lab.model.statistics import AdainLayers
-from kokoro_lab.model.toolchain import LIBRARIES
+from kokoro_lab.native.operators import Native
+from kokoro_lab.native.toolchain import LIBRARIES
 from kokoro_lab.weights.joining import sha256_of
 from kokoro_lab.weights.progress import Step, step_bar, untold
 from kokoro_lab.weights.store import model_path, model_sha256, weights_home

@@ -19,13 +19,13 @@ from kokoro_lab.model.artefacts import stages_folder
 from kokoro_lab.model.beginning import BEGINNINGS_FILE, FADE_FRAMES, Beginning, Beginnings, fading
 from kokoro_lab.model.delivery import Delivery
 from kokoro_lab.model.graphs import TRUNK_FRAME_SAMPLES, frames_of
-from kokoro_lab.model.native import native_operators
 from kokoro_lab.model.predictor import StatisticsPredictor
 from kokoro_lab.model.prosody import Contours, Prosody, ProsodyModel
 from kokoro_lab.model.static_vocoder import StaticVocoder, fixed_windows
-from kokoro_lab.model.toolchain import conversion_of
 from kokoro_lab.model.trunk_passes import TOLD_CHANNELS
 from kokoro_lab.model.vocoder import UNDIVIDED, Around, Vocoder, Windows, silent_frames
+from kokoro_lab.native.operators import native_operators
+from kokoro_lab.native.toolchain import conversion_of
 from kokoro_lab.sessions.placement import Placement
 from kokoro_lab.weights.voices import Voice
 

@@ -28,8 +28,8 @@ from kokoro_lab.errors import ParameterError, WeightsError
 from kokoro_lab.metrics.perceptual import signal_to_difference_db
 from kokoro_lab.model.artefacts import stages_folder
 from kokoro_lab.model.decoder import Decoder, Staged
-from kokoro_lab.model.native import native_operators
 from kokoro_lab.model.prosody import Values
+from kokoro_lab.native.operators import native_operators
 from kokoro_lab.sessions.providers import make_session
 from kokoro_lab.weights.disk import whole_or_not_at_all
 from kokoro_lab.weights.joining import sha256_of

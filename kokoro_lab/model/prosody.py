@@ -18,8 +18,8 @@ from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.g2p.vocab import PAD_ID
 from kokoro_lab.model import graphs
 from kokoro_lab.model.delivery import Delivery, moved_semitones
-from kokoro_lab.model.native import Native
 from kokoro_lab.model.trunk_passes import STOP, TOLD, TOLD_MEAN, TOLD_VARIANCE, whole_trunk
+from kokoro_lab.native.operators import Native
 from kokoro_lab.scheduling import prepare
 from kokoro_lab.sessions.guarded_session import GuardedSession
 from kokoro_lab.sessions.providers import stage_session

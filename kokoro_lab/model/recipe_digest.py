@@ -24,10 +24,11 @@ from typing import Any
 
 import numpy as np
 
-from kokoro_lab.model import graphs, native, rewriting, source_text
+from kokoro_lab.model import graphs, rewriting, source_text
 from kokoro_lab.model.source_text import module_path, source_digest
 from kokoro_lab.model.statistics import AdainLayers
-from kokoro_lab.model.toolchain import LIBRARIES
+from kokoro_lab.native import operators
+from kokoro_lab.native.toolchain import LIBRARIES
 from kokoro_lab.weights.joining import sha256_of
 
 Passes = tuple[rewriting.Pass, ...]
@@ -72,10 +73,10 @@ def _digest(recipes: Recipes, native_operators: bool) -> tuple[str, frozenset[st
         AdainLayers,
         *(rewrite for _, passes in recipes.values() for rewrite in passes),
     ]
-    text, modules = source_digest([*roots, (native.__name__, "FLAGS")] if native_operators else roots)
+    text, modules = source_digest([*roots, (operators.__name__, "FLAGS")] if native_operators else roots)
     digest.update(text.encode())
     if native_operators:
-        for source in sorted(sha256_of(path) for path in native.SOURCES.glob("*.*")):
+        for source in sorted(sha256_of(path) for path in operators.sources()):
             digest.update(source.encode())
     return digest.hexdigest(), modules
 
@@ -137,8 +138,8 @@ def remembered_digest(
                 return str(entry["recipe"])
     digest, modules = _digest(made_by(), native_operators)
     read = [module_path(name) for name in (*modules, _root_module(made_by), __name__)]
-    operators = [*native.SOURCES.glob("*.*"), module_path(native.__name__)] if native_operators else []
-    names = sorted({os.path.relpath(file, _package()) for file in (*read, *operators, *DATA)})
+    ours = [*operators.sources(), module_path(operators.__name__)] if native_operators else []
+    names = sorted({os.path.relpath(file, _package()) for file in (*read, *ours, *DATA)})
     _remember(path, what, {"recipe": digest, "files": _hashed(names)})
     return digest
 

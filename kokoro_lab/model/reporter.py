@@ -15,10 +15,10 @@ from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.g2p.vocab import PAD_ID
 from kokoro_lab.model import graphs, passes, rewriting, trunk_passes
 from kokoro_lab.model.artefacts import published_stages, stages_folder
-from kokoro_lab.model.native import Native, native_operators
 from kokoro_lab.model.prosody import Contours, Prosody, ProsodyModel
 from kokoro_lab.model.quant_passes import convolutions_of, quantisable
 from kokoro_lab.model.statistics import AdainLayers
+from kokoro_lab.native.operators import Native, native_operators
 from kokoro_lab.sessions.providers import make_session
 from kokoro_lab.weights.store import model_path
 

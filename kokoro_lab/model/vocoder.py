@@ -16,10 +16,10 @@ from kokoro_lab.config import WINDOW_FRAMES
 from kokoro_lab.datatypes import Samples
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.model import graphs
-from kokoro_lab.model.native import Native
 from kokoro_lab.model.passes import INNER, KNOWN, SCALE, SHIFT
 from kokoro_lab.model.prosody import Prosody, first_chunk_frame
 from kokoro_lab.model.statistics import AdainLayers
+from kokoro_lab.native.operators import Native
 from kokoro_lab.sessions.guarded_session import GuardedSession, Runs
 from kokoro_lab.sessions.providers import cpu_session, stage_session
 

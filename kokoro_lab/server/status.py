@@ -10,7 +10,7 @@ import psutil
 from flask import Blueprint, abort
 
 from kokoro_lab import __version__
-from kokoro_lab.model.toolchain import toolchain
+from kokoro_lab.native.toolchain import toolchain
 from kokoro_lab.primer import PRIMED_S
 from kokoro_lab.provenance import versions
 from kokoro_lab.server.openapi import documented

@@ -16,13 +16,13 @@ from kokoro_lab.g2p.vocab import PAD_ID
 from kokoro_lab.model import graphs, native_passes, passes, rewriting
 from kokoro_lab.model.artefacts import GIVEN, exclusions, published_stages, recipes
 from kokoro_lab.model.forced import fp32_prosody
-from kokoro_lab.model.native import native_operators
 from kokoro_lab.model.predictor import StatisticsPredictor
 from kokoro_lab.model.quant_passes import quantise_layers
 from kokoro_lab.model.quantise import Calibration, Range
 from kokoro_lab.model.statistics import AdainLayers
 from kokoro_lab.model.trunk_passes import whole_trunk
 from kokoro_lab.model.vocoder import CONTEXT_FRAMES
+from kokoro_lab.native.operators import native_operators
 from kokoro_lab.sessions.providers import make_session
 from kokoro_lab.weights.voices import load_voice
 

@@ -19,8 +19,8 @@ from kokoro_lab.metrics.perceptual import signal_to_difference_db
 from kokoro_lab.model.artefacts import make_stages, recipes, stages_folder, steps_of
 from kokoro_lab.model.decoder import Staged
 from kokoro_lab.model.graphs import cut
-from kokoro_lab.model.native import native_operators
 from kokoro_lab.model.rewriting import operators
+from kokoro_lab.native.operators import native_operators
 from kokoro_lab.weights.joining import sha256_of
 from kokoro_lab.weights.store import model_path, model_sha256
 

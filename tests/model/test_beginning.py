@@ -15,10 +15,10 @@ from kokoro_lab.model import graphs, passes, prosody, trunk_passes
 from kokoro_lab.model.artefacts import published_stages, stages_folder
 from kokoro_lab.model.beginning import FADE_FRAMES, LEAST_FRAMES, Beginning, fading
 from kokoro_lab.model.decoder import Staged
-from kokoro_lab.model.native import native_operators
 from kokoro_lab.model.prosody import Contours, Prosody, ProsodyModel
 from kokoro_lab.model.reporter import OwnStatistics, TrunkStatistics
 from kokoro_lab.model.vocoder import CONTEXT_FRAMES, FIRST_WINDOW_FRAMES, Windows
+from kokoro_lab.native.operators import native_operators
 from kokoro_lab.sessions.providers import make_session
 
 Values = npt.NDArray[np.float32]

@@ -15,12 +15,12 @@ from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.metrics.perceptual import signal_to_difference_db
 from kokoro_lab.model import context_passes, graphs, native_passes, passes, rewriting
 from kokoro_lab.model.artefacts import published_stages, recipes, stages_folder
-from kokoro_lab.model.native import native_operators
 from kokoro_lab.model.predictor import StatisticsPredictor
 from kokoro_lab.model.prosody import Prosody
 from kokoro_lab.model.quant_passes import quantise_layers
 from kokoro_lab.model.rewriting import Model
 from kokoro_lab.model.vocoder import CONTEXT_FRAMES, INNER_CONTEXT_FRAMES, Vocoder
+from kokoro_lab.native.operators import native_operators
 from kokoro_lab.sessions.providers import make_session
 from tests.model.test_passes import CHANNELS, folded
 from tests.model.test_quantise import a_range, conv

@@ -17,9 +17,9 @@ from kokoro_lab.metrics.perceptual import signal_to_difference_db
 from kokoro_lab.model import quant_passes, rewriting
 from kokoro_lab.model.artefacts import make_stages, published_stages, recipes, stages_folder
 from kokoro_lab.model.decoder import Staged
-from kokoro_lab.model.native import Native, native_operators
 from kokoro_lab.model.quantise import Calibration, Quantised, Range
 from kokoro_lab.model.reporter import ActivationReporter
+from kokoro_lab.native.operators import Native, native_operators
 from kokoro_lab.tuning.comparison import distances, heard_part
 from kokoro_lab.tuning.precision import checks_of, compare
 

@@ -12,9 +12,9 @@ from onnx import TensorProto, helper, numpy_helper
 
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.model import compact, native_passes, passes, rewriting, trunk_passes
-from kokoro_lab.model.native import native_operators
 from kokoro_lab.model.rewriting import Model
 from kokoro_lab.model.statistics import AdainLayers
+from kokoro_lab.native.operators import native_operators
 from kokoro_lab.sessions.providers import make_session
 from tests.model import toy_graphs
 from tests.model.toy_graphs import STYLE

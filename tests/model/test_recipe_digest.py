@@ -15,11 +15,12 @@ import pytest
 
 import kokoro_lab
 from kokoro_lab.config import STAGED
-from kokoro_lab.model import native, static_vocoder
 from kokoro_lab.model import recipe_digest as subject
+from kokoro_lab.model import static_vocoder
 from kokoro_lab.model.artefacts import exclusions, recipes
 from kokoro_lab.model.quantise import Calibration, Range
 from kokoro_lab.model.recipe_digest import key_of, recipe_digest, remembered_digest
+from kokoro_lab.native import operators
 
 SHIPPED = recipe_digest(recipes("int8", True), native_operators=True)
 
@@ -55,10 +56,10 @@ def test_passes_in_another_order_are_another_recipe() -> None:
 def test_other_operators_are_another_recipe_where_they_are_used(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    for path in native.SOURCES.glob("*.*"):
+    for path in operators.sources():
         (tmp_path / path.name).write_bytes(path.read_bytes())
     stock = recipe_digest(recipes("int8", False), native_operators=False)
-    monkeypatch.setattr(native, "SOURCES", tmp_path)
+    monkeypatch.setattr(operators, "SOURCES", tmp_path)
     assert recipe_digest(recipes("int8", True), native_operators=True) == SHIPPED
     (tmp_path / "norm.h").rename(tmp_path / "norms.h")
     assert recipe_digest(recipes("int8", True), native_operators=True) == SHIPPED  # only its name is another

@@ -14,10 +14,11 @@ from onnx import helper, numpy_helper
 
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.metrics.perceptual import signal_to_difference_db
-from kokoro_lab.model import alike_passes, native, native_passes, passes, rewriting
+from kokoro_lab.model import alike_passes, native_passes, passes, rewriting
 from kokoro_lab.model.quant_passes import quantise_layers
 from kokoro_lab.model.quantise import Range
 from kokoro_lab.model.rewriting import Model
+from kokoro_lab.native import operators
 from kokoro_lab.sessions.providers import make_session
 from tests.model.toy_graphs import STYLE, adain, model_of
 
@@ -273,13 +274,13 @@ def trunk_layer() -> Model:
 def narrower(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Our operators as an older processor would have them, of one maker or the other: with vectors half as
     wide, or a quarter."""
-    compiler = native.found_compiler()
+    compiler = operators.found_compiler()
     if compiler is None or platform.machine() != "x86_64":
         pytest.skip("needs a C++ compiler on x86-64; scripts/aarch64/run.sh compares ARM64 with x86-64")
     made = tmp_path_factory.mktemp("narrower") / "native.so"
-    flags = [flag.replace("native", "haswell") for flag in native.FLAGS]
+    flags = [flag.replace("native", "haswell") for flag in operators.FLAGS]
     tuned = f"-mtune={request.param}"
-    sources = [str(path) for path in sorted(native.SOURCES.glob("*.cpp"))]
+    sources = [str(path) for path in sorted(operators.SOURCES.glob("*.cpp"))]
     subprocess.run([compiler, *flags, tuned, *sources, "-o", str(made)], check=True, timeout=300)
     return made
 

@@ -19,7 +19,7 @@ from typing import Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
-from kokoro_lab.model.native import FLAGS, SOURCES, found_compiler
+from kokoro_lab.native.operators import FLAGS, SOURCES, found_compiler
 
 Values = npt.NDArray[Any]
 

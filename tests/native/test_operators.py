@@ -20,8 +20,8 @@ from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import OutOfMemory
 from kokoro_lab.model import fast_fir
 from kokoro_lab.model.fast_fir import FastFir, Output, Product, Term, packed
-from kokoro_lab.model.native import FLAGS, OPERATORS, SOURCES, found_compiler
 from kokoro_lab.model.native_passes import NATIVE_DOMAIN
+from kokoro_lab.native.operators import FLAGS, OPERATORS, SOURCES, found_compiler, sources
 from kokoro_lab.server.errors import status_of
 from kokoro_lab.sessions import arenas, providers
 from kokoro_lab.sessions.arenas import out_of_memory
@@ -96,7 +96,7 @@ EMPTY_WINDOWS = """
 import numpy as np
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.model.fast_fir import FastFir, packed
-from kokoro_lab.model.native import native_operators
+from kokoro_lab.native.operators import native_operators
 from tests.native.driver import Case
 from tests.native.test_operators import feed, session
 
@@ -227,7 +227,7 @@ def test_a_status_that_nobody_looks_at_does_not_compile(tmp_path: Path, library:
 
 def test_there_is_one_way_to_the_interface() -> None:
     """Operators ask an `ort::Call`; nothing else touches the table, or lets an exception out."""
-    for path in SOURCES.glob("*.*"):
+    for path in sources():
         text = path.read_text()
         if path.name != "ort_abi.h":
             assert not re.search(r"\b(t|table_?)\[", text), path.name
@@ -244,7 +244,7 @@ import numpy as np
 from dataclasses import replace
 from kokoro_lab.errors import OutOfMemory
 from kokoro_lab.engine_config import EngineConfig
-from kokoro_lab.model.native import native_operators
+from kokoro_lab.native.operators import native_operators
 from tests.native import test_operators as operators
 from tests.native.cases import DRAWN
 

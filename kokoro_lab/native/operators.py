@@ -33,7 +33,7 @@ from kokoro_lab.weights.verified import damage_of
 
 log = logging.getLogger(__name__)
 
-SOURCES = Path(__file__).parents[1] / "native"
+SOURCES = Path(__file__).parent
 OPERATORS = (
     *("FastConv", "SnakeConv", "NormConv", "QuantConv", "QuantSnakeConv"),
     *("Product", "QuantProduct", "Phases", "BiLstm", "ExactStft"),
@@ -141,10 +141,15 @@ def _build(compiler: str, library: Path) -> str:
     return ""
 
 
+def sources() -> list[Path]:
+    """The operators' files in C++, sorted by their names."""
+    return sorted(path for path in SOURCES.iterdir() if path.suffix in (".cpp", ".h"))
+
+
 def _identity(compiler: str) -> str:
     """Changes with the sources, the compiler and the processor: built for one, it may crash on another."""
     digest = hashlib.sha256()
-    for path in sorted(SOURCES.glob("*.*")):
+    for path in sources():
         digest.update(path.read_bytes())
     digest.update(repr((FLAGS, compiler, _processor())).encode())
     return digest.hexdigest()[:12]

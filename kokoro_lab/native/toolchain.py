@@ -13,22 +13,25 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from kokoro_lab.model.build import compiler_version
-from kokoro_lab.model.native import FLAGS, SOURCES
+from kokoro_lab.native.build import compiler_version
+from kokoro_lab.native.operators import FLAGS, sources
 from kokoro_lab.weights.joining import sha256_of
 
-SHIPPED = (
-    "beginnings_predictor.npz",
-    *(f"beginnings_predictor_{number}.npz" for number in range(1, 5)),
-    "exclusions.json",
-    "ranges.npz",
-    "statistics_predictor.npz",
-    *(f"statistics_predictor_{number}.npz" for number in range(1, 3)),
-    "statistics_shifts.npz",
-    "voice_levels.json",
-    "weights.json",
-)
-"""Files of the package beside this one that were measured or fitted, and that samples depend on."""
+_PACKAGE = Path(__file__).parents[1]
+_SHIPPED_IN = {
+    "model": (
+        "beginnings_predictor.npz",
+        *(f"beginnings_predictor_{number}.npz" for number in range(1, 5)),
+        "exclusions.json",
+        "ranges.npz",
+        "statistics_predictor.npz",
+        *(f"statistics_predictor_{number}.npz" for number in range(1, 3)),
+        "statistics_shifts.npz",
+    ),
+    "weights": ("voice_levels.json", "weights.json"),
+}
+SHIPPED = {name: _PACKAGE / room / name for room, names in _SHIPPED_IN.items() for name in names}
+"""Files of the package that were measured or fitted, and that samples depend on."""
 LIBRARIES = ("numpy", "onnx", "onnxruntime")
 """Packages that carry out the recipes of graphs: another version may make other graphs."""
 _OF_GRAPH = ("nodes", "bytes", "sha256")
@@ -39,19 +42,18 @@ _OF_GRAPH = ("nodes", "bytes", "sha256")
 def _toolchain() -> str:
     import onnxruntime  # not before the server has forked
 
-    sources = hashlib.sha256()
-    for path in sorted(SOURCES.glob("*.*")):
-        sources.update(path.read_bytes())
-    here = Path(__file__).parent
+    hashed = hashlib.sha256()
+    for path in sources():
+        hashed.update(path.read_bytes())
     return json.dumps(
         {
             "compiler": compiler_version(),
             "compiler_flags": list(FLAGS),
-            "native_sources_sha256": sources.hexdigest(),
+            "native_sources_sha256": hashed.hexdigest(),
             "onnx": version("onnx"),
             "onnxruntime": onnxruntime.__version__,
             "onnxruntime_build": onnxruntime.get_build_info(),
-            "shipped_sha256": {name: sha256_of(here / name) for name in SHIPPED},
+            "shipped_sha256": {name: sha256_of(path) for name, path in SHIPPED.items()},
         }
     )
 

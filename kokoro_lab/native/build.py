@@ -16,7 +16,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from kokoro_lab.engine_config import EngineConfig
-from kokoro_lab.model.native import FLAGS, found_compiler
+from kokoro_lab.native.operators import FLAGS, found_compiler
 from kokoro_lab.provenance import machine, versions
 
 LOOSE_MATH = frozenset(

@@ -9,8 +9,8 @@ from onnx import TensorProto, helper
 
 from kokoro_lab.engine import Engine
 from kokoro_lab.engine_config import EngineConfig
-from kokoro_lab.model import build
-from kokoro_lab.model.native import native_operators
+from kokoro_lab.native import build
+from kokoro_lab.native.operators import native_operators
 from kokoro_lab.sessions.providers import cpu_session, recorded_options
 
 LEAST = np.float32(1e-45)

@@ -14,11 +14,11 @@ from onnx import TensorProto, helper, numpy_helper
 from kokoro_lab.engine import Engine
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.metrics.perceptual import signal_to_difference_db
-from kokoro_lab.model import native
 from kokoro_lab.model.decoder import Staged
 from kokoro_lab.model.fast_fir import FastFir, packed
-from kokoro_lab.model.native import Native, damage_to, native_operators
 from kokoro_lab.model.native_passes import NATIVE_DOMAIN, exact_stft
+from kokoro_lab.native import operators
+from kokoro_lab.native.operators import Native, damage_to, native_operators
 from kokoro_lab.sessions.providers import make_session
 from tests.model.test_fast_fir import whole
 
@@ -175,7 +175,7 @@ def test_a_compiler_that_fails_is_no_error_but_says_why(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, library: Path
 ) -> None:
     (tmp_path / "fast_conv.cpp").write_text("this is not C++\n")
-    monkeypatch.setattr(native, "SOURCES", tmp_path)
+    monkeypatch.setattr(operators, "SOURCES", tmp_path)
     found = native_operators(replace(CONFIG, home=tmp_path / "home"))
     assert found.library is None
     assert "error" in found.reason
@@ -193,9 +193,9 @@ def test_it_is_built_once_and_anew_for_other_sources(
     assert len(said) == 1
     sources = tmp_path / "sources"
     sources.mkdir()
-    for path in native.SOURCES.glob("*.*"):
+    for path in operators.sources():
         (sources / path.name).write_text(path.read_text() + "\n// another\n")
-    monkeypatch.setattr(native, "SOURCES", sources)
+    monkeypatch.setattr(operators, "SOURCES", sources)
     second = native_operators(config, said.append)
     assert second.library is not None
     assert second.library != first.library
@@ -220,7 +220,7 @@ def test_a_damaged_library_is_built_anew_and_said(
         return ""
 
     copied("", ours)
-    monkeypatch.setattr(native, "_build", copied)
+    monkeypatch.setattr(operators, "_build", copied)
     content = bytearray(ours.read_bytes())
     content[100_000] ^= 1
     if damaged == "library":
