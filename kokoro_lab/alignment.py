@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Segment, WordTiming
-from kokoro_lab.model.graphs import DURATION_FRAME_SAMPLES
+from kokoro_lab.graphs.signatures import DURATION_FRAME_SAMPLES
 
 
 def word_timings(

@@ -25,8 +25,8 @@ from kokoro_lab.errors import KokoroLabError, PlaybackError
 from kokoro_lab.g2p.english import SPACY_MODEL
 from kokoro_lab.g2p.frontend import FrontEnd
 from kokoro_lab.g2p.lexicons import Lexicons
-from kokoro_lab.model.artefacts import EXPORT_AGAIN, stages_folder
-from kokoro_lab.model.derived import damage_in, derived_home, kept_folders
+from kokoro_lab.graphs.artefacts import EXPORT_AGAIN, stages_folder
+from kokoro_lab.graphs.derived import damage_in, derived_home, kept_folders
 from kokoro_lab.native.operators import Native, damage_to, native_operators
 from kokoro_lab.native.toolchain import SHIPPED
 from kokoro_lab.playback.sound_card import portaudio

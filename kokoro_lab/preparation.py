@@ -28,10 +28,10 @@ from kokoro_lab.datatypes import (
 from kokoro_lab.dsp import Envelope, Processor
 from kokoro_lab.errors import Gone, Interrupted
 from kokoro_lab.g2p.frontend import Languages
+from kokoro_lab.graphs.signatures import DURATION_FRAME_SAMPLES
 from kokoro_lab.model.by_length import for_text
 from kokoro_lab.model.decoder import Decoded
 from kokoro_lab.model.delivery import Delivery, model_speed
-from kokoro_lab.model.graphs import DURATION_FRAME_SAMPLES
 from kokoro_lab.pauses import Pause, added, stretched
 from kokoro_lab.sessions.interruption import Interruption
 from kokoro_lab.stopwatch import Stopwatch

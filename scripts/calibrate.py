@@ -1,4 +1,4 @@
-"""Calibrate the int8 variant anew: writes `kokoro_lab/model/ranges.npz` (about 20 minutes on 2 cores)."""
+"""Calibrate the int8 variant anew: writes `kokoro_lab/graphs/ranges.npz` (about 20 minutes on 2 cores)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from kokoro_lab.fixtures import load_texts
-from kokoro_lab.model import quantise
+from kokoro_lab.graphs import quantise
 from kokoro_lab.tuning.calibration import calibrate
 from kokoro_lab.weights.store import voice_names
 

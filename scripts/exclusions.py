@@ -1,4 +1,4 @@
-"""Measure anew what each entry of `kokoro_lab/model/exclusions.json` buys and costs (about 15 minutes)."""
+"""Measure anew what each entry of `kokoro_lab/graphs/exclusions.json` buys and costs (about 15 minutes)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from kokoro_lab.fixtures import load_texts
-from kokoro_lab.model import artefacts
+from kokoro_lab.graphs import artefacts
 from kokoro_lab.tuning.exclusions import costs
 
 VOICES = ("af_heart", "am_michael", "bf_emma")

@@ -32,11 +32,11 @@ from kokoro_lab.errors import (
 )
 from kokoro_lab.g2p.frontend import FrontEnd
 from kokoro_lab.g2p.lexicons import Lexicons
+from kokoro_lab.graphs.signatures import DURATION_FRAME_SAMPLES
 from kokoro_lab.levelling import MEASURABLE_S
 from kokoro_lab.metrics.loudness import integrated_lufs, true_peak_dbtp
 from kokoro_lab.metrics.perceptual import signal_to_difference_db
 from kokoro_lab.model.decoder import Decoded, Staged
-from kokoro_lab.model.graphs import DURATION_FRAME_SAMPLES
 from kokoro_lab.model.whole_graph import WholeGraph
 from kokoro_lab.weights.store import model_path
 from kokoro_lab.weights.voices import Voice

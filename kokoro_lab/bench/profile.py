@@ -26,9 +26,9 @@ from kokoro_lab.datatypes import SAMPLE_RATE_HZ
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.g2p.frontend import FrontEnd
-from kokoro_lab.model.artefacts import stages_folder
+from kokoro_lab.graphs.adain import AdainLayers
+from kokoro_lab.graphs.artefacts import stages_folder
 from kokoro_lab.model.predictor import StatisticsPredictor
-from kokoro_lab.model.statistics import AdainLayers
 from kokoro_lab.native.operators import native_operators
 from kokoro_lab.results import Check, Control
 from kokoro_lab.text.language import resolve_language

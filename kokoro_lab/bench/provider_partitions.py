@@ -17,12 +17,14 @@ from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.g2p.frontend import FrontEnd
 from kokoro_lab.g2p.vocab import PAD_ID
-from kokoro_lab.model import artefacts, coreml_rules, graphs, node_costs, partitions, static_vocoder
+from kokoro_lab.graphs import artefacts, signatures
+from kokoro_lab.graphs.mlprogram import ERROR_HIGH
+from kokoro_lab.graphs.passes import INNER, KNOWN, SCALE, SHIFT
+from kokoro_lab.graphs.static_passes import SPECTRUM
+from kokoro_lab.graphs.trunk_passes import whole_trunk
+from kokoro_lab.model import coreml_rules, node_costs, partitions, static_vocoder
 from kokoro_lab.model.decoder import Staged
-from kokoro_lab.model.mlprogram import ERROR_HIGH
-from kokoro_lab.model.passes import INNER, KNOWN, SCALE, SHIFT
 from kokoro_lab.model.static_export import Sentence, evaluated, windows_agree_db
-from kokoro_lab.model.static_passes import SPECTRUM
 from kokoro_lab.model.static_vocoder import (
     WINDOWS,
     StaticVocoder,
@@ -31,7 +33,6 @@ from kokoro_lab.model.static_vocoder import (
     static_folder,
     write_program,
 )
-from kokoro_lab.model.trunk_passes import whole_trunk
 from kokoro_lab.results import Check, Control
 from kokoro_lab.text.language import resolve_language
 from kokoro_lab.weights.store import model_path
@@ -80,9 +81,9 @@ def _feed(sentence: Sentence) -> dict[str, Any]:
         "input_ids": np.array([[PAD_ID, *sentence.token_ids, PAD_ID]], np.int64),
         "style": p.style,
         "speed": np.ones(1, np.float32),
-        graphs.DECODER_STYLE: p.style[:, :128],
-        graphs.TRUNK: p.trunk,
-        graphs.EXCITATION: p.excitation,
+        signatures.DECODER_STYLE: p.style[:, :128],
+        signatures.TRUNK: p.trunk,
+        signatures.EXCITATION: p.excitation,
         SCALE: sentence.scale,
         SHIFT: sentence.shift,
         INNER: np.array(2 * [0, p.frames]),

@@ -16,7 +16,7 @@ import numpy as np
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.g2p.vocab import PAD_ID, encode
-from kokoro_lab.model.graphs import signature
+from kokoro_lab.graphs.signatures import signature
 from kokoro_lab.sessions.providers import make_session
 from kokoro_lab.weights.fetching import fetch
 from kokoro_lab.weights.store import missing, model_path

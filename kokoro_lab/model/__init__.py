@@ -1,1 +1,1 @@
-"""The model: its files, its voices, its graphs and how they are run."""
+"""The acoustic model: token ids and a style become prosody, and prosody becomes samples, window by window."""

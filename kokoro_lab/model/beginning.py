@@ -17,11 +17,11 @@ import numpy as np
 import numpy.typing as npt
 
 from kokoro_lab.datatypes import Samples
-from kokoro_lab.model.graphs import TRUNK_FRAME_SAMPLES, VOICED_HZ, frames_of
+from kokoro_lab.graphs.signatures import TRUNK_FRAME_SAMPLES, VOICED_HZ, frames_of
+from kokoro_lab.graphs.trunk_passes import TOLD_CHANNELS
 from kokoro_lab.model.predictor import StatisticsPredictor, length_and_pitch
 from kokoro_lab.model.prosody import Contours, ProsodyModel, audible_frames
 from kokoro_lab.model.static_vocoder import StaticVocoder
-from kokoro_lab.model.trunk_passes import TOLD_CHANNELS
 from kokoro_lab.model.vocoder import CONTEXT_FRAMES, Vocoder, Windows
 from kokoro_lab.one_thread import product
 

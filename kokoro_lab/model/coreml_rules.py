@@ -16,8 +16,8 @@ import onnx
 import onnxruntime as ort
 from onnx import NodeProto, TensorProto
 
-from kokoro_lab.model.rewriting import Graph
-from kokoro_lab.model.static_passes import LONGEST_AXIS
+from kokoro_lab.graphs.rewriting import Graph
+from kokoro_lab.graphs.static_passes import LONGEST_AXIS
 
 MOST_AXES = 5
 """Core ML's provider refuses tensors of more."""

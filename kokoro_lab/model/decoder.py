@@ -15,14 +15,14 @@ import numpy.typing as npt
 from kokoro_lab.datatypes import Fallback, ProviderChoice, Samples
 from kokoro_lab.dsp.block import CHECK_FILES, require_finite
 from kokoro_lab.engine_config import STAGE_NAMES, EngineConfig
-from kokoro_lab.model.artefacts import stages_folder
+from kokoro_lab.graphs.artefacts import stages_folder
+from kokoro_lab.graphs.signatures import TRUNK_FRAME_SAMPLES, frames_of
+from kokoro_lab.graphs.trunk_passes import TOLD_CHANNELS
 from kokoro_lab.model.beginning import BEGINNINGS_FILE, FADE_FRAMES, Beginning, Beginnings, fading
 from kokoro_lab.model.delivery import Delivery
-from kokoro_lab.model.graphs import TRUNK_FRAME_SAMPLES, frames_of
 from kokoro_lab.model.predictor import StatisticsPredictor
 from kokoro_lab.model.prosody import Contours, Prosody, ProsodyModel
 from kokoro_lab.model.static_vocoder import StaticVocoder, fixed_windows
-from kokoro_lab.model.trunk_passes import TOLD_CHANNELS
 from kokoro_lab.model.vocoder import UNDIVIDED, Around, Vocoder, Windows, silent_frames
 from kokoro_lab.native.operators import native_operators
 from kokoro_lab.native.toolchain import conversion_of

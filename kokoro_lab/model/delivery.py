@@ -21,7 +21,7 @@ from kokoro_lab.config import (
     SPEED_MIN,
 )
 from kokoro_lab.datatypes import PLAIN, Fallback, Segment, SpeakingStyle
-from kokoro_lab.model.graphs import VOICED_HZ, frames_of
+from kokoro_lab.graphs.signatures import VOICED_HZ, frames_of
 
 Values = npt.NDArray[np.float32]
 Frames = npt.NDArray[np.int64]

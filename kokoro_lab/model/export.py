@@ -25,8 +25,8 @@ from kokoro_lab.config import STAGED
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ParameterError, WeightsError
+from kokoro_lab.graphs.artefacts import stages_folder
 from kokoro_lab.metrics.perceptual import signal_to_difference_db
-from kokoro_lab.model.artefacts import stages_folder
 from kokoro_lab.model.decoder import Decoder, Staged
 from kokoro_lab.model.prosody import Values
 from kokoro_lab.native.operators import native_operators

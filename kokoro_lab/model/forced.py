@@ -19,12 +19,12 @@ from kokoro_lab.dsp import require_finite
 from kokoro_lab.engine_config import WHOLE_MODEL, EngineConfig
 from kokoro_lab.errors import WeightsError
 from kokoro_lab.g2p.vocab import PAD_ID
-from kokoro_lab.model.artefacts import stages_folder
+from kokoro_lab.graphs.artefacts import stages_folder
+from kokoro_lab.graphs.rewriting import inferred
+from kokoro_lab.graphs.signatures import DURATIONS, ENERGY, F0, frames_of, signature
 from kokoro_lab.model.decoder import Decoded, Staged
 from kokoro_lab.model.delivery import Delivery
-from kokoro_lab.model.graphs import DURATIONS, ENERGY, F0, frames_of, signature
 from kokoro_lab.model.prosody import ProsodyModel, Values
-from kokoro_lab.model.rewriting import inferred
 from kokoro_lab.native.operators import native_operators
 from kokoro_lab.sessions.providers import stage_session
 from kokoro_lab.weights.voices import Voice

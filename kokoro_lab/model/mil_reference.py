@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kokoro_lab.errors import WeightsError
-from kokoro_lab.model.mlprogram import quietly
+from kokoro_lab.graphs.mlprogram import quietly
 
 Array = npt.NDArray[Any]
 

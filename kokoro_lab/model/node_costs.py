@@ -17,7 +17,7 @@ import onnx
 import onnxruntime as ort
 from onnx import NodeProto, TensorProto
 
-from kokoro_lab.model.rewriting import Graph
+from kokoro_lab.graphs.rewriting import Graph
 
 SMALL_BYTES = 4096
 Feed = Mapping[str, npt.NDArray[Any]]

@@ -17,9 +17,9 @@ import onnx
 import onnxruntime as ort
 from onnx import NodeProto
 
-from kokoro_lab.model import rewriting
+from kokoro_lab.graphs import rewriting
+from kokoro_lab.graphs.rewriting import Graph
 from kokoro_lab.model.coreml_rules import Foretold, Tensor, refusal
-from kokoro_lab.model.rewriting import Graph
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kokoro_lab.model.graphs import STFT_SIZE_SAMPLES, VOICED_HZ
+from kokoro_lab.graphs.signatures import STFT_SIZE_SAMPLES, VOICED_HZ
 from kokoro_lab.model.prosody import Prosody
 from kokoro_lab.one_thread import product
 from kokoro_lab.weights.verified import shipped_arrays

@@ -16,9 +16,9 @@ import numpy.typing as npt
 from kokoro_lab.datatypes import Fallback
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.g2p.vocab import PAD_ID
-from kokoro_lab.model import graphs
+from kokoro_lab.graphs import signatures
+from kokoro_lab.graphs.trunk_passes import STOP, TOLD, TOLD_MEAN, TOLD_VARIANCE, whole_trunk
 from kokoro_lab.model.delivery import Delivery, moved_semitones
-from kokoro_lab.model.trunk_passes import STOP, TOLD, TOLD_MEAN, TOLD_VARIANCE, whole_trunk
 from kokoro_lab.native.operators import Native
 from kokoro_lab.scheduling import prepare
 from kokoro_lab.sessions.guarded_session import GuardedSession
@@ -121,7 +121,7 @@ class ProsodyModel:
 
     def __init__(self, folder: Path, config: EngineConfig, native: Native) -> None:
         self._prosody, self._trunk, self._excitation = (
-            stage_session(stage, str(graphs.graph_path(folder, stage)), config, library=native.library)
+            stage_session(stage, str(signatures.graph_path(folder, stage)), config, library=native.library)
             for stage in ("prosody", "trunk", "excitation")
         )
         self._beside: Executor | None = None
@@ -152,7 +152,7 @@ class ProsodyModel:
     ) -> Contours:
         """The first half of `predict`."""
         found, unrounded = self._found(token_ids, style, np.array([speed], np.float32))
-        found = found._replace(plain_frames=int(graphs.frames_of(unrounded).sum()))
+        found = found._replace(plain_frames=int(signatures.frames_of(unrounded).sum()))
         if delivery is None:
             return found
         if delivery.changes_rate:
@@ -160,7 +160,7 @@ class ProsodyModel:
             durations = delivery.durations(unrounded, speed)
             divisors = np.divide(unrounded.reshape(-1), durations, dtype=np.float32)
             found, _ = self._found(token_ids, style, divisors)
-        f0_hz = delivery.pitched(found.f0_hz, graphs.frames_of(found.durations))
+        f0_hz = delivery.pitched(found.f0_hz, signatures.frames_of(found.durations))
         return found._replace(
             f0_hz=f0_hz,
             fallbacks=tuple(delivery.fallbacks(speed, found.f0_hz)),
@@ -171,7 +171,13 @@ class ProsodyModel:
         """The contours at one speed, or one for each input id, and durations before speed and rounding."""
         ids = np.array([[PAD_ID, *token_ids, PAD_ID]], dtype=np.int64)
         *contours, unrounded = self._prosody.run(
-            [graphs.ALIGNED, graphs.F0, graphs.ENERGY, graphs.DURATIONS, graphs.UNROUNDED],
+            [
+                signatures.ALIGNED,
+                signatures.F0,
+                signatures.ENERGY,
+                signatures.DURATIONS,
+                signatures.UNROUNDED,
+            ],
             {"input_ids": ids, "style": style, "speed": speeds},
         )
         return Contours(*contours), unrounded
@@ -201,21 +207,23 @@ class ProsodyModel:
     ) -> Prosody:
         """What comes of the first `stop` frames of 25 ms."""
         f0_hz = contours.f0_hz[:, : 2 * stop]
-        excite = partial(self._excitation.run, [graphs.EXCITATION], {graphs.F0_CURVE: f0_hz[:, np.newaxis]})
+        excite = partial(
+            self._excitation.run, [signatures.EXCITATION], {signatures.F0_CURVE: f0_hz[:, np.newaxis]}
+        )
         beside = None if self._beside is None else self._beside.submit(excite)
         (trunk,) = self._trunk.run(
-            [graphs.TRUNK],
+            [signatures.TRUNK],
             {
-                graphs.ALIGNED: contours.aligned,
-                graphs.F0: contours.f0_hz,
-                graphs.ENERGY: contours.energy,
-                graphs.DECODER_STYLE: style[:, :128],
+                signatures.ALIGNED: contours.aligned,
+                signatures.F0: contours.f0_hz,
+                signatures.ENERGY: contours.energy,
+                signatures.DECODER_STYLE: style[:, :128],
                 **how,
             },
         )
         (excitation,) = excite() if beside is None else beside.result()
         return Prosody(
-            durations=graphs.frames_of(contours.durations),
+            durations=signatures.frames_of(contours.durations),
             f0_hz=f0_hz.reshape(-1),
             energy=contours.energy.reshape(-1)[: 2 * stop],
             trunk=trunk,

@@ -13,11 +13,11 @@ import onnx
 
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.g2p.vocab import PAD_ID
-from kokoro_lab.model import graphs, passes, rewriting, trunk_passes
-from kokoro_lab.model.artefacts import published_stages, stages_folder
+from kokoro_lab.graphs import passes, rewriting, signatures, trunk_passes
+from kokoro_lab.graphs.adain import AdainLayers
+from kokoro_lab.graphs.artefacts import published_stages, stages_folder
+from kokoro_lab.graphs.quant_passes import convolutions_of, quantisable
 from kokoro_lab.model.prosody import Contours, Prosody, ProsodyModel
-from kokoro_lab.model.quant_passes import convolutions_of, quantisable
-from kokoro_lab.model.statistics import AdainLayers
 from kokoro_lab.native.operators import Native, native_operators
 from kokoro_lab.sessions.providers import make_session
 from kokoro_lab.weights.store import model_path
@@ -33,7 +33,7 @@ class StatisticsReporter:
         folder = stages_folder(config, native)
         self._prosody = ProsodyModel(folder, config, native)
         self._names = AdainLayers.load(folder / "layers.npz").names
-        vocoder = graphs.cut(onnx.load(model_path("fp32", config.home)))["vocoder"]
+        vocoder = signatures.cut(onnx.load(model_path("fp32", config.home)))["vocoder"]
         reporting = rewriting.apply(vocoder, (passes.fold_constants, passes.report_statistics))
         self._vocoder = make_session(reporting.SerializeToString(), config)
 
@@ -45,9 +45,9 @@ class StatisticsReporter:
         found = self._vocoder.run(
             list(self._names),
             {
-                graphs.TRUNK: prosody.trunk,
-                graphs.EXCITATION: prosody.excitation,
-                graphs.DECODER_STYLE: style[:, :128],
+                signatures.TRUNK: prosody.trunk,
+                signatures.EXCITATION: prosody.excitation,
+                signatures.DECODER_STYLE: style[:, :128],
             },
         )
         flat = np.concatenate([statistic.reshape(-1) for statistic in found])
@@ -70,10 +70,10 @@ class TrunkStatistics:
         found = self._session.run(
             self._names,
             {
-                graphs.ALIGNED: contours.aligned,
-                graphs.F0: contours.f0_hz,
-                graphs.ENERGY: contours.energy,
-                graphs.DECODER_STYLE: style[:, :128],
+                signatures.ALIGNED: contours.aligned,
+                signatures.F0: contours.f0_hz,
+                signatures.ENERGY: contours.energy,
+                signatures.DECODER_STYLE: style[:, :128],
             },
         )
         mean, variance = np.split(np.concatenate([values.reshape(-1) for values in found]), 2)
@@ -87,7 +87,7 @@ class OwnStatistics:
         native = native_operators(config)
         folder = stages_folder(config, native)
         self._layers = AdainLayers.load(folder / "layers.npz")
-        model = onnx.load(graphs.graph_path(folder, "vocoder"))
+        model = onnx.load(signatures.graph_path(folder, "vocoder"))
         chosen = {n.output[0]: n for n in model.graph.node if passes.KNOWN in n.input}
         # The one that takes the statistics as they are given knows which layer of the stack it is
         ordered = sorted(chosen.values(), key=_place)
@@ -103,8 +103,8 @@ class OwnStatistics:
         found = self._session.run(
             self._names,
             {
-                graphs.TRUNK: prosody.trunk,
-                graphs.EXCITATION: prosody.excitation,
+                signatures.TRUNK: prosody.trunk,
+                signatures.EXCITATION: prosody.excitation,
                 passes.SCALE: factor,
                 passes.SHIFT: offset,
                 passes.INNER: np.array(2 * [0, prosody.frames]),
@@ -160,13 +160,18 @@ class ActivationReporter:
         ids = np.array([[PAD_ID, *token_ids, PAD_ID]], dtype=np.int64)
         found = prosody({"input_ids": ids, "style": style, "speed": np.array([speed], np.float32)})
         yield from prosody.activations(found)
-        beside = trunk_passes.whole_trunk(found[graphs.ALIGNED].shape[2])
-        found = trunk(found | {graphs.DECODER_STYLE: style[:, :128]} | beside)
+        beside = trunk_passes.whole_trunk(found[signatures.ALIGNED].shape[2])
+        found = trunk(found | {signatures.DECODER_STYLE: style[:, :128]} | beside)
         yield from trunk.activations(found)
-        (excitation,) = self._excitation.run([graphs.EXCITATION], {graphs.F0_CURVE: found[graphs.F0_CURVE]})
+        (excitation,) = self._excitation.run(
+            [signatures.EXCITATION], {signatures.F0_CURVE: found[signatures.F0_CURVE]}
+        )
         scale, shift = self._layers.style_alone(style)
         own = {passes.SCALE: scale, passes.SHIFT: shift, passes.KNOWN: np.array(False)}
-        whole = {passes.INNER: np.array(2 * [0, found[graphs.TRUNK].shape[2]]), graphs.EXCITATION: excitation}
+        whole = {
+            passes.INNER: np.array(2 * [0, found[signatures.TRUNK].shape[2]]),
+            signatures.EXCITATION: excitation,
+        }
         yield from vocoder.activations(vocoder(found | own | whole))
 
 

@@ -21,14 +21,15 @@ import numpy as np
 
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ParameterError, WeightsError
+from kokoro_lab.graphs import artefacts, mlprogram, padding_passes, passes, signatures
+from kokoro_lab.graphs.recipe_digest import Recipes
+from kokoro_lab.graphs.static_passes import SAMPLES
 from kokoro_lab.metrics.perceptual import signal_to_difference_db
-from kokoro_lab.model import artefacts, graphs, mil_reference, mlprogram, padding_passes, passes
+from kokoro_lab.model import mil_reference
 from kokoro_lab.model.decoder import Staged
 from kokoro_lab.model.export import AGREEMENT_LOW_DB
 from kokoro_lab.model.predictor import StatisticsPredictor
 from kokoro_lab.model.prosody import Prosody, Values
-from kokoro_lab.model.recipe_digest import Recipes
-from kokoro_lab.model.static_passes import SAMPLES
 from kokoro_lab.model.static_vocoder import (
     WINDOWS,
     StaticVocoder,
@@ -208,7 +209,9 @@ def _padded(folder: Path, config: EngineConfig, token_ids: Sequence[int], style:
     given = {"style": style, "speed": np.ones(1, np.float32)}
     count = len(token_ids) + 2
     plain, with_pads = (
-        session.run(list(graphs.STAGES["prosody"][1]), padding_passes.padded(token_ids, (length,)) | given)
+        session.run(
+            list(signatures.STAGES["prosody"][1]), padding_passes.padded(token_ids, (length,)) | given
+        )
         for length in (count, next(n for n in padding_passes.TOKEN_LENGTHS if n >= count))
     )
     if plain[0].shape != with_pads[0].shape:

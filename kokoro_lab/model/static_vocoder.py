@@ -26,12 +26,12 @@ from kokoro_lab.config import STAGED
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ParameterError
-from kokoro_lab.model import artefacts, graphs, mlprogram, rewriting, static_passes
-from kokoro_lab.model.passes import SCALE, SHIFT
+from kokoro_lab.graphs import artefacts, mlprogram, rewriting, signatures, static_passes
+from kokoro_lab.graphs.adain import AdainLayers
+from kokoro_lab.graphs.passes import SCALE, SHIFT
+from kokoro_lab.graphs.recipe_digest import Passes, Recipes, recipe_digest
+from kokoro_lab.graphs.static_passes import COLUMNS, LONGEST_AXIS, SAMPLES, SPECTRUM, TRUNK
 from kokoro_lab.model.prosody import Prosody
-from kokoro_lab.model.recipe_digest import Passes, Recipes, recipe_digest
-from kokoro_lab.model.static_passes import COLUMNS, LONGEST_AXIS, SAMPLES, SPECTRUM, TRUNK
-from kokoro_lab.model.statistics import AdainLayers
 from kokoro_lab.model.vocoder import CONTEXT_FRAMES, INNER_CONTEXT_FRAMES, Around
 from kokoro_lab.sessions.guarded_session import GuardedSession
 from kokoro_lab.sessions.provider_choice import choose
@@ -204,8 +204,8 @@ class StaticVocoder:
     def __init__(self, folder: Path, config: EngineConfig, windows: StaticWindows | None = None) -> None:
         self.layers = AdainLayers.load(folder / "layers.npz")
         self._windows = windows or StaticWindows()
-        self._spectrum = cpu_session(str(graphs.graph_path(folder, "spectrum")), config)
-        paths = {window: str(graphs.graph_path(folder, window.name)) for window in self._windows.sizes}
+        self._spectrum = cpu_session(str(signatures.graph_path(folder, "spectrum")), config)
+        paths = {window: str(signatures.graph_path(folder, window.name)) for window in self._windows.sizes}
         self._sessions = {window: stage_session("vocoder", path, config) for window, path in paths.items()}
         self._on_cpu = {window: partial(cpu_session, path, config) for window, path in paths.items()}
 
@@ -244,17 +244,17 @@ class StaticVocoder:
         """The samples of a segment, window by window, as `vocoder.Vocoder.windows` gives them."""
         first, last = audible or (0, prosody.frames)
         if first and not begin:
-            yield np.zeros(first * graphs.TRUNK_FRAME_SAMPLES, np.float32)
+            yield np.zeros(first * signatures.TRUNK_FRAME_SAMPLES, np.float32)
         spectrum = self.spectrum(prosody)
         for start, stop in self._windows.spans(first, last):
             if start >= begin:
                 yield self._window(prosody, spectrum, scale, shift, start, stop)
         if last < prosody.frames:
-            yield np.zeros((prosody.frames - last) * graphs.TRUNK_FRAME_SAMPLES, np.float32)
+            yield np.zeros((prosody.frames - last) * signatures.TRUNK_FRAME_SAMPLES, np.float32)
 
     def spectrum(self, prosody: Prosody) -> Values:
         """Magnitudes and angles of the whole excitation, float32 (1, 22, 60 · frames + 1)."""
-        (found,) = self._spectrum.run([SPECTRUM], {graphs.EXCITATION: prosody.excitation})
+        (found,) = self._spectrum.run([SPECTRUM], {signatures.EXCITATION: prosody.excitation})
         return np.asarray(found, np.float32)
 
     def run(self, window: StaticWindow, feed: Mapping[str, Values]) -> Values:
@@ -268,13 +268,13 @@ class StaticVocoder:
         window = self._windows.holding(stop - start)
         feed = feed_of(window, prosody.trunk, spectrum, scale, shift, start)
         samples = static_passes.joined(self.run(window, feed))
-        skipped = window.inner_context * graphs.TRUNK_FRAME_SAMPLES
-        return samples[skipped : skipped + (stop - start) * graphs.TRUNK_FRAME_SAMPLES]
+        skipped = window.inner_context * signatures.TRUNK_FRAME_SAMPLES
+        return samples[skipped : skipped + (stop - start) * signatures.TRUNK_FRAME_SAMPLES]
 
 
 def write_program(folder: Path, window: StaticWindow, path: Path, precision: str = "float16") -> None:
     """Write one size as an `.mlpackage`, with what it was made of in its metadata (see `mlprogram.write`)."""
-    graph = graphs.graph_path(folder, window.name)
+    graph = signatures.graph_path(folder, window.name)
     about = {
         "source_sha256": model_sha256("fp32"),
         "graph_sha256": sha256_of(graph),

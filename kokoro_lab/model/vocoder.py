@@ -15,10 +15,10 @@ import numpy.typing as npt
 from kokoro_lab.config import WINDOW_FRAMES
 from kokoro_lab.datatypes import Samples
 from kokoro_lab.engine_config import EngineConfig
-from kokoro_lab.model import graphs
-from kokoro_lab.model.passes import INNER, KNOWN, SCALE, SHIFT
+from kokoro_lab.graphs import signatures
+from kokoro_lab.graphs.adain import AdainLayers
+from kokoro_lab.graphs.passes import INNER, KNOWN, SCALE, SHIFT
 from kokoro_lab.model.prosody import Prosody, first_chunk_frame
-from kokoro_lab.model.statistics import AdainLayers
 from kokoro_lab.native.operators import Native
 from kokoro_lab.sessions.guarded_session import GuardedSession, Runs
 from kokoro_lab.sessions.providers import cpu_session, stage_session
@@ -117,10 +117,10 @@ class Vocoder:
 
     def __init__(self, folder: Path, config: EngineConfig, native: Native) -> None:
         self.layers = AdainLayers.load(folder / "layers.npz")
-        graph = str(graphs.graph_path(folder, "vocoder"))
+        graph = str(signatures.graph_path(folder, "vocoder"))
         self._session = stage_session("vocoder", graph, config, library=native.library)
         self._on_cpu = partial(cpu_session, graph, config, library=native.library)
-        exact = graphs.graph_path(folder, "vocoder_exact")
+        exact = signatures.graph_path(folder, "vocoder_exact")
         self._exact = stage_session("vocoder_exact", str(exact), config) if exact.exists() else None
 
     @property
@@ -141,11 +141,11 @@ class Vocoder:
             all_frames = (0, prosody.frames)
             return self._run(prosody, all_frames, all_frames, all_frames, scale, shift, known=False)
         (waveform,) = self._exact.run(
-            [graphs.WAVEFORM],
+            [signatures.WAVEFORM],
             {
-                graphs.TRUNK: prosody.trunk,
-                graphs.EXCITATION: prosody.excitation,
-                graphs.DECODER_STYLE: prosody.style[:, :128],
+                signatures.TRUNK: prosody.trunk,
+                signatures.EXCITATION: prosody.excitation,
+                signatures.DECODER_STYLE: prosody.style[:, :128],
             },
         )
         return np.ascontiguousarray(waveform, np.float32).reshape(-1)
@@ -201,7 +201,9 @@ class Vocoder:
         a, b = max(0, start - before), min(prosody.frames, stop + after)
         c, d = max(a, start - INNER_CONTEXT_FRAMES), min(b, stop + INNER_CONTEXT_FRAMES)
         samples = self._run(prosody, (a, b), (c, d), (start, stop), scale, shift, known=True)
-        return samples[(start - c) * graphs.TRUNK_FRAME_SAMPLES : (stop - c) * graphs.TRUNK_FRAME_SAMPLES]
+        return samples[
+            (start - c) * signatures.TRUNK_FRAME_SAMPLES : (stop - c) * signatures.TRUNK_FRAME_SAMPLES
+        ]
 
     def _run(
         self,
@@ -216,13 +218,13 @@ class Vocoder:
     ) -> Samples:
         """Samples of the trunk frames `inner`, seen from `outer`; only those of `asked` are right."""
         a, b = outer
-        first, last = a * graphs.TRUNK_FRAME_SAMPLES, b * graphs.TRUNK_FRAME_SAMPLES
+        first, last = a * signatures.TRUNK_FRAME_SAMPLES, b * signatures.TRUNK_FRAME_SAMPLES
         (waveform,) = self._session.run(
-            [graphs.WAVEFORM],
+            [signatures.WAVEFORM],
             {
-                graphs.TRUNK: np.ascontiguousarray(prosody.trunk[:, :, a:b]),
-                graphs.EXCITATION: np.ascontiguousarray(
-                    prosody.excitation[:, first : last + graphs.STFT_SIZE_SAMPLES]
+                signatures.TRUNK: np.ascontiguousarray(prosody.trunk[:, :, a:b]),
+                signatures.EXCITATION: np.ascontiguousarray(
+                    prosody.excitation[:, first : last + signatures.STFT_SIZE_SAMPLES]
                 ),
                 SCALE: scale,
                 SHIFT: shift,
@@ -235,4 +237,4 @@ class Vocoder:
 
 def silent_frames(frames: int) -> Samples:
     """Of so many trunk frames, samples that are 0."""
-    return np.zeros(frames * graphs.TRUNK_FRAME_SAMPLES, np.float32)
+    return np.zeros(frames * signatures.TRUNK_FRAME_SAMPLES, np.float32)

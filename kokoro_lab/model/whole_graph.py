@@ -13,10 +13,10 @@ from kokoro_lab.datatypes import Fallback
 from kokoro_lab.dsp.block import CHECK_FILES
 from kokoro_lab.engine_config import WHOLE_MODEL, EngineConfig
 from kokoro_lab.g2p.vocab import PAD_ID
+from kokoro_lab.graphs.signatures import DURATIONS, frames_of, with_durations
+from kokoro_lab.graphs.signatures import signature as signature_of
 from kokoro_lab.model.decoder import Decoded, finite
 from kokoro_lab.model.delivery import Delivery
-from kokoro_lab.model.graphs import DURATIONS, frames_of, with_durations
-from kokoro_lab.model.graphs import signature as signature_of
 from kokoro_lab.sessions.placement import Placement
 from kokoro_lab.sessions.providers import stage_session
 from kokoro_lab.weights.voices import Voice

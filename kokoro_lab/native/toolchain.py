@@ -22,15 +22,17 @@ _SHIPPED_IN = {
     "model": (
         "beginnings_predictor.npz",
         *(f"beginnings_predictor_{number}.npz" for number in range(1, 5)),
-        "exclusions.json",
-        "ranges.npz",
         "statistics_predictor.npz",
         *(f"statistics_predictor_{number}.npz" for number in range(1, 3)),
         "statistics_shifts.npz",
     ),
+    "graphs": ("exclusions.json", "ranges.npz"),
     "weights": ("voice_levels.json", "weights.json"),
 }
-SHIPPED = {name: _PACKAGE / room / name for room, names in _SHIPPED_IN.items() for name in names}
+SHIPPED = {
+    name: _PACKAGE / room / name
+    for name, room in sorted((name, room) for room, names in _SHIPPED_IN.items() for name in names)
+}
 """Files of the package that were measured or fitted, and that samples depend on."""
 LIBRARIES = ("numpy", "onnx", "onnxruntime")
 """Packages that carry out the recipes of graphs: another version may make other graphs."""

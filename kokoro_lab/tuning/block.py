@@ -16,9 +16,9 @@ from tqdm import tqdm
 
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ParameterError
-from kokoro_lab.model.artefacts import exclusions, published_stages
+from kokoro_lab.graphs.artefacts import exclusions, published_stages
+from kokoro_lab.graphs.quantise import Calibration, Quantised, Values
 from kokoro_lab.model.decoder import Staged
-from kokoro_lab.model.quantise import Calibration, Quantised, Values
 from kokoro_lab.model.reporter import ActivationReporter, convolution_weights
 from kokoro_lab.results import Check, Control
 from kokoro_lab.tuning.comparison import mean_interval

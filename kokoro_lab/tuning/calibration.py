@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kokoro_lab.engine_config import EngineConfig
-from kokoro_lab.model.quantise import Calibration, Range
+from kokoro_lab.graphs.quantise import Calibration, Range
 from kokoro_lab.model.reporter import ActivationReporter
 from kokoro_lab.tuning.material import one_voice_each
 

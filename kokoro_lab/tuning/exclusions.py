@@ -12,9 +12,9 @@ import pandas as pd
 from tqdm import tqdm
 
 from kokoro_lab.engine_config import EngineConfig
-from kokoro_lab.model.artefacts import exclusions, published_stages
+from kokoro_lab.graphs.artefacts import exclusions, published_stages
+from kokoro_lab.graphs.quantise import Calibration
 from kokoro_lab.model.decoder import Staged
-from kokoro_lab.model.quantise import Calibration
 from kokoro_lab.tuning.precision import candidate_of, compare, summary
 
 GAINS = {

@@ -17,13 +17,13 @@ from tqdm import tqdm
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.g2p.frontend import FrontEnd
+from kokoro_lab.graphs.artefacts import make_stages, published_stages, recipes
+from kokoro_lab.graphs.quantise import Calibration, Quantised, Range
+from kokoro_lab.graphs.rewriting import Model
+from kokoro_lab.graphs.signatures import frames_of
 from kokoro_lab.metrics.prosody import prosody_drift
-from kokoro_lab.model.artefacts import make_stages, published_stages, recipes
 from kokoro_lab.model.decoder import Staged
-from kokoro_lab.model.graphs import frames_of
 from kokoro_lab.model.prosody import Contours
-from kokoro_lab.model.quantise import Calibration, Quantised, Range
-from kokoro_lab.model.rewriting import Model
 from kokoro_lab.native.operators import native_operators
 from kokoro_lab.results import Check, Control
 from kokoro_lab.tuning.comparison import distances, heard_part, mean_interval

@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from kokoro_lab.model.quantise import WEIGHT_LEVELS, Quantised, Values, quantised_weights
+from kokoro_lab.graphs.quantise import WEIGHT_LEVELS, Quantised, Values, quantised_weights
 
 Matrix = npt.NDArray[np.float64]
 

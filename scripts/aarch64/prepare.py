@@ -13,14 +13,14 @@ from onnx import TensorProto, helper, numpy_helper
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.g2p.frontend import FrontEnd
 from kokoro_lab.g2p.vocab import PAD_ID
-from kokoro_lab.model import graphs, native_passes, passes, rewriting
-from kokoro_lab.model.artefacts import GIVEN, exclusions, published_stages, recipes
+from kokoro_lab.graphs import native_passes, passes, rewriting, signatures
+from kokoro_lab.graphs.adain import AdainLayers
+from kokoro_lab.graphs.artefacts import GIVEN, exclusions, published_stages, recipes
+from kokoro_lab.graphs.quant_passes import quantise_layers
+from kokoro_lab.graphs.quantise import Calibration, Range
+from kokoro_lab.graphs.trunk_passes import whole_trunk
 from kokoro_lab.model.forced import fp32_prosody
 from kokoro_lab.model.predictor import StatisticsPredictor
-from kokoro_lab.model.quant_passes import quantise_layers
-from kokoro_lab.model.quantise import Calibration, Range
-from kokoro_lab.model.statistics import AdainLayers
-from kokoro_lab.model.trunk_passes import whole_trunk
 from kokoro_lab.model.vocoder import CONTEXT_FRAMES
 from kokoro_lab.native.operators import native_operators
 from kokoro_lab.sessions.providers import make_session
@@ -83,10 +83,10 @@ def speech(config: EngineConfig) -> dict[str, tuple[onnx.ModelProto, dict[str, n
     scale, shift = layers.style_alone(style)
     predicted = layers.scale_and_shift(*StatisticsPredictor.load().predict(prosody), style)
     width = WINDOW[1] - WINDOW[0]
-    first, last = (frame * graphs.TRUNK_FRAME_SAMPLES for frame in WINDOW)
+    first, last = (frame * signatures.TRUNK_FRAME_SAMPLES for frame in WINDOW)
     feed = {
-        graphs.TRUNK: np.ascontiguousarray(prosody.trunk[:, :, slice(*WINDOW)]),
-        graphs.EXCITATION: prosody.excitation[:, first : last + graphs.STFT_SIZE_SAMPLES],
+        signatures.TRUNK: np.ascontiguousarray(prosody.trunk[:, :, slice(*WINDOW)]),
+        signatures.EXCITATION: prosody.excitation[:, first : last + signatures.STFT_SIZE_SAMPLES],
         passes.SCALE: scale,
         passes.SHIFT: shift,
         passes.INNER: np.array(2 * [0, width]),
@@ -99,14 +99,14 @@ def speech(config: EngineConfig) -> dict[str, tuple[onnx.ModelProto, dict[str, n
         passes.INNER: np.array([0, width, CONTEXT_FRAMES, width - CONTEXT_FRAMES]),
     }
     heard = {
-        graphs.ALIGNED: contours.aligned,
-        graphs.F0: contours.f0_hz,
-        graphs.ENERGY: contours.energy,
-        graphs.DECODER_STYLE: style[:, :128],
+        signatures.ALIGNED: contours.aligned,
+        signatures.F0: contours.f0_hz,
+        signatures.ENERGY: contours.energy,
+        signatures.DECODER_STYLE: style[:, :128],
     } | whole_trunk(contours.aligned.shape[2])
     ids = np.array([[PAD_ID, *segment.token_ids, PAD_ID]], np.int64)
     del trunk.graph.output[1:]
-    only(spoken, graphs.F0)
+    only(spoken, signatures.F0)
     return {
         "prosody_int8_ours": (spoken, {"input_ids": ids, "style": style, "speed": np.ones(1, np.float32)}),
         "trunk_int8_ours": (trunk, heard),
@@ -124,9 +124,9 @@ def before_the_vocoder(config: EngineConfig) -> dict[str, tuple[onnx.ModelProto,
     rng = np.random.default_rng(1)
     ids = np.array([[0, *rng.integers(43, 150, 30), 0]], np.int64)
     spoken = {"input_ids": ids, "style": load_voice("af_heart").style(30), "speed": np.ones(1, np.float32)}
-    pitch = {graphs.F0_CURVE: rng.uniform(-5, 300, size=(1, 1, 400)).astype(np.float32)}
+    pitch = {signatures.F0_CURVE: rng.uniform(-5, 300, size=(1, 1, 400)).astype(np.float32)}
     prosody, excitation = stages["prosody"], stages["excitation"]
-    only(prosody, graphs.F0)
+    only(prosody, signatures.F0)
     return {
         "prosody": (prosody, spoken),
         "prosody_ours": (native_passes.known_products(native_passes.recurrences(prosody)), spoken),

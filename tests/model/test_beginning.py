@@ -10,9 +10,10 @@ import pytest
 
 from kokoro_lab.engine import Engine
 from kokoro_lab.engine_config import EngineConfig
+from kokoro_lab.graphs import passes, signatures, trunk_passes
+from kokoro_lab.graphs.artefacts import published_stages, stages_folder
 from kokoro_lab.metrics.perceptual import signal_to_difference_db
-from kokoro_lab.model import graphs, passes, prosody, trunk_passes
-from kokoro_lab.model.artefacts import published_stages, stages_folder
+from kokoro_lab.model import prosody
 from kokoro_lab.model.beginning import FADE_FRAMES, LEAST_FRAMES, Beginning, fading
 from kokoro_lab.model.decoder import Staged
 from kokoro_lab.model.prosody import Contours, Prosody, ProsodyModel
@@ -59,7 +60,7 @@ def heard(engine: Engine, voice: str = "af_heart", text: str = SENTENCE) -> tupl
 
 def first_frames(whole: Prosody, part: Prosody, frames: int) -> tuple[float, float]:
     """How far trunk and excitation of `frames` agree, in dB."""
-    samples = frames * graphs.TRUNK_FRAME_SAMPLES
+    samples = frames * signatures.TRUNK_FRAME_SAMPLES
     return (
         signal_to_difference_db(whole.trunk[:, :, :frames].ravel(), part.trunk[:, :, :frames].ravel()),
         signal_to_difference_db(whole.excitation[0, :samples], part.excitation[0, :samples]),
@@ -94,14 +95,14 @@ def test_a_trunk_that_is_told_nothing_has_the_bits_of_the_published_one(engine: 
     assert trunk_passes.told_statistics(rewritten) == rewritten
     contours, style = heard(engine)
     feed = {
-        graphs.ALIGNED: contours.aligned,
-        graphs.F0: contours.f0_hz,
-        graphs.ENERGY: contours.energy,
-        graphs.DECODER_STYLE: style[:, :128],
+        signatures.ALIGNED: contours.aligned,
+        signatures.F0: contours.f0_hz,
+        signatures.ENERGY: contours.energy,
+        signatures.DECODER_STYLE: style[:, :128],
     }
     beside = trunk_passes.whole_trunk(contours.aligned.shape[2])
     (theirs,), (ours,) = (
-        make_session(model.SerializeToString(), EngineConfig(variant="fp32")).run([graphs.TRUNK], given)
+        make_session(model.SerializeToString(), EngineConfig(variant="fp32")).run([signatures.TRUNK], given)
         for model, given in ((folded, feed), (rewritten, feed | beside))
     )
     np.testing.assert_array_equal(theirs, ours)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from kokoro_lab.datatypes import PLAIN, Segment, SpeakingStyle, Word
+from kokoro_lab.graphs.signatures import frames_of
 from kokoro_lab.model.delivery import RAMP_FRAMES, Delivery, moved_semitones
-from kokoro_lab.model.graphs import frames_of
 
 FAST = SpeakingStyle(rate=1.5)
 HIGH = SpeakingStyle(pitch_scale=1.25)

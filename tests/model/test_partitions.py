@@ -11,10 +11,10 @@ import onnx
 import pytest
 from onnx import NodeProto, TensorProto, helper, numpy_helper
 
+from kokoro_lab.graphs.rewriting import Model
 from kokoro_lab.model import coreml_rules, partitions
 from kokoro_lab.model.coreml_rules import Foretold
 from kokoro_lab.model.node_costs import observe, optimised, total
-from kokoro_lab.model.rewriting import Model
 
 CPU, PROGRAM, FIXED, SEEN, NETWORK, NETWORK_SEEN = coreml_rules.providers()
 CHANNELS, LENGTH = 4, 20

@@ -15,11 +15,11 @@ from kokoro_lab.bench.provider_partitions import speak
 from kokoro_lab.engine import Engine, load_engine
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ParameterError
+from kokoro_lab.graphs import rewriting, signatures, static_passes
+from kokoro_lab.graphs.static_passes import COLUMNS, SPECTRUM, TRUNK
 from kokoro_lab.metrics.perceptual import signal_to_difference_db
-from kokoro_lab.model import graphs, rewriting, static_passes
 from kokoro_lab.model.decoder import Staged
 from kokoro_lab.model.static_export import Sentence, export_static
-from kokoro_lab.model.static_passes import COLUMNS, SPECTRUM, TRUNK
 from kokoro_lab.model.static_vocoder import (
     CACHE_KEY,
     WINDOWS,
@@ -146,9 +146,9 @@ def test_each_size_gives_the_samples_of_the_segment_as_a_whole(
     (whole,) = decoder.vocoder.windows(*given, Windows(first=frames, size=frames))
     samples = static_passes.joined(fixed.run(window, sentence.feed(window, fixed.spectrum(sentence.prosody))))
     start = max(0, (frames - window.frames) // 2)
-    kept = min(window.frames, frames - start) * graphs.TRUNK_FRAME_SAMPLES
-    skipped = window.inner_context * graphs.TRUNK_FRAME_SAMPLES
-    reference = whole[start * graphs.TRUNK_FRAME_SAMPLES :][:kept]
+    kept = min(window.frames, frames - start) * signatures.TRUNK_FRAME_SAMPLES
+    skipped = window.inner_context * signatures.TRUNK_FRAME_SAMPLES
+    reference = whole[start * signatures.TRUNK_FRAME_SAMPLES :][:kept]
     assert signal_to_difference_db(reference, samples[skipped : skipped + kept]) >= AGREEMENT_LOW_DB
 
 
@@ -160,7 +160,7 @@ def test_silence_around_is_given_as_zeros_and_a_stream_can_begin_later(
     audible = sentence.prosody.audible
     blocks = [*fixed.windows(*given, audible=audible)]
     later = [*fixed.windows(*given, audible=audible, begin=audible[0] + WINDOWS[0].frames)]
-    assert sum(map(len, blocks)) == sentence.prosody.frames * graphs.TRUNK_FRAME_SAMPLES
+    assert sum(map(len, blocks)) == sentence.prosody.frames * signatures.TRUNK_FRAME_SAMPLES
     assert not blocks[0].any()
     assert not blocks[-1].any()
     assert all(np.array_equal(a, b) for a, b in zip(blocks[2:], later, strict=True))

@@ -8,7 +8,7 @@ import pytest
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import SettingsError
-from kokoro_lab.model.graphs import TRUNK_FRAME_SAMPLES
+from kokoro_lab.graphs.signatures import TRUNK_FRAME_SAMPLES
 from kokoro_lab.model.prosody import FIRST_CHUNK_FRAMES
 from kokoro_lab.model.vocoder import CHUNK_FRAMES, FIRST_WINDOW_FRAMES, LATER_WINDOW_FRAMES, Windows
 from kokoro_lab.streaming import FRAME_S

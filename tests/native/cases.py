@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kokoro_lab.model.fast_fir import FastFir, packed
+from kokoro_lab.graphs.fast_fir import FastFir, packed
 from tests.native.driver import Case, Values
 
 Floats = npt.NDArray[np.float32]

@@ -18,9 +18,9 @@ from onnxruntime.capi.onnxruntime_pybind11_state import Fail
 
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import OutOfMemory
-from kokoro_lab.model import fast_fir
-from kokoro_lab.model.fast_fir import FastFir, Output, Product, Term, packed
-from kokoro_lab.model.native_passes import NATIVE_DOMAIN
+from kokoro_lab.graphs import fast_fir
+from kokoro_lab.graphs.fast_fir import FastFir, Output, Product, Term, packed
+from kokoro_lab.graphs.native_passes import NATIVE_DOMAIN
 from kokoro_lab.native.operators import FLAGS, OPERATORS, SOURCES, found_compiler, sources
 from kokoro_lab.server.errors import status_of
 from kokoro_lab.sessions import arenas, providers
@@ -95,7 +95,7 @@ def test_what_is_refused_is_named(library: Path) -> None:
 EMPTY_WINDOWS = """
 import numpy as np
 from kokoro_lab.engine_config import EngineConfig
-from kokoro_lab.model.fast_fir import FastFir, packed
+from kokoro_lab.graphs.fast_fir import FastFir, packed
 from kokoro_lab.native.operators import native_operators
 from tests.native.driver import Case
 from tests.native.test_operators import feed, session

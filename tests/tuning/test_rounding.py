@@ -8,11 +8,11 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from kokoro_lab.model.quantise import WEIGHT_LEVELS, Quantised, Range
+from kokoro_lab.graphs.quantise import WEIGHT_LEVELS, Quantised, Range
 from kokoro_lab.tuning import rounding
 from kokoro_lab.tuning.block import Layer, attempts, by_method, checks_of, controls
 from kokoro_lab.tuning.rounding import METHODS, Moments, MomentSum, refitted
-from tests.model.test_fast_fir import whole
+from tests.graphs.test_fast_fir import whole
 
 OUT, CHANNELS, TAPS, DILATION = 16, 12, 3, 2
 
@@ -145,8 +145,8 @@ def test_what_would_be_shipped_is_counted(study: tuple[Layer, Moments, Moments])
 def test_a_shift_reaches_the_graph() -> None:
     subject = layer()
     shifted = replace(subject.quantised, shift=np.arange(OUT, dtype=np.float32))
-    from kokoro_lab.model.quant_passes import quantise_layers
-    from tests.model.test_quantise import a_range, conv, run
+    from kokoro_lab.graphs.quant_passes import quantise_layers
+    from tests.graphs.test_quantise import a_range, conv, run
 
     x = spoken(8, 50)[None]
     model = conv(subject.weight, np.zeros(OUT, np.float32), DILATION)

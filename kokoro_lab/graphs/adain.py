@@ -1,0 +1,140 @@
+"""The statistics that the vocoder normalises with, and what becomes of them.
+
+The vocoder's AdaIN layers subtract the mean and divide by the deviation of each channel over the
+whole utterance. That alone ties a window of it to the rest: with the statistics known, any window
+can be decoded by itself, exactly. `predictor` tells them in advance.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import onnx
+
+from kokoro_lab.graphs import passes
+from kokoro_lab.one_thread import product
+
+Values = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AdainLayers:
+    """All AdaIN layers of the vocoder, stacked in the order of the rewritten graph's inputs.
+
+    Parameters
+    ----------
+    weight, bias : numpy.ndarray
+        float32 (2·C, 128) and (2·C,): style to gamma (first C rows) and beta, C = 9,216 channels.
+    source : numpy.ndarray
+        int64 (C,): which of the distinct statistics each channel uses; layers that read the same
+        tensor share theirs.
+    factor : numpy.ndarray
+        float32 (C,): the 2α of the Snake behind each channel, which the graph expects in scale and shift.
+    names : tuple of str
+        Tensor names of the distinct means, then of the distinct variances, as `report_statistics` gives.
+    """
+
+    weight: Values
+    bias: Values
+    source: npt.NDArray[np.int64]
+    factor: Values
+    names: tuple[str, ...]
+
+    @classmethod
+    def of(cls, vocoder: onnx.ModelProto) -> AdainLayers:
+        """Read off a vocoder whose constants are folded."""
+        layers = passes.adain_layers(vocoder)
+        modulated = passes.modulate(vocoder)
+        alpha = {snake.y: snake.alpha for snake in passes.snakes(modulated)}
+        first: dict[str, int] = {}
+        at = 0
+        source = []
+        for layer in layers:
+            if layer.mean not in first:
+                first[layer.mean] = at
+                at += layer.channels
+            source.append(first[layer.mean] + np.arange(layer.channels))
+        gamma = [layer.weight[: layer.channels] for layer in layers]
+        beta = [layer.weight[layer.channels :] for layer in layers]
+        variances = {layer.mean: layer.variance for layer in layers}
+        return cls(
+            weight=np.concatenate([*gamma, *beta]),
+            bias=np.concatenate(
+                [layer.bias[: layer.channels] for layer in layers]
+                + [layer.bias[layer.channels :] for layer in layers]
+            ),
+            source=np.concatenate(source),
+            factor=np.concatenate([2 * alpha[layer.output] for layer in layers]),
+            names=(*first, *(variances[mean] for mean in first)),
+        )
+
+    @classmethod
+    def load(cls, path: Path) -> AdainLayers:
+        with np.load(path) as stored:
+            return cls(
+                stored["weight"].astype(np.float32),
+                stored["bias"],
+                stored["source"],
+                stored["factor"],
+                tuple(str(n) for n in stored["names"]),
+            )
+
+    def save(self, path: Path, *, compact: bool = False) -> None:
+        """Write `path`; `compact` keeps the weights in half precision."""
+        np.savez(
+            path,
+            weight=self.weight.astype(np.float16 if compact else np.float32),
+            bias=self.bias,
+            source=self.source,
+            factor=self.factor,
+            names=np.array(self.names),
+        )
+
+    def scale_and_shift(self, mean: Values, variance: Values, style: Values) -> tuple[Values, Values]:
+        """What the rewritten vocoder multiplies by and adds.
+
+        Parameters
+        ----------
+        mean, variance : numpy.ndarray
+            float32, one value for each distinct channel (8,448).
+        style : numpy.ndarray
+            float32 (1, 256) or (1, 128): only the decoder's half is used.
+
+        Returns
+        -------
+        tuple of numpy.ndarray
+            scale and shift, float32 (9216,), with Snake's 2α in both.
+
+        Notes
+        -----
+        AdaIN is `(x - mean) / sqrt(variance + ε) * (1 + gamma) + beta` (Huang & Belongie 2017, eq. 8).
+        """
+        modulation = product(style[0, :128], self.weight.T) + self.bias
+        channels = len(self.source)
+        scale = (1 + modulation[:channels]) / np.sqrt(variance[self.source] + passes.EPSILON)
+        shift = modulation[channels:] - mean[self.source] * scale
+        return (
+            (scale * self.factor).astype(np.float32),
+            (shift * self.factor).astype(np.float32),
+        )
+
+    def found(self, style: Values, scale: Values, shift: Values) -> tuple[Values, Values]:
+        """The statistics behind a scale and shift: what `scale_and_shift` was given, float32 (8448,) each.
+
+        Of channels that share theirs, the one with the largest factor tells.
+        """
+        factor, offset = self.style_alone(style)
+        order = np.lexsort((np.abs(factor), self.source))
+        tells = order[np.append(np.diff(self.source[order]) != 0, True)]
+        deviation = factor[tells] / scale[tells]
+        mean = (offset[tells] - shift[tells]) / scale[tells]
+        return mean, deviation**2 - np.float32(passes.EPSILON)
+
+    def style_alone(self, style: Values) -> tuple[Values, Values]:
+        """Scale and shift of statistics that are not known yet: those of a mean of 0 and a variance of 1."""
+        channels = len(self.source)
+        none = np.zeros(channels, np.float32)
+        return self.scale_and_shift(none, none + np.float32(1 - passes.EPSILON), style)

@@ -1,0 +1,163 @@
+"""Folders of graphs in the cache: used if they are whole, made if they are not.
+
+<home>/derived/<kind>-<first 12 of the key>/
+    manifest.json     the size and SHA-256 of every other file in the folder
+<home>/derived/verified.json    what was hashed, at which size and time
+
+A folder's key says what its graphs were made by (see `recipe_digest`). Folders of other keys stay until
+nothing has used them for `UNUSED_S`: another version of this package may be using them.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import re
+import shutil
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from filelock import FileLock
+
+from kokoro_lab.graphs.signatures import graph_path
+from kokoro_lab.weights.disk import told_apart
+from kokoro_lab.weights.verified import Promised, damage_of, record
+
+log = logging.getLogger(__name__)
+
+MANIFEST = "manifest.json"
+KEY_CHARACTERS = 12
+UNUSED_S = 7 * 86_400
+"""Graphs weigh 100 to 400 MB a folder, and every edited pass makes another one."""
+UNFINISHED_S = 3_600
+"""What a killed process was making is removed after this time."""
+
+
+class Kept(NamedTuple):
+    """A folder of graphs as it is found: what is wrong with it, if anything is."""
+
+    folder: Path
+    damage: str
+    bytes: int
+    used_at_s: float
+
+    @property
+    def of_older_version(self) -> bool:
+        """Whether its name ends in a number that was raised by hand, and its manifest lists graphs alone."""
+        return bool(re.search(r"-v[\d.]+$", self.folder.name))
+
+
+def derived_home(root: Path) -> Path:
+    """Where everything lies that is made of the weights."""
+    return root / "derived"
+
+
+def whole_folder(root: Path, kind: str, key: str, make: Callable[[Path, str], None]) -> Path:
+    """The folder of graphs of a kind and a key, every file of it as its manifest promises.
+
+    Parameters
+    ----------
+    root : Path
+        `weights_home`.
+    kind : str
+        Whose graphs: the weights and the variant.
+    key : str
+        What they are made by.
+    make : callable
+        Makes the folder, and is told what was wrong with the one that was there, in words; empty if there
+        was none.
+
+    Raises
+    ------
+    WeightsError
+        The cache cannot be written, or what `make` raises.
+    """
+    home = derived_home(root)
+    folder = home / f"{kind}-{key[:KEY_CHARACTERS]}"
+    if damage_in(folder, home) is None:
+        with suppress(OSError):
+            os.utime(folder)  # so that it is not taken for one that nothing uses
+        return folder
+    with told_apart(root, []):
+        home.mkdir(parents=True, exist_ok=True)
+        with FileLock(home / ".lock"):
+            damage = damage_in(folder, home)
+            if damage is not None:  # else another process made it meanwhile
+                if damage:
+                    log.warning("%s: %s. The graphs are made anew.", folder, damage)
+                make(folder, damage)
+                if damage := damage_in(folder, home):
+                    raise OSError(f"{damage}, though it was made just now")
+                _remove_unused(folder, kind)
+    return folder
+
+
+def damage_in(folder: Path, home: Path, *, again: bool = False) -> str | None:
+    """What is wrong with a folder of graphs: None if it is whole, empty if there is none.
+
+    `again` hashes every file, whatever is on record in `home`.
+    """
+    try:
+        manifest = json.loads((folder / MANIFEST).read_text("utf-8"))
+        files = promised_by(manifest, folder)
+    except (FileNotFoundError, NotADirectoryError):
+        return f"{MANIFEST} is missing" if folder.is_dir() else ""
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        return f"{MANIFEST} cannot be read ({type(error).__name__}: {error})"
+    try:
+        return damage_of(files, folder, home, again=again) or None
+    except OSError as error:
+        return f"{error.filename} cannot be read ({error.strerror})"
+
+
+def promised_by(manifest: Mapping[str, Any], folder: Path) -> Promised:
+    """Every file that a manifest promises in its folder.
+
+    Raises
+    ------
+    KeyError, TypeError, AttributeError
+        It is no manifest of ours.
+    """
+    graphs = {graph_path(folder, name).name: about for name, about in manifest["graphs"].items()}
+    listed = {**graphs, **manifest["files"]}
+    return {name: (int(about["bytes"]), str(about["sha256"])) for name, about in listed.items()}
+
+
+def kept_folders(root: Path, *, again: bool = False) -> Iterator[Kept]:
+    """Every folder of graphs in the cache, of whatever key; `again` hashes every file of each."""
+    home = derived_home(root)
+    for path in sorted(home.glob(f"*/{MANIFEST}")):
+        folder = path.parent
+        size = sum(file.stat().st_size for file in folder.iterdir())
+        kept = Kept(folder, "", size, folder.stat().st_mtime)
+        damage = "" if kept.of_older_version else damage_in(folder, home, again=again)
+        yield kept._replace(damage=damage or "")
+
+
+def _remove_unused(kept: Path, kind: str) -> None:
+    """Remove what other keys left behind, and what was never finished. We hold the lock."""
+    now_s, removed, freed = time.time(), [], 0
+    of_this_kind = re.compile(rf"{re.escape(kind)}-(v[\d.]+|[0-9a-f]{{{KEY_CHARACTERS}}})")
+    for folder in kept.parent.iterdir():
+        unfinished = folder.name.startswith(".making-")
+        if folder == kept or not (unfinished or of_this_kind.fullmatch(folder.name)):
+            continue
+        with suppress(OSError):
+            if now_s - folder.stat().st_mtime < (UNFINISHED_S if unfinished else UNUSED_S):
+                continue
+            freed += sum(file.stat().st_size for file in folder.iterdir())
+            shutil.rmtree(folder)
+            removed.append(folder.name)
+    if removed:
+        record(kept.parent, {})  # strikes off what is not there any more
+        days = UNUSED_S // 86_400
+        log.warning(
+            "Removed graphs that nothing had used for %d days (%.0f MB): %s.",
+            days,
+            freed / 1e6,
+            ", ".join(removed),
+        )

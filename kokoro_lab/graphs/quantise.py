@@ -1,0 +1,174 @@
+"""The arithmetic of 8-bit integers between floats, and the ranges that it needs.
+
+Each input channel has a step of its own, from the range that calibration found (`Ranges`), and each
+output channel has one for its weights; the input's steps are folded into the weights:
+
+    y[o, n] = bias[o] + scale[o] · Σ weights[o, c, k] · (q[c, n + k] - zero[c])
+    q[c, n] = clamp(round(x[c, n] / step[c]) + zero[c], 0, 255)
+
+So the integers are summed exactly, and what comes out is float again: no layer's output is ever
+squeezed into 8 bits. `quant_passes` puts it into graphs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from kokoro_lab.graphs.fast_fir import TILE
+from kokoro_lab.weights.verified import shipped_arrays
+
+Values = npt.NDArray[np.float32]
+
+LEVELS = 255
+"""Steps between the lowest and the highest value of a byte."""
+WEIGHT_LEVELS = 127
+GROUP = 4
+"""Input channels that a processor's dot product takes at once."""
+LEAST_RANGE = 1e-6
+STRENGTH = 0.5
+"""How much of an input's size is moved into the weights, where it has to be rounded as well."""
+LEAST_PROFILE = 1e-3
+"""An input that was hardly ever there in calibration must not rule a row when it is."""
+
+
+class Range(NamedTuple):
+    """Lowest and highest value of each input channel, float32 (channels in,) each."""
+
+    low: Values
+    high: Values
+
+    @classmethod
+    def widest(cls, several: Sequence[Range]) -> Range:
+        """What holds all of them."""
+        lows, highs = zip(*several, strict=True)
+        return cls(np.min(lows, axis=0), np.max(highs, axis=0))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Quantised:
+    """A layer's integers and what turns them back.
+
+    Parameters
+    ----------
+    weights : numpy.ndarray
+        int8 (channels out, channels in, taps).
+    step, zero : numpy.ndarray
+        float32 and uint8 (channels in,).
+    scale : numpy.ndarray
+        float32 (channels out,).
+    shift : numpy.ndarray, optional
+        float32 (channels out,): comes on top of the layer's bias, for what rounding moves in the mean.
+    """
+
+    weights: npt.NDArray[np.int8]
+    step: Values
+    zero: npt.NDArray[np.uint8]
+    scale: Values
+    shift: Values | None = None
+
+    @classmethod
+    def of(cls, weight: Values, inputs: Range) -> Quantised:
+        """Quantise a layer whose input channels lie in `inputs`; beyond, they are clipped.
+
+        Parameters
+        ----------
+        weight : numpy.ndarray
+            float32 (channels out, channels in, taps).
+
+        Raises
+        ------
+        ValueError
+            A range or a weight that is not finite, or a range for another number of channels.
+        """
+        low, high = (np.asarray(side, np.float64) for side in inputs)
+        if low.shape != (weight.shape[1],) or high.shape != low.shape:
+            raise ValueError(f"{weight.shape[1]} input channels, but ranges for {low.shape} and {high.shape}")
+        if not (np.isfinite(low).all() and np.isfinite(high).all() and np.isfinite(weight).all()):
+            raise ValueError("ranges and weights must be finite")
+        # Zero must be a level: the padding is made of it
+        low, high = np.minimum(low, 0), np.maximum(high, 0)
+        step = np.maximum(high - low, LEAST_RANGE) / LEVELS
+        zero = np.clip(np.round(-low / step), 0, LEVELS)
+        levels, scale = quantised_weights(weight * step[None, :, None])
+        return cls(levels, step.astype(np.float32), zero.astype(np.uint8), scale)
+
+    def rounded(self, values: Values) -> Values:
+        """Inputs (channels in, positions) as the integers that the layer sees, less their zero, as floats."""
+        levels = np.round(values / self.step[:, None]) + self.zero[:, None]
+        found: Values = np.clip(levels, 0, LEVELS).astype(np.float32) - self.zero[:, None]
+        return found
+
+    @property
+    def offset(self) -> npt.NDArray[np.int32]:
+        """What the zero points add up to in each output channel, int32 (channels out,)."""
+        sums: npt.NDArray[np.int64] = self.weights.sum(2, np.int64) @ self.zero.astype(np.int64)
+        return sums.astype(np.int32)
+
+    def packed(self) -> npt.NDArray[np.int8]:
+        """Weights as `native/quant_conv.cpp` reads them: (channels out / 8, channels in / 4, taps, 8, 4).
+
+        Channels that do not fill a group of four are joined by some whose weights are zero.
+        """
+        out, channels, taps = self.weights.shape
+        filled = np.pad(self.weights, ((0, 0), (0, -channels % GROUP), (0, 0)))
+        tiles = filled.reshape(out // TILE, TILE, -1, GROUP, taps)
+        return np.ascontiguousarray(tiles.transpose(0, 2, 4, 1, 3))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class QuantisedProduct:
+    """A matrix of weights as integers, for inputs whose rows find their own step.
+
+    y[n, o] = scale[o] · step[n] · Σ weights[o, k] · round(x[n, k] / profile[k] / step[n])
+
+    Parameters
+    ----------
+    weights : numpy.ndarray
+        int8 (outputs, inputs).
+    scale : numpy.ndarray
+        float32 (outputs,).
+    profile : numpy.ndarray
+        float32 (inputs,): root of how large each input usually gets. Taken off the inputs and folded into the
+        weights (as SmoothQuant does, Xiao et al. 2023, eq. 4), so that no input drowns the others.
+    """
+
+    weights: npt.NDArray[np.int8]
+    scale: Values
+    profile: Values
+
+    @classmethod
+    def of(cls, weight: Values, inputs: Range) -> QuantisedProduct:
+        """Quantise a matrix (inputs, outputs) as a product's second factor."""
+        reach = np.maximum(np.abs(inputs.low), np.abs(inputs.high))
+        share = reach / max(float(reach.max()), LEAST_RANGE)
+        profile = np.maximum(share**STRENGTH, LEAST_PROFILE)
+        folded = (weight * profile[:, None]).T
+        levels, scale = quantised_weights(folded[:, :, None])
+        return cls(levels[:, :, 0], scale, profile.astype(np.float32))
+
+
+def quantised_weights(weight: npt.NDArray[Any]) -> tuple[npt.NDArray[np.int8], Values]:
+    """Weights (channels out, channels in, taps) as int8, and the step of each output, float32."""
+    scale = np.maximum(np.abs(weight).max(axis=(1, 2)), np.finfo(np.float32).tiny) / WEIGHT_LEVELS
+    return np.round(weight / scale[:, None, None]).astype(np.int8), scale.astype(np.float32)
+
+
+class Calibration(dict[str, Range]):
+    """Ranges by the names of the layers."""
+
+    @classmethod
+    def load(cls, path: Path | None = None) -> Calibration:
+        """What the package ships, unless `path` names another."""
+        stored = shipped_arrays(path or Path(__file__).with_name("ranges.npz"))
+        return cls({name: Range(*sides.astype(np.float32)) for name, sides in stored.items()})
+
+    def save(self, path: Path) -> None:
+        """Write `path`: float16, for a limit need not be sharp."""
+        limits: dict[str, Any] = {name: np.stack(sides).astype(np.float16) for name, sides in self.items()}
+        np.savez_compressed(path, **limits)

@@ -1,0 +1,224 @@
+"""Rewrites that leave the vocoder nothing but fixed shapes and what Core ML can compute.
+
+ONNX Runtime's Core ML provider takes a node only if its operator is on the provider's list, its shapes are
+known, and no tensor that it reads is longer than `LONGEST_AXIS`. Each pass here removes one reason
+to refuse, and keeps the numbers up to rounding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+import onnx
+from onnx import NodeProto, helper
+
+from kokoro_lab.graphs import passes, rewriting, signatures
+from kokoro_lab.graphs.passes import INNER, SCALE, SHIFT
+from kokoro_lab.graphs.rewriting import Graph, Model
+
+TRUNK, SPECTRUM, SAMPLES = "trunk", "spectrum", "samples"
+"""Inputs and output of a static vocoder; scale and shift keep their names. Samples are (1, 5, n): five to
+each column of the inverse STFT, in turn."""
+HOP_SAMPLES = 5
+"""Of the model's STFT and of its inverse."""
+SPECTRUM_CHANNELS = 22
+"""Eleven magnitudes, and eleven angles."""
+COLUMNS = signatures.TRUNK_FRAME_SAMPLES // HOP_SAMPLES
+"""Columns of the STFT in a trunk frame; the last frame of a window has one more."""
+LONGEST_AXIS = 16_384
+"""Core ML's provider refuses a node that reads a tensor with more values along an axis, constants too."""
+COARSE = 10
+"""Steps of the vocoder's first half in a trunk frame."""
+_CONCATENATED = "/decoder/decoder/generator/Concat_3_output_0"
+
+
+def static(model: Model, outer: int, inner: tuple[int, int]) -> Model:
+    """The vocoder stage for windows of one size.
+
+    Parameters
+    ----------
+    model : Model
+        The stage as it was cut.
+    outer : int
+        Trunk frames in.
+    inner : tuple of int
+        First and last of them, the last one exclusive, that samples are made of.
+    """
+    return rewriting.apply(model, recipe(outer, inner))
+
+
+def recipe(outer: int, inner: tuple[int, int]) -> tuple[rewriting.Pass, ...]:
+    """The passes of `static`, in order."""
+    return (
+        passes.fold_constants,
+        passes.modulate,
+        passes.snake_in_the_modulation,
+        passes.squares_as_products,
+        passes.plain_overlap_add,
+        passes.crop_before_the_second_half,
+        behind_the_spectrum,
+        modulation_as_products,
+        reflection_as_a_slice,
+        inverse_stft_as_a_convolution,
+        partial(fixed_shapes, outer=outer, inner=inner),
+    )
+
+
+def spectrum_alone(model: Model) -> Model:
+    """The head of the vocoder stage: magnitudes and angles of the excitation's STFT.
+
+    Angles need an arc tangent and choices between its branches, which Core ML's provider refuses, and single
+    precision: an angle that half precision rounds over ±π turns round. It is a hundredth of the work.
+    """
+    g = Graph(passes.fold_constants(model))
+    del g.graph.output[:]
+    g.graph.output.append(helper.make_tensor_value_info(_CONCATENATED, onnx.TensorProto.FLOAT, None))
+    g.keep(g.graph.node)
+    return _renamed(g, {_CONCATENATED: SPECTRUM})
+
+
+def behind_the_spectrum(model: Model) -> Model:
+    """Drop the head that `spectrum_alone` keeps: the spectrum comes in."""
+    g = Graph(model)
+    if _CONCATENATED not in g.maker:
+        return model
+    g.graph.input.append(helper.make_tensor_value_info(_CONCATENATED, onnx.TensorProto.FLOAT, None))
+    g.keep(n for n in g.graph.node if _CONCATENATED not in n.output)
+    return g.model
+
+
+def modulation_as_products(model: Model) -> Model:
+    """`x * scale + shift` as a product and a sum: ML Programs have no batch normalisation with inputs.
+
+    Scale and shift are (1, C, 1) then, as they are multiplied with.
+    """
+    g = Graph(model)
+    swaps: dict[str, Sequence[NodeProto]] = {}
+    for node in g.graph.node:
+        if node.op_type == "Split" and node.input[0] in (SCALE, SHIFT):
+            swaps[node.output[0]] = (
+                helper.make_node("Split", list(node.input), list(node.output), name=node.name, axis=1),
+            )
+        elif node.op_type == "BatchNormalization":
+            x, scale, shift = node.input[:3]
+            scaled = f"{node.name}/scaled"
+            swaps[node.output[0]] = (
+                helper.make_node("Mul", [x, scale], [scaled], name=scaled),
+                helper.make_node("Add", [scaled, shift], list(node.output), name=node.name),
+            )
+    g.replace(swaps)
+    return g.model
+
+
+def reflection_as_a_slice(model: Model) -> Model:
+    """The column that is reflected in front of the second upsampling: its second one, put before it."""
+    g = Graph(model)
+    swaps: dict[str, Sequence[NodeProto]] = {}
+    for node in g.graph.node:
+        if node.op_type != "Pad":
+            continue
+        first, second = (g.constant(f"reflected_{k}", np.array([k], np.int64)) for k in (1, 2))
+        axis = g.constant("reflected_axis", np.array([2], np.int64))
+        column = f"{node.name}/column"
+        swaps[node.output[0]] = (
+            helper.make_node("Slice", [node.input[0], first, second, axis], [column], name=column),
+            helper.make_node("Concat", [column, node.input[0]], list(node.output), name=node.name, axis=2),
+        )
+    g.replace(swaps)
+    return g.model
+
+
+def inverse_stft_as_a_convolution(model: Model) -> Model:
+    """The overlap-add as a convolution that makes five samples of four columns.
+
+    A transposed convolution of stride 5 writes a tensor of 300 values a frame: over a second of it is longer
+    than the provider allows. Sample 5i + r is the sum over j of column i + 2 - j times tap 5j + r.
+    """
+    g = Graph(model)
+    node = next((n for n in g.graph.node if n.op_type == "ConvTranspose" and "istft" in n.name), None)
+    if node is None:
+        return model
+    # (columns' channels, 1, 20) → (5, channels, 4), latest column last
+    taps = g.value(node.input[1])[:, 0].reshape(SPECTRUM_CHANNELS, 4, HOP_SAMPLES)
+    gain = next(g.value(n.input[1]) for n in g.graph.node if n.name.endswith("istft/stft/Mul_4"))
+    weight = g.constant("inverse_stft", (taps * gain).transpose(2, 0, 1)[:, :, ::-1].astype(np.float32))
+    made = helper.make_node("Conv", [node.input[0], weight], [SAMPLES], name="inverse_stft", pads=[1, 1])
+    nodes = [*g.graph.node, made]
+    del g.graph.output[:]
+    g.graph.output.append(helper.make_tensor_value_info(SAMPLES, onnx.TensorProto.FLOAT, None))
+    g.keep(nodes)
+    return g.model
+
+
+def fixed_shapes(model: Model, outer: int, inner: tuple[int, int]) -> Model:
+    """State every length, so that each shape in the graph follows; crop by constants."""
+    g = Graph(model)
+    bounds = {
+        "crop_start_coarse": COARSE * inner[0],
+        "crop_stop_coarse": COARSE * inner[1],
+        "crop_start_fine": COLUMNS * inner[0],
+        "crop_stop_fine": COLUMNS * inner[1] + 1,
+    }
+    for name, frame in bounds.items():
+        g.constant(name, np.array([frame], np.int64))
+    g.keep(n for n in g.graph.node if not set(n.output) & set(bounds) and INNER not in n.input)
+    channels = sum(int(n) for n in g.value("adain_sizes"))
+    lengths = {
+        signatures.TRUNK: (1, 512, outer),
+        _CONCATENATED: (1, SPECTRUM_CHANNELS, COLUMNS * outer + 1),
+        SCALE: (1, channels, 1),
+        SHIFT: (1, channels, 1),
+    }
+    del g.graph.input[:]
+    for name, shape in lengths.items():
+        g.graph.input.append(helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, shape))
+    del g.graph.output[:]
+    shape = (1, HOP_SAMPLES, COLUMNS * (inner[1] - inner[0]))
+    g.graph.output.append(helper.make_tensor_value_info(SAMPLES, onnx.TensorProto.FLOAT, shape))
+    return _renamed(g, {signatures.TRUNK: TRUNK, _CONCATENATED: SPECTRUM})
+
+
+def balanced_columns(model: Model) -> Model:
+    """Let every input channel of a convolution have weights as large as the others': for weights in 8 bits.
+
+    Snake's 1 / 2α stands in the weights, and makes those of one channel up to ten thousand times as large as
+    those of the next: in steps that suit the largest, the others would vanish. It costs a product.
+    """
+    g = Graph(model)
+    swaps: dict[str, Sequence[NodeProto]] = {}
+    for node in g.graph.node:
+        if node.op_type != "Conv" or not node.input[0].endswith("/snake"):
+            continue
+        weight = g.value(node.input[1])
+        largest = np.maximum(np.abs(weight).max((0, 2)), np.finfo(np.float32).tiny)
+        p = node.name
+        factor = g.constant(f"{p}/factor", largest.reshape(1, -1, 1))
+        level = g.constant(f"{p}/level_weight", weight / largest.reshape(1, -1, 1))
+        copy = NodeProto()
+        copy.CopyFrom(node)
+        copy.input[0], copy.input[1] = f"{p}/level", level
+        swaps[node.output[0]] = (
+            helper.make_node("Mul", [node.input[0], factor], [f"{p}/level"], name=f"{p}/level"),
+            copy,
+        )
+    g.replace(swaps)
+    return g.model
+
+
+def _renamed(g: Graph, names: dict[str, str]) -> Model:
+    for node in g.graph.node:
+        for tensors in (node.input, node.output):
+            for k, name in enumerate(tensors):
+                tensors[k] = names.get(name, name)
+    for value in (*g.graph.input, *g.graph.output):
+        value.name = names.get(value.name, value.name)
+    return g.model
+
+
+def joined(samples: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    """The samples of a static vocoder's output (1, 5, n) in a row, (5n,)."""
+    row: npt.NDArray[np.float32] = np.ascontiguousarray(samples[0].T).reshape(-1)
+    return row

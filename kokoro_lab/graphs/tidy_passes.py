@@ -1,0 +1,252 @@
+"""Rewrites that only tidy: what computes nothing goes, and shapes that are worked out anew become constants.
+
+Every number stays what it is, to the last bit, as the graph says it. What ONNX Runtime makes of the graph may
+change, for it fuses other nodes: then a sum is rounded elsewhere, as with any of its optimisations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from onnx import NodeProto, TensorProto, helper
+
+from kokoro_lab.graphs.rewriting import Graph, Model, inferred, said
+
+
+def drop_no_ops(model: Model) -> Model:
+    """Take out what hands on what it was given: identities, products with one, transpositions there and back.
+
+    Transpositions in a row become one.
+    """
+    g = Graph(model)
+    kept = {o.name for o in g.graph.output}
+    while True:
+        aliases = {
+            n.output[0]: source
+            for n in g.graph.node
+            if n.output[0] not in kept and (source := _handed_on(g, n)) is not None
+        }
+        swaps = {} if aliases else dict(_merged(g))
+        if not aliases and not swaps:
+            return g.model
+        for node in g.graph.node:
+            _rename(node, aliases)
+        g.replace({name: [node] for name, node in swaps.items()})
+
+
+def _handed_on(g: Graph, node: NodeProto) -> str | None:
+    """The input that the only output of a node equals, if it is one."""
+    source = str(node.input[0]) if node.input else ""
+    if node.op_type == "Identity":
+        return source
+    if node.op_type in ("Mul", "Div") and _is_one(g, node.input[1]):
+        return source
+    if node.op_type == "Mul" and _is_one(g, node.input[0]):
+        return str(node.input[1])
+    if node.op_type == "Transpose":
+        order = _order(node)
+        return source if order and order == sorted(order) else None
+    if node.op_type == "Cast":
+        above = g.maker.get(source)
+        same = above is not None and above.op_type == "Cast" and _target(above) == _target(node)
+        return source if same else None
+    return None
+
+
+def _is_one(g: Graph, name: str) -> bool:
+    tensor = g.constants.get(name)
+    # A constant of more axes could give the product more than the other factor has
+    if tensor is None or len(tensor.dims) > 1 or np.prod(tensor.dims) != 1:
+        return False
+    return tensor.data_type in (TensorProto.FLOAT, TensorProto.INT64) and bool(g.value(name).item() == 1)
+
+
+def _order(node: NodeProto) -> list[int]:
+    """Of a transposition that states one; empty for one that turns all axes round."""
+    return next((list(a.ints) for a in node.attribute if a.name == "perm"), [])
+
+
+def _target(cast: NodeProto) -> int:
+    return next(int(a.i) for a in cast.attribute if a.name == "to")
+
+
+def _merged(g: Graph) -> Iterator[tuple[str, NodeProto]]:
+    """Transpositions of what was just transposed, as one of what it was before."""
+    for node in g.graph.node:
+        above = g.maker.get(node.input[0]) if node.op_type == "Transpose" else None
+        if above is None or above.op_type != "Transpose":
+            continue
+        first, second = _order(above), _order(node)
+        if first and second:
+            order = [first[k] for k in second]
+            merged = helper.make_node("Transpose", [above.input[0]], node.output, name=node.name, perm=order)
+            yield node.output[0], merged
+
+
+def _rename(node: NodeProto, aliases: dict[str, str]) -> None:
+    for k, name in enumerate(node.input):
+        while name in aliases:
+            name = aliases[name]
+        node.input[k] = name
+    for attribute in node.attribute:
+        if attribute.HasField("g"):
+            for inner in attribute.g.node:
+                _rename(inner, aliases)
+
+
+def canonical_shapes(model: Model) -> Model:
+    """A shape that is put together from lengths of its own input becomes a constant.
+
+    `Reshape(x, [Shape(t)[0], Shape(t)[1], 12, 64])`, where t is x or has its leading axes, is
+    `Reshape(x, [0, 0, 12, 64])`: zero means "as it was".
+    """
+    g = Graph(model)
+    computed = [n for n in g.graph.node if n.op_type == "Reshape" and n.input[1] not in g.constants]
+    dims = _dims(model) if computed else {}
+    for node in computed:
+        shape = _constant_shape(g, node, len(dims.get(node.input[0], ())))
+        if shape is not None:
+            node.input[1] = g.constant("shape_" + "_".join(map(str, shape)), np.array(shape, np.int64))
+    g.keep(g.graph.node)
+    return g.model
+
+
+def known_lengths(model: Model) -> Model:
+    """A length that is asked for while the model runs, though it is always the same, becomes a constant."""
+    g = Graph(model)
+    asked = {n.output[0]: n for n in g.graph.node if n.op_type in ("Gather", "Slice") and _shape_above(g, n)}
+    if not asked:
+        return g.model
+    dims = _dims(model)
+    found: set[str] = set()
+    for output, node in asked.items():
+        axis = _axis_asked_for(g, node)
+        known = dims.get(_shape_above(g, node) or "", ())
+        if axis is None or not -len(known) <= axis < len(known) or not known[axis].HasField("dim_value"):
+            continue
+        length = np.array(known[axis].dim_value, np.int64)
+        g.constant(output, length if node.op_type == "Gather" else length.reshape(1))
+        found.add(output)
+    g.keep(node for node in g.graph.node if node.output[0] not in found)
+    return g.model
+
+
+def _dims(model: Model) -> dict[str, Sequence[Any]]:
+    """What can be known of the lengths of each tensor."""
+    values = (*inferred(model), *model.graph.input)
+    return {value.name: value.type.tensor_type.shape.dim for value in values}
+
+
+def _shape_above(g: Graph, node: NodeProto) -> str | None:
+    """The tensor of whose shape a node takes a part."""
+    above = g.maker.get(node.input[0])
+    return (
+        str(above.input[0])
+        if above is not None and above.op_type == "Shape" and not above.attribute
+        else None
+    )
+
+
+def _axis_asked_for(g: Graph, node: NodeProto) -> int | None:
+    """The one axis of which a node takes the length, if that is a constant."""
+    if node.input[1] not in g.constants:
+        return None
+    first = g.value(node.input[1])
+    if node.op_type == "Gather":
+        return int(first) if first.shape == () else None
+    last = g.value(node.input[2]) if node.input[2] in g.constants else None
+    plain = len(node.input) < 4 or (node.input[3] in g.constants and not g.value(node.input[3]).any())
+    if last is None or first.shape != (1,) or not plain or len(node.input) > 4:
+        return None
+    ends = {int(first[0]) + 1} if first[0] != -1 else {np.iinfo(np.int64).max}
+    return int(first[0]) if int(last[0]) in ends else None
+
+
+def _constant_shape(g: Graph, reshape: NodeProto, rank: int) -> list[int] | None:
+    joined = g.maker.get(reshape.input[1])
+    if joined is None or joined.op_type != "Concat":
+        return None
+    leading = set(_of_equal_lead(g, reshape.input[0]))
+    shape = []
+    for position, part in enumerate(joined.input):
+        if part in g.constants:
+            lengths = g.value(part).reshape(-1)
+            if len(lengths) != 1 or lengths[0] == 0:  # a zero that was meant so would be read otherwise
+                return None
+            shape.append(int(lengths[0]))
+        elif _length_of(g, part) == (reshape.input[0], position) or (
+            position < rank - 1 and _length_of(g, part) in {(tensor, position) for tensor in leading}
+        ):
+            shape.append(0)
+        else:
+            return None
+    return shape
+
+
+def _of_equal_lead(g: Graph, tensor: str) -> Iterator[str]:
+    """Those above `tensor` of which it has every axis but the last: products with a matrix keep them."""
+    node = g.maker.get(tensor)
+    while node is not None:
+        if node.op_type == "MatMul" and _rank(g, node.input[1]) == 2:
+            tensor = node.input[0]
+        elif node.op_type == "Add" and 1 in (sides := [_rank(g, i) for i in node.input]):
+            tensor = node.input[1 - sides.index(1)]
+        else:
+            return
+        yield tensor
+        node = g.maker.get(tensor)
+
+
+def _rank(g: Graph, name: str) -> int | None:
+    return len(g.constants[name].dims) if name in g.constants else None
+
+
+def _length_of(g: Graph, name: str) -> tuple[str, int] | None:
+    """The tensor and the axis of which `name` is the length, as `Unsqueeze(Gather(Shape(tensor), axis))`."""
+    chain = []
+    for operator in ("Unsqueeze", "Gather", "Shape"):
+        node = g.maker.get(name)
+        if node is None or node.op_type != operator:
+            return None
+        chain.append(node)
+        name = node.input[0]
+    index = chain[1].input[1]
+    if index not in g.constants or g.constants[index].dims or chain[2].attribute:
+        return None
+    return name, int(g.value(index))
+
+
+def repeated_afterwards(model: Model) -> Model:
+    """A convolution of one tap over repeated columns: over each of them once, and then they are repeated."""
+    g = Graph(model)
+    swaps: dict[str, Sequence[NodeProto]] = {}
+    for repeat in g.graph.node:
+        if repeat.op_type != "Resize" or said(repeat).get("mode", b"nearest") != b"nearest":
+            continue
+        readers = [n for n in g.graph.node if repeat.output[0] in n.input]
+        if len(readers) != 1 or not _is_of_one_tap(g, readers[0]):
+            continue
+        (conv,) = readers
+        before = f"{conv.output[0]}/once"
+        made = (_between(conv, repeat.input[0], before), _between(repeat, before, conv.output[0]))
+        swaps |= {repeat.output[0]: (), conv.output[0]: made}
+    g.replace(swaps)
+    return g.model
+
+
+def _is_of_one_tap(g: Graph, node: NodeProto) -> bool:
+    if node.op_type != "Conv" or node.input[1] not in g.constants:
+        return False
+    given = said(node)
+    plain = not any(given.get("pads", [0])) and set(given.get("strides", [1])) == {1}
+    return plain and tuple(g.constants[node.input[1]].dims[2:]) == (1,)
+
+
+def _between(node: NodeProto, source: str, target: str) -> NodeProto:
+    """The same step, from one tensor to another."""
+    copy = NodeProto()
+    copy.CopyFrom(node)
+    copy.input[0], copy.output[0] = source, target
+    return copy

@@ -1,0 +1,184 @@
+"""Rewrites of the trunk: what stands between its convolutions, in fewer steps.
+
+Like those of `passes`: each takes a model, returns a new one, and keeps the numbers up to rounding.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import onnx
+from onnx import NodeProto, helper
+
+from kokoro_lab.graphs import rewriting
+from kokoro_lab.graphs.alike_passes import rectified_norms
+from kokoro_lab.graphs.native_passes import native_node
+from kokoro_lab.graphs.passes import adain_layers
+
+TOLD_CHANNELS = 8704
+TOLD, TOLD_MEAN, TOLD_VARIANCE = "told", "told_mean", "told_variance"
+"""Inputs of the rewritten trunk: bool (), whether statistics are told or layers look for themselves; and of
+each channel that AdaIN layers normalise, in their order, the segment's mean and variance, float32
+(TOLD_CHANNELS,). Of channels that come from outside of the blocks, all of the segment is there to look at."""
+STOP = "stop"
+"""Input of the rewritten trunk, int64 (1,): how many frames of 25 ms its blocks work on, from the first."""
+
+
+def whole_trunk(frames: int) -> dict[str, npt.NDArray[Any]]:
+    """What the rewritten trunk is given, beside what the published one is, for all `frames` of a segment."""
+    nobodys = np.zeros(TOLD_CHANNELS, np.float32)
+    return {
+        TOLD: np.array(False),
+        TOLD_MEAN: nobodys,
+        TOLD_VARIANCE: nobodys,
+        STOP: np.array([frames]),
+    }
+
+
+def told_statistics(model: rewriting.Model) -> rewriting.Model:
+    """Let the first frames of a segment be worked out alone, with statistics that are told.
+
+    If all frames are, and nothing is told, the samples stay as they were, to the last bit.
+    """
+    layers = adain_layers(model)
+    if not layers or STOP in {i.name for i in model.graph.input}:
+        return model
+    g = rewriting.Graph(model)
+    joined = {layer.x: g.maker[layer.x] for layer in layers if g.maker[layer.x].op_type == "Concat"}
+    outer = _outer_inputs(list(joined.values()))
+    head, swaps = _known_beforehand(g, outer)
+    parts_of = {
+        layer.mean: list(joined[layer.x].input) if layer.x in joined else [layer.x] for layer in layers
+    }
+    for concat in joined.values():
+        concat.input[:] = [f"{name}/begun" if name in outer else name for name in concat.input]
+    widths = [
+        layer.channels - sum(_channels(g, name) for name in parts_of[layer.mean] if name in outer)
+        for layer in layers
+    ]
+    column = g.constant("told_column", np.array([1, -1, 1], np.int64))
+    for source, statistic in ((TOLD_MEAN, "mean"), (TOLD_VARIANCE, "variance")):
+        sizes = g.constant("told_sizes", np.array([width for width in widths if width], np.int64))
+        parts = [f"{source}_{k}" for k, width in enumerate(widths) if width]
+        head.append(helper.make_node("Split", [source, sizes], parts, name=f"split_{source}", axis=0))
+        for k, layer in enumerate(layers):
+            own = layer.mean if source == TOLD_MEAN else layer.variance
+            nodes = []
+            if widths[k]:
+                nodes.append(helper.make_node("Reshape", [f"{source}_{k}", column], [f"{source}_{k}/column"]))
+            told = [
+                f"{name}/{statistic}" if name in outer else f"{source}_{k}/column"
+                for name in parts_of[layer.mean]
+            ]
+            nodes += [
+                helper.make_node("Concat", told, [f"{own}/told"], axis=1),
+                rewriting.renamed(g.maker[own], f"{own}/own"),
+                helper.make_node("Where", [TOLD, f"{own}/told", f"{own}/own"], [own]),
+            ]
+            swaps[own] = nodes
+    for name, kind, shape in (
+        (TOLD_MEAN, onnx.TensorProto.FLOAT, [sum(widths)]),
+        (TOLD_VARIANCE, onnx.TensorProto.FLOAT, [sum(widths)]),
+        (TOLD, onnx.TensorProto.BOOL, []),
+        (STOP, onnx.TensorProto.INT64, [1]),
+    ):
+        g.graph.input.append(helper.make_tensor_value_info(name, kind, shape))
+    g.replace(swaps, head)
+    return g.model
+
+
+def told_channels(model: rewriting.Model) -> npt.NDArray[np.int64]:
+    """Of the channels of all AdaIN layers of a trunk, one layer behind the other, those that are told."""
+    g = rewriting.Graph(model)
+    layers = adain_layers(model)
+    made = {layer.x: g.maker[layer.x] for layer in layers}
+    outer = _outer_inputs([node for node in made.values() if node.op_type == "Concat"])
+    found, at = [], 0
+    for layer in layers:
+        joined = made[layer.x].op_type == "Concat"
+        known = [name for name in made[layer.x].input if name in outer] if joined else []
+        # What blocks make stands in front
+        width = layer.channels - sum(_channels(g, name) for name in known)
+        found.append(at + np.arange(width))
+        at += layer.channels
+    return np.concatenate(found)
+
+
+def _outer_inputs(concats: Sequence[NodeProto]) -> list[str]:
+    """What is joined in front of the first block, and to what several blocks made."""
+    readers = Counter(name for concat in concats for name in concat.input)
+    return [name for name in readers if readers[name] > 1 or name in concats[0].input]
+
+
+def _known_beforehand(
+    g: rewriting.Graph, outer: Sequence[str]
+) -> tuple[list[NodeProto], dict[str, Sequence[NodeProto]]]:
+    """Of tensors that are there for a whole segment: the frames before `STOP`, mean and variance."""
+    head: list[NodeProto] = []
+    swaps: dict[str, Sequence[NodeProto]] = {}
+    time = g.constant("told_time", np.array([2], np.int64))
+    start = g.constant("told_start", np.array([0], np.int64))
+    for name in outer:
+        nodes = [
+            helper.make_node("Slice", [name, start, STOP, time], [f"{name}/begun"]),
+            helper.make_node("ReduceMean", [name, time], [f"{name}/mean"], keepdims=1),
+            helper.make_node("Sub", [name, f"{name}/mean"], [f"{name}/centred"]),
+            helper.make_node("Mul", [f"{name}/centred", f"{name}/centred"], [f"{name}/squares"]),
+            helper.make_node("ReduceMean", [f"{name}/squares", time], [f"{name}/variance"], keepdims=1),
+        ]
+        if name in g.maker:
+            swaps[name] = (g.maker[name], *nodes)
+        else:
+            head += nodes
+    return head, swaps
+
+
+def _channels(g: rewriting.Graph, name: str) -> int:
+    """Of a tensor that a convolution makes, or that the graph is given."""
+    if name in g.maker:
+        return int(g.constants[g.maker[name].input[1]].dims[0])
+    (given,) = (i for i in g.graph.input if i.name == name)
+    return int(given.type.tensor_type.shape.dim[1].dim_value)
+
+
+def divided_beforehand(model: rewriting.Model) -> rewriting.Model:
+    """Two convolutions whose sum is divided by a constant: their weights are, instead of what they make."""
+    g = rewriting.Graph(model)
+    readers = Counter(name for node in g.graph.node for name in node.input)
+    swaps: dict[str, Sequence[NodeProto]] = {}
+    for node in g.graph.node:
+        if node.op_type != "Div" or node.input[1] not in g.constants:
+            continue
+        total = g.maker.get(node.input[0])
+        if total is None or total.op_type != "Add" or readers[total.output[0]] != 1:
+            continue
+        summands = [g.maker.get(name) for name in total.input if readers[name] == 1]
+        convolutions = [n for n in summands if n is not None and n.op_type == "Conv"]
+        if len(convolutions) != 2:
+            continue
+        divisor = g.value(node.input[1])
+        for conv in convolutions:
+            for place, name in list(enumerate(conv.input))[1:]:
+                conv.input[place] = g.constant(f"{conv.name}/divided/{place}", g.value(name) / divisor)
+        both = helper.make_node("Add", list(total.input), list(node.output), name=total.name)
+        swaps |= {total.output[0]: (), node.output[0]: (both,)}
+    g.replace(swaps)
+    return g.model
+
+
+def norms_in_convolutions(model: rewriting.Model) -> rewriting.Model:
+    """AdaIN and the leaky rectifier behind it as part of the convolution of ours that they feed."""
+    g = rewriting.Graph(model)
+    rectified = dict(rectified_norms(model, g))
+    readers = Counter(name for node in g.graph.node for name in node.input)
+    swaps: dict[str, Sequence[NodeProto]] = {}
+    for conv in g.graph.node:
+        if conv.op_type == "FastConv" and conv.input[0] in rectified and readers[conv.input[0]] == 1:
+            x, *rest = rectified[conv.input[0]]
+            swaps[conv.output[0]] = (native_node("NormConv", [x, *conv.input[1:], *rest], conv),)
+    g.replace(swaps)
+    return g.model
