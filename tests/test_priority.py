@@ -12,7 +12,7 @@ from dataclasses import replace
 import pytest
 import websocket
 
-from kokoro_lab import scheduling
+from kokoro_lab import priority as scheduling
 from kokoro_lab.audio import Pcm
 from kokoro_lab.config import Settings
 from kokoro_lab.engine import Engine
