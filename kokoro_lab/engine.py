@@ -27,7 +27,7 @@ from kokoro_lab.model.decoder import Decoder, Staged
 from kokoro_lab.model.whole_graph import WholeGraph
 from kokoro_lab.native.build import math_mode
 from kokoro_lab.primer import FirstAudioCache
-from kokoro_lab.priority import prepare, user_interactive
+from kokoro_lab.scheduling.priority import prepare, user_interactive
 from kokoro_lab.sessions.arenas import shrink_arenas
 from kokoro_lab.sessions.placement import Placement
 from kokoro_lab.sessions.providers import recorded_options

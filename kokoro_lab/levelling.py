@@ -12,7 +12,7 @@ import numpy as np
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples
 from kokoro_lab.dsp import Gain, Limiter, in_runs, normalising_gain_db, voice_gain_db
 from kokoro_lab.errors import TextError
-from kokoro_lab.stopwatch import Stopwatch
+from kokoro_lab.scheduling.stopwatch import Stopwatch
 
 MEASURABLE_S = 3.0
 """Below this, integrated loudness says more about the words than about the level (0.7 LU of scatter

@@ -32,7 +32,7 @@ from kokoro_lab.playback.deck import Deck, running
 from kokoro_lab.playback.pipe import make_fifo, play_fifo
 from kokoro_lab.playback.sinks import Sink
 from kokoro_lab.playback.status import Event
-from kokoro_lab.priority import enter_playback
+from kokoro_lab.scheduling.priority import enter_playback
 from kokoro_lab.server.origins import allowed_hosts, answers_to, listed, same_origin
 from kokoro_lab.server.watched_socket import WatchedSocket
 

@@ -33,8 +33,8 @@ from kokoro_lab.model.by_length import for_text
 from kokoro_lab.model.decoder import Decoded
 from kokoro_lab.model.delivery import Delivery, model_speed
 from kokoro_lab.pauses import Pause, added, stretched
+from kokoro_lab.scheduling.stopwatch import Stopwatch
 from kokoro_lab.sessions.interruption import Interruption
-from kokoro_lab.stopwatch import Stopwatch
 from kokoro_lab.text.aligned import AlignedText
 from kokoro_lab.text.language import understood
 from kokoro_lab.utterance import nothing_to_speak

@@ -35,12 +35,12 @@ from kokoro_lab.datatypes import (
 from kokoro_lab.dsp import SETTLED_S, EdgeTrimmer
 from kokoro_lab.errors import SynthesisError
 from kokoro_lab.levelling import Beginning, Levelling, bounded
-from kokoro_lab.lookahead import Lookahead
 from kokoro_lab.pauses import Pause, silence_of, trimmer_of
 from kokoro_lab.preparation import Preparation, Prepared, go_on
 from kokoro_lab.primer import FirstAudio, FirstAudioCache
 from kokoro_lab.provenance import versions
-from kokoro_lab.stopwatch import Stopwatch
+from kokoro_lab.scheduling.lookahead import Lookahead
+from kokoro_lab.scheduling.stopwatch import Stopwatch
 from kokoro_lab.streaming import Framer
 
 if TYPE_CHECKING:

@@ -20,9 +20,9 @@ from kokoro_lab.fixtures import repository_root
 from kokoro_lab.gates import checklist, evidence, tables
 from kokoro_lab.gates.suite import Measurement
 from kokoro_lab.native.toolchain import toolchain
-from kokoro_lab.processes import apart
 from kokoro_lab.provenance import git_state, machine, versions
 from kokoro_lab.results import new_run_folder, results_folder, write_json
+from kokoro_lab.scheduling.processes import apart
 
 Say = Callable[[str], None]
 

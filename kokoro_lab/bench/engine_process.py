@@ -24,7 +24,7 @@ from kokoro_lab.datatypes import Samples
 from kokoro_lab.engine import Engine, load_engine
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import KokoroLabError
-from kokoro_lab.priority import keep_collector_off
+from kokoro_lab.scheduling.priority import keep_collector_off
 from kokoro_lab.sessions.providers import recorded_options
 
 START_S = 600.0

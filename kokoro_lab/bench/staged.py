@@ -26,7 +26,7 @@ from kokoro_lab.g2p.frontend import FrontEnd
 from kokoro_lab.model.decoder import Staged
 from kokoro_lab.model.predictor import StatisticsPredictor
 from kokoro_lab.model.prosody import Prosody
-from kokoro_lab.stopwatch import Stopwatch
+from kokoro_lab.scheduling.stopwatch import Stopwatch
 from kokoro_lab.streaming import Framer
 from kokoro_lab.text.language import resolve_language
 from kokoro_lab.utterance import nothing_to_speak

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kokoro_lab.one_thread import product
+from kokoro_lab.scheduling.one_thread import product
 
 EPSILON = 1e-08
 """What thinc adds to a variance before it divides by its root."""

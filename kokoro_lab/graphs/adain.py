@@ -15,7 +15,7 @@ import numpy.typing as npt
 import onnx
 
 from kokoro_lab.graphs import passes
-from kokoro_lab.one_thread import product
+from kokoro_lab.scheduling.one_thread import product
 
 Values = npt.NDArray[np.float32]
 

@@ -23,7 +23,7 @@ from kokoro_lab.model.predictor import StatisticsPredictor, length_and_pitch
 from kokoro_lab.model.prosody import Contours, ProsodyModel, audible_frames
 from kokoro_lab.model.static_vocoder import StaticVocoder
 from kokoro_lab.model.vocoder import CONTEXT_FRAMES, Vocoder, Windows
-from kokoro_lab.one_thread import product
+from kokoro_lab.scheduling.one_thread import product
 
 Values = npt.NDArray[np.float32]
 

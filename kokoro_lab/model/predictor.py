@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from kokoro_lab.graphs.signatures import STFT_SIZE_SAMPLES, VOICED_HZ
 from kokoro_lab.model.prosody import Prosody
-from kokoro_lab.one_thread import product
+from kokoro_lab.scheduling.one_thread import product
 from kokoro_lab.weights.verified import shipped_arrays
 
 Values = npt.NDArray[np.float32]

@@ -20,7 +20,7 @@ from kokoro_lab.graphs import signatures
 from kokoro_lab.graphs.trunk_passes import STOP, TOLD, TOLD_MEAN, TOLD_VARIANCE, whole_trunk
 from kokoro_lab.model.delivery import Delivery, moved_semitones
 from kokoro_lab.native.operators import Native
-from kokoro_lab.priority import prepare
+from kokoro_lab.scheduling.priority import prepare
 from kokoro_lab.sessions.guarded_session import GuardedSession
 from kokoro_lab.sessions.providers import stage_session
 

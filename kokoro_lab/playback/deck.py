@@ -17,7 +17,7 @@ from kokoro_lab.playback.sinks import BLOCK_S, BLOCK_SAMPLES, Sink
 from kokoro_lab.playback.status import Event
 from kokoro_lab.playback.stream import Stream
 from kokoro_lab.playback.system_player import FilePlayback, system_player
-from kokoro_lab.priority import enter_playback
+from kokoro_lab.scheduling.priority import enter_playback
 
 log = logging.getLogger(__name__)
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from kokoro_lab.dsp import load_meter
 from kokoro_lab.errors import KokoroLabError
-from kokoro_lab.kept_threads import SPEAKING
-from kokoro_lab.priority import keep_collector_off
+from kokoro_lab.scheduling.kept_threads import SPEAKING
+from kokoro_lab.scheduling.priority import keep_collector_off
 from kokoro_lab.server.slots import Slots
 from kokoro_lab.text.language import SPOKEN, resolve_language
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from kokoro_lab.datatypes import AudioChunk, Fallback, Place, SynthesisReport, WordTiming
 from kokoro_lab.errors import Gone, Interrupted, SynthesisError
-from kokoro_lab.kept_threads import SPEAKING
+from kokoro_lab.scheduling.kept_threads import SPEAKING
 from kokoro_lab.server.account import Account
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
-from kokoro_lab.processes import apart
+from kokoro_lab.scheduling.processes import apart
 from kokoro_lab.sweeps.one import Row, SweepRun, crashed, run_one
 
 

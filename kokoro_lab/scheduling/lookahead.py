@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from concurrent.futures import Future
 from typing import Generic, TypeVar
 
-from kokoro_lab.kept_threads import KeptThreads
+from kokoro_lab.scheduling.kept_threads import KeptThreads
 
 T = TypeVar("T")
 

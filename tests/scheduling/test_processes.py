@@ -8,7 +8,7 @@ from functools import partial
 
 import pytest
 
-from kokoro_lab.processes import apart
+from kokoro_lab.scheduling.processes import apart
 
 
 def who(place: int) -> tuple[int, int]:

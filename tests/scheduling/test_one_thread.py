@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from kokoro_lab.one_thread import product
+from kokoro_lab.scheduling.one_thread import product
 
 SPEAKS = """
 import json, os, time

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from kokoro_lab.kept_threads import KeptThreads
+from kokoro_lab.scheduling.kept_threads import KeptThreads
 
 
 def test_one_piece_of_work_after_another_is_done_by_the_same_thread() -> None:

@@ -12,7 +12,6 @@ from dataclasses import replace
 import pytest
 import websocket
 
-from kokoro_lab import priority as scheduling
 from kokoro_lab.audio import Pcm
 from kokoro_lab.config import Settings
 from kokoro_lab.engine import Engine
@@ -22,6 +21,7 @@ from kokoro_lab.playback.deck import Deck, running
 from kokoro_lab.playback.pipe import play_pipe
 from kokoro_lab.playback.sinks import ClockedSink
 from kokoro_lab.player import Daemon, listening
+from kokoro_lab.scheduling import priority as scheduling
 from tests import tiny_voice
 
 
