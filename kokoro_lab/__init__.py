@@ -17,9 +17,9 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from kokoro_lab.containers import save
     from kokoro_lab.datatypes import AudioChunk, Clip, SynthesisReport, Utterance
-    from kokoro_lab.engine import Engine, load_engine
     from kokoro_lab.engine_config import EngineConfig
     from kokoro_lab.errors import KokoroLabError
+    from kokoro_lab.speech.engine import Engine, load_engine
 
 _HOMES = {
     "AudioChunk": "datatypes",

@@ -19,7 +19,6 @@ from kokoro_lab.config import PUBLISHED, VARIANTS, settings, weights_of
 from kokoro_lab.containers import FORMATS, Encoder
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ
 from kokoro_lab.dsp import silence
-from kokoro_lab.engine import configuration
 from kokoro_lab.engine_config import EngineConfig, usable_cores
 from kokoro_lab.errors import KokoroLabError, PlaybackError
 from kokoro_lab.g2p.english import SPACY_MODEL
@@ -34,6 +33,7 @@ from kokoro_lab.sessions.coreml_options import coreml_options
 from kokoro_lab.sessions.provider_choice import choose
 from kokoro_lab.sessions.provider_registry import registry
 from kokoro_lab.sessions.tuned import NAME
+from kokoro_lab.speech.engine import configuration
 from kokoro_lab.weights.store import missing, verify, voice_names, weights_home
 from kokoro_lab.weights.verified import shipped_arrays
 from kokoro_lab.weights.voices import unread_voices

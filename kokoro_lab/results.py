@@ -27,7 +27,7 @@ from kokoro_lab.provenance import git_state, machine, versions
 
 if TYPE_CHECKING:
     # Only for its name: who reads results need not load a model
-    from kokoro_lab.engine import Engine
+    from kokoro_lab.speech.engine import Engine
 
 
 @dataclass(frozen=True, slots=True)

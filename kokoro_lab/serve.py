@@ -45,7 +45,7 @@ from kokoro_lab.server.watchdog import watchdog_of
 from kokoro_lab.server.worker import PatientWorker
 
 if TYPE_CHECKING:
-    from kokoro_lab.engine import Engine
+    from kokoro_lab.speech.engine import Engine
 
 log = logging.getLogger(__name__)
 
@@ -168,7 +168,7 @@ def main(host: str | None = None, port: int | None = None, variant: str | None =
 
     def make_app(begins: Stages) -> Flask:
         begins("imports")
-        from kokoro_lab.engine import load_engine
+        from kokoro_lab.speech.engine import load_engine
 
         give_large_blocks_back()
         engine = load_engine(settings.variant, begins=begins)

@@ -13,7 +13,6 @@ import onnxruntime as ort
 import pytest
 
 from kokoro_lab.datatypes import Samples
-from kokoro_lab.engine import Engine, load_engine
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.g2p.frontend import FrontEnd
 from kokoro_lab.gates.intelligibility import load_recogniser
@@ -24,6 +23,7 @@ from kokoro_lab.metrics.speaker import VoiceEncoder
 from kokoro_lab.model.vocoder import Vocoder
 from kokoro_lab.native.operators import native_operators
 from kokoro_lab.sessions import providers
+from kokoro_lab.speech.engine import Engine, load_engine
 from tests import tiny_voice
 from tests.sessions.fake_provider import NAME, FakeProvider
 from tests.tested_commit import pytest_configure  # noqa: F401  # pytest finds it by its name here

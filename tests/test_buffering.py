@@ -21,7 +21,7 @@ from kokoro_lab.buffering import (
     buffer_profile,
 )
 from kokoro_lab.errors import ParameterError
-from kokoro_lab.streaming import FRAME_S, Framer
+from kokoro_lab.speech.chunker import FRAME_S, Framer
 
 CHUNK_S = 0.05
 GAPS_S = st.lists(st.floats(0, 2, allow_nan=False), min_size=1, max_size=60)

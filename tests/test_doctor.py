@@ -19,7 +19,7 @@ class Installed(PackagePath):
 
 
 def installed(value: str) -> Installed:
-    found = Installed("kokoro_lab/engine.py")
+    found = Installed("kokoro_lab/speech/engine.py")
     found.hash = type("FileHash", (), {"mode": "sha256", "value": value})()  # type: ignore[assignment]
     return found
 

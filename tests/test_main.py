@@ -15,8 +15,8 @@ from click.testing import CliRunner, Result
 from kokoro_lab.__main__ import main
 from kokoro_lab.config import settings
 from kokoro_lab.containers.coded import CODECS
-from kokoro_lab.engine import Engine
 from kokoro_lab.sessions import provider_registry
+from kokoro_lab.speech.engine import Engine
 from tests.containers.decoding import decoded
 from tests.playback.fake_card import FakeStream, fake_sounddevice
 
@@ -24,7 +24,7 @@ from tests.playback.fake_card import FakeStream, fake_sounddevice
 @pytest.fixture
 def lab(hum: Engine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """The command line on the tiny voice, in an empty folder."""
-    monkeypatch.setattr("kokoro_lab.engine.load_engine", lambda *a, **k: hum)
+    monkeypatch.setattr("kokoro_lab.speech.engine.load_engine", lambda *a, **k: hum)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -63,7 +63,9 @@ def test_speak_writes_what_the_ending_says(lab: Path, name: str) -> None:
 
 
 def test_speak_refuses_an_ending_before_it_loads_a_model(lab: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kokoro_lab.engine.load_engine", lambda *a, **k: pytest.fail("a model was loaded"))
+    monkeypatch.setattr(
+        "kokoro_lab.speech.engine.load_engine", lambda *a, **k: pytest.fail("a model was loaded")
+    )
     done = call("speak", "Hi.", "--voice", "hum", "-o", "speech.txt")
     assert done.exit_code == 2
     assert "speech.txt" in done.output

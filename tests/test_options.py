@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from kokoro_lab.datatypes import Utterance
-from kokoro_lab.engine import Engine, load_engine
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import KokoroLabError, SettingsError
+from kokoro_lab.speech.engine import Engine, load_engine
 
 TEXT = "The kettle is on."
 WRONG: dict[str, tuple[Any, ...]] = {

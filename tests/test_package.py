@@ -8,8 +8,8 @@ import pytest
 
 import kokoro_lab as kl
 from kokoro_lab.datatypes import Utterance
-from kokoro_lab.engine import Engine
 from kokoro_lab.engine_config import EngineConfig
+from kokoro_lab.speech.engine import Engine
 
 
 @pytest.mark.parametrize("name", kl.__all__)

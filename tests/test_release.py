@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from kokoro_lab.config import settings
-from kokoro_lab.engine import Engine, load_engine
+from kokoro_lab.speech.engine import Engine, load_engine
 
 
 @pytest.fixture(scope="module")

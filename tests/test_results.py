@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from kokoro_lab import model
-from kokoro_lab.engine import Engine
 from kokoro_lab.errors import GateFailed
 from kokoro_lab.results import Check, Control, open_run
+from kokoro_lab.speech.engine import Engine
 
 
 @pytest.mark.parametrize(

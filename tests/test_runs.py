@@ -31,7 +31,7 @@ from typing import Any
 
 from kokoro_lab import results
 from kokoro_lab.engine_config import EngineConfig
-from kokoro_lab.engine import Engine
+from kokoro_lab.speech.engine import Engine
 from kokoro_lab.model.whole_graph import WholeGraph
 from tests import tiny_voice"""
 

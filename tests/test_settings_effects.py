@@ -27,7 +27,6 @@ from click.testing import CliRunner
 
 from kokoro_lab.__main__ import main
 from kokoro_lab.config import PREFIX, Settings, misspelt, settings
-from kokoro_lab.engine import Engine, load_engine
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ProviderError, WeightsError
 from kokoro_lab.model.by_cost import PlacedDecoder, chosen_by_cost
@@ -39,6 +38,7 @@ from kokoro_lab.sessions import providers
 from kokoro_lab.sessions.provider_choice import choose
 from kokoro_lab.sessions.provider_registry import KNOWN_PROVIDERS
 from kokoro_lab.sessions.tuned import TUNABLE
+from kokoro_lab.speech.engine import Engine, load_engine
 from tests import tiny_voice
 
 TABLE = Path(__file__).parent / "mutations" / "settings.toml"
@@ -144,7 +144,7 @@ def fetched(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         found.update(named, names=list(names))
         raise Asked
 
-    monkeypatch.setattr("kokoro_lab.engine.fetch", fetch)
+    monkeypatch.setattr("kokoro_lab.speech.engine.fetch", fetch)
     return found
 
 
@@ -358,8 +358,8 @@ def test_providers_are_chosen_by_cost_where_that_is_asked_for(
     def chosen(*_: object) -> None:
         raise Asked
 
-    monkeypatch.setattr("kokoro_lab.engine.chosen_by_cost", chosen)
-    monkeypatch.setattr("kokoro_lab.engine.missing", lambda *_: ())
+    monkeypatch.setattr("kokoro_lab.speech.engine.chosen_by_cost", chosen)
+    monkeypatch.setattr("kokoro_lab.speech.engine.missing", lambda *_: ())
     variables(provider_choice="measured")
     for config in (None, EngineConfig(provider_choice="measured")):
         with pytest.raises(Asked):

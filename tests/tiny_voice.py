@@ -13,11 +13,11 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from kokoro_lab.engine import Engine
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import VoiceError
 from kokoro_lab.graphs.signatures import DURATION_FRAME_SAMPLES, DURATIONS
 from kokoro_lab.model.whole_graph import WholeGraph
+from kokoro_lab.speech.engine import Engine
 from kokoro_lab.weights.voices import PACK_SHAPE, Voice
 
 TOKEN_FRAMES = 4

@@ -16,10 +16,10 @@ from tqdm import tqdm
 
 from kokoro_lab.bench.playout import Playout, play
 from kokoro_lab.buffering import PreBuffer
-from kokoro_lab.engine import Engine
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.fixtures import FixtureText
 from kokoro_lab.results import Check, Control
+from kokoro_lab.speech.engine import Engine
 
 CHUNKS_S = (0.030, 0.050, 0.080, 0.120)
 PRE_BUFFERS = (1, 2, 3)

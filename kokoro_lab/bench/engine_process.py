@@ -21,11 +21,11 @@ from kokoro_lab.bench.memory import MB, sampled_memory
 from kokoro_lab.bench.timing import InProcess
 from kokoro_lab.bench.trial import Listener, Trial
 from kokoro_lab.datatypes import Samples
-from kokoro_lab.engine import Engine, load_engine
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import KokoroLabError
 from kokoro_lab.scheduling.priority import keep_collector_off
 from kokoro_lab.sessions.providers import recorded_options
+from kokoro_lab.speech.engine import Engine, load_engine
 
 START_S = 600.0
 """In which it must be loaded, and again to be warm: weights may be fetched, and a provider may compile."""

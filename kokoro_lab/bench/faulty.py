@@ -15,7 +15,6 @@ from kokoro_lab.bench.over_http import OverHttp
 from kokoro_lab.bench.own_server import OwnServer, own_server
 from kokoro_lab.bench.persistent import Listened, OfBytes, OfEngine, OfServer, Source, listen
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ
-from kokoro_lab.engine import Engine
 from kokoro_lab.errors import SynthesisError
 from kokoro_lab.faults.draws import Losses, Shuffles
 from kokoro_lab.faults.engine import FaultyEngine
@@ -29,6 +28,7 @@ from kokoro_lab.faults.scenario import (
     Scenario,
     Transport,
 )
+from kokoro_lab.speech.engine import Engine
 
 ASK_S = 60.0
 ON_THE_WIRE = {"http": 1.0, "sse": 1.4, "websocket": 1.0}

@@ -78,7 +78,7 @@ def started(what: What, variant: str) -> Started:
 def speak(what: What, variant: str) -> None:
     """What the process does: a line when the first sound is there, and one of JSON at the end."""
     if what == "engine":
-        from kokoro_lab.engine import load_engine
+        from kokoro_lab.speech.engine import load_engine
 
         engine = load_engine(variant)
         stream = engine.stream(FIRST_TEXT)

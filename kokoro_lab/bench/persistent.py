@@ -15,10 +15,10 @@ from kokoro_lab.audio import BYTES_A_SAMPLE
 from kokoro_lab.bench.frames import ANSWER_S, Body, Busy, Frame, Heard, Patience, Transport, frames
 from kokoro_lab.bench.playout import Playout, play
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, AudioChunk, Place
-from kokoro_lab.engine import Engine
 from kokoro_lab.errors import KokoroLabError, SynthesisError
 from kokoro_lab.playback.reordering import ChunkMissing, Reorderer
-from kokoro_lab.streaming import PRIMER_S
+from kokoro_lab.speech.chunker import PRIMER_S
+from kokoro_lab.speech.engine import Engine
 
 PATIENCE_S, MOST_PATIENCE_S = 0.8, 3.0
 RECOVERY_S = 0.7

@@ -17,9 +17,9 @@ from kokoro_lab.bench.texts import PRESETS, texts_of
 from kokoro_lab.bench.timing import InProcess, Speaker, measure
 from kokoro_lab.bench.trial import Trial
 from kokoro_lab.config import settings
-from kokoro_lab.engine import Engine
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.results import new_run_folder
+from kokoro_lab.speech.engine import Engine
 
 JUDGED = {"resume": "resume", "load": "load", "lifecycle": "lifecycle", "soak_minutes": "soak"}
 """Kinds of benchmarks that end in a verdict, each with results in a folder of its own."""

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from kokoro_lab.engine import Engine
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.g2p.frontend import FrontEnd
@@ -34,6 +33,7 @@ from kokoro_lab.model.static_vocoder import (
     write_program,
 )
 from kokoro_lab.results import Check, Control
+from kokoro_lab.speech.engine import Engine
 from kokoro_lab.text.language import resolve_language
 from kokoro_lab.weights.store import model_path
 from kokoro_lab.weights.voices import load_voice

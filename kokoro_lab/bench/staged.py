@@ -19,7 +19,6 @@ import numpy as np
 from kokoro_lab.config import STAGED
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples, Segment
 from kokoro_lab.dsp import EdgeTrimmer, Gain, Limiter, silence, voice_gain_db
-from kokoro_lab.engine import Engine
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.g2p.frontend import FrontEnd
@@ -27,9 +26,10 @@ from kokoro_lab.model.decoder import Staged
 from kokoro_lab.model.predictor import StatisticsPredictor
 from kokoro_lab.model.prosody import Prosody
 from kokoro_lab.scheduling.stopwatch import Stopwatch
-from kokoro_lab.streaming import Framer
+from kokoro_lab.speech.chunker import Framer
+from kokoro_lab.speech.engine import Engine
+from kokoro_lab.speech.utterance import nothing_to_speak
 from kokoro_lab.text.language import resolve_language
-from kokoro_lab.utterance import nothing_to_speak
 from kokoro_lab.weights.voices import Voice, load_voice
 
 GRAPH_STAGES = ("prosody", "trunk", "excitation")

@@ -18,8 +18,8 @@ from kokoro_lab.audio import write_wav
 from kokoro_lab.bench.memory import sampled_memory
 from kokoro_lab.bench.trial import Listener, Trial
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ
-from kokoro_lab.engine import Engine
 from kokoro_lab.errors import ParameterError, SynthesisError
+from kokoro_lab.speech.engine import Engine
 
 SETTLE_S = 0.5
 """After a hang-up, the segment that was being prepared ahead is finished for nobody: the next text waits."""

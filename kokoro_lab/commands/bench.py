@@ -88,8 +88,8 @@ def bench(corpus: Path | None, as_json: bool, profile: bool, text_alone: bool, *
     from kokoro_lab.bench.front_end import prose, read_alone
     from kokoro_lab.bench.plan import JUDGED, Plan, carry_out
     from kokoro_lab.bench.texts import PRESETS, sentences_of, texts_of
-    from kokoro_lab.engine import load_engine
     from kokoro_lab.fixtures import load_texts
+    from kokoro_lab.speech.engine import load_engine
 
     plan = Plan(**options)
     kinds = {"--profile": profile, "--text": text_alone}

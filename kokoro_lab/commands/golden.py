@@ -27,9 +27,9 @@ def golden(cases: tuple[str, ...], everything: bool, as_json: bool) -> None:
     if not (cases or everything):
         _list(clips, as_json)
         return
-    from kokoro_lab.engine import load_engine
     from kokoro_lab.gates.golden_changes import names_of, record_anew
     from kokoro_lab.results import new_run_folder
+    from kokoro_lab.speech.engine import load_engine
 
     folder = new_run_folder("golden")
     names = list(clips.planned) if everything else names_of(clips, cases)

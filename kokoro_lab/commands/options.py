@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kokoro_lab.utterance import DETECTION_MODES
+from kokoro_lab.speech.utterance import DETECTION_MODES
 
 if TYPE_CHECKING:
     from kokoro_lab.datatypes import LexiconEntry

@@ -17,7 +17,7 @@ from kokoro_lab.commands.options import detection_option, entries_of, json_optio
 from kokoro_lab.config import SPEED_MAX, SPEED_MIN, VARIANTS, settings
 from kokoro_lab.errors import PlaybackError
 from kokoro_lab.plain_json import finite
-from kokoro_lab.utterance import INPUT_FORMATS
+from kokoro_lab.speech.utterance import INPUT_FORMATS
 
 if TYPE_CHECKING:
     from kokoro_lab.datatypes import Fallback, Samples
@@ -76,9 +76,9 @@ def speak(
     """Speak TEXT (or a file, or standard input) into a file: WAV, MP3, FLAC, Opus, AAC or bare PCM."""
     from kokoro_lab.containers import Encoder, dithered, format_of, write_encoded
     from kokoro_lab.dsp import ditherer
-    from kokoro_lab.engine import load_engine
     from kokoro_lab.metrics.loudness import true_peak_dbtp
     from kokoro_lab.playback.system_player import play_samples
+    from kokoro_lab.speech.engine import load_engine
 
     words = text_of(text, input_file)
     options["lexicon"] = entries_of(lexicon)

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from kokoro_lab.commands.options import detection_option, entries_of, lexicon_option
-from kokoro_lab.utterance import INPUT_FORMATS
+from kokoro_lab.speech.utterance import INPUT_FORMATS
 
 
 @click.command()

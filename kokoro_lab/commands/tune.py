@@ -70,7 +70,7 @@ def tune(
 
 
 def _show(variant: str | None, as_json: bool) -> None:
-    from kokoro_lab.engine import configuration
+    from kokoro_lab.speech.engine import configuration
 
     config = configuration(variant)
     if as_json:

@@ -9,7 +9,6 @@ from functools import partial
 from typing import Any
 
 from kokoro_lab.datatypes import AudioChunk, Fallback, Samples, Utterance, Word
-from kokoro_lab.engine import Engine
 from kokoro_lab.errors import ProviderError
 from kokoro_lab.faults.injector import Injector
 from kokoro_lab.faults.scenario import Scenario
@@ -22,7 +21,8 @@ from kokoro_lab.model.decoder import Decoded, Decoder, Staged
 from kokoro_lab.sessions.arenas import run_out_of_memory
 from kokoro_lab.sessions.guarded_session import GuardedSession, Runs
 from kokoro_lab.sessions.placement import Placement
-from kokoro_lab.speech_stream import SpeechStream
+from kokoro_lab.speech.engine import Engine
+from kokoro_lab.speech.stream import SpeechStream
 from kokoro_lab.text.aligned import AlignedText
 from kokoro_lab.weights.voices import Voice
 

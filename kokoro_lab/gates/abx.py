@@ -20,7 +20,6 @@ from tqdm import tqdm
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples
 from kokoro_lab.dsp import Dither
 from kokoro_lab.dsp.dither import PCM_MAX
-from kokoro_lab.engine import Engine, load_engine
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.fixtures import FixtureText, held_out, load_texts, spread
 from kokoro_lab.gates import damages
@@ -36,6 +35,7 @@ from kokoro_lab.metrics.proportions import ALPHA
 from kokoro_lab.model.decoder import Staged
 from kokoro_lab.model.forced import ToldGraph, ToldStages, fp32_prosody
 from kokoro_lab.results import Check, Control
+from kokoro_lab.speech.engine import Engine, load_engine
 from kokoro_lab.weights.store import model_path
 
 SHARED, OWN = "shared", "own"

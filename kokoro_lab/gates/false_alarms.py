@@ -18,16 +18,16 @@ from tqdm import tqdm
 
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Clip, Samples
 from kokoro_lab.dsp.limiter import TRUE_PEAK_LIMIT_DBTP
-from kokoro_lab.engine import Engine
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.fixtures import FixtureText
 from kokoro_lab.gates import damages
 from kokoro_lab.gates.loudness import HIGHEST_LUFS, LOWEST_LUFS
 from kokoro_lab.gates.seams import judge_clip
-from kokoro_lab.levelling import MEASURABLE_S
 from kokoro_lab.metrics.loudness import integrated_lufs, true_peak_dbtp
 from kokoro_lab.metrics.proportions import proportion_interval, upper_limit
 from kokoro_lab.results import Check, Control
+from kokoro_lab.speech.engine import Engine
+from kokoro_lab.speech.levelling import MEASURABLE_S
 from kokoro_lab.weights.voices import english_of
 
 CLEAN = "clean"

@@ -19,13 +19,13 @@ from tqdm import tqdm
 
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples
 from kokoro_lab.dsp.limiter import TRUE_PEAK_LIMIT_DBTP
-from kokoro_lab.engine import Engine, load_engine
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.gates import damages
 from kokoro_lab.gates.golden_clips import ANOTHER, SAME, Spoken, figures, speak
 from kokoro_lab.gates.golden_files import Golden
 from kokoro_lab.metrics.fingerprint import Fingerprint, bit_error_rate, even_edges_s, mel_fingerprint
 from kokoro_lab.results import Check, Control
+from kokoro_lab.speech.engine import Engine, load_engine
 
 NO_RESIDUAL_DBFS = -120.0
 """What a difference of nothing reads: below the last bit, and finite."""

@@ -10,12 +10,12 @@ from typing import Any
 from kokoro_lab import plots
 from kokoro_lab.audio import write_whole
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ
-from kokoro_lab.engine import Engine
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.gates.golden import Take, as_it_ships, compare
 from kokoro_lab.gates.golden_clips import Spoken, speak
 from kokoro_lab.gates.golden_files import Golden, flac_bytes, record
 from kokoro_lab.results import write_json
+from kokoro_lab.speech.engine import Engine
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,12 +10,12 @@ import numpy as np
 
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Clip, Samples
 from kokoro_lab.dsp import Dither
-from kokoro_lab.engine import Engine
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.fixtures import load_texts
 from kokoro_lab.metrics.fingerprint import mel_fingerprint
 from kokoro_lab.metrics.loudness import integrated_lufs, true_peak_dbtp
 from kokoro_lab.native.build import Build, build_of
+from kokoro_lab.speech.engine import Engine
 
 SAME, ANOTHER = "same build", "another build"
 PCM_SCALE = 32768

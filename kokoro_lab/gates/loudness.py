@@ -20,15 +20,15 @@ from kokoro_lab.containers import save
 from kokoro_lab.datatypes import Clip, Samples
 from kokoro_lab.dsp.limiter import TRUE_PEAK_LIMIT_DBTP
 from kokoro_lab.dsp.loudness import TARGET_LUFS
-from kokoro_lab.engine import Engine
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.fixtures import FixtureText
 from kokoro_lab.gates import damages
-from kokoro_lab.levelling import MEASURABLE_S
 from kokoro_lab.metrics import ebu
 from kokoro_lab.metrics.loudness import MOMENTARY_S, integrated_lufs, sample_peak_dbfs, true_peak_dbtp
 from kokoro_lab.metrics.proportions import proportion_interval
 from kokoro_lab.results import Check, Control
+from kokoro_lab.speech.engine import Engine
+from kokoro_lab.speech.levelling import MEASURABLE_S
 from kokoro_lab.weights.store import voice_names
 from kokoro_lab.weights.voices import english_of
 

@@ -17,7 +17,6 @@ import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
-from kokoro_lab.engine import Engine
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.fixtures import FixtureText
@@ -40,6 +39,7 @@ from kokoro_lab.metrics.noninferiority import holm, paired_change
 from kokoro_lab.metrics.prosody import Drift
 from kokoro_lab.metrics.speaker import Embedder, VoiceEncoder
 from kokoro_lab.results import Check, Control
+from kokoro_lab.speech.engine import Engine
 from kokoro_lab.weights.fetching import fetch
 from kokoro_lab.weights.store import missing, voice_encoder_path
 

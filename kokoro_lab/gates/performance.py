@@ -18,7 +18,6 @@ from kokoro_lab.bench.fresh_process import FIRST_TEXT, TEXT, What, started
 from kokoro_lab.bench.reference import Inference, Reference
 from kokoro_lab.bench.timing import InProcess
 from kokoro_lab.bench.trial import Listener, Trial
-from kokoro_lab.engine import Engine
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.gates.performance_bands import (
     FIGURES,
@@ -30,6 +29,7 @@ from kokoro_lab.gates.performance_bands import (
     required,
 )
 from kokoro_lab.results import Check
+from kokoro_lab.speech.engine import Engine
 
 OVER_BAND = 1.10
 """Slower or larger than the band by more than a tenth is a failure."""

@@ -13,12 +13,12 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from kokoro_lab.engine import Engine
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.fixtures import repository_root
 from kokoro_lab.native.build import STOCK, build_of
 from kokoro_lab.provenance import git_state, versions
 from kokoro_lab.results import write_json
+from kokoro_lab.speech.engine import Engine
 
 FIGURES = ("ttfa_short", "ttfa_medium", "rtf_medium", "start_up", "memory")
 FEWEST_TRIALS = 10

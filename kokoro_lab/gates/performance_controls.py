@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from kokoro_lab.bench.reference import Reference
-from kokoro_lab.engine import Engine
 from kokoro_lab.gates.performance import Spread, judge, measure_speech, spread_of, spreads
 from kokoro_lab.gates.performance_bands import FIGURES, Band, Kind
 from kokoro_lab.model.decoder import Decoded, Decoder
 from kokoro_lab.results import Control
+from kokoro_lab.speech.engine import Engine
 from kokoro_lab.weights.voices import Voice
 
 TRIALS, NOISE, BUSY_NOISE = 20, 0.03, 0.5

@@ -10,14 +10,14 @@ import numpy as np
 import numpy.typing as npt
 from tqdm import tqdm
 
-from kokoro_lab.alignment import word_timings
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples, WordTiming
-from kokoro_lab.engine import Engine
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.fixtures import FixtureText
 from kokoro_lab.graphs.signatures import frames_of
 from kokoro_lab.listening.plan import Pair
 from kokoro_lab.model.decoder import Staged
+from kokoro_lab.speech.alignment import word_timings
+from kokoro_lab.speech.engine import Engine
 from kokoro_lab.text.language import resolve_language
 from kokoro_lab.tuning.comparison import heard_part
 

@@ -22,12 +22,12 @@ import numpy.typing as npt
 from tqdm import tqdm
 
 from kokoro_lab.datatypes import AudioChunk, Samples
-from kokoro_lab.engine import Engine
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.fixtures import FixtureText
 from kokoro_lab.model.decoder import Decoded, Decoder, Staged
 from kokoro_lab.model.delivery import Delivery
-from kokoro_lab.speech_stream import SpeechStream
+from kokoro_lab.speech.engine import Engine
+from kokoro_lab.speech.stream import SpeechStream
 from kokoro_lab.weights.voices import Voice
 
 WINDOW, SEGMENT = "window", "segment"

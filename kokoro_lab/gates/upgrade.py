@@ -28,7 +28,6 @@ from kokoro_lab.bench.timing import InProcess
 from kokoro_lab.bench.trial import Listener
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ
 from kokoro_lab.dsp.loudness import TARGET_LUFS
-from kokoro_lab.engine import Engine
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.fixtures import FixtureText
 from kokoro_lab.gates import golden
@@ -38,6 +37,7 @@ from kokoro_lab.gates.upgrade_records import FEWEST, WORSE_PERCENT, compare
 from kokoro_lab.metrics.loudness import integrated_lufs
 from kokoro_lab.provenance import SAMPLE_CHANGERS
 from kokoro_lab.results import Check, Control
+from kokoro_lab.speech.engine import Engine
 
 SEED = 0
 MEASURED = ("ttfa", "rtf")

@@ -17,7 +17,6 @@ import pandas as pd
 from tqdm import tqdm
 
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Clip, Samples
-from kokoro_lab.engine import Engine
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.fixtures import FixtureText, held_out, load_rows, spread
@@ -27,6 +26,7 @@ from kokoro_lab.metrics.noninferiority import PairedRise, error_rate, paired_ris
 from kokoro_lab.metrics.spelling import ENGLISH, LANGUAGES, spelling_language, units
 from kokoro_lab.model.whole_graph import WholeGraph
 from kokoro_lab.results import Check, Control
+from kokoro_lab.speech.engine import Engine
 from kokoro_lab.weights.fetching import fetch
 from kokoro_lab.weights.store import missing, model_path, model_sha256, voice_names
 from kokoro_lab.weights.voices import LANGUAGE_OF_PREFIX, load_voice

@@ -17,7 +17,7 @@ from kokoro_lab.text.language import SPOKEN, resolve_language
 
 if TYPE_CHECKING:
     # Only for its name: gunicorn's master process must not load ONNX Runtime before it forks
-    from kokoro_lab.engine import Engine
+    from kokoro_lab.speech.engine import Engine
 
 log = logging.getLogger(__name__)
 

@@ -29,7 +29,7 @@ from kokoro_lab.server.slots import Slots
 from kokoro_lab.server.state import server_state
 
 if TYPE_CHECKING:
-    from kokoro_lab.engine import Engine
+    from kokoro_lab.speech.engine import Engine
 
 log = logging.getLogger(__name__)
 

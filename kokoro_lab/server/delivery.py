@@ -11,7 +11,7 @@ from kokoro_lab.server.errors import code_of, log_failure, outcome_of
 from kokoro_lab.server.figures import Outcome
 from kokoro_lab.server.sessions import Session
 from kokoro_lab.server.speech_events import Done, Event, Frame, SpeechEvents, Stalled
-from kokoro_lab.streaming import PRIMER_S
+from kokoro_lab.speech.chunker import PRIMER_S
 
 if TYPE_CHECKING:
     from kokoro_lab.containers import Encoder

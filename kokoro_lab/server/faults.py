@@ -17,7 +17,7 @@ from kokoro_lab.server.state import server_state
 
 if TYPE_CHECKING:
     # Only for its name: gunicorn's master process must not load ONNX Runtime before it forks
-    from kokoro_lab.engine import Engine
+    from kokoro_lab.speech.engine import Engine
 
 blueprint = Blueprint("faults", __name__, url_prefix="/debug")
 blueprint.before_request(require_key)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from kokoro_lab.config import STAGED, Settings
 
 if TYPE_CHECKING:
-    from kokoro_lab.engine import Engine
+    from kokoro_lab.speech.engine import Engine
 
 
 def remedies(engine: Engine, settings: Settings) -> Callable[[str, bool], str]:

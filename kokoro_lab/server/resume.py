@@ -21,7 +21,7 @@ from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Place, Utterance
 from kokoro_lab.errors import Gone, ParameterError
 
 if TYPE_CHECKING:
-    from kokoro_lab.engine import Engine
+    from kokoro_lab.speech.engine import Engine
 
 TOKEN = re.compile(
     r"k2\.(?P<issued_s>[0-9]{1,12})\.(?P<digest>[0-9a-f]{32})\.(?P<frame_ms>[0-9]{2,3})"

@@ -14,7 +14,7 @@ from kokoro_lab.server.account import Account
 from kokoro_lab.server.live import Live
 
 if TYPE_CHECKING:
-    from kokoro_lab.speech_stream import SpeechStream
+    from kokoro_lab.speech.stream import SpeechStream
 
 GRACE_S = 2.0
 """A client that can still be told why it is stopped is, if its thread comes to it in this time."""

@@ -33,7 +33,7 @@ from kokoro_lab.server.state import ServerState, server_state
 from kokoro_lab.server.synthesis import Turn, account_of, enter_request, open_stream
 
 if TYPE_CHECKING:
-    from kokoro_lab.speech_stream import SpeechStream
+    from kokoro_lab.speech.stream import SpeechStream
 
 BASE64_PIECE_BYTES = 49_152
 """A multiple of 3, so that pieces of base64 join to one."""

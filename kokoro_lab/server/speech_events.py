@@ -23,7 +23,7 @@ from kokoro_lab.server.account import Account
 
 if TYPE_CHECKING:
     from kokoro_lab.containers import Encoder
-    from kokoro_lab.speech_stream import SpeechStream
+    from kokoro_lab.speech.stream import SpeechStream
 
 AHEAD = 4
 """Frames that wait for their sender: the next one is computed while this one is sent, and a sender that

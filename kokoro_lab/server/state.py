@@ -22,9 +22,9 @@ from kokoro_lab.server.watchdog import Watchdog
 
 if TYPE_CHECKING:
     # Only for its name: gunicorn's master process must not load ONNX Runtime before it forks
-    from kokoro_lab.engine import Engine
     from kokoro_lab.server.benchmarks import Benchmarks
     from kokoro_lab.server.schedule import Schedule
+    from kokoro_lab.speech.engine import Engine
 
 EXTENSION = "kokoro_lab"
 SOCKETS = 8

@@ -11,13 +11,13 @@ from flask import Blueprint, abort
 
 from kokoro_lab import __version__
 from kokoro_lab.native.toolchain import toolchain
-from kokoro_lab.primer import PRIMED_S
 from kokoro_lab.provenance import versions
 from kokoro_lab.server.openapi import documented
 from kokoro_lab.server.schemas import Health, Model, ModelNames, Models, Status, VoiceNames, Voices
 from kokoro_lab.server.speech_request import GENERAL_MODELS
 from kokoro_lab.server.state import server_state
-from kokoro_lab.streaming import PRIMER_S
+from kokoro_lab.speech.chunker import PRIMER_S
+from kokoro_lab.speech.first_audio import PRIMED_S
 from kokoro_lab.weights.store import voice_names
 from kokoro_lab.weights.voices import LANGUAGE_OF_PREFIX, reading_voices, unread_voices
 

@@ -22,7 +22,7 @@ from kokoro_lab.server.speech_request import SpeechRequest
 from kokoro_lab.server.state import ServerState
 
 if TYPE_CHECKING:
-    from kokoro_lab.speech_stream import SpeechStream
+    from kokoro_lab.speech.stream import SpeechStream
 
 KEEPALIVE_S = 5.0
 """When nothing has been ready for so long, the client is told that all is well."""

@@ -30,7 +30,7 @@ from kokoro_lab.server.slots import Slots
 
 if TYPE_CHECKING:
     # Only for its name: gunicorn's master process must not load ONNX Runtime before it forks
-    from kokoro_lab.engine import Engine
+    from kokoro_lab.speech.engine import Engine
 
 log = logging.getLogger(__name__)
 

@@ -12,10 +12,10 @@ import numpy as np
 from kokoro_lab.datatypes import Clip
 from kokoro_lab.dsp import Gain, Limiter, voice_gain_db
 from kokoro_lab.dsp.loudness import TARGET_LUFS
-from kokoro_lab.engine import Engine
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.fixtures import FixtureText, load_texts
 from kokoro_lab.metrics.loudness import integrated_lufs
+from kokoro_lab.speech.engine import Engine
 from kokoro_lab.weights.voices import MEASURED_TOKENS, REFERENCE_TOKENS
 
 LEVELS_FILE = Path(__file__).parents[1] / "weights" / "voice_levels.json"

@@ -17,12 +17,12 @@ from kokoro_lab.bench import ab
 from kokoro_lab.bench.ab import COLD_TEXT, Comparison, compare, pooled
 from kokoro_lab.bench.configurations import parse
 from kokoro_lab.bench.engine_process import EngineFailed, EngineProcess
-from kokoro_lab.engine import Engine
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.model.decoder import Decoded
 from kokoro_lab.model.whole_graph import WholeGraph
 from kokoro_lab.sessions.provider_registry import registry
+from kokoro_lab.speech.engine import Engine
 from tests import tiny_voice
 
 pytestmark = pytest.mark.test_all  # engines in processes of their own

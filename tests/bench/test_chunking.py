@@ -24,9 +24,9 @@ from kokoro_lab.bench.chunking import (
     summary,
 )
 from kokoro_lab.buffering import PreBuffer
-from kokoro_lab.engine import Engine
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.fixtures import FixtureText
+from kokoro_lab.speech.engine import Engine
 
 TEXTS = [
     FixtureText("kettle", "short", "The kettle is on, and the window is open."),

@@ -23,7 +23,7 @@ from kokoro_lab.bench.timing import measure
 from kokoro_lab.bench.trial import Listener, Trial
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples
 from kokoro_lab.errors import SynthesisError
-from kokoro_lab.streaming import PRIMER_S
+from kokoro_lab.speech.chunker import PRIMER_S
 
 SPEECH_AFTER_S = 0.3
 SPEECH_S = 0.1

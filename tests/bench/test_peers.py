@@ -17,8 +17,8 @@ from kokoro_lab.bench.ratios import COMPUTING, FIRST_AUDIO, REAL_TIME, ratios, s
 from kokoro_lab.bench.timing import InProcess, measure
 from kokoro_lab.bench.trial import Listener, Trial
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples
-from kokoro_lab.engine import Engine
 from kokoro_lab.errors import ParameterError
+from kokoro_lab.speech.engine import Engine
 from kokoro_lab.weights.voices import load_voice
 
 CHUNK_AFTER_S = 0.05

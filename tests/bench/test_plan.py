@@ -11,8 +11,8 @@ from click.testing import CliRunner, Result
 
 from kokoro_lab.__main__ import main
 from kokoro_lab.bench.plan import Plan
-from kokoro_lab.engine import Engine
 from kokoro_lab.errors import ParameterError
+from kokoro_lab.speech.engine import Engine
 
 CORPUS = [
     "The kettle is on, and the window is open.",
@@ -24,7 +24,7 @@ CORPUS = [
 @pytest.fixture
 def lab(hum: Engine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """The command line on the tiny voice, in an empty checkout."""
-    monkeypatch.setattr("kokoro_lab.engine.load_engine", lambda *a, **k: hum)
+    monkeypatch.setattr("kokoro_lab.speech.engine.load_engine", lambda *a, **k: hum)
     for folder in ("notebooks", "fixtures"):
         (tmp_path / folder).mkdir()
     (tmp_path / "corpus.txt").write_text("\n".join(CORPUS))

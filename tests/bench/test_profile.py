@@ -23,9 +23,9 @@ from kokoro_lab.bench.profile import (
     vocoder_shares,
 )
 from kokoro_lab.bench.staged import STAGES, StagedSpeaker, samples_unlike_the_engine
-from kokoro_lab.engine import Engine
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ParameterError, TextError, VoiceError
+from kokoro_lab.speech.engine import Engine
 
 TEXT = "The kettle is on, and the window is open."
 RECURRENCES = {"LSTM", "BiLstm"}

@@ -8,8 +8,8 @@ import pytest
 from kokoro_lab import plots
 from kokoro_lab.bench import provider_partitions as analysis
 from kokoro_lab.bench.provider_partitions import GRAPHS, INTENDED, STATIC
-from kokoro_lab.engine import Engine
 from kokoro_lab.errors import ParameterError
+from kokoro_lab.speech.engine import Engine
 
 
 def row(

@@ -15,9 +15,9 @@ from kokoro_lab.audio import read_wav
 from kokoro_lab.bench.timing import InProcess, measure
 from kokoro_lab.bench.trial import Listener
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples
-from kokoro_lab.engine import Engine
 from kokoro_lab.errors import ParameterError, SynthesisError
-from kokoro_lab.primer import FirstAudioCache
+from kokoro_lab.speech.engine import Engine
+from kokoro_lab.speech.first_audio import FirstAudioCache
 
 TEXTS = ["The kettle is on.", "Nobody is in."]
 

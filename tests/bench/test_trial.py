@@ -10,7 +10,7 @@ import pytest
 from kokoro_lab.bench.trial import Listener
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples
 from kokoro_lab.errors import SynthesisError
-from kokoro_lab.streaming import PRIMER_S
+from kokoro_lab.speech.chunker import PRIMER_S
 
 FRAME_SAMPLES = SAMPLE_RATE_HZ // 20
 

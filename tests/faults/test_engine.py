@@ -11,11 +11,11 @@ import pytest
 from kokoro_lab.bench.persistent import OfEngine, listen
 from kokoro_lab.bench.resuming import differences
 from kokoro_lab.datatypes import Fallback
-from kokoro_lab.engine import Engine, load_engine
 from kokoro_lab.errors import OutOfMemory, ProviderError
 from kokoro_lab.faults import Injector, Struck
 from kokoro_lab.faults.engine import FaultyEngine, injected
-from kokoro_lab.streaming import FRAME_S
+from kokoro_lab.speech.chunker import FRAME_S
+from kokoro_lab.speech.engine import Engine, load_engine
 from kokoro_lab.text.aligned import AlignedText
 from tests.faults import made
 

@@ -10,8 +10,8 @@ from typing import Any
 import psutil
 import pytest
 
-from kokoro_lab.engine import Engine
 from kokoro_lab.errors import KokoroLabError
+from kokoro_lab.speech.engine import Engine
 from tests.fuzz.made import LANGUAGES, documents, fuzzed, lexicons, seeds, texts
 
 GROWTH_MB = 300

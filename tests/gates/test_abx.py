@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 import soundfile
 
-from kokoro_lab.engine import Engine
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.fixtures import HELD_OUT
 from kokoro_lab.gates import abx, damages
 from kokoro_lab.gates.speaking import SpokenPair
 from kokoro_lab.listening import Pair
 from kokoro_lab.listening.result import ListeningResult
+from kokoro_lab.speech.engine import Engine
 
 needs_dnsmos = pytest.mark.skipif(
     find_spec("speechmos") is None, reason="DNSMOS needs the extra `quality`, which is not installed"

@@ -11,11 +11,11 @@ import pytest
 import soundfile
 
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ
-from kokoro_lab.engine import Engine
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.fixtures import FixtureText
 from kokoro_lab.gates import damages, false_alarms
 from kokoro_lab.gates.false_alarms import Spoken
+from kokoro_lab.speech.engine import Engine
 
 TEXT = "The kettle is on, and the window is open."
 

@@ -15,13 +15,13 @@ from kokoro_lab import plots
 from kokoro_lab.bench.faulty import Disturbed, Subject, subjects
 from kokoro_lab.bench.own_server import own_server
 from kokoro_lab.bench.persistent import Listened
-from kokoro_lab.engine import Engine
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.faults import load_scenario, load_scenarios
 from kokoro_lab.faults.injector import Spoken
 from kokoro_lab.faults.scenario import Transport
 from kokoro_lab.gates import faults
 from kokoro_lab.gates.faults_controls import controls
+from kokoro_lab.speech.engine import Engine
 
 TEXT = (
     "The kettle is on, and the window is open to the garden behind the house. "

@@ -13,7 +13,6 @@ from click.testing import CliRunner
 
 from kokoro_lab.__main__ import main
 from kokoro_lab.config import DEFAULT_VARIANT
-from kokoro_lab.engine import Engine
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.gates import golden
 from kokoro_lab.gates.golden import Take, measure
@@ -21,6 +20,7 @@ from kokoro_lab.gates.golden_changes import names_of, record_anew
 from kokoro_lab.gates.golden_clips import ANOTHER, SAME, Spoken, figures
 from kokoro_lab.gates.golden_files import MANIFEST, PLAN, Golden, load_golden
 from kokoro_lab.results import Check
+from kokoro_lab.speech.engine import Engine
 
 STRICT = {
     "length_share": 0,

@@ -8,12 +8,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from kokoro_lab.engine import Engine
 from kokoro_lab.gates import abx, intelligibility
 from kokoro_lab.gates.intelligibility import Remembering
 from kokoro_lab.gates.speaking import SpokenPair
 from kokoro_lab.listening import Pair
 from kokoro_lab.metrics.intelligibility import Recogniser
+from kokoro_lab.speech.engine import Engine
 
 pytest.importorskip("jiwer", reason="word errors need the extra `quality`, which is not installed")
 

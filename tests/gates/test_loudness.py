@@ -8,11 +8,11 @@ import pandas as pd
 import pytest
 
 from kokoro_lab.audio import read_wav
-from kokoro_lab.engine import Engine
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.fixtures import FixtureText
 from kokoro_lab.gates import damages, loudness
 from kokoro_lab.results import Check
+from kokoro_lab.speech.engine import Engine
 
 LONG = "The kettle is on, and the window is open. Nobody is in, and a letter lies on the table."
 

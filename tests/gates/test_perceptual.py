@@ -11,7 +11,6 @@ import pandas as pd
 import pytest
 import soundfile
 
-from kokoro_lab.engine import Engine
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.fixtures import FixtureText
 from kokoro_lab.gates import perceptual, speaking
@@ -20,6 +19,7 @@ from kokoro_lab.gates.perceptual_measures import DNSMOS, DURATION, F0, LSD, MEAS
 from kokoro_lab.gates.speaking import Reading, SpokenPair
 from kokoro_lab.listening import Pair
 from kokoro_lab.metrics.speaker import VoiceEncoder
+from kokoro_lab.speech.engine import Engine
 
 ALIGNED = (PESQ, STOI, LSD)
 

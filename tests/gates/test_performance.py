@@ -11,11 +11,11 @@ import pytest
 
 from kokoro_lab.bench.fresh_process import started
 from kokoro_lab.bench.reference import Inference
-from kokoro_lab.engine import Engine
 from kokoro_lab.errors import ParameterError, SynthesisError
 from kokoro_lab.gates import performance, performance_bands, performance_controls
 from kokoro_lab.gates.performance import Spread, spread_of
 from kokoro_lab.gates.performance_bands import FIGURES, Band, Kind
+from kokoro_lab.speech.engine import Engine
 
 KIND = Kind("int8", "cpu", "a processor", 2, "ours")
 GOLDEN = Band(KIND, dict.fromkeys(FIGURES, 0.5), {})

@@ -10,12 +10,12 @@ import pytest
 import soundfile
 
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, AudioChunk, Samples
-from kokoro_lab.engine import Engine
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.fixtures import FixtureText, load_texts
 from kokoro_lab.gates import seams, streamed
 from kokoro_lab.gates.streamed import SEGMENT, WINDOW, Decodes, Seam, StreamedClip
-from kokoro_lab.streaming import Framer
+from kokoro_lab.speech.chunker import Framer
+from kokoro_lab.speech.engine import Engine
 
 
 def chunks_of(samples: Samples) -> tuple[AudioChunk, ...]:

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from kokoro_lab.bench.reference import Inference
-from kokoro_lab.engine import Engine
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.fixtures import FixtureText
 from kokoro_lab.gates import upgrade
@@ -24,6 +23,7 @@ from kokoro_lab.gates.upgrade_records import (
     record_before,
 )
 from kokoro_lab.results import Check, facts_of, made_by
+from kokoro_lab.speech.engine import Engine
 
 TEXTS = [
     FixtureText("a", "prose", "Rain fell on the quiet town."),

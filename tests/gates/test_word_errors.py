@@ -9,13 +9,13 @@ import pandas as pd
 import pytest
 
 from kokoro_lab import plots
-from kokoro_lab.engine import Engine
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.fixtures import FixtureText, load_rows
 from kokoro_lab.gates import word_errors
 from kokoro_lab.metrics.intelligibility import Recogniser
 from kokoro_lab.metrics.spelling import LANGUAGES
 from kokoro_lab.model.whole_graph import WholeGraph
+from kokoro_lab.speech.engine import Engine
 
 pytest.importorskip("jiwer", reason="word errors need the extra `quality`, which is not installed")
 

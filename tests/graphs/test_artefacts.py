@@ -13,7 +13,6 @@ import onnx
 import onnxruntime
 import pytest
 
-from kokoro_lab.engine import Engine, load_engine
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.graphs.artefacts import make_stages, recipes, stages_folder, steps_of
 from kokoro_lab.graphs.rewriting import operators
@@ -21,6 +20,7 @@ from kokoro_lab.graphs.signatures import cut
 from kokoro_lab.metrics.perceptual import signal_to_difference_db
 from kokoro_lab.model.decoder import Staged
 from kokoro_lab.native.operators import native_operators
+from kokoro_lab.speech.engine import Engine, load_engine
 from kokoro_lab.weights.joining import sha256_of
 from kokoro_lab.weights.store import model_path, model_sha256
 

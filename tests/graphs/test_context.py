@@ -10,7 +10,6 @@ import numpy.typing as npt
 import onnx
 import pytest
 
-from kokoro_lab.engine import Engine
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.graphs import context_passes, native_passes, passes, rewriting, signatures
 from kokoro_lab.graphs.artefacts import published_stages, recipes, stages_folder
@@ -22,6 +21,7 @@ from kokoro_lab.model.prosody import Prosody
 from kokoro_lab.model.vocoder import CONTEXT_FRAMES, INNER_CONTEXT_FRAMES, Vocoder
 from kokoro_lab.native.operators import native_operators
 from kokoro_lab.sessions.providers import make_session
+from kokoro_lab.speech.engine import Engine
 from tests.graphs.test_passes import CHANNELS, folded
 from tests.graphs.test_quantise import a_range, conv
 

@@ -13,7 +13,6 @@ import numpy.typing as npt
 import pytest
 from onnx import TensorProto, helper
 
-from kokoro_lab.engine import Engine
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.graphs import attention_passes, native_passes, rewriting, trunk_passes
 from kokoro_lab.graphs.artefacts import published_stages
@@ -21,6 +20,7 @@ from kokoro_lab.graphs.compact import byte_recurrences
 from kokoro_lab.graphs.rewriting import Model
 from kokoro_lab.graphs.signatures import ALIGNED, DURATIONS, ENERGY, EXCITATION, F0, F0_CURVE, VOICED_HZ
 from kokoro_lab.sessions.providers import make_session
+from kokoro_lab.speech.engine import Engine
 from tests.graphs.toy_graphs import STYLE, adain, model_of
 
 CONFIG = EngineConfig(threads=2)

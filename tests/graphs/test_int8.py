@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from onnx import NodeProto
 
-from kokoro_lab.engine import Engine, load_engine
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.graphs import quant_passes, rewriting
 from kokoro_lab.graphs.artefacts import make_stages, published_stages, recipes, stages_folder
@@ -20,6 +19,7 @@ from kokoro_lab.metrics.perceptual import signal_to_difference_db
 from kokoro_lab.model.decoder import Staged
 from kokoro_lab.model.reporter import ActivationReporter
 from kokoro_lab.native.operators import Native, native_operators
+from kokoro_lab.speech.engine import Engine, load_engine
 from kokoro_lab.tuning.comparison import distances, heard_part
 from kokoro_lab.tuning.precision import checks_of, compare
 

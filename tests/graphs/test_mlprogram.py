@@ -13,7 +13,6 @@ import pytest
 from onnx import helper, numpy_helper
 
 from kokoro_lab.bench.provider_partitions import speak
-from kokoro_lab.engine import Engine
 from kokoro_lab.errors import ParameterError, WeightsError
 from kokoro_lab.graphs import mlprogram
 from kokoro_lab.graphs.rewriting import Model, operators
@@ -28,6 +27,7 @@ from kokoro_lab.model.static_vocoder import (
     static_folder,
     write_program,
 )
+from kokoro_lab.speech.engine import Engine
 from tests.graphs.small_vocoder import SHAPES, small_feed, small_vocoder
 
 

@@ -13,7 +13,6 @@ import onnxruntime as ort
 import pytest
 
 from kokoro_lab.bench.provider_partitions import speak
-from kokoro_lab.engine import Engine
 from kokoro_lab.graphs import mlprogram
 from kokoro_lab.graphs.static_passes import SAMPLES
 from kokoro_lab.model import partitions
@@ -25,6 +24,7 @@ from kokoro_lab.model.static_vocoder import (
     static_folder,
     write_program,
 )
+from kokoro_lab.speech.engine import Engine
 
 pytestmark = [
     pytest.mark.macos,

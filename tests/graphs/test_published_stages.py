@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 from kokoro_lab.config import STAGED
-from kokoro_lab.engine import Engine
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.graphs import passes, signatures
 from kokoro_lab.graphs.artefacts import published_stages, recipes
@@ -22,6 +21,7 @@ from kokoro_lab.metrics.perceptual import signal_to_difference_db
 from kokoro_lab.model import static_export, static_vocoder
 from kokoro_lab.model.decoder import Staged
 from kokoro_lab.sessions.providers import make_session
+from kokoro_lab.speech.engine import Engine
 
 LINE = "The kettle is on."
 OUTPUTS = list(signatures.STAGES["prosody"][1])

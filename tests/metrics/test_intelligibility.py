@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kokoro_lab.engine import Engine
 from kokoro_lab.errors import ParameterError, WeightsError
 from kokoro_lab.metrics import intelligibility, spelling
 from kokoro_lab.metrics.intelligibility import Recogniser, count_errors, listen, total, wrong_words
 from kokoro_lab.metrics.spelling import joined, units
+from kokoro_lab.speech.engine import Engine
 
 pytestmark = pytest.mark.skipif(
     find_spec("faster_whisper") is None or find_spec("jiwer") is None,

@@ -7,10 +7,10 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
-from kokoro_lab.engine import Engine
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.metrics import mos
 from kokoro_lab.metrics.mos import dnsmos
+from kokoro_lab.speech.engine import Engine
 
 needs_model = pytest.mark.skipif(
     find_spec("speechmos") is None, reason="DNSMOS needs the extra `quality`, which is not installed"

@@ -14,11 +14,11 @@ import pytest
 import soundfile
 from scipy.special import expit
 
-from kokoro_lab.engine import Engine
 from kokoro_lab.errors import ParameterError, WeightsError
 from kokoro_lab.metrics import speaker, torch_file
 from kokoro_lab.metrics.speaker import VoiceEncoder, speaker_similarity
 from kokoro_lab.metrics.torch_file import read_tensors
+from kokoro_lab.speech.engine import Engine
 
 RATE_HZ = 24_000
 

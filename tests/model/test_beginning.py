@@ -8,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from kokoro_lab.engine import Engine
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.graphs import passes, signatures, trunk_passes
 from kokoro_lab.graphs.artefacts import published_stages, stages_folder
@@ -21,6 +20,7 @@ from kokoro_lab.model.reporter import OwnStatistics, TrunkStatistics
 from kokoro_lab.model.vocoder import CONTEXT_FRAMES, FIRST_WINDOW_FRAMES, Windows
 from kokoro_lab.native.operators import native_operators
 from kokoro_lab.sessions.providers import make_session
+from kokoro_lab.speech.engine import Engine
 
 Values = npt.NDArray[np.float32]
 SENTENCE = "Nobody had ever seen the garden in such a state,"

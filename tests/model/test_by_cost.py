@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from kokoro_lab.engine import Engine
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ProviderError
 from kokoro_lab.model.by_cost import (
@@ -23,6 +22,7 @@ from kokoro_lab.model.by_cost import (
 )
 from kokoro_lab.model.whole_graph import WholeGraph
 from kokoro_lab.sessions.cost_cache import FILE, Cost
+from kokoro_lab.speech.engine import Engine
 from tests import tiny_voice
 from tests.sessions.fake_provider import FakeProvider
 
@@ -176,8 +176,8 @@ def test_the_cpu_is_always_to_be_had_and_comes_first() -> None:
 
 @pytest.mark.model
 def test_a_second_prosody_model_for_what_comes_next_changes_no_more_than_rounding(engine: Engine) -> None:
-    from kokoro_lab.engine import load_engine
     from kokoro_lab.metrics.perceptual import signal_to_difference_db
+    from kokoro_lab.speech.engine import load_engine
 
     text = "This one is short. And that one comes next."
     plain = engine.stream(text, voice="af_heart", cached=False).joined()

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from kokoro_lab.engine import load_engine
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import SettingsError
 from kokoro_lab.model.by_length import ByLength
 from kokoro_lab.model.decoder import Staged
+from kokoro_lab.speech.engine import load_engine
 
 SHORT = "The kettle is on."
 LONG = "The river leaves the hills without hurry, turns twice around the mill, and rests."

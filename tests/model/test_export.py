@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 from kokoro_lab.dsp import require_finite
-from kokoro_lab.engine import Engine, load_engine
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ParameterError, SynthesisError, WeightsError
 from kokoro_lab.graphs.artefacts import recipes, stages_folder
@@ -21,6 +20,7 @@ from kokoro_lab.graphs.recipe_digest import recipe_digest
 from kokoro_lab.model.decoder import Decoded
 from kokoro_lab.model.export import export, speak_alike
 from kokoro_lab.native.operators import Native, native_operators
+from kokoro_lab.speech.engine import Engine, load_engine
 from kokoro_lab.weights.joining import sha256_of
 from kokoro_lab.weights.voices import Voice
 

@@ -7,10 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from kokoro_lab.engine import Engine
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.model.decoder import Staged
 from kokoro_lab.model.prosody import Prosody, ProsodyModel
+from kokoro_lab.speech.engine import Engine
 from kokoro_lab.weights.voices import load_voice
 
 SEGMENTS = [[50 + (7 * n + k) % 60 for k in range(length)] for n, length in enumerate((3, 12, 40, 25))]

@@ -12,7 +12,6 @@ import onnx
 import pytest
 
 from kokoro_lab.bench.provider_partitions import speak
-from kokoro_lab.engine import Engine, load_engine
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.graphs import rewriting, signatures, static_passes
@@ -31,6 +30,7 @@ from kokoro_lab.model.static_vocoder import (
     static_folder,
 )
 from kokoro_lab.model.vocoder import Windows
+from kokoro_lab.speech.engine import Engine, load_engine
 from tests.sessions.fake_provider import NAME as COREML
 from tests.sessions.fake_provider import FakeProvider
 

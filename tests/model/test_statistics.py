@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from kokoro_lab.engine import Engine
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.graphs.adain import AdainLayers
 from kokoro_lab.graphs.artefacts import stages_folder
@@ -17,6 +16,7 @@ from kokoro_lab.model.prosody import Prosody
 from kokoro_lab.model.reporter import OwnStatistics, StatisticsReporter
 from kokoro_lab.model.vocoder import Vocoder, Windows
 from kokoro_lab.native.operators import native_operators
+from kokoro_lab.speech.engine import Engine
 
 SENTENCE = "He said that the ships, with all the fishers, have left the harbour for the open sea."
 

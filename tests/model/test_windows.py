@@ -11,7 +11,7 @@ from kokoro_lab.errors import SettingsError
 from kokoro_lab.graphs.signatures import TRUNK_FRAME_SAMPLES
 from kokoro_lab.model.prosody import FIRST_CHUNK_FRAMES
 from kokoro_lab.model.vocoder import CHUNK_FRAMES, FIRST_WINDOW_FRAMES, LATER_WINDOW_FRAMES, Windows
-from kokoro_lab.streaming import FRAME_S
+from kokoro_lab.speech.chunker import FRAME_S
 
 AUDIBLE = (17, 1_234)
 

@@ -11,7 +11,6 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from kokoro_lab.engine import Engine
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.graphs.fast_fir import FastFir, packed
 from kokoro_lab.graphs.native_passes import NATIVE_DOMAIN, exact_stft
@@ -20,6 +19,7 @@ from kokoro_lab.model.decoder import Staged
 from kokoro_lab.native import operators
 from kokoro_lab.native.operators import Native, damage_to, native_operators
 from kokoro_lab.sessions.providers import make_session
+from kokoro_lab.speech.engine import Engine
 from tests.graphs.test_fast_fir import whole
 
 CONFIG = EngineConfig(threads=2)

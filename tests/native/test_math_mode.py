@@ -7,11 +7,11 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from kokoro_lab.engine import Engine
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.native import build
 from kokoro_lab.native.operators import native_operators
 from kokoro_lab.sessions.providers import cpu_session, recorded_options
+from kokoro_lab.speech.engine import Engine
 
 LEAST = np.float32(1e-45)
 """The smallest number that single precision has: denormal."""

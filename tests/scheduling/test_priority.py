@@ -14,7 +14,6 @@ import websocket
 
 from kokoro_lab.audio import Pcm
 from kokoro_lab.config import Settings
-from kokoro_lab.engine import Engine
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import SettingsError
 from kokoro_lab.playback.deck import Deck, running
@@ -22,6 +21,7 @@ from kokoro_lab.playback.pipe import play_pipe
 from kokoro_lab.playback.sinks import ClockedSink
 from kokoro_lab.player import Daemon, listening
 from kokoro_lab.scheduling import priority as scheduling
+from kokoro_lab.speech.engine import Engine
 from tests import tiny_voice
 
 
@@ -113,7 +113,9 @@ def test_the_thread_that_speaks_asks_where_it_was_asked_for_and_no_other_does(
     hum: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[int] = []
-    monkeypatch.setattr("kokoro_lab.engine.user_interactive", lambda: asked.append(threading.get_ident()))
+    monkeypatch.setattr(
+        "kokoro_lab.speech.engine.user_interactive", lambda: asked.append(threading.get_ident())
+    )
     for qos, by in (("off", set()), ("interactive", {threading.get_ident()})):
         engine = Engine(
             hum.decoder,

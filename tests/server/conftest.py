@@ -20,9 +20,9 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from kokoro_lab.config import Settings
-from kokoro_lab.engine import Engine
 from kokoro_lab.serve import create_app
 from kokoro_lab.server.state import EXTENSION, ServerState
+from kokoro_lab.speech.engine import Engine
 from tests.server import scripted
 
 ROOT = Path(__file__).parents[2]

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from kokoro_lab.datatypes import Samples
-from kokoro_lab.engine import Engine
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import SynthesisError, VoiceError
 from kokoro_lab.g2p.vocab import encode
 from kokoro_lab.model.decoder import Decoded, Decoder
 from kokoro_lab.model.whole_graph import WholeGraph
+from kokoro_lab.speech.engine import Engine
 from kokoro_lab.weights.voices import Voice, parts_of
 from tests import tiny_voice
 

@@ -7,7 +7,7 @@ from flask.testing import FlaskClient
 
 from kokoro_lab.audio import pcm_bytes
 from kokoro_lab.dsp import Resampler, ShapedDither
-from kokoro_lab.engine import Engine
+from kokoro_lab.speech.engine import Engine
 from tests.server.test_resume import BODY, came_back, whole
 from tests.server.test_speech import URL
 

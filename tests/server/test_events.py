@@ -10,7 +10,7 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from kokoro_lab.engine import Engine
+from kokoro_lab.speech.engine import Engine
 from tests.server.conftest import RunningServer, wait_until
 from tests.server.events import ServerEvent, audio_of, read_events
 from tests.server.scripted import SECRET, SLOW_S

@@ -10,7 +10,7 @@ import pytest
 from flask.testing import FlaskClient
 
 from kokoro_lab.containers import Format, content_type, decoded_hz
-from kokoro_lab.engine import Engine
+from kokoro_lab.speech.engine import Engine
 from tests.containers.decoding import at_rate, correlation, decoded, lag_of, level_db
 from tests.server.conftest import RunningServer
 from tests.server.scripted import Scripted

@@ -20,11 +20,11 @@ from prometheus_client.parser import text_string_to_metric_families
 from kokoro_lab.bench.considerate import measure_considerately
 from kokoro_lab.bench.timing import InProcess
 from kokoro_lab.config import Settings
-from kokoro_lab.engine import Engine
 from kokoro_lab.serve import create_app
 from kokoro_lab.server import operations
 from kokoro_lab.server.background import WarmUp
 from kokoro_lab.server.slots import Slots
+from kokoro_lab.speech.engine import Engine
 from tests.server.conftest import SETTINGS, state_of, wait_until
 from tests.server.scripted import Scripted
 
@@ -253,7 +253,7 @@ def test_debugging_is_not_there_unless_it_is_switched_on(client: FlaskClient) ->
 def test_nothing_is_kept_of_an_ephemeral_request(
     make_app: Callable[..., Flask], engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from kokoro_lab.primer import FirstAudioCache
+    from kokoro_lab.speech.first_audio import FirstAudioCache
 
     monkeypatch.setattr(engine, "first_audio", FirstAudioCache(300))
     client = make_app().test_client()

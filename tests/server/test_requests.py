@@ -15,9 +15,9 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from kokoro_lab.config import STAGED, VARIANTS
-from kokoro_lab.engine import Engine
 from kokoro_lab.server import benchmarks, remedies, speech_request
 from kokoro_lab.server.objectives import Objectives, Served
+from kokoro_lab.speech.engine import Engine
 from kokoro_lab.text import language
 from kokoro_lab.weights.voices import unread_voices
 from tests.server import scripted

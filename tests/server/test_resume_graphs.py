@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from kokoro_lab.engine import Engine
 from kokoro_lab.server.resume import digest_of
-from kokoro_lab.utterance import utterance_of
+from kokoro_lab.speech.engine import Engine
+from kokoro_lab.speech.utterance import utterance_of
 
 
 def test_other_graphs_of_the_same_weights_are_another_stream(

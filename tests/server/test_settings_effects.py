@@ -12,8 +12,8 @@ from flask import Flask
 
 from kokoro_lab import serve as serving
 from kokoro_lab.config import Settings
-from kokoro_lab.engine import Engine
 from kokoro_lab.server import logs
+from kokoro_lab.speech.engine import Engine
 from tests.server.conftest import SETTINGS, state_of, wait_until
 
 URL = "/v1/audio/speech"

@@ -22,7 +22,7 @@ from kokoro_lab.audio import pcm_bytes
 from kokoro_lab.containers import FORMATS, Format
 from kokoro_lab.datatypes import Fallback
 from kokoro_lab.dsp import RATES_HZ, Dither, Resampler
-from kokoro_lab.engine import Engine
+from kokoro_lab.speech.engine import Engine
 from tests.containers.decoding import decoded
 from tests.server.conftest import RunningServer, wait_until
 from tests.server.scripted import SECRET, Scripted
@@ -286,7 +286,7 @@ def test_fallbacks_are_counted_in_the_header_of_a_file(
         Fallback("model", "slow"),
     )
     report = replace(clip.report, fallbacks=fallbacks)
-    monkeypatch.setattr("kokoro_lab.speech_stream.SpeechStream._make_report", lambda _: report)
+    monkeypatch.setattr("kokoro_lab.speech.stream.SpeechStream._make_report", lambda _: report)
     answer = client.post(URL, json={"input": TEXT, "stream": False})
     assert answer.headers["X-Kokoro-Fallbacks"] == "g2p=2, model=1"
 

@@ -15,7 +15,6 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from kokoro_lab.config import Settings
-from kokoro_lab.engine import Engine
 from kokoro_lab.errors import MemoryLimitError, SettingsError
 from kokoro_lab.g2p.speakers import ENGLISH_MB, OTHER_MB, Speakers
 from kokoro_lab.serve import create_app
@@ -29,6 +28,7 @@ from kokoro_lab.server.watchdog import (
     Watchdog,
     watchdog_of,
 )
+from kokoro_lab.speech.engine import Engine
 from tests.server.conftest import SETTINGS, state_of, wait_until
 
 URL = "/v1/audio/speech"

@@ -17,8 +17,8 @@ import httpx2
 import pytest
 import websocket
 
-from kokoro_lab.engine import Engine
 from kokoro_lab.server.state import SOCKETS
+from kokoro_lab.speech.engine import Engine
 from tests.server.conftest import ALLOWED_ORIGIN, RunningServer, running, wait_until
 from tests.server.scripted import SECRET
 from tests.server.test_limits import LONG

@@ -9,12 +9,12 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from kokoro_lab.engine import Engine, load_engine
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.metrics.perceptual import signal_to_difference_db
 from kokoro_lab.sessions import providers
 from kokoro_lab.sessions.coreml_options import OPTIONS
 from kokoro_lab.sessions.provider_registry import APPLE_SILICON, listed, named, this_machine
+from kokoro_lab.speech.engine import Engine, load_engine
 
 pytestmark = [
     pytest.mark.macos,

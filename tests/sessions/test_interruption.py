@@ -13,12 +13,12 @@ import onnxruntime as ort
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from kokoro_lab.engine import Engine
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.model.decoder import Decoded
 from kokoro_lab.sessions.guarded_session import RAISED
 from kokoro_lab.sessions.interruption import Interruption
 from kokoro_lab.sessions.providers import make_session
+from kokoro_lab.speech.engine import Engine
 
 LONG = (
     "The harbour lights came on one by one, while the ferry turned towards the quay and the men on the pier "
@@ -111,7 +111,7 @@ def test_a_listener_who_leaves_takes_the_segment_that_is_being_prepared_along(
     with monkeypatch.context() as patch:
         patch.setattr(engine.decoder, "decode", held)
         # However slow the machine is: the second segment is prepared beside the first, and not behind it
-        patch.setattr("kokoro_lab.speech_stream.LEAD_S", -math.inf)
+        patch.setattr("kokoro_lab.speech.stream.LEAD_S", -math.inf)
         stream = engine.stream(LONG)
         preparation = stream._preparation
         for _ in stream:

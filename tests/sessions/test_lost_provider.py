@@ -15,10 +15,10 @@ import pytest
 from onnxruntime.capi.onnxruntime_pybind11_state import EPFail, Fail, InvalidArgument
 
 from kokoro_lab.datatypes import Clip
-from kokoro_lab.engine import Engine, load_engine
 from kokoro_lab.errors import OutOfMemory, ProviderError
 from kokoro_lab.model.whole_graph import WholeGraph
 from kokoro_lab.sessions.guarded_session import GuardedSession
+from kokoro_lab.speech.engine import Engine, load_engine
 from tests import tiny_voice
 from tests.sessions.fake_provider import NAME, FakeProvider
 

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from kokoro_lab.config import settings
-from kokoro_lab.engine import configuration
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.sessions.tuned import MadeFor, Tuned, adopt, forget, read_tuned, tuned_path, with_tuned
+from kokoro_lab.speech.engine import configuration
 from kokoro_lab.weights.store import model_sha256
 
 SHA = "5" * 64

@@ -9,9 +9,9 @@ import pytest
 
 from kokoro_lab.dsp import Gain, Limiter, voice_gain_db
 from kokoro_lab.dsp.loudness import TARGET_LUFS
-from kokoro_lab.engine import Engine
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.metrics.loudness import integrated_lufs
+from kokoro_lab.speech.engine import Engine
 from kokoro_lab.tuning.voice_levels import (
     USUAL_SLOPE_LU,
     behind_the_limiter,

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kokoro_lab.errors import ParameterError
-from kokoro_lab.streaming import Framer
+from kokoro_lab.speech.chunker import Framer
 
 
 @given(st.lists(st.integers(0, 5000), max_size=12))

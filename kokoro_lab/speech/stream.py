@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kokoro_lab.alignment import word_timings
 from kokoro_lab.datatypes import (
     SAMPLE_RATE_HZ,
     AudioChunk,
@@ -34,17 +33,18 @@ from kokoro_lab.datatypes import (
 )
 from kokoro_lab.dsp import SETTLED_S, EdgeTrimmer
 from kokoro_lab.errors import SynthesisError
-from kokoro_lab.levelling import Beginning, Levelling, bounded
-from kokoro_lab.pauses import Pause, silence_of, trimmer_of
-from kokoro_lab.preparation import Preparation, Prepared, go_on
-from kokoro_lab.primer import FirstAudio, FirstAudioCache
 from kokoro_lab.provenance import versions
 from kokoro_lab.scheduling.lookahead import Lookahead
 from kokoro_lab.scheduling.stopwatch import Stopwatch
-from kokoro_lab.streaming import Framer
+from kokoro_lab.speech.alignment import word_timings
+from kokoro_lab.speech.chunker import Framer
+from kokoro_lab.speech.first_audio import FirstAudio, FirstAudioCache
+from kokoro_lab.speech.levelling import Beginning, Levelling, bounded
+from kokoro_lab.speech.pauses import Pause, silence_of, trimmer_of
+from kokoro_lab.speech.preparation import Preparation, Prepared, go_on
 
 if TYPE_CHECKING:
-    from kokoro_lab.engine import Engine
+    from kokoro_lab.speech.engine import Engine
 
 SETTLED_SAMPLES = math.ceil(SETTLED_S * SAMPLE_RATE_HZ)
 """What must be decoded before a sample in the middle of a segment, for it to be right to the last bit."""

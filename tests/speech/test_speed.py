@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from kokoro_lab.datatypes import Samples
-from kokoro_lab.engine import Engine
 from kokoro_lab.metrics.loudness import integrated_lufs
-from tests.test_ssml_speech import voice_hz
+from kokoro_lab.speech.engine import Engine
+from tests.speech.test_ssml_speech import voice_hz
 
 TEXT = "When he came back in the evening, the house was quiet. Nobody had lit the fire."
 BY_MODEL = {0.25: 0.7, 0.5: 0.7, 2.0: 1.5, 3.0: 1.5, 4.0: 1.5}

@@ -26,16 +26,16 @@ from kokoro_lab.model.by_length import ByLength
 from kokoro_lab.model.decoder import Decoder, Staged
 from kokoro_lab.model.whole_graph import WholeGraph
 from kokoro_lab.native.build import math_mode
-from kokoro_lab.primer import FirstAudioCache
 from kokoro_lab.scheduling.priority import prepare, user_interactive
 from kokoro_lab.sessions.arenas import shrink_arenas
 from kokoro_lab.sessions.placement import Placement
 from kokoro_lab.sessions.providers import recorded_options
 from kokoro_lab.sessions.tuned import with_tuned
-from kokoro_lab.speech_stream import SpeechStream
+from kokoro_lab.speech.first_audio import FirstAudioCache
+from kokoro_lab.speech.stream import SpeechStream
+from kokoro_lab.speech.utterance import utterance_of
 from kokoro_lab.text.language import resolve_language
 from kokoro_lab.typed import require_least, require_type
-from kokoro_lab.utterance import utterance_of
 from kokoro_lab.weights.fetching import fetch
 from kokoro_lab.weights.progress import Step, untold
 from kokoro_lab.weights.store import missing, model_path, model_sha256

@@ -10,11 +10,11 @@ import pytest
 
 from kokoro_lab import Utterance
 from kokoro_lab.datatypes import AudioChunk, LexiconEntry
-from kokoro_lab.engine import Engine
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.g2p.frontend import FrontEnd
 from kokoro_lab.g2p.lexicons import Lexicons
-from kokoro_lab.primer import PRIMED_S, FirstAudioCache
+from kokoro_lab.speech.engine import Engine
+from kokoro_lab.speech.first_audio import PRIMED_S, FirstAudioCache
 from tests.server.scripted import Scripted
 
 TEXT = "The rain had stopped before the train came in. Nobody was waiting for it on the platform."

@@ -32,15 +32,15 @@ from kokoro_lab.graphs.signatures import DURATION_FRAME_SAMPLES
 from kokoro_lab.model.by_length import for_text
 from kokoro_lab.model.decoder import Decoded
 from kokoro_lab.model.delivery import Delivery, model_speed
-from kokoro_lab.pauses import Pause, added, stretched
 from kokoro_lab.scheduling.stopwatch import Stopwatch
 from kokoro_lab.sessions.interruption import Interruption
+from kokoro_lab.speech.pauses import Pause, added, stretched
+from kokoro_lab.speech.utterance import nothing_to_speak
 from kokoro_lab.text.aligned import AlignedText
 from kokoro_lab.text.language import understood
-from kokoro_lab.utterance import nothing_to_speak
 
 if TYPE_CHECKING:
-    from kokoro_lab.engine import Engine
+    from kokoro_lab.speech.engine import Engine
 
 
 WORDLESS_S = 0.1

@@ -12,12 +12,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Clip, Samples, WordTiming
-from kokoro_lab.engine import Engine
 from kokoro_lab.errors import ParameterError, SsmlError, TextError
 from kokoro_lab.graphs.signatures import DURATION_FRAME_SAMPLES, frames_of
 from kokoro_lab.metrics.perceptual import pesq_wb
 from kokoro_lab.model.decoder import Decoded
 from kokoro_lab.model.delivery import Delivery
+from kokoro_lab.speech.engine import Engine
 from kokoro_lab.weights.voices import Voice
 from tests import tiny_voice
 

@@ -13,11 +13,11 @@ import pytest
 from kokoro_lab.audio import pcm_bytes
 from kokoro_lab.datatypes import Place
 from kokoro_lab.dsp import Dither
-from kokoro_lab.engine import Engine
 from kokoro_lab.errors import Gone, Interrupted
 from kokoro_lab.g2p.frontend import FrontEnd
 from kokoro_lab.model.decoder import Decoded
-from kokoro_lab.streaming import Framer
+from kokoro_lab.speech.chunker import Framer
+from kokoro_lab.speech.engine import Engine
 from tests.tiny_voice import voice
 
 TEXT = (

@@ -18,7 +18,6 @@ import onnxruntime as ort
 import pytest
 
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, LexiconEntry, Samples, Utterance
-from kokoro_lab.engine import Engine
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import (
     LanguageError,
@@ -33,11 +32,12 @@ from kokoro_lab.errors import (
 from kokoro_lab.g2p.frontend import FrontEnd
 from kokoro_lab.g2p.lexicons import Lexicons
 from kokoro_lab.graphs.signatures import DURATION_FRAME_SAMPLES
-from kokoro_lab.levelling import MEASURABLE_S
 from kokoro_lab.metrics.loudness import integrated_lufs, true_peak_dbtp
 from kokoro_lab.metrics.perceptual import signal_to_difference_db
 from kokoro_lab.model.decoder import Decoded, Staged
 from kokoro_lab.model.whole_graph import WholeGraph
+from kokoro_lab.speech.engine import Engine
+from kokoro_lab.speech.levelling import MEASURABLE_S
 from kokoro_lab.weights.store import model_path
 from kokoro_lab.weights.voices import Voice
 from tests import tiny_voice
@@ -688,7 +688,9 @@ def test_a_lexicon_that_cannot_be_read_is_in_the_report(hum: Engine, tmp_path: P
 @pytest.mark.model
 def test_a_new_process_begins_to_speak_without_what_measures() -> None:
     """Importing SciPy's signal processing took as long as loading the graphs, and 60 MB."""
-    words = "from kokoro_lab.engine import load_engine; next(load_engine().stream('The kettle is on.')); "
+    words = (
+        "from kokoro_lab.speech.engine import load_engine; next(load_engine().stream('The kettle is on.')); "
+    )
     heavy = "{'scipy', 'pandas', 'pyloudnorm', 'matplotlib'} & set(sys.modules)"
     asked = subprocess.run([sys.executable, "-c", f"import sys; {words}print({heavy})"], capture_output=True)
     assert asked.stdout.decode().strip() == "set()", asked.stderr.decode()
