@@ -26,6 +26,8 @@ from kokoro_lab import __version__
 from kokoro_lab.config import Settings
 from kokoro_lab.config import settings as environment
 from kokoro_lab.errors import ParameterError
+from kokoro_lab.net.origins import allowed_hosts, answers_to, listed, same_origin
+from kokoro_lab.net.watched_socket import WatchedSocket
 from kokoro_lab.playback import protocol
 from kokoro_lab.playback.conversation import Conversation
 from kokoro_lab.playback.deck import Deck, running
@@ -33,8 +35,6 @@ from kokoro_lab.playback.pipe import make_fifo, play_fifo
 from kokoro_lab.playback.sinks import Sink
 from kokoro_lab.playback.status import Event
 from kokoro_lab.scheduling.priority import enter_playback
-from kokoro_lab.server.origins import allowed_hosts, answers_to, listed, same_origin
-from kokoro_lab.server.watched_socket import WatchedSocket
 
 log = logging.getLogger(__name__)
 

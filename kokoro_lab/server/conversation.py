@@ -24,6 +24,7 @@ from werkzeug.exceptions import HTTPException
 
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ
 from kokoro_lab.errors import Interrupted, KokoroLabError, ParameterError, Unavailable
+from kokoro_lab.net.watched_socket import WatchedSocket
 from kokoro_lab.server.account import Account
 from kokoro_lab.server.binary_frames import messages_of
 from kokoro_lab.server.delivery import warn_of_clipping
@@ -43,7 +44,6 @@ from kokoro_lab.server.synthesis import (
     enter_request,
     open_stream,
 )
-from kokoro_lab.server.watched_socket import WatchedSocket
 
 log = logging.getLogger(__name__)
 

@@ -15,8 +15,8 @@ from werkzeug.exceptions import Unauthorized
 from werkzeug.routing import BaseConverter
 
 from kokoro_lab.config import Settings
+from kokoro_lab.net.origins import allowed_hosts, answers_to, listed, same_origin
 from kokoro_lab.server.live import LONGEST_ID
-from kokoro_lab.server.origins import allowed_hosts, answers_to, listed, same_origin
 from kokoro_lab.server.paths import placed
 from kokoro_lab.server.state import server_state
 

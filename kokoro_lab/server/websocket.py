@@ -12,12 +12,12 @@ from simple_websocket import ConnectionClosed, Server
 from werkzeug.exceptions import HTTPException, TooManyRequests
 
 from kokoro_lab.config import Settings
+from kokoro_lab.net.watched_socket import WatchedSocket
 from kokoro_lab.server.conversation import Conversation
 from kokoro_lab.server.guard import SEND_BUFFER_BYTES, client_socket, max_body_bytes, require_key
 from kokoro_lab.server.openapi import documented
 from kokoro_lab.server.slots import Slot
 from kokoro_lab.server.state import SOCKETS, server_state
-from kokoro_lab.server.watched_socket import WatchedSocket
 
 PING_S = 20
 """Between two pings; a client that has not answered one by the next has gone."""
