@@ -462,7 +462,7 @@ def test_the_player_listens_on_the_port_of_the_variable(
     variables: Set, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ports: list[int] = []
-    monkeypatch.setattr("kokoro_lab.player.main", lambda sink, port, **_: ports.append(port))
+    monkeypatch.setattr("kokoro_lab.playback.player.main", lambda sink, port, **_: ports.append(port))
     variables(player_port=18_081)
     assert CliRunner().invoke(main, ["player", "--sink", "null"]).exit_code == 0
     assert ports == [18_081]

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from kokoro_lab.audio import Pcm
-from kokoro_lab.buffering import STABLE
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ
+from kokoro_lab.playback.buffering import STABLE
 from kokoro_lab.playback.clock import VirtualClock
 from kokoro_lab.playback.deck import Deck
 from kokoro_lab.playback.hold import Hold

@@ -15,9 +15,9 @@ import pandas as pd
 from tqdm import tqdm
 
 from kokoro_lab.bench.playout import Playout, play
-from kokoro_lab.buffering import PreBuffer
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.fixtures import FixtureText
+from kokoro_lab.playback.buffering import PreBuffer
 from kokoro_lab.results import Check, Control
 from kokoro_lab.speech.engine import Engine
 

@@ -76,7 +76,7 @@ def player(
     if pipe is not None and str(pipe) == "-":
         _play_standard_input(target, pre_buffer_s, as_json)
         return
-    from kokoro_lab.player import main as player_main
+    from kokoro_lab.playback.player import main as player_main
 
     player_main(target, port, pipe=pipe, pre_buffer_s=pre_buffer_s, say=say)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import deque
 
-from kokoro_lab.buffering import MOST_S, PreBuffer
+from kokoro_lab.playback.buffering import MOST_S, PreBuffer
 
 DOUBLING = 2.0
 """After an underrun, so many times the wait that caused it is held back. On a line that holds everything up

@@ -13,9 +13,9 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from kokoro_lab.buffering import BufferProfile, PreBuffer
 from kokoro_lab.datatypes import SynthesisReport
 from kokoro_lab.errors import DeadlineExceeded, Interrupted, KokoroLabError
+from kokoro_lab.playback.buffering import BufferProfile, PreBuffer
 from kokoro_lab.server.figures import Figures, Outcome
 from kokoro_lab.server.logs import with_fields
 from kokoro_lab.server.objectives import Served

@@ -8,8 +8,8 @@ import time
 from collections.abc import Callable
 from math import ceil
 
-from kokoro_lab.buffering import BufferProfile, buffer_profile
 from kokoro_lab.config import Settings
+from kokoro_lab.playback.buffering import BufferProfile, buffer_profile
 from kokoro_lab.server.degrade_modes import HOLD_S, LOOK_BACK, MODES, NORMAL, Mode, Seen, table, wanted
 from kokoro_lab.server.objectives import Objectives
 from kokoro_lab.server.slots import Slots

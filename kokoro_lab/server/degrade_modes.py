@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from kokoro_lab.buffering import BENCHMARK, SAFE, BufferProfile
+from kokoro_lab.playback.buffering import BENCHMARK, SAFE, BufferProfile
 from kokoro_lab.server.objectives import Served, Warned
 
 LOOK_BACK = 10

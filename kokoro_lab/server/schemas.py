@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from kokoro_lab.buffering import PROFILES
 from kokoro_lab.config import VARIANTS
+from kokoro_lab.playback.buffering import PROFILES
 
 
 def _whole(value: Any) -> Any:

@@ -23,9 +23,9 @@ from kokoro_lab.bench.chunking import (
     replay,
     summary,
 )
-from kokoro_lab.buffering import PreBuffer
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.fixtures import FixtureText
+from kokoro_lab.playback.buffering import PreBuffer
 from kokoro_lab.speech.engine import Engine
 
 TEXTS = [

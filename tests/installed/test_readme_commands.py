@@ -83,8 +83,8 @@ LINES = (
         smaller="kokoro-lab player --sink null --pipe - < hello.wav",
     ),
     Line("kokoro-lab player", tested_by="tests/installed/test_player.py"),
-    Line("kokoro-lab player --pipe speech.fifo", tested_by="tests/test_player.py"),
-    Line("kokoro-lab player --sink file -o heard.wav", tested_by="tests/test_player.py"),
+    Line("kokoro-lab player --pipe speech.fifo", tested_by="tests/playback/test_player_program.py"),
+    Line("kokoro-lab player --sink file -o heard.wav", tested_by="tests/playback/test_player_program.py"),
     Line(
         "kokoro-lab player --soak-minutes 10",
         r"passed",

@@ -18,8 +18,8 @@ from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import SettingsError
 from kokoro_lab.playback.deck import Deck, running
 from kokoro_lab.playback.pipe import play_pipe
+from kokoro_lab.playback.player import Daemon, listening
 from kokoro_lab.playback.sinks import ClockedSink
-from kokoro_lab.player import Daemon, listening
 from kokoro_lab.scheduling import priority as scheduling
 from kokoro_lab.speech.engine import Engine
 from tests import tiny_voice

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from kokoro_lab.buffering import STABLE
 from kokoro_lab.errors import DeadlineExceeded, Interrupted
+from kokoro_lab.playback.buffering import STABLE
 from kokoro_lab.server import account as account_module
 from kokoro_lab.server.account import Account
 from kokoro_lab.server.figures import Figures

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kokoro_lab.bench import playout
-from kokoro_lab.buffering import (
+from kokoro_lab.errors import ParameterError
+from kokoro_lab.playback.buffering import (
     HALF_LIFE_S,
     LEAST_S,
     MOST_S,
@@ -20,7 +21,6 @@ from kokoro_lab.buffering import (
     PreBuffer,
     buffer_profile,
 )
-from kokoro_lab.errors import ParameterError
 from kokoro_lab.speech.chunker import FRAME_S, Framer
 
 CHUNK_S = 0.05

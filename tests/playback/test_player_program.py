@@ -29,8 +29,8 @@ from kokoro_lab.datatypes import SAMPLE_RATE_HZ
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.playback.deck import Deck, running
 from kokoro_lab.playback.pipe import make_fifo, play_fifo, play_pipe
+from kokoro_lab.playback.player import CLIENTS, Daemon, listening
 from kokoro_lab.playback.sinks import ClockedSink, Sink, WavSink
-from kokoro_lab.player import CLIENTS, Daemon, listening
 
 PCM = numbered(SAMPLE_RATE_HZ // 2)
 CONTENT = pcm_bytes(PCM)
