@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kokoro_lab.containers import save
+from kokoro_lab.containers.plain_json import finite
 from kokoro_lab.datatypes import Clip
 from kokoro_lab.errors import GateFailed
 from kokoro_lab.fixtures import repository_root
 from kokoro_lab.native.toolchain import toolchain
-from kokoro_lab.plain_json import finite
 from kokoro_lab.provenance import git_state, machine, versions
 
 if TYPE_CHECKING:

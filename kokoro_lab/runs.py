@@ -15,9 +15,9 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kokoro_lab.containers.plain_json import read_object
 from kokoro_lab.errors import ParameterError, ResultError
 from kokoro_lab.fixtures import repository_root
-from kokoro_lab.plain_json import read_object
 from kokoro_lab.results import new_run_folder, write_json
 
 if TYPE_CHECKING:

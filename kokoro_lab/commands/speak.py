@@ -15,8 +15,8 @@ import click
 from kokoro_lab.commands.console import say, text_of
 from kokoro_lab.commands.options import detection_option, entries_of, json_option, lexicon_option
 from kokoro_lab.config import SPEED_MAX, SPEED_MIN, VARIANTS, settings
+from kokoro_lab.containers.plain_json import finite
 from kokoro_lab.errors import PlaybackError
-from kokoro_lab.plain_json import finite
 from kokoro_lab.speech.utterance import INPUT_FORMATS
 
 if TYPE_CHECKING:

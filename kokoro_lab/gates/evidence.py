@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from kokoro_lab.config import VARIANTS, settings, weights_of
+from kokoro_lab.containers.plain_json import read_object
 from kokoro_lab.errors import ResultError
 from kokoro_lab.gates.suite import Measurement
-from kokoro_lab.plain_json import read_object
 from kokoro_lab.provenance import TESTED_COMMIT, TESTED_DIRTY, git_state
 from kokoro_lab.results import Check
 from kokoro_lab.weights.store import model_sha256

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from kokoro_lab.containers.plain_json import read_object
 from kokoro_lab.errors import ParameterError, ResultError
-from kokoro_lab.plain_json import read_object
 
 log = logging.getLogger(__name__)
 

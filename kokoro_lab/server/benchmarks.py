@@ -12,8 +12,8 @@ from flask import Blueprint, abort, request
 from pydantic import ValidationError
 from werkzeug.exceptions import NotFound
 
+from kokoro_lab.containers.plain_json import damaged, read_object
 from kokoro_lab.errors import KokoroLabError, ParameterError, ResultError
-from kokoro_lab.plain_json import damaged, read_object
 from kokoro_lab.server.background import wait_until_idle
 from kokoro_lab.server.benchmark_schemas import (
     RUN_ID,
