@@ -21,9 +21,10 @@ from kokoro_lab.graphs.mlprogram import ERROR_HIGH
 from kokoro_lab.graphs.passes import INNER, KNOWN, SCALE, SHIFT
 from kokoro_lab.graphs.static_passes import SPECTRUM
 from kokoro_lab.graphs.trunk_passes import whole_trunk
-from kokoro_lab.model import coreml_rules, node_costs, partitions, static_vocoder
+from kokoro_lab.lab.conversion import coreml_rules, node_costs, partitions
+from kokoro_lab.lab.conversion.fixed_shapes import Sentence, evaluated, windows_agree_db
+from kokoro_lab.model import static_vocoder
 from kokoro_lab.model.decoder import Staged
-from kokoro_lab.model.static_export import Sentence, evaluated, windows_agree_db
 from kokoro_lab.model.static_vocoder import (
     WINDOWS,
     StaticVocoder,

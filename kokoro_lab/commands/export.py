@@ -46,7 +46,7 @@ def export(
     """Write a variant's graphs to a folder, check that they speak, and describe them in a manifest."""
     from kokoro_lab.engine_config import EngineConfig
     from kokoro_lab.fixtures import load_texts
-    from kokoro_lab.model import export as exporting
+    from kokoro_lab.lab.conversion import stages as exporting
     from kokoro_lab.tuning.material import segments_of_all
 
     config = EngineConfig.from_settings()
@@ -54,7 +54,7 @@ def export(
     config = replace(config, variant=variant or ("fp32" if fixed else config.variant), stages=None)
     segments = segments_of_all([text.text for text in load_texts(limit=texts)], voices.split(","))
     if fixed:
-        from kokoro_lab.model.static_export import export_static
+        from kokoro_lab.lab.conversion.fixed_shapes import export_static
 
         told = None if as_json else say
         manifest = export_static(config, output, form, segments, precision=precision, say=told)

@@ -15,8 +15,8 @@ import pytest
 from kokoro_lab.bench.provider_partitions import speak
 from kokoro_lab.graphs import mlprogram
 from kokoro_lab.graphs.static_passes import SAMPLES
-from kokoro_lab.model import partitions
-from kokoro_lab.model.static_export import Sentence
+from kokoro_lab.lab.conversion import partitions
+from kokoro_lab.lab.conversion.fixed_shapes import Sentence
 from kokoro_lab.model.static_vocoder import (
     WINDOWS,
     StaticVocoder,

@@ -24,10 +24,10 @@ from kokoro_lab.errors import ParameterError, WeightsError
 from kokoro_lab.graphs import artefacts, mlprogram, padding_passes, passes, signatures
 from kokoro_lab.graphs.recipe_digest import Recipes
 from kokoro_lab.graphs.static_passes import SAMPLES
+from kokoro_lab.lab.conversion import mil_reference
+from kokoro_lab.lab.conversion.stages import AGREEMENT_LOW_DB
 from kokoro_lab.metrics.perceptual import signal_to_difference_db
-from kokoro_lab.model import mil_reference
 from kokoro_lab.model.decoder import Staged
-from kokoro_lab.model.export import AGREEMENT_LOW_DB
 from kokoro_lab.model.predictor import StatisticsPredictor
 from kokoro_lab.model.prosody import Prosody, Values
 from kokoro_lab.model.static_vocoder import (

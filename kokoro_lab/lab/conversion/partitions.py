@@ -19,7 +19,7 @@ from onnx import NodeProto
 
 from kokoro_lab.graphs import rewriting
 from kokoro_lab.graphs.rewriting import Graph
-from kokoro_lab.model.coreml_rules import Foretold, Tensor, refusal
+from kokoro_lab.lab.conversion.coreml_rules import Foretold, Tensor, refusal
 
 
 @dataclass(frozen=True, slots=True)

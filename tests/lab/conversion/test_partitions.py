@@ -12,9 +12,9 @@ import pytest
 from onnx import NodeProto, TensorProto, helper, numpy_helper
 
 from kokoro_lab.graphs.rewriting import Model
-from kokoro_lab.model import coreml_rules, partitions
-from kokoro_lab.model.coreml_rules import Foretold
-from kokoro_lab.model.node_costs import observe, optimised, total
+from kokoro_lab.lab.conversion import coreml_rules, partitions
+from kokoro_lab.lab.conversion.coreml_rules import Foretold
+from kokoro_lab.lab.conversion.node_costs import observe, optimised, total
 
 CPU, PROGRAM, FIXED, SEEN, NETWORK, NETWORK_SEEN = coreml_rules.providers()
 CHANNELS, LENGTH = 4, 20

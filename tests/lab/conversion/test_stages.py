@@ -17,8 +17,8 @@ from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ParameterError, SynthesisError, WeightsError
 from kokoro_lab.graphs.artefacts import recipes, stages_folder
 from kokoro_lab.graphs.recipe_digest import recipe_digest
+from kokoro_lab.lab.conversion.stages import export, speak_alike
 from kokoro_lab.model.decoder import Decoded
-from kokoro_lab.model.export import export, speak_alike
 from kokoro_lab.native.operators import Native, native_operators
 from kokoro_lab.speech.engine import Engine, load_engine
 from kokoro_lab.weights.joining import sha256_of
