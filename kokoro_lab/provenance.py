@@ -11,7 +11,7 @@ from typing import Any
 
 from kokoro_lab import __version__
 from kokoro_lab.engine_config import usable_cores
-from kokoro_lab.fixtures import repository_root
+from kokoro_lab.lab.fixtures import repository_root
 
 SAMPLE_CHANGERS = ("onnxruntime", "numpy", "misaki", "spacy", "phonemizer", "espeakng-loader")
 """Packages of which another version may give other samples."""

@@ -16,17 +16,9 @@ from kokoro_lab.config import VARIANTS, Settings, misspelt
 from kokoro_lab.config import settings as environment
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import KokoroLabError
-from kokoro_lab.server import (
-    benchmarks,
-    errors,
-    faults,
-    front_page,
-    guard,
-    operations,
-    speech,
-    status,
-    websocket,
-)
+from kokoro_lab.lab.routes import benchmarks, faults
+from kokoro_lab.lab.routes.schedule import Schedule
+from kokoro_lab.server import errors, front_page, guard, operations, speech, status, websocket
 from kokoro_lab.server.admission import Admission
 from kokoro_lab.server.background import WarmUp
 from kokoro_lab.server.degrade import Degrader
@@ -37,7 +29,6 @@ from kokoro_lab.server.listening import listener, page_url, room_for
 from kokoro_lab.server.logs import OurGunicorn, configure
 from kokoro_lab.server.objectives import Objectives
 from kokoro_lab.server.remedies import remedies
-from kokoro_lab.server.schedule import Schedule
 from kokoro_lab.server.slots import Slots
 from kokoro_lab.server.state import EXTENSION, SOCKETS, ServerState
 from kokoro_lab.server.stopping import replace_this_worker

@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from kokoro_lab.fixtures import load_texts
 from kokoro_lab.graphs import quantise
-from kokoro_lab.tuning.calibration import calibrate
+from kokoro_lab.lab.fixtures import load_texts
+from kokoro_lab.lab.tuning.calibration import calibrate
 from kokoro_lab.weights.store import voice_names
 
 TIMES = 2

@@ -31,8 +31,8 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from kokoro_lab.audio import BYTES_A_SAMPLE
-from kokoro_lab.bench.own_server import own_server
-from kokoro_lab.bench.trial import SPEECH_LEVEL
+from kokoro_lab.lab.bench.own_server import own_server
+from kokoro_lab.lab.bench.trial import SPEECH_LEVEL
 
 HEAD = (
     "POST /v1/audio/speech HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"

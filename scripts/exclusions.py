@@ -6,9 +6,9 @@ import json
 import sys
 from pathlib import Path
 
-from kokoro_lab.fixtures import load_texts
 from kokoro_lab.graphs import artefacts
-from kokoro_lab.tuning.exclusions import costs
+from kokoro_lab.lab.fixtures import load_texts
+from kokoro_lab.lab.tuning.exclusions import costs
 
 VOICES = ("af_heart", "am_michael", "bf_emma")
 TEXTS = 4

@@ -6,10 +6,10 @@ import sys
 
 import numpy as np
 
-from kokoro_lab.fixtures import load_texts
 from kokoro_lab.graphs.artefacts import exclusions
+from kokoro_lab.lab.fixtures import load_texts
+from kokoro_lab.lab.tuning.statistics import shift_of
 from kokoro_lab.model.predictor import SHIFTS_FILE
-from kokoro_lab.tuning.statistics import shift_of
 from kokoro_lab.weights.store import voice_names
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import nbformat
 
-from kokoro_lab.sweeps.one import Row, SweepRun
+from kokoro_lab.lab.sweeps.one import Row, SweepRun
 
 PARAMETERS = """\
 count: int = 3  # how many

@@ -85,10 +85,10 @@ from kokoro_lab.errors import ParameterError
 @json_option
 def bench(corpus: Path | None, as_json: bool, profile: bool, text_alone: bool, **options: Any) -> None:
     """Time to first audio, real-time factor, gaps and memory, over distinct texts."""
-    from kokoro_lab.bench.front_end import prose, read_alone
-    from kokoro_lab.bench.plan import JUDGED, Plan, carry_out
-    from kokoro_lab.bench.texts import PRESETS, sentences_of, texts_of
-    from kokoro_lab.fixtures import load_texts
+    from kokoro_lab.lab.bench.front_end import prose, read_alone
+    from kokoro_lab.lab.bench.plan import JUDGED, Plan, carry_out
+    from kokoro_lab.lab.bench.texts import PRESETS, sentences_of, texts_of
+    from kokoro_lab.lab.fixtures import load_texts
     from kokoro_lab.speech.engine import load_engine
 
     plan = Plan(**options)
@@ -112,14 +112,14 @@ def bench(corpus: Path | None, as_json: bool, profile: bool, text_alone: bool, *
         click.echo(path.read_text("utf-8") if as_json else "\n".join([*lines, f"kept in {path.parent}"]))
         return
     if profile:
-        from kokoro_lab.bench.profile import profile_report
+        from kokoro_lab.lab.bench.profile import profile_report
 
         engine = load_engine(plan.variant, say=say)
         (text,) = texts_of(sentences, PRESETS[plan.preset], 1, plan.seed)
         click.echo(profile_report(engine.config, text, plan.voice))
         return
     if plan.judged:
-        from kokoro_lab.bench.verdicts import judge
+        from kokoro_lab.lab.bench.verdicts import judge
 
         judged = judge(plan, sentences, progress=not as_json, say=say)
         click.echo(judged.path.read_text("utf-8") if as_json else "\n".join(judged.lines))

@@ -45,9 +45,9 @@ def export(
 ) -> None:
     """Write a variant's graphs to a folder, check that they speak, and describe them in a manifest."""
     from kokoro_lab.engine_config import EngineConfig
-    from kokoro_lab.fixtures import load_texts
     from kokoro_lab.lab.conversion import stages as exporting
-    from kokoro_lab.tuning.material import segments_of_all
+    from kokoro_lab.lab.fixtures import load_texts
+    from kokoro_lab.lab.tuning.material import segments_of_all
 
     config = EngineConfig.from_settings()
     fixed = form in ("static", "mlpackage")

@@ -19,7 +19,7 @@ from kokoro_lab.errors import ParameterError
 def golden(cases: tuple[str, ...], everything: bool, as_json: bool) -> None:
     """Record CASE anew (greeting, or one variant of it: greeting-int8) and show what that changes; without
     CASE, list the golden clips and change nothing."""
-    from kokoro_lab.gates.golden_files import load_golden
+    from kokoro_lab.lab.gates.golden_files import load_golden
 
     if everything and cases:
         raise ParameterError("--all takes no CASE.", field="--all", value=", ".join(cases))
@@ -27,8 +27,8 @@ def golden(cases: tuple[str, ...], everything: bool, as_json: bool) -> None:
     if not (cases or everything):
         _list(clips, as_json)
         return
-    from kokoro_lab.gates.golden_changes import names_of, record_anew
-    from kokoro_lab.results import new_run_folder
+    from kokoro_lab.lab.gates.golden_changes import names_of, record_anew
+    from kokoro_lab.lab.results import new_run_folder
     from kokoro_lab.speech.engine import load_engine
 
     folder = new_run_folder("golden")

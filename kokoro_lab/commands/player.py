@@ -120,7 +120,7 @@ def _play_standard_input(sink: Sink, pre_buffer_s: float | None, as_json: bool) 
 
 
 def _soak(minutes: float, seed: int, pre_buffer_ms: float | None, as_json: bool) -> None:
-    from kokoro_lab.bench.playing import judge_player
+    from kokoro_lab.lab.bench.playing import judge_player
 
     judged = judge_player(minutes, seed, pre_buffer_ms, progress=not as_json, say=say)
     click.echo(judged.path.read_text("utf-8") if as_json else "\n".join(judged.lines))

@@ -46,7 +46,7 @@ def run(
 
     `gates` runs every gate; `checklist` runs what the checklist lacks, and fills it.
     """
-    from kokoro_lab import runs
+    from kokoro_lab.lab import runs
 
     if notebook in (GATES, CHECKLIST):
         _refuse(parameters or sweeps or cluster, "-p, --sweep and --cluster", f"with {notebook}")
@@ -70,7 +70,7 @@ def run(
 
 
 def _list_notebooks() -> None:
-    from kokoro_lab import runs
+    from kokoro_lab.lab import runs
 
     for name in runs.notebook_names():
         click.echo(name)
@@ -87,8 +87,8 @@ def _run_sweep(
     cluster: str | None,
     as_json: bool,
 ) -> NoReturn:
-    from kokoro_lab import sweeps
-    from kokoro_lab.gates.tables import markdown
+    from kokoro_lab.lab import sweeps
+    from kokoro_lab.lab.gates.tables import markdown
 
     total = len(sweeps.grid(notebook, swept))
     ended: list[str] = []
@@ -110,8 +110,8 @@ def _run_sweep(
 
 
 def _run_gates(fast: bool, jobs: int, as_json: bool) -> NoReturn:
-    from kokoro_lab import suite_runs
-    from kokoro_lab.gates.suite import measurements
+    from kokoro_lab.lab import suite_runs
+    from kokoro_lab.lab.gates.suite import measurements
 
     summary = suite_runs.run_gates(measurements(GATES), fast=fast, jobs=jobs, progress=not as_json, say=say)
     kept = summary.folder / "summary.json"
@@ -127,8 +127,8 @@ def _run_gates(fast: bool, jobs: int, as_json: bool) -> NoReturn:
 
 
 def _run_checklist(fast: bool, as_json: bool) -> NoReturn:
-    from kokoro_lab import runs, suite_runs
-    from kokoro_lab.gates import checklist
+    from kokoro_lab.lab import runs, suite_runs
+    from kokoro_lab.lab.gates import checklist
 
     suite_runs.run_missing(fast, progress=not as_json, say=say)
     outcome = runs.run_notebook(checklist.NAME, {"fast": fast}, progress=not as_json)

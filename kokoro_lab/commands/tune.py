@@ -44,8 +44,8 @@ def tune(
     if show or forgotten:
         (_show if show else _forget)(options["variant"], as_json)
         return
-    from kokoro_lab import plots, results
-    from kokoro_lab.tuning import autotune, verdict
+    from kokoro_lab.lab import plots, results
+    from kokoro_lab.lab.tuning import autotune, verdict
 
     plan = autotune.TunePlan(**options, tried=" ".join(tried))
     run = results.open_run("tune", parameters={**options, "tried": plan.tried, "dry_run": dry_run})
@@ -81,8 +81,8 @@ def _show(variant: str | None, as_json: bool) -> None:
 
 def _forget(variant: str | None, as_json: bool) -> None:
     from kokoro_lab.config import weights_of
+    from kokoro_lab.lab.tuning.autotune import defaults
     from kokoro_lab.sessions.tuned import MadeFor, forget
-    from kokoro_lab.tuning.autotune import defaults
     from kokoro_lab.weights.store import model_sha256
 
     config = defaults(variant)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from flask import current_app
 
 from kokoro_lab.config import Settings
-from kokoro_lab.faults.injector import Injector
+from kokoro_lab.lab.faults.injector import Injector
 from kokoro_lab.server.admission import Admission
 from kokoro_lab.server.background import WarmUp
 from kokoro_lab.server.degrade import Degrader
@@ -22,8 +22,8 @@ from kokoro_lab.server.watchdog import Watchdog
 
 if TYPE_CHECKING:
     # Only for its name: gunicorn's master process must not load ONNX Runtime before it forks
-    from kokoro_lab.server.benchmarks import Benchmarks
-    from kokoro_lab.server.schedule import Schedule
+    from kokoro_lab.lab.routes.benchmarks import Benchmarks
+    from kokoro_lab.lab.routes.schedule import Schedule
     from kokoro_lab.speech.engine import Engine
 
 EXTENSION = "kokoro_lab"

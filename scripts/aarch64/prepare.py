@@ -19,7 +19,7 @@ from kokoro_lab.graphs.artefacts import GIVEN, exclusions, published_stages, rec
 from kokoro_lab.graphs.quant_passes import quantise_layers
 from kokoro_lab.graphs.quantise import Calibration, Range
 from kokoro_lab.graphs.trunk_passes import whole_trunk
-from kokoro_lab.model.forced import fp32_prosody
+from kokoro_lab.lab.gates.forced import fp32_prosody
 from kokoro_lab.model.predictor import StatisticsPredictor
 from kokoro_lab.model.vocoder import CONTEXT_FRAMES
 from kokoro_lab.native.operators import native_operators

@@ -232,7 +232,7 @@ def test_tokens_are_located(text: str, token: str, at: int, place: tuple[int, in
 
 
 def test_fixture_texts_need_no_fallback_but_for_names(front_end: FrontEnd) -> None:
-    from kokoro_lab.fixtures import load_texts
+    from kokoro_lab.lab.fixtures import load_texts
 
     for text in load_texts():
         segments, fallbacks = read(front_end, text.text)

@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 
 from kokoro_lab.datatypes import Fallback, Segment, Word
 from kokoro_lab.errors import LanguageError, TextError
-from kokoro_lab.fixtures import load_texts
 from kokoro_lab.g2p import speakers
 from kokoro_lab.g2p.frontend import FrontEnd, Languages
 from kokoro_lab.g2p.phoneme_cache import PhonemeCache
 from kokoro_lab.g2p.vocab import encode
+from kokoro_lab.lab.fixtures import load_texts
 from kokoro_lab.text.language import SPOKEN
 from kokoro_lab.text.segment import FIRST_TOKENS, MAX_TOKENS
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 import spacy
 
-from kokoro_lab.fixtures import load_rows
 from kokoro_lab.g2p.english import SPACY_MODEL
 from kokoro_lab.g2p.tagger import REMEMBERED_TEXTS, Tagger
+from kokoro_lab.lab.fixtures import load_rows
 
 ODD = ["", " ", "x", " \n two  spaces ", "don't", "😀 C++ $5 (e.g. 3.5%)", "日本語 text", "a" * 300]
 

@@ -15,13 +15,13 @@ from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.graphs import quant_passes, rewriting
 from kokoro_lab.graphs.artefacts import make_stages, published_stages, recipes, stages_folder
 from kokoro_lab.graphs.quantise import Calibration, Quantised, Range
+from kokoro_lab.lab.tuning.comparison import distances, heard_part
+from kokoro_lab.lab.tuning.precision import checks_of, compare
+from kokoro_lab.lab.tuning.reporter import ActivationReporter
 from kokoro_lab.metrics.perceptual import signal_to_difference_db
 from kokoro_lab.model.decoder import Staged
-from kokoro_lab.model.reporter import ActivationReporter
 from kokoro_lab.native.operators import Native, native_operators
 from kokoro_lab.speech.engine import Engine, load_engine
-from kokoro_lab.tuning.comparison import distances, heard_part
-from kokoro_lab.tuning.precision import checks_of, compare
 
 pytestmark = pytest.mark.model
 LINES = ["The committee met again on Tuesday.", "She had never seen the sea so still, nor so bright."]

@@ -12,11 +12,11 @@ import onnxruntime as ort
 import pytest
 from onnx import helper, numpy_helper
 
-from kokoro_lab.bench.provider_partitions import speak
 from kokoro_lab.errors import ParameterError, WeightsError
 from kokoro_lab.graphs import mlprogram
 from kokoro_lab.graphs.rewriting import Model, operators
 from kokoro_lab.graphs.static_passes import SAMPLES
+from kokoro_lab.lab.bench.provider_partitions import speak
 from kokoro_lab.lab.conversion import mil_reference
 from kokoro_lab.lab.conversion.fixed_shapes import evaluated
 from kokoro_lab.metrics.perceptual import signal_to_difference_db

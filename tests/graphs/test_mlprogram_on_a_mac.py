@@ -12,9 +12,9 @@ import numpy as np
 import onnxruntime as ort
 import pytest
 
-from kokoro_lab.bench.provider_partitions import speak
 from kokoro_lab.graphs import mlprogram
 from kokoro_lab.graphs.static_passes import SAMPLES
+from kokoro_lab.lab.bench.provider_partitions import speak
 from kokoro_lab.lab.conversion import partitions
 from kokoro_lab.lab.conversion.fixed_shapes import Sentence
 from kokoro_lab.model.static_vocoder import (

@@ -185,7 +185,9 @@ def test_damaged_results_are_named_and_nothing_fails(behind: Served) -> None:
         answer = httpx2.get(f"{behind.url}/benchmarks/{name}")
         assert answer.status_code == 410
         assert f"bench/{name}/result.json cannot be read" in answer.json()["error"]["message"]
-    said = [line["message"] for line in behind.lines() if line["logger"] == "kokoro_lab.server.benchmarks"]
+    said = [
+        line["message"] for line in behind.lines() if line["logger"] == "kokoro_lab.lab.routes.benchmarks"
+    ]
     assert any(DAMAGED in message for message in said)
 
 

@@ -12,7 +12,7 @@ from kokoro_lab.datatypes import SAMPLE_RATE_HZ as RATE_HZ
 from kokoro_lab.datatypes import Samples
 from kokoro_lab.dsp import Dither
 from kokoro_lab.errors import ParameterError
-from kokoro_lab.gates import damages
+from kokoro_lab.lab.gates import damages
 from kokoro_lab.metrics import defects
 
 

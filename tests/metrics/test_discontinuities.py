@@ -11,8 +11,8 @@ import soundfile
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ as RATE_HZ
 from kokoro_lab.datatypes import Samples
 from kokoro_lab.errors import ParameterError
-from kokoro_lab.gates import damages
-from kokoro_lab.gates.seams import CLICK_SCORE_HIGH, SPLICE_SCORE_HIGH
+from kokoro_lab.lab.gates import damages
+from kokoro_lab.lab.gates.seams import CLICK_SCORE_HIGH, SPLICE_SCORE_HIGH
 from kokoro_lab.metrics.discontinuities import click_score, splice_score
 
 

@@ -11,7 +11,7 @@ import soxr
 
 from kokoro_lab.dsp import Dither
 from kokoro_lab.errors import ParameterError
-from kokoro_lab.gates import damages
+from kokoro_lab.lab.gates import damages
 from kokoro_lab.metrics.fingerprint import (
     HEX_DIGITS,
     Fingerprint,

@@ -11,12 +11,12 @@ import pytest
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.graphs import passes, signatures, trunk_passes
 from kokoro_lab.graphs.artefacts import published_stages, stages_folder
+from kokoro_lab.lab.tuning.reporter import OwnStatistics, TrunkStatistics
 from kokoro_lab.metrics.perceptual import signal_to_difference_db
 from kokoro_lab.model import prosody
 from kokoro_lab.model.beginning import FADE_FRAMES, LEAST_FRAMES, Beginning, fading
 from kokoro_lab.model.decoder import Staged
 from kokoro_lab.model.prosody import Contours, Prosody, ProsodyModel
-from kokoro_lab.model.reporter import OwnStatistics, TrunkStatistics
 from kokoro_lab.model.vocoder import CONTEXT_FRAMES, FIRST_WINDOW_FRAMES, Windows
 from kokoro_lab.native.operators import native_operators
 from kokoro_lab.sessions.providers import make_session

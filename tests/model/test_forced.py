@@ -13,9 +13,9 @@ from onnx import TensorProto, helper, numpy_helper
 
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import WeightsError
+from kokoro_lab.lab.gates.forced import TOLD, ToldGraph, ToldStages, fp32_prosody, with_told_prosody
 from kokoro_lab.metrics.perceptual import signal_to_difference_db
 from kokoro_lab.model.decoder import Decoder, Staged
-from kokoro_lab.model.forced import TOLD, ToldGraph, ToldStages, fp32_prosody, with_told_prosody
 from kokoro_lab.speech.engine import Engine
 from kokoro_lab.weights.store import model_path
 

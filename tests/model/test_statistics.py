@@ -10,10 +10,10 @@ import pytest
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.graphs.adain import AdainLayers
 from kokoro_lab.graphs.artefacts import stages_folder
+from kokoro_lab.lab.tuning.reporter import OwnStatistics, StatisticsReporter
 from kokoro_lab.metrics.perceptual import pesq_wb, signal_to_difference_db, stoi
 from kokoro_lab.model.predictor import StatisticsPredictor
 from kokoro_lab.model.prosody import Prosody
-from kokoro_lab.model.reporter import OwnStatistics, StatisticsReporter
 from kokoro_lab.model.vocoder import Vocoder, Windows
 from kokoro_lab.native.operators import native_operators
 from kokoro_lab.speech.engine import Engine

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kokoro_lab.bench import playout
 from kokoro_lab.errors import ParameterError
+from kokoro_lab.lab.bench import playout
 from kokoro_lab.playback.buffering import (
     HALF_LIFE_S,
     LEAST_S,

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from kokoro_lab.bench.server_events import ServerEvent, audio_of, read_events
+from kokoro_lab.lab.bench.server_events import ServerEvent, audio_of, read_events
 
 __all__ = ["ServerEvent", "audio_of", "read_events"]

@@ -14,14 +14,14 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from kokoro_lab.bench.persistent import Listened, OfBytes, OfServer, Source, listen
-from kokoro_lab.bench.resuming import differences
 from kokoro_lab.errors import ParameterError
-from kokoro_lab.faults import Scenario, load_scenarios
-from kokoro_lab.faults.draws import Losses
-from kokoro_lab.faults.proxy import fault_proxy
-from kokoro_lab.server.faults import injected
-from tests.faults import made
+from kokoro_lab.lab.bench.persistent import Listened, OfBytes, OfServer, Source, listen
+from kokoro_lab.lab.bench.resuming import differences
+from kokoro_lab.lab.faults import Scenario, load_scenarios
+from kokoro_lab.lab.faults.draws import Losses
+from kokoro_lab.lab.faults.proxy import fault_proxy
+from kokoro_lab.lab.routes.faults import injected
+from tests.lab.faults import made
 from tests.server.conftest import RunningServer, running
 
 TEXT = " ".join(

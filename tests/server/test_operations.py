@@ -17,9 +17,9 @@ from flask import Flask
 from flask.testing import FlaskClient
 from prometheus_client.parser import text_string_to_metric_families
 
-from kokoro_lab.bench.considerate import measure_considerately
-from kokoro_lab.bench.timing import InProcess
 from kokoro_lab.config import Settings
+from kokoro_lab.lab.bench.considerate import measure_considerately
+from kokoro_lab.lab.bench.timing import InProcess
 from kokoro_lab.serve import create_app
 from kokoro_lab.server import operations
 from kokoro_lab.server.background import WarmUp
@@ -354,9 +354,9 @@ def test_in_a_process_of_its_own_memory_is_watched_and_what_stays_is_no_garbage(
 @pytest.fixture
 def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Where benchmarks are kept, instead of in the repository."""
-    monkeypatch.setattr("kokoro_lab.results.results_folder", lambda: tmp_path)
+    monkeypatch.setattr("kokoro_lab.lab.results.results_folder", lambda: tmp_path)
     monkeypatch.setattr(
-        "kokoro_lab.results.new_run_folder", lambda name: tmp_path / name / "20260101T000000Z-abcd"
+        "kokoro_lab.lab.results.new_run_folder", lambda name: tmp_path / name / "20260101T000000Z-abcd"
     )
     return tmp_path
 

@@ -15,7 +15,8 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from kokoro_lab.config import STAGED, VARIANTS
-from kokoro_lab.server import benchmarks, remedies, speech_request
+from kokoro_lab.lab.routes import benchmarks
+from kokoro_lab.server import remedies, speech_request
 from kokoro_lab.server.objectives import Objectives, Served
 from kokoro_lab.speech.engine import Engine
 from kokoro_lab.text import language
@@ -290,7 +291,7 @@ def test_what_is_offered_follows_what_can_be_read(
 
 @pytest.fixture
 def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr("kokoro_lab.results.results_folder", lambda: tmp_path)
+    monkeypatch.setattr("kokoro_lab.lab.results.results_folder", lambda: tmp_path)
     return tmp_path / "bench"
 
 

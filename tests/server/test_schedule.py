@@ -11,9 +11,9 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from kokoro_lab.errors import ParameterError
-from kokoro_lab.server import schedule as schedules
-from kokoro_lab.server.benchmark_schemas import BenchmarkRequest
-from kokoro_lab.server.schedule import Schedule
+from kokoro_lab.lab.routes import schedule as schedules
+from kokoro_lab.lab.routes.benchmark_schemas import BenchmarkRequest
+from kokoro_lab.lab.routes.schedule import Schedule
 from kokoro_lab.server.state import ServerState
 from tests.server.conftest import state_of, wait_until
 from tests.server.scripted import Scripted
@@ -25,9 +25,9 @@ LONG_S = 3_600.0
 def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Where benchmarks are kept; short ones, that begin as soon as nobody is served."""
     numbers = iter(range(100))
-    monkeypatch.setattr("kokoro_lab.results.results_folder", lambda: tmp_path)
+    monkeypatch.setattr("kokoro_lab.lab.results.results_folder", lambda: tmp_path)
     monkeypatch.setattr(
-        "kokoro_lab.results.new_run_folder",
+        "kokoro_lab.lab.results.new_run_folder",
         lambda name: tmp_path / name / f"20260101T000000Z-{next(numbers):04x}",
     )
     monkeypatch.setattr(schedules, "ASKED", BenchmarkRequest(preset="short", trials=1))
@@ -127,7 +127,7 @@ def test_turns_are_taken_at_intervals_and_one_that_fails_is_not_the_last(
     def nowhere(name: str) -> Path:
         raise ParameterError("There is no folder for results.")
 
-    monkeypatch.setattr("kokoro_lab.results.new_run_folder", nowhere)
+    monkeypatch.setattr("kokoro_lab.lab.results.new_run_folder", nowhere)
     often = Schedule(state.benchmarks, state.slots, "hum", 0.01)
     thread = often.start()
     wait_until(lambda: often.skipped >= 3)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kokoro_lab.fixtures import load_rows
+from kokoro_lab.lab.fixtures import load_rows
 from kokoro_lab.text.normalise.languages import READERS, reader
 from kokoro_lab.text.normalise.needs import characters, needs
 

@@ -1,0 +1,362 @@
+"""Chunk size and pre-buffer: real streams are recorded once, then played again with every pre-buffer."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+from tqdm import tqdm
+
+from kokoro_lab.errors import ParameterError
+from kokoro_lab.lab.bench.playout import Playout, play
+from kokoro_lab.lab.fixtures import FixtureText
+from kokoro_lab.lab.results import Check, Control
+from kokoro_lab.playback.buffering import PreBuffer
+from kokoro_lab.speech.engine import Engine
+
+CHUNKS_S = (0.030, 0.050, 0.080, 0.120)
+PRE_BUFFERS = (1, 2, 3)
+"""In chunks."""
+LENGTH_TOLERANCE_S = 0.0005
+BURST_S = (0.2, 0.4)
+"""How long the network, or another program, holds everything up: REQUIREMENTS R1."""
+OVERDUE_S = 0.1
+"""By how much the control's chunk comes too late."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """When the chunks of one stream arrived.
+
+    Parameters
+    ----------
+    text : str
+        Id of the text that was spoken.
+    chunk_s : float
+        Length of a chunk, as asked for.
+    arrivals_s, lengths_s : tuple of float
+        Seconds from the request to each chunk, and its length.
+    sha256 : str
+        Of all samples, joined.
+    """
+
+    text: str
+    chunk_s: float
+    arrivals_s: tuple[float, ...]
+    lengths_s: tuple[float, ...]
+    sha256: str
+
+    @property
+    def ttfa_s(self) -> float:
+        return self.arrivals_s[0]
+
+    @property
+    def jitter_s(self) -> list[float]:
+        """Time between two chunks less the length of the first: above 0 where it came too slowly."""
+        gaps = (later - earlier for earlier, later in pairwise(self.arrivals_s))
+        return [gap_s - length_s for gap_s, length_s in zip(gaps, self.lengths_s, strict=False)]
+
+
+def record(
+    engine: Engine,
+    texts: Sequence[FixtureText],
+    voice: str,
+    *,
+    chunks_s: Sequence[float] = CHUNKS_S,
+    progress: bool = True,
+) -> list[Recording]:
+    """Stream every text at every chunk size, on a warm engine, as fast as it comes.
+
+    The sizes take turns, and each text begins with another one, so that what the machine does meanwhile
+    falls on all of them.
+
+    Raises
+    ------
+    ParameterError
+        A chunk size is not 0.030 to 0.120 s, or there is no text or size.
+    """
+    if not texts or not chunks_s:
+        raise ParameterError("There is nothing to stream.", field="texts", allowed="a text and a chunk size")
+    engine.warm(voice)
+    engine.first_audio.clear()  # a stream that was spoken before would begin from the cache
+    jobs = [
+        (text, chunks_s[(turn + i) % len(chunks_s)])
+        for turn, text in enumerate(texts)
+        for i in range(len(chunks_s))
+    ]
+    return [
+        _recorded(engine, text, voice, chunk_s)
+        for text, chunk_s in tqdm(jobs, desc="streams", disable=not progress)
+    ]
+
+
+def _recorded(engine: Engine, text: FixtureText, voice: str, chunk_s: float) -> Recording:
+    digest = hashlib.sha256()
+    arrivals, lengths = [], []
+    started = time.perf_counter()
+    for chunk in engine.stream(text.text, voice=voice, frame_s=chunk_s):
+        arrivals.append(time.perf_counter() - started)
+        lengths.append(chunk.duration_s)
+        digest.update(chunk.samples.tobytes())
+    return Recording(text.id, chunk_s, tuple(arrivals), tuple(lengths), digest.hexdigest())
+
+
+def jitter(recordings: Sequence[Recording]) -> pd.DataFrame:
+    """How evenly chunks came.
+
+    Returns
+    -------
+    pandas.DataFrame
+        By chunk_ms: streams_count, ttfa_p50_ms, ttfa_p95_ms, and of the time between chunks less their length
+        jitter_std_ms, jitter_p95_ms, jitter_max_ms. Below 0 the stream runs ahead of the player.
+    """
+    rows = []
+    for chunk_ms, group in _by_size(recordings).items():
+        ttfa_ms = 1000 * np.array([r.ttfa_s for r in group])
+        jitter_ms = 1000 * np.array([j for r in group for j in r.jitter_s] or [np.nan])
+        rows.append(
+            {
+                "chunk_ms": chunk_ms,
+                "streams_count": len(group),
+                "ttfa_p50_ms": np.median(ttfa_ms),
+                "ttfa_p95_ms": np.quantile(ttfa_ms, 0.95),
+                "jitter_std_ms": jitter_ms.std(),
+                "jitter_p95_ms": np.quantile(jitter_ms, 0.95),
+                "jitter_max_ms": jitter_ms.max(),
+            }
+        )
+    return pd.DataFrame(rows).set_index("chunk_ms")
+
+
+def _by_size(recordings: Sequence[Recording]) -> dict[int, list[Recording]]:
+    groups = defaultdict(list)
+    for recording in sorted(recordings, key=lambda r: r.chunk_s):
+        groups[round(1000 * recording.chunk_s)].append(recording)
+    return dict(groups)
+
+
+def arrivals_by_size(
+    recordings: Sequence[Recording],
+) -> dict[str, list[tuple[tuple[float, ...], tuple[float, ...]]]]:
+    """Arrivals and lengths of each stream, by chunk size in words."""
+    return {
+        f"chunks of {chunk_ms} ms": [(r.arrivals_s, r.lengths_s) for r in group]
+        for chunk_ms, group in _by_size(recordings).items()
+    }
+
+
+def replay(recordings: Sequence[Recording], pre_buffers: Sequence[int] = PRE_BUFFERS) -> pd.DataFrame:
+    """Play every recording with every pre-buffer, given in chunks.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A row a recording and pre-buffer: text, chunk_ms, pre_buffer_chunks, underruns, late_s,
+        heard_after_s (from the request to the first sound that is played).
+
+    Raises
+    ------
+    ParameterError
+        A pre-buffer is below 0, or there is none.
+    """
+    if not pre_buffers or min(pre_buffers) < 0:
+        raise ParameterError(
+            "Pre-buffers are counted in chunks, and there must be one.",
+            field="pre_buffers",
+            value=list(pre_buffers),
+            allowed="0 or more, each",
+        )
+    return pd.DataFrame(
+        {
+            "text": recording.text,
+            "chunk_ms": round(1000 * recording.chunk_s),
+            "pre_buffer_chunks": chunks,
+            "underruns": (played := _played(recording, chunks)).underruns,
+            "late_s": played.late_s,
+            "heard_after_s": recording.ttfa_s + chunks * recording.chunk_s,
+        }
+        for recording in recordings
+        for chunks in pre_buffers
+    )
+
+
+def _played(recording: Recording, pre_buffer_chunks: int) -> Playout:
+    return play(recording.arrivals_s, recording.lengths_s, pre_buffer_chunks * recording.chunk_s)
+
+
+def summary(replayed: pd.DataFrame) -> pd.DataFrame:
+    """By chunk_ms and pre_buffer_chunks: streams, those with an underrun, underruns, late_s, heard_after_ms.
+
+    Underruns and late seconds are sums, the way to the first sound is the median.
+    """
+    groups = replayed.groupby(["chunk_ms", "pre_buffer_chunks"])
+    return pd.DataFrame(
+        {
+            "streams": groups.size(),
+            "broken_streams": groups.underruns.agg(lambda u: int((u > 0).sum())),
+            "underruns": groups.underruns.sum(),
+            "late_s": groups.late_s.sum(),
+            "heard_after_ms": groups.heard_after_s.median() * 1000,
+        }
+    )
+
+
+def recommendation(replayed: pd.DataFrame) -> str:
+    """The least pre-buffer, by time, without an underrun in any stream; of equal ones the smallest chunk."""
+    table = summary(replayed).reset_index()
+    table["pre_buffer_ms"] = table.chunk_ms * table.pre_buffer_chunks
+    streams = int(table.streams.iloc[0])
+    smooth = table[table.underruns == 0]
+    if smooth.empty:
+        best = table.sort_values(["late_s", "pre_buffer_ms", "chunk_ms"]).iloc[0]
+        return (
+            f"No combination plays all {streams} streams without a gap. The best is {_named(best)}: "
+            f"underruns {best.underruns:.0f}, silence in speech {best.late_s:.2f} s in all."
+        )
+    best = smooth.sort_values(["pre_buffer_ms", "chunk_ms"]).iloc[0]
+    return (
+        f"Take {_named(best)}: none of {streams} streams has a gap, and the first sound is heard "
+        f"{best.heard_after_ms:.0f} ms after the request (median)."
+    )
+
+
+def _named(row: pd.Series) -> str:
+    chunks = int(row.pre_buffer_chunks)
+    held = f"{chunks} chunk{'' if chunks == 1 else 's'}, {row.pre_buffer_ms:.0f} ms"
+    return f"chunks of {row.chunk_ms:.0f} ms and a pre-buffer of {held}"
+
+
+def judge(recordings: Sequence[Recording], replayed: pd.DataFrame) -> list[Check]:
+    """What must hold on any machine: the size of chunks changes nothing but the size of chunks."""
+    hashes = defaultdict(set)
+    for recording in recordings:
+        hashes[recording.text].add(recording.sha256)
+    ordered = replayed.sort_values("pre_buffer_chunks").groupby(["text", "chunk_ms"])
+    worse = sum(int((group.underruns.diff() > 0).sum()) for _, group in ordered)
+    return [
+        Check("streams_count", len(recordings), low=1),
+        Check("texts_with_differing_samples_count", sum(len(h) > 1 for h in hashes.values()), high=0),
+        Check("chunks_of_another_length_count", sum(map(_odd_chunks, recordings)), high=0),
+        Check("replays_that_more_pre_buffer_made_worse_count", worse, high=0),
+    ]
+
+
+def _odd_chunks(recording: Recording) -> int:
+    """Chunks that are not as long as asked for; the last one may be shorter."""
+    *whole, last = recording.lengths_s
+    odd = sum(abs(length_s - recording.chunk_s) > LENGTH_TOLERANCE_S for length_s in whole)
+    return odd + (not 0 < last <= recording.chunk_s + LENGTH_TOLERANCE_S)
+
+
+def controls(recordings: Sequence[Recording], pre_buffers: Sequence[int] = PRE_BUFFERS) -> list[Control]:
+    """Faults that must be noticed: in the streams by `judge`, an overdue chunk with any pre-buffer."""
+    first, *others = recordings
+    longer = (first.lengths_s[0] + 2 * LENGTH_TOLERANCE_S, *first.lengths_s[1:])
+    faulty = {
+        "a stream with other samples": [*recordings, replace(first, sha256="0" * 64)],
+        "a chunk that is too long": [replace(first, lengths_s=longer), *others],
+        "no stream at all": [],
+    }
+    plain = replay(recordings, pre_buffers)
+    found = [
+        Control(name, caught=not all(check.passed for check in judge(streams, plain)))
+        for name, streams in faulty.items()
+    ]
+    played = [(r, chunks) for r in recordings if len(r.arrivals_s) > 1 for chunks in pre_buffers]
+    noticed = bool(played) and all(_notices_delay(r, chunks) for r, chunks in played)
+    return [*found, Control(f"a chunk {1000 * OVERDUE_S:.0f} ms overdue is an underrun", caught=noticed)]
+
+
+def _notices_delay(recording: Recording, pre_buffer_chunks: int) -> bool:
+    """Whether just that much more is counted when the last chunk comes `OVERDUE_S` after it was needed."""
+    *arrivals_s, _ = recording.arrivals_s
+    *lengths_s, _ = recording.lengths_s
+    held_s = pre_buffer_chunks * recording.chunk_s
+    before = play(arrivals_s, lengths_s, held_s)
+    needed_s = recording.ttfa_s + held_s + sum(lengths_s) + before.late_s
+    after = _played(replace(recording, arrivals_s=(*arrivals_s, needed_s + OVERDUE_S)), pre_buffer_chunks)
+    added_s = after.late_s - before.late_s
+    return after.underruns == before.underruns + 1 and abs(added_s - OVERDUE_S) < LENGTH_TOLERANCE_S
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """What the listener of several streams in turn noticed.
+
+    Parameters
+    ----------
+    underruns : int
+        Chunks that came after the player needed them.
+    late_s : float
+        Seconds of silence within speech, waiting for chunks and holding back again.
+    held_s : float
+        Mean pre-buffer at the start of a stream.
+    """
+
+    underruns: int
+    late_s: float
+    held_s: float
+
+
+def listen(recordings: Iterable[Recording], pre_buffer: PreBuffer) -> Session:
+    """Play streams one after the other with one pre-buffer, which learns from each."""
+    before = pre_buffer.underruns
+    late_s = 0.0
+    held_s = []
+    for recording in recordings:
+        pre_buffer.begin_stream()
+        held_s.append(pre_buffer.target_s)
+        due_s = recording.ttfa_s + pre_buffer.target_s
+        for at_s, length_s in zip(recording.arrivals_s, recording.lengths_s, strict=True):
+            plays_s = pre_buffer.arrived(at_s, length_s)
+            late_s += plays_s - due_s
+            due_s = plays_s + length_s
+    return Session(pre_buffer.underruns - before, late_s, float(np.mean(held_s)))
+
+
+def held_up(recording: Recording, bursts: int, seed: int) -> Recording:
+    """The same stream with `bursts` stalls of 200 to 400 ms: what comes in a stall arrives at its end.
+
+    They begin while the player still needs what is being sent: in the first second after the first chunk.
+    """
+    draw = random.Random(f"{seed} {recording.text} {recording.chunk_s}")
+    arrivals_s = recording.arrivals_s
+    for _ in range(bursts):
+        begin_s = recording.ttfa_s + draw.uniform(0, 1)
+        end_s = begin_s + draw.uniform(*BURST_S)
+        arrivals_s = tuple(end_s if begin_s < at_s < end_s else at_s for at_s in arrivals_s)
+    return replace(recording, arrivals_s=arrivals_s)
+
+
+def fixed_and_adaptive(recordings: Sequence[Recording], *, bursts: int = 2, seed: int = 0) -> pd.DataFrame:
+    """A fixed and an adaptive pre-buffer on the recordings, as they are and held up.
+
+    Returns
+    -------
+    pandas.DataFrame
+        By stream (`as recorded`, `held up`) and pre-buffer (`fixed`, `adaptive`): underruns, late_s,
+        held_ms.
+    """
+    streams = {"as recorded": list(recordings), "held up": [held_up(r, bursts, seed) for r in recordings]}
+    start_s = PreBuffer().target_s
+    rows = []
+    for name, group in streams.items():
+        for kind, pre_buffer in (("fixed", PreBuffer.fixed(start_s)), ("adaptive", PreBuffer())):
+            heard = listen(group, pre_buffer)
+            rows.append(
+                {
+                    "stream": name,
+                    "pre-buffer": kind,
+                    "underruns": heard.underruns,
+                    "late_s": heard.late_s,
+                    "held_ms": 1000 * heard.held_s,
+                }
+            )
+    return pd.DataFrame(rows).set_index(["stream", "pre-buffer"])

@@ -1,0 +1,235 @@
+"""An engine in a process of its own: fresh sessions, fresh memory, and nothing that it breaks breaks us.
+
+ONNX Runtime's arena is one a process, resident memory can only be told apart by process, and a cold start is
+the start of one.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from types import TracebackType
+from typing import Any, Literal, NamedTuple
+
+import psutil
+
+from kokoro_lab.datatypes import Samples
+from kokoro_lab.engine_config import EngineConfig
+from kokoro_lab.errors import KokoroLabError
+from kokoro_lab.lab.bench.memory import MB, sampled_memory
+from kokoro_lab.lab.bench.timing import InProcess
+from kokoro_lab.lab.bench.trial import Listener, Trial
+from kokoro_lab.scheduling.priority import keep_collector_off
+from kokoro_lab.sessions.providers import recorded_options
+from kokoro_lab.speech.engine import Engine, load_engine
+
+START_S = 600.0
+"""In which it must be loaded, and again to be warm: weights may be fetched, and a provider may compile."""
+SPEAK_S = 120.0
+"""In which a text must be spoken; what takes longer is no configuration for anybody."""
+GOODBYE_S = 10.0
+
+MakeEngine = Callable[[EngineConfig], Engine]
+
+
+class EngineFailed(KokoroLabError):
+    """The engine in the other process cannot be loaded or does not speak, or its process has ended."""
+
+    code = "engine_failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """An engine that could speak, and has not yet.
+
+    Parameters
+    ----------
+    process_s : float
+        From the start of the process, imports and all.
+    load_s : float
+        Of that, to make the engine.
+    rss_mb : float
+        Resident memory.
+    facts : dict
+        What was made: variant, model, providers, threads, session options.
+    """
+
+    process_s: float
+    load_s: float
+    rss_mb: float
+    facts: dict[str, Any]
+
+
+class Spoken(NamedTuple):
+    """One text, as it was spoken: what a listener there noticed, memory included, and what was heard."""
+
+    trial: Trial
+    samples: Samples
+
+
+def real_engine(config: EngineConfig) -> Engine:
+    """An engine on the real weights, configured as said and not otherwise."""
+    return load_engine(config=config)
+
+
+class EngineProcess:
+    """An engine in a process of its own, for a `with` block, at the end of which the process is ended.
+
+    Parameters
+    ----------
+    name : str
+        What its trials are called.
+    config : EngineConfig
+    voice : str
+        Who speaks.
+    make_engine : callable
+        Of a module that the process can import.
+    warm : bool
+        Whether it is warm when the block begins; else its first text is a cold one.
+
+    Attributes
+    ----------
+    loaded : Loaded
+        From the `with` on.
+
+    Raises
+    ------
+    EngineFailed
+        From the `with` on: the engine refuses the configuration, is too slow, or its process died.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        config: EngineConfig,
+        voice: str,
+        make_engine: MakeEngine = real_engine,
+        *,
+        warm: bool = True,
+    ) -> None:
+        self.name = name
+        self._warm = warm
+        self._answers = True
+        # Not forked: a child would inherit threads' locks, and Core ML refuses forked processes
+        context = multiprocessing.get_context("spawn")
+        self._ours, self._theirs = context.Pipe()
+        self._process = context.Process(
+            target=_serve,
+            args=(self._theirs, name, config, voice, make_engine),
+            name=f"engine-{name}",
+            daemon=True,
+        )
+
+    def __enter__(self) -> EngineProcess:
+        begun_s = time.perf_counter()
+        self._process.start()
+        self._theirs.close()
+        try:
+            load_s, rss_mb, facts = self._answer(START_S, "be ready")
+            self.loaded = Loaded(time.perf_counter() - begun_s, load_s, rss_mb, facts)
+            if self._warm:
+                self.warm()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def alive(self) -> bool:
+        """Whether it can be asked for more: not once it has refused something, or let us wait too long."""
+        return self._answers and self._process.is_alive()
+
+    def warm(self, text: str | None = None) -> None:
+        """Speak while nobody times it: what is lazy is loaded, and memory is taken.
+
+        Parameters
+        ----------
+        text : str, optional
+            What to say; the engine's own choice unless given.
+        """
+        self._ask(("warm", text), START_S, "be warm")
+
+    def speak(self, number: int, text: str) -> Spoken:
+        """Stream text `number`, timed where it is spoken; nothing is taken from a cache."""
+        spoken: Spoken = self._ask((number, text), SPEAK_S, f"speak text {number}")
+        return spoken
+
+    def close(self) -> None:
+        """End the process, at once if it does not answer. May be called again."""
+        self._ours.close()  # which it notices when it next waits for a text
+        if self._answers:
+            self._process.join(GOODBYE_S)
+        if self._process.is_alive():
+            self._process.kill()
+            self._process.join()
+
+    def _ask(self, what: tuple[int | Literal["warm"], str | None], limit_s: float, task: str) -> Any:
+        if not self._answers:
+            raise EngineFailed(f"{self.name} speaks no more.")
+        with suppress(OSError):  # it ended since it last spoke: what it said of that is still there
+            self._ours.send(what)
+        return self._answer(limit_s, task)
+
+    def _answer(self, limit_s: float, task: str) -> Any:
+        try:
+            if not self._ours.poll(limit_s):
+                # What it says later would pass for the answer to the next text
+                self._answers = False
+                raise EngineFailed(f"{self.name} took more than {limit_s:.0f} s to {task}.")
+            kind, answer = self._ours.recv()
+        except (EOFError, OSError) as error:
+            self._process.join(GOODBYE_S)
+            raise EngineFailed(
+                f"The process of {self.name} ended with code {self._process.exitcode}."
+            ) from error
+        if kind == "failed":
+            self._answers = False  # it ends, which takes it a moment
+            raise EngineFailed(answer)
+        return answer
+
+
+def _serve(
+    connection: Connection, name: str, config: EngineConfig, voice: str, make_engine: MakeEngine
+) -> None:
+    """What the process does: loads, says what that took, and answers until the connection ends."""
+    with suppress(EOFError, BrokenPipeError, ConnectionError, KeyboardInterrupt), connection:
+        try:
+            begun_s = time.perf_counter()
+            engine = make_engine(config)
+            load_s = time.perf_counter() - begun_s
+            speaker = InProcess(engine, voice, cached=False)
+            rss_mb = speaker.process.memory_info().rss / MB
+            session = recorded_options(config) | dict(engine.decoder.details)
+            connection.send(("loaded", (load_s, rss_mb, {**speaker.facts(), "session": session})))
+            while True:
+                number, text = connection.recv()
+                if number == "warm":
+                    engine.warm(voice, **({} if text is None else {"text": text}))
+                    keep_collector_off()  # as the server does
+                    connection.send(("warm", None))
+                else:
+                    connection.send(("spoken", _spoken(speaker, name, number, text)))
+        except (EOFError, ConnectionError):
+            raise
+        except Exception as error:  # whatever a provider raises is told to who asked
+            first = str(error).partition("\n")[0]
+            known = isinstance(error, KokoroLabError)
+            connection.send(("failed", str(error) if known else f"{type(error).__name__}: {first}"))
+
+
+def _spoken(speaker: InProcess, name: str, number: int, text: str) -> Spoken:
+    listener = Listener(keep=True)
+    with sampled_memory(psutil.Process()) as memory:
+        listener.asks()
+        speaker.speak(text, listener)
+    trial = listener.trial(name, number, len(text), streamed=True, memory=memory)
+    return Spoken(trial, listener.samples)

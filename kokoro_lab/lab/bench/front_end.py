@@ -1,0 +1,168 @@
+"""The front end of text alone: how long it takes for a sentence, and what a long text costs it on the way."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import psutil
+
+from kokoro_lab.errors import ParameterError
+from kokoro_lab.g2p.frontend import FrontEnd
+from kokoro_lab.lab.bench.memory import resident_mb
+from kokoro_lab.lab.bench.texts import sentences_of
+from kokoro_lab.lab.fixtures import load_rows
+from kokoro_lab.lab.results import new_run_folder, write_json
+from kokoro_lab.provenance import git_state, machine, versions
+
+WARM_SENTENCES = 20
+"""Read first and not counted."""
+LONG_CHARACTERS, STRETCH_CHARACTERS = 1_000_000, 100_000
+_CONSONANTS, _VOWELS = "bdfgklmnprstvz", "aeiou"
+
+
+@dataclass(frozen=True, slots=True)
+class SentenceTime:
+    """One sentence, from the string to its segments, read for the first time.
+
+    Parameters
+    ----------
+    characters : int
+    wall_ms : float
+        By the clock, with whatever else the machine did meanwhile.
+    cpu_ms : float
+        Computed by this process in all its threads: that which waits for a G2P and that which reads.
+    """
+
+    characters: int
+    wall_ms: float
+    cpu_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """A part of a long text: up to which character, what it took, and the memory that was resident then."""
+
+    until: int
+    wall_s: float
+    cpu_s: float
+    rss_mb: float
+
+
+def prose() -> list[str]:
+    """Some 650 English sentences of the fixtures, each once."""
+    return sentences_of([row["text"] for name in ("calibration", "heteronyms") for row in load_rows(name)])
+
+
+def time_sentences(front_end: FrontEnd, sentences: Sequence[str], language: str) -> list[SentenceTime]:
+    """Each of `sentences` as a text of its own; of those, the first `WARM_SENTENCES` only warm it up.
+
+    Raises
+    ------
+    ParameterError
+        No sentence is left to be timed.
+    """
+    distinct = list(dict.fromkeys(sentences))
+    if len(distinct) <= WARM_SENTENCES:
+        raise ParameterError(
+            f"{len(distinct)} distinct sentences are too few: the first {WARM_SENTENCES} only warm up.",
+            field="--corpus",
+            value=len(distinct),
+            allowed=f"more than {WARM_SENTENCES}",
+        )
+    front_end.warm(language)
+    front_end.cache.clear()
+    times = []
+    for sentence in distinct:
+        started_s, computed_s = time.perf_counter(), time.process_time()
+        for _ in front_end.segments(sentence, language, lambda _: None):
+            pass
+        computed_s, wall_s = time.process_time() - computed_s, time.perf_counter() - started_s
+        times.append(SentenceTime(len(sentence), wall_s * 1000, computed_s * 1000))
+    return times[WARM_SENTENCES:]
+
+
+def long_text(sentences: Sequence[str], characters: int, *, ends: bool = True, seed: int = 0) -> str:
+    """A text in which no sentence comes twice, since each has a word that was never seen before.
+
+    Parameters
+    ----------
+    sentences : sequence of str
+        Of which it is made.
+    characters : int
+        Its length, about.
+    ends : bool
+        Whether its sentences end; if not, it is nothing but letters and spaces.
+    """
+    draw = random.Random(seed)
+    pieces: list[str] = []
+    length = 0
+    while length < characters:
+        words = draw.choice(sentences).split(" ")
+        words.insert(draw.randrange(1, len(words) + 1) - 1, _invented(draw))
+        piece = " ".join(words)
+        pieces.append(piece if ends else "".join(c for c in piece.lower() if c.isalpha() or c == " "))
+        length += len(pieces[-1]) + 1
+    return " ".join(pieces)
+
+
+def _invented(draw: random.Random) -> str:
+    return "".join(draw.choice(_CONSONANTS) + draw.choice(_VOWELS) for _ in range(draw.randrange(3, 6)))
+
+
+def read_long(
+    front_end: FrontEnd, text: str, language: str, stretch: int = STRETCH_CHARACTERS
+) -> Iterator[Stretch]:
+    """Read `text` as a stream, each segment dropped when it has come; what every `stretch` characters took.
+
+    The first stretch has what is done for a whole text at once in it.
+    """
+    process = psutil.Process()
+    started_s, computed_s, due = time.perf_counter(), time.process_time(), stretch
+    for segment in front_end.segments(text, language, lambda _: None):
+        if segment.end >= due or segment.end == len(text):
+            now_s, now_computed_s = time.perf_counter(), time.process_time()
+            yield Stretch(segment.end, now_s - started_s, now_computed_s - computed_s, resident_mb(process))
+            due += stretch
+            started_s, computed_s = time.perf_counter(), time.process_time()
+
+
+def read_alone(sentences: Sequence[str], language: str, *, memory: bool = False) -> tuple[Path, list[str]]:
+    """Measure, keep it under `results/bench/<run>/`, and give the file and what to show to a person.
+
+    Parameters
+    ----------
+    sentences : sequence of str
+        Distinct ones are timed.
+    language : str
+        A canonical tag.
+    memory : bool
+        Whether to read a megabyte of text as well, once with sentences and once without any end.
+    """
+    front_end = FrontEnd()
+    times = time_sentences(front_end, sentences, language)
+    table = pd.DataFrame([asdict(each) for each in times])
+    figures = pd.DataFrame(
+        {"p50": table.median(), "p95": table.quantile(0.95), "p99": table.quantile(0.99), "max": table.max()}
+    )
+    conditions = f"{len(times)} sentences in {language}, each read for the first time, warm, one at a time"
+    lines = [conditions, figures.round(2).to_string()]
+    record: dict[str, Any] = {
+        "conditions": conditions,
+        "summary": {str(name): row.to_dict() for name, row in figures.iterrows()},
+        "sentences": [asdict(each) for each in times],
+    }
+    for name, ends in (("sentences", True), ("no sentence end", False)) if memory else ():
+        text = long_text(sentences, LONG_CHARACTERS, ends=ends)
+        stretches = [asdict(each) for each in read_long(front_end, text, language)]
+        lines += [f"\n{len(text):,} characters, {name}"]
+        lines += [pd.DataFrame(stretches).round(2).to_string(index=False)]
+        record[f"long text, {name}"] = stretches
+    path = new_run_folder("bench") / "result.json"
+    write_json(path, record | {"versions": versions(), "git": git_state(), "machine": machine()})
+    return path, lines

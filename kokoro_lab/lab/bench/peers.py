@@ -1,0 +1,202 @@
+"""What a user would take instead: kokoro-onnx, on the same weights, with the same threads.
+
+It runs as its users run it: its own front end, its own batches, ONNX Runtime's own defaults. Only the
+number of threads is set, to ours. Its first audio is the first chunk of `create_stream`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+import os
+import secrets
+import zipfile
+from collections.abc import AsyncGenerator, Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import aclosing
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import psutil
+
+from kokoro_lab.datatypes import Samples
+from kokoro_lab.engine_config import EngineConfig
+from kokoro_lab.errors import ParameterError
+from kokoro_lab.lab.bench.trial import Listener
+from kokoro_lab.sessions.providers import make_session
+from kokoro_lab.weights.catalogue import catalogue
+from kokoro_lab.weights.fetching import fetch
+from kokoro_lab.weights.joining import BROKEN
+from kokoro_lab.weights.store import missing, model_path, model_sha256, voice_names, weights_home
+from kokoro_lab.weights.voices import load_voice
+
+log = logging.getLogger(__name__)
+
+PACKAGE = "kokoro-onnx"
+VARIANTS = {"fp32": "fp32", "int8": "int8-upstream"}
+"""The peer's variants by the name that it calls them, and the weights of ours that they are."""
+
+VoiceArgument = str | npt.NDArray[np.float32]
+
+
+class Peer(Protocol):
+    """The part of `kokoro_onnx.Kokoro` that is called."""
+
+    def create_stream(
+        self, text: str, voice: VoiceArgument, *, lang: str
+    ) -> AsyncGenerator[tuple[Samples, int], None]: ...
+
+
+class KokoroOnnx:
+    """kokoro-onnx in this process. Made by `load_kokoro_onnx`; a test hands in a peer of its own.
+
+    Parameters
+    ----------
+    peer : Peer
+    variant : str
+        One of `VARIANTS`; part of the name.
+    voice : str or numpy.ndarray
+        A plain voice's name, or the pack of a blend.
+    language : str
+        Such as `en-us`.
+    facts : dict, optional
+        What to record.
+    """
+
+    streamed = True
+
+    def __init__(
+        self,
+        peer: Peer,
+        variant: str,
+        voice: VoiceArgument,
+        language: str,
+        facts: dict[str, Any] | None = None,
+    ) -> None:
+        self.name = f"{PACKAGE} {variant}"
+        self.process = psutil.Process()
+        self._peer = peer
+        self._voice = voice
+        self._language = language
+        self._facts = facts or {}
+
+    def warm(self) -> None:
+        self.speak("Ready.", Listener())
+
+    def speak(self, text: str, listener: Listener) -> None:
+        # In a thread of its own: a notebook's has an event loop already
+        with ThreadPoolExecutor(1) as thread:
+            thread.submit(asyncio.run, self._stream(text, listener)).result()
+
+    async def _stream(self, text: str, listener: Listener) -> None:
+        async with aclosing(self._peer.create_stream(text, self._voice, lang=self._language)) as stream:
+            async for samples, _ in stream:
+                listener.hears(samples)
+                if listener.satisfied:
+                    break
+
+    def facts(self) -> dict[str, Any]:
+        return self._facts
+
+
+def load_kokoro_onnx(
+    variant: str,
+    voice: str,
+    threads: int,
+    home: Path | None = None,
+    say: Callable[[str], None] = log.info,
+) -> KokoroOnnx:
+    """kokoro-onnx on the weights of our cache, which are fetched first if they are not there.
+
+    Parameters
+    ----------
+    variant : {"fp32", "int8"}
+    voice : str
+        A name, or a blend.
+    threads : int
+        Threads inside one inference, 1 or more.
+    home : Path, optional
+        Cache folder; `Settings.home` unless given.
+    say : callable
+        Told in a line each what is being fetched.
+
+    Raises
+    ------
+    ParameterError
+        kokoro-onnx is not installed.
+    WeightsError, VoiceError
+        The weights cannot be had, or there is no such voice.
+    """
+    kokoro = _imported()
+    weights = VARIANTS[variant]
+    if missing((weights,), home):
+        fetch((weights,), home=home, say=say)
+    # ONNX Runtime's own defaults, which the peer leaves as they are; ours are different
+    config = EngineConfig(
+        variant=weights, provider="cpu", threads=threads, memory_pattern=True, spinning=True
+    )
+    session = make_session(str(model_path(weights, home)), config)
+    spoken_by = load_voice(voice, home)
+    return KokoroOnnx(
+        kokoro.from_session(session, str(voices_file(home))),
+        variant,
+        spoken_by.parts[0] if len(spoken_by.parts) == 1 else spoken_by.pack,
+        spoken_by.language,
+        {
+            "version": version(PACKAGE),
+            "variant": variant,
+            "model_sha256": model_sha256(weights),
+            "requested_provider": "cpu",
+            "active_provider": session.get_providers()[0],
+            "threads": threads,
+        },
+    )
+
+
+def _imported() -> Any:
+    try:
+        from kokoro_onnx import Kokoro
+    except ImportError as error:
+        raise ParameterError(
+            f"{PACKAGE}, the peer to compare with, is not installed ({error}).",
+            field="--peers",
+            mend="Install it: `pip install 'kokoro-lab[peers]'`, or `make env`, whose lock holds it.",
+        ) from error
+    return Kokoro
+
+
+def voices_file(home: Path | None = None) -> Path:
+    """All voices as kokoro-onnx reads them: an npz of packs by name, made once of ours, in the cache.
+
+    Raises
+    ------
+    WeightsError
+        A voice has not been fetched, or is damaged.
+    """
+    voices = catalogue().voices
+    content = hashlib.sha256("".join(voices[name].sha256 for name in voice_names()).encode()).hexdigest()
+    path = weights_home(home) / "derived" / f"voices-v1.0-{content[:12]}.bin"
+    if not _whole(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+        try:
+            with part.open("wb") as file:  # given a name, NumPy would add `.npz` to it
+                packs: dict[str, Any] = {name: load_voice(name, home).pack for name in voice_names()}
+                np.savez(file, **packs)
+            os.replace(part, path)
+        finally:
+            part.unlink(missing_ok=True)
+    return path
+
+
+def _whole(path: Path) -> bool:
+    """Whether an .npz file is there, and reads to its end with its own checksums right."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return archive.testzip() is None
+    except (OSError, *BROKEN):
+        return False

@@ -1,0 +1,265 @@
+"""The playback daemon in a process of its own: bursts, pauses and stops, as a client sees them."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from simple_websocket import Client, ConnectionClosed
+from tqdm import tqdm
+
+from kokoro_lab.audio import pcm_bytes
+from kokoro_lab.datatypes import SAMPLE_RATE_HZ
+from kokoro_lab.errors import GateFailed
+from kokoro_lab.lab.bench.bursts import CHUNK_SAMPLES, Heard, burst_arrivals, numbered, play_virtually
+from kokoro_lab.lab.bench.own_server import ServerFailed
+from kokoro_lab.lab.bench.verdicts import Judged
+from kokoro_lab.lab.results import Check, Control, Run, new_run_folder, open_run
+
+NAME = "bench-player"
+UNDERRUNS = 1
+"""The first burst comes before anything is known of the line."""
+STOPPED_S = 0.050
+STOPS, PAUSES = 20, 5
+PAUSE_S = 0.5
+ANSWER_S = 30.0
+SLOWER = 1.3
+"""Pace of a sender that no pre-buffer helps: the control."""
+
+_LISTENING = re.compile(r"Listening at: (ws://127\.0\.0\.1:\d+)")
+
+
+@dataclass(frozen=True, slots=True)
+class PlayerFigures:
+    """What a client measured.
+
+    Parameters
+    ----------
+    late_blocks : int
+        Of 10 ms, that the busy machine played too late.
+    unplayed_samples : int
+        Sent, and not reported as heard by `completed`.
+    took_beyond_audio_s : float
+        From the first chunk to `completed`, less the length of the speech. Below 0, it came too early.
+    unplayed_after_pauses_samples : int
+        Of a stream that was paused `PAUSES` times.
+    silenced_s : tuple of float
+        From each stop to the last sample that was heard, as the daemon measured.
+    stop_told_s : tuple of float
+        From sending it to being told that it is silent.
+    virtual : Heard
+        The same bursts on a clock that takes no time, where samples are compared.
+    """
+
+    audio_s: float
+    underruns: int
+    silent_s: float
+    late_blocks: int
+    unplayed_samples: int
+    took_beyond_audio_s: float
+    unplayed_after_pauses_samples: int
+    silenced_s: tuple[float, ...]
+    stop_told_s: tuple[float, ...]
+    virtual: Heard
+
+
+def judge_player(
+    minutes: float,
+    seed: int,
+    pre_buffer_ms: float | None = None,
+    *,
+    progress: bool = True,
+    say: Callable[[str], None],
+) -> Judged:
+    """Measure, and keep the verdict under `results/bench-player/<run>/`.
+
+    Parameters
+    ----------
+    minutes : float
+        Of speech through the bursts.
+    seed : int
+        Of when they come, and of the stops.
+    pre_buffer_ms : float, optional
+        Held back by the daemon; it learns unless given.
+    """
+    parameters = {"minutes": minutes, "seed": seed, "pre_buffer_ms": pre_buffer_ms}
+    run = open_run(NAME, new_run_folder(NAME), parameters)
+    say("Starting the player.")
+    with own_player(pre_buffer_ms) as url:
+        figures = measure_player(url, 60 * minutes, seed, progress=progress)
+    passed, verdict = True, "passed"
+    try:
+        conclude(run, figures, seed)
+    except GateFailed as failed:
+        passed, verdict = False, f"FAILED: {failed}"
+    lines = (*printed(figures), verdict, f"kept in {run.folder}")
+    return Judged(passed, run.folder / "result.json", lines)
+
+
+@contextmanager
+def own_player(pre_buffer_ms: float | None = None) -> Iterator[str]:
+    """Start a daemon on a free port, playing to nobody, and end it after the block; gives its address.
+
+    Raises
+    ------
+    ServerFailed
+        It did not begin to listen.
+    """
+    held = [] if pre_buffer_ms is None else ["--pre-buffer", str(pre_buffer_ms)]
+    command = [sys.executable, "-m", "kokoro_lab", "player", "--sink", "null", "--port", "0", *held]
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stderr is not None
+            said = process.stderr.readline()
+            listening = _LISTENING.search(said)
+            if listening is None:
+                raise ServerFailed(f"The player did not start: {said.strip()}")
+            yield f"{listening[1]}/"
+        finally:
+            process.terminate()
+
+
+def measure_player(url: str, audio_s: float, seed: int, *, progress: bool = True) -> PlayerFigures:
+    """Be a client of the daemon at `url`: one long stream through bursts, one with pauses, and stops."""
+    talk = _Talk(url)
+    try:
+        arrivals_s = burst_arrivals(audio_s, seed)
+        sent, took_s, done = talk.stream(arrivals_s, progress=progress)
+        paused = talk.pauses()
+        stops = talk.stops(random.Random(seed))
+    except ConnectionClosed as error:
+        raise ServerFailed("The player broke off in the midst of it.") from error
+    finally:
+        talk.close()
+    return PlayerFigures(
+        audio_s=audio_s,
+        underruns=done["underruns"],
+        silent_s=done["silent_s"],
+        late_blocks=done["late_blocks"],
+        unplayed_samples=sent - done["played_samples"],
+        took_beyond_audio_s=took_s - sent / SAMPLE_RATE_HZ,
+        unplayed_after_pauses_samples=paused,
+        silenced_s=tuple(silenced_s for silenced_s, _ in stops),
+        stop_told_s=tuple(told_s for _, told_s in stops),
+        virtual=play_virtually(arrivals_s),
+    )
+
+
+def conclude(run: Run, figures: PlayerFigures, seed: int) -> dict[str, Any]:
+    """Write the verdict into `run`.
+
+    Raises
+    ------
+    GateFailed
+        A gap too many was heard, a sample was not, or a stop came late.
+    """
+    short_s = 60.0
+    slow = play_virtually(burst_arrivals(short_s, seed, pace=SLOWER))
+    lossy = play_virtually(burst_arrivals(short_s, seed), lost_chunk=100)
+    return run.conclude(
+        {"sink": "null", "session": {"real_time": True}},
+        checks=[
+            Check("underruns_count", figures.underruns, high=UNDERRUNS),
+            Check("unplayed_samples_count", figures.unplayed_samples, low=0, high=0),
+            Check("took_beyond_audio_s", figures.took_beyond_audio_s, low=0),
+            Check(
+                "unplayed_after_pauses_samples_count", figures.unplayed_after_pauses_samples, low=0, high=0
+            ),
+            Check("stops_count", len(figures.silenced_s), low=STOPS),
+            Check("silenced_max_s", max(figures.silenced_s, default=float("nan")), high=STOPPED_S),
+            Check("virtual_underruns_count", figures.virtual.underruns, high=UNDERRUNS),
+            Check("virtual_differing_samples_count", figures.virtual.differing_samples, high=0),
+        ],
+        controls=[
+            Control("a sender slower than speech", slow.underruns > UNDERRUNS),
+            Control("a chunk that was lost", lossy.differing_samples > 0),
+        ],
+        figures={
+            "audio_s": figures.audio_s,
+            "silent_s": figures.silent_s,
+            "late_blocks_count": figures.late_blocks,
+            "stop_told_max_s": max(figures.stop_told_s, default=float("nan")),
+        },
+        details={"virtual": asdict(figures.virtual)},
+    )
+
+
+def printed(figures: PlayerFigures) -> Iterator[str]:
+    """What to show to a person."""
+    yield f"played     {figures.audio_s:.0f} s of speech through bursts of 200 to 400 ms"
+    yield f"underruns  {figures.underruns}, {figures.silent_s:.2f} s of silence"
+    yield f"late       {figures.late_blocks} blocks of 10 ms, by a busy machine"
+    yield f"completed  {1000 * figures.took_beyond_audio_s:.0f} ms later than without any wait"
+    lost_samples = figures.unplayed_after_pauses_samples
+    yield f"not heard  {figures.unplayed_samples} samples, and {lost_samples} by pauses"
+    silenced_ms, told_ms = 1000 * max(figures.silenced_s), 1000 * max(figures.stop_told_s)
+    yield f"stopped    within {silenced_ms:.1f} ms, told within {told_ms:.1f} ms"
+
+
+class _Talk:
+    """A client's side."""
+
+    def __init__(self, url: str) -> None:
+        self._ws = Client.connect(url)
+
+    def close(self) -> None:
+        with suppress(ConnectionClosed):  # the player was quicker
+            self._ws.close()
+
+    def stream(self, arrivals_s: list[float], *, progress: bool) -> tuple[int, float, dict[str, Any]]:
+        """Send chunks when they are due; samples sent, seconds to `completed`, and what that said."""
+        pcm = numbered(CHUNK_SAMPLES * len(arrivals_s))
+        started_s = time.monotonic()
+        for index, at_s in enumerate(tqdm(arrivals_s, disable=not progress, unit=" chunks")):
+            while (left_s := started_s + at_s - time.monotonic()) > 0:
+                self._ws.receive(timeout=left_s)
+            self._ws.send(pcm_bytes(pcm[index * CHUNK_SAMPLES : (index + 1) * CHUNK_SAMPLES]))
+        self._control("end_stream")
+        done = self._until("completed")
+        return len(pcm), time.monotonic() - started_s, done
+
+    def pauses(self) -> int:
+        """Samples that are missing of a stream that was paused now and then."""
+        pcm = numbered(3 * SAMPLE_RATE_HZ)
+        self._ws.send(pcm_bytes(pcm))
+        self._control("end_stream")
+        for _ in range(PAUSES):
+            time.sleep(PAUSE_S)
+            self._control("pause")
+            time.sleep(PAUSE_S)
+            self._control("resume")
+        return len(pcm) - int(self._until("completed")["played_samples"])
+
+    def stops(self, draw: random.Random) -> list[tuple[float, float]]:
+        """Of streams that were stopped: seconds until they were silent, and until that was told."""
+        found = []
+        for _ in range(STOPS):
+            self._ws.send(pcm_bytes(numbered(SAMPLE_RATE_HZ)))
+            time.sleep(draw.uniform(0.1, 0.5))
+            sent_s = time.monotonic()
+            self._control("stop")
+            said = self._until("status", reason="stopped")
+            found.append((float(said["silenced_s"]), time.monotonic() - sent_s))
+        return found
+
+    def _control(self, action: str) -> None:
+        message = {"type": "control", "timestamp": round(1000 * time.time()), "data": {"action": action}}
+        self._ws.send(json.dumps(message))
+
+    def _until(self, kind: str, **wanted: Any) -> dict[str, Any]:
+        """The data of the next such message; a heartbeat each second is none, however long they go on."""
+        until_s = time.monotonic() + ANSWER_S
+        while (message := self._ws.receive(timeout=max(until_s - time.monotonic(), 0))) is not None:
+            said = json.loads(message)
+            if said["type"] == kind and wanted.items() <= said["data"].items():
+                data: dict[str, Any] = said["data"]
+                return data
+        raise ServerFailed(f"The player did not say {kind} in {ANSWER_S:.0f} s.")

@@ -1,0 +1,349 @@
+"""Where the time goes: loading part by part, speech stage by stage, each graph operator by operator."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from tqdm import tqdm
+
+from kokoro_lab.datatypes import SAMPLE_RATE_HZ
+from kokoro_lab.engine_config import EngineConfig
+from kokoro_lab.errors import ParameterError
+from kokoro_lab.g2p.frontend import FrontEnd
+from kokoro_lab.graphs.adain import AdainLayers
+from kokoro_lab.graphs.artefacts import stages_folder
+from kokoro_lab.lab.bench.staged import (
+    STAGES,
+    VOCODER_STAGES,
+    ObservedSession,
+    StagedSpeaker,
+    StageTimes,
+    require_stages,
+)
+from kokoro_lab.lab.results import Check, Control
+from kokoro_lab.model.predictor import StatisticsPredictor
+from kokoro_lab.native.operators import native_operators
+from kokoro_lab.text.language import resolve_language
+from kokoro_lab.weights.voices import load_voice
+
+FIRST_AUDIO, END = "first audio", "end"
+COLD, WARM = "cold", "warm"
+
+TOTAL_TOLERANCE = 0.20
+OPERATOR_COVER_LOW = 0.80
+
+LOADING_EVENTS = ("model_loading_uri", "session_initialization")
+"""What ONNX Runtime's profiler calls reading a graph, and optimising it and packing its weights."""
+
+
+@contextmanager
+def _profiled_speaker(config: EngineConfig) -> Iterator[StagedSpeaker]:
+    """A speaker in whose sessions ONNX Runtime's profiler is on; `_events` gives what it recorded."""
+    with tempfile.TemporaryDirectory() as folder:
+        yield StagedSpeaker(replace(config, profiles=Path(folder)))
+
+
+def _events(session: ObservedSession) -> list[dict[str, Any]]:
+    """What the profiler recorded of a session, which it stops doing then. Times are in microseconds."""
+    return list(json.loads(Path(session.end_profiling()).read_text("utf-8")))
+
+
+def profile_loading(config: EngineConfig, voice: str, *, loads: int = 3) -> pd.DataFrame:
+    """Load each part of an engine `loads` times, from files that the system has already read once.
+
+    Of the graphs it is ONNX Runtime's own profiler that says how long they took.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row a load of a part: part, trial, load_s. Imports are not in it.
+
+    Raises
+    ------
+    ParameterError
+        `loads` is under 1, or the variant has no stages.
+    """
+    _require_some("loads", loads)
+    require_stages(config)
+    folder = stages_folder(config, native_operators(config))
+    language = resolve_language(load_voice(voice, config.home).language)
+    parts: dict[str, Callable[[], object]] = {
+        "G2P": lambda: FrontEnd().warm(language),
+        "AdaIN layers": lambda: AdainLayers.load(folder / "layers.npz"),
+        "predictor": StatisticsPredictor.load,
+        "voice": lambda: load_voice(voice, config.home),
+    }
+    rows = []
+    for trial in range(-1, loads):  # the first is not counted: it pays for imports and for the disk
+        found = {part: _seconds(load) for part, load in parts.items()}
+        with _profiled_speaker(config) as speaker:
+            found |= {session.graph: _loading_s(_events(session)) for session in speaker.sessions}
+        rows += [{"part": part, "trial": trial, "load_s": s} for part, s in found.items() if trial >= 0]
+    return pd.DataFrame(rows)
+
+
+def _seconds(call: Callable[[], object]) -> float:
+    started = time.perf_counter()
+    call()
+    return time.perf_counter() - started
+
+
+def _loading_s(events: Sequence[Mapping[str, Any]]) -> float:
+    return float(sum(e["dur"] for e in events if e["name"] in LOADING_EVENTS) / 1e6)
+
+
+def profile_stages(
+    config: EngineConfig, text: str, voice: str, *, trials: int = 15, loads: int = 3, progress: bool = True
+) -> pd.DataFrame:
+    """Speak a text on engines that have never spoken (cold), and again and again on the last (warm).
+
+    Cold includes what is loaded with the first request, above all the G2P; imports are in neither.
+
+    Parameters
+    ----------
+    trials : int
+        Warm utterances; one more before them is not counted.
+    loads : int
+        Cold ones, each on a new engine.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A row for each stage of each utterance, up to the first audio and up to the end: state (`cold`,
+        `warm`), trial, until (`first audio`, `end`), stage (of `STAGES`), stage_s, wall_s (the
+        utterance's own, by the clock on the wall), audio_s.
+
+    Raises
+    ------
+    ParameterError, TextError, VoiceError
+        Fewer than one trial or load, a variant without stages, nothing to speak, no such voice.
+    """
+    _require_some("trials", trials)
+    _require_some("loads", loads)
+    require_stages(config)
+    pack = load_voice(voice, config.home)
+    FrontEnd().warm(resolve_language(pack.language))  # imports are not what is timed
+    found: list[tuple[str, StageTimes]] = []
+    for _ in tqdm(range(loads), desc="cold", disable=not progress):
+        speaker = StagedSpeaker(config)
+        found.append((COLD, speaker.speak(text, pack)))
+    speaker.speak(text, pack)
+    found += [
+        (WARM, speaker.speak(text, pack)) for _ in tqdm(range(trials), desc="warm", disable=not progress)
+    ]
+    return pd.DataFrame(
+        {
+            "state": state,
+            "trial": trial,
+            "until": until,
+            "stage": stage,
+            "stage_s": stage_s,
+            "wall_s": wall_s,
+            "audio_s": len(times.samples) / SAMPLE_RATE_HZ,
+        }
+        for trial, (state, times) in enumerate(found)
+        for until, stages, wall_s in (
+            (FIRST_AUDIO, times.first_audio_s, times.ttfa_s),
+            (END, times.end_s, times.wall_s),
+        )
+        for stage, stage_s in stages.items()
+    )
+
+
+def profile_operators(config: EngineConfig, text: str, voice: str, *, trials: int = 3) -> pd.DataFrame:
+    """Where each graph's time goes, by ONNX Runtime's own profiler.
+
+    No graph has branches or loops, so no operator's time contains another's.
+
+    Parameters
+    ----------
+    trials : int
+        Utterances; one more before them is not counted.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row an operator type of a graph, the slowest first: graph, operator, calls (for the one
+        utterance), operator_s (for one utterance, mean of the trials), graph_s (the same for the whole
+        graph, by the profiler's own clock, profiler on), share (operator_s ÷ graph_s).
+
+    Raises
+    ------
+    ParameterError, TextError, VoiceError
+        As `profile_stages`.
+    """
+    _require_some("trials", trials)
+    require_stages(config)
+    pack = load_voice(voice, config.home)
+    with _profiled_speaker(config) as speaker:
+        speaker.speak(text, pack)
+        warm_up_runs = {session.graph: session.runs for session in speaker.sessions}
+        for _ in range(trials):
+            speaker.speak(text, pack)
+        tables = [
+            _operators_of(session, warm_up_runs[session.graph], trials)
+            for session in speaker.sessions
+            if session.runs
+        ]
+    return pd.concat(tables, ignore_index=True)
+
+
+def _operators_of(session: ObservedSession, warm_up_runs: int, trials: int) -> pd.DataFrame:
+    graph_s, table = _by_operator(_events(session), warm_up_runs)
+    table["calls"] //= trials
+    table["operator_s"] /= trials
+    graph_s /= trials
+    table.insert(0, "graph", session.graph)
+    return table.assign(graph_s=graph_s, share=table.operator_s / graph_s)
+
+
+def _by_operator(events: Sequence[Mapping[str, Any]], warm_up_runs: int) -> tuple[float, pd.DataFrame]:
+    """Seconds of the runs after the first `warm_up_runs`; their calls and seconds by operator type, the
+    slowest first.
+
+    Both by the profiler's clock: it is the system's, which may be set while it runs.
+    """
+    runs = sorted((e["ts"], e["dur"]) for e in events if e["name"] == "model_run")[warm_up_runs:]
+    begin_us = runs[0][0]
+    nodes = [
+        e for e in events if e["cat"] == "Node" and e["name"].endswith("_kernel_time") and e["ts"] >= begin_us
+    ]
+    rows = [
+        {"operator": e["args"]["op_name"], "calls": 1, "operator_s": own_us / 1e6}
+        for e, own_us in _own(nodes)
+    ]
+    table = pd.DataFrame(rows, columns=["operator", "calls", "operator_s"])
+    table = table.groupby("operator", as_index=False).sum().sort_values("operator_s", ascending=False)
+    return sum(dur_us for _, dur_us in runs) / 1e6, table
+
+
+def _own(nodes: Sequence[Mapping[str, Any]]) -> Iterator[tuple[Mapping[str, Any], int]]:
+    """Each node, and how long it took without those inside it: an `If` spans the nodes of its branch."""
+    around: list[tuple[Mapping[str, Any], list[int]]] = []
+
+    def own(node: Mapping[str, Any], inside_us: Sequence[int]) -> tuple[Mapping[str, Any], int]:
+        return node, node["dur"] - sum(inside_us)
+
+    for node in sorted(nodes, key=lambda e: (e["ts"], -e["dur"])):
+        while around and node["ts"] >= around[-1][0]["ts"] + around[-1][0]["dur"]:
+            yield own(*around.pop())
+        if around:
+            around[-1][1].append(node["dur"])
+        around.append((node, []))
+    while around:
+        yield own(*around.pop())
+
+
+def stage_table(stages: pd.DataFrame) -> pd.DataFrame:
+    """Median milliseconds by stage, cold and warm, to the first audio and to the end; last row the wall."""
+    columns = {}
+    for (until, state), rows in stages.groupby(["until", "state"]):
+        milliseconds = rows.groupby("stage").stage_s.median().reindex(STAGES) * 1000
+        milliseconds["wall clock"] = rows.groupby("trial").wall_s.first().median() * 1000
+        columns[f"{state}, {until}, ms"] = milliseconds
+    order = [f"{state}, {until}, ms" for state in (COLD, WARM) for until in (FIRST_AUDIO, END)]
+    return pd.DataFrame(columns)[[name for name in order if name in columns]]
+
+
+SHOWN_SHARE = 0.02
+
+
+def operator_table(operators: pd.DataFrame) -> pd.DataFrame:
+    """By graph and operator: calls, milliseconds and percent of the graph, of those with 2 % or more."""
+    shown = operators[operators.share >= SHOWN_SHARE].set_index(["graph", "operator"])
+    return pd.DataFrame(
+        {"calls": shown.calls, "ms": 1000 * shown.operator_s, "percent of graph": 100 * shown.share}
+    )
+
+
+def medians_s(stages: pd.DataFrame, *, until: str = FIRST_AUDIO, state: str = WARM) -> dict[str, float]:
+    """Median seconds of each stage that took any, in the order of the pipeline."""
+    rows = stages[(stages.until == until) & (stages.state == state)]
+    medians = rows.groupby("stage").stage_s.median().reindex(STAGES)
+    return {str(stage): float(seconds) for stage, seconds in medians.items() if seconds > 0}
+
+
+def vocoder_shares(operators: pd.DataFrame) -> dict[str, float]:
+    """Share of the vocoder's time by operator type, the largest first."""
+    rows = _vocoder_rows(operators).sort_values("share", ascending=False)
+    return dict(zip(rows.operator, rows.share, strict=True))
+
+
+def _vocoder_rows(operators: pd.DataFrame) -> pd.DataFrame:
+    return operators[operators.graph.str.startswith("vocoder")]
+
+
+def judge(stages: pd.DataFrame, operators: pd.DataFrame) -> list[Check]:
+    """What must hold on any machine. How fast it is decides nothing here."""
+    sums = stages.groupby(["trial", "until"]).agg(stage_s=("stage_s", "sum"), wall_s=("wall_s", "first"))
+    ratio = sums.stage_s / sums.wall_s
+    whole_s = medians_s(stages, until=END)
+    vocoder_s = sum(whole_s.get(stage, 0.0) for stage in VOCODER_STAGES)
+    others_s = [seconds for stage, seconds in whole_s.items() if stage not in VOCODER_STAGES]
+    return [
+        Check("stages_to_wall_clock_least_ratio", ratio.min(), low=1 - TOTAL_TOLERANCE),
+        Check("stages_to_wall_clock_most_ratio", ratio.max(), high=1 + TOTAL_TOLERANCE),
+        Check("vocoder_to_next_largest_stage_ratio", vocoder_s / max(others_s), low=1.0),
+        Check(
+            "operators_share_of_vocoder_ratio", _vocoder_rows(operators).share.sum(), low=OPERATOR_COVER_LOW
+        ),
+    ]
+
+
+def controls(stages: pd.DataFrame, operators: pd.DataFrame) -> list[Control]:
+    """Profiles with a fault in them; each must fail `judge`."""
+    windows = stages.stage.isin(VOCODER_STAGES)
+    slowest = operators.operator == _vocoder_rows(operators).operator.iloc[0]
+    faulty = {
+        "a stage that nobody timed": (stages[~windows], operators),
+        "a stage timed twice": (pd.concat([stages, stages[windows]]), operators),
+        "an operator that is lost": (stages, operators[~slowest]),
+    }
+    return [
+        Control(name, caught=not all(check.passed for check in judge(*tables)))
+        for name, tables in faulty.items()
+    ]
+
+
+def profile_report(
+    engine_config: EngineConfig, text: str, voice: str, *, trials: int = 10, loads: int = 3
+) -> str:
+    """Loading, stages and operators as text, for a terminal. Parameters and errors as `profile_stages`."""
+    loading = profile_loading(engine_config, voice, loads=loads)
+    stages = profile_stages(engine_config, text, voice, trials=trials, loads=loads, progress=False)
+    operators = profile_operators(engine_config, text, voice)
+    threads = engine_config.thread_count
+    return "\n".join(
+        [
+            f"{len(text)} characters, {voice}, {threads} thread{'s' if threads > 1 else ''}; medians",
+            "",
+            "Loading, ms",
+            pd.Series(loading_ms(loading)).round(1).to_string(),
+            "",
+            "Stages",
+            stage_table(stages).round(1).to_string(),
+            "",
+            f"Operators, warm, those over {SHOWN_SHARE:.0%} of their graph",
+            operator_table(operators).round(1).to_string(),
+        ]
+    )
+
+
+def loading_ms(loading: pd.DataFrame) -> dict[str, float]:
+    """Median milliseconds by part, in the order of loading."""
+    return {str(part): 1000 * rows.median() for part, rows in loading.groupby("part", sort=False).load_s}
+
+
+def _require_some(field: str, value: int) -> None:
+    if value < 1:
+        raise ParameterError(
+            f"There must be {field} to measure.", field=field, value=value, allowed="1 or more"
+        )

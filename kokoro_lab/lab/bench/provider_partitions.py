@@ -1,0 +1,247 @@
+"""What each provider takes of each graph, what share of the work that is, and whether fixed shapes help."""
+
+from __future__ import annotations
+
+import math
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from kokoro_lab.engine_config import EngineConfig
+from kokoro_lab.errors import ParameterError
+from kokoro_lab.g2p.frontend import FrontEnd
+from kokoro_lab.g2p.vocab import PAD_ID
+from kokoro_lab.graphs import artefacts, signatures
+from kokoro_lab.graphs.mlprogram import ERROR_HIGH
+from kokoro_lab.graphs.passes import INNER, KNOWN, SCALE, SHIFT
+from kokoro_lab.graphs.static_passes import SPECTRUM
+from kokoro_lab.graphs.trunk_passes import whole_trunk
+from kokoro_lab.lab.conversion import coreml_rules, node_costs, partitions
+from kokoro_lab.lab.conversion.fixed_shapes import Sentence, evaluated, windows_agree_db
+from kokoro_lab.lab.results import Check, Control
+from kokoro_lab.model import static_vocoder
+from kokoro_lab.model.decoder import Staged
+from kokoro_lab.model.static_vocoder import (
+    WINDOWS,
+    StaticVocoder,
+    StaticWindow,
+    StaticWindows,
+    static_folder,
+    write_program,
+)
+from kokoro_lab.speech.engine import Engine
+from kokoro_lab.text.language import resolve_language
+from kokoro_lab.weights.store import model_path
+from kokoro_lab.weights.voices import load_voice
+
+WHOLE, STATIC = "whole graph", "static vocoder"
+PIPELINE = ("prosody", "trunk", "excitation", "spectrum", STATIC)
+"""What runs, one after the other, if the windows go to an accelerator."""
+GRAPHS = (WHOLE, "prosody", "trunk", "excitation", "vocoder", "spectrum", STATIC)
+INTENDED = "Core ML, MLProgram, fixed shapes only"
+"""The provider for which the static vocoder is made."""
+SHARE_LOW = 0.85
+AGREEMENT_LOW_DB = 100.0
+
+
+def speak(engine: Engine, text: str, voice: str) -> Sentence:
+    """The first segment of a text, prepared in single precision.
+
+    Raises
+    ------
+    ParameterError
+        The engine speaks another variant: the graphs that are analysed are fp32's.
+    """
+    decoder = _decoder(engine)
+    pack = load_voice(voice, engine.config.home)
+    segments = FrontEnd().segments(text, resolve_language(pack.language), lambda _: None)
+    token_ids = tuple(next(iter(segments)).token_ids)
+    return Sentence.of(decoder, token_ids, pack.style(len(token_ids)))
+
+
+def _decoder(engine: Engine) -> Staged:
+    if not isinstance(engine.decoder, Staged) or engine.config.variant != "fp32":
+        raise ParameterError(
+            "What is analysed are the graphs of fp32.",
+            field="variant",
+            value=engine.config.variant,
+            allowed="fp32",
+        )
+    return engine.decoder
+
+
+def _feed(sentence: Sentence) -> dict[str, Any]:
+    """Every input of every graph, by name; what one graph gives the next comes to it."""
+    p = sentence.prosody
+    return {
+        "input_ids": np.array([[PAD_ID, *sentence.token_ids, PAD_ID]], np.int64),
+        "style": p.style,
+        "speed": np.ones(1, np.float32),
+        signatures.DECODER_STYLE: p.style[:, :128],
+        signatures.TRUNK: p.trunk,
+        signatures.EXCITATION: p.excitation,
+        SCALE: sentence.scale,
+        SHIFT: sentence.shift,
+        INNER: np.array(2 * [0, p.frames]),
+        KNOWN: np.array(True),
+    } | whole_trunk(p.frames // 2)
+
+
+def analyse(config: EngineConfig, sentence: Sentence, *, runs: int = 1) -> pd.DataFrame:
+    """Foretell for every graph what each provider takes, and weigh it by what the sentence costs on the CPU.
+
+    The graphs are made anew, in single precision and of stock operators, and thrown away.
+
+    Parameters
+    ----------
+    runs : int
+        Timed, of each graph, after one that is not.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A row for each reason of each provider on each graph, and one with the reason "" for what it takes:
+        graph, provider, operator, reason, nodes, time_s, operations (floating-point, for the whole
+        sentence), partitions (of graph and provider).
+    """
+    window = WINDOWS[-1]
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        made_by = {**artefacts.recipes("fp32", native=False), **static_vocoder.recipes((window,))}
+        artefacts.make_stages(folder / "graphs", config, made_by)
+        feed = _feed(sentence)
+        rows: list[dict[str, Any]] = []
+        for graph in GRAPHS:
+            path, times = _graph(graph, folder / "graphs", config, window, sentence.prosody.frames)
+            if graph == STATIC:
+                feed = sentence.feed(window, feed[SPECTRUM])
+            path = node_costs.optimised(path, folder, feed)
+            seen = node_costs.observe(path, feed, runs)
+            feed |= seen.outputs
+            model = partitions.load(path)
+            for provider in coreml_rules.providers():
+                found = partitions.partition(model, provider, seen.tensors)
+                rows += [{"graph": graph} | row for row in _rows(found, seen.costs, times)]
+            for left in folder.glob("*.weights"):
+                left.unlink()
+    return pd.DataFrame(rows)
+
+
+def _graph(
+    graph: str, folder: Path, config: EngineConfig, window: StaticWindow, frames: int
+) -> tuple[Path, int]:
+    """Where a graph is, and how often it runs for a segment."""
+    if graph == WHOLE:
+        return model_path("fp32", config.home), 1
+    if graph == STATIC:
+        return folder / f"{window.name}.onnx", math.ceil(frames / window.frames)
+    return folder / f"{graph}.onnx", 1
+
+
+def _rows(
+    found: partitions.Partitioning, costs: Mapping[str, node_costs.Cost], times: int
+) -> Iterator[dict[str, Any]]:
+    why = dict.fromkeys(found.taken, ("", "")) | dict(found.refused)
+    for operator, reason in sorted(set(why.values())):
+        names = frozenset(name for name, reasons in why.items() if reasons == (operator, reason))
+        cost = node_costs.total(costs, names) * times
+        yield {
+            "provider": found.provider,
+            "operator": operator,
+            "reason": reason,
+            "nodes": len(names),
+            "time_s": cost.time_s,
+            "operations": cost.operations,
+            "partitions": len(found.partitions),
+        }
+
+
+def table(rows: pd.DataFrame) -> pd.DataFrame:
+    """By graph and provider: nodes, partitions, and what is taken, in percent of nodes, time, arithmetic."""
+    groups = rows.groupby(["graph", "provider"], sort=False)
+    taken = rows[rows.reason == ""].groupby(["graph", "provider"], sort=False)
+    shown = pd.DataFrame({"nodes": groups.nodes.sum(), "partitions": groups.partitions.first()})
+    for column in ("nodes", "time_s", "operations"):
+        share = taken[column].sum().reindex(shown.index, fill_value=0) / groups[column].sum()
+        shown[f"{column.removesuffix('_s')} taken, %"] = (100 * share).round(1)
+    return shown
+
+
+def refused(rows: pd.DataFrame, provider: str = INTENDED) -> pd.DataFrame:
+    """What a provider refuses of each graph: operator, why, how many nodes, share of the graph's time."""
+    of_it = rows[rows.provider == provider]
+    time_s = of_it.groupby("graph").time_s.sum()
+    shown = of_it[of_it.reason != ""].copy()
+    shown["time, %"] = (100 * shown.time_s / shown.graph.map(time_s)).round(1)
+    shown = shown.sort_values("time_s", ascending=False).sort_values("graph", key=_order, kind="stable")
+    return shown[["graph", "operator", "reason", "nodes", "time, %"]].reset_index(drop=True)
+
+
+def _order(graph: pd.Series) -> pd.Series:
+    return graph.map({name: k for k, name in enumerate(GRAPHS)})
+
+
+def shares(rows: pd.DataFrame, provider: str = INTENDED) -> dict[str, float]:
+    """The static vocoder's part of all that runs for a sentence: of its arithmetic, and of its time."""
+    of_it = rows[(rows.provider == provider) & rows.graph.isin(PIPELINE)]
+    fixed = of_it[(of_it.graph == STATIC) & (of_it.reason == "")]
+    return {
+        "operations": float(fixed.operations.sum() / of_it.operations.sum()),
+        "time": float(fixed.time_s.sum() / of_it.time_s.sum()),
+    }
+
+
+def agreement_db(engine: Engine, sentence: Sentence) -> float:
+    """How near the static windows' samples are to those of the windows that the engine decodes."""
+    fixed = StaticVocoder(static_folder(engine.config), engine.config)
+    return windows_agree_db(_decoder(engine), fixed, sentence)
+
+
+def programs(config: EngineConfig, sentence: Sentence, precisions: Sequence[str]) -> pd.DataFrame:
+    """Write the smallest window as ML Programs, read them back, evaluate them in NumPy; none is kept.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A row for each precision: precision, and the fields of `static_export.Evaluated`.
+    """
+    window = WINDOWS[0]
+    source = static_folder(config)
+    fixed = StaticVocoder(source, config, StaticWindows((window,)))
+    rows = []
+    for precision in precisions:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / f"{window.name}.mlpackage"
+            write_program(source, window, path, precision)
+            rows.append({"precision": precision} | asdict(evaluated(path, window, fixed, sentence)))
+    return pd.DataFrame(rows)
+
+
+def judge(rows: pd.DataFrame, compared_db: float, written: pd.DataFrame, graph: str = STATIC) -> list[Check]:
+    """What the fixed windows are made for; `graph` may stand in their place."""
+    fixed = rows[(rows.graph == graph) & (rows.provider == INTENDED)]
+    return [
+        Check("static_partitions_count", float(fixed.partitions.max()), low=1, high=1),
+        Check("static_refused_nodes_count", float(fixed[fixed.reason != ""].nodes.sum()), high=0),
+        Check("static_share_of_operations_ratio", shares(rows)["operations"], low=SHARE_LOW),
+        Check("static_agreement_db", compared_db, low=AGREEMENT_LOW_DB),
+        *(
+            Check(f"program_{row.precision}_error_ratio", row.error, high=ERROR_HIGH[row.precision])
+            for row in written.itertuples()
+        ),
+    ]
+
+
+def controls(rows: pd.DataFrame, compared_db: float, written: pd.DataFrame) -> list[Control]:
+    """Graphs and figures that must not pass for a vocoder that is whole."""
+    faulty = {
+        "the vocoder with lengths that vary": judge(rows, compared_db, written, "vocoder"),
+        "the graph as it was published": judge(rows, compared_db, written, WHOLE),
+        "a program that is another": judge(rows, compared_db, written.assign(error=1.0)),
+    }
+    return [Control(name, caught=not all(c.passed for c in checks)) for name, checks in faulty.items()]

@@ -1,0 +1,114 @@
+"""What a server holds while it runs: memory, descriptors and threads, and whether it holds ever more."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+
+import numpy as np
+import psutil
+from scipy.stats import linregress
+
+from kokoro_lab.lab.bench.memory import MB
+
+SETTLE_S = 300.0
+"""The first minutes, in which caches fill and pools grow; of a short run it is the first quarter."""
+END_SHARE = 0.1
+"""Of what comes after: so long is the stretch at either end that is compared."""
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """What a process and its children hold together.
+
+    Parameters
+    ----------
+    at_s : float
+        Since the run began.
+    rss_mb : float
+        Resident memory; what they share is counted twice, which changes the level and not the growth.
+    descriptors, threads : int
+    """
+
+    at_s: float
+    rss_mb: float
+    descriptors: int
+    threads: int
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """What is held at the end of a run beyond what was held after its first minutes.
+
+    Parameters
+    ----------
+    rss_mb : float
+        Median of the last stretch less median of the first one.
+    descriptors, threads : float
+        Fewest in the last stretch less fewest in the first: what is held between two streams.
+    rss_mb_an_hour : float
+        Slope of a line through all readings after the first minutes.
+    """
+
+    rss_mb: float
+    descriptors: float
+    threads: float
+    rss_mb_an_hour: float
+
+
+def held_by(process: psutil.Process, at_s: float) -> Holding:
+    """Read it now."""
+    rss_mb, descriptors, threads = 0.0, 0, 0
+    for one in (process, *process.children(recursive=True)):
+        with suppress(psutil.NoSuchProcess):  # it ended since it was listed
+            with one.oneshot():
+                found = one.memory_info().rss / MB, one.num_fds(), one.num_threads()
+            rss_mb, descriptors, threads = rss_mb + found[0], descriptors + found[1], threads + found[2]
+    return Holding(at_s, rss_mb, descriptors, threads)
+
+
+@contextmanager
+def watched(process: psutil.Process, interval_s: float) -> Iterator[list[Holding]]:
+    """Read `process` every `interval_s` while the block runs, and once at either end."""
+    started_s = time.monotonic()
+    found = [held_by(process, 0.0)]
+    over = threading.Event()
+
+    def read() -> None:
+        with suppress(psutil.NoSuchProcess):  # that the server has gone is told by its streams
+            found.append(held_by(process, time.monotonic() - started_s))
+
+    def watch() -> None:
+        while not over.wait(interval_s):
+            read()
+
+    thread = threading.Thread(target=watch, name="resources", daemon=True)
+    thread.start()
+    try:
+        yield found
+    finally:
+        over.set()
+        thread.join()
+        read()
+
+
+def growth_of(found: Sequence[Holding]) -> Growth:
+    """Compare both ends of what comes after the first minutes; not a number where too little does."""
+    run_s = found[-1].at_s if found else 0.0
+    settled = [one for one in found if one.at_s >= min(SETTLE_S, run_s / 4)]
+    if len(settled) < 4:
+        return Growth(math.nan, math.nan, math.nan, math.nan)
+    count = max(2, round(END_SHARE * len(settled)))
+    first, last = settled[:count], settled[-count:]
+    rss_mb = [float(np.median([one.rss_mb for one in end])) for end in (first, last)]
+    line = linregress([one.at_s for one in settled], [one.rss_mb for one in settled])
+    return Growth(
+        rss_mb[1] - rss_mb[0],
+        min(one.descriptors for one in last) - min(one.descriptors for one in first),
+        min(one.threads for one in last) - min(one.threads for one in first),
+        3600 * float(line.slope),
+    )

@@ -1,0 +1,233 @@
+"""What a soak shows: nothing ended early, nothing is missing, nothing creeps, nothing is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
+
+import pandas as pd
+
+from kokoro_lab.lab.bench.drift import Drift, adjusted, drift, median, p95
+from kokoro_lab.lab.bench.resources import SETTLE_S, Growth, growth_of
+from kokoro_lab.lab.bench.resuming import percentile
+from kokoro_lab.lab.bench.soak import Listened, Soak
+from kokoro_lab.lab.results import Check, Control, Run
+
+DRIFT_PERCENT = 5.0
+RSS_GROWTH_MB = 30.0
+HELD_MORE = 8
+"""Descriptors or threads that may be held beyond those after the first minutes: a pool that still grows by a
+few. A leak of one in twenty streams stays below this in 20 minutes, and is caught in an hour."""
+GROWTH_FROM_MINUTES = 2.0
+"""In a shorter run memory still settles: what is held is told, and not judged."""
+TIMES_FROM_MINUTES = 10.0
+"""In a shorter run a line through the windows shows their noise: times are told, and not judged."""
+
+
+def judge(soak: Soak) -> list[Check]:
+    """Streams always; what is held from 2 minutes on; times from 10 on, one stream at a time.
+
+    Drift is judged by its estimate. That of the 95th percentile, which of a window's few streams is nearly
+    the longest one, fails only where all of its interval is over the limit.
+    """
+    checks = judge_streams(soak)
+    if soak.minutes >= GROWTH_FROM_MINUTES:
+        checks += judge_growth(growth_of(soak.holdings))
+    if soak.minutes >= TIMES_FROM_MINUTES and soak.nominal:
+        checks += judge_times(soak)
+    return checks
+
+
+def judge_streams(soak: Soak) -> list[Check]:
+    """Every stream came to its proper end with every sample, and none goes on for nobody."""
+    pairs = [(one, soak.wholes[one.reading]) for one in soak.heard]
+    return [
+        Check("streams_count", len(soak.streams), low=soak.concurrency),
+        Check("unexpected_ends_count", len(soak.streams) - len(soak.heard), high=0),
+        Check(
+            "streams_incomplete_count",
+            sum(one.samples_count != whole.samples_count for one, whole in pairs),
+            high=0,
+        ),
+        Check("streams_that_differ_count", sum(one.sha256 != whole.sha256 for one, whole in pairs), high=0),
+        Check("left_behind_count", soak.left_behind, low=0, high=0),
+    ]
+
+
+def judge_growth(growth: Growth) -> list[Check]:
+    """What is held at the end is what was held after the first minutes."""
+    return [
+        Check("rss_growth_mb", growth.rss_mb, high=RSS_GROWTH_MB),
+        Check("descriptors_growth_count", growth.descriptors, high=HELD_MORE),
+        Check("threads_growth_count", growth.threads, high=HELD_MORE),
+    ]
+
+
+def judge_times(soak: Soak) -> list[Check]:
+    """No listener waited, and the last stream was as soon and as fast as those before."""
+    found = [Check("underruns_count", sum(one.underruns for one in soak.heard), high=0)]
+    for name, (middle, tail) in drifts(soak).items():
+        found.append(Check(f"{name}_drift_percent", middle.percent, high=DRIFT_PERCENT))
+        found.append(Check(f"{name}_p95_drift_at_least_percent", tail.low, high=DRIFT_PERCENT))
+    return found
+
+
+def drifts(soak: Soak) -> dict[str, tuple[Drift, Drift]]:
+    """Of TTFA and RTF: the drift of the windows' medians, and of their 95th percentiles.
+
+    A stream is compared with others of the same reading alone.
+    """
+    at_s = [one.at_s for one in soak.heard]
+    groups = [one.reading for one in soak.heard]
+    columns = {"ttfa": [one.ttfa_s for one in soak.heard], "rtf": [one.rtf for one in soak.heard]}
+    return {
+        name: (
+            drift(at_s, values, groups, soak.run_s, median),
+            drift(at_s, values, groups, soak.run_s, p95),
+        )
+        for name, values in columns.items()
+    }
+
+
+def figures(soak: Soak) -> dict[str, float]:
+    """What has no limit. Of times, only where the run is long enough for them."""
+    found: dict[str, float] = {
+        "run_minutes": soak.minutes,
+        "readings_count": len(soak.wholes),
+        "audio_minutes": sum(one.audio_s for one in soak.heard) / 60,
+    }
+    if soak.misbehaved is not None:
+        found |= {f"misbehaving_{kind}_count": count for kind, count in soak.misbehaved.items()}
+    if soak.minutes >= GROWTH_FROM_MINUTES:
+        growth = growth_of(soak.holdings)
+        found["rss_mb_an_hour"] = growth.rss_mb_an_hour
+        found["rss_peak_mb"] = max(one.rss_mb for one in soak.holdings)
+    if soak.minutes >= TIMES_FROM_MINUTES:
+        found |= {
+            "ttfa_p50_s": percentile([one.ttfa_s for one in soak.heard], 50),
+            "ttfa_p95_s": percentile([one.ttfa_s for one in soak.heard], 95),
+            "rtf_p50": percentile([one.rtf for one in soak.heard], 50),
+            "rtf_p95": percentile([one.rtf for one in soak.heard], 95),
+            "underruns_in_all_count": sum(one.underruns for one in soak.heard),
+            "longest_gap_s": max((one.longest_gap_s for one in soak.heard), default=float("nan")),
+        }
+        for name, pair in drifts(soak).items():
+            for kind, of in zip(("median", "p95"), pair, strict=True):
+                found |= {
+                    f"{name}_{kind}_drift_percent": of.percent,
+                    f"{name}_{kind}_drift_low_95_percent": of.low,
+                    f"{name}_{kind}_drift_high_95_percent": of.high,
+                }
+    return found
+
+
+def conclude(run: Run, soak: Soak, controls: list[Control]) -> dict[str, Any]:
+    """Write the verdict into `run`.
+
+    Raises
+    ------
+    GateFailed
+        A figure is beyond its limit, or a fault that was put in on purpose was missed.
+    """
+    return run.conclude(
+        soak.ran,
+        checks=judge(soak),
+        controls=controls,
+        figures=figures(soak),
+        details={
+            "streams": [asdict(one) for one in soak.streams],
+            "holdings": [asdict(one) for one in soak.holdings],
+        },
+    )
+
+
+def by_reading(soak: Soak) -> pd.DataFrame:
+    """A row a reading: streams, faults, and the medians of what was heard."""
+    table = pd.DataFrame([asdict(one) for one in soak.streams])
+    groups = table.groupby("reading", sort=False)
+    return pd.DataFrame(
+        {
+            "streams": groups.size(),
+            "faults": groups.fault.agg(lambda faults: int((faults != "").sum())),
+            "ways": groups.way.nunique(),
+            "audio_s": groups.audio_s.median(),
+            "ttfa_s": groups.ttfa_s.median(),
+            "ttfa_most_s": groups.ttfa_s.max(),
+            "rtf": groups.rtf.median(),
+            "underruns": groups.underruns.sum(),
+            "longest_gap_s": groups.longest_gap_s.max(),
+        }
+    )
+
+
+def drift_table(soak: Soak) -> pd.DataFrame:
+    """Rise over the second half with its interval, and how many windows it stands on."""
+    rows = [
+        {
+            "figure": f"{name.upper()}, {kind} of a window",
+            "drift_percent": of.percent,
+            "low_95": of.low,
+            "high_95": of.high,
+            "windows": len(of.levels),
+        }
+        for name, pair in drifts(soak).items()
+        for kind, of in zip(("median", "95th percentile"), pair, strict=True)
+    ]
+    return pd.DataFrame(rows).set_index("figure")
+
+
+def points(soak: Soak) -> dict[str, tuple[list[float], list[float]]]:
+    """Of TTFA and RTF: minutes, and each stream's value ÷ the median of its reading."""
+    minutes = [one.at_s / 60 for one in soak.heard]
+    groups = [one.reading for one in soak.heard]
+    columns = {"TTFA": [one.ttfa_s for one in soak.heard], "RTF": [one.rtf for one in soak.heard]}
+    return {name: (minutes, list(adjusted(values, groups))) for name, values in columns.items()}
+
+
+def window_points(soak: Soak) -> dict[str, tuple[list[float], list[float]]]:
+    """Of TTFA and RTF: minutes, and the median of each window that drift is found in."""
+    return {
+        name.upper(): ([at_s / 60 for at_s in middle.at_s], list(middle.levels))
+        for name, (middle, _) in drifts(soak).items()
+    }
+
+
+def held(soak: Soak) -> pd.DataFrame:
+    """What the server held, by minute: columns memory MB, descriptors, threads."""
+    table = pd.DataFrame([asdict(one) for one in soak.holdings])
+    table["minutes"] = table.at_s / 60
+    named = {"rss_mb": "resident memory, MB", "descriptors": "descriptors", "threads": "threads"}
+    return table.set_index("minutes").rename(columns=named)[list(named.values())]
+
+
+def settled_minutes(soak: Soak) -> float:
+    """Where the first minutes end."""
+    return min(SETTLE_S, soak.run_s / 4) / 60
+
+
+def printed(soak: Soak) -> Iterator[str]:
+    """The figures as a person reads them."""
+    yield (
+        f"{len(soak.streams)} streams of {len(soak.wholes)} readings in {soak.minutes:.1f} minutes, "
+        f"{soak.concurrency} at a time; {len(soak.streams) - len(soak.heard)} ended unexpectedly"
+    )
+    if soak.misbehaved is not None:
+        yield "meanwhile " + ", ".join(f"{count} {kind}" for kind, count in sorted(soak.misbehaved.items()))
+    yield from (f"  {_told(one)}" for one in soak.streams if one.fault)
+    if soak.heard:
+        yield by_reading(soak).round(3).to_string()
+        yield drift_table(soak).round(1).to_string()
+    growth = growth_of(soak.holdings)
+    yield (
+        f"after the first minutes: memory {growth.rss_mb:+.1f} MB ({growth.rss_mb_an_hour:+.0f} MB an hour), "
+        f"descriptors {growth.descriptors:+.0f}, threads {growth.threads:+.0f}"
+    )
+    if soak.minutes < GROWTH_FROM_MINUTES:
+        yield f"what is held is judged from {GROWTH_FROM_MINUTES:g} minutes on"
+    if soak.minutes < TIMES_FROM_MINUTES or not soak.nominal:
+        yield f"times are judged from {TIMES_FROM_MINUTES:g} minutes on, one stream at a time"
+
+
+def _told(one: Listened) -> str:
+    return f"stream {one.number} over {one.way}, after {one.at_s:.0f} s: {one.fault}"

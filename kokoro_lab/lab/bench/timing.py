@@ -1,0 +1,202 @@
+"""Speak every text with every system, and time it."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol
+
+import psutil
+from tqdm import tqdm
+
+from kokoro_lab.audio import write_wav
+from kokoro_lab.datatypes import SAMPLE_RATE_HZ
+from kokoro_lab.errors import ParameterError, SynthesisError
+from kokoro_lab.lab.bench.memory import sampled_memory
+from kokoro_lab.lab.bench.trial import Listener, Trial
+from kokoro_lab.speech.engine import Engine
+
+SETTLE_S = 0.5
+"""After a hang-up, the segment that was being prepared ahead is finished for nobody: the next text waits."""
+
+
+class Speaker(Protocol):
+    """A system that can be measured. Three there are: `InProcess`, `OverHttp` and `KokoroOnnx`."""
+
+    name: str
+    streamed: bool
+    process: psutil.Process
+    """Where its model is in memory."""
+
+    def warm(self) -> None:
+        """Speak something short that nobody times."""
+
+    def speak(self, text: str, listener: Listener) -> None:
+        """Speak `text` to `listener` as it is computed, without ever waiting for it, until it has enough."""
+
+    def facts(self) -> dict[str, Any]:
+        """Which model this is, in which precision, on how many threads."""
+
+
+class InProcess:
+    """Our engine, called as a library.
+
+    Parameters
+    ----------
+    engine : Engine
+    voice : str
+        A name, or a blend.
+    streamed : bool
+        As chunks, or as a whole clip.
+    frame_s : float, optional
+        Length of a chunk, 0.030 to 0.120 s; None takes the engine's own.
+    cached : bool
+        Whether the engine's cache of first audio is used; without it, a text may be spoken twice.
+    """
+
+    name = "kokoro-lab"
+
+    def __init__(
+        self,
+        engine: Engine,
+        voice: str,
+        *,
+        streamed: bool = True,
+        frame_s: float | None = None,
+        cached: bool = True,
+    ) -> None:
+        self.engine = engine
+        self.streamed = streamed
+        self.process = psutil.Process()
+        self._voice = voice
+        self._frame_s = frame_s
+        self._cached = cached
+
+    def warm(self) -> None:
+        self.engine.warm(self._voice)
+
+    def speak(self, text: str, listener: Listener) -> None:
+        if self.streamed:
+            stream = self.engine.stream(text, voice=self._voice, frame_s=self._frame_s, cached=self._cached)
+            for chunk in stream:
+                listener.hears(chunk.samples)
+                if listener.satisfied:
+                    break
+            stream.close()
+            if stream.primed:
+                raise SynthesisError(
+                    "The first audio of this text was in the cache, so its time says nothing.",
+                    mend="Speak each text once, or make the engine with first_audio_ttl_s=0.",
+                )
+        else:
+            listener.hears(self.engine.synthesize(text, voice=self._voice).samples)
+
+    def facts(self) -> dict[str, Any]:
+        return {
+            "variant": self.engine.config.variant,
+            "model_sha256": self.engine.model_sha256,
+            "requested_provider": self.engine.config.provider,
+            "active_provider": self.engine.active_provider,
+            "threads": self.engine.config.thread_count,
+            "conversion": dict(self.engine.conversion),
+        }
+
+
+def measure(
+    speakers: Sequence[Speaker],
+    texts: Sequence[str],
+    *,
+    concurrency: int = 1,
+    memory_interval_s: float | None = None,
+    listen_s: float = math.inf,
+    audio_folder: Path | None = None,
+    progress: bool = True,
+) -> list[Trial]:
+    """Speak each text once with each speaker, warm.
+
+    Several speakers take turns, text by text: what the machine does meanwhile meets all of them alike,
+    so their ratios hold where the times themselves do not.
+
+    Parameters
+    ----------
+    speakers : sequence of Speaker
+        More than one only with a concurrency of 1.
+    texts : sequence of str
+        Distinct, from `texts_of`.
+    concurrency : int
+        Texts spoken at a time, each from a thread of its own.
+    memory_interval_s : float, optional
+        Read resident memory this often; not at all if None, because reading takes time from speaking.
+    listen_s : float
+        Hang up after so many seconds of speech: how soon a long text begins is known long before its end.
+    audio_folder : Path, optional
+        Keep every trial there as a WAV file, written when its clock has stopped.
+    progress : bool
+        Whether to show a bar.
+
+    Returns
+    -------
+    list of Trial
+        In the order of texts, then of speakers.
+
+    Raises
+    ------
+    ParameterError
+        Several speakers at a time.
+    SynthesisError
+        A speaker failed or was silent; nothing is skipped.
+    """
+    if concurrency > 1 and len(speakers) > 1:
+        raise ParameterError(
+            "Systems are compared one text at a time.", field="concurrency", value=concurrency, allowed="1"
+        )
+    for speaker in speakers:
+        speaker.warm()
+    if audio_folder:
+        audio_folder.mkdir(parents=True, exist_ok=True)
+    turns = [
+        partial(_trial, speaker, number, text, memory_interval_s, listen_s, audio_folder)
+        for number, text in enumerate(texts)
+        for speaker in speakers
+    ]
+    with tqdm(total=len(turns), desc="trials", disable=not progress) as bar:
+
+        def taken(turn: Callable[[], Trial]) -> Trial:
+            trial = turn()
+            bar.update()
+            return trial
+
+        if concurrency == 1:
+            return [taken(turn) for turn in turns]
+        pool = ThreadPoolExecutor(concurrency, thread_name_prefix="bench")
+        try:
+            return list(pool.map(taken, turns))
+        finally:
+            pool.shutdown(cancel_futures=True)  # after a failure, the texts that wait are not spoken
+
+
+def _trial(
+    speaker: Speaker,
+    number: int,
+    text: str,
+    memory_interval_s: float | None,
+    listen_s: float,
+    audio_folder: Path | None,
+) -> Trial:
+    listener = Listener(keep=audio_folder is not None, enough_s=listen_s)
+    watch = nullcontext() if memory_interval_s is None else sampled_memory(speaker.process, memory_interval_s)
+    with watch as memory:
+        listener.asks()
+        speaker.speak(text, listener)
+    if listener.satisfied:
+        time.sleep(SETTLE_S)
+    trial = listener.trial(speaker.name, number, len(text), streamed=speaker.streamed, memory=memory)
+    if audio_folder:
+        name = f"{number:03d}-{speaker.name.replace(' ', '-')}.wav"
+        write_wav(audio_folder / name, listener.samples, SAMPLE_RATE_HZ)
+    return trial

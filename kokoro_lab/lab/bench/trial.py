@@ -1,0 +1,179 @@
+"""One text spoken once: what a listener noticed.
+
+Every system is measured by the same ear, from the same moment (the request) and by the same rule:
+speech begins with the first sample that is loud enough to be speech. A header is no sample, and a primer
+is silence, so neither can pass for first audio.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples
+from kokoro_lab.dsp.trim import THRESHOLD_DBFS
+from kokoro_lab.errors import SynthesisError
+from kokoro_lab.lab.bench.memory import MemoryTrace
+from kokoro_lab.lab.bench.playout import play
+
+SPEECH_LEVEL = 10 ** (THRESHOLD_DBFS / 20)
+"""A sample of this magnitude is speech: the engine's own threshold, far above dither and primer."""
+
+NOT_MEASURED = float("nan")
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One uncached synthesis of a text that the system had not seen before.
+
+    Parameters
+    ----------
+    system : str
+        Who spoke: `kokoro-lab`, `kokoro-lab http`, `kokoro-onnx fp32`, ...
+    text_number : int
+        Which text of the run; trials of different systems pair up by it.
+    characters : int
+        Length of the text.
+    streamed : bool
+        Whether sound could arrive before the last of it was computed.
+    ttfb_s : float
+        Request to first byte, be it header or primer; not a number where nothing was sent as bytes.
+    ttfa_s : float
+        Request to the arrival of the first sample of speech.
+    wall_s : float
+        Request to the arrival of the last sample. The listener never keeps a system waiting, so this is
+        what the text cost to compute, measured in the same way whoever spoke.
+    audio_s : float
+        From the first sample of speech to the last sample.
+    rtf : float
+        `wall_s / audio_s`.
+    underruns, late_s, longest_gap_s
+        See `playout.Playout`.
+    rss_start_mb, rss_peak_mb, rss_end_mb, rss_growth_mb : float
+        See `memory.MemoryTrace`; not a number unless memory was sampled.
+    """
+
+    system: str
+    text_number: int
+    characters: int
+    streamed: bool
+    ttfb_s: float
+    ttfa_s: float
+    rtf: float
+    audio_s: float
+    wall_s: float
+    underruns: int
+    late_s: float
+    longest_gap_s: float
+    rss_start_mb: float = NOT_MEASURED
+    rss_peak_mb: float = NOT_MEASURED
+    rss_end_mb: float = NOT_MEASURED
+    rss_growth_mb: float = NOT_MEASURED
+
+
+class Listener:
+    """Hears one text being spoken, and notes when what arrived.
+
+    Parameters
+    ----------
+    keep : bool
+        Whether to keep what is heard, for `samples`.
+    enough_s : float
+        Seconds of speech after which it hangs up.
+    clock : callable
+        Seconds; a test gives its own.
+    """
+
+    def __init__(
+        self,
+        *,
+        keep: bool = False,
+        enough_s: float = math.inf,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        self._clock = clock
+        self._enough_s = enough_s
+        self._kept: list[Samples] | None = [] if keep else None
+        self._asked_s = NOT_MEASURED
+        self._ttfb_s = NOT_MEASURED
+        self._last_s = NOT_MEASURED
+        self._arrivals_s: list[float] = []
+        self._lengths_s: list[float] = []
+
+    def asks(self) -> None:
+        """The request leaves now."""
+        self._asked_s = self._clock()
+
+    def gets_bytes(self) -> None:
+        """Bytes have come, of whatever."""
+        if not self._ttfb_s >= 0:
+            self._ttfb_s = self._clock() - self._asked_s
+
+    def hears(self, samples: Samples) -> None:
+        """Samples have come: float32, shape (n,), at 24 kHz. Silence before the first word is passed over."""
+        arrived_s = self._clock() - self._asked_s
+        if self._kept is not None:
+            self._kept.append(samples)
+        speech = len(samples)
+        if not self._arrivals_s:
+            loud = np.abs(samples) >= SPEECH_LEVEL
+            if not loud.any():
+                return
+            speech -= int(loud.argmax())
+        self._last_s = arrived_s
+        self._arrivals_s.append(arrived_s)
+        self._lengths_s.append(speech / SAMPLE_RATE_HZ)
+
+    @property
+    def satisfied(self) -> bool:
+        """Whether it has heard enough: a system that sees this stops."""
+        return sum(self._lengths_s) >= self._enough_s
+
+    @property
+    def samples(self) -> Samples:
+        """Everything that was heard, silence included, if it was to be kept."""
+        return np.concatenate(self._kept) if self._kept else np.zeros(0, np.float32)
+
+    def trial(
+        self,
+        system: str,
+        text_number: int,
+        characters: int,
+        *,
+        streamed: bool,
+        memory: MemoryTrace | None = None,
+    ) -> Trial:
+        """What was noticed.
+
+        Raises
+        ------
+        SynthesisError
+            No speech came: a system that says nothing must not count as a fast one.
+        """
+        if not self._arrivals_s:
+            raise SynthesisError(
+                f"{system} was silent for text {text_number} ({characters} characters).",
+                mend="Try another voice or variant; the benchmark has stopped.",
+            )
+        audio_s = sum(self._lengths_s)
+        playout = play(self._arrivals_s, self._lengths_s)
+        seen = {} if memory is None else memory.figures()
+        return Trial(
+            system=system,
+            text_number=text_number,
+            characters=characters,
+            streamed=streamed,
+            ttfb_s=self._ttfb_s,
+            ttfa_s=self._arrivals_s[0],
+            rtf=self._last_s / audio_s,
+            audio_s=audio_s,
+            wall_s=self._last_s,
+            underruns=playout.underruns,
+            late_s=playout.late_s,
+            longest_gap_s=playout.longest_gap_s,
+            **seen,
+        )

@@ -1,0 +1,214 @@
+"""An engine with faults in it, beside the one whose models it shares and which stays whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from kokoro_lab.datatypes import AudioChunk, Fallback, Samples, Utterance, Word
+from kokoro_lab.errors import ProviderError
+from kokoro_lab.g2p.english import OnFallback
+from kokoro_lab.g2p.frontend import FrontEnd
+from kokoro_lab.g2p.given import Given
+from kokoro_lab.g2p.protocol import SentenceG2P
+from kokoro_lab.g2p.speakers import Speakers
+from kokoro_lab.lab.faults.injector import Injector
+from kokoro_lab.lab.faults.scenario import Scenario
+from kokoro_lab.model.decoder import Decoded, Decoder, Staged
+from kokoro_lab.sessions.arenas import run_out_of_memory
+from kokoro_lab.sessions.guarded_session import GuardedSession, Runs
+from kokoro_lab.sessions.placement import Placement
+from kokoro_lab.speech.engine import Engine
+from kokoro_lab.speech.stream import SpeechStream
+from kokoro_lab.text.aligned import AlignedText
+from kokoro_lab.weights.voices import Voice
+
+LOST = "A provider"
+
+
+class FaultyEngine(Engine):
+    """Speaks as `engine` does, on its models, but for what `injector` puts in.
+
+    Parameters
+    ----------
+    engine : Engine
+    injector : Injector
+    reads_anew : bool
+        Whether it has G2Ps of its own, which can be made to stall; they take a second to load.
+    """
+
+    def __init__(self, engine: Engine, injector: Injector, *, reads_anew: bool = True) -> None:
+        super().__init__(
+            FaultyDecoder(engine.decoder, injector),
+            config=engine.config,
+            voices=engine.voice,
+            model_sha256=engine.model_sha256,
+            active_provider=engine.active_provider,
+            placement=lambda: _with_lost(engine.placement, injector),
+            provider_reason=engine._provider_reason,
+            fallbacks=engine.fallbacks,
+            front_end=_faulty_front_end(engine, injector) if reads_anew else engine.front_end,
+        )
+        self.injector = injector
+
+    def _begun(self, utterance: Utterance, **how: Any) -> SpeechStream:
+        return FaultyStream(self.injector, self, utterance, **how)
+
+
+def _with_lost(placement: Placement, injector: Injector) -> Placement:
+    """`placement`, and the providers that were lost on purpose, as if they had been lost."""
+    return replace(placement, fallbacks=(*placement.fallbacks, *injector.lost))
+
+
+@contextmanager
+def injected(engine: Engine, scenario: Scenario) -> Iterator[FaultyEngine]:
+    """Inside, an engine with the faults of `scenario`: for tests and notebooks."""
+    faulty = FaultyEngine(engine, Injector(scenario), reads_anew=bool(scenario.of_seam("g2p")))
+    try:
+        yield faulty
+    finally:
+        faulty.injector.disarm()
+
+
+def _faulty_front_end(engine: Engine, injector: Injector) -> FrontEnd:
+    speakers = Speakers(around=lambda g2p: _FaultyG2P(g2p, injector))
+    return FrontEnd(lexicons=engine.front_end.lexicons, speakers=speakers)
+
+
+class FaultyStream(SpeechStream):
+    """A stream whose chunks may be held up or lost behind it. A file waits in no queue, and is whole."""
+
+    def __init__(self, injector: Injector, engine: Engine, utterance: Utterance, **how: Any) -> None:
+        self._injector = injector
+        self._over = False
+        injector.enter()
+        try:
+            super().__init__(engine, utterance, **how)
+        except BaseException:
+            self._leave()
+            raise
+
+    def __next__(self) -> AudioChunk:
+        while True:
+            try:
+                chunk = super().__next__()
+            except StopIteration:
+                if not self._over:
+                    self._injector.spoke(self.timings, self.sent_samples)
+                self._leave()
+                raise
+            except BaseException:
+                self._leave()
+                raise
+            if not self._streamed or self._injector.before_chunk():
+                return chunk
+
+    def close(self) -> None:
+        self._leave()
+        super().close()
+
+    def _leave(self) -> None:
+        if not self._over:
+            self._over = True
+            self._injector.leave()
+
+
+class FaultyDecoder:
+    """Decodes with `decoder`, some of whose windows fail.
+
+    Where it runs in stages, its provider is lost inside the session of the vocoder, and what watches over
+    that is put to the test; else each block of samples counts as a window, and the error is the stream's.
+    """
+
+    def __init__(self, decoder: Decoder, injector: Injector) -> None:
+        self._injector = injector
+        self._inside = isinstance(decoder, Staged)
+        if isinstance(decoder, Staged):
+            decoder = decoder.through(partial(FaultySession, injector))
+        self._decoder = decoder
+
+    @property
+    def details(self) -> Mapping[str, str]:
+        return self._decoder.details
+
+    @property
+    def conversion(self) -> Mapping[str, Any]:
+        """How the graphs were made, as the engine asks for it: a result with faults in it says so, too."""
+        made: Mapping[str, Any] = getattr(self._decoder, "conversion", {})
+        return made
+
+    def predicts(self, voice: Voice) -> str | None:
+        return self._decoder.predicts(voice)
+
+    def decode(self, token_ids: Sequence[int], style: Samples, speed: float, **options: Any) -> Decoded:
+        decoded = self._decoder.decode(token_ids, style, speed, **options)
+        return decoded if self._inside else replace(decoded, blocks=self._struck(decoded.blocks))
+
+    def _struck(self, blocks: Iterator[Samples]) -> Iterator[Samples]:
+        for block in blocks:
+            due = self._injector.at_window()
+            if "allocation_fails" in due:
+                run_out_of_memory()
+            if due:
+                raise ProviderError(f"{LOST} was lost on purpose.", field="provider")
+            yield block
+
+
+class FaultySession(GuardedSession):
+    """A stage's session whose provider is lost on purpose, or its memory, once each time that it is due.
+
+    For that one run a guard stands around a provider that raises, and it makes its spare session as it would
+    for a real one; the next run is the session's own again, so that the fault can be put in anew.
+    """
+
+    def __init__(self, injector: Injector, session: GuardedSession, on_cpu: Callable[[], Runs]) -> None:
+        super().__init__(session.stage, session, because=session.because)
+        self._injector = injector
+        self._guarded = session
+        self._on_cpu = on_cpu
+
+    @property
+    def active_provider(self) -> str:
+        return self._guarded.active_provider
+
+    @property
+    def nodes(self) -> tuple[int, int] | None:
+        return self._guarded.nodes
+
+    @property
+    def fallbacks(self) -> tuple[Fallback, ...]:
+        return self._guarded.fallbacks
+
+    def run(self, names: Sequence[str] | None, feed: Mapping[str, Any]) -> list[Any]:
+        due = self._injector.at_window()
+        if "allocation_fails" in due:
+            run_out_of_memory()
+        if not due:
+            return self._guarded.run(names, feed)
+        guard = GuardedSession(self.stage, _Lost(), LOST, spare=self._on_cpu)
+        try:
+            return guard.run(names, feed)
+        finally:
+            self._injector.lost += [lost for lost in guard.fallbacks if lost not in self._injector.lost]
+
+
+class _Lost:
+    def run(self, names: Sequence[str] | None, feed: Mapping[str, Any]) -> list[Any]:
+        raise RuntimeError("lost on purpose")
+
+
+class _FaultyG2P:
+    """Reads with `g2p`, which may be made to wait."""
+
+    def __init__(self, g2p: SentenceG2P, injector: Injector) -> None:
+        self._g2p = g2p
+        self._injector = injector
+
+    def __call__(
+        self, sentence: AlignedText, on_fallback: OnFallback, given: Sequence[Given] = ()
+    ) -> list[Word]:
+        self._injector.before_sentence()
+        return self._g2p(sentence, on_fallback, given)

@@ -1,0 +1,207 @@
+"""When a fault strikes: asked by each seam of an engine, it keeps count and a journal."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from kokoro_lab.datatypes import Fallback, WordTiming
+from kokoro_lab.lab.faults.draws import Holds, Losses
+from kokoro_lab.lab.faults.pressure import DISK, ballast
+from kokoro_lab.lab.faults.scenario import (
+    AllocationFails,
+    AnyFault,
+    Ballast,
+    Bursts,
+    ChunksLost,
+    DiskRefuses,
+    G2PStalls,
+    ProviderLost,
+    Scenario,
+)
+
+log = logging.getLogger(__name__)
+
+MOST = 1_000
+"""Entries of the journal: what strikes forever is counted on, and not told of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Struck:
+    """A fault that was put in: which, and where, in the seam's own count."""
+
+    kind: str
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Spoken:
+    """A stream that came to its end: where its words are in the text, in the order in which they were spoken,
+    and how many samples it had from the beginning of the speech."""
+
+    words: tuple[tuple[int, int], ...]
+    samples: int
+
+
+class Injector:
+    """Puts the faults of one scenario into the streams of one engine. Thread-safe.
+
+    It counts windows, sentences and chunks from when it is armed, over all streams; while none is under way,
+    as in a warm-up, nothing strikes.
+
+    Parameters
+    ----------
+    scenario : Scenario, optional
+        None leaves all as it is, until `arm`.
+
+    Attributes
+    ----------
+    lost : list of Fallback
+        Providers that were lost to it, as a placement has them.
+    """
+
+    def __init__(self, scenario: Scenario | None = None) -> None:
+        self._lock = threading.Lock()
+        self._released = threading.Event()
+        self._refusing: tuple[DiskRefuses, ...] = ()
+        self._live = 0
+        self.lost: list[Fallback] = []
+        self.scenario: Scenario | None = None
+        self.arm(scenario)
+
+    def arm(self, scenario: Scenario | None) -> None:
+        """Put in the faults of `scenario`, or none, instead of those before; begin to count anew."""
+        self.disarm()
+        seed = 0 if scenario is None else scenario.seed
+        faults = () if scenario is None else scenario.of_seam("provider", "g2p", "queue", "memory", "disk")
+        with self._lock:
+            self.scenario = scenario
+            self._released = threading.Event()
+            self._windows = self._sentences = self._chunks = 0
+            self._faults: tuple[AnyFault, ...] = faults
+            self._losses = [Losses(f, seed) for f in faults if isinstance(f, ChunksLost)]
+            self._holds = [Holds(f, seed) for f in faults if isinstance(f, Bursts)]
+            self._ballast: list[bytearray] = []
+            self._refusing = ()
+            self._struck: list[Struck] = []
+            self._spoken: list[Spoken] = []
+        if scenario is not None:
+            log.warning("Faults are put in on purpose: %s. %s.", scenario.name, scenario.title)
+
+    def disarm(self) -> None:
+        """Let go what is held: who stalls, what memory is taken, what the disk refuses."""
+        self._released.set()
+        with self._lock:  # or a stream that begins now has the disk refuse what nobody allows again
+            for fault in self._refusing:
+                DISK.allow(fault)
+            self._refusing = ()
+            self.scenario = None
+            self._faults, self._losses, self._holds, self._ballast = (), [], [], []
+
+    # ------------------------------------------------------------------------------ seams
+
+    def enter(self) -> None:
+        """A stream begins. With the first one, what is to be taken from the whole process is taken."""
+        with self._lock:
+            for fault in self._faults:
+                if isinstance(fault, Ballast) and not self._ballast:
+                    self._ballast.append(ballast(fault.size_mb))
+                    self._tell(fault.kind, fault.size_mb)
+                if isinstance(fault, DiskRefuses) and not self._refusing:
+                    DISK.refuse(fault)
+                    self._refusing = (fault,)
+                    self._tell(fault.kind, 0)
+            self._live += 1  # last: where the memory to be taken is not there, no stream has begun
+
+    def leave(self) -> None:
+        """A stream is over."""
+        with self._lock:
+            self._live -= 1
+
+    def spoke(self, timings: Sequence[WordTiming], samples: int) -> None:
+        """A stream came to its end, with these words."""
+        words = tuple((timing.start, timing.end) for timing in timings)
+        with self._lock:
+            if len(self._spoken) < MOST:
+                self._spoken.append(Spoken(words, samples))
+
+    def at_window(self) -> frozenset[str]:
+        """The vocoder is about to decode a window: the kinds of the faults that strike now."""
+        with self._lock:
+            if not self._live:
+                return frozenset()
+            window, self._windows = self._windows, self._windows + 1
+            due = [
+                fault
+                for fault in self._faults
+                if isinstance(fault, ProviderLost | AllocationFails) and fault.at_window == window
+            ]
+            for fault in due:
+                self._tell(fault.kind, window)
+        return frozenset(fault.kind for fault in due)
+
+    def before_sentence(self) -> None:
+        """A G2P has been asked for a sentence: it may be made to wait, until the faults are taken out."""
+        with self._lock:
+            if not self._live:
+                return
+            sentence, self._sentences = self._sentences, self._sentences + 1
+            stalls = [f for f in self._faults if isinstance(f, G2PStalls) and f.at_sentence == sentence]
+            for fault in stalls:
+                self._tell(fault.kind, sentence)
+            released = self._released
+        for fault in stalls:
+            released.wait(fault.stall_s)
+
+    def before_chunk(self) -> bool:
+        """A chunk has been made: hold it up if it is to be; whether it is to be kept at all."""
+        with self._lock:
+            chunk, self._chunks = self._chunks, self._chunks + 1
+            held_s = 0.0
+            for holds in self._holds:
+                if due_s := holds.next_s(time.monotonic()):
+                    held_s += due_s
+                    self._tell("bursts", chunk)
+            lost = [losses.next() for losses in self._losses]
+            if any(lost):
+                self._tell("chunks_lost", chunk)
+            released = self._released
+        if held_s:
+            released.wait(held_s)
+        return not any(lost)
+
+    # ------------------------------------------------------------------------------ journal
+
+    @property
+    def struck(self) -> list[Struck]:
+        """What has been put in since it was armed."""
+        with self._lock:
+            return list(self._struck)
+
+    @property
+    def spoken(self) -> list[Spoken]:
+        """The streams that came to their end since then."""
+        with self._lock:
+            return list(self._spoken)
+
+    def figures(self) -> dict[str, Any]:
+        """For `/status`."""
+        scenario = self.scenario
+        return {"scenario": scenario and scenario.name, "struck": len(self.struck)}
+
+    def journal(self) -> dict[str, Any]:
+        """All of it, as plain data."""
+        return {
+            **self.figures(),
+            "strikes": [asdict(one) for one in self.struck],
+            "spoken": [asdict(one) for one in self.spoken],
+        }
+
+    def _tell(self, kind: str, at: int) -> None:
+        if len(self._struck) < MOST:
+            self._struck.append(Struck(kind, at))
+            log.warning("Fault put in on purpose: %s, at %d", kind, at)

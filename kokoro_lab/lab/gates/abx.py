@@ -1,0 +1,297 @@
+"""Does a candidate precision sound like the reference? A machine listener over the pairs that people hear.
+
+It is a program: distances in a perceptual space, and the opinion of DNSMOS, a model of listeners. Its
+verdict is not a mean opinion score of people, and it does not replace an ABX test (`kokoro_lab.lab.listening`);
+it says early what is not worth anybody's ears.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from scipy.signal import butter, sosfilt
+from tqdm import tqdm
+
+from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples
+from kokoro_lab.dsp import Dither
+from kokoro_lab.dsp.dither import PCM_MAX
+from kokoro_lab.errors import ParameterError
+from kokoro_lab.lab.fixtures import FixtureText, held_out, load_texts, spread
+from kokoro_lab.lab.gates import damages
+from kokoro_lab.lab.gates.forced import ToldGraph, ToldStages, fp32_prosody
+from kokoro_lab.lab.gates.speaking import SpokenPair, begun, pair_up, shortest, speak
+from kokoro_lab.lab.listening.levels import match_loudness
+from kokoro_lab.lab.listening.plan import Pair
+from kokoro_lab.lab.listening.result import ListeningResult
+from kokoro_lab.lab.results import Check, Control
+from kokoro_lab.metrics.abx import INAUDIBLE_BELOW
+from kokoro_lab.metrics.mos import dnsmos
+from kokoro_lab.metrics.noninferiority import PairedChange, paired_change
+from kokoro_lab.metrics.perceptual import log_mel_distance_db
+from kokoro_lab.metrics.proportions import ALPHA
+from kokoro_lab.model.decoder import Staged
+from kokoro_lab.speech.engine import Engine, load_engine
+from kokoro_lab.weights.store import model_path
+
+SHARED, OWN = "shared", "own"
+"""Whose durations and pitch a variant speaks with: the fp32 model's, or what it finds itself."""
+LONGEST_CHARACTERS = 140
+"""Of a text: what a listener can hold in memory while comparing."""
+
+DITHERED, NOISY = "16-bit dither", "noise at 20 dB SNR"
+"""The anchors: the reference under a change that nobody hears, and under one that everybody does."""
+
+DNSMOS_MARGIN_PERCENT = -3.0
+POSITION_HIGH = 0.75
+"""How far from the inaudible anchor (0) to the audible one (1) a distance may lie, in its logarithm. White
+noise 40 dB below the speech, a hiss in the pauses, lies at 0.77; upstream's int8 at 0.68, fp16 at 0.53."""
+RESIDUAL_LU = 0.1
+CONTROL_PAIRS, CONTROL_S = 3, 3.01
+"""DNSMOS hears 9.01 s at once, and repeats what is shorter."""
+
+DNSMOS_CHECK = "machine_dnsmos_change_lower_95_percent"
+POSITION_CHECK = "machine_log_mel_position_median"
+DURATION_CHECK = "duration_difference_most_s"
+RESIDUAL_CHECK = "loudness_residual_most_lu"
+
+QUALITY, DISTANCE = "quality", "distance"
+"""What is measured of a pair besides its length and level: what DNSMOS thinks, and log-mel distances."""
+
+
+def short_texts(which: str = "", corpus: str = "") -> list[FixtureText]:
+    """Texts that are short enough to be compared: the fixtures', or those that the file `corpus` holds out.
+
+    Parameters
+    ----------
+    which : str
+        A number spreads so many over them; kinds, with commas, are taken alone; empty takes all.
+
+    Raises
+    ------
+    ParameterError
+        There is no such kind, or none of its texts is short enough.
+    """
+    texts = [t for t in (held_out(Path(corpus)) if corpus else load_texts()) if _is_short(t)]
+    if not which or which.isdecimal():
+        return spread(texts, int(which or 0))
+    there, wanted = sorted({text.kind for text in texts}), which.split(",")
+    for kind in wanted:
+        if kind not in there:
+            raise ParameterError(
+                f"There is no short text of the kind {kind!r}.",
+                field="texts",
+                value=which,
+                allowed=", ".join(there),
+            )
+    return [text for text in texts if text.kind in wanted]
+
+
+def _is_short(text: FixtureText) -> bool:
+    return len(text.text) <= LONGEST_CHARACTERS
+
+
+def heard(spoken: Sequence[SpokenPair], limit: int) -> list[Pair]:
+    """The pairs that people are asked to hear: `limit` of them, spread over texts and voices."""
+    return [each.pair for each in spread(spoken, limit)]
+
+
+def engine_of(variant: str, timing: str = SHARED) -> Engine:
+    """An engine of a variant; with shared timing it is told the fp32 model's durations and pitch.
+
+    Raises
+    ------
+    ParameterError
+        `timing` is not one of the two.
+    """
+    if timing not in (SHARED, OWN):
+        raise ParameterError(
+            f"There is no timing {timing!r}.", field="timing", value=timing, allowed=f"{SHARED}, {OWN}"
+        )
+    engine = load_engine(variant=variant)
+    if timing == SHARED and variant != "fp32":
+        prosody = fp32_prosody(engine.config)
+        if isinstance(engine.decoder, Staged):
+            engine.decoder = ToldStages(engine.decoder, prosody)
+        else:
+            engine.decoder = ToldGraph(model_path(variant, engine.config.home), prosody, engine.config)
+    return engine
+
+
+def make_pairs(
+    reference: Engine,
+    candidate: Engine,
+    texts: Sequence[FixtureText],
+    voices: Sequence[str],
+    *,
+    progress: bool = True,
+) -> list[SpokenPair]:
+    """Let both speak every text with every voice: `pair_up` of `speak`."""
+    first, second = (speak(engine, texts, voices, progress=progress) for engine in (reference, candidate))
+    return pair_up(first, second)
+
+
+def measure(
+    spoken: Sequence[SpokenPair], parts: Sequence[str] = (QUALITY, DISTANCE), *, progress: bool = True
+) -> pd.DataFrame:
+    """What the machine listener makes of each pair, at equal loudness.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row a pair, named by it: text, voice, audio_s, duration_difference_s, residual_lu; for `QUALITY`
+        dnsmos_reference, dnsmos_candidate; for `DISTANCE` log-mel distances from the reference in dB of the
+        `candidate` and of both anchors, and `position` between these. Distances are NaN where the timing
+        differs: they would measure that.
+    """
+    measures = [_MEASURES[part] for part in parts]
+    rows = []
+    for text, voice, pair, *_ in tqdm(spoken, desc="machine listener", disable=not progress):
+        level = match_loudness(pair)
+        first, second, rate = level.pair.reference, level.pair.candidate, pair.sample_rate_hz
+        row: dict[str, object] = {
+            "pair": pair.name,
+            "text": text,
+            "voice": voice,
+            "audio_s": len(first) / rate,
+            "duration_difference_s": pair.duration_difference_s,
+            "residual_lu": level.residual_lu,
+        }
+        for of in measures:
+            row |= of(first, second, rate)
+        rows.append(row)
+    return pd.DataFrame(rows).set_index("pair")
+
+
+def _qualities(first: Samples, second: Samples, rate_hz: int) -> dict[str, float]:
+    return {"dnsmos_reference": dnsmos(first, rate_hz), "dnsmos_candidate": dnsmos(second, rate_hz)}
+
+
+def _distances(first: Samples, second: Samples, rate_hz: int) -> dict[str, float]:
+    if len(first) != len(second):
+        return dict.fromkeys((DITHERED, NOISY, "candidate", "position"), float("nan"))
+    near = log_mel_distance_db(first, _dithered(first), rate_hz)
+    far = log_mel_distance_db(first, damages.noisy(first), rate_hz)
+    distance = log_mel_distance_db(first, second, rate_hz)
+    return {
+        DITHERED: near,
+        NOISY: far,
+        "candidate": distance,
+        "position": float(np.log(max(distance, near) / near) / np.log(far / near)),
+    }
+
+
+_MEASURES: dict[str, Callable[[Samples, Samples, int], dict[str, float]]] = {
+    QUALITY: _qualities,
+    DISTANCE: _distances,
+}
+
+
+def judge(table: pd.DataFrame, timing: str = SHARED) -> list[Check]:
+    """Limits: DNSMOS not 3 % lower with 95 % confidence; distances well below the audible anchor's.
+
+    With shared timing every pair must have it; with their own, only DNSMOS can compare them.
+    """
+    compared = (DURATION_CHECK, POSITION_CHECK) if timing == SHARED else ()
+    return [_check(table, name) for name in (DNSMOS_CHECK, RESIDUAL_CHECK, *compared)]
+
+
+def _check(table: pd.DataFrame, name: str) -> Check:
+    if name == DNSMOS_CHECK:
+        return Check(name, 100 * _dnsmos_change(table).lower, low=DNSMOS_MARGIN_PERCENT)
+    if name == RESIDUAL_CHECK:
+        return Check(name, table.residual_lu.abs().max(), high=RESIDUAL_LU)
+    if name == DURATION_CHECK:
+        return Check(name, table.duration_difference_s.abs().max(), high=0.0)
+    return Check(name, table.position.median(skipna=False), high=POSITION_HIGH)
+
+
+def _dnsmos_change(table: pd.DataFrame) -> PairedChange:
+    return paired_change(table.dnsmos_reference, table.dnsmos_candidate, list(table.text))
+
+
+def figures(table: pd.DataFrame) -> dict[str, float]:
+    """What the machine listener found, besides what has a limit. Means and medians are over pairs."""
+    change = _dnsmos_change(table)
+    return {
+        "pairs_count": len(table),
+        "texts_count": change.texts,
+        "machine_dnsmos_change_mean_percent": 100 * change.mean,
+        "machine_dnsmos_reference_mean": table.dnsmos_reference.mean(),
+        "machine_dnsmos_candidate_mean": table.dnsmos_candidate.mean(),
+        "machine_log_mel_candidate_median_db": table.candidate.median(),
+        "machine_log_mel_dithered_median_db": table[DITHERED].median(),
+        "machine_log_mel_noisy_median_db": table[NOISY].median(),
+        "machine_log_mel_position_highest": table.position.max(),
+    }
+
+
+def human_checks(result: ListeningResult) -> list[Check]:
+    """Limits on what people answered: below 70 % right with 95 % confidence, and by listeners who may be
+    added up. Where nobody has finished, nothing is shown and the first one fails."""
+    found = result.figures()
+    limit = 100 * found.get("human_proportion_right_upper_95", float("nan"))
+    differ_p = found.get("human_listeners_differ_p", 1.0)
+    return [
+        Check("human_proportion_right_upper_95_percent", limit, high=100 * INAUDIBLE_BELOW),
+        Check("human_listeners_differ_p", differ_p, low=ALPHA),
+    ]
+
+
+def furthest(spoken: Sequence[SpokenPair], table: pd.DataFrame) -> Pair:
+    """The pair that is furthest apart, or where that was not measured, the one that DNSMOS likes least; at
+    equal loudness."""
+    loss = (table.dnsmos_reference - table.dnsmos_candidate).to_numpy()
+    by = table.position.to_numpy() if table.position.notna().all() else loss
+    return match_loudness(spoken[int(np.argmax(by))].pair).pair
+
+
+def controls(spoken: Sequence[SpokenPair], *, progress: bool = True) -> list[Control]:
+    """Candidates that are worse on purpose; the check that is there for the fault must fail.
+
+    Made of the beginnings of the shortest pairs. The first is no fault: the reference as its own candidate
+    passes every check.
+    """
+    spoken = [begun(each, CONTROL_S) for each in shortest(spoken, CONTROL_PAIRS)]
+    noisy = partial(damages.noisy, seed=1)
+    faults: dict[str, tuple[damages.Damage, str, tuple[str, ...]]] = {
+        "noise at 20 dB SNR lowers DNSMOS": (noisy, DNSMOS_CHECK, (QUALITY,)),
+        "noise at 20 dB SNR is far away": (noisy, POSITION_CHECK, (DISTANCE,)),
+        "nothing over 3.5 kHz is far away": (_low_passed, POSITION_CHECK, (DISTANCE,)),
+        "25 ms too late is far away": (_late, POSITION_CHECK, (DISTANCE,)),
+        "25 ms too long is not the same timing": (_long, DURATION_CHECK, ()),
+    }
+    untouched = judge(measure(_damaged(spoken, np.copy), progress=progress))
+    found = [Control("the reference itself passes", caught=all(check.passed for check in untouched))]
+    for name, (damage, check, parts) in faults.items():
+        table = measure(_damaged(spoken, damage), parts, progress=progress)
+        found.append(Control(name, caught=not _check(table, check).passed))
+    return found
+
+
+def _damaged(spoken: Sequence[SpokenPair], damage: damages.Damage) -> list[SpokenPair]:
+    return [each._replace(pair=replace(each.pair, candidate=damage(each.pair.reference))) for each in spoken]
+
+
+def _dithered(samples: Samples) -> Samples:
+    rounded: Samples = Dither(seed=1).run(samples).astype(np.float32) / np.float32(PCM_MAX)
+    return rounded
+
+
+def _low_passed(samples: Samples) -> Samples:
+    """MUSHRA's low anchor: ITU-R BS.1534 cuts at 3.5 kHz."""
+    filter_sections = butter(8, 3500, fs=SAMPLE_RATE_HZ, output="sos")
+    filtered: Samples = np.asarray(sosfilt(filter_sections, samples), np.float32)
+    return filtered
+
+
+def _late(samples: Samples) -> Samples:
+    return np.roll(samples, round(0.025 * SAMPLE_RATE_HZ))
+
+
+def _long(samples: Samples) -> Samples:
+    return np.concatenate([samples, samples[-round(0.025 * SAMPLE_RATE_HZ) :]])

@@ -1,0 +1,354 @@
+"""The feature checklist: every line of ten parts, with figure, threshold, verdict, command and evidence file.
+
+The lines stand in `checklist.json`. Nobody ticks them: each names the figures and tests that show it, and
+`evidence` says what these say today. A line is as bad as the worst of its evidence; one without any is *not
+measured*. Each names, too, what makes its evidence fail: a mutation of `tests/mutations`, or a negative
+control of a measurement. Each part has an owner, and a day on which its lines were last reviewed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from kokoro_lab.errors import ParameterError
+from kokoro_lab.lab.gates import tables
+from kokoro_lab.lab.gates.evidence import FAILED, NOT_MEASURED, PASSED, STALE, VERDICTS, Finding, Records
+from kokoro_lab.lab.gates.suite import Measurement, measurements
+from kokoro_lab.lab.results import Check
+
+PARTS = (
+    "functional",
+    "performance",
+    "audio",
+    "streaming",
+    "text",
+    "security",
+    "API",
+    "observability",
+    "release",
+    "docs",
+)
+NAME = "90_verification_checklist"
+LINES = Path(__file__).with_name("checklist.json")
+COLOURS = {PASSED: "#7fc97f", STALE: "#fdd97a", NOT_MEASURED: "#d9d9d9", FAILED: "#e4572e"}
+COLUMNS = (
+    *("part", "requirement", "line", "figure", "threshold", "verdict", "command", "evidence", "fails with"),
+    *("note", "owner", "reviewed"),
+)
+NEEDS = ("mac", "listeners", "notebooks")
+"""What is not here: an Apple-silicon Mac, people who listen, notebooks that are still to be written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """Either a figure of a measurement with its limits, or tests.
+
+    Parameters
+    ----------
+    measured : str
+        Name of a measurement of the suite; empty if `tests` are the evidence.
+    figure : str
+        A check or a figure of its result, or a path of names such as `summary > kokoro-lab > rtf > p95`.
+    low, high : float, optional
+        Limits of the figure; at least one of them.
+    tests : sequence of str
+        Tests as pytest names them, without parameters.
+    timed : bool
+        Whether times decide the figure. Then a run of the fast mode shows nothing: it has a few texts, and
+        other things run beside it.
+    """
+
+    measured: str = ""
+    figure: str = ""
+    low: float | None = None
+    high: float | None = None
+    tests: Sequence[str] = ()
+    timed: bool = False
+
+    def __post_init__(self) -> None:
+        limits = self.low is not None or self.high is not None
+        if bool(self.tests) == bool(self.measured) or bool(self.measured) != bool(self.figure and limits):
+            raise ParameterError(
+                "Evidence is a figure of a measurement with a limit, or tests.",
+                field="evidence",
+                value=self.measured or list(self.tests),
+                allowed="measured, figure and low or high; or tests",
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """What must hold, in a sentence: its part, the requirement's id, and what shows it.
+
+    Parameters
+    ----------
+    needs : str
+        One of `NEEDS`, without which not all of it can be measured: until that is there, it has not been.
+    mutation : sequence of str
+        Names of mutations of `tests/mutations` that make its tests fail.
+    control : str
+        `measurement > name` of a negative control that makes its figure fail.
+    owner, reviewed : str
+        Of its part: who answers for it, and the day on which somebody last read it and its evidence.
+    """
+
+    part: str
+    requirement: str
+    line: str
+    evidence: tuple[Evidence, ...]
+    needs: str = ""
+    mutation: Sequence[str] = ()
+    control: str = ""
+    owner: str = ""
+    reviewed: str = ""
+
+    def __post_init__(self) -> None:
+        if self.needs and self.needs not in NEEDS:
+            raise ParameterError(
+                f"{self.line!r} needs {self.needs!r}.",
+                field="needs",
+                value=self.needs,
+                allowed=", ".join(NEEDS),
+            )
+        if self.part not in PARTS:
+            raise ParameterError(
+                f"There is no part {self.part!r}.", field="parts", value=self.part, allowed=", ".join(PARTS)
+            )
+        if not self.evidence and not self.needs:
+            raise ParameterError(
+                f"Nothing shows {self.line!r}.",
+                field="evidence",
+                value=self.line,
+                mend="Name evidence, or what it needs.",
+            )
+        if self.control and self.control.partition(" > ")[0] not in {one.measured for one in self.evidence}:
+            raise ParameterError(
+                f"A control shows nothing of {self.line!r}.",
+                field="control",
+                value=self.control,
+                allowed="measurement > name, of a measurement that is its evidence",
+            )
+
+    @property
+    def fails_with(self) -> str:
+        """What makes its evidence fail, a name a line; empty if nothing is known to."""
+        return "\n".join(filter(None, (*self.mutation, self.control)))
+
+
+def read_lines(path: Path = LINES, parts: str = "") -> list[Line]:
+    """The checklist, in its order; `parts` with commas chooses some of it.
+
+    Raises
+    ------
+    ParameterError
+        A part that there is not, or a line that is wrong.
+    """
+    chosen = [part.strip() for part in parts.split(",")] if parts else list(PARTS)
+    if unknown := [part for part in chosen if part not in PARTS]:
+        raise ParameterError(
+            f"There is no part {unknown[0]!r}.", field="parts", value=parts, allowed=", ".join(PARTS)
+        )
+    written = json.loads(path.read_text("utf-8"))
+    lines = [
+        Line(
+            **written["parts"][row["part"]]
+            | row
+            | {"evidence": tuple(Evidence(**e) for e in row["evidence"])}
+        )
+        for row in written["lines"]
+    ]
+    return [line for part in PARTS if part in chosen for line in lines if line.part == part]
+
+
+def fill(lines: Sequence[Line], records: Records) -> pd.DataFrame:
+    """Every line with what the results say of it.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row a line: `COLUMNS`, as text, `needs`, and `dirty`: whether any of its evidence was made from
+        changes that are not committed. Several pieces of evidence stand in one cell, a line each.
+
+    Raises
+    ------
+    ParameterError
+        A line names a measurement that the suite does not have.
+    """
+    known = _suite()
+    return pd.DataFrame([_row(line, records, known) for line in lines], columns=[*COLUMNS, "needs", "dirty"])
+
+
+def judge(table: pd.DataFrame, *, complete: bool = False, signed_off_by: str = "") -> list[Check]:
+    """No line may have failed, and something must have been measured.
+
+    With `complete`, as for a release, all must pass, by what is committed, and somebody must have signed.
+    """
+    counts = {verdict: int((table.verdict == verdict).sum()) for verdict in VERDICTS}
+    checks = [
+        Check("lines_count", len(table), low=1),
+        Check("lines_with_a_result_count", len(table) - counts[NOT_MEASURED], low=1),
+        Check("failed_lines_count", counts[FAILED], high=0),
+    ]
+    if complete:
+        checks += [
+            Check("not_measured_lines_count", counts[NOT_MEASURED], high=0),
+            Check("stale_lines_count", counts[STALE], high=0),
+            Check("uncommitted_lines_count", int(table.dirty.sum()), high=0),
+            Check("sign_offs_count", int(bool(signed_off_by.strip())), low=1),
+        ]
+    return checks
+
+
+def figures(table: pd.DataFrame) -> dict[str, float]:
+    """Lines by verdict, in all and in each part."""
+    found: dict[str, float] = {
+        f"{verdict.replace(' ', '_')}_count": int((table.verdict == verdict).sum()) for verdict in VERDICTS
+    }
+    found["uncommitted_count"] = int(table.dirty.sum())
+    found["lines_without_a_mutation_count"] = len(_unproven(table))
+    found |= {f"needs_{need}_count": int((table.needs == need).sum()) for need in NEEDS}
+    for (part, verdict), rows in table.groupby(["part", "verdict"], sort=False):
+        found[f"{part}_{verdict.replace(' ', '_')}_count"] = len(rows)
+    return found
+
+
+def _unproven(table: pd.DataFrame) -> pd.DataFrame:
+    """Lines of which nothing shows that their evidence can fail, those without any evidence left out."""
+    return table[(table["fails with"] == "") & (table.command != "")]
+
+
+def details(table: pd.DataFrame, signed_off_by: str = "") -> dict[str, Any]:
+    """All lines, by name those that did not pass and those that nothing makes fail, and who has signed."""
+    unpassed = {
+        f"{verdict} lines": [f"{row.requirement}: {row.line}" for row in rows.itertuples()]
+        for verdict, rows in table.groupby("verdict")
+        if verdict != VERDICTS[-1]
+    }
+    return {
+        **unpassed,
+        "lines without a mutation": [
+            f"{row.requirement}: {row.line}" for row in _unproven(table).itertuples()
+        ],
+        "signed off by": signed_off_by,
+        "lines": table.to_dict("records"),
+    }
+
+
+def counts(table: pd.DataFrame) -> pd.DataFrame:
+    """Lines of each part (rows) by verdict (columns), and in all."""
+    found = pd.crosstab(table.part, table.verdict)
+    ordered = found.reindex(
+        index=[part for part in PARTS if part in found.index], columns=list(VERDICTS)[::-1], fill_value=0
+    )
+    return pd.concat([ordered, ordered.sum().to_frame("all").T]).fillna(0).astype(int)
+
+
+def summary(table: pd.DataFrame, signed_off_by: str = "") -> str:
+    """What a reader must know before the table: counts, what nothing makes fail, and who has signed."""
+    verdicts = ", ".join(f"{(table.verdict == verdict).sum()} {verdict}" for verdict in VERDICTS[::-1])
+    needs = ", ".join(f"{need}: {(table.needs == need).sum()}" for need in NEEDS)
+    return (
+        f"{len(table)} lines: {verdicts}. Of those not measured, some need what is not here: {needs}. "
+        f"Lines without a mutation: {len(_unproven(table))}. "
+        + (f"Signed off by {signed_off_by}." if signed_off_by else "Nobody has signed it off.")
+    )
+
+
+def export(table: pd.DataFrame, folder: Path, signed_off_by: str = "") -> None:
+    """Write `checklist.md` and `checklist.html` into the folder of the run."""
+    said = summary(table, signed_off_by)
+    tables.write(folder, "checklist", "Feature verification checklist", said, table[list(COLUMNS)])
+
+
+def missing(lines: Iterable[Line], records: Records) -> list[Measurement]:
+    """What must be run so that no line lacks its evidence, in the suite's order. Tests are not in it."""
+    known = _suite()
+    wanted = {
+        each.measured
+        for line in lines
+        for each in line.evidence
+        if each.measured
+        and not (records.fast and each.timed)  # running it fast would not show it
+        and _find(each, records, known).verdict in (NOT_MEASURED, STALE)
+    }
+    return [one for name, one in known.items() if name in wanted]
+
+
+def _suite() -> dict[str, Measurement]:
+    return {one.name: one for one in measurements()}
+
+
+def _row(line: Line, records: Records, known: dict[str, Measurement]) -> dict[str, Any]:
+    found = [_find(each, records, known) for each in line.evidence]
+    unnoticed = _without_control(line, records, known)
+    verdicts = [
+        *(one.verdict for one in found),
+        *([NOT_MEASURED] if line.needs else []),
+        *([FAILED] if unnoticed else []),
+    ]
+    commands = dict.fromkeys(_command(each, _counts_fast(each, records), known) for each in line.evidence)
+    notes = [*(one.note for one in found), unnoticed, f"needs {line.needs}" if line.needs else ""]
+    files = dict.fromkeys(_shown(one.file, records.folder) for one in found if one.file)
+    return {
+        "part": line.part,
+        "requirement": line.requirement,
+        "line": line.line,
+        "figure": "\n".join(one.figure or "–" for one in found),
+        "threshold": "\n".join(one.threshold for one in found),
+        "verdict": min(verdicts, key=VERDICTS.index),
+        "command": "\n".join(commands),
+        "evidence": "\n".join(files),
+        "fails with": line.fails_with,
+        "note": "\n".join(dict.fromkeys(filter(None, notes))),
+        "owner": line.owner,
+        "reviewed": line.reviewed,
+        "needs": line.needs,
+        "dirty": any(one.dirty for one in found),
+    }
+
+
+def _find(evidence: Evidence, records: Records, known: dict[str, Measurement]) -> Finding:
+    if evidence.tests:
+        return records.tests(evidence.tests)
+    counted = replace(records, fast=_counts_fast(evidence, records))
+    return counted.figure(_measurement(evidence, known), evidence.figure, evidence.low, evidence.high)
+
+
+def _without_control(line: Line, records: Records, known: dict[str, Measurement]) -> str:
+    """Why a result that there is does not show that the line's control was caught; empty if it does."""
+    if not line.control:
+        return ""
+    name, _, control = line.control.partition(" > ")
+    (each,) = [one for one in line.evidence if one.measured == name][:1]
+    counted = replace(records, fast=_counts_fast(each, records))
+    return counted.without_control(_measurement(each, known), control)
+
+
+def _counts_fast(evidence: Evidence, records: Records) -> bool:
+    return records.fast and not evidence.timed
+
+
+def _command(evidence: Evidence, fast: bool, known: dict[str, Measurement]) -> str:
+    return "make test" if evidence.tests else _measurement(evidence, known).command(fast)
+
+
+def _measurement(evidence: Evidence, known: dict[str, Measurement]) -> Measurement:
+    if evidence.measured not in known:
+        raise ParameterError(
+            f"The suite has no measurement {evidence.measured!r}.",
+            field="measured",
+            value=evidence.measured,
+            allowed=", ".join(known),
+        )
+    return known[evidence.measured]
+
+
+def _shown(path: Path, folder: Path) -> str:
+    """A path as it is found from beside the folder of results."""
+    return str(Path(folder.name) / path.relative_to(folder))

@@ -1,0 +1,291 @@
+"""What `results/` says of one measurement or test, and how far that may be believed.
+
+Four verdicts, the worst first: *failed*; *not measured*, where there is no result that was made as asked;
+*stale*, where it was made from another commit or other weights, and says nothing of what is here; *passed*.
+A verdict is worked out anew from figure and limits. What a file says of itself is only ever held against it.
+"""
+
+from __future__ import annotations
+
+import math
+import xml.etree.ElementTree as ET
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from kokoro_lab.config import VARIANTS, settings, weights_of
+from kokoro_lab.containers.plain_json import read_object
+from kokoro_lab.errors import ResultError
+from kokoro_lab.lab.gates.suite import Measurement
+from kokoro_lab.lab.results import Check
+from kokoro_lab.provenance import TESTED_COMMIT, TESTED_DIRTY, git_state
+from kokoro_lab.weights.store import model_sha256
+
+FAILED, NOT_MEASURED, STALE, PASSED = "failed", "not measured", "stale", "passed"
+VERDICTS = (FAILED, NOT_MEASURED, STALE, PASSED)
+"""The worst first."""
+CAUGHT = "controls_caught_count"
+"""A figure that every result with controls has, although no result names it."""
+TESTS = Path("tests") / "junit.xml"
+"""What `make test` writes into `results/`; `make test-all` and `make test-long` write files beside it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Now:
+    """What is judged: the commit that is checked out, the variant of the settings, each variant's SHA-256."""
+
+    commit: str | None
+    variant: str
+    weights: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What one piece of evidence says.
+
+    Parameters
+    ----------
+    verdict : str
+        One of `VERDICTS`.
+    figure, threshold : str
+        As a person reads them; empty if there is no figure.
+    file : Path, optional
+        The evidence.
+    note : str
+        Why it did not pass, or what else to know.
+    dirty : bool
+        Whether it was made from files that were not committed.
+    """
+
+    verdict: str
+    figure: str = ""
+    threshold: str = ""
+    file: Path | None = None
+    note: str = ""
+    dirty: bool = False
+
+
+def now() -> Now:
+    """The state of this checkout."""
+    weights = {variant: model_sha256(weights_of(variant)) for variant in VARIANTS}
+    return Now(git_state()["commit"], settings().variant, weights)
+
+
+@dataclass(frozen=True)
+class Records:
+    """A folder of results, read.
+
+    Parameters
+    ----------
+    folder : Path
+        Such as `results/`; it may be empty, or not be there.
+    now : Now
+    fast : bool
+        Whether runs of the fast mode count, too.
+    """
+
+    folder: Path
+    now: Now
+    fast: bool = False
+
+    def figure(
+        self, measured: Measurement, name: str, low: float | None = None, high: float | None = None
+    ) -> Finding:
+        """The figure `name` of the newest run of `measured`, against its limits."""
+        threshold = _limits(low, high)
+        path, record, problem = self._newest(measured)
+        if record is None:
+            return Finding(NOT_MEASURED, threshold=threshold, file=path, note=problem)
+        value = _figure(record, name)
+        if value is None:
+            return Finding(NOT_MEASURED, threshold=threshold, file=path, note=f"it has no figure {name}")
+        faults = list(_faults(record, name))
+        if not Check(name, value, low, high).passed:
+            faults.insert(0, "the figure is beyond its limit" if math.isfinite(value) else "it is not finite")
+        git = record.get("git", {})
+        aged = self._aged(git.get("commit")) or self._other_weights(record, measured)
+        return _finding(
+            f"{name} = {value:.4g}",
+            threshold,
+            path,
+            aged=aged,
+            faults=faults,
+            dirty=git.get("dirty") is not False,
+        )
+
+    def without_control(self, measured: Measurement, control: str) -> str:
+        """Why the newest run of `measured` does not show that `control` was caught; empty if it does.
+
+        Empty, too, where there is no run: then the figure says so.
+        """
+        _, record, _ = self._newest(measured)
+        if record is None or control in {one["name"] for one in record.get("controls", []) if one["caught"]}:
+            return ""
+        return f"its control was not tried, or not caught: {control}"
+
+    def tests(self, nodes: Sequence[str]) -> Finding:
+        """What became of tests, named as pytest does it: a file, or a function with all its parameters."""
+        if not self._reports:
+            return Finding(NOT_MEASURED, threshold="all pass", note="no report of the tests can be read")
+        ran = [[case for case in self._cases if _is_of(case.name, node)] for node in nodes]
+        path = self._reports[0].file
+        if unknown := [node for node, found in zip(nodes, ran, strict=True) if not found]:
+            note = f"did not run: {', '.join(unknown)}"
+            return Finding(NOT_MEASURED, threshold="all pass", file=path, note=note)
+        found = [case for one in ran for case in one]
+        outcomes = [case.outcome for case in found]
+        passed, failed = outcomes.count(PASSED), outcomes.count(FAILED)
+        figure = f"{passed} of {len(found)} tests pass"
+        if not failed and passed < len(found):
+            note = f"{len(found) - passed} were skipped"
+            return Finding(NOT_MEASURED, figure, "all pass", path, note)
+        faults = [f"{failed} of its tests failed"] if failed else []
+        abouts = {case.report.file: case.report.about for case in found}
+        return _finding(
+            figure,
+            "all pass",
+            next(iter(abouts)),
+            aged=next(filter(None, (self._aged(about.get(TESTED_COMMIT)) for about in abouts.values())), ""),
+            faults=faults,
+            dirty=any(about.get(TESTED_DIRTY) != "False" for about in abouts.values()),
+        )
+
+    def _newest(self, measured: Measurement) -> tuple[Path | None, dict[str, Any] | None, str]:
+        """Its newest run in a mode that counts: the file, what it holds, and why that is nothing."""
+        modes = (False, True) if self.fast else (False,)
+        for run in sorted((self.folder / measured.folder).glob("*/"), reverse=True):
+            crashed = (run / "crash.json").exists()
+            path = run / ("crash.json" if crashed else "result.json")
+            if not path.exists():
+                continue  # still running, or killed
+            try:
+                record = read_object(path)
+            except ResultError:
+                return path, None, "it cannot be read"
+            if crashed and any(record.get("parameters") == measured.parameters(mode) for mode in modes):
+                return path, None, f"it crashed: {record.get('message', '')}"
+            recorded = record.get("asked" if measured.folder == "bench" else "parameters") or {}
+            if not crashed and any(measured.was_asked(recorded, mode) for mode in modes):
+                return path, record, ""
+        return None, None, "there is no result"
+
+    def _aged(self, commit: str | None) -> str:
+        if commit is None or self.now.commit is None:
+            return "of an unknown commit"
+        return "" if commit == self.now.commit else f"of commit {commit[:8]}"
+
+    def _other_weights(self, record: Mapping[str, Any], measured: Measurement) -> str:
+        ran = next(iter(record.get("systems", {}).values()), record)  # of a benchmark, the first is ours
+        variant, wanted = ran.get("variant"), measured.variant or self.now.variant
+        if variant != wanted:
+            return f"of {variant}, not {wanted}"
+        sha256 = ran.get("model_sha256")
+        return "" if sha256 == self.now.weights.get(wanted) else f"of other weights, {str(sha256)[:8]}"
+
+    @cached_property
+    def _reports(self) -> list[_Report]:
+        """Those of the tests' tiers that can be read."""
+        files = sorted((self.folder / TESTS).parent.glob("*.xml"))
+        return [report for report in map(_report, files) if report is not None]
+
+    @cached_property
+    def _cases(self) -> list[_Case]:
+        return [
+            _Case(f"{case.get('classname')}::{case.get('name')}", _outcome(case), report)
+            for report in self._reports
+            for case in report.cases
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Report:
+    """What one tier of the tests wrote: its file, its properties, and the elements of its cases."""
+
+    file: Path
+    about: Mapping[str, str]
+    cases: Sequence[ET.Element]
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    name: str
+    outcome: str
+    report: _Report
+
+
+def _report(file: Path) -> _Report | None:
+    try:
+        tree = ET.parse(file)
+    except (OSError, ET.ParseError):
+        return None
+    about = {one.get("name", ""): one.get("value", "") for one in tree.iter("property")}
+    return _Report(file, about, list(tree.iter("testcase")))
+
+
+def _finding(
+    figure: str, threshold: str, path: Path | None, *, aged: str, faults: Sequence[str], dirty: bool
+) -> Finding:
+    """Old evidence is stale whatever it says; the rest fails by any fault."""
+    verdict = STALE if aged else FAILED if faults else PASSED
+    notes = [aged, *faults, "made with changes that are not committed" if dirty else ""]
+    return Finding(verdict, figure, threshold, path, "; ".join(filter(None, notes)), dirty)
+
+
+def _figure(record: Mapping[str, Any], name: str) -> float | None:
+    """A check, a figure, or what stands at a path of names, `a > b`; not a number where it is null."""
+    if name == CAUGHT:
+        return float(sum(bool(one["caught"]) for one in record.get("controls", [])))
+    known = dict(record.get("figures", {})) | {one["name"]: one["value"] for one in record.get("checks", [])}
+    at: Any = known if name in known else record
+    for step in (name,) if name in known else name.split(" > "):
+        if not isinstance(at, Mapping) or step not in at:
+            return None
+        at = at[step]
+    return math.nan if at is None else float(at)
+
+
+def _faults(record: Mapping[str, Any], name: str) -> Iterator[str]:
+    """Why a result cannot show that its figure `name` is good, whatever that is.
+
+    A gate that misses a fault put in on purpose shows nothing. One of whose checks another figure failed
+    does: that is for the line of the other figure.
+    """
+    failed = [one for one in record.get("checks", []) if not _check(one).passed]
+    missed = [one["name"] for one in record.get("controls", []) if not one["caught"]]
+    if any(one["name"] == name for one in failed):
+        yield "it failed in its own run"
+    if missed:
+        yield f"the gate misses {', '.join(missed)}"
+    if lies := [one["name"] for one in failed if one["passed"]]:
+        yield f"its result says that {', '.join(lies)} passed, and the figure says not"
+    verdict = record.get("verdict", PASSED)  # a benchmark that only measures has none
+    if verdict == PASSED and (failed or missed):
+        yield "its result says passed, and what is in it says not"
+    if verdict != PASSED and not (failed or missed):
+        yield f"its run failed: {'; '.join(record.get('failures', [])) or verdict}"
+
+
+def _check(written: Mapping[str, Any]) -> Check:
+    value = math.nan if written["value"] is None else written["value"]
+    return Check(written["name"], value, written["low"], written["high"])
+
+
+def _limits(low: float | None, high: float | None) -> str:
+    return " and ".join(
+        f"{word} {limit:g}" for word, limit in (("at least", low), ("at most", high)) if limit is not None
+    )
+
+
+def _is_of(case: str, node: str) -> bool:
+    """Whether `tests.test_a::test_b[c]` of a report is what pytest calls `tests/test_a.py::test_b`."""
+    file, _, function = node.partition("::")
+    wanted = f"{file.removesuffix('.py').replace('/', '.')}::{function}"
+    return case.partition("[")[0] == wanted if function else case.startswith(wanted)
+
+
+def _outcome(case: ET.Element) -> str:
+    if case.find("failure") is not None or case.find("error") is not None:
+        return FAILED
+    return NOT_MEASURED if case.find("skipped") is not None else PASSED

@@ -1,0 +1,231 @@
+"""How often does a gate object to clean speech, and how often to each damage? Clip by clip.
+
+A gate that never alarms and one that always does are of no use to anybody, and either looks well in one half
+of a test. So every gate that judges single clips is given the same clips clean and with each damage of
+`damages.DAMAGES`. Gates of many clips at once (DNSMOS, word errors) have no verdict on one: their false
+alarms are those of their statistics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+import pandas as pd
+from tqdm import tqdm
+
+from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Clip, Samples
+from kokoro_lab.dsp.limiter import TRUE_PEAK_LIMIT_DBTP
+from kokoro_lab.errors import ParameterError
+from kokoro_lab.lab.fixtures import FixtureText
+from kokoro_lab.lab.gates import damages
+from kokoro_lab.lab.gates.loudness import HIGHEST_LUFS, LOWEST_LUFS
+from kokoro_lab.lab.gates.seams import judge_clip
+from kokoro_lab.lab.results import Check, Control
+from kokoro_lab.metrics.loudness import integrated_lufs, true_peak_dbtp
+from kokoro_lab.metrics.proportions import proportion_interval, upper_limit
+from kokoro_lab.speech.engine import Engine
+from kokoro_lab.speech.levelling import MEASURABLE_S
+from kokoro_lab.weights.voices import english_of
+
+CLEAN = "clean"
+ANY_GATE = "any gate"
+FALSE_ALARMS_PERCENT = 1.0
+DETECTED_PERCENT = 95.0
+"""Of the clips with each damage: those to which some gate must object."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Spoken:
+    """One request as it was streamed, twice.
+
+    Parameters
+    ----------
+    text, voice : str
+        The name of what was read, and whose voice read it.
+    clip : Clip
+        What is judged.
+    again : numpy.ndarray
+        float32 (n,): the same request once more.
+    """
+
+    text: str
+    voice: str
+    clip: Clip
+    again: Samples
+
+    @property
+    def name(self) -> str:
+        return f"{self.text}-{self.voice}".replace(" ", "-")
+
+
+Gate = Callable[[Samples, Spoken], bool]
+"""Whether it objects to samples that are, or ought to be, those of a clip."""
+
+
+def off_level(samples: Samples, spoken: Spoken) -> bool:
+    """The loudness gate: outside −16 ±1 LUFS where it lasts 3 s or more, or a true peak over −1 dBTP."""
+    if not true_peak_dbtp(samples, SAMPLE_RATE_HZ) <= TRUE_PEAK_LIMIT_DBTP:
+        return True
+    if len(samples) < MEASURABLE_S * SAMPLE_RATE_HZ:
+        return False
+    return not LOWEST_LUFS <= integrated_lufs(samples, SAMPLE_RATE_HZ) <= HIGHEST_LUFS
+
+
+def not_repeated(samples: Samples, spoken: Spoken) -> bool:
+    """The golden gate in its narrowest form: not the samples that the same request gave once more.
+
+    On one build synthesis is deterministic, so any difference is a fault.
+    """
+    return not np.array_equal(samples, spoken.again)
+
+
+def defective(samples: Samples, spoken: Spoken) -> bool:
+    """The gate of seams and clicks, as it judges a clip by itself: no reference, and no known seams."""
+    return not all(check.passed for check in judge_clip(samples))
+
+
+GATES: dict[str, Gate] = {
+    "loudness": off_level,
+    "golden on one build": not_repeated,
+    "seams and clicks": defective,
+}
+"""Those that have a verdict on a single clip, by the notebook's subject."""
+
+
+def speak(
+    engine: Engine, texts: Sequence[FixtureText], voices: Sequence[str], *, progress: bool = True
+) -> list[Spoken]:
+    """Stream each text, in English, with each voice, twice, nothing taken from a cache."""
+    spoken = []
+    for voice, text in tqdm(list(product(voices, texts)), desc="streams", disable=not progress):
+        first, second = (
+            engine.stream(text.text, voice=voice, language=english_of(voice), cached=False).joined()
+            for _ in range(2)
+        )
+        spoken.append(Spoken(text.id, voice, first, second.samples))
+    return spoken
+
+
+def measure(
+    spoken: Sequence[Spoken], gates: Mapping[str, Gate] = GATES, *, progress: bool = True
+) -> pd.DataFrame:
+    """Ask every gate about every clip, clean and with each damage.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row a gate, clip and damage: name (of the clip), text, voice, damage (`clean` or one of
+        `damages.DAMAGES`), gate, alarm.
+
+    Raises
+    ------
+    ParameterError
+        There is no clip, or no gate.
+    """
+    for field, given in (("spoken", spoken), ("gates", gates)):
+        if not given:
+            raise ParameterError("Nothing can be asked.", field=field, value=0, allowed="one or more")
+    changes: dict[str, damages.Damage] = {CLEAN: np.copy, **damages.DAMAGES}
+    rows = []
+    for each in tqdm(spoken, desc="gates", disable=not progress):
+        about = {"name": each.name, "text": each.text, "voice": each.voice}
+        for damage, change in changes.items():
+            samples = change(each.clip.samples)
+            for name, objects in gates.items():
+                rows.append({**about, "damage": damage, "gate": name, "alarm": objects(samples, each)})
+    return pd.DataFrame(rows)
+
+
+def false_alarms(table: pd.DataFrame) -> pd.DataFrame:
+    """How often each gate, and any of them, objects to clean clips.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A row a gate: clips, alarms, percent, and the 95 % interval of that (Clopper & Pearson) with
+        its one-sided upper limit: low_95, high_95, upper_95.
+    """
+    clean = table[table.damage == CLEAN]
+    rows = {}
+    for gate, alarms in _by_gate(clean).items():
+        low, high = proportion_interval(int(alarms.sum()), len(alarms))
+        upper = upper_limit(int(alarms.sum()), len(alarms))
+        shares = {"percent": alarms.mean(), "low_95": low, "high_95": high, "upper_95": upper}
+        rows[gate] = {"clips": len(alarms), "alarms": int(alarms.sum())} | {
+            name: 100 * share for name, share in shares.items()
+        }
+    return pd.DataFrame.from_dict(rows, orient="index")
+
+
+def detected(table: pd.DataFrame) -> pd.DataFrame:
+    """Percent of the clips to which each gate objects: a row a damage, a column a gate, any gate last."""
+    rows = {
+        damage: {gate: 100 * alarms.mean() for gate, alarms in _by_gate(clips).items()}
+        for damage, clips in table.groupby("damage", sort=False)
+        if damage != CLEAN
+    }
+    return pd.DataFrame.from_dict(rows, orient="index")
+
+
+def judge(table: pd.DataFrame) -> list[Check]:
+    """Limits: each gate, and all together, object to at most 1 % of clean clips; some gate to 95 % of those
+    with any one damage."""
+    rates, caught = false_alarms(table), detected(table)
+    checks = [
+        Check(f"{gate.replace(' ', '_')}_false_alarms_percent", percent, high=FALSE_ALARMS_PERCENT)
+        for gate, percent in rates.percent.items()
+    ]
+    return [*checks, Check("least_detected_damage_percent", caught[ANY_GATE].min(), low=DETECTED_PERCENT)]
+
+
+def figures(table: pd.DataFrame) -> dict[str, float]:
+    """Counts, upper limits, and how often each gate finds each damage."""
+    found: dict[str, float] = {"clips_count": table.name.nunique()}
+    for gate, row in false_alarms(table).iterrows():
+        name = str(gate).replace(" ", "_")
+        found[f"{name}_false_alarms_count"] = row.alarms
+        found[f"{name}_false_alarms_upper_95_percent"] = row.upper_95
+    for damage, row in detected(table).iterrows():
+        for gate, percent in row.items():
+            found[f"{gate}_finds_{damage}_percent".replace(" ", "_")] = percent
+    return found
+
+
+def alarmed(table: pd.DataFrame) -> pd.DataFrame:
+    """The false alarms: clean clips to which a gate objects, with the gates that do."""
+    wrong = table[(table.damage == CLEAN) & table.alarm]
+    return wrong.groupby(["name", "text", "voice"], as_index=False).agg(gates=("gate", ", ".join))
+
+
+def controls(spoken: Sequence[Spoken]) -> list[Control]:
+    """Gates that are wrong on purpose; the judge must refuse their tables, and pass that of a perfect one."""
+    few = list(spoken[:CONTROL_CLIPS])
+    perfect: Gate = not_repeated
+    wrong: dict[str, Gate] = {
+        "a gate that objects to everything": lambda samples, each: True,
+        "a gate that objects to nothing": lambda samples, each: False,
+        "a gate that objects to one clean clip": lambda samples, each: (
+            each is few[0] or perfect(samples, each)
+        ),
+        "a gate that misses clicks": lambda samples, each: (
+            len(samples) != len(each.again) or int(np.count_nonzero(samples != each.again)) > 1
+        ),
+    }
+
+    def passes(gate: Gate) -> bool:
+        return all(check.passed for check in judge(measure(few, {"it": gate}, progress=False)))
+
+    found = [Control("a gate that knows the clean clips passes", caught=passes(perfect))]
+    return found + [Control(name, caught=not passes(gate)) for name, gate in wrong.items()]
+
+
+CONTROL_CLIPS = 2
+
+
+def _by_gate(table: pd.DataFrame) -> dict[str, pd.Series]:
+    """Alarms by gate, clip by clip, and whether any gate alarmed."""
+    wide = table.pivot(index="name", columns="gate", values="alarm")[list(dict.fromkeys(table.gate))]
+    return {str(gate): wide[gate] for gate in wide} | {ANY_GATE: wide.any(axis=1)}

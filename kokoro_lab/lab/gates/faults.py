@@ -1,0 +1,295 @@
+"""Does a listener notice a fault? Every scenario by every transport, and what became of each word.
+
+A text is streamed undisturbed first. Then each scenario's faults are put in, and a listener who goes on where
+it breaks takes the same text again. The same request has the same samples, so what they have must be what the
+undisturbed stream has; where a fault lets another G2P read, the words that were spoken must be those of the
+text, in order, each once, and all that was spoken must have come. What they would have heard is a player's
+clock over the arrivals of the chunks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
+
+import pandas as pd
+from tqdm import tqdm
+
+from kokoro_lab.errors import ParameterError
+from kokoro_lab.lab.bench.faulty import Disturbed, Subject, disturbed
+from kokoro_lab.lab.bench.playout import PRE_BUFFER_S
+from kokoro_lab.lab.bench.resuming import differences
+from kokoro_lab.lab.faults.scenario import TRANSPORTS, AnyFault, Scenario, Transport
+from kokoro_lab.lab.results import Check
+
+PARAGRAPH = (
+    "The kettle is on, and the window is open to the garden behind the house. Nobody is in. "
+    "Rain fell on the quiet town until the morning."
+)
+SILENCE_S = 1.0
+"""S11: a listener waits no longer, whatever breaks."""
+STALLED_TTFA_S = 0.7
+"""With a G2P that does not answer."""
+KEEPS_UP = 0.5
+"""Real-time factor of an undisturbed stream up to which there is speech in hand when a fault strikes, to
+cover what it takes to go on. On a machine that is slower, or busy with other things, how long anything took
+says nothing of the faults: words are judged there, and times only told."""
+STALLED, PROVIDER_LOST = "g2p_stalled_ttfa_most_s", "provider_lost_silence_most_s"
+SAMPLES, WORDS, ERROR, LOST = "every sample", "every word", "a clear error", "LOST"
+"""How a stream ended."""
+COLOURS = {SAMPLES: "#7fc97f", WORDS: "#c7e9c0", ERROR: "#fdd97a", LOST: "#e4572e"}
+COLUMNS = (
+    *("scenario", "transport", "ended", "passed", "struck", "breaks", "ttfa_s", "recover_most_s"),
+    *("underruns", "longest_silence_s", "differing_samples", "missing_samples", "audio_s"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one stream: a row of the table.
+
+    Parameters
+    ----------
+    scenario, transport, ended : str
+    passed : bool
+        Whether that is how it may end.
+    struck : int
+        How often the fault was put in.
+    breaks : int
+        How often the listener had to ask again.
+    ttfa_s, recover_most_s : float
+        Until the first chunk; and, after a break, until the next new one, NaN without breaks.
+    underruns : int
+    longest_silence_s : float
+        With a pre-buffer of 100 ms.
+    differing_samples, missing_samples : int
+        Against the undisturbed stream.
+    audio_s : float
+    """
+
+    scenario: str
+    transport: str
+    ended: str
+    passed: bool
+    struck: int
+    breaks: int
+    ttfa_s: float
+    recover_most_s: float
+    underruns: int
+    longest_silence_s: float
+    differing_samples: int
+    missing_samples: int
+    audio_s: float
+
+
+class Measured(NamedTuple):
+    """What `measure` found.
+
+    `table` has a row a stream, with the fields of `Outcome`; `whole` is the undisturbed stream by transport,
+    and `rtf` the highest real-time factor of those, at the beginning and at the end.
+    """
+
+    table: pd.DataFrame
+    whole: dict[Transport, Disturbed]
+    rtf: float
+
+
+def described(scenarios: Sequence[Scenario]) -> pd.DataFrame:
+    """What is put in: title, seams, faults with their figures, and transports, by scenario."""
+    rows = [
+        {
+            "scenario": scenario.name,
+            "what happens": scenario.title,
+            "seams": ", ".join(dict.fromkeys(fault.seam for fault in scenario.faults)),
+            "faults": "; ".join(_in_words(fault) for fault in scenario.faults),
+            "transports": ", ".join(scenario.transports),
+            "seed": scenario.seed,
+        }
+        for scenario in scenarios
+    ]
+    return pd.DataFrame(rows).set_index("scenario")
+
+
+def transports_of(names: str) -> list[Transport]:
+    """Transports by their names, with commas.
+
+    Raises
+    ------
+    ParameterError
+        There is none of that name.
+    """
+    found: list[Transport] = []
+    for name in (part.strip() for part in names.split(",")):
+        known = [transport for transport in TRANSPORTS if transport == name]
+        if not known:
+            raise ParameterError(
+                f"There is no transport {name!r}.",
+                field="transports",
+                value=name,
+                allowed=", ".join(TRANSPORTS),
+            )
+        found += known
+    return found
+
+
+def asked(scenarios: Sequence[Scenario], transports: Sequence[Transport]) -> int:
+    """How many streams with faults in them that makes."""
+    return sum(transport in scenario.transports for scenario in scenarios for transport in transports)
+
+
+def measure(
+    subjects: Mapping[Transport, Subject],
+    text: str,
+    scenarios: Sequence[Scenario],
+    *,
+    progress: bool = True,
+) -> Measured:
+    """Speak `text` once for each scenario and transport; undisturbed before all of them, and after."""
+    jobs = [(s, t) for s in scenarios for t in s.transports if t in subjects]
+    rows = []
+    with tqdm(total=2 * len(subjects) + len(jobs), desc="streams", disable=not progress) as bar:
+
+        def undisturbed(subject: Subject) -> Disturbed:
+            found = disturbed(subject, None)
+            bar.update()
+            return found
+
+        whole = {transport: undisturbed(subject) for transport, subject in subjects.items()}
+        for scenario, transport in jobs:
+            found = disturbed(subjects[transport], scenario, whole[transport].heard)
+            rows.append(outcome_of(found, whole[transport], text, scenario, transport))
+            bar.update()
+        again = [undisturbed(subject) for subject in subjects.values()]
+    return Measured(
+        pd.DataFrame([asdict(row) for row in rows], columns=list(COLUMNS)),
+        whole,
+        max(one.heard.rtf for one in (*whole.values(), *again)),
+    )
+
+
+def outcome_of(
+    found: Disturbed, whole: Disturbed, text: str, scenario: Scenario, transport: Transport
+) -> Outcome:
+    """What became of a stream, by what the undisturbed one was."""
+    heard = found.heard
+    differing, missing = differences(heard.pcm, whole.heard.pcm)
+    played = heard.played(PRE_BUFFER_S)
+    ended = ended_as(found, whole, text, otherwise=bool(scenario.of_seam("g2p")))
+    passed = ended in (SAMPLES, WORDS) or (ended == ERROR and transport in scenario.may_end_in_error)
+    return Outcome(
+        scenario=scenario.name,
+        transport=transport,
+        ended=ended,
+        passed=passed,
+        struck=found.struck,
+        breaks=len(heard.breaks),
+        ttfa_s=heard.ttfa_s,
+        recover_most_s=max(heard.recovered_s, default=float("nan")),
+        underruns=played.underruns,
+        longest_silence_s=played.longest_silence_s,
+        differing_samples=differing,
+        missing_samples=missing,
+        audio_s=sum(heard.lengths_s),
+    )
+
+
+def ended_as(found: Disturbed, whole: Disturbed, text: str, *, otherwise: bool) -> str:
+    """How a stream ended: `SAMPLES`, `WORDS`, `ERROR` or `LOST`.
+
+    An error is clear if it was told, and all that had come until then is right. `otherwise` is whether the
+    words may sound otherwise, because another G2P read them.
+    """
+    heard, undisturbed = found.heard, whole.heard
+    if heard.complete and differences(heard.pcm, undisturbed.pcm) == (0, 0):
+        return SAMPLES
+    if otherwise and heard.complete and not heard.breaks and len(found.spoken) == 1:
+        (spoken,) = found.spoken
+        said, should = letters(text, spoken.words), letters(text, whole.spoken[-1].words)
+        if said == should and heard.samples == spoken.samples:
+            return WORDS
+    if not heard.complete and heard.breaks and undisturbed.pcm.startswith(heard.pcm):
+        return ERROR
+    return LOST
+
+
+def letters(text: str, words: Iterable[tuple[int, int]]) -> str:
+    """What of `text` was spoken, in the order in which it was, without the marks: one G2P takes them to the
+    words, another one does not."""
+    return "".join(c for start, end in words for c in text[start:end] if c.isalnum())
+
+
+def judge(table: pd.DataFrame, asked: int, rtf: float) -> list[Check]:
+    """Every fault struck, and no stream lost a word. Where undisturbed streams of `rtf` say that the machine
+    keeps up, no silence over a second either, none where a provider was lost, and an early start beside a
+    stalled G2P."""
+    checks = [
+        Check("streams_count", len(table), low=asked, high=asked),
+        Check("streams_without_their_fault_count", int((table.struck == 0).sum()), high=0),
+        Check("streams_not_whole_count", int((~table.passed.astype(bool)).sum()), high=0),
+    ]
+    if rtf > KEEPS_UP:
+        return checks
+    limits = {"longest_silence_s": SILENCE_S, STALLED: STALLED_TTFA_S, PROVIDER_LOST: 0.0}
+    found = timed(table)
+    return [*checks, *(Check(name, found[name], high=limits[name]) for name in found)]
+
+
+def timed(table: pd.DataFrame) -> dict[str, float]:
+    """The times that have limits, by the names of their checks, as far as their scenarios were run."""
+    found = {"longest_silence_s": _most(table[table.ended != ERROR].longest_silence_s)}
+    stalled, lost = table[table.scenario == "g2p_stalled"], table[table.scenario == "provider_lost"]
+    if len(stalled):
+        found[STALLED] = _most(stalled.ttfa_s)
+    if len(lost):
+        found[PROVIDER_LOST] = _most(lost.longest_silence_s)
+    return found
+
+
+def ran(subjects: Mapping[Transport, Subject]) -> dict[str, Any]:
+    """What all of them run: the same weights, or there would be nothing to compare."""
+    return next(iter(subjects.values())).facts()
+
+
+def figures(table: pd.DataFrame, rtf: float) -> dict[str, float]:
+    """What has no limit, and times, which have none where the machine does not keep up."""
+    found = {
+        "rtf_undisturbed_max_ratio": rtf,
+        **(timed(table) if rtf > KEEPS_UP else {}),
+        "streams_by_samples_count": float((table.ended == SAMPLES).sum()),
+        "streams_by_words_count": float((table.ended == WORDS).sum()),
+        "streams_with_a_clear_error_count": float((table.ended == ERROR).sum()),
+        "breaks_count": float(table.breaks.sum()),
+        "recover_most_s": _most(table.recover_most_s),
+        "ttfa_most_s": _most(table.ttfa_s),
+        "underruns_count": float(table.underruns.sum()),
+    }
+    for name, rows in table.groupby("scenario", sort=False):
+        if name != "provider_lost":  # that has a limit
+            found[f"{name}_silence_most_s"] = _most(rows.longest_silence_s)
+    return found
+
+
+def worst(table: pd.DataFrame, count: int = 6) -> pd.DataFrame:
+    """The streams that a listener waited longest in; of those alike, those that took longest to recover."""
+    columns = ["scenario", "transport", "ended", "longest_silence_s", "recover_most_s", "breaks", "ttfa_s"]
+    order = table.sort_values(["longest_silence_s", "recover_most_s"], ascending=False, na_position="last")
+    return order[columns].head(count).round(3)
+
+
+def _in_words(fault: AnyFault) -> str:
+    said = {name: value for name, value in fault.model_dump().items() if name not in ("kind", "seam")}
+    return " ".join(
+        [
+            fault.kind,
+            *(
+                f"{name}={value:g}" if isinstance(value, float) else f"{name}={value}"
+                for name, value in said.items()
+            ),
+        ]
+    )
+
+
+def _most(values: pd.Series) -> float:
+    known = values.dropna()
+    return float(known.max()) if len(known) else float("nan")

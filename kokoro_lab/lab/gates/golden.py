@@ -1,0 +1,290 @@
+"""Does the engine still speak as it did? Its golden clips, spoken again and compared.
+
+What may differ depends on the build (`model.build.Build`). On the **same build** as recorded, the samples are
+the same; what is allowed covers threads that add in another order. On **another build** roundings fall
+otherwise, and through the 8-bit variants' integers they grow: words may be a frame longer, and samples cannot
+be compared. What that hides is named in `UNSEEN_ON_ANOTHER_BUILD`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from itertools import combinations
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from tqdm import tqdm
+
+from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples
+from kokoro_lab.dsp.limiter import TRUE_PEAK_LIMIT_DBTP
+from kokoro_lab.errors import ParameterError
+from kokoro_lab.lab.gates import damages
+from kokoro_lab.lab.gates.golden_clips import ANOTHER, SAME, Spoken, figures, speak
+from kokoro_lab.lab.gates.golden_files import Golden
+from kokoro_lab.lab.results import Check, Control
+from kokoro_lab.metrics.fingerprint import Fingerprint, bit_error_rate, even_edges_s, mel_fingerprint
+from kokoro_lab.speech.engine import Engine, load_engine
+
+NO_RESIDUAL_DBFS = -120.0
+"""What a difference of nothing reads: below the last bit, and finite."""
+CONTROL_CLIPS = 2
+UNTOUCHED, WORD_DROPPED, OTHER_VOICE = "the recording itself passes", "a dropped word", "another voice"
+
+
+class Take(NamedTuple):
+    """A recording, and the same spoken now."""
+
+    reference: Spoken
+    candidate: Spoken
+
+
+def chosen(golden: Golden, cases: int = 0, variants: str = "") -> list[str]:
+    """Names of recordings: of the first `cases` of the plan, 0 for all, by `variants`, with commas, or all.
+
+    Raises
+    ------
+    ParameterError
+        A variant that the plan has nowhere.
+    """
+    planned = {variant for _, variant in golden.planned.values()}
+    wanted = set(variants.split(",")) if variants else planned
+    if not wanted <= planned:
+        raise ParameterError(
+            f"No golden clip is spoken by {', '.join(sorted(wanted - planned))}.",
+            field="variants",
+            value=variants,
+            allowed=", ".join(sorted(planned)),
+        )
+    among = {case.name for case in golden.cases[: cases or None]}
+    return [name for name, (case, v) in golden.planned.items() if case.name in among and v in wanted]
+
+
+def as_it_ships(variant: str) -> Engine:
+    """An engine that nobody tuned: with other windows, samples would be rounded otherwise than recorded."""
+    return load_engine(variant, tuned=False)
+
+
+def speak_again(
+    golden: Golden,
+    names: Sequence[str],
+    engine_of: Callable[[str], Engine] = as_it_ships,
+    *,
+    progress: bool = True,
+) -> tuple[list[Take], dict[str, Any]]:
+    """Speak what was recorded, one variant's engine after the other.
+
+    A planned recording that is not there is left out here; `judge` counts it.
+
+    Returns
+    -------
+    list of Take
+    dict
+        What spoke, for a result.
+    """
+    takes = []
+    ran: dict[str, Any] = {}
+    there = [name for name in names if name in golden.there]
+    by_variant: dict[str, list[str]] = {}
+    for name in there:
+        by_variant.setdefault(golden.planned[name][1], []).append(name)
+    with tqdm(total=len(there), desc="golden clips", disable=not progress) as bar:
+        for variant, of_it in by_variant.items():
+            engine = engine_of(variant)
+            for name in of_it:
+                takes.append(Take(golden.spoken(name), speak(engine, *golden.planned[name])))
+                bar.update()
+            ran = _ran(engine, list(by_variant))
+    return takes, ran
+
+
+def _ran(engine: Engine, variants: Sequence[str]) -> dict[str, Any]:
+    return {
+        "variant": ",".join(variants),
+        "model_sha256": engine.model_sha256,
+        "requested_provider": engine.config.provider,
+        "active_provider": engine.active_provider,
+        "session": engine.session_record,
+        "conversion": dict(engine.conversion),
+    }
+
+
+def measure(takes: Sequence[Take]) -> pd.DataFrame:
+    """How each candidate differs from its recording.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row a take, named by its recording: variant; build, `same build` or `another build`, and in what
+        it `differs`; same_request, same_weights, same_reading (phonemes of each segment); length_share, by
+        how much of its length it is longer; word_difference_s, the most that any word is longer or shorter;
+        beyond_words_difference_s, how much longer it is without its words; fingerprint_share, bits that
+        differ; loudness_difference_lu; residual_peak_dbfs; true_peak_dbtp. NaN is what cannot be
+        compared, for words or lengths are others, and passes nowhere.
+    """
+    rows = [compare(take) for take in takes]
+    return pd.DataFrame(rows).set_index("name") if rows else pd.DataFrame()
+
+
+def compare(take: Take) -> dict[str, Any]:
+    """One row of `measure`."""
+    first, second = take.reference.recording, take.candidate.recording
+    differs = first.build.differences(second.build)
+    return {
+        "name": first.name,
+        "variant": first.variant,
+        "build": ANOTHER if differs else SAME,
+        "differs": ", ".join(differs),
+        "same_request": first.asked == second.asked,
+        "same_weights": first.model_sha256 == second.model_sha256,
+        "same_reading": (first.phonemes, first.token_counts) == (second.phonemes, second.token_counts),
+        "length_share": second.samples_count / first.samples_count - 1,
+        **_by_words(take),
+        "loudness_difference_lu": second.integrated_lufs - first.integrated_lufs,
+        "residual_peak_dbfs": residual_peak_dbfs(take.reference.samples, take.candidate.samples),
+        "true_peak_dbtp": second.true_peak_dbtp,
+    }
+
+
+def _by_words(take: Take) -> dict[str, float]:
+    """What is compared word by word; all NaN where the words are not the same."""
+    first, second = take.reference.recording, take.candidate.recording
+    if [word.text for word in first.words] != [word.text for word in second.words]:
+        return dict.fromkeys(("word_difference_s", "beyond_words_difference_s", "fingerprint_share"), np.nan)
+    lengths_s, others_s = (np.array([w.end_s - w.start_s for w in each.words]) for each in (first, second))
+    beyond_s, other_s = (each.duration_s - each.words[-1].end_s for each in (first, second))
+    anchors_s, moved_s = (np.maximum.accumulate(each.anchors_s) for each in take)
+    edges_s = np.interp(even_edges_s(first.duration_s), anchors_s, moved_s)
+    heard = mel_fingerprint(take.candidate.samples, SAMPLE_RATE_HZ, edges_s)
+    return {
+        "word_difference_s": float(np.abs(others_s - lengths_s).max()),
+        "beyond_words_difference_s": other_s - beyond_s,
+        "fingerprint_share": bit_error_rate(Fingerprint.from_hex(first.fingerprint), heard),
+    }
+
+
+def residual_peak_dbfs(reference: Samples, candidate: Samples) -> float:
+    """The highest sample of the difference; NaN where the lengths differ, and never below −120."""
+    if len(reference) != len(candidate):
+        return float("nan")
+    peak = float(np.abs(reference.astype(np.float64) - candidate).max())
+    return max(20 * float(np.log10(peak)), NO_RESIDUAL_DBFS) if peak else NO_RESIDUAL_DBFS
+
+
+def furthest(takes: Sequence[Take], table: pd.DataFrame) -> Take:
+    """The take whose fingerprint differs most, or whose words are others."""
+    return takes[int(np.argmax(table.fingerprint_share.fillna(1.0).to_numpy()))]
+
+
+def figures_of(table: pd.DataFrame) -> dict[str, float]:
+    """What has no limit: how many clips were compared with the strict tolerances, and the medians."""
+    return {
+        "clips_on_the_same_build_count": int((table.build == SAME).sum()),
+        "clips_on_another_build_count": int((table.build == ANOTHER).sum()),
+        "fingerprint_errors_median_share": table.fingerprint_share.median(),
+        "loudness_difference_median_lu": table.loudness_difference_lu.median(),
+    }
+
+
+def judge(table: pd.DataFrame, golden: Golden) -> list[Check]:
+    """Limits by build and variant, as the plan has them; a recording that is missing fails it always."""
+    checks = [
+        Check("recordings_at_fault_count", len(golden.faults()), high=0),
+        Check("clips_compared_count", len(table), low=1),
+    ]
+    return checks + judge_takes(table, golden) if len(table) else checks
+
+
+def judge_takes(table: pd.DataFrame, golden: Golden) -> list[Check]:
+    """`judge` without the folder: the takes alone."""
+    checks = [
+        Check(f"{name}_count", int((~table[column]).sum()), high=0)
+        for name, column in (
+            ("requests_changed", "same_request"),
+            ("weights_changed", "same_weights"),
+            ("readings_changed", "same_reading"),
+        )
+    ]
+    checks.append(Check("true_peak_highest_dbtp", table.true_peak_dbtp.max(), high=TRUE_PEAK_LIMIT_DBTP))
+    for (build, variant), rows in table.groupby(["build", "variant"]):
+        limit = golden.tolerance(str(build), str(variant))
+        limits = {
+            "length_difference_most_share": (rows.length_share, limit.length_share),
+            "word_difference_most_s": (rows.word_difference_s, limit.word_s),
+            "beyond_words_difference_most_s": (rows.beyond_words_difference_s, limit.beyond_words_s),
+            "fingerprint_errors_most_share": (rows.fingerprint_share, limit.fingerprint_share),
+            "loudness_difference_most_lu": (rows.loudness_difference_lu, limit.loudness_lu),
+        }
+        checks += [
+            Check(f"{variant}_{name}", values.abs().max(skipna=False), high=most)
+            for name, (values, most) in limits.items()
+        ]
+        if limit.residual_peak_dbfs is not None:
+            highest = rows.residual_peak_dbfs.max(skipna=False)
+            checks.append(
+                Check(f"{variant}_residual_peak_highest_dbfs", highest, high=limit.residual_peak_dbfs)
+            )
+    return checks
+
+
+UNSEEN_ON_ANOTHER_BUILD = frozenset(
+    {"a click of 0.3", "100 ms of silence", "two chunks swapped", "clipped peaks"}
+)
+"""Damages that turn fewer bits, and move the level less, than another build may: short ones, and what limits
+a hundredth of the samples. Record the clips on that build to see them there, too; seams and levels within one
+clip have gates of their own."""
+
+
+def controls(golden: Golden, names: Sequence[str]) -> list[Control]:
+    """The recordings themselves, damaged: the judge must refuse each, on the same build and on another.
+
+    Every damage of `damages.DAMAGES`, a dropped word and another voice, on the shortest of the recordings
+    `names`; those that another build hides are `UNSEEN_ON_ANOTHER_BUILD`. The first of each build is no
+    fault: the recording as its own candidate passes.
+    """
+    there = [golden.spoken(name) for name in names if name in golden.there]
+    spoken = sorted(there, key=lambda each: each.recording.samples_count)[:CONTROL_CLIPS]
+    takes = {UNTOUCHED: [Take(each, each) for each in spoken]}
+    for name, damage in damages.DAMAGES.items():
+        takes[name] = [Take(each, _damaged(each, damage)) for each in spoken]
+    takes[WORD_DROPPED] = [Take(each, _damaged(each, _without_longest_word(each))) for each in spoken]
+    takes[OTHER_VOICE] = list(_two_voices(golden))
+    tables = {name: measure(of_it) for name, of_it in takes.items() if of_it}
+    found = []
+    for build in (SAME, ANOTHER):
+        for name in takes:
+            if build == ANOTHER and name in UNSEEN_ON_ANOTHER_BUILD:
+                continue
+            passed = (
+                [_passes(golden, row, build) for _, row in tables[name].iterrows()] if name in tables else []
+            )
+            right = all(passed) if name == UNTOUCHED else not any(passed)
+            found.append(Control(f"{build}: {name}", caught=bool(passed) and right))
+    return found
+
+
+def _passes(golden: Golden, row: pd.Series, build: str) -> bool:
+    table = pd.DataFrame([row.to_dict() | {"build": build}]).infer_objects()
+    return all(check.passed for check in judge_takes(table, golden))
+
+
+def _damaged(spoken: Spoken, damage: damages.Damage) -> Spoken:
+    samples = damage(spoken.samples)
+    return Spoken(replace(spoken.recording, **figures(samples)), samples)
+
+
+def _without_longest_word(spoken: Spoken) -> damages.Damage:
+    word = max(spoken.recording.words, key=lambda each: each.end_s - each.start_s)
+    place = slice(round(word.start_s * SAMPLE_RATE_HZ), round(word.end_s * SAMPLE_RATE_HZ))
+    return lambda samples: damages.without(samples, place)
+
+
+def _two_voices(golden: Golden) -> Iterator[Take]:
+    """Recordings of one text by one variant and two voices: the first, and it with the second's sound."""
+    for first, second in combinations((golden.recordings[name] for name in golden.there), 2):
+        one, other = ((each.variant, each.asked["text"]) for each in (first, second))
+        if one == other and first.asked["voice"] != second.asked["voice"]:
+            voice = golden.spoken(second.name)
+            heard = {name: getattr(second, name) for name in figures(voice.samples)}
+            yield Take(golden.spoken(first.name), Spoken(replace(first, **heard), voice.samples))

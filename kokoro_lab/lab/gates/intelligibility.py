@@ -1,0 +1,158 @@
+"""Are as many words of the candidate understood as of the reference? Counted by Whisper, pair by pair.
+
+Its errors in a single clip say little: it mishears names, and a change that nobody hears may tip it. What is
+judged is the difference over all pairs, in the same words of the same voices.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import pandas as pd
+from tqdm import tqdm
+
+from kokoro_lab.datatypes import Samples
+from kokoro_lab.engine_config import EngineConfig
+from kokoro_lab.lab.gates import damages
+from kokoro_lab.lab.gates.speaking import SpokenPair, shortest
+from kokoro_lab.lab.results import Check, Control
+from kokoro_lab.metrics.intelligibility import Recogniser, Transcriber, count_errors, listen, total
+from kokoro_lab.metrics.noninferiority import PairedRise, paired_rise
+from kokoro_lab.metrics.spelling import ENGLISH
+from kokoro_lab.weights.fetching import fetch
+from kokoro_lab.weights.store import missing, recogniser_path
+
+RISE_MARGIN_POINTS = 3.0
+"""How much the word error rate may rise, in percentage points."""
+RISE_CHECK = "machine_word_error_rate_rise_upper_95_points"
+CONTROL_TEXTS = 3
+
+
+def load_recogniser(config: EngineConfig | None = None) -> Recogniser:
+    """Whisper base, fetched first if it is not in the cache; `config` is the environment's unless given.
+
+    Raises
+    ------
+    WeightsError
+        It cannot be had.
+    ParameterError
+        The extra `quality` is not installed.
+    """
+    config = config or EngineConfig.from_settings()
+    if missing((), config.home, recogniser=True):
+        fetch((), recogniser=True, source=config.source, home=config.home)
+    return Recogniser(recogniser_path(config.home), config.threads)
+
+
+class Remembering:
+    """A `Transcriber` that hears the same samples once, however many candidates a reference has."""
+
+    def __init__(self, recogniser: Transcriber) -> None:
+        self._recogniser = recogniser
+        self._known: dict[bytes, str] = {}
+
+    def transcribe(self, samples: Samples, sample_rate_hz: int, language: str = ENGLISH) -> str:
+        """As the recogniser that it asks."""
+        key = hashlib.sha256(samples.tobytes() + f"{sample_rate_hz} {language}".encode()).digest()
+        if key not in self._known:
+            self._known[key] = self._recogniser.transcribe(samples, sample_rate_hz, language)
+        return self._known[key]
+
+
+def measure(spoken: Sequence[SpokenPair], recogniser: Transcriber, *, progress: bool = True) -> pd.DataFrame:
+    """What Whisper makes of each pair.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row a pair, named by it: text, voice, words (how many were said); word_errors_reference,
+        word_errors_candidate; said, heard_reference, heard_candidate in writing.
+    """
+    rows = []
+    for each in tqdm(spoken, desc="word errors", disable=not progress):
+        first, second = (
+            listen(samples, each.pair.sample_rate_hz, each.said, recogniser)
+            for samples in (each.pair.reference, each.pair.candidate)
+        )
+        rows.append(
+            {
+                "pair": each.pair.name,
+                "text": each.text,
+                "voice": each.voice,
+                "words": first.errors.words,
+                "word_errors_reference": first.errors.word_errors,
+                "word_errors_candidate": second.errors.word_errors,
+                "said": each.said,
+                "heard_reference": first.hypothesis,
+                "heard_candidate": second.hypothesis,
+            }
+        )
+    return pd.DataFrame(rows).set_index("pair")
+
+
+def judge(table: pd.DataFrame) -> list[Check]:
+    """The limit: the word error rate rises by less than 3 points with 95 % confidence."""
+    return [Check(RISE_CHECK, 100 * _rise(table).upper, high=RISE_MARGIN_POINTS)]
+
+
+def figures(table: pd.DataFrame) -> dict[str, float]:
+    """What Whisper understood, besides what has a limit. Rates are errors of all pairs ÷ what they say."""
+    first, second = (
+        total(
+            count_errors(said, heard) for said, heard in zip(table.said, table[f"heard_{side}"], strict=True)
+        )
+        for side in ("reference", "candidate")
+    )
+    return {
+        "machine_words_count": first.words,
+        "machine_word_error_rate_rise_points": 100 * _rise(table).rise,
+        "machine_word_error_rate_reference_percent": 100 * first.word_error_rate,
+        "machine_word_error_rate_candidate_percent": 100 * second.word_error_rate,
+        "machine_character_error_rate_reference_percent": 100 * first.character_error_rate,
+        "machine_character_error_rate_candidate_percent": 100 * second.character_error_rate,
+        "machine_word_errors_added_in_a_pair_most_count": int(_more(table).max()),
+    }
+
+
+def heard_otherwise(table: pd.DataFrame) -> pd.DataFrame:
+    """The pairs of which Whisper did not write down the same twice, those that lost most words first."""
+    differ = table[table.heard_reference != table.heard_candidate]
+    return differ.assign(errors_more=_more(differ)).sort_values("errors_more", ascending=False)[
+        ["errors_more", "words", "said", "heard_reference", "heard_candidate"]
+    ]
+
+
+def controls(
+    spoken: Sequence[SpokenPair], recogniser: Transcriber, *, progress: bool = True
+) -> list[Control]:
+    """Candidates that say other words on purpose; the judge must refuse them.
+
+    Made of the shortest pairs, one a text. The first is no fault: the reference as its own candidate passes.
+    """
+    short = shortest(spoken, CONTROL_TEXTS)
+    another = dict(zip((e.text for e in short), [*short[1:], short[0]], strict=True))
+    candidates: dict[str, Callable[[SpokenPair], Samples]] = {
+        "the words of the reference itself pass": lambda each: each.pair.reference,
+        "one word cut out of each clip is missed": lambda each: damages.without(
+            each.pair.reference, each.longest_word
+        ),
+        "another text is not the same words": lambda each: another[each.text].pair.reference,
+    }
+    found = []
+    for number, (name, candidate) in enumerate(candidates.items()):
+        pairs = [e._replace(pair=replace(e.pair, candidate=candidate(e))) for e in short]
+        passed = all(check.passed for check in judge(measure(pairs, recogniser, progress=progress)))
+        found.append(Control(name, caught=passed if number == 0 else not passed))
+    return found
+
+
+def _more(table: pd.DataFrame) -> pd.Series:
+    return table.word_errors_candidate - table.word_errors_reference
+
+
+def _rise(table: pd.DataFrame) -> PairedRise:
+    return paired_rise(
+        table.word_errors_reference, table.word_errors_candidate, table.words, list(table.text)
+    )

@@ -1,0 +1,259 @@
+"""Is every clip at the target loudness and under the peak limit, as written to disk?
+
+A file is measured as a whole before it is brought to the target, so each of them must meet it. A stream
+cannot wait: it has its voice's gain and a limiter, and a share of the streams must.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from tqdm import tqdm
+
+from kokoro_lab.audio import read_wav
+from kokoro_lab.containers import save
+from kokoro_lab.datatypes import Clip, Samples
+from kokoro_lab.dsp.limiter import TRUE_PEAK_LIMIT_DBTP
+from kokoro_lab.dsp.loudness import TARGET_LUFS
+from kokoro_lab.errors import ParameterError
+from kokoro_lab.lab.fixtures import FixtureText
+from kokoro_lab.lab.gates import damages
+from kokoro_lab.lab.results import Check, Control
+from kokoro_lab.metrics import ebu
+from kokoro_lab.metrics.loudness import MOMENTARY_S, integrated_lufs, sample_peak_dbfs, true_peak_dbtp
+from kokoro_lab.metrics.proportions import proportion_interval
+from kokoro_lab.speech.engine import Engine
+from kokoro_lab.speech.levelling import MEASURABLE_S
+from kokoro_lab.weights.store import voice_names
+from kokoro_lab.weights.voices import english_of
+
+TOLERANCE_LU = 1.0
+LOWEST_LUFS, HIGHEST_LUFS = TARGET_LUFS - TOLERANCE_LU, TARGET_LUFS + TOLERANCE_LU
+STREAMS_WITHIN_PERCENT = 99.0
+FILE, STREAM = "file", "stream"
+"""How a clip was asked for."""
+ALL, ENGLISH = "all", "english"
+
+
+def voices_of(spec: str) -> list[str]:
+    """The voices that a gate is asked to judge: names with commas, `english` or `all`.
+
+    Raises
+    ------
+    ParameterError
+        There is no voice of that name, or none is named.
+    """
+    there = list(voice_names())
+    if spec == ALL:
+        return there
+    if spec == ENGLISH:
+        return [name for name in there if name[0] in "ab"]
+    names = [name.strip() for name in spec.split(",")]
+    for name in names:
+        if name not in there:
+            raise ParameterError(
+                f"There is no voice {name!r}.",
+                field="voices",
+                value=name,
+                allowed=f"{ALL}, {ENGLISH}, or names with commas such as {there[0]}",
+            )
+    return names
+
+
+def measure(
+    engine: Engine,
+    texts: Sequence[FixtureText],
+    voices: Sequence[str],
+    folder: Path,
+    *,
+    ways: Sequence[str] = (FILE, STREAM),
+    progress: bool = True,
+) -> pd.DataFrame:
+    """Speak every text, in English, with every voice, write the clips, and measure what was written.
+
+    A stream is spoken anew, without what is kept of earlier ones, and joined.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row a clip: text, voice, way (`file` or `stream`), file, audio_s, integrated_lufs,
+        true_peak_dbtp, gain_db, limited_db, rtf.
+    """
+    rows = []
+    jobs = [(text, voice, way) for voice in voices for text in texts for way in ways]
+    for text, voice, way in tqdm(jobs, desc="clips", disable=not progress):
+        clip = engine.stream(
+            text.text, voice=voice, language=english_of(voice), streamed=way == STREAM, cached=False
+        ).joined()
+        path = save(clip, folder / f"{text.id.replace(' ', '-')}-{voice}-{way}.wav")
+        rows.append(
+            {"text": text.id, "voice": voice, "way": way, "file": path.name}
+            | figures_of_file(path)
+            | {
+                "gain_db": clip.report.gain_db,
+                "limited_db": clip.report.limited_db,
+                "rtf": clip.report.rtf,
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def figures_of_file(path: Path) -> dict[str, float]:
+    """Length, loudness and peak of a WAV file as a listener gets it; no loudness below one block of 0.4 s."""
+    samples, rate_hz = read_wav(path)
+    measurable = len(samples) >= MOMENTARY_S * rate_hz
+    return {
+        "audio_s": len(samples) / rate_hz,
+        "integrated_lufs": integrated_lufs(samples, rate_hz) if measurable else float("nan"),
+        "true_peak_dbtp": true_peak_dbtp(samples, rate_hz),
+    }
+
+
+def judged(table: pd.DataFrame) -> pd.DataFrame:
+    """The clips that are long enough for their loudness to be judged: 3 s or more."""
+    return table[table.audio_s >= MEASURABLE_S]
+
+
+def within(table: pd.DataFrame) -> pd.Series:
+    """Which clips lie within −16 ±1 LUFS."""
+    return table.integrated_lufs.between(LOWEST_LUFS, HIGHEST_LUFS)
+
+
+def judge(table: pd.DataFrame) -> list[Check]:
+    """Limits on files and on streams. No clip of one of them means that it was not measured: no pass."""
+    return judge_files(table[table.way == FILE]) + judge_streams(table[table.way == STREAM])
+
+
+def judge_files(table: pd.DataFrame) -> list[Check]:
+    """Every clip of 3 s or more within −16 ±1 LUFS; every clip, however short, at most −1 dBTP."""
+    lufs = judged(table).integrated_lufs
+    return [
+        Check("quietest_file_lufs", lufs.min(), low=LOWEST_LUFS, high=HIGHEST_LUFS),
+        Check("loudest_file_lufs", lufs.max(), low=LOWEST_LUFS, high=HIGHEST_LUFS),
+        Check("file_true_peak_most_dbtp", table.true_peak_dbtp.max(), high=TRUE_PEAK_LIMIT_DBTP),
+    ]
+
+
+def judge_streams(table: pd.DataFrame) -> list[Check]:
+    """Of clips of 3 s or more, 99 % within −16 ±1 LUFS; every clip, however short, at most −1 dBTP."""
+    long = judged(table)
+    return [
+        Check("streams_judged_count", len(long), low=1),
+        Check("streams_within_band_percent", 100 * within(long).mean(), low=STREAMS_WITHIN_PERCENT),
+        Check("stream_true_peak_most_dbtp", table.true_peak_dbtp.max(), high=TRUE_PEAK_LIMIT_DBTP),
+    ]
+
+
+def figures(table: pd.DataFrame) -> dict[str, float]:
+    """What was found besides what has a limit; the share of streams with its 95 % interval."""
+    streams = judged(table[table.way == STREAM])
+    inside = int(within(streams).sum())
+    low, high = proportion_interval(inside, len(streams)) if len(streams) else (float("nan"),) * 2
+    return {
+        "clips_count": len(table),
+        "streams_outside_band_count": len(streams) - inside,
+        "streams_within_band_low_95_percent": 100 * low,
+        "streams_within_band_high_95_percent": 100 * high,
+        "stream_lufs_mean": streams.integrated_lufs.mean(),
+        "stream_lufs_deviation_lu": streams.integrated_lufs.std(),
+        "median_rtf": table.rtf.median(),
+        "deepest_limiting_db": table.limited_db.max(),
+    }
+
+
+def worst(table: pd.DataFrame, count: int = 5) -> pd.DataFrame:
+    """The clips that are furthest from the target, of those that are long enough."""
+    long = judged(table)
+    distance = (long.integrated_lufs - TARGET_LUFS).abs()
+    return long.loc[distance.sort_values(ascending=False).index[:count]]
+
+
+def controls(clip: Clip, folder: Path) -> list[Control]:
+    """Damage a good clip in ways that this gate is there for; as a file and as a stream each must fail.
+
+    `clip` must be 3 s or longer and pass as it is, or nothing would be shown.
+    """
+    faults: dict[str, damages.Damage] = {
+        **{name: damages.DAMAGES[name] for name in CAUGHT},
+        "1.5 dB too loud": partial(damages.gained, db=1.5),
+        "1.5 dB too quiet": partial(damages.gained, db=-1.5),
+        "one sample at full scale": _full_scale_sample,
+        "a peak between samples": _peak_between_samples,
+        "second half 6 dB down": _half_faded,
+    }
+    if not all(_verdicts(clip, folder / "control-untouched.wav")):
+        return [Control("the untouched clip passes", caught=False)]
+    found = []
+    for name, damage in faults.items():
+        damaged = replace(clip, samples=damage(clip.samples))
+        path = folder / f"control-{name.replace(' ', '-')}.wav"
+        found.append(Control(name, caught=not any(_verdicts(damaged, path))))
+    return found
+
+
+CAUGHT = ("3 dB louder", "3 dB quieter")
+"""Of the damages that all gates share, those that are this gate's to catch."""
+
+
+def meter_checks() -> tuple[list[Check], list[Control], pd.DataFrame]:
+    """The meter against EBU Tech 3341 and 3342, and broken meters against the same signals."""
+    cases = list(ebu.ebu_self_check())
+    failed = sum(not case.passed for case in cases)
+    broken = {
+        "a meter that reads sample peaks": replace(ebu.Meter(), true_peak_dbtp=sample_peak_dbfs),
+        "a meter 0.5 LU off": replace(ebu.Meter(), integrated_lufs=_half_a_lu_off),
+    }
+    found = [
+        Control(name, caught=any(not case.passed for case in ebu.ebu_self_check(meter=meter)))
+        for name, meter in broken.items()
+    ]
+    table = pd.DataFrame(
+        {
+            "case": [c.case for c in cases],
+            "quantity": [c.quantity for c in cases],
+            "expected": [c.expected for c in cases],
+            "measured": [c.measured for c in cases],
+            "passed": [c.passed for c in cases],
+        }
+    )
+    checks = [Check("ebu_cases_count", len(cases), low=20), Check("ebu_cases_failed_count", failed, high=0)]
+    return checks, found, table
+
+
+def _half_a_lu_off(samples: np.ndarray, sample_rate_hz: int) -> float:
+    return integrated_lufs(samples, sample_rate_hz) + 0.5
+
+
+def _verdicts(clip: Clip, path: Path) -> tuple[bool, bool]:
+    """Whether a clip passes as a file, and as a stream."""
+    save(clip, path)
+    table = pd.DataFrame([figures_of_file(path)])
+    as_file, as_stream = judge_files(table), judge_streams(table)
+    return all(check.passed for check in as_file), all(check.passed for check in as_stream)
+
+
+def _full_scale_sample(samples: Samples) -> Samples:
+    damaged = samples.copy()
+    damaged[len(damaged) // 2] = 1.0
+    return damaged
+
+
+def _peak_between_samples(samples: Samples) -> Samples:
+    """A quarter-rate burst at 45°: no sample above −2.9 dBFS, a true peak at about 0 dBTP."""
+    damaged = samples.copy()
+    start, count = len(damaged) // 2, 400
+    phase = np.pi / 2 * np.arange(count) + np.pi / 4
+    damaged[start : start + count] = (np.sin(phase) * np.hanning(count)).astype(np.float32)
+    return damaged
+
+
+def _half_faded(samples: Samples) -> Samples:
+    """Half at −6 dB takes the whole under the band: loudness is a property of all of a clip."""
+    damaged = samples.copy()
+    damaged[len(damaged) // 2 :] *= np.float32(10 ** (-6 / 20))
+    return damaged

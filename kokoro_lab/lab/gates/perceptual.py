@@ -1,0 +1,269 @@
+"""Does a candidate sound as good as the baseline? Every measure that applies, judged as one family.
+
+*Forced*, the candidate is told the reference's durations, F0 and energy, so that samples can be compared with
+samples. *By itself* it is judged as it speaks: quality without a reference, whose voice it is, how long it
+takes and how high it speaks. What is understood of it is another gate's task (`gates.intelligibility`).
+
+Nothing is brought to one level before; gains are the loudness gate's. DistillMOS, which would see cuts
+without a reference, is not among the measures: it needs PyTorch, and nothing else here does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+from tqdm import tqdm
+
+from kokoro_lab.engine_config import EngineConfig
+from kokoro_lab.errors import ParameterError
+from kokoro_lab.lab.fixtures import FixtureText
+from kokoro_lab.lab.gates import damages
+from kokoro_lab.lab.gates.abx import SHARED, engine_of
+from kokoro_lab.lab.gates.perceptual_measures import (
+    DNSMOS,
+    DURATION,
+    F0,
+    LSD,
+    MEASURES,
+    PESQ,
+    SPEAKER,
+    Compared,
+    Measure,
+)
+from kokoro_lab.lab.gates.speaking import Reading, SpokenPair, begun, pair_up, read, shortest, speak
+from kokoro_lab.lab.listening.plan import Pair
+from kokoro_lab.lab.results import Check, Control
+from kokoro_lab.metrics.noninferiority import holm, paired_change
+from kokoro_lab.metrics.prosody import Drift
+from kokoro_lab.metrics.speaker import Embedder, VoiceEncoder
+from kokoro_lab.speech.engine import Engine
+from kokoro_lab.weights.fetching import fetch
+from kokoro_lab.weights.store import missing, voice_encoder_path
+
+ALPHA = 0.05
+CONTROL_TEXTS, CONTROL_S = 3, 3.01
+WRONG_VOICES = {"af": "am_michael", "am": "af_heart", "bf": "bm_george", "bm": "bf_emma"}
+"""Who speaks instead: of the same English, since in the other one it would not be the same phonemes."""
+
+LENGTH_CHECK = "forced_length_difference_most_s"
+HOLM_CHECK = "noninferiority_p_by_holm_most"
+
+
+def load_voice_encoder(config: EngineConfig | None = None) -> VoiceEncoder:
+    """What compares voices, fetched first if it is not in the cache.
+
+    Raises
+    ------
+    WeightsError
+        It cannot be had.
+    """
+    config = config or EngineConfig.from_settings()
+    if missing((), config.home, voice_encoder=True):
+        fetch((), voice_encoder=True, source=config.source, home=config.home)
+    return VoiceEncoder(voice_encoder_path(config.home))
+
+
+def compare(
+    reference: Engine,
+    candidate: Engine,
+    texts: Sequence[FixtureText],
+    voices: Sequence[str],
+    *,
+    streamed: bool = False,
+    progress: bool = True,
+) -> list[Compared]:
+    """Let both speak every text with every voice, the candidate twice: forced, and by itself.
+
+    Parameters
+    ----------
+    candidate : Engine
+        With its own prosody; the forced one is made from its variant.
+    streamed : bool
+        Whether the candidate is decoded in windows with predicted statistics. The reference never is.
+
+    Raises
+    ------
+    ParameterError
+        A variant runs as one graph, the candidate cannot be streamed, or a voice is of another language.
+    """
+    for voice in voices:
+        if voice[:2] not in WRONG_VOICES:
+            raise ParameterError(
+                f"{voice} is no English voice, and the texts are English.",
+                field="voices",
+                value=voice,
+                allowed="voices whose names begin with " + ", ".join(f"{name}_" for name in WRONG_VOICES),
+            )
+    readings = [
+        [read(engine, text, voice) for voice in voices for text in texts] for engine in (reference, candidate)
+    ]
+    first = speak(reference, texts, voices, progress=progress)
+    told = speak(
+        engine_of(candidate.config.variant, SHARED), texts, voices, streamed=streamed, progress=progress
+    )
+    alone = speak(candidate, texts, voices, streamed=streamed, progress=progress)
+    columns = (pair_up(first, told), pair_up(first, alone), *readings)
+    return [Compared(*each) for each in zip(*columns, strict=True)]
+
+
+def measure(
+    compared: Sequence[Compared],
+    encoder: Embedder,
+    measures: Sequence[Measure] = MEASURES,
+    *,
+    progress: bool = True,
+) -> pd.DataFrame:
+    """What each measure says of each pair.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row a pair, named by it: text, voice, audio_s, forced_length_difference_s; of each measure
+        `<name>_reference`, `<name>_candidate`, higher being better; and the candidate's drift: the fields
+        of `metrics.prosody.Drift`. Forced figures are NaN where the length differs.
+    """
+    rows = []
+    for each in tqdm(compared, desc="measured", disable=not progress):
+        figures: dict[str, float] = {}
+        for one in measures:
+            figures[f"{one.name}_reference"], figures[f"{one.name}_candidate"] = one.of(each, encoder)
+        pair, drift = each.forced.pair, each.drift
+        rows.append(
+            {
+                "pair": pair.name,
+                "text": each.forced.text,
+                "voice": each.forced.voice,
+                "audio_s": len(pair.reference) / pair.sample_rate_hz,
+                "forced_length_difference_s": pair.duration_difference_s,
+            }
+            | figures
+            | {name: getattr(drift, name) for name in Drift.__dataclass_fields__}
+        )
+    return pd.DataFrame(rows).set_index("pair")
+
+
+def changes(table: pd.DataFrame, measures: Sequence[Measure] = MEASURES) -> pd.DataFrame:
+    """How much the candidate loses, with one-sided 95 % limits over texts, and the family's p by Holm.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row a measure: how, mean_percent, lower_percent (the true change is above), margin_percent, p and
+        holm_p. A measure that could not be taken of every pair has NaN, and p 1.
+    """
+    rows = []
+    for one in measures:
+        before, after = table[f"{one.name}_reference"], table[f"{one.name}_candidate"]
+        found = (np.nan, np.nan, 1.0)
+        if np.isfinite(after).all():
+            change = paired_change(before, after, list(table.text), margin=one.margin)
+            found = (100 * change.mean, 100 * change.lower, change.p)
+        rows.append((one.name, one.how, *found, -100 * one.margin))
+    columns = ["measure", "how", "mean_percent", "lower_percent", "p", "margin_percent"]
+    family = pd.DataFrame(rows, columns=columns).set_index("measure")
+    return family.assign(holm_p=pd.Series(holm(family.p.to_dict())))
+
+
+def judge(table: pd.DataFrame, measures: Sequence[Measure] = MEASURES) -> list[Check]:
+    """Limits: no measure lost by more than its margin, each with 95 % confidence, and all of them together
+    by Holm's correction; forced, not a sample longer or shorter."""
+    checks = [Check(LENGTH_CHECK, table.forced_length_difference_s.abs().max(), high=0.0)]
+    if measures:
+        family = changes(table, measures)
+        checks += [
+            Check(one.check, family.lower_percent[one.name], low=-100 * one.margin) for one in measures
+        ]
+        checks.append(Check(HOLM_CHECK, family.holm_p.max(), high=ALPHA))
+    return checks
+
+
+def figures(table: pd.DataFrame) -> dict[str, float]:
+    """What was found besides what has a limit. Means are over pairs."""
+    return {
+        "pairs_count": len(table),
+        "texts_count": table.text.nunique(),
+        "pesq_mean": table.pesq_candidate.mean(),
+        "pesq_lowest": table.pesq_candidate.min(),
+        "stoi_mean": table.stoi_candidate.mean(),
+        "lsd_mean_db": (table.lsd_reference - table.lsd_candidate).mean(),
+        "dnsmos_reference_mean": table.dnsmos_reference.mean(),
+        "dnsmos_candidate_mean": table.dnsmos_candidate.mean(),
+        "speaker_similarity_mean": table.speaker_candidate.mean(),
+        "speaker_similarity_lowest": table.speaker_candidate.min(),
+        "changed_durations_percent": 100 * table.changed_durations_count.sum() / table.durations_count.sum(),
+        "phoneme_change_mean_ms": table.phoneme_change_ms.mean(),
+        "f0_change_median_cents": table.f0_change_cents.median(),
+    }
+
+
+def worst(compared: Sequence[Compared], table: pd.DataFrame, one: Measure) -> Pair:
+    """The pair that loses most by a measure, as that measure heard it."""
+    loss = table[f"{one.name}_reference"] - table[f"{one.name}_candidate"]
+    found = compared[int(np.argmax(loss.fillna(np.inf) / table[f"{one.name}_reference"]))]
+    return found.forced.pair if one.how == "forced" else found.own.pair
+
+
+CAUGHT_BY: dict[str, tuple[damages.Damage, str, tuple[Measure, ...]]] = {
+    "a click of 0.3 costs PESQ": (damages.click, PESQ.check, (PESQ,)),
+    "100 ms of silence cost PESQ": (damages.gap, PESQ.check, (PESQ,)),
+    "100 ms cut out are not as long": (damages.cut, LENGTH_CHECK, ()),
+    "noise at 20 dB SNR costs DNSMOS": (damages.noisy, DNSMOS.check, (DNSMOS,)),
+    "noise at 20 dB SNR is far away": (damages.noisy, LSD.check, (LSD,)),
+    "10 % faster is not the same duration": (damages.faster, DURATION.check, (DURATION,)),
+    "10 % faster is not as long": (damages.faster, LENGTH_CHECK, ()),
+    "clipped peaks cost PESQ": (damages.clipped, PESQ.check, (PESQ,)),
+}
+"""Fault → how it is made, which check must fail, and what has to be measured for that."""
+
+
+def controls(
+    reference: Engine,
+    compared: Sequence[Compared],
+    texts: Sequence[FixtureText],
+    encoder: Embedder,
+    *,
+    progress: bool = True,
+) -> list[Control]:
+    """Candidates that are worse on purpose; the check that is there for the fault must fail.
+
+    Made of the shortest pairs, one a text. The first is no fault: the reference as its own candidate passes.
+    """
+    readings = {(e.forced.text, e.forced.voice): e.reference_reading for e in compared}
+    short = [begun(each, CONTROL_S) for each in shortest((e.forced for e in compared), CONTROL_TEXTS)]
+
+    def damaged(damage: damages.Damage) -> list[Compared]:
+        pairs = [e._replace(pair=replace(e.pair, candidate=damage(e.pair.reference))) for e in short]
+        own = [readings[e.text, e.voice] for e in short]
+        return [Compared(e, e, reading, reading) for e, reading in zip(pairs, own, strict=True)]
+
+    def failed(candidates: Sequence[Compared], measures: Sequence[Measure]) -> set[str]:
+        table = measure(candidates, encoder, measures, progress=False)
+        return {check.name for check in judge(table, measures) if not check.passed}
+
+    found = [Control("the reference itself passes", caught=not failed(damaged(np.copy), MEASURES))]
+    for name, (damage, check, measures) in tqdm(CAUGHT_BY.items(), desc="faults", disable=not progress):
+        found.append(Control(name, caught=check in failed(damaged(damage), measures)))
+    mistaken = failed(_by_another_voice(reference, short, texts, readings), (SPEAKER, F0))
+    found.append(Control("a wrong voice is another speaker", caught=SPEAKER.check in mistaken))
+    found.append(Control("a wrong voice is not as high", caught=F0.check in mistaken))
+    return found
+
+
+def _by_another_voice(
+    reference: Engine,
+    short: Sequence[SpokenPair],
+    texts: Sequence[FixtureText],
+    readings: dict[tuple[str, str], Reading],
+) -> list[Compared]:
+    by_name = {text.id: text for text in texts}
+    found = []
+    for each in short:
+        voice = WRONG_VOICES[each.voice[:2]]
+        (other,) = speak(reference, [by_name[each.text]], [voice], progress=False)
+        pair = each._replace(pair=replace(each.pair, candidate=other.samples))
+        own, others = readings[each.text, each.voice], read(reference, by_name[each.text], voice)
+        found.append(Compared(pair, pair, own, others))
+    return found

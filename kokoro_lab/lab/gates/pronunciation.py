@@ -1,0 +1,113 @@
+"""How texts are read: word by word for one text, and against what is expected of a language's corpus."""
+
+from __future__ import annotations
+
+import json
+
+import pandas as pd
+import regex
+
+from kokoro_lab.datatypes import Clip, LexiconEntry
+from kokoro_lab.errors import ParameterError
+from kokoro_lab.lab.fixtures import repository_root
+from kokoro_lab.lab.results import Check, Control
+from kokoro_lab.text.normalise import normalise
+from kokoro_lab.text.sanitise import sanitise
+from kokoro_lab.text.segment import sentences
+
+CORPORA = ("en", "es", "ja")
+"""Languages with a corpus `fixtures/texts/normalisation_<language>.jsonl` of pairs that we wrote."""
+_MARKS = regex.compile(r"[^\w\s]|_")
+
+
+def entry(word: str, phonemes: str) -> tuple[LexiconEntry, ...]:
+    """A lexicon of one entry; of none from no word.
+
+    Raises
+    ------
+    ParameterError
+        A word without phonemes.
+    """
+    if not word:
+        return ()
+    if not phonemes:
+        raise ParameterError(
+            f"{word!r} has no phonemes.",
+            field="phonemes",
+            value=phonemes,
+            allowed="IPA, as `kokoro-lab text` prints it",
+            mend="Write them, like ˈɛnʤɪnˈɛks; or leave the word out.",
+        )
+    return (LexiconEntry("*", word.strip(), phonemes.strip()),)
+
+
+def words(clip: Clip) -> pd.DataFrame:
+    """Each word of a clip as it was read: place in the text, phonemes, language, and who read it."""
+    spoken = [word for segment in clip.segments for word in segment.words]
+    columns = ("text", "start", "end", "phonemes", "language", "source")
+    return pd.DataFrame([{name: getattr(word, name) for name in columns} for word in spoken])
+
+
+def readings(languages: tuple[str, ...] = CORPORA) -> pd.DataFrame:
+    """Every line of the corpora, read.
+
+    Returns
+    -------
+    pandas.DataFrame
+        `language`, `category`, `written`, `expected`, `read`, and whether it is `right`: letter case,
+        punctuation and, in Japanese, spaces do not count.
+    """
+    rows = []
+    for language in languages:
+        path = repository_root() / "fixtures" / "texts" / f"normalisation_{language}.jsonl"
+        for line in path.read_text("utf-8").splitlines():
+            pair = json.loads(line)
+            read = as_said(pair["written"], language)
+            rows.append(
+                {
+                    "language": language,
+                    "category": pair["category"],
+                    "written": pair["written"],
+                    "expected": pair["spoken"],
+                    "read": read,
+                    "right": same(read, pair["spoken"], language),
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+def as_said(text: str, language: str) -> str:
+    """`text` in words, sentence by sentence."""
+    return " ".join(normalise(s.text, language).text for s in sentences(sanitise(text), language))
+
+
+def same(read: str, expected: str, language: str) -> bool:
+    """Whether two readings are the same words."""
+    return _bare(read, language) == _bare(expected, language)
+
+
+def _bare(text: str, language: str) -> str:
+    bare = _MARKS.sub(" ", text.casefold()).split()
+    return ("" if language == "ja" else " ").join(bare)
+
+
+def checks(table: pd.DataFrame, clip: Clip) -> list[Check]:
+    """All of the corpus is read as expected, and nothing of the text that was tried is lost."""
+    silent = sum(f.reason.startswith("not spoken") for f in clip.report.fallbacks)
+    return [
+        *(
+            Check(f"read_as_expected_{language}_share", float(rows.right.mean()), low=1.0)
+            for language, rows in table.groupby("language")
+        ),
+        Check("words_not_spoken_count", silent, high=0),
+    ]
+
+
+def controls(table: pd.DataFrame) -> list[Control]:
+    """An expectation that is off by one word must be noticed, in each language."""
+    found = []
+    for language, rows in table.groupby("language"):
+        row = rows.iloc[0]
+        caught = not same(row["read"], f"{row.expected} {row.expected}", str(language))
+        found.append(Control(f"{language}: a word too many", caught))
+    return found

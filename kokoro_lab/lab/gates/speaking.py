@@ -1,0 +1,160 @@
+"""What gates hear: the texts that two engines speak, as the vocoder gives them, and the two side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from tqdm import tqdm
+
+from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples, WordTiming
+from kokoro_lab.errors import ParameterError
+from kokoro_lab.graphs.signatures import frames_of
+from kokoro_lab.lab.fixtures import FixtureText
+from kokoro_lab.lab.listening.plan import Pair
+from kokoro_lab.lab.tuning.comparison import heard_part
+from kokoro_lab.model.decoder import Staged
+from kokoro_lab.speech.alignment import word_timings
+from kokoro_lab.speech.engine import Engine
+from kokoro_lab.text.language import resolve_language
+
+
+class Spoken(NamedTuple):
+    """A text by a voice: the vocoder's samples at 24 kHz, when each word is heard, and what was said."""
+
+    text: str
+    voice: str
+    samples: Samples
+    words: Sequence[WordTiming]
+    said: str
+
+
+class SpokenPair(NamedTuple):
+    """What both variants said, and with whose voice.
+
+    `text` is the name of what was read and `said` its words; the reference's longest word is heard in the
+    samples `longest_word`.
+    """
+
+    text: str
+    voice: str
+    pair: Pair
+    said: str
+    longest_word: slice
+
+
+class Reading(NamedTuple):
+    """What a model decided of a text: frames of 25 ms for each input id, and F0, two values a frame."""
+
+    frames: npt.NDArray[np.int64]
+    f0_hz: npt.NDArray[np.float32]
+
+
+def speak(
+    engine: Engine,
+    texts: Sequence[FixtureText],
+    voices: Sequence[str],
+    *,
+    streamed: bool = False,
+    progress: bool = True,
+) -> list[Spoken]:
+    """Every text with every voice, as the vocoder gives it: no gain, no limiter.
+
+    `streamed` is in windows with predicted statistics, as streams are decoded.
+
+    Raises
+    ------
+    ParameterError
+        It is to be streamed, and the variant or a voice cannot be.
+    """
+    jobs = [(text, voice) for voice in voices for text in texts]
+    bar = tqdm(jobs, desc=f"spoken by {engine.config.variant}", disable=not progress)
+    return [_speak(engine, text, voice, streamed) for text, voice in bar]
+
+
+def pair_up(reference: Sequence[Spoken], candidate: Sequence[Spoken]) -> list[SpokenPair]:
+    """The same texts of both, without the silence at both ends.
+
+    Where both are of the same length they are cut at the same samples, so nothing is moved against
+    anything.
+    """
+    pairs = []
+    for first, second in zip(reference, candidate, strict=True):
+        inside = heard_part(first.samples)
+        other = inside if len(first.samples) == len(second.samples) else heard_part(second.samples)
+        name = f"{first.text}, {first.voice}"
+        pair = Pair(name, first.samples[inside], second.samples[other], SAMPLE_RATE_HZ)
+        longest = _longest(first.words, inside)
+        pairs.append(SpokenPair(first.text, first.voice, pair, first.said, longest))
+    return pairs
+
+
+def read(engine: Engine, text: FixtureText, voice_name: str) -> Reading:
+    """Durations and F0 that a variant finds by itself, its segments one after the other.
+
+    Raises
+    ------
+    ParameterError
+        The variant runs as one graph, and does not say.
+    """
+    if not isinstance(engine.decoder, Staged):
+        raise ParameterError(
+            f"{engine.config.variant} runs as one graph, which does not give its F0.",
+            field="variant",
+            value=engine.config.variant,
+            mend="Take a variant that is made of stages.",
+        )
+    voice = engine.voice(voice_name)
+    contours = [
+        engine.decoder.prosody.contours(segment.token_ids, voice.style(len(segment.token_ids)), 1.0)
+        for segment in engine.front_end.segments(text.text, resolve_language(voice.language), lambda _: None)
+    ]
+    return Reading(
+        np.concatenate([frames_of(each.durations) for each in contours]),
+        np.concatenate([each.f0_hz.reshape(-1) for each in contours]),
+    )
+
+
+def shortest(spoken: Iterable[SpokenPair], count: int) -> list[SpokenPair]:
+    """The shortest pair of each text, and of these the `count` shortest: what faults are put into."""
+    longest_first = sorted(spoken, key=lambda each: -len(each.pair.reference))
+    a_text = {each.text: each for each in longest_first}  # the last one of each text stays
+    return sorted(a_text.values(), key=lambda each: len(each.pair.reference))[:count]
+
+
+def begun(each: SpokenPair, length_s: float) -> SpokenPair:
+    """Its beginning: enough for a fault."""
+    pair, stop = each.pair, round(length_s * each.pair.sample_rate_hz)
+    return each._replace(pair=replace(pair, reference=pair.reference[:stop], candidate=pair.candidate[:stop]))
+
+
+def _speak(engine: Engine, text: FixtureText, voice_name: str, streamed: bool) -> Spoken:
+    """The vocoder's samples of a text, its segments end to end, and when each word is heard."""
+    voice = engine.voice(voice_name)
+    refusal = engine.decoder.predicts(voice) if streamed else None
+    if refusal:
+        raise ParameterError(
+            f"{engine.config.variant} cannot stream {voice_name}: {refusal}.",
+            field="streamed",
+            value=streamed,
+        )
+    blocks: list[Samples] = []
+    words: list[WordTiming] = []
+    for segment in engine.front_end.segments(text.text, resolve_language(voice.language), lambda _: None):
+        style = voice.style(len(segment.token_ids))
+        decoded = engine.decoder.decode(segment.token_ids, style, 1.0, predicted=streamed)
+        start = sum(map(len, blocks))
+        blocks += decoded.blocks
+        words += word_timings(segment, decoded.durations, start, range(start, sum(map(len, blocks))))
+    said = engine.front_end.describe(text.text, voice.language)["normalized"]
+    return Spoken(text.id, voice_name, np.concatenate(blocks), words, said)
+
+
+def _longest(words: Sequence[WordTiming], inside: slice) -> slice:
+    """The samples of the longest word, counted from where the silence in front was cut."""
+    word = max(words, key=lambda each: each.end_s - each.start_s)
+    start, stop = (round(at_s * SAMPLE_RATE_HZ) - inside.start for at_s in (word.start_s, word.end_s))
+    return slice(max(start, 0), stop)

@@ -1,0 +1,161 @@
+"""Which measurements there are: the gates, the other notebooks and the benchmarks, each fast and in full.
+
+They stand in `notebooks/suite.json`, beside what they run; a row there is all that a new gate needs. Who runs
+gates, who tests notebooks and who looks for evidence reads the same rows.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from kokoro_lab.errors import ParameterError
+from kokoro_lab.lab.bench.plan import JUDGED, Plan
+from kokoro_lab.lab.fixtures import repository_root
+
+KINDS = ("gates", "notebooks", "benchmarks")
+_FIELDS = {"name", "guards", "fast", "fast_s", "full", "full_s"}
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """One thing that can be run, in two modes.
+
+    Parameters
+    ----------
+    kind : str
+        One of `KINDS`. A gate is a notebook that `kokoro-lab run gates` runs.
+    name : str
+        Of the notebook, or of the benchmark in this list.
+    guards : str
+        What holds while it passes, in one line.
+    fast, full : mapping
+        Parameters of the notebook, or options of the benchmark, that differ from the defaults.
+    fast_s, full_s : float
+        About how long it takes, on two cores.
+    variant : str
+        That is measured; empty if it is the one which the settings name.
+    alone : sequence of str
+        Modes, `fast` or `full`, in which times decide, so that nothing else may run beside it.
+    """
+
+    kind: str
+    name: str
+    guards: str
+    fast: Mapping[str, Any]
+    full: Mapping[str, Any]
+    fast_s: float
+    full_s: float
+    variant: str = ""
+    alone: Sequence[str] = ()
+
+    @property
+    def benchmark(self) -> bool:
+        return self.kind == "benchmarks"
+
+    @property
+    def folder(self) -> str:
+        """Where in `results/` its runs are."""
+        if not self.benchmark:
+            return self.name
+        return next((f"bench-{kind}" for field, kind in JUDGED.items() if self.full.get(field)), "bench")
+
+    def parameters(self, fast: bool) -> Mapping[str, Any]:
+        return self.fast if fast else self.full
+
+    def seconds(self, fast: bool) -> float:
+        return self.fast_s if fast else self.full_s
+
+    def runs_alone(self, fast: bool) -> bool:
+        return ("fast" if fast else "full") in self.alone
+
+    def arguments(self, fast: bool) -> tuple[str, ...]:
+        """Of `kokoro-lab`, to run it."""
+        given = self.parameters(fast)
+        if self.benchmark:
+            return ("bench", *(word for name, value in given.items() for word in _option(name, value)))
+        return (
+            "run",
+            self.name,
+            *(word for name, value in given.items() for word in ("-p", f"{name}={value}")),
+        )
+
+    def command(self, fast: bool) -> str:
+        """As it is typed."""
+        return shlex.join(("kokoro-lab", *self.arguments(fast)))
+
+    def was_asked(self, recorded: Mapping[str, Any], fast: bool) -> bool:
+        """Whether a run that recorded these parameters was this measurement, in this mode.
+
+        What it recorded must be what the mode says, and the default where that says nothing: a run of
+        other voices or of another candidate is no evidence. A path may be recorded by its name alone.
+        """
+        given = self.parameters(fast)
+        expected = (asdict(Plan()) if self.benchmark else defaults(self.name)) | dict(given)
+        return given.keys() <= recorded.keys() and all(
+            _same(value, expected[name]) for name, value in recorded.items() if name in expected
+        )
+
+
+def measurements(kind: str | None = None) -> list[Measurement]:
+    """Those of `notebooks/suite.json`, in its order: all of them, or one kind.
+
+    Raises
+    ------
+    ParameterError
+        There is no such file, or a row in it is wrong.
+    """
+    path = repository_root() / "notebooks" / "suite.json"
+    try:
+        listed = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise ParameterError(
+            f"{path.name} cannot be read: {error}.", field="suite", value=path.name
+        ) from error
+    found = []
+    for each in KINDS:
+        for row in listed.get(each, []):
+            if missing := _FIELDS - row.keys():
+                raise ParameterError(
+                    f"A row of {path.name} lacks {', '.join(sorted(missing))}.",
+                    field=each,
+                    value=row.get("name", ""),
+                    allowed=", ".join(sorted(_FIELDS)),
+                )
+            found.append(Measurement(kind=each, **row))
+    return [one for one in found if kind in (None, one.kind)]
+
+
+def defaults(notebook: str) -> dict[str, Any]:
+    """What a notebook's parameters are where nobody says otherwise, from its cell tagged `parameters`."""
+    path = repository_root() / "notebooks" / f"{notebook}.ipynb"
+    (cell,) = (
+        cell
+        for cell in json.loads(path.read_text("utf-8"))["cells"]
+        if "parameters" in cell["metadata"].get("tags", [])
+    )
+    return {
+        line.target.id: ast.literal_eval(line.value)
+        for line in ast.parse("".join(cell["source"])).body
+        if isinstance(line, ast.AnnAssign) and isinstance(line.target, ast.Name) and line.value
+    }
+
+
+def _option(name: str, value: Any) -> tuple[str, ...]:
+    if name == "streamed":
+        return () if value else ("--file",)
+    flag = "--" + name.removesuffix("_s").replace("_", "-")
+    if isinstance(value, bool):
+        return (flag,) if value else ()
+    return (flag, str(value))
+
+
+def _same(recorded: Any, expected: Any) -> bool:
+    if isinstance(expected, str):
+        return recorded in (expected, Path(expected).name)
+    return bool(recorded == expected)

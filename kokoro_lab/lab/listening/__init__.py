@@ -1,0 +1,13 @@
+"""Listening tests: which of A and B is X?
+
+plan      what is heard in which trial; knows nothing of files and widgets
+levels    the two clips of a pair at one loudness
+answers   one file a listener, written answer by answer
+session   plan and answers in a folder: who has heard what, and what it shows
+view      the page in JupyterLab
+"""
+
+from kokoro_lab.lab.listening.plan import Pair, Plan, Trial
+from kokoro_lab.lab.listening.session import Session, open_session
+
+__all__ = ["Pair", "Plan", "Session", "Trial", "open_session"]

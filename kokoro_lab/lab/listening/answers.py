@@ -1,0 +1,234 @@
+"""One listener's answers in one file: a line each, on the disk before the next question is asked.
+
+    {"test": "<sha256 of the plan>", "listener": "ada", "trials": 40}
+    {"trial": 0, "answer": "B", "plays": {"A": 1, "B": 2, "X": 2}, "at": "2026-11-20T09:30:00+00:00"}
+
+What was answered, not whether it was right: that is for the plan to say, when all is answered.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, get_args
+
+from kokoro_lab.errors import AnswersError, ParameterError
+from kokoro_lab.lab.listening.plan import Letter
+
+SUFFIX = ".jsonl"
+LISTENER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """What a file holds.
+
+    Parameters
+    ----------
+    letters : tuple of str
+        "A" or "B" for each trial answered, in order.
+    whole_bytes : int
+        Length of the lines that are whole; anything after it was being written when the power went.
+    cut : bool
+        Whether there is something after it.
+    """
+
+    test: str
+    listener: str
+    trials: int
+    letters: tuple[Letter, ...]
+    whole_bytes: int
+    cut: bool
+
+    @property
+    def complete(self) -> bool:
+        """Whether every trial is answered."""
+        return len(self.letters) == self.trials
+
+
+def check_listener(listener: str) -> str:
+    """The name, if it can name a file.
+
+    Raises
+    ------
+    ParameterError
+        It cannot.
+    """
+    if not LISTENER.fullmatch(listener):
+        raise ParameterError(
+            f"{listener!r} cannot name a listener.",
+            field="listener",
+            value=listener,
+            allowed="1 to 40 letters without accents, digits, - and _",
+        )
+    return listener
+
+
+def read_answers(path: Path) -> Answers:
+    """Read a file; a last line that is cut off is left out, and said in `cut`.
+
+    Raises
+    ------
+    AnswersError
+        Another line is damaged, or the file is of something else.
+    """
+    content = path.read_bytes()
+    lines = content.splitlines(keepends=True)
+    rows: list[dict[str, Any]] = []
+    whole_bytes = 0
+    for number, line in enumerate(lines, 1):
+        row = _row(line)
+        if row is None and number == len(lines):
+            break
+        if row is None or not (_is_answer(row, len(rows) - 1) if rows else _is_header(row)):
+            raise _damaged(path, number)
+        rows.append(row)
+        whole_bytes += len(line)
+    if not rows:
+        raise _damaged(path, 1)
+    head = rows[0]
+    letters = tuple(row["answer"] for row in rows[1:])
+    if len(letters) > head["trials"]:
+        raise _damaged(path, len(rows))
+    cut = whole_bytes < len(content)
+    return Answers(head["test"], head["listener"], head["trials"], letters, whole_bytes, cut)
+
+
+class AnswerFile:
+    """A file of answers, open for one listener to go on where they stopped.
+
+    Parameters
+    ----------
+    path : Path
+        The file; begun if it is not there. Its folder must exist.
+    test : str
+        SHA-256 of the plan.
+    trials : int
+        How many there are.
+
+    Attributes
+    ----------
+    letters : list of str
+        The answers so far.
+    note : str
+        What was found wrong with the file and left out; empty if nothing was.
+
+    Raises
+    ------
+    AnswersError
+        The file is damaged, or holds answers to another test.
+    """
+
+    def __init__(self, path: Path, *, test: str, listener: str, trials: int) -> None:
+        self.path = path
+        self.letters: list[Letter] = []
+        self.note = ""
+        if not path.exists():
+            self._bytes = self._seen_bytes = 0
+            self._write({"test": test, "listener": listener, "trials": trials})
+            _sync_folder(path.parent)
+            return
+        found = read_answers(path)
+        check_test(found, test, path)
+        self.letters = list(found.letters)
+        self._bytes, self._seen_bytes = found.whole_bytes, path.stat().st_size
+        if found.cut:
+            self.note = (
+                f"The last line of {path.name} was cut off while it was being written. It is left out, and "
+                f"trial {len(self.letters) + 1} is asked again."
+            )
+
+    def append(self, letter: Letter, plays: Mapping[str, int]) -> None:
+        """Write one more answer, to the disk and not just to the system's memory of it.
+
+        Raises
+        ------
+        AnswersError
+            The file was changed since it was read, as by another window.
+        """
+        seen = self.path.stat().st_size if self.path.exists() else -1
+        if seen != self._seen_bytes:
+            raise AnswersError(
+                f"{self.path.name} was changed by somebody else.",
+                field="answers",
+                value=self.path.name,
+                mend="Close the other window, and run this cell again: it goes on after the last answer.",
+            )
+        at = datetime.now(UTC).isoformat(timespec="seconds")
+        self._write({"trial": len(self.letters), "answer": letter, "plays": dict(plays), "at": at})
+        self.letters.append(letter)
+
+    def _write(self, row: Mapping[str, Any]) -> None:
+        line = json.dumps(row).encode() + b"\n"
+        with self.path.open("r+b" if self._bytes else "xb") as file:
+            file.seek(self._bytes)
+            file.truncate()  # what was cut off when the power went
+            file.write(line)
+            file.flush()
+            os.fsync(file.fileno())
+        self._bytes += len(line)
+        self._seen_bytes = self._bytes
+
+
+def check_test(found: Answers, test: str, path: Path) -> None:
+    """Refuse answers to another test.
+
+    Raises
+    ------
+    AnswersError
+        They are.
+    """
+    if found.test != test:
+        raise AnswersError(
+            f"{path.name} holds {len(found.letters)} answers to another test ({found.test[:12]}, not "
+            f"{test[:12]}): other sounds, another seed or another number of trials.",
+            field="answers",
+            value=path.name,
+            mend="Give the parameters that it was begun with, or a new folder for the new test.",
+        )
+
+
+def _row(line: bytes) -> dict[str, Any] | None:
+    """The line as an object; None if it is not a whole one."""
+    if not line.endswith(b"\n"):
+        return None
+    try:
+        row = json.loads(line)
+    except ValueError:
+        return None
+    return row if isinstance(row, dict) else None
+
+
+def _is_header(row: Mapping[str, Any]) -> bool:
+    return (
+        isinstance(row.get("test"), str)
+        and isinstance(row.get("listener"), str)
+        and isinstance(row.get("trials"), int)
+    )
+
+
+def _is_answer(row: Mapping[str, Any], trial: int) -> bool:
+    return row.get("trial") == trial and row.get("answer") in get_args(Letter)
+
+
+def _damaged(path: Path, line: int) -> AnswersError:
+    return AnswersError(
+        f"Line {line} of {path.name} is not a line of a listening test.",
+        field="answers",
+        value=path.name,
+        mend="Bring the file back from a copy, or move it away and take the test again.",
+    )
+
+
+def _sync_folder(folder: Path) -> None:
+    """A new file is safe when its folder's list of names is on the disk, too."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,61 @@
+"""Figures for notebooks. Each function takes data and returns a figure; none of them measures.
+
+The only place that knows matplotlib, which is loaded when something is drawn.
+"""
+
+from kokoro_lab.lab.plots.bands import against_bands, ratios_in_turn
+from kokoro_lab.lab.plots.clips import (
+    levels,
+    levels_by_voice,
+    loudness_over_time,
+    spectrograms_compared,
+    speech,
+    within_band,
+)
+from kokoro_lab.lab.plots.partitions import taken_by
+from kokoro_lab.lab.plots.providers import against_default, by_length, cold_starts
+from kokoro_lab.lab.plots.soak import held_over_time, over_a_soak
+from kokoro_lab.lab.plots.timing import ahead_of_the_player, heat_maps, loading, stages, way_to_first_audio
+from kokoro_lab.lab.plots.tuning import cost_ratios, tuned_front
+from kokoro_lab.lab.plots.verdicts import (
+    against_margins,
+    between_anchors,
+    error_rates,
+    ladder,
+    outcomes,
+    pareto,
+    right_answers,
+    verdicts,
+)
+
+__all__ = [
+    "against_bands",
+    "against_default",
+    "against_margins",
+    "ahead_of_the_player",
+    "between_anchors",
+    "by_length",
+    "cold_starts",
+    "cost_ratios",
+    "error_rates",
+    "heat_maps",
+    "held_over_time",
+    "ladder",
+    "levels",
+    "levels_by_voice",
+    "loading",
+    "loudness_over_time",
+    "outcomes",
+    "over_a_soak",
+    "pareto",
+    "ratios_in_turn",
+    "right_answers",
+    "spectrograms_compared",
+    "speech",
+    "stages",
+    "taken_by",
+    "tuned_front",
+    "verdicts",
+    "way_to_first_audio",
+    "within_band",
+]

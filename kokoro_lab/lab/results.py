@@ -1,0 +1,203 @@
+"""What a run leaves behind: a folder with its figures, its verdict, and what it was made with.
+
+`results/<notebook>/<run_id>/result.json` is the only thing that the checklist and CI read. It is
+written before a failed gate raises, so that a failure leaves evidence.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import secrets
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kokoro_lab.containers import save
+from kokoro_lab.containers.plain_json import finite
+from kokoro_lab.datatypes import Clip
+from kokoro_lab.errors import GateFailed
+from kokoro_lab.lab.fixtures import repository_root
+from kokoro_lab.native.toolchain import toolchain
+from kokoro_lab.provenance import git_state, machine, versions
+
+if TYPE_CHECKING:
+    # Only for its name: who reads results need not load a model
+    from kokoro_lab.speech.engine import Engine
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One figure against its limits. The name ends in the figure's unit.
+
+    A figure that is not finite never passes: what could not be measured is not good.
+    """
+
+    name: str
+    value: float
+    low: float | None = None
+    high: float | None = None
+
+    @property
+    def passed(self) -> bool:
+        return (
+            math.isfinite(self.value)
+            and (self.low is None or self.value >= self.low)
+            and (self.high is None or self.value <= self.high)
+        )
+
+    def __str__(self) -> str:
+        low = "" if self.low is None else f"{self.low:g} ≤ "
+        high = "" if self.high is None else f" ≤ {self.high:g}"
+        return f"{'pass' if self.passed else 'FAIL'}  {low}{self.name} = {self.value:.4g}{high}"
+
+
+@dataclass(frozen=True, slots=True)
+class Control:
+    """A fault that was put in on purpose, and whether the gate caught it."""
+
+    name: str
+    caught: bool
+
+    def __str__(self) -> str:
+        return f"{'caught' if self.caught else 'MISSED'}  {self.name}"
+
+
+class Run:
+    """One run's folder, open for writing. Made by `open_run`."""
+
+    def __init__(self, notebook: str, folder: Path, parameters: Mapping[str, Any]) -> None:
+        self.notebook = notebook
+        self.folder = folder
+        self.parameters = dict(parameters)
+        self._started = time.time()
+
+    def keep_audio(self, name: str, clip: Clip) -> Path:
+        """Write a clip to `audio/<name>.wav` of this run."""
+        return save(clip, self.folder / "audio" / f"{name}.wav")
+
+    def finish(
+        self,
+        engine: Engine,
+        *,
+        checks: Sequence[Check],
+        controls: Sequence[Control] = (),
+        figures: Mapping[str, float] | None = None,
+        details: Mapping[str, Any] | None = None,
+    ) -> dict[str, Any]:
+        """Write `result.json` with the verdict, then raise if it is a failure.
+
+        Parameters
+        ----------
+        engine : Engine
+            What was measured; its weights, provider and options are recorded.
+        checks : sequence of Check
+            Every figure that has a limit. None at all is a failure: nothing was measured.
+        controls : sequence of Control
+            Every injected fault. One that was not caught fails the run: the gate is broken.
+        figures : mapping, optional
+            Figures without a limit, names ending in units.
+        details : mapping, optional
+            Tables that stand beside the figures, by their names.
+
+        Returns
+        -------
+        dict
+            What was written.
+
+        Raises
+        ------
+        GateFailed
+            The verdict is "failed"; says which checks and controls.
+        """
+        return self.conclude(
+            facts_of(engine), checks=checks, controls=controls, figures=figures, details=details
+        )
+
+    def conclude(
+        self,
+        ran: Mapping[str, Any],
+        *,
+        checks: Sequence[Check],
+        controls: Sequence[Control] = (),
+        figures: Mapping[str, float] | None = None,
+        details: Mapping[str, Any] | None = None,
+    ) -> dict[str, Any]:
+        """`finish` where the engine is in another process: `ran` is what that says of itself.
+
+        `details` are tables that stand beside the figures, by their names.
+
+        Raises
+        ------
+        GateFailed
+            The verdict is "failed"; says which checks and controls.
+        """
+        failures = [str(c) for c in checks if not c.passed] + [str(c) for c in controls if not c.caught]
+        if not checks:
+            failures.append("nothing was measured")
+        result = {
+            "notebook": self.notebook,
+            "run_id": self.folder.name,
+            "verdict": "failed" if failures else "passed",
+            "failures": failures,
+            "checks": [{**asdict(c), "passed": c.passed} for c in checks],
+            "controls": [asdict(c) for c in controls],
+            "figures": dict(figures or {}),
+            "parameters": self.parameters,
+            "started_at": datetime.fromtimestamp(self._started, UTC).isoformat(timespec="seconds"),
+            "run_s": round(time.time() - self._started, 3),
+            **ran,
+            **(details or {}),
+            **made_by(),
+        }
+        write_json(self.folder / "result.json", result)
+        if failures:
+            raise GateFailed(f"{self.notebook}: " + "; ".join(failures[:8]))
+        return result
+
+
+def facts_of(engine: Engine) -> dict[str, Any]:
+    """What an engine says of itself in a result: weights, how they were converted, provider and options."""
+    return {
+        "variant": engine.config.variant,
+        "model_sha256": engine.model_sha256,
+        "requested_provider": engine.config.provider,
+        "active_provider": engine.active_provider,
+        "session": engine.session_record,
+        "conversion": dict(engine.conversion),
+    }
+
+
+def made_by() -> dict[str, Any]:
+    """What every result says of where it was made: versions, toolchain, commit, machine."""
+    return {"versions": versions(), "toolchain": toolchain(), "git": git_state(), "machine": machine()}
+
+
+def open_run(notebook: str, run_dir: str | Path = "", parameters: Mapping[str, Any] | None = None) -> Run:
+    """The folder to write to: `run_dir` if papermill gave one, else a new one under `results/`."""
+    folder = Path(run_dir) if run_dir else new_run_folder(notebook)
+    (folder / "audio").mkdir(parents=True, exist_ok=True)
+    return Run(notebook, folder, parameters or {})
+
+
+def results_folder() -> Path:
+    """Where runs write: `results/` of the repository."""
+    return repository_root() / "results"
+
+
+def new_run_folder(notebook: str) -> Path:
+    """A folder's path that no other run has, sorted by time."""
+    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+    return results_folder() / notebook / f"{stamp}-{secrets.token_hex(2)}"
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write JSON that other programs can read: figures that are not finite become null."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_suffix(".tmp")
+    temporary.write_text(json.dumps(finite(value), indent=1, ensure_ascii=False) + "\n", "utf-8")
+    os.replace(temporary, path)

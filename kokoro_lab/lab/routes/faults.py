@@ -1,0 +1,61 @@
+"""A server that has faults put into it on purpose. Not there unless `KOKORO_FAULTS` says so."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from flask import Blueprint, request
+
+from kokoro_lab.lab.faults import Injector, load_scenario, read_scenario
+from kokoro_lab.lab.faults.scenario import READY
+from kokoro_lab.server.guard import require_key
+from kokoro_lab.server.json_body import optional_model
+from kokoro_lab.server.openapi import documented
+from kokoro_lab.server.schemas import ArmRequest, FaultJournal
+from kokoro_lab.server.state import server_state
+
+if TYPE_CHECKING:
+    # Only for its name: gunicorn's master process must not load ONNX Runtime before it forks
+    from kokoro_lab.speech.engine import Engine
+
+blueprint = Blueprint("faults", __name__, url_prefix="/debug")
+blueprint.before_request(require_key)
+
+
+def injected(engine: Engine, setting: str) -> tuple[Engine, Injector | None]:
+    """`engine` with the faults that `KOKORO_FAULTS` names, and what puts them in; itself where it names none.
+
+    Raises
+    ------
+    ParameterError
+        There is no such scenario, or its file is wrong.
+    """
+    if not setting:
+        return engine, None
+    from kokoro_lab.lab.faults.engine import FaultyEngine
+
+    injector = Injector(None if setting == READY else load_scenario(setting))
+    return FaultyEngine(engine, injector), injector
+
+
+@blueprint.post("/faults")
+@documented(body=ArmRequest, optional_body=True, answer=FaultJournal, errors=(401,))
+def arm() -> dict[str, Any]:
+    """Put in the faults of a scenario instead of those before, and begin to count anew."""
+    scenario = optional_model(request, ArmRequest).scenario
+    _injector().arm(None if scenario is None else read_scenario(json.dumps(scenario), "scenario"))
+    return _injector().journal()
+
+
+@blueprint.get("/faults")
+@documented(answer=FaultJournal, errors=(401,))
+def journal() -> dict[str, Any]:
+    """What has struck, and what was spoken, since the scenario was put in."""
+    return _injector().journal()
+
+
+def _injector() -> Injector:
+    injector = server_state().injector
+    assert injector is not None
+    return injector

@@ -1,0 +1,240 @@
+"""Notebooks as programs: find one, check its parameters, execute it, keep what it leaves behind."""
+
+from __future__ import annotations
+
+import ast
+import logging
+import os
+import tempfile
+import time
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kokoro_lab.containers.plain_json import read_object
+from kokoro_lab.errors import ParameterError, ResultError
+from kokoro_lab.lab.fixtures import repository_root
+from kokoro_lab.lab.results import new_run_folder, write_json
+
+if TYPE_CHECKING:
+    from traitlets.config import Config
+
+log = logging.getLogger(__name__)
+
+BLAS_THREADS = "OPENBLAS_NUM_THREADS"
+
+OWN_PARAMETERS = ("run_dir",)
+"""Parameters that the runner sets; a user may not."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunOutcome:
+    """How one execution ended. `verdict` is `passed`, `failed` (its gate) or `crashed` (its code)."""
+
+    notebook: str
+    parameters: dict[str, Any]
+    run_dir: Path
+    verdict: str
+    message: str
+    run_s: float
+
+    @property
+    def passed(self) -> bool:
+        return self.verdict == "passed"
+
+    def result(self) -> dict[str, Any]:
+        """What the notebook wrote; empty if it crashed before that, or wrote what cannot be read."""
+        path = self.run_dir / "result.json"
+        return read_object(path) if path.exists() and self.verdict != "crashed" else {}
+
+
+def notebook_names() -> list[str]:
+    """Names of the notebooks in the repository, without folder and ending."""
+    return sorted(p.stem for p in (repository_root() / "notebooks").glob("*.ipynb"))
+
+
+def find_notebook(name: str) -> Path:
+    """The notebook that `name` names: in full, or by its number.
+
+    Raises
+    ------
+    ParameterError
+        There is none, or more than one.
+    """
+    names = notebook_names()
+    stem = name.removesuffix(".ipynb").rpartition("/")[2]
+    found = [n for n in names if n == stem] or [n for n in names if n.startswith(stem)]
+    if len(found) != 1:
+        near = found or get_close_matches(stem, names, cutoff=0.3) or names
+        raise ParameterError(
+            f"{'More than one notebook is' if found else 'There is no notebook'} {name!r}.",
+            field="notebook",
+            value=name,
+            allowed=", ".join(near),
+        )
+    return repository_root() / "notebooks" / f"{found[0]}.ipynb"
+
+
+def declared_parameters(notebook: Path) -> dict[str, dict[str, str]]:
+    """Parameters of the cell tagged `parameters`: name → type, default and help, as written."""
+    import papermill
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # papermill's own deprecations are not ours to mend
+        declared = papermill.inspect_notebook(str(notebook))
+    return {
+        name: {"type": str(p["inferred_type_name"]), "default": str(p["default"]), "help": str(p["help"])}
+        for name, p in declared.items()
+    }
+
+
+def parse_parameters(notebook: Path, given: Mapping[str, Any]) -> dict[str, Any]:
+    """`given` (strings from a command line, or values) as the values that the notebook declares.
+
+    Raises
+    ------
+    ParameterError
+        A name that the notebook does not have, or a value that is not of its type.
+    """
+    declared = declared_parameters(notebook)
+    allowed = [n for n in declared if n not in OWN_PARAMETERS]
+    values: dict[str, Any] = {}
+    for name, value in given.items():
+        if name not in allowed:
+            near = get_close_matches(name, allowed, n=1)
+            raise ParameterError(
+                f"{notebook.stem} has no parameter {name!r}.",
+                field=name,
+                value=value,
+                allowed=", ".join(allowed) or "none",
+                mend=f"Did you mean {near[0]!r}?" if near else None,
+            )
+        values[name] = _typed(name, value, declared[name])
+    return values
+
+
+_TYPES: dict[str, type] = {"int": int, "float": float, "bool": bool, "str": str, "list": list, "dict": dict}
+
+
+def _typed(name: str, value: Any, declared: Mapping[str, str]) -> Any:
+    wanted = _TYPES.get(declared["type"].partition("[")[0])
+    if wanted is None:
+        wanted = type(ast.literal_eval(declared["default"]))
+    if isinstance(value, str) and wanted is not str:
+        with suppress(ValueError, SyntaxError):  # what is no literal fails the type below
+            value = ast.literal_eval({"true": "True", "false": "False"}.get(value.lower(), value))
+    if wanted is float and type(value) is int:
+        value = float(value)
+    if type(value) is not wanted:
+        raise ParameterError(
+            f"The parameter {name!r} takes a {wanted.__name__}.",
+            field=name,
+            value=value,
+            allowed=f"a {wanted.__name__} such as {declared['default']}",
+        )
+    return value
+
+
+def run_notebook(
+    name: str, parameters: Mapping[str, Any] | None = None, *, progress: bool = True, place: int = 0
+) -> RunOutcome:
+    """Execute a notebook in a process of its own, with a bar, `place` lines below where the cursor is.
+
+    Writes `executed.ipynb` (also of a run that failed), `report.html` and, by the notebook's own hand,
+    `result.json` and `audio/` to `results/<notebook>/<run_id>/`.
+
+    Raises
+    ------
+    ParameterError
+        No such notebook or parameter. A failed gate or a crash does not raise: see the outcome.
+    """
+    import papermill
+    from nbclient.exceptions import DeadKernelError
+
+    notebook = find_notebook(name)
+    values = parse_parameters(notebook, parameters or {})
+    run_dir = new_run_folder(notebook.stem)
+    run_dir.mkdir(parents=True)
+    executed = run_dir / "executed.ipynb"
+    started = time.perf_counter()
+    message = ""
+    with warnings.catch_warnings(), _numpy_on_one_thread(), _sockets_of_its_own() as sockets:
+        warnings.simplefilter("ignore")
+        try:
+            papermill.execute_notebook(
+                str(notebook),
+                str(executed),
+                parameters={**values, "run_dir": str(run_dir)},
+                kernel_name="python3",
+                cwd=str(notebook.parent),
+                progress_bar={"desc": notebook.stem, "position": place} if progress else False,
+                log_output=False,
+                extra_arguments=["--log-level=ERROR"],  # the kernel warns of its sockets at each start
+                config=sockets,
+            )
+            crashed = False
+        except papermill.PapermillExecutionError as error:
+            message = f"{error.ename}: {error.evalue}".strip()
+            crashed = error.ename != "GateFailed"
+        except DeadKernelError:  # its process was ended, for one by a lack of memory
+            message, crashed = "The process of the notebook died.", True
+        _write_report(executed, run_dir / "report.html")
+    verdict = "crashed"
+    if not crashed and (run_dir / "result.json").exists():
+        try:
+            verdict = str(read_object(run_dir / "result.json").get("verdict", "crashed"))
+        except ResultError as error:
+            message = str(error)
+    elif not crashed:
+        message = "The notebook ended without writing result.json."
+    outcome = RunOutcome(
+        notebook.stem, values, run_dir, verdict, message, round(time.perf_counter() - started, 3)
+    )
+    if verdict == "crashed":
+        write_json(run_dir / "crash.json", {"message": message, "parameters": values})
+    return outcome
+
+
+@contextmanager
+def _numpy_on_one_thread() -> Iterator[None]:
+    """The kernels that are begun meanwhile leave the cores to the engine, unless a user says otherwise.
+
+    OpenBLAS's threads spin for 20 ms behind every product: of a perceptual gate that was 0.13 of the time, on
+    two cores, and more of another one's that runs beside it.
+    """
+    if BLAS_THREADS in os.environ:
+        yield
+        return
+    os.environ[BLAS_THREADS] = "1"
+    try:
+        yield
+    finally:
+        del os.environ[BLAS_THREADS]
+
+
+@contextmanager
+def _sockets_of_its_own() -> Iterator[Config]:
+    """A kernel is spoken to through files, not through ports: of those, Jupyter takes some that are free by
+    then, and a kernel that is begun beside it may have bound one before its own has."""
+    from traitlets.config import Config
+
+    with tempfile.TemporaryDirectory(prefix="kokoro-kernel-") as folder:
+        yield Config({"KernelManager": {"transport": "ipc", "ip": str(Path(folder) / "socket")}})
+
+
+def _write_report(executed: Path, report: Path) -> None:
+    """The executed notebook for readers: no code, all tables, figures and audio."""
+    import nbconvert
+    import nbformat
+
+    untyped: Any = nbformat
+    notebook = untyped.read(executed, as_version=4)
+    logging.getLogger("traitlets").setLevel(logging.ERROR)  # plots are explained in the text around them
+    html: Any = nbconvert.HTMLExporter
+    exporter = html(template_name="lab", exclude_input=True, exclude_output_prompt=True)
+    body, _ = exporter.from_notebook_node(notebook, {"metadata": {"name": report.parent.parent.name}})
+    report.write_text(body, "utf-8")

@@ -1,0 +1,126 @@
+"""Runs of a sweep on a Dask cluster. Its workers execute what they are sent: use one that is yours."""
+
+from __future__ import annotations
+
+import gc
+import hashlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from kokoro_lab import __version__
+from kokoro_lab.errors import ParameterError
+from kokoro_lab.lab import runs
+from kokoro_lab.lab.sweeps.one import Row, SweepRun, crashed, run_one
+
+CONNECT_S = 10
+"""In which a cluster must answer, and have a worker."""
+
+
+def on_cluster(address: str, notebook: Path, rows: Sequence[Row]) -> Iterator[SweepRun]:
+    """Every row as a task of its own, in the order in which they end.
+
+    Raises
+    ------
+    ParameterError
+        The cluster cannot be reached, or has not what it takes.
+    """
+    dask = _dask()
+    with _connected(dask, address) as client:
+        _require_same(client, notebook)
+        # Not pure: the same parameters twice are two runs
+        started = {
+            client.submit(run_one, "", notebook.stem, number, row, pure=False, retries=0): number
+            for number, row in enumerate(rows)
+        }
+        try:
+            for future in dask.as_completed(started, loop=client.loop):
+                number = started[future]
+                try:
+                    yield _at(future.result(), client, future)
+                except Exception as error:  # the worker died, or could not run it
+                    yield crashed(number, rows[number], error)
+        finally:
+            client.cancel(list(started))
+
+
+def _at(one: SweepRun, client: Any, future: Any) -> SweepRun:
+    workers = client.who_has([future]).get(future.key, ())
+    return replace(one, where=next(iter(workers), ""))
+
+
+@contextmanager
+def _connected(dask: Any, address: str) -> Iterator[Any]:
+    """A client of the cluster, which has a worker.
+
+    Raises
+    ------
+    ParameterError
+        Nobody answers there, or nobody works there.
+    """
+    client = None
+    with suppress(OSError, ValueError, TypeError):
+        client = dask.Client(address, timeout=CONNECT_S, set_as_default=False)
+    if client is None:
+        # One that failed is closed when it is collected. Were that in the start of the next one, both would
+        # wait for the same lock for ever
+        gc.collect()
+        raise _no_cluster(address, f"no Dask scheduler answers at {address!r}")
+    with client:
+        try:
+            client.wait_for_workers(1, timeout=CONNECT_S)
+        except TimeoutError as error:
+            raise _no_cluster(address, f"the scheduler at {address} has no worker") from error
+        yield client
+
+
+def _dask() -> Any:
+    """The package, which has no types, if it is there."""
+    try:
+        import distributed
+    except ImportError as error:
+        raise ParameterError(
+            f"Sweeps on a cluster need Dask, which is not installed ({error}).",
+            field="--cluster",
+            mend="Install it: `pip install 'kokoro-lab[cluster]'`, or `make env`, whose lock holds it.",
+        ) from error
+    return distributed
+
+
+def _no_cluster(address: str, why: str) -> ParameterError:
+    return ParameterError(
+        f"The sweep cannot run on a cluster: {why}.",
+        field="--cluster",
+        value=address,
+        allowed="the address of a Dask scheduler, such as tcp://127.0.0.1:8786",
+        mend="Start one (`dask scheduler`, then `dask worker ADDRESS`), or leave --cluster out.",
+    )
+
+
+def fingerprint(name: str) -> str:
+    """What a worker must have in common with us: the version, and the notebook to the last byte."""
+    notebook = runs.find_notebook(name)
+    return f"kokoro-lab {__version__}, notebook {hashlib.sha256(notebook.read_bytes()).hexdigest()[:12]}"
+
+
+def _require_same(client: Any, notebook: Path) -> None:
+    """Rows of different notebooks would not be one table.
+
+    Raises
+    ------
+    ParameterError
+        A worker lacks the notebook, or has another one.
+    """
+    ours = fingerprint(notebook.stem)
+    theirs = client.run(fingerprint, notebook.stem, on_error="return")
+    others = {worker: found for worker, found in theirs.items() if found != ours}
+    if others:
+        worker, found = next(iter(others.items()))
+        raise ParameterError(
+            f"The worker {worker} cannot run {notebook.stem} as it is here: it has {found}, here is {ours}.",
+            field="--cluster",
+            value=worker,
+            mend="Bring each worker to the same commit, and start it in its checkout.",
+        )

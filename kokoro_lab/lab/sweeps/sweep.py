@@ -1,0 +1,154 @@
+"""A sweep as a whole: the grid, its runs, and one table of all."""
+
+from __future__ import annotations
+
+import itertools
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from kokoro_lab.errors import ParameterError
+from kokoro_lab.lab import runs
+from kokoro_lab.lab.gates import tables
+from kokoro_lab.lab.results import results_folder, write_json
+from kokoro_lab.lab.sweeps.cluster import on_cluster
+from kokoro_lab.lab.sweeps.here import here
+from kokoro_lab.lab.sweeps.one import Row, SweepRun
+from kokoro_lab.provenance import git_state, machine, versions
+
+SHOWN_CHARACTERS = 120
+"""Of a message, where it stands in a table."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """All runs, in the order of the grid, and the folder in which their table is kept."""
+
+    notebook: str
+    swept: tuple[str, ...]
+    runs: tuple[SweepRun, ...]
+    folder: Path
+
+    @property
+    def verdicts(self) -> set[str]:
+        return {one.verdict for one in self.runs}
+
+
+def grid(name: str, swept: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Every combination of the values in `swept` (name → values with commas).
+
+    Raises
+    ------
+    ParameterError
+        No such notebook or parameter, a value that is not of its type, or none at all.
+    """
+    notebook = runs.find_notebook(name)
+    columns = []
+    for key, values in swept.items():
+        given = [value.strip() for value in values.split(",") if value.strip()]
+        if not given:
+            raise ParameterError(
+                f"--sweep {key} has no value.", field="--sweep", value=values, allowed=f"{key}=A,B"
+            )
+        columns.append([runs.parse_parameters(notebook, {key: value})[key] for value in given])
+    return [dict(zip(swept, row, strict=True)) for row in itertools.product(*columns)]
+
+
+def run_sweep(
+    name: str,
+    swept: Mapping[str, str],
+    parameters: Row | None = None,
+    *,
+    jobs: int = 1,
+    cluster: str | None = None,
+    done: Callable[[SweepRun], None] = lambda one: None,
+) -> Sweep:
+    """Execute a notebook for every combination, and keep one table of all.
+
+    Parameters
+    ----------
+    swept : mapping
+        Name → values with commas.
+    parameters : mapping, optional
+        What all runs are given.
+    jobs : int
+        Runs at a time here. One, unless asked otherwise: runs that share cores spoil each other's timing.
+    cluster : str, optional
+        Address of a Dask scheduler, such as `tcp://127.0.0.1:8786`: its workers run them instead, as many at
+        a time as they have threads. They need this version of kokoro-lab and its notebooks.
+    done : callable
+        Told of each run as it ends.
+
+    Raises
+    ------
+    ParameterError
+        No such notebook, parameter or cluster. A run that fails or crashes does not raise: it has a row.
+    """
+    notebook = runs.find_notebook(name)
+    given = runs.parse_parameters(notebook, parameters or {})
+    rows = [{**given, **row} for row in grid(name, swept)]
+    ended = on_cluster(cluster, notebook, rows) if cluster else here(notebook.stem, rows, jobs)
+    found = []
+    for one in ended:
+        found.append(one)
+        done(one)
+    sweep = Sweep(
+        notebook.stem, tuple(swept), tuple(sorted(found, key=lambda one: one.number)), _folder(notebook.stem)
+    )
+    _keep(sweep, cluster)
+    return sweep
+
+
+def table(sweep: Sweep, *, brief: bool = False) -> pd.DataFrame:
+    """A row a run: parameters, verdict, seconds, message, where, run_dir (what it left), and every figure.
+
+    `brief` has what varies, of the figures those with limits, and the beginning of a message.
+    """
+    checks = dict.fromkeys(c["name"] for one in sweep.runs for c in one.result.get("checks", []))
+    rows = []
+    for one in sweep.runs:
+        varied = {name: one.parameters[name] for name in sweep.swept} if brief else dict(one.parameters)
+        ran = {"verdict": one.verdict, "seconds": round(one.run_s, 1)}
+        figures = {name: one.figures.get(name) for name in checks} if brief else one.figures
+        message = one.message if not brief else one.message.partition("\n")[0][:SHOWN_CHARACTERS]
+        rows.append(varied | ran | figures | {"message": message, "where": one.where, "run_dir": one.folder})
+    found = pd.DataFrame(rows)
+    if not brief:
+        return found
+    found = found.drop(columns=["run_dir", *(["where"] if not found["where"].any() else [])])
+    return found.map(_said)
+
+
+def _said(value: Any) -> str:
+    if value is None or value != value:  # a run that crashed has no figure
+        return ""
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _folder(notebook: str) -> Path:
+    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+    return results_folder() / notebook / f"sweep-{stamp}-{secrets.token_hex(2)}"
+
+
+def _keep(sweep: Sweep, cluster: str | None) -> None:
+    counts = ", ".join(
+        f"{sum(one.verdict == verdict for one in sweep.runs)} {verdict}" for verdict in sorted(sweep.verdicts)
+    )
+    title = f"{sweep.notebook}: sweep over {', '.join(sweep.swept)}"
+    tables.write(sweep.folder, "sweep", title, f"{len(sweep.runs)} runs: {counts}", table(sweep, brief=True))
+    table(sweep).to_csv(sweep.folder / "sweep.csv", index=False)
+    record = {
+        "notebook": sweep.notebook,
+        "swept": list(sweep.swept),
+        "cluster": bool(cluster),
+        "runs": [{name: getattr(one, name) for name in one.__slots__} for one in sweep.runs],
+        "versions": versions(),
+        "git": git_state(),
+        "machine": machine(),
+    }
+    write_json(sweep.folder / "sweep.json", record)

@@ -1,0 +1,297 @@
+"""One block of the model on better integers: what its layers and its sound gain, and what it takes."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from tqdm import tqdm
+
+from kokoro_lab.engine_config import EngineConfig
+from kokoro_lab.errors import ParameterError
+from kokoro_lab.graphs.artefacts import exclusions, published_stages
+from kokoro_lab.graphs.quantise import Calibration, Quantised, Values
+from kokoro_lab.lab.results import Check, Control
+from kokoro_lab.lab.tuning.comparison import mean_interval
+from kokoro_lab.lab.tuning.exclusions import layers_in_float
+from kokoro_lab.lab.tuning.material import Spoken
+from kokoro_lab.lab.tuning.precision import candidate_of, compare
+from kokoro_lab.lab.tuning.reporter import ActivationReporter, convolution_weights
+from kokoro_lab.lab.tuning.rounding import METHODS, Matrix, Moments, MomentSum, Rounded, refitted
+from kokoro_lab.model.decoder import Staged
+
+SHIPPED, BEST = "nearest", "feedback"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Layer:
+    """A convolution as it ships on integers, and its float weights (channels out, channels in, taps)."""
+
+    name: str
+    weight: Values
+    dilation: int
+    quantised: Quantised
+
+    @property
+    def target(self) -> Matrix:
+        """The weights in units of the inputs' steps, float64 (channels out, channels in · taps)."""
+        folded = self.weight.astype(np.float64) * self.quantised.step[None, :, None]
+        return folded.reshape(len(folded), -1)
+
+    def on(self, rounded: Rounded) -> Quantised:
+        """The layer with other integers."""
+        return replace(
+            self.quantised,
+            weights=rounded.levels.reshape(self.weight.shape),
+            scale=rounded.scale.astype(np.float32),
+            shift=rounded.shift.astype(np.float32),
+        )
+
+
+def layers_of(pattern: str, config: EngineConfig) -> dict[str, Layer]:
+    """The convolutions whose names match `pattern`, by name.
+
+    Raises
+    ------
+    ParameterError
+        None does.
+    """
+    ranges = Calibration.load()
+    found = {
+        name: Layer(name, weight, dilation, Quantised.of(weight, ranges[name]))
+        for name, (weight, dilation) in convolution_weights(config).items()
+        if fnmatchcase(name, pattern)
+    }
+    if not found:
+        raise ParameterError(
+            f"No convolution is called {pattern!r}.",
+            field="block",
+            value=pattern,
+            allowed="a pattern such as */resblocks.5/*",
+        )
+    return found
+
+
+def moments_of(
+    layers: Mapping[str, Layer], segments: Iterable[Spoken], config: EngineConfig
+) -> dict[str, Moments]:
+    """What enters each layer while the float model speaks the segments."""
+    report = ActivationReporter(config)
+    sums = {name: MomentSum(layer.quantised, layer.dilation) for name, layer in layers.items()}
+    for token_ids, style in segments:
+        for name, values in report(token_ids, style, 1.0):
+            if name in sums:
+                sums[name].add(values)
+    return {name: total.moments() for name, total in sums.items()}
+
+
+def attempts(
+    layers: Mapping[str, Layer],
+    fitted_on: Mapping[str, Moments],
+    held_out: Mapping[str, Moments],
+    *,
+    methods: Sequence[str] = tuple(METHODS),
+    progress: bool = True,
+) -> tuple[pd.DataFrame, dict[str, dict[str, Quantised]]]:
+    """Round every layer by every method.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row a layer and method: fitted_db and held_out_db, the layer's output over its error on what it
+        was fitted on and on what it was not; compute_s; shipped_bytes, what would have to be shipped of it.
+        Two more "methods" are no integers but limits: "float" (the float weights on rounded inputs) and
+        "float_refit" (the best weights on rounded inputs).
+    dict
+        Method → layer → its integers.
+    """
+    rows = []
+    made: dict[str, dict[str, Quantised]] = {method: {} for method in methods}
+    for name, layer in tqdm(layers.items(), desc="layers", disable=None if progress else True):
+        target, moments, unseen = layer.target, fitted_on[name], held_out[name]
+        plain = METHODS[SHIPPED](target, moments)
+        for method in methods:
+            started = time.process_time()
+            found = METHODS[method](target, moments)
+            seconds = time.process_time() - started
+            made[method][name] = layer.on(found)
+            rows.append(
+                {"layer": name, "method": method}
+                | _ratios(target, found.weights, found.shift, moments, unseen)
+                | {
+                    "compute_s": seconds,
+                    "shipped_bytes": float(_shipped_bytes(method, found, plain, moments)),
+                }
+            )
+        for method, weights in {"float": target, "float_refit": refitted(target, moments)}.items():
+            shift = target @ moments.exact_mean - weights @ moments.rounded_mean
+            rows.append({"layer": name, "method": method} | _ratios(target, weights, shift, moments, unseen))
+    return pd.DataFrame(rows), made
+
+
+def _ratios(
+    target: Matrix, weights: Matrix, shift: Matrix, moments: Moments, unseen: Moments
+) -> dict[str, float]:
+    return {
+        "fitted_db": moments.ratio_db(target, weights, shift),
+        "held_out_db": unseen.ratio_db(target, weights, shift),
+    }
+
+
+def _shipped_bytes(method: str, found: Rounded, plain: Rounded, moments: Moments) -> int:
+    """What a user's machine would need beside the float weights to come to the same integers."""
+    if method == SHIPPED:
+        return 0
+    if method == "separable_feedback":
+        channels = len(moments.rounded_mean) // moments.taps
+        return channels * (channels + 1) + 4 * moments.taps**2
+    outputs = 8 * len(found.scale)
+    if method == "gain_and_bias":
+        return outputs
+    # Most levels are the nearest or the one beside it: the difference is packed
+    return outputs + len(zlib.compress((found.levels - plain.levels).tobytes(), 9))
+
+
+def heard(
+    layers: Sequence[str],
+    made: Mapping[str, Mapping[str, Quantised]],
+    lines: Sequence[str],
+    voices: Sequence[str],
+    config: EngineConfig,
+    *,
+    progress: bool = True,
+) -> pd.DataFrame:
+    """Let the block alone run on integers, all else in float; then `int8` as it ships, with the block's
+    integers, its layers that ship in float included.
+
+    Returns
+    -------
+    pandas.DataFrame
+        The rows of `compare`, with columns method and rest ("float" or "int8").
+    """
+    config = replace(config, variant="int8")
+    reference = Staged(replace(config, variant="fp32"))
+    stages = published_stages(config)
+    shipped = layers_in_float(exclusions()["int8"])
+    others = [name for name in Calibration.load() if name not in set(layers)]
+    kept = {"float": others, "int8": [name for name in shipped if name not in set(layers)]}
+    tables = []
+    for method, integers in made.items():
+        for rest, keep in kept.items():
+            with tempfile.TemporaryDirectory(prefix="kokoro-lab-") as folder:
+                candidate = candidate_of(config, Path(folder), stages, keep, adjusted=integers)
+                table = compare(reference, candidate, lines, voices, progress=progress)
+            tables.append(table.assign(method=method, rest=rest))
+    return pd.concat(tables, ignore_index=True)
+
+
+def summary(table: pd.DataFrame) -> pd.DataFrame:
+    """PESQ and STOI a method, of `heard`, and what PESQ gained on the nearest levels, segment by segment."""
+    rows = []
+    shipped = table[table.method == SHIPPED]
+    for (rest, method), part in table.groupby(["rest", "method"], sort=False):
+        base = shipped[shipped.rest == rest]
+        gain = part.assign(gained=part.pesq.to_numpy() - base.pesq.to_numpy())
+        low, high = mean_interval(gain, "gained")
+        rows.append(
+            {
+                "rest": rest,
+                "method": method,
+                "pesq_mean": part.pesq.mean(),
+                "pesq_p5": part.pesq.quantile(0.05),
+                "stoi_mean": part.stoi.mean(),
+                "pesq_gain": gain.gained.mean(),
+                "pesq_gain_low": low,
+                "pesq_gain_high": high,
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def whole_run(
+    table: pd.DataFrame, layers: Mapping[str, Layer], moments: Mapping[str, Moments], config: EngineConfig
+) -> pd.DataFrame:
+    """What every convolution of the model would need, estimated from what those of the block took.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A row a method: moments_min and rounding_min of CPU time (moments grow with the square of a layer's
+        inputs, rounding with the cube), shipped_mb (grows with the weights).
+    """
+    every = [weight.shape for weight, _ in convolution_weights(config).values()]
+    block = [layer.weight.shape for layer in layers.values()]
+
+    def times_as_much(power: int) -> float:
+        inputs = [[channels * taps for _, channels, taps in shapes] for shapes in (every, block)]
+        whole, part = (float(sum(n**power for n in some)) for some in inputs)
+        return whole / part
+
+    weights = float(sum(map(np.prod, every)) / sum(map(np.prod, block)))
+    means = by_method(table).loc[list(METHODS)]
+    return pd.DataFrame(
+        {
+            "moments_min": sum(m.compute_s for m in moments.values()) * times_as_much(2) / 60,
+            "rounding_min": means.compute_s * times_as_much(3) / 60,
+            "shipped_mb": means.shipped_bytes * weights / 1e6,
+        }
+    )
+
+
+def figures_of(table: pd.DataFrame) -> dict[str, float]:
+    """PESQ of `heard` as figures of a result."""
+    rows = summary(table).to_dict("records")
+    return {
+        f"{row['method']}_rest_{row['rest']}_{figure}": row[figure]
+        for row in rows
+        for figure in ("pesq_mean", "pesq_gain")
+    }
+
+
+def by_method(table: pd.DataFrame) -> pd.DataFrame:
+    """Means over the layers of `attempts`, the sums of time and bytes."""
+    grouped = table.groupby("method", sort=False)
+    means = grouped[["fitted_db", "held_out_db"]].mean()
+    return means.join(grouped[["compute_s", "shipped_bytes"]].sum())
+
+
+def checks_of(table: pd.DataFrame) -> list[Check]:
+    """That the best method helps on what it was not fitted on, and that none beats what cannot be beaten."""
+    means = by_method(table)
+    gained = means.held_out_db[BEST] - means.held_out_db[SHIPPED]
+    beyond = means.fitted_db[list(METHODS)].max() - means.fitted_db["float_refit"]
+    return [
+        Check("held_out_gain_db", gained, low=0.5),
+        Check("beyond_the_limit_db", beyond, high=0.05),
+    ]
+
+
+def controls(
+    layers: Mapping[str, Layer], fitted_on: Mapping[str, Moments], held_out: Mapping[str, Moments]
+) -> list[Control]:
+    """Fits on what never enters the layers; they must not pass."""
+    astray = {name: _shuffled(moments) for name, moments in fitted_on.items()}
+    table, _ = attempts(layers, astray, held_out, methods=(SHIPPED, BEST), progress=False)
+    gained = by_method(table).held_out_db
+    caught = bool(gained[BEST] - gained[SHIPPED] < 0.5)
+    return [Control("fitted on the inputs of other channels", caught=caught)]
+
+
+def _shuffled(moments: Moments) -> Moments:
+    order = np.random.default_rng(0).permutation(len(moments.exact_mean))
+    square = np.ix_(order, order)
+    return replace(
+        moments,
+        exact_mean=moments.exact_mean[order],
+        rounded_mean=moments.rounded_mean[order],
+        exact=moments.exact[square],
+        cross=moments.cross[square],
+        rounded=moments.rounded[square],
+    )

@@ -1,0 +1,214 @@
+"""What a precision costs in sound and saves in time: a candidate against the float model."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from tqdm import tqdm
+
+from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples
+from kokoro_lab.engine_config import EngineConfig
+from kokoro_lab.g2p.frontend import FrontEnd
+from kokoro_lab.graphs.artefacts import make_stages, published_stages, recipes
+from kokoro_lab.graphs.quantise import Calibration, Quantised, Range
+from kokoro_lab.graphs.rewriting import Model
+from kokoro_lab.graphs.signatures import frames_of
+from kokoro_lab.lab.results import Check, Control
+from kokoro_lab.lab.tuning.comparison import distances, heard_part, mean_interval
+from kokoro_lab.lab.tuning.material import segments_of
+from kokoro_lab.metrics.prosody import prosody_drift
+from kokoro_lab.model.decoder import Staged
+from kokoro_lab.model.prosody import Contours
+from kokoro_lab.native.operators import native_operators
+
+PESQ_MEAN_LOW = {"int8": 4.55, "int8fp16mix": 4.60}
+PESQ_P5_LOW, STOI_MEAN_LOW = 4.40, 0.998
+"""What integers may cost where the prosody is the same. PESQ's ceiling is 4.64."""
+WRONG_GROUP = "resblocks.4"
+WRONG_RANGES = {"ranges of a block ten times too wide": 10.0, "ranges of a block a third as wide": 0.3}
+
+
+def compare(
+    reference: Staged,
+    candidate: Staged,
+    lines: Sequence[str],
+    voices: Sequence[str],
+    *,
+    progress: bool = True,
+) -> pd.DataFrame:
+    """Decode the same durations, F0 and energy with both, and see how far the candidate's own are off.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row a segment: text (its number), voice, audio_s; pesq, stoi, lsd_db with the reference's prosody
+        forced on both; the same with streamed_ in front for the candidate in windows, with predicted
+        statistics, as streams are decoded; reference_s and candidate_s, what decoding took each, in turn;
+        and of the candidate's own prosody the fields of `metrics.prosody.Drift`.
+    """
+    front_end = FrontEnd()
+    rows = []
+    jobs = [(number, voice) for number in range(len(lines)) for voice in voices]
+    for number, name in tqdm(jobs, desc="compared", disable=not progress):
+        for token_ids, style in segments_of(front_end, lines[number], name):
+            contours = reference.prosody.contours(token_ids, style, 1.0)
+            whole, reference_s = _decoded(reference, contours, style)
+            forced, candidate_s = _decoded(candidate, contours, style)
+            streamed = np.concatenate(list(candidate.windows(contours, style)))
+            part = heard_part(whole)
+            rows.append(
+                {"text": number, "voice": name, "audio_s": len(whole) / SAMPLE_RATE_HZ}
+                | distances(whole[part], forced[part])
+                | {f"streamed_{k}": v for k, v in distances(whole[part], streamed[part]).items()}
+                | {"reference_s": reference_s, "candidate_s": candidate_s}
+                | drift(contours, candidate.prosody.contours(token_ids, style, 1.0))
+            )
+    return pd.DataFrame(rows)
+
+
+def compare_variant(variant: str, lines: Sequence[str], voices: Sequence[str]) -> pd.DataFrame:
+    """`compare` a variant as it ships with fp32."""
+    config = EngineConfig.from_settings()
+    reference, candidate = (Staged(replace(config, variant=name)) for name in ("fp32", variant))
+    return compare(reference, candidate, lines, voices)
+
+
+def _decoded(decoder: Staged, contours: Contours, style: Any) -> tuple[Samples, float]:
+    started = time.perf_counter()
+    samples = decoder.vocoder.whole(decoder.prosody.behind(contours, style))
+    return samples, time.perf_counter() - started
+
+
+def drift(reference: Contours, candidate: Contours) -> dict[str, float]:
+    """How far the candidate's own durations and F0 are from the reference's, by `prosody_drift`."""
+    return asdict(
+        prosody_drift(
+            *(frames_of(reference.durations), reference.f0_hz),
+            *(frames_of(candidate.durations), candidate.f0_hz),
+        )
+    )
+
+
+def sensitivity(
+    lines: Sequence[str],
+    voices: Sequence[str],
+    *,
+    config: EngineConfig | None = None,
+    groups: Sequence[str] = (),
+    progress: bool = True,
+) -> pd.DataFrame:
+    """Quantise each group of layers alone, then one after the other, the most harmless first.
+
+    Parameters
+    ----------
+    groups : sequence of str
+        Only these, by the names that `group_of` gives; empty takes all.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A row for each group `alone` and `cumulated` (column how), with the figures of `summary`.
+    """
+    config = replace(config or EngineConfig(), variant="int8")
+    members: dict[str, list[str]] = {}
+    for layer in Calibration.load():
+        members.setdefault(group_of(layer), []).append(layer)
+    chosen = list(groups or members)
+    reference = Staged(replace(config, variant="fp32"))
+    stages = published_stages(config)
+    bar = tqdm(total=2 * len(chosen) - 1, desc="groups", disable=not progress)
+
+    def measured(quantised: Iterable[str]) -> dict[str, float]:
+        keep = [layer for part, layers in members.items() if part not in set(quantised) for layer in layers]
+        with tempfile.TemporaryDirectory(prefix="kokoro-lab-") as folder:
+            candidate = candidate_of(config, Path(folder), stages, keep)
+            table = compare(reference, candidate, lines, voices, progress=False)
+        bar.update()
+        return summary(table)
+
+    alone = pd.DataFrame([{"group": group, "how": "alone"} | measured([group]) for group in chosen])
+    order = alone.sort_values(["pesq_mean", "changed_durations_ratio"], ascending=[False, True]).group
+    steps = [list(order[: k + 1]) for k in range(len(order))]
+    first = alone[alone.group == order.iloc[0]].assign(how="cumulated")  # of one group, both are the same
+    cumulated = [{"group": step[-1], "how": "cumulated"} | measured(step) for step in steps[1:]]
+    return pd.concat([alone, first, pd.DataFrame(cumulated)], ignore_index=True)
+
+
+def candidate_of(
+    config: EngineConfig,
+    folder: Path,
+    stages: Mapping[str, Model],
+    keep: Sequence[str] | None = None,
+    ranges: Calibration | None = None,
+    adjusted: Mapping[str, Quantised] | None = None,
+) -> Staged:
+    """A variant made otherwise than it ships, in `folder`; see `artefacts.recipes`."""
+    native = native_operators(config).library is not None
+    made_by = recipes(config.variant, native, keep, ranges, adjusted)
+    make_stages(folder / "stages", config, made_by, stages, native_operators=native)
+    return Staged(config, folder=folder / "stages")
+
+
+def controls(lines: Sequence[str], voice: str, *, config: EngineConfig | None = None) -> list[Control]:
+    """Calibrations that are wrong on purpose; what is built from them must not pass."""
+    config = replace(config or EngineConfig(), variant="int8")
+    reference = Staged(replace(config, variant="fp32"))
+    stages = published_stages(config)
+    found = []
+    for name, factor in WRONG_RANGES.items():
+        wrong = Calibration(
+            {
+                layer: Range(r.low * factor, r.high * factor) if group_of(layer) == WRONG_GROUP else r
+                for layer, r in Calibration.load().items()
+            }
+        )
+        with tempfile.TemporaryDirectory(prefix="kokoro-lab-") as folder:
+            candidate = candidate_of(config, Path(folder), stages, ranges=wrong)
+            table = compare(reference, candidate, lines, [voice], progress=False)
+        found.append(Control(name, caught=not all(check.passed for check in checks_of(table))))
+    return found
+
+
+def group_of(layer: str) -> str:
+    """The part of the model that a layer belongs to, by its name in the graph."""
+    inside = re.sub(r"^/(encoder|decoder/decoder/generator|decoder/decoder)/", "", layer)
+    part = inside.split("/")[0]
+    return re.sub(r"^(F0|N|cnn)\.\d+$", r"\1", part)
+
+
+def checks_of(table: pd.DataFrame, variant: str = "int8") -> list[Check]:
+    """Limits on the sound of a candidate with the prosody forced equal."""
+    return [
+        Check(f"{variant}_pesq_mean", table.pesq.mean(), low=PESQ_MEAN_LOW[variant]),
+        Check(f"{variant}_pesq_p5", table.pesq.quantile(0.05), low=PESQ_P5_LOW),
+        Check(f"{variant}_stoi_mean", table.stoi.mean(), low=STOI_MEAN_LOW),
+    ]
+
+
+def summary(table: pd.DataFrame) -> dict[str, float]:
+    """The figures of a comparison, as one row."""
+    low, high = mean_interval(table, "pesq")
+    return {
+        "segments_count": float(len(table)),
+        "pesq_mean": table.pesq.mean(),
+        "pesq_mean_low": low,
+        "pesq_mean_high": high,
+        "pesq_p5": table.pesq.quantile(0.05),
+        "pesq_min": table.pesq.min(),
+        "stoi_mean": table.stoi.mean(),
+        "streamed_pesq_mean": table.streamed_pesq.mean(),
+        "streamed_pesq_p5": table.streamed_pesq.quantile(0.05),
+        "streamed_stoi_mean": table.streamed_stoi.mean(),
+        "time_ratio": (table.candidate_s / table.reference_s).median(),
+        "changed_durations_ratio": table.changed_durations_count.sum() / table.durations_count.sum(),
+        "duration_change_s": table.duration_change_s.sum(),
+        "f0_change_cents": table.f0_change_cents.median(),
+    }

@@ -1,0 +1,357 @@
+"""Fit the statistics predictor on the model's own decodes, and judge it on texts it has not seen."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from tqdm import tqdm
+
+from kokoro_lab.datatypes import SAMPLE_RATE_HZ
+from kokoro_lab.engine_config import EngineConfig
+from kokoro_lab.g2p.frontend import FrontEnd
+from kokoro_lab.lab.results import Check
+from kokoro_lab.lab.tuning.comparison import distances, heard_part, mean_interval
+from kokoro_lab.lab.tuning.material import one_voice_each
+from kokoro_lab.lab.tuning.predictor_fit import fit
+from kokoro_lab.lab.tuning.reporter import OwnStatistics, TrunkStatistics
+from kokoro_lab.metrics.mos import dnsmos
+from kokoro_lab.metrics.seams import seam_rank
+from kokoro_lab.model.beginning import BEGINNINGS_FILE, contour_features
+from kokoro_lab.model.decoder import Staged
+from kokoro_lab.model.predictor import PREDICTOR_FILE, StatisticsPredictor, features
+from kokoro_lab.weights.voices import Voice, english_of, load_voice
+
+Values = npt.NDArray[np.float32]
+
+SHORT_WORDS, CLAUSE_WORDS = (1, 4), (4, 10)
+SHORT_SHARE, CLAUSE_SHARE = 0.25, 0.60
+"""How much of the training set is a few words, how much a clause; the rest are whole sentences."""
+BLEND_SHARE = 0.20
+ENGLISH_SHARE = 0.70
+"""Voices of other languages read the same English lines: that is how far they go here."""
+PLAIN_SPEED_SHARE = 0.5
+SPEEDS = (0.5, 2.0)
+"""The others are drawn between these, evenly in the logarithm."""
+SAVE_EVERY = 50
+SMALLEST_VARIANCE = 1e-8
+
+SHORT_S = 2.5
+PESQ_LOW, PESQ_SHORT_LOW, STOI_MEAN_LOW = (4.55, 4.35), (4.45, 4.25), 0.997
+"""What listeners should not be able to tell from the model itself: mean and 5th percentile of PESQ, from
+2.5 s on and under it, and mean STOI. PESQ's ceiling is 4.64. A mean fails where its whole 95 % interval lies
+below: a few utterances prove little, many prove it."""
+SEAM_RANK_CHANGE_HIGH = 0.05
+"""How much higher the seams between windows may rank among other places than the same places of the whole,
+which has no seams, on average: 0 if they cannot be told apart, about 0.5 if every seam clicks."""
+DNSMOS_CHANGE_LOW = -0.01
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TrainingSet:
+    """Rows of features and of true statistics (means, then log variances), and whose voice they are.
+
+    Parameters
+    ----------
+    inputs, targets : numpy.ndarray
+        float32 (N, F) and (N, 2·8448): what there is behind the trunk, and the vocoder's statistics.
+    voices : tuple of str
+    contours, trunk : numpy.ndarray
+        float32 (N, 2722) and (N, 2·8704): what there is in front of the trunk, and its own statistics.
+    """
+
+    inputs: Values
+    targets: Values
+    voices: tuple[str, ...]
+    contours: Values
+    trunk: Values
+
+    def save(self, path: Path) -> None:
+        np.savez(path, **{f.name: np.asarray(getattr(self, f.name)) for f in fields(self)})  # type: ignore[arg-type]  # NumPy types the keyword for pickling alone
+
+    @property
+    def beginnings(self) -> Values:
+        """What is to be known in front of the trunk: its statistics, and behind them the vocoder's."""
+        (mean, variance), (later_mean, later_variance) = (
+            np.split(part, 2, axis=1) for part in (self.trunk, self.targets)
+        )
+        return np.concatenate([mean, later_mean, variance, later_variance], axis=1)
+
+    def average(self, voice: str) -> StatisticsPredictor:
+        """A predictor that always says this voice's average: what a prediction has to beat."""
+        rows = np.array([name == voice for name in self.voices])
+        features_count, targets_count = self.inputs.shape[1], self.targets.shape[1]
+        return StatisticsPredictor(
+            voices=frozenset((voice,)),
+            feature_mean=np.zeros(features_count, np.float32),
+            feature_deviation=np.ones(features_count, np.float32),
+            inner=np.zeros((features_count, 1), np.float32),
+            outer=np.zeros((1, targets_count), np.float32),
+            target_mean=self.targets[rows].mean(0),
+            unit=np.ones(targets_count, np.float32),
+        )
+
+    @classmethod
+    def load(cls, path: Path) -> TrainingSet:
+        with np.load(path) as stored:
+            voices = tuple(str(v) for v in stored["voices"])
+            return cls(stored["inputs"], stored["targets"], voices, stored["contours"], stored["trunk"])
+
+
+def make_training_set(
+    lines: Sequence[str],
+    voices: Sequence[str],
+    path: Path,
+    *,
+    minutes: float,
+    seed: int,
+    config: EngineConfig | None = None,
+    progress: bool = True,
+) -> TrainingSet:
+    """Let the model speak pieces of `lines` with voices, blends and speeds drawn at random.
+
+    Stops after `minutes` of wall time, whatever it has; writes `path` as it goes, so that an
+    interrupted run is not lost.
+    """
+    config = config or EngineConfig(variant="fp32")
+    stages, own, own_of_trunk = Staged(config), OwnStatistics(config), TrunkStatistics(config)
+    draw = random.Random(seed)
+    front_end = FrontEnd()
+    loaded: dict[str, Voice] = {}
+    rows: list[tuple[Values, ...]] = []
+    names: list[str] = []
+    end = time.monotonic() + 60 * minutes
+    bar = tqdm(desc="utterances", disable=not progress)
+
+    def so_far() -> TrainingSet:
+        inputs, targets, contours, trunk = (np.stack(column) for column in zip(*rows, strict=True))
+        return TrainingSet(inputs, targets, tuple(names), contours, trunk)
+
+    while time.monotonic() < end:
+        name = draw_voice(draw, voices)
+        voice = loaded.setdefault(name, load_voice(name))
+        speed = 1.0 if draw.random() < PLAIN_SPEED_SHARE else float(np.exp(draw.uniform(*np.log(SPEEDS))))
+        for segment in front_end.segments(draw_text(draw, lines), english_of(name), lambda _: None):
+            style = voice.style(len(segment.token_ids))
+            contours = stages.prosody.contours(segment.token_ids, style, speed)
+            prosody = stages.prosody.behind(contours, style)
+            target, trunk = _target(*own(prosody)), _target(*own_of_trunk(contours, style))
+            if not np.isfinite(target).all():
+                # Of a channel that the style multiplies by 0, the statistics cannot be told
+                bar.write(f"{name} at speed {speed:.2f}: an utterance without all statistics is left out")
+                continue
+            rows.append((features(prosody), target, contour_features(contours, style), trunk))
+            names.append(name)
+            bar.update()
+        if len(names) % SAVE_EVERY == 0:
+            so_far().save(path)
+    so_far().save(path)
+    return so_far()
+
+
+def _target(mean: Values, variance: Values) -> Values:
+    found: Values = np.concatenate([mean, np.log(variance.clip(0) + SMALLEST_VARIANCE)])
+    return found
+
+
+def shift_of(
+    variant: str, lines: Sequence[str], voices: Sequence[str], *, progress: bool = True
+) -> npt.NDArray[np.float16]:
+    """How far the statistics that a variant's vocoder finds are from fp32's, on average over segments.
+
+    Every line is spoken by one voice, in turn. What both are given is the variant's own prosody.
+
+    Returns
+    -------
+    numpy.ndarray
+        float16 (2·8448,): of means and log variances, in the units of `StatisticsPredictor`.
+    """
+    config = replace(EngineConfig.from_settings(), variant=variant)
+    stages = Staged(config)
+    reference, own = OwnStatistics(replace(config, variant="fp32")), OwnStatistics(config)
+    unit = StatisticsPredictor.load().unit
+    total, count = np.zeros(len(unit)), 0
+    for token_ids, style in one_voice_each(lines, voices, what=f"{variant}: statistics", progress=progress):
+        prosody = stages.prosody.predict(token_ids, style, 1.0)
+        (mean, variance), (mean_there, variance_there) = reference(prosody), own(prosody)
+        change = np.log((variance_there + SMALLEST_VARIANCE) / (variance + SMALLEST_VARIANCE))
+        total += np.concatenate([mean_there - mean, change]) / unit
+        count += 1
+    return (total / count).astype(np.float16)
+
+
+def draw_voice(draw: random.Random, voices: Sequence[str]) -> str:
+    """A voice, or now and then a blend of two."""
+    english = [v for v in voices if v[0] in "ab"]
+    others = [v for v in voices if v[0] not in "ab"]
+
+    def one() -> str:
+        return draw.choice(english if english and (draw.random() < ENGLISH_SHARE or not others) else others)
+
+    if draw.random() >= BLEND_SHARE:
+        return one()
+    return f"{one()}({draw.choice((1, 1, 2, 3))})+{one()}(1)"
+
+
+def draw_text(draw: random.Random, lines: Sequence[str]) -> str:
+    """A line or a piece of one: streams speak short segments as well as sentences."""
+    words = draw.choice(lines).split()
+    kind = draw.random()
+    if kind < SHORT_SHARE + CLAUSE_SHARE:
+        count = draw.randint(*(SHORT_WORDS if kind < SHORT_SHARE else CLAUSE_WORDS))
+        start = draw.randint(0, max(0, len(words) - count))
+        words = words[start : start + count]
+    return " ".join(words).rstrip(",;:-") + draw.choice("..,?.!;.")
+
+
+def judge(
+    predictors: Predictors,
+    lines: Sequence[str],
+    voices: Sequence[str],
+    *,
+    speeds: Sequence[float] = (1.0,),
+    config: EngineConfig | None = None,
+    progress: bool = True,
+) -> pd.DataFrame:
+    """Decode in windows with predicted statistics, and whole with true ones; one row an utterance.
+
+    Every line is spoken by every voice, at the speeds in turn.
+
+    Returns
+    -------
+    pandas.DataFrame
+        text (its number), voice, speed, audio_s; pesq, stoi, lsd_db of the windows against the whole;
+        dnsmos_whole, dnsmos_windows; seam_rank_change, how much higher the seams between windows rank
+        among other places than the same places of the whole do (NaN if there is no seam).
+    """
+    config = config or EngineConfig(variant="fp32")
+    decoder = Staged(config, *predictors)
+    front_end = FrontEnd()
+    jobs = [(number, voice, speeds[number % len(speeds)]) for number in range(len(lines)) for voice in voices]
+    rows = []
+    for number, name, speed in tqdm(jobs, desc="judged", disable=not progress):
+        voice = load_voice(name)
+        for segment in front_end.segments(lines[number], english_of(name), lambda _: None):
+            style = voice.style(len(segment.token_ids))
+            (whole,) = decoder.decode(segment.token_ids, style, speed).blocks
+            windows = list(decoder.decode(segment.token_ids, style, speed, predicted=True).blocks)
+            rows.append(
+                {"text": number, "voice": name, "speed": speed, "audio_s": len(whole) / SAMPLE_RATE_HZ}
+                | _scores(whole, windows)
+            )
+    return pd.DataFrame(rows)
+
+
+def _scores(whole: Values, windows: Sequence[Values]) -> dict[str, float]:
+    joined = np.concatenate(windows)
+    heard = heard_part(whole)
+    borders = np.cumsum([len(window) for window in windows])[:-1]
+    # Silence that was not decoded borders on the first and the last window: that is no seam in speech
+    seams = [
+        int(at) - heard.start
+        for at in borders
+        if heard.start < at < heard.stop and joined[at - 1] != 0 and joined[at] != 0
+    ]
+    whole, joined = whole[heard], joined[heard]
+    return {
+        **distances(whole, joined),
+        "dnsmos_whole": dnsmos(whole, SAMPLE_RATE_HZ),
+        "dnsmos_windows": dnsmos(joined, SAMPLE_RATE_HZ),
+        "seam_rank_change": _mean_rank(joined, seams) - _mean_rank(whole, seams),
+    }
+
+
+def _mean_rank(samples: Values, seams: Sequence[int]) -> float:
+    return float(seam_rank(samples, SAMPLE_RATE_HZ, seams).mean()) if seams else float("nan")
+
+
+class Predictors(NamedTuple):
+    """What a stream is told: `whole` behind the trunk, `beginning` in front of it."""
+
+    whole: StatisticsPredictor
+    beginning: StatisticsPredictor
+
+    @classmethod
+    def load(cls) -> Predictors:
+        """Those that the package ships."""
+        return cls(StatisticsPredictor.load(), StatisticsPredictor.load(BEGINNINGS_FILE))
+
+    def save(self) -> None:
+        """Ship them."""
+        self.whole.save(PREDICTOR_FILE)
+        self.beginning.save(BEGINNINGS_FILE)
+
+
+def predictors_for(
+    lines: Sequence[str],
+    voices: Sequence[str],
+    folder: Path,
+    *,
+    training: str = "",
+    minutes: float = 0.0,
+    seed: int = 1,
+    rank: int = 192,
+    ridge: tuple[float, float] = (100.0, 100.0),
+    bend: tuple[float, float] = (1.0, 0.002),
+) -> Predictors:
+    """The predictors to judge: those that ship, or those that go on from them with the training set that is
+    named or made."""
+    shipped = Predictors.load()
+    if not training and not minutes:
+        return shipped
+    if training:
+        rows = TrainingSet.load(Path(training))
+    else:
+        rows = make_training_set(lines, voices, folder / "training.npz", minutes=minutes, seed=seed)
+    plain = {
+        part.name for name in set(rows.voices) for part in (load_voice(p) for p in load_voice(name).parts)
+    }
+    fitted = partial(fit, voices=plain | shipped.whole.voices, rank=rank, ridge=ridge, bend=bend)
+    return Predictors(
+        fitted(rows.inputs, rows.targets, towards=shipped.whole),
+        fitted(rows.contours, rows.beginnings, towards=shipped.beginning),
+    )
+
+
+def _of_sentences(table: pd.DataFrame) -> pd.DataFrame:
+    """STOI of each sentence as it was read, however many segments it was read in.
+
+    STOI is a mean over frames (Taal et al. 2011, eq. 6), so that of a whole is that of its parts, each
+    weighing as much as it lasts.
+    """
+    weighed = table.assign(stoi=table.stoi * table.audio_s)
+    sums = weighed.groupby(["text", "voice", "speed"])[["stoi", "audio_s"]].sum()
+    return (sums.stoi / sums.audio_s).rename("stoi").reset_index()
+
+
+def checks_of(table: pd.DataFrame) -> list[Check]:
+    """Limits on a judgement: whole sentences, and apart from them utterances under 2.5 s."""
+    lengths = {
+        "": (table[table.audio_s >= SHORT_S], PESQ_LOW),
+        "_under_2500_ms": (table[table.audio_s < SHORT_S], PESQ_SHORT_LOW),
+    }
+    checks = []
+    for suffix, (rows, (mean_low, p5_low)) in lengths.items():
+        if len(rows):
+            _, high = mean_interval(rows, "pesq")
+            checks += [
+                Check(f"pesq_mean_interval_high{suffix}", high, low=mean_low),
+                Check(f"pesq_p5{suffix}", rows.pesq.quantile(0.05), low=p5_low),
+            ]
+    _, stoi_high = mean_interval(_of_sentences(table), "stoi")
+    change = table.assign(change=table.dnsmos_windows - table.dnsmos_whole)
+    _, dnsmos_high = mean_interval(change, "change")
+    return [
+        *checks,
+        Check("stoi_mean_interval_high", stoi_high, low=STOI_MEAN_LOW),
+        Check("dnsmos_change_interval_high", dnsmos_high, low=DNSMOS_CHANGE_LOW),
+        Check("seam_rank_change_mean", table.seam_rank_change.mean(), high=SEAM_RANK_CHANGE_HIGH),
+    ]

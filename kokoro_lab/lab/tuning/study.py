@@ -1,0 +1,292 @@
+"""The search: Optuna's tree-structured Parzen estimator over a store that outlives the process.
+
+Sources: Bergstra, Bardenet, Bengio, Kégl, "Algorithms for hyper-parameter optimization", NIPS 2011; for
+several objectives Ozaki, Tanigaki, Watanabe, Onishi, GECCO 2020. The constraint is on the sound.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import random
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+from filelock import FileLock, Timeout
+
+from kokoro_lab.errors import TuningError
+from kokoro_lab.lab.tuning.candidates import (
+    MARGINS,
+    MARGINS_SAID,
+    OBJECTIVES,
+    CandidateFailed,
+    Choice,
+    Figures,
+    Settings,
+    Space,
+)
+
+if TYPE_CHECKING:
+    import optuna
+
+FEASIBLE, TOO_FAR, FAILED = "feasible", "sounds otherwise", "failed"
+STARTUP_TRIALS = 10
+"""So many are drawn at random before the estimator has a say."""
+FAILED_EXCESS_DB, FAILED_RATIO = 1000.0, 10.0
+"""What the sampler is told of a configuration that did not speak: worse than any that did."""
+WEIGHTS = {"ttfa": 2, "rtf": 1, "memory": 1}
+"""A listener waits for the first sound; the rest is only paid for."""
+RULE = (
+    "Of the Pareto front, those that are below every margin, as ratios to the defaults "
+    f"({MARGINS_SAID}); of these the least product of TTFA² × RTF × memory."
+)
+
+Measure = Callable[[Settings], Figures]
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """One study: where it is kept, what may be chosen, and from which configuration it starts.
+
+    Parameters
+    ----------
+    folder : Path
+        For stores; studies of other machines and spaces stand beside each other.
+    identity : mapping
+        All that the figures depend on: model, machine, texts. Another one is another study.
+    space : Space
+    default : mapping
+        Setting → value of the defaults; measured first, so that what noise does is in the table.
+    seed : int
+        Of the sampler.
+    """
+
+    folder: Path
+    identity: Mapping[str, Any]
+    space: Space
+    default: Settings
+    seed: int = 0
+
+    @property
+    def name(self) -> str:
+        said = json.dumps([dict(self.identity), self.space.choices(), dict(self.default)], sort_keys=True)
+        return f"{self.identity.get('variant', 'study')}-{hashlib.sha256(said.encode()).hexdigest()[:12]}"
+
+    @property
+    def store(self) -> Path:
+        return self.folder / f"{self.name}.sqlite3"
+
+
+def run_trials(
+    search: Search,
+    measure: Measure,
+    trials: int,
+    *,
+    done: Callable[[int, Mapping[str, Any]], None] = lambda number, row: None,
+) -> pd.DataFrame:
+    """Measure until the study has `trials` configurations, those of earlier runs included.
+
+    Parameters
+    ----------
+    measure : callable
+        Figures of a configuration. `CandidateFailed` is a row like another; any other error ends the search,
+        and what was measured until then is kept.
+    done : callable
+        Told how many there are, and the row of the last one.
+
+    Returns
+    -------
+    pandas.DataFrame
+        As `table_of`.
+
+    Raises
+    ------
+    TuningError
+        Optuna is not installed, or another process works on this study.
+    """
+    with _opened(search) as study:
+        _take_up_again(study)
+        if not study.trials:
+            study.enqueue_trial(dict(search.default))
+        known = {_key(row): row for row in _rows(study)}
+        wanted = min(trials, search.space.size)
+        done(len(known), {})
+        while len(known) < wanted:
+            trial = study.ask()
+            chosen = _suggested(trial, search.space)
+            if again := known.get(_key(chosen)):  # it repeats itself: told so, and sent somewhere else
+                _tell(study, trial, again)
+                study.enqueue_trial(_new_one(search, known, trial.number))
+                continue
+            row = known[_key(chosen)] = _measured(measure, chosen)
+            _tell(study, trial, row)
+            done(len(known), row)
+        return table_of(study)
+
+
+def table_of(study: optuna.Study) -> pd.DataFrame:
+    """Each configuration that was measured, once.
+
+    Returns
+    -------
+    pandas.DataFrame
+        By number: the settings; state, `feasible`, `sounds otherwise` or `failed`; message; the fields of
+        `Figures`; front, whether no feasible one is as good in every objective and better in one.
+    """
+    once: dict[tuple[Choice, ...], dict[str, Any]] = {}
+    for row in _rows(study):
+        once.setdefault(_key(row), row)
+    table = pd.DataFrame(list(once.values()))
+    table.index.name = "number"
+    if not table.empty:
+        table["front"] = on_the_front(table)
+    return table
+
+
+def on_the_front(table: pd.DataFrame) -> list[bool]:
+    """Which feasible rows no other feasible row dominates."""
+    columns = [f"{name}_ratio" for name in OBJECTIVES]
+    rows = [tuple(row) for row in table.loc[table.state == FEASIBLE, columns].to_numpy()]
+
+    def dominated(row: tuple[float, ...]) -> bool:
+        return any(other != row and all(o <= r for o, r in zip(other, row, strict=True)) for other in rows)
+
+    return [
+        state == FEASIBLE and not dominated(tuple(values))
+        for state, values in zip(table.state, table[columns].to_numpy(), strict=True)
+    ]
+
+
+def choose(table: pd.DataFrame, default: Settings) -> dict[str, Choice] | None:
+    """The configuration to compare with the defaults, by `RULE`; None if that is the defaults themselves."""
+    columns = [f"{name}_ratio" for name in OBJECTIVES]
+    if table.empty:
+        return None
+    able = table[table.front & (table[columns] < list(MARGINS.values())).all(axis=1)]
+    scores = {
+        number: math.prod(row[f"{name}_ratio"] ** weight for name, weight in WEIGHTS.items())
+        for number, row in able.iterrows()
+    }
+    if not scores:
+        return None
+    best = able.loc[min(scores, key=lambda number: scores[number])]
+    chosen = {name: _plain(best[name]) for name in default}
+    return None if chosen == dict(default) else chosen
+
+
+@contextmanager
+def _opened(search: Search) -> Iterator[optuna.Study]:
+    """The study, for us alone."""
+    try:
+        import optuna
+    except ImportError as error:
+        raise TuningError(
+            f"The tuner needs Optuna, which is not installed ({error}).",
+            mend="Install it: `pip install 'kokoro-lab[tune]'`, or `make env`, whose lock holds it.",
+        ) from error
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    search.folder.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(search.store.with_suffix(".lock"))
+    try:
+        lock.acquire(timeout=0)
+    except Timeout as error:
+        raise TuningError(
+            f"Another process is at work on the study {search.name}.", mend="Wait for its end, or end it."
+        ) from error
+    storage = optuna.storages.RDBStorage(f"sqlite:///{search.store}")
+    try:
+        yield optuna.create_study(
+            study_name=search.name,
+            storage=storage,
+            directions=["minimize"] * len(OBJECTIVES),
+            # As many seeds as there were trials: one that goes on does not draw the same ones again
+            sampler=optuna.samplers.TPESampler(
+                multivariate=True, n_startup_trials=STARTUP_TRIALS, seed=search.seed + _count(storage, search)
+            ),
+            load_if_exists=True,
+        )
+    finally:
+        storage.remove_session()
+        storage.engine.dispose()
+        lock.release()
+
+
+def _count(storage: Any, search: Search) -> int:
+    with suppress(KeyError):
+        return len(storage.get_all_trials(storage.get_study_id_from_name(search.name)))
+    return 0
+
+
+def _take_up_again(study: optuna.Study) -> None:
+    """A trial that was under way when its process ended is asked for anew."""
+    from optuna.trial import TrialState
+
+    for cut in study.get_trials(states=(TrialState.RUNNING,)):
+        study.tell(cut.number, state=TrialState.FAIL)
+        if cut.params:
+            study.enqueue_trial(cut.params)
+
+
+def _suggested(trial: optuna.Trial, space: Space) -> dict[str, Choice]:
+    """Few values each, not evenly spaced, so that each is a choice of its own."""
+    chosen: dict[str, Any] = {
+        name: trial.suggest_categorical(name, values) for name, values in space.choices().items()
+    }
+    return chosen
+
+
+def _new_one(search: Search, known: Collection[tuple[Choice, ...]], number: int) -> dict[str, Choice]:
+    """Some configuration that has not been measured."""
+    draw = random.Random(f"{search.seed} {number}")
+    while True:
+        chosen = {name: draw.choice(values) for name, values in search.space.choices().items()}
+        if _key(chosen) not in known:
+            return chosen
+
+
+def _measured(measure: Measure, chosen: Settings) -> dict[str, Any]:
+    try:
+        figures = measure(chosen)
+    except CandidateFailed as error:
+        return {**chosen, "state": FAILED, "message": str(error)} | dict.fromkeys(
+            Figures.__dataclass_fields__, math.nan
+        )
+    near = figures.excess_db <= 0
+    message = "" if near else f"SNR {figures.snr_db:.1f} dB, PESQ {figures.pesq:.2f}"
+    return {**chosen, "state": FEASIBLE if near else TOO_FAR, "message": message, **asdict(figures)}
+
+
+def _tell(study: optuna.Study, trial: optuna.Trial, row: Mapping[str, Any]) -> None:
+    # Not a number is no JSON, and Optuna keeps JSON
+    kept = {
+        name: None if value != value else value for name, value in row.items() if name not in trial.params
+    }
+    trial.set_user_attr("row", kept)
+    if row["state"] == FAILED:  # from a trial that Optuna calls failed, it would learn nothing
+        trial.set_constraint("sound", FAILED_EXCESS_DB)
+        study.tell(trial, [FAILED_RATIO] * len(OBJECTIVES))
+        return
+    figures = Figures(**{name: row[name] for name in Figures.__dataclass_fields__})
+    trial.set_constraint("sound", figures.excess_db)
+    study.tell(trial, figures.ratios)
+
+
+def _rows(study: optuna.Study) -> Iterator[dict[str, Any]]:
+    for trial in study.trials:
+        if kept := trial.user_attrs.get("row"):
+            yield {**trial.params, **{k: math.nan if v is None else v for k, v in kept.items()}}
+
+
+def _key(row: Mapping[str, Any]) -> tuple[Choice, ...]:
+    return tuple(_plain(row[name]) for name in Space.__dataclass_fields__)
+
+
+def _plain(value: Any) -> Choice:
+    """A value of a table as Python's own, as JSON and a configuration have it."""
+    found: Choice = value.item() if hasattr(value, "item") else value
+    return found

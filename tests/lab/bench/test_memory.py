@@ -1,0 +1,68 @@
+"""Memory is read while a text is spoken, by a thread that is not there otherwise."""
+
+from __future__ import annotations
+
+import mmap
+import threading
+import time
+from types import SimpleNamespace
+
+import psutil
+import pytest
+
+from kokoro_lab.lab.bench.memory import MB, resident_mb, sampled_memory
+
+BLOCK_MB = 64
+
+
+def block() -> mmap.mmap:
+    """Memory that is really new: a bytearray may be given pages that an earlier test has left."""
+    new = mmap.mmap(-1, BLOCK_MB * MB)
+    for _ in range(BLOCK_MB):
+        new.write(b"x" * MB)
+    return new
+
+
+def test_what_is_kept_is_growth() -> None:
+    with sampled_memory(psutil.Process(), 0.005) as trace:
+        kept = block()
+    kept.close()
+    assert trace.growth_mb == pytest.approx(BLOCK_MB, abs=BLOCK_MB / 4)
+    assert trace.peak_mb >= trace.end_mb
+
+
+def test_what_is_given_back_is_peak_alone() -> None:
+    with sampled_memory(psutil.Process(), 0.005) as trace:
+        passing = block()
+        time.sleep(0.05)
+        passing.close()
+    assert trace.peak_mb - trace.start_mb > BLOCK_MB / 2
+    assert trace.growth_mb < BLOCK_MB / 2
+
+
+def test_it_is_read_as_often_as_asked() -> None:
+    with sampled_memory(psutil.Process(), 60) as seldom:
+        time.sleep(0.1)
+    with sampled_memory(psutil.Process(), 0.005) as often:
+        time.sleep(0.1)
+    assert seldom.readings == 2  # at the start and at the end
+    assert often.readings > 4
+
+
+def test_the_sampler_ends_with_the_block() -> None:
+    with pytest.raises(KeyError), sampled_memory(psutil.Process(), 0.005):
+        raise KeyError
+    assert "memory-sampler" not in {t.name for t in threading.enumerate()}
+
+
+def test_a_servers_workers_count() -> None:
+    def process(mb: int, *children: SimpleNamespace) -> SimpleNamespace:
+        return SimpleNamespace(
+            memory_info=lambda: SimpleNamespace(rss=mb * MB), children=lambda recursive: list(children)
+        )
+
+    def gone() -> None:
+        raise psutil.NoSuchProcess(1)
+
+    ended = SimpleNamespace(memory_info=gone)
+    assert resident_mb(process(20, process(300), ended)) == 320  # type: ignore[arg-type]

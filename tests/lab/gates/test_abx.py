@@ -1,0 +1,184 @@
+"""The machine listener: what it is given, what it lets pass, and what it must not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+
+from kokoro_lab.errors import ParameterError
+from kokoro_lab.lab.fixtures import HELD_OUT
+from kokoro_lab.lab.gates import abx, damages
+from kokoro_lab.lab.gates.speaking import SpokenPair
+from kokoro_lab.lab.listening import Pair
+from kokoro_lab.lab.listening.result import ListeningResult
+from kokoro_lab.speech.engine import Engine
+
+needs_dnsmos = pytest.mark.skipif(
+    find_spec("speechmos") is None, reason="DNSMOS needs the extra `quality`, which is not installed"
+)
+
+
+@pytest.fixture(scope="module")
+def spoken() -> list[SpokenPair]:
+    """Three passages of speech, each with itself in 16 bit."""
+    samples, rate_hz = soundfile.read(Path(__file__).parents[1] / "metrics/speech.flac", dtype="float32")
+    third = len(samples) // 3
+    passages = [samples[i * third : (i + 1) * third] for i in range(3)]
+    return [
+        SpokenPair(
+            f"text {i}", "af_heart", Pair(f"text {i}", part, abx._dithered(part), rate_hz), "", slice(0)
+        )
+        for i, part in enumerate(passages)
+    ]
+
+
+def candidates(spoken: list[SpokenPair], damage) -> list[SpokenPair]:  # type: ignore[no-untyped-def]
+    return [e._replace(pair=replace(e.pair, candidate=damage(e.pair.reference))) for e in spoken]
+
+
+@pytest.mark.test_all
+@needs_dnsmos
+def test_an_inaudible_change_passes(spoken: list[SpokenPair]) -> None:
+    table = abx.measure(spoken, progress=False)
+    assert all(check.passed for check in abx.judge(table))
+    assert table.position.max() < 0.05
+    assert (table[abx.NOISY] > 20 * table[abx.DITHERED]).all()
+
+
+@needs_dnsmos
+def test_every_fault_put_in_on_purpose_is_caught(spoken: list[SpokenPair]) -> None:
+    # Another voice of a text is not another text: three of them must be found
+    again = [each._replace(voice="am_michael") for each in spoken]
+    found = abx.controls([spoken[0], again[0], *spoken[1:], *again[1:]], progress=False)
+    assert [control.name for control in found if not control.caught] == []
+    assert len(found) == 6
+
+
+@needs_dnsmos
+def test_the_anchor_of_noise_is_at_the_far_end(spoken: list[SpokenPair]) -> None:
+    table = abx.measure(candidates(spoken, damages.noisy), progress=False)
+    assert table.position.to_numpy() == pytest.approx(1, abs=0.01)
+
+
+@needs_dnsmos
+def test_loudness_alone_is_no_difference(spoken: list[SpokenPair]) -> None:
+    table = abx.measure(candidates(spoken, lambda s: s * np.float32(0.7)), progress=False)
+    assert all(check.passed for check in abx.judge(table))
+    assert table.position.max() < 0.05
+
+
+@needs_dnsmos
+def test_another_timing_fails_where_it_is_shared_and_is_not_measured_where_it_is_not(
+    spoken: list[SpokenPair],
+) -> None:
+    longer = candidates(spoken, abx._long)
+    table = abx.measure(longer, progress=False)
+    shared = {c.name for c in abx.judge(table) if not c.passed}
+    assert shared >= {abx.DURATION_CHECK, abx.POSITION_CHECK}
+    assert {c.name for c in abx.judge(table, abx.OWN)} == {abx.DNSMOS_CHECK, abx.RESIDUAL_CHECK}
+    assert table.duration_difference_s.to_numpy() == pytest.approx(0.025)
+    assert table.candidate.isna().all()
+
+
+def test_both_engines_speak_every_text_and_are_cut_alike(hum: Engine) -> None:
+    texts = abx.short_texts("2")
+    made = abx.make_pairs(hum, hum, texts, ["hum", "hum_high"], progress=False)
+    assert [(each.text, each.voice) for each in made] == [
+        (text.id, voice) for voice in ("hum", "hum_high") for text in texts
+    ]
+    for each in made:
+        np.testing.assert_array_equal(each.pair.reference, each.pair.candidate)
+        assert "reference" not in each.pair.name
+    assert len({each.pair.reference.tobytes() for each in made}) == 4
+
+
+def test_it_is_known_what_was_said_and_where_the_longest_word_is(hum: Engine) -> None:
+    (text,) = [text for text in abx.short_texts() if text.id == "question"]
+    (made,) = abx.make_pairs(hum, hum, [text], ["hum"], progress=False)
+    assert made.said == text.text
+    word = made.longest_word
+    assert 0 <= word.start < word.stop <= len(made.pair.reference)
+    rest = np.delete(made.pair.reference, word)
+    assert len(rest) == len(made.pair.reference) - (word.stop - word.start)
+
+
+def test_what_people_hear_is_spread_over_the_pairs(hum: Engine) -> None:
+    made = abx.make_pairs(hum, hum, abx.short_texts("4"), ["hum", "hum_high"], progress=False)
+    assert [pair.name for pair in abx.heard(made, 4)] == [made[i].pair.name for i in (0, 2, 4, 6)]
+    assert len(abx.heard(made, 0)) == 8
+
+
+@pytest.mark.parametrize(
+    ("counts", "passes"),
+    [
+        ({"ada": (22, 39)}, True),
+        ({"ada": (23, 39)}, False),
+        ({"ada": (8, 16)}, False),  # too few trials show nothing
+        ({"ada": (20, 40), "bo": (19, 40), "cy": (21, 40)}, True),
+        ({"ada": (18, 40), "bo": (17, 40), "cy": (31, 40)}, False),  # one of them hears it
+        ({}, False),
+    ],
+)
+def test_people_must_show_inaudibility_together(counts: dict[str, tuple[int, int]], passes: bool) -> None:
+    checks = abx.human_checks(ListeningResult(counts, {}))
+    assert all(check.passed for check in checks) == passes
+
+
+def test_texts_are_short_enough_to_be_compared() -> None:
+    assert len(abx.short_texts()) >= 15
+    assert all(len(text.text) <= abx.LONGEST_CHARACTERS for text in abx.short_texts())
+
+
+def test_texts_of_some_kinds_alone() -> None:
+    kinds = [text.kind for text in abx.short_texts()]
+    assert [text.kind for text in abx.short_texts("short")] == ["short"] * kinds.count("short")
+    of_two = [text.kind for text in abx.short_texts("code,short")]
+    assert of_two == [kind for kind in kinds if kind in ("code", "short")]
+
+
+@pytest.mark.parametrize("kinds", ["loud", "short,loud", "short,"])
+def test_a_kind_that_no_short_text_has_is_refused(kinds: str) -> None:
+    with pytest.raises(ParameterError, match=r"no short text of the kind .*short"):
+        abx.short_texts(kinds)
+
+
+def test_a_corpus_gives_its_last_lines(tmp_path: Path) -> None:
+    corpus = tmp_path / "corpus.txt"
+    fitted = "Fitted.\n" * 3
+    corpus.write_text(f"{fitted}\n Two. \n{'Three ' * 40}\n" + "Four.\n" * (HELD_OUT - 2), "utf-8")
+    first, second, *rest = abx.short_texts(corpus=str(corpus))
+    assert [(t.id, t.text) for t in (first, second)] == [("line 5", "Two."), ("line 7", "Four.")]
+    assert len(rest) == HELD_OUT - 3
+    assert [t.text for t in abx.short_texts("1", str(corpus))] == ["Two."]
+
+
+@pytest.mark.parametrize("content", [None, " \n\n"])
+def test_a_corpus_without_a_line_is_refused(content: str | None, tmp_path: Path) -> None:
+    corpus = tmp_path / "corpus.txt"
+    if content is not None:
+        corpus.write_text(content, "utf-8")
+    with pytest.raises(ParameterError, match="no line of text"):
+        abx.short_texts(corpus=str(corpus))
+
+
+def test_an_unknown_timing_is_refused() -> None:
+    with pytest.raises(ParameterError, match="shared, own"):
+        abx.engine_of("fp32", "mine")
+
+
+@pytest.mark.test_all
+@pytest.mark.model
+def test_int8_told_the_timing_speaks_it_and_left_alone_does_not(engine: Engine) -> None:
+    texts = abx.short_texts()[1:2]
+    told = abx.make_pairs(engine, abx.engine_of("int8-upstream"), texts, ["af_heart"], progress=False)
+    alone = abx.engine_of("int8-upstream", abx.OWN)
+    left = abx.make_pairs(engine, alone, texts, ["af_heart"], progress=False)
+    assert told[0].pair.duration_difference_s == 0
+    assert not np.array_equal(told[0].pair.reference, told[0].pair.candidate)
+    assert left[0].pair.duration_difference_s != 0
+    assert alone.config.variant == "int8-upstream"

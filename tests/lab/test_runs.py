@@ -1,0 +1,238 @@
+"""Notebooks as programs: parameters are checked, evidence is kept, the exit code tells the truth."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kokoro_lab.config import settings
+from kokoro_lab.errors import ParameterError
+from kokoro_lab.lab.gates import checklist, evidence, performance
+from kokoro_lab.lab.gates.checklist import read_lines
+from kokoro_lab.lab.gates.suite import measurements
+from kokoro_lab.lab.runs import (
+    BLAS_THREADS,
+    declared_parameters,
+    find_notebook,
+    notebook_names,
+    parse_parameters,
+    run_notebook,
+)
+from tests.toy_notebooks import PARAMETERS, make_repository, write
+
+IMPORTS = """\
+from pathlib import Path
+from typing import Any
+
+from kokoro_lab import results
+from kokoro_lab.engine_config import EngineConfig
+from kokoro_lab.speech.engine import Engine
+from kokoro_lab.model.whole_graph import WholeGraph
+from tests import tiny_voice"""
+
+BODY = """\
+run = results.open_run("01_toy", run_dir, {"count": count})
+engine = tiny_voice.engine(run.folder / "hum.onnx")
+clip = engine.synthesize("Ah.", voice="hum")
+run.keep_audio("ah", clip)
+clip"""
+
+VERDICT = (
+    'run.finish(engine, checks=[results.Check("count", count, high=5)], figures={"x_s": 1.0})["verdict"]'
+)
+
+
+@pytest.fixture
+def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A repository with two notebooks: one on the tiny voice, one that crashes."""
+    make_repository(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[1]))
+    write(tmp_path / "notebooks/01_toy.ipynb", PARAMETERS, IMPORTS, BODY, VERDICT)
+    write(tmp_path / "notebooks/02_crash.ipynb", 'run_dir: str = ""  # where', "1 / 0")
+    return tmp_path
+
+
+@pytest.mark.notebook
+def test_a_passed_run_leaves_all_that_the_design_lists(lab: Path) -> None:
+    outcome = run_notebook("01_toy", {"count": "4"}, progress=False)
+    assert outcome.passed, outcome.message
+    folder = outcome.run_dir
+    assert folder.parent == lab / "results" / "01_toy"
+    assert {p.name for p in folder.iterdir()} >= {"executed.ipynb", "report.html", "result.json", "audio"}
+    assert outcome.result()["parameters"] == {"count": 4}
+    assert (folder / "audio/ah.wav").stat().st_size > 44
+    report = (folder / "report.html").read_text()
+    assert "<audio" in report
+    assert "tiny_voice" not in report  # readers get tables and sound, not code
+
+
+@pytest.mark.notebook
+def test_a_failed_gate_keeps_its_evidence(lab: Path) -> None:
+    outcome = run_notebook("01_toy", {"count": 6}, progress=False)
+    assert outcome.verdict == "failed"
+    assert "count" in outcome.message
+    assert outcome.result()["verdict"] == "failed"
+    assert (outcome.run_dir / "executed.ipynb").exists()
+    assert (outcome.run_dir / "report.html").exists()
+
+
+@pytest.mark.notebook
+def test_a_crash_is_not_a_verdict(lab: Path) -> None:
+    outcome = run_notebook("02", progress=False)
+    assert outcome.verdict == "crashed"
+    assert "ZeroDivisionError" in outcome.message
+    assert outcome.result() == {}
+    assert "division" in json.loads((outcome.run_dir / "crash.json").read_text())["message"]
+
+
+@pytest.mark.notebook
+def test_a_result_that_cannot_be_read_is_a_crash_that_names_it(lab: Path) -> None:
+    write(
+        lab / "notebooks/04_halves.ipynb",
+        'run_dir: str = ""  # where',
+        "from pathlib import Path; Path(run_dir, 'result.json').write_text('{')",
+    )
+    outcome = run_notebook("04", progress=False)
+    assert outcome.verdict == "crashed"
+    assert "result.json cannot be read" in outcome.message
+    assert outcome.result() == {}
+
+
+@pytest.mark.notebook
+def test_a_process_that_dies_is_a_crash(lab: Path) -> None:
+    write(lab / "notebooks/03_dies.ipynb", 'run_dir: str = ""  # where', "import os; os._exit(9)")
+    outcome = run_notebook("03", progress=False)
+    assert outcome.verdict == "crashed"
+    assert "died" in outcome.message
+
+
+@pytest.mark.notebook
+def test_notebooks_that_begin_at_once_cannot_take_each_others_ports(lab: Path) -> None:
+    # Ports are chosen before the kernel is there, and free then; a file of its own cannot be taken
+    says = "from ipykernel.connect import get_connection_info; reached = get_connection_info(unpack=True)"
+    tells = "Path(run_dir, 'reached').write_text(f'{reached[\"transport\"]} {reached[\"ip\"]}')"
+    write(lab / "notebooks/03_reached.ipynb", PARAMETERS, IMPORTS, says, tells)
+    outcomes = [run_notebook("03", progress=False) for _ in range(2)]
+    reached = {(outcome.run_dir / "reached").read_text() for outcome in outcomes}
+    assert len(reached) == 2
+    assert all(address.startswith("ipc ") for address in reached)
+
+
+@pytest.mark.notebook
+@pytest.mark.parametrize("wanted", [None, "3"])
+def test_numpys_threads_leave_the_cores_to_the_engine_unless_told_otherwise(
+    lab: Path, monkeypatch: pytest.MonkeyPatch, wanted: str | None
+) -> None:
+    monkeypatch.delenv(BLAS_THREADS, raising=False)
+    if wanted:
+        monkeypatch.setenv(BLAS_THREADS, wanted)
+    says = f"import os; Path(run_dir, 'threads').write_text(os.environ['{BLAS_THREADS}'])"
+    write(lab / "notebooks/03_threads.ipynb", PARAMETERS, IMPORTS, says)
+    assert (run_notebook("03", progress=False).run_dir / "threads").read_text() == (wanted or "1")
+    assert os.environ.get(BLAS_THREADS) == wanted
+
+
+def test_parameters_are_read_with_their_help(lab: Path) -> None:
+    declared = declared_parameters(find_notebook("01_toy"))
+    assert declared["limit_db"] == {"type": "float", "default": "1.5", "help": "how loud"}
+
+
+@pytest.mark.parametrize("name", notebook_names())
+def test_no_parameter_of_a_notebook_is_out_of_reach(name: str) -> None:
+    notebook = find_notebook(name)
+    (cell,) = (c for c in json.loads(notebook.read_text("utf-8"))["cells"] if "parameters" in _tags(c))
+    written = [line.target.id for line in ast.parse("".join(cell["source"])).body]
+    assert list(declared_parameters(notebook)) == written
+
+
+def _tags(cell: dict[str, Any]) -> list[str]:
+    return cell["metadata"].get("tags", [])
+
+
+@pytest.mark.parametrize(
+    ("given", "value"),
+    [
+        ({"count": "7"}, 7),
+        ({"count": 7}, 7),
+        ({"limit_db": "2"}, 2.0),
+        ({"deep": "true"}, True),
+        ({"voices": "af_heart"}, "af_heart"),
+        ({"voices": "3"}, "3"),
+    ],
+)
+def test_values_become_what_the_notebook_declares(lab: Path, given: dict[str, object], value: object) -> None:
+    assert list(parse_parameters(find_notebook("01_toy"), given).values()) == [value]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"cuont": "7"}, "Did you mean 'count'"),
+        ({"count": "many"}, "takes a int"),
+        ({"count": "1.5"}, "takes a int"),
+        ({"deep": "maybe"}, "takes a bool"),
+        ({"run_dir": "/elsewhere"}, "no parameter 'run_dir'"),
+    ],
+)
+def test_wrong_parameters_are_refused(lab: Path, given: dict[str, object], said: str) -> None:
+    with pytest.raises(ParameterError, match=said):
+        run_notebook("01_toy", given)
+    assert not (lab / "results").exists()
+
+
+def test_an_unknown_notebook_is_refused(lab: Path) -> None:
+    with pytest.raises(ParameterError, match="01_toy"):
+        find_notebook("01_tyo")
+    with pytest.raises(ParameterError, match="More than one"):
+        find_notebook("0")
+
+
+# The project's own notebooks, on the real weights, in their fast mode
+
+FAST = {one.name: one for one in measurements() if not one.benchmark}
+
+
+def test_every_notebook_has_a_fast_mode() -> None:
+    assert set(FAST) == set(notebook_names())
+
+
+def with_a_report_of_tests(folder: Path) -> Path:
+    """A folder of results in which one line of the checklist has something to go by."""
+    (folder / evidence.TESTS).parent.mkdir(parents=True)
+    case = '<testcase classname="tests.text.test_sanitise" name="test_offsets_survive"/>'
+    (folder / evidence.TESTS).write_text(f"<testsuites><testsuite>{case}</testsuite></testsuites>")
+    return folder
+
+
+@pytest.mark.model
+@pytest.mark.notebook
+def test_the_checklist_fails_where_nothing_was_measured(tmp_path: Path) -> None:
+    outcome = run_notebook(checklist.NAME, {"folder": str(tmp_path / "none")}, progress=False)
+    assert not outcome.passed
+    assert outcome.result()["failures"] == ["FAIL  1 ≤ lines_with_a_result_count = 0"]
+
+
+@pytest.mark.model
+@pytest.mark.notebook
+@pytest.mark.parametrize("name", FAST)
+def test_the_notebook_passes(name: str, tmp_path: Path) -> None:
+    parameters = dict(FAST[name].fast)
+    if name == checklist.NAME:  # it judges what others have left, of which there need be nothing here
+        parameters["folder"] = str(with_a_report_of_tests(tmp_path))
+    outcome = run_notebook(name, parameters, progress=False)
+    assert outcome.passed, f"{outcome.message} {outcome.result().get('failed lines', '')}"
+    result = outcome.result()
+    assert result["checks"]
+    # What the checklist will look for
+    assert FAST[name].was_asked(result["parameters"], fast=True)
+    assert result["variant"] == (FAST[name].variant or settings().variant)
+    wanted = {one.figure for line in read_lines() for one in line.evidence if one.measured == name}
+    if FAST[name].alone:  # in full: fast, no time decides, and nothing is said of them
+        wanted -= {performance.MOST}
+    assert wanted <= {one["name"] for one in result["checks"]} | set(result["figures"]) | {evidence.CAUGHT}

@@ -1,0 +1,110 @@
+"""A configuration is adopted if it is shown to be better in one cost and not to be worse in any."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, cast
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from kokoro_lab.errors import ParameterError
+from kokoro_lab.lab.bench.engine_process import EngineProcess, Spoken
+from kokoro_lab.lab.bench.trial import Trial
+from kokoro_lab.lab.tuning.adoption import COSTS, Comparison, Start, compare, controls, ratios_of
+from kokoro_lab.lab.tuning.candidates import Pair
+
+SPEECH = np.sin(np.arange(24_000) / 20).astype(np.float32)
+
+
+class Toy:
+    """Speaks as it was told to: how soon, how fast, with how much memory, and how much it crackles."""
+
+    made = ended = 0
+
+    def __init__(
+        self, ttfa_s: float = 0.1, rtf: float = 0.2, memory_mb: float = 300, noise: float = 0
+    ) -> None:
+        self.figures = {"ttfa_s": ttfa_s, "rtf": rtf, "rss_peak_mb": memory_mb}
+        self.noise = noise
+        Toy.made += 1
+        self.draw = np.random.default_rng(Toy.made)
+
+    def __enter__(self) -> Toy:
+        return self
+
+    def __exit__(self, *how: object) -> None:
+        Toy.ended += 1
+
+    def speak(self, number: int, text: str) -> Spoken:
+        scatter = {name: value * (1 + 0.01 * self.draw.random()) for name, value in self.figures.items()}
+        other: dict[str, Any] = {"ttfb_s": 0.0, "audio_s": 1.0, "wall_s": 1.0, "underruns": 0, "late_s": 0.0}
+        trial = Trial("toy", number, len(text), True, longest_gap_s=0.0, **scatter, **other)
+        return Spoken(
+            trial, SPEECH + np.float32(self.noise) * self.draw.standard_normal(24_000).astype(np.float32)
+        )
+
+
+def turns(default: EngineProcess, candidate: EngineProcess, texts: Sequence[str]) -> Iterator[Pair]:
+    for number, text in enumerate(texts):
+        yield Pair(default.speak(number, text), candidate.speak(number, text))
+
+
+def compared(rounds: int = 3, texts: int = 6, **candidate: float) -> Comparison:
+    start = cast("list[Start]", [Toy, lambda: Toy(**candidate)])
+    return compare(*start, [f"Text {i}." for i in range(texts)], rounds, turns)
+
+
+def test_sooner_at_the_same_cost_is_adopted_and_the_gain_is_stated() -> None:
+    found = compared(ttfa_s=0.08)
+    assert found.adopted
+    assert found.gains["ttfa_gain_percent"] == pytest.approx(20, abs=1)
+    assert 18 < found.gains["ttfa_gain_least_percent"] < found.gains["ttfa_gain_percent"]
+    assert found.ratios["memory"].units == 3
+    assert found.ratios["ttfa"].units == 6
+    assert len(found.table) == 3 * 6
+
+
+def test_every_round_has_fresh_processes() -> None:
+    before = Toy.ended
+    compared(rounds=4)
+    assert Toy.ended - before == 8
+
+
+@pytest.mark.parametrize("cost", [{"rtf": 0.21}, {"memory_mb": 330}, {"ttfa_s": 0.105}])
+def test_what_is_worse_in_one_cost_is_not_adopted(cost: dict[str, float]) -> None:
+    better = {"ttfa_s": 0.08, "rtf": 0.16, "memory_mb": 240}
+    found = compared(**better | cost)
+    assert not found.adopted
+    assert found.worst > 1
+
+
+def test_no_gain_is_no_reason() -> None:
+    assert not compared().adopted
+
+
+def test_what_sounds_otherwise_is_not_adopted() -> None:
+    assert compared(ttfa_s=0.08, noise=1e-4).adopted
+    assert not compared(ttfa_s=0.08, noise=0.5).adopted
+
+
+def test_an_interval_that_is_too_wide_excludes_nothing() -> None:
+    draw = np.random.default_rng(1)
+    table = pd.DataFrame([{"round": r, "text": t} for r in range(3) for t in range(4)])
+    for cost in COSTS:
+        table[f"default_{cost}"] = 1.0
+        table[f"candidate_{cost}"] = 0.95 * np.exp(0.2 * draw.standard_normal(len(table)))
+    assert not Comparison(table, ratios_of(table), 0.0).adopted
+
+
+def test_too_few_rounds_or_texts_say_nothing() -> None:
+    with pytest.raises(ParameterError):
+        compared(rounds=2)
+    with pytest.raises(ParameterError):
+        compared(texts=2)
+
+
+def test_the_controls_are_caught() -> None:
+    assert [control.name for control in controls() if not control.caught] == []
+    assert len(controls()) == 5
