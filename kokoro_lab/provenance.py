@@ -11,7 +11,7 @@ from typing import Any
 
 from kokoro_lab import __version__
 from kokoro_lab.engine_config import usable_cores
-from kokoro_lab.lab.fixtures import repository_root
+from kokoro_lab.errors import ParameterError
 
 SAMPLE_CHANGERS = ("onnxruntime", "numpy", "misaki", "spacy", "phonemizer", "espeakng-loader")
 """Packages of which another version may give other samples."""
@@ -31,6 +31,26 @@ def _versions() -> tuple[tuple[str, str], ...]:
 def versions() -> dict[str, str]:
     """Versions of what can change a sample."""
     return dict(_versions())
+
+
+def repository_root() -> Path:
+    """The checkout that holds `notebooks/` and `fixtures/`: around the working folder, else around this file.
+
+    Raises
+    ------
+    ParameterError
+        kokoro-lab was installed without its repository, and the working folder is in none.
+    """
+    for start in (Path.cwd(), Path(__file__).parent):
+        for folder in (start, *start.parents):
+            if (folder / "notebooks").is_dir() and (folder / "fixtures").is_dir():
+                return folder
+    raise ParameterError(
+        "This needs the kokoro-lab repository, which is not around the working folder.",
+        field="working folder",
+        value=str(Path.cwd()),
+        mend="Clone the repository and call this from inside it.",
+    )
 
 
 def git_state() -> dict[str, Any]:

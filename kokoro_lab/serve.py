@@ -16,8 +16,6 @@ from kokoro_lab.config import VARIANTS, Settings, misspelt
 from kokoro_lab.config import settings as environment
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import KokoroLabError
-from kokoro_lab.lab.routes import benchmarks, faults
-from kokoro_lab.lab.routes.schedule import Schedule
 from kokoro_lab.server import errors, front_page, guard, operations, speech, status, websocket
 from kokoro_lab.server.admission import Admission
 from kokoro_lab.server.background import WarmUp
@@ -71,6 +69,8 @@ def create_app(
     -------
     flask.Flask
     """
+    from kokoro_lab.lab.routes import benchmarks, faults  # what judges an engine is no part of the server
+
     settings = settings or environment()
     engine, injector = faults.injected(engine, settings.faults)
     app = Flask("kokoro_lab", static_folder=None)
@@ -96,11 +96,9 @@ def create_app(
         settings,
         slots,
         Degrader(settings, slots, objectives, chunk_s=engine.config.chunk_ms / 1000),
-        benchmarks.Benchmarks(engine, slots),
         admission,
         watchdog,
         warm_up=warm_up,
-        injector=injector,
     )
     state.figures.meters.gauges(lambda: operations.gauges(state))
     app.extensions[EXTENSION] = state
@@ -109,12 +107,12 @@ def create_app(
     app.register_blueprint(speech.blueprint)
     app.register_blueprint(status.blueprint)
     app.register_blueprint(operations.blueprint)
-    app.register_blueprint(benchmarks.blueprint)
+    benchmarks.hang_into(app)
     app.register_blueprint(front_page.blueprint)
     app.register_blueprint(websocket.blueprint)
     app.config["SOCK_SERVER_OPTIONS"] = websocket.options(settings)
     if injector is not None:
-        app.register_blueprint(faults.blueprint)
+        faults.hang_into(app, injector)
     if settings.development_mode:
         app.register_blueprint(operations.debugging)
     warm_up.start(
@@ -127,15 +125,6 @@ def create_app(
         spoken=state.sessions.anyone_hears,
     )
     watchdog.start(lambda: warm_up.state != "warming")
-    if settings.benchmark_interval_s and not settings.skip_benchmarking:
-        state.schedule = Schedule(
-            state.benchmarks,
-            slots,
-            settings.voice,
-            settings.benchmark_interval_s,
-            ready=lambda: state.warm_up.state == "ok",
-        )
-        state.schedule.start()
     return app
 
 

@@ -12,8 +12,8 @@ from collections import Counter
 from pathlib import Path
 
 from kokoro_lab.g2p.english import EnglishG2P
-from kokoro_lab.lab.fixtures import repository_root
 from kokoro_lab.metrics.pronunciation import spoken_reading
+from kokoro_lab.provenance import repository_root
 from kokoro_lab.text.aligned import AlignedText
 
 TEXTS = repository_root() / "fixtures" / "texts"

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from kokoro_lab.errors import ParameterError
+from kokoro_lab.provenance import repository_root
 
 T = TypeVar("T")
 
@@ -23,26 +24,6 @@ class FixtureText:
     id: str
     kind: str
     text: str
-
-
-def repository_root() -> Path:
-    """The checkout that holds `notebooks/` and `fixtures/`: around the working folder, else around this file.
-
-    Raises
-    ------
-    ParameterError
-        kokoro-lab was installed without its repository, and the working folder is in none.
-    """
-    for start in (Path.cwd(), Path(__file__).parent):
-        for folder in (start, *start.parents):
-            if (folder / "notebooks").is_dir() and (folder / "fixtures").is_dir():
-                return folder
-    raise ParameterError(
-        "This needs the kokoro-lab repository, which is not around the working folder.",
-        field="working folder",
-        value=str(Path.cwd()),
-        mend="Clone the repository and call this from inside it.",
-    )
 
 
 def load_texts(name: str = "english", *, limit: int = 0) -> list[FixtureText]:

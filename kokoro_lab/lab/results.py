@@ -21,9 +21,8 @@ from kokoro_lab.containers import save
 from kokoro_lab.containers.plain_json import finite
 from kokoro_lab.datatypes import Clip
 from kokoro_lab.errors import GateFailed
-from kokoro_lab.lab.fixtures import repository_root
 from kokoro_lab.native.toolchain import toolchain
-from kokoro_lab.provenance import git_state, machine, versions
+from kokoro_lab.provenance import git_state, machine, repository_root, versions
 
 if TYPE_CHECKING:
     # Only for its name: who reads results need not load a model

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 from kokoro_lab.containers.plain_json import read_object
 from kokoro_lab.errors import ParameterError, ResultError
-from kokoro_lab.lab.fixtures import repository_root
 from kokoro_lab.lab.results import new_run_folder, write_json
+from kokoro_lab.provenance import repository_root
 
 if TYPE_CHECKING:
     from traitlets.config import Config

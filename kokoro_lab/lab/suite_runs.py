@@ -16,12 +16,11 @@ from typing import Any
 import pandas as pd
 
 from kokoro_lab.lab import runs
-from kokoro_lab.lab.fixtures import repository_root
 from kokoro_lab.lab.gates import checklist, evidence, tables
 from kokoro_lab.lab.gates.suite import Measurement
 from kokoro_lab.lab.results import new_run_folder, results_folder, write_json
 from kokoro_lab.native.toolchain import toolchain
-from kokoro_lab.provenance import git_state, machine, versions
+from kokoro_lab.provenance import git_state, machine, repository_root, versions
 from kokoro_lab.scheduling.processes import apart
 
 Say = Callable[[str], None]

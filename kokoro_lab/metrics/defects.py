@@ -3,8 +3,8 @@
 What such detectors catch is limited, and each says how much. Figures of speech are those of 110 streams of
 the int8 variant: sentences of 30 to 75 characters that nothing was fitted on, read by the English voices in
 turn, 24 kHz, at their voices' gain; figures of faults are of the same clips, damaged at their loudest place
-by `kokoro_lab.lab.gates.damages`. Limits were set on them; `kokoro_lab.lab.gates.seams` counts false alarms and
-detections on others.
+by `kokoro_lab.lab.gates.damages`. Limits were set on them; `kokoro_lab.lab.gates.seams` counts false alarms
+and detections on others.
 """
 
 from __future__ import annotations

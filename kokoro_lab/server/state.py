@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from flask import current_app
 
 from kokoro_lab.config import Settings
-from kokoro_lab.lab.faults.injector import Injector
 from kokoro_lab.server.admission import Admission
 from kokoro_lab.server.background import WarmUp
 from kokoro_lab.server.degrade import Degrader
@@ -22,8 +21,6 @@ from kokoro_lab.server.watchdog import Watchdog
 
 if TYPE_CHECKING:
     # Only for its name: gunicorn's master process must not load ONNX Runtime before it forks
-    from kokoro_lab.lab.routes.benchmarks import Benchmarks
-    from kokoro_lab.lab.routes.schedule import Schedule
     from kokoro_lab.speech.engine import Engine
 
 EXTENSION = "kokoro_lab"
@@ -35,14 +32,12 @@ SENDERS = 4
 
 @dataclass(slots=True, eq=False)
 class ServerState:
-    """One engine being served, by the `worker`-th process that this server has had; with an `injector`, one
-    that has faults put into it."""
+    """One engine being served, by the `worker`-th process that this server has had."""
 
     engine: Engine
     settings: Settings
     slots: Slots
     degrader: Degrader
-    benchmarks: Benchmarks
     admission: Admission
     watchdog: Watchdog
     figures: Figures = field(default_factory=Figures)
@@ -51,9 +46,8 @@ class ServerState:
     live: LiveStreams = field(default_factory=LiveStreams)
     sockets: Slots = field(default_factory=lambda: Slots(SOCKETS))
     senders: Slots = field(default_factory=lambda: Slots(SENDERS))
-    schedule: Schedule | None = None
-    """None where no benchmark is begun at intervals."""
-    injector: Injector | None = None
+    faults: Callable[[], dict[str, Any]] | None = None
+    """Figures of the faults that are put in on purpose; None where none can be."""
     started_s: float = field(default_factory=time.monotonic)
     worker: int = 1
     connections: Callable[[], dict[str, Any]] | None = None

@@ -88,7 +88,7 @@ def status() -> dict[str, Any]:
         **state.figures.summary(),
         "degrade": state.degrader.figures(),
         "slo": state.degrader.objectives.figures(),
-        "faults": None if state.injector is None else state.injector.figures(),
+        "faults": None if state.faults is None else state.faults(),
         "lexicon": engine.front_end.lexicons.figures(),
         "first_audio_cache": cache,
         "phoneme_cache": engine.front_end.cache.figures(),

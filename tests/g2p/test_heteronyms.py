@@ -13,8 +13,8 @@ from kokoro_lab.g2p.english import EnglishG2P
 from kokoro_lab.g2p.heteronyms import Heteronyms
 from kokoro_lab.g2p.senses import Senses, stem
 from kokoro_lab.g2p.word_class import Sentence, is_verb
-from kokoro_lab.lab.fixtures import repository_root
 from kokoro_lab.metrics.pronunciation import edits, spoken_reading
+from kokoro_lab.provenance import repository_root
 from kokoro_lab.text.aligned import AlignedText
 
 

@@ -13,6 +13,7 @@ from flask.testing import FlaskClient
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.lab.routes import schedule as schedules
 from kokoro_lab.lab.routes.benchmark_schemas import BenchmarkRequest
+from kokoro_lab.lab.routes.benchmarks import benchmarks_of
 from kokoro_lab.lab.routes.schedule import Schedule
 from kokoro_lab.server.state import ServerState
 from tests.server.conftest import state_of, wait_until
@@ -41,10 +42,11 @@ def state(app: Flask) -> ServerState:
 
 
 @pytest.fixture
-def schedule(state: ServerState) -> Iterator[Schedule]:
+def schedule(app: Flask, state: ServerState) -> Iterator[Schedule]:
     """One whose turns a test takes itself."""
-    found = Schedule(state.benchmarks, state.slots, "hum", LONG_S)
-    state.schedule = found
+    benchmarks = benchmarks_of(app)
+    found = Schedule(benchmarks, state.slots, "hum", LONG_S)
+    benchmarks.schedule = found
     yield found
     found.stop()
 
@@ -108,7 +110,7 @@ def test_a_trial_that_a_request_disturbs_is_begun_again(
 
 
 def test_a_turn_is_skipped_while_another_benchmark_or_the_warm_up_is_under_way(
-    client: FlaskClient, state: ServerState, schedule: Schedule, decoder: Scripted
+    client: FlaskClient, app: Flask, state: ServerState, schedule: Schedule, decoder: Scripted
 ) -> None:
     decoder.gate.clear()
     assert schedule.take_turn()
@@ -116,19 +118,19 @@ def test_a_turn_is_skipped_while_another_benchmark_or_the_warm_up_is_under_way(
     assert schedule.last_skip == schedules.ANOTHER
     decoder.gate.set()
     wait_until(lambda: ended(client))
-    early = Schedule(state.benchmarks, state.slots, "hum", LONG_S, ready=lambda: False)
+    early = Schedule(benchmarks_of(app), state.slots, "hum", LONG_S, ready=lambda: False)
     assert not early.take_turn()
     assert early.last_skip == schedules.WARMING
 
 
 def test_turns_are_taken_at_intervals_and_one_that_fails_is_not_the_last(
-    state: ServerState, monkeypatch: pytest.MonkeyPatch
+    app: Flask, state: ServerState, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def nowhere(name: str) -> Path:
         raise ParameterError("There is no folder for results.")
 
     monkeypatch.setattr("kokoro_lab.lab.results.new_run_folder", nowhere)
-    often = Schedule(state.benchmarks, state.slots, "hum", 0.01)
+    often = Schedule(benchmarks_of(app), state.slots, "hum", 0.01)
     thread = often.start()
     wait_until(lambda: often.skipped >= 3)
     often.stop()
@@ -138,9 +140,9 @@ def test_turns_are_taken_at_intervals_and_one_that_fails_is_not_the_last(
 
 
 def test_the_server_measures_by_itself_only_where_it_is_told_to(make_app: Callable[..., Flask]) -> None:
-    assert state_of(make_app()).schedule is None
-    assert state_of(make_app(benchmark_interval_s=LONG_S, skip_benchmarking=True)).schedule is None
-    told = state_of(make_app(benchmark_interval_s=LONG_S)).schedule
+    assert benchmarks_of(make_app()).schedule is None
+    assert benchmarks_of(make_app(benchmark_interval_s=LONG_S, skip_benchmarking=True)).schedule is None
+    told = benchmarks_of(make_app(benchmark_interval_s=LONG_S)).schedule
     assert told is not None
     assert told.interval_s == LONG_S
     told.stop()
@@ -152,7 +154,7 @@ def test_a_server_with_an_interval_begins_a_benchmark_without_being_asked(
     app = make_app(benchmark_interval_s=0.05)
     client = app.test_client()
     wait_until(lambda: client.get("/benchmarks").json["schedule"]["begun"] > 0)
-    schedule = state_of(app).schedule
+    schedule = benchmarks_of(app).schedule
     assert schedule is not None
     schedule.stop()
     wait_until(lambda: ended(client))

@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from kokoro_lab.errors import ParameterError
-from kokoro_lab.lab.fixtures import repository_root
+from kokoro_lab.provenance import repository_root
 
 Seam = Literal["provider", "g2p", "queue", "transport", "memory", "disk"]
 Transport = Literal["library", "http", "sse", "websocket"]

@@ -1,8 +1,8 @@
 """Does a candidate precision sound like the reference? A machine listener over the pairs that people hear.
 
 It is a program: distances in a perceptual space, and the opinion of DNSMOS, a model of listeners. Its
-verdict is not a mean opinion score of people, and it does not replace an ABX test (`kokoro_lab.lab.listening`);
-it says early what is not worth anybody's ears.
+verdict is not a mean opinion score of people, and it does not replace an ABX test
+(`kokoro_lab.lab.listening`); it says early what is not worth anybody's ears.
 """
 
 from __future__ import annotations

@@ -20,10 +20,10 @@ import soundfile
 from kokoro_lab.audio import read_wav, write_whole
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples
 from kokoro_lab.errors import ParameterError
-from kokoro_lab.lab.fixtures import repository_root
 from kokoro_lab.lab.gates.golden_clips import PCM_SCALE, Case, HeardWord, Recording, Spoken, Tolerance
 from kokoro_lab.lab.results import write_json
 from kokoro_lab.native.build import Build
+from kokoro_lab.provenance import repository_root
 
 PLAN, MANIFEST = "plan.json", "manifest.json"
 

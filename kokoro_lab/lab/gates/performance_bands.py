@@ -14,10 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from kokoro_lab.errors import ParameterError
-from kokoro_lab.lab.fixtures import repository_root
 from kokoro_lab.lab.results import write_json
 from kokoro_lab.native.build import STOCK, build_of
-from kokoro_lab.provenance import git_state, versions
+from kokoro_lab.provenance import git_state, repository_root, versions
 from kokoro_lab.speech.engine import Engine
 
 FIGURES = ("ttfa_short", "ttfa_medium", "rtf_medium", "start_up", "memory")

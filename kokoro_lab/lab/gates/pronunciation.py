@@ -9,8 +9,8 @@ import regex
 
 from kokoro_lab.datatypes import Clip, LexiconEntry
 from kokoro_lab.errors import ParameterError
-from kokoro_lab.lab.fixtures import repository_root
 from kokoro_lab.lab.results import Check, Control
+from kokoro_lab.provenance import repository_root
 from kokoro_lab.text.normalise import normalise
 from kokoro_lab.text.sanitise import sanitise
 from kokoro_lab.text.segment import sentences

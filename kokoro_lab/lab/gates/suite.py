@@ -16,7 +16,7 @@ from typing import Any
 
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.lab.bench.plan import JUDGED, Plan
-from kokoro_lab.lab.fixtures import repository_root
+from kokoro_lab.provenance import repository_root
 
 KINDS = ("gates", "notebooks", "benchmarks")
 _FIELDS = {"name", "guards", "fast", "fast_s", "full", "full_s"}

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from flask import Blueprint, abort, request
+from flask import Blueprint, Flask, abort, current_app, request
 from pydantic import ValidationError
 from werkzeug.exceptions import NotFound
 
@@ -21,12 +21,13 @@ from kokoro_lab.lab.routes.benchmark_schemas import (
     BenchmarkRuns,
     BenchmarkState,
 )
+from kokoro_lab.lab.routes.schedule import Schedule
 from kokoro_lab.server.background import wait_until_idle
 from kokoro_lab.server.guard import require_key
 from kokoro_lab.server.json_body import optional_model
 from kokoro_lab.server.openapi import Parameter, documented, operation_id
 from kokoro_lab.server.slots import Slots
-from kokoro_lab.server.state import server_state
+from kokoro_lab.server.state import EXTENSION, ServerState, server_state
 
 if TYPE_CHECKING:
     from kokoro_lab.speech.engine import Engine
@@ -35,6 +36,7 @@ log = logging.getLogger(__name__)
 
 blueprint = Blueprint("benchmarks", __name__)
 
+_BENCHMARKS = "kokoro_lab.benchmarks"
 MOST_LISTED = 50
 MOST_NAMED = 3
 
@@ -55,9 +57,15 @@ class Benchmarks:
     engine : Engine
     slots : Slots
         Where live requests are seen.
+
+    Attributes
+    ----------
+    schedule : Schedule or None
+        What begins them at intervals; None where nothing does.
     """
 
     def __init__(self, engine: Engine, slots: Slots) -> None:
+        self.schedule: Schedule | None = None
         self._engine = engine
         self._slots = slots
         self._lock = threading.Lock()
@@ -138,14 +146,37 @@ class Benchmarks:
         )
 
 
+def hang_into(app: Flask) -> None:
+    """Let clients of `app` see benchmarks and begin them, and begin them at intervals where that is set."""
+    state: ServerState = app.extensions[EXTENSION]
+    settings = state.settings
+    app.extensions[_BENCHMARKS] = benchmarks = Benchmarks(state.engine, state.slots)
+    app.register_blueprint(blueprint)
+    if settings.benchmark_interval_s and not settings.skip_benchmarking:
+        benchmarks.schedule = Schedule(
+            benchmarks,
+            state.slots,
+            settings.voice,
+            settings.benchmark_interval_s,
+            ready=lambda: state.warm_up.state == "ok",
+        )
+        benchmarks.schedule.start()
+
+
+def benchmarks_of(app: Flask) -> Benchmarks:
+    """Those of an application that `hang_into` was called with."""
+    benchmarks: Benchmarks = app.extensions[_BENCHMARKS]
+    return benchmarks
+
+
 @blueprint.get("/benchmarks")
 @documented(answer=BenchmarkRuns, links={"latest": _run_link("$response.body#/runs/0/run_id")})
 def runs() -> dict[str, Any]:
     """Benchmarks on this machine, the latest first, and when the server begins the next by itself."""
     found, skipped = _readable(_folders()[:MOST_LISTED])
-    state = server_state()
-    schedule = None if state.schedule is None else state.schedule.figures()
-    answer = {"runs": found, "skipped": skipped, "current": state.benchmarks.current, "schedule": schedule}
+    benchmarks = benchmarks_of(current_app)
+    schedule = None if benchmarks.schedule is None else benchmarks.schedule.figures()
+    answer = {"runs": found, "skipped": skipped, "current": benchmarks.current, "schedule": schedule}
     return BenchmarkRuns.model_validate(answer).model_dump()
 
 
@@ -201,7 +232,7 @@ def begin() -> tuple[dict[str, Any], int]:
         abort(409, "A request is being answered, and a benchmark would disturb it. Begin it later.")
     voice = asked.voice or state.settings.voice
     state.engine.voice(voice)  # refuses a wrong one now, rather than in the background
-    begun = state.benchmarks.begin(asked, voice)
+    begun = benchmarks_of(current_app).begin(asked, voice)
     if begun is None:
         abort(409, "A benchmark is under way; GET /benchmarks shows how far it is.")
     return begun.model_dump(), 202

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from flask import Blueprint, request
+from flask import Blueprint, Flask, current_app, request
 
 from kokoro_lab.lab.faults import Injector, load_scenario, read_scenario
 from kokoro_lab.lab.faults.scenario import READY
@@ -13,11 +13,13 @@ from kokoro_lab.server.guard import require_key
 from kokoro_lab.server.json_body import optional_model
 from kokoro_lab.server.openapi import documented
 from kokoro_lab.server.schemas import ArmRequest, FaultJournal
-from kokoro_lab.server.state import server_state
+from kokoro_lab.server.state import EXTENSION, ServerState
 
 if TYPE_CHECKING:
     # Only for its name: gunicorn's master process must not load ONNX Runtime before it forks
     from kokoro_lab.speech.engine import Engine
+
+_INJECTOR = "kokoro_lab.faults"
 
 blueprint = Blueprint("faults", __name__, url_prefix="/debug")
 blueprint.before_request(require_key)
@@ -39,6 +41,14 @@ def injected(engine: Engine, setting: str) -> tuple[Engine, Injector | None]:
     return FaultyEngine(engine, injector), injector
 
 
+def hang_into(app: Flask, injector: Injector) -> None:
+    """Let clients of `app` see the faults, and change them."""
+    state: ServerState = app.extensions[EXTENSION]
+    state.faults = injector.figures
+    app.extensions[_INJECTOR] = injector
+    app.register_blueprint(blueprint)
+
+
 @blueprint.post("/faults")
 @documented(body=ArmRequest, optional_body=True, answer=FaultJournal, errors=(401,))
 def arm() -> dict[str, Any]:
@@ -56,6 +66,5 @@ def journal() -> dict[str, Any]:
 
 
 def _injector() -> Injector:
-    injector = server_state().injector
-    assert injector is not None
+    injector: Injector = current_app.extensions[_INJECTOR]
     return injector
