@@ -12,7 +12,7 @@ Importing does no work: what is named here is loaded when it is first used.
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-__version__ = "0.1.0"
+from kokoro_lab._version import __version__ as __version__
 
 if TYPE_CHECKING:
     from kokoro_lab.containers import save

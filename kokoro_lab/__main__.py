@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 import click
 
-from kokoro_lab import __version__
+from kokoro_lab._version import __version__
 from kokoro_lab.commands.bench import bench
 from kokoro_lab.commands.console import BROKE, WRONG
 from kokoro_lab.commands.doctor import doctor

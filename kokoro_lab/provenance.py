@@ -9,7 +9,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from kokoro_lab import __version__
+from kokoro_lab._version import __version__
 from kokoro_lab.engine_config import usable_cores
 from kokoro_lab.errors import ParameterError
 

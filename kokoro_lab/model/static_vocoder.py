@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 import onnx
 
-import kokoro_lab
+from kokoro_lab._version import __version__
 from kokoro_lab.config import STAGED
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples
 from kokoro_lab.engine_config import EngineConfig
@@ -284,7 +284,7 @@ def write_program(folder: Path, window: StaticWindow, path: Path, precision: str
         "context_frames": str(window.context),
         "inner_context_frames": str(window.inner_context),
         "sample_rate_hz": str(SAMPLE_RATE_HZ),
-        "kokoro_lab": kokoro_lab.__version__,
+        "kokoro_lab": __version__,
     }
     mlprogram.write(onnx.load(graph), path, precision, about)
 

@@ -22,7 +22,7 @@ from typing import Any
 from simple_websocket import ConnectionClosed, Server
 from simple_websocket import ConnectionError as HandshakeFailed
 
-from kokoro_lab import __version__
+from kokoro_lab._version import __version__
 from kokoro_lab.config import Settings
 from kokoro_lab.config import settings as environment
 from kokoro_lab.errors import ParameterError

@@ -17,7 +17,7 @@ from typing import Any
 from flask import Flask, Response
 from gunicorn.arbiter import Arbiter
 
-from kokoro_lab import __version__
+from kokoro_lab._version import __version__
 from kokoro_lab.config import Settings
 from kokoro_lab.errors import KokoroLabError, Unavailable
 from kokoro_lab.server import errors, guard

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
-from kokoro_lab import __version__
+from kokoro_lab._version import __version__
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Place, Utterance
 from kokoro_lab.errors import Gone, ParameterError
 

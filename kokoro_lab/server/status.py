@@ -9,7 +9,7 @@ from typing import Any
 import psutil
 from flask import Blueprint, abort
 
-from kokoro_lab import __version__
+from kokoro_lab._version import __version__
 from kokoro_lab.native.toolchain import toolchain
 from kokoro_lab.provenance import versions
 from kokoro_lab.server.openapi import documented

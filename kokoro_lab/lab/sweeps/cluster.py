@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from kokoro_lab import __version__
+from kokoro_lab._version import __version__
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.lab import runs
 from kokoro_lab.lab.sweeps.one import Row, SweepRun, crashed, run_one
