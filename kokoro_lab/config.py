@@ -50,7 +50,7 @@ COREML_NAMES = {
     "coreml_low_precision": "AllowLowPrecisionAccumulationOnGPU",
     "coreml_cache": "ModelCacheDirectory",
 }
-"""Setting → what ONNX Runtime calls it; see `model.coreml_options`."""
+"""Setting → what ONNX Runtime calls it; see `sessions.coreml_options`."""
 OF_OTHERS = ("URL", "SPEED")
 """Behind our prefix, variables that are no settings: the Raycast commands of `scripts/raycast` read them."""
 

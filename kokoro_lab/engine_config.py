@@ -68,7 +68,7 @@ class EngineConfig:
         One of `VARIANTS`.
     provider : str
         An execution provider by name, `auto`, or `auto:` and the name of one that is preferred: see
-        `model.provider_choice`.
+        `sessions.provider_choice`.
     placement : str
         The stages that run on that provider, with commas, or `all`. Prosody is a tenth of the work, its
         lengths change with every text, and no accelerator's provider takes its recurrences: as it is set,
@@ -78,7 +78,7 @@ class EngineConfig:
         Whether the windows of a stream have a few fixed sizes, as `model.static_vocoder` makes them of the
         fp32 weights; `auto` if Core ML is to run the vocoder. A segment that is decoded whole never has.
     coreml : mapping of str to str
-        Options of the Core ML provider by ONNX Runtime's names: see `model.coreml_options`.
+        Options of the Core ML provider by ONNX Runtime's names: see `sessions.coreml_options`.
     threads : int
         Threads inside one inference; 0 takes every core.
     memory_arena_size_mb : int
@@ -113,7 +113,7 @@ class EngineConfig:
         Whether idle threads spin. The stages of one engine are several sessions, and spinning pools
         slow each other: on two cores the way to first audio then takes 1.4 times as long. (ONNX Runtime's
         global pool is no faster than pools that do not spin, and lets no other session into the process.)
-        Those of the prosody spin for moments either way: see `model.providers`.
+        Those of the prosody spin for moments either way: see `sessions.providers`.
     native : {"auto", "off"}
         Whether our own operators are used where they can be built. They are faster; samples differ by
         rounding (over 100 dB).

@@ -96,7 +96,7 @@ class Recogniser:
     Parameters
     ----------
     folder : Path
-        Whisper for CTranslate2: `model.weights.recogniser_path`. Nothing is downloaded here.
+        Whisper for CTranslate2: `weights.store.recogniser_path`. Nothing is downloaded here.
     threads : int
         Of one transcription; 0 takes every core.
 

@@ -48,7 +48,7 @@ class VoiceEncoder:
     Parameters
     ----------
     path : Path
-        The checkpoint: `model.weights.voice_encoder_path`. Nothing is downloaded here.
+        The checkpoint: `weights.store.voice_encoder_path`. Nothing is downloaded here.
 
     Raises
     ------
