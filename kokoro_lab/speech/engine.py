@@ -63,7 +63,7 @@ def load_engine(
 ) -> Engine:
     """An engine on the real weights, fetched first if they are not in the cache.
 
-    What `kokoro-lab tune` found for this machine is used for settings that nobody has set; see `sessions.tuned`.
+    What `kokoro-lab tune` found for this machine is used where nobody has set anything; see `sessions.tuned`.
 
     Parameters
     ----------

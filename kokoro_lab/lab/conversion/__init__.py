@@ -1,1 +1,1 @@
-"""Graphs for other runtimes: exports that are compared before they are written, and who could run which node."""
+"""Graphs for other runtimes: exports, compared before they are written, and who could run which node."""

@@ -1,1 +1,1 @@
-"""What the lab hangs into the server: `/benchmarks`, and `/debug/faults` where faults are put in on purpose."""
+"""What the lab hangs into the server: `/benchmarks`; `/debug/faults` where faults are put in on purpose."""
