@@ -44,7 +44,7 @@ MOMENT_S = 0.2
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Diagnosis:
     """One thing looked at. `ok` is False if something will not work; `mend` says what to do."""
 
     name: str
@@ -53,19 +53,19 @@ class Finding:
     mend: str = ""
 
 
-def examine(*, deep: bool = False) -> Iterator[Finding]:
+def examine(*, deep: bool = False) -> Iterator[Diagnosis]:
     """Look at everything that kokoro-lab needs; `deep` hashes every file again that it speaks with."""
     python = sys.version_info[:2]
-    yield Finding(
+    yield Diagnosis(
         "python", (3, 11) <= python < (3, 13), platform.python_version(), "Install Python 3.11 or 3.12."
     )
-    yield Finding("machine", True, f"{platform.system()} {platform.machine()}, {usable_cores()} cores")
+    yield Diagnosis("machine", True, f"{platform.system()} {platform.machine()}, {usable_cores()} cores")
     for name in PACKAGES:
         try:
-            yield Finding(name, True, version(name))
+            yield Diagnosis(name, True, version(name))
         except PackageNotFoundError:
-            yield Finding(name, False, "not installed", "Run `make env`.")
-    yield Finding(
+            yield Diagnosis(name, False, "not installed", "Run `make env`.")
+    yield Diagnosis(
         "spaCy model", find_spec(SPACY_MODEL) is not None, SPACY_MODEL, "Run `make env`: the lock holds it."
     )
     yield _english()
@@ -77,7 +77,7 @@ def examine(*, deep: bool = False) -> Iterator[Finding]:
     yield from _weights(deep)
     yield _package(deep)
     native = native_operators(EngineConfig.from_settings())
-    yield Finding(
+    yield Diagnosis(
         "native operators",
         True,
         str(native),
@@ -88,7 +88,7 @@ def examine(*, deep: bool = False) -> Iterator[Finding]:
         yield from _derived()
     yield _sound_card()
     npm = shutil.which("npm")
-    yield Finding(
+    yield Diagnosis(
         "npm",
         True,
         npm or "not there: needed only to fetch weights where the model hub cannot be reached",
@@ -96,49 +96,51 @@ def examine(*, deep: bool = False) -> Iterator[Finding]:
     )
 
 
-def _providers() -> Iterator[Finding]:
+def _providers() -> Iterator[Diagnosis]:
     """The one that would speak, and every one with why it is here or not."""
     config = EngineConfig.from_settings()
     try:
         coreml_options(config.coreml)
         choice = choose(config)
     except KokoroLabError as error:
-        yield Finding("provider", False, str(error), "Mend or unset KOKORO_PROVIDER and KOKORO_COREML_…")
+        yield Diagnosis("provider", False, str(error), "Mend or unset KOKORO_PROVIDER and KOKORO_COREML_…")
     else:
         detail = f"{choice.provider.name}: {choice.because} (KOKORO_PROVIDER is {config.provider})"
-        yield Finding("provider", not choice.fallbacks, detail, "Install it, or set KOKORO_PROVIDER to auto.")
+        yield Diagnosis(
+            "provider", not choice.fallbacks, detail, "Install it, or set KOKORO_PROVIDER to auto."
+        )
     for line in registry():
         here = "here" if line.available else "not here"
         provider = line.provider
         detail = f"{here}: {line.why}; computes on {provider.computes_on}"
-        yield Finding(f"provider {provider.name}", True, detail, "" if line.available else line.mend)
+        yield Diagnosis(f"provider {provider.name}", True, detail, "" if line.available else line.mend)
 
 
-def _sound_card() -> Finding:
+def _sound_card() -> Diagnosis:
     """An extra: where it is missing, files are played by the system's player."""
     try:
         portaudio()
     except PlaybackError as error:
-        return Finding("sound card", True, "not there: needed only to play aloud", error.mend or "")
-    return Finding("sound card", True, f"sounddevice {version('sounddevice')}")
+        return Diagnosis("sound card", True, "not there: needed only to play aloud", error.mend or "")
+    return Diagnosis("sound card", True, f"sounddevice {version('sounddevice')}")
 
 
-def _english() -> Finding:
+def _english() -> Diagnosis:
     try:
         segments = list(FrontEnd().segments("Hello, wrzcky.", "en-us", lambda _: None))
     except Exception as error:
-        return Finding("English G2P", False, f"{type(error).__name__}: {error}", "Run `make env`.")
-    return Finding("English G2P", bool(segments), segments[0].phonemes if segments else "silent")
+        return Diagnosis("English G2P", False, f"{type(error).__name__}: {error}", "Run `make env`.")
+    return Diagnosis("English G2P", bool(segments), segments[0].phonemes if segments else "silent")
 
 
-def _voices() -> Finding:
+def _voices() -> Diagnosis:
     """How many can read texts of their own language, and why the others cannot."""
     names, unread = voice_names(), unread_voices()
     reasons = "; ".join(
         f"{list(unread.values()).count(why)} not: {why}" for why in dict.fromkeys(unread.values())
     )
     detail = f"{len(names) - len(unread)} of {len(names)} read their own language"
-    return Finding(
+    return Diagnosis(
         "voices",
         True,
         f"{detail}; {reasons}" if unread else detail,
@@ -146,21 +148,21 @@ def _voices() -> Finding:
     )
 
 
-def _tuned() -> Finding:
+def _tuned() -> Diagnosis:
     found = configuration().tuned
-    return Finding(
+    return Diagnosis(
         "tuned", not found.startswith(f"no: {NAME}"), found, "`kokoro-lab tune --forget` takes it away."
     )
 
 
-def _lexicons() -> Finding:
+def _lexicons() -> Diagnosis:
     found = Lexicons.from_settings().figures()
     entries = ", ".join(f"{name} {count}" for name, count in found["entries"].items())
     problems = " ".join(found["problems"])
-    return Finding("lexicons", not problems, problems or f"entries: {entries}", "Mend the file.")
+    return Diagnosis("lexicons", not problems, problems or f"entries: {entries}", "Mend the file.")
 
 
-def _encoders() -> Finding:
+def _encoders() -> Diagnosis:
     """Which formats can be written, found out by writing a moment of silence in each."""
     written: list[str] = []
     problems: list[str] = []
@@ -174,15 +176,17 @@ def _encoders() -> Finding:
         else:
             (written if size else problems).append(kind)
     detail = f"{', '.join(written)}" + (f"; not {' '.join(problems)}" if problems else "")
-    return Finding("encoders", not problems, detail, "Run `make env`: the lock holds a PyAV that writes all.")
+    return Diagnosis(
+        "encoders", not problems, detail, "Run `make env`: the lock holds a PyAV that writes all."
+    )
 
 
-def _weights(deep: bool) -> Iterator[Finding]:
+def _weights(deep: bool) -> Iterator[Diagnosis]:
     home = weights_home(None)
-    yield Finding("cache", True, str(home))
+    yield Diagnosis("cache", True, str(home))
     folder = home if home.exists() else next(p for p in home.parents if p.exists())
     free_mb = shutil.disk_usage(folder).free // 2**20
-    yield Finding(
+    yield Diagnosis(
         "disk",
         free_mb > FREE_MB,
         f"{free_mb} MB free",
@@ -192,11 +196,11 @@ def _weights(deep: bool) -> Iterator[Finding]:
         try:
             lacking = missing((variant,), None)
         except KokoroLabError as error:
-            yield Finding(f"weights {variant}", False, str(error), "Run `kokoro-lab fetch --force`.")
+            yield Diagnosis(f"weights {variant}", False, str(error), "Run `kokoro-lab fetch --force`.")
             continue
         needed = settings().stages is None and variant == weights_of(settings().variant)
         said = f"{len(lacking)} files missing"
-        yield Finding(
+        yield Diagnosis(
             f"weights {variant}",
             not (lacking and needed),
             (said if needed else f"not fetched ({said}): {_purpose(variant)}") if lacking else "complete",
@@ -209,7 +213,7 @@ def _weights(deep: bool) -> Iterator[Finding]:
     }
     for judge, (purpose, lacking) in judges.items():
         own = [name for name in lacking if name not in voices]
-        yield Finding(
+        yield Diagnosis(
             judge,
             True,
             f"{len(own)} files missing: needed only to {purpose}" if own else "complete",
@@ -219,7 +223,7 @@ def _weights(deep: bool) -> Iterator[Finding]:
         for name, status in verify(None).items():
             if status == "missing" and name not in voices:
                 continue  # said above, with what it is needed for
-            yield Finding(name, status == "ok", status, "Run `kokoro-lab fetch --force`.")
+            yield Diagnosis(name, status == "ok", status, "Run `kokoro-lab fetch --force`.")
 
 
 def _purpose(weights: str) -> str:
@@ -228,7 +232,7 @@ def _purpose(weights: str) -> str:
     return f"needed only for KOKORO_VARIANT={' or '.join(variants)}"
 
 
-def _exported(native: Native) -> Iterator[Finding]:
+def _exported(native: Native) -> Iterator[Diagnosis]:
     """The graphs of KOKORO_STAGES, hashed unless they were hashed before."""
     config = EngineConfig.from_settings()
     if config.stages is None:
@@ -236,12 +240,12 @@ def _exported(native: Native) -> Iterator[Finding]:
     try:
         folder = stages_folder(config, native)
     except KokoroLabError as error:
-        yield Finding("exported graphs", False, error.message, error.mend or "")
+        yield Diagnosis("exported graphs", False, error.message, error.mend or "")
     else:
-        yield Finding("exported graphs", True, str(folder))
+        yield Diagnosis("exported graphs", True, str(folder))
 
 
-def _derived() -> Iterator[Finding]:
+def _derived() -> Iterator[Diagnosis]:
     """Graphs and operators that were made on this machine, all of them hashed again."""
     root = weights_home(None)
     mend = "The next start makes it anew."
@@ -249,19 +253,19 @@ def _derived() -> Iterator[Finding]:
         said = kept.damage or f"{kept.bytes / 1e6:.0f} MB, last used {date.fromtimestamp(kept.used_at_s)}"
         if kept.of_older_version:
             said += "; an older version made them, which kept no record of all files"
-        yield Finding(f"graphs {kept.folder.name}", not kept.damage, said, mend if kept.damage else "")
+        yield Diagnosis(f"graphs {kept.folder.name}", not kept.damage, said, mend if kept.damage else "")
     for library in sorted(derived_home(root).glob("native-*.so")):
         damage = damage_to(library, again=True)
         said = damage or (
             "whole" if damage is None else "an older version built it; this one does not use it"
         )
-        yield Finding(f"operators {library.name}", not damage, said, mend if damage else "")
+        yield Diagnosis(f"operators {library.name}", not damage, said, mend if damage else "")
     stages = EngineConfig.from_settings().stages
     if stages is not None and (damage := damage_in(stages, derived_home(root), again=True)):
-        yield Finding("exported graphs", False, damage, EXPORT_AGAIN)
+        yield Diagnosis("exported graphs", False, damage, EXPORT_AGAIN)
 
 
-def _package(deep: bool) -> Finding:
+def _package(deep: bool) -> Diagnosis:
     """What ships in this package, fitted or measured; and with `deep` all that was installed."""
     damaged = []
     for name, path in SHIPPED.items():
@@ -283,4 +287,4 @@ def _package(deep: bool) -> Finding:
             if base64.urlsafe_b64encode(found).decode().rstrip("=") != file.hash.value:
                 damaged.append(f"{file} is not as it was installed")
     detail = "; ".join(damaged) or f"{len(SHIPPED)} fitted files, {len(listed)} installed ones compared"
-    return Finding("package", not damaged, detail, "Install kokoro-lab again." if damaged else "")
+    return Diagnosis("package", not damaged, detail, "Install kokoro-lab again." if damaged else "")

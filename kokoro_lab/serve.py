@@ -25,7 +25,7 @@ from kokoro_lab.server.heap import limit_of
 from kokoro_lab.server.large_blocks import give_large_blocks_back
 from kokoro_lab.server.listening import listener, page_url, room_for
 from kokoro_lab.server.logs import OurGunicorn, configure
-from kokoro_lab.server.objectives import Objectives
+from kokoro_lab.server.objectives import ObjectiveWatch
 from kokoro_lab.server.remedies import remedies
 from kokoro_lab.server.slots import Slots
 from kokoro_lab.server.state import EXTENSION, SOCKETS, ServerState
@@ -90,7 +90,7 @@ def create_app(
     )
     if watched:
         engine.front_end.speakers.room = watchdog.make_room
-    objectives = Objectives(settings.slo_ttfa_s, settings.slo_rtf, remedies(engine, settings))
+    objectives = ObjectiveWatch(settings.slo_ttfa_s, settings.slo_rtf, remedies(engine, settings))
     state = ServerState(
         engine,
         settings,

@@ -86,12 +86,12 @@ from kokoro_lab.errors import ParameterError
 def bench(corpus: Path | None, as_json: bool, profile: bool, text_alone: bool, **options: Any) -> None:
     """Time to first audio, real-time factor, gaps and memory, over distinct texts."""
     from kokoro_lab.lab.bench.front_end import prose, read_alone
-    from kokoro_lab.lab.bench.plan import JUDGED, Plan, carry_out
+    from kokoro_lab.lab.bench.plan import JUDGED, BenchPlan, carry_out
     from kokoro_lab.lab.bench.texts import PRESETS, sentences_of, texts_of
     from kokoro_lab.lab.fixtures import load_texts
     from kokoro_lab.speech.engine import load_engine
 
-    plan = Plan(**options)
+    plan = BenchPlan(**options)
     kinds = {"--profile": profile, "--text": text_alone}
     kinds |= {f"--{field.replace('_', '-')}": bool(getattr(plan, field)) for field in JUDGED}
     asked = [name for name, given in kinds.items() if given]

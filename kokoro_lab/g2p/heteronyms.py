@@ -21,10 +21,10 @@ from typing import Any, Protocol
 
 from kokoro_lab.g2p.senses import Senses, reading_tag
 from kokoro_lab.g2p.special_words import SPECIAL
-from kokoro_lab.g2p.word_class import Sentence, is_verb
+from kokoro_lab.g2p.word_class import TaggedSentence, is_verb
 
 
-class Token(Protocol):
+class HeteronymToken(Protocol):
     """What is read and written of misaki's `MToken`."""
 
     text: str
@@ -69,18 +69,18 @@ class Heteronyms:
                 was = golds.get(form, next(iter(entry.values())))
                 golds[form] = (was if isinstance(was, dict) else {"DEFAULT": was}) | entry
 
-    def decide(self, tokens: Sequence[Token]) -> None:
+    def decide(self, tokens: Sequence[HeteronymToken]) -> None:
         """Give every heteronym in `tokens` whose reading is clear the tag that stands for it.
 
         Tokens that have phonemes already, from a lexicon or a user, are left alone.
         """
-        sentence: Sentence | None = None
+        sentence: TaggedSentence | None = None
         for i, token in enumerate(tokens):
             word = token.text.lower()
             if token.phonemes is not None or not self._concerns(word):
                 continue
             if sentence is None:
-                sentence = Sentence.of([t.text for t in tokens], [t.tag for t in tokens])
+                sentence = TaggedSentence.of([t.text for t in tokens], [t.tag for t in tokens])
             tag = self._tag(sentence, i)
             if tag is not None:
                 token.tag = tag
@@ -95,7 +95,7 @@ class Heteronyms:
         stem = word[:-2] if word.endswith("ed") else word[:-3]
         return any(s in self._classes for s in (stem, stem + "e", stem[:-1])) and stem[-1:].isalpha()
 
-    def _tag(self, sentence: Sentence, i: int) -> str | None:
+    def _tag(self, sentence: TaggedSentence, i: int) -> str | None:
         word = sentence.words[i]
         if word in SPECIAL:
             return SPECIAL[word](sentence, i)
@@ -105,7 +105,7 @@ class Heteronyms:
             return self._class_tag(sentence, i)
         return "VBG" if word.endswith("ing") else "VBN"
 
-    def _class_tag(self, sentence: Sentence, i: int) -> str | None:
+    def _class_tag(self, sentence: TaggedSentence, i: int) -> str | None:
         word, tag = sentence.words[i], sentence.tags[i]
         entry = self._classes[word]
         if is_verb(sentence, i):

@@ -80,7 +80,7 @@ _DATE_BEHIND = regex.compile(r"から|まで|付|現在|以降|以前|午前|午
 _MINUTES_BEFORE = regex.compile(r"(?:時|約|あと|後|前|およそ|分と|たった|ほんの|毎|片道|徒歩|で)$")
 
 
-class Token(NamedTuple):
+class KanaToken(NamedTuple):
     """A piece of the sentence and the kana it is read with; None if nobody knows any."""
 
     start: int
@@ -139,13 +139,13 @@ class JapaneseG2P:
             start, end = prepared.span(0, len(prepared))
             log.warning("fugashi raised %s on characters %d:%d", type(error).__name__, start, end)
             on_fallback(Fallback("g2p", "fugashi raised; read character by character", start, end))
-            tokens = [Token(i, i + 1, None, kind=0) for i in range(len(prepared))]
+            tokens = [KanaToken(i, i + 1, None, kind=0) for i in range(len(prepared))]
         words: list[Word] = []
         for token in tokens:
             self._speak(prepared, token, words, on_fallback)
         return words
 
-    def _tokens(self, text: str) -> list[Token]:
+    def _tokens(self, text: str) -> list[KanaToken]:
         """fugashi's tokens; what it passes over is between them."""
         with self._lock:
             found = [
@@ -158,7 +158,7 @@ class JapaneseG2P:
                 )
                 for node in self._cutlet.tagger(text)
             ]
-        tokens: list[Token] = []
+        tokens: list[KanaToken] = []
         at = 0
         for surface, kana, tag, kind, unknown in found:
             start = text.find(surface, at)
@@ -172,16 +172,16 @@ class JapaneseG2P:
             elif surface == "型" and text[:start].endswith(_NAMES):
                 said = "がた"  # as in 血液型
             tokens.append(
-                Token(start, at, said, tag, _KANA_OR_WORD if readable and kind != _SYMBOL else kind)
+                KanaToken(start, at, said, tag, _KANA_OR_WORD if readable and kind != _SYMBOL else kind)
             )
         return tokens
 
     @staticmethod
-    def _counted(sentence: AlignedText, tokens: list[Token]) -> list[Token]:
+    def _counted(sentence: AlignedText, tokens: list[KanaToken]) -> list[KanaToken]:
         """The tokens with numbers and their counters replaced by how they sound together."""
         starts = {token.start: n for n, token in enumerate(tokens)}
         ends = {token.end: n for n, token in enumerate(tokens)}
-        replaced: list[Token] = []
+        replaced: list[KanaToken] = []
         done = 0
         for match in COUNTED.finditer(sentence.text):
             for counter in (match["counter"], ""):
@@ -199,9 +199,9 @@ class JapaneseG2P:
         return replaced + tokens[done:]
 
     @staticmethod
-    def _grouped(text: str, tokens: list[Token]) -> list[Token]:
+    def _grouped(text: str, tokens: list[KanaToken]) -> list[KanaToken]:
         """Neighbours that make a word of misaki's list are one token, as Cutlet has them. Numbers stay."""
-        grouped: list[Token] = []
+        grouped: list[KanaToken] = []
         at = 0
         while at < len(tokens):
             stop = at + 1
@@ -215,7 +215,7 @@ class JapaneseG2P:
             at = stop
         return grouped
 
-    def _speak(self, text: AlignedText, token: Token, words: list[Word], on_fallback: OnFallback) -> None:
+    def _speak(self, text: AlignedText, token: KanaToken, words: list[Word], on_fallback: OnFallback) -> None:
         """Append what is said for `token` to `words`."""
         surface = text.text[token.start : token.end]
         if token.kind == _KANA_OR_WORD and token.kana and not surface.isascii():
@@ -294,12 +294,12 @@ class JapaneseG2P:
         words.append(Word(text.text[i:j], start, end, kept, self.language, source, kept not in OPENERS))
 
 
-def _alike(first: Token, other: Token) -> bool:
+def _alike(first: KanaToken, other: KanaToken) -> bool:
     """Whether two tokens may be parts of one word: both read by their kana, neither a number."""
     return first.kind == other.kind == _KANA_OR_WORD and _COUNTED_TAG not in (first.tag, other.tag)
 
 
-def _is_number(tokens: list[Token], counter: str) -> bool:
+def _is_number(tokens: list[KanaToken], counter: str) -> bool:
     """Whether the analyser, too, takes these for a number: not 一般, 四国 or 八百屋.
 
     Of a whole number with its counter it may have made one token (一日, 三本); then its reading stands
@@ -310,15 +310,15 @@ def _is_number(tokens: list[Token], counter: str) -> bool:
     return len(tokens) == 1 and counter in ("本", "日", "分", "人") and tokens[0].kind == _KANA_OR_WORD
 
 
-def _in_context(sentence: AlignedText, i: int, j: int, number: str, counter: str) -> list[Token] | None:
+def _in_context(sentence: AlignedText, i: int, j: int, number: str, counter: str) -> list[KanaToken] | None:
     """Tokens for a number with its counter, where what stands beside them matters to the reading."""
     before, behind = sentence.text[:i], sentence.text[j:]
     if number == "一" and counter == "日" and (before.endswith("月") or _DATE_BEHIND.match(behind)):
-        return [Token(i, j, FIRST_OF_THE_MONTH, _COUNTED_TAG)]
+        return [KanaToken(i, j, FIRST_OF_THE_MONTH, _COUNTED_TAG)]
     start, end = sentence.span(i, i + 1)
     in_digits = end - start > 1  # 10分 as it was written is never "enough"
     if number == "十" and counter == "分" and not (in_digits or _ten_minutes(before, behind)):
-        return [Token(i, j, "じゅーぶん", _COUNTED_TAG)]
+        return [KanaToken(i, j, "じゅーぶん", _COUNTED_TAG)]
     if counter == "分" and regex.match(rf"の{NUMERAL}", behind):
         counter, j = "分の", j  # a fraction: the の is a token of its own
         parts = reading(number, counter)
@@ -331,7 +331,7 @@ def _in_context(sentence: AlignedText, i: int, j: int, number: str, counter: str
         parts = reading(number, counter)
     if parts is None:
         return None
-    return [Token(i + part.start, i + part.end, part.kana, _COUNTED_TAG) for part in parts]
+    return [KanaToken(i + part.start, i + part.end, part.kana, _COUNTED_TAG) for part in parts]
 
 
 def _ten_minutes(before: str, behind: str) -> bool:

@@ -36,7 +36,7 @@ _VOICED = _B | dict(zip("かきくけこさしすせそわ", "がぎぐげござ
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class SoundChange:
     """What numbers and a counter do to each other, by the numeral that stands last.
 
     `shortened` numerals end in っ, `voiced` ones voice the counter's first sound; `half_voiced` turns
@@ -55,7 +55,7 @@ class Counter:
     Parameters
     ----------
     kana : str
-    change : Change
+    change : SoundChange
     digits : mapping of str to str
         Readings of a last numeral that this counter wants: 四 is よ in front of 時.
     wholes : mapping of str to str
@@ -63,21 +63,21 @@ class Counter:
     """
 
     kana: str
-    change: Change
+    change: SoundChange
     digits: Mapping[str, str] = field(default_factory=dict)
     wholes: Mapping[str, str] = field(default_factory=dict)
 
 
-PLAIN = Change()
-K = Change(shortened="一六八十百")
-K_VOICED = Change(shortened="一六八十百", voiced="三何")
-S = Change(shortened="一八十")
-S_VOICED = Change(shortened="一八十", voiced="三何")
+PLAIN = SoundChange()
+K = SoundChange(shortened="一六八十百")
+K_VOICED = SoundChange(shortened="一六八十百", voiced="三何")
+S = SoundChange(shortened="一八十")
+S_VOICED = SoundChange(shortened="一八十", voiced="三何")
 T = S
-H = Change(shortened="一六八十百", voiced="三何千万")
-F = Change(shortened="一六八十百", half_voiced="三四何千万")
-LOAN_K = Change(shortened="六十百")
-LOAN_P = Change(shortened="十")
+H = SoundChange(shortened="一六八十百", voiced="三何千万")
+F = SoundChange(shortened="一六八十百", half_voiced="三四何千万")
+LOAN_K = SoundChange(shortened="六十百")
+LOAN_P = SoundChange(shortened="十")
 
 YO = {"四": "よ"}
 HOURS = {"四": "よ", "七": "しち", "九": "く"}
@@ -99,7 +99,7 @@ def _native(kana: str) -> dict[str, str]:
     return {"一": "ひと" + kana, "二": "ふた" + kana}
 
 
-def _each(kana_of: str, change: Change, digits: Mapping[str, str] | None = None) -> dict[str, Counter]:
+def _each(kana_of: str, change: SoundChange, digits: Mapping[str, str] | None = None) -> dict[str, Counter]:
     pairs = (pair.split("=") for pair in kana_of.split())
     return {written: Counter(kana, change, digits or {}) for written, kana in pairs}
 
@@ -175,16 +175,16 @@ COUNTERS: dict[str, Counter] = {
     "つ": Counter("つ", PLAIN, {}, _THINGS),
     "つ目": Counter("つめ", PLAIN, {}, {n: things + "め" for n, things in _THINGS.items()}),
     "歳": Counter("さい", S, {}, {"二十": "はたち"}),
-    "羽": Counter("わ", Change(voiced="三何千万")),
+    "羽": Counter("わ", SoundChange(voiced="三何千万")),
     "組": Counter("くみ", PLAIN, {}, _native("くみ")),
     "箱": Counter("はこ", F, {}, _native("はこ")),
-    "袋": Counter("ふくろ", Change(voiced="三何", shortened="十"), {}, _native("ふくろ")),
-    "皿": Counter("さら", Change(shortened="十"), {}, _native("さら")),
-    "桁": Counter("けた", Change(shortened="六十百"), {}, _native("けた")),
-    "株": Counter("かぶ", Change(shortened="六十百"), {}, _native("かぶ")),
-    "切れ": Counter("きれ", Change(shortened="十"), {}, _native("きれ")),
+    "袋": Counter("ふくろ", SoundChange(voiced="三何", shortened="十"), {}, _native("ふくろ")),
+    "皿": Counter("さら", SoundChange(shortened="十"), {}, _native("さら")),
+    "桁": Counter("けた", SoundChange(shortened="六十百"), {}, _native("けた")),
+    "株": Counter("かぶ", SoundChange(shortened="六十百"), {}, _native("かぶ")),
+    "切れ": Counter("きれ", SoundChange(shortened="十"), {}, _native("きれ")),
     "晩": Counter("ばん", PLAIN, {}, _native("ばん")),
-    "通り": Counter("とおり", Change(shortened="十"), {}, _native("とおり")),
+    "通り": Counter("とおり", SoundChange(shortened="十"), {}, _native("とおり")),
 }
 FIRST_OF_THE_MONTH = "ついたち"
 
@@ -197,7 +197,7 @@ COUNTED = regex.compile(
 """A number and what it counts, if that is known here."""
 
 
-class Part(NamedTuple):
+class BreathGroup(NamedTuple):
     """A piece of a number as one breathes it: the range of the text and its kana as pronounced."""
 
     start: int
@@ -205,7 +205,7 @@ class Part(NamedTuple):
     kana: str
 
 
-def reading(number: str, counter: str = "") -> list[Part] | None:
+def reading(number: str, counter: str = "") -> list[BreathGroup] | None:
     """Kana of a number with its counter, place by place; the counter goes with the last place.
 
     Parameters
@@ -223,15 +223,15 @@ def reading(number: str, counter: str = "") -> list[Part] | None:
     known = COUNTERS.get(counter)
     whole = known.wholes.get(number) if known else None
     if whole is not None:
-        return [Part(0, len(number) + len(counter), pronounced(whole))]
+        return [BreathGroup(0, len(number) + len(counter), pronounced(whole))]
     parts = _parts(number)
     if parts is None:
         return None
     if known:
         last = parts[-1]
         kana = _met(last.kana, number[-1], known)
-        parts[-1] = Part(last.start, last.end + len(counter), kana)
-    return [Part(i, j, pronounced(kana)) for i, j, kana in parts]
+        parts[-1] = BreathGroup(last.start, last.end + len(counter), kana)
+    return [BreathGroup(i, j, pronounced(kana)) for i, j, kana in parts]
 
 
 def kana(number: str, counter: str = "") -> str:
@@ -251,12 +251,12 @@ def pronounced(written: str) -> str:
     return said
 
 
-def _parts(number: str) -> list[Part] | None:
+def _parts(number: str) -> list[BreathGroup] | None:
     if number == "何":
-        return [Part(0, 1, "なん")]
+        return [BreathGroup(0, 1, "なん")]
     if number[0] == "数":
         some = _places(number[1:]) or []
-        return [Part(0, 1, "すう"), *(Part(i + 1, j + 1, kana) for i, j, kana in some)]
+        return [BreathGroup(0, 1, "すう"), *(BreathGroup(i + 1, j + 1, kana) for i, j, kana in some)]
     whole, point, decimals = number.partition("点")
     if not regex.search("[十百千万億兆京]", whole) and (len(whole) > 1):
         parts = _string(whole, 0)
@@ -267,28 +267,28 @@ def _parts(number: str) -> list[Part] | None:
         parts = found
     if point:
         last = parts[-1]
-        parts[-1] = Part(last.start, last.end + 1, _met(last.kana, whole[-1], COUNTERS["点"]))
+        parts[-1] = BreathGroup(last.start, last.end + 1, _met(last.kana, whole[-1], COUNTERS["点"]))
         bare = decimals.rstrip("万億兆京")
         at = len(whole) + 1
-        parts += _string(bare, at) if len(bare) > 1 else [Part(at, at + 1, _DIGIT_KANA[bare])]
+        parts += _string(bare, at) if len(bare) > 1 else [BreathGroup(at, at + 1, _DIGIT_KANA[bare])]
         if bare != decimals:
             i, _, said = parts[-1]
-            parts[-1] = Part(i, len(number), _with_myriad(said, bare[-1], decimals[-1]))
+            parts[-1] = BreathGroup(i, len(number), _with_myriad(said, bare[-1], decimals[-1]))
     return parts
 
 
-def _string(numerals: str, at: int) -> list[Part]:
-    return [Part(at + n, at + n + 1, _STRING_KANA[c]) for n, c in enumerate(numerals)]
+def _string(numerals: str, at: int) -> list[BreathGroup]:
+    return [BreathGroup(at + n, at + n + 1, _STRING_KANA[c]) for n, c in enumerate(numerals)]
 
 
-def _places(number: str) -> list[Part] | None:
-    parts: list[Part] = []
+def _places(number: str) -> list[BreathGroup] | None:
+    parts: list[BreathGroup] = []
     at = 0
     while at < len(number):
         place = _PLACE.match(number, at)
         if not place or place.end() == at:
             return None
-        parts.append(Part(at, place.end(), _place(place.group())))
+        parts.append(BreathGroup(at, place.end(), _place(place.group())))
         at = place.end()
     return parts
 
@@ -309,8 +309,8 @@ def _place(written: str) -> str:
 
 
 _HUNDRED, _THOUSAND = (
-    Counter("ひゃく", Change(shortened="六八", voiced="三")),
-    Counter("せん", Change(shortened="一八", voiced="三")),
+    Counter("ひゃく", SoundChange(shortened="六八", voiced="三")),
+    Counter("せん", SoundChange(shortened="一八", voiced="三")),
 )
 
 

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kokoro_lab.g2p.word_class import Sentence, is_verb
+from kokoro_lab.g2p.word_class import TaggedSentence, is_verb
 
 PHRASE = 4.0
 ADJACENT = 2.5
@@ -96,7 +96,7 @@ class Senses:
         """American and British phonemes of each reading of each word."""
         return {word: entry["readings"] for word, entry in self._table.items()}
 
-    def decide(self, sentence: Sentence, i: int) -> str | None:
+    def decide(self, sentence: TaggedSentence, i: int) -> str | None:
         """The tag of the reading that the context of token `i` asks for, or None if it is not clear."""
         word = sentence.words[i]
         weights = dict.fromkeys(self._table[word]["readings"], 0.0)
@@ -113,7 +113,7 @@ class Senses:
         return reading_tag(otherwise) if otherwise else None
 
 
-def _in_context(cues: Cues, sentence: Sentence, stems: list[str], i: int) -> Iterator[float]:
+def _in_context(cues: Cues, sentence: TaggedSentence, stems: list[str], i: int) -> Iterator[float]:
     yield from (PHRASE for phrase in cues.phrases if _matches(phrase, sentence, i))
     if i > 0 and stems[i - 1] in cues.before:
         yield ADJACENT
@@ -124,7 +124,7 @@ def _in_context(cues: Cues, sentence: Sentence, stems: list[str], i: int) -> Ite
             yield NEAR if abs(j - i) <= NEAR_WORDS else FAR
 
 
-def _capital_inside(sentence: Sentence, i: int) -> bool:
+def _capital_inside(sentence: TaggedSentence, i: int) -> bool:
     return i > 0 and sentence.texts[i][:1].isupper() and sentence.words[i - 1] not in ('"', "“", "‘", ":")
 
 
@@ -141,13 +141,13 @@ def _stems(words: str) -> frozenset[str]:
     return frozenset(stem(word) for word in words.split())
 
 
-def _matches(pattern: Pattern, sentence: Sentence, i: int) -> bool:
+def _matches(pattern: Pattern, sentence: TaggedSentence, i: int) -> bool:
     before, after = pattern
     places = [*zip(range(i - len(before), i), before, strict=True), *enumerate(after, i + 1)]
     return all(_fits(sentence, place, wanted) for place, wanted in places)
 
 
-def _fits(sentence: Sentence, i: int, wanted: frozenset[str]) -> bool:
+def _fits(sentence: TaggedSentence, i: int, wanted: frozenset[str]) -> bool:
     word, tag = sentence.word(i), sentence.tag(i)
     if tag in ("", ".", ":") and "END" in wanted:
         return True

@@ -16,10 +16,10 @@ from kokoro_lab.g2p.function_words import (
     PRESENT_HABITS,
     PRESENT_TIMES,
 )
-from kokoro_lab.g2p.word_class import Sentence
+from kokoro_lab.g2p.word_class import TaggedSentence
 
 
-def read(sentence: Sentence, i: int) -> str | None:
+def read(sentence: TaggedSentence, i: int) -> str | None:
     """Past (as red) or present (as reed): from auxiliaries, else from the tense of the sentence."""
     j = sentence.before(i)
     word, tag = sentence.word(j), sentence.tag(j)
@@ -44,7 +44,7 @@ def read(sentence: Sentence, i: int) -> str | None:
     return "VBD" if _past(sentence, i) else "VB"
 
 
-def _after_auxiliary(sentence: Sentence, j: int) -> bool:
+def _after_auxiliary(sentence: TaggedSentence, j: int) -> bool:
     """Whether the subject at `j` stands after its auxiliary, or a joined verb before it has one."""
     if sentence.tag(j) == "CC":
         return _joined(sentence, j) is not None
@@ -54,7 +54,7 @@ def _after_auxiliary(sentence: Sentence, j: int) -> bool:
     return sentence.tag(j) == "PRP" and first and (word in DO or word in HAVE or sentence.tag(before) == "MD")
 
 
-def _asks(sentence: Sentence, j: int) -> bool:
+def _asks(sentence: TaggedSentence, j: int) -> bool:
     """For a present: inverted `do` or a modal, or joined to an infinitive."""
     if sentence.tag(j) == "CC":
         return _joined(sentence, j) == "VB"
@@ -62,7 +62,7 @@ def _asks(sentence: Sentence, j: int) -> bool:
     return sentence.word(before) in DO or sentence.tag(before) == "MD"
 
 
-def _joined(sentence: Sentence, j: int) -> str | None:
+def _joined(sentence: TaggedSentence, j: int) -> str | None:
     """The form of the nearest verb before the conjunction at `j`, if it shows the tense."""
     for k in range(j - 1, max(j - 8, -1), -1):
         if sentence.tag(k) in ("VB", "VBD", "VBN"):
@@ -72,7 +72,7 @@ def _joined(sentence: Sentence, j: int) -> str | None:
     return None
 
 
-def _past(sentence: Sentence, i: int) -> bool:
+def _past(sentence: TaggedSentence, i: int) -> bool:
     """Whether the rest of the sentence speaks of the past: verbs near the word count, and adverbs of time."""
     weight = 0.0
     for j, (word, tag) in enumerate(zip(sentence.words, sentence.tags, strict=True)):
@@ -90,7 +90,7 @@ def _past(sentence: Sentence, i: int) -> bool:
     return weight > 0
 
 
-def used(sentence: Sentence, i: int) -> str | None:
+def used(sentence: TaggedSentence, i: int) -> str | None:
     """`used to` of habit and custom has an s like *goose*; what is made use of, a z."""
     if sentence.word(i + 1) != "to":
         return "VBN"
@@ -105,7 +105,7 @@ def used(sentence: Sentence, i: int) -> str | None:
     return None
 
 
-SPECIAL: dict[str, Callable[[Sentence, int], str | None]] = {
+SPECIAL: dict[str, Callable[[TaggedSentence, int], str | None]] = {
     "read": read,
     "reread": read,
     "misread": read,

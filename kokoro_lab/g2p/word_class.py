@@ -37,7 +37,7 @@ FINITE = frozenset(("VBD", "VBZ", "VBP", "MD"))
 
 
 @dataclass(frozen=True, slots=True)
-class Sentence:
+class TaggedSentence:
     """Tokens of a sentence with their Penn tags; outside it, words and tags are empty strings."""
 
     texts: Sequence[str]
@@ -45,7 +45,7 @@ class Sentence:
     tags: Sequence[str]
 
     @classmethod
-    def of(cls, texts: Sequence[str], tags: Sequence[str]) -> Sentence:
+    def of(cls, texts: Sequence[str], tags: Sequence[str]) -> TaggedSentence:
         return cls(texts, [text.lower().replace("’", "'") for text in texts], tags)
 
     def word(self, i: int) -> str:
@@ -64,7 +64,7 @@ class Sentence:
         return i
 
 
-def is_verb(sentence: Sentence, i: int) -> bool:
+def is_verb(sentence: TaggedSentence, i: int) -> bool:
     """Whether token `i` is used as a verb. Of forms in -ed and -ing the tagger alone judges."""
     if sentence.words[i].endswith(("ed", "ing")):
         return sentence.tags[i].startswith("VB")
@@ -75,18 +75,18 @@ def is_verb(sentence: Sentence, i: int) -> bool:
     return opinion > 0 if abs(weight) < SURE else weight > 0
 
 
-def _no_other_verb(sentence: Sentence, i: int) -> bool:
+def _no_other_verb(sentence: TaggedSentence, i: int) -> bool:
     words = sum(word[:1].isalpha() for word in sentence.words)
     if words < FEWEST_WORDS or sentence.before(i) < 0 or _in_s(sentence, i) or sentence.tags[-1] != ".":
         return False
     return not any(tag in FINITE for j, tag in enumerate(sentence.tags) if j != i)
 
 
-def _in_s(sentence: Sentence, i: int) -> bool:
+def _in_s(sentence: TaggedSentence, i: int) -> bool:
     return sentence.words[i].endswith("s") and not sentence.words[i].endswith("ss")
 
 
-def _before(sentence: Sentence, i: int) -> float:
+def _before(sentence: TaggedSentence, i: int) -> float:
     j = sentence.before(i)
     word, tag = sentence.word(j), sentence.tag(j)
     in_s = _in_s(sentence, i)
@@ -116,7 +116,7 @@ def _before(sentence: Sentence, i: int) -> float:
     return weight / 2 if weight > 0 and sentence.tags[i] == "JJ" else weight  # `all seamen present`
 
 
-def _after_to(sentence: Sentence, j: int) -> float:
+def _after_to(sentence: TaggedSentence, j: int) -> float:
     head = sentence.word(sentence.before(j))
     if head in TAKES_PREPOSITION_TO:
         return -5.0
@@ -131,7 +131,7 @@ def _after_pronoun(word: str, *, in_s: bool) -> float:
     return 3.5 if word in SUBJECTS else 0.5
 
 
-def _after_conjunction(sentence: Sentence, j: int) -> float:
+def _after_conjunction(sentence: TaggedSentence, j: int) -> float:
     """What is joined is alike: find what stands before the conjunction."""
     tag = sentence.tag(j - 1)
     if tag in ("VB", "VBP", "VBZ"):
@@ -141,7 +141,7 @@ def _after_conjunction(sentence: Sentence, j: int) -> float:
     return 0.0
 
 
-def _after_content(sentence: Sentence, j: int, *, in_s: bool) -> float:
+def _after_content(sentence: TaggedSentence, j: int, *, in_s: bool) -> float:
     word, tag = sentence.word(j), sentence.tag(j)
     if word in BE or word in HAVE:
         return -3.0
@@ -159,7 +159,7 @@ def _after_content(sentence: Sentence, j: int, *, in_s: bool) -> float:
     return 0.0
 
 
-def _plural_subject(sentence: Sentence, j: int) -> bool:
+def _plural_subject(sentence: TaggedSentence, j: int) -> bool:
     """Whether the singular noun at `j` ends a plural subject: `day and night`, `schools in the area`."""
     k = j - 1
     if sentence.tag(k) == "CC":
@@ -169,7 +169,7 @@ def _plural_subject(sentence: Sentence, j: int) -> bool:
     return k < j - 1 and sentence.tag(k) == "IN" and sentence.tag(k - 1) == "NNS"
 
 
-def _after(sentence: Sentence, i: int) -> float:
+def _after(sentence: TaggedSentence, i: int) -> float:
     word, tag = sentence.word(i + 1), sentence.tag(i + 1)
     if word in ("-", "–") or tag == "POS":
         return -2.5

@@ -56,7 +56,7 @@ class Check:
 
 
 @dataclass(frozen=True, slots=True)
-class Control:
+class NegativeControl:
     """A fault that was put in on purpose, and whether the gate caught it."""
 
     name: str
@@ -84,7 +84,7 @@ class Run:
         engine: Engine,
         *,
         checks: Sequence[Check],
-        controls: Sequence[Control] = (),
+        controls: Sequence[NegativeControl] = (),
         figures: Mapping[str, float] | None = None,
         details: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
@@ -96,7 +96,7 @@ class Run:
             What was measured; its weights, provider and options are recorded.
         checks : sequence of Check
             Every figure that has a limit. None at all is a failure: nothing was measured.
-        controls : sequence of Control
+        controls : sequence of NegativeControl
             Every injected fault. One that was not caught fails the run: the gate is broken.
         figures : mapping, optional
             Figures without a limit, names ending in units.
@@ -122,7 +122,7 @@ class Run:
         ran: Mapping[str, Any],
         *,
         checks: Sequence[Check],
-        controls: Sequence[Control] = (),
+        controls: Sequence[NegativeControl] = (),
         figures: Mapping[str, float] | None = None,
         details: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:

@@ -230,7 +230,7 @@ def d_prime(proportion_right: float) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class AbxResult:
     """What one count of right answers shows. Made by `outcome`.
 
     Parameters
@@ -268,7 +268,7 @@ class Outcome:
         return self.upper < bound
 
 
-def outcome(right: int, trials: int) -> Outcome:
+def outcome(right: int, trials: int) -> AbxResult:
     """Everything that a count of right answers shows.
 
     Raises
@@ -277,7 +277,7 @@ def outcome(right: int, trials: int) -> Outcome:
         Counts that cannot be.
     """
     low, high = proportion_interval(right, trials)
-    return Outcome(
+    return AbxResult(
         right=right,
         trials=trials,
         p=p_value(right, trials),
@@ -294,7 +294,7 @@ class Pooled:
 
     Parameters
     ----------
-    outcome : Outcome
+    outcome : AbxResult
         Of all their answers.
     listeners : int
         How many.
@@ -302,7 +302,7 @@ class Pooled:
         Probability of proportions this different, if all of them hear equally well; 1 for one listener.
     """
 
-    outcome: Outcome
+    outcome: AbxResult
     listeners: int
     differ_p: float
 

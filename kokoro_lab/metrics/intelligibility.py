@@ -72,7 +72,7 @@ class ErrorCount:
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class Transcript:
     """One recording: what was written down, and how many errors that makes."""
 
     hypothesis: str
@@ -157,7 +157,7 @@ class Recogniser:
 
 def listen(
     samples: Samples, sample_rate_hz: int, said: str, recogniser: Transcriber, language: str = ENGLISH
-) -> Heard:
+) -> Transcript:
     """Let `recogniser` write down a recording of the words `said`, and count its errors.
 
     Raises
@@ -166,7 +166,7 @@ def listen(
         As `Recogniser.transcribe` and `count_errors`.
     """
     hypothesis = recogniser.transcribe(samples, sample_rate_hz, language)
-    return Heard(hypothesis, count_errors(said, hypothesis, language))
+    return Transcript(hypothesis, count_errors(said, hypothesis, language))
 
 
 def count_errors(said: str, hypothesis: str, language: str = ENGLISH) -> ErrorCount:

@@ -23,7 +23,7 @@ CENTS_AN_OCTAVE = 1200.0
 
 
 @dataclass(frozen=True, slots=True)
-class Drift:
+class ReadingDifference:
     """What differs between two readings.
 
     Parameters
@@ -51,7 +51,7 @@ def prosody_drift(
     reference_f0_hz: npt.NDArray[np.floating[Any]],
     candidate_frames: npt.NDArray[np.int64],
     candidate_f0_hz: npt.NDArray[np.floating[Any]],
-) -> Drift:
+) -> ReadingDifference:
     """Differences of durations and F0, phoneme by phoneme.
 
     Parameters
@@ -85,7 +85,7 @@ def prosody_drift(
     voiced = of_phoneme & (first > VOICED_HZ) & (stretched > VOICED_HZ)
     cents = CENTS_AN_OCTAVE * np.abs(np.log2(stretched[voiced] / first[voiced]))
     longer = candidate_frames - reference_frames
-    return Drift(
+    return ReadingDifference(
         durations_count=len(longer),
         changed_durations_count=int(np.count_nonzero(longer)),
         duration_s=float(reference_frames.sum()) * FRAME_S,

@@ -72,7 +72,7 @@ def contour_features(contours: Contours, style: Values) -> Values:
     ).astype(np.float32)
 
 
-class Beginning(NamedTuple):
+class EarlyWindows(NamedTuple):
     """How much of a segment is worked out before the rest, in trunk frames.
 
     Parameters
@@ -97,7 +97,7 @@ class Beginning(NamedTuple):
         return self.stop, self.audible[1]
 
     @classmethod
-    def of(cls, contours: Contours, sizes: Windows) -> Beginning | None:
+    def of(cls, contours: Contours, sizes: Windows) -> EarlyWindows | None:
         """None where the segment is short, or they are all of it."""
         audible = audible_frames(contours.energy.reshape(-1))
         spans = tuple(islice(sizes.spans(*audible), len(sizes.opening(audible[0]))))
@@ -123,7 +123,7 @@ class Beginnings:
         vocoder: Vocoder | StaticVocoder,
         contours: Contours,
         style: Values,
-        beginning: Beginning,
+        beginning: EarlyWindows,
         begin: int = 0,
     ) -> Generator[Samples, None, Samples]:
         """The windows from the one on that begins at frame `begin`, each decoded when it is asked for.

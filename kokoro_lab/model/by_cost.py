@@ -22,8 +22,8 @@ from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ProviderError
 from kokoro_lab.g2p.vocab import encode
 from kokoro_lab.model.decoder import Decoded, Decoder
-from kokoro_lab.model.delivery import Delivery
-from kokoro_lab.sessions.cost_cache import Conditions, Cost, CostCache, CostCacheError
+from kokoro_lab.model.delivery import ProsodyChanges
+from kokoro_lab.sessions.cost_cache import Conditions, CostCache, CostCacheError, SegmentCost
 from kokoro_lab.sessions.placement import Placement
 from kokoro_lab.sessions.providers import PROVIDERS, available_providers
 from kokoro_lab.weights.voices import Voice
@@ -64,11 +64,11 @@ class ByCost:
     ----------
     decoders : mapping of str to PlacedDecoder
         By provider; the first one wins ties.
-    costs : mapping of str to Cost
+    costs : mapping of str to SegmentCost
         Of each of them.
     """
 
-    def __init__(self, decoders: Mapping[str, PlacedDecoder], costs: Mapping[str, Cost]) -> None:
+    def __init__(self, decoders: Mapping[str, PlacedDecoder], costs: Mapping[str, SegmentCost]) -> None:
         self._decoders = dict(decoders)
         self._costs = {name: costs[name] for name in decoders}
         self._first = next(iter(decoders))
@@ -111,7 +111,7 @@ class ByCost:
         *,
         predicted: bool = False,
         urgent: bool = True,
-        delivery: Delivery | None = None,
+        delivery: ProsodyChanges | None = None,
     ) -> Decoded:
         choice = self.choose(len(token_ids))
         decoded = self._decoders[choice.provider].decode(
@@ -120,7 +120,9 @@ class ByCost:
         return replace(decoded, choice=choice)
 
 
-def measured_cost(decoder: Decoder, voice: Voice, clock: Callable[[], float] = time.perf_counter) -> Cost:
+def measured_cost(
+    decoder: Decoder, voice: Voice, clock: Callable[[], float] = time.perf_counter
+) -> SegmentCost:
     """Median seconds that `decoder` takes for a segment of each of `LENGTHS`, as a stream decodes it."""
     points = []
     for count in LENGTHS:
@@ -135,7 +137,7 @@ def measured_cost(decoder: Decoder, voice: Voice, clock: Callable[[], float] = t
                 pass
             seconds.append(clock() - begun_s)
         points.append((count, statistics.median(seconds[1:])))
-    return Cost(tuple(points))
+    return SegmentCost(tuple(points))
 
 
 def chosen_by_cost(
@@ -190,7 +192,7 @@ def chosen_by_cost(
         return decoders[only], _logged(fallbacks), reason
     cache = CostCache(config.home, config.cost_ttl_s)
     conditions = Conditions.here(config, model_sha256)
-    costs: Mapping[str, Cost] = {}
+    costs: Mapping[str, SegmentCost] = {}
     try:
         found = cache.find(conditions)
         costs = found.costs

@@ -18,8 +18,8 @@ from kokoro_lab.engine_config import STAGE_NAMES, EngineConfig
 from kokoro_lab.graphs.artefacts import stages_folder
 from kokoro_lab.graphs.signatures import TRUNK_FRAME_SAMPLES, frames_of
 from kokoro_lab.graphs.trunk_passes import TOLD_CHANNELS
-from kokoro_lab.model.beginning import BEGINNINGS_FILE, FADE_FRAMES, Beginning, Beginnings, fading
-from kokoro_lab.model.delivery import Delivery
+from kokoro_lab.model.beginning import BEGINNINGS_FILE, FADE_FRAMES, Beginnings, EarlyWindows, fading
+from kokoro_lab.model.delivery import ProsodyChanges
 from kokoro_lab.model.predictor import StatisticsPredictor
 from kokoro_lab.model.prosody import Contours, Prosody, ProsodyModel
 from kokoro_lab.model.static_vocoder import StaticVocoder, fixed_windows
@@ -85,7 +85,7 @@ class Decoder(Protocol):
         *,
         predicted: bool = False,
         urgent: bool = True,
-        delivery: Delivery | None = None,
+        delivery: ProsodyChanges | None = None,
     ) -> Decoded:
         """Speak 1 to 510 token ids (without pads) with a style vector, float32 (1, 256).
 
@@ -202,7 +202,7 @@ class Staged:
         *,
         predicted: bool = False,
         urgent: bool = True,
-        delivery: Delivery | None = None,
+        delivery: ProsodyChanges | None = None,
     ) -> Decoded:
         # By what was asked for, never by the clock: threads add up in another order
         model = self.prosody if urgent else self._next_prosody
@@ -243,7 +243,7 @@ class Staged:
 
         return windows_from
 
-    def _begins_at(self, contours: Contours, first: Beginning, frame: int) -> int:
+    def _begins_at(self, contours: Contours, first: EarlyWindows, frame: int) -> int:
         """The last beginning of a window at or before `frame`."""
         if frame < first.stop:
             return max((start for start, _ in first.spans if start <= frame), default=0)
@@ -252,7 +252,7 @@ class Staged:
         return Windows.of(self._config, contours.energy, urgent=True).begin(first.audible, frame)
 
     def _begun(
-        self, model: ProsodyModel, contours: Contours, style: Values, first: Beginning, begin: int
+        self, model: ProsodyModel, contours: Contours, style: Values, first: EarlyWindows, begin: int
     ) -> Iterator[Samples]:
         """A segment from the window on that begins at `begin`, its first window before all of the trunk."""
         fades = None
@@ -268,7 +268,7 @@ class Staged:
         yield from blocks if fades is None else fading(fades, blocks)
 
     def _spoken_first(
-        self, model: ProsodyModel, contours: Contours, style: Values, first: Beginning, begin: int = 0
+        self, model: ProsodyModel, contours: Contours, style: Values, first: EarlyWindows, begin: int = 0
     ) -> Generator[Samples, None, Samples]:
         if self.fixed is None:
             return self._beginnings.speak(model, self.vocoder, contours, style, first, begin)
@@ -289,11 +289,11 @@ class Staged:
         begun, fades = spoken[: stop - start], spoken[stop - start : faded - start]
         return np.concatenate([samples[:start], begun, *fading(fades, iter((samples[stop:],)))])
 
-    def _beginning(self, contours: Contours, *, urgent: bool) -> Beginning | None:
+    def _beginning(self, contours: Contours, *, urgent: bool) -> EarlyWindows | None:
         """How the first window is to be spoken before the rest, if it is."""
         if not urgent:
             return None
-        return Beginning.of(contours, Windows.of(self._config, contours.energy, urgent=True))
+        return EarlyWindows.of(contours, Windows.of(self._config, contours.energy, urgent=True))
 
     def windows_from(
         self, prosody: Prosody, sample: int, *, urgent: bool = True, sizes: Windows | None = None

@@ -34,7 +34,7 @@ F0_PER_FRAME = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Delivery:
+class ProsodyChanges:
     """Styles of the token ids of one segment, those of both pads included, which stay plain.
 
     A space between two words is spoken like them if they are alike, and plain if they are not. `stretch` is
@@ -45,7 +45,7 @@ class Delivery:
     stretch: float = 1.0
 
     @classmethod
-    def of(cls, segment: Segment) -> Delivery | None:
+    def of(cls, segment: Segment) -> ProsodyChanges | None:
         """The delivery of a segment; None if it is plain."""
         if not segment.styles:
             return None
@@ -175,7 +175,7 @@ class Delivery:
         return tuple(style.gain_db for style in self.styles)
 
 
-def model_speed(speed: float, delivery: Delivery | None) -> float:
+def model_speed(speed: float, delivery: ProsodyChanges | None) -> float:
     """The speed at which the model is to speak a segment for `speed`; a stretch does the rest."""
     rates = [1.0] if delivery is None else [style.rate for style in delivery.styles]
     slowest, fastest = min(rates), max(rates)

@@ -18,7 +18,7 @@ from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.g2p.vocab import PAD_ID
 from kokoro_lab.graphs import signatures
 from kokoro_lab.graphs.trunk_passes import STOP, TOLD, TOLD_MEAN, TOLD_VARIANCE, whole_trunk
-from kokoro_lab.model.delivery import Delivery, moved_semitones
+from kokoro_lab.model.delivery import ProsodyChanges, moved_semitones
 from kokoro_lab.native.operators import Native
 from kokoro_lab.scheduling.priority import prepare
 from kokoro_lab.sessions.guarded_session import GuardedSession
@@ -142,13 +142,13 @@ class ProsodyModel:
         return self._prosody, self._trunk, self._excitation
 
     def predict(
-        self, token_ids: Sequence[int], style: Values, speed: float, delivery: Delivery | None = None
+        self, token_ids: Sequence[int], style: Values, speed: float, delivery: ProsodyChanges | None = None
     ) -> Prosody:
         """Prosody of a segment of 1 to 510 token ids, without pads, with a style vector (1, 256)."""
         return self.behind(self.contours(token_ids, style, speed, delivery), style)
 
     def contours(
-        self, token_ids: Sequence[int], style: Values, speed: float, delivery: Delivery | None = None
+        self, token_ids: Sequence[int], style: Values, speed: float, delivery: ProsodyChanges | None = None
     ) -> Contours:
         """The first half of `predict`."""
         found, unrounded = self._found(token_ids, style, np.array([speed], np.float32))

@@ -16,7 +16,7 @@ from kokoro_lab.g2p.vocab import PAD_ID
 from kokoro_lab.graphs.signatures import DURATIONS, frames_of, with_durations
 from kokoro_lab.graphs.signatures import signature as signature_of
 from kokoro_lab.model.decoder import Decoded, finite
-from kokoro_lab.model.delivery import Delivery
+from kokoro_lab.model.delivery import ProsodyChanges
 from kokoro_lab.sessions.placement import Placement
 from kokoro_lab.sessions.providers import stage_session
 from kokoro_lab.weights.voices import Voice
@@ -63,7 +63,7 @@ class WholeGraph:
         *,
         predicted: bool = False,
         urgent: bool = True,
-        delivery: Delivery | None = None,
+        delivery: ProsodyChanges | None = None,
     ) -> Decoded:
         fallbacks = () if delivery is None else tuple(_not_by_word(delivery, speed))
         if delivery is not None:
@@ -81,7 +81,7 @@ class WholeGraph:
         return Decoded(frames_of(durations), blocks, fallbacks)
 
 
-def _not_by_word(delivery: Delivery, speed: float) -> Iterator[Fallback]:
+def _not_by_word(delivery: ProsodyChanges, speed: float) -> Iterator[Fallback]:
     """What an export that runs as a whole cannot do."""
     whole = "this variant runs as one graph"
     if delivery.one_rate is None:

@@ -9,7 +9,7 @@ from kokoro_lab.audio import Samples
 from kokoro_lab.dsp import Dither
 from kokoro_lab.playback.deck import Deck, running
 from kokoro_lab.playback.sinks import Sink
-from kokoro_lab.playback.status import Status, StreamOver
+from kokoro_lab.playback.status import PlayerStatus, StreamOver
 from kokoro_lab.playback.system_player import PLAYERS
 
 
@@ -36,7 +36,7 @@ class Aloud:
         except StreamOver:
             self._deck.require_played(self._stream)  # says why
 
-    def finish(self) -> Status:
+    def finish(self) -> PlayerStatus:
         """Nothing more comes: wait until the last sample was heard.
 
         Raises

@@ -15,7 +15,7 @@ from kokoro_lab.playback.clock import Clock, RealClock
 from kokoro_lab.playback.hold import Hold
 from kokoro_lab.playback.ring import Ring
 from kokoro_lab.playback.sinks import Sink
-from kokoro_lab.playback.status import Event, Phase, Status, StreamOver
+from kokoro_lab.playback.status import Event, Phase, PlayerStatus, StreamOver
 from kokoro_lab.playback.stream import Stream
 from kokoro_lab.playback.system_player import PLAYERS, FilePlayback
 
@@ -206,12 +206,12 @@ class Controls:
         with self._changed:
             self._hold.fix(held_s)
 
-    def status(self) -> Status:
+    def status(self) -> PlayerStatus:
         """How it stands."""
         with self._changed:
             stream = self._stream
             unheard = 0 if self._phase == "file" else self._sink.unheard_samples
-            return Status(
+            return PlayerStatus(
                 state="paused" if stream.paused and self._phase != "idle" else self._phase,
                 stream=stream.number,
                 buffered_s=len(self._ring) / SAMPLE_RATE_HZ,

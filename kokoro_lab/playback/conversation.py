@@ -12,11 +12,11 @@ from kokoro_lab.errors import KokoroLabError, ParameterError
 from kokoro_lab.playback import protocol
 from kokoro_lab.playback.deck import Deck
 from kokoro_lab.playback.pcm_input import PcmInput
-from kokoro_lab.playback.protocol import Audio, Control
+from kokoro_lab.playback.protocol import Audio, PlayerCommand
 from kokoro_lab.playback.status import Event, StreamOver
 
 
-class Conversation:
+class PlayerConversation:
     """What one client has said and was told. One thread calls it, but for `tell`.
 
     Audio that finds no room waits here, in its order, and nothing is thrown away; what controls the player
@@ -127,7 +127,7 @@ class Conversation:
             self._waiting.append(pcm)
             self.work()
 
-    def _obey(self, said: Control) -> None:
+    def _obey(self, said: PlayerCommand) -> None:
         if said.action == "heartbeat":
             self._say(protocol.message("heartbeat", {"status": "ok"}))
             return

@@ -29,7 +29,7 @@ from kokoro_lab.errors import ParameterError
 from kokoro_lab.net.origins import allowed_hosts, answers_to, listed, same_origin
 from kokoro_lab.net.watched_socket import WatchedSocket
 from kokoro_lab.playback import protocol
-from kokoro_lab.playback.conversation import Conversation
+from kokoro_lab.playback.conversation import PlayerConversation
 from kokoro_lab.playback.deck import Deck, running
 from kokoro_lab.playback.pipe import make_fifo, play_fifo
 from kokoro_lab.playback.sinks import Sink
@@ -88,7 +88,7 @@ class Daemon:
         self.hosts = allowed_hosts(settings.model_copy(update={"host": LOOPBACK}))
         self.origins = frozenset(listed(settings.allowed_origins))
         self._lock = threading.Lock()
-        self._clients: set[Conversation] = set()
+        self._clients: set[PlayerConversation] = set()
         self._seats = threading.BoundedSemaphore(CLIENTS)
         self._since_s = time.monotonic()
 
@@ -117,7 +117,7 @@ class Daemon:
         outbox: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         teller = threading.Thread(target=_send_all, args=(ws, outbox), name="teller", daemon=True)
         teller.start()
-        client = Conversation(self.deck, outbox.put)
+        client = PlayerConversation(self.deck, outbox.put)
         with self._lock:
             self._clients.add(client)
         client.tell_status()
@@ -132,7 +132,7 @@ class Daemon:
             while client.work():  # what it has sent and found no room is played too
                 time.sleep(POLL_S)
 
-    def _listen(self, ws: Server, client: Conversation, watched: _GatedSocket) -> None:
+    def _listen(self, ws: Server, client: PlayerConversation, watched: _GatedSocket) -> None:
         beat_s = time.monotonic()
         waits = False
         while True:

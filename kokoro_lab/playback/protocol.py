@@ -43,7 +43,7 @@ from kokoro_lab.audio import BYTES_A_SAMPLE
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ
 from kokoro_lab.errors import KokoroLabError, ParameterError
 from kokoro_lab.playback.pcm_input import require_format
-from kokoro_lab.playback.status import Status
+from kokoro_lab.playback.status import PlayerStatus
 
 PRE_BUFFER_MAX_MS = 10_000
 
@@ -60,14 +60,14 @@ class Audio:
 
 
 @dataclass(frozen=True, slots=True)
-class Control:
+class PlayerCommand:
     """What to do, and with what. `heartbeat` and `status` want an answer alone."""
 
     action: Action | Literal["heartbeat", "status"]
     params: dict[str, Any]
 
 
-def read_message(message: str | bytes) -> Audio | Control:
+def read_message(message: str | bytes) -> Audio | PlayerCommand:
     """What a client said.
 
     Raises
@@ -85,16 +85,16 @@ def read_message(message: str | bytes) -> Audio | Control:
         sequence = data.get("sequence")
         return Audio(_bytes_of(data.get("chunk")), sequence if isinstance(sequence, int) else None)
     if kind == "end_stream":
-        return Control("end_stream", {})
+        return PlayerCommand("end_stream", {})
     if kind == "heartbeat" or kind == "status":
-        return Control(kind, {})
+        return PlayerCommand(kind, {})
     if kind != "control":
         raise _unknown("type", kind, TYPES)
     action: Any = data.get("action")
     if action not in get_args(Action):
         raise _unknown("action", action, get_args(Action))
     params = data.get("params")
-    return Control(action, params if isinstance(params, dict) else {})
+    return PlayerCommand(action, params if isinstance(params, dict) else {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +140,7 @@ def message(kind: str, data: dict[str, Any]) -> str:
     return json.dumps({"type": kind, "timestamp": stamp, "data": data}, ensure_ascii=False)
 
 
-def status_data(status: Status, state: str | None = None) -> dict[str, Any]:
+def status_data(status: PlayerStatus, state: str | None = None) -> dict[str, Any]:
     """A status as its clients read it: the Raycast client's names, then ours.
 
     Parameters

@@ -40,7 +40,7 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True)
-class Status:
+class PlayerStatus:
     """The player at a moment, and its latest stream.
 
     Parameters

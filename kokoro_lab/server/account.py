@@ -16,9 +16,9 @@ from typing import Any
 from kokoro_lab.datatypes import SynthesisReport
 from kokoro_lab.errors import DeadlineExceeded, Interrupted, KokoroLabError
 from kokoro_lab.playback.buffering import BufferProfile, PreBuffer
-from kokoro_lab.server.figures import Figures, Outcome
+from kokoro_lab.server.figures import Outcome, ServerFigures
 from kokoro_lab.server.logs import with_fields
-from kokoro_lab.server.objectives import Served
+from kokoro_lab.server.objectives import ServedRequest
 from kokoro_lab.server.usage import usage
 
 log = logging.getLogger(__name__)
@@ -46,7 +46,7 @@ class Account:
     ----------
     request_id : str
         By which it is found in the log.
-    figures : Figures
+    figures : ServerFigures
         Told of every time as it is known, and of the outcome.
     on_close : callable
         Told at the end, once, what a listener noticed.
@@ -66,8 +66,8 @@ class Account:
     def __init__(
         self,
         request_id: str,
-        figures: Figures,
-        on_close: Callable[[Served], None] = lambda _: None,
+        figures: ServerFigures,
+        on_close: Callable[[ServedRequest], None] = lambda _: None,
         *,
         accepted_s: float | None = None,
     ) -> None:
@@ -204,7 +204,7 @@ class Account:
         }
         log.info("%s %s", self.request_id, outcome, extra=with_fields(fields))
         self._on_close(
-            Served(
+            ServedRequest(
                 outcome=outcome,
                 ttfa_s=self.first_audio_s if self._streamed and not self._cached else None,
                 rtf=self._rtf,

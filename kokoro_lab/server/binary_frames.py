@@ -15,7 +15,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 
-from kokoro_lab.server.speech_events import Frame
+from kokoro_lab.server.speech_events import AudioBytes
 
 VERSION = 1
 MORE = 1
@@ -24,7 +24,7 @@ MESSAGE_BYTES = 16_384
 """The longest message: small enough that a stop is heeded between two of them."""
 
 
-def messages_of(frame: Frame) -> Iterator[bytes]:
+def messages_of(frame: AudioBytes) -> Iterator[bytes]:
     """The messages, `MESSAGE_BYTES` at most each, that a frame is sent as."""
     room = MESSAGE_BYTES - HEAD.size
     for at in range(0, len(frame.data), room):

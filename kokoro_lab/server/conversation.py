@@ -32,14 +32,14 @@ from kokoro_lab.server.errors import body_of, code_of, log_failure, outcome_of
 from kokoro_lab.server.figures import Outcome
 from kokoro_lab.server.json_body import object_of
 from kokoro_lab.server.slots import ClientLeft
-from kokoro_lab.server.speech_events import Done, Event, Frame, Words, by_stage, word_of
+from kokoro_lab.server.speech_events import AudioBytes, Done, Event, Words, by_stage, word_of
 from kokoro_lab.server.speech_request import SpeechRequest, require_last_id, speech_request_of
 from kokoro_lab.server.state import ServerState
 from kokoro_lab.server.stopping import STOPPING
 from kokoro_lab.server.synthesis import (
     KEEPALIVE_S,
     Opened,
-    Turn,
+    SynthesisTurn,
     account_of,
     enter_request,
     open_stream,
@@ -56,7 +56,7 @@ IDLE_S = 60.0
 """A connection over which nothing is spoken is closed after so long."""
 
 
-class Conversation:
+class WebSocketConversation:
     """One connection. Speaks one text at a time.
 
     Parameters
@@ -78,7 +78,7 @@ class Conversation:
         self._watched = watched
         self._stall_s: float = current_app.config["STALL_S"]
         self._keepalive_s: float = current_app.config.get("KEEPALIVE_S", KEEPALIVE_S)
-        self._turn: Turn | None = None
+        self._turn: SynthesisTurn | None = None
         self._opened: Opened | None = None
         self._credit = 0
         self._said_meanwhile: deque[str | bytes] = deque()
@@ -202,7 +202,9 @@ class Conversation:
         )
         account.first_byte()
 
-    def _open(self, account: Account, fields: dict[str, Any], resumed: bool) -> tuple[Turn, SpeechRequest]:
+    def _open(
+        self, account: Account, fields: dict[str, Any], resumed: bool
+    ) -> tuple[SynthesisTurn, SpeechRequest]:
         credit = _credit(fields.pop("credit", CREDIT), "credit")
         asked = self._asked(fields, resumed)
         if self._turn is not None:
@@ -211,7 +213,7 @@ class Conversation:
         utterance = asked.utterance(self._state.settings.voice)
         enter_request(self._state, account, asked, utterance, "websocket")
         try:
-            turn = self._turn = Turn(self._state, account, asked.client, self._given_up)
+            turn = self._turn = SynthesisTurn(self._state, account, asked.client, self._given_up)
         except ClientLeft:
             if not self._ws.connected:
                 raise
@@ -264,7 +266,7 @@ class Conversation:
 
     def _send(self, event: Event) -> None:
         assert self._opened is not None
-        if isinstance(event, Frame):
+        if isinstance(event, AudioBytes):
             if event.place is not None:
                 start_s = event.place.start_samples / SAMPLE_RATE_HZ
                 token = self._opened.token(event.place)

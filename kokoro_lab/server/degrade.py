@@ -11,7 +11,7 @@ from math import ceil
 from kokoro_lab.config import Settings
 from kokoro_lab.playback.buffering import BufferProfile, buffer_profile
 from kokoro_lab.server.degrade_modes import HOLD_S, LOOK_BACK, MODES, NORMAL, Mode, Seen, table, wanted
-from kokoro_lab.server.objectives import Objectives
+from kokoro_lab.server.objectives import ObjectiveWatch
 from kokoro_lab.server.slots import Slots
 
 log = logging.getLogger(__name__)
@@ -29,7 +29,7 @@ class Degrader:
     settings : Settings
     slots : Slots
         Restricted by the mode.
-    objectives : Objectives
+    objectives : ObjectiveWatch
         Where the last requests are looked up.
     clock : callable
         Seconds; a test gives its own.
@@ -41,7 +41,7 @@ class Degrader:
         self,
         settings: Settings,
         slots: Slots,
-        objectives: Objectives,
+        objectives: ObjectiveWatch,
         clock: Callable[[], float] = time.monotonic,
         *,
         chunk_s: float | None = None,

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from kokoro_lab.playback.buffering import BENCHMARK, SAFE, BufferProfile
-from kokoro_lab.server.objectives import Served, Warned
+from kokoro_lab.server.objectives import ServedRequest, Warned
 
 LOOK_BACK = 10
 """Requests in which trouble is looked for."""
@@ -76,12 +76,12 @@ MODES = {mode.name: mode for mode in (NORMAL, REDUCE_TTFA, AVOID_UNDERRUN, STABI
 class Seen:
     """What the modes are chosen by: the last requests, and the objectives that are missed, by their names."""
 
-    last: Sequence[Served]
+    last: Sequence[ServedRequest]
     missed: Mapping[str, Warned]
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class ModeRule:
     """A row of the table.
 
     Parameters
@@ -128,10 +128,10 @@ def _late(seen: Seen) -> str | None:
 
 
 RULES = (
-    Rule(STABILITY_FIRST, f"{TROUBLED} of the last {LOOK_BACK} failed or took too long", _failing),
-    Rule(STABILITY_FIRST, "RTF p95 over KOKORO_SLO_RTF", _too_slow),
-    Rule(AVOID_UNDERRUN, f"{TROUBLED} of the last {LOOK_BACK} had underruns", _running_dry),
-    Rule(REDUCE_TTFA, "TTFA p95 over KOKORO_SLO_TTFA_S", _late),
+    ModeRule(STABILITY_FIRST, f"{TROUBLED} of the last {LOOK_BACK} failed or took too long", _failing),
+    ModeRule(STABILITY_FIRST, "RTF p95 over KOKORO_SLO_RTF", _too_slow),
+    ModeRule(AVOID_UNDERRUN, f"{TROUBLED} of the last {LOOK_BACK} had underruns", _running_dry),
+    ModeRule(REDUCE_TTFA, "TTFA p95 over KOKORO_SLO_TTFA_S", _late),
 )
 """The first one that is due decides: from the heaviest to the lightest."""
 

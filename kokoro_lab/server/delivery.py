@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from kokoro_lab.server.errors import code_of, log_failure, outcome_of
 from kokoro_lab.server.figures import Outcome
-from kokoro_lab.server.sessions import Session
-from kokoro_lab.server.speech_events import Done, Event, Frame, SpeechEvents, Stalled
+from kokoro_lab.server.sessions import RunningSynthesis
+from kokoro_lab.server.speech_events import AudioBytes, Done, Event, SpeechEvents, Stalled
 from kokoro_lab.speech.chunker import PRIMER_S
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class RawWriter:
         return self._encoder.prime(PRIMER_S)
 
     def write(self, event: Event) -> bytes:
-        if isinstance(event, Frame):
+        if isinstance(event, AudioBytes):
             return event.data
         return self._encoder.still(PRIMER_S) if isinstance(event, Stalled) else b""
 
@@ -84,7 +84,7 @@ class RawWriter:
         return None
 
 
-class Delivery(Iterator[bytes]):
+class ResponseBody(Iterator[bytes]):
     """The body of a streamed answer: events as they come, in the words of its writer.
 
     The WSGI server iterates it, and calls `close` however it ended. A client that left is noticed when a
@@ -98,7 +98,7 @@ class Delivery(Iterator[bytes]):
         For the transport.
     encoder : Encoder
         For the log: what it clipped.
-    session : Session
+    session : RunningSynthesis
         Its account is told of the first byte, of what the socket has taken and of the outcome. It is told
         when a piece is handed over to be sent, and cut if the answer does not come to its end.
     on_close : callable
@@ -111,7 +111,7 @@ class Delivery(Iterator[bytes]):
         *,
         writer: Writer,
         encoder: Encoder,
-        session: Session,
+        session: RunningSynthesis,
         on_close: Callable[[], None],
     ) -> None:
         self._events = events

@@ -20,7 +20,7 @@ Outcome = Literal["completed", "failed", "expired", "cancelled", "rejected", "in
 OUTCOMES: tuple[Outcome, ...] = ("completed", "failed", "expired", "cancelled", "rejected", "invalid")
 
 
-class Figures:
+class ServerFigures:
     """Counts of outcomes, and rolling percentiles of what was measured. Thread-safe.
 
     Outcomes are `completed`; `failed`, on our side, before or after the first byte; `expired`, it took longer

@@ -22,7 +22,7 @@ SEND_S = 0.5
 POLL_S = 0.01
 
 
-class Connection(Protocol):
+class CuttableSocket(Protocol):
     """As much of a socket as it takes to cut it."""
 
     def shutdown(self, how: int, /) -> None: ...
@@ -44,7 +44,7 @@ class Live:
     ----------
     stop : threading.Event
         Set when it is to end; whoever computes looks at it after each window.
-    connection : Connection or None
+    connection : CuttableSocket or None
         Shut down if it hangs in a send.
     sending : bool
         Whether it waits for its client, and not for its computing.
@@ -55,7 +55,7 @@ class Live:
         self.asked_id = asked_id
         self.client = client
         self.stop = threading.Event()
-        self.connection: Connection | None = None
+        self.connection: CuttableSocket | None = None
         self.sending = False
         self._ended = threading.Event()
 

@@ -22,7 +22,7 @@ ENOUGH = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Served:
+class ServedRequest:
     """What a listener noticed of one request.
 
     Parameters
@@ -59,7 +59,7 @@ class Warned:
     remedy: str
 
 
-class Objectives:
+class ObjectiveWatch:
     """Looks back on the last requests and warns, once, when an objective begins to be missed. Thread-safe.
 
     Parameters
@@ -83,10 +83,10 @@ class Objectives:
         self._remedies = remedies
         self._clock = clock
         self._lock = threading.Lock()
-        self._served: deque[tuple[float, Served]] = deque(maxlen=RECENT)
+        self._served: deque[tuple[float, ServedRequest]] = deque(maxlen=RECENT)
         self._missed: frozenset[str] = frozenset()
 
-    def note(self, served: Served) -> None:
+    def note(self, served: ServedRequest) -> None:
         """One more request has ended."""
         with self._lock:
             self._served.append((self._clock(), served))
@@ -98,7 +98,7 @@ class Objectives:
             self._served.clear()
             self._missed = frozenset()
 
-    def recent(self, count: int = RECENT) -> Sequence[Served]:
+    def recent(self, count: int = RECENT) -> Sequence[ServedRequest]:
         """The last requests, at most `count` and none that is too old."""
         since_s = self._clock() - RECENT_S
         with self._lock:

@@ -80,7 +80,7 @@ class Parameter:
 
 
 @dataclass(frozen=True, slots=True)
-class Operation:
+class ViewDescription:
     """What a view takes and gives; see `documented`."""
 
     body: type[BaseModel] | None = None
@@ -143,7 +143,7 @@ def documented(
     refine : callable, optional
         Adds to the body's schema what depends on the server.
     """
-    operation = Operation(
+    operation = ViewDescription(
         body=body,
         answer=answer,
         media=media,
@@ -184,7 +184,7 @@ def document(app: Flask) -> dict[str, Any]:
     state: ServerState = app.extensions[EXTENSION]
     locked = bool(state.settings.api_key)
     for rule, method, view in sorted(operations, key=lambda o: (o[0].rule, o[1])):
-        about: Operation = getattr(view, _ATTRIBUTE, Operation())
+        about: ViewDescription = getattr(view, _ATTRIBUTE, ViewDescription())
         models += [model for model in (about.body, about.answer, about.events) if model is not None]
         if about.body is not None and about.refine is not None:
             refinements.append((about.body, about.refine))
@@ -222,7 +222,7 @@ def _path(rule: Rule) -> str:
 
 
 def _operation(
-    rule: Rule, method: str, view: Callable[..., Any], about: Operation, locked: bool
+    rule: Rule, method: str, view: Callable[..., Any], about: ViewDescription, locked: bool
 ) -> dict[str, Any]:
     summary, _, more = (getdoc(view) or rule.endpoint).partition("\n\n")
     statuses = {*_EVERYWHERE, *about.errors, *(_WRITING if method in ("post", "put", "patch") else ())}
@@ -250,7 +250,7 @@ def _operation(
     return operation
 
 
-def _parameters(rule: Rule, about: Operation) -> list[dict[str, Any]]:
+def _parameters(rule: Rule, about: ViewDescription) -> list[dict[str, Any]]:
     said = {parameter.name: parameter for parameter in about.parameters}
     of_path = [said.pop(name, Parameter(name, {"type": "string"})) for name in sorted(rule.arguments)]
     return [
@@ -280,7 +280,7 @@ def _error(status: int) -> dict[str, Any]:
     }
 
 
-def _success(status: int, about: Operation) -> dict[str, Any]:
+def _success(status: int, about: ViewDescription) -> dict[str, Any]:
     content: dict[str, Any] = {kind: {} for kind in about.media}
     if about.answer is not None:
         content[_JSON] = {"schema": _ref(about.answer)}

@@ -22,7 +22,7 @@ MAKE_WAY_S = 0.02
 """How long a stream with enough in hand steps aside before it looks again."""
 
 
-class Session:
+class RunningSynthesis:
     """One synthesis under way, and how to stop it.
 
     Parameters
@@ -128,9 +128,9 @@ class Sessions:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._sessions: dict[int, Session] = {}
+        self._sessions: dict[int, RunningSynthesis] = {}
 
-    def begin(self, session: Session) -> None:
+    def begin(self, session: RunningSynthesis) -> None:
         """One more. From now on, it and those beside it share the processor."""
         with self._lock:
             self._sessions[id(session)] = session
@@ -138,13 +138,13 @@ class Sessions:
                 for other in self._sessions.values():
                     other.account.shared = True
 
-    def end(self, session: Session) -> None:
+    def end(self, session: RunningSynthesis) -> None:
         """One less; ending it twice is no error."""
         session.end()
         with self._lock:
             self._sessions.pop(id(session), None)
 
-    def under_way(self) -> list[Session]:
+    def under_way(self) -> list[RunningSynthesis]:
         """A snapshot."""
         with self._lock:
             return list(self._sessions.values())
@@ -160,7 +160,7 @@ class Sessions:
             session.interrupt(reason)
         return [session.account.request_id for session in stopped]
 
-    def make_way(self, session: Session, reserve_s: float) -> None:
+    def make_way(self, session: RunningSynthesis, reserve_s: float) -> None:
         """Step aside while another one has not begun to sound and there is speech in hand to cover it.
 
         Scheduling alone: what is computed, and in which pieces, stays the same.
@@ -172,6 +172,6 @@ class Sessions:
         ):
             time.sleep(MAKE_WAY_S)
 
-    def _somebody_is_silent(self, beside: Session) -> bool:
+    def _somebody_is_silent(self, beside: RunningSynthesis) -> bool:
         others = (s for s in self.under_way() if s is not beside)
         return any(s.streamed and s.account.first_audio_s is None for s in others)

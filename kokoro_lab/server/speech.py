@@ -19,7 +19,14 @@ from kokoro_lab.containers import FORMATS, Encoder, content_type
 from kokoro_lab.datatypes import Fallback, Utterance
 from kokoro_lab.errors import Interrupted
 from kokoro_lab.server.account import Account
-from kokoro_lab.server.delivery import Delivery, RawWriter, Writer, in_pieces, until_sent, warn_of_clipping
+from kokoro_lab.server.delivery import (
+    RawWriter,
+    ResponseBody,
+    Writer,
+    in_pieces,
+    until_sent,
+    warn_of_clipping,
+)
 from kokoro_lab.server.errors import body_of, outcome_of_status
 from kokoro_lab.server.guard import REQUEST_ID, SEND_BUFFER_BYTES, client_socket, has_left, require_key
 from kokoro_lab.server.live import CLIENT
@@ -30,7 +37,7 @@ from kokoro_lab.server.speech_request import SpeechRequest, read_speech_request
 from kokoro_lab.server.speech_schemas import SpeechEvent, Stopped, TimedSpeech
 from kokoro_lab.server.sse import EventWriter
 from kokoro_lab.server.state import ServerState, server_state
-from kokoro_lab.server.synthesis import Turn, account_of, enter_request, open_stream
+from kokoro_lab.server.synthesis import SynthesisTurn, account_of, enter_request, open_stream
 
 if TYPE_CHECKING:
     from kokoro_lab.speech.stream import SpeechStream
@@ -99,7 +106,7 @@ def speak() -> Response:
     enter_request(state, account, asked, utterance, "events" if events else "stream" if streamed else "file")
     client = request.headers.get("X-Kokoro-Client") if asked.client is None else asked.client
     connection = client_socket()
-    turn = Turn(state, account, client, lambda: connection is not None and has_left(connection))
+    turn = SynthesisTurn(state, account, client, lambda: connection is not None and has_left(connection))
     try:
         turn.live.connection = connection
         answer = _streamed(asked, utterance, turn) if streamed else _file(asked, utterance, turn)
@@ -156,7 +163,7 @@ def _count(answer: Response) -> Response:
     return answer
 
 
-def _streamed(asked: SpeechRequest, utterance: Utterance, turn: Turn) -> Response:
+def _streamed(asked: SpeechRequest, utterance: Utterance, turn: SynthesisTurn) -> Response:
     state = server_state()
     account = turn.account
     events = asked.stream_format == "sse"
@@ -171,7 +178,7 @@ def _streamed(asked: SpeechRequest, utterance: Utterance, turn: Turn) -> Respons
     connection = client_socket()
     if connection is not None:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES)
-    delivery = Delivery(
+    delivery = ResponseBody(
         opened.events,
         writer=writer,
         encoder=opened.encoder,
@@ -186,7 +193,7 @@ def _streamed(asked: SpeechRequest, utterance: Utterance, turn: Turn) -> Respons
     return answer
 
 
-def _file(asked: SpeechRequest, utterance: Utterance, turn: Turn) -> Response:
+def _file(asked: SpeechRequest, utterance: Utterance, turn: SynthesisTurn) -> Response:
     state = server_state()
     account = turn.account
     # Before the speech, lest it be computed for a format that cannot be had
@@ -224,7 +231,7 @@ def _file(asked: SpeechRequest, utterance: Utterance, turn: Turn) -> Response:
     return answer
 
 
-def _sender(state: ServerState, turn: Turn) -> Callable[[], None]:
+def _sender(state: ServerState, turn: SynthesisTurn) -> Callable[[], None]:
     """Free the turn, since what is left is sending, and give what frees the rest behind that.
 
     Where many clients take their files slowly, the turn is kept: they would hold every thread else.

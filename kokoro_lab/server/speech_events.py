@@ -34,7 +34,7 @@ USAGE_HZ = 40
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class AudioBytes:
     """Bytes of audio to send.
 
     Parameters
@@ -83,7 +83,7 @@ class Done:
     usage: dict[str, int]
 
 
-Event = Frame | Words | Stalled | Done
+Event = AudioBytes | Words | Stalled | Done
 
 
 def usage_of(report: SynthesisReport) -> dict[str, int]:
@@ -215,7 +215,7 @@ class SpeechEvents(Iterator[Event]):
                 return
             yield item
 
-    def _framed(self, chunk: AudioChunk) -> Iterator[Frame]:
+    def _framed(self, chunk: AudioChunk) -> Iterator[AudioBytes]:
         due = 0 if self._last is None else self._last.chunk_id + 1
         # Of what the client has, nothing is missed, unless an encoder must hear it
         due = due if self._encode_all else max(due, self._after + 1)
@@ -233,7 +233,7 @@ class SpeechEvents(Iterator[Event]):
         place = self._stream.places.get(chunk.segment_id) if chunk.segment_id != self._placed else None
         if place is not None:
             self._placed = chunk.segment_id
-        yield Frame(chunk.segment_id, chunk.chunk_id, chunk.start_s, data, place)
+        yield AudioBytes(chunk.segment_id, chunk.chunk_id, chunk.start_s, data, place)
 
     def _ready_to_send(self) -> None:
         if self._held_s:
@@ -241,7 +241,7 @@ class SpeechEvents(Iterator[Event]):
             self._account.chunk(self._held_s, cached=no_ttfa)
             self._held_s = 0.0
 
-    def _rest(self) -> Iterator[Frame]:
+    def _rest(self) -> Iterator[AudioBytes]:
         """What the encoder still holds goes out behind the last chunk, with the id after it."""
         rest = self._encoder.finish()
         last = self._last
@@ -251,7 +251,7 @@ class SpeechEvents(Iterator[Event]):
             raise _lost(last.chunk_id + 1)
         if rest and last.chunk_id + 1 > self._after:
             self._ready_to_send()
-            yield Frame(last.segment_id, last.chunk_id + 1, last.start_s + last.duration_s, rest)
+            yield AudioBytes(last.segment_id, last.chunk_id + 1, last.start_s + last.duration_s, rest)
 
     def _compute(self) -> None:
         try:

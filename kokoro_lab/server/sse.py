@@ -12,10 +12,10 @@ from collections.abc import Callable
 from typing import Any
 
 from kokoro_lab.datatypes import Place
-from kokoro_lab.server.speech_events import Done, Event, Frame, Stalled, word_of
+from kokoro_lab.server.speech_events import AudioBytes, Done, Event, Stalled, word_of
 
 
-def frame_id(frame: Frame) -> str:
+def frame_id(frame: AudioBytes) -> str:
     """What a client names to go on behind this frame."""
     return f"{frame.segment_id}.{frame.chunk_id}"
 
@@ -47,7 +47,7 @@ class EventWriter:
         return f": {self._stream_id}\n\n".encode()
 
     def write(self, event: Event) -> bytes:
-        if isinstance(event, Frame):
+        if isinstance(event, AudioBytes):
             fields = {"type": "speech.audio.delta", "audio": base64.b64encode(event.data).decode()}
             token = None if event.place is None else self._token(event.place)
             if token is not None:

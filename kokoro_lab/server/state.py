@@ -13,7 +13,7 @@ from kokoro_lab.config import Settings
 from kokoro_lab.server.admission import Admission
 from kokoro_lab.server.background import WarmUp
 from kokoro_lab.server.degrade import Degrader
-from kokoro_lab.server.figures import Figures
+from kokoro_lab.server.figures import ServerFigures
 from kokoro_lab.server.live import LiveStreams
 from kokoro_lab.server.sessions import Sessions
 from kokoro_lab.server.slots import Slots
@@ -40,7 +40,7 @@ class ServerState:
     degrader: Degrader
     admission: Admission
     watchdog: Watchdog
-    figures: Figures = field(default_factory=Figures)
+    figures: ServerFigures = field(default_factory=ServerFigures)
     sessions: Sessions = field(default_factory=Sessions)
     warm_up: WarmUp = field(default_factory=WarmUp)
     live: LiveStreams = field(default_factory=LiveStreams)

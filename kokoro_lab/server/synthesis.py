@@ -15,7 +15,7 @@ from kokoro_lab.errors import Interrupted, ParameterError
 from kokoro_lab.server.account import Account
 from kokoro_lab.server.live import Live
 from kokoro_lab.server.resume import Resumption, digest_of, resumption_of, token_of
-from kokoro_lab.server.sessions import Session
+from kokoro_lab.server.sessions import RunningSynthesis
 from kokoro_lab.server.slots import ClientLeft, Slot
 from kokoro_lab.server.speech_events import SpeechEvents
 from kokoro_lab.server.speech_request import SpeechRequest
@@ -61,7 +61,7 @@ def enter_request(
     account.asked["voice"] = state.engine.voice(utterance.voice).name
 
 
-class Turn:
+class SynthesisTurn:
     """A slot, and an entry among the syntheses under way. Given back together, once.
 
     Parameters
@@ -91,7 +91,7 @@ class Turn:
     ) -> None:
         state.admission.check()
         self._state = state
-        self._session: Session | None = None
+        self._session: RunningSynthesis | None = None
         self.account = account
         self.live: Live = state.live.enter(account.request_id, client)
         # Headers, log and sessions call it as it can be stopped
@@ -102,10 +102,10 @@ class Turn:
             state.live.leave(self.live)
             raise
 
-    def begin(self, stream: SpeechStream, *, streamed: bool, tells: bool) -> Session:
+    def begin(self, stream: SpeechStream, *, streamed: bool, tells: bool) -> RunningSynthesis:
         """Its stream is there: from now on it is seen, can be stopped by operators, and has its deadlines."""
         settings = self._state.settings
-        self._session = Session(self.account, stream, self.live, streamed=streamed, tells=tells)
+        self._session = RunningSynthesis(self.account, stream, self.live, streamed=streamed, tells=tells)
         self._state.sessions.begin(self._session)
         self._session.expire_after(settings.first_audio_deadline_s, settings.deadline_s)
         return self._session
@@ -145,7 +145,7 @@ class Opened:
     """
 
     stream: SpeechStream
-    session: Session
+    session: RunningSynthesis
     encoder: Encoder
     events: SpeechEvents
     issued_s: int
@@ -160,7 +160,7 @@ class Opened:
 
 
 def open_stream(
-    state: ServerState, turn: Turn, asked: SpeechRequest, utterance: Utterance, *, tells: bool
+    state: ServerState, turn: SynthesisTurn, asked: SpeechRequest, utterance: Utterance, *, tells: bool
 ) -> Opened:
     """Begin to speak what was asked, from the beginning or from where it broke.
 

@@ -9,15 +9,15 @@ from typing import Literal
 
 
 @dataclass(frozen=True, slots=True)
-class Usage:
+class ProcessUsage:
     """Seconds since the process began (`cpu_s`, of all threads) and since collections are timed (`gc_s`)."""
 
     cpu_s: float
     gc_s: float
 
-    def since(self, earlier: Usage) -> Usage:
+    def since(self, earlier: ProcessUsage) -> ProcessUsage:
         """What was spent between the two."""
-        return Usage(self.cpu_s - earlier.cpu_s, self.gc_s - earlier.gc_s)
+        return ProcessUsage(self.cpu_s - earlier.cpu_s, self.gc_s - earlier.gc_s)
 
 
 class _Collections:
@@ -38,9 +38,9 @@ class _Collections:
 _collections: _Collections | None = None
 
 
-def usage() -> Usage:
+def usage() -> ProcessUsage:
     """The state of now. Collections are timed from the first call on."""
     global _collections
     if _collections is None:
         _collections = _Collections()
-    return Usage(time.process_time(), _collections.seconds)
+    return ProcessUsage(time.process_time(), _collections.seconds)

@@ -13,7 +13,7 @@ from werkzeug.exceptions import HTTPException, TooManyRequests
 
 from kokoro_lab.config import Settings
 from kokoro_lab.net.watched_socket import WatchedSocket
-from kokoro_lab.server.conversation import Conversation
+from kokoro_lab.server.conversation import WebSocketConversation
 from kokoro_lab.server.guard import SEND_BUFFER_BYTES, client_socket, max_body_bytes, require_key
 from kokoro_lab.server.openapi import documented
 from kokoro_lab.server.slots import Slot
@@ -85,7 +85,7 @@ def knock() -> NoReturn:
 def talk(ws: Server) -> None:
     """Talk until the client goes."""
     watched: WatchedSocket = ws.sock
-    conversation = Conversation(ws, server_state(), g.request_id, watched)
+    conversation = WebSocketConversation(ws, server_state(), g.request_id, watched)
     try:
         conversation.run()
     except (ConnectionClosed, OSError):

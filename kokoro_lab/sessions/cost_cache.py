@@ -40,7 +40,7 @@ class CostCacheError(KokoroLabError):
 
 
 @dataclass(frozen=True, slots=True)
-class Cost:
+class SegmentCost:
     """Seconds to decode a segment, by its length.
 
     Parameters
@@ -90,7 +90,7 @@ class Conditions:
 class Found:
     """Costs that are believed, by provider; or none, and why they must be measured."""
 
-    costs: Mapping[str, Cost]
+    costs: Mapping[str, SegmentCost]
     reason: str
 
 
@@ -128,7 +128,7 @@ class CostCache:
                 if not 0 <= age_s < self._ttl_s:
                     return Found({}, f"measured {age_s:.0f} s ago, believed for {self._ttl_s:.0f} s")
                 costs = {
-                    name: Cost(tuple((int(n), float(s)) for n, s in points))
+                    name: SegmentCost(tuple((int(n), float(s)) for n, s in points))
                     for name, points in entry["costs"].items()
                 }
                 return Found(costs, f"measured {age_s:.0f} s ago")
@@ -136,7 +136,9 @@ class CostCache:
         changed = [name for name in wanted if latest.get(name) != wanted[name]]
         return Found({}, f"measured with another {' and another '.join(changed)}")
 
-    def keep(self, conditions: Conditions, costs: Mapping[str, Cost], now_s: float | None = None) -> None:
+    def keep(
+        self, conditions: Conditions, costs: Mapping[str, SegmentCost], now_s: float | None = None
+    ) -> None:
         """Write `costs` down in place of what was known under the same conditions.
 
         Raises

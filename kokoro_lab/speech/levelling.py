@@ -25,7 +25,7 @@ COMPRESSED_LU = 1.6
 Of four voices, 0.3 to 0.8 LU at a stretch of 0.75 (speed 2), 0.8 to 1.2 LU at one of 0.5 (speed 3)."""
 
 
-class Beginning(NamedTuple):
+class SegmentStart(NamedTuple):
     """A segment of `token_count` ids begins here, made `stretch` times as long as the model spoke it."""
 
     token_count: int
@@ -64,11 +64,11 @@ class Levelling:
         self._watch = stopwatch
         self.gain_db = self.limited_db = 0.0
 
-    def levelled(self, pieces: Iterator[Samples | Beginning]) -> Iterator[Samples]:
+    def levelled(self, pieces: Iterator[Samples | SegmentStart]) -> Iterator[Samples]:
         """The pieces at their level; where a segment begins, gain and limiter begin anew."""
         if self._loudness == "measured":
             kept = deque(pieces)
-            blocks = deque(piece for piece in kept if not isinstance(piece, Beginning))
+            blocks = deque(piece for piece in kept if not isinstance(piece, SegmentStart))
             long = sum(map(len, blocks)) >= MEASURABLE_S * SAMPLE_RATE_HZ
             if long and any(block.any() for block in blocks):  # of silence alone there is no loudness
                 kept.clear()
@@ -80,7 +80,7 @@ class Levelling:
             with self._watch("dsp"):
                 limited = limiter.push(gain.push(piece)) if isinstance(piece, np.ndarray) else limiter.flush()
             self.limited_db = max(self.limited_db, limiter.max_reduction_db)
-            if isinstance(piece, Beginning):
+            if isinstance(piece, SegmentStart):
                 # New ones behind the pause, which is longer than the limiter's filter and look-ahead. What is
                 # left by then of a reduction, a fifth of its dB at most, is let go in silence
                 gain_db = self._gain_db(piece)
@@ -100,13 +100,13 @@ class Levelling:
                 yield levelled
         yield limiter.flush()
 
-    def _gain_db(self, segment: Beginning) -> float:
+    def _gain_db(self, segment: SegmentStart) -> float:
         if self._loudness == "none":
             return 0.0
         return voice_gain_db(self._level_lufs(segment.token_count) - segment.softened_lu)
 
 
-def bounded(pieces: Iterator[Samples | Beginning], longest_s: float) -> Iterator[Samples | Beginning]:
+def bounded(pieces: Iterator[Samples | SegmentStart], longest_s: float) -> Iterator[Samples | SegmentStart]:
     """The pieces, of which there may only be so many seconds.
 
     Raises

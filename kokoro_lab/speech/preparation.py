@@ -31,7 +31,7 @@ from kokoro_lab.g2p.frontend import Languages
 from kokoro_lab.graphs.signatures import DURATION_FRAME_SAMPLES
 from kokoro_lab.model.by_length import for_text
 from kokoro_lab.model.decoder import Decoded
-from kokoro_lab.model.delivery import Delivery, model_speed
+from kokoro_lab.model.delivery import ProsodyChanges, model_speed
 from kokoro_lab.scheduling.stopwatch import Stopwatch
 from kokoro_lab.sessions.interruption import Interruption
 from kokoro_lab.speech.pauses import Pause, added, stretched
@@ -62,7 +62,7 @@ class Prepared(NamedTuple):
     segment: Segment
     pause: Pause
     decoded: Decoded
-    delivery: Delivery | None
+    delivery: ProsodyChanges | None
     stretch: float
 
     @property
@@ -199,7 +199,7 @@ class Preparation:
         for segment, pause in self._speakable:
             go_on(self._stop)
             self.style_rows.append(len(segment.token_ids) - 1)
-            delivery = Delivery.of(segment)
+            delivery = ProsodyChanges.of(segment)
             speed = model_speed(self._utterance.speed, delivery)
             stretch = speed / self._utterance.speed
             if delivery is not None:
@@ -218,7 +218,7 @@ class Preparation:
             pause = replace(pause, between_s=stretched(pause.between_s, stretch))
             yield Prepared(segment, pause, decoded, delivery, stretch)
 
-    def _decoded(self, segment: Segment, delivery: Delivery | None, speed: float) -> Decoded:
+    def _decoded(self, segment: Segment, delivery: ProsodyChanges | None, speed: float) -> Decoded:
         try:
             with self._watch("model"), self._interruption.within():
                 return self._decoder.decode(

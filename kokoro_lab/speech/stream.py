@@ -39,7 +39,7 @@ from kokoro_lab.scheduling.stopwatch import Stopwatch
 from kokoro_lab.speech.alignment import word_timings
 from kokoro_lab.speech.chunker import Framer
 from kokoro_lab.speech.first_audio import FirstAudio, FirstAudioCache
-from kokoro_lab.speech.levelling import Beginning, Levelling, bounded
+from kokoro_lab.speech.levelling import Levelling, SegmentStart, bounded
 from kokoro_lab.speech.pauses import Pause, silence_of, trimmer_of
 from kokoro_lab.speech.preparation import Preparation, Prepared, go_on
 
@@ -265,7 +265,7 @@ class SpeechStream(Iterator[AudioChunk]):
             return 0.0
         return self._samples / SAMPLE_RATE_HZ - (time.perf_counter() - self._first_s)
 
-    def _spoken(self) -> Iterator[Samples | Beginning]:
+    def _spoken(self) -> Iterator[Samples | SegmentStart]:
         """Trimmed segments at the model's own level, with pauses between them, and the beginning of each."""
         position, behind = 0, 0
         for prepared in self._ahead:
@@ -288,7 +288,7 @@ class SpeechStream(Iterator[AudioChunk]):
                     rest = pause.rest(behind, trimmer.kept_lead_samples)
                     position += rest
                     yield from self._silent(rest)
-                    yield Beginning(len(segment.token_ids), prepared.stretch)
+                    yield SegmentStart(len(segment.token_ids), prepared.stretch)
                     started = position - entered
                     self._framer.mark(segment.segment_id, position)
                     self.places[segment.segment_id] = Place(

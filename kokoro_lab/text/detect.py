@@ -60,7 +60,7 @@ Known = Callable[[str], bool]
 
 
 @dataclass(frozen=True, slots=True)
-class Token:
+class LatinWord:
     """One Latin word as the detector sees it.
 
     Parameters
@@ -86,12 +86,12 @@ def available() -> bool:
     return find_spec("lingua") is not None
 
 
-def detect(words: Sequence[Token], base: str, known: Known | None = None) -> list[str]:
+def detect(words: Sequence[LatinWord], base: str, known: Known | None = None) -> list[str]:
     """The language of each word, by its two letters.
 
     Parameters
     ----------
-    words : sequence of Token
+    words : sequence of LatinWord
         The Latin words of one sentence, in order.
     base : str
         The language of the request, of two letters, one of `LATIN`.
@@ -121,7 +121,7 @@ def _say_missing() -> None:
     log.warning("%s", MISSING)  # once a process
 
 
-def _suspicious(word: Token, base: str, known: Known) -> bool:
+def _suspicious(word: LatinWord, base: str, known: Known) -> bool:
     """Whether a word is a reason to look closer."""
     plain = word.text.lower()
     if word.inverted:
@@ -131,7 +131,7 @@ def _suspicious(word: Token, base: str, known: Known) -> bool:
     return not known(plain) or any(plain in listed for listed in FUNCTION_WORDS.values())
 
 
-def _gain(word: Token, base: str, known: Known | None) -> dict[str, float]:
+def _gain(word: LatinWord, base: str, known: Known | None) -> dict[str, float]:
     """What speaks for each language against `base`, in nats; that of `base` itself is 0."""
     inverted = _inverted(word)
     plain = word.text.lower()
@@ -150,16 +150,16 @@ def _gain(word: Token, base: str, known: Known | None) -> dict[str, float]:
     return {language: score[language] - score[base] - BASE_PRIOR * (language != base) for language in LATIN}
 
 
-def _name_gain(word: Token, base: str) -> dict[str, float]:
+def _name_gain(word: LatinWord, base: str) -> dict[str, float]:
     inverted = _inverted(word)
     return {language: inverted.get(language, 0.0) - NAME * (language != base) for language in LATIN}
 
 
-def _inverted(word: Token) -> dict[str, float]:
+def _inverted(word: LatinWord) -> dict[str, float]:
     return {"es": INVERTED} if word.inverted else {}
 
 
-def _between_names(words: Sequence[Token]) -> set[int]:
+def _between_names(words: Sequence[LatinWord]) -> set[int]:
     """Places of one or two short words between capitals, such as `de la` in `Plaza de la Luz`."""
     capital = [word.text[:1].isupper() for word in words]
     found: set[int] = set()
@@ -177,7 +177,7 @@ def _between_names(words: Sequence[Token]) -> set[int]:
     return found
 
 
-def _is_name(word: Token) -> bool:
+def _is_name(word: LatinWord) -> bool:
     """Capitals where no sentence begins: a name or a brand, which stays with what is around it."""
     text = word.text
     if len(text) == 1:

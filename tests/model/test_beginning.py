@@ -14,7 +14,7 @@ from kokoro_lab.graphs.artefacts import published_stages, stages_folder
 from kokoro_lab.lab.tuning.reporter import OwnStatistics, TrunkStatistics
 from kokoro_lab.metrics.perceptual import signal_to_difference_db
 from kokoro_lab.model import prosody
-from kokoro_lab.model.beginning import FADE_FRAMES, LEAST_FRAMES, Beginning, fading
+from kokoro_lab.model.beginning import FADE_FRAMES, LEAST_FRAMES, EarlyWindows, fading
 from kokoro_lab.model.decoder import Staged
 from kokoro_lab.model.prosody import Contours, Prosody, ProsodyModel
 from kokoro_lab.model.vocoder import CONTEXT_FRAMES, FIRST_WINDOW_FRAMES, Windows
@@ -195,7 +195,7 @@ def test_a_short_segment_is_not_begun(frames: int) -> None:
     energy = np.full((1, frames), 1.0, np.float32)
     silent = np.zeros((1, 512, frames // 2), np.float32)
     contours = Contours(silent, energy, energy, np.ones(3, np.float32))
-    found = Beginning.of(contours, Windows())
+    found = EarlyWindows.of(contours, Windows())
     if frames < LEAST_FRAMES:
         assert found is None
         return

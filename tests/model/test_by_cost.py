@@ -21,13 +21,13 @@ from kokoro_lab.model.by_cost import (
     usable_providers,
 )
 from kokoro_lab.model.whole_graph import WholeGraph
-from kokoro_lab.sessions.cost_cache import FILE, Cost
+from kokoro_lab.sessions.cost_cache import FILE, SegmentCost
 from kokoro_lab.speech.engine import Engine
 from tests import tiny_voice
 from tests.sessions.fake_provider import FakeProvider
 
-STEADY = Cost(((20, 0.02), (200, 0.2)))
-LATE = Cost(((20, 0.05), (200, 0.06)))
+STEADY = SegmentCost(((20, 0.02), (200, 0.2)))
+LATE = SegmentCost(((20, 0.05), (200, 0.06)))
 """Slow to begin with, and fast then: as an accelerator is."""
 TEXT = (
     "Hello. The river leaves the hills without hurry, turns twice around the mill, and comes to rest at last."
@@ -75,7 +75,7 @@ def test_each_segment_is_spoken_by_the_provider_that_costs_least_and_the_report_
 
 @pytest.mark.parametrize(("share", "chosen"), [(1 - MARGIN / 2, "cpu"), (1 - 1.5 * MARGIN, "coreml")])
 def test_the_first_provider_wins_ties(decoder: WholeGraph, share: float, chosen: str) -> None:
-    other = Cost(tuple((n, share * s) for n, s in STEADY.points))
+    other = SegmentCost(tuple((n, share * s) for n, s in STEADY.points))
     chooser = ByCost({"cpu": decoder, "coreml": decoder}, {"cpu": STEADY, "coreml": other})
     assert chooser.choose(100).provider == chosen
 
@@ -167,7 +167,7 @@ def test_a_cost_is_the_median_of_all_predictions_but_the_first(decoder: WholeGra
     lasting = [9.0, *range(1, PREDICTIONS + 1)]  # the first one compiles
     times = iter([t for last in lasting * len(LENGTHS) for t in (0.0, last)])
     cost = measured_cost(decoder, tiny_voice.voice("hum"), clock=lambda: next(times))
-    assert cost == Cost(tuple((n, 2.0) for n in LENGTHS))
+    assert cost == SegmentCost(tuple((n, 2.0) for n in LENGTHS))
 
 
 def test_the_cpu_is_always_to_be_had_and_comes_first() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from kokoro_lab.datatypes import PLAIN, Segment, SpeakingStyle, Word
 from kokoro_lab.graphs.signatures import frames_of
-from kokoro_lab.model.delivery import RAMP_FRAMES, Delivery, moved_semitones
+from kokoro_lab.model.delivery import RAMP_FRAMES, ProsodyChanges, moved_semitones
 
 FAST = SpeakingStyle(rate=1.5)
 HIGH = SpeakingStyle(pitch_scale=1.25)
@@ -25,17 +25,17 @@ def segment(*styles: SpeakingStyle) -> Segment:
     return Segment(0, 0, 3 * count, words, "", ids, places, 0.1, "en-us", styles)
 
 
-def delivery(*styles: SpeakingStyle) -> Delivery:
-    found = Delivery.of(segment(*styles))
+def delivery(*styles: SpeakingStyle) -> ProsodyChanges:
+    found = ProsodyChanges.of(segment(*styles))
     assert found is not None
     return found
 
 
 def test_a_plain_segment_has_none() -> None:
-    assert Delivery.of(replace(segment(PLAIN), styles=())) is None
+    assert ProsodyChanges.of(replace(segment(PLAIN), styles=())) is None
 
 
-def durations(found: Delivery, frames: float = 6.0, speed: float = 1.0) -> list[int]:
+def durations(found: ProsodyChanges, frames: float = 6.0, speed: float = 1.0) -> list[int]:
     return found.durations(np.full((1, len(found.styles)), frames, np.float32), speed).tolist()
 
 
@@ -76,7 +76,7 @@ def test_a_speed_stays_where_the_model_speaks_and_that_is_said() -> None:
     assert list(fast.fallbacks(1.0, np.zeros((1, 4), np.float32))) == []
 
 
-def curve(found: Delivery, hz: float = 200.0, frames: int = 10) -> np.ndarray:
+def curve(found: ProsodyChanges, hz: float = 200.0, frames: int = 10) -> np.ndarray:
     """The pitch of a level voice, with every fourth value unvoiced."""
     durations = np.full(len(found.styles), frames)
     f0 = np.full((1, 2 * int(durations.sum())), hz, np.float32)

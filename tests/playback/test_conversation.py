@@ -14,7 +14,7 @@ from kokoro_lab.audio import pcm_bytes, wav_header
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ
 from kokoro_lab.lab.bench.bursts import numbered
 from kokoro_lab.playback.clock import VirtualClock
-from kokoro_lab.playback.conversation import Conversation
+from kokoro_lab.playback.conversation import PlayerConversation
 from kokoro_lab.playback.deck import Deck
 from kokoro_lab.playback.sinks import ClockedSink
 from kokoro_lab.playback.status import Event
@@ -58,7 +58,7 @@ class Client:
 
     def __init__(self, room: Room) -> None:
         self.told: list[dict[str, Any]] = []
-        self.side = Conversation(room.deck, lambda message: self.told.append(json.loads(message)))
+        self.side = PlayerConversation(room.deck, lambda message: self.told.append(json.loads(message)))
         room.clients.append(self)
 
     def says(self, kind: str, **data: Any) -> None:

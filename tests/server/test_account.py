@@ -13,9 +13,9 @@ from kokoro_lab.errors import DeadlineExceeded, Interrupted
 from kokoro_lab.playback.buffering import STABLE
 from kokoro_lab.server import account as account_module
 from kokoro_lab.server.account import Account
-from kokoro_lab.server.figures import Figures
+from kokoro_lab.server.figures import ServerFigures
 from kokoro_lab.server.logs import JsonLines, PlainLines, with_fields
-from kokoro_lab.server.objectives import Served
+from kokoro_lab.server.objectives import ServedRequest
 from kokoro_lab.server.usage import usage
 
 TEXT = "The secret is xyzzy."
@@ -45,7 +45,7 @@ def record(message: str, **fields: Any) -> logging.LogRecord:
 
 
 def test_chunks_that_come_late_are_underruns_and_gaps(clock: Clock) -> None:
-    figures, served = Figures(), []
+    figures, served = ServerFigures(), []
     account = Account("a", figures, served.append)
     account.streams(STABLE)
     for at_s in (100.2, 100.2, 100.25, 100.9, 100.9):  # 50 ms each, 100 ms held back: the fourth is late
@@ -63,7 +63,7 @@ def test_chunks_that_come_late_are_underruns_and_gaps(clock: Clock) -> None:
 
 
 def test_the_time_in_which_a_client_takes_nothing_is_its_own(clock: Clock) -> None:
-    account = Account("a", Figures())
+    account = Account("a", ServerFigures())
     account.streams(STABLE)
     account.chunk(0.050)
     clock.now_s += 9  # the socket was full
@@ -73,7 +73,7 @@ def test_the_time_in_which_a_client_takes_nothing_is_its_own(clock: Clock) -> No
 
 
 def test_first_audio_from_the_cache_is_no_ttfa(clock: Clock) -> None:
-    figures = Figures()
+    figures = ServerFigures()
     account = Account("a", figures)
     account.streams(STABLE)
     account.chunk(0.050, cached=True)
@@ -84,7 +84,7 @@ def test_first_audio_from_the_cache_is_no_ttfa(clock: Clock) -> None:
 def test_the_line_of_a_request_holds_no_text_and_when_ephemeral_no_hash(
     caplog: pytest.LogCaptureFixture, ephemeral: bool
 ) -> None:
-    account = Account("req-1", Figures())
+    account = Account("req-1", ServerFigures())
     account.asks(TEXT, ephemeral=ephemeral, format="wav", streamed=True)
     account.streams(STABLE)
     with caplog.at_level(logging.INFO, "kokoro_lab"):
@@ -104,18 +104,18 @@ def test_the_line_of_a_request_holds_no_text_and_when_ephemeral_no_hash(
     ("reason", "outcome"), [(DeadlineExceeded("too long"), "expired"), (Interrupted("stopped"), "cancelled")]
 )
 def test_why_a_request_was_stopped_is_its_outcome(reason: Any, outcome: str) -> None:
-    account = Account("a", Figures())
+    account = Account("a", ServerFigures())
     assert account.interrupted() is None
     account.interruption = reason
     assert account.interrupted() == outcome
 
 
 def test_every_account_is_handed_on_once() -> None:
-    served: list[Served] = []
-    account = Account("a", Figures(), served.append)
+    served: list[ServedRequest] = []
+    account = Account("a", ServerFigures(), served.append)
     account.close("invalid", "invalid_text")
     account.close("failed")
-    assert served == [Served("invalid")]
+    assert served == [ServedRequest("invalid")]
 
 
 def test_an_exception_is_logged_without_its_message() -> None:

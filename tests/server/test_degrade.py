@@ -11,14 +11,14 @@ import pytest
 from kokoro_lab.config import Settings
 from kokoro_lab.server.degrade import Degrader
 from kokoro_lab.server.degrade_modes import HOLD_S, MODES, RULES, table
-from kokoro_lab.server.objectives import ENOUGH, RECENT_S, Objectives, Served
+from kokoro_lab.server.objectives import ENOUGH, RECENT_S, ObjectiveWatch, ServedRequest
 from kokoro_lab.server.slots import Slots
 
-GOOD = Served("completed", ttfa_s=0.1, rtf=0.2, needed_s=0.0)
-LATE = Served("completed", ttfa_s=0.9, rtf=0.2, needed_s=0.0)
-HEAVY = Served("completed", ttfa_s=0.1, rtf=0.8, needed_s=0.0)
-DRY = Served("completed", ttfa_s=0.1, rtf=0.2, underruns=3, needed_s=0.33)
-FAILED = Served("failed")
+GOOD = ServedRequest("completed", ttfa_s=0.1, rtf=0.2, needed_s=0.0)
+LATE = ServedRequest("completed", ttfa_s=0.9, rtf=0.2, needed_s=0.0)
+HEAVY = ServedRequest("completed", ttfa_s=0.1, rtf=0.8, needed_s=0.0)
+DRY = ServedRequest("completed", ttfa_s=0.1, rtf=0.2, underruns=3, needed_s=0.33)
+FAILED = ServedRequest("failed")
 
 
 class Scene:
@@ -27,7 +27,7 @@ class Scene:
     def __init__(self, **settings: object) -> None:
         self.now_s = 1000.0
         self.slots = Slots(4)
-        self.objectives = Objectives(0.5, 0.6, lambda name, _: f"Mend {name}.", lambda: self.now_s)
+        self.objectives = ObjectiveWatch(0.5, 0.6, lambda name, _: f"Mend {name}.", lambda: self.now_s)
         self.degrader = Degrader(
             Settings(**settings),  # type: ignore[arg-type]
             self.slots,
@@ -35,7 +35,7 @@ class Scene:
             lambda: self.now_s,
         )
 
-    def serve(self, *served: Served) -> str:
+    def serve(self, *served: ServedRequest) -> str:
         for one in served:
             self.objectives.note(one)
         return self.degrader.mode.name
@@ -50,7 +50,7 @@ def test_all_is_well_until_something_is_amiss() -> None:
 
 
 def test_chunks_are_the_engines_unless_a_profile_is_named() -> None:
-    slots, objectives = Slots(4), Objectives(0.5, 0.6, lambda name, _: "", lambda: 0.0)
+    slots, objectives = Slots(4), ObjectiveWatch(0.5, 0.6, lambda name, _: "", lambda: 0.0)
     own = Degrader(Settings(), slots, objectives, chunk_s=0.080).profile()
     assert (own.name, own.chunk_s, own.pre_buffer_s) == ("stable", 0.080, 0.150)
     named = Degrader(Settings(buffer_profile="stable"), slots, objectives, chunk_s=0.080).profile()
@@ -94,8 +94,8 @@ def test_underruns_lengthen_chunks_and_the_pre_buffer_that_is_advised() -> None:
     assert scene.degrader.figures()["because"] == "2 of the last 2 requests had chunks that came too late"
 
 
-@pytest.mark.parametrize("trouble", [[FAILED] * 2, [Served("expired")] * 2, [HEAVY] * 10])
-def test_failures_and_heavy_load_halve_what_runs_at_a_time(trouble: list[Served]) -> None:
+@pytest.mark.parametrize("trouble", [[FAILED] * 2, [ServedRequest("expired")] * 2, [HEAVY] * 10])
+def test_failures_and_heavy_load_halve_what_runs_at_a_time(trouble: list[ServedRequest]) -> None:
     scene = Scene()
     assert scene.serve(*trouble) == "stability-first"
     assert scene.slots.limit == 2
@@ -103,7 +103,10 @@ def test_failures_and_heavy_load_halve_what_runs_at_a_time(trouble: list[Served]
 
 def test_wrong_requests_and_clients_that_leave_are_no_trouble_of_ours() -> None:
     scene = Scene()
-    assert scene.serve(*[Served("invalid"), Served("cancelled"), Served("rejected")] * 10) == "normal"
+    assert (
+        scene.serve(*[ServedRequest("invalid"), ServedRequest("cancelled"), ServedRequest("rejected")] * 10)
+        == "normal"
+    )
 
 
 def test_a_heavier_mode_comes_at_once_and_a_lighter_one_after_a_while() -> None:

@@ -15,7 +15,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from kokoro_lab.errors import ParameterError
-from kokoro_lab.lab.bench.persistent import Listened, OfBytes, OfServer, Source, listen
+from kokoro_lab.lab.bench.persistent import OfBytes, OfServer, PersistentStream, SpeechSource, listen
 from kokoro_lab.lab.bench.resuming import differences
 from kokoro_lab.lab.faults import Scenario, load_scenarios
 from kokoro_lab.lab.faults.draws import Losses
@@ -98,17 +98,17 @@ def journal(server: RunningServer) -> dict[str, Any]:
 Kind = Literal["http", "sse", "websocket"]
 
 
-def source(kind: Kind, url: str) -> Source:
+def source(kind: Kind, url: str) -> SpeechSource:
     return OfBytes(url, BODY) if kind == "http" else OfServer(kind, url, BODY)
 
 
 @pytest.fixture(scope="module")
-def whole(faulty: RunningServer) -> Listened:
+def whole(faulty: RunningServer) -> PersistentStream:
     put_in(faulty, None)
     return listen(source("sse", faulty.url), patience_s=5.0)
 
 
-def test_the_journal_tells_what_was_spoken(faulty: RunningServer, whole: Listened) -> None:
+def test_the_journal_tells_what_was_spoken(faulty: RunningServer, whole: PersistentStream) -> None:
     put_in(faulty, None)
     listen(source("sse", faulty.url), patience_s=5.0)
     (spoken,) = journal(faulty)["spoken"]
@@ -117,7 +117,7 @@ def test_the_journal_tells_what_was_spoken(faulty: RunningServer, whole: Listene
 
 
 def test_a_chunk_that_is_lost_in_the_server_breaks_bare_bytes_off(
-    faulty: RunningServer, whole: Listened
+    faulty: RunningServer, whole: PersistentStream
 ) -> None:
     put_in(faulty, made.scenario(made.LOST_IN_QUEUE))
     heard = listen(source("http", faulty.url), goes_on=False, patience_s=5.0)
@@ -129,7 +129,7 @@ def test_a_chunk_that_is_lost_in_the_server_breaks_bare_bytes_off(
 
 @pytest.mark.parametrize("kind", ["sse", "websocket"])
 def test_a_chunk_that_is_lost_in_the_server_is_asked_for_again(
-    faulty: RunningServer, whole: Listened, kind: Kind
+    faulty: RunningServer, whole: PersistentStream, kind: Kind
 ) -> None:
     put_in(faulty, made.scenario(made.LOST_IN_QUEUE))
     heard = listen(source(kind, faulty.url), patience_s=5.0)
@@ -142,7 +142,7 @@ def test_a_chunk_that_is_lost_in_the_server_is_asked_for_again(
 @pytest.mark.parametrize("kind", ["http", "sse", "websocket"])
 @pytest.mark.parametrize("fault", [made.PROVIDER_LOST, made.ALLOCATION_FAILS, made.FULL, made.BURSTS])
 def test_a_fault_of_the_server_costs_no_word(
-    faulty: RunningServer, whole: Listened, kind: Kind, fault: dict[str, object]
+    faulty: RunningServer, whole: PersistentStream, kind: Kind, fault: dict[str, object]
 ) -> None:
     put_in(faulty, made.scenario(fault))
     heard = listen(source(kind, faulty.url), patience_s=5.0)
@@ -170,7 +170,7 @@ def test_the_error_of_a_fault_is_clear(faulty: RunningServer, kind: Kind) -> Non
 @pytest.mark.parametrize("kind", ["http", "sse", "websocket"])
 @pytest.mark.parametrize("fault", [made.CUT, made.SILENT, made.BURSTS_ON_LINE, made.THROTTLED])
 def test_a_fault_of_the_line_costs_no_word(
-    faulty: RunningServer, whole: Listened, kind: Kind, fault: dict[str, object]
+    faulty: RunningServer, whole: PersistentStream, kind: Kind, fault: dict[str, object]
 ) -> None:
     with fault_proxy(faulty.url, made.scenario(fault), len(whole.pcm)) as proxy:
         heard = listen(source(kind, proxy.url), patience_s=1.0)
@@ -183,7 +183,7 @@ def test_a_fault_of_the_line_costs_no_word(
 
 @pytest.mark.parametrize("kind", ["sse", "websocket"])
 def test_chunks_that_are_lost_on_the_line_are_missed_and_come(
-    faulty: RunningServer, whole: Listened, kind: Kind
+    faulty: RunningServer, whole: PersistentStream, kind: Kind
 ) -> None:
     scenario = made.scenario(made.LOST_ON_LINE)
     (fault,) = scenario.of_seam("transport")

@@ -17,7 +17,7 @@ from flask.testing import FlaskClient
 from kokoro_lab.config import STAGED, VARIANTS
 from kokoro_lab.lab.routes import benchmarks
 from kokoro_lab.server import remedies, speech_request
-from kokoro_lab.server.objectives import Objectives, Served
+from kokoro_lab.server.objectives import ObjectiveWatch, ServedRequest
 from kokoro_lab.speech.engine import Engine
 from kokoro_lab.text import language
 from kokoro_lab.weights.voices import unread_voices
@@ -366,9 +366,9 @@ def test_fewer_at_a_time_is_advised_where_there_were_several(app: Flask) -> None
 
 def test_an_objective_knows_whether_the_slow_ones_were_served_at_a_time() -> None:
     for slow_beside in (False, True):
-        objectives = Objectives(0.5, 0.6, lambda name, shared: str(shared))
+        objectives = ObjectiveWatch(0.5, 0.6, lambda name, shared: str(shared))
         for _ in range(20):
-            objectives.note(Served("completed", ttfa_s=0.9, shared=slow_beside))
-            objectives.note(Served("completed", ttfa_s=0.1, shared=True))
+            objectives.note(ServedRequest("completed", ttfa_s=0.9, shared=slow_beside))
+            objectives.note(ServedRequest("completed", ttfa_s=0.1, shared=True))
         (warned,) = objectives.warnings()
         assert warned.remedy == str(slow_beside)

@@ -12,7 +12,7 @@ from flask.testing import FlaskClient
 from kokoro_lab.config import Settings
 from kokoro_lab.datatypes import Fallback
 from kokoro_lab.serve import create_app
-from kokoro_lab.server.figures import Figures, percentiles
+from kokoro_lab.server.figures import ServerFigures, percentiles
 from kokoro_lab.sessions.placement import Placement
 from kokoro_lab.speech.engine import Engine
 from kokoro_lab.weights.voices import reading_voices
@@ -210,14 +210,14 @@ def test_percentiles_are_values_that_occurred() -> None:
 
 
 def test_figures_roll() -> None:
-    figures = Figures(window=3)
+    figures = ServerFigures(window=3)
     for rtf in (9.0, 1.0, 2.0, 3.0):
         figures.synthesised(rtf)
     assert figures.summary()["rtf"] == {"p50": 2.0, "p95": 3.0, "count": 3}
 
 
 def test_figures_may_be_written_and_read_from_many_threads() -> None:
-    figures = Figures()
+    figures = ServerFigures()
 
     def write() -> None:
         for _ in range(500):

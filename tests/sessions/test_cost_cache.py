@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from kokoro_lab.engine_config import EngineConfig
-from kokoro_lab.sessions.cost_cache import MOST_ENTRIES, Conditions, Cost, CostCache, CostCacheError
+from kokoro_lab.sessions.cost_cache import MOST_ENTRIES, Conditions, CostCache, CostCacheError, SegmentCost
 
-COSTS = {"cpu": Cost(((20, 0.05), (60, 0.1))), "coreml": Cost(((20, 0.08), (60, 0.09)))}
+COSTS = {"cpu": SegmentCost(((20, 0.05), (60, 0.1))), "coreml": SegmentCost(((20, 0.08), (60, 0.09)))}
 HERE = Conditions.here(EngineConfig(), "ab12")
 
 
 def test_a_cost_lies_between_those_measured_and_grows_in_proportion_beyond_them() -> None:
-    cost = Cost(((20, 0.05), (60, 0.1), (100, 0.3)))
+    cost = SegmentCost(((20, 0.05), (60, 0.1), (100, 0.3)))
     assert cost.seconds(5) == 0.05
     assert [cost.seconds(n) for n in (20, 60, 100)] == pytest.approx([0.05, 0.1, 0.3])
     assert cost.seconds(40) == pytest.approx(0.075)

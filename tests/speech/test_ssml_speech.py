@@ -16,7 +16,7 @@ from kokoro_lab.errors import ParameterError, SsmlError, TextError
 from kokoro_lab.graphs.signatures import DURATION_FRAME_SAMPLES, frames_of
 from kokoro_lab.metrics.perceptual import pesq_wb
 from kokoro_lab.model.decoder import Decoded
-from kokoro_lab.model.delivery import Delivery
+from kokoro_lab.model.delivery import ProsodyChanges
 from kokoro_lab.speech.engine import Engine
 from kokoro_lab.weights.voices import Voice
 from tests import tiny_voice
@@ -41,7 +41,7 @@ class Following:
         style: Samples,
         speed: float,
         *,
-        delivery: Delivery | None = None,
+        delivery: ProsodyChanges | None = None,
         **_: bool,
     ) -> Decoded:
         ids = np.array([0, *token_ids, 0])

@@ -60,7 +60,7 @@ class Start:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Comparison:
+class AbComparison:
     """What was measured.
 
     Parameters
@@ -96,9 +96,11 @@ class Comparison:
         own = self.trials[self.trials.system == name]
         return own.set_index(["repetition", "text_number", "round"]).sort_index()
 
-    def only(self, trials: pd.Series) -> Comparison:
+    def only(self, trials: pd.Series) -> AbComparison:
         """The same with the trials that are marked alone."""
-        return Comparison(self.configurations, self.starts, self.trials[trials], self.unavailable, self.facts)
+        return AbComparison(
+            self.configurations, self.starts, self.trials[trials], self.unavailable, self.facts
+        )
 
 
 def texts_by_length(lengths: Sequence[int], count: int, seed: int = 0) -> list[str]:
@@ -121,7 +123,7 @@ def compare(
     repetition: int = 0,
     load: MakeEngine = real_engine,
     progress: bool = True,
-) -> Comparison:
+) -> AbComparison:
     """Start each configuration cold, then have all of them speak every text in each round, in turn.
 
     Parameters
@@ -200,7 +202,7 @@ def compare(
                 place = {"system": name, "round": spoken_in, "repetition": repetition}
                 rows.append(asdict(trial) | place | differences[name])
     table = pd.DataFrame(rows)
-    return Comparison(
+    return AbComparison(
         tuple(c for c in configurations if c.name not in unavailable),
         pd.DataFrame([asdict(start) for start in starts]),
         table[~table.system.isin(list(unavailable))].reset_index(drop=True),
@@ -222,7 +224,7 @@ def repeat(
     load: MakeEngine = real_engine,
     progress: bool = True,
     **options: Any,
-) -> list[Comparison]:
+) -> list[AbComparison]:
     """`compare` again and again, each time with new processes and other texts.
 
     Parameters
@@ -256,12 +258,12 @@ def repeat(
     ]
 
 
-def pooled(comparisons: Sequence[Comparison]) -> Comparison:
+def pooled(comparisons: Sequence[AbComparison]) -> AbComparison:
     """Several comparisons of the same configurations as one; who failed in one of them is left out."""
     first = comparisons[0]
     unavailable = {name: why for each in comparisons for name, why in each.unavailable.items()}
     trials = pd.concat([each.trials for each in comparisons], ignore_index=True)
-    return Comparison(
+    return AbComparison(
         tuple(c for c in first.configurations if c.name not in unavailable),
         pd.concat([each.starts for each in comparisons], ignore_index=True),
         trials[~trials.system.isin(list(unavailable))].reset_index(drop=True),
@@ -270,7 +272,7 @@ def pooled(comparisons: Sequence[Comparison]) -> Comparison:
     )
 
 
-def starts_table(comparison: Comparison) -> pd.DataFrame:
+def starts_table(comparison: AbComparison) -> pd.DataFrame:
     """Medians of the cold starts, and why there is none; a row each configuration."""
     medians = comparison.starts.groupby("configuration", sort=False).median(numeric_only=True)
     reasons = pd.DataFrame({"why not": pd.Series(dict(comparison.unavailable), dtype=object)})
@@ -279,7 +281,7 @@ def starts_table(comparison: Comparison) -> pd.DataFrame:
     )
 
 
-def warm_table(comparison: Comparison) -> pd.DataFrame:
+def warm_table(comparison: AbComparison) -> pd.DataFrame:
     """Warm predictions, a row each configuration: medians of TTFA and RTF, the peak of memory, gaps."""
     rows = {}
     for configuration in comparison.configurations:
@@ -294,7 +296,7 @@ def warm_table(comparison: Comparison) -> pd.DataFrame:
     return pd.DataFrame(rows).T
 
 
-def sound_table(comparison: Comparison) -> pd.DataFrame:
+def sound_table(comparison: AbComparison) -> pd.DataFrame:
     """How each configuration's samples differ from the first one's: at worst, and on average; a row each.
 
     `snr_*_db` and `pesq_*` are over texts of the same length: the least, the mean, and the ends of the mean's
@@ -324,7 +326,7 @@ def _texts_of(trials: pd.DataFrame | pd.Series) -> list[tuple[int, int]]:
 
 
 def ratio(
-    comparison: Comparison, candidate: str, figure: str, against: str, confidence: float = 0.95
+    comparison: AbComparison, candidate: str, figure: str, against: str, confidence: float = 0.95
 ) -> PairedRatio:
     """A figure of one configuration over another's, in pairs of the same text, round and repetition."""
     pairs = pd.concat([comparison.of(name)[figure] for name in (against, candidate)], axis=1, join="inner")
@@ -332,7 +334,7 @@ def ratio(
     return paired_ratio(before, after, _texts_of(pairs), confidence=confidence)
 
 
-def ratio_table(comparison: Comparison, figure: str) -> pd.DataFrame:
+def ratio_table(comparison: AbComparison, figure: str) -> pd.DataFrame:
     """`ratio` of every configuration to the first one: ratio, low, high; below 1 it takes less."""
     found = {
         c.name: ratio(comparison, c.name, figure, comparison.default) for c in comparison.configurations[1:]

@@ -26,7 +26,7 @@ NO_LONGER_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class BurstStream:
     """What a listener had of one stream.
 
     Parameters
@@ -75,7 +75,7 @@ def numbered(count: int) -> Pcm:
 
 def play_virtually(
     arrivals_s: Sequence[float], hold: Hold | None = None, *, lost_chunk: int | None = None
-) -> Heard:
+) -> BurstStream:
     """Play chunks that come at `arrivals_s` through the clocked sink, on a clock that takes no time.
 
     Parameters
@@ -103,4 +103,4 @@ def play_virtually(
     alike = min(len(heard), len(pcm))
     differing = int(np.count_nonzero(heard[:alike] != pcm[:alike])) + abs(len(heard) - len(pcm))
     took_s = clock.now_s() - arrivals_s[0]
-    return Heard(status.underruns, status.silent_s, len(heard), differing, audio_s, took_s)
+    return BurstStream(status.underruns, status.silent_s, len(heard), differing, audio_s, took_s)

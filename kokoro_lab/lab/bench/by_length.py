@@ -12,7 +12,7 @@ import pandas as pd
 
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import SettingsError
-from kokoro_lab.lab.bench.ab import Comparison
+from kokoro_lab.lab.bench.ab import AbComparison
 from kokoro_lab.lab.bench.recommendation import COMPUTING, MARGIN, TTFA, recommend
 from kokoro_lab.metrics.paired_ratio import PairedRatio, paired_ratio
 
@@ -25,7 +25,7 @@ FOLDS = 4
 _TEXT = ["repetition", "text_number"]
 
 
-def by_length(comparison: Comparison, thresholds: Sequence[int] = THRESHOLDS) -> pd.DataFrame:
+def by_length(comparison: AbComparison, thresholds: Sequence[int] = THRESHOLDS) -> pd.DataFrame:
     """What is recommended below and above each threshold, and what both together gain on one for all.
 
     Returns
@@ -81,7 +81,7 @@ def advice(table: pd.DataFrame) -> str:
     )
 
 
-def _sides(comparison: Comparison, threshold: int, one: str) -> dict[str, str]:
+def _sides(comparison: AbComparison, threshold: int, one: str) -> dict[str, str]:
     """What to take below and above a threshold."""
     short = comparison.trials.characters < threshold
     return {
@@ -90,7 +90,7 @@ def _sides(comparison: Comparison, threshold: int, one: str) -> dict[str, str]:
     }
 
 
-def _choice(comparison: Comparison, otherwise: str) -> str:
+def _choice(comparison: AbComparison, otherwise: str) -> str:
     """What is recommended; of too few texts, the other one."""
     enough = _count(comparison.trials) >= FEWEST_TEXTS
     return recommend(comparison).configuration.name if enough else otherwise

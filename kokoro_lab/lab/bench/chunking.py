@@ -17,7 +17,7 @@ from tqdm import tqdm
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.lab.bench.playout import Playout, play
 from kokoro_lab.lab.fixtures import FixtureText
-from kokoro_lab.lab.results import Check, Control
+from kokoro_lab.lab.results import Check, NegativeControl
 from kokoro_lab.playback.buffering import PreBuffer
 from kokoro_lab.speech.engine import Engine
 
@@ -32,7 +32,7 @@ OVERDUE_S = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Recording:
+class ChunkArrivals:
     """When the chunks of one stream arrived.
 
     Parameters
@@ -71,7 +71,7 @@ def record(
     *,
     chunks_s: Sequence[float] = CHUNKS_S,
     progress: bool = True,
-) -> list[Recording]:
+) -> list[ChunkArrivals]:
     """Stream every text at every chunk size, on a warm engine, as fast as it comes.
 
     The sizes take turns, and each text begins with another one, so that what the machine does meanwhile
@@ -97,7 +97,7 @@ def record(
     ]
 
 
-def _recorded(engine: Engine, text: FixtureText, voice: str, chunk_s: float) -> Recording:
+def _recorded(engine: Engine, text: FixtureText, voice: str, chunk_s: float) -> ChunkArrivals:
     digest = hashlib.sha256()
     arrivals, lengths = [], []
     started = time.perf_counter()
@@ -105,10 +105,10 @@ def _recorded(engine: Engine, text: FixtureText, voice: str, chunk_s: float) -> 
         arrivals.append(time.perf_counter() - started)
         lengths.append(chunk.duration_s)
         digest.update(chunk.samples.tobytes())
-    return Recording(text.id, chunk_s, tuple(arrivals), tuple(lengths), digest.hexdigest())
+    return ChunkArrivals(text.id, chunk_s, tuple(arrivals), tuple(lengths), digest.hexdigest())
 
 
-def jitter(recordings: Sequence[Recording]) -> pd.DataFrame:
+def jitter(recordings: Sequence[ChunkArrivals]) -> pd.DataFrame:
     """How evenly chunks came.
 
     Returns
@@ -135,7 +135,7 @@ def jitter(recordings: Sequence[Recording]) -> pd.DataFrame:
     return pd.DataFrame(rows).set_index("chunk_ms")
 
 
-def _by_size(recordings: Sequence[Recording]) -> dict[int, list[Recording]]:
+def _by_size(recordings: Sequence[ChunkArrivals]) -> dict[int, list[ChunkArrivals]]:
     groups = defaultdict(list)
     for recording in sorted(recordings, key=lambda r: r.chunk_s):
         groups[round(1000 * recording.chunk_s)].append(recording)
@@ -143,7 +143,7 @@ def _by_size(recordings: Sequence[Recording]) -> dict[int, list[Recording]]:
 
 
 def arrivals_by_size(
-    recordings: Sequence[Recording],
+    recordings: Sequence[ChunkArrivals],
 ) -> dict[str, list[tuple[tuple[float, ...], tuple[float, ...]]]]:
     """Arrivals and lengths of each stream, by chunk size in words."""
     return {
@@ -152,7 +152,7 @@ def arrivals_by_size(
     }
 
 
-def replay(recordings: Sequence[Recording], pre_buffers: Sequence[int] = PRE_BUFFERS) -> pd.DataFrame:
+def replay(recordings: Sequence[ChunkArrivals], pre_buffers: Sequence[int] = PRE_BUFFERS) -> pd.DataFrame:
     """Play every recording with every pre-buffer, given in chunks.
 
     Returns
@@ -187,7 +187,7 @@ def replay(recordings: Sequence[Recording], pre_buffers: Sequence[int] = PRE_BUF
     )
 
 
-def _played(recording: Recording, pre_buffer_chunks: int) -> Playout:
+def _played(recording: ChunkArrivals, pre_buffer_chunks: int) -> Playout:
     return play(recording.arrivals_s, recording.lengths_s, pre_buffer_chunks * recording.chunk_s)
 
 
@@ -233,7 +233,7 @@ def _named(row: pd.Series) -> str:
     return f"chunks of {row.chunk_ms:.0f} ms and a pre-buffer of {held}"
 
 
-def judge(recordings: Sequence[Recording], replayed: pd.DataFrame) -> list[Check]:
+def judge(recordings: Sequence[ChunkArrivals], replayed: pd.DataFrame) -> list[Check]:
     """What must hold on any machine: the size of chunks changes nothing but the size of chunks."""
     hashes = defaultdict(set)
     for recording in recordings:
@@ -248,14 +248,16 @@ def judge(recordings: Sequence[Recording], replayed: pd.DataFrame) -> list[Check
     ]
 
 
-def _odd_chunks(recording: Recording) -> int:
+def _odd_chunks(recording: ChunkArrivals) -> int:
     """Chunks that are not as long as asked for; the last one may be shorter."""
     *whole, last = recording.lengths_s
     odd = sum(abs(length_s - recording.chunk_s) > LENGTH_TOLERANCE_S for length_s in whole)
     return odd + (not 0 < last <= recording.chunk_s + LENGTH_TOLERANCE_S)
 
 
-def controls(recordings: Sequence[Recording], pre_buffers: Sequence[int] = PRE_BUFFERS) -> list[Control]:
+def controls(
+    recordings: Sequence[ChunkArrivals], pre_buffers: Sequence[int] = PRE_BUFFERS
+) -> list[NegativeControl]:
     """Faults that must be noticed: in the streams by `judge`, an overdue chunk with any pre-buffer."""
     first, *others = recordings
     longer = (first.lengths_s[0] + 2 * LENGTH_TOLERANCE_S, *first.lengths_s[1:])
@@ -266,15 +268,18 @@ def controls(recordings: Sequence[Recording], pre_buffers: Sequence[int] = PRE_B
     }
     plain = replay(recordings, pre_buffers)
     found = [
-        Control(name, caught=not all(check.passed for check in judge(streams, plain)))
+        NegativeControl(name, caught=not all(check.passed for check in judge(streams, plain)))
         for name, streams in faulty.items()
     ]
     played = [(r, chunks) for r in recordings if len(r.arrivals_s) > 1 for chunks in pre_buffers]
     noticed = bool(played) and all(_notices_delay(r, chunks) for r, chunks in played)
-    return [*found, Control(f"a chunk {1000 * OVERDUE_S:.0f} ms overdue is an underrun", caught=noticed)]
+    return [
+        *found,
+        NegativeControl(f"a chunk {1000 * OVERDUE_S:.0f} ms overdue is an underrun", caught=noticed),
+    ]
 
 
-def _notices_delay(recording: Recording, pre_buffer_chunks: int) -> bool:
+def _notices_delay(recording: ChunkArrivals, pre_buffer_chunks: int) -> bool:
     """Whether just that much more is counted when the last chunk comes `OVERDUE_S` after it was needed."""
     *arrivals_s, _ = recording.arrivals_s
     *lengths_s, _ = recording.lengths_s
@@ -287,7 +292,7 @@ def _notices_delay(recording: Recording, pre_buffer_chunks: int) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
+class ListenerSession:
     """What the listener of several streams in turn noticed.
 
     Parameters
@@ -305,7 +310,7 @@ class Session:
     held_s: float
 
 
-def listen(recordings: Iterable[Recording], pre_buffer: PreBuffer) -> Session:
+def listen(recordings: Iterable[ChunkArrivals], pre_buffer: PreBuffer) -> ListenerSession:
     """Play streams one after the other with one pre-buffer, which learns from each."""
     before = pre_buffer.underruns
     late_s = 0.0
@@ -318,10 +323,10 @@ def listen(recordings: Iterable[Recording], pre_buffer: PreBuffer) -> Session:
             plays_s = pre_buffer.arrived(at_s, length_s)
             late_s += plays_s - due_s
             due_s = plays_s + length_s
-    return Session(pre_buffer.underruns - before, late_s, float(np.mean(held_s)))
+    return ListenerSession(pre_buffer.underruns - before, late_s, float(np.mean(held_s)))
 
 
-def held_up(recording: Recording, bursts: int, seed: int) -> Recording:
+def held_up(recording: ChunkArrivals, bursts: int, seed: int) -> ChunkArrivals:
     """The same stream with `bursts` stalls of 200 to 400 ms: what comes in a stall arrives at its end.
 
     They begin while the player still needs what is being sent: in the first second after the first chunk.
@@ -335,7 +340,9 @@ def held_up(recording: Recording, bursts: int, seed: int) -> Recording:
     return replace(recording, arrivals_s=arrivals_s)
 
 
-def fixed_and_adaptive(recordings: Sequence[Recording], *, bursts: int = 2, seed: int = 0) -> pd.DataFrame:
+def fixed_and_adaptive(
+    recordings: Sequence[ChunkArrivals], *, bursts: int = 2, seed: int = 0
+) -> pd.DataFrame:
     """A fixed and an adaptive pre-buffer on the recordings, as they are and held up.
 
     Returns

@@ -31,7 +31,7 @@ def p95(values: npt.NDArray[np.float64]) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Drift:
+class FigureDrift:
     """How much a figure rose over the second half of a run.
 
     Parameters
@@ -72,7 +72,7 @@ def drift(
     groups: Sequence[Hashable],
     run_s: float,
     statistic: Statistic = median,
-) -> Drift:
+) -> FigureDrift:
     """A line through the windows of the second half, by least squares.
 
     Parameters
@@ -103,11 +103,11 @@ def drift(
             middles.append((start_s + end_s) / 2)
             found.append(statistic(inside))
     if len(found) < FEWEST_WINDOWS:
-        return Drift(math.nan, math.nan, math.nan)
+        return FigureDrift(math.nan, math.nan, math.nan)
     line = linregress(middles, found)
     percent = 100 * half_s / float(np.mean(found))
     beyond = float(student.ppf(0.975, len(found) - 2)) * line.stderr
     low, high = (percent * (line.slope + side * beyond) for side in (-1, 1))
-    return Drift(
+    return FigureDrift(
         float(percent * line.slope), float(low), float(high), tuple(map(float, middles)), tuple(found)
     )

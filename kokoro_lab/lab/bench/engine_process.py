@@ -64,7 +64,7 @@ class Loaded:
     facts: dict[str, Any]
 
 
-class Spoken(NamedTuple):
+class EngineTrial(NamedTuple):
     """One text, as it was spoken: what a listener there noticed, memory included, and what was heard."""
 
     trial: Trial
@@ -158,9 +158,9 @@ class EngineProcess:
         """
         self._ask(("warm", text), START_S, "be warm")
 
-    def speak(self, number: int, text: str) -> Spoken:
+    def speak(self, number: int, text: str) -> EngineTrial:
         """Stream text `number`, timed where it is spoken; nothing is taken from a cache."""
-        spoken: Spoken = self._ask((number, text), SPEAK_S, f"speak text {number}")
+        spoken: EngineTrial = self._ask((number, text), SPEAK_S, f"speak text {number}")
         return spoken
 
     def close(self) -> None:
@@ -226,10 +226,10 @@ def _serve(
             connection.send(("failed", str(error) if known else f"{type(error).__name__}: {first}"))
 
 
-def _spoken(speaker: InProcess, name: str, number: int, text: str) -> Spoken:
+def _spoken(speaker: InProcess, name: str, number: int, text: str) -> EngineTrial:
     listener = Listener(keep=True)
     with sampled_memory(psutil.Process()) as memory:
         listener.asks()
         speaker.speak(text, listener)
     trial = listener.trial(name, number, len(text), streamed=True, memory=memory)
-    return Spoken(trial, listener.samples)
+    return EngineTrial(trial, listener.samples)

@@ -12,13 +12,20 @@ from urllib.parse import urlsplit
 
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ
 from kokoro_lab.errors import SynthesisError
-from kokoro_lab.lab.bench.frames import Body, Frame
+from kokoro_lab.lab.bench.frames import Body, ReceivedChunk
 from kokoro_lab.lab.bench.over_http import OverHttp
 from kokoro_lab.lab.bench.own_server import OwnServer, own_server
-from kokoro_lab.lab.bench.persistent import Listened, OfBytes, OfEngine, OfServer, Source, listen
+from kokoro_lab.lab.bench.persistent import (
+    OfBytes,
+    OfEngine,
+    OfServer,
+    PersistentStream,
+    SpeechSource,
+    listen,
+)
 from kokoro_lab.lab.faults.draws import Losses, Shuffles
 from kokoro_lab.lab.faults.engine import FaultyEngine
-from kokoro_lab.lab.faults.injector import Injector, Spoken
+from kokoro_lab.lab.faults.injector import Injector, StreamWords
 from kokoro_lab.lab.faults.proxy import FaultProxy, fault_proxy
 from kokoro_lab.lab.faults.scenario import (
     OF_CHUNKS,
@@ -35,7 +42,7 @@ ON_THE_WIRE = {"http": 1.0, "sse": 1.4, "websocket": 1.0}
 """Bytes that go over the line for each byte of audio: events are in base64."""
 
 
-class Subject(Protocol):
+class FaultySpeaker(Protocol):
     """What speaks one text, by one transport, with faults in it."""
 
     transport: Transport
@@ -46,13 +53,13 @@ class Subject(Protocol):
     def forget(self) -> None:
         """Empty its caches: what was spoken before must be spoken again."""
 
-    def source(self, url: str | None = None) -> Source:
+    def source(self, url: str | None = None) -> SpeechSource:
         """Where to listen; at another address, which leads to it, if one is given."""
 
     def facts(self) -> dict[str, Any]:
         """What runs, as it states it."""
 
-    def journal(self) -> tuple[int, tuple[Spoken, ...]]:
+    def journal(self) -> tuple[int, tuple[StreamWords, ...]]:
         """How often a fault has struck since it was armed, and what was spoken to its end."""
 
     @property
@@ -77,7 +84,7 @@ class FaultyLibrary:
     def forget(self) -> None:
         self._engine.clear_caches()
 
-    def source(self, url: str | None = None) -> Source:
+    def source(self, url: str | None = None) -> SpeechSource:
         return OfEngine(self._engine, self._text, self._voice)
 
     def facts(self) -> dict[str, Any]:
@@ -91,7 +98,7 @@ class FaultyLibrary:
             "conversion": dict(engine.conversion),
         }
 
-    def journal(self) -> tuple[int, tuple[Spoken, ...]]:
+    def journal(self) -> tuple[int, tuple[StreamWords, ...]]:
         injector = self._engine.injector
         return len(injector.struck), tuple(injector.spoken)
 
@@ -119,7 +126,7 @@ class FaultyServer:
     def forget(self) -> None:
         self._client.forget()
 
-    def source(self, url: str | None = None) -> Source:
+    def source(self, url: str | None = None) -> SpeechSource:
         at = url or str(self.url)
         if self.transport == "http":
             return OfBytes(at, self._body)
@@ -129,10 +136,10 @@ class FaultyServer:
     def facts(self) -> dict[str, Any]:
         return self._client.facts()
 
-    def journal(self) -> tuple[int, tuple[Spoken, ...]]:
+    def journal(self) -> tuple[int, tuple[StreamWords, ...]]:
         found = self._asked("GET")
         spoken = (
-            Spoken(tuple((start, end) for start, end in one["words"]), one["samples"])
+            StreamWords(tuple((start, end) for start, end in one["words"]), one["samples"])
             for one in found["spoken"]
         )
         return int(found["struck"]), tuple(spoken)
@@ -156,7 +163,7 @@ def subjects(
     voice: str,
     transports: Sequence[Transport],
     start: Callable[..., Any] = own_server,
-) -> Iterator[dict[Transport, Subject]]:
+) -> Iterator[dict[Transport, FaultySpeaker]]:
     """What speaks `text` by each of `transports`; a server is started if one of them needs it.
 
     Parameters
@@ -166,7 +173,7 @@ def subjects(
     start : callable
         Given settings, a context that gives the server.
     """
-    found: dict[Transport, Subject] = {}
+    found: dict[Transport, FaultySpeaker] = {}
     of_server = [transport for transport in transports if transport != "library"]
     settings = {"faults": READY, "degrade": "off", "concurrency": 2, "queue": 4}
     with start(settings) if of_server else nullcontext() as server:
@@ -183,22 +190,22 @@ def subjects(
 class Disturbed:
     """One stream with faults in it: what was heard, how often they struck, and what was spoken to its end."""
 
-    heard: Listened
+    heard: PersistentStream
     struck: int
-    spoken: tuple[Spoken, ...]
+    spoken: tuple[StreamWords, ...]
 
 
 def disturbed(
-    subject: Subject,
+    subject: FaultySpeaker,
     scenario: Scenario | None,
-    whole: Listened | None = None,
+    whole: PersistentStream | None = None,
     **listener: bool,
 ) -> Disturbed:
     """Listen to `subject` once, with the faults of `scenario`, or with none.
 
     Parameters
     ----------
-    whole : Listened, optional
+    whole : PersistentStream, optional
         The undisturbed stream, by whose length it is known where the middle of one is.
     **listener
         How careless the listener is: `goes_on`, `asks_again` and `reorders` of `listen`.
@@ -240,7 +247,7 @@ class _Line:
     def struck(self) -> int:
         return self._lost + sum(shuffles.struck for shuffles in self._shuffles)
 
-    def over(self, frames: Iterator[Frame]) -> Iterator[Frame]:
+    def over(self, frames: Iterator[ReceivedChunk]) -> Iterator[ReceivedChunk]:
         for shuffles in self._shuffles:
             frames = shuffles.over(frames)
         for frame in frames:

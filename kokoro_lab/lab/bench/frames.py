@@ -51,7 +51,7 @@ class Told(SynthesisError):
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class ReceivedChunk:
     """One chunk of a stream.
 
     Parameters
@@ -79,7 +79,7 @@ class Frame:
         return int(self.id.partition(".")[2])
 
 
-class Heard:
+class ReceivedStream:
     """What one listener has of a stream, and with what they may come back."""
 
     def __init__(self) -> None:
@@ -90,7 +90,7 @@ class Heard:
         self._last_id: str | None = None
         self._token: str | None = None
 
-    def take(self, frame: Frame) -> None:
+    def take(self, frame: ReceivedChunk) -> None:
         """One more frame."""
         self.audio += frame.data
         self.count += 1
@@ -107,7 +107,7 @@ class Heard:
 
 def frames(
     transport: Transport, url: str, body: Body, patience: Patience = lambda: ANSWER_S
-) -> Generator[Frame]:
+) -> Generator[ReceivedChunk]:
     """The frames that `body` asks for, to the end of the stream. Closing this breaks the connection off.
 
     Parameters
@@ -129,12 +129,12 @@ def frames(
     SynthesisError
         It refused otherwise, or broke off.
     """
-    read: Callable[[str, Body, Patience], Generator[Frame]]
+    read: Callable[[str, Body, Patience], Generator[ReceivedChunk]]
     read = _over_events if transport == "sse" else _over_websocket
     return read(urlsplit(url).netloc, body, patience)
 
 
-def _over_events(address: str, body: Body, patience: Patience) -> Generator[Frame]:
+def _over_events(address: str, body: Body, patience: Patience) -> Generator[ReceivedChunk]:
     connection = HTTPConnection(address, timeout=ANSWER_S)
     try:
         data = json.dumps({**body, "stream_format": "sse"}).encode()
@@ -145,7 +145,7 @@ def _over_events(address: str, body: Body, patience: Patience) -> Generator[Fram
             raise _refused(answer.status, answer.read(500).decode(errors="replace"))
         for event in read_events(_lines(answer)):
             if event.kind == "speech.audio.delta":
-                yield Frame(str(event.id), event.audio, event.data.get("resume"))
+                yield ReceivedChunk(str(event.id), event.audio, event.data.get("resume"))
                 asked_over.settimeout(patience())
             elif event.kind == "speech.audio.done":
                 return
@@ -162,7 +162,7 @@ def _lines(answer: HTTPResponse) -> Iterator[str]:
     return (line.decode().rstrip("\r\n") for line in answer)
 
 
-def _over_websocket(address: str, body: Body, patience: Patience) -> Generator[Frame]:
+def _over_websocket(address: str, body: Body, patience: Patience) -> Generator[ReceivedChunk]:
     kind = "resume" if "last_id" in body else "speak"
     parts = urlsplit(f"//{address}")
     try:
@@ -184,7 +184,7 @@ def _over_websocket(address: str, body: Body, patience: Patience) -> Generator[F
         client.sock.close()
 
 
-def _messages(client: Client, patience: Patience) -> Generator[Frame]:
+def _messages(client: Client, patience: Patience) -> Generator[ReceivedChunk]:
     token, parts = None, b""
     wait_s = ANSWER_S
     while True:
@@ -202,7 +202,7 @@ def _messages(client: Client, patience: Patience) -> Generator[Frame]:
         _, flags, head_bytes, segment_id, chunk_id, _ = HEAD.unpack_from(message)
         parts += message[head_bytes:]
         if not flags & MORE:
-            yield Frame(f"{segment_id}.{chunk_id}", parts, token)
+            yield ReceivedChunk(f"{segment_id}.{chunk_id}", parts, token)
             token, parts, wait_s = None, b"", patience()
 
 

@@ -22,11 +22,11 @@ from tqdm import tqdm
 from kokoro_lab.audio import BYTES_A_SAMPLE
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ
 from kokoro_lab.errors import SynthesisError
-from kokoro_lab.lab.bench.frames import Body, Busy, Heard, Told, Transport, frames
+from kokoro_lab.lab.bench.frames import Body, Busy, ReceivedStream, Told, Transport, frames
 from kokoro_lab.lab.bench.over_http import OverHttp
 from kokoro_lab.lab.bench.own_server import OwnServer
 from kokoro_lab.lab.bench.resuming import TRANSPORTS, differences, percentile
-from kokoro_lab.lab.results import Check, Control, Run
+from kokoro_lab.lab.results import Check, NegativeControl, Run
 
 EARLY, LATE = 0.15, 0.35
 """Share of its speech that a client has when it happens: enough to sound, with enough still to come."""
@@ -43,7 +43,7 @@ StartServer = Callable[[Mapping[str, Any]], AbstractContextManager[OwnServer]]
 
 
 @dataclass(frozen=True, slots=True)
-class Scenario:
+class LifecycleEvent:
     """Something that happens to a server.
 
     Parameters
@@ -84,21 +84,21 @@ def stop(server: OwnServer) -> None:
 
 
 SCENARIOS = (
-    Scenario(
+    LifecycleEvent(
         "kill -9 of the worker",
         kill_worker,
         {"shutdown_s": 300},
         ends=False,
         expected=("broken off", "whole"),
     ),
-    Scenario("SIGTERM, time enough", stop, {"shutdown_s": 300}, ends=True, expected=("whole",)),
-    Scenario("SIGTERM, 2 s", stop, {"shutdown_s": 2}, ends=True, expected=("told", "whole")),
-    Scenario("kill -9 of the master", kill_master, {"shutdown_s": 300}, ends=True, expected=("whole",)),
+    LifecycleEvent("SIGTERM, time enough", stop, {"shutdown_s": 300}, ends=True, expected=("whole",)),
+    LifecycleEvent("SIGTERM, 2 s", stop, {"shutdown_s": 2}, ends=True, expected=("told", "whole")),
+    LifecycleEvent("kill -9 of the master", kill_master, {"shutdown_s": 300}, ends=True, expected=("whole",)),
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Served:
+class LifecycleStream:
     """One stream, from its beginning to its last sample.
 
     Parameters
@@ -136,12 +136,12 @@ class Served:
 class Lifecycle:
     """What `measure_lifecycle` found."""
 
-    streams: list[Served]
+    streams: list[LifecycleStream]
     ran: dict[str, Any]
-    controls: list[Control]
+    controls: list[NegativeControl]
 
 
-class Client:
+class ReturningListener:
     """One listener in a thread of its own, who comes back until all is heard.
 
     Parameters
@@ -155,7 +155,7 @@ class Client:
 
     def __init__(self, transport: Transport, body: Body, url: Callable[[], str]) -> None:
         self.transport = transport
-        self.heard = Heard()
+        self.heard = ReceivedStream()
         self.ending: Ending = "whole"
         self.back_s = float("nan")
         self.error: Exception | None = None
@@ -219,7 +219,7 @@ def measure_lifecycle(
     start: StartServer,
     texts: Sequence[str],
     voice: str,
-    scenarios: Sequence[Scenario] = SCENARIOS,
+    scenarios: Sequence[LifecycleEvent] = SCENARIOS,
     *,
     seed: int = 0,
     progress: bool = True,
@@ -233,7 +233,7 @@ def measure_lifecycle(
     texts : sequence of str
         One for each stream; the same in each scenario.
     voice : str
-    scenarios : sequence of Scenario
+    scenarios : sequence of LifecycleEvent
     seed : int
         Of the moments at which it happens.
     progress : bool
@@ -249,7 +249,7 @@ def measure_lifecycle(
         {"input": text, "voice": voice, "response_format": "pcm", "sample_rate": SAMPLE_RATE_HZ}
         for text in texts
     ]
-    streams: list[Served] = []
+    streams: list[LifecycleStream] = []
     with ExitStack() as stack:
         server = stack.enter_context(start(scenarios[0].settings))
         ran = OverHttp(server.url, voice, server.process).facts()
@@ -272,12 +272,13 @@ def measure_lifecycle(
 class _Listeners:
     """Clients that hear the same texts at the same time, and what each would have heard undisturbed."""
 
-    def __init__(self, url: str, bodies: Sequence[Body], undisturbed: Sequence[Heard]) -> None:
+    def __init__(self, url: str, bodies: Sequence[Body], undisturbed: Sequence[ReceivedStream]) -> None:
         self.url = url
         self._undisturbed = undisturbed
         self._bytes_heard: list[int] = []
         self._clients = [
-            Client(TRANSPORTS[number % 2], body, lambda: self.url) for number, body in enumerate(bodies)
+            ReturningListener(TRANSPORTS[number % 2], body, lambda: self.url)
+            for number, body in enumerate(bodies)
         ]
 
     def begin(self, draw: random.Random) -> None:
@@ -288,13 +289,13 @@ class _Listeners:
             _wait_for(client, max(1, round(whole.count * draw.uniform(EARLY, LATE))))
         self._bytes_heard = [len(client.heard.audio) for client in self._clients]
 
-    def served(self, scenario: str) -> Iterator[Served]:
+    def served(self, scenario: str) -> Iterator[LifecycleStream]:
         """What each has, once it has all."""
         second = BYTES_A_SAMPLE * SAMPLE_RATE_HZ
         for client, heard, whole in zip(self._clients, self._bytes_heard, self._undisturbed, strict=True):
             client.join()
             differing, missing = differences(client.heard.audio, whole.audio)
-            yield Served(
+            yield LifecycleStream(
                 scenario=scenario,
                 transport=client.transport,
                 audio_s=len(whole.audio) / second,
@@ -357,14 +358,14 @@ def printed(found: Lifecycle) -> Iterator[str]:
             )
 
 
-def _whole(url: str, body: Body) -> Heard:
-    heard = Heard()
+def _whole(url: str, body: Body) -> ReceivedStream:
+    heard = ReceivedStream()
     for frame in frames("sse", url, body):
         heard.take(frame)
     return heard
 
 
-def _wait_for(client: Client, count: int) -> None:
+def _wait_for(client: ReturningListener, count: int) -> None:
     until_s = time.monotonic() + HEARD_S
     while client.heard.count < count:
         if client.error is not None:
@@ -374,7 +375,7 @@ def _wait_for(client: Client, count: int) -> None:
         time.sleep(0.005)
 
 
-def _controls(whole: Heard) -> list[Control]:
+def _controls(whole: ReceivedStream) -> list[NegativeControl]:
     """Faults that the comparison must see: it is only as good as what it would catch."""
     audio = bytes(whole.audio)
     frame = len(audio) // whole.count // BYTES_A_SAMPLE * BYTES_A_SAMPLE
@@ -384,7 +385,7 @@ def _controls(whole: Heard) -> list[Control]:
         "a frame played twice": audio[:middle] + audio[middle - frame :],
         "the end missing": audio[:-frame],
     }
-    return [Control(name, differences(joined, audio) != (0, 0)) for name, joined in faults.items()]
+    return [NegativeControl(name, differences(joined, audio) != (0, 0)) for name, joined in faults.items()]
 
 
 def _figure_name(scenario: str) -> str:

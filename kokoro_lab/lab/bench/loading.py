@@ -20,12 +20,12 @@ from tqdm import tqdm
 from kokoro_lab.audio import BYTES_A_SAMPLE
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ
 from kokoro_lab.errors import SynthesisError
-from kokoro_lab.lab.bench.frames import Body, Frame, frames
+from kokoro_lab.lab.bench.frames import Body, ReceivedChunk, frames
 from kokoro_lab.lab.bench.over_http import OverHttp
 from kokoro_lab.lab.bench.own_server import OwnServer
 from kokoro_lab.lab.bench.resuming import differences, percentile
 from kokoro_lab.lab.bench.trial import SPEECH_LEVEL
-from kokoro_lab.lab.results import Check, Control, Run
+from kokoro_lab.lab.results import Check, NegativeControl, Run
 
 REFUSALS = 50
 """Requests beyond what is served, in each round."""
@@ -126,7 +126,7 @@ class Load:
     gaps_s: list[float]
     alone_rtf: float
     ran: dict[str, Any]
-    controls: list[Control]
+    controls: list[NegativeControl]
 
 
 def measure_load(
@@ -254,7 +254,7 @@ def printed(load: Load) -> Iterator[str]:
     )
 
 
-def timed(stream: Iterator[Frame]) -> Timed:
+def timed(stream: Iterator[ReceivedChunk]) -> Timed:
     """A stream to its end, as it comes.
 
     Raises
@@ -308,11 +308,11 @@ def _shared(number: int, text: str, one: Timed, alone: Timed, members: Sequence[
     )
 
 
-def _controls(one: Timed) -> list[Control]:
+def _controls(one: Timed) -> list[NegativeControl]:
     """Faults that the comparison must see."""
     short, other = one.pcm[:-BYTES_A_SAMPLE], bytes([one.pcm[0] ^ 1]) + one.pcm[1:]
     faults = {"a sample lost at the end": short, "a sample off by one bit": other}
-    return [Control(name, differences(faulty, one.pcm) != (0, 0)) for name, faulty in faults.items()]
+    return [NegativeControl(name, differences(faulty, one.pcm) != (0, 0)) for name, faulty in faults.items()]
 
 
 class _Crowd:

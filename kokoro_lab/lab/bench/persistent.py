@@ -14,7 +14,16 @@ from urllib.parse import urlsplit
 from kokoro_lab.audio import BYTES_A_SAMPLE
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, AudioChunk, Place
 from kokoro_lab.errors import KokoroLabError, SynthesisError
-from kokoro_lab.lab.bench.frames import ANSWER_S, Body, Busy, Frame, Heard, Patience, Transport, frames
+from kokoro_lab.lab.bench.frames import (
+    ANSWER_S,
+    Body,
+    Busy,
+    Patience,
+    ReceivedChunk,
+    ReceivedStream,
+    Transport,
+    frames,
+)
 from kokoro_lab.lab.bench.playout import Playout, play
 from kokoro_lab.playback.reordering import ChunkMissing, Reorderer
 from kokoro_lab.speech.chunker import PRIMER_S
@@ -32,7 +41,7 @@ READ_BYTES = 4_800
 _PRIMER_BYTES = round(PRIMER_S * SAMPLE_RATE_HZ) * BYTES_A_SAMPLE
 
 
-class Source(Protocol):
+class SpeechSource(Protocol):
     """Where speech comes from.
 
     Attributes
@@ -43,7 +52,7 @@ class Source(Protocol):
 
     tagged: bool
 
-    def frames(self, heard: Heard, patience: Patience) -> Generator[Frame]:
+    def frames(self, heard: ReceivedStream, patience: Patience) -> Generator[ReceivedChunk]:
         """What is behind `heard`, 16 bit at 24 kHz, as it comes; `patience` says for how many seconds nothing
         need come, once something has.
 
@@ -62,7 +71,7 @@ class OfServer:
     def __init__(self, transport: Transport, url: str, body: Body) -> None:
         self._asked = transport, url, body
 
-    def frames(self, heard: Heard, patience: Patience) -> Generator[Frame]:
+    def frames(self, heard: ReceivedStream, patience: Patience) -> Generator[ReceivedChunk]:
         transport, url, body = self._asked
         return frames(transport, url, {**body, **heard.back}, patience)
 
@@ -78,14 +87,16 @@ class OfBytes:
         self._address = urlsplit(url).netloc
         self._body = json.dumps(body).encode()
 
-    def frames(self, heard: Heard, patience: Patience) -> Generator[Frame]:
+    def frames(self, heard: ReceivedStream, patience: Patience) -> Generator[ReceivedChunk]:
         with closing(HTTPConnection(self._address, timeout=ANSWER_S)) as connection:
             try:
                 yield from self._answered(connection, heard, patience)
             except (OSError, HTTPException) as error:
                 raise SynthesisError(f"The server broke off: {type(error).__name__}: {error}") from error
 
-    def _answered(self, connection: HTTPConnection, heard: Heard, patience: Patience) -> Generator[Frame]:
+    def _answered(
+        self, connection: HTTPConnection, heard: ReceivedStream, patience: Patience
+    ) -> Generator[ReceivedChunk]:
         connection.request("POST", "/v1/audio/speech", self._body, {"Content-Type": "application/json"})
         asked_over = connection.sock
         answer = connection.getresponse()
@@ -99,7 +110,7 @@ class OfBytes:
             rest += block[left_out:]
             whole = len(rest) - len(rest) % BYTES_A_SAMPLE
             if whole:
-                yield Frame(f"0.{heard.count}", rest[:whole])
+                yield ReceivedChunk(f"0.{heard.count}", rest[:whole])
                 rest = rest[whole:]
                 asked_over.settimeout(patience())
 
@@ -114,7 +125,7 @@ class OfEngine:
         self._text, self._voice = text, voice
         self._places: dict[int, Place] = {}
 
-    def frames(self, heard: Heard, patience: Patience) -> Generator[Frame]:
+    def frames(self, heard: ReceivedStream, patience: Patience) -> Generator[ReceivedChunk]:
         samples = len(heard.audio) // BYTES_A_SAMPLE
         place = None if heard.last_segment is None else self._places.get(heard.last_segment)
         with closing(
@@ -124,13 +135,13 @@ class OfEngine:
                 for chunk in stream:
                     self._places |= stream.places
                     if round(chunk.start_s * SAMPLE_RATE_HZ) >= samples:
-                        yield Frame(f"{chunk.segment_id}.{chunk.chunk_id}", pcm_of(chunk))
+                        yield ReceivedChunk(f"{chunk.segment_id}.{chunk.chunk_id}", pcm_of(chunk))
             except Exception as error:  # whatever it is, the rest is asked for
                 raise SynthesisError(f"The engine failed: {type(error).__name__}: {error}") from error
 
 
 @dataclass(frozen=True, slots=True)
-class Listened:
+class PersistentStream:
     """What one listener got of a stream.
 
     Parameters
@@ -180,19 +191,19 @@ class Listened:
 
 
 def listen(
-    source: Source,
+    source: SpeechSource,
     *,
     goes_on: bool = True,
     asks_again: bool = True,
     reorders: bool = True,
-    line: Callable[[Iterator[Frame]], Iterator[Frame]] = iter,
+    line: Callable[[Iterator[ReceivedChunk]], Iterator[ReceivedChunk]] = iter,
     patience_s: float = PATIENCE_S,
-) -> Listened:
+) -> PersistentStream:
     """Take a stream to its end.
 
     Parameters
     ----------
-    source : Source
+    source : SpeechSource
     goes_on : bool
         Whether what broke off is gone on with. One who does not is a control.
     asks_again : bool
@@ -205,7 +216,7 @@ def listen(
     patience_s : float
         The least for which nothing may come, where there is no speech in hand.
     """
-    listener = _Listener(
+    listener = _StreamListener(
         source,
         goes_on=goes_on,
         asks_again=asks_again,
@@ -214,7 +225,7 @@ def listen(
         patience_s=patience_s,
     )
     complete = listener.listen()
-    return Listened(
+    return PersistentStream(
         bytes(listener.heard.audio),
         tuple(listener.arrivals_s),
         tuple(listener.lengths_s),
@@ -226,15 +237,15 @@ def listen(
     )
 
 
-class _Listener:
+class _StreamListener:
     def __init__(
         self,
-        source: Source,
+        source: SpeechSource,
         *,
         goes_on: bool,
         asks_again: bool,
         reorders: bool,
-        line: Callable[[Iterator[Frame]], Iterator[Frame]],
+        line: Callable[[Iterator[ReceivedChunk]], Iterator[ReceivedChunk]],
         patience_s: float,
     ) -> None:
         self._source = source
@@ -244,7 +255,7 @@ class _Listener:
         self._began_s = time.perf_counter()
         self._broke_s: float | None = None
         self._fruitless = 0
-        self.heard, self.repeated, self.reordered = Heard(), 0, 0
+        self.heard, self.repeated, self.reordered = ReceivedStream(), 0, 0
         self.arrivals_s: list[float] = []
         self.lengths_s: list[float] = []
         self.breaks: list[str] = []
@@ -277,7 +288,7 @@ class _Listener:
 
     def _connect(self) -> None:
         """Take what comes over one connection, to the end of the stream."""
-        in_order = Reorderer[Frame](self.heard.last_chunk + 1)
+        in_order = Reorderer[ReceivedChunk](self.heard.last_chunk + 1)
         try:
             with closing(self._source.frames(self.heard, self._patience)) as coming:
                 for frame in self._line(coming):
@@ -288,7 +299,7 @@ class _Listener:
             self.repeated += in_order.repeated
             self.reordered += in_order.reordered
 
-    def _due(self, in_order: Reorderer[Frame], frame: Frame) -> list[Frame]:
+    def _due(self, in_order: Reorderer[ReceivedChunk], frame: ReceivedChunk) -> list[ReceivedChunk]:
         if not self._by_id:
             return [frame]
         now_s = time.perf_counter()
@@ -299,14 +310,14 @@ class _Listener:
                 raise
             return in_order.give_up(now_s)[1]
 
-    def _end(self, in_order: Reorderer[Frame]) -> None:
+    def _end(self, in_order: Reorderer[ReceivedChunk]) -> None:
         while in_order.held:
             if self._asks_again:
                 in_order.finish()
             for ready in in_order.give_up(time.perf_counter())[1]:
                 self._take(ready)
 
-    def _take(self, frame: Frame) -> None:
+    def _take(self, frame: ReceivedChunk) -> None:
         now_s = time.perf_counter()
         if self._broke_s is not None:
             self.recovered_s.append(now_s - self._broke_s)

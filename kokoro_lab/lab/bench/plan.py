@@ -26,7 +26,7 @@ JUDGED = {"resume": "resume", "load": "load", "lifecycle": "lifecycle", "soak_mi
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class BenchPlan:
     """What to measure, and how.
 
     Parameters
@@ -215,7 +215,7 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class BenchOutcome:
     """The trials, and the file in which they are kept. `lines` is what to show to a person."""
 
     trials: list[Trial]
@@ -224,18 +224,18 @@ class Outcome:
 
 
 def carry_out(
-    plan: Plan,
+    plan: BenchPlan,
     sentences: Sequence[str],
     load_engine: Callable[[], Engine],
     *,
     progress: bool = True,
     say: Callable[[str], None],
-) -> Outcome:
+) -> BenchOutcome:
     """Measure, and keep everything under `results/bench/<run>/`.
 
     Parameters
     ----------
-    plan : Plan
+    plan : BenchPlan
     sentences : sequence of str
         What the texts are made of.
     load_engine : callable
@@ -261,12 +261,12 @@ def carry_out(
         systems = {speaker.name: speaker.facts() for speaker in speakers}
     path = report.keep(folder, trials, asked=asdict(plan), conditions=plan.conditions, systems=systems)
     lines = report.printed(trials, heading=plan.heading, ours=next(iter(systems)))
-    return Outcome(trials, path, tuple(lines))
+    return BenchOutcome(trials, path, tuple(lines))
 
 
 @contextmanager
 def _speakers(
-    plan: Plan, load_engine: Callable[[], Engine], say: Callable[[str], None]
+    plan: BenchPlan, load_engine: Callable[[], Engine], say: Callable[[str], None]
 ) -> Iterator[list[Speaker]]:
     """Ours first, then the peers with as many threads as ours has."""
     if not plan.http:
@@ -280,7 +280,7 @@ def _speakers(
         yield [client, *_peers(plan, client, say)]
 
 
-def _peers(plan: Plan, ours: Speaker, say: Callable[[str], None]) -> list[Speaker]:
+def _peers(plan: BenchPlan, ours: Speaker, say: Callable[[str], None]) -> list[Speaker]:
     if not plan.peers:
         return []
     threads = ours.facts()["threads"]

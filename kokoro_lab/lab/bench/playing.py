@@ -19,10 +19,10 @@ from tqdm import tqdm
 from kokoro_lab.audio import pcm_bytes
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ
 from kokoro_lab.errors import GateFailed
-from kokoro_lab.lab.bench.bursts import CHUNK_SAMPLES, Heard, burst_arrivals, numbered, play_virtually
+from kokoro_lab.lab.bench.bursts import CHUNK_SAMPLES, BurstStream, burst_arrivals, numbered, play_virtually
 from kokoro_lab.lab.bench.own_server import ServerFailed
 from kokoro_lab.lab.bench.verdicts import Judged
-from kokoro_lab.lab.results import Check, Control, Run, new_run_folder, open_run
+from kokoro_lab.lab.results import Check, NegativeControl, Run, new_run_folder, open_run
 
 NAME = "bench-player"
 UNDERRUNS = 1
@@ -55,7 +55,7 @@ class PlayerFigures:
         From each stop to the last sample that was heard, as the daemon measured.
     stop_told_s : tuple of float
         From sending it to being told that it is silent.
-    virtual : Heard
+    virtual : BurstStream
         The same bursts on a clock that takes no time, where samples are compared.
     """
 
@@ -68,7 +68,7 @@ class PlayerFigures:
     unplayed_after_pauses_samples: int
     silenced_s: tuple[float, ...]
     stop_told_s: tuple[float, ...]
-    virtual: Heard
+    virtual: BurstStream
 
 
 def judge_player(
@@ -179,8 +179,8 @@ def conclude(run: Run, figures: PlayerFigures, seed: int) -> dict[str, Any]:
             Check("virtual_differing_samples_count", figures.virtual.differing_samples, high=0),
         ],
         controls=[
-            Control("a sender slower than speech", slow.underruns > UNDERRUNS),
-            Control("a chunk that was lost", lossy.differing_samples > 0),
+            NegativeControl("a sender slower than speech", slow.underruns > UNDERRUNS),
+            NegativeControl("a chunk that was lost", lossy.differing_samples > 0),
         ],
         figures={
             "audio_s": figures.audio_s,

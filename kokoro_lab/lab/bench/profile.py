@@ -28,7 +28,7 @@ from kokoro_lab.lab.bench.staged import (
     StageTimes,
     require_stages,
 )
-from kokoro_lab.lab.results import Check, Control
+from kokoro_lab.lab.results import Check, NegativeControl
 from kokoro_lab.model.predictor import StatisticsPredictor
 from kokoro_lab.native.operators import native_operators
 from kokoro_lab.text.language import resolve_language
@@ -298,7 +298,7 @@ def judge(stages: pd.DataFrame, operators: pd.DataFrame) -> list[Check]:
     ]
 
 
-def controls(stages: pd.DataFrame, operators: pd.DataFrame) -> list[Control]:
+def controls(stages: pd.DataFrame, operators: pd.DataFrame) -> list[NegativeControl]:
     """Profiles with a fault in them; each must fail `judge`."""
     windows = stages.stage.isin(VOCODER_STAGES)
     slowest = operators.operator == _vocoder_rows(operators).operator.iloc[0]
@@ -308,7 +308,7 @@ def controls(stages: pd.DataFrame, operators: pd.DataFrame) -> list[Control]:
         "an operator that is lost": (stages, operators[~slowest]),
     }
     return [
-        Control(name, caught=not all(check.passed for check in judge(*tables)))
+        NegativeControl(name, caught=not all(check.passed for check in judge(*tables)))
         for name, tables in faulty.items()
     ]
 

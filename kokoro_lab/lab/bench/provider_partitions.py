@@ -22,8 +22,8 @@ from kokoro_lab.graphs.passes import INNER, KNOWN, SCALE, SHIFT
 from kokoro_lab.graphs.static_passes import SPECTRUM
 from kokoro_lab.graphs.trunk_passes import whole_trunk
 from kokoro_lab.lab.conversion import coreml_rules, node_costs, partitions
-from kokoro_lab.lab.conversion.fixed_shapes import Sentence, evaluated, windows_agree_db
-from kokoro_lab.lab.results import Check, Control
+from kokoro_lab.lab.conversion.fixed_shapes import PreparedSegment, evaluated, windows_agree_db
+from kokoro_lab.lab.results import Check, NegativeControl
 from kokoro_lab.model import static_vocoder
 from kokoro_lab.model.decoder import Staged
 from kokoro_lab.model.static_vocoder import (
@@ -49,7 +49,7 @@ SHARE_LOW = 0.85
 AGREEMENT_LOW_DB = 100.0
 
 
-def speak(engine: Engine, text: str, voice: str) -> Sentence:
+def speak(engine: Engine, text: str, voice: str) -> PreparedSegment:
     """The first segment of a text, prepared in single precision.
 
     Raises
@@ -61,7 +61,7 @@ def speak(engine: Engine, text: str, voice: str) -> Sentence:
     pack = load_voice(voice, engine.config.home)
     segments = FrontEnd().segments(text, resolve_language(pack.language), lambda _: None)
     token_ids = tuple(next(iter(segments)).token_ids)
-    return Sentence.of(decoder, token_ids, pack.style(len(token_ids)))
+    return PreparedSegment.of(decoder, token_ids, pack.style(len(token_ids)))
 
 
 def _decoder(engine: Engine) -> Staged:
@@ -75,7 +75,7 @@ def _decoder(engine: Engine) -> Staged:
     return engine.decoder
 
 
-def _feed(sentence: Sentence) -> dict[str, Any]:
+def _feed(sentence: PreparedSegment) -> dict[str, Any]:
     """Every input of every graph, by name; what one graph gives the next comes to it."""
     p = sentence.prosody
     return {
@@ -92,7 +92,7 @@ def _feed(sentence: Sentence) -> dict[str, Any]:
     } | whole_trunk(p.frames // 2)
 
 
-def analyse(config: EngineConfig, sentence: Sentence, *, runs: int = 1) -> pd.DataFrame:
+def analyse(config: EngineConfig, sentence: PreparedSegment, *, runs: int = 1) -> pd.DataFrame:
     """Foretell for every graph what each provider takes, and weigh it by what the sentence costs on the CPU.
 
     The graphs are made anew, in single precision and of stock operators, and thrown away.
@@ -144,7 +144,7 @@ def _graph(
 
 
 def _rows(
-    found: partitions.Partitioning, costs: Mapping[str, node_costs.Cost], times: int
+    found: partitions.Partitioning, costs: Mapping[str, node_costs.NodeCost], times: int
 ) -> Iterator[dict[str, Any]]:
     why = dict.fromkeys(found.taken, ("", "")) | dict(found.refused)
     for operator, reason in sorted(set(why.values())):
@@ -196,13 +196,13 @@ def shares(rows: pd.DataFrame, provider: str = INTENDED) -> dict[str, float]:
     }
 
 
-def agreement_db(engine: Engine, sentence: Sentence) -> float:
+def agreement_db(engine: Engine, sentence: PreparedSegment) -> float:
     """How near the static windows' samples are to those of the windows that the engine decodes."""
     fixed = StaticVocoder(static_folder(engine.config), engine.config)
     return windows_agree_db(_decoder(engine), fixed, sentence)
 
 
-def programs(config: EngineConfig, sentence: Sentence, precisions: Sequence[str]) -> pd.DataFrame:
+def programs(config: EngineConfig, sentence: PreparedSegment, precisions: Sequence[str]) -> pd.DataFrame:
     """Write the smallest window as ML Programs, read them back, evaluate them in NumPy; none is kept.
 
     Returns
@@ -237,11 +237,13 @@ def judge(rows: pd.DataFrame, compared_db: float, written: pd.DataFrame, graph: 
     ]
 
 
-def controls(rows: pd.DataFrame, compared_db: float, written: pd.DataFrame) -> list[Control]:
+def controls(rows: pd.DataFrame, compared_db: float, written: pd.DataFrame) -> list[NegativeControl]:
     """Graphs and figures that must not pass for a vocoder that is whole."""
     faulty = {
         "the vocoder with lengths that vary": judge(rows, compared_db, written, "vocoder"),
         "the graph as it was published": judge(rows, compared_db, written, WHOLE),
         "a program that is another": judge(rows, compared_db, written.assign(error=1.0)),
     }
-    return [Control(name, caught=not all(c.passed for c in checks)) for name, checks in faulty.items()]
+    return [
+        NegativeControl(name, caught=not all(c.passed for c in checks)) for name, checks in faulty.items()
+    ]

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from kokoro_lab.lab.bench.ab import ROUNDING_DB, Comparison, pooled, ratio, ratio_table, warm_table
+from kokoro_lab.lab.bench.ab import ROUNDING_DB, AbComparison, pooled, ratio, ratio_table, warm_table
 from kokoro_lab.lab.bench.configurations import Configuration
-from kokoro_lab.lab.results import Check, Control
+from kokoro_lab.lab.results import Check, NegativeControl
 from kokoro_lab.metrics.paired_ratio import PairedRatio
 
 MARGIN = 0.05
@@ -85,7 +85,7 @@ class Recommendation:
         return pd.DataFrame(rows).T
 
 
-def recommend(comparison: Comparison) -> Recommendation:
+def recommend(comparison: AbComparison) -> Recommendation:
     """The configuration to take.
 
     Each in turn is held against the one that is ahead, and takes its place if it is better.
@@ -106,7 +106,7 @@ def recommend(comparison: Comparison) -> Recommendation:
     return Recommendation(ahead, reason, tuple(verdicts))
 
 
-def _verdict(comparison: Comparison, name: str, against: str, confidence: float) -> Verdict:
+def _verdict(comparison: AbComparison, name: str, against: str, confidence: float) -> Verdict:
     ttfa = ratio(comparison, name, TTFA, against, confidence)
     computing = ratio(comparison, name, COMPUTING, against, confidence)
     memory = ratio(comparison, name, MEMORY, against, confidence)
@@ -134,7 +134,7 @@ def _weighed(ttfa: PairedRatio, computing: PairedRatio, memory: PairedRatio) -> 
     return True, f"gains {', '.join(gains)}"
 
 
-def sound_of(comparison: Comparison, name: str) -> str:
+def sound_of(comparison: AbComparison, name: str) -> str:
     """What is wrong with its sound beside the first configuration's; empty if nothing is."""
     own = comparison.of(name)
     if not own.same_again.astype(bool).all():
@@ -147,7 +147,7 @@ def sound_of(comparison: Comparison, name: str) -> str:
     return ""
 
 
-def judge(comparisons: Sequence[Comparison]) -> list[Check]:
+def judge(comparisons: Sequence[AbComparison]) -> list[Check]:
     """What must hold: enough was measured, nobody is recommended for other sound, repeating agrees."""
     whole = pooled(comparisons)
     chosen = recommend(whole).configuration.name
@@ -161,7 +161,7 @@ def judge(comparisons: Sequence[Comparison]) -> list[Check]:
     ]
 
 
-def figures_of(comparison: Comparison) -> dict[str, float]:
+def figures_of(comparison: AbComparison) -> dict[str, float]:
     """Medians and ratios of each configuration, for a result; and of sessions for the next segment, where the
     default has none."""
     found: dict[str, float] = {}
@@ -179,7 +179,7 @@ def figures_of(comparison: Comparison) -> dict[str, float]:
     return found
 
 
-def details_of(comparisons: Sequence[Comparison]) -> dict[str, object]:
+def details_of(comparisons: Sequence[AbComparison]) -> dict[str, object]:
     """What a result keeps in words: the recommendation, that of each repetition, and who is not there."""
     whole = pooled(comparisons)
     found = recommend(whole)
@@ -192,12 +192,12 @@ def details_of(comparisons: Sequence[Comparison]) -> dict[str, object]:
     }
 
 
-def ran_with(comparison: Comparison) -> dict[str, object]:
+def ran_with(comparison: AbComparison) -> dict[str, object]:
     """What the default ran with, as `results.Run.conclude` takes it."""
     return dict(comparison.facts[comparison.default])
 
 
-def controls(comparison: Comparison) -> list[Control]:
+def controls(comparison: AbComparison) -> list[NegativeControl]:
     """Configurations that are not there: which of them may be recommended is known."""
 
     def wins(**changes: object) -> bool:
@@ -206,17 +206,19 @@ def controls(comparison: Comparison) -> list[Control]:
     half = {TTFA: 0.5, COMPUTING: 0.5}
     uneven = {TTFA: "uneven", COMPUTING: "uneven"}
     return [
-        Control("half the time and the same sound is recommended", wins(**half)),
-        Control("the default under another name is not", not wins()),
-        Control("half the time and more noise is not", not wins(**half, snr_db=5.0, pesq=3.0)),
-        Control("half the time and another pace is not", not wins(**half, longer_s=0.025)),
-        Control("half the time and another second prediction is not", not wins(**half, same_again=False)),
-        Control("half the time and twice the memory is not", not wins(**half, rss_peak_mb=2.0)),
-        Control("half the time for one text and 6 % more for the others is not", not wins(**uneven)),
+        NegativeControl("half the time and the same sound is recommended", wins(**half)),
+        NegativeControl("the default under another name is not", not wins()),
+        NegativeControl("half the time and more noise is not", not wins(**half, snr_db=5.0, pesq=3.0)),
+        NegativeControl("half the time and another pace is not", not wins(**half, longer_s=0.025)),
+        NegativeControl(
+            "half the time and another second prediction is not", not wins(**half, same_again=False)
+        ),
+        NegativeControl("half the time and twice the memory is not", not wins(**half, rss_peak_mb=2.0)),
+        NegativeControl("half the time for one text and 6 % more for the others is not", not wins(**uneven)),
     ]
 
 
-def _with_twin(comparison: Comparison, **changes: object) -> Comparison:
+def _with_twin(comparison: AbComparison, **changes: object) -> AbComparison:
     """The first configuration and its twin; times and memory are multiplied, the rest is set."""
     first = comparison.configurations[0]
     own = comparison.trials[comparison.trials.system == first.name]
@@ -229,7 +231,7 @@ def _with_twin(comparison: Comparison, **changes: object) -> Comparison:
             twin[name] = own[name] * change
         else:
             twin[name] = change
-    return Comparison(
+    return AbComparison(
         (first, Configuration("twin", first.config)),
         comparison.starts,
         pd.concat([own, twin], ignore_index=True),

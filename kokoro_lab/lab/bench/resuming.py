@@ -15,10 +15,10 @@ from tqdm import tqdm
 
 from kokoro_lab.audio import BYTES_A_SAMPLE
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ
-from kokoro_lab.lab.bench.frames import Body, Busy, Frame, Heard, Transport, frames
+from kokoro_lab.lab.bench.frames import Body, Busy, ReceivedChunk, ReceivedStream, Transport, frames
 from kokoro_lab.lab.bench.over_http import OverHttp
 from kokoro_lab.lab.bench.own_server import OwnServer
-from kokoro_lab.lab.results import Check, Control, Run
+from kokoro_lab.lab.results import Check, NegativeControl, Run
 
 LATENCY_S = 1.0
 """S11: playback goes on within a second."""
@@ -80,8 +80,8 @@ class Cut(NamedTuple):
     text: str
     transport: Transport
     body: Body
-    uncut: Heard
-    heard: Heard
+    uncut: ReceivedStream
+    heard: ReceivedStream
     restarted: bool
 
 
@@ -92,10 +92,10 @@ class Resumes:
     streams: list[Resumed]
     ready_s: list[float]
     ran: dict[str, Any]
-    controls: list[Control]
+    controls: list[NegativeControl]
 
 
-class Subject:
+class ServerUnderTest:
     """The server that is tested. It can be killed, and another one started in its place.
 
     Parameters
@@ -146,9 +146,9 @@ def measure_resumes(
     draw = random.Random(seed)
     found: list[Resumed] = []
     ready_s: list[float] = []
-    controls: list[Control] = []
+    controls: list[NegativeControl] = []
     numbered = iter(enumerate(texts))
-    with closing(Subject(start)) as subject, tqdm(total=len(texts), disable=not progress) as bar:
+    with closing(ServerUnderTest(start)) as subject, tqdm(total=len(texts), disable=not progress) as bar:
         ran = _client(subject.server, voice).facts()
         while batch := list(islice(numbered, BATCH)):
             waiting: list[Cut] = []
@@ -246,10 +246,10 @@ def differences(joined: bytes | bytearray, uncut: bytes | bytearray) -> tuple[in
 
 def _cut(
     server: OwnServer, number: int, text: str, voice: str, draw: random.Random
-) -> tuple[Cut, Generator[Frame]]:
+) -> tuple[Cut, Generator[ReceivedChunk]]:
     body = {"input": text, "voice": voice, "response_format": "pcm", "sample_rate": SAMPLE_RATE_HZ}
     transport = TRANSPORTS[number % 2]
-    uncut, heard = Heard(), Heard()
+    uncut, heard = ReceivedStream(), ReceivedStream()
     for frame in frames(transport, server.url, body):
         uncut.take(frame)
     _client(server, voice).forget()
@@ -260,7 +260,7 @@ def _cut(
 
 
 def _gone_on(server: OwnServer, cut: Cut) -> Resumed:
-    rest, latency_s, refusals = Heard(), float("nan"), 0
+    rest, latency_s, refusals = ReceivedStream(), float("nan"), 0
     started_s = time.perf_counter()
     while True:
         try:
@@ -290,7 +290,7 @@ def _gone_on(server: OwnServer, cut: Cut) -> Resumed:
     )
 
 
-def _controls(cut: Cut) -> list[Control]:
+def _controls(cut: Cut) -> list[NegativeControl]:
     """Faults at the join that the comparison must see: it is only as good as what it would catch."""
     whole, at = bytes(cut.uncut.audio), len(cut.heard.audio)
     frame = at // cut.heard.count
@@ -300,7 +300,7 @@ def _controls(cut: Cut) -> list[Control]:
         "a frame played twice": whole[:at] + whole[at - frame :],
         "a sample off by one bit": whole[:at] + other + whole[at + 1 :],
     }
-    return [Control(name, differences(joined, whole) != (0, 0)) for name, joined in faults.items()]
+    return [NegativeControl(name, differences(joined, whole) != (0, 0)) for name, joined in faults.items()]
 
 
 def _client(server: OwnServer, voice: str) -> OverHttp:

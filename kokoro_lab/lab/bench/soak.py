@@ -23,7 +23,7 @@ from kokoro_lab.lab.bench.misbehaving import misbehaving
 from kokoro_lab.lab.bench.over_http import FULL_SCALE, LEFT_S, OverHttp
 from kokoro_lab.lab.bench.own_server import OwnServer
 from kokoro_lab.lab.bench.resources import Holding, watched
-from kokoro_lab.lab.bench.soak_mix import WAYS, Reading, Turn, Way, turns
+from kokoro_lab.lab.bench.soak_mix import WAYS, ReadingTurn, SoakReading, Way, turns
 from kokoro_lab.lab.bench.trial import SPEECH_LEVEL, Listener
 
 THINK_S = (1.0, 3.0)
@@ -35,7 +35,7 @@ POLL_S = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Listened:
+class SoakStream:
     """One stream of a soak.
 
     Parameters
@@ -91,7 +91,7 @@ class Soak:
         Listeners.
     wholes : mapping
         Reading → how it is when it is whole, heard alone before the soak.
-    streams : sequence of Listened
+    streams : sequence of SoakStream
         In the order in which they were asked for.
     holdings : sequence of Holding
         Of the server.
@@ -106,7 +106,7 @@ class Soak:
     run_s: float
     concurrency: int
     wholes: Mapping[str, Whole]
-    streams: Sequence[Listened]
+    streams: Sequence[SoakStream]
     holdings: Sequence[Holding]
     left_behind: int
     ran: Mapping[str, Any] = field(default_factory=dict)
@@ -122,14 +122,14 @@ class Soak:
         return self.concurrency == 1 and self.misbehaved is None
 
     @property
-    def heard(self) -> list[Listened]:
+    def heard(self) -> list[SoakStream]:
         """The streams that ended as they should."""
         return [one for one in self.streams if not one.fault]
 
 
 def measure_soak(
     server: OwnServer,
-    readings: Sequence[Reading],
+    readings: Sequence[SoakReading],
     minutes: float,
     *,
     concurrency: int = 1,
@@ -147,7 +147,7 @@ def measure_soak(
     server : OwnServer
         Has a slot for each listener, and one more for those who misbehave. Without a cache of first audio, or
         only a reading's first time would be timed.
-    readings : sequence of Reading
+    readings : sequence of SoakReading
     minutes : float
     concurrency : int
         Listeners, each with one stream at a time.
@@ -172,7 +172,7 @@ def measure_soak(
     wholes = {one.name: _whole(server, one) for one in tqdm(readings, desc="readings", disable=not progress)}
     run_s = 60 * minutes
     asked, lock = turns(readings, ways, seed), threading.Lock()
-    streams: list[Listened] = []
+    streams: list[SoakStream] = []
     started_s = time.monotonic()
     longest = max(readings, key=lambda one: len(one.text))
     others = misbehaving(server.url, longest.text, longest.voice, seed=seed) if misbehave else nullcontext()
@@ -216,7 +216,7 @@ def measure_soak(
     )
 
 
-def listened(server: OwnServer, turn: Turn, at_s: float) -> Listened:
+def listened(server: OwnServer, turn: ReadingTurn, at_s: float) -> SoakStream:
     """One stream to its end, or to whatever end it comes to."""
     listener = Listener(keep=True)
     listener.asks()
@@ -224,9 +224,9 @@ def listened(server: OwnServer, turn: Turn, at_s: float) -> Listened:
         _speak(server, turn.reading, turn.way, listener)
         heard = listener.trial(turn.way, turn.number, len(turn.reading.text), streamed=True)
     except KokoroLabError as error:
-        return Listened(turn.number, turn.reading.name, turn.way, at_s, fault=str(error)[:200])
+        return SoakStream(turn.number, turn.reading.name, turn.way, at_s, fault=str(error)[:200])
     whole = _whole_of(listener.samples)
-    return Listened(
+    return SoakStream(
         turn.number,
         turn.reading.name,
         turn.way,
@@ -242,7 +242,7 @@ def listened(server: OwnServer, turn: Turn, at_s: float) -> Listened:
     )
 
 
-def _speak(server: OwnServer, reading: Reading, way: Way, listener: Listener) -> None:
+def _speak(server: OwnServer, reading: SoakReading, way: Way, listener: Listener) -> None:
     if way == "http":
         OverHttp(server.url, reading.voice, server.process).speak(reading.text, listener)
         return
@@ -261,7 +261,7 @@ def _samples(stream: Iterator[Any]) -> Iterator[Samples]:
         yield np.frombuffer(frame.data, "<i2").astype(np.float32) / np.float32(FULL_SCALE)
 
 
-def _whole(server: OwnServer, reading: Reading) -> Whole:
+def _whole(server: OwnServer, reading: SoakReading) -> Whole:
     listener = Listener(keep=True)
     listener.asks()
     _speak(server, reading, "sse", listener)

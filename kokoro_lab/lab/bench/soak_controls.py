@@ -12,10 +12,10 @@ import numpy as np
 from kokoro_lab.lab.bench.leaky_server import KINDS, NOTHING
 from kokoro_lab.lab.bench.own_server import own_server
 from kokoro_lab.lab.bench.resources import SETTLE_S, Holding, growth_of, held_by
-from kokoro_lab.lab.bench.soak import Listened, Soak, Whole, listened
-from kokoro_lab.lab.bench.soak_mix import WAYS, Reading, Turn
+from kokoro_lab.lab.bench.soak import Soak, SoakStream, Whole, listened
+from kokoro_lab.lab.bench.soak_mix import WAYS, ReadingTurn, SoakReading
 from kokoro_lab.lab.bench.soak_verdict import judge, judge_growth
-from kokoro_lab.lab.results import Check, Control
+from kokoro_lab.lab.results import Check, NegativeControl
 
 RUN_S, EVERY_S, READ_EVERY_S = 1_200.0, 10.0, 5.0
 NOISE = 0.02
@@ -23,38 +23,40 @@ LEAKY_STREAMS = 40
 Fault = Callable[[Soak], Soak]
 
 
-def controls() -> list[Control]:
+def controls() -> list[NegativeControl]:
     """Everything: made-up soaks first, then the server that leaks."""
     return [*made_up_controls(), *leaking_controls()]
 
 
-def made_up_controls() -> list[Control]:
+def made_up_controls() -> list[NegativeControl]:
     """20 minutes that are good but for one fault, each of which must fail, and two that must pass."""
     good = made_up()
-    found = [Control(f"passes: {name}", _passes(judge(fault(good)))) for name, fault in HARMLESS.items()]
-    return found + [Control(name, not _passes(judge(fault(good)))) for name, fault in FAULTS.items()]
+    found = [
+        NegativeControl(f"passes: {name}", _passes(judge(fault(good)))) for name, fault in HARMLESS.items()
+    ]
+    return found + [NegativeControl(name, not _passes(judge(fault(good)))) for name, fault in FAULTS.items()]
 
 
-def leaking_controls(streams: int = LEAKY_STREAMS) -> list[Control]:
+def leaking_controls(streams: int = LEAKY_STREAMS) -> list[NegativeControl]:
     """A server in a process of its own that keeps something of each stream, and one that keeps nothing."""
     found = []
     for kind in KINDS:
         passes = _passes(judge_growth(growth_of(leaking(kind, streams))))
         if kind == NOTHING:
-            found.append(Control("passes: a real server that keeps nothing", passes))
+            found.append(NegativeControl("passes: a real server that keeps nothing", passes))
         else:
-            found.append(Control(f"a real server that keeps {kind} of every stream", not passes))
+            found.append(NegativeControl(f"a real server that keeps {kind} of every stream", not passes))
     return found
 
 
 def leaking(kind: str, streams: int = LEAKY_STREAMS) -> list[Holding]:
     """What `leaky_server` holds after each of `streams` streams."""
-    reading = Reading("0", "A.", "any")
+    reading = SoakReading("0", "A.", "any")
     command = [sys.executable, "-m", "kokoro_lab.lab.bench.leaky_server", kind]
     with own_server({}, command) as server:
         found = []
         for number in range(streams):
-            if fault := listened(server, Turn(number, reading, "http"), number).fault:
+            if fault := listened(server, ReadingTurn(number, reading, "http"), number).fault:
                 raise AssertionError(f"the server of the control failed: {fault}")
             found.append(held_by(server.process, number))
     return found
@@ -66,7 +68,7 @@ def made_up(seed: int = 0) -> Soak:
     names = [f"{number}" for number in range(10)]
     wholes = {name: Whole(48_000 * (1 + number), name) for number, name in enumerate(names)}
     streams = [
-        Listened(
+        SoakStream(
             number,
             name,
             WAYS[number % len(WAYS)],
@@ -96,7 +98,7 @@ def _passes(checks: Sequence[Check]) -> bool:
     return all(check.passed for check in checks)
 
 
-def _streams(change: Callable[[Listened], Listened]) -> Fault:
+def _streams(change: Callable[[SoakStream], SoakStream]) -> Fault:
     return lambda soak: replace(soak, streams=[change(one) for one in soak.streams])
 
 
@@ -115,7 +117,7 @@ def _rises(at_s: float, percent: float) -> float:
     return 1 + percent / 100 * max(at_s / (RUN_S / 2) - 1, 0.0)
 
 
-def _tail(one: Listened) -> Listened:
+def _tail(one: SoakStream) -> SoakStream:
     """One stream in five takes ever longer."""
     return one if one.number % 5 else replace(one, ttfa_s=one.ttfa_s * _rises(one.at_s, 60))
 

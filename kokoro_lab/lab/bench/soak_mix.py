@@ -38,7 +38,7 @@ out, as its G2P is an extra."""
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class SoakReading:
     """One text that is read again and again by one voice.
 
     Parameters
@@ -53,11 +53,11 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class ReadingTurn:
     """One time that a reading is asked for."""
 
     number: int
-    reading: Reading
+    reading: SoakReading
     way: Way
 
 
@@ -72,7 +72,7 @@ def foreign_sentences() -> dict[str, list[str]]:
 
 def readings_of(
     sentences: Sequence[str], foreign: Mapping[str, Sequence[str]], voice: str, texts: int, seed: int = 0
-) -> list[Reading]:
+) -> list[SoakReading]:
     """`texts` readings, by the readers in turn.
 
     Parameters
@@ -111,11 +111,13 @@ def readings_of(
                 value=texts,
                 allowed="fewer",
             )
-        found.append(Reading(f"{number} {language} {length} {reader or voice}", text, reader or voice))
+        found.append(SoakReading(f"{number} {language} {length} {reader or voice}", text, reader or voice))
     return found
 
 
-def turns(readings: Sequence[Reading], ways: Sequence[Way] = WAYS, seed: int = 0) -> Iterator[Turn]:
+def turns(
+    readings: Sequence[SoakReading], ways: Sequence[Way] = WAYS, seed: int = 0
+) -> Iterator[ReadingTurn]:
     """Without end, in rounds: each holds every reading once, in an order of its own. From round to round a
     reading goes over the next transport, so that every stretch of a soak holds the same mix."""
     draw = random.Random(seed)
@@ -124,4 +126,4 @@ def turns(readings: Sequence[Reading], ways: Sequence[Way] = WAYS, seed: int = 0
         order = list(enumerate(readings))
         draw.shuffle(order)
         for place, reading in order:
-            yield Turn(next(numbers), reading, ways[(place + rounds) % len(ways)])
+            yield ReadingTurn(next(numbers), reading, ways[(place + rounds) % len(ways)])

@@ -8,11 +8,11 @@ from typing import Any
 
 import pandas as pd
 
-from kokoro_lab.lab.bench.drift import Drift, adjusted, drift, median, p95
+from kokoro_lab.lab.bench.drift import FigureDrift, adjusted, drift, median, p95
 from kokoro_lab.lab.bench.resources import SETTLE_S, Growth, growth_of
 from kokoro_lab.lab.bench.resuming import percentile
-from kokoro_lab.lab.bench.soak import Listened, Soak
-from kokoro_lab.lab.results import Check, Control, Run
+from kokoro_lab.lab.bench.soak import Soak, SoakStream
+from kokoro_lab.lab.results import Check, NegativeControl, Run
 
 DRIFT_PERCENT = 5.0
 RSS_GROWTH_MB = 30.0
@@ -73,7 +73,7 @@ def judge_times(soak: Soak) -> list[Check]:
     return found
 
 
-def drifts(soak: Soak) -> dict[str, tuple[Drift, Drift]]:
+def drifts(soak: Soak) -> dict[str, tuple[FigureDrift, FigureDrift]]:
     """Of TTFA and RTF: the drift of the windows' medians, and of their 95th percentiles.
 
     A stream is compared with others of the same reading alone.
@@ -122,7 +122,7 @@ def figures(soak: Soak) -> dict[str, float]:
     return found
 
 
-def conclude(run: Run, soak: Soak, controls: list[Control]) -> dict[str, Any]:
+def conclude(run: Run, soak: Soak, controls: list[NegativeControl]) -> dict[str, Any]:
     """Write the verdict into `run`.
 
     Raises
@@ -229,5 +229,5 @@ def printed(soak: Soak) -> Iterator[str]:
         yield f"times are judged from {TIMES_FROM_MINUTES:g} minutes on, one stream at a time"
 
 
-def _told(one: Listened) -> str:
+def _told(one: SoakStream) -> str:
     return f"stream {one.number} over {one.way}, after {one.at_s:.0f} s: {one.fault}"

@@ -11,7 +11,7 @@ from pathlib import Path
 from kokoro_lab.errors import GateFailed
 from kokoro_lab.lab.bench import lifecycle, loading, resuming, soak_controls, soak_verdict
 from kokoro_lab.lab.bench.own_server import OwnServer, own_server
-from kokoro_lab.lab.bench.plan import Plan
+from kokoro_lab.lab.bench.plan import BenchPlan
 from kokoro_lab.lab.bench.soak import measure_soak
 from kokoro_lab.lab.bench.soak_mix import foreign_sentences, readings_of
 from kokoro_lab.lab.bench.texts import PRESETS, texts_of
@@ -30,7 +30,7 @@ class Judged:
 
 
 def judge(
-    plan: Plan,
+    plan: BenchPlan,
     sentences: Sequence[str],
     start: StartServer | None = None,
     *,
@@ -41,7 +41,7 @@ def judge(
 
     Parameters
     ----------
-    plan : Plan
+    plan : BenchPlan
         With one of `JUDGED`.
     sentences : sequence of str
         What the texts are made of.

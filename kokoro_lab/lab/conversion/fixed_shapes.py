@@ -50,7 +50,7 @@ Segments = Iterable[tuple[Sequence[int], Values]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Sentence:
+class PreparedSegment:
     """A segment as far as the vocoder, and what its layers multiply by and add: predicted statistics."""
 
     token_ids: tuple[int, ...]
@@ -59,7 +59,7 @@ class Sentence:
     shift: Values
 
     @classmethod
-    def of(cls, decoder: Staged, token_ids: Sequence[int], style: Values) -> Sentence:
+    def of(cls, decoder: Staged, token_ids: Sequence[int], style: Values) -> PreparedSegment:
         """Let a decoder in single precision prepare it."""
         prosody = decoder.prosody.predict(token_ids, style, 1.0)
         statistics = StatisticsPredictor.load().predict(prosody)
@@ -72,7 +72,7 @@ class Sentence:
         return feed_of(window, self.prosody.trunk, spectrum, self.scale, self.shift, start)
 
 
-def windows_agree_db(decoder: Staged, fixed: StaticVocoder, sentence: Sentence) -> float:
+def windows_agree_db(decoder: Staged, fixed: StaticVocoder, sentence: PreparedSegment) -> float:
     """How near the samples of fixed windows are to those of the windows that the engine decodes."""
     given = (sentence.prosody, sentence.scale, sentence.shift)
     reference = np.concatenate([*decoder.vocoder.windows(*given)])
@@ -101,7 +101,9 @@ class Evaluated:
     agreement_db: float
 
 
-def evaluated(package: Path, window: StaticWindow, fixed: StaticVocoder, sentence: Sentence) -> Evaluated:
+def evaluated(
+    package: Path, window: StaticWindow, fixed: StaticVocoder, sentence: PreparedSegment
+) -> Evaluated:
     """Read a package and evaluate it in NumPy (see `mil_reference`) on a window of the sentence."""
     feed = sentence.feed(window, fixed.spectrum(sentence.prosody))
     reference = fixed.run(window, feed)
@@ -191,7 +193,7 @@ def export_static(
 
 
 def _spoken(decoder: Staged, fixed: StaticVocoder, segments: Segments) -> dict[str, Any]:
-    agreements = [windows_agree_db(decoder, fixed, Sentence.of(decoder, *given)) for given in segments]
+    agreements = [windows_agree_db(decoder, fixed, PreparedSegment.of(decoder, *given)) for given in segments]
     least = min(agreements, default=float("-inf"))
     if not least >= AGREEMENT_LOW_DB:
         raise WeightsError(
@@ -237,7 +239,7 @@ def _evaluated(
     names: dict[str, str],
     precision: str,
 ) -> dict[str, Any]:
-    sentence = Sentence.of(decoder, *segments[0])
+    sentence = PreparedSegment.of(decoder, *segments[0])
     found = {
         window.name: evaluated(folder / names[window.name], window, fixed, sentence) for window in fixed.sizes
     }

@@ -29,7 +29,7 @@ _BLOB_ENTRY = struct.Struct("<IIQQ")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Operation:
+class MilOperation:
     """One operation: what it is, its inputs by their names (tensors, or values that stand there), outputs."""
 
     kind: str
@@ -46,7 +46,7 @@ class Program:
     ----------
     inputs : mapping of str to tuple of int
         Shapes.
-    operations : tuple of Operation
+    operations : tuple of MilOperation
         In order, constants left out.
     constants : mapping of str to numpy.ndarray
     outputs : tuple of str
@@ -54,7 +54,7 @@ class Program:
     """
 
     inputs: Mapping[str, tuple[int, ...]]
-    operations: tuple[Operation, ...]
+    operations: tuple[MilOperation, ...]
     constants: Mapping[str, Array]
     outputs: tuple[str, ...]
     metadata: Mapping[str, str]
@@ -107,7 +107,7 @@ def read(path: Path) -> Program:
     )
 
 
-def _operation(raw: Any, blob: Array) -> Operation:
+def _operation(raw: Any, blob: Array) -> MilOperation:
     inputs: dict[str, Any] = {}
     for name, argument in raw.inputs.items():
         bound = [
@@ -116,7 +116,7 @@ def _operation(raw: Any, blob: Array) -> Operation:
         ]
         inputs[name] = bound if len(bound) > 1 or name == "values" else bound[0]
     inputs |= {n: _value(v, blob) for n, v in raw.attributes.items()}
-    return Operation(
+    return MilOperation(
         kind=raw.type,
         inputs=inputs,
         outputs=tuple(o.name for o in raw.outputs),

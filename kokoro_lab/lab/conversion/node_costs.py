@@ -24,7 +24,7 @@ Feed = Mapping[str, npt.NDArray[Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class Cost:
+class NodeCost:
     """Of a node, or of many.
 
     Parameters
@@ -38,16 +38,16 @@ class Cost:
     time_s: float = 0.0
     operations: float = 0.0
 
-    def __add__(self, other: Cost) -> Cost:
-        return Cost(self.time_s + other.time_s, self.operations + other.operations)
+    def __add__(self, other: NodeCost) -> NodeCost:
+        return NodeCost(self.time_s + other.time_s, self.operations + other.operations)
 
-    def __mul__(self, times: float) -> Cost:
-        return Cost(self.time_s * times, self.operations * times)
+    def __mul__(self, times: float) -> NodeCost:
+        return NodeCost(self.time_s * times, self.operations * times)
 
 
-def total(costs: Mapping[str, Cost], names: Sequence[str] | frozenset[str] | None = None) -> Cost:
+def total(costs: Mapping[str, NodeCost], names: Sequence[str] | frozenset[str] | None = None) -> NodeCost:
     """The sum over all nodes, or over those of `names`."""
-    return sum((cost for name, cost in costs.items() if names is None or name in names), Cost())
+    return sum((cost for name, cost in costs.items() if names is None or name in names), NodeCost())
 
 
 def optimised(model: Path, folder: Path, feed: Feed | None = None) -> Path:
@@ -102,14 +102,14 @@ class Observed:
 
     Parameters
     ----------
-    costs : mapping of str to Cost
+    costs : mapping of str to NodeCost
         By node.
     tensors : mapping of str to tuple
         What each node gave: type, and lengths.
     outputs : mapping of str to numpy.ndarray
     """
 
-    costs: Mapping[str, Cost]
+    costs: Mapping[str, NodeCost]
     tensors: Mapping[str, tuple[int, tuple[int, ...]]]
     outputs: Mapping[str, npt.NDArray[Any]]
 
@@ -139,14 +139,14 @@ def observe(model: Path, feed: Feed, runs: int = 1) -> Observed:
         events = json.loads(Path(session.end_profiling()).read_text("utf-8"))
     begin_us = sorted(e["ts"] for e in events if e["name"] == "model_run")[1]
     nodes = {node.name: node for node in graph.graph.node}
-    costs: dict[str, Cost] = defaultdict(Cost)
+    costs: dict[str, NodeCost] = defaultdict(NodeCost)
     tensors = {name: (_TYPES[str(value.dtype)], value.shape) for name, value in wanted.items()}
     for event in events:
         name = event["name"].removesuffix("_kernel_time")
         if event["cat"] != "Node" or name == event["name"] or name not in nodes or event["ts"] < begin_us:
             continue
         node = nodes[name]
-        costs[name] += Cost(event["dur"] / 1e6, _operations(node, graph, event["args"])) * (1 / runs)
+        costs[name] += NodeCost(event["dur"] / 1e6, _operations(node, graph, event["args"])) * (1 / runs)
         made = event["args"]["output_type_shape"]
         # A node that gives only some of its outputs does not say which
         if len(made) == len([o for o in node.output if o]):

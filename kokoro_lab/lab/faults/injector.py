@@ -39,7 +39,7 @@ class Struck:
 
 
 @dataclass(frozen=True, slots=True)
-class Spoken:
+class StreamWords:
     """A stream that came to its end: where its words are in the text, in the order in which they were spoken,
     and how many samples it had from the beginning of the speech."""
 
@@ -88,7 +88,7 @@ class Injector:
             self._ballast: list[bytearray] = []
             self._refusing = ()
             self._struck: list[Struck] = []
-            self._spoken: list[Spoken] = []
+            self._spoken: list[StreamWords] = []
         if scenario is not None:
             log.warning("Faults are put in on purpose: %s. %s.", scenario.name, scenario.title)
 
@@ -127,7 +127,7 @@ class Injector:
         words = tuple((timing.start, timing.end) for timing in timings)
         with self._lock:
             if len(self._spoken) < MOST:
-                self._spoken.append(Spoken(words, samples))
+                self._spoken.append(StreamWords(words, samples))
 
     def at_window(self) -> frozenset[str]:
         """The vocoder is about to decode a window: the kinds of the faults that strike now."""
@@ -183,7 +183,7 @@ class Injector:
             return list(self._struck)
 
     @property
-    def spoken(self) -> list[Spoken]:
+    def spoken(self) -> list[StreamWords]:
         """The streams that came to their end since then."""
         with self._lock:
             return list(self._spoken)

@@ -26,9 +26,9 @@ from kokoro_lab.lab.gates import damages
 from kokoro_lab.lab.gates.forced import ToldGraph, ToldStages, fp32_prosody
 from kokoro_lab.lab.gates.speaking import SpokenPair, begun, pair_up, shortest, speak
 from kokoro_lab.lab.listening.levels import match_loudness
-from kokoro_lab.lab.listening.plan import Pair
+from kokoro_lab.lab.listening.plan import PassagePair
 from kokoro_lab.lab.listening.result import ListeningResult
-from kokoro_lab.lab.results import Check, Control
+from kokoro_lab.lab.results import Check, NegativeControl
 from kokoro_lab.metrics.abx import INAUDIBLE_BELOW
 from kokoro_lab.metrics.mos import dnsmos
 from kokoro_lab.metrics.noninferiority import PairedChange, paired_change
@@ -95,7 +95,7 @@ def _is_short(text: FixtureText) -> bool:
     return len(text.text) <= LONGEST_CHARACTERS
 
 
-def heard(spoken: Sequence[SpokenPair], limit: int) -> list[Pair]:
+def heard(spoken: Sequence[SpokenPair], limit: int) -> list[PassagePair]:
     """The pairs that people are asked to hear: `limit` of them, spread over texts and voices."""
     return [each.pair for each in spread(spoken, limit)]
 
@@ -242,7 +242,7 @@ def human_checks(result: ListeningResult) -> list[Check]:
     ]
 
 
-def furthest(spoken: Sequence[SpokenPair], table: pd.DataFrame) -> Pair:
+def furthest(spoken: Sequence[SpokenPair], table: pd.DataFrame) -> PassagePair:
     """The pair that is furthest apart, or where that was not measured, the one that DNSMOS likes least; at
     equal loudness."""
     loss = (table.dnsmos_reference - table.dnsmos_candidate).to_numpy()
@@ -250,7 +250,7 @@ def furthest(spoken: Sequence[SpokenPair], table: pd.DataFrame) -> Pair:
     return match_loudness(spoken[int(np.argmax(by))].pair).pair
 
 
-def controls(spoken: Sequence[SpokenPair], *, progress: bool = True) -> list[Control]:
+def controls(spoken: Sequence[SpokenPair], *, progress: bool = True) -> list[NegativeControl]:
     """Candidates that are worse on purpose; the check that is there for the fault must fail.
 
     Made of the beginnings of the shortest pairs. The first is no fault: the reference as its own candidate
@@ -266,10 +266,10 @@ def controls(spoken: Sequence[SpokenPair], *, progress: bool = True) -> list[Con
         "25 ms too long is not the same timing": (_long, DURATION_CHECK, ()),
     }
     untouched = judge(measure(_damaged(spoken, np.copy), progress=progress))
-    found = [Control("the reference itself passes", caught=all(check.passed for check in untouched))]
+    found = [NegativeControl("the reference itself passes", caught=all(check.passed for check in untouched))]
     for name, (damage, check, parts) in faults.items():
         table = measure(_damaged(spoken, damage), parts, progress=progress)
-        found.append(Control(name, caught=not _check(table, check).passed))
+        found.append(NegativeControl(name, caught=not _check(table, check).passed))
     return found
 
 

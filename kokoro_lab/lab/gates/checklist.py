@@ -18,7 +18,15 @@ import pandas as pd
 
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.lab.gates import tables
-from kokoro_lab.lab.gates.evidence import FAILED, NOT_MEASURED, PASSED, STALE, VERDICTS, Finding, Records
+from kokoro_lab.lab.gates.evidence import (
+    FAILED,
+    NOT_MEASURED,
+    PASSED,
+    STALE,
+    VERDICTS,
+    EvidenceFinding,
+    Records,
+)
 from kokoro_lab.lab.gates.suite import Measurement, measurements
 from kokoro_lab.lab.results import Check
 
@@ -313,7 +321,7 @@ def _row(line: Line, records: Records, known: dict[str, Measurement]) -> dict[st
     }
 
 
-def _find(evidence: Evidence, records: Records, known: dict[str, Measurement]) -> Finding:
+def _find(evidence: Evidence, records: Records, known: dict[str, Measurement]) -> EvidenceFinding:
     if evidence.tests:
         return records.tests(evidence.tests)
     counted = replace(records, fast=_counts_fast(evidence, records))

@@ -18,12 +18,12 @@ from kokoro_lab.lab.gates.evidence import (
     PASSED,
     STALE,
     TESTS,
-    Finding,
+    EvidenceFinding,
     Now,
     Records,
 )
 from kokoro_lab.lab.gates.suite import Measurement, defaults, measurements
-from kokoro_lab.lab.results import Check, Control, write_json
+from kokoro_lab.lab.results import Check, NegativeControl, write_json
 from kokoro_lab.provenance import TESTED_COMMIT, TESTED_DIRTY
 
 NOW = Now("c0ffee" * 6, "made up", {"made up": "5a" * 32})
@@ -70,22 +70,22 @@ FAULTS = (
 )
 
 
-def controls() -> list[Control]:
+def controls() -> list[NegativeControl]:
     """What comes first of each kind is no fault; it must pass. All is written to a temporary folder."""
     measured = replace(measurements()[0], full={"made_up": 1}, variant="")
     with TemporaryDirectory() as folder:
         root = Path(folder)
-        found = [Control("no result", _figure(root, measured).verdict == NOT_MEASURED)]
+        found = [NegativeControl("no result", _figure(root, measured).verdict == NOT_MEASURED)]
         for fault in FAULTS:
             record = _good(measured)
             fault.edit(record)
             write_json(root / measured.folder / "20000101T000000Z-0000" / "result.json", record)
-            found.append(Control(fault.name, _figure(root, measured).verdict == fault.verdict))
+            found.append(NegativeControl(fault.name, _figure(root, measured).verdict == fault.verdict))
         found += _of_tests(root)
     return found
 
 
-def _figure(root: Path, measured: Measurement) -> Finding:
+def _figure(root: Path, measured: Measurement) -> EvidenceFinding:
     return Records(root, NOW).figure(measured, CHECK, LOW, HIGH)
 
 
@@ -103,7 +103,7 @@ def _good(measured: Measurement) -> dict[str, Any]:
     }
 
 
-def _of_tests(root: Path) -> list[Control]:
+def _of_tests(root: Path) -> list[NegativeControl]:
     """Reports of tests, in the same way."""
     good = {"commit": str(NOW.commit), "name": "test_it[a]", "inside": ""}
     cases: dict[str, tuple[dict[str, str], str]] = {
@@ -113,11 +113,11 @@ def _of_tests(root: Path) -> list[Control]:
         "a test that did not run": ({"name": "test_it_not"}, NOT_MEASURED),
         "tests of another commit": ({"commit": "bad" * 12}, STALE),
     }
-    found = [Control("no report of tests", Records(root, NOW).tests([TEST]).verdict == NOT_MEASURED)]
+    found = [NegativeControl("no report of tests", Records(root, NOW).tests([TEST]).verdict == NOT_MEASURED)]
     (root / TESTS).parent.mkdir(parents=True)
     for name, (edit, verdict) in cases.items():
         (root / TESTS).write_text(_report(**good | edit), "utf-8")
-        found.append(Control(name, Records(root, NOW).tests([TEST]).verdict == verdict))
+        found.append(NegativeControl(name, Records(root, NOW).tests([TEST]).verdict == verdict))
     return found
 
 

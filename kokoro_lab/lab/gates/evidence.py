@@ -42,7 +42,7 @@ class Now:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class EvidenceFinding:
     """What one piece of evidence says.
 
     Parameters
@@ -92,15 +92,17 @@ class Records:
 
     def figure(
         self, measured: Measurement, name: str, low: float | None = None, high: float | None = None
-    ) -> Finding:
+    ) -> EvidenceFinding:
         """The figure `name` of the newest run of `measured`, against its limits."""
         threshold = _limits(low, high)
         path, record, problem = self._newest(measured)
         if record is None:
-            return Finding(NOT_MEASURED, threshold=threshold, file=path, note=problem)
+            return EvidenceFinding(NOT_MEASURED, threshold=threshold, file=path, note=problem)
         value = _figure(record, name)
         if value is None:
-            return Finding(NOT_MEASURED, threshold=threshold, file=path, note=f"it has no figure {name}")
+            return EvidenceFinding(
+                NOT_MEASURED, threshold=threshold, file=path, note=f"it has no figure {name}"
+            )
         faults = list(_faults(record, name))
         if not Check(name, value, low, high).passed:
             faults.insert(0, "the figure is beyond its limit" if math.isfinite(value) else "it is not finite")
@@ -125,22 +127,24 @@ class Records:
             return ""
         return f"its control was not tried, or not caught: {control}"
 
-    def tests(self, nodes: Sequence[str]) -> Finding:
+    def tests(self, nodes: Sequence[str]) -> EvidenceFinding:
         """What became of tests, named as pytest does it: a file, or a function with all its parameters."""
         if not self._reports:
-            return Finding(NOT_MEASURED, threshold="all pass", note="no report of the tests can be read")
+            return EvidenceFinding(
+                NOT_MEASURED, threshold="all pass", note="no report of the tests can be read"
+            )
         ran = [[case for case in self._cases if _is_of(case.name, node)] for node in nodes]
         path = self._reports[0].file
         if unknown := [node for node, found in zip(nodes, ran, strict=True) if not found]:
             note = f"did not run: {', '.join(unknown)}"
-            return Finding(NOT_MEASURED, threshold="all pass", file=path, note=note)
+            return EvidenceFinding(NOT_MEASURED, threshold="all pass", file=path, note=note)
         found = [case for one in ran for case in one]
         outcomes = [case.outcome for case in found]
         passed, failed = outcomes.count(PASSED), outcomes.count(FAILED)
         figure = f"{passed} of {len(found)} tests pass"
         if not failed and passed < len(found):
             note = f"{len(found) - passed} were skipped"
-            return Finding(NOT_MEASURED, figure, "all pass", path, note)
+            return EvidenceFinding(NOT_MEASURED, figure, "all pass", path, note)
         faults = [f"{failed} of its tests failed"] if failed else []
         abouts = {case.report.file: case.report.about for case in found}
         return _finding(
@@ -226,11 +230,11 @@ def _report(file: Path) -> _Report | None:
 
 def _finding(
     figure: str, threshold: str, path: Path | None, *, aged: str, faults: Sequence[str], dirty: bool
-) -> Finding:
+) -> EvidenceFinding:
     """Old evidence is stale whatever it says; the rest fails by any fault."""
     verdict = STALE if aged else FAILED if faults else PASSED
     notes = [aged, *faults, "made with changes that are not committed" if dirty else ""]
-    return Finding(verdict, figure, threshold, path, "; ".join(filter(None, notes)), dirty)
+    return EvidenceFinding(verdict, figure, threshold, path, "; ".join(filter(None, notes)), dirty)
 
 
 def _figure(record: Mapping[str, Any], name: str) -> float | None:

@@ -23,7 +23,7 @@ from kokoro_lab.lab.fixtures import FixtureText
 from kokoro_lab.lab.gates import damages
 from kokoro_lab.lab.gates.loudness import HIGHEST_LUFS, LOWEST_LUFS
 from kokoro_lab.lab.gates.seams import judge_clip
-from kokoro_lab.lab.results import Check, Control
+from kokoro_lab.lab.results import Check, NegativeControl
 from kokoro_lab.metrics.loudness import integrated_lufs, true_peak_dbtp
 from kokoro_lab.metrics.proportions import proportion_interval, upper_limit
 from kokoro_lab.speech.engine import Engine
@@ -38,7 +38,7 @@ DETECTED_PERCENT = 95.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Spoken:
+class StreamPair:
     """One request as it was streamed, twice.
 
     Parameters
@@ -61,11 +61,11 @@ class Spoken:
         return f"{self.text}-{self.voice}".replace(" ", "-")
 
 
-Gate = Callable[[Samples, Spoken], bool]
+Gate = Callable[[Samples, StreamPair], bool]
 """Whether it objects to samples that are, or ought to be, those of a clip."""
 
 
-def off_level(samples: Samples, spoken: Spoken) -> bool:
+def off_level(samples: Samples, spoken: StreamPair) -> bool:
     """The loudness gate: outside −16 ±1 LUFS where it lasts 3 s or more, or a true peak over −1 dBTP."""
     if not true_peak_dbtp(samples, SAMPLE_RATE_HZ) <= TRUE_PEAK_LIMIT_DBTP:
         return True
@@ -74,7 +74,7 @@ def off_level(samples: Samples, spoken: Spoken) -> bool:
     return not LOWEST_LUFS <= integrated_lufs(samples, SAMPLE_RATE_HZ) <= HIGHEST_LUFS
 
 
-def not_repeated(samples: Samples, spoken: Spoken) -> bool:
+def not_repeated(samples: Samples, spoken: StreamPair) -> bool:
     """The golden gate in its narrowest form: not the samples that the same request gave once more.
 
     On one build synthesis is deterministic, so any difference is a fault.
@@ -82,7 +82,7 @@ def not_repeated(samples: Samples, spoken: Spoken) -> bool:
     return not np.array_equal(samples, spoken.again)
 
 
-def defective(samples: Samples, spoken: Spoken) -> bool:
+def defective(samples: Samples, spoken: StreamPair) -> bool:
     """The gate of seams and clicks, as it judges a clip by itself: no reference, and no known seams."""
     return not all(check.passed for check in judge_clip(samples))
 
@@ -97,7 +97,7 @@ GATES: dict[str, Gate] = {
 
 def speak(
     engine: Engine, texts: Sequence[FixtureText], voices: Sequence[str], *, progress: bool = True
-) -> list[Spoken]:
+) -> list[StreamPair]:
     """Stream each text, in English, with each voice, twice, nothing taken from a cache."""
     spoken = []
     for voice, text in tqdm(list(product(voices, texts)), desc="streams", disable=not progress):
@@ -105,12 +105,12 @@ def speak(
             engine.stream(text.text, voice=voice, language=english_of(voice), cached=False).joined()
             for _ in range(2)
         )
-        spoken.append(Spoken(text.id, voice, first, second.samples))
+        spoken.append(StreamPair(text.id, voice, first, second.samples))
     return spoken
 
 
 def measure(
-    spoken: Sequence[Spoken], gates: Mapping[str, Gate] = GATES, *, progress: bool = True
+    spoken: Sequence[StreamPair], gates: Mapping[str, Gate] = GATES, *, progress: bool = True
 ) -> pd.DataFrame:
     """Ask every gate about every clip, clean and with each damage.
 
@@ -200,7 +200,7 @@ def alarmed(table: pd.DataFrame) -> pd.DataFrame:
     return wrong.groupby(["name", "text", "voice"], as_index=False).agg(gates=("gate", ", ".join))
 
 
-def controls(spoken: Sequence[Spoken]) -> list[Control]:
+def controls(spoken: Sequence[StreamPair]) -> list[NegativeControl]:
     """Gates that are wrong on purpose; the judge must refuse their tables, and pass that of a perfect one."""
     few = list(spoken[:CONTROL_CLIPS])
     perfect: Gate = not_repeated
@@ -218,8 +218,8 @@ def controls(spoken: Sequence[Spoken]) -> list[Control]:
     def passes(gate: Gate) -> bool:
         return all(check.passed for check in judge(measure(few, {"it": gate}, progress=False)))
 
-    found = [Control("a gate that knows the clean clips passes", caught=passes(perfect))]
-    return found + [Control(name, caught=not passes(gate)) for name, gate in wrong.items()]
+    found = [NegativeControl("a gate that knows the clean clips passes", caught=passes(perfect))]
+    return found + [NegativeControl(name, caught=not passes(gate)) for name, gate in wrong.items()]
 
 
 CONTROL_CLIPS = 2

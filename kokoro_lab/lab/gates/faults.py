@@ -17,7 +17,7 @@ import pandas as pd
 from tqdm import tqdm
 
 from kokoro_lab.errors import ParameterError
-from kokoro_lab.lab.bench.faulty import Disturbed, Subject, disturbed
+from kokoro_lab.lab.bench.faulty import Disturbed, FaultySpeaker, disturbed
 from kokoro_lab.lab.bench.playout import PRE_BUFFER_S
 from kokoro_lab.lab.bench.resuming import differences
 from kokoro_lab.lab.faults.scenario import TRANSPORTS, AnyFault, Scenario, Transport
@@ -46,7 +46,7 @@ COLUMNS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class FaultOutcome:
     """What became of one stream: a row of the table.
 
     Parameters
@@ -86,7 +86,7 @@ class Outcome:
 class Measured(NamedTuple):
     """What `measure` found.
 
-    `table` has a row a stream, with the fields of `Outcome`; `whole` is the undisturbed stream by transport,
+    `table` has a row a stream, with the fields of `FaultOutcome`; `whole` is the undisturbed stream by transport,
     and `rtf` the highest real-time factor of those, at the beginning and at the end.
     """
 
@@ -139,7 +139,7 @@ def asked(scenarios: Sequence[Scenario], transports: Sequence[Transport]) -> int
 
 
 def measure(
-    subjects: Mapping[Transport, Subject],
+    subjects: Mapping[Transport, FaultySpeaker],
     text: str,
     scenarios: Sequence[Scenario],
     *,
@@ -150,7 +150,7 @@ def measure(
     rows = []
     with tqdm(total=2 * len(subjects) + len(jobs), desc="streams", disable=not progress) as bar:
 
-        def undisturbed(subject: Subject) -> Disturbed:
+        def undisturbed(subject: FaultySpeaker) -> Disturbed:
             found = disturbed(subject, None)
             bar.update()
             return found
@@ -170,14 +170,14 @@ def measure(
 
 def outcome_of(
     found: Disturbed, whole: Disturbed, text: str, scenario: Scenario, transport: Transport
-) -> Outcome:
+) -> FaultOutcome:
     """What became of a stream, by what the undisturbed one was."""
     heard = found.heard
     differing, missing = differences(heard.pcm, whole.heard.pcm)
     played = heard.played(PRE_BUFFER_S)
     ended = ended_as(found, whole, text, otherwise=bool(scenario.of_seam("g2p")))
     passed = ended in (SAMPLES, WORDS) or (ended == ERROR and transport in scenario.may_end_in_error)
-    return Outcome(
+    return FaultOutcome(
         scenario=scenario.name,
         transport=transport,
         ended=ended,
@@ -246,7 +246,7 @@ def timed(table: pd.DataFrame) -> dict[str, float]:
     return found
 
 
-def ran(subjects: Mapping[Transport, Subject]) -> dict[str, Any]:
+def ran(subjects: Mapping[Transport, FaultySpeaker]) -> dict[str, Any]:
     """What all of them run: the same weights, or there would be nothing to compare."""
     return next(iter(subjects.values())).facts()
 

@@ -8,10 +8,10 @@ from dataclasses import asdict, replace
 import numpy as np
 import pandas as pd
 
-from kokoro_lab.lab.bench.faulty import Disturbed, Subject, disturbed
+from kokoro_lab.lab.bench.faulty import Disturbed, FaultySpeaker, disturbed
 from kokoro_lab.lab.faults.scenario import Scenario, Transport, load_scenario
 from kokoro_lab.lab.gates.faults import judge, outcome_of
-from kokoro_lab.lab.results import Control
+from kokoro_lab.lab.results import NegativeControl
 
 LATE_S = 1.2
 """How long the control's listener waits."""
@@ -19,8 +19,8 @@ CHUNK_BYTES = 2_400
 
 
 def controls(
-    subjects: Mapping[Transport, Subject], whole: Mapping[Transport, Disturbed], text: str
-) -> list[Control]:
+    subjects: Mapping[Transport, FaultySpeaker], whole: Mapping[Transport, Disturbed], text: str
+) -> list[NegativeControl]:
     """What must not pass. A chunk can only be missed where chunks have ids, which bare bytes have not.
 
     Parameters
@@ -35,12 +35,12 @@ def controls(
         stream = disturbed(subjects[transport], scenario, whole[transport].heard, asks_again=False)
         outcome = outcome_of(stream, whole[transport], text, scenario, transport)
         missed = bool(stream.struck) and not outcome.passed
-        found.append(Control("a lost chunk that nobody asks for again", missed))
+        found.append(NegativeControl("a lost chunk that nobody asks for again", missed))
         scenario = load_scenario("chunks_reordered_on_line")
         stream = disturbed(subjects[transport], scenario, whole[transport].heard, reorders=False)
         outcome = outcome_of(stream, whole[transport], text, scenario, transport)
         jumbled = bool(stream.struck) and not outcome.passed
-        found.append(Control("chunks that are played as they come, out of their order", jumbled))
+        found.append(NegativeControl("chunks that are played as they come, out of their order", jumbled))
     first, scenario = next(iter(whole.values())), load_scenario("connection_cut")
     return [
         *found,
@@ -51,8 +51,8 @@ def controls(
 
 
 def _careless(
-    subjects: Mapping[Transport, Subject], whole: Mapping[Transport, Disturbed], text: str
-) -> Control:
+    subjects: Mapping[Transport, FaultySpeaker], whole: Mapping[Transport, Disturbed], text: str
+) -> NegativeControl:
     """Who does not go on where a line is cut or, where there is no line, a chunk is missing."""
     transport: Transport = next((name for name in subjects if name != "library"), "library")
     scenario = load_scenario("chunks_lost_in_queue" if transport == "library" else "connection_cut")
@@ -60,10 +60,10 @@ def _careless(
     caught = (
         bool(stream.struck) and not outcome_of(stream, whole[transport], text, scenario, transport).passed
     )
-    return Control("a listener who does not go on", caught)
+    return NegativeControl("a listener who does not go on", caught)
 
 
-def _changed(whole: Disturbed, text: str, scenario: Scenario) -> list[Control]:
+def _changed(whole: Disturbed, text: str, scenario: Scenario) -> list[NegativeControl]:
     """What was heard is not what was spoken."""
     pcm = whole.heard.pcm
     middle = len(pcm) // 4 * 2
@@ -74,17 +74,17 @@ def _changed(whole: Disturbed, text: str, scenario: Scenario) -> list[Control]:
         "a sample off by one bit": before + bytes([after[0] ^ 1]) + after[1:],
     }
     return [
-        Control(name, not outcome_of(_heard(whole, pcm), whole, text, scenario, "sse").passed)
+        NegativeControl(name, not outcome_of(_heard(whole, pcm), whole, text, scenario, "sse").passed)
         for name, pcm in changed.items()
     ]
 
 
-def _unread(whole: Disturbed, text: str) -> list[Control]:
+def _unread(whole: Disturbed, text: str) -> list[NegativeControl]:
     """What was spoken are not the words of the text. Other samples alone are no fault of a stalled G2P."""
     stalled, (*_, spoken) = load_scenario("g2p_stalled"), whole.spoken
     other = _heard(whole, bytes((~np.frombuffer(whole.heard.pcm, "<i2")).tobytes()))
     if not outcome_of(other, whole, text, stalled, "sse").passed:
-        return [Control("the same words in another voice pass", caught=False)]
+        return [NegativeControl("the same words in another voice pass", caught=False)]
     words = spoken.words
     changed = {
         "a word that was not spoken": words[:1] + words[2:],
@@ -92,7 +92,7 @@ def _unread(whole: Disturbed, text: str) -> list[Control]:
         "two words that changed places": (words[1], words[0], *words[2:]),
     }
     return [
-        Control(
+        NegativeControl(
             name,
             not outcome_of(
                 replace(other, spoken=(replace(spoken, words=said),)), whole, text, stalled, "sse"
@@ -102,7 +102,7 @@ def _unread(whole: Disturbed, text: str) -> list[Control]:
     ]
 
 
-def _unnoticed(whole: Disturbed, text: str, scenario: Scenario) -> list[Control]:
+def _unnoticed(whole: Disturbed, text: str, scenario: Scenario) -> list[NegativeControl]:
     """A whole stream that is no pass: it came too late, or nothing was put in."""
     arrivals_s = whole.heard.arrivals_s
     late = tuple(at + (i > 0) * (arrivals_s[-1] + LATE_S) for i, at in enumerate(arrivals_s))
@@ -116,7 +116,7 @@ def _unnoticed(whole: Disturbed, text: str, scenario: Scenario) -> list[Control]
     found = []
     for name, (stream, check) in streams.items():
         table = pd.DataFrame([asdict(outcome_of(stream, whole, text, scenario, "sse"))])
-        found.append(Control(name, [c.name for c in judge(table, 1, 0.0) if not c.passed] == [check]))
+        found.append(NegativeControl(name, [c.name for c in judge(table, 1, 0.0) if not c.passed] == [check]))
     return found
 
 

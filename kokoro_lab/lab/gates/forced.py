@@ -23,7 +23,7 @@ from kokoro_lab.graphs.artefacts import stages_folder
 from kokoro_lab.graphs.rewriting import inferred
 from kokoro_lab.graphs.signatures import DURATIONS, ENERGY, F0, frames_of, signature
 from kokoro_lab.model.decoder import Decoded, Staged
-from kokoro_lab.model.delivery import Delivery
+from kokoro_lab.model.delivery import ProsodyChanges
 from kokoro_lab.model.prosody import ProsodyModel, Values
 from kokoro_lab.native.operators import native_operators
 from kokoro_lab.sessions.providers import stage_session
@@ -80,7 +80,7 @@ class ToldGraph:
         *,
         predicted: bool = False,
         urgent: bool = True,
-        delivery: Delivery | None = None,
+        delivery: ProsodyChanges | None = None,
     ) -> Decoded:
         """As `Decoder.decode`; as many samples as the fp32 model gives, frame by frame."""
         contours = self._prosody.contours(token_ids, style, speed, delivery)
@@ -135,7 +135,7 @@ class ToldStages:
         *,
         predicted: bool = False,
         urgent: bool = True,
-        delivery: Delivery | None = None,
+        delivery: ProsodyChanges | None = None,
     ) -> Decoded:
         """As `Decoder.decode`; as many samples as the fp32 model gives, frame by frame."""
         contours = self._prosody.contours(token_ids, style, speed, delivery)

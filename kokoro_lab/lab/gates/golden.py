@@ -21,9 +21,9 @@ from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples
 from kokoro_lab.dsp.limiter import TRUE_PEAK_LIMIT_DBTP
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.lab.gates import damages
-from kokoro_lab.lab.gates.golden_clips import ANOTHER, SAME, Spoken, figures, speak
+from kokoro_lab.lab.gates.golden_clips import ANOTHER, SAME, GoldenClip, figures, speak
 from kokoro_lab.lab.gates.golden_files import Golden
-from kokoro_lab.lab.results import Check, Control
+from kokoro_lab.lab.results import Check, NegativeControl
 from kokoro_lab.metrics.fingerprint import Fingerprint, bit_error_rate, even_edges_s, mel_fingerprint
 from kokoro_lab.speech.engine import Engine, load_engine
 
@@ -36,8 +36,8 @@ UNTOUCHED, WORD_DROPPED, OTHER_VOICE = "the recording itself passes", "a dropped
 class Take(NamedTuple):
     """A recording, and the same spoken now."""
 
-    reference: Spoken
-    candidate: Spoken
+    reference: GoldenClip
+    candidate: GoldenClip
 
 
 def chosen(golden: Golden, cases: int = 0, variants: str = "") -> list[str]:
@@ -236,7 +236,7 @@ a hundredth of the samples. Record the clips on that build to see them there, to
 clip have gates of their own."""
 
 
-def controls(golden: Golden, names: Sequence[str]) -> list[Control]:
+def controls(golden: Golden, names: Sequence[str]) -> list[NegativeControl]:
     """The recordings themselves, damaged: the judge must refuse each, on the same build and on another.
 
     Every damage of `damages.DAMAGES`, a dropped word and another voice, on the shortest of the recordings
@@ -260,7 +260,7 @@ def controls(golden: Golden, names: Sequence[str]) -> list[Control]:
                 [_passes(golden, row, build) for _, row in tables[name].iterrows()] if name in tables else []
             )
             right = all(passed) if name == UNTOUCHED else not any(passed)
-            found.append(Control(f"{build}: {name}", caught=bool(passed) and right))
+            found.append(NegativeControl(f"{build}: {name}", caught=bool(passed) and right))
     return found
 
 
@@ -269,12 +269,12 @@ def _passes(golden: Golden, row: pd.Series, build: str) -> bool:
     return all(check.passed for check in judge_takes(table, golden))
 
 
-def _damaged(spoken: Spoken, damage: damages.Damage) -> Spoken:
+def _damaged(spoken: GoldenClip, damage: damages.Damage) -> GoldenClip:
     samples = damage(spoken.samples)
-    return Spoken(replace(spoken.recording, **figures(samples)), samples)
+    return GoldenClip(replace(spoken.recording, **figures(samples)), samples)
 
 
-def _without_longest_word(spoken: Spoken) -> damages.Damage:
+def _without_longest_word(spoken: GoldenClip) -> damages.Damage:
     word = max(spoken.recording.words, key=lambda each: each.end_s - each.start_s)
     place = slice(round(word.start_s * SAMPLE_RATE_HZ), round(word.end_s * SAMPLE_RATE_HZ))
     return lambda samples: damages.without(samples, place)
@@ -287,4 +287,4 @@ def _two_voices(golden: Golden) -> Iterator[Take]:
         if one == other and first.asked["voice"] != second.asked["voice"]:
             voice = golden.spoken(second.name)
             heard = {name: getattr(second, name) for name in figures(voice.samples)}
-            yield Take(golden.spoken(first.name), Spoken(replace(first, **heard), voice.samples))
+            yield Take(golden.spoken(first.name), GoldenClip(replace(first, **heard), voice.samples))

@@ -12,14 +12,14 @@ from kokoro_lab.datatypes import SAMPLE_RATE_HZ
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.lab import plots
 from kokoro_lab.lab.gates.golden import Take, as_it_ships, compare
-from kokoro_lab.lab.gates.golden_clips import Spoken, speak
+from kokoro_lab.lab.gates.golden_clips import GoldenClip, speak
 from kokoro_lab.lab.gates.golden_files import Golden, flac_bytes, record
 from kokoro_lab.lab.results import write_json
 from kokoro_lab.speech.engine import Engine
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ClipChange:
     """What recording one clip anew changed.
 
     Parameters
@@ -75,12 +75,12 @@ def names_of(golden: Golden, wanted: Sequence[str]) -> list[str]:
 
 def record_anew(
     golden: Golden, names: Sequence[str], folder: Path, engine_of: Callable[[str], Engine] = as_it_ships
-) -> list[Change]:
+) -> list[ClipChange]:
     """Speak the recordings `names`, keep evidence in `folder`, then put them in place of those before.
 
     Nothing in `golden/` changes before all of them are spoken.
     """
-    spoken: list[Spoken] = []
+    spoken: list[GoldenClip] = []
     for variant in dict.fromkeys(golden.planned[name][1] for name in names):
         engine = engine_of(variant)
         spoken += [
@@ -93,13 +93,13 @@ def record_anew(
     return changes
 
 
-def _evidence(golden: Golden, after: Spoken, folder: Path) -> Change:
+def _evidence(golden: Golden, after: GoldenClip, folder: Path) -> ClipChange:
     name = after.recording.name
     heard_after = write_whole(folder / f"{name}-after.flac", flac_bytes(after.samples))
     if name not in golden.there:
-        return Change(name, {}, (heard_after,))
+        return ClipChange(name, {}, (heard_after,))
     before = golden.spoken(name)
     heard_before = write_whole(folder / f"{name}-before.flac", golden.path(name).read_bytes())
     picture = folder / f"{name}.png"
     plots.spectrograms_compared(before.samples, after.samples, SAMPLE_RATE_HZ).savefig(picture, dpi=100)
-    return Change(name, compare(Take(before, after)), (heard_before, heard_after, picture))
+    return ClipChange(name, compare(Take(before, after)), (heard_before, heard_after, picture))

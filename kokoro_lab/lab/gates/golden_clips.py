@@ -107,7 +107,7 @@ class HeardWord(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Recording:
+class GoldenRecording:
     """What is known of one clip, besides its samples. All figures are of the clip as it is written: 16 bit,
     dithered. `phonemes`, `token_counts` and `segments_s` have one value for each segment."""
 
@@ -128,10 +128,10 @@ class Recording:
     flac_sha256: str = ""
 
 
-class Spoken(NamedTuple):
+class GoldenClip(NamedTuple):
     """A recording and its samples: float32 mono at 24 kHz, steps of 1/32768."""
 
-    recording: Recording
+    recording: GoldenRecording
     samples: Samples
 
     @property
@@ -141,14 +141,14 @@ class Spoken(NamedTuple):
         return [0.0, *words, max([self.recording.duration_s, *words])]
 
 
-def speak(engine: Engine, case: Case, variant: str) -> Spoken:
+def speak(engine: Engine, case: Case, variant: str) -> GoldenClip:
     """Speak a case, computed from the start, as it would be recorded."""
     stream = engine.stream(
         case.words, voice=case.voice, speed=case.speed, streamed=case.streamed, cached=False
     )
     clip = stream.joined()
     samples = as_written(clip)
-    recording = Recording(
+    recording = GoldenRecording(
         name=case.recording_name(variant),
         variant=variant,
         asked=case.asked,
@@ -160,11 +160,11 @@ def speak(engine: Engine, case: Case, variant: str) -> Spoken:
         words=tuple(HeardWord(w.text, round(w.start_s, 5), round(w.end_s, 5)) for w in clip.timings),
         **figures(samples),
     )
-    return Spoken(recording, samples)
+    return GoldenClip(recording, samples)
 
 
 def figures(samples: Samples) -> dict[str, Any]:
-    """Of a clip as it is written: length, level and fingerprint, as a `Recording` has them."""
+    """Of a clip as it is written: length, level and fingerprint, as a `GoldenRecording` has them."""
     return {
         "samples_count": len(samples),
         "duration_s": round(len(samples) / SAMPLE_RATE_HZ, 5),

@@ -20,7 +20,14 @@ import soundfile
 from kokoro_lab.audio import read_wav, write_whole
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples
 from kokoro_lab.errors import ParameterError
-from kokoro_lab.lab.gates.golden_clips import PCM_SCALE, Case, HeardWord, Recording, Spoken, Tolerance
+from kokoro_lab.lab.gates.golden_clips import (
+    PCM_SCALE,
+    Case,
+    GoldenClip,
+    GoldenRecording,
+    HeardWord,
+    Tolerance,
+)
 from kokoro_lab.lab.results import write_json
 from kokoro_lab.native.build import Build
 from kokoro_lab.provenance import repository_root
@@ -35,7 +42,7 @@ class Golden:
     folder: Path
     cases: tuple[Case, ...]
     tolerances: Mapping[str, Mapping[str, Tolerance]]
-    recordings: Mapping[str, Recording] = field(default_factory=dict)
+    recordings: Mapping[str, GoldenRecording] = field(default_factory=dict)
 
     @property
     def planned(self) -> dict[str, tuple[Case, str]]:
@@ -83,7 +90,7 @@ class Golden:
         there = {path.stem for path in self.folder.glob("*.flac")} | set(self.recordings)
         return found + [f"{name} is not planned" for name in sorted(there - set(self.planned))]
 
-    def spoken(self, name: str) -> Spoken:
+    def spoken(self, name: str) -> GoldenClip:
         """A recording with its samples.
 
         Raises
@@ -100,7 +107,7 @@ class Golden:
                 mend="Run `make golden CASE=...` to record it.",
             )
         samples, _ = read_wav(self.path(name))
-        return Spoken(self.recordings[name], samples)
+        return GoldenClip(self.recordings[name], samples)
 
 
 def golden_folder() -> Path:
@@ -135,7 +142,7 @@ def load_golden(folder: Path | None = None) -> Golden:
     return Golden(folder, cases, tolerances, recordings)
 
 
-def record(golden: Golden, spoken: Sequence[Spoken]) -> Golden:
+def record(golden: Golden, spoken: Sequence[GoldenClip]) -> Golden:
     """Write recordings to the folder, in place of those of the same names, and no others.
 
     What is not planned any more leaves the manifest; its FLAC file is left to who took it out of the plan.
@@ -186,15 +193,15 @@ def _read(path: Path) -> dict[str, Any]:
         ) from error
 
 
-def _row(recording: Recording) -> dict[str, Any]:
+def _row(recording: GoldenRecording) -> dict[str, Any]:
     words = [f"{word.start_s} {word.end_s} {word.text}" for word in recording.words]  # a line each
     return asdict(recording) | {"words": words}
 
 
-def _recording(row: Mapping[str, Any]) -> Recording:
+def _recording(row: Mapping[str, Any]) -> GoldenRecording:
     lists = {name: tuple(row[name]) for name in ("phonemes", "token_counts", "segments_s")}
     words = tuple(_word(line) for line in row["words"])
-    return Recording(**{**row, **lists, "words": words, "build": Build(**row["build"])})
+    return GoldenRecording(**{**row, **lists, "words": words, "build": Build(**row["build"])})
 
 
 def _word(line: str) -> HeardWord:

@@ -17,7 +17,7 @@ from kokoro_lab.datatypes import Samples
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.lab.gates import damages
 from kokoro_lab.lab.gates.speaking import SpokenPair, shortest
-from kokoro_lab.lab.results import Check, Control
+from kokoro_lab.lab.results import Check, NegativeControl
 from kokoro_lab.metrics.intelligibility import Recogniser, Transcriber, count_errors, listen, total
 from kokoro_lab.metrics.noninferiority import PairedRise, paired_rise
 from kokoro_lab.metrics.spelling import ENGLISH
@@ -126,7 +126,7 @@ def heard_otherwise(table: pd.DataFrame) -> pd.DataFrame:
 
 def controls(
     spoken: Sequence[SpokenPair], recogniser: Transcriber, *, progress: bool = True
-) -> list[Control]:
+) -> list[NegativeControl]:
     """Candidates that say other words on purpose; the judge must refuse them.
 
     Made of the shortest pairs, one a text. The first is no fault: the reference as its own candidate passes.
@@ -144,7 +144,7 @@ def controls(
     for number, (name, candidate) in enumerate(candidates.items()):
         pairs = [e._replace(pair=replace(e.pair, candidate=candidate(e))) for e in short]
         passed = all(check.passed for check in judge(measure(pairs, recogniser, progress=progress)))
-        found.append(Control(name, caught=passed if number == 0 else not passed))
+        found.append(NegativeControl(name, caught=passed if number == 0 else not passed))
     return found
 
 

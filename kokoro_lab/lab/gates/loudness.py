@@ -23,7 +23,7 @@ from kokoro_lab.dsp.loudness import TARGET_LUFS
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.lab.fixtures import FixtureText
 from kokoro_lab.lab.gates import damages
-from kokoro_lab.lab.results import Check, Control
+from kokoro_lab.lab.results import Check, NegativeControl
 from kokoro_lab.metrics import ebu
 from kokoro_lab.metrics.loudness import MOMENTARY_S, integrated_lufs, sample_peak_dbfs, true_peak_dbtp
 from kokoro_lab.metrics.proportions import proportion_interval
@@ -173,7 +173,7 @@ def worst(table: pd.DataFrame, count: int = 5) -> pd.DataFrame:
     return long.loc[distance.sort_values(ascending=False).index[:count]]
 
 
-def controls(clip: Clip, folder: Path) -> list[Control]:
+def controls(clip: Clip, folder: Path) -> list[NegativeControl]:
     """Damage a good clip in ways that this gate is there for; as a file and as a stream each must fail.
 
     `clip` must be 3 s or longer and pass as it is, or nothing would be shown.
@@ -187,12 +187,12 @@ def controls(clip: Clip, folder: Path) -> list[Control]:
         "second half 6 dB down": _half_faded,
     }
     if not all(_verdicts(clip, folder / "control-untouched.wav")):
-        return [Control("the untouched clip passes", caught=False)]
+        return [NegativeControl("the untouched clip passes", caught=False)]
     found = []
     for name, damage in faults.items():
         damaged = replace(clip, samples=damage(clip.samples))
         path = folder / f"control-{name.replace(' ', '-')}.wav"
-        found.append(Control(name, caught=not any(_verdicts(damaged, path))))
+        found.append(NegativeControl(name, caught=not any(_verdicts(damaged, path))))
     return found
 
 
@@ -200,7 +200,7 @@ CAUGHT = ("3 dB louder", "3 dB quieter")
 """Of the damages that all gates share, those that are this gate's to catch."""
 
 
-def meter_checks() -> tuple[list[Check], list[Control], pd.DataFrame]:
+def meter_checks() -> tuple[list[Check], list[NegativeControl], pd.DataFrame]:
     """The meter against EBU Tech 3341 and 3342, and broken meters against the same signals."""
     cases = list(ebu.ebu_self_check())
     failed = sum(not case.passed for case in cases)
@@ -209,7 +209,7 @@ def meter_checks() -> tuple[list[Check], list[Control], pd.DataFrame]:
         "a meter 0.5 LU off": replace(ebu.Meter(), integrated_lufs=_half_a_lu_off),
     }
     found = [
-        Control(name, caught=any(not case.passed for case in ebu.ebu_self_check(meter=meter)))
+        NegativeControl(name, caught=any(not case.passed for case in ebu.ebu_self_check(meter=meter)))
         for name, meter in broken.items()
     ]
     table = pd.DataFrame(

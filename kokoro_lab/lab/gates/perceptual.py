@@ -33,11 +33,11 @@ from kokoro_lab.lab.gates.perceptual_measures import (
     Compared,
     Measure,
 )
-from kokoro_lab.lab.gates.speaking import Reading, SpokenPair, begun, pair_up, read, shortest, speak
-from kokoro_lab.lab.listening.plan import Pair
-from kokoro_lab.lab.results import Check, Control
+from kokoro_lab.lab.gates.speaking import ProsodyReading, SpokenPair, begun, pair_up, read, shortest, speak
+from kokoro_lab.lab.listening.plan import PassagePair
+from kokoro_lab.lab.results import Check, NegativeControl
 from kokoro_lab.metrics.noninferiority import holm, paired_change
-from kokoro_lab.metrics.prosody import Drift
+from kokoro_lab.metrics.prosody import ReadingDifference
 from kokoro_lab.metrics.speaker import Embedder, VoiceEncoder
 from kokoro_lab.speech.engine import Engine
 from kokoro_lab.weights.fetching import fetch
@@ -140,7 +140,7 @@ def measure(
                 "forced_length_difference_s": pair.duration_difference_s,
             }
             | figures
-            | {name: getattr(drift, name) for name in Drift.__dataclass_fields__}
+            | {name: getattr(drift, name) for name in ReadingDifference.__dataclass_fields__}
         )
     return pd.DataFrame(rows).set_index("pair")
 
@@ -199,7 +199,7 @@ def figures(table: pd.DataFrame) -> dict[str, float]:
     }
 
 
-def worst(compared: Sequence[Compared], table: pd.DataFrame, one: Measure) -> Pair:
+def worst(compared: Sequence[Compared], table: pd.DataFrame, one: Measure) -> PassagePair:
     """The pair that loses most by a measure, as that measure heard it."""
     loss = table[f"{one.name}_reference"] - table[f"{one.name}_candidate"]
     found = compared[int(np.argmax(loss.fillna(np.inf) / table[f"{one.name}_reference"]))]
@@ -226,7 +226,7 @@ def controls(
     encoder: Embedder,
     *,
     progress: bool = True,
-) -> list[Control]:
+) -> list[NegativeControl]:
     """Candidates that are worse on purpose; the check that is there for the fault must fail.
 
     Made of the shortest pairs, one a text. The first is no fault: the reference as its own candidate passes.
@@ -243,12 +243,12 @@ def controls(
         table = measure(candidates, encoder, measures, progress=False)
         return {check.name for check in judge(table, measures) if not check.passed}
 
-    found = [Control("the reference itself passes", caught=not failed(damaged(np.copy), MEASURES))]
+    found = [NegativeControl("the reference itself passes", caught=not failed(damaged(np.copy), MEASURES))]
     for name, (damage, check, measures) in tqdm(CAUGHT_BY.items(), desc="faults", disable=not progress):
-        found.append(Control(name, caught=check in failed(damaged(damage), measures)))
+        found.append(NegativeControl(name, caught=check in failed(damaged(damage), measures)))
     mistaken = failed(_by_another_voice(reference, short, texts, readings), (SPEAKER, F0))
-    found.append(Control("a wrong voice is another speaker", caught=SPEAKER.check in mistaken))
-    found.append(Control("a wrong voice is not as high", caught=F0.check in mistaken))
+    found.append(NegativeControl("a wrong voice is another speaker", caught=SPEAKER.check in mistaken))
+    found.append(NegativeControl("a wrong voice is not as high", caught=F0.check in mistaken))
     return found
 
 
@@ -256,7 +256,7 @@ def _by_another_voice(
     reference: Engine,
     short: Sequence[SpokenPair],
     texts: Sequence[FixtureText],
-    readings: dict[tuple[str, str], Reading],
+    readings: dict[tuple[str, str], ProsodyReading],
 ) -> list[Compared]:
     by_name = {text.id: text for text in texts}
     found = []

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from kokoro_lab.lab.gates.speaking import Reading, SpokenPair
+from kokoro_lab.lab.gates.speaking import ProsodyReading, SpokenPair
 from kokoro_lab.metrics.mos import dnsmos
 from kokoro_lab.metrics.noninferiority import MARGIN
 from kokoro_lab.metrics.perceptual import (
@@ -19,7 +19,7 @@ from kokoro_lab.metrics.perceptual import (
     pesq_wb,
     stoi,
 )
-from kokoro_lab.metrics.prosody import CENTS_AN_OCTAVE, Drift, prosody_drift
+from kokoro_lab.metrics.prosody import CENTS_AN_OCTAVE, ReadingDifference, prosody_drift
 from kokoro_lab.metrics.speaker import Embedder, speaker_similarity
 
 SPEAKER_MARGIN = 0.05
@@ -31,11 +31,11 @@ class Compared(NamedTuple):
 
     forced: SpokenPair
     own: SpokenPair
-    reference_reading: Reading
-    candidate_reading: Reading
+    reference_reading: ProsodyReading
+    candidate_reading: ProsodyReading
 
     @property
-    def drift(self) -> Drift:
+    def drift(self) -> ReadingDifference:
         """How far the candidate's own durations and F0 are from the reference's."""
         return prosody_drift(*self.reference_reading, *self.candidate_reading)
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from kokoro_lab.lab.bench.reference import Reference
 from kokoro_lab.lab.gates.performance import Spread, judge, measure_speech, spread_of, spreads
 from kokoro_lab.lab.gates.performance_bands import FIGURES, Band, Kind
-from kokoro_lab.lab.results import Control
+from kokoro_lab.lab.results import NegativeControl
 from kokoro_lab.model.decoder import Decoded, Decoder
 from kokoro_lab.speech.engine import Engine
 from kokoro_lab.weights.voices import Voice
@@ -60,7 +60,7 @@ def slowed(engine: Engine, sleep_s: float) -> Engine:
 
 def slowed_control(
     engine: Engine, reference: Reference, voice: str, found: Mapping[str, Spread], trials: int = SLOWED_TRIALS
-) -> Control:
+) -> NegativeControl:
     """A real engine that sleeps for twice a reference inference, against a band of what it was.
 
     So long a sleep at least doubles the figures: that it is caught does not depend on how busy a machine is.
@@ -72,24 +72,27 @@ def slowed_control(
     caught = all(
         not check.passed for check in judge(asleep, band) if check.name.endswith("over_band_at_least_ratio")
     )
-    return Control("an engine that sleeps before every segment, in every figure of speech", caught)
+    return NegativeControl("an engine that sleeps before every segment, in every figure of speech", caught)
 
 
-def made_up_controls(seed: int = 0) -> list[Control]:
+def made_up_controls(seed: int = 0) -> list[NegativeControl]:
     """Ratios with a little noise, all on their band but for one fault; and some that must pass."""
     golden = Band(ANY, dict.fromkeys(FIGURES, 0.4))
     found = [
-        Control(f"passes: {name}", _passes(_made_up(change, NOISE, seed), golden))
+        NegativeControl(f"passes: {name}", _passes(_made_up(change, NOISE, seed), golden))
         for name, change in HARMLESS.items()
     ]
     found += [
-        Control(name, not _passes(_made_up(change, NOISE, seed), golden)) for name, change in FAULTS.items()
+        NegativeControl(name, not _passes(_made_up(change, NOISE, seed), golden))
+        for name, change in FAULTS.items()
     ]
     busy = _made_up(dict.fromkeys(FIGURES, 1.15), BUSY_NOISE, seed)
-    found.append(Control("a machine so busy that 15 % cannot be told from noise", not _passes(busy, golden)))
+    found.append(
+        NegativeControl("a machine so busy that 15 % cannot be told from noise", not _passes(busy, golden))
+    )
     lacking = _made_up({}, NOISE, seed)
     lacking.pop("memory")
-    return [*found, Control("a figure that was not measured", not _passes(lacking, golden))]
+    return [*found, NegativeControl("a figure that was not measured", not _passes(lacking, golden))]
 
 
 HARMLESS: dict[str, dict[str, float]] = {

@@ -9,7 +9,7 @@ import regex
 
 from kokoro_lab.datatypes import Clip, LexiconEntry
 from kokoro_lab.errors import ParameterError
-from kokoro_lab.lab.results import Check, Control
+from kokoro_lab.lab.results import Check, NegativeControl
 from kokoro_lab.provenance import repository_root
 from kokoro_lab.text.normalise import normalise
 from kokoro_lab.text.sanitise import sanitise
@@ -103,11 +103,11 @@ def checks(table: pd.DataFrame, clip: Clip) -> list[Check]:
     ]
 
 
-def controls(table: pd.DataFrame) -> list[Control]:
+def controls(table: pd.DataFrame) -> list[NegativeControl]:
     """An expectation that is off by one word must be noticed, in each language."""
     found = []
     for language, rows in table.groupby("language"):
         row = rows.iloc[0]
         caught = not same(row["read"], f"{row.expected} {row.expected}", str(language))
-        found.append(Control(f"{language}: a word too many", caught))
+        found.append(NegativeControl(f"{language}: a word too many", caught))
     return found

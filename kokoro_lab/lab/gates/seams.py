@@ -30,7 +30,7 @@ import pandas as pd
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, AudioChunk, Samples
 from kokoro_lab.lab.gates import damages
 from kokoro_lab.lab.gates.streamed import SEGMENT, WINDOW, StreamedClip
-from kokoro_lab.lab.results import Check, Control
+from kokoro_lab.lab.results import Check, NegativeControl
 from kokoro_lab.lab.tuning.statistics import SEAM_RANK_CHANGE_HIGH
 from kokoro_lab.metrics import defects
 from kokoro_lab.metrics.discontinuities import click_score, splice_score
@@ -205,23 +205,23 @@ def detections(spoken: Sequence[StreamedClip]) -> pd.DataFrame:
     return pd.DataFrame(rows).groupby("fault", sort=False).mean()
 
 
-def controls(spoken: Sequence[StreamedClip], found: pd.DataFrame) -> list[Control]:
+def controls(spoken: Sequence[StreamedClip], found: pd.DataFrame) -> list[NegativeControl]:
     """What must be caught: any fault against the file, in every clip; some by the clip alone; lost chunks.
 
     `found` is what `detections` gave for the clips. A click, a cut and swapped chunks are not asked of the
     clip alone: it shows them in a part of cases only.
     """
-    made = [Control(f"{name}: {FILE}", bool(found.loc[name, FILE] == 1)) for name in found.index]
-    made += [Control(f"{name}: {ITSELF}", bool(found.loc[name, ITSELF] == 1)) for name in SEEN_ALONE]
+    made = [NegativeControl(f"{name}: {FILE}", bool(found.loc[name, FILE] == 1)) for name in found.index]
+    made += [NegativeControl(f"{name}: {ITSELF}", bool(found.loc[name, ITSELF] == 1)) for name in SEEN_ALONE]
     first = spoken[0]
     for name, fault in CHUNK_FAULTS.items():
         table = measure([replace(first, chunks=fault(first.chunks))])
         failed = {check.name for check in judge(table) if not check.passed}
-        made.append(Control(f"{name}: {CHUNKS}", "chunk_faults_count" in failed))
+        made.append(NegativeControl(f"{name}: {CHUNKS}", "chunk_faults_count" in failed))
     return made
 
 
-def window_controls(spoken: Sequence[StreamedClip]) -> list[Control]:
+def window_controls(spoken: Sequence[StreamedClip]) -> list[NegativeControl]:
     """Windows of the fp32 model that each fade in within 1 ms must fail `judge_windows`."""
     clip = max(spoken, key=lambda each: len(each.decodes.borders))
     faded = clip.decodes.windows.copy()
@@ -229,7 +229,7 @@ def window_controls(spoken: Sequence[StreamedClip]) -> list[Control]:
         faded[border : border + 24] *= np.linspace(0, 1, 24, dtype=np.float32)
     table = measure([replace(clip, decodes=clip.decodes._replace(windows=faded))])
     return [
-        Control(
+        NegativeControl(
             "windows that fade in: against the undivided segment",
             any(not check.passed for check in judge_windows(table)),
         )

@@ -14,7 +14,7 @@ from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples, WordTiming
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.graphs.signatures import frames_of
 from kokoro_lab.lab.fixtures import FixtureText
-from kokoro_lab.lab.listening.plan import Pair
+from kokoro_lab.lab.listening.plan import PassagePair
 from kokoro_lab.lab.tuning.comparison import heard_part
 from kokoro_lab.model.decoder import Staged
 from kokoro_lab.speech.alignment import word_timings
@@ -22,7 +22,7 @@ from kokoro_lab.speech.engine import Engine
 from kokoro_lab.text.language import resolve_language
 
 
-class Spoken(NamedTuple):
+class ModelSpeech(NamedTuple):
     """A text by a voice: the vocoder's samples at 24 kHz, when each word is heard, and what was said."""
 
     text: str
@@ -41,12 +41,12 @@ class SpokenPair(NamedTuple):
 
     text: str
     voice: str
-    pair: Pair
+    pair: PassagePair
     said: str
     longest_word: slice
 
 
-class Reading(NamedTuple):
+class ProsodyReading(NamedTuple):
     """What a model decided of a text: frames of 25 ms for each input id, and F0, two values a frame."""
 
     frames: npt.NDArray[np.int64]
@@ -60,7 +60,7 @@ def speak(
     *,
     streamed: bool = False,
     progress: bool = True,
-) -> list[Spoken]:
+) -> list[ModelSpeech]:
     """Every text with every voice, as the vocoder gives it: no gain, no limiter.
 
     `streamed` is in windows with predicted statistics, as streams are decoded.
@@ -75,7 +75,7 @@ def speak(
     return [_speak(engine, text, voice, streamed) for text, voice in bar]
 
 
-def pair_up(reference: Sequence[Spoken], candidate: Sequence[Spoken]) -> list[SpokenPair]:
+def pair_up(reference: Sequence[ModelSpeech], candidate: Sequence[ModelSpeech]) -> list[SpokenPair]:
     """The same texts of both, without the silence at both ends.
 
     Where both are of the same length they are cut at the same samples, so nothing is moved against
@@ -86,13 +86,13 @@ def pair_up(reference: Sequence[Spoken], candidate: Sequence[Spoken]) -> list[Sp
         inside = heard_part(first.samples)
         other = inside if len(first.samples) == len(second.samples) else heard_part(second.samples)
         name = f"{first.text}, {first.voice}"
-        pair = Pair(name, first.samples[inside], second.samples[other], SAMPLE_RATE_HZ)
+        pair = PassagePair(name, first.samples[inside], second.samples[other], SAMPLE_RATE_HZ)
         longest = _longest(first.words, inside)
         pairs.append(SpokenPair(first.text, first.voice, pair, first.said, longest))
     return pairs
 
 
-def read(engine: Engine, text: FixtureText, voice_name: str) -> Reading:
+def read(engine: Engine, text: FixtureText, voice_name: str) -> ProsodyReading:
     """Durations and F0 that a variant finds by itself, its segments one after the other.
 
     Raises
@@ -112,7 +112,7 @@ def read(engine: Engine, text: FixtureText, voice_name: str) -> Reading:
         engine.decoder.prosody.contours(segment.token_ids, voice.style(len(segment.token_ids)), 1.0)
         for segment in engine.front_end.segments(text.text, resolve_language(voice.language), lambda _: None)
     ]
-    return Reading(
+    return ProsodyReading(
         np.concatenate([frames_of(each.durations) for each in contours]),
         np.concatenate([each.f0_hz.reshape(-1) for each in contours]),
     )
@@ -131,7 +131,7 @@ def begun(each: SpokenPair, length_s: float) -> SpokenPair:
     return each._replace(pair=replace(pair, reference=pair.reference[:stop], candidate=pair.candidate[:stop]))
 
 
-def _speak(engine: Engine, text: FixtureText, voice_name: str, streamed: bool) -> Spoken:
+def _speak(engine: Engine, text: FixtureText, voice_name: str, streamed: bool) -> ModelSpeech:
     """The vocoder's samples of a text, its segments end to end, and when each word is heard."""
     voice = engine.voice(voice_name)
     refusal = engine.decoder.predicts(voice) if streamed else None
@@ -150,7 +150,7 @@ def _speak(engine: Engine, text: FixtureText, voice_name: str, streamed: bool) -
         blocks += decoded.blocks
         words += word_timings(segment, decoded.durations, start, range(start, sum(map(len, blocks))))
     said = engine.front_end.describe(text.text, voice.language)["normalized"]
-    return Spoken(text.id, voice_name, np.concatenate(blocks), words, said)
+    return ModelSpeech(text.id, voice_name, np.concatenate(blocks), words, said)
 
 
 def _longest(words: Sequence[WordTiming], inside: slice) -> slice:

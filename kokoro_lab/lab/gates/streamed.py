@@ -25,7 +25,7 @@ from kokoro_lab.datatypes import AudioChunk, Samples
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.lab.fixtures import FixtureText
 from kokoro_lab.model.decoder import Decoded, Decoder, Staged
-from kokoro_lab.model.delivery import Delivery
+from kokoro_lab.model.delivery import ProsodyChanges
 from kokoro_lab.speech.engine import Engine
 from kokoro_lab.speech.stream import SpeechStream
 from kokoro_lab.weights.voices import Voice
@@ -209,7 +209,7 @@ class Asked(NamedTuple):
     speed: float
     predicted: bool
     urgent: bool
-    delivery: Delivery | None
+    delivery: ProsodyChanges | None
 
 
 class _Noted(NamedTuple):
@@ -243,7 +243,7 @@ class _Noting:
         *,
         predicted: bool = False,
         urgent: bool = True,
-        delivery: Delivery | None = None,
+        delivery: ProsodyChanges | None = None,
     ) -> Decoded:
         decoded = self._decoder.decode(
             token_ids, style, speed, predicted=predicted, urgent=urgent, delivery=delivery

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from kokoro_lab.errors import ParameterError
-from kokoro_lab.lab.bench.plan import JUDGED, Plan
+from kokoro_lab.lab.bench.plan import JUDGED, BenchPlan
 from kokoro_lab.provenance import repository_root
 
 KINDS = ("gates", "notebooks", "benchmarks")
@@ -96,7 +96,7 @@ class Measurement:
         other voices or of another candidate is no evidence. A path may be recorded by its name alone.
         """
         given = self.parameters(fast)
-        expected = (asdict(Plan()) if self.benchmark else defaults(self.name)) | dict(given)
+        expected = (asdict(BenchPlan()) if self.benchmark else defaults(self.name)) | dict(given)
         return given.keys() <= recorded.keys() and all(
             _same(value, expected[name]) for name, value in recorded.items() if name in expected
         )

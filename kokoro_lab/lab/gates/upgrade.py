@@ -34,7 +34,7 @@ from kokoro_lab.lab.gates import golden
 from kokoro_lab.lab.gates.golden_files import Golden
 from kokoro_lab.lab.gates.loudness import TOLERANCE_LU
 from kokoro_lab.lab.gates.upgrade_records import FEWEST, WORSE_PERCENT, compare
-from kokoro_lab.lab.results import Check, Control
+from kokoro_lab.lab.results import Check, NegativeControl
 from kokoro_lab.metrics.loudness import integrated_lufs
 from kokoro_lab.provenance import SAMPLE_CHANGERS
 from kokoro_lab.speech.engine import Engine
@@ -96,7 +96,7 @@ def smoke(engine: Engine, findings: Sequence[tuple[str, bool, str]], voice: str)
     return pd.DataFrame(rows, columns=["name", "ok", "detail"]).set_index("name")
 
 
-def golden_checks(engine: Engine, clips: Golden, cases: int) -> tuple[list[Check], list[Control]]:
+def golden_checks(engine: Engine, clips: Golden, cases: int) -> tuple[list[Check], list[NegativeControl]]:
     """Golden clips of this variant, spoken again as it ships; and whether a clip of another text is noticed.
 
     Raises
@@ -112,7 +112,7 @@ def golden_checks(engine: Engine, clips: Golden, cases: int) -> tuple[list[Check
     text = takes[0].reference.recording.asked["text"]
     other = next(name for name in clips.there if clips.recordings[name].asked["text"] != text)
     swapped = golden.measure([golden.Take(takes[0].reference, clips.spoken(other))])
-    control = Control(
+    control = NegativeControl(
         "a golden clip of another text",
         caught=any(not check.passed for check in golden.judge_takes(swapped, clips)),
     )
@@ -195,16 +195,18 @@ def checks_of(smoked: pd.DataFrame, compared: pd.DataFrame | None) -> list[Check
     return checks
 
 
-def controls(ratios: Mapping[str, Sequence[float]], smoked: pd.DataFrame) -> list[Control]:
+def controls(ratios: Mapping[str, Sequence[float]], smoked: pd.DataFrame) -> list[NegativeControl]:
     """Upgrades that are none, and some that must not be kept: would it be noticed?"""
-    found = [Control("an upgrade that changes nothing is kept", not compare(ratios, ratios).worse.any())]
+    found = [
+        NegativeControl("an upgrade that changes nothing is kept", not compare(ratios, ratios).worse.any())
+    ]
     enough = {name: [*values] * FEWEST if len(values) > 1 else values for name, values in ratios.items()}
     for name in ratios:
         worse = {**enough, name: [1.25 * value for value in enough[name]]}
         noticed = compare(enough, worse).worse
-        found.append(Control(f"{name} a quarter up", bool(noticed[name]) and int(noticed.sum()) == 1))
+        found.append(NegativeControl(f"{name} a quarter up", bool(noticed[name]) and int(noticed.sum()) == 1))
     silent = smoked.assign(ok=[False, *smoked.ok[1:]])
-    found.append(Control("one look that fails", not checks_of(silent, None)[0].passed))
+    found.append(NegativeControl("one look that fails", not checks_of(silent, None)[0].passed))
     return found
 
 

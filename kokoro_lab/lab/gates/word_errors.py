@@ -21,7 +21,7 @@ from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.lab.fixtures import FixtureText, held_out, load_rows, spread
 from kokoro_lab.lab.gates import damages
-from kokoro_lab.lab.results import Check, Control
+from kokoro_lab.lab.results import Check, NegativeControl
 from kokoro_lab.metrics.intelligibility import ErrorCount, Transcriber, listen, wrong_words
 from kokoro_lab.metrics.noninferiority import PairedRise, error_rate, paired_rise
 from kokoro_lab.metrics.spelling import ENGLISH, LANGUAGES, spelling_language, units
@@ -279,7 +279,7 @@ def speak_again(clips: pd.DataFrame, candidate: Engine, reference: Engine) -> It
 
 def controls(
     table: pd.DataFrame, candidate: Engine, recogniser: Transcriber, *, progress: bool = True
-) -> list[Control]:
+) -> list[NegativeControl]:
     """Clips of other words on purpose, which the same judge must refuse, in every language.
 
     Made of those clips of each language that were understood best: they pass untouched, or nothing would be
@@ -296,7 +296,7 @@ def controls(
     for language, rows in table.groupby("language", sort=False):
         best = rows.sort_values(["word_errors_candidate", "word_errors_reference", "words"], kind="stable")
         best = best.drop_duplicates("text").head(CONTROL_TEXTS)
-        found.append(Control(f"{language}: the untouched clips pass", caught=_passes(best)))
+        found.append(NegativeControl(f"{language}: the untouched clips pass", caught=_passes(best)))
         clips = [streamed(candidate, row.said, row.voice) for row in best.itertuples()]
         pairs = list(zip(clips, [*clips[1:], *clips[:1]], strict=True))
         for name, fault in tqdm(faults.items(), desc=f"{language} faults", disable=not progress):
@@ -305,7 +305,7 @@ def controls(
                 for row, pair in zip(best.itertuples(), pairs, strict=True)
             ]
             damaged = best.assign(word_errors_candidate=[each.word_errors for each in errors])
-            found.append(Control(f"{language}: {name}", caught=not _passes(damaged)))
+            found.append(NegativeControl(f"{language}: {name}", caught=not _passes(damaged)))
     return found
 
 

@@ -7,7 +7,7 @@ session   plan and answers in a folder: who has heard what, and what it shows
 view      the page in JupyterLab
 """
 
-from kokoro_lab.lab.listening.plan import Pair, Plan, Trial
-from kokoro_lab.lab.listening.session import Session, open_session
+from kokoro_lab.lab.listening.plan import AbxTrial, ListeningPlan, PassagePair
+from kokoro_lab.lab.listening.session import ListeningSession, open_session
 
-__all__ = ["Pair", "Plan", "Session", "Trial", "open_session"]
+__all__ = ["AbxTrial", "ListeningPlan", "ListeningSession", "PassagePair", "open_session"]

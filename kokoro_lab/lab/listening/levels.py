@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from kokoro_lab.errors import ParameterError
-from kokoro_lab.lab.listening.plan import Pair, Samples
+from kokoro_lab.lab.listening.plan import PassagePair, Samples
 from kokoro_lab.metrics.loudness import integrated_lufs, true_peak_dbtp
 
 LISTENING_LUFS = -23.0
@@ -31,13 +31,13 @@ class Matched:
         Of both: `LISTENING_LUFS`, or less where a peak would pass −1 dBTP.
     """
 
-    pair: Pair
+    pair: PassagePair
     candidate_gain_db: float
     residual_lu: float
     level_lufs: float
 
 
-def match_loudness(pair: Pair) -> Matched:
+def match_loudness(pair: PassagePair) -> Matched:
     """Both clips at the reference's loudness, then both by one gain at the listening level.
 
     Raises
@@ -63,7 +63,7 @@ def match_loudness(pair: Pair) -> Matched:
     return Matched(levelled, candidate_db, residual, level)
 
 
-def match_all(pairs: Iterable[Pair]) -> list[Matched]:
+def match_all(pairs: Iterable[PassagePair]) -> list[Matched]:
     """`match_loudness` of each pair."""
     return [match_loudness(pair) for pair in pairs]
 

@@ -23,7 +23,7 @@ MOST_TRIALS = 400
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Pair:
+class PassagePair:
     """One passage, spoken twice.
 
     Parameters
@@ -73,7 +73,7 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class AbxTrial:
     """One question: which of A and B is X?
 
     Parameters
@@ -98,7 +98,7 @@ class Trial:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Plan:
+class ListeningPlan:
     """Pairs, how often each is heard, and the seed of the order.
 
     Raises
@@ -107,7 +107,7 @@ class Plan:
         No pairs, two of one name, or more trials than anyone can listen to.
     """
 
-    pairs: tuple[Pair, ...]
+    pairs: tuple[PassagePair, ...]
     repeats: int
     seed: int
 
@@ -134,7 +134,7 @@ class Plan:
     def __len__(self) -> int:
         return len(self.pairs) * self.repeats
 
-    def trials(self, listener: str) -> list[Trial]:
+    def trials(self, listener: str) -> list[AbxTrial]:
         """The trials of one listener, in order. Each listener has another order; the same one, the same.
 
         Every pair is heard once before any is heard again, and the reference is A in half of the trials.
@@ -147,7 +147,7 @@ class Plan:
         a_is_reference = random.permutation(len(pairs)) < (len(pairs) + random.integers(2)) // 2
         x_is_a = random.random(len(pairs)) < 0.5
         return [
-            Trial(pair, "reference" if reference else "candidate", "A" if is_a else "B")
+            AbxTrial(pair, "reference" if reference else "candidate", "A" if is_a else "B")
             for pair, reference, is_a in zip(pairs, a_is_reference, x_is_a, strict=True)
         ]
 
@@ -164,6 +164,6 @@ class Plan:
         return digest.hexdigest()
 
 
-def right_answers(trials: Sequence[Trial], answers: Sequence[Letter]) -> int:
+def right_answers(trials: Sequence[AbxTrial], answers: Sequence[Letter]) -> int:
     """How many of the answers given so far name what X was."""
     return sum(trial.x == answer for trial, answer in zip(trials, answers, strict=False))

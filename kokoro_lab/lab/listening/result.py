@@ -75,7 +75,7 @@ class ListeningResult:
         return said
 
 
-def _row(name: str, found: abx.Outcome) -> dict[str, object]:
+def _row(name: str, found: abx.AbxResult) -> dict[str, object]:
     return {
         "listener": name,
         "right": found.right,
@@ -89,14 +89,14 @@ def _row(name: str, found: abx.Outcome) -> dict[str, object]:
     }
 
 
-def _heard(found: abx.Outcome) -> str:
+def _heard(found: abx.AbxResult) -> str:
     counted = f"{found.right} of {found.trials} right"
     if found.heard:
         return f"{counted}: a difference is heard (p = {found.p:.2g}, d′ = {found.d_prime:.2f})."
     return f"{counted}: no difference is shown to be heard (p = {found.p:.2g})."
 
 
-def _power(found: abx.Outcome) -> str:
+def _power(found: abx.AbxResult) -> str:
     least = abx.fewest_right(found.trials)
     if least is None:
         return f"{found.trials} trials are too few to show anything, were every one of them right."
@@ -107,7 +107,7 @@ def _power(found: abx.Outcome) -> str:
     )
 
 
-def _inaudible(found: abx.Outcome) -> str:
+def _inaudible(found: abx.AbxResult) -> str:
     bound = abx.INAUDIBLE_BELOW
     limit = f"the true proportion is below {found.upper:.3f} with 95 % confidence"
     if found.shown_inaudible() and found.heard:

@@ -24,7 +24,7 @@ from kokoro_lab.audio import wav_bytes
 from kokoro_lab.errors import AnswersError
 from kokoro_lab.lab.listening.answers import SUFFIX, AnswerFile, check_listener, check_test, read_answers
 from kokoro_lab.lab.listening.levels import Matched, match_all
-from kokoro_lab.lab.listening.plan import Letter, Pair, Plan, Trial, right_answers
+from kokoro_lab.lab.listening.plan import AbxTrial, Letter, ListeningPlan, PassagePair, right_answers
 from kokoro_lab.lab.listening.result import ListeningResult
 from kokoro_lab.metrics.perceptual import signal_to_difference_db
 
@@ -35,7 +35,7 @@ SAME_SOUND_DB = 60.0
 
 
 class Sitting:
-    """One listener on the way through a test. Made by `Session.sitting`.
+    """One listener on the way through a test. Made by `ListeningSession.sitting`.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class Sitting:
         What was found wrong with the file of answers, and what was done about it.
     """
 
-    def __init__(self, session: Session, listener: str) -> None:
+    def __init__(self, session: ListeningSession, listener: str) -> None:
         self.listener = check_listener(listener)
         self._plan = session.plan
         self._trials = session.plan.trials(listener)
@@ -87,11 +87,11 @@ class Sitting:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Session:
+class ListeningSession:
     """A listening test and all who take part. Made by `open_session`."""
 
     folder: Path
-    plan: Plan
+    plan: ListeningPlan
     levels: tuple[Matched, ...]
     sha256: str
 
@@ -132,7 +132,7 @@ class Session:
                     mend=f"Name it {found.listener}{SUFFIX}: whose answers they are decides what X was.",
                 )
             if found.complete:
-                trials: list[Trial] = self.plan.trials(found.listener)
+                trials: list[AbxTrial] = self.plan.trials(found.listener)
                 counts[found.listener] = (right_answers(trials, found.letters), len(trials))
             else:
                 unfinished[found.listener] = (len(found.letters), found.trials)
@@ -157,18 +157,18 @@ class Session:
 
 def open_session(
     folder: str | os.PathLike[str],
-    pairs: Sequence[Pair] | None = None,
+    pairs: Sequence[PassagePair] | None = None,
     *,
     repeats: int | None = None,
     seed: int | None = None,
-) -> Session:
+) -> ListeningSession:
     """Begin a listening test, or come back to it.
 
     Parameters
     ----------
     folder : path
         Of the test; made if it is not there.
-    pairs : sequence of Pair, optional
+    pairs : sequence of PassagePair, optional
         What is compared; loudness is matched here. None takes the sounds that the folder keeps. If it
         keeps some, they must be the ones that are given.
     repeats, seed : int, optional
@@ -209,8 +209,8 @@ def open_session(
         base.repeats if repeats is None else repeats,
         base.seed if seed is None else seed,
     )
-    plan = Plan(tuple(level.pair for level in test.levels), test.repeats, test.seed)
-    session = Session(path.parent, plan, test.levels, plan.sha256)
+    plan = ListeningPlan(tuple(level.pair for level in test.levels), test.repeats, test.seed)
+    session = ListeningSession(path.parent, plan, test.levels, plan.sha256)
     session.result()  # answers to another test are refused before anything is written
     if not answered:
         _save(path, test)
@@ -268,7 +268,7 @@ def _load(path: Path) -> _Test:
             about = json.loads(str(file["about"]))
             levels = tuple(
                 Matched(
-                    Pair(
+                    PassagePair(
                         row["name"],
                         file[f"reference_{number}"],
                         file[f"candidate_{number}"],

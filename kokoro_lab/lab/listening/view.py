@@ -12,7 +12,7 @@ import ipywidgets as widgets
 from kokoro_lab.errors import KokoroLabError
 from kokoro_lab.lab import plots
 from kokoro_lab.lab.listening.plan import Letter
-from kokoro_lab.lab.listening.session import BUTTONS, Session
+from kokoro_lab.lab.listening.session import BUTTONS, ListeningSession
 
 HOW = (
     "One of A and B is X. Play each as often as you like, in any order; then say which. If you hear no "
@@ -28,7 +28,7 @@ class ListeningView:
 
     Parameters
     ----------
-    session : Session
+    session : ListeningSession
         The test.
     listener : str
         Who listens; their answers so far are taken up.
@@ -36,10 +36,10 @@ class ListeningView:
     Raises
     ------
     ParameterError, AnswersError
-        As `Session.sitting`.
+        As `ListeningSession.sitting`.
     """
 
-    def __init__(self, session: Session, listener: str) -> None:
+    def __init__(self, session: ListeningSession, listener: str) -> None:
         self._session = session
         self._sitting = session.sitting(listener)
         self._plays = dict.fromkeys(BUTTONS, 0)

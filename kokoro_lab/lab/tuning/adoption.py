@@ -14,14 +14,14 @@ import pandas as pd
 
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.lab.bench.engine_process import EngineProcess
-from kokoro_lab.lab.results import Control
+from kokoro_lab.lab.results import NegativeControl
 from kokoro_lab.lab.tuning.candidates import (
     MARGINS,
     MARGINS_SAID,
     OBJECTIVES,
     PESQ_LOW,
     SNR_LOW_DB,
-    Pair,
+    CandidatePair,
     figures_of,
     peak_mb,
 )
@@ -41,7 +41,7 @@ Start = Callable[[], EngineProcess]
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class DefaultsComparison:
     """Candidate and defaults on the same texts.
 
     Parameters
@@ -90,10 +90,10 @@ def compare(
     candidate: Start,
     texts: Sequence[str],
     rounds: int,
-    turns: Callable[[EngineProcess, EngineProcess, Sequence[str]], Iterator[Pair]],
+    turns: Callable[[EngineProcess, EngineProcess, Sequence[str]], Iterator[CandidatePair]],
     *,
     done: Callable[[], None] = lambda: None,
-) -> Comparison:
+) -> DefaultsComparison:
     """Both in fresh processes each round, the texts in turn.
 
     Parameters
@@ -127,10 +127,10 @@ def compare(
         excess_db = max(excess_db, figures_of(pairs).excess_db)
         rows += _rows(number, pairs)
     table = pd.DataFrame(rows)
-    return Comparison(table, ratios_of(table), excess_db)
+    return DefaultsComparison(table, ratios_of(table), excess_db)
 
 
-def _rows(number: int, pairs: Sequence[Pair]) -> Iterator[dict[str, float]]:
+def _rows(number: int, pairs: Sequence[CandidatePair]) -> Iterator[dict[str, float]]:
     peaks_mb = {
         "default": peak_mb([pair.default.trial for pair in pairs]),
         "candidate": peak_mb([pair.candidate.trial for pair in pairs]),
@@ -167,7 +167,7 @@ def ratios_of(table: pd.DataFrame) -> dict[str, PairedRatio]:
     }
 
 
-def controls(texts: int = 12, rounds: int = 6, spread: float = 0.02, seed: int = 0) -> list[Control]:
+def controls(texts: int = 12, rounds: int = 6, spread: float = 0.02, seed: int = 0) -> list[NegativeControl]:
     """Candidates that are worse on purpose, on figures that scatter by `spread`; none may be adopted."""
     draw = np.random.default_rng(seed)
     ones = pd.DataFrame([{"round": r, "text": t} for r in range(rounds) for t in range(texts)])
@@ -176,7 +176,7 @@ def controls(texts: int = 12, rounds: int = 6, spread: float = 0.02, seed: int =
 
     def judged(factors: Mapping[str, float], excess_db: float = 0.0) -> bool:
         changed = ones.assign(**{f"candidate_{c}": ones[f"candidate_{c}"] * f for c, f in factors.items()})
-        return Comparison(changed, ratios_of(changed), excess_db).adopted
+        return DefaultsComparison(changed, ratios_of(changed), excess_db).adopted
 
     better = dict.fromkeys(COSTS, 0.9)
     faults = {
@@ -186,5 +186,8 @@ def controls(texts: int = 12, rounds: int = 6, spread: float = 0.02, seed: int =
         "a tenth better in everything, and it sounds otherwise": judged(better, excess_db=6.0),
     }
     # A rule that adopts nothing would catch them all
-    blind = Control("a tenth better in everything is adopted", caught=judged(better))
-    return [*(Control(f"not adopted: {name}", caught=not adopted) for name, adopted in faults.items()), blind]
+    blind = NegativeControl("a tenth better in everything is adopted", caught=judged(better))
+    return [
+        *(NegativeControl(f"not adopted: {name}", caught=not adopted) for name, adopted in faults.items()),
+        blind,
+    ]

@@ -24,11 +24,11 @@ from kokoro_lab.lab.bench.texts import PRESETS, sentences_of, texts_of
 from kokoro_lab.lab.fixtures import load_texts
 from kokoro_lab.lab.results import results_folder
 from kokoro_lab.lab.tuning import adoption, study
-from kokoro_lab.lab.tuning.adoption import Comparison
+from kokoro_lab.lab.tuning.adoption import DefaultsComparison
 from kokoro_lab.lab.tuning.candidates import (
     OBJECTIVES,
+    CandidateFigures,
     Choice,
-    Figures,
     Settings,
     Space,
     configured,
@@ -128,7 +128,7 @@ class Tuning:
         As `study.table_of`.
     chosen : dict or None
         What was compared; None if the defaults measured best.
-    comparison : Comparison or None
+    comparison : DefaultsComparison or None
         None if nothing was chosen, or it was not asked for.
     store : Path
         Where the study is kept.
@@ -142,7 +142,7 @@ class Tuning:
     space: Space
     table: pd.DataFrame
     chosen: dict[str, Choice] | None
-    comparison: Comparison | None
+    comparison: DefaultsComparison | None
     store: Path
     facts: dict[str, Any] = field(default_factory=dict)
 
@@ -241,7 +241,7 @@ def tune(
                 bar.set_postfix_str(_short(row), refresh=False)
                 bar.update(number - bar.n)
 
-            def measure(settings: Settings) -> Figures:
+            def measure(settings: Settings) -> CandidateFigures:
                 return measured(beside, partial(start, "candidate", settings), searched)
 
             table = study.run_trials(search, measure, plan.trials, done=done)

@@ -18,7 +18,7 @@ from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.graphs.artefacts import exclusions, published_stages
 from kokoro_lab.graphs.quantise import Calibration, Quantised, Values
-from kokoro_lab.lab.results import Check, Control
+from kokoro_lab.lab.results import Check, NegativeControl
 from kokoro_lab.lab.tuning.comparison import mean_interval
 from kokoro_lab.lab.tuning.exclusions import layers_in_float
 from kokoro_lab.lab.tuning.material import Spoken
@@ -275,13 +275,13 @@ def checks_of(table: pd.DataFrame) -> list[Check]:
 
 def controls(
     layers: Mapping[str, Layer], fitted_on: Mapping[str, Moments], held_out: Mapping[str, Moments]
-) -> list[Control]:
+) -> list[NegativeControl]:
     """Fits on what never enters the layers; they must not pass."""
     astray = {name: _shuffled(moments) for name, moments in fitted_on.items()}
     table, _ = attempts(layers, astray, held_out, methods=(SHIPPED, BEST), progress=False)
     gained = by_method(table).held_out_db
     caught = bool(gained[BEST] - gained[SHIPPED] < 0.5)
-    return [Control("fitted on the inputs of other channels", caught=caught)]
+    return [NegativeControl("fitted on the inputs of other channels", caught=caught)]
 
 
 def _shuffled(moments: Moments) -> Moments:

@@ -16,7 +16,7 @@ import numpy as np
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples
 from kokoro_lab.engine_config import EngineConfig, usable_cores
 from kokoro_lab.errors import ParameterError, TuningError
-from kokoro_lab.lab.bench.engine_process import EngineFailed, EngineProcess, Spoken
+from kokoro_lab.lab.bench.engine_process import EngineFailed, EngineProcess, EngineTrial
 from kokoro_lab.lab.bench.trial import Trial
 from kokoro_lab.metrics.perceptual import pesq_wb, signal_to_difference_db
 from kokoro_lab.sessions.providers import PROVIDERS, resolve_provider
@@ -142,7 +142,7 @@ def configured(config: EngineConfig, chosen: Settings) -> EngineConfig:
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class CandidateFigures:
     """A candidate beside the defaults.
 
     Parameters
@@ -177,19 +177,21 @@ class Figures:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Pair:
+class CandidatePair:
     """One text, spoken by both."""
 
-    default: Spoken
-    candidate: Spoken
+    default: EngineTrial
+    candidate: EngineTrial
 
 
-def in_turns(default: EngineProcess, candidate: EngineProcess, texts: Sequence[str]) -> Iterator[Pair]:
+def in_turns(
+    default: EngineProcess, candidate: EngineProcess, texts: Sequence[str]
+) -> Iterator[CandidatePair]:
     """Both speak every text; who begins changes from text to text."""
     for number, text in enumerate(texts):
         first, second = (default, candidate) if number % 2 else (candidate, default)
         spoken = {each: each.speak(number, text) for each in (first, second)}
-        yield Pair(spoken[default], spoken[candidate])
+        yield CandidatePair(spoken[default], spoken[candidate])
 
 
 class CandidateFailed(TuningError):
@@ -198,7 +200,9 @@ class CandidateFailed(TuningError):
     code = "candidate_failed"
 
 
-def measured(default: EngineProcess, start: Callable[[], EngineProcess], texts: Sequence[str]) -> Figures:
+def measured(
+    default: EngineProcess, start: Callable[[], EngineProcess], texts: Sequence[str]
+) -> CandidateFigures:
     """A candidate in a process of its own, beside the defaults.
 
     Raises
@@ -217,14 +221,14 @@ def measured(default: EngineProcess, start: Callable[[], EngineProcess], texts: 
         raise
 
 
-def figures_of(pairs: Sequence[Pair]) -> Figures:
+def figures_of(pairs: Sequence[CandidatePair]) -> CandidateFigures:
     """What the turns came to."""
     default, candidate = [p.default.trial for p in pairs], [p.candidate.trial for p in pairs]
     snr_db = min(snr_of(p.default.samples, p.candidate.samples) for p in pairs)
     pesq = math.nan
     if ANOTHER_LENGTH_DB < snr_db < SNR_LOW_DB:  # it takes a third of a second a text
         pesq = min(pesq_wb(p.default.samples, p.candidate.samples, SAMPLE_RATE_HZ) for p in pairs)
-    return Figures(
+    return CandidateFigures(
         ttfa_ratio=_mean_ratio([t.ttfa_s for t in default], [t.ttfa_s for t in candidate]),
         rtf_ratio=_mean_ratio([t.rtf for t in default], [t.rtf for t in candidate]),
         memory_ratio=peak_mb(candidate) / peak_mb(default),

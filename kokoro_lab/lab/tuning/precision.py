@@ -21,7 +21,7 @@ from kokoro_lab.graphs.artefacts import make_stages, published_stages, recipes
 from kokoro_lab.graphs.quantise import Calibration, Quantised, Range
 from kokoro_lab.graphs.rewriting import Model
 from kokoro_lab.graphs.signatures import frames_of
-from kokoro_lab.lab.results import Check, Control
+from kokoro_lab.lab.results import Check, NegativeControl
 from kokoro_lab.lab.tuning.comparison import distances, heard_part, mean_interval
 from kokoro_lab.lab.tuning.material import segments_of
 from kokoro_lab.metrics.prosody import prosody_drift
@@ -157,7 +157,9 @@ def candidate_of(
     return Staged(config, folder=folder / "stages")
 
 
-def controls(lines: Sequence[str], voice: str, *, config: EngineConfig | None = None) -> list[Control]:
+def controls(
+    lines: Sequence[str], voice: str, *, config: EngineConfig | None = None
+) -> list[NegativeControl]:
     """Calibrations that are wrong on purpose; what is built from them must not pass."""
     config = replace(config or EngineConfig(), variant="int8")
     reference = Staged(replace(config, variant="fp32"))
@@ -173,7 +175,7 @@ def controls(lines: Sequence[str], voice: str, *, config: EngineConfig | None = 
         with tempfile.TemporaryDirectory(prefix="kokoro-lab-") as folder:
             candidate = candidate_of(config, Path(folder), stages, ranges=wrong)
             table = compare(reference, candidate, lines, [voice], progress=False)
-        found.append(Control(name, caught=not all(check.passed for check in checks_of(table))))
+        found.append(NegativeControl(name, caught=not all(check.passed for check in checks_of(table))))
     return found
 
 

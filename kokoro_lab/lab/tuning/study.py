@@ -25,8 +25,8 @@ from kokoro_lab.lab.tuning.candidates import (
     MARGINS_SAID,
     OBJECTIVES,
     CandidateFailed,
+    CandidateFigures,
     Choice,
-    Figures,
     Settings,
     Space,
 )
@@ -46,7 +46,7 @@ RULE = (
     f"({MARGINS_SAID}); of these the least product of TTFA² × RTF × memory."
 )
 
-Measure = Callable[[Settings], Figures]
+Measure = Callable[[Settings], CandidateFigures]
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +136,7 @@ def table_of(study: optuna.Study) -> pd.DataFrame:
     -------
     pandas.DataFrame
         By number: the settings; state, `feasible`, `sounds otherwise` or `failed`; message; the fields of
-        `Figures`; front, whether no feasible one is as good in every objective and better in one.
+        `CandidateFigures`; front, whether no feasible one is as good in every objective and better in one.
     """
     once: dict[tuple[Choice, ...], dict[str, Any]] = {}
     for row in _rows(study):
@@ -254,7 +254,7 @@ def _measured(measure: Measure, chosen: Settings) -> dict[str, Any]:
         figures = measure(chosen)
     except CandidateFailed as error:
         return {**chosen, "state": FAILED, "message": str(error)} | dict.fromkeys(
-            Figures.__dataclass_fields__, math.nan
+            CandidateFigures.__dataclass_fields__, math.nan
         )
     near = figures.excess_db <= 0
     message = "" if near else f"SNR {figures.snr_db:.1f} dB, PESQ {figures.pesq:.2f}"
@@ -271,7 +271,7 @@ def _tell(study: optuna.Study, trial: optuna.Trial, row: Mapping[str, Any]) -> N
         trial.set_constraint("sound", FAILED_EXCESS_DB)
         study.tell(trial, [FAILED_RATIO] * len(OBJECTIVES))
         return
-    figures = Figures(**{name: row[name] for name in Figures.__dataclass_fields__})
+    figures = CandidateFigures(**{name: row[name] for name in CandidateFigures.__dataclass_fields__})
     trial.set_constraint("sound", figures.excess_db)
     study.tell(trial, figures.ratios)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from kokoro_lab.engine_config import EngineConfig
-from kokoro_lab.lab.results import Check, Control, Run
+from kokoro_lab.lab.results import Check, NegativeControl, Run
 from kokoro_lab.lab.tuning import adoption, study
 from kokoro_lab.lab.tuning.autotune import TunePlan, Tuning
 from kokoro_lab.lab.tuning.candidates import MARGINS, OBJECTIVES, SNR_LOW_DB
@@ -81,7 +81,7 @@ def details(tuning: Tuning) -> dict[str, Any]:
     }
 
 
-def controls(tuning: Tuning) -> list[Control]:
+def controls(tuning: Tuning) -> list[NegativeControl]:
     """Faults that must change nothing: candidates that are worse, and files that are not for here."""
     return [*adoption.controls(), *_files_refused(tuning)]
 
@@ -93,7 +93,7 @@ def _read_otherwise(tuning: Tuning) -> int:
     return sum(getattr(read, name) != value for name, value in wanted.items())
 
 
-def _files_refused(tuning: Tuning) -> list[Control]:
+def _files_refused(tuning: Tuning) -> list[NegativeControl]:
     here, other = tuning.tuned, {"threads": 1 if tuning.default["threads"] != 1 else 2}
     files = {
         "found on another processor": replace(
@@ -105,12 +105,14 @@ def _files_refused(tuning: Tuning) -> list[Control]:
         "with a value that cannot be": replace(here, settings=other | {"chunk_ms": 5}),
     }
     found = [
-        Control(f"not used: {name}", caught=replace(read, tuned="no") == tuning.base and read.tuned != "no")
+        NegativeControl(
+            f"not used: {name}", caught=replace(read, tuned="no") == tuning.base and read.tuned != "no"
+        )
         for name, each in files.items()
         for read in [replace(_loaded(tuning, each), home=tuning.base.home)]
     ]
     read = _loaded(tuning, replace(here, settings=other))
-    return [*found, Control("used: one that is for here", caught=read.threads == other["threads"])]
+    return [*found, NegativeControl("used: one that is for here", caught=read.threads == other["threads"])]
 
 
 def _loaded(tuning: Tuning, tuned: Tuned) -> EngineConfig:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from kokoro_lab.text.normalise.other import Numerals, OtherReader, Unit, by_num2words
+from kokoro_lab.text.normalise.other import CountedUnit, Numerals, OtherReader, by_num2words
 
-_CENT = Unit("centime", "centimes")
-_DOLLAR = (Unit("dollar", "dollars"), Unit("cent", "cents"))
+_CENT = CountedUnit("centime", "centimes")
+_DOLLAR = (CountedUnit("dollar", "dollars"), CountedUnit("cent", "cents"))
 _say, _rank = by_num2words("fr")
 _READER = OtherReader(
     Numerals(
@@ -16,7 +16,7 @@ _READER = OtherReader(
         point="virgule",
         percent="pour cent",
         to="à",
-        hour=Unit("heure", "heures", feminine=True),
+        hour=CountedUnit("heure", "heures", feminine=True),
         and_="",
         decimal=",",
         grouping=". ",
@@ -24,12 +24,12 @@ _READER = OtherReader(
         feminine="re|ère|nde",
         inflect=lambda rank: rank.replace("premier", "première"),
         money={
-            "€": (Unit("euro", "euros"), _CENT),
-            "EUR": (Unit("euro", "euros"), _CENT),
+            "€": (CountedUnit("euro", "euros"), _CENT),
+            "EUR": (CountedUnit("euro", "euros"), _CENT),
             "$": _DOLLAR,
             "USD": _DOLLAR,
-            "£": (Unit("livre", "livres", feminine=True), Unit("penny", "pence")),
-            "¥": (Unit("yen", "yens"), None),
+            "£": (CountedUnit("livre", "livres", feminine=True), CountedUnit("penny", "pence")),
+            "¥": (CountedUnit("yen", "yens"), None),
         },
         agree={"feminine": {"un": "une"}},
         of=lambda noun: f" d'{noun}" if noun[0] in "aeiouéè" else f" de {noun}",

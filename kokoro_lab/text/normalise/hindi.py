@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kokoro_lab.text.normalise.other import Numerals, OtherReader, Unit
+from kokoro_lab.text.normalise.other import CountedUnit, Numerals, OtherReader
 
 _WORDS = """
     शून्य एक दो तीन चार पाँच छह सात आठ नौ
@@ -34,8 +34,8 @@ def _rank(value: int) -> str:
     return _RANKS.get(value) or f"{_say(value)}वाँ"
 
 
-_RUPEE = (Unit("रुपया", "रुपये"), Unit("पैसा", "पैसे"))
-_DOLLAR = (Unit("डॉलर", "डॉलर"), Unit("सेंट", "सेंट"))
+_RUPEE = (CountedUnit("रुपया", "रुपये"), CountedUnit("पैसा", "पैसे"))
+_DOLLAR = (CountedUnit("डॉलर", "डॉलर"), CountedUnit("सेंट", "सेंट"))
 
 
 class _HindiReader(OtherReader):
@@ -58,7 +58,7 @@ _READER = _HindiReader(
         point="दशमलव",
         percent="प्रतिशत",
         to="से",
-        hour=Unit("बजे", "बजे"),
+        hour=CountedUnit("बजे", "बजे"),
         and_="",
         decimal=".",
         grouping=",",
@@ -71,8 +71,8 @@ _READER = _HindiReader(
             "INR": _RUPEE,
             "$": _DOLLAR,
             "USD": _DOLLAR,
-            "€": (Unit("यूरो", "यूरो"), Unit("सेंट", "सेंट")),
-            "£": (Unit("पाउंड", "पाउंड"), Unit("पेंस", "पेंस")),
+            "€": (CountedUnit("यूरो", "यूरो"), CountedUnit("सेंट", "सेंट")),
+            "£": (CountedUnit("पाउंड", "पाउंड"), CountedUnit("पेंस", "पेंस")),
         },
         agree={},
         of=lambda noun: f" {noun}",

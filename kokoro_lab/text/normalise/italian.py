@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from kokoro_lab.text.normalise.other import Numerals, OtherReader, Unit, by_num2words
+from kokoro_lab.text.normalise.other import CountedUnit, Numerals, OtherReader, by_num2words
 
-_EURO = (Unit("euro", "euro"), Unit("centesimo", "centesimi"))
-_DOLLAR = (Unit("dollaro", "dollari"), Unit("centesimo", "centesimi"))
+_EURO = (CountedUnit("euro", "euro"), CountedUnit("centesimo", "centesimi"))
+_DOLLAR = (CountedUnit("dollaro", "dollari"), CountedUnit("centesimo", "centesimi"))
 _say, _rank = by_num2words("it")
 _READER = OtherReader(
     Numerals(
@@ -16,7 +16,7 @@ _READER = OtherReader(
         point="virgola",
         percent="per cento",
         to="a",
-        hour=Unit("ora", "ore", feminine=True),
+        hour=CountedUnit("ora", "ore", feminine=True),
         and_="e",
         decimal=",",
         grouping=".",
@@ -28,8 +28,8 @@ _READER = OtherReader(
             "EUR": _EURO,
             "$": _DOLLAR,
             "USD": _DOLLAR,
-            "£": (Unit("sterlina", "sterline", feminine=True), Unit("penny", "pence")),
-            "¥": (Unit("yen", "yen"), None),
+            "£": (CountedUnit("sterlina", "sterline", feminine=True), CountedUnit("penny", "pence")),
+            "¥": (CountedUnit("yen", "yen"), None),
         },
         agree={"feminine": {"uno": "una"}, "masculine": {"uno": "un"}},
         of=lambda noun: f" di {noun}",

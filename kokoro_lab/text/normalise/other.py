@@ -21,7 +21,7 @@ MAX_DIGITS = 15
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
+class CountedUnit:
     """What is counted, for one and for several; `feminine` decides how the number agrees."""
 
     one: str
@@ -65,14 +65,14 @@ class Numerals:
     point: str
     percent: str
     to: str
-    hour: Unit
+    hour: CountedUnit
     and_: str
     decimal: str
     grouping: str
     ordinal: str
     feminine: str
     inflect: Callable[[str], str]
-    money: Mapping[str, tuple[Unit, Unit | None]]
+    money: Mapping[str, tuple[CountedUnit, CountedUnit | None]]
     agree: Mapping[str, Mapping[str, str]]
     of: Callable[[str], str]
     first: str
@@ -200,7 +200,7 @@ class OtherReader:
             said = f"{said} {self._n.and_} {cents}".replace("  ", " ") if int(whole) else cents
         return sign + said
 
-    def _counted(self, value: int, unit: Unit) -> str:
+    def _counted(self, value: int, unit: CountedUnit) -> str:
         said = self._n.say(value)
         gender = "feminine" if unit.feminine else "masculine"
         head, _, last = said.rpartition(" ")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from kokoro_lab.text.normalise.other import Numerals, OtherReader, Unit, by_num2words
+from kokoro_lab.text.normalise.other import CountedUnit, Numerals, OtherReader, by_num2words
 
-_CENT = Unit("centavo", "centavos")
-_REAL = (Unit("real", "reais"), _CENT)
-_DOLLAR = (Unit("dólar", "dólares"), _CENT)
-_EURO = (Unit("euro", "euros"), Unit("cêntimo", "cêntimos"))
+_CENT = CountedUnit("centavo", "centavos")
+_REAL = (CountedUnit("real", "reais"), _CENT)
+_DOLLAR = (CountedUnit("dólar", "dólares"), _CENT)
+_EURO = (CountedUnit("euro", "euros"), CountedUnit("cêntimo", "cêntimos"))
 _say, _rank = by_num2words("pt_BR")
 _READER = OtherReader(
     Numerals(
@@ -18,7 +18,7 @@ _READER = OtherReader(
         point="vírgula",
         percent="por cento",
         to="a",
-        hour=Unit("hora", "horas", feminine=True),
+        hour=CountedUnit("hora", "horas", feminine=True),
         and_="e",
         decimal=",",
         grouping=".",
@@ -33,8 +33,8 @@ _READER = OtherReader(
             "USD": _DOLLAR,
             "€": _EURO,
             "EUR": _EURO,
-            "£": (Unit("libra", "libras", feminine=True), Unit("pêni", "pence")),
-            "¥": (Unit("iene", "ienes"), None),
+            "£": (CountedUnit("libra", "libras", feminine=True), CountedUnit("pêni", "pence")),
+            "¥": (CountedUnit("iene", "ienes"), None),
         },
         agree={"feminine": {"um": "uma", "dois": "duas"}},
         of=lambda noun: f" de {noun}",

@@ -41,7 +41,7 @@ _ENTITY = re.compile(r"&#?\w+;")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SourcePosition:
     """A place in the source: its offset in characters, and as people count, from 1."""
 
     offset: int
@@ -55,7 +55,7 @@ class Opening:
 
     name: str
     attributes: Mapping[str, str]
-    place: Place
+    place: SourcePosition
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class Closing:
     """The end of an element; of an empty one, the same place as its start."""
 
     name: str
-    place: Place
+    place: SourcePosition
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class Characters:
     """A run of text; entities and CDATA sections are resolved, offsets point to how they were written."""
 
     text: AlignedText
-    place: Place
+    place: SourcePosition
 
 
 Event = Opening | Closing | Characters
@@ -131,7 +131,7 @@ def documents_of(lines: Iterable[str]) -> Iterator[str]:
         yield "\n".join(held)
 
 
-def error_at(place: Place, message: str, **parts: Any) -> SsmlError:
+def error_at(place: SourcePosition, message: str, **parts: Any) -> SsmlError:
     """An error about what is at `place`."""
     return SsmlError(message, line=place.line, column=place.column, **parts)
 
@@ -256,7 +256,7 @@ class _Target:
     def error(self, message: str, **parts: Any) -> SsmlError:
         return error_at(self._here(), message, **parts)
 
-    def _here(self) -> Place:
+    def _here(self) -> SourcePosition:
         return self.place_of(self.offset_of(self.expat.CurrentByteIndex))
 
     def offset_of(self, byte: int) -> int:
@@ -268,12 +268,12 @@ class _Target:
         self._at = byte, offset
         return offset
 
-    def place_of(self, offset: int) -> Place:
+    def place_of(self, offset: int) -> SourcePosition:
         known, line, begins = self._line if offset >= self._line[0] else (0, 1, 0)
         line += self.source.count("\n", known, offset)
         begins = max(begins, self.source.rfind("\n", known, offset) + 1)
         self._line = offset, line, begins
-        return Place(offset, line, offset - begins + 1)
+        return SourcePosition(offset, line, offset - begins + 1)
 
     def _text_ends(self) -> None:
         if not self._runs:

@@ -16,7 +16,7 @@ import pytest
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.lab.bench import ab
-from kokoro_lab.lab.bench.ab import COLD_TEXT, Comparison, compare, pooled
+from kokoro_lab.lab.bench.ab import COLD_TEXT, AbComparison, compare, pooled
 from kokoro_lab.lab.bench.configurations import parse
 from kokoro_lab.lab.bench.engine_process import EngineFailed, EngineProcess
 from kokoro_lab.model.decoder import Decoded
@@ -75,12 +75,12 @@ def hum(config: EngineConfig) -> Engine:
 
 
 @pytest.fixture(scope="module")
-def comparison() -> Comparison:
+def comparison() -> AbComparison:
     written = "optimisation=extended; optimisation=none; optimisation=basic"
     return compare(parse(written, BASE), TEXTS, voice="hum", load=hum, progress=False)
 
 
-def test_every_text_is_spoken_in_each_round_by_each_that_can_and_by_turns(comparison: Comparison) -> None:
+def test_every_text_is_spoken_in_each_round_by_each_that_can_and_by_turns(comparison: AbComparison) -> None:
     assert [c.name for c in comparison.configurations] == ["default", "optimisation=extended"]
     counted = Counter(
         zip(comparison.trials.system, comparison.trials.text_number, comparison.trials["round"], strict=True)
@@ -94,7 +94,7 @@ def test_every_text_is_spoken_in_each_round_by_each_that_can_and_by_turns(compar
     assert set(comparison.trials.characters) == {len(text) for text in TEXTS}
 
 
-def test_who_cannot_be_measured_is_a_row_that_says_why(comparison: Comparison) -> None:
+def test_who_cannot_be_measured_is_a_row_that_says_why(comparison: AbComparison) -> None:
     why = ab.starts_table(comparison)["why not"]
     assert "text 0, prediction 2: RuntimeError: the provider gave up" in why["optimisation=none"]
     assert "ended with code 7" in why["optimisation=basic"]
@@ -109,7 +109,7 @@ def test_a_process_that_ends_between_two_texts_is_unavailable_too() -> None:
             speaker.speak(0, TEXTS[0])
 
 
-def test_a_cold_start_is_apart_from_what_is_spoken_warm(comparison: Comparison) -> None:
+def test_a_cold_start_is_apart_from_what_is_spoken_warm(comparison: AbComparison) -> None:
     starts = ab.starts_table(comparison).loc[["default", "optimisation=extended"]]
     assert (starts.process_s > starts.load_s).all()
     assert (starts.first_ttfa_s > 0).all()
@@ -120,22 +120,22 @@ def test_a_cold_start_is_apart_from_what_is_spoken_warm(comparison: Comparison) 
     assert comparison.facts["default"]["active_provider"] == "CPUExecutionProvider"
 
 
-def test_a_second_prediction_that_is_another_one_is_noticed(comparison: Comparison) -> None:
+def test_a_second_prediction_that_is_another_one_is_noticed(comparison: AbComparison) -> None:
     sound = ab.sound_table(comparison)
     assert sound.unlike_again.to_dict() == {"default": 0, "optimisation=extended": len(TEXTS)}
     assert sound.snr_min_db["default"] == np.inf
     assert sound.snr_min_db["optimisation=extended"] < 20
 
 
-def test_comparisons_are_pooled_without_mixing_their_texts(comparison: Comparison) -> None:
+def test_comparisons_are_pooled_without_mixing_their_texts(comparison: AbComparison) -> None:
     both = pooled([comparison, comparison_as(comparison, repetition=1)])
     assert len(both.trials) == 2 * len(comparison.trials)
     assert ab.ratio(both, "optimisation=extended", "wall_s", "default").units == 2 * len(TEXTS)
 
 
-def comparison_as(comparison: Comparison, repetition: int) -> Comparison:
+def comparison_as(comparison: AbComparison, repetition: int) -> AbComparison:
     trials = comparison.trials.assign(repetition=repetition)
-    return Comparison(comparison.configurations, comparison.starts, trials, comparison.unavailable)
+    return AbComparison(comparison.configurations, comparison.starts, trials, comparison.unavailable)
 
 
 def test_without_the_first_configuration_there_is_nothing_to_compare_with() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.lab.bench.chunking import (
-    Recording,
+    ChunkArrivals,
     arrivals_by_size,
     controls,
     fixed_and_adaptive,
@@ -35,28 +35,28 @@ TEXTS = [
 ]
 
 
-def recording(*arrivals_s: float, text: str = "a", chunk_s: float = 0.05, sha256: str = "0") -> Recording:
-    return Recording(text, chunk_s, arrivals_s, (chunk_s,) * len(arrivals_s), sha256)
+def recording(*arrivals_s: float, text: str = "a", chunk_s: float = 0.05, sha256: str = "0") -> ChunkArrivals:
+    return ChunkArrivals(text, chunk_s, arrivals_s, (chunk_s,) * len(arrivals_s), sha256)
 
 
 @pytest.fixture(scope="module")
-def streams(hum: Engine) -> list[Recording]:
+def streams(hum: Engine) -> list[ChunkArrivals]:
     return record(hum, TEXTS, "hum", chunks_s=(0.03, 0.05, 0.12), progress=False)
 
 
-def test_every_text_is_streamed_at_every_size_and_none_always_first(streams: list[Recording]) -> None:
+def test_every_text_is_streamed_at_every_size_and_none_always_first(streams: list[ChunkArrivals]) -> None:
     assert len({(r.text, r.chunk_s) for r in streams}) == len(streams) == 9
     assert {r.chunk_s for r in streams[::3]} == {0.03, 0.05, 0.12}
 
 
-def test_the_size_of_chunks_changes_no_sample(streams: list[Recording]) -> None:
+def test_the_size_of_chunks_changes_no_sample(streams: list[ChunkArrivals]) -> None:
     assert len({r.sha256 for r in streams}) == len(TEXTS)
     for text in TEXTS:
         seconds = [sum(r.lengths_s) for r in streams if r.text == text.id]
         assert seconds == pytest.approx([seconds[0]] * 3)
 
 
-def test_real_streams_pass_and_every_fault_is_caught(streams: list[Recording]) -> None:
+def test_real_streams_pass_and_every_fault_is_caught(streams: list[ChunkArrivals]) -> None:
     assert [c for c in judge(streams, replay(streams)) if not c.passed] == []
     assert [c for c in controls(streams) if not c.caught] == []
 
@@ -115,7 +115,7 @@ def test_the_recommendation_is_the_shortest_wait_without_a_gap() -> None:
     assert "underruns 1, silence in speech 8.60 s" in found
 
 
-def test_streams_are_grouped_by_size(streams: list[Recording]) -> None:
+def test_streams_are_grouped_by_size(streams: list[ChunkArrivals]) -> None:
     groups = arrivals_by_size(streams)
     assert list(groups) == ["chunks of 30 ms", "chunks of 50 ms", "chunks of 120 ms"]
     assert all(len(group) == len(TEXTS) for group in groups.values())

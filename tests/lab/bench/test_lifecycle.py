@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from kokoro_lab.errors import GateFailed
-from kokoro_lab.lab.bench.frames import Busy, Frame
+from kokoro_lab.lab.bench.frames import Busy, ReceivedChunk
 from kokoro_lab.lab.bench.lifecycle import (
     SCENARIOS,
-    Client,
     Lifecycle,
-    Served,
+    LifecycleStream,
+    ReturningListener,
     conclude,
     measure_lifecycle,
     printed,
@@ -57,7 +57,7 @@ def name_of(scenario: Any) -> str:
     return str(scenario.name)
 
 
-def served(number: int, **changed: Any) -> Served:
+def served(number: int, **changed: Any) -> LifecycleStream:
     fields = {
         "scenario": SCENARIOS[number].name,
         "transport": "sse",
@@ -68,7 +68,7 @@ def served(number: int, **changed: Any) -> Served:
         "differing_samples": 0,
         "missing_samples": 0,
     }
-    return Served(**{**fields, **changed})
+    return LifecycleStream(**{**fields, **changed})
 
 
 @pytest.mark.parametrize(
@@ -96,16 +96,16 @@ def test_a_stream_that_was_never_begun_fails_the_run(tmp_path: Path) -> None:
 
 
 def test_who_waits_for_a_first_turn_was_not_broken_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    answers = iter([Busy("The server has no slot free."), [Frame("0.0", b"1234")]])
+    answers = iter([Busy("The server has no slot free."), [ReceivedChunk("0.0", b"1234")]])
 
-    def frames(*asked: Any) -> Iterator[Frame]:
+    def frames(*asked: Any) -> Iterator[ReceivedChunk]:
         answer = next(answers)
         if isinstance(answer, Busy):
             raise answer
         yield from answer
 
     monkeypatch.setattr("kokoro_lab.lab.bench.lifecycle.frames", frames)
-    client = Client("sse", {}, lambda: "http://127.0.0.1:9")
+    client = ReturningListener("sse", {}, lambda: "http://127.0.0.1:9")
     client.start()
     client.join()
     assert (client.ending, client.heard.audio) == ("whole", b"1234")

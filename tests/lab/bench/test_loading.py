@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kokoro_lab.errors import GateFailed, SynthesisError
-from kokoro_lab.lab.bench.frames import Frame
+from kokoro_lab.lab.bench.frames import ReceivedChunk
 from kokoro_lab.lab.bench.loading import Load, Shared, Timed, conclude, measure_load, printed, timed
 from kokoro_lab.lab.bench.own_server import own_server
 from kokoro_lab.lab.results import open_run
@@ -101,7 +101,11 @@ def test_where_computing_does_not_keep_up_the_cadence_is_told_and_not_judged(tmp
 
 
 def test_first_audio_is_the_first_frame_that_is_heard() -> None:
-    frames = [Frame("0.0", b"\0\0" * 1200), Frame("0.1", b"\0\x20" * 1200), Frame("0.2", b"\0\x20" * 600)]
+    frames = [
+        ReceivedChunk("0.0", b"\0\0" * 1200),
+        ReceivedChunk("0.1", b"\0\x20" * 1200),
+        ReceivedChunk("0.2", b"\0\x20" * 600),
+    ]
     found = timed(iter(frames))
     assert found.ttfa_s == found.arrivals_s[1]
     assert found.audio_s == pytest.approx(0.125)
@@ -117,4 +121,4 @@ def test_gaps_are_counted_beyond_the_length_of_a_frame() -> None:
 
 def test_a_stream_of_silence_is_a_failure() -> None:
     with pytest.raises(SynthesisError, match="without any speech"):
-        timed(iter([Frame("0.0", b"\0\0" * 1200)]))
+        timed(iter([ReceivedChunk("0.0", b"\0\0" * 1200)]))

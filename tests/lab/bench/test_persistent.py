@@ -7,7 +7,7 @@ from collections.abc import Generator, Sequence
 import pytest
 
 from kokoro_lab.errors import SynthesisError
-from kokoro_lab.lab.bench.frames import Busy, Frame, Heard, Patience
+from kokoro_lab.lab.bench.frames import Busy, Patience, ReceivedChunk, ReceivedStream
 from kokoro_lab.lab.bench.persistent import FRUITLESS, MOST_PATIENCE_S, RECOVERY_S, listen
 from kokoro_lab.lab.faults.draws import Shuffles
 from kokoro_lab.lab.faults.scenario import ChunksReordered
@@ -29,13 +29,13 @@ class Scripted:
         self._again = again
         self._busy = busy
 
-    def frames(self, heard: Heard, patience: Patience) -> Generator[Frame]:
+    def frames(self, heard: ReceivedStream, patience: Patience) -> Generator[ReceivedChunk]:
         self.asked += 1
         if self._busy and self.asked > 1:
             self._busy -= 1
             raise Busy("not now")
         for number in range(max(0, heard.last_chunk + 1 - self._again), len(CHUNKS)):
-            yield Frame(f"0.{number}", CHUNKS[number])
+            yield ReceivedChunk(f"0.{number}", CHUNKS[number])
             if self._breaks and number == self._breaks[0]:
                 self._breaks.pop(0)
                 raise SynthesisError("broken")
@@ -112,7 +112,7 @@ def test_a_busy_server_is_waited_for() -> None:
 
 def test_it_gives_up_where_nothing_new_comes() -> None:
     class Broken(Scripted):
-        def frames(self, heard: Heard, patience: Patience) -> Generator[Frame]:
+        def frames(self, heard: ReceivedStream, patience: Patience) -> Generator[ReceivedChunk]:
             raise SynthesisError("gone")
             yield
 
@@ -125,13 +125,13 @@ def test_who_has_speech_in_hand_is_patient() -> None:
     patience_s: list[float] = []
 
     class Asking(Scripted):
-        def frames(self, heard: Heard, patience: Patience) -> Generator[Frame]:
+        def frames(self, heard: ReceivedStream, patience: Patience) -> Generator[ReceivedChunk]:
             patience_s.append(patience())
             for number in range(30):
-                yield Frame(f"0.{number}", bytes(4_800))
+                yield ReceivedChunk(f"0.{number}", bytes(4_800))
             patience_s.append(patience())
             for number in range(30, 200):
-                yield Frame(f"0.{number}", bytes(4_800))
+                yield ReceivedChunk(f"0.{number}", bytes(4_800))
             patience_s.append(patience())
 
     listen(Asking(), patience_s=0.25)

@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 
 from kokoro_lab.__main__ import main
 from kokoro_lab.errors import ParameterError
-from kokoro_lab.lab.bench.plan import Plan
+from kokoro_lab.lab.bench.plan import BenchPlan
 from kokoro_lab.speech.engine import Engine
 
 CORPUS = [
@@ -65,29 +65,29 @@ def bench(*options: str) -> Result:
 )
 def test_options_that_spoil_each_other_are_refused(options: dict[str, Any], said: str) -> None:
     with pytest.raises(ParameterError, match=said):
-        Plan(**options)
+        BenchPlan(**options)
 
 
 def test_options_that_do_not_are_not() -> None:
-    Plan(http=True, memory=True, peers=True, save_audio=True, profile_interval_s=0.1)
-    Plan(concurrency=4, memory=True, chunk_ms=120)
-    Plan(http=True, peers=True, listen_s=3.0)
-    Plan(http=True, resume=True, trials=200, variant="fp32")
-    Plan(http=True, load=True, trials=8, concurrency=4)
-    Plan(soak_minutes=20.0, concurrency=4, misbehave=True, pace=0.5, trials=6)
+    BenchPlan(http=True, memory=True, peers=True, save_audio=True, profile_interval_s=0.1)
+    BenchPlan(concurrency=4, memory=True, chunk_ms=120)
+    BenchPlan(http=True, peers=True, listen_s=3.0)
+    BenchPlan(http=True, resume=True, trials=200, variant="fp32")
+    BenchPlan(http=True, load=True, trials=8, concurrency=4)
+    BenchPlan(soak_minutes=20.0, concurrency=4, misbehave=True, pace=0.5, trials=6)
 
 
 @pytest.mark.parametrize(
     ("plan", "said"),
     [
-        (Plan(), "one at a time"),
-        (Plan(concurrency=3), "up to 3 at a time"),
-        (Plan(http=True), "over HTTP on the loopback"),
-        (Plan(peers=True), "systems in turn, text by text, on the same number of threads"),
-        (Plan(memory=True), "memory sampled meanwhile"),
+        (BenchPlan(), "one at a time"),
+        (BenchPlan(concurrency=3), "up to 3 at a time"),
+        (BenchPlan(http=True), "over HTTP on the loopback"),
+        (BenchPlan(peers=True), "systems in turn, text by text, on the same number of threads"),
+        (BenchPlan(memory=True), "memory sampled meanwhile"),
     ],
 )
-def test_the_conditions_are_said(plan: Plan, said: str) -> None:
+def test_the_conditions_are_said(plan: BenchPlan, said: str) -> None:
     assert said in plan.conditions
     assert plan.conditions in plan.heading
     assert ("at a time" in plan.conditions) is True

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from kokoro_lab.engine_config import EngineConfig
-from kokoro_lab.lab.bench.ab import Comparison
+from kokoro_lab.lab.bench.ab import AbComparison
 from kokoro_lab.lab.bench.by_length import advice, by_length
 from kokoro_lab.lab.bench.configurations import Configuration
 from kokoro_lab.lab.bench.recommendation import MARGIN, controls, figures_of, judge, recommend
@@ -20,7 +20,7 @@ CHARACTERS = (100, 150, 180, 240, 260, 300, 450, 480, 700, 800, 1200, 1300)
 CONFIG = EngineConfig()
 
 
-def measured(seed: int = 0, spread: float = 0.03, **times: dict[str, object]) -> Comparison:
+def measured(seed: int = 0, spread: float = 0.03, **times: dict[str, object]) -> AbComparison:
     """A comparison of a default and of others whose figures are the given ones, times the default's.
 
     A figure may be a function of the length of the text.
@@ -42,10 +42,10 @@ def measured(seed: int = 0, spread: float = 0.03, **times: dict[str, object]) ->
                 rows.append({**row, **place, "characters": characters})
     configurations = tuple(Configuration(name, CONFIG) for name in ("default", *times))
     starts = pd.DataFrame({"configuration": ["default", *times], "load_s": 1.0})
-    return Comparison(configurations, starts, pd.DataFrame(rows))
+    return AbComparison(configurations, starts, pd.DataFrame(rows))
 
 
-def chosen(comparison: Comparison) -> str:
+def chosen(comparison: AbComparison) -> str:
     return recommend(comparison).configuration.name
 
 

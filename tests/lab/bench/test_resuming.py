@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from kokoro_lab.errors import GateFailed, SynthesisError
-from kokoro_lab.lab.bench.frames import Busy, Frame, Heard, frames
+from kokoro_lab.lab.bench.frames import Busy, ReceivedChunk, ReceivedStream, frames
 from kokoro_lab.lab.bench.own_server import OwnServer, own_server
-from kokoro_lab.lab.bench.plan import Plan
+from kokoro_lab.lab.bench.plan import BenchPlan
 from kokoro_lab.lab.bench.resuming import Resumed, Resumes, conclude, differences
 from kokoro_lab.lab.bench.verdicts import StartServer, judge
 from kokoro_lab.lab.results import open_run
@@ -49,7 +49,7 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_streams_of_both_transports_go_on_here_and_on_the_next_server(
     start: StartServer, checkout: Path
 ) -> None:
-    plan = Plan(resume=True, trials=STREAMS, voice="hum", preset="medium", seed=5)
+    plan = BenchPlan(resume=True, trials=STREAMS, voice="hum", preset="medium", seed=5)
     judged = judge(plan, SENTENCES, start, progress=False, say=lambda _: None)
     result = json.loads(judged.path.read_text())
     streams = result["streams"]
@@ -139,7 +139,7 @@ BODY = {"input": " ".join(SENTENCES), "voice": "hum", "response_format": "pcm"}
 def test_both_transports_give_the_same_frames(server: OwnServer) -> None:
     heard = {}
     for transport in ("sse", "websocket"):
-        heard[transport] = Heard()
+        heard[transport] = ReceivedStream()
         for frame in frames(transport, server.url, BODY):  # type: ignore[arg-type]
             heard[transport].take(frame)
     assert heard["sse"].audio == heard["websocket"].audio
@@ -162,7 +162,7 @@ def test_no_slot_is_told_apart_from_a_failure(server: OwnServer, transport: str)
     held.close()
 
 
-def holding_the_slot(server: OwnServer) -> Generator[Frame]:
+def holding_the_slot(server: OwnServer) -> Generator[ReceivedChunk]:
     """A stream that waits for its reader. The slot of the one before is free a moment after its end."""
     for _ in range(100):
         held = frames("websocket", server.url, {**BODY, "credit": 1})

@@ -23,10 +23,18 @@ from kokoro_lab.lab.bench import soak_controls, soak_verdict
 from kokoro_lab.lab.bench.drift import adjusted, drift, p95
 from kokoro_lab.lab.bench.leaky_server import NOTHING, THREADS
 from kokoro_lab.lab.bench.own_server import OwnServer, own_server
-from kokoro_lab.lab.bench.plan import Plan
+from kokoro_lab.lab.bench.plan import BenchPlan
 from kokoro_lab.lab.bench.resources import Holding, growth_of, watched
-from kokoro_lab.lab.bench.soak import Listened, Soak, Whole, listened, measure_soak
-from kokoro_lab.lab.bench.soak_mix import READERS, WAYS, Reading, Turn, foreign_sentences, readings_of, turns
+from kokoro_lab.lab.bench.soak import Soak, SoakStream, Whole, listened, measure_soak
+from kokoro_lab.lab.bench.soak_mix import (
+    READERS,
+    WAYS,
+    ReadingTurn,
+    SoakReading,
+    foreign_sentences,
+    readings_of,
+    turns,
+)
 from kokoro_lab.lab.bench.verdicts import judge
 from kokoro_lab.lab.results import open_run
 
@@ -98,7 +106,7 @@ def test_too_few_readings_show_no_growth() -> None:
 
 
 def test_every_round_holds_every_reading_and_they_meet_every_transport() -> None:
-    readings = [Reading(str(number), "A.", "hum") for number in range(5)]
+    readings = [SoakReading(str(number), "A.", "hum") for number in range(5)]
     rounds = len(WAYS) * 4
     drawn = list(islice(turns(readings, seed=1), 5 * rounds))
     assert [turn.number for turn in drawn] == list(range(5 * rounds))
@@ -133,7 +141,7 @@ def test_a_fault_is_caught_and_what_is_harmless_is_not(control: soak_controls.Co
 
 def short(**changed: object) -> Soak:
     """One of 18 s, with a stream."""
-    stream = Listened(0, "0", "sse", 1.0, samples_count=9, sha256="a", ttfa_s=9.0, rtf=3.0, underruns=5)
+    stream = SoakStream(0, "0", "sse", 1.0, samples_count=9, sha256="a", ttfa_s=9.0, rtf=3.0, underruns=5)
     fields = {
         "run_s": 18.0,
         "concurrency": 1,
@@ -165,7 +173,7 @@ def test_memory_decides_from_two_minutes_on_and_times_from_ten() -> None:
 
 
 def test_a_stream_that_ends_early_fails_the_run_and_is_told(tmp_path: Path) -> None:
-    broken = short(streams=[*short().streams, Listened(1, "0", "http", 5.0, fault="The server broke off.")])
+    broken = short(streams=[*short().streams, SoakStream(1, "0", "http", 5.0, fault="The server broke off.")])
     with pytest.raises(GateFailed, match="unexpected_ends_count"):
         soak_verdict.conclude(open_run("41_soak", tmp_path), broken, [])
     kept = json.loads((tmp_path / "result.json").read_text())
@@ -196,8 +204,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwnServer]:
 
 @pytest.mark.test_all
 def test_every_transport_carries_the_same_samples(server: OwnServer) -> None:
-    reading = Reading("0", SENTENCES[0], "hum")
-    heard = [listened(server, Turn(number, reading, way), 0.0) for number, way in enumerate(WAYS)]
+    reading = SoakReading("0", SENTENCES[0], "hum")
+    heard = [listened(server, ReadingTurn(number, reading, way), 0.0) for number, way in enumerate(WAYS)]
     assert [one.fault for one in heard] == ["", "", ""]
     assert len({(one.samples_count, one.sha256) for one in heard}) == 1
     assert heard[0].samples_count > 24_000
@@ -205,7 +213,9 @@ def test_every_transport_carries_the_same_samples(server: OwnServer) -> None:
 
 def test_a_stream_that_breaks_off_is_a_fault_and_not_an_end(server: OwnServer) -> None:
     for number, way in enumerate(WAYS):
-        one = listened(server, Turn(number, Reading("0", f"{SENTENCES[0]} Bang. ", "hum"), way), 0.0)
+        one = listened(
+            server, ReadingTurn(number, SoakReading("0", f"{SENTENCES[0]} Bang. ", "hum"), way), 0.0
+        )
         assert one.fault
         assert math.isnan(one.ttfa_s)
 
@@ -253,7 +263,7 @@ def test_a_server_that_dies_is_told_by_the_streams_that_it_owed(tmp_path: Path) 
 
 def test_the_process_is_watched_while_it_runs(server: OwnServer) -> None:
     with watched(server.process, 0.05) as found:
-        listened(server, Turn(0, Reading("0", SENTENCES[1], "hum"), "http"), 0.0)
+        listened(server, ReadingTurn(0, SoakReading("0", SENTENCES[1], "hum"), "http"), 0.0)
     assert len(found) >= 2
     assert all(one.rss_mb > 30 and one.descriptors > 3 for one in found)
 
@@ -269,7 +279,7 @@ def test_the_command_keeps_a_verdict(
     (tmp_path / "fixtures/texts/intelligibility.jsonl").write_text("")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("kokoro_lab.lab.bench.soak_controls.leaking_controls", list)
-    plan = Plan(soak_minutes=0.02, trials=2, voice="hum", pace=0)
+    plan = BenchPlan(soak_minutes=0.02, trials=2, voice="hum", pace=0)
     judged = judge(plan, SENTENCES, lambda: nullcontext(server), progress=False, say=lambda _: None)
     assert judged.passed, judged.lines
     assert judged.path.is_relative_to(tmp_path / "results/bench-soak")

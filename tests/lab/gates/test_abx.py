@@ -14,7 +14,7 @@ from kokoro_lab.errors import ParameterError
 from kokoro_lab.lab.fixtures import HELD_OUT
 from kokoro_lab.lab.gates import abx, damages
 from kokoro_lab.lab.gates.speaking import SpokenPair
-from kokoro_lab.lab.listening import Pair
+from kokoro_lab.lab.listening import PassagePair
 from kokoro_lab.lab.listening.result import ListeningResult
 from kokoro_lab.speech.engine import Engine
 
@@ -31,7 +31,11 @@ def spoken() -> list[SpokenPair]:
     passages = [samples[i * third : (i + 1) * third] for i in range(3)]
     return [
         SpokenPair(
-            f"text {i}", "af_heart", Pair(f"text {i}", part, abx._dithered(part), rate_hz), "", slice(0)
+            f"text {i}",
+            "af_heart",
+            PassagePair(f"text {i}", part, abx._dithered(part), rate_hz),
+            "",
+            slice(0),
         )
         for i, part in enumerate(passages)
     ]

@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 
-from kokoro_lab.lab.bench.plan import Plan
+from kokoro_lab.lab.bench.plan import BenchPlan
 from kokoro_lab.lab.gates.evidence import (
     FAILED,
     NOT_MEASURED,
     PASSED,
     STALE,
     TESTS,
-    Finding,
+    EvidenceFinding,
     Now,
     Records,
     now,
@@ -62,7 +62,7 @@ def keep(
     write_json(folder / of / run / "result.json", record)
 
 
-def peak(folder: Path, *, fast: bool = False) -> Finding:
+def peak(folder: Path, *, fast: bool = False) -> EvidenceFinding:
     return Records(folder, HERE, fast).figure(GATE, "peak_dbtp", high=-1)
 
 
@@ -197,7 +197,7 @@ def test_what_cannot_be_read_is_not_measured(tmp_path: Path, name: str, text: st
 def test_a_benchmark_has_no_verdict_and_is_judged_by_its_figures(tmp_path: Path) -> None:
     ours = {"variant": "int8", "model_sha256": "5a" * 32}
     record = {
-        "asked": asdict(Plan(trials=3)),
+        "asked": asdict(BenchPlan(trials=3)),
         "systems": {"kokoro-lab": ours, "kokoro-onnx fp32": {"variant": "fp32"}},
         "summary": {"kokoro-lab": {"ttfa_s": {"p95": 0.3}}},
         "git": GIT,
@@ -220,8 +220,8 @@ CASES = """<testcase classname="tests.dsp.test_trim" name="test_a[1]"/>
 
 
 @pytest.fixture
-def tested(tmp_path: Path) -> Callable[..., Finding]:
-    def ask(*nodes: str, commit: str | None = HERE.commit) -> Finding:
+def tested(tmp_path: Path) -> Callable[..., EvidenceFinding]:
+    def ask(*nodes: str, commit: str | None = HERE.commit) -> EvidenceFinding:
         path = tmp_path / TESTS
         path.parent.mkdir(exist_ok=True)
         path.write_text(REPORT.format(commit=TESTED_COMMIT, dirty=TESTED_DIRTY, hash=commit, cases=CASES))
@@ -241,13 +241,13 @@ def tested(tmp_path: Path) -> Callable[..., Finding]:
     ],
 )
 def test_all_tests_that_are_named_must_have_passed(
-    tested: Callable[..., Finding], nodes: list[str], verdict: str, figure: str
+    tested: Callable[..., EvidenceFinding], nodes: list[str], verdict: str, figure: str
 ) -> None:
     found = tested(*nodes)
     assert (found.verdict, found.figure) == (verdict, figure)
 
 
-def test_tests_of_another_commit_are_stale(tested: Callable[..., Finding]) -> None:
+def test_tests_of_another_commit_are_stale(tested: Callable[..., EvidenceFinding]) -> None:
     assert tested("tests/dsp/test_trim.py::test_a", commit="def" * 13).verdict == STALE
     assert tested("tests/dsp/test_trim.py::test_a", commit="None").verdict == STALE
 

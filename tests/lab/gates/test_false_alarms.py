@@ -14,18 +14,18 @@ from kokoro_lab.datatypes import SAMPLE_RATE_HZ
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.lab.fixtures import FixtureText
 from kokoro_lab.lab.gates import damages, false_alarms
-from kokoro_lab.lab.gates.false_alarms import Spoken
+from kokoro_lab.lab.gates.false_alarms import StreamPair
 from kokoro_lab.speech.engine import Engine
 
 TEXT = "The kettle is on, and the window is open."
 
 
 @pytest.fixture(scope="module")
-def spoken(hum: Engine) -> list[Spoken]:
+def spoken(hum: Engine) -> list[StreamPair]:
     """Files, since what the tiny voice streams is not at its level."""
     texts = {"first": TEXT, "second": "Nobody is in, and the letter is on the table."}
     twice = {name: [hum.synthesize(text, voice="hum") for _ in range(2)] for name, text in texts.items()}
-    return [Spoken(name, "hum", first, second.samples) for name, (first, second) in twice.items()]
+    return [StreamPair(name, "hum", first, second.samples) for name, (first, second) in twice.items()]
 
 
 GATES = {name: gate for name, gate in false_alarms.GATES.items() if gate is not false_alarms.defective}
@@ -33,12 +33,12 @@ GATES = {name: gate for name, gate in false_alarms.GATES.items() if gate is not 
 
 
 @pytest.fixture(scope="module")
-def table(spoken: list[Spoken]) -> pd.DataFrame:
+def table(spoken: list[StreamPair]) -> pd.DataFrame:
     return false_alarms.measure(spoken, GATES, progress=False)
 
 
 def test_each_gate_is_asked_about_each_clip_clean_and_damaged(
-    spoken: list[Spoken], table: pd.DataFrame
+    spoken: list[StreamPair], table: pd.DataFrame
 ) -> None:
     assert [each.name for each in spoken] == ["first-hum", "second-hum"]
     assert len(table) == 2 * (1 + len(damages.DAMAGES)) * len(GATES)
@@ -62,7 +62,7 @@ def test_what_each_gate_finds_and_misses_is_shown(table: pd.DataFrame) -> None:
     assert found.loc["100 ms cut out", "loudness"] == 0
 
 
-def test_good_gates_pass_and_wrong_ones_do_not(spoken: list[Spoken], table: pd.DataFrame) -> None:
+def test_good_gates_pass_and_wrong_ones_do_not(spoken: list[StreamPair], table: pd.DataFrame) -> None:
     assert all(check.passed for check in false_alarms.judge(table))
     found = false_alarms.controls(spoken)
     assert len(found) == 5
@@ -92,14 +92,14 @@ def test_one_alarm_in_a_hundred_is_allowed_and_has_its_interval(table: pd.DataFr
     assert false_alarms.figures(of(2))["loudness_false_alarms_count"] == 2
 
 
-def test_the_loudness_of_what_is_short_is_not_judged_but_its_peaks_are(spoken: list[Spoken]) -> None:
+def test_the_loudness_of_what_is_short_is_not_judged_but_its_peaks_are(spoken: list[StreamPair]) -> None:
     each = spoken[0]
     short = each.clip.samples[: 2 * SAMPLE_RATE_HZ]
     assert not false_alarms.off_level(short / 4, each)
     assert false_alarms.off_level(np.sin(np.arange(9000, dtype=np.float32)), each)
 
 
-def test_a_repetition_that_differs_in_one_bit_is_an_alarm(spoken: list[Spoken]) -> None:
+def test_a_repetition_that_differs_in_one_bit_is_an_alarm(spoken: list[StreamPair]) -> None:
     each = spoken[0]
     other = each.again.copy()
     other[1000] = np.nextafter(other[1000], np.float32(1))
@@ -107,7 +107,7 @@ def test_a_repetition_that_differs_in_one_bit_is_an_alarm(spoken: list[Spoken]) 
     assert false_alarms.not_repeated(each.clip.samples, replace(each, again=other))
 
 
-def test_defects_of_speech_are_an_alarm_and_speech_is_none(spoken: list[Spoken]) -> None:
+def test_defects_of_speech_are_an_alarm_and_speech_is_none(spoken: list[StreamPair]) -> None:
     path = Path(__file__).parents[1] / "metrics" / "speech.flac"
     speech = soundfile.read(path, dtype="float32")[0][: 4 * SAMPLE_RATE_HZ]
     assert not false_alarms.defective(speech, spoken[0])
@@ -116,7 +116,7 @@ def test_defects_of_speech_are_an_alarm_and_speech_is_none(spoken: list[Spoken])
     assert false_alarms.defective(damages.clipped(speech), spoken[0])
 
 
-def test_nothing_to_ask_is_refused(spoken: list[Spoken]) -> None:
+def test_nothing_to_ask_is_refused(spoken: list[StreamPair]) -> None:
     with pytest.raises(ParameterError, match="one or more"):
         false_alarms.measure([], progress=False)
     with pytest.raises(ParameterError, match="one or more"):

@@ -13,11 +13,11 @@ import pytest
 
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.lab import plots
-from kokoro_lab.lab.bench.faulty import Disturbed, Subject, subjects
+from kokoro_lab.lab.bench.faulty import Disturbed, FaultySpeaker, subjects
 from kokoro_lab.lab.bench.own_server import own_server
-from kokoro_lab.lab.bench.persistent import Listened
+from kokoro_lab.lab.bench.persistent import PersistentStream
 from kokoro_lab.lab.faults import load_scenario, load_scenarios
-from kokoro_lab.lab.faults.injector import Spoken
+from kokoro_lab.lab.faults.injector import StreamWords
 from kokoro_lab.lab.faults.scenario import Transport
 from kokoro_lab.lab.gates import faults
 from kokoro_lab.lab.gates.faults_controls import controls
@@ -36,7 +36,7 @@ TRANSPORTS: list[Transport] = ["library", "http", "sse", "websocket"]
 @pytest.fixture(scope="module")
 def speaking(
     hum: Engine, tmp_path_factory: pytest.TempPathFactory, repository: Path
-) -> Iterator[dict[Transport, Subject]]:
+) -> Iterator[dict[Transport, FaultySpeaker]]:
     model = tmp_path_factory.mktemp("hum") / "hum.onnx"
     command = [sys.executable, "-m", "tests.server.tiny_server", str(model)]
 
@@ -49,7 +49,7 @@ def speaking(
 
 @pytest.mark.test_all
 def test_every_word_survives_by_every_transport_and_every_control_is_caught(
-    speaking: dict[Transport, Subject],
+    speaking: dict[Transport, FaultySpeaker],
 ) -> None:
     scenarios = load_scenarios(SCENARIOS)
     table, whole, rtf = faults.measure(speaking, TEXT, scenarios, progress=False)
@@ -80,19 +80,19 @@ def test_a_library_alone_needs_no_server_and_has_its_controls(hum: Engine) -> No
 
 PCM = bytes(range(200)) * 100
 WORDS = ((0, 3), (4, 10), (11, 13))
-HEARD = Listened(PCM, (0.1, 0.2), (0.2, 0.2), True, (), (), 0)
-WHOLE = Disturbed(HEARD, 0, (Spoken(WORDS, len(PCM) // 2),))
+HEARD = PersistentStream(PCM, (0.1, 0.2), (0.2, 0.2), True, (), (), 0)
+WHOLE = Disturbed(HEARD, 0, (StreamWords(WORDS, len(PCM) // 2),))
 CUT = load_scenario("connection_cut")
 QUEUE = load_scenario("chunks_lost_in_queue")
 STALLED = load_scenario("g2p_stalled")
 
 
-def outcome(**changed: object) -> faults.Outcome:
+def outcome(**changed: object) -> faults.FaultOutcome:
     found = faults.outcome_of(replace(WHOLE, struck=1), WHOLE, TEXT, CUT, "sse")
     return replace(found, **changed)  # type: ignore[arg-type]
 
 
-def failures(*outcomes: faults.Outcome, asked: int = 1, rtf: float = 0.3) -> list[str]:
+def failures(*outcomes: faults.FaultOutcome, asked: int = 1, rtf: float = 0.3) -> list[str]:
     table = pd.DataFrame([asdict(one) for one in outcomes])
     return [check.name for check in faults.judge(table, asked, rtf) if not check.passed]
 
@@ -147,7 +147,7 @@ def test_an_error_is_an_end_only_where_nothing_better_can_be_had(transport: Tran
         replace(HEARD, pcm=PCM[:400]),  # it looks whole
     ],
 )
-def test_what_is_no_clear_error_is_a_loss(heard: Listened) -> None:
+def test_what_is_no_clear_error_is_a_loss(heard: PersistentStream) -> None:
     found = faults.outcome_of(Disturbed(heard, 1, ()), WHOLE, TEXT, QUEUE, "http")
     assert (found.ended, found.passed) == (faults.LOST, False)
 

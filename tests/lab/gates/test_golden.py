@@ -17,7 +17,7 @@ from kokoro_lab.errors import ParameterError
 from kokoro_lab.lab.gates import golden
 from kokoro_lab.lab.gates.golden import Take, measure
 from kokoro_lab.lab.gates.golden_changes import names_of, record_anew
-from kokoro_lab.lab.gates.golden_clips import ANOTHER, SAME, Spoken, figures
+from kokoro_lab.lab.gates.golden_clips import ANOTHER, SAME, GoldenClip, figures
 from kokoro_lab.lab.gates.golden_files import MANIFEST, PLAN, Golden, load_golden
 from kokoro_lab.lab.results import Check
 from kokoro_lab.speech.engine import Engine
@@ -127,18 +127,18 @@ def test_another_build_has_its_own_limits(recorded: Golden) -> None:
     first = recorded.spoken("low-fp32")
     elsewhere = replace(first.recording, build=replace(first.recording.build, operators="c++ 99"))
     shifted = np.roll(first.samples, 3)
-    there = Spoken(replace(elsewhere, **figures(shifted)), shifted)
+    there = GoldenClip(replace(elsewhere, **figures(shifted)), shifted)
     table = measure([Take(first, there)])
     assert list(table.differs) == ["operators"]
     assert not failed(golden.judge(table, recorded))
-    here = Spoken(replace(there.recording, build=first.recording.build), shifted)
+    here = GoldenClip(replace(there.recording, build=first.recording.build), shifted)
     assert failed(golden.judge(measure([Take(first, here)]), recorded)) == {"fp32_residual_peak_highest_dbfs"}
 
 
 def test_other_words_fail_on_every_build(recorded: Golden) -> None:
     first = recorded.spoken("low-fp32")
     lost = replace(first.recording, words=first.recording.words[:-1], phonemes=("ə",))
-    names = failed(golden.judge(measure([Take(first, Spoken(lost, first.samples))]), recorded))
+    names = failed(golden.judge(measure([Take(first, GoldenClip(lost, first.samples))]), recorded))
     assert {"readings_changed_count", "fp32_word_difference_most_s"} <= names
 
 

@@ -11,7 +11,7 @@ import pytest
 from kokoro_lab.lab.gates import abx, intelligibility
 from kokoro_lab.lab.gates.intelligibility import Remembering
 from kokoro_lab.lab.gates.speaking import SpokenPair
-from kokoro_lab.lab.listening import Pair
+from kokoro_lab.lab.listening import PassagePair
 from kokoro_lab.metrics.intelligibility import Recogniser
 from kokoro_lab.speech.engine import Engine
 
@@ -50,7 +50,7 @@ def pairs(candidates: Mapping[int, np.ndarray] | None = None) -> list[SpokenPair
         SpokenPair(
             f"text {i}",
             "hum",
-            Pair(f"text {i}", clip(i), candidates.get(i, clip(i)), 24_000),
+            PassagePair(f"text {i}", clip(i), candidates.get(i, clip(i)), 24_000),
             said,
             slice(3 * WORD, 4 * WORD),
         )

@@ -16,8 +16,8 @@ from kokoro_lab.lab.fixtures import FixtureText
 from kokoro_lab.lab.gates import perceptual, speaking
 from kokoro_lab.lab.gates.perceptual import CAUGHT_BY, HOLM_CHECK, LENGTH_CHECK, Compared
 from kokoro_lab.lab.gates.perceptual_measures import DNSMOS, DURATION, F0, LSD, MEASURES, PESQ, SPEAKER, STOI
-from kokoro_lab.lab.gates.speaking import Reading, SpokenPair
-from kokoro_lab.lab.listening import Pair
+from kokoro_lab.lab.gates.speaking import ProsodyReading, SpokenPair
+from kokoro_lab.lab.listening import PassagePair
 from kokoro_lab.metrics.speaker import VoiceEncoder
 from kokoro_lab.speech.engine import Engine
 
@@ -44,9 +44,9 @@ def compared() -> list[Compared]:
     for i in range(3):
         part = samples[i * third : (i + 1) * third]
         pair = SpokenPair(
-            f"text {i}", "af_heart", Pair(f"text {i}", part, part.copy(), rate_hz), "", slice(0)
+            f"text {i}", "af_heart", PassagePair(f"text {i}", part, part.copy(), rate_hz), "", slice(0)
         )
-        reading = Reading(np.array([2, 4, 3]), np.full(18, 180, np.float32))
+        reading = ProsodyReading(np.array([2, 4, 3]), np.full(18, 180, np.float32))
         found.append(Compared(pair, pair, reading, reading))
     return found
 

@@ -10,7 +10,7 @@ import pytest
 
 from kokoro_lab.commands.run import GATES_AT_A_TIME
 from kokoro_lab.errors import ParameterError
-from kokoro_lab.lab.bench.plan import Plan
+from kokoro_lab.lab.bench.plan import BenchPlan
 from kokoro_lab.lab.gates.suite import Measurement, defaults, measurements
 from kokoro_lab.lab.runs import declared_parameters, find_notebook, parse_parameters
 from kokoro_lab.lab.suite_runs import span_s
@@ -32,7 +32,7 @@ def test_names_are_given_once() -> None:
 @pytest.mark.parametrize("fast", [True, False], ids=["fast", "full"])
 def test_each_mode_can_be_asked_for(one: Measurement, fast: bool) -> None:
     if one.benchmark:
-        Plan(**one.parameters(fast))
+        BenchPlan(**one.parameters(fast))
     else:
         parse_parameters(find_notebook(one.name), one.parameters(fast))
 
@@ -83,7 +83,7 @@ def test_a_corpus_may_be_recorded_by_its_name() -> None:
 
 def test_a_benchmark_is_known_by_all_its_options() -> None:
     one = measurement("first_audio")
-    asked = asdict(Plan(**one.full))
+    asked = asdict(BenchPlan(**one.full))
     assert one.was_asked(asked, fast=False)
     assert not one.was_asked(asked, fast=True)
     assert not one.was_asked(asked | {"concurrency": 4}, fast=False)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kokoro_lab.errors import ParameterError
-from kokoro_lab.lab.listening import Pair
+from kokoro_lab.lab.listening import PassagePair
 from kokoro_lab.lab.listening.levels import LISTENING_LUFS, match_loudness
 from kokoro_lab.metrics.loudness import integrated_lufs, true_peak_dbtp
 from tests.lab.listening.tones import RATE_HZ, pair, tone
@@ -36,4 +36,4 @@ def test_a_peaky_clip_makes_both_quieter_instead_of_being_limited() -> None:
 )
 def test_what_has_no_loudness_is_refused(candidate: np.ndarray, said: str) -> None:
     with pytest.raises(ParameterError, match=said):
-        match_loudness(Pair("a", tone(440), candidate, RATE_HZ))
+        match_loudness(PassagePair("a", tone(440), candidate, RATE_HZ))

@@ -7,14 +7,14 @@ import pytest
 from scipy.stats import binom
 
 from kokoro_lab.errors import ParameterError
-from kokoro_lab.lab.listening import Pair, Plan
+from kokoro_lab.lab.listening import ListeningPlan, PassagePair
 from kokoro_lab.lab.listening.plan import right_answers
 from kokoro_lab.metrics import abx
 from tests.lab.listening.tones import RATE_HZ, pair, pairs, tone
 
 
-def plan(count: int = 4, repeats: int = 4, seed: int = 1) -> Plan:
-    return Plan(tuple(pairs(count)), repeats, seed)
+def plan(count: int = 4, repeats: int = 4, seed: int = 1) -> ListeningPlan:
+    return ListeningPlan(tuple(pairs(count)), repeats, seed)
 
 
 def test_every_pair_is_heard_once_before_any_is_heard_again() -> None:
@@ -78,7 +78,7 @@ def test_right_answers_are_those_that_name_x() -> None:
 def test_the_hash_changes_with_everything_that_makes_another_test() -> None:
     louder = pairs(4)
     louder[3] = pair("passage 4", hz=720, amplitude=0.1001)
-    others = [plan(seed=2), plan(repeats=3), plan(count=3), Plan(tuple(louder), 4, 1)]
+    others = [plan(seed=2), plan(repeats=3), plan(count=3), ListeningPlan(tuple(louder), 4, 1)]
     assert plan().sha256 == plan().sha256
     assert len({plan().sha256, *(other.sha256 for other in others)}) == 5
 
@@ -93,9 +93,9 @@ def test_the_hash_changes_with_everything_that_makes_another_test() -> None:
         ([pair()], 1, -1, "seed"),
     ],
 )
-def test_what_is_no_test_is_refused(given: list[Pair], repeats: int, seed: int, said: str) -> None:
+def test_what_is_no_test_is_refused(given: list[PassagePair], repeats: int, seed: int, said: str) -> None:
     with pytest.raises(ParameterError, match=said):
-        Plan(tuple(given), repeats, seed)
+        ListeningPlan(tuple(given), repeats, seed)
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_what_is_no_test_is_refused(given: list[Pair], repeats: int, seed: int, 
 )
 def test_what_is_no_clip_is_refused(samples: np.ndarray) -> None:
     with pytest.raises(ParameterError, match="candidate"):
-        Pair("a", tone(440), samples, RATE_HZ)
+        PassagePair("a", tone(440), samples, RATE_HZ)
 
 
 def test_a_pair_says_how_much_longer_the_candidate_is() -> None:

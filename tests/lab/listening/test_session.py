@@ -12,7 +12,7 @@ import pytest
 import soundfile
 
 from kokoro_lab.errors import AnswersError, ParameterError
-from kokoro_lab.lab.listening import Pair, Session, open_session
+from kokoro_lab.lab.listening import ListeningSession, PassagePair, open_session
 from kokoro_lab.lab.listening.result import ListeningResult
 from kokoro_lab.lab.listening.session import BUTTONS
 from tests.lab.listening.tones import CANDIDATE_HZ, RATE_HZ, REFERENCE_HZ, pair, pairs, pitch_hz, tone
@@ -21,13 +21,17 @@ PLAYS = {"A": 1, "B": 1, "X": 1}
 
 
 @pytest.fixture
-def session(tmp_path: Path) -> Session:
+def session(tmp_path: Path) -> ListeningSession:
     """Two pairs, each four times."""
     return open_session(tmp_path / "test", pairs(2), repeats=4, seed=7)
 
 
 def take(
-    session: Session, listener: str, trials: int, *, hears: Literal["all", "nothing", "wrong"] = "all"
+    session: ListeningSession,
+    listener: str,
+    trials: int,
+    *,
+    hears: Literal["all", "nothing", "wrong"] = "all",
 ) -> None:
     """Answer by listening: compare the pitch of X with that of A."""
     sitting = session.sitting(listener)
@@ -44,14 +48,14 @@ def played(wav: bytes) -> np.ndarray:
     return samples
 
 
-def test_a_listener_who_hears_it_is_right_every_time(session: Session) -> None:
+def test_a_listener_who_hears_it_is_right_every_time(session: ListeningSession) -> None:
     take(session, "ada", 8)
     assert session.result().counts == {"ada": (8, 8)}
     take(session, "bo", 8, hears="wrong")
     assert session.result().counts == {"ada": (8, 8), "bo": (0, 8)}
 
 
-def test_a_and_b_are_reference_and_candidate_in_changing_places(session: Session) -> None:
+def test_a_and_b_are_reference_and_candidate_in_changing_places(session: ListeningSession) -> None:
     sitting = session.sitting("ada")
     firsts = set()
     for _ in range(8):
@@ -64,7 +68,7 @@ def test_a_and_b_are_reference_and_candidate_in_changing_places(session: Session
     assert firsts == {True, False}
 
 
-def test_x_can_be_played_again_but_is_never_the_same_bytes_as_a_or_b(session: Session) -> None:
+def test_x_can_be_played_again_but_is_never_the_same_bytes_as_a_or_b(session: ListeningSession) -> None:
     sitting = session.sitting("ada")
     sounds = {button: sitting.wav(button) for button in BUTTONS}
     assert sounds == {button: sitting.wav(button) for button in BUTTONS}
@@ -73,7 +77,7 @@ def test_x_can_be_played_again_but_is_never_the_same_bytes_as_a_or_b(session: Se
     assert len({sound[:44] for sound in sounds.values()}) == 1
 
 
-def test_it_is_resumed_after_the_last_answer_by_another_process(session: Session) -> None:
+def test_it_is_resumed_after_the_last_answer_by_another_process(session: ListeningSession) -> None:
     take(session, "ada", 3)
     again = open_session(session.folder, pairs(2), repeats=4, seed=7)
     sitting = again.sitting("ada")
@@ -83,7 +87,9 @@ def test_it_is_resumed_after_the_last_answer_by_another_process(session: Session
     assert open_session(session.folder).result().counts == {"ada": (8, 8)}
 
 
-def test_the_folder_alone_is_enough_to_take_the_test_elsewhere(session: Session, tmp_path: Path) -> None:
+def test_the_folder_alone_is_enough_to_take_the_test_elsewhere(
+    session: ListeningSession, tmp_path: Path
+) -> None:
     shutil.copytree(session.folder, tmp_path / "elsewhere")
     elsewhere = open_session(tmp_path / "elsewhere")
     assert elsewhere.sha256 == session.sha256
@@ -93,7 +99,7 @@ def test_the_folder_alone_is_enough_to_take_the_test_elsewhere(session: Session,
     assert session.result().counts == {"ada": (8, 8), "mia": (8, 8)}
 
 
-def test_nothing_in_a_file_name_or_an_answer_tells_what_x_was(session: Session) -> None:
+def test_nothing_in_a_file_name_or_an_answer_tells_what_x_was(session: ListeningSession) -> None:
     take(session, "ada", 8)
     assert {p.name for p in session.folder.iterdir()} == {"test.npz", "ada.jsonl"}
     text = session.path_of("ada").read_text()
@@ -101,7 +107,7 @@ def test_nothing_in_a_file_name_or_an_answer_tells_what_x_was(session: Session) 
 
 
 @pytest.mark.parametrize("changed", [{"repeats": 3}, {"seed": 8}])
-def test_answers_to_a_changed_plan_are_refused(session: Session, changed: dict[str, int]) -> None:
+def test_answers_to_a_changed_plan_are_refused(session: ListeningSession, changed: dict[str, int]) -> None:
     take(session, "ada", 3)
     with pytest.raises(AnswersError, match="another test") as caught:
         open_session(session.folder, pairs(2), **{"repeats": 4, "seed": 7, **changed})
@@ -110,22 +116,25 @@ def test_answers_to_a_changed_plan_are_refused(session: Session, changed: dict[s
 
 
 @pytest.mark.parametrize("given", [pairs(3), [pairs(1)[0], pair("passage 2", hz=900)], pairs(2)[::-1]])
-def test_other_sounds_are_refused_once_there_are_answers(session: Session, given: list[Pair]) -> None:
+def test_other_sounds_are_refused_once_there_are_answers(
+    session: ListeningSession, given: list[PassagePair]
+) -> None:
     take(session, "ada", 1)
     with pytest.raises(AnswersError, match="not those of the test") as caught:
         open_session(session.folder, given, repeats=4, seed=7)
     assert "new folder" in str(caught.value)
 
 
-def test_sounds_that_differ_by_rounding_are_the_same_test(session: Session) -> None:
+def test_sounds_that_differ_by_rounding_are_the_same_test(session: ListeningSession) -> None:
     take(session, "ada", 3)
     rounded = [
-        Pair(p.name, p.reference * np.float32(1 + 1e-6), p.candidate, p.sample_rate_hz) for p in pairs(2)
+        PassagePair(p.name, p.reference * np.float32(1 + 1e-6), p.candidate, p.sample_rate_hz)
+        for p in pairs(2)
     ]
     assert open_session(session.folder, rounded, repeats=4, seed=7).sha256 == session.sha256
 
 
-def test_a_test_that_nobody_has_answered_may_be_made_anew(session: Session) -> None:
+def test_a_test_that_nobody_has_answered_may_be_made_anew(session: ListeningSession) -> None:
     other = open_session(session.folder, pairs(3), repeats=2)
     assert len(open_session(session.folder).sitting("ada")) == 6
     assert other.sha256 == open_session(session.folder).sha256 != session.sha256
@@ -136,25 +145,25 @@ def test_a_folder_without_a_test_is_refused(tmp_path: Path) -> None:
         open_session(tmp_path)
 
 
-def test_a_damaged_file_of_sounds_is_refused(session: Session) -> None:
+def test_a_damaged_file_of_sounds_is_refused(session: ListeningSession) -> None:
     (session.folder / "test.npz").write_bytes(b"PK\x03\x04 and no more")
     with pytest.raises(AnswersError, match="cannot be read"):
         open_session(session.folder)
 
 
-def test_a_listeners_file_cannot_become_anothers(session: Session) -> None:
+def test_a_listeners_file_cannot_become_anothers(session: ListeningSession) -> None:
     take(session, "ada", 8)
     shutil.copy(session.path_of("ada"), session.path_of("eve"))
     with pytest.raises(AnswersError, match="holds the answers of 'ada'"):
         session.result()
 
 
-def test_a_name_must_be_a_name(session: Session) -> None:
+def test_a_name_must_be_a_name(session: ListeningSession) -> None:
     with pytest.raises(ParameterError):
         session.sitting("../ada")
 
 
-def test_an_unfinished_listener_is_named_but_not_counted_or_told(session: Session) -> None:
+def test_an_unfinished_listener_is_named_but_not_counted_or_told(session: ListeningSession) -> None:
     take(session, "ada", 5)
     result = session.result()
     assert result.pooled is None
@@ -164,7 +173,7 @@ def test_an_unfinished_listener_is_named_but_not_counted_or_told(session: Sessio
     assert "Nobody" in result.sentences()[1]
 
 
-def test_listeners_are_pooled(session: Session) -> None:
+def test_listeners_are_pooled(session: ListeningSession) -> None:
     take(session, "ada", 8)
     take(session, "bo", 8)
     result = session.result()
@@ -176,13 +185,13 @@ def test_listeners_are_pooled(session: Session) -> None:
     assert "not shown to differ" in said
 
 
-def test_a_pool_of_unequal_listeners_says_so(session: Session) -> None:
+def test_a_pool_of_unequal_listeners_says_so(session: ListeningSession) -> None:
     take(session, "ada", 8)
     take(session, "bo", 8, hears="wrong")
     assert "describes none of them" in session.result().sentences()[-1]
 
 
-def test_the_result_says_what_the_number_of_trials_can_show(session: Session) -> None:
+def test_the_result_says_what_the_number_of_trials_can_show(session: ListeningSession) -> None:
     take(session, "ada", 8, hears="nothing")
     said = " ".join(session.result().sentences())
     assert "7 of 8 would have been significant" in said
@@ -208,7 +217,7 @@ def test_too_few_trials_say_that_they_are(tmp_path: Path) -> None:
 
 
 def test_what_could_give_a_pair_away_is_in_its_table(tmp_path: Path) -> None:
-    longer = Pair("longer", tone(440), tone(440, seconds=0.65, amplitude=0.2), RATE_HZ)
+    longer = PassagePair("longer", tone(440), tone(440, seconds=0.65, amplitude=0.2), RATE_HZ)
     table = open_session(tmp_path, [longer]).pairs_table()
     assert table.duration_difference_s[0] == pytest.approx(0.05)
     assert table.candidate_gain_db[0] == pytest.approx(-6.02, abs=0.3)

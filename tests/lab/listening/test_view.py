@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 import soundfile
 
-from kokoro_lab.lab.listening import Session, open_session
+from kokoro_lab.lab.listening import ListeningSession, open_session
 from kokoro_lab.lab.listening.answers import read_answers
 from kokoro_lab.lab.listening.view import ListeningView
 from tests.lab.listening.tones import pairs, pitch_hz
 
 
 @pytest.fixture
-def session(tmp_path: Path) -> Session:
+def session(tmp_path: Path) -> ListeningSession:
     return open_session(tmp_path, pairs(2), repeats=3, seed=3)
 
 
@@ -51,7 +51,7 @@ def text_of(view: ListeningView) -> str:
     return " ".join(w.value for w in shown(view.root) if isinstance(w, ipywidgets.HTML))
 
 
-def test_a_listener_goes_through_to_the_result(session: Session) -> None:
+def test_a_listener_goes_through_to_the_result(session: ListeningSession) -> None:
     view = ListeningView(session, "ada")
     for number in range(1, 7):
         assert f"Trial {number} of 6" in view.heading.value
@@ -65,7 +65,7 @@ def test_a_listener_goes_through_to_the_result(session: Session) -> None:
     assert not [w for w in shown(view.root) if isinstance(w, ipywidgets.Button)]
 
 
-def test_every_answer_is_on_the_disk_with_how_often_each_was_played(session: Session) -> None:
+def test_every_answer_is_on_the_disk_with_how_often_each_was_played(session: ListeningSession) -> None:
     view = ListeningView(session, "ada")
     view.play["X"].click()
     answer(view)
@@ -73,7 +73,7 @@ def test_every_answer_is_on_the_disk_with_how_often_each_was_played(session: Ses
     assert '"plays": {"A": 1, "B": 1, "X": 2}' in session.path_of("ada").read_text()
 
 
-def test_nothing_tells_right_from_wrong_before_the_end(session: Session) -> None:
+def test_nothing_tells_right_from_wrong_before_the_end(session: ListeningSession) -> None:
     view = ListeningView(session, "ada")
     pages = set()
     for wrong in (False, True, False, True):
@@ -85,7 +85,7 @@ def test_nothing_tells_right_from_wrong_before_the_end(session: Session) -> None
     assert not any(word in page.lower() for word in ("right", "wrong", "correct"))
 
 
-def test_nothing_in_the_page_tells_which_is_which(session: Session) -> None:
+def test_nothing_in_the_page_tells_which_is_which(session: ListeningSession) -> None:
     view = ListeningView(session, "ada")
     for _ in range(3):
         hear(view)
@@ -97,7 +97,7 @@ def test_nothing_in_the_page_tells_which_is_which(session: Session) -> None:
         view.answers["A"].click()
 
 
-def test_there_is_no_answer_before_a_b_and_x_were_played(session: Session) -> None:
+def test_there_is_no_answer_before_a_b_and_x_were_played(session: ListeningSession) -> None:
     view = ListeningView(session, "ada")
     for button in "AX":
         view.play[button].click()
@@ -108,7 +108,7 @@ def test_there_is_no_answer_before_a_b_and_x_were_played(session: Session) -> No
     assert not any(control.disabled for control in view.answers.values())
 
 
-def test_a_double_click_answers_one_trial(session: Session) -> None:
+def test_a_double_click_answers_one_trial(session: ListeningSession) -> None:
     view = ListeningView(session, "ada")
     hear(view)
     view.answers["A"].click()
@@ -116,7 +116,7 @@ def test_a_double_click_answers_one_trial(session: Session) -> None:
     assert len(read_answers(session.path_of("ada")).letters) == 1
 
 
-def test_a_sound_can_be_played_again_and_stops_the_one_before(session: Session) -> None:
+def test_a_sound_can_be_played_again_and_stops_the_one_before(session: ListeningSession) -> None:
     view = ListeningView(session, "ada")
     view.play["X"].click()
     first = player(view)
@@ -128,7 +128,7 @@ def test_a_sound_can_be_played_again_and_stops_the_one_before(session: Session) 
     assert not second.loop
 
 
-def test_a_new_page_goes_on_where_the_last_one_stopped(session: Session) -> None:
+def test_a_new_page_goes_on_where_the_last_one_stopped(session: ListeningSession) -> None:
     before = ListeningView(session, "ada")
     answer(before)
     answer(before)
@@ -138,7 +138,7 @@ def test_a_new_page_goes_on_where_the_last_one_stopped(session: Session) -> None
     assert "Trial 4 of 6" in after.heading.value
 
 
-def test_a_page_left_open_elsewhere_is_told_to_go_on_here(session: Session) -> None:
+def test_a_page_left_open_elsewhere_is_told_to_go_on_here(session: ListeningSession) -> None:
     old, new = ListeningView(session, "ada"), ListeningView(session, "ada")
     answer(new)
     hear(old)
@@ -147,7 +147,7 @@ def test_a_page_left_open_elsewhere_is_told_to_go_on_here(session: Session) -> N
     assert len(read_answers(session.path_of("ada")).letters) == 1
 
 
-def test_a_cut_off_answer_is_said(session: Session) -> None:
+def test_a_cut_off_answer_is_said(session: ListeningSession) -> None:
     answer(ListeningView(session, "ada"))
     with session.path_of("ada").open("ab") as file:
         file.write(b'{"trial": 1')
@@ -156,13 +156,13 @@ def test_a_cut_off_answer_is_said(session: Session) -> None:
     assert "trial 2 is asked again" in text_of(view)
 
 
-def test_a_finished_listener_sees_the_result_at_once(session: Session) -> None:
+def test_a_finished_listener_sees_the_result_at_once(session: ListeningSession) -> None:
     view = ListeningView(session, "ada")
     for _ in range(6):
         answer(view)
     assert "6 of 6 right" in text_of(ListeningView(session, "ada"))
 
 
-def test_a_notebook_shows_it(session: Session) -> None:
+def test_a_notebook_shows_it(session: ListeningSession) -> None:
     bundle = ListeningView(session, "ada")._repr_mimebundle_()
     assert "application/vnd.jupyter.widget-view+json" in bundle

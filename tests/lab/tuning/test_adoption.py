@@ -10,10 +10,10 @@ import pandas as pd
 import pytest
 
 from kokoro_lab.errors import ParameterError
-from kokoro_lab.lab.bench.engine_process import EngineProcess, Spoken
+from kokoro_lab.lab.bench.engine_process import EngineProcess, EngineTrial
 from kokoro_lab.lab.bench.trial import Trial
-from kokoro_lab.lab.tuning.adoption import COSTS, Comparison, Start, compare, controls, ratios_of
-from kokoro_lab.lab.tuning.candidates import Pair
+from kokoro_lab.lab.tuning.adoption import COSTS, DefaultsComparison, Start, compare, controls, ratios_of
+from kokoro_lab.lab.tuning.candidates import CandidatePair
 
 SPEECH = np.sin(np.arange(24_000) / 20).astype(np.float32)
 
@@ -37,21 +37,21 @@ class Toy:
     def __exit__(self, *how: object) -> None:
         Toy.ended += 1
 
-    def speak(self, number: int, text: str) -> Spoken:
+    def speak(self, number: int, text: str) -> EngineTrial:
         scatter = {name: value * (1 + 0.01 * self.draw.random()) for name, value in self.figures.items()}
         other: dict[str, Any] = {"ttfb_s": 0.0, "audio_s": 1.0, "wall_s": 1.0, "underruns": 0, "late_s": 0.0}
         trial = Trial("toy", number, len(text), True, longest_gap_s=0.0, **scatter, **other)
-        return Spoken(
+        return EngineTrial(
             trial, SPEECH + np.float32(self.noise) * self.draw.standard_normal(24_000).astype(np.float32)
         )
 
 
-def turns(default: EngineProcess, candidate: EngineProcess, texts: Sequence[str]) -> Iterator[Pair]:
+def turns(default: EngineProcess, candidate: EngineProcess, texts: Sequence[str]) -> Iterator[CandidatePair]:
     for number, text in enumerate(texts):
-        yield Pair(default.speak(number, text), candidate.speak(number, text))
+        yield CandidatePair(default.speak(number, text), candidate.speak(number, text))
 
 
-def compared(rounds: int = 3, texts: int = 6, **candidate: float) -> Comparison:
+def compared(rounds: int = 3, texts: int = 6, **candidate: float) -> DefaultsComparison:
     start = cast("list[Start]", [Toy, lambda: Toy(**candidate)])
     return compare(*start, [f"Text {i}." for i in range(texts)], rounds, turns)
 
@@ -95,7 +95,7 @@ def test_an_interval_that_is_too_wide_excludes_nothing() -> None:
     for cost in COSTS:
         table[f"default_{cost}"] = 1.0
         table[f"candidate_{cost}"] = 0.95 * np.exp(0.2 * draw.standard_normal(len(table)))
-    assert not Comparison(table, ratios_of(table), 0.0).adopted
+    assert not DefaultsComparison(table, ratios_of(table), 0.0).adopted
 
 
 def test_too_few_rounds_or_texts_say_nothing() -> None:

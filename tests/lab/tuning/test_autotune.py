@@ -20,7 +20,7 @@ from kokoro_lab.errors import GateFailed, ParameterError
 from kokoro_lab.lab.bench.engine_process import EngineFailed, EngineProcess
 from kokoro_lab.lab.results import open_run
 from kokoro_lab.lab.tuning import autotune, verdict
-from kokoro_lab.lab.tuning.adoption import Comparison
+from kokoro_lab.lab.tuning.adoption import DefaultsComparison
 from kokoro_lab.lab.tuning.autotune import TunePlan, Tuning, tune
 from kokoro_lab.lab.tuning.candidates import measured
 from kokoro_lab.lab.tuning.study import FAILED, FEASIBLE, Search
@@ -124,7 +124,7 @@ def decided(home: Path, *, high: float = 0.95) -> Tuning:
         space=space,
         table=table,
         chosen=default | {"threads": 1},
-        comparison=Comparison(pd.DataFrame(), ratios, 0.0),
+        comparison=DefaultsComparison(pd.DataFrame(), ratios, 0.0),
         store=home / "int8-1.sqlite3",
         facts={"active_provider": "CPUExecutionProvider"},
     )

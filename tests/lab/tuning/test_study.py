@@ -14,7 +14,7 @@ from filelock import FileLock
 
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ParameterError, TuningError
-from kokoro_lab.lab.tuning.candidates import CandidateFailed, Figures, Space
+from kokoro_lab.lab.tuning.candidates import CandidateFailed, CandidateFigures, Space
 from kokoro_lab.lab.tuning.study import FAILED, FEASIBLE, TOO_FAR, Search, choose, run_trials
 
 SPACE = Space(threads=(1, 2), chunk_ms=(50,), window_frames=(90, 120))
@@ -25,13 +25,13 @@ def search_in(folder: Path, **more: Any) -> Search:
     return Search(folder, {"variant": "int8"}, SPACE, DEFAULT, **more)
 
 
-def costs(chosen: Mapping[str, Any]) -> Figures:
+def costs(chosen: Mapping[str, Any]) -> CandidateFigures:
     """One thread fails if it spins, memory patterns sound otherwise, the windows decide on TTFA."""
     if chosen["spinning"] and chosen["threads"] == 1:
         raise CandidateFailed("It died.")
     ttfa, rtf = chosen["window_frames"] / 120, 1.3 if chosen["threads"] == 1 else 1.0
     snr_db, pesq = (20.0, 3.0) if chosen["memory_pattern"] else (100.0, math.nan)
-    return Figures(ttfa, rtf, 1.01 if chosen["spinning"] else 1.0, 100.0, 0.2, 300.0, snr_db, pesq)
+    return CandidateFigures(ttfa, rtf, 1.01 if chosen["spinning"] else 1.0, 100.0, 0.2, 300.0, snr_db, pesq)
 
 
 class Counting:
@@ -39,7 +39,7 @@ class Counting:
         self.asked: list[dict[str, Any]] = []
         self.stop_at = stop_at
 
-    def __call__(self, chosen: Mapping[str, Any]) -> Figures:
+    def __call__(self, chosen: Mapping[str, Any]) -> CandidateFigures:
         self.asked.append(dict(chosen))
         if len(self.asked) == self.stop_at:
             raise KeyboardInterrupt
@@ -98,7 +98,7 @@ def test_without_optuna_it_is_said_what_to_install(tmp_path: Path, monkeypatch: 
 
 
 def test_an_error_that_is_no_candidates_ends_the_search(tmp_path: Path) -> None:
-    def broken(chosen: Mapping[str, Any]) -> Figures:
+    def broken(chosen: Mapping[str, Any]) -> CandidateFigures:
         raise TuningError("The defaults do not speak.")
 
     with pytest.raises(TuningError, match="defaults"):
@@ -118,18 +118,18 @@ def table_with(tmp_path: Path, measure: Any) -> Any:
 
 
 def test_what_is_worse_in_one_objective_is_not_chosen(tmp_path: Path) -> None:
-    def sooner_and_heavier(chosen: Mapping[str, Any]) -> Figures:
+    def sooner_and_heavier(chosen: Mapping[str, Any]) -> CandidateFigures:
         other = dict(chosen) != DEFAULT
-        return Figures(0.5 if other else 1.0, 1.0, 1.05 if other else 1.0, 1, 1, 1, 100.0, math.nan)
+        return CandidateFigures(0.5 if other else 1.0, 1.0, 1.05 if other else 1.0, 1, 1, 1, 100.0, math.nan)
 
     assert choose(table_with(tmp_path, sooner_and_heavier), DEFAULT) is None
 
 
 def test_what_sounds_otherwise_is_not_chosen(tmp_path: Path) -> None:
-    def sooner_and_rough(chosen: Mapping[str, Any]) -> Figures:
+    def sooner_and_rough(chosen: Mapping[str, Any]) -> CandidateFigures:
         if dict(chosen) == DEFAULT:
-            return Figures(1, 1, 1, 1, 1, 1, 200.0, math.nan)
-        return Figures(0.5, 0.5, 0.5, 1, 1, 1, 39.0, 4.49)
+            return CandidateFigures(1, 1, 1, 1, 1, 1, 200.0, math.nan)
+        return CandidateFigures(0.5, 0.5, 0.5, 1, 1, 1, 39.0, 4.49)
 
     table = table_with(tmp_path, sooner_and_rough)
     assert choose(table, DEFAULT) is None
@@ -142,7 +142,7 @@ def test_what_sounds_otherwise_is_not_chosen(tmp_path: Path) -> None:
     [(100.0, math.nan, -60), (39.0, 4.5, 0), (39.0, 4.4, 1), (-100.0, math.nan, 140)],
 )
 def test_how_far_the_sound_is_off(snr_db: float, pesq: float, excess_db: float) -> None:
-    assert Figures(1, 1, 1, 1, 1, 1, snr_db, pesq).excess_db == excess_db
+    assert CandidateFigures(1, 1, 1, 1, 1, 1, snr_db, pesq).excess_db == excess_db
 
 
 def test_a_space_is_narrowed_by_words() -> None:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from kokoro_lab.text.normalise.spanish.words import Gender
 
 
-class Unit(NamedTuple):
+class SpanishUnit(NamedTuple):
     """Names of a unit: `kilómetro por hora`, `kilómetros por hora`."""
 
     singular: str
@@ -19,19 +19,19 @@ _IRREGULAR = {"revolución": "revoluciones", "galón": "galones", "lumen": "lúm
 _FOREIGN = ("bit", "newton", "sievert", "kelvin")
 
 
-def _unit(singular: str, gender: Gender = "m") -> Unit:
+def _unit(singular: str, gender: Gender = "m") -> SpanishUnit:
     head, *rest = singular.split(" ", 1)
     plural = _IRREGULAR.get(head) or head + ("s" if head[-1] in "aeiou" or head.endswith(_FOREIGN) else "es")
-    return Unit(singular, " ".join((plural, *rest)), gender)
+    return SpanishUnit(singular, " ".join((plural, *rest)), gender)
 
 
-def _power(name: str, gender: Gender = "m") -> tuple[Unit, Unit]:
+def _power(name: str, gender: Gender = "m") -> tuple[SpanishUnit, SpanishUnit]:
     """The square and the cube of a unit of length: its adjective agrees too."""
     plural = _unit(name).plural
     end = "a" if gender == "f" else "o"
     return (
-        Unit(f"{name} cuadrad{end}", f"{plural} cuadrad{end}s", gender),
-        Unit(f"{name} cúbic{end}", f"{plural} cúbic{end}s", gender),
+        SpanishUnit(f"{name} cuadrad{end}", f"{plural} cuadrad{end}s", gender),
+        SpanishUnit(f"{name} cúbic{end}", f"{plural} cúbic{end}s", gender),
     )
 
 
@@ -95,8 +95,8 @@ _OTHERS: dict[str, tuple[str, Gender]] = {
 }  # fmt: skip
 
 
-def _units() -> dict[str, Unit]:
-    units: dict[str, Unit] = {}
+def _units() -> dict[str, SpanishUnit]:
+    units: dict[str, SpanishUnit] = {}
     for symbol, name, gender, prefixes in _METRIC:
         units[symbol] = _unit(name, gender)
         for prefix in prefixes:
