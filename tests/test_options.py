@@ -26,7 +26,7 @@ WRONG: dict[str, tuple[Any, ...]] = {
     "detect_languages": (True, None, "on"),
 }
 STREAM_ONLY: dict[str, tuple[Any, ...]] = {
-    "frame_s": ("x", True, [0.05], 0.5, float("nan")),
+    "chunk_s": ("x", True, [0.05], 0.5, float("nan")),
     "streamed": ("no", 1, None),
     "cached": ("no", 0, None),
     "place": ("3.57", 3, (0, 0)),

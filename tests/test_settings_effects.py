@@ -30,7 +30,7 @@ from kokoro_lab.config import PREFIX, Settings, misspelt, settings
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ProviderError, WeightsError
 from kokoro_lab.model.by_cost import PlacedDecoder, chosen_by_cost
-from kokoro_lab.model.decoder import Staged
+from kokoro_lab.model.decoder import StagedDecoder
 from kokoro_lab.model.static_vocoder import fixed_windows
 from kokoro_lab.model.vocoder import Windows
 from kokoro_lab.model.whole_graph import WholeGraph
@@ -170,9 +170,9 @@ def test_weights_are_looked_for_in_the_home_of_the_configuration(
 def test_exported_graphs_are_run_instead_of_the_caches(variables: Set, tmp_path: Path) -> None:
     variables(stages=tmp_path)
     with pytest.raises(WeightsError, match="no export that is whole"):
-        Staged(EngineConfig.from_settings())
+        StagedDecoder(EngineConfig.from_settings())
     with pytest.raises(WeightsError, match="no export that is whole"):
-        Staged(EngineConfig(stages=tmp_path))
+        StagedDecoder(EngineConfig(stages=tmp_path))
 
 
 # ------------------------------------------------------------------------------- what ONNX Runtime gets
@@ -393,7 +393,7 @@ def test_costs_are_measured_anew_once_they_are_no_longer_believed(
 def test_a_second_prosody_model_has_the_threads_it_is_given(variables: Set) -> None:
     variables(next_threads=3, variant="fp32")
     for config in (EngineConfig.from_settings(), EngineConfig(variant="fp32", next_threads=3)):
-        staged = Staged(config)
+        staged = StagedDecoder(config)
         assert staged._next_prosody is not staged.prosody
         session = staged._next_prosody.sessions[0]
         assert session._session.get_session_options().intra_op_num_threads == 3

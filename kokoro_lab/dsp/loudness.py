@@ -113,7 +113,7 @@ def normalising_gain_db(
     """
     for block in blocks:
         require_finite(block, "The clip to be normalised")
-    measure = _Measured(sample_rate_hz)
+    measure = _LoudnessMeter(sample_rate_hz)
     gain_db = target_lufs - measure.lufs(blocks)
     if math.isinf(gain_db):
         raise SynthesisError(
@@ -151,7 +151,7 @@ def _limited(blocks: Iterable[Samples], gain: Gain, limiter: Limiter) -> Iterato
     yield limiter.flush()
 
 
-class _Measured:
+class _LoudnessMeter:
     """Measures clips of one rate."""
 
     def __init__(self, sample_rate_hz: int) -> None:

@@ -19,10 +19,10 @@ from typing import Any
 
 from kokoro_lab.datatypes import Fallback, Word
 from kokoro_lab.g2p.espeak import EspeakEnglish
-from kokoro_lab.g2p.given import Given, insert, pieces
+from kokoro_lab.g2p.given import FixedReading, insert, pieces
 from kokoro_lab.g2p.heteronyms import Heteronyms
 from kokoro_lab.g2p.shared_lock import SharedLock
-from kokoro_lab.g2p.tagger import Tagged, Tagger
+from kokoro_lab.g2p.tagger import TaggedToken, Tagger
 from kokoro_lab.g2p.vocab import known
 from kokoro_lab.text.aligned import AlignedText
 
@@ -43,7 +43,7 @@ OnFallback = Callable[[Fallback], None]
 
 
 @cache
-def _tagger() -> Callable[[str], list[Tagged]]:
+def _tagger() -> Callable[[str], list[TaggedToken]]:
     """The tagger that both accents share: only what misaki reads is loaded (0.2 s, 40 MB).
 
     It is for one thread at a time, since spaCy's string store is written to while it reads. Nothing else of
@@ -53,7 +53,7 @@ def _tagger() -> Callable[[str], list[Tagged]]:
 
     tagger, lock = Tagger(spacy.load(SPACY_MODEL, exclude=NOT_READ)), SharedLock()
 
-    def tagged(text: str) -> list[Tagged]:
+    def tagged(text: str) -> list[TaggedToken]:
         with lock:
             return tagger(text)
 
@@ -98,7 +98,7 @@ class EnglishG2P:
             for stem in (word, *(word.removesuffix(ending) for ending in _ENDINGS if word.endswith(ending)))
         )
 
-    def _load(self, tagger: Callable[[str], list[Tagged]], *, british: bool) -> Any:
+    def _load(self, tagger: Callable[[str], list[TaggedToken]], *, british: bool) -> Any:
         from misaki import en
 
         _hasten(en)
@@ -121,7 +121,7 @@ class EnglishG2P:
         return phonemes, 2
 
     def __call__(
-        self, sentence: AlignedText, on_fallback: OnFallback, given: Sequence[Given] = ()
+        self, sentence: AlignedText, on_fallback: OnFallback, given: Sequence[FixedReading] = ()
     ) -> list[Word]:
         """Words in order, with offsets into the original.
 
@@ -139,11 +139,13 @@ class EnglishG2P:
             log.warning("misaki raised %s on characters %d:%d", type(error).__name__, start, end)
         return self._word_by_word(sentence, on_fallback, given)
 
-    def _tokens(self, text: str, given: Sequence[Given]) -> list[Any]:
+    def _tokens(self, text: str, given: Sequence[FixedReading]) -> list[Any]:
         _, tokens = self._g2p(text, preprocess=lambda text: (text, [], given))
         return list(tokens)
 
-    def _words(self, sentence: AlignedText, on_fallback: OnFallback, given: Sequence[Given]) -> list[Word]:
+    def _words(
+        self, sentence: AlignedText, on_fallback: OnFallback, given: Sequence[FixedReading]
+    ) -> list[Word]:
         words: list[Word] = []
         at = 0
         tokens = self._tokens(sentence.text, given)
@@ -166,7 +168,7 @@ class EnglishG2P:
         return words
 
     def _word_by_word(
-        self, sentence: AlignedText, on_fallback: OnFallback, given: Sequence[Given]
+        self, sentence: AlignedText, on_fallback: OnFallback, given: Sequence[FixedReading]
     ) -> list[Word]:
         """After a failure: each white-space word on its own, so that one bad word costs only itself."""
         words: list[Word] = []

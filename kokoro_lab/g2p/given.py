@@ -10,7 +10,7 @@ import regex
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class FixedReading:
     """`text[start:end]` of a sentence is said so. Neither end is white space."""
 
     start: int
@@ -18,7 +18,7 @@ class Given:
     phonemes: str
 
 
-def insert(tokens: Iterable[Any], text: str, given: Iterable[Given]) -> list[Any]:
+def insert(tokens: Iterable[Any], text: str, given: Iterable[FixedReading]) -> list[Any]:
     """misaki's tokens of `text` with one token for each of `given`, which are in order.
 
     The tagger has seen the sentence as it is written. A token of which only a part is given keeps its tag
@@ -48,7 +48,7 @@ def insert(tokens: Iterable[Any], text: str, given: Iterable[Given]) -> list[Any
     return result
 
 
-def pieces(text: str, given: Iterable[Given]) -> Iterator[tuple[int, int, Given | None]]:
+def pieces(text: str, given: Iterable[FixedReading]) -> Iterator[tuple[int, int, FixedReading | None]]:
     """Ranges of `text` without its white space: each of `given`, and what lies between, word by word."""
     at = 0
     for piece in given:

@@ -25,7 +25,7 @@ from typing import Literal, NamedTuple
 
 from kokoro_lab.datatypes import Fallback, Word
 from kokoro_lab.g2p.english import OnFallback
-from kokoro_lab.g2p.given import Given
+from kokoro_lab.g2p.given import FixedReading
 from kokoro_lab.g2p.protocol import SentenceG2P
 from kokoro_lab.g2p.shared_lock import waits_for_lock
 from kokoro_lab.text.aligned import AlignedText
@@ -67,7 +67,7 @@ class Read(NamedTuple):
 class _Job:
     g2p: SentenceG2P
     sentence: AlignedText
-    given: Sequence[Given]
+    given: Sequence[FixedReading]
     done: threading.Event = field(default_factory=threading.Event)
     words: list[Word] = field(default_factory=list)
     fallbacks: list[Fallback] = field(default_factory=list)
@@ -179,14 +179,14 @@ class GuardedG2P:
         weakref.finalize(self, _dismiss, self._free)
 
     def __call__(
-        self, sentence: AlignedText, on_fallback: OnFallback, given: Sequence[Given] = ()
+        self, sentence: AlignedText, on_fallback: OnFallback, given: Sequence[FixedReading] = ()
     ) -> list[Word]:
         read = self.read(sentence, given)
         for fallback in read.fallbacks:
             on_fallback(fallback)
         return read.words
 
-    def read(self, sentence: AlignedText, given: Sequence[Given] = ()) -> Read:
+    def read(self, sentence: AlignedText, given: Sequence[FixedReading] = ()) -> Read:
         """The words of `sentence`, whatever it takes."""
         limit_s = max(DEADLINE_S, DEADLINE_PER_CHARACTER_S * len(sentence))
         taken = self._take()
@@ -261,7 +261,7 @@ class GuardedG2P:
         self._slow = [worker for worker in self._slow if worker.alive]
         return len(self._slow)
 
-    def _read_below(self, sentence: AlignedText, given: Sequence[Given], what: str) -> Read:
+    def _read_below(self, sentence: AlignedText, given: Sequence[FixedReading], what: str) -> Read:
         start, end = sentence.span(0, len(sentence))
         name, below_name = self._names
         log.warning("%s %s on characters %d:%d", name, what, start, end)

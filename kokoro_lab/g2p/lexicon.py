@@ -14,7 +14,7 @@ from functools import cached_property
 import regex
 
 from kokoro_lab.datatypes import LexiconEntry
-from kokoro_lab.g2p.given import Given
+from kokoro_lab.g2p.given import FixedReading
 from kokoro_lab.g2p.lexicon_entries import ANY
 from kokoro_lab.text.aligned import AlignedText
 from kokoro_lab.text.normalise import normalise
@@ -60,12 +60,12 @@ class Lexicon:
         """These entries before all that is here."""
         return Lexicon((entries,), self) if entries else self
 
-    def find(self, text: str, language: str) -> list[Given]:
+    def find(self, text: str, language: str) -> list[FixedReading]:
         """What the lexicon says in one sentence: the longest entry at each place, from left to right.
 
         An English entry is found with `'s` behind it too, and if it has the flag `plural`, with `s`.
         """
-        found: list[Given] = []
+        found: list[FixedReading] = []
         folded, table = _folded(text), self._table(language)
         pieces = [match.span() for match in _PIECE.finditer(text)]
         ends: set[int] | None = None
@@ -102,7 +102,7 @@ class _Candidate:
     by_case: bool
     possessive: str | None
 
-    def match(self, text: str, folded: str, start: int, ends: set[int]) -> Given | None:
+    def match(self, text: str, folded: str, start: int, ends: set[int]) -> FixedReading | None:
         """This entry at `start` of a text, with its possessive ending if it has one there."""
         end = start + len(self.grapheme)
         if end not in ends or not folded.startswith(self.folded, start):
@@ -113,13 +113,13 @@ class _Candidate:
             return None  # `.NET` is not in `example.net`
         ending = _POSSESSIVE.match(text, end) if self.possessive else None
         if ending and self.possessive:
-            return Given(start, ending.end(), self.possessive)
-        return Given(start, end, self.phonemes)
+            return FixedReading(start, ending.end(), self.possessive)
+        return FixedReading(start, end, self.phonemes)
 
 
 def read_with(
     lexicon: Lexicon, sentence: AlignedText, language: str
-) -> tuple[AlignedText, tuple[Given, ...]]:
+) -> tuple[AlignedText, tuple[FixedReading, ...]]:
     """A sentence as it is said, and the pieces of that with phonemes from the lexicon, in order.
 
     Parameters
@@ -142,13 +142,15 @@ def read_with(
     said = normalise(sentence, language, [(piece.start, piece.end) for piece in written])
     if said.text == sentence.text and len(written) == len(found):
         return said, tuple(found)
-    kept = [Given(*said.place(*sentence.span(piece.start, piece.end)), piece.phonemes) for piece in written]
+    kept = [
+        FixedReading(*said.place(*sentence.span(piece.start, piece.end)), piece.phonemes) for piece in written
+    ]
     taken = [(piece.start, piece.end, "") for piece in kept]
     new = [p for p in lexicon.find(said.text, language) if not overlaps(taken, p.start, p.end)]
     return said, tuple(sorted((*kept, *new), key=lambda piece: piece.start))
 
 
-def _in_address(text: str, piece: Given) -> bool:
+def _in_address(text: str, piece: FixedReading) -> bool:
     """Whether the white-space word around it is more than a word. Then its marks are read out first."""
     start = text.rfind(" ", 0, piece.start) + 1
     stop = text.find(" ", piece.end)

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from kokoro_lab.datatypes import Word
 from kokoro_lab.g2p.english import OnFallback
-from kokoro_lab.g2p.given import Given
+from kokoro_lab.g2p.given import FixedReading
 from kokoro_lab.text.aligned import AlignedText
 
 
@@ -15,7 +15,7 @@ class SentenceG2P(Protocol):
     """Reads sentences of one language, or parts of them. Thread-safe."""
 
     def __call__(
-        self, sentence: AlignedText, on_fallback: OnFallback, given: Sequence[Given] = ()
+        self, sentence: AlignedText, on_fallback: OnFallback, given: Sequence[FixedReading] = ()
     ) -> list[Word]:
         """Words in order, with offsets into the original.
 
@@ -25,7 +25,7 @@ class SentenceG2P(Protocol):
             Normalised.
         on_fallback : callable
             Hears of every word or mark that could not be read as it should, with its place.
-        given : sequence of Given
+        given : sequence of FixedReading
             Pieces of `sentence`, in order, each of which is one word with these phonemes.
         """
         ...

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from kokoro_lab.datatypes import Word
 from kokoro_lab.g2p.english import OnFallback
-from kokoro_lab.g2p.given import Given
+from kokoro_lab.g2p.given import FixedReading
 from kokoro_lab.text.aligned import AlignedText
 
 Reads = Callable[[AlignedText, OnFallback], list[Word]]
@@ -21,7 +21,7 @@ class SplicedG2P:
         self._language = language
 
     def __call__(
-        self, sentence: AlignedText, on_fallback: OnFallback, given: Sequence[Given] = ()
+        self, sentence: AlignedText, on_fallback: OnFallback, given: Sequence[FixedReading] = ()
     ) -> list[Word]:
         """Words in order; each of `given`, pieces of `sentence` in order, is one of them."""
         words: list[Word] = []
@@ -38,7 +38,7 @@ class SplicedG2P:
         return words
 
 
-def _parts(length: int, given: Sequence[Given]) -> Iterator[tuple[int, int, Given | None]]:
+def _parts(length: int, given: Sequence[FixedReading]) -> Iterator[tuple[int, int, FixedReading | None]]:
     at = 0
     for piece in given:
         if at < piece.start:

@@ -26,7 +26,7 @@ the next text's words would be new again, which takes as long as a sixth of its 
 Floats = NDArray[np.float32]
 
 
-class Tagged(NamedTuple):
+class TaggedToken(NamedTuple):
     """One token, by the names that spaCy has for what misaki reads."""
 
     text: str
@@ -91,7 +91,7 @@ class Tagger:
         strings = nlp.vocab.strings
         self._labels = [strings[strings[label]] for label in tagger.labels]
 
-    def __call__(self, text: str) -> list[Tagged]:
+    def __call__(self, text: str) -> list[TaggedToken]:
         if not self._remaining:
             self._remembered.close()
             self._remembered.enter_context(self._nlp.memory_zone())
@@ -101,7 +101,7 @@ class Tagger:
         if not len(doc):
             return []
         tags = self._tags(doc.to_array(self._columns))
-        return [Tagged(t.text, tag, t.whitespace_) for t, tag in zip(doc, tags, strict=True)]
+        return [TaggedToken(t.text, tag, t.whitespace_) for t, tag in zip(doc, tags, strict=True)]
 
     def _tags(self, features: NDArray[np.uint64]) -> list[str]:
         """Of `features`, a row a token."""

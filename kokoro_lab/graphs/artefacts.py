@@ -43,7 +43,7 @@ from kokoro_lab.graphs.adain import AdainLayers
 from kokoro_lab.graphs.compact import byte_recurrences, half_weights
 from kokoro_lab.graphs.derived import MANIFEST, damage_in, derived_home, promised_by, whole_folder
 from kokoro_lab.graphs.quant_passes import quantise_layers
-from kokoro_lab.graphs.quantise import Calibration, Quantised
+from kokoro_lab.graphs.quantise import Calibration, QuantisedLayer
 from kokoro_lab.graphs.recipe_digest import (
     Passes,
     Recipes,
@@ -103,7 +103,7 @@ def recipes(
     native: bool,
     keep: Iterable[str] | None = None,
     ranges: Calibration | None = None,
-    adjusted: Mapping[str, Quantised] | None = None,
+    adjusted: Mapping[str, QuantisedLayer] | None = None,
 ) -> Recipes:
     """How the graphs of a variant are made; what is given stands in for what ships."""
     if variant == "fp32" and not native:

@@ -37,7 +37,7 @@ UNFINISHED_S = 3_600
 """What a killed process was making is removed after this time."""
 
 
-class Kept(NamedTuple):
+class GraphFolder(NamedTuple):
     """A folder of graphs as it is found: what is wrong with it, if anything is."""
 
     folder: Path
@@ -127,13 +127,13 @@ def promised_by(manifest: Mapping[str, Any], folder: Path) -> Promised:
     return {name: (int(about["bytes"]), str(about["sha256"])) for name, about in listed.items()}
 
 
-def kept_folders(root: Path, *, again: bool = False) -> Iterator[Kept]:
+def kept_folders(root: Path, *, again: bool = False) -> Iterator[GraphFolder]:
     """Every folder of graphs in the cache, of whatever key; `again` hashes every file of each."""
     home = derived_home(root)
     for path in sorted(home.glob(f"*/{MANIFEST}")):
         folder = path.parent
         size = sum(file.stat().st_size for file in folder.iterdir())
-        kept = Kept(folder, "", size, folder.stat().st_mtime)
+        kept = GraphFolder(folder, "", size, folder.stat().st_mtime)
         damage = "" if kept.of_older_version else damage_in(folder, home, again=again)
         yield kept._replace(damage=damage or "")
 

@@ -20,7 +20,7 @@ from onnx import NodeProto, TensorProto, helper
 from kokoro_lab.graphs import rewriting
 from kokoro_lab.graphs.fast_fir import TILE
 from kokoro_lab.graphs.native_passes import dilation_of, modulation_of, native_node, reach_of, with_native
-from kokoro_lab.graphs.quantise import GROUP, WEIGHT_LEVELS, Quantised, QuantisedProduct, Range
+from kokoro_lab.graphs.quantise import GROUP, WEIGHT_LEVELS, QuantisedLayer, QuantisedProduct, Range
 
 MICROSOFT = "com.microsoft"
 
@@ -55,7 +55,7 @@ def quantise_layers(
     *,
     native: bool,
     keep: Iterable[str] = (),
-    adjusted: Mapping[str, Quantised] | None = None,
+    adjusted: Mapping[str, QuantisedLayer] | None = None,
 ) -> rewriting.Model:
     """Put integers in the place of every layer that can run on them and is not kept.
 
@@ -67,7 +67,7 @@ def quantise_layers(
         Whether as operators of ours, or in those that ONNX Runtime has on every machine.
     keep : iterable of str
         Layers that stay in float, as patterns of `fnmatch`.
-    adjusted : mapping of str to Quantised, optional
+    adjusted : mapping of str to QuantisedLayer, optional
         Convolutions whose integers were found otherwise than by rounding each weight.
 
     Raises
@@ -117,19 +117,19 @@ def _multiplies(g: rewriting.Graph, node: NodeProto) -> bool:
     return len(shape) == 2 and not shape[0] % GROUP and not shape[1] % TILE
 
 
-def _quantised(g: rewriting.Graph, conv: NodeProto, inputs: Range) -> Quantised:
+def _quantised(g: rewriting.Graph, conv: NodeProto, inputs: Range) -> QuantisedLayer:
     try:
-        return Quantised.of(g.value(conv.input[1]), inputs)
+        return QuantisedLayer.of(g.value(conv.input[1]), inputs)
     except ValueError as error:
         raise ValueError(f"{conv.name}: {error}") from error
 
 
-def _bias(g: rewriting.Graph, conv: NodeProto, quantised: Quantised) -> npt.NDArray[np.float32]:
+def _bias(g: rewriting.Graph, conv: NodeProto, quantised: QuantisedLayer) -> npt.NDArray[np.float32]:
     bias = g.value(conv.input[2]) if len(conv.input) > 2 else np.zeros(len(quantised.scale), np.float32)
     return bias if quantised.shift is None else bias + quantised.shift
 
 
-def _native_conv(g: rewriting.Graph, conv: NodeProto, quantised: Quantised) -> list[NodeProto]:
+def _native_conv(g: rewriting.Graph, conv: NodeProto, quantised: QuantisedLayer) -> list[NodeProto]:
     out, channels, taps = quantised.weights.shape
     constants: dict[str, npt.NDArray[Any]] = {
         "plan": np.array([out, channels + -channels % GROUP, taps, dilation_of(conv)], np.int64),
@@ -146,7 +146,7 @@ def _native_conv(g: rewriting.Graph, conv: NodeProto, quantised: Quantised) -> l
     return [native_node("QuantSnakeConv", inputs, conv, reach=reach)]
 
 
-def _stock_conv(g: rewriting.Graph, conv: NodeProto, quantised: Quantised) -> list[NodeProto]:
+def _stock_conv(g: rewriting.Graph, conv: NodeProto, quantised: QuantisedLayer) -> list[NodeProto]:
     """Pad, quantise, slice out the taps, join them as columns, multiply the matrices, turn back."""
     name, dilation = conv.name, dilation_of(conv)
     out, channels, taps = quantised.weights.shape

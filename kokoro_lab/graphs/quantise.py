@@ -51,7 +51,7 @@ class Range(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Quantised:
+class QuantisedLayer:
     """A layer's integers and what turns them back.
 
     Parameters
@@ -73,7 +73,7 @@ class Quantised:
     shift: Values | None = None
 
     @classmethod
-    def of(cls, weight: Values, inputs: Range) -> Quantised:
+    def of(cls, weight: Values, inputs: Range) -> QuantisedLayer:
         """Quantise a layer whose input channels lie in `inputs`; beyond, they are clipped.
 
         Parameters

@@ -289,7 +289,7 @@ def outcome(right: int, trials: int) -> AbxResult:
 
 
 @dataclass(frozen=True, slots=True)
-class Pooled:
+class PooledListeners:
     """Several listeners as one, and whether they may be taken so.
 
     Parameters
@@ -312,7 +312,7 @@ class Pooled:
         return self.differ_p <= ALPHA
 
 
-def pool(counts: Mapping[str, tuple[int, int]], *, seed: int = 0) -> Pooled:
+def pool(counts: Mapping[str, tuple[int, int]], *, seed: int = 0) -> PooledListeners:
     """The answers of several listeners, added up.
 
     Parameters
@@ -342,7 +342,7 @@ def pool(counts: Mapping[str, tuple[int, int]], *, seed: int = 0) -> Pooled:
         table = np.array([(right, trials - right) for right, trials in counts.values()])
         resampled = MonteCarloMethod(n_resamples=9999, rng=np.random.default_rng(seed))
         differ_p = float(chi2_contingency(table, correction=False, method=resampled).pvalue)
-    return Pooled(outcome(total, of), len(counts), differ_p)
+    return PooledListeners(outcome(total, of), len(counts), differ_p)
 
 
 def _first(trials: np.ndarray, enough: np.ndarray, field: str, value: float) -> int:

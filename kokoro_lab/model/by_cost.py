@@ -21,7 +21,7 @@ from kokoro_lab.datatypes import Fallback, ProviderChoice
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ProviderError
 from kokoro_lab.g2p.vocab import encode
-from kokoro_lab.model.decoder import Decoded, Decoder
+from kokoro_lab.model.decoder import DecodedSegment, Decoder
 from kokoro_lab.model.delivery import ProsodyChanges
 from kokoro_lab.sessions.cost_cache import Conditions, CostCache, CostCacheError, SegmentCost
 from kokoro_lab.sessions.placement import Placement
@@ -112,7 +112,7 @@ class ByCost:
         predicted: bool = False,
         urgent: bool = True,
         delivery: ProsodyChanges | None = None,
-    ) -> Decoded:
+    ) -> DecodedSegment:
         choice = self.choose(len(token_ids))
         decoded = self._decoders[choice.provider].decode(
             token_ids, style, speed, predicted=predicted, urgent=urgent, delivery=delivery

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from kokoro_lab.datatypes import ProviderChoice
 from kokoro_lab.engine_config import ByLengthSetting
 from kokoro_lab.model.by_cost import PlacedDecoder
-from kokoro_lab.model.decoder import Decoded, Decoder
+from kokoro_lab.model.decoder import DecodedSegment, Decoder
 from kokoro_lab.sessions.placement import Placement
 from kokoro_lab.weights.voices import Voice
 
@@ -67,7 +67,7 @@ class ByLength:
 
     def decode(
         self, token_ids: Sequence[int], style: npt.NDArray[np.float32], speed: float, **how: Any
-    ) -> Decoded:
+    ) -> DecodedSegment:
         """As the decoder of long texts does: of a segment alone, the length of its text is not known."""
         return self.above.decode(token_ids, style, speed, **how)
 
@@ -88,7 +88,7 @@ class ForText:
 
     def decode(
         self, token_ids: Sequence[int], style: npt.NDArray[np.float32], speed: float, **how: Any
-    ) -> Decoded:
+    ) -> DecodedSegment:
         decoded = self.decoder.decode(token_ids, style, speed, **how)
         return decoded if decoded.choice else replace(decoded, choice=self.choice)
 

@@ -37,7 +37,7 @@ were at PESQ 4.3 to 4.5 from exact ones (4.5 where nothing is moved), by 3.4 at 
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Decoded:
+class DecodedSegment:
     """One segment on its way out of the model.
 
     Parameters
@@ -86,7 +86,7 @@ class Decoder(Protocol):
         predicted: bool = False,
         urgent: bool = True,
         delivery: ProsodyChanges | None = None,
-    ) -> Decoded:
+    ) -> DecodedSegment:
         """Speak 1 to 510 token ids (without pads) with a style vector, float32 (1, 256).
 
         With `predicted` statistics the first block is there early, and earliest if it is `urgent`;
@@ -100,7 +100,7 @@ class Decoder(Protocol):
         """
 
 
-class Staged:
+class StagedDecoder:
     """The model cut into stages: the vocoder whole, or in windows as they are listened to.
 
     Parameters
@@ -176,14 +176,14 @@ class Staged:
             found["next_threads"] = str(self._config.next_threads)
         return found
 
-    def through(self, around: Around) -> Staged:
+    def through(self, around: Around) -> StagedDecoder:
         """The same stages, but for the sessions that the vocoder's windows run in, of whatever size."""
         found = copy(self)
         found.vocoder = self.vocoder.through(around)
         found.fixed = None if self.fixed is None else self.fixed.through(around)
         return found
 
-    def in_turn(self) -> Staged:
+    def in_turn(self) -> StagedDecoder:
         """The same stages, never two of a segment at once: for whoever times each of them."""
         found = copy(self)
         found.prosody = found._next_prosody = self.prosody.in_turn()
@@ -203,7 +203,7 @@ class Staged:
         predicted: bool = False,
         urgent: bool = True,
         delivery: ProsodyChanges | None = None,
-    ) -> Decoded:
+    ) -> DecodedSegment:
         # By what was asked for, never by the clock: threads add up in another order
         model = self.prosody if urgent else self._next_prosody
         contours = model.contours(token_ids, style, speed, delivery)
@@ -216,14 +216,16 @@ class Staged:
             fallbacks += (Fallback("statistics", f"exact instead of predicted: {moved}"),)
         if not predicted:
             whole = iter((self.vocoder.whole(model.behind(contours, style)),))
-            return Decoded(durations, finite(whole, what), fallbacks, plain_frames=contours.plain_frames)
+            return DecodedSegment(
+                durations, finite(whole, what), fallbacks, plain_frames=contours.plain_frames
+            )
         spoken = self._spoken(model, contours, style, urgent=urgent)
 
         def later(sample: int) -> tuple[int, Iterator[Samples]]:
             start, blocks = spoken(sample)
             return start, finite(blocks, what)
 
-        return Decoded(durations, later(0)[1], fallbacks, later, plain_frames=contours.plain_frames)
+        return DecodedSegment(durations, later(0)[1], fallbacks, later, plain_frames=contours.plain_frames)
 
     def windows(self, contours: Contours, style: Values, *, urgent: bool = True) -> Iterator[Samples]:
         """Samples window by window with predicted statistics, each window decoded when it is asked for."""

@@ -15,7 +15,7 @@ from kokoro_lab.engine_config import WHOLE_MODEL, EngineConfig
 from kokoro_lab.g2p.vocab import PAD_ID
 from kokoro_lab.graphs.signatures import DURATIONS, frames_of, with_durations
 from kokoro_lab.graphs.signatures import signature as signature_of
-from kokoro_lab.model.decoder import Decoded, finite
+from kokoro_lab.model.decoder import DecodedSegment, finite
 from kokoro_lab.model.delivery import ProsodyChanges
 from kokoro_lab.sessions.placement import Placement
 from kokoro_lab.sessions.providers import stage_session
@@ -64,7 +64,7 @@ class WholeGraph:
         predicted: bool = False,
         urgent: bool = True,
         delivery: ProsodyChanges | None = None,
-    ) -> Decoded:
+    ) -> DecodedSegment:
         fallbacks = () if delivery is None else tuple(_not_by_word(delivery, speed))
         if delivery is not None:
             speed = delivery.kept(speed * (delivery.one_rate or 1.0))
@@ -78,7 +78,7 @@ class WholeGraph:
         samples = np.ascontiguousarray(audio, dtype=np.float32).reshape(-1)
         mend = UPSTREAM_FP16 if "fp16" in self._name else CHECK_FILES
         blocks = finite(iter((samples,)), f"{self._name}, {len(token_ids)} token ids", mend)
-        return Decoded(frames_of(durations), blocks, fallbacks)
+        return DecodedSegment(frames_of(durations), blocks, fallbacks)
 
 
 def _not_by_word(delivery: ProsodyChanges, speed: float) -> Iterator[Fallback]:

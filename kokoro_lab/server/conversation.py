@@ -38,7 +38,7 @@ from kokoro_lab.server.state import ServerState
 from kokoro_lab.server.stopping import STOPPING
 from kokoro_lab.server.synthesis import (
     KEEPALIVE_S,
-    Opened,
+    OpenStream,
     SynthesisTurn,
     account_of,
     enter_request,
@@ -79,7 +79,7 @@ class WebSocketConversation:
         self._stall_s: float = current_app.config["STALL_S"]
         self._keepalive_s: float = current_app.config.get("KEEPALIVE_S", KEEPALIVE_S)
         self._turn: SynthesisTurn | None = None
-        self._opened: Opened | None = None
+        self._opened: OpenStream | None = None
         self._credit = 0
         self._said_meanwhile: deque[str | bytes] = deque()
         self._since_s = time.monotonic()

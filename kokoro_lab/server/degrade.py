@@ -10,7 +10,16 @@ from math import ceil
 
 from kokoro_lab.config import Settings
 from kokoro_lab.playback.buffering import BufferProfile, buffer_profile
-from kokoro_lab.server.degrade_modes import HOLD_S, LOOK_BACK, MODES, NORMAL, Mode, Seen, table, wanted
+from kokoro_lab.server.degrade_modes import (
+    HOLD_S,
+    LOOK_BACK,
+    MODES,
+    NORMAL,
+    Mode,
+    RecentService,
+    table,
+    wanted,
+)
 from kokoro_lab.server.objectives import ObjectiveWatch
 from kokoro_lab.server.slots import Slots
 
@@ -129,4 +138,4 @@ class Degrader:
         if self._setting != "auto":
             return MODES[self._setting], "KOKORO_DEGRADE says so"
         missed = {warned.objective: warned for warned in self.objectives.warnings()}
-        return wanted(Seen(self.objectives.recent(LOOK_BACK), missed))
+        return wanted(RecentService(self.objectives.recent(LOOK_BACK), missed))

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from kokoro_lab.playback.buffering import BENCHMARK, SAFE, BufferProfile
-from kokoro_lab.server.objectives import ServedRequest, Warned
+from kokoro_lab.server.objectives import MissedObjective, ServedRequest
 
 LOOK_BACK = 10
 """Requests in which trouble is looked for."""
@@ -73,11 +73,11 @@ MODES = {mode.name: mode for mode in (NORMAL, REDUCE_TTFA, AVOID_UNDERRUN, STABI
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class RecentService:
     """What the modes are chosen by: the last requests, and the objectives that are missed, by their names."""
 
     last: Sequence[ServedRequest]
-    missed: Mapping[str, Warned]
+    missed: Mapping[str, MissedObjective]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,11 +97,11 @@ class ModeRule:
 
     mode: Mode
     trigger: str
-    because: Callable[[Seen], str | None]
+    because: Callable[[RecentService], str | None]
     way_back: str = WAY_BACK
 
 
-def _failing(seen: Seen) -> str | None:
+def _failing(seen: RecentService) -> str | None:
     count = sum(served.outcome in ("failed", "expired") for served in seen.last)
     return (
         f"{count} of the last {len(seen.last)} requests failed or took too long"
@@ -110,19 +110,19 @@ def _failing(seen: Seen) -> str | None:
     )
 
 
-def _too_slow(seen: Seen) -> str | None:
+def _too_slow(seen: RecentService) -> str | None:
     slow = seen.missed.get("rtf p95")
     return None if slow is None else f"rtf p95 is {slow.value:.2f}, above {slow.limit:g}"
 
 
-def _running_dry(seen: Seen) -> str | None:
+def _running_dry(seen: RecentService) -> str | None:
     count = sum(served.underruns > 0 for served in seen.last)
     if count < TROUBLED:
         return None
     return f"{count} of the last {len(seen.last)} requests had chunks that came too late"
 
 
-def _late(seen: Seen) -> str | None:
+def _late(seen: RecentService) -> str | None:
     late = seen.missed.get("ttfa_s p95")
     return None if late is None else f"ttfa_s p95 is {late.value:.2f} s, above {late.limit:g} s"
 
@@ -136,7 +136,7 @@ RULES = (
 """The first one that is due decides: from the heaviest to the lightest."""
 
 
-def wanted(seen: Seen) -> tuple[Mode, str]:
+def wanted(seen: RecentService) -> tuple[Mode, str]:
     """The mode that is due by what is seen, and why."""
     for rule in RULES:
         because = rule.because(seen)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 from kokoro_lab.server.errors import code_of, log_failure, outcome_of
 from kokoro_lab.server.figures import Outcome
 from kokoro_lab.server.sessions import RunningSynthesis
-from kokoro_lab.server.speech_events import AudioBytes, Done, Event, SpeechEvents, Stalled
+from kokoro_lab.server.speech_events import AudioBytes, Done, Event, KeepAlive, SpeechEvents
 from kokoro_lab.speech.chunker import PRIMER_S
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class RawWriter:
     def write(self, event: Event) -> bytes:
         if isinstance(event, AudioBytes):
             return event.data
-        return self._encoder.still(PRIMER_S) if isinstance(event, Stalled) else b""
+        return self._encoder.still(PRIMER_S) if isinstance(event, KeepAlive) else b""
 
     def failed(self, error: BaseException) -> bytes | None:
         return None

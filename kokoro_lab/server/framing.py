@@ -122,7 +122,7 @@ class Incoming:
                 raise InvalidChunkSize(b"bytes behind the last chunk")
             request.headers = [field for field in request.headers if field[0] != "TRANSFER-ENCODING"]
             request.headers.append(("CONTENT-LENGTH", str(len(body))))
-            request.body = Body(LengthReader(_Given(body), len(body)))
+            request.body = Body(LengthReader(_FixedBytes(body), len(body)))
         return request
 
     def finish_body(self, deadline: float | None = None) -> bool:
@@ -155,7 +155,7 @@ class Incoming:
         raise otherwise
 
     def _judged(self, head: bytes) -> Any:
-        return Request(self._cfg, _Given(head), self._client, self._count + 1)
+        return Request(self._cfg, _FixedBytes(head), self._client, self._count + 1)
 
     def _begin(self, head: bytes) -> None:
         try:
@@ -248,7 +248,7 @@ class _Chunks:
             raise InvalidChunkSize(b"bare LF as line terminator")
 
 
-class _Given(Unreader):  # type: ignore[misc]
+class _FixedBytes(Unreader):  # type: ignore[misc]
     """Bytes that are there, and an end behind them."""
 
     def __init__(self, data: bytes) -> None:

@@ -49,7 +49,7 @@ class ServedRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Warned:
+class MissedObjective:
     """An objective that is missed, in words and figures, and what to do."""
 
     objective: str
@@ -104,7 +104,7 @@ class ObjectiveWatch:
         with self._lock:
             return [served for at_s, served in self._served if at_s >= since_s][-count:]
 
-    def warnings(self) -> list[Warned]:
+    def warnings(self) -> list[MissedObjective]:
         """Objectives that are missed now."""
         missed = []
         for name, limit in self._limits.items():
@@ -114,7 +114,9 @@ class ObjectiveWatch:
             if len(values) >= ENOUGH and p95 is not None and p95 > limit:
                 # Those that are too slow, and not just any, were served beside another one
                 shared = any(beside for value, beside in known if value > limit)
-                missed.append(Warned(f"{name} p95", p95, limit, len(values), self._remedies(name, shared)))
+                missed.append(
+                    MissedObjective(f"{name} p95", p95, limit, len(values), self._remedies(name, shared))
+                )
         return missed
 
     def figures(self) -> dict[str, object]:

@@ -47,17 +47,17 @@ class Resumption:
         The segment that it lies in; None to compute from the beginning.
     issued_s : int
         When the stream began, in seconds since 1970.
-    frame_s : float
+    chunk_s : float
         Length of its chunks.
     """
 
     after: int
     place: Place | None
     issued_s: int
-    frame_s: float
+    chunk_s: float
 
 
-def digest_of(utterance: Utterance, engine: Engine, *, frame_s: float, written: tuple[object, ...]) -> str:
+def digest_of(utterance: Utterance, engine: Engine, *, chunk_s: float, written: tuple[object, ...]) -> str:
     """A hash of all that the bytes of a stream and their cut into frames depend on; `written` is how samples
     become bytes."""
     lexicon = engine.front_end.lexicons.current().with_request(utterance.lexicon)
@@ -70,11 +70,11 @@ def digest_of(utterance: Utterance, engine: Engine, *, frame_s: float, written: 
         engine.config.window_frames,  # cut otherwise, they round otherwise
         [about.get("sha256") for about in engine.conversion.get("graphs", {}).values()],
     )
-    asked = (sorted(asdict(utterance).items()), lexicon.version, frame_s, *written)
+    asked = (sorted(asdict(utterance).items()), lexicon.version, chunk_s, *written)
     return hashlib.sha256(repr((served, asked)).encode()).hexdigest()[:32]
 
 
-def token_of(issued_s: int, digest: str, frame_s: float, place: Place) -> str:
+def token_of(issued_s: int, digest: str, chunk_s: float, place: Place) -> str:
     """The token for a client that holds frames of the segment at `place`."""
     numbers = (
         place.sentence,
@@ -84,11 +84,11 @@ def token_of(issued_s: int, digest: str, frame_s: float, place: Place) -> str:
         place.lead_samples,
         int(place.opens),
     )
-    return ".".join(map(str, ("k2", issued_s, digest, round(1000 * frame_s), *numbers)))
+    return ".".join(map(str, ("k2", issued_s, digest, round(1000 * chunk_s), *numbers)))
 
 
 def resumption_of(
-    last_id: str, token: str | None, digest: Callable[[float], str], *, ttl_s: float, frame_s: float
+    last_id: str, token: str | None, digest: Callable[[float], str], *, ttl_s: float, chunk_s: float
 ) -> Resumption:
     """What `last_id` and `token` say, checked.
 
@@ -102,7 +102,7 @@ def resumption_of(
         Of the request that came with them, by the length of a frame.
     ttl_s : float
         How long a stream may be taken up again after it began.
-    frame_s : float
+    chunk_s : float
         Length of a chunk as they are cut now; it counts where there is no token to say otherwise.
 
     Raises
@@ -123,15 +123,15 @@ def resumption_of(
         )
     after = int(frame["chunk"])
     if token is None:
-        return Resumption(after, None, now_s, frame_s)
+        return Resumption(after, None, now_s, chunk_s)
     found = TOKEN.fullmatch(token)
     if found is None:
         raise Gone("This is no resume token.", field="resume", mend=ANEW)
     issued_s = int(found["issued_s"])
     if not now_s - ttl_s <= issued_s <= now_s + AHEAD_S:
         raise Gone(f"This stream began more than {ttl_s:g} s ago.", field="resume", mend=ANEW)
-    frame_s = int(found["frame_ms"]) / 1000
-    if found["digest"] != digest(frame_s):
+    chunk_s = int(found["frame_ms"]) / 1000
+    if found["digest"] != digest(chunk_s):
         raise Gone(
             "This resume token is of another request, or the server speaks otherwise now.",
             field="resume",
@@ -141,7 +141,7 @@ def resumption_of(
         int(found[name]) for name in ("sentence", "first", "segment", "start", "lead")
     )
     place = Place(sentence, first, segment, start, lead, opens=found["opens"] == "1")
-    heard = (after + 1) * round(frame_s * SAMPLE_RATE_HZ)
+    heard = (after + 1) * round(chunk_s * SAMPLE_RATE_HZ)
     if place.segment_id > int(frame["segment"]) or place.start_samples > heard:
         raise Gone("This resume token is of a later frame than the last id.", field="resume", mend=ANEW)
-    return Resumption(after, place, issued_s, frame_s)
+    return Resumption(after, place, issued_s, chunk_s)

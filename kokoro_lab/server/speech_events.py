@@ -65,7 +65,7 @@ class Words:
 
 
 @dataclass(frozen=True, slots=True)
-class Stalled:
+class KeepAlive:
     """Nothing has been ready for a while; the client should be told that all is well."""
 
 
@@ -83,7 +83,7 @@ class Done:
     usage: dict[str, int]
 
 
-Event = AudioBytes | Words | Stalled | Done
+Event = AudioBytes | Words | KeepAlive | Done
 
 
 def usage_of(report: SynthesisReport) -> dict[str, int]:
@@ -201,7 +201,7 @@ class SpeechEvents(Iterator[Event]):
                 item = self._queue.get(timeout=self._stall_s)
             except queue.Empty:
                 self._account.stalled()
-                yield Stalled()
+                yield KeepAlive()
                 continue
             if isinstance(item, BaseException):
                 raise item

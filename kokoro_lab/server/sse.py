@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from kokoro_lab.datatypes import Place
-from kokoro_lab.server.speech_events import AudioBytes, Done, Event, Stalled, word_of
+from kokoro_lab.server.speech_events import AudioBytes, Done, Event, KeepAlive, word_of
 
 
 def frame_id(frame: AudioBytes) -> str:
@@ -53,7 +53,7 @@ class EventWriter:
             if token is not None:
                 fields["resume"] = token
             return _event(fields, f"id: {frame_id(event)}\n")
-        if isinstance(event, Stalled):
+        if isinstance(event, KeepAlive):
             return b": still computing\n\n"
         if isinstance(event, Done):
             return _event({"type": "speech.audio.done", "usage": event.usage})

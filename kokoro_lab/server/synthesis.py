@@ -135,7 +135,7 @@ class SynthesisTurn:
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class OpenStream:
     """A stream that has begun, and what its transport needs to know of it.
 
     Parameters
@@ -149,19 +149,19 @@ class Opened:
     encoder: Encoder
     events: SpeechEvents
     issued_s: int
-    frame_s: float
+    chunk_s: float
     digest: str | None
 
     def token(self, place: Place) -> str | None:
         """With which the client may come back for what is behind `place`."""
         if self.digest is None:
             return None
-        return token_of(self.issued_s, self.digest, self.frame_s, place)
+        return token_of(self.issued_s, self.digest, self.chunk_s, place)
 
 
 def open_stream(
     state: ServerState, turn: SynthesisTurn, asked: SpeechRequest, utterance: Utterance, *, tells: bool
-) -> Opened:
+) -> OpenStream:
     """Begin to speak what was asked, from the beginning or from where it broke.
 
     `tells` is whether the transport has words for an error behind the first byte.
@@ -177,27 +177,27 @@ def open_stream(
         profile = profile.cut_by(asked.chunk_ms / 1000)
     ephemeral = bool(account.asked["ephemeral"])
 
-    def digest(frame_s: float) -> str:
+    def digest(chunk_s: float) -> str:
         written = (asked.kind, asked.sample_rate, asked.dither)
-        return digest_of(utterance, state.engine, frame_s=frame_s, written=written)
+        return digest_of(utterance, state.engine, chunk_s=chunk_s, written=written)
 
     from_ = Resumption(-1, None, int(time.time()), profile.chunk_s)
     if asked.last_id is not None:
         from_ = resumption_of(
-            asked.last_id, asked.resume, digest, ttl_s=state.settings.resume_ttl_s, frame_s=profile.chunk_s
+            asked.last_id, asked.resume, digest, ttl_s=state.settings.resume_ttl_s, chunk_s=profile.chunk_s
         )
-        if asked.chunk_ms is not None and from_.frame_s != profile.chunk_s:
-            raise _cut_otherwise(asked.chunk_ms, round(1000 * from_.frame_s))
-    frame_s = from_.frame_s
-    account.streams(profile.cut_by(frame_s))
+        if asked.chunk_ms is not None and from_.chunk_s != profile.chunk_s:
+            raise _cut_otherwise(asked.chunk_ms, round(1000 * from_.chunk_s))
+    chunk_s = from_.chunk_s
+    account.streams(profile.cut_by(chunk_s))
     # Only PCM at the model's own rate, with white noise, has no memory: any other encoder must hear all that
     # came before
     plain = asked.kind in ("pcm", "wav") and asked.sample_rate == SAMPLE_RATE_HZ and asked.dither == "tpdf"
     place = from_.place if plain else None
-    skipped = round(frame_s * SAMPLE_RATE_HZ) * (from_.after + 1) if plain else 0
+    skipped = round(chunk_s * SAMPLE_RATE_HZ) * (from_.after + 1) if plain else 0
     stream = state.engine.stream(
         utterance,
-        frame_s=frame_s,
+        chunk_s=chunk_s,
         cached=not ephemeral,
         place=place,
         heard_samples=skipped,
@@ -228,8 +228,8 @@ def open_stream(
         stall_s=current_app.config.get("KEEPALIVE_S", KEEPALIVE_S),
         make_way=make_way,
     )
-    kept = None if ephemeral else digest(frame_s)
-    return Opened(stream, session, encoder, events, from_.issued_s, frame_s, kept)
+    kept = None if ephemeral else digest(chunk_s)
+    return OpenStream(stream, session, encoder, events, from_.issued_s, chunk_s, kept)
 
 
 def _cut_otherwise(asked_ms: int, begun_ms: int) -> ParameterError:

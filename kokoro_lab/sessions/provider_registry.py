@@ -102,7 +102,7 @@ KNOWN_PROVIDERS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ProviderListing:
     """A provider as it is found on this machine: whether it is here, why, and what would mend it."""
 
     provider: Provider
@@ -111,30 +111,32 @@ class Listed:
     mend: str = ""
 
 
-def registry() -> tuple[Listed, ...]:
+def registry() -> tuple[ProviderListing, ...]:
     """Every provider with why it is here or is not. Plug-ins that are installed are loaded."""
     return tuple(listed(provider) for provider in KNOWN_PROVIDERS)
 
 
-def listed(provider: Provider) -> Listed:
+def listed(provider: Provider) -> ProviderListing:
     """One line of the registry."""
     if not provider.module and provider.full_name in ort.get_available_providers():
-        return Listed(provider, True, f"in ONNX Runtime {ort.__version__}")
+        return ProviderListing(provider, True, f"in ONNX Runtime {ort.__version__}")
     if provider.module and find_spec(provider.module) is not None:
         why = _cannot_be_loaded(provider)
         if why:
             mend = f"`{provider.install} --upgrade`; versions must fit ONNX Runtime {ort.__version__}."
-            return Listed(provider, False, why, mend)
+            return ProviderListing(provider, False, why, mend)
         if not devices(provider):
-            return Listed(provider, False, "its plug-in finds no device on this machine")
-        return Listed(provider, True, f"plug-in {provider.module}")
+            return ProviderListing(provider, False, "its plug-in finds no device on this machine")
+        return ProviderListing(provider, True, f"plug-in {provider.module}")
     if provider.machines and this_machine() not in provider.machines:
         wanted = ", ".join(" ".join(machine) for machine in provider.machines)
-        return Listed(provider, False, f"it is for {wanted}, and this is {' '.join(this_machine())}")
+        return ProviderListing(provider, False, f"it is for {wanted}, and this is {' '.join(this_machine())}")
     if provider.module:
-        return Listed(provider, False, f"{provider.module} is not installed", f"`{provider.install}`")
+        return ProviderListing(
+            provider, False, f"{provider.module} is not installed", f"`{provider.install}`"
+        )
     lacks = f"this build of ONNX Runtime {ort.__version__} lacks it"
-    return Listed(provider, False, lacks, f"`{provider.install}`" if provider.install else "")
+    return ProviderListing(provider, False, lacks, f"`{provider.install}`" if provider.install else "")
 
 
 def named(requested: str) -> Provider:

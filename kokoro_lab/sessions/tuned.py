@@ -102,7 +102,7 @@ class MadeFor:
 
 
 @dataclass(frozen=True, slots=True)
-class Tuned:
+class TunedConfiguration:
     """A configuration that was adopted.
 
     Parameters
@@ -127,7 +127,7 @@ def tuned_path(home: Path | None = None) -> Path:
     return weights_home(home) / NAME
 
 
-def read_tuned(home: Path | None = None) -> list[Tuned]:
+def read_tuned(home: Path | None = None) -> list[TunedConfiguration]:
     """What was adopted so far, for whatever machine.
 
     Raises
@@ -140,7 +140,7 @@ def read_tuned(home: Path | None = None) -> list[Tuned]:
         return []
     try:
         listed = json.loads(path.read_text("utf-8"))["configurations"]
-        found = [Tuned(**row | {"made_for": MadeFor(**row["made_for"])}) for row in listed]
+        found = [TunedConfiguration(**row | {"made_for": MadeFor(**row["made_for"])}) for row in listed]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ValueError(f"{path.name} cannot be read ({type(error).__name__}: {error})") from error
     for each in found:
@@ -149,7 +149,7 @@ def read_tuned(home: Path | None = None) -> list[Tuned]:
     return found
 
 
-def adopt(tuned: Tuned, home: Path | None = None) -> Path:
+def adopt(tuned: TunedConfiguration, home: Path | None = None) -> Path:
     """Keep a configuration, in the place of an earlier one for the same; a file that cannot be read is lost.
 
     Raises
@@ -197,7 +197,7 @@ def with_tuned(config: EngineConfig, model_sha256: str, kept: Collection[str] = 
         return replace(config, tuned=f"no: {error}")
 
 
-def _found(config: EngineConfig, model_sha256: str) -> Tuned | None:
+def _found(config: EngineConfig, model_sha256: str) -> TunedConfiguration | None:
     """The configuration for this; None if there never was one for the variant."""
     here = MadeFor.of(config, model_sha256)
     differences = []
@@ -237,7 +237,9 @@ def _in_words(chosen: Mapping[str, Any]) -> str:
     return ", ".join(f"{name}={value}" for name, value in chosen.items())
 
 
-def _rewrite(home: Path | None, change: Callable[[list[Tuned]], list[Tuned]]) -> Path:
+def _rewrite(
+    home: Path | None, change: Callable[[list[TunedConfiguration]], list[TunedConfiguration]]
+) -> Path:
     path = tuned_path(home)
     with told_apart(path.parent, []):
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""From samples to what is sent: frames of one size, each tagged with its place."""
+"""From samples to what is sent: chunks of one size, each tagged with its place."""
 
 from __future__ import annotations
 
@@ -12,45 +12,45 @@ from kokoro_lab.engine_config import CHUNK_MAX_MS, CHUNK_MIN_MS
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.typed import require_type
 
-FRAME_S = 0.050
-FRAME_MIN_S, FRAME_MAX_S = CHUNK_MIN_MS / 1000, CHUNK_MAX_MS / 1000
+CHUNK_S = 0.050
+CHUNK_MIN_S, CHUNK_MAX_S = CHUNK_MIN_MS / 1000, CHUNK_MAX_MS / 1000
 PRIMER_S = 0.050
 """Silence sent right behind the header, so that a player opens its device; never counted as audio."""
 
 
-class Framer:
-    """Cuts a stream of samples into frames of `frame_s` seconds; only the last one may be shorter.
+class Chunker:
+    """Cuts a stream of samples into chunks of `chunk_s` seconds; only the last one may be shorter.
 
-    A frame carries the id of the segment in which its first sample lies.
+    A chunk carries the id of the segment in which its first sample lies.
 
     Parameters
     ----------
-    frame_s : float
-        Length of a frame.
+    chunk_s : float
+        Length of a chunk.
     sample_rate_hz : int
         Of the samples.
     start_samples : int
-        Where in the stream the first sample pushed belongs. If that is within a frame, what comes before
+        Where in the stream the first sample pushed belongs. If that is within a chunk, what comes before
         it there is silence.
 
     Raises
     ------
     ParameterError
-        `frame_s` is no number, or not between 0.030 and 0.120 s.
+        `chunk_s` is no number, or not between 0.030 and 0.120 s.
     """
 
     def __init__(
-        self, frame_s: float = FRAME_S, sample_rate_hz: int = SAMPLE_RATE_HZ, start_samples: int = 0
+        self, chunk_s: float = CHUNK_S, sample_rate_hz: int = SAMPLE_RATE_HZ, start_samples: int = 0
     ) -> None:
-        require_type("frame_s", frame_s, float, ParameterError)
-        if not FRAME_MIN_S <= frame_s <= FRAME_MAX_S:
+        require_type("chunk_s", chunk_s, float, ParameterError)
+        if not CHUNK_MIN_S <= chunk_s <= CHUNK_MAX_S:
             raise ParameterError(
-                f"A frame of {frame_s} s is out of range.",
-                field="frame_s",
-                value=frame_s,
-                allowed=f"{FRAME_MIN_S} to {FRAME_MAX_S}",
+                f"A chunk of {chunk_s} s is out of range.",
+                field="chunk_s",
+                value=chunk_s,
+                allowed=f"{CHUNK_MIN_S} to {CHUNK_MAX_S}",
             )
-        self._size = round(frame_s * sample_rate_hz)
+        self._size = round(chunk_s * sample_rate_hz)
         self._rate_hz = sample_rate_hz
         self._segment_id = 0
         self._marks: deque[tuple[int, int]] = deque()
@@ -68,16 +68,16 @@ class Framer:
 
     @property
     def held_samples(self) -> int:
-        """Samples that wait for their frame to be full."""
+        """Samples that wait for their chunk to be full."""
         return self._held_samples
 
     @property
     def sent_samples(self) -> int:
-        """From the start of the stream to the end of the last frame."""
+        """From the start of the stream to the end of the last chunk."""
         return self._sent_samples
 
     def push(self, samples: Samples) -> Iterator[AudioChunk]:
-        """The frames that are complete with `samples`."""
+        """The chunks that are complete with `samples`."""
         self._held.append(samples)
         self._held_samples += len(samples)
         if self._held_samples < self._size:

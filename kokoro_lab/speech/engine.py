@@ -23,7 +23,7 @@ from kokoro_lab.g2p.frontend import FrontEnd
 from kokoro_lab.g2p.lexicon_entries import request_entries
 from kokoro_lab.model.by_cost import PlacedDecoder, chosen_by_cost
 from kokoro_lab.model.by_length import ByLength
-from kokoro_lab.model.decoder import Decoder, Staged
+from kokoro_lab.model.decoder import Decoder, StagedDecoder
 from kokoro_lab.model.whole_graph import WholeGraph
 from kokoro_lab.native.build import math_mode
 from kokoro_lab.scheduling.priority import prepare, user_interactive
@@ -132,7 +132,7 @@ def load_engine(
 
 def _decoder(config: EngineConfig, say: Callable[[str], None]) -> PlacedDecoder:
     if config.variant in STAGED:
-        return Staged(config, say=say)
+        return StagedDecoder(config, say=say)
     return WholeGraph(model_path(weights_of(config.variant), config.home), config)
 
 
@@ -226,7 +226,7 @@ class Engine:
         self,
         text: str | Utterance,
         *,
-        frame_s: float | None = None,
+        chunk_s: float | None = None,
         streamed: bool = True,
         cached: bool = True,
         place: Place | None = None,
@@ -241,7 +241,7 @@ class Engine:
         ----------
         text : str or Utterance
             What to say.
-        frame_s : float, optional
+        chunk_s : float, optional
             Length of a chunk, 0.030 to 0.120 s; None takes the configuration's.
         streamed : bool
             Whether somebody listens meanwhile; else it is what `synthesize` joins.
@@ -282,7 +282,7 @@ class Engine:
         utterance = _asked(text, options, streamed=streamed)
         return self._begun(
             utterance,
-            frame_s=self.config.chunk_ms / 1000 if frame_s is None else frame_s,
+            chunk_s=self.config.chunk_ms / 1000 if chunk_s is None else chunk_s,
             streamed=streamed,
             cached=cached,
             place=place,
@@ -335,8 +335,8 @@ class Engine:
         language = resolve_language(language or self.voice(voice).language)
         self.front_end.warm(language)
         utterance = utterance_of(text, {"voice": voice, "language": language}, streamed=True)
-        frame_s = self.config.chunk_ms / 1000
-        stream = SpeechStream(self, utterance, frame_s=frame_s, streamed=True, cached=False)
+        chunk_s = self.config.chunk_ms / 1000
+        stream = SpeechStream(self, utterance, chunk_s=chunk_s, streamed=True, cached=False)
         for _ in stream:
             pass
         return stream.report

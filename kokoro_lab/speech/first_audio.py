@@ -44,7 +44,7 @@ class FirstAudioCache:
         voice: str,
         language: str,
         statistics: str,
-        frame_s: float,
+        chunk_s: float,
         lexicon: str,
         provider: str,
     ) -> str:
@@ -54,7 +54,7 @@ class FirstAudioCache:
         belongs to one engine. `lexicon` is the version of the one that the utterance is read with.
         """
         parts = asdict(utterance) | {"voice": voice, "language": language, "statistics": statistics}
-        return hashlib.sha256(repr((sorted(parts.items()), frame_s, lexicon, provider)).encode()).hexdigest()
+        return hashlib.sha256(repr((sorted(parts.items()), chunk_s, lexicon, provider)).encode()).hexdigest()
 
     def get(self, key: str) -> tuple[AudioChunk, ...]:
         """The chunks of `key`, or none; counts a hit or a miss."""

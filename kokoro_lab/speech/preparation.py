@@ -30,7 +30,7 @@ from kokoro_lab.errors import Gone, Interrupted
 from kokoro_lab.g2p.frontend import Languages
 from kokoro_lab.graphs.signatures import DURATION_FRAME_SAMPLES
 from kokoro_lab.model.by_length import for_text
-from kokoro_lab.model.decoder import Decoded
+from kokoro_lab.model.decoder import DecodedSegment
 from kokoro_lab.model.delivery import ProsodyChanges, model_speed
 from kokoro_lab.scheduling.stopwatch import Stopwatch
 from kokoro_lab.sessions.interruption import Interruption
@@ -53,7 +53,7 @@ def go_on(stop: Event) -> None:
         raise Interrupted("This synthesis was stopped.")
 
 
-class Prepared(NamedTuple):
+class PreparedSegment(NamedTuple):
     """A segment whose prosody is known, and the pause before it.
 
     `stretch` is how many times as long what the model speaks is to be made.
@@ -61,7 +61,7 @@ class Prepared(NamedTuple):
 
     segment: Segment
     pause: Pause
-    decoded: Decoded
+    decoded: DecodedSegment
     delivery: ProsodyChanges | None
     stretch: float
 
@@ -193,7 +193,7 @@ class Preparation:
         """
         self._speakable = chain(tuple(islice(self._speakable, 1)), self._speakable)
 
-    def segments(self) -> Iterator[Prepared]:
+    def segments(self) -> Iterator[PreparedSegment]:
         """Segments with their prosody. May run beside the decoding of the segment before."""
         self._engine.enter_thread()
         for segment, pause in self._speakable:
@@ -216,9 +216,9 @@ class Preparation:
             for fallback in decoded.fallbacks:
                 self.fallbacks.append(replace(fallback, start=segment.start, end=segment.end))
             pause = replace(pause, between_s=stretched(pause.between_s, stretch))
-            yield Prepared(segment, pause, decoded, delivery, stretch)
+            yield PreparedSegment(segment, pause, decoded, delivery, stretch)
 
-    def _decoded(self, segment: Segment, delivery: ProsodyChanges | None, speed: float) -> Decoded:
+    def _decoded(self, segment: Segment, delivery: ProsodyChanges | None, speed: float) -> DecodedSegment:
         try:
             with self._watch("model"), self._interruption.within():
                 return self._decoder.decode(

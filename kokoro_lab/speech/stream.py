@@ -37,11 +37,11 @@ from kokoro_lab.provenance import versions
 from kokoro_lab.scheduling.lookahead import Lookahead
 from kokoro_lab.scheduling.stopwatch import Stopwatch
 from kokoro_lab.speech.alignment import word_timings
-from kokoro_lab.speech.chunker import Framer
+from kokoro_lab.speech.chunker import Chunker
 from kokoro_lab.speech.first_audio import FirstAudio, FirstAudioCache
 from kokoro_lab.speech.levelling import Levelling, SegmentStart, bounded
 from kokoro_lab.speech.pauses import Pause, silence_of, trimmer_of
-from kokoro_lab.speech.preparation import Preparation, Prepared, go_on
+from kokoro_lab.speech.preparation import Preparation, PreparedSegment, go_on
 
 if TYPE_CHECKING:
     from kokoro_lab.speech.engine import Engine
@@ -63,7 +63,7 @@ class SpeechStream(Iterator[AudioChunk]):
         Whose models speak.
     utterance : Utterance
         What is to be said.
-    frame_s : float
+    chunk_s : float
         Length of a chunk.
     streamed : bool
         Whether somebody listens meanwhile, or it is joined into a file.
@@ -96,7 +96,7 @@ class SpeechStream(Iterator[AudioChunk]):
         engine: Engine,
         utterance: Utterance,
         *,
-        frame_s: float,
+        chunk_s: float,
         streamed: bool,
         cached: bool = True,
         place: Place | None = None,
@@ -123,7 +123,7 @@ class SpeechStream(Iterator[AudioChunk]):
         self._levelling = Levelling(utterance.loudness, self._preparation.voice.level_at, self._watch)
         # A stream that begins later has no first audio to keep
         kept = streamed and cached and place is None
-        self._first_audio = FirstAudio(engine.first_audio, self._key(frame_s) if kept else None)
+        self._first_audio = FirstAudio(engine.first_audio, self._key(chunk_s) if kept else None)
         self.primed = bool(self._first_audio.chunks)
         self.segments: list[Segment] = []
         self.timings: list[WordTiming] = []
@@ -133,7 +133,7 @@ class SpeechStream(Iterator[AudioChunk]):
         self._ttfa_s = float("nan")
         self._samples = 0
         self._report: SynthesisReport | None = None
-        self._framer = Framer(frame_s, start_samples=0 if place is None else place.start_samples)
+        self._chunker = Chunker(chunk_s, start_samples=0 if place is None else place.start_samples)
         self._chunks = self._run()
 
     def __next__(self) -> AudioChunk:
@@ -171,14 +171,14 @@ class SpeechStream(Iterator[AudioChunk]):
         and seconds of speech that a listener in real time has in hand."""
         return {
             "prepared_segments": self._ahead.ahead,
-            "held_samples": self._framer.held_samples,
+            "held_samples": self._chunker.held_samples,
             "lead_s": round(self._lead_s(), 3),
         }
 
     @property
     def sent_samples(self) -> int:
         """From the beginning of the utterance to the end of the last chunk that was made."""
-        return self._framer.sent_samples
+        return self._chunker.sent_samples
 
     @property
     def wordless(self) -> bool:
@@ -208,14 +208,14 @@ class SpeechStream(Iterator[AudioChunk]):
             raise SynthesisError("The report is made when the stream has ended; this one has not.")
         return self._report
 
-    def _key(self, frame_s: float) -> str:
+    def _key(self, chunk_s: float) -> str:
         prepared = self._preparation
         return FirstAudioCache.key(
             self._utterance,
             prepared.voice.name,
             prepared.language,
             prepared.statistics,
-            frame_s,
+            chunk_s,
             prepared.lexicon.version,
             self._engine.active_provider,
         )
@@ -229,7 +229,7 @@ class SpeechStream(Iterator[AudioChunk]):
             if self._longest_s < math.inf:
                 spoken = bounded(spoken, self._longest_s)
             for samples in chain(self._levelling.levelled(spoken), (None,)):
-                for chunk in self._framer.flush() if samples is None else self._framer.push(samples):
+                for chunk in self._chunker.flush() if samples is None else self._chunker.push(samples):
                     if chunk.chunk_id < len(self._first_audio.chunks):
                         continue  # was delivered already
                     if not self.primed and math.isnan(self._ttfa_s) and self._speaks(chunk):
@@ -277,7 +277,7 @@ class SpeechStream(Iterator[AudioChunk]):
                 pause = Pause(0.0)  # a place is behind it
                 entered, blocks = self._entered(prepared, trimmer, begins_again)
                 position = begins_again.start_samples + entered
-                self._framer.enter(position)
+                self._chunker.enter(position)
             gap = pause.sure(behind, first=not self.segments)
             position += gap
             yield from self._silent(gap)
@@ -290,7 +290,7 @@ class SpeechStream(Iterator[AudioChunk]):
                     yield from self._silent(rest)
                     yield SegmentStart(len(segment.token_ids), prepared.stretch)
                     started = position - entered
-                    self._framer.mark(segment.segment_id, position)
+                    self._chunker.mark(segment.segment_id, position)
                     self.places[segment.segment_id] = Place(
                         segment.sentence,
                         self._preparation.first_ids[segment.sentence],
@@ -327,7 +327,7 @@ class SpeechStream(Iterator[AudioChunk]):
             yield block
 
     def _entered(
-        self, prepared: Prepared, trimmer: EdgeTrimmer, place: Place
+        self, prepared: PreparedSegment, trimmer: EdgeTrimmer, place: Place
     ) -> tuple[int, Iterator[Samples]]:
         """How much is left out of the trimmed segment at `place`, of which nothing is needed, and the blocks
         from there on.
@@ -350,7 +350,7 @@ class SpeechStream(Iterator[AudioChunk]):
         return 0, decoded.blocks
 
     def _decoded(
-        self, prepared: Prepared, blocks: Iterator[Samples], trimmer: EdgeTrimmer
+        self, prepared: PreparedSegment, blocks: Iterator[Samples], trimmer: EdgeTrimmer
     ) -> Iterator[Samples]:
         changes = [each for each in (prepared.envelope(), prepared.stretcher()) if each is not None]
         while True:

@@ -16,7 +16,7 @@ import pytest
 from kokoro_lab.datatypes import Fallback, Word
 from kokoro_lab.g2p.english import EnglishG2P, OnFallback
 from kokoro_lab.g2p.frontend import FrontEnd
-from kokoro_lab.g2p.given import Given
+from kokoro_lab.g2p.given import FixedReading
 from kokoro_lab.g2p.guarded import DEADLINE_S, MAX_SLOW, MAX_STALLED, GuardedG2P, _Worker
 from kokoro_lab.g2p.shared_lock import SharedLock
 from kokoro_lab.text.aligned import AlignedText
@@ -33,7 +33,7 @@ class Scripted:
         self.obstacle = obstacle
 
     def __call__(
-        self, sentence: AlignedText, on_fallback: OnFallback, given: Sequence[Given] = ()
+        self, sentence: AlignedText, on_fallback: OnFallback, given: Sequence[FixedReading] = ()
     ) -> list[Word]:
         self.obstacle()
         return [Word(sentence.text, *sentence.span(0, len(sentence)), "a", "en-us", self.name)]
@@ -124,7 +124,7 @@ class Spinning:
         self.spinning = 0
 
     def __call__(
-        self, sentence: AlignedText, on_fallback: OnFallback, given: Sequence[Given] = ()
+        self, sentence: AlignedText, on_fallback: OnFallback, given: Sequence[FixedReading] = ()
     ) -> list[Word]:
         if sentence.text == "slow":
             self.spinning += 1

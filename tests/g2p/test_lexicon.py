@@ -12,7 +12,7 @@ from kokoro_lab.datatypes import Fallback, LexiconEntry, Word
 from kokoro_lab.errors import TextError
 from kokoro_lab.g2p.english import EnglishG2P
 from kokoro_lab.g2p.frontend import FrontEnd
-from kokoro_lab.g2p.given import Given
+from kokoro_lab.g2p.given import FixedReading
 from kokoro_lab.g2p.lexicon import Lexicon, read_with
 from kokoro_lab.g2p.lexicons import default_entries
 from kokoro_lab.text.aligned import AlignedText
@@ -205,7 +205,7 @@ def test_a_word_is_said_wherever_it_stands(front_end: FrontEnd, text: str) -> No
 
 def test_a_piece_of_what_misaki_takes_for_one_word_is_set_apart() -> None:
     text = "a foo.nginx$bar, Real Madrid"
-    pieces = [Given(6, 11, "zˈu"), Given(17, 28, "zˈi zˈA")]
+    pieces = [FixedReading(6, 11, "zˈu"), FixedReading(17, 28, "zˈi zˈA")]
     spoken = EnglishG2P("en-us")(AlignedText.of(text), lambda _: None, pieces)
     assert "".join(word.text for word in spoken).replace(" ", "") == text.replace(" ", "")
     assert [(word.text, word.phonemes) for word in spoken if word.source == "lexicon"] == [
@@ -257,7 +257,7 @@ def test_the_article_hears_what_follows(front_end: FrontEnd) -> None:
 def test_what_is_given_is_said_even_where_misaki_fails() -> None:
     text = f"a nginx{'5' * 400}, (nginx) b"
     fallbacks: list[Fallback] = []
-    pieces = [Given(2, 7, "zˈu"), Given(text.index("(") + 1, text.index(")"), "zˈu")]
+    pieces = [FixedReading(2, 7, "zˈu"), FixedReading(text.index("(") + 1, text.index(")"), "zˈu")]
     spoken = EnglishG2P("en-us")(AlignedText.of(text), fallbacks.append, pieces)
     assert [w.text for w in spoken if w.source == "lexicon"] == ["nginx", "nginx"]
     assert "".join(w.text for w in spoken) == text.replace(" ", "")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from kokoro_lab.datatypes import Fallback, LexiconEntry
 from kokoro_lab.g2p.espeak_sentence import EspeakG2P
 from kokoro_lab.g2p.frontend import FrontEnd
-from kokoro_lab.g2p.given import Given
+from kokoro_lab.g2p.given import FixedReading
 from kokoro_lab.g2p.spliced import SplicedG2P
 from kokoro_lab.text.aligned import AlignedText
 
@@ -14,7 +14,9 @@ def test_a_given_piece_is_one_word_in_its_place() -> None:
     fallbacks: list[Fallback] = []
     text = "Uso Zorp, Zorp y más."
     spliced = SplicedG2P(EspeakG2P("es"), "es")
-    words = spliced(AlignedText.of(text), fallbacks.append, [Given(4, 8, "zˈu"), Given(10, 14, "zˈa")])
+    words = spliced(
+        AlignedText.of(text), fallbacks.append, [FixedReading(4, 8, "zˈu"), FixedReading(10, 14, "zˈa")]
+    )
     assert [(w.text, w.source) for w in words] == [
         ("Uso", "espeak"),
         ("Zorp", "lexicon"),

@@ -18,7 +18,7 @@ from kokoro_lab.graphs.artefacts import make_stages, recipes, stages_folder, ste
 from kokoro_lab.graphs.rewriting import operators
 from kokoro_lab.graphs.signatures import cut
 from kokoro_lab.metrics.perceptual import signal_to_difference_db
-from kokoro_lab.model.decoder import Staged
+from kokoro_lab.model.decoder import StagedDecoder
 from kokoro_lab.native.operators import native_operators
 from kokoro_lab.speech.engine import Engine, load_engine
 from kokoro_lab.weights.joining import sha256_of
@@ -75,8 +75,8 @@ def test_shapes_name_what_varies() -> None:
 
 def test_fp16_is_half_the_bytes_and_the_same_voice(engine: Engine) -> None:
     halves = load_engine(config=FP16)
-    assert isinstance(halves.decoder, Staged)
-    assert isinstance(engine.decoder, Staged)
+    assert isinstance(halves.decoder, StagedDecoder)
+    assert isinstance(engine.decoder, StagedDecoder)
     folders = [stages_folder(e.config, native_operators(e.config)) for e in (halves, engine)]
     bytes_of = [sum(p.stat().st_size for p in f.glob("*.onnx") if "exact" not in p.name) for f in folders]
     assert bytes_of[0] < 0.52 * bytes_of[1]

@@ -14,12 +14,12 @@ from onnx import NodeProto
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.graphs import quant_passes, rewriting
 from kokoro_lab.graphs.artefacts import make_stages, published_stages, recipes, stages_folder
-from kokoro_lab.graphs.quantise import Calibration, Quantised, Range
+from kokoro_lab.graphs.quantise import Calibration, QuantisedLayer, Range
 from kokoro_lab.lab.tuning.comparison import distances, heard_part
 from kokoro_lab.lab.tuning.precision import checks_of, compare
 from kokoro_lab.lab.tuning.reporter import ActivationReporter
 from kokoro_lab.metrics.perceptual import signal_to_difference_db
-from kokoro_lab.model.decoder import Staged
+from kokoro_lab.model.decoder import StagedDecoder
 from kokoro_lab.native.operators import Native, native_operators
 from kokoro_lab.speech.engine import Engine, load_engine
 
@@ -30,13 +30,13 @@ INT8 = replace(EngineConfig.from_settings(), variant="int8")
 
 
 @pytest.fixture(scope="module")
-def int8() -> Staged:
-    return Staged(INT8)
+def int8() -> StagedDecoder:
+    return StagedDecoder(INT8)
 
 
 @pytest.fixture(scope="module")
-def stock() -> Staged:
-    return Staged(replace(INT8, native="off"))
+def stock() -> StagedDecoder:
+    return StagedDecoder(replace(INT8, native="off"))
 
 
 @pytest.fixture(scope="module")
@@ -45,12 +45,14 @@ def published() -> Mapping[str, rewriting.Model]:
 
 
 @pytest.fixture(scope="module")
-def fp32() -> Staged:
-    return Staged(replace(INT8, variant="fp32"))
+def fp32() -> StagedDecoder:
+    return StagedDecoder(replace(INT8, variant="fp32"))
 
 
 @pytest.mark.test_all
-def test_with_the_same_prosody_it_sounds_like_the_float_model(fp32: Staged, int8: Staged) -> None:
+def test_with_the_same_prosody_it_sounds_like_the_float_model(
+    fp32: StagedDecoder, int8: StagedDecoder
+) -> None:
     table = compare(fp32, int8, LINES, VOICES, progress=False)
     assert len(table) == 4
     assert all(check.passed for check in checks_of(table)), [str(c) for c in checks_of(table)]
@@ -60,7 +62,7 @@ def test_with_the_same_prosody_it_sounds_like_the_float_model(fp32: Staged, int8
 
 
 @pytest.mark.test_all
-def test_stock_operators_speak_the_same(int8: Staged, stock: Staged, engine: Engine) -> None:
+def test_stock_operators_speak_the_same(int8: StagedDecoder, stock: StagedDecoder, engine: Engine) -> None:
     pesq = []
     for line, name in product(LINES, ("af_heart", "am_michael")):
         segment = next(engine.front_end.segments(line, "en-us", lambda _: None))
@@ -75,7 +77,7 @@ def test_stock_operators_speak_the_same(int8: Staged, stock: Staged, engine: Eng
     assert min(pesq) > 4.55
 
 
-def test_its_files_are_small(int8: Staged) -> None:
+def test_its_files_are_small(int8: StagedDecoder) -> None:
     folder = stages_folder(INT8, native_operators(INT8))
     assert sum(path.stat().st_size for path in folder.iterdir()) <= 100e6
 
@@ -91,14 +93,14 @@ def test_the_calibration_covers_every_layer_and_what_the_model_does(engine: Engi
         assert outside.mean() < 0.003, layer
 
 
-def wider(factor: float) -> Callable[[rewriting.Graph, NodeProto, Range], Quantised]:
-    def quantised(g: rewriting.Graph, conv: NodeProto, inputs: Range) -> Quantised:
+def wider(factor: float) -> Callable[[rewriting.Graph, NodeProto, Range], QuantisedLayer]:
+    def quantised(g: rewriting.Graph, conv: NodeProto, inputs: Range) -> QuantisedLayer:
         return RIGHT(g, conv, Range(inputs.low * factor, inputs.high * factor))
 
     return quantised
 
 
-def flipped(g: rewriting.Graph, conv: NodeProto, inputs: Range) -> Quantised:
+def flipped(g: rewriting.Graph, conv: NodeProto, inputs: Range) -> QuantisedLayer:
     right = RIGHT(g, conv, inputs)
     return replace(right, scale=-right.scale)
 
@@ -116,25 +118,25 @@ RIGHT = quant_passes._quantised
     ],
 )
 def test_layers_that_are_quantised_wrong_are_caught(
-    damage: Callable[[rewriting.Graph, NodeProto, Range], Quantised],
+    damage: Callable[[rewriting.Graph, NodeProto, Range], QuantisedLayer],
     where: str,
     published: Mapping[str, rewriting.Model],
-    fp32: Staged,
+    fp32: StagedDecoder,
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
 ) -> None:
-    def quantised(g: rewriting.Graph, conv: NodeProto, inputs: Range) -> Quantised:
+    def quantised(g: rewriting.Graph, conv: NodeProto, inputs: Range) -> QuantisedLayer:
         return (damage if where in conv.name else RIGHT)(g, conv, inputs)
 
     monkeypatch.setattr(quant_passes, "_quantised", quantised)
     native = native_operators(INT8).library is not None
     make_stages(tmp_path / "stages", INT8, recipes("int8", native), published)
-    candidate = Staged(INT8, folder=tmp_path / "stages")
+    candidate = StagedDecoder(INT8, folder=tmp_path / "stages")
     table = compare(fp32, candidate, LINES[:1], ["af_heart"], progress=False)
     assert not all(check.passed for check in checks_of(table))
 
 
-def test_without_our_operators_nothing_of_ours_is_asked_for(stock: Staged) -> None:
+def test_without_our_operators_nothing_of_ours_is_asked_for(stock: StagedDecoder) -> None:
     folder = stages_folder(INT8, Native(None, "off"))
     assert folder.name.split("-")[1] == "int8"
     assert "native" not in folder.name

@@ -16,7 +16,7 @@ from kokoro_lab.graphs import mlprogram
 from kokoro_lab.graphs.static_passes import SAMPLES
 from kokoro_lab.lab.bench.provider_partitions import speak
 from kokoro_lab.lab.conversion import partitions
-from kokoro_lab.lab.conversion.fixed_shapes import PreparedSegment
+from kokoro_lab.lab.conversion.fixed_shapes import VocoderInputs
 from kokoro_lab.model.static_vocoder import (
     WINDOWS,
     StaticVocoder,
@@ -41,12 +41,12 @@ WINDOW = WINDOWS[0]
 
 
 @pytest.fixture(scope="module")
-def sentence(engine: Engine) -> PreparedSegment:
+def sentence(engine: Engine) -> VocoderInputs:
     return speak(engine, "The kettle is on.", "af_heart")
 
 
 @pytest.fixture(scope="module")
-def given(engine: Engine, sentence: PreparedSegment) -> tuple[dict[str, np.ndarray], np.ndarray]:
+def given(engine: Engine, sentence: VocoderInputs) -> tuple[dict[str, np.ndarray], np.ndarray]:
     """What a window is fed with, and what the CPU makes of it."""
     fixed = StaticVocoder(static_folder(engine.config), engine.config, StaticWindows((WINDOW,)))
     feed = sentence.feed(WINDOW, fixed.spectrum(sentence.prosody))

@@ -20,7 +20,7 @@ from kokoro_lab.graphs.rewriting import Model
 from kokoro_lab.lab.conversion import fixed_shapes
 from kokoro_lab.metrics.perceptual import signal_to_difference_db
 from kokoro_lab.model import static_vocoder
-from kokoro_lab.model.decoder import Staged
+from kokoro_lab.model.decoder import StagedDecoder
 from kokoro_lab.sessions.providers import make_session
 from kokoro_lab.speech.engine import Engine
 
@@ -45,7 +45,7 @@ def asked(engine: Engine) -> dict[str, np.ndarray]:
 @pytest.fixture(scope="module")
 def decoded(engine: Engine, asked: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     """What the vocoder is given for it."""
-    assert isinstance(engine.decoder, Staged)
+    assert isinstance(engine.decoder, StagedDecoder)
     style = asked["style"]
     found = engine.decoder.prosody.predict(asked["input_ids"][0, 1:-1].tolist(), style, 1.0)
     return {

@@ -14,7 +14,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.graphs.quant_passes import quantisable, quantise_layers
-from kokoro_lab.graphs.quantise import Calibration, Quantised, Range
+from kokoro_lab.graphs.quantise import Calibration, QuantisedLayer, Range
 from kokoro_lab.metrics.perceptual import signal_to_difference_db
 from kokoro_lab.sessions.providers import make_session
 from tests.graphs.test_fast_fir import whole
@@ -70,7 +70,7 @@ def run(model: onnx.ModelProto, x: np.ndarray, library: Path | None = None, thre
     return found
 
 
-def by_formula(x: np.ndarray, quantised: Quantised, bias: np.ndarray, dilation: int) -> np.ndarray:
+def by_formula(x: np.ndarray, quantised: QuantisedLayer, bias: np.ndarray, dilation: int) -> np.ndarray:
     levels = np.round(x * (np.float32(1) / quantised.step)[:, None]) + quantised.zero[:, None]
     integers = np.clip(levels, 0, 255) - quantised.zero[:, None].astype(np.float64)
     found: np.ndarray = (
@@ -94,7 +94,7 @@ def test_the_operator_is_its_formula_on_any_number_of_threads(
     model = quantise_layers(conv(weight, bias, dilation), {"conv": ranges}, native=True)
     assert [n.op_type for n in model.graph.node] == ["QuantConv"]
     made = [run(model, x, library, threads) for threads in (1, 2)]
-    expected = by_formula(x[0], Quantised.of(weight, ranges), bias, dilation)
+    expected = by_formula(x[0], QuantisedLayer.of(weight, ranges), bias, dilation)
     np.testing.assert_allclose(made[0][0], expected, atol=1e-4)
     np.testing.assert_array_equal(*made)
 
@@ -184,12 +184,12 @@ def test_a_channel_that_is_not_a_number_is_refused(where: str) -> None:
     ranges = a_range(4)
     {"low": ranges.low, "high": ranges.high, "weight": weight.ravel()}[where][1] = np.nan
     with pytest.raises(ValueError, match="must be finite"):
-        Quantised.of(weight, ranges)
+        QuantisedLayer.of(weight, ranges)
 
 
 def test_ranges_of_another_layer_are_refused() -> None:
     with pytest.raises(ValueError, match="4 input channels, but ranges for"):
-        Quantised.of(np.ones((8, 4, 1), np.float32), a_range(6))
+        QuantisedLayer.of(np.ones((8, 4, 1), np.float32), a_range(6))
 
 
 def test_ranges_come_back_from_the_file(tmp_path: Path) -> None:

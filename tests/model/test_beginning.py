@@ -15,7 +15,7 @@ from kokoro_lab.lab.tuning.reporter import OwnStatistics, TrunkStatistics
 from kokoro_lab.metrics.perceptual import signal_to_difference_db
 from kokoro_lab.model import prosody
 from kokoro_lab.model.beginning import FADE_FRAMES, LEAST_FRAMES, EarlyWindows, fading
-from kokoro_lab.model.decoder import Staged
+from kokoro_lab.model.decoder import StagedDecoder
 from kokoro_lab.model.prosody import Contours, Prosody, ProsodyModel
 from kokoro_lab.model.vocoder import CONTEXT_FRAMES, FIRST_WINDOW_FRAMES, Windows
 from kokoro_lab.native.operators import native_operators
@@ -108,7 +108,7 @@ def test_a_trunk_that_is_told_nothing_has_the_bits_of_the_published_one(engine: 
     np.testing.assert_array_equal(theirs, ours)
 
 
-def decoder_told(engine: Engine, contours: Contours, style: Values, true: TrunkStatistics) -> Staged:
+def decoder_told(engine: Engine, contours: Contours, style: Values, true: TrunkStatistics) -> StagedDecoder:
     """A decoder that is told the true statistics of a sentence."""
     config = EngineConfig(variant="fp32")
     whole = ProsodyModel(
@@ -117,7 +117,7 @@ def decoder_told(engine: Engine, contours: Contours, style: Values, true: TrunkS
     mean, variance = OwnStatistics(config)(whole)
     trunk_mean, trunk_variance = true(contours, style)
     beginnings = Told(np.append(trunk_mean, mean), np.append(trunk_variance, variance))
-    return Staged(config, Told(mean, variance), beginnings)  # type: ignore[arg-type]  # they are asked for no more
+    return StagedDecoder(config, Told(mean, variance), beginnings)  # type: ignore[arg-type]  # they are asked for no more
 
 
 @pytest.mark.model
@@ -139,7 +139,7 @@ def test_with_true_statistics_a_stream_is_the_whole(
 
 @pytest.mark.model
 def test_the_first_sound_does_not_wait_for_the_trunk(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    decoder = Staged(EngineConfig(variant="fp32"))
+    decoder = StagedDecoder(EngineConfig(variant="fp32"))
     contours, style = heard(engine)
     assert contours.f0_hz.size >= LEAST_FRAMES
     monkeypatch.setattr(decoder.prosody, "behind", lambda *_: pytest.fail("all of the trunk is computed"))
@@ -165,7 +165,7 @@ def test_the_first_chunk_takes_one_small_window(engine: Engine, text: str, decod
 @pytest.mark.model
 @pytest.mark.parametrize("variant", ["fp32", "int8"])
 def test_a_stream_can_be_gone_on_with_from_any_window(engine: Engine, variant: str) -> None:
-    decoder = Staged(EngineConfig(variant=variant))
+    decoder = StagedDecoder(EngineConfig(variant=variant))
     segment = next(engine.front_end.segments(SENTENCE, "en-us", lambda _: None))
     style = engine.voice("af_heart").style(len(segment.token_ids))
     decoded = decoder.decode(segment.token_ids, style, 1.0, predicted=True)

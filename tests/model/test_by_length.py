@@ -10,7 +10,7 @@ import pytest
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import SettingsError
 from kokoro_lab.model.by_length import ByLength
-from kokoro_lab.model.decoder import Staged
+from kokoro_lab.model.decoder import StagedDecoder
 from kokoro_lab.speech.engine import load_engine
 
 SHORT = "The kettle is on."
@@ -67,13 +67,13 @@ def test_short_and_long_texts_are_spoken_by_sessions_of_their_own(
     decoder = engine.decoder
     assert isinstance(decoder, ByLength)
     used: list[str] = []
-    run = Staged.decode
+    run = StagedDecoder.decode
 
-    def recorded(self: Staged, *arguments: Any, **how: Any) -> Any:
+    def recorded(self: StagedDecoder, *arguments: Any, **how: Any) -> Any:
         used.append("below" if self is decoder.below else "above")
         return run(self, *arguments, **how)
 
-    monkeypatch.setattr(Staged, "decode", recorded)
+    monkeypatch.setattr(StagedDecoder, "decode", recorded)
     spoken = {}
     for text in (SHORT, LONG):
         report = engine.synthesize(text).report

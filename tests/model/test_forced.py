@@ -15,7 +15,7 @@ from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import WeightsError
 from kokoro_lab.lab.gates.forced import TOLD, ToldGraph, ToldStages, fp32_prosody, with_told_prosody
 from kokoro_lab.metrics.perceptual import signal_to_difference_db
-from kokoro_lab.model.decoder import Decoder, Staged
+from kokoro_lab.model.decoder import Decoder, StagedDecoder
 from kokoro_lab.speech.engine import Engine
 from kokoro_lab.weights.store import model_path
 
@@ -57,7 +57,7 @@ def test_told_the_reference_prosody_int8_gives_as_many_samples(
     config = replace(engine.config, variant=variant)
     prosody = fp32_prosody(config)
     told: Decoder = (
-        ToldStages(Staged(config), prosody)
+        ToldStages(StagedDecoder(config), prosody)
         if variant == "int8"
         else ToldGraph(model_path(variant, config.home), prosody, config)
     )

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from kokoro_lab.engine_config import EngineConfig
-from kokoro_lab.model.decoder import Staged
+from kokoro_lab.model.decoder import StagedDecoder
 from kokoro_lab.model.prosody import Prosody, ProsodyModel
 from kokoro_lab.speech.engine import Engine
 from kokoro_lab.weights.voices import load_voice
@@ -27,7 +27,7 @@ def assert_same(found: Prosody, expected: Prosody) -> None:
 
 @pytest.mark.model
 def test_what_is_made_beside_the_trunk_is_what_would_be_made_after_it(engine: Engine) -> None:
-    assert isinstance(engine.decoder, Staged)
+    assert isinstance(engine.decoder, StagedDecoder)
     model = engine.decoder.prosody
     for ids in SEGMENTS:
         assert_same(spoken(model, ids), spoken(model.in_turn(), ids))
@@ -35,7 +35,7 @@ def test_what_is_made_beside_the_trunk_is_what_would_be_made_after_it(engine: En
 
 @pytest.mark.model
 def test_segments_that_are_prepared_at_once_are_not_mixed_up(engine: Engine) -> None:
-    assert isinstance(engine.decoder, Staged)
+    assert isinstance(engine.decoder, StagedDecoder)
     model = engine.decoder.prosody
     with ThreadPoolExecutor(len(SEGMENTS)) as listeners:
         at_once = list(listeners.map(lambda ids: spoken(model, ids), SEGMENTS * 2))
@@ -48,6 +48,6 @@ def test_on_one_thread_nothing_is_done_beside_it(engine: Engine, monkeypatch: py
     def refused(*_: object) -> None:
         raise AssertionError("a thread was started")
 
-    alone = Staged(EngineConfig(variant="int8", threads=1))
+    alone = StagedDecoder(EngineConfig(variant="int8", threads=1))
     monkeypatch.setattr("threading.Thread.start", refused)
     assert spoken(alone.prosody, SEGMENTS[0]).frames

@@ -16,9 +16,9 @@ from kokoro_lab.errors import ParameterError
 from kokoro_lab.graphs import rewriting, signatures, static_passes
 from kokoro_lab.graphs.static_passes import COLUMNS, SPECTRUM, TRUNK
 from kokoro_lab.lab.bench.provider_partitions import speak
-from kokoro_lab.lab.conversion.fixed_shapes import PreparedSegment, export_static
+from kokoro_lab.lab.conversion.fixed_shapes import VocoderInputs, export_static
 from kokoro_lab.metrics.perceptual import signal_to_difference_db
-from kokoro_lab.model.decoder import Staged
+from kokoro_lab.model.decoder import StagedDecoder
 from kokoro_lab.model.static_vocoder import (
     CACHE_KEY,
     WINDOWS,
@@ -92,8 +92,8 @@ def test_the_cache_key_is_one_that_core_ml_takes_and_changes_with_the_size() -> 
 
 
 @pytest.fixture(scope="module")
-def decoder(engine: Engine) -> Staged:
-    assert isinstance(engine.decoder, Staged)
+def decoder(engine: Engine) -> StagedDecoder:
+    assert isinstance(engine.decoder, StagedDecoder)
     return engine.decoder
 
 
@@ -108,7 +108,7 @@ def fixed(engine: Engine, folder: Path) -> StaticVocoder:
 
 
 @pytest.fixture(scope="module")
-def sentence(engine: Engine) -> PreparedSegment:
+def sentence(engine: Engine) -> VocoderInputs:
     return speak(engine, "The kettle is on.", "af_heart")
 
 
@@ -127,7 +127,7 @@ def test_every_shape_is_fixed_and_nothing_is_worked_out_at_run_time(folder: Path
 
 @pytest.mark.model
 def test_they_speak_like_windows_of_any_length(
-    decoder: Staged, fixed: StaticVocoder, sentence: PreparedSegment
+    decoder: StagedDecoder, fixed: StaticVocoder, sentence: VocoderInputs
 ) -> None:
     given = (sentence.prosody, sentence.scale, sentence.shift)
     reference = np.concatenate([*decoder.vocoder.windows(*given)])
@@ -139,7 +139,7 @@ def test_they_speak_like_windows_of_any_length(
 @pytest.mark.model
 @pytest.mark.parametrize("window", WINDOWS, ids=lambda window: window.name)
 def test_each_size_gives_the_samples_of_the_segment_as_a_whole(
-    decoder: Staged, fixed: StaticVocoder, sentence: PreparedSegment, window: StaticWindow
+    decoder: StagedDecoder, fixed: StaticVocoder, sentence: VocoderInputs, window: StaticWindow
 ) -> None:
     given = (sentence.prosody, sentence.scale, sentence.shift)
     frames = sentence.prosody.frames
@@ -154,7 +154,7 @@ def test_each_size_gives_the_samples_of_the_segment_as_a_whole(
 
 @pytest.mark.model
 def test_silence_around_is_given_as_zeros_and_a_stream_can_begin_later(
-    fixed: StaticVocoder, sentence: PreparedSegment
+    fixed: StaticVocoder, sentence: VocoderInputs
 ) -> None:
     given = (sentence.prosody, sentence.scale, sentence.shift)
     audible = sentence.prosody.audible
@@ -169,7 +169,7 @@ def test_silence_around_is_given_as_zeros_and_a_stream_can_begin_later(
 @pytest.mark.test_all
 @pytest.mark.model
 def test_an_export_is_compared_before_it_counts(
-    engine: Engine, decoder: Staged, sentence: PreparedSegment, tmp_path: Path
+    engine: Engine, decoder: StagedDecoder, sentence: VocoderInputs, tmp_path: Path
 ) -> None:
     segments = [(sentence.token_ids, sentence.prosody.style)]
     export_static(engine.config, tmp_path / "graphs", "static", segments)

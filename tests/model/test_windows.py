@@ -11,7 +11,7 @@ from kokoro_lab.errors import SettingsError
 from kokoro_lab.graphs.signatures import TRUNK_FRAME_SAMPLES
 from kokoro_lab.model.prosody import FIRST_CHUNK_FRAMES
 from kokoro_lab.model.vocoder import CHUNK_FRAMES, FIRST_WINDOW_FRAMES, LATER_WINDOW_FRAMES, Windows
-from kokoro_lab.speech.chunker import FRAME_S
+from kokoro_lab.speech.chunker import CHUNK_S
 
 AUDIBLE = (17, 1_234)
 
@@ -44,7 +44,7 @@ def test_the_first_window_ends_with_the_first_chunk_and_the_next_one_with_the_se
 ) -> None:
     lengths = [stop - start for start, stop in Windows(first_chunk=AUDIBLE[0] + after).spans(*AUDIBLE)]
     assert lengths[:3] == [first, CHUNK_FRAMES, 16]
-    assert CHUNK_FRAMES * TRUNK_FRAME_SAMPLES == FRAME_S * SAMPLE_RATE_HZ
+    assert CHUNK_FRAMES * TRUNK_FRAME_SAMPLES == CHUNK_S * SAMPLE_RATE_HZ
 
 
 def test_only_where_somebody_waits_a_window_is_cut_for_the_first_chunk() -> None:

@@ -21,9 +21,8 @@ from kokoro_lab.playback.buffering import (
     PreBuffer,
     buffer_profile,
 )
-from kokoro_lab.speech.chunker import FRAME_S, Framer
+from kokoro_lab.speech.chunker import CHUNK_S, Chunker
 
-CHUNK_S = 0.05
 GAPS_S = st.lists(st.floats(0, 2, allow_nan=False), min_size=1, max_size=60)
 """Times between chunks."""
 
@@ -59,9 +58,9 @@ def test_the_profiles_are_those_that_were_promised() -> None:
         "benchmark": 0.040,
         "safe": 0.100,
     }
-    assert buffer_profile("stable").chunk_s == FRAME_S
+    assert buffer_profile("stable").chunk_s == CHUNK_S
     for profile in PROFILES.values():
-        Framer(profile.chunk_s)
+        Chunker(profile.chunk_s)
     assert PreBuffer().target_s == buffer_profile("stable").pre_buffer_s
 
 

@@ -14,7 +14,7 @@ from kokoro_lab.datatypes import Samples
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import SynthesisError, VoiceError
 from kokoro_lab.g2p.vocab import encode
-from kokoro_lab.model.decoder import Decoded, Decoder
+from kokoro_lab.model.decoder import DecodedSegment, Decoder
 from kokoro_lab.model.whole_graph import WholeGraph
 from kokoro_lab.speech.engine import Engine
 from kokoro_lab.weights.voices import Voice, parts_of
@@ -46,7 +46,9 @@ class Scripted:
     def predicts(self, voice: Voice) -> str | None:
         return self._decoder.predicts(voice)
 
-    def decode(self, token_ids: Sequence[int], style: Samples, speed: float, **options: Any) -> Decoded:
+    def decode(
+        self, token_ids: Sequence[int], style: Samples, speed: float, **options: Any
+    ) -> DecodedSegment:
         ids = tuple(token_ids)
         assert self.gate.wait(30)
         if _within(SLOW, ids):

@@ -17,6 +17,6 @@ def test_other_graphs_of_the_same_weights_are_another_stream(
     def digest(sha256: str) -> str:
         graphs = {"vocoder": {"nodes": 3, "bytes": 5, "sha256": sha256}}
         monkeypatch.setattr(hum.decoder, "conversion", {"graphs": graphs, "damage": ""}, raising=False)
-        return digest_of(utterance, hum, frame_s=0.05, written=("wav", 24_000))
+        return digest_of(utterance, hum, chunk_s=0.05, written=("wav", 24_000))
 
     assert digest("a" * 64) == digest("a" * 64) != digest("b" * 64)

@@ -14,7 +14,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from kokoro_lab.engine_config import EngineConfig
-from kokoro_lab.model.decoder import Decoded
+from kokoro_lab.model.decoder import DecodedSegment
 from kokoro_lab.sessions.guarded_session import RAISED
 from kokoro_lab.sessions.interruption import Interruption
 from kokoro_lab.sessions.providers import make_session
@@ -101,7 +101,7 @@ def test_a_listener_who_leaves_takes_the_segment_that_is_being_prepared_along(
     begun, left = threading.Event(), threading.Event()
     decode = engine.decoder.decode
 
-    def held(*given: Any, **named: Any) -> Decoded:
+    def held(*given: Any, **named: Any) -> DecodedSegment:
         """As it is, but for the second segment, which goes on when the listener has left."""
         if not named["urgent"]:
             begun.set()

@@ -13,7 +13,15 @@ import pytest
 
 from kokoro_lab.config import settings
 from kokoro_lab.engine_config import EngineConfig
-from kokoro_lab.sessions.tuned import MadeFor, Tuned, adopt, forget, read_tuned, tuned_path, with_tuned
+from kokoro_lab.sessions.tuned import (
+    MadeFor,
+    TunedConfiguration,
+    adopt,
+    forget,
+    read_tuned,
+    tuned_path,
+    with_tuned,
+)
 from kokoro_lab.speech.engine import configuration
 from kokoro_lab.weights.store import model_sha256
 
@@ -25,8 +33,8 @@ def config_in(home: Path, **more: Any) -> EngineConfig:
     return EngineConfig(home=home, **more)
 
 
-def tuned_for(config: EngineConfig, **found: Any) -> Tuned:
-    return Tuned(
+def tuned_for(config: EngineConfig, **found: Any) -> TunedConfiguration:
+    return TunedConfiguration(
         MadeFor.of(config, SHA), found or FOUND, {"rtf_gain_percent": 5.0}, "2026-01-01T00:00:00+00:00"
     )
 

@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kokoro_lab.errors import ParameterError
-from kokoro_lab.speech.chunker import Framer
+from kokoro_lab.speech.chunker import Chunker
 
 
 @given(st.lists(st.integers(0, 5000), max_size=12))
 def test_frames_joined_are_the_stream(sizes: list[int]) -> None:
     stream = np.arange(sum(sizes), dtype=np.float32)
-    framer = Framer(0.05)
+    framer = Chunker(0.05)
     chunks = []
     at = 0
     for size in sizes:
@@ -28,7 +28,7 @@ def test_frames_joined_are_the_stream(sizes: list[int]) -> None:
 
 
 def test_a_frame_belongs_to_the_segment_it_starts_in() -> None:
-    framer = Framer(0.05)
+    framer = Chunker(0.05)
     framer.mark(0, 0)
     framer.mark(1, 1300)
     framer.mark(2, 2400)
@@ -36,7 +36,7 @@ def test_a_frame_belongs_to_the_segment_it_starts_in() -> None:
     assert [c.segment_id for c in chunks] == [0, 0, 2, 2]
 
 
-@pytest.mark.parametrize("frame_s", [0.0, 0.029, 0.121, float("nan")])
-def test_frames_are_30_to_120_ms(frame_s: float) -> None:
+@pytest.mark.parametrize("chunk_s", [0.0, 0.029, 0.121, float("nan")])
+def test_frames_are_30_to_120_ms(chunk_s: float) -> None:
     with pytest.raises(ParameterError, match=r"0\.03 to 0\.12"):
-        Framer(frame_s)
+        Chunker(chunk_s)

@@ -34,7 +34,7 @@ from kokoro_lab.g2p.lexicons import Lexicons
 from kokoro_lab.graphs.signatures import DURATION_FRAME_SAMPLES
 from kokoro_lab.metrics.loudness import integrated_lufs, true_peak_dbtp
 from kokoro_lab.metrics.perceptual import signal_to_difference_db
-from kokoro_lab.model.decoder import Decoded, Staged
+from kokoro_lab.model.decoder import DecodedSegment, StagedDecoder
 from kokoro_lab.model.whole_graph import WholeGraph
 from kokoro_lab.speech.engine import Engine
 from kokoro_lab.speech.levelling import MEASURABLE_S
@@ -64,9 +64,9 @@ class Whole:
 class Silent(Whole):
     """A decoder that gives nothing but silence."""
 
-    def decode(self, token_ids: Sequence[int], style: Samples, speed: float, **_: object) -> Decoded:
+    def decode(self, token_ids: Sequence[int], style: Samples, speed: float, **_: object) -> DecodedSegment:
         frames = np.full(len(token_ids) + 2, 2)
-        return Decoded(frames, iter((np.zeros(int(frames.sum()) * 600, np.float32),)))
+        return DecodedSegment(frames, iter((np.zeros(int(frames.sum()) * 600, np.float32),)))
 
 
 class Broken(Whole):
@@ -75,7 +75,7 @@ class Broken(Whole):
     def __init__(self, inner: WholeGraph, at: int) -> None:
         self._inner, self._at, self._calls = inner, at, 0
 
-    def decode(self, token_ids: Sequence[int], style: Samples, speed: float, **_: object) -> Decoded:
+    def decode(self, token_ids: Sequence[int], style: Samples, speed: float, **_: object) -> DecodedSegment:
         self._calls += 1
         if self._calls == self._at:
             raise SynthesisError("The model broke.")
@@ -92,7 +92,7 @@ class Counting(Whole):
         self.asked: list[tuple[tuple[int, ...], float]] = []
         self.styles: list[float] = []
 
-    def decode(self, token_ids: Sequence[int], style: Samples, speed: float, **_: object) -> Decoded:
+    def decode(self, token_ids: Sequence[int], style: Samples, speed: float, **_: object) -> DecodedSegment:
         self.asked.append((tuple(token_ids), speed))
         self.styles.append(float(style[0, 0]))
         return self._inner.decode(token_ids, style, speed)
@@ -175,7 +175,9 @@ def test_a_stretch_makes_up_for_what_the_model_rounds(hum: Engine) -> None:
 
         details: Mapping[str, str] = {}
 
-        def decode(self, token_ids: Sequence[int], style: Samples, speed: float, **_: object) -> Decoded:
+        def decode(
+            self, token_ids: Sequence[int], style: Samples, speed: float, **_: object
+        ) -> DecodedSegment:
             decoded = hum.decoder.decode(token_ids, style, speed)
             return replace(decoded, plain_frames=(len(token_ids) + 2) * tiny_voice.TOKEN_FRAMES)
 
@@ -220,7 +222,7 @@ def test_not_streaming_is_streaming_joined(hum: Engine) -> None:
 
 
 def test_chunks_are_frames_in_order(hum: Engine) -> None:
-    stream = hum.stream(PARAGRAPH, voice="hum", frame_s=0.04)
+    stream = hum.stream(PARAGRAPH, voice="hum", chunk_s=0.04)
     chunks = list(stream)
     assert [c.chunk_id for c in chunks] == list(range(len(chunks)))
     assert {len(c.samples) for c in chunks[:-1]} == {960}
@@ -477,7 +479,7 @@ def test_requests_that_cannot_be_spoken_fail_at_once(hum: Engine) -> None:
     with pytest.raises(ParameterError, match="pitch"):
         hum.stream("Hello.", voice="hum", pitch=2)
     with pytest.raises(ParameterError, match="frame"):
-        hum.stream("Hello.", voice="hum", frame_s=0.5)
+        hum.stream("Hello.", voice="hum", chunk_s=0.5)
     with pytest.raises(SettingsError, match="fp33"):
         EngineConfig(variant="fp33")
 
@@ -542,7 +544,7 @@ def test_decoding_equals_onnx_runtime_called_by_hand(
 ) -> None:
     path = model_path(variant)
     config = replace(engine.config, variant=variant, native=native)
-    decoder = Staged(config) if variant == "fp32" else WholeGraph(path, config)
+    decoder = StagedDecoder(config) if variant == "fp32" else WholeGraph(path, config)
     options = ort.SessionOptions()
     options.intra_op_num_threads = config.thread_count
     options.enable_mem_pattern = False

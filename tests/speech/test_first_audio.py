@@ -71,7 +71,7 @@ def test_a_repeated_stream_is_the_same_and_begins_before_anything_is_decoded(fre
 def test_another_request_does_not_hear_it(fresh: Engine, other: Utterance) -> None:
     list(fresh.stream(TEXT, voice="hum"))
     assert not fresh.stream(other).primed
-    assert not fresh.stream(TEXT, voice="hum", frame_s=0.1).primed
+    assert not fresh.stream(TEXT, voice="hum", chunk_s=0.1).primed
     assert fresh.stream(TEXT, voice="hum").primed
 
 

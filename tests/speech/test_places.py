@@ -15,8 +15,8 @@ from kokoro_lab.datatypes import Place
 from kokoro_lab.dsp import Dither
 from kokoro_lab.errors import Gone, Interrupted
 from kokoro_lab.g2p.frontend import FrontEnd
-from kokoro_lab.model.decoder import Decoded
-from kokoro_lab.speech.chunker import Framer
+from kokoro_lab.model.decoder import DecodedSegment
+from kokoro_lab.speech.chunker import Chunker
 from kokoro_lab.speech.engine import Engine
 from tests.tiny_voice import voice
 
@@ -62,7 +62,7 @@ def test_a_stretched_segment_is_gone_on_with_to_the_same_samples(hum: Engine, sp
         def predicts(self, voice: object) -> None:
             return None
 
-        def decode(self, *args: Any, **options: Any) -> Decoded:
+        def decode(self, *args: Any, **options: Any) -> DecodedSegment:
             decoded = inner.decode(*args, **options)
             samples = np.concatenate(list(decoded.blocks))
             return replace(decoded, blocks=iter((samples,)), later=lambda at: (at, iter((samples[at:],))))
@@ -115,9 +115,9 @@ def test_the_dither_of_the_rest_is_that_of_the_whole() -> None:
 @pytest.mark.parametrize("start", [0, 1, 1199, 1200, 1201, 2400])
 def test_frames_lie_on_the_same_grid_wherever_they_begin(start: int) -> None:
     samples = np.arange(5000, dtype=np.float32)
-    uncut = Framer(0.05)
+    uncut = Chunker(0.05)
     frames = {f.chunk_id: f for f in [*uncut.push(samples), *uncut.flush()]}
-    later = Framer(0.05, start_samples=start)
+    later = Chunker(0.05, start_samples=start)
     for frame in [*later.push(samples[start:]), *later.flush()]:
         assert frame.start_s == frames[frame.chunk_id].start_s
         if frame.chunk_id * FRAME >= start:

@@ -15,7 +15,7 @@ from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Clip, Samples, WordTiming
 from kokoro_lab.errors import ParameterError, SsmlError, TextError
 from kokoro_lab.graphs.signatures import DURATION_FRAME_SAMPLES, frames_of
 from kokoro_lab.metrics.perceptual import pesq_wb
-from kokoro_lab.model.decoder import Decoded
+from kokoro_lab.model.decoder import DecodedSegment
 from kokoro_lab.model.delivery import ProsodyChanges
 from kokoro_lab.speech.engine import Engine
 from kokoro_lab.weights.voices import Voice
@@ -43,7 +43,7 @@ class Following:
         *,
         delivery: ProsodyChanges | None = None,
         **_: bool,
-    ) -> Decoded:
+    ) -> DecodedSegment:
         ids = np.array([0, *token_ids, 0])
         unrounded = np.full((1, len(ids)), 2 * tiny_voice.TOKEN_FRAMES, np.float32)
         durations = frames_of(unrounded / speed) if delivery is None else delivery.durations(unrounded, speed)
@@ -54,7 +54,7 @@ class Following:
             f0 = delivery.pitched(f0, durations)
         hz = np.repeat(f0.reshape(-1), DURATION_FRAME_SAMPLES // 2)
         samples = 0.1 * np.sin(2 * np.pi * np.cumsum(hz) / SAMPLE_RATE_HZ) * (hz > 0)
-        return Decoded(durations, iter(np.split(samples.astype(np.float32), 7 * np.arange(1, 40))))
+        return DecodedSegment(durations, iter(np.split(samples.astype(np.float32), 7 * np.arange(1, 40))))
 
 
 @pytest.fixture(scope="module")
@@ -167,8 +167,8 @@ def test_a_stream_and_a_file_of_a_document_hold_the_same_samples(
 ) -> None:
     options = {"voice": "hum", "input_format": "ssml", "loudness": loudness, "statistics": "exact"}
     file = following.synthesize(f"<speak>{inside}</speak>", **options)
-    for frame_s in (0.03, 0.05, 0.12):
-        stream = following.stream(f"<speak>{inside}</speak>", frame_s=frame_s, **options)
+    for chunk_s in (0.03, 0.05, 0.12):
+        stream = following.stream(f"<speak>{inside}</speak>", chunk_s=chunk_s, **options)
         np.testing.assert_array_equal(np.concatenate([c.samples for c in stream]), file.samples)
         assert stream.timings == list(file.timings)
 

@@ -183,7 +183,7 @@ def compare(
             facts[name] = speaker.loaded.facts
             speakers[name] = speaker
             bar.update()
-        heard = _Heard(configurations[0].name)
+        heard = _FirstPredictions(configurations[0].name)
         for turn in range(rounds * len(texts)):
             spoken_in, number = divmod(turn, len(texts))
             trials = {}
@@ -349,7 +349,7 @@ def _rotated(names: list[str], turn: int) -> list[str]:
     return names[start:] + names[:start]
 
 
-class _Heard:
+class _FirstPredictions:
     """The first configuration's first prediction of each text, and a digest of everybody's."""
 
     def __init__(self, reference: str) -> None:

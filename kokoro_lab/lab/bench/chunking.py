@@ -101,7 +101,7 @@ def _recorded(engine: Engine, text: FixtureText, voice: str, chunk_s: float) -> 
     digest = hashlib.sha256()
     arrivals, lengths = [], []
     started = time.perf_counter()
-    for chunk in engine.stream(text.text, voice=voice, frame_s=chunk_s):
+    for chunk in engine.stream(text.text, voice=voice, chunk_s=chunk_s):
         arrivals.append(time.perf_counter() - started)
         lengths.append(chunk.duration_s)
         digest.update(chunk.samples.tobytes())

@@ -43,7 +43,7 @@ class EngineFailed(KokoroLabError):
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded:
+class LoadedEngine:
     """An engine that could speak, and has not yet.
 
     Parameters
@@ -93,7 +93,7 @@ class EngineProcess:
 
     Attributes
     ----------
-    loaded : Loaded
+    loaded : LoadedEngine
         From the `with` on.
 
     Raises
@@ -130,7 +130,7 @@ class EngineProcess:
         self._theirs.close()
         try:
             load_s, rss_mb, facts = self._answer(START_S, "be ready")
-            self.loaded = Loaded(time.perf_counter() - begun_s, load_s, rss_mb, facts)
+            self.loaded = LoadedEngine(time.perf_counter() - begun_s, load_s, rss_mb, facts)
             if self._warm:
                 self.warm()
         except BaseException:

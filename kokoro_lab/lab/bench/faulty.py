@@ -187,7 +187,7 @@ def subjects(
 
 
 @dataclass(frozen=True, slots=True)
-class Disturbed:
+class DisturbedStream:
     """One stream with faults in it: what was heard, how often they struck, and what was spoken to its end."""
 
     heard: PersistentStream
@@ -200,7 +200,7 @@ def disturbed(
     scenario: Scenario | None,
     whole: PersistentStream | None = None,
     **listener: bool,
-) -> Disturbed:
+) -> DisturbedStream:
     """Listen to `subject` once, with the faults of `scenario`, or with none.
 
     Parameters
@@ -223,7 +223,7 @@ def disturbed(
             heard = listen(subject.source(url), line=chunks.over, **listener)
             struck = chunks.struck + (0 if proxy is None else len(proxy.struck))
         inside, spoken = subject.journal()
-        return Disturbed(heard, struck + inside, spoken)
+        return DisturbedStream(heard, struck + inside, spoken)
     finally:
         subject.arm(None)
 

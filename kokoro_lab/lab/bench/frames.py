@@ -36,7 +36,7 @@ class Busy(KokoroLabError):
     code = "busy"
 
 
-class Told(SynthesisError):
+class ServerReportedError(SynthesisError):
     """The server told of an error where audio was expected: it did not just break off.
 
     Parameters
@@ -150,7 +150,7 @@ def _over_events(address: str, body: Body, patience: Patience) -> Generator[Rece
             elif event.kind == "speech.audio.done":
                 return
             elif "error" in event.data:
-                raise Told(event.data["error"])
+                raise ServerReportedError(event.data["error"])
         raise SynthesisError("The server broke off: its events have no end.")
     except (OSError, HTTPException) as error:
         raise _broken(error) from error
@@ -215,7 +215,7 @@ def _refused(status: int, said: str) -> KokoroLabError:
 def _told(error: dict[str, Any]) -> KokoroLabError:
     if error["type"] == "rate_limit_error":
         return Busy("The server has no slot free.")
-    return Told(error)
+    return ServerReportedError(error)
 
 
 def _broken(error: Exception) -> SynthesisError:

@@ -31,7 +31,7 @@ DEADLINE_S = 300.0
 
 
 @dataclass(frozen=True, slots=True)
-class Started:
+class FreshStart:
     """One process.
 
     Parameters
@@ -46,7 +46,7 @@ class Started:
     rss_mb: float
 
 
-def started(what: What, variant: str) -> Started:
+def started(what: What, variant: str) -> FreshStart:
     """Start one and wait until it has spoken.
 
     Raises
@@ -72,7 +72,7 @@ def started(what: What, variant: str) -> Started:
             f"A process with the {what} ended with exit code {process.returncode}. It said: {said[-400:]}",
             mend="`kokoro-lab doctor` checks what it needs.",
         )
-    return Started(start_s, float(json.loads(rest)["rss_mb"]))
+    return FreshStart(start_s, float(json.loads(rest)["rss_mb"]))
 
 
 def speak(what: What, variant: str) -> None:

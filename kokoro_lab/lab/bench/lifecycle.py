@@ -22,7 +22,7 @@ from tqdm import tqdm
 from kokoro_lab.audio import BYTES_A_SAMPLE
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ
 from kokoro_lab.errors import SynthesisError
-from kokoro_lab.lab.bench.frames import Body, Busy, ReceivedStream, Told, Transport, frames
+from kokoro_lab.lab.bench.frames import Body, Busy, ReceivedStream, ServerReportedError, Transport, frames
 from kokoro_lab.lab.bench.over_http import OverHttp
 from kokoro_lab.lab.bench.own_server import OwnServer
 from kokoro_lab.lab.bench.resuming import TRANSPORTS, differences, percentile
@@ -199,7 +199,7 @@ class ReturningListener:
         except Busy:
             if self.heard.count:  # else it waits for its first turn, and nothing has broken off
                 self._left("broken off")
-        except Told as told:
+        except ServerReportedError as told:
             if told.said != STOPPING:
                 raise
             self._left("told")

@@ -42,7 +42,7 @@ _FULL_SCALE = 32_768
 
 
 @dataclass(frozen=True, slots=True)
-class Timed:
+class TimedStream:
     """One stream, with the moments at which its frames came, in seconds from the request.
 
     Parameters
@@ -81,7 +81,7 @@ class Timed:
 
 
 @dataclass(frozen=True, slots=True)
-class Shared:
+class SharedStream:
     """One of the streams of a round, against the same text alone.
 
     Parameters
@@ -118,7 +118,7 @@ class Load:
         Of the streams that were alone.
     """
 
-    streams: list[Shared]
+    streams: list[SharedStream]
     fairness: list[float]
     refused_s: list[float]
     other_answers: int
@@ -160,7 +160,7 @@ def measure_load(
     health = _Health(address)
     with tqdm(total=2 * len(texts), disable=not progress) as bar:
 
-        def heard(text: str) -> Timed:
+        def heard(text: str) -> TimedStream:
             found = timed(frames("sse", server.url, _body(text, voice)))
             bar.update()
             return found
@@ -254,7 +254,7 @@ def printed(load: Load) -> Iterator[str]:
     )
 
 
-def timed(stream: Iterator[ReceivedChunk]) -> Timed:
+def timed(stream: Iterator[ReceivedChunk]) -> TimedStream:
     """A stream to its end, as it comes.
 
     Raises
@@ -272,7 +272,7 @@ def timed(stream: Iterator[ReceivedChunk]) -> Timed:
             ttfa_s = arrivals_s[-1]
     if ttfa_s is None:
         raise SynthesisError("A stream came to its end without any speech.")
-    return Timed(bytes(pcm), tuple(arrivals_s), tuple(lengths_s), ttfa_s)
+    return TimedStream(bytes(pcm), tuple(arrivals_s), tuple(lengths_s), ttfa_s)
 
 
 def _body(text: str, voice: str) -> Body:
@@ -280,9 +280,9 @@ def _body(text: str, voice: str) -> Body:
 
 
 def _at_once(
-    texts: Sequence[str], heard: Callable[[str], Timed], first_ended: threading.Event
-) -> list[Timed]:
-    def one(text: str) -> Timed:
+    texts: Sequence[str], heard: Callable[[str], TimedStream], first_ended: threading.Event
+) -> list[TimedStream]:
+    def one(text: str) -> TimedStream:
         try:
             return heard(text)
         finally:
@@ -292,9 +292,11 @@ def _at_once(
         return list(pool.map(one, texts))
 
 
-def _shared(number: int, text: str, one: Timed, alone: Timed, members: Sequence[Timed]) -> Shared:
+def _shared(
+    number: int, text: str, one: TimedStream, alone: TimedStream, members: Sequence[TimedStream]
+) -> SharedStream:
     differing, missing = differences(one.pcm, alone.pcm)
-    return Shared(
+    return SharedStream(
         number=number,
         characters=len(text),
         audio_s=one.audio_s,
@@ -308,7 +310,7 @@ def _shared(number: int, text: str, one: Timed, alone: Timed, members: Sequence[
     )
 
 
-def _controls(one: Timed) -> list[NegativeControl]:
+def _controls(one: TimedStream) -> list[NegativeControl]:
     """Faults that the comparison must see."""
     short, other = one.pcm[:-BYTES_A_SAMPLE], bytes([one.pcm[0] ^ 1]) + one.pcm[1:]
     faults = {"a sample lost at the end": short, "a sample off by one bit": other}

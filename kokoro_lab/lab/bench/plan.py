@@ -270,8 +270,8 @@ def _speakers(
 ) -> Iterator[list[Speaker]]:
     """Ours first, then the peers with as many threads as ours has."""
     if not plan.http:
-        frame_s = None if plan.chunk_ms is None else plan.chunk_ms / 1000
-        ours = InProcess(load_engine(), plan.voice, streamed=plan.streamed, frame_s=frame_s)
+        chunk_s = None if plan.chunk_ms is None else plan.chunk_ms / 1000
+        ours = InProcess(load_engine(), plan.voice, streamed=plan.streamed, chunk_s=chunk_s)
         yield [ours, *_peers(plan, ours, say)]
         return
     say("Starting the server.")

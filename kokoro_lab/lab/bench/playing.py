@@ -21,7 +21,7 @@ from kokoro_lab.datatypes import SAMPLE_RATE_HZ
 from kokoro_lab.errors import GateFailed
 from kokoro_lab.lab.bench.bursts import CHUNK_SAMPLES, BurstStream, burst_arrivals, numbered, play_virtually
 from kokoro_lab.lab.bench.own_server import ServerFailed
-from kokoro_lab.lab.bench.verdicts import Judged
+from kokoro_lab.lab.bench.verdicts import BenchVerdict
 from kokoro_lab.lab.results import Check, NegativeControl, Run, new_run_folder, open_run
 
 NAME = "bench-player"
@@ -78,7 +78,7 @@ def judge_player(
     *,
     progress: bool = True,
     say: Callable[[str], None],
-) -> Judged:
+) -> BenchVerdict:
     """Measure, and keep the verdict under `results/bench-player/<run>/`.
 
     Parameters
@@ -101,7 +101,7 @@ def judge_player(
     except GateFailed as failed:
         passed, verdict = False, f"FAILED: {failed}"
     lines = (*printed(figures), verdict, f"kept in {run.folder}")
-    return Judged(passed, run.folder / "result.json", lines)
+    return BenchVerdict(passed, run.folder / "result.json", lines)
 
 
 @contextmanager

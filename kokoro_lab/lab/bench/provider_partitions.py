@@ -22,10 +22,10 @@ from kokoro_lab.graphs.passes import INNER, KNOWN, SCALE, SHIFT
 from kokoro_lab.graphs.static_passes import SPECTRUM
 from kokoro_lab.graphs.trunk_passes import whole_trunk
 from kokoro_lab.lab.conversion import coreml_rules, node_costs, partitions
-from kokoro_lab.lab.conversion.fixed_shapes import PreparedSegment, evaluated, windows_agree_db
+from kokoro_lab.lab.conversion.fixed_shapes import VocoderInputs, evaluated, windows_agree_db
 from kokoro_lab.lab.results import Check, NegativeControl
 from kokoro_lab.model import static_vocoder
-from kokoro_lab.model.decoder import Staged
+from kokoro_lab.model.decoder import StagedDecoder
 from kokoro_lab.model.static_vocoder import (
     WINDOWS,
     StaticVocoder,
@@ -49,7 +49,7 @@ SHARE_LOW = 0.85
 AGREEMENT_LOW_DB = 100.0
 
 
-def speak(engine: Engine, text: str, voice: str) -> PreparedSegment:
+def speak(engine: Engine, text: str, voice: str) -> VocoderInputs:
     """The first segment of a text, prepared in single precision.
 
     Raises
@@ -61,11 +61,11 @@ def speak(engine: Engine, text: str, voice: str) -> PreparedSegment:
     pack = load_voice(voice, engine.config.home)
     segments = FrontEnd().segments(text, resolve_language(pack.language), lambda _: None)
     token_ids = tuple(next(iter(segments)).token_ids)
-    return PreparedSegment.of(decoder, token_ids, pack.style(len(token_ids)))
+    return VocoderInputs.of(decoder, token_ids, pack.style(len(token_ids)))
 
 
-def _decoder(engine: Engine) -> Staged:
-    if not isinstance(engine.decoder, Staged) or engine.config.variant != "fp32":
+def _decoder(engine: Engine) -> StagedDecoder:
+    if not isinstance(engine.decoder, StagedDecoder) or engine.config.variant != "fp32":
         raise ParameterError(
             "What is analysed are the graphs of fp32.",
             field="variant",
@@ -75,7 +75,7 @@ def _decoder(engine: Engine) -> Staged:
     return engine.decoder
 
 
-def _feed(sentence: PreparedSegment) -> dict[str, Any]:
+def _feed(sentence: VocoderInputs) -> dict[str, Any]:
     """Every input of every graph, by name; what one graph gives the next comes to it."""
     p = sentence.prosody
     return {
@@ -92,7 +92,7 @@ def _feed(sentence: PreparedSegment) -> dict[str, Any]:
     } | whole_trunk(p.frames // 2)
 
 
-def analyse(config: EngineConfig, sentence: PreparedSegment, *, runs: int = 1) -> pd.DataFrame:
+def analyse(config: EngineConfig, sentence: VocoderInputs, *, runs: int = 1) -> pd.DataFrame:
     """Foretell for every graph what each provider takes, and weigh it by what the sentence costs on the CPU.
 
     The graphs are made anew, in single precision and of stock operators, and thrown away.
@@ -196,13 +196,13 @@ def shares(rows: pd.DataFrame, provider: str = INTENDED) -> dict[str, float]:
     }
 
 
-def agreement_db(engine: Engine, sentence: PreparedSegment) -> float:
+def agreement_db(engine: Engine, sentence: VocoderInputs) -> float:
     """How near the static windows' samples are to those of the windows that the engine decodes."""
     fixed = StaticVocoder(static_folder(engine.config), engine.config)
     return windows_agree_db(_decoder(engine), fixed, sentence)
 
 
-def programs(config: EngineConfig, sentence: PreparedSegment, precisions: Sequence[str]) -> pd.DataFrame:
+def programs(config: EngineConfig, sentence: VocoderInputs, precisions: Sequence[str]) -> pd.DataFrame:
     """Write the smallest window as ML Programs, read them back, evaluate them in NumPy; none is kept.
 
     Returns

@@ -31,7 +31,7 @@ TRANSPORTS: tuple[Transport, ...] = ("sse", "websocket")
 
 
 @dataclass(frozen=True, slots=True)
-class Resumed:
+class ResumedStream:
     """One stream that was cut and gone on with.
 
     Parameters
@@ -89,7 +89,7 @@ class Cut(NamedTuple):
 class Resumes:
     """What `measure_resumes` found. `ready_s` is how long each restart took until the server was warm."""
 
-    streams: list[Resumed]
+    streams: list[ResumedStream]
     ready_s: list[float]
     ran: dict[str, Any]
     controls: list[NegativeControl]
@@ -144,7 +144,7 @@ def measure_resumes(
         A stream failed; none is skipped.
     """
     draw = random.Random(seed)
-    found: list[Resumed] = []
+    found: list[ResumedStream] = []
     ready_s: list[float] = []
     controls: list[NegativeControl] = []
     numbered = iter(enumerate(texts))
@@ -259,7 +259,7 @@ def _cut(
     return Cut(number, text, transport, body, uncut, heard, _restarted(number)), stream
 
 
-def _gone_on(server: OwnServer, cut: Cut) -> Resumed:
+def _gone_on(server: OwnServer, cut: Cut) -> ResumedStream:
     rest, latency_s, refusals = ReceivedStream(), float("nan"), 0
     started_s = time.perf_counter()
     while True:
@@ -276,7 +276,7 @@ def _gone_on(server: OwnServer, cut: Cut) -> Resumed:
             time.sleep(AGAIN_S)
     differing, missing = differences(cut.heard.audio + rest.audio, cut.uncut.audio)
     second = BYTES_A_SAMPLE * SAMPLE_RATE_HZ
-    return Resumed(
+    return ResumedStream(
         number=cut.number,
         transport=cut.transport,
         restarted=cut.restarted,

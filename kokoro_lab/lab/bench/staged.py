@@ -22,11 +22,11 @@ from kokoro_lab.dsp import EdgeTrimmer, Gain, Limiter, silence, voice_gain_db
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.g2p.frontend import FrontEnd
-from kokoro_lab.model.decoder import Staged
+from kokoro_lab.model.decoder import StagedDecoder
 from kokoro_lab.model.predictor import StatisticsPredictor
 from kokoro_lab.model.prosody import Prosody
 from kokoro_lab.scheduling.stopwatch import Stopwatch
-from kokoro_lab.speech.chunker import Framer
+from kokoro_lab.speech.chunker import Chunker
 from kokoro_lab.speech.engine import Engine
 from kokoro_lab.speech.utterance import nothing_to_speak
 from kokoro_lab.text.language import resolve_language
@@ -85,7 +85,7 @@ class StagedSpeaker:
     def __init__(self, config: EngineConfig) -> None:
         self._front_end = FrontEnd()
         require_stages(config)
-        self._decoder = Staged(config).in_turn()
+        self._decoder = StagedDecoder(config).in_turn()
         self._observed = list(_observe(self._decoder))
         self.sessions = [each for each in self._observed if isinstance(each, ObservedSession)]
 
@@ -175,7 +175,7 @@ class _Output:
         self._started_s = time.perf_counter()
         self._watch = watch
         self._gain, self._limiter = Gain(0.0), Limiter(SAMPLE_RATE_HZ)
-        self._framer = Framer()
+        self._chunker = Chunker()
         self._trimmer: EdgeTrimmer | None = None
         self._pause_s: float | None = None
         self._first: tuple[dict[str, float], float] | None = None
@@ -204,7 +204,7 @@ class _Output:
 
     def finish(self, text: str) -> StageTimes:
         with self._watch("dsp"):
-            frames = chain(self._framer.push(self._limiter.flush()), self._framer.flush())
+            frames = chain(self._chunker.push(self._limiter.flush()), self._chunker.flush())
             self._chunks += [chunk.samples for chunk in frames]
         if not self._chunks:
             raise nothing_to_speak(text)
@@ -216,7 +216,7 @@ class _Output:
         self._frame(self._limiter.push(self._gain.push(samples)))
 
     def _frame(self, levelled: Samples) -> None:
-        self._chunks += [chunk.samples for chunk in self._framer.push(levelled)]
+        self._chunks += [chunk.samples for chunk in self._chunker.push(levelled)]
 
     def _now(self) -> tuple[dict[str, float], float]:
         return _stage_s(self._watch), time.perf_counter() - self._started_s

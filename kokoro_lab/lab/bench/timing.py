@@ -53,7 +53,7 @@ class InProcess:
         A name, or a blend.
     streamed : bool
         As chunks, or as a whole clip.
-    frame_s : float, optional
+    chunk_s : float, optional
         Length of a chunk, 0.030 to 0.120 s; None takes the engine's own.
     cached : bool
         Whether the engine's cache of first audio is used; without it, a text may be spoken twice.
@@ -67,14 +67,14 @@ class InProcess:
         voice: str,
         *,
         streamed: bool = True,
-        frame_s: float | None = None,
+        chunk_s: float | None = None,
         cached: bool = True,
     ) -> None:
         self.engine = engine
         self.streamed = streamed
         self.process = psutil.Process()
         self._voice = voice
-        self._frame_s = frame_s
+        self._chunk_s = chunk_s
         self._cached = cached
 
     def warm(self) -> None:
@@ -82,7 +82,7 @@ class InProcess:
 
     def speak(self, text: str, listener: Listener) -> None:
         if self.streamed:
-            stream = self.engine.stream(text, voice=self._voice, frame_s=self._frame_s, cached=self._cached)
+            stream = self.engine.stream(text, voice=self._voice, chunk_s=self._chunk_s, cached=self._cached)
             for chunk in stream:
                 listener.hears(chunk.samples)
                 if listener.satisfied:

@@ -21,7 +21,7 @@ StartServer = Callable[..., AbstractContextManager[OwnServer]]
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class BenchVerdict:
     """Whether it passed, where it is kept, and what to show to a person."""
 
     passed: bool
@@ -36,7 +36,7 @@ def judge(
     *,
     progress: bool = True,
     say: Callable[[str], None],
-) -> Judged:
+) -> BenchVerdict:
     """Measure, and keep the verdict under `results/bench-<kind>/<run>/`, with the kind in `plan.judged`.
 
     Parameters
@@ -98,11 +98,11 @@ def judge(
     return _judged(run, lines, conclude)
 
 
-def _judged(run: Run, lines: Iterator[str], conclude: Callable[[], object]) -> Judged:
+def _judged(run: Run, lines: Iterator[str], conclude: Callable[[], object]) -> BenchVerdict:
     passed, verdict = True, "passed"
     try:
         conclude()
     except GateFailed as failed:
         passed, verdict = False, f"FAILED: {failed}"
     kept = run.folder / "result.json"
-    return Judged(passed, kept, (*lines, verdict, f"kept in {run.folder}"))
+    return BenchVerdict(passed, kept, (*lines, verdict, f"kept in {run.folder}"))

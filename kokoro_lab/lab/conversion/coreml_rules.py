@@ -34,7 +34,7 @@ _OTHER_TYPES_TOO = {"Cast", "Gather", "Shape", "Slice", "And", "Where"}
 
 
 @dataclass(frozen=True, slots=True)
-class Foretold:
+class PredictableProvider:
     """A provider whose choice can be foretold.
 
     Parameters
@@ -59,17 +59,21 @@ class Foretold:
 
 
 @cache
-def providers() -> tuple[Foretold, ...]:
+def providers() -> tuple[PredictableProvider, ...]:
     """The CPU, and Core ML in both formats: as it is, with fixed shapes only, and as if all were fixed."""
     newer = _listed("coreml_supported_mlprogram_ops.md")
     older = _listed("coreml_supported_neuralnetwork_ops.md")
     return (
-        Foretold("CPU", None),
-        Foretold("Core ML, MLProgram", newer, ml_program=True),
-        Foretold("Core ML, MLProgram, fixed shapes only", newer, ml_program=True, fixed_shapes_only=True),
-        Foretold("Core ML, MLProgram, if shapes were fixed", newer, ml_program=True, shapes_seen=True),
-        Foretold("Core ML, NeuralNetwork", older),
-        Foretold("Core ML, NeuralNetwork, if shapes were fixed", older, shapes_seen=True),
+        PredictableProvider("CPU", None),
+        PredictableProvider("Core ML, MLProgram", newer, ml_program=True),
+        PredictableProvider(
+            "Core ML, MLProgram, fixed shapes only", newer, ml_program=True, fixed_shapes_only=True
+        ),
+        PredictableProvider(
+            "Core ML, MLProgram, if shapes were fixed", newer, ml_program=True, shapes_seen=True
+        ),
+        PredictableProvider("Core ML, NeuralNetwork", older),
+        PredictableProvider("Core ML, NeuralNetwork, if shapes were fixed", older, shapes_seen=True),
     )
 
 
@@ -84,7 +88,9 @@ Tensor = tuple[int, tuple[int | None, ...] | None]
 """Type, and lengths: None where one is not known, or even their number."""
 
 
-def refusal(node: NodeProto, g: Graph, tensors: Mapping[str, Tensor], provider: Foretold) -> str | None:
+def refusal(
+    node: NodeProto, g: Graph, tensors: Mapping[str, Tensor], provider: PredictableProvider
+) -> str | None:
     """Why the provider refuses a node; None if it takes it. The first reason counts."""
     if provider.listed is None:
         return None
@@ -103,17 +109,17 @@ def refusal(node: NodeProto, g: Graph, tensors: Mapping[str, Tensor], provider: 
     if node.op_type not in _OTHER_TYPES_TOO and tensors[node.input[0]][0] not in _FLOATS:
         return NO_FLOATS
     note = _NOTES.get(node.op_type)
-    return note(_Asked(node, g, tensors, provider)) if note is not None else None
+    return note(_NodeQuestion(node, g, tensors, provider)) if note is not None else None
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _NodeQuestion:
     """A node about which one of the lists' notes is asked."""
 
     node: NodeProto
     g: Graph
     tensors: Mapping[str, Tensor]
-    provider: Foretold
+    provider: PredictableProvider
 
     def constant(self, first: int) -> bool:
         """Whether the inputs from `first` on are constants."""
@@ -127,17 +133,17 @@ class _Asked:
         return default if held is None else onnx.helper.get_attribute_value(held)
 
 
-def _constants(first: int) -> Callable[[_Asked], str | None]:
+def _constants(first: int) -> Callable[[_NodeQuestion], str | None]:
     return lambda a: None if a.constant(first) else "needs constants"
 
 
-def _conv(a: _Asked) -> str | None:
+def _conv(a: _NodeQuestion) -> str | None:
     if len(a.lengths(0)) not in (3, 4):
         return "only of one or two axes"
     return None if a.constant(2 if a.provider.ml_program else 1) else "needs constants"
 
 
-def _conv_transpose(a: _Asked) -> str | None:
+def _conv_transpose(a: _NodeQuestion) -> str | None:
     """The provider's own code asks for more than its list says: the same padding on all sides."""
     pads = a.attribute("pads", ())
     if not a.constant(1):
@@ -148,31 +154,31 @@ def _conv_transpose(a: _Asked) -> str | None:
     return None if plain else "padded output"
 
 
-def _slice(a: _Asked) -> str | None:
+def _slice(a: _NodeQuestion) -> str | None:
     if None in a.lengths(0):
         return DYNAMIC
     return _constants(1)(a)
 
 
-def _gather(a: _Asked) -> str | None:
+def _gather(a: _NodeQuestion) -> str | None:
     return None if a.lengths(1) else "a single index"
 
 
-def _pad(a: _Asked) -> str | None:
+def _pad(a: _NodeQuestion) -> str | None:
     return (
         None if a.constant(1) and a.attribute("mode", b"constant") == b"constant" else "only with a constant"
     )
 
 
-def _pow(a: _Asked) -> str | None:
+def _pow(a: _NodeQuestion) -> str | None:
     return None if a.tensors[a.node.input[1]][0] in _FLOATS else NO_FLOATS
 
 
-def _resize(a: _Asked) -> str | None:
+def _resize(a: _NodeQuestion) -> str | None:
     return None if len(a.lengths(0)) == 4 else "only of four axes"
 
 
-_NOTES: Mapping[str, Callable[[_Asked], str | None]] = {
+_NOTES: Mapping[str, Callable[[_NodeQuestion], str | None]] = {
     "Conv": _conv,
     "ConvTranspose": _conv_transpose,
     "Gather": _gather,

@@ -27,7 +27,7 @@ from kokoro_lab.graphs.static_passes import SAMPLES
 from kokoro_lab.lab.conversion import mil_reference
 from kokoro_lab.lab.conversion.stages import AGREEMENT_LOW_DB
 from kokoro_lab.metrics.perceptual import signal_to_difference_db
-from kokoro_lab.model.decoder import Staged
+from kokoro_lab.model.decoder import StagedDecoder
 from kokoro_lab.model.predictor import StatisticsPredictor
 from kokoro_lab.model.prosody import Prosody, Values
 from kokoro_lab.model.static_vocoder import (
@@ -50,7 +50,7 @@ Segments = Iterable[tuple[Sequence[int], Values]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PreparedSegment:
+class VocoderInputs:
     """A segment as far as the vocoder, and what its layers multiply by and add: predicted statistics."""
 
     token_ids: tuple[int, ...]
@@ -59,7 +59,7 @@ class PreparedSegment:
     shift: Values
 
     @classmethod
-    def of(cls, decoder: Staged, token_ids: Sequence[int], style: Values) -> PreparedSegment:
+    def of(cls, decoder: StagedDecoder, token_ids: Sequence[int], style: Values) -> VocoderInputs:
         """Let a decoder in single precision prepare it."""
         prosody = decoder.prosody.predict(token_ids, style, 1.0)
         statistics = StatisticsPredictor.load().predict(prosody)
@@ -72,7 +72,7 @@ class PreparedSegment:
         return feed_of(window, self.prosody.trunk, spectrum, self.scale, self.shift, start)
 
 
-def windows_agree_db(decoder: Staged, fixed: StaticVocoder, sentence: PreparedSegment) -> float:
+def windows_agree_db(decoder: StagedDecoder, fixed: StaticVocoder, sentence: VocoderInputs) -> float:
     """How near the samples of fixed windows are to those of the windows that the engine decodes."""
     given = (sentence.prosody, sentence.scale, sentence.shift)
     reference = np.concatenate([*decoder.vocoder.windows(*given)])
@@ -80,7 +80,7 @@ def windows_agree_db(decoder: Staged, fixed: StaticVocoder, sentence: PreparedSe
 
 
 @dataclass(frozen=True, slots=True)
-class Evaluated:
+class ProgramComparison:
     """An ML Program against ONNX Runtime on the graph that it was made of.
 
     Parameters
@@ -102,14 +102,14 @@ class Evaluated:
 
 
 def evaluated(
-    package: Path, window: StaticWindow, fixed: StaticVocoder, sentence: PreparedSegment
-) -> Evaluated:
+    package: Path, window: StaticWindow, fixed: StaticVocoder, sentence: VocoderInputs
+) -> ProgramComparison:
     """Read a package and evaluate it in NumPy (see `mil_reference`) on a window of the sentence."""
     feed = sentence.feed(window, fixed.spectrum(sentence.prosody))
     reference = fixed.run(window, feed)
     program = mil_reference.read(package)
     samples = mil_reference.evaluate(program, feed)[SAMPLES]
-    return Evaluated(
+    return ProgramComparison(
         operations=len(program.operations),
         megabytes=sum(f.stat().st_size for f in package.rglob("*") if f.is_file()) / 1e6,
         error=float(np.abs(samples - reference).max() / np.abs(reference).max()),
@@ -155,7 +155,7 @@ def export_static(
         The weights are missing, `folder` cannot be written, or what was made speaks otherwise.
     """
     _require(config, folder, precision)
-    decoder = Staged(config, say=say)
+    decoder = StagedDecoder(config, say=say)
     source = static_folder(config, say)
     segments = list(segments if form == "static" else islice(segments, 1))
     if not segments:
@@ -192,8 +192,8 @@ def export_static(
     return manifest
 
 
-def _spoken(decoder: Staged, fixed: StaticVocoder, segments: Segments) -> dict[str, Any]:
-    agreements = [windows_agree_db(decoder, fixed, PreparedSegment.of(decoder, *given)) for given in segments]
+def _spoken(decoder: StagedDecoder, fixed: StaticVocoder, segments: Segments) -> dict[str, Any]:
+    agreements = [windows_agree_db(decoder, fixed, VocoderInputs.of(decoder, *given)) for given in segments]
     least = min(agreements, default=float("-inf"))
     if not least >= AGREEMENT_LOW_DB:
         raise WeightsError(
@@ -232,14 +232,14 @@ def _padded(folder: Path, config: EngineConfig, token_ids: Sequence[int], style:
 
 
 def _evaluated(
-    decoder: Staged,
+    decoder: StagedDecoder,
     fixed: StaticVocoder,
     segments: Sequence[tuple[Sequence[int], Values]],
     folder: Path,
     names: dict[str, str],
     precision: str,
 ) -> dict[str, Any]:
-    sentence = PreparedSegment.of(decoder, *segments[0])
+    sentence = VocoderInputs.of(decoder, *segments[0])
     found = {
         window.name: evaluated(folder / names[window.name], window, fixed, sentence) for window in fixed.sizes
     }

@@ -97,7 +97,7 @@ def _with_axes(model: Path, feed: Feed, folder: Path) -> Path:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Observed:
+class GraphRun:
     """One run of a graph.
 
     Parameters
@@ -114,7 +114,7 @@ class Observed:
     outputs: Mapping[str, npt.NDArray[Any]]
 
 
-def observe(model: Path, feed: Feed, runs: int = 1) -> Observed:
+def observe(model: Path, feed: Feed, runs: int = 1) -> GraphRun:
     """Run a graph as it stands, and see what each node takes and makes.
 
     Parameters
@@ -155,7 +155,7 @@ def observe(model: Path, feed: Feed, runs: int = 1) -> Observed:
                 for o, held in zip(filter(None, node.output), made, strict=True)
                 if next(iter(held)) in _TYPES
             }
-    return Observed(dict(costs), tensors, dict(zip(names, outputs, strict=True)))
+    return GraphRun(dict(costs), tensors, dict(zip(names, outputs, strict=True)))
 
 
 _TYPES = {

@@ -19,7 +19,7 @@ from onnx import NodeProto
 
 from kokoro_lab.graphs import rewriting
 from kokoro_lab.graphs.rewriting import Graph
-from kokoro_lab.lab.conversion.coreml_rules import Foretold, Tensor, refusal
+from kokoro_lab.lab.conversion.coreml_rules import PredictableProvider, Tensor, refusal
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ def load(path: Path) -> rewriting.Model:
 
 
 def partition(
-    model: rewriting.Model, provider: Foretold, seen: Mapping[str, Tensor] | None = None
+    model: rewriting.Model, provider: PredictableProvider, seen: Mapping[str, Tensor] | None = None
 ) -> Partitioning:
     """Foretell which nodes a provider takes.
 

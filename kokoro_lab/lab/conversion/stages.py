@@ -27,7 +27,7 @@ from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ParameterError, WeightsError
 from kokoro_lab.graphs.artefacts import stages_folder
 from kokoro_lab.metrics.perceptual import signal_to_difference_db
-from kokoro_lab.model.decoder import Decoder, Staged
+from kokoro_lab.model.decoder import Decoder, StagedDecoder
 from kokoro_lab.model.prosody import Values
 from kokoro_lab.native.operators import native_operators
 from kokoro_lab.sessions.providers import make_session
@@ -100,7 +100,7 @@ def export(
                 "native": native.library is not None,
                 "optimisation": config.optimisation if form == "ort" else "none",
                 "machine": platform.machine(),
-                "checked": speak_alike(Staged(config), Staged(config, folder=making), segments),
+                "checked": speak_alike(StagedDecoder(config), StagedDecoder(config, folder=making), segments),
             }
         (making / "manifest.json").write_text(json.dumps(manifest, indent=1) + "\n")
     return manifest

@@ -12,12 +12,12 @@ from kokoro_lab.datatypes import AudioChunk, Fallback, Samples, Utterance, Word
 from kokoro_lab.errors import ProviderError
 from kokoro_lab.g2p.english import OnFallback
 from kokoro_lab.g2p.frontend import FrontEnd
-from kokoro_lab.g2p.given import Given
+from kokoro_lab.g2p.given import FixedReading
 from kokoro_lab.g2p.protocol import SentenceG2P
 from kokoro_lab.g2p.speakers import Speakers
 from kokoro_lab.lab.faults.injector import Injector
 from kokoro_lab.lab.faults.scenario import Scenario
-from kokoro_lab.model.decoder import Decoded, Decoder, Staged
+from kokoro_lab.model.decoder import DecodedSegment, Decoder, StagedDecoder
 from kokoro_lab.sessions.arenas import run_out_of_memory
 from kokoro_lab.sessions.guarded_session import GuardedSession, Runs
 from kokoro_lab.sessions.placement import Placement
@@ -125,8 +125,8 @@ class FaultyDecoder:
 
     def __init__(self, decoder: Decoder, injector: Injector) -> None:
         self._injector = injector
-        self._inside = isinstance(decoder, Staged)
-        if isinstance(decoder, Staged):
+        self._inside = isinstance(decoder, StagedDecoder)
+        if isinstance(decoder, StagedDecoder):
             decoder = decoder.through(partial(FaultySession, injector))
         self._decoder = decoder
 
@@ -143,7 +143,9 @@ class FaultyDecoder:
     def predicts(self, voice: Voice) -> str | None:
         return self._decoder.predicts(voice)
 
-    def decode(self, token_ids: Sequence[int], style: Samples, speed: float, **options: Any) -> Decoded:
+    def decode(
+        self, token_ids: Sequence[int], style: Samples, speed: float, **options: Any
+    ) -> DecodedSegment:
         decoded = self._decoder.decode(token_ids, style, speed, **options)
         return decoded if self._inside else replace(decoded, blocks=self._struck(decoded.blocks))
 
@@ -208,7 +210,7 @@ class _FaultyG2P:
         self._injector = injector
 
     def __call__(
-        self, sentence: AlignedText, on_fallback: OnFallback, given: Sequence[Given] = ()
+        self, sentence: AlignedText, on_fallback: OnFallback, given: Sequence[FixedReading] = ()
     ) -> list[Word]:
         self._injector.before_sentence()
         return self._g2p(sentence, on_fallback, given)

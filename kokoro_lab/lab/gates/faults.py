@@ -17,7 +17,7 @@ import pandas as pd
 from tqdm import tqdm
 
 from kokoro_lab.errors import ParameterError
-from kokoro_lab.lab.bench.faulty import Disturbed, FaultySpeaker, disturbed
+from kokoro_lab.lab.bench.faulty import DisturbedStream, FaultySpeaker, disturbed
 from kokoro_lab.lab.bench.playout import PRE_BUFFER_S
 from kokoro_lab.lab.bench.resuming import differences
 from kokoro_lab.lab.faults.scenario import TRANSPORTS, AnyFault, Scenario, Transport
@@ -83,15 +83,15 @@ class FaultOutcome:
     audio_s: float
 
 
-class Measured(NamedTuple):
+class FaultMeasurements(NamedTuple):
     """What `measure` found.
 
-    `table` has a row a stream, with the fields of `FaultOutcome`; `whole` is the undisturbed stream by transport,
-    and `rtf` the highest real-time factor of those, at the beginning and at the end.
+    `table` has a row a stream, with the fields of `FaultOutcome`; `whole` is the undisturbed stream by
+    transport, and `rtf` the highest real-time factor of those, at the beginning and at the end.
     """
 
     table: pd.DataFrame
-    whole: dict[Transport, Disturbed]
+    whole: dict[Transport, DisturbedStream]
     rtf: float
 
 
@@ -144,13 +144,13 @@ def measure(
     scenarios: Sequence[Scenario],
     *,
     progress: bool = True,
-) -> Measured:
+) -> FaultMeasurements:
     """Speak `text` once for each scenario and transport; undisturbed before all of them, and after."""
     jobs = [(s, t) for s in scenarios for t in s.transports if t in subjects]
     rows = []
     with tqdm(total=2 * len(subjects) + len(jobs), desc="streams", disable=not progress) as bar:
 
-        def undisturbed(subject: FaultySpeaker) -> Disturbed:
+        def undisturbed(subject: FaultySpeaker) -> DisturbedStream:
             found = disturbed(subject, None)
             bar.update()
             return found
@@ -161,7 +161,7 @@ def measure(
             rows.append(outcome_of(found, whole[transport], text, scenario, transport))
             bar.update()
         again = [undisturbed(subject) for subject in subjects.values()]
-    return Measured(
+    return FaultMeasurements(
         pd.DataFrame([asdict(row) for row in rows], columns=list(COLUMNS)),
         whole,
         max(one.heard.rtf for one in (*whole.values(), *again)),
@@ -169,7 +169,7 @@ def measure(
 
 
 def outcome_of(
-    found: Disturbed, whole: Disturbed, text: str, scenario: Scenario, transport: Transport
+    found: DisturbedStream, whole: DisturbedStream, text: str, scenario: Scenario, transport: Transport
 ) -> FaultOutcome:
     """What became of a stream, by what the undisturbed one was."""
     heard = found.heard
@@ -194,7 +194,7 @@ def outcome_of(
     )
 
 
-def ended_as(found: Disturbed, whole: Disturbed, text: str, *, otherwise: bool) -> str:
+def ended_as(found: DisturbedStream, whole: DisturbedStream, text: str, *, otherwise: bool) -> str:
     """How a stream ended: `SAMPLES`, `WORDS`, `ERROR` or `LOST`.
 
     An error is clear if it was told, and all that had come until then is right. `otherwise` is whether the

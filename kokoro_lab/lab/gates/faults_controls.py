@@ -8,7 +8,7 @@ from dataclasses import asdict, replace
 import numpy as np
 import pandas as pd
 
-from kokoro_lab.lab.bench.faulty import Disturbed, FaultySpeaker, disturbed
+from kokoro_lab.lab.bench.faulty import DisturbedStream, FaultySpeaker, disturbed
 from kokoro_lab.lab.faults.scenario import Scenario, Transport, load_scenario
 from kokoro_lab.lab.gates.faults import judge, outcome_of
 from kokoro_lab.lab.results import NegativeControl
@@ -19,7 +19,7 @@ CHUNK_BYTES = 2_400
 
 
 def controls(
-    subjects: Mapping[Transport, FaultySpeaker], whole: Mapping[Transport, Disturbed], text: str
+    subjects: Mapping[Transport, FaultySpeaker], whole: Mapping[Transport, DisturbedStream], text: str
 ) -> list[NegativeControl]:
     """What must not pass. A chunk can only be missed where chunks have ids, which bare bytes have not.
 
@@ -51,7 +51,7 @@ def controls(
 
 
 def _careless(
-    subjects: Mapping[Transport, FaultySpeaker], whole: Mapping[Transport, Disturbed], text: str
+    subjects: Mapping[Transport, FaultySpeaker], whole: Mapping[Transport, DisturbedStream], text: str
 ) -> NegativeControl:
     """Who does not go on where a line is cut or, where there is no line, a chunk is missing."""
     transport: Transport = next((name for name in subjects if name != "library"), "library")
@@ -63,7 +63,7 @@ def _careless(
     return NegativeControl("a listener who does not go on", caught)
 
 
-def _changed(whole: Disturbed, text: str, scenario: Scenario) -> list[NegativeControl]:
+def _changed(whole: DisturbedStream, text: str, scenario: Scenario) -> list[NegativeControl]:
     """What was heard is not what was spoken."""
     pcm = whole.heard.pcm
     middle = len(pcm) // 4 * 2
@@ -79,7 +79,7 @@ def _changed(whole: Disturbed, text: str, scenario: Scenario) -> list[NegativeCo
     ]
 
 
-def _unread(whole: Disturbed, text: str) -> list[NegativeControl]:
+def _unread(whole: DisturbedStream, text: str) -> list[NegativeControl]:
     """What was spoken are not the words of the text. Other samples alone are no fault of a stalled G2P."""
     stalled, (*_, spoken) = load_scenario("g2p_stalled"), whole.spoken
     other = _heard(whole, bytes((~np.frombuffer(whole.heard.pcm, "<i2")).tobytes()))
@@ -102,7 +102,7 @@ def _unread(whole: Disturbed, text: str) -> list[NegativeControl]:
     ]
 
 
-def _unnoticed(whole: Disturbed, text: str, scenario: Scenario) -> list[NegativeControl]:
+def _unnoticed(whole: DisturbedStream, text: str, scenario: Scenario) -> list[NegativeControl]:
     """A whole stream that is no pass: it came too late, or nothing was put in."""
     arrivals_s = whole.heard.arrivals_s
     late = tuple(at + (i > 0) * (arrivals_s[-1] + LATE_S) for i, at in enumerate(arrivals_s))
@@ -120,5 +120,5 @@ def _unnoticed(whole: Disturbed, text: str, scenario: Scenario) -> list[Negative
     return found
 
 
-def _heard(whole: Disturbed, pcm: bytes) -> Disturbed:
+def _heard(whole: DisturbedStream, pcm: bytes) -> DisturbedStream:
     return replace(whole, heard=replace(whole.heard, pcm=pcm), struck=1)

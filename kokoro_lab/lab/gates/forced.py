@@ -22,7 +22,7 @@ from kokoro_lab.g2p.vocab import PAD_ID
 from kokoro_lab.graphs.artefacts import stages_folder
 from kokoro_lab.graphs.rewriting import inferred
 from kokoro_lab.graphs.signatures import DURATIONS, ENERGY, F0, frames_of, signature
-from kokoro_lab.model.decoder import Decoded, Staged
+from kokoro_lab.model.decoder import DecodedSegment, StagedDecoder
 from kokoro_lab.model.delivery import ProsodyChanges
 from kokoro_lab.model.prosody import ProsodyModel, Values
 from kokoro_lab.native.operators import native_operators
@@ -81,7 +81,7 @@ class ToldGraph:
         predicted: bool = False,
         urgent: bool = True,
         delivery: ProsodyChanges | None = None,
-    ) -> Decoded:
+    ) -> DecodedSegment:
         """As `Decoder.decode`; as many samples as the fp32 model gives, frame by frame."""
         contours = self._prosody.contours(token_ids, style, speed, delivery)
         durations = frames_of(contours.durations)
@@ -98,7 +98,7 @@ class ToldGraph:
         (audio,) = self._session.run([self._names.audio], {name: feed[name] for name in self._inputs})
         samples = np.ascontiguousarray(audio, np.float32).reshape(-1)
         require_finite(samples, f"{self._name}, {len(token_ids)} token ids")
-        return Decoded(durations, iter((samples,)), contours.fallbacks)
+        return DecodedSegment(durations, iter((samples,)), contours.fallbacks)
 
 
 class ToldStages:
@@ -106,13 +106,13 @@ class ToldStages:
 
     Parameters
     ----------
-    stages : Staged
+    stages : StagedDecoder
         The variant.
     prosody : ProsodyModel
         The fp32 model's: `fp32_prosody`.
     """
 
-    def __init__(self, stages: Staged, prosody: ProsodyModel) -> None:
+    def __init__(self, stages: StagedDecoder, prosody: ProsodyModel) -> None:
         self._stages = stages
         self._prosody = prosody
 
@@ -136,7 +136,7 @@ class ToldStages:
         predicted: bool = False,
         urgent: bool = True,
         delivery: ProsodyChanges | None = None,
-    ) -> Decoded:
+    ) -> DecodedSegment:
         """As `Decoder.decode`; as many samples as the fp32 model gives, frame by frame."""
         contours = self._prosody.contours(token_ids, style, speed, delivery)
         if predicted:
@@ -144,7 +144,7 @@ class ToldStages:
         else:
             samples = self._stages.vocoder.whole(self._stages.prosody.behind(contours, style))
         require_finite(samples, f"{len(token_ids)} token ids")
-        return Decoded(frames_of(contours.durations), iter((samples,)), contours.fallbacks)
+        return DecodedSegment(frames_of(contours.durations), iter((samples,)), contours.fallbacks)
 
 
 def fp32_prosody(config: EngineConfig) -> ProsodyModel:

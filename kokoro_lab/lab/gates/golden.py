@@ -22,7 +22,7 @@ from kokoro_lab.dsp.limiter import TRUE_PEAK_LIMIT_DBTP
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.lab.gates import damages
 from kokoro_lab.lab.gates.golden_clips import ANOTHER, SAME, GoldenClip, figures, speak
-from kokoro_lab.lab.gates.golden_files import Golden
+from kokoro_lab.lab.gates.golden_files import GoldenFolder
 from kokoro_lab.lab.results import Check, NegativeControl
 from kokoro_lab.metrics.fingerprint import Fingerprint, bit_error_rate, even_edges_s, mel_fingerprint
 from kokoro_lab.speech.engine import Engine, load_engine
@@ -40,7 +40,7 @@ class Take(NamedTuple):
     candidate: GoldenClip
 
 
-def chosen(golden: Golden, cases: int = 0, variants: str = "") -> list[str]:
+def chosen(golden: GoldenFolder, cases: int = 0, variants: str = "") -> list[str]:
     """Names of recordings: of the first `cases` of the plan, 0 for all, by `variants`, with commas, or all.
 
     Raises
@@ -67,7 +67,7 @@ def as_it_ships(variant: str) -> Engine:
 
 
 def speak_again(
-    golden: Golden,
+    golden: GoldenFolder,
     names: Sequence[str],
     engine_of: Callable[[str], Engine] = as_it_ships,
     *,
@@ -187,7 +187,7 @@ def figures_of(table: pd.DataFrame) -> dict[str, float]:
     }
 
 
-def judge(table: pd.DataFrame, golden: Golden) -> list[Check]:
+def judge(table: pd.DataFrame, golden: GoldenFolder) -> list[Check]:
     """Limits by build and variant, as the plan has them; a recording that is missing fails it always."""
     checks = [
         Check("recordings_at_fault_count", len(golden.faults()), high=0),
@@ -196,7 +196,7 @@ def judge(table: pd.DataFrame, golden: Golden) -> list[Check]:
     return checks + judge_takes(table, golden) if len(table) else checks
 
 
-def judge_takes(table: pd.DataFrame, golden: Golden) -> list[Check]:
+def judge_takes(table: pd.DataFrame, golden: GoldenFolder) -> list[Check]:
     """`judge` without the folder: the takes alone."""
     checks = [
         Check(f"{name}_count", int((~table[column]).sum()), high=0)
@@ -236,7 +236,7 @@ a hundredth of the samples. Record the clips on that build to see them there, to
 clip have gates of their own."""
 
 
-def controls(golden: Golden, names: Sequence[str]) -> list[NegativeControl]:
+def controls(golden: GoldenFolder, names: Sequence[str]) -> list[NegativeControl]:
     """The recordings themselves, damaged: the judge must refuse each, on the same build and on another.
 
     Every damage of `damages.DAMAGES`, a dropped word and another voice, on the shortest of the recordings
@@ -264,7 +264,7 @@ def controls(golden: Golden, names: Sequence[str]) -> list[NegativeControl]:
     return found
 
 
-def _passes(golden: Golden, row: pd.Series, build: str) -> bool:
+def _passes(golden: GoldenFolder, row: pd.Series, build: str) -> bool:
     table = pd.DataFrame([row.to_dict() | {"build": build}]).infer_objects()
     return all(check.passed for check in judge_takes(table, golden))
 
@@ -280,7 +280,7 @@ def _without_longest_word(spoken: GoldenClip) -> damages.Damage:
     return lambda samples: damages.without(samples, place)
 
 
-def _two_voices(golden: Golden) -> Iterator[Take]:
+def _two_voices(golden: GoldenFolder) -> Iterator[Take]:
     """Recordings of one text by one variant and two voices: the first, and it with the second's sound."""
     for first, second in combinations((golden.recordings[name] for name in golden.there), 2):
         one, other = ((each.variant, each.asked["text"]) for each in (first, second))

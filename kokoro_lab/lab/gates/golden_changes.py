@@ -13,7 +13,7 @@ from kokoro_lab.errors import ParameterError
 from kokoro_lab.lab import plots
 from kokoro_lab.lab.gates.golden import Take, as_it_ships, compare
 from kokoro_lab.lab.gates.golden_clips import GoldenClip, speak
-from kokoro_lab.lab.gates.golden_files import Golden, flac_bytes, record
+from kokoro_lab.lab.gates.golden_files import GoldenFolder, flac_bytes, record
 from kokoro_lab.lab.results import write_json
 from kokoro_lab.speech.engine import Engine
 
@@ -52,7 +52,7 @@ class ClipChange:
         )
 
 
-def names_of(golden: Golden, wanted: Sequence[str]) -> list[str]:
+def names_of(golden: GoldenFolder, wanted: Sequence[str]) -> list[str]:
     """Names of recordings, from names of cases (all their variants) or of recordings, in the plan's order.
 
     Raises
@@ -74,7 +74,7 @@ def names_of(golden: Golden, wanted: Sequence[str]) -> list[str]:
 
 
 def record_anew(
-    golden: Golden, names: Sequence[str], folder: Path, engine_of: Callable[[str], Engine] = as_it_ships
+    golden: GoldenFolder, names: Sequence[str], folder: Path, engine_of: Callable[[str], Engine] = as_it_ships
 ) -> list[ClipChange]:
     """Speak the recordings `names`, keep evidence in `folder`, then put them in place of those before.
 
@@ -93,7 +93,7 @@ def record_anew(
     return changes
 
 
-def _evidence(golden: Golden, after: GoldenClip, folder: Path) -> ClipChange:
+def _evidence(golden: GoldenFolder, after: GoldenClip, folder: Path) -> ClipChange:
     name = after.recording.name
     heard_after = write_whole(folder / f"{name}-after.flac", flac_bytes(after.samples))
     if name not in golden.there:

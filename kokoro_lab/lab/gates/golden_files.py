@@ -36,7 +36,7 @@ PLAN, MANIFEST = "plan.json", "manifest.json"
 
 
 @dataclass(frozen=True, slots=True)
-class Golden:
+class GoldenFolder:
     """The folder `golden/`, read. Made by `load_golden`."""
 
     folder: Path
@@ -115,7 +115,7 @@ def golden_folder() -> Path:
     return repository_root() / "golden"
 
 
-def load_golden(folder: Path | None = None) -> Golden:
+def load_golden(folder: Path | None = None) -> GoldenFolder:
     """Read the plan and the manifest.
 
     Raises
@@ -139,10 +139,10 @@ def load_golden(folder: Path | None = None) -> Golden:
             value=str(error),
             mend="golden/README.md says what they hold.",
         ) from error
-    return Golden(folder, cases, tolerances, recordings)
+    return GoldenFolder(folder, cases, tolerances, recordings)
 
 
-def record(golden: Golden, spoken: Sequence[GoldenClip]) -> Golden:
+def record(golden: GoldenFolder, spoken: Sequence[GoldenClip]) -> GoldenFolder:
     """Write recordings to the folder, in place of those of the same names, and no others.
 
     What is not planned any more leaves the manifest; its FLAC file is left to who took it out of the plan.

@@ -30,8 +30,8 @@ from kokoro_lab.lab.gates.perceptual_measures import (
     MEASURES,
     PESQ,
     SPEAKER,
-    Compared,
     Measure,
+    PerceptualPair,
 )
 from kokoro_lab.lab.gates.speaking import ProsodyReading, SpokenPair, begun, pair_up, read, shortest, speak
 from kokoro_lab.lab.listening.plan import PassagePair
@@ -74,7 +74,7 @@ def compare(
     *,
     streamed: bool = False,
     progress: bool = True,
-) -> list[Compared]:
+) -> list[PerceptualPair]:
     """Let both speak every text with every voice, the candidate twice: forced, and by itself.
 
     Parameters
@@ -106,11 +106,11 @@ def compare(
     )
     alone = speak(candidate, texts, voices, streamed=streamed, progress=progress)
     columns = (pair_up(first, told), pair_up(first, alone), *readings)
-    return [Compared(*each) for each in zip(*columns, strict=True)]
+    return [PerceptualPair(*each) for each in zip(*columns, strict=True)]
 
 
 def measure(
-    compared: Sequence[Compared],
+    compared: Sequence[PerceptualPair],
     encoder: Embedder,
     measures: Sequence[Measure] = MEASURES,
     *,
@@ -199,7 +199,7 @@ def figures(table: pd.DataFrame) -> dict[str, float]:
     }
 
 
-def worst(compared: Sequence[Compared], table: pd.DataFrame, one: Measure) -> PassagePair:
+def worst(compared: Sequence[PerceptualPair], table: pd.DataFrame, one: Measure) -> PassagePair:
     """The pair that loses most by a measure, as that measure heard it."""
     loss = table[f"{one.name}_reference"] - table[f"{one.name}_candidate"]
     found = compared[int(np.argmax(loss.fillna(np.inf) / table[f"{one.name}_reference"]))]
@@ -221,7 +221,7 @@ CAUGHT_BY: dict[str, tuple[damages.Damage, str, tuple[Measure, ...]]] = {
 
 def controls(
     reference: Engine,
-    compared: Sequence[Compared],
+    compared: Sequence[PerceptualPair],
     texts: Sequence[FixtureText],
     encoder: Embedder,
     *,
@@ -234,12 +234,12 @@ def controls(
     readings = {(e.forced.text, e.forced.voice): e.reference_reading for e in compared}
     short = [begun(each, CONTROL_S) for each in shortest((e.forced for e in compared), CONTROL_TEXTS)]
 
-    def damaged(damage: damages.Damage) -> list[Compared]:
+    def damaged(damage: damages.Damage) -> list[PerceptualPair]:
         pairs = [e._replace(pair=replace(e.pair, candidate=damage(e.pair.reference))) for e in short]
         own = [readings[e.text, e.voice] for e in short]
-        return [Compared(e, e, reading, reading) for e, reading in zip(pairs, own, strict=True)]
+        return [PerceptualPair(e, e, reading, reading) for e, reading in zip(pairs, own, strict=True)]
 
-    def failed(candidates: Sequence[Compared], measures: Sequence[Measure]) -> set[str]:
+    def failed(candidates: Sequence[PerceptualPair], measures: Sequence[Measure]) -> set[str]:
         table = measure(candidates, encoder, measures, progress=False)
         return {check.name for check in judge(table, measures) if not check.passed}
 
@@ -257,7 +257,7 @@ def _by_another_voice(
     short: Sequence[SpokenPair],
     texts: Sequence[FixtureText],
     readings: dict[tuple[str, str], ProsodyReading],
-) -> list[Compared]:
+) -> list[PerceptualPair]:
     by_name = {text.id: text for text in texts}
     found = []
     for each in short:
@@ -265,5 +265,5 @@ def _by_another_voice(
         (other,) = speak(reference, [by_name[each.text]], [voice], progress=False)
         pair = each._replace(pair=replace(each.pair, candidate=other.samples))
         own, others = readings[each.text, each.voice], read(reference, by_name[each.text], voice)
-        found.append(Compared(pair, pair, own, others))
+        found.append(PerceptualPair(pair, pair, own, others))
     return found

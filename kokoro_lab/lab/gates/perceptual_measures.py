@@ -26,7 +26,7 @@ SPEAKER_MARGIN = 0.05
 """A cosine of 0.95. Another text by the same voice is at about 0.87, so this is far closer than a voice."""
 
 
-class Compared(NamedTuple):
+class PerceptualPair(NamedTuple):
     """A text by a voice, spoken by both: with the prosody of the reference, and with the candidate's own."""
 
     forced: SpokenPair
@@ -57,7 +57,7 @@ class Measure:
 
     name: str
     how: str
-    of: Callable[[Compared, Embedder], tuple[float, float]]
+    of: Callable[[PerceptualPair, Embedder], tuple[float, float]]
     margin: float = MARGIN
 
     @property
@@ -66,7 +66,7 @@ class Measure:
         return f"{self.name}_change_lower_95_percent"
 
 
-def _aligned(measure: Callable[..., float], compared: Compared) -> float:
+def _aligned(measure: Callable[..., float], compared: PerceptualPair) -> float:
     """A measure of two signals sample by sample; NaN where they are not as long as each other."""
     pair = compared.forced.pair
     if len(pair.reference) != len(pair.candidate):
@@ -74,23 +74,23 @@ def _aligned(measure: Callable[..., float], compared: Compared) -> float:
     return measure(pair.reference, pair.candidate, pair.sample_rate_hz)
 
 
-def _dnsmos(compared: Compared, _: Embedder) -> tuple[float, float]:
+def _dnsmos(compared: PerceptualPair, _: Embedder) -> tuple[float, float]:
     pair = compared.own.pair
     return dnsmos(pair.reference, pair.sample_rate_hz), dnsmos(pair.candidate, pair.sample_rate_hz)
 
 
-def _speaker(compared: Compared, encoder: Embedder) -> tuple[float, float]:
+def _speaker(compared: PerceptualPair, encoder: Embedder) -> tuple[float, float]:
     pair = compared.own.pair
     return 1.0, speaker_similarity(pair.reference, pair.candidate, pair.sample_rate_hz, encoder)
 
 
-def _duration(compared: Compared, _: Embedder) -> tuple[float, float]:
+def _duration(compared: PerceptualPair, _: Embedder) -> tuple[float, float]:
     """Longer is as bad as shorter."""
     reference, candidate = len(compared.own.pair.reference), len(compared.own.pair.candidate)
     return 1.0, 1.0 - abs(candidate - reference) / reference
 
 
-def _f0(compared: Compared, _: Embedder) -> tuple[float, float]:
+def _f0(compared: PerceptualPair, _: Embedder) -> tuple[float, float]:
     """Higher is as bad as lower; 51 cents are 3 %."""
     return 1.0, float(2.0 - 2.0 ** (compared.drift.f0_change_cents / CENTS_AN_OCTAVE))
 

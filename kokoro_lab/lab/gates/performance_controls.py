@@ -13,7 +13,7 @@ from kokoro_lab.lab.bench.reference import Reference
 from kokoro_lab.lab.gates.performance import Spread, judge, measure_speech, spread_of, spreads
 from kokoro_lab.lab.gates.performance_bands import FIGURES, Band, Kind
 from kokoro_lab.lab.results import NegativeControl
-from kokoro_lab.model.decoder import Decoded, Decoder
+from kokoro_lab.model.decoder import DecodedSegment, Decoder
 from kokoro_lab.speech.engine import Engine
 from kokoro_lab.weights.voices import Voice
 
@@ -24,7 +24,7 @@ SLEEP = 2
 ANY = Kind("any", "any", "any", 1, "any")
 
 
-class Slowed:
+class SlowDecoder:
     """A decoder that sleeps before every segment; else it is `decoder`."""
 
     def __init__(self, decoder: Decoder, sleep_s: float) -> None:
@@ -40,7 +40,7 @@ class Slowed:
 
     def decode(
         self, token_ids: Sequence[int], style: npt.NDArray[np.float32], speed: float, **options: Any
-    ) -> Decoded:
+    ) -> DecodedSegment:
         time.sleep(self._sleep_s)
         return self._decoder.decode(token_ids, style, speed, **options)
 
@@ -48,7 +48,7 @@ class Slowed:
 def slowed(engine: Engine, sleep_s: float) -> Engine:
     """The same engine, which sleeps for `sleep_s` before it decodes a segment."""
     return Engine(
-        Slowed(engine.decoder, sleep_s),
+        SlowDecoder(engine.decoder, sleep_s),
         config=engine.config,
         voices=engine.voice,
         model_sha256=engine.model_sha256,

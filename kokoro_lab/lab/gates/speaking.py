@@ -16,7 +16,7 @@ from kokoro_lab.graphs.signatures import frames_of
 from kokoro_lab.lab.fixtures import FixtureText
 from kokoro_lab.lab.listening.plan import PassagePair
 from kokoro_lab.lab.tuning.comparison import heard_part
-from kokoro_lab.model.decoder import Staged
+from kokoro_lab.model.decoder import StagedDecoder
 from kokoro_lab.speech.alignment import word_timings
 from kokoro_lab.speech.engine import Engine
 from kokoro_lab.text.language import resolve_language
@@ -100,7 +100,7 @@ def read(engine: Engine, text: FixtureText, voice_name: str) -> ProsodyReading:
     ParameterError
         The variant runs as one graph, and does not say.
     """
-    if not isinstance(engine.decoder, Staged):
+    if not isinstance(engine.decoder, StagedDecoder):
         raise ParameterError(
             f"{engine.config.variant} runs as one graph, which does not give its F0.",
             field="variant",

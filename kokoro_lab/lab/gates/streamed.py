@@ -24,7 +24,7 @@ from tqdm import tqdm
 from kokoro_lab.datatypes import AudioChunk, Samples
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.lab.fixtures import FixtureText
-from kokoro_lab.model.decoder import Decoded, Decoder, Staged
+from kokoro_lab.model.decoder import DecodedSegment, Decoder, StagedDecoder
 from kokoro_lab.model.delivery import ProsodyChanges
 from kokoro_lab.speech.engine import Engine
 from kokoro_lab.speech.stream import SpeechStream
@@ -144,19 +144,19 @@ def speak(engine: Engine, requests: Sequence[Request], *, progress: bool = True)
     return clips
 
 
-def at_once(decoder: Staged, asked: Asked) -> Samples:
+def at_once(decoder: StagedDecoder, asked: DecodeRequest) -> Samples:
     """A segment decoded at once, with the statistics that its windows had."""
     contours = decoder.prosody.contours(asked.token_ids, asked.style, asked.speed, asked.delivery)
     return decoder.undivided(contours, asked.style, urgent=asked.urgent)
 
 
-def _decodes(decoder: Decoder, segments: Sequence[_Noted], gain: np.float32) -> Decodes:
+def _decodes(decoder: Decoder, segments: Sequence[_DecodedSegment], gain: np.float32) -> Decodes:
     windows, undivided, borders, start = [], [], [], 0
     for segment in segments:
         joined = np.concatenate(segment.blocks)
         # Whoever does not predict statistics has decoded the segment at once
         whole = joined
-        if isinstance(decoder, Staged) and segment.asked.predicted:
+        if isinstance(decoder, StagedDecoder) and segment.asked.predicted:
             whole = at_once(decoder, segment.asked)
         inner = np.cumsum(segment.lengths)[:-1]
         borders += [start + int(at) for at in inner if joined[at - 1] != 0 and joined[at] != 0]
@@ -201,7 +201,7 @@ def _with_decoder(engine: Engine, decoder: Decoder) -> Engine:
     )
 
 
-class Asked(NamedTuple):
+class DecodeRequest(NamedTuple):
     """What a decoder was asked for."""
 
     token_ids: Sequence[int]
@@ -212,8 +212,8 @@ class Asked(NamedTuple):
     delivery: ProsodyChanges | None
 
 
-class _Noted(NamedTuple):
-    asked: Asked
+class _DecodedSegment(NamedTuple):
+    asked: DecodeRequest
     blocks: list[Samples]
 
     @property
@@ -226,7 +226,7 @@ class _Noting:
 
     def __init__(self, decoder: Decoder) -> None:
         self._decoder = decoder
-        self.segments: list[_Noted] = []
+        self.segments: list[_DecodedSegment] = []
 
     @property
     def details(self) -> Mapping[str, str]:
@@ -244,11 +244,13 @@ class _Noting:
         predicted: bool = False,
         urgent: bool = True,
         delivery: ProsodyChanges | None = None,
-    ) -> Decoded:
+    ) -> DecodedSegment:
         decoded = self._decoder.decode(
             token_ids, style, speed, predicted=predicted, urgent=urgent, delivery=delivery
         )
-        self.segments.append(_Noted(Asked(token_ids, style, speed, predicted, urgent, delivery), []))
+        self.segments.append(
+            _DecodedSegment(DecodeRequest(token_ids, style, speed, predicted, urgent, delivery), [])
+        )
         return replace(decoded, blocks=_kept(decoded.blocks, self.segments[-1].blocks), later=None)
 
 

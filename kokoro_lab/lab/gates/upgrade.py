@@ -31,7 +31,7 @@ from kokoro_lab.lab.bench.timing import InProcess
 from kokoro_lab.lab.bench.trial import Listener
 from kokoro_lab.lab.fixtures import FixtureText
 from kokoro_lab.lab.gates import golden
-from kokoro_lab.lab.gates.golden_files import Golden
+from kokoro_lab.lab.gates.golden_files import GoldenFolder
 from kokoro_lab.lab.gates.loudness import TOLERANCE_LU
 from kokoro_lab.lab.gates.upgrade_records import FEWEST, WORSE_PERCENT, compare
 from kokoro_lab.lab.results import Check, NegativeControl
@@ -96,7 +96,9 @@ def smoke(engine: Engine, findings: Sequence[tuple[str, bool, str]], voice: str)
     return pd.DataFrame(rows, columns=["name", "ok", "detail"]).set_index("name")
 
 
-def golden_checks(engine: Engine, clips: Golden, cases: int) -> tuple[list[Check], list[NegativeControl]]:
+def golden_checks(
+    engine: Engine, clips: GoldenFolder, cases: int
+) -> tuple[list[Check], list[NegativeControl]]:
     """Golden clips of this variant, spoken again as it ships; and whether a clip of another text is noticed.
 
     Raises

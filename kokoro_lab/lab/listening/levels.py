@@ -18,7 +18,7 @@ PEAK_DBTP = -1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Matched:
+class LevelledPair:
     """A pair at one loudness, and what was done to it.
 
     Parameters
@@ -37,7 +37,7 @@ class Matched:
     level_lufs: float
 
 
-def match_loudness(pair: PassagePair) -> Matched:
+def match_loudness(pair: PassagePair) -> LevelledPair:
     """Both clips at the reference's loudness, then both by one gain at the listening level.
 
     Raises
@@ -60,10 +60,10 @@ def match_loudness(pair: PassagePair) -> Matched:
         candidate=_gained(pair.candidate, common_db + candidate_db),
     )
     residual = integrated_lufs(levelled.candidate, rate) - integrated_lufs(levelled.reference, rate)
-    return Matched(levelled, candidate_db, residual, level)
+    return LevelledPair(levelled, candidate_db, residual, level)
 
 
-def match_all(pairs: Iterable[PassagePair]) -> list[Matched]:
+def match_all(pairs: Iterable[PassagePair]) -> list[LevelledPair]:
     """`match_loudness` of each pair."""
     return [match_loudness(pair) for pair in pairs]
 

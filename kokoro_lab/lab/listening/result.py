@@ -29,7 +29,7 @@ class ListeningResult:
     unfinished: Mapping[str, tuple[int, int]]
 
     @property
-    def pooled(self) -> abx.Pooled | None:
+    def pooled(self) -> abx.PooledListeners | None:
         """All listeners as one; None while nobody has come to the end."""
         return abx.pool(self.counts) if self.counts else None
 
@@ -121,7 +121,7 @@ def _inaudible(found: abx.AbxResult) -> str:
     )
 
 
-def _together(pooled: abx.Pooled) -> str:
+def _together(pooled: abx.PooledListeners) -> str:
     if pooled.differ:
         return (
             f"The {pooled.listeners} listeners differ (p = {pooled.differ_p:.2g}): what is said of all of "

@@ -23,7 +23,7 @@ import pandas as pd
 from kokoro_lab.audio import wav_bytes
 from kokoro_lab.errors import AnswersError
 from kokoro_lab.lab.listening.answers import SUFFIX, AnswerFile, check_listener, check_test, read_answers
-from kokoro_lab.lab.listening.levels import Matched, match_all
+from kokoro_lab.lab.listening.levels import LevelledPair, match_all
 from kokoro_lab.lab.listening.plan import AbxTrial, Letter, ListeningPlan, PassagePair, right_answers
 from kokoro_lab.lab.listening.result import ListeningResult
 from kokoro_lab.metrics.perceptual import signal_to_difference_db
@@ -92,7 +92,7 @@ class ListeningSession:
 
     folder: Path
     plan: ListeningPlan
-    levels: tuple[Matched, ...]
+    levels: tuple[LevelledPair, ...]
     sha256: str
 
     def sitting(self, listener: str) -> Sitting:
@@ -219,12 +219,12 @@ def open_session(
 
 @dataclass(frozen=True, slots=True)
 class _Test:
-    levels: tuple[Matched, ...]
+    levels: tuple[LevelledPair, ...]
     repeats: int
     seed: int
 
 
-def _same_sounds(kept: Sequence[Matched], given: Sequence[Matched]) -> bool:
+def _same_sounds(kept: Sequence[LevelledPair], given: Sequence[LevelledPair]) -> bool:
     return len(kept) == len(given) and all(
         a.pair.name == b.pair.name
         and a.pair.sample_rate_hz == b.pair.sample_rate_hz
@@ -267,7 +267,7 @@ def _load(path: Path) -> _Test:
         with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
             about = json.loads(str(file["about"]))
             levels = tuple(
-                Matched(
+                LevelledPair(
                     PassagePair(
                         row["name"],
                         file[f"reference_{number}"],

@@ -40,7 +40,7 @@ from kokoro_lab.model.by_cost import usable_providers
 from kokoro_lab.provenance import git_state, versions
 from kokoro_lab.sessions.provider_choice import AUTO
 from kokoro_lab.sessions.providers import recorded_options
-from kokoro_lab.sessions.tuned import TUNABLE, MadeFor, Tuned, adopt
+from kokoro_lab.sessions.tuned import TUNABLE, MadeFor, TunedConfiguration, adopt
 
 MOST_TEXTS = 28
 """Of the fixtures' sentences so many texts can be made, each with a beginning of its own."""
@@ -151,7 +151,7 @@ class Tuning:
         return self.comparison is not None and self.comparison.adopted
 
     @property
-    def tuned(self) -> Tuned:
+    def tuned(self) -> TunedConfiguration:
         """As the engine reads it. A provider that `auto` would take anyway is left to `auto`; another one is
         preferred, not asked for: nobody has named it, so an engine that cannot have it speaks without it."""
         settings: dict[str, Choice] = dict(self.chosen or {})
@@ -159,7 +159,7 @@ class Tuning:
         if provider is not None and provider != self.default["provider"]:
             settings["provider"] = f"{AUTO}:{provider}"
         gains = {} if self.comparison is None else self.comparison.gains
-        return Tuned(
+        return TunedConfiguration(
             self.made_for,
             settings,
             {name: round(value, 2) for name, value in gains.items()},

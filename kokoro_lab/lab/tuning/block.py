@@ -17,15 +17,15 @@ from tqdm import tqdm
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.graphs.artefacts import exclusions, published_stages
-from kokoro_lab.graphs.quantise import Calibration, Quantised, Values
+from kokoro_lab.graphs.quantise import Calibration, QuantisedLayer, Values
 from kokoro_lab.lab.results import Check, NegativeControl
 from kokoro_lab.lab.tuning.comparison import mean_interval
 from kokoro_lab.lab.tuning.exclusions import layers_in_float
 from kokoro_lab.lab.tuning.material import Spoken
 from kokoro_lab.lab.tuning.precision import candidate_of, compare
 from kokoro_lab.lab.tuning.reporter import ActivationReporter, convolution_weights
-from kokoro_lab.lab.tuning.rounding import METHODS, Matrix, Moments, MomentSum, Rounded, refitted
-from kokoro_lab.model.decoder import Staged
+from kokoro_lab.lab.tuning.rounding import METHODS, Matrix, Moments, MomentSum, RoundedLevels, refitted
+from kokoro_lab.model.decoder import StagedDecoder
 
 SHIPPED, BEST = "nearest", "feedback"
 
@@ -37,7 +37,7 @@ class Layer:
     name: str
     weight: Values
     dilation: int
-    quantised: Quantised
+    quantised: QuantisedLayer
 
     @property
     def target(self) -> Matrix:
@@ -45,7 +45,7 @@ class Layer:
         folded = self.weight.astype(np.float64) * self.quantised.step[None, :, None]
         return folded.reshape(len(folded), -1)
 
-    def on(self, rounded: Rounded) -> Quantised:
+    def on(self, rounded: RoundedLevels) -> QuantisedLayer:
         """The layer with other integers."""
         return replace(
             self.quantised,
@@ -65,7 +65,7 @@ def layers_of(pattern: str, config: EngineConfig) -> dict[str, Layer]:
     """
     ranges = Calibration.load()
     found = {
-        name: Layer(name, weight, dilation, Quantised.of(weight, ranges[name]))
+        name: Layer(name, weight, dilation, QuantisedLayer.of(weight, ranges[name]))
         for name, (weight, dilation) in convolution_weights(config).items()
         if fnmatchcase(name, pattern)
     }
@@ -99,7 +99,7 @@ def attempts(
     *,
     methods: Sequence[str] = tuple(METHODS),
     progress: bool = True,
-) -> tuple[pd.DataFrame, dict[str, dict[str, Quantised]]]:
+) -> tuple[pd.DataFrame, dict[str, dict[str, QuantisedLayer]]]:
     """Round every layer by every method.
 
     Returns
@@ -113,7 +113,7 @@ def attempts(
         Method → layer → its integers.
     """
     rows = []
-    made: dict[str, dict[str, Quantised]] = {method: {} for method in methods}
+    made: dict[str, dict[str, QuantisedLayer]] = {method: {} for method in methods}
     for name, layer in tqdm(layers.items(), desc="layers", disable=None if progress else True):
         target, moments, unseen = layer.target, fitted_on[name], held_out[name]
         plain = METHODS[SHIPPED](target, moments)
@@ -145,7 +145,7 @@ def _ratios(
     }
 
 
-def _shipped_bytes(method: str, found: Rounded, plain: Rounded, moments: Moments) -> int:
+def _shipped_bytes(method: str, found: RoundedLevels, plain: RoundedLevels, moments: Moments) -> int:
     """What a user's machine would need beside the float weights to come to the same integers."""
     if method == SHIPPED:
         return 0
@@ -161,7 +161,7 @@ def _shipped_bytes(method: str, found: Rounded, plain: Rounded, moments: Moments
 
 def heard(
     layers: Sequence[str],
-    made: Mapping[str, Mapping[str, Quantised]],
+    made: Mapping[str, Mapping[str, QuantisedLayer]],
     lines: Sequence[str],
     voices: Sequence[str],
     config: EngineConfig,
@@ -177,7 +177,7 @@ def heard(
         The rows of `compare`, with columns method and rest ("float" or "int8").
     """
     config = replace(config, variant="int8")
-    reference = Staged(replace(config, variant="fp32"))
+    reference = StagedDecoder(replace(config, variant="fp32"))
     stages = published_stages(config)
     shipped = layers_in_float(exclusions()["int8"])
     others = [name for name in Calibration.load() if name not in set(layers)]

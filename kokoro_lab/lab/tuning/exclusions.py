@@ -15,7 +15,7 @@ from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.graphs.artefacts import exclusions, published_stages
 from kokoro_lab.graphs.quantise import Calibration
 from kokoro_lab.lab.tuning.precision import candidate_of, compare, summary
-from kokoro_lab.model.decoder import Staged
+from kokoro_lab.model.decoder import StagedDecoder
 
 GAINS = {
     "pesq_gain": "pesq_mean",
@@ -46,7 +46,7 @@ def costs(
         time. A changed share of durations that is below 0 is a gain.
     """
     config = replace(EngineConfig.from_settings(), variant=variant)
-    reference, stages = Staged(replace(config, variant="fp32")), published_stages(config)
+    reference, stages = StagedDecoder(replace(config, variant="fp32")), published_stages(config)
     patterns = list(exclusions()[variant])
 
     def figures(keep: Sequence[str]) -> dict[str, float]:

@@ -18,14 +18,14 @@ from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.g2p.frontend import FrontEnd
 from kokoro_lab.graphs.artefacts import make_stages, published_stages, recipes
-from kokoro_lab.graphs.quantise import Calibration, Quantised, Range
+from kokoro_lab.graphs.quantise import Calibration, QuantisedLayer, Range
 from kokoro_lab.graphs.rewriting import Model
 from kokoro_lab.graphs.signatures import frames_of
 from kokoro_lab.lab.results import Check, NegativeControl
 from kokoro_lab.lab.tuning.comparison import distances, heard_part, mean_interval
 from kokoro_lab.lab.tuning.material import segments_of
 from kokoro_lab.metrics.prosody import prosody_drift
-from kokoro_lab.model.decoder import Staged
+from kokoro_lab.model.decoder import StagedDecoder
 from kokoro_lab.model.prosody import Contours
 from kokoro_lab.native.operators import native_operators
 
@@ -37,8 +37,8 @@ WRONG_RANGES = {"ranges of a block ten times too wide": 10.0, "ranges of a block
 
 
 def compare(
-    reference: Staged,
-    candidate: Staged,
+    reference: StagedDecoder,
+    candidate: StagedDecoder,
     lines: Sequence[str],
     voices: Sequence[str],
     *,
@@ -77,11 +77,11 @@ def compare(
 def compare_variant(variant: str, lines: Sequence[str], voices: Sequence[str]) -> pd.DataFrame:
     """`compare` a variant as it ships with fp32."""
     config = EngineConfig.from_settings()
-    reference, candidate = (Staged(replace(config, variant=name)) for name in ("fp32", variant))
+    reference, candidate = (StagedDecoder(replace(config, variant=name)) for name in ("fp32", variant))
     return compare(reference, candidate, lines, voices)
 
 
-def _decoded(decoder: Staged, contours: Contours, style: Any) -> tuple[Samples, float]:
+def _decoded(decoder: StagedDecoder, contours: Contours, style: Any) -> tuple[Samples, float]:
     started = time.perf_counter()
     samples = decoder.vocoder.whole(decoder.prosody.behind(contours, style))
     return samples, time.perf_counter() - started
@@ -122,7 +122,7 @@ def sensitivity(
     for layer in Calibration.load():
         members.setdefault(group_of(layer), []).append(layer)
     chosen = list(groups or members)
-    reference = Staged(replace(config, variant="fp32"))
+    reference = StagedDecoder(replace(config, variant="fp32"))
     stages = published_stages(config)
     bar = tqdm(total=2 * len(chosen) - 1, desc="groups", disable=not progress)
 
@@ -148,13 +148,13 @@ def candidate_of(
     stages: Mapping[str, Model],
     keep: Sequence[str] | None = None,
     ranges: Calibration | None = None,
-    adjusted: Mapping[str, Quantised] | None = None,
-) -> Staged:
+    adjusted: Mapping[str, QuantisedLayer] | None = None,
+) -> StagedDecoder:
     """A variant made otherwise than it ships, in `folder`; see `artefacts.recipes`."""
     native = native_operators(config).library is not None
     made_by = recipes(config.variant, native, keep, ranges, adjusted)
     make_stages(folder / "stages", config, made_by, stages, native_operators=native)
-    return Staged(config, folder=folder / "stages")
+    return StagedDecoder(config, folder=folder / "stages")
 
 
 def controls(
@@ -162,7 +162,7 @@ def controls(
 ) -> list[NegativeControl]:
     """Calibrations that are wrong on purpose; what is built from them must not pass."""
     config = replace(config or EngineConfig(), variant="int8")
-    reference = Staged(replace(config, variant="fp32"))
+    reference = StagedDecoder(replace(config, variant="fp32"))
     stages = published_stages(config)
     found = []
     for name, factor in WRONG_RANGES.items():

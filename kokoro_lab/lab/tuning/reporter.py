@@ -150,7 +150,7 @@ class ActivationReporter:
         folder = _stock_stages(config)
         self._layers = AdainLayers.load(folder / "layers.npz")
         self._watched = {
-            name: _Watched(folder / f"{name}.onnx", plain) for name in ("prosody", "trunk", "vocoder")
+            name: _WatchedGraph(folder / f"{name}.onnx", plain) for name in ("prosody", "trunk", "vocoder")
         }
         self._excitation = make_session(str(folder / "excitation.onnx"), plain)
 
@@ -180,7 +180,7 @@ def _stock_stages(config: EngineConfig) -> Path:
     return stages_folder(plain, Native(None, "activations are read in stock operators"))
 
 
-class _Watched:
+class _WatchedGraph:
     """A graph that gives out what its integer layers read, beside its outputs."""
 
     def __init__(self, path: Path, config: EngineConfig) -> None:

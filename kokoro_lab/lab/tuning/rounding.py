@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from kokoro_lab.graphs.quantise import WEIGHT_LEVELS, Quantised, Values, quantised_weights
+from kokoro_lab.graphs.quantise import WEIGHT_LEVELS, QuantisedLayer, Values, quantised_weights
 
 Matrix = npt.NDArray[np.float64]
 
@@ -96,7 +96,7 @@ class Moments:
 class MomentSum:
     """Adds up moments, segment by segment, for one layer."""
 
-    def __init__(self, quantised: Quantised, dilation: int) -> None:
+    def __init__(self, quantised: QuantisedLayer, dilation: int) -> None:
         self._quantised = quantised
         self._dilation = dilation
         inputs = quantised.weights.shape[1] * quantised.weights.shape[2]
@@ -153,7 +153,7 @@ def columns(values: Values, taps: int, dilation: int) -> Values:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Rounded:
+class RoundedLevels:
     """Levels int8 (outputs, inputs), and scale and shift float64 (outputs,)."""
 
     levels: npt.NDArray[np.int8]
@@ -165,18 +165,18 @@ class Rounded:
         found: Matrix = self.levels * self.scale[:, None]
         return found
 
-    def centred(self, target: Matrix, moments: Moments) -> Rounded:
+    def centred(self, target: Matrix, moments: Moments) -> RoundedLevels:
         """With the shift that takes away the mean of the error."""
         return replace(self, shift=target @ moments.exact_mean - self.weights @ moments.rounded_mean)
 
 
-def nearest(target: Matrix, moments: Moments | None = None) -> Rounded:
+def nearest(target: Matrix, moments: Moments | None = None) -> RoundedLevels:
     """Each weight to its nearest level: what ships."""
     levels, scale = quantised_weights(target[:, :, None])
-    return Rounded(levels[:, :, 0], scale.astype(np.float64), np.zeros(len(target)))
+    return RoundedLevels(levels[:, :, 0], scale.astype(np.float64), np.zeros(len(target)))
 
 
-def gain_and_bias(target: Matrix, moments: Moments) -> Rounded:
+def gain_and_bias(target: Matrix, moments: Moments) -> RoundedLevels:
     """The nearest levels; for each output a scale and a shift that make up for rounding and clipping."""
     plain = nearest(target)
     wanted = ((target @ moments.cross) * plain.weights).sum(1)
@@ -191,12 +191,12 @@ def refitted(target: Matrix, moments: Moments) -> Matrix:
     return found
 
 
-def refit(target: Matrix, moments: Moments) -> Rounded:
+def refit(target: Matrix, moments: Moments) -> RoundedLevels:
     """The nearest levels of the refitted weights."""
     return nearest(refitted(target, moments)).centred(target, moments)
 
 
-def feedback(target: Matrix, moments: Moments) -> Rounded:
+def feedback(target: Matrix, moments: Moments) -> RoundedLevels:
     """Refitted weights, rounded input by input; what each rounding does wrong, the inputs to come make good.
 
     Frantar et al., GPTQ (2022), algorithm 1, the inputs of most power first.
@@ -204,12 +204,12 @@ def feedback(target: Matrix, moments: Moments) -> Rounded:
     return fed_back(refitted(target, moments), moments.rounded).centred(target, moments)
 
 
-def separable_feedback(target: Matrix, moments: Moments) -> Rounded:
+def separable_feedback(target: Matrix, moments: Moments) -> RoundedLevels:
     """The same with no more than could be shipped: covariances of channels and of taps, and no refit."""
     return fed_back(target, moments.separable())
 
 
-def fed_back(weights: Matrix, covariance: Matrix) -> Rounded:
+def fed_back(weights: Matrix, covariance: Matrix) -> RoundedLevels:
     """Levels for `weights`, rounded in turn with feedback by the inputs' covariance; no shift."""
     inputs = len(covariance)
     order = np.argsort(-np.diag(covariance), kind="stable")
@@ -229,10 +229,10 @@ def fed_back(weights: Matrix, covariance: Matrix) -> Rounded:
         rest[:, last:] -= wrong @ passed_on[first:last, last:]
     found = np.empty_like(levels)
     found[:, order] = levels
-    return Rounded(found, scale, np.zeros(len(weights)))
+    return RoundedLevels(found, scale, np.zeros(len(weights)))
 
 
-def descent(target: Matrix, moments: Moments) -> Rounded:
+def descent(target: Matrix, moments: Moments) -> RoundedLevels:
     """Straight-through gradient descent on float weights that are rounded whenever the error is looked at.
 
     What a fine-tune of this layer alone would do (Bengio et al. 2013), from the refitted weights on.
@@ -261,7 +261,7 @@ def _steepest(covariance: Matrix) -> float:
     return 1.05 * float(np.linalg.norm(direction))
 
 
-METHODS: Mapping[str, Callable[[Matrix, Moments], Rounded]] = {
+METHODS: Mapping[str, Callable[[Matrix, Moments], RoundedLevels]] = {
     "nearest": nearest,
     "gain_and_bias": gain_and_bias,
     "refit": refit,

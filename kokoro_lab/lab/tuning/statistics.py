@@ -26,7 +26,7 @@ from kokoro_lab.lab.tuning.reporter import OwnStatistics, TrunkStatistics
 from kokoro_lab.metrics.mos import dnsmos
 from kokoro_lab.metrics.seams import seam_rank
 from kokoro_lab.model.beginning import BEGINNINGS_FILE, contour_features
-from kokoro_lab.model.decoder import Staged
+from kokoro_lab.model.decoder import StagedDecoder
 from kokoro_lab.model.predictor import PREDICTOR_FILE, StatisticsPredictor, features
 from kokoro_lab.weights.voices import Voice, english_of, load_voice
 
@@ -122,7 +122,7 @@ def make_training_set(
     interrupted run is not lost.
     """
     config = config or EngineConfig(variant="fp32")
-    stages, own, own_of_trunk = Staged(config), OwnStatistics(config), TrunkStatistics(config)
+    stages, own, own_of_trunk = StagedDecoder(config), OwnStatistics(config), TrunkStatistics(config)
     draw = random.Random(seed)
     front_end = FrontEnd()
     loaded: dict[str, Voice] = {}
@@ -175,7 +175,7 @@ def shift_of(
         float16 (2·8448,): of means and log variances, in the units of `StatisticsPredictor`.
     """
     config = replace(EngineConfig.from_settings(), variant=variant)
-    stages = Staged(config)
+    stages = StagedDecoder(config)
     reference, own = OwnStatistics(replace(config, variant="fp32")), OwnStatistics(config)
     unit = StatisticsPredictor.load().unit
     total, count = np.zeros(len(unit)), 0
@@ -233,7 +233,7 @@ def judge(
         among other places than the same places of the whole do (NaN if there is no seam).
     """
     config = config or EngineConfig(variant="fp32")
-    decoder = Staged(config, *predictors)
+    decoder = StagedDecoder(config, *predictors)
     front_end = FrontEnd()
     jobs = [(number, voice, speeds[number % len(speeds)]) for number in range(len(lines)) for voice in voices]
     rows = []

@@ -13,7 +13,7 @@ from kokoro_lab.lab.tuning import adoption, study
 from kokoro_lab.lab.tuning.autotune import TunePlan, Tuning
 from kokoro_lab.lab.tuning.candidates import MARGINS, OBJECTIVES, SNR_LOW_DB
 from kokoro_lab.sessions.providers import recorded_options
-from kokoro_lab.sessions.tuned import Tuned, adopt, with_tuned
+from kokoro_lab.sessions.tuned import TunedConfiguration, adopt, with_tuned
 
 
 def checks(tuning: Tuning, plan: TunePlan) -> list[Check]:
@@ -115,7 +115,7 @@ def _files_refused(tuning: Tuning) -> list[NegativeControl]:
     return [*found, NegativeControl("used: one that is for here", caught=read.threads == other["threads"])]
 
 
-def _loaded(tuning: Tuning, tuned: Tuned) -> EngineConfig:
+def _loaded(tuning: Tuning, tuned: TunedConfiguration) -> EngineConfig:
     """The configuration that an engine would have if that had been adopted."""
     with tempfile.TemporaryDirectory(prefix="kokoro-lab-") as folder:
         adopt(tuned, Path(folder))

@@ -41,7 +41,7 @@ class Unreadable(ValueError):
         self.allowed = allowed
 
 
-class Written(NamedTuple):
+class SayAsContent(NamedTuple):
     """What is between the tags, and how the attributes say that it is to be read."""
 
     text: str
@@ -49,7 +49,7 @@ class Written(NamedTuple):
     format: str | None
 
 
-def said(written: Written, language: str) -> str:
+def said(written: SayAsContent, language: str) -> str:
     """The words for it.
 
     Raises

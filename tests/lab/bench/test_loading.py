@@ -11,7 +11,15 @@ import pytest
 
 from kokoro_lab.errors import GateFailed, SynthesisError
 from kokoro_lab.lab.bench.frames import ReceivedChunk
-from kokoro_lab.lab.bench.loading import Load, Shared, Timed, conclude, measure_load, printed, timed
+from kokoro_lab.lab.bench.loading import (
+    Load,
+    SharedStream,
+    TimedStream,
+    conclude,
+    measure_load,
+    printed,
+    timed,
+)
 from kokoro_lab.lab.bench.own_server import own_server
 from kokoro_lab.lab.results import open_run
 from tests.server import scripted
@@ -39,7 +47,7 @@ def test_streams_at_once_are_whole_and_others_are_refused(tmp_path: Path, reposi
     assert sum("exact" in line for line in printed(load)) == len(TEXTS)
 
 
-def shared(**changed: Any) -> Shared:
+def shared(**changed: Any) -> SharedStream:
     fields: dict[str, Any] = {
         "number": 0,
         "characters": 40,
@@ -52,7 +60,7 @@ def shared(**changed: Any) -> Shared:
         "differing_samples": 0,
         "missing_samples": 0,
     }
-    return Shared(**{**fields, **changed})
+    return SharedStream(**{**fields, **changed})
 
 
 def load(**changed: Any) -> Load:
@@ -113,7 +121,7 @@ def test_first_audio_is_the_first_frame_that_is_heard() -> None:
 
 
 def test_gaps_are_counted_beyond_the_length_of_a_frame() -> None:
-    one = Timed(b"", (1.0, 1.05, 1.2), (0.05, 0.05, 0.025), 1.0)
+    one = TimedStream(b"", (1.0, 1.05, 1.2), (0.05, 0.05, 0.025), 1.0)
     assert one.gaps_s == pytest.approx([0.0, 0.1])
     assert one.audio_at(1.1) == pytest.approx(0.1)
     assert one.rtf == pytest.approx(1.2 / 0.125)

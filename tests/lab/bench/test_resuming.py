@@ -16,7 +16,7 @@ from kokoro_lab.errors import GateFailed, SynthesisError
 from kokoro_lab.lab.bench.frames import Busy, ReceivedChunk, ReceivedStream, frames
 from kokoro_lab.lab.bench.own_server import OwnServer, own_server
 from kokoro_lab.lab.bench.plan import BenchPlan
-from kokoro_lab.lab.bench.resuming import Resumed, Resumes, conclude, differences
+from kokoro_lab.lab.bench.resuming import ResumedStream, Resumes, conclude, differences
 from kokoro_lab.lab.bench.verdicts import StartServer, judge
 from kokoro_lab.lab.results import open_run
 
@@ -69,7 +69,7 @@ def test_streams_of_both_transports_go_on_here_and_on_the_next_server(
     assert judged.path.is_relative_to(checkout / "results/bench-resume")
 
 
-def resumed(number: int, **changed: object) -> Resumed:
+def resumed(number: int, **changed: object) -> ResumedStream:
     fields = {
         "number": number,
         "transport": "sse",
@@ -82,7 +82,7 @@ def resumed(number: int, **changed: object) -> Resumed:
         "differing_samples": 0,
         "missing_samples": 0,
     }
-    return Resumed(**{**fields, **changed})  # type: ignore[arg-type]
+    return ResumedStream(**{**fields, **changed})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -137,7 +137,7 @@ def test_every_trial_is_kept_as_audio(hum: Engine, tmp_path: Path) -> None:
 def test_chunks_are_as_long_as_asked(hum: Engine, chunk_ms: int) -> None:
     listener = Pieces()
     listener.asks()
-    InProcess(hum, "hum", frame_s=chunk_ms / 1000).speak("The kettle is singing.", listener)
+    InProcess(hum, "hum", chunk_s=chunk_ms / 1000).speak("The kettle is singing.", listener)
     assert set(listener.lengths[:-1]) == {chunk_ms * SAMPLE_RATE_HZ // 1000}
 
 

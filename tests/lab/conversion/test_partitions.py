@@ -13,7 +13,7 @@ from onnx import NodeProto, TensorProto, helper, numpy_helper
 
 from kokoro_lab.graphs.rewriting import Model
 from kokoro_lab.lab.conversion import coreml_rules, partitions
-from kokoro_lab.lab.conversion.coreml_rules import Foretold
+from kokoro_lab.lab.conversion.coreml_rules import PredictableProvider
 from kokoro_lab.lab.conversion.node_costs import observe, optimised, total
 
 CPU, PROGRAM, FIXED, SEEN, NETWORK, NETWORK_SEEN = coreml_rules.providers()
@@ -46,7 +46,7 @@ def n(op: str, inputs: str, output: str, **attributes: Any) -> NodeProto:
     return helper.make_node(op, inputs.split(), [output], **attributes)
 
 
-def reason(model: Model, provider: Foretold = PROGRAM) -> str | None:
+def reason(model: Model, provider: PredictableProvider = PROGRAM) -> str | None:
     """Why the node that makes y is refused."""
     return partitions.partition(model, provider).refused.get("y", ("", None))[1]
 
@@ -66,7 +66,7 @@ def test_the_lists_are_those_that_ship_with_onnx_runtime() -> None:
 
 
 @pytest.mark.parametrize(("provider", "taken"), [(PROGRAM, True), (FIXED, True), (NETWORK, False)])
-def test_an_operator_is_taken_if_it_is_listed(provider: Foretold, taken: bool) -> None:
+def test_an_operator_is_taken_if_it_is_listed(provider: PredictableProvider, taken: bool) -> None:
     assert (reason(graph([n("Cos", "x", "y")]), provider) is None) == taken
 
 
@@ -81,7 +81,7 @@ def test_an_operator_is_taken_if_it_is_listed(provider: Foretold, taken: bool) -
         (0, PROGRAM, coreml_rules.TOO_LONG),
     ],
 )
-def test_lengths_decide(length: int | str | None, provider: Foretold, why: str | None) -> None:
+def test_lengths_decide(length: int | str | None, provider: PredictableProvider, why: str | None) -> None:
     assert reason(graph([n("Cos", "x", "y")], length), provider) == why
 
 

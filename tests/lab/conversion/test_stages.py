@@ -18,7 +18,7 @@ from kokoro_lab.errors import ParameterError, SynthesisError, WeightsError
 from kokoro_lab.graphs.artefacts import recipes, stages_folder
 from kokoro_lab.graphs.recipe_digest import recipe_digest
 from kokoro_lab.lab.conversion.stages import export, speak_alike
-from kokoro_lab.model.decoder import Decoded
+from kokoro_lab.model.decoder import DecodedSegment
 from kokoro_lab.native.operators import Native, native_operators
 from kokoro_lab.speech.engine import Engine, load_engine
 from kokoro_lab.weights.joining import sha256_of
@@ -48,10 +48,10 @@ class Speaker:
         *,
         predicted: bool = False,
         urgent: bool = True,
-    ) -> Decoded:
+    ) -> DecodedSegment:
         samples = self._spoken.pop(0)
         require_finite(samples, "a test")
-        return Decoded(np.ones(1, np.int64), iter((samples,)))
+        return DecodedSegment(np.ones(1, np.int64), iter((samples,)))
 
 
 def noise(seed: int, length: int = 600) -> np.ndarray:

@@ -14,7 +14,7 @@ from kokoro_lab.lab.bench.persistent import OfEngine, listen
 from kokoro_lab.lab.bench.resuming import differences
 from kokoro_lab.lab.faults import Injector, Struck
 from kokoro_lab.lab.faults.engine import FaultyEngine, injected
-from kokoro_lab.speech.chunker import FRAME_S
+from kokoro_lab.speech.chunker import CHUNK_S
 from kokoro_lab.speech.engine import Engine, load_engine
 from kokoro_lab.text.aligned import AlignedText
 from tests.lab.faults import made
@@ -118,7 +118,7 @@ def test_a_missing_chunk_that_nobody_asks_for_again_is_missed(hum: Engine, whole
     with injected(hum, made.scenario(made.LOST_IN_QUEUE, transports=("library",))) as faulty:
         heard = listen(OfEngine(faulty, TEXT, "hum"), asks_again=False)
         lost = len(faulty.injector.struck)
-    frame = round(FRAME_S * 24_000)
+    frame = round(CHUNK_S * 24_000)
     assert differences(heard.pcm, whole)[1] == pytest.approx(lost * frame, abs=frame)
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.lab import plots
-from kokoro_lab.lab.bench.faulty import Disturbed, FaultySpeaker, subjects
+from kokoro_lab.lab.bench.faulty import DisturbedStream, FaultySpeaker, subjects
 from kokoro_lab.lab.bench.own_server import own_server
 from kokoro_lab.lab.bench.persistent import PersistentStream
 from kokoro_lab.lab.faults import load_scenario, load_scenarios
@@ -81,7 +81,7 @@ def test_a_library_alone_needs_no_server_and_has_its_controls(hum: Engine) -> No
 PCM = bytes(range(200)) * 100
 WORDS = ((0, 3), (4, 10), (11, 13))
 HEARD = PersistentStream(PCM, (0.1, 0.2), (0.2, 0.2), True, (), (), 0)
-WHOLE = Disturbed(HEARD, 0, (StreamWords(WORDS, len(PCM) // 2),))
+WHOLE = DisturbedStream(HEARD, 0, (StreamWords(WORDS, len(PCM) // 2),))
 CUT = load_scenario("connection_cut")
 QUEUE = load_scenario("chunks_lost_in_queue")
 STALLED = load_scenario("g2p_stalled")
@@ -135,7 +135,7 @@ def test_a_stream_that_was_not_run_fails() -> None:
 )
 def test_an_error_is_an_end_only_where_nothing_better_can_be_had(transport: Transport, passed: bool) -> None:
     heard = replace(HEARD, pcm=PCM[:400], complete=False, breaks=("broke off",))
-    found = faults.outcome_of(Disturbed(heard, 1, ()), WHOLE, TEXT, QUEUE, transport)
+    found = faults.outcome_of(DisturbedStream(heard, 1, ()), WHOLE, TEXT, QUEUE, transport)
     assert (found.ended, found.passed) == (faults.ERROR, passed)
 
 
@@ -148,12 +148,12 @@ def test_an_error_is_an_end_only_where_nothing_better_can_be_had(transport: Tran
     ],
 )
 def test_what_is_no_clear_error_is_a_loss(heard: PersistentStream) -> None:
-    found = faults.outcome_of(Disturbed(heard, 1, ()), WHOLE, TEXT, QUEUE, "http")
+    found = faults.outcome_of(DisturbedStream(heard, 1, ()), WHOLE, TEXT, QUEUE, "http")
     assert (found.ended, found.passed) == (faults.LOST, False)
 
 
 def test_other_samples_pass_by_their_words_only_where_another_g2p_read() -> None:
-    other = Disturbed(replace(HEARD, pcm=PCM[::-1]), 1, WHOLE.spoken)
+    other = DisturbedStream(replace(HEARD, pcm=PCM[::-1]), 1, WHOLE.spoken)
     assert faults.outcome_of(other, WHOLE, TEXT, STALLED, "sse").ended == faults.WORDS
     assert faults.outcome_of(other, WHOLE, TEXT, CUT, "sse").ended == faults.LOST
     short = replace(other, heard=replace(HEARD, pcm=PCM[:-2]))

@@ -18,7 +18,7 @@ from kokoro_lab.lab.gates import golden
 from kokoro_lab.lab.gates.golden import Take, measure
 from kokoro_lab.lab.gates.golden_changes import names_of, record_anew
 from kokoro_lab.lab.gates.golden_clips import ANOTHER, SAME, GoldenClip, figures
-from kokoro_lab.lab.gates.golden_files import MANIFEST, PLAN, Golden, load_golden
+from kokoro_lab.lab.gates.golden_files import MANIFEST, PLAN, GoldenFolder, load_golden
 from kokoro_lab.lab.results import Check
 from kokoro_lab.speech.engine import Engine
 
@@ -34,12 +34,12 @@ LOOSE = STRICT | {"word_s": 0.03, "fingerprint_share": 0.2, "residual_peak_dbfs"
 
 
 @pytest.fixture(scope="module")
-def clips() -> Golden:
+def clips() -> GoldenFolder:
     return load_golden()
 
 
 @pytest.fixture
-def hummed(tmp_path: Path) -> Golden:
+def hummed(tmp_path: Path) -> GoldenFolder:
     """A plan of two cases for the tiny voice, of which nothing is recorded yet."""
     case = {"text": "one_clause", "voice": "hum", "variants": ["fp32"]}
     cases = [case | {"name": "low"}, case | {"name": "high", "voice": "hum_high", "streamed": True}]
@@ -49,7 +49,7 @@ def hummed(tmp_path: Path) -> Golden:
 
 
 @pytest.fixture
-def recorded(hummed: Golden, hum: Engine, tmp_path: Path) -> Golden:
+def recorded(hummed: GoldenFolder, hum: Engine, tmp_path: Path) -> GoldenFolder:
     record_anew(hummed, list(hummed.planned), tmp_path / "evidence", lambda _: hum)
     return load_golden(tmp_path)
 
@@ -58,7 +58,7 @@ def failed(checks: list[Check]) -> set[str]:
     return {check.name for check in checks if not check.passed}
 
 
-def test_the_repository_has_every_clip_of_its_plan(clips: Golden) -> None:
+def test_the_repository_has_every_clip_of_its_plan(clips: GoldenFolder) -> None:
     assert clips.faults() == []
     assert {variant for _, variant in clips.planned.values()} == {"int8", "fp32", "int8fp16mix"}
     for name, (case, variant) in clips.planned.items():
@@ -67,12 +67,12 @@ def test_the_repository_has_every_clip_of_its_plan(clips: Golden) -> None:
             assert clips.tolerance(build, variant).fingerprint_share <= 0.2, name
 
 
-def test_the_repository_s_clips_are_small(clips: Golden) -> None:
+def test_the_repository_s_clips_are_small(clips: GoldenFolder) -> None:
     assert sum(path.stat().st_size for path in clips.folder.iterdir()) < 3e6
 
 
 @pytest.mark.parametrize("name", ["greeting-int8", "question-fp32"])
-def test_the_manifest_says_what_the_file_holds(clips: Golden, name: str) -> None:
+def test_the_manifest_says_what_the_file_holds(clips: GoldenFolder, name: str) -> None:
     recording, samples = clips.spoken(name)
     for key, value in figures(samples).items():
         assert getattr(recording, key) == (
@@ -80,13 +80,13 @@ def test_the_manifest_says_what_the_file_holds(clips: Golden, name: str) -> None
         )
 
 
-def test_damage_to_the_repository_s_clips_is_caught(clips: Golden) -> None:
+def test_damage_to_the_repository_s_clips_is_caught(clips: GoldenFolder) -> None:
     controls = golden.controls(clips, ["greeting-int8"])
     assert len(controls) > 20
     assert not [str(control) for control in controls if not control.caught]
 
 
-def test_what_is_spoken_the_same_passes(recorded: Golden, hum: Engine) -> None:
+def test_what_is_spoken_the_same_passes(recorded: GoldenFolder, hum: Engine) -> None:
     takes, ran = golden.speak_again(recorded, list(recorded.planned), lambda _: hum, progress=False)
     table = measure(takes)
     assert list(table.build) == [SAME, SAME]
@@ -95,18 +95,18 @@ def test_what_is_spoken_the_same_passes(recorded: Golden, hum: Engine) -> None:
     assert ran["variant"] == "fp32"
 
 
-def test_a_recording_that_is_missing_is_never_tolerated(recorded: Golden, hum: Engine) -> None:
+def test_a_recording_that_is_missing_is_never_tolerated(recorded: GoldenFolder, hum: Engine) -> None:
     recorded.path("low-fp32").unlink()
     takes, _ = golden.speak_again(recorded, list(recorded.planned), lambda _: hum, progress=False)
     assert len(takes) == 1
     assert failed(golden.judge(measure(takes), recorded)) == {"recordings_at_fault_count"}
 
 
-def test_no_clip_at_all_is_a_failure(hummed: Golden) -> None:
+def test_no_clip_at_all_is_a_failure(hummed: GoldenFolder) -> None:
     assert {"recordings_at_fault_count", "clips_compared_count"} == failed(golden.judge(measure([]), hummed))
 
 
-def test_a_file_that_was_exchanged_is_noticed(recorded: Golden) -> None:
+def test_a_file_that_was_exchanged_is_noticed(recorded: GoldenFolder) -> None:
     shutil.copy(recorded.path("low-fp32"), recorded.path("high-fp32"))
     shutil.copy(recorded.path("low-fp32"), recorded.folder / "stray.flac")
     assert recorded.faults() == [
@@ -115,7 +115,7 @@ def test_a_file_that_was_exchanged_is_noticed(recorded: Golden) -> None:
     ]
 
 
-def test_a_case_that_was_changed_must_be_recorded_anew(recorded: Golden) -> None:
+def test_a_case_that_was_changed_must_be_recorded_anew(recorded: GoldenFolder) -> None:
     plan = recorded.folder / PLAN
     plan.write_text(plan.read_text().replace('"hum_high"', '"hum"'))
     assert load_golden(recorded.folder).faults() == [
@@ -123,7 +123,7 @@ def test_a_case_that_was_changed_must_be_recorded_anew(recorded: Golden) -> None
     ]
 
 
-def test_another_build_has_its_own_limits(recorded: Golden) -> None:
+def test_another_build_has_its_own_limits(recorded: GoldenFolder) -> None:
     first = recorded.spoken("low-fp32")
     elsewhere = replace(first.recording, build=replace(first.recording.build, operators="c++ 99"))
     shifted = np.roll(first.samples, 3)
@@ -135,19 +135,19 @@ def test_another_build_has_its_own_limits(recorded: Golden) -> None:
     assert failed(golden.judge(measure([Take(first, here)]), recorded)) == {"fp32_residual_peak_highest_dbfs"}
 
 
-def test_other_words_fail_on_every_build(recorded: Golden) -> None:
+def test_other_words_fail_on_every_build(recorded: GoldenFolder) -> None:
     first = recorded.spoken("low-fp32")
     lost = replace(first.recording, words=first.recording.words[:-1], phonemes=("ə",))
     names = failed(golden.judge(measure([Take(first, GoldenClip(lost, first.samples))]), recorded))
     assert {"readings_changed_count", "fp32_word_difference_most_s"} <= names
 
 
-def test_a_variant_without_tolerance_is_refused(recorded: Golden) -> None:
+def test_a_variant_without_tolerance_is_refused(recorded: GoldenFolder) -> None:
     with pytest.raises(ParameterError, match="no tolerance for fp16"):
         recorded.tolerance(ANOTHER, "fp16")
 
 
-def test_recording_anew_touches_what_is_named_and_shows_it(recorded: Golden, hum: Engine) -> None:
+def test_recording_anew_touches_what_is_named_and_shows_it(recorded: GoldenFolder, hum: Engine) -> None:
     before = {path.name: path.read_bytes() for path in recorded.folder.glob("*.flac")}
     evidence = recorded.folder / "again"
     (change,) = record_anew(recorded, ["low-fp32"], evidence, lambda _: hum)
@@ -159,13 +159,13 @@ def test_recording_anew_touches_what_is_named_and_shows_it(recorded: Golden, hum
     assert load_golden(recorded.folder).faults() == []
 
 
-def test_a_plan_that_is_broken_is_refused(hummed: Golden) -> None:
+def test_a_plan_that_is_broken_is_refused(hummed: GoldenFolder) -> None:
     (hummed.folder / PLAN).write_text('{"cases": [{"nmae": "low"}], "tolerances": {}}')
     with pytest.raises(ParameterError, match="not as it should be"):
         load_golden(hummed.folder)
 
 
-def test_names_are_cases_or_recordings(clips: Golden) -> None:
+def test_names_are_cases_or_recordings(clips: GoldenFolder) -> None:
     assert names_of(clips, ["greeting"]) == ["greeting-int8", "greeting-fp32", "greeting-int8fp16mix"]
     assert names_of(clips, ["numbers-fp32"]) == ["numbers-fp32"]
     assert golden.chosen(clips, 2, "int8") == ["greeting-int8", "question-int8"]
@@ -174,7 +174,7 @@ def test_names_are_cases_or_recordings(clips: Golden) -> None:
             wrong()
 
 
-def test_the_command_lists_and_changes_nothing(clips: Golden) -> None:
+def test_the_command_lists_and_changes_nothing(clips: GoldenFolder) -> None:
     before = {path: path.read_bytes() for path in clips.folder.iterdir()}
     done = CliRunner().invoke(main, ["golden", "--json"])
     assert done.exit_code == 0
@@ -183,7 +183,7 @@ def test_the_command_lists_and_changes_nothing(clips: Golden) -> None:
 
 
 @pytest.mark.model
-def test_the_default_variant_speaks_its_golden_clips(clips: Golden) -> None:
+def test_the_default_variant_speaks_its_golden_clips(clips: GoldenFolder) -> None:
     names = [case.recording_name(DEFAULT_VARIANT) for case in clips.cases[:2]]
     takes, _ = golden.speak_again(clips, names, progress=False)
     assert len(takes) == 2

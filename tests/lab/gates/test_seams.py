@@ -14,12 +14,12 @@ from kokoro_lab.errors import ParameterError
 from kokoro_lab.lab.fixtures import FixtureText, load_texts
 from kokoro_lab.lab.gates import seams, streamed
 from kokoro_lab.lab.gates.streamed import SEGMENT, WINDOW, Decodes, Seam, StreamedClip
-from kokoro_lab.speech.chunker import Framer
+from kokoro_lab.speech.chunker import Chunker
 from kokoro_lab.speech.engine import Engine
 
 
 def chunks_of(samples: Samples) -> tuple[AudioChunk, ...]:
-    framer = Framer()
+    framer = Chunker()
     return (*framer.push(samples), *framer.flush())
 
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from kokoro_lab.graphs.quantise import WEIGHT_LEVELS, Quantised, Range
+from kokoro_lab.graphs.quantise import WEIGHT_LEVELS, QuantisedLayer, Range
 from kokoro_lab.lab.tuning import rounding
 from kokoro_lab.lab.tuning.block import Layer, attempts, by_method, checks_of, controls
 from kokoro_lab.lab.tuning.rounding import METHODS, Moments, MomentSum, refitted
@@ -32,7 +32,7 @@ def layer(seed: int = 1) -> Layer:
     seen = spoken(0)
     # Narrow enough to clip now and then
     ranges = Range(np.quantile(seen, 0.005, axis=1), np.quantile(seen, 0.995, axis=1))
-    return Layer("conv", weight, DILATION, Quantised.of(weight, ranges))
+    return Layer("conv", weight, DILATION, QuantisedLayer.of(weight, ranges))
 
 
 def moments(of: Layer, *seeds: int) -> Moments:
