@@ -18,7 +18,8 @@ from kokoro_lab.errors import VoiceError
 from kokoro_lab.graphs.signatures import DURATION_FRAME_SAMPLES, DURATIONS
 from kokoro_lab.model.whole_graph import WholeGraph
 from kokoro_lab.speech.engine import Engine
-from kokoro_lab.weights.voices import PACK_SHAPE, Voice
+from kokoro_lab.speech.parts import Parts
+from kokoro_lab.weights.voices import PACK_SHAPE, Voice, VoiceCache
 
 TOKEN_FRAMES = 4
 TONE_HZ, TONE_PER_TOKEN_HZ, TONE_PER_STYLE_HZ = 200.0, 5.0, 400.0
@@ -127,10 +128,11 @@ def voice(spec: str) -> Voice:
     return Voice(spec, (spec,), "en-us", pack, level_lufs=-17.0)
 
 
+VOICES = VoiceCache(voice)
+
+
 def engine(path: Path) -> Engine:
     """An engine that hums."""
     config = EngineConfig(variant="fp32", threads=1, first_audio_ttl_s=0)
     decoder = WholeGraph(build(path), config)
-    return Engine(
-        decoder, config=config, voices=voice, model_sha256="hum", active_provider=decoder.active_provider
-    )
+    return Engine(Parts(decoder, config, VOICES, "hum", lambda: decoder.placement))

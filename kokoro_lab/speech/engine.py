@@ -9,15 +9,14 @@ from __future__ import annotations
 import logging
 import math
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from kokoro_lab.config import STAGED, set_by_user, settings, weights_of
-from kokoro_lab.datatypes import Clip, Fallback, Place, ProviderChoice, SynthesisReport, Utterance
-from kokoro_lab.engine_config import WHOLE_MODEL, EngineConfig
+from kokoro_lab.datatypes import Clip, Place, SynthesisReport, Utterance
+from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.g2p.frontend import FrontEnd
 from kokoro_lab.g2p.lexicon_entries import request_entries
@@ -25,13 +24,12 @@ from kokoro_lab.model.by_cost import PlacedDecoder, chosen_by_cost
 from kokoro_lab.model.by_length import ByLength
 from kokoro_lab.model.decoder import Decoder, StagedDecoder
 from kokoro_lab.model.whole_graph import WholeGraph
-from kokoro_lab.native.build import math_mode
-from kokoro_lab.scheduling.priority import prepare, user_interactive
+from kokoro_lab.scheduling.priority import prepare
 from kokoro_lab.sessions.arenas import shrink_arenas
 from kokoro_lab.sessions.placement import Placement
-from kokoro_lab.sessions.providers import recorded_options
 from kokoro_lab.sessions.tuned import with_tuned
 from kokoro_lab.speech.first_audio import FirstAudioCache
+from kokoro_lab.speech.parts import Parts
 from kokoro_lab.speech.stream import SpeechStream
 from kokoro_lab.speech.utterance import utterance_of
 from kokoro_lab.text.language import resolve_language
@@ -39,11 +37,10 @@ from kokoro_lab.typed import require_least, require_type
 from kokoro_lab.weights.fetching import fetch
 from kokoro_lab.weights.progress import Step, untold
 from kokoro_lab.weights.store import missing, model_path, model_sha256
-from kokoro_lab.weights.voices import Voice, load_voice
+from kokoro_lab.weights.voices import Voice, VoiceCache, load_voice
 
 log = logging.getLogger(__name__)
 
-VOICE_CACHE = 64
 WARM_TEXT = (
     "Ready to speak. The engine that reads this sentence to nobody is taking the memory which it will need "
     "for the longest sentences of an article so that nothing has to grow while a listener waits for the next "
@@ -118,16 +115,16 @@ def load_engine(
         decoder = _decoder(config, say)
     for fallback in decoder.placement.fallbacks:
         log.warning("%s", fallback.reason)
-    return Engine(
+    parts = Parts(
         decoder,
-        config=config,
-        voices=lambda spec: load_voice(spec, config.home),
-        model_sha256=model_sha256(weights),
-        active_provider=decoder.active_provider,
-        placement=lambda: decoder.placement,
+        config,
+        VoiceCache(lambda spec: load_voice(spec, config.home)),
+        model_sha256(weights),
+        lambda: decoder.placement,
         provider_reason=reason,
         fallbacks=fallbacks,
     )
+    return Engine(parts)
 
 
 def _decoder(config: EngineConfig, say: Callable[[str], None]) -> PlacedDecoder:
@@ -139,69 +136,55 @@ def _decoder(config: EngineConfig, say: Callable[[str], None]) -> PlacedDecoder:
 class Engine:
     """Speaks. Thread-safe: one engine serves any number of streams at a time.
 
-    Made by `load_engine`; tests hand in a small decoder and voices of their own.
+    Made by `load_engine`; tests and the lab make others of its `parts`.
 
     Parameters
     ----------
-    active_provider : str
-        Where `decoder` runs, if it stays there.
-    placement : callable, optional
-        Where it runs when asked: a provider may be lost.
-    provider_reason : str
-        Why its segments are spoken by that provider, if it has to do with costs.
-    fallbacks : tuple of Fallback
-        What could not be had when it was made; part of every report.
+    parts : Parts
     """
 
-    def __init__(
-        self,
-        decoder: Decoder,
-        *,
-        config: EngineConfig,
-        voices: Callable[[str], Voice],
-        model_sha256: str,
-        active_provider: str,
-        front_end: FrontEnd | None = None,
-        placement: Callable[[], Placement] | None = None,
-        provider_reason: str = "",
-        fallbacks: tuple[Fallback, ...] = (),
-    ) -> None:
-        self.decoder = decoder
-        self.fallbacks = fallbacks
-        self._provider_reason = provider_reason
-        self.config = config
-        self.model_sha256 = model_sha256
-        stays = Placement(config.provider, "", {WHOLE_MODEL: active_provider})
-        self._placement = placement or (lambda: stays)
-        self.front_end = front_end or FrontEnd()
-        self.first_audio = FirstAudioCache(config.first_audio_ttl_s)
-        self._load_voice = voices
-        self._voices: OrderedDict[str, Voice] = OrderedDict()
-        self._lock = threading.Lock()
+    def __init__(self, parts: Parts) -> None:
+        self.parts = parts
+
+    @property
+    def decoder(self) -> Decoder:
+        """The acoustic model."""
+        return self.parts.decoder
+
+    @property
+    def config(self) -> EngineConfig:
+        """What it was made with."""
+        return self.parts.config
+
+    @property
+    def front_end(self) -> FrontEnd:
+        """What reads texts."""
+        return self.parts.front_end
+
+    @property
+    def first_audio(self) -> FirstAudioCache:
+        """The first audio of the last utterances."""
+        return self.parts.first_audio
+
+    @property
+    def model_sha256(self) -> str:
+        """Of the weights."""
+        return self.parts.model_sha256
 
     @property
     def placement(self) -> Placement:
         """Where each stage runs at this moment, and which providers were given up."""
-        return self._placement()
+        return self.parts.placement()
 
     @property
     def active_provider(self) -> str:
         """ONNX Runtime's name of the provider that makes the samples at this moment."""
-        return self.placement.active_provider
-
-    @property
-    def given_provider(self) -> ProviderChoice:
-        """Who speaks a segment for which the decoder does not choose, and why."""
-        placement = self.placement
-        return ProviderChoice(
-            placement.active_provider, self._provider_reason or placement.because or "it was given"
-        )
+        return self.parts.active_provider
 
     @property
     def session_record(self) -> dict[str, Any]:
         """What of configuration, operators and arithmetic changes speed, memory or samples."""
-        details = {"native_operators": "none: a published graph", **self.decoder.details}
-        return {**recorded_options(self.config), "math_mode": math_mode(details), **details}
+        return self.parts.session_record
 
     @property
     def conversion(self) -> Mapping[str, Any]:
@@ -211,16 +194,7 @@ class Engine:
 
     def voice(self, spec: str) -> Voice:
         """The voice that `spec` names; the last ones used are kept."""
-        with self._lock:
-            if spec in self._voices:
-                self._voices.move_to_end(spec)
-                return self._voices[spec]
-        voice = self._load_voice(spec)
-        with self._lock:
-            self._voices[spec] = voice
-            while len(self._voices) > VOICE_CACHE:
-                self._voices.popitem(last=False)
-        return voice
+        return self.parts.voices(spec)
 
     def stream(
         self,
@@ -297,11 +271,6 @@ class Engine:
         """Speak into a `Clip`: the stream, joined. Options and errors are those of `stream`."""
         return self.stream(text, streamed=False, stop=stop, **options).joined()
 
-    def enter_thread(self) -> None:
-        """Have the calling thread treated as the configuration asks, before it computes."""
-        if self.config.qos == "interactive":
-            user_interactive()
-
     def clear_caches(self) -> dict[str, int]:
         """Forget what was read and spoken before: phonemes of sentences, first audio, voices.
 
@@ -313,12 +282,10 @@ class Engine:
         cleared = {
             "phonemes": int(self.front_end.cache.figures()["entries"]),
             "first_audio": int(self.first_audio.figures()["entries"]),
+            "voices": len(self.parts.voices),
         }
-        self.front_end.cache.clear()
-        self.first_audio.clear()
-        with self._lock:
-            cleared["voices"] = len(self._voices)
-            self._voices.clear()
+        for cache in (self.front_end.cache, self.first_audio, self.parts.voices):
+            cache.clear()
         return cleared
 
     def shrink(self) -> int:
@@ -336,14 +303,14 @@ class Engine:
         self.front_end.warm(language)
         utterance = utterance_of(text, {"voice": voice, "language": language}, streamed=True)
         chunk_s = self.config.chunk_ms / 1000
-        stream = SpeechStream(self, utterance, chunk_s=chunk_s, streamed=True, cached=False)
+        stream = SpeechStream(self.parts, utterance, chunk_s=chunk_s, streamed=True, cached=False)
         for _ in stream:
             pass
         return stream.report
 
     def _begun(self, utterance: Utterance, **how: Any) -> SpeechStream:
         """The stream itself; an engine with faults in it makes streams of another kind."""
-        return SpeechStream(self, utterance, **how)
+        return SpeechStream(self.parts, utterance, **how)
 
 
 def configuration(

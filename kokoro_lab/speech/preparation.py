@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain, dropwhile, islice
 from threading import Event
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -34,14 +34,11 @@ from kokoro_lab.model.decoder import DecodedSegment
 from kokoro_lab.model.delivery import ProsodyChanges, model_speed
 from kokoro_lab.scheduling.stopwatch import Stopwatch
 from kokoro_lab.sessions.interruption import Interruption
+from kokoro_lab.speech.parts import Parts
 from kokoro_lab.speech.pauses import Pause, added, stretched
 from kokoro_lab.speech.utterance import nothing_to_speak
 from kokoro_lab.text.aligned import AlignedText
 from kokoro_lab.text.language import understood
-
-if TYPE_CHECKING:
-    from kokoro_lab.speech.engine import Engine
-
 
 WORDLESS_S = 0.1
 """Silence for a text of marks alone, such as `...`: whoever reads a text in parts may send one."""
@@ -91,7 +88,7 @@ class Preparation:
 
     Parameters
     ----------
-    engine : Engine
+    parts : Parts
         Whose front end reads and whose decoder finds the prosody.
     utterance : Utterance
         What is to be said.
@@ -136,7 +133,7 @@ class Preparation:
 
     def __init__(
         self,
-        engine: Engine,
+        parts: Parts,
         utterance: Utterance,
         *,
         cached: bool,
@@ -144,18 +141,18 @@ class Preparation:
         stopwatch: Stopwatch,
         stop: Event,
     ) -> None:
-        self._engine = engine
-        self._decoder = for_text(engine.decoder, len(utterance.text))
+        self._parts = parts
+        self._decoder = for_text(parts.decoder, len(utterance.text))
         self._utterance = utterance
         self._cached = cached
         self._place = place
         self._watch = stopwatch
         self._stop = stop
-        self.voice = engine.voice(utterance.voice)
+        self.voice = parts.voices(utterance.voice)
         self.language, instead = understood(utterance.language or self.voice.language)
-        lexicons = engine.front_end.lexicons
+        lexicons = parts.front_end.lexicons
         self.lexicon = lexicons.current().with_request(utterance.lexicon)
-        self.fallbacks: list[Fallback] = [*engine.fallbacks, *lexicons.problems()]
+        self.fallbacks: list[Fallback] = [*parts.fallbacks, *lexicons.problems()]
         if instead is not None:
             self.fallbacks.append(Fallback("language", instead))
         self.choices: list[ProviderChoice] = []
@@ -166,7 +163,7 @@ class Preparation:
                 self.statistics = "exact"
                 self.fallbacks.append(Fallback("statistics", f"exact instead of predicted: {reason}"))
         with self._watch("text"):
-            self._text = engine.front_end.read(
+            self._text = parts.front_end.read(
                 utterance.text, utterance.input_format, self.language, self.fallbacks.append
             )
         if not len(self._text) and not self._breaks_s():
@@ -195,7 +192,7 @@ class Preparation:
 
     def segments(self) -> Iterator[PreparedSegment]:
         """Segments with their prosody. May run beside the decoding of the segment before."""
-        self._engine.enter_thread()
+        self._parts.enter_thread()
         for segment, pause in self._speakable:
             go_on(self._stop)
             self.style_rows.append(len(segment.token_ids) - 1)
@@ -209,7 +206,7 @@ class Preparation:
                 # Of a few words, what the model rounds to whole frames may be a tenth
                 stretch = decoded.plain_frames / (self._utterance.speed * int(decoded.durations.sum()))
             self.stretches.append(stretch)
-            choice = decoded.choice or self._engine.given_provider
+            choice = decoded.choice or self._parts.given_provider
             self.choices.append(
                 replace(choice, segment_id=segment.segment_id, token_count=len(segment.token_ids))
             )
@@ -279,7 +276,7 @@ class Preparation:
             self._utterance.detect_languages,
             remembered=self._cached,
         )
-        segments = self._engine.front_end.segments_of(
+        segments = self._parts.front_end.segments_of(
             self._text, languages, self.fallbacks.append, self.lexicon, self._place
         )
         while True:

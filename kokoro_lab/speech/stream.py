@@ -15,7 +15,6 @@ import time
 from collections.abc import Generator, Iterator
 from itertools import chain
 from threading import Event
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -40,11 +39,9 @@ from kokoro_lab.speech.alignment import word_timings
 from kokoro_lab.speech.chunker import Chunker
 from kokoro_lab.speech.first_audio import FirstAudio, FirstAudioCache
 from kokoro_lab.speech.levelling import Levelling, SegmentStart, bounded
+from kokoro_lab.speech.parts import Parts
 from kokoro_lab.speech.pauses import Pause, silence_of, trimmer_of
 from kokoro_lab.speech.preparation import Preparation, PreparedSegment, go_on
-
-if TYPE_CHECKING:
-    from kokoro_lab.speech.engine import Engine
 
 SETTLED_SAMPLES = math.ceil(SETTLED_S * SAMPLE_RATE_HZ)
 """What must be decoded before a sample in the middle of a segment, for it to be right to the last bit."""
@@ -59,8 +56,8 @@ class SpeechStream(Iterator[AudioChunk]):
 
     Parameters
     ----------
-    engine : Engine
-        Whose models speak.
+    parts : Parts
+        What speaks.
     utterance : Utterance
         What is to be said.
     chunk_s : float
@@ -93,7 +90,7 @@ class SpeechStream(Iterator[AudioChunk]):
 
     def __init__(
         self,
-        engine: Engine,
+        parts: Parts,
         utterance: Utterance,
         *,
         chunk_s: float,
@@ -105,7 +102,7 @@ class SpeechStream(Iterator[AudioChunk]):
         stop: Event | None = None,
     ) -> None:
         self._accepted = time.perf_counter()
-        self._engine = engine
+        self._parts = parts
         self._utterance = utterance
         self._streamed = streamed
         self._heard_samples = heard_samples
@@ -117,13 +114,13 @@ class SpeechStream(Iterator[AudioChunk]):
         self._stop = stop or Event()
         self._watch = Stopwatch()
         self._preparation = Preparation(
-            engine, utterance, cached=cached, place=place, stopwatch=self._watch, stop=self._stop
+            parts, utterance, cached=cached, place=place, stopwatch=self._watch, stop=self._stop
         )
         self._ahead = Lookahead(self._preparation.segments())
         self._levelling = Levelling(utterance.loudness, self._preparation.voice.level_at, self._watch)
         # A stream that begins later has no first audio to keep
         kept = streamed and cached and place is None
-        self._first_audio = FirstAudio(engine.first_audio, self._key(chunk_s) if kept else None)
+        self._first_audio = FirstAudio(parts.first_audio, self._key(chunk_s) if kept else None)
         self.primed = bool(self._first_audio.chunks)
         self.segments: list[Segment] = []
         self.timings: list[WordTiming] = []
@@ -193,7 +190,7 @@ class SpeechStream(Iterator[AudioChunk]):
     @property
     def fallbacks(self) -> tuple[Fallback, ...]:
         """Substitutions made so far, with those of providers for the engine as a whole."""
-        return (*self._preparation.fallbacks, *self._engine.placement.fallbacks)
+        return (*self._preparation.fallbacks, *self._parts.placement().fallbacks)
 
     @property
     def report(self) -> SynthesisReport:
@@ -217,11 +214,11 @@ class SpeechStream(Iterator[AudioChunk]):
             prepared.statistics,
             chunk_s,
             prepared.lexicon.version,
-            self._engine.active_provider,
+            self._parts.active_provider,
         )
 
     def _run(self) -> Generator[AudioChunk, None, None]:
-        self._engine.enter_thread()
+        self._parts.enter_thread()
         try:
             for chunk in self._first_audio.chunks:
                 yield self._delivered(chunk)
@@ -372,7 +369,7 @@ class SpeechStream(Iterator[AudioChunk]):
         yield rest
 
     def _make_report(self) -> SynthesisReport:
-        engine, prepared, seconds = self._engine, self._preparation, self._watch.stages_s
+        parts, prepared, seconds = self._parts, self._preparation, self._watch.stages_s
         return SynthesisReport(
             voice=prepared.voice.name,
             speed=self._utterance.speed,
@@ -389,11 +386,11 @@ class SpeechStream(Iterator[AudioChunk]):
             ttfa_s=self._ttfa_s,
             first_audio="cache" if self.primed else "computed",
             streamed=self._streamed,
-            variant=engine.config.variant,
-            model_sha256=engine.model_sha256,
-            requested_provider=engine.config.provider,
-            active_provider=engine.active_provider,
-            threads=engine.config.thread_count,
+            variant=parts.config.variant,
+            model_sha256=parts.model_sha256,
+            requested_provider=parts.config.provider,
+            active_provider=parts.active_provider,
+            threads=parts.config.thread_count,
             statistics=prepared.statistics,
             loudness=self._utterance.loudness,
             gain_db=self._levelling.gain_db,
@@ -402,6 +399,6 @@ class SpeechStream(Iterator[AudioChunk]):
             stretches=tuple(prepared.stretches),
             choices=tuple(prepared.choices),
             fallbacks=self.fallbacks,
-            session=engine.session_record,
+            session=parts.session_record,
             versions=versions(),
         )

@@ -5,7 +5,9 @@ from __future__ import annotations
 import difflib
 import json
 import re
-from collections.abc import Iterator
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -75,6 +77,7 @@ def english_of(voice: str) -> str:
     return "en-gb" if voice.startswith("b") else "en-us"
 
 
+MOST_KEPT = 64
 _PART = re.compile(r"\s*([a-z]\w*)\s*(?:\(\s*(\d+(?:\.\d+)?)\s*\))?\s*", re.IGNORECASE)
 MAX_BLEND = 8
 
@@ -121,6 +124,40 @@ class Voice:
         """
         row: npt.NDArray[np.float32] = self.pack[token_count - 1]
         return row
+
+
+class VoiceCache:
+    """The voice that a name or a blend stands for; the last ones used are kept. Thread-safe.
+
+    Parameters
+    ----------
+    load : callable
+        Reads a voice.
+    """
+
+    def __init__(self, load: Callable[[str], Voice]) -> None:
+        self._load = load
+        self._voices: OrderedDict[str, Voice] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def __call__(self, spec: str) -> Voice:
+        with self._lock:
+            if spec in self._voices:
+                self._voices.move_to_end(spec)
+                return self._voices[spec]
+        voice = self._load(spec)
+        with self._lock:
+            self._voices[spec] = voice
+            while len(self._voices) > MOST_KEPT:
+                self._voices.popitem(last=False)
+        return voice
+
+    def __len__(self) -> int:
+        return len(self._voices)
+
+    def clear(self) -> None:
+        with self._lock:
+            self._voices.clear()
 
 
 def load_voice(spec: str, home: Path | None = None) -> Voice:

@@ -23,6 +23,7 @@ from kokoro_lab.model.by_cost import (
 from kokoro_lab.model.whole_graph import WholeGraph
 from kokoro_lab.sessions.cost_cache import FILE, SegmentCost
 from kokoro_lab.speech.engine import Engine
+from kokoro_lab.speech.parts import Parts
 from tests import tiny_voice
 from tests.sessions.fake_provider import FakeProvider
 
@@ -47,14 +48,8 @@ def decoder(tmp_path: Path, config: EngineConfig) -> WholeGraph:
 
 
 def engine_with(decoder: PlacedDecoder, config: EngineConfig, **said: object) -> Engine:
-    return Engine(
-        decoder,
-        config=config,
-        voices=tiny_voice.voice,
-        model_sha256="hum",
-        active_provider=decoder.active_provider,
-        **said,  # type: ignore[arg-type]
-    )
+    parts = Parts(decoder, config, tiny_voice.VOICES, "hum", lambda: decoder.placement)
+    return Engine(replace(parts, **said))  # type: ignore[arg-type]
 
 
 def test_each_segment_is_spoken_by_the_provider_that_costs_least_and_the_report_says_why(

@@ -17,6 +17,7 @@ from kokoro_lab.model.prosody import Prosody
 from kokoro_lab.model.vocoder import Vocoder, Windows
 from kokoro_lab.native.operators import native_operators
 from kokoro_lab.speech.engine import Engine
+from kokoro_lab.weights.voices import VoiceCache
 
 SENTENCE = "He said that the ships, with all the fishers, have left the harbour for the open sea."
 
@@ -194,14 +195,7 @@ def test_a_skipped_window_is_noticed(engine: Engine) -> None:
 def test_a_voice_that_the_predictor_does_not_know_is_decoded_exactly_and_said(engine: Engine) -> None:
     known = engine.voice("af_heart")
     own = replace(known, name="my_own", parts=("my_own",), pack=known.pack * np.float32(1.1))
-    other = Engine(
-        engine.decoder,
-        config=engine.config,
-        voices=lambda _: own,
-        model_sha256=engine.model_sha256,
-        active_provider=engine.active_provider,
-        front_end=engine.front_end,
-    )
+    other = Engine(replace(engine.parts, voices=VoiceCache(lambda _: own)))
     text = "Listen to the river."
     stream = other.stream(text, voice="my_own", loudness="none")
     samples = np.concatenate([c.samples for c in stream])

@@ -22,7 +22,6 @@ from kokoro_lab.playback.player import Daemon, listening
 from kokoro_lab.playback.sinks import ClockedSink
 from kokoro_lab.scheduling import priority as scheduling
 from kokoro_lab.speech.engine import Engine
-from tests import tiny_voice
 
 
 def in_a_thread(work: object) -> object:
@@ -114,17 +113,11 @@ def test_the_thread_that_speaks_asks_where_it_was_asked_for_and_no_other_does(
 ) -> None:
     asked: list[int] = []
     monkeypatch.setattr(
-        "kokoro_lab.speech.engine.user_interactive", lambda: asked.append(threading.get_ident())
+        "kokoro_lab.speech.parts.user_interactive", lambda: asked.append(threading.get_ident())
     )
     for qos, by in (("off", set()), ("interactive", {threading.get_ident()})):
-        engine = Engine(
-            hum.decoder,
-            config=replace(hum.config, qos=qos),  # type: ignore[arg-type]
-            voices=tiny_voice.voice,
-            model_sha256="hum",
-            active_provider="hum",
-            front_end=hum.front_end,
-        )
+        config = replace(hum.config, qos=qos)  # type: ignore[arg-type]
+        engine = Engine(replace(hum.parts, config=config))
         engine.synthesize("Hello.", voice="hum")
         assert set(asked) == by
 

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -253,9 +254,8 @@ def test_debugging_is_not_there_unless_it_is_switched_on(client: FlaskClient) ->
 def test_nothing_is_kept_of_an_ephemeral_request(
     make_app: Callable[..., Flask], engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from kokoro_lab.speech.first_audio import FirstAudioCache
-
-    monkeypatch.setattr(engine, "first_audio", FirstAudioCache(300))
+    config = replace(engine.config, first_audio_ttl_s=300)
+    monkeypatch.setattr(engine, "parts", replace(engine.parts, config=config))
     client = make_app().test_client()
     assert client.post(URL, json={"input": TEXT, "ephemeral": True}).data
     assert engine.first_audio.figures() == {"hits": 0, "misses": 0, "entries": 0, "ttl_s": 300}

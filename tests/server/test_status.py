@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import pytest
 from flask import Flask
@@ -74,7 +75,7 @@ def test_status_and_headers_say_which_provider_was_given_up(
     reason = "vocoder: CPUExecutionProvider instead of CoreMLExecutionProvider, lost in run 10: EPFail"
     stages = {"prosody": "CPUExecutionProvider", "vocoder": "CPUExecutionProvider"}
     lost = Placement("coreml", "it was asked for", stages, {}, (Fallback("provider", reason),))
-    monkeypatch.setattr(engine, "_placement", lambda: lost)
+    monkeypatch.setattr(engine, "parts", replace(engine.parts, placement=lambda: lost))
     status = client.get("/status").json
     assert status["active_provider"] == "CPUExecutionProvider"
     assert status["placement"] == {

@@ -39,7 +39,7 @@ from kokoro_lab.model.whole_graph import WholeGraph
 from kokoro_lab.speech.engine import Engine
 from kokoro_lab.speech.levelling import MEASURABLE_S
 from kokoro_lab.weights.store import model_path
-from kokoro_lab.weights.voices import Voice
+from kokoro_lab.weights.voices import Voice, VoiceCache
 from tests import tiny_voice
 
 PARAGRAPH = (
@@ -101,14 +101,8 @@ class Counting(Whole):
 def with_decoder(
     engine: Engine, decoder: object, voices: Callable[[str], Voice] = tiny_voice.voice
 ) -> Engine:
-    return Engine(
-        decoder,  # type: ignore[arg-type]
-        config=engine.config,
-        voices=voices,
-        model_sha256="hum",
-        active_provider="CPUExecutionProvider",
-        front_end=engine.front_end,
-    )
+    parts = replace(engine.parts, decoder=decoder, voices=VoiceCache(voices))  # type: ignore[arg-type]
+    return Engine(parts)
 
 
 def test_each_token_sounds_where_its_timing_says(hum: Engine) -> None:
@@ -234,8 +228,7 @@ def test_chunks_are_frames_in_order(hum: Engine) -> None:
 
 
 def test_chunks_are_as_long_as_the_engine_is_configured_for(hum: Engine) -> None:
-    engine = with_decoder(hum, hum.decoder)
-    engine.config = replace(hum.config, chunk_ms=80)
+    engine = Engine(replace(hum.parts, config=replace(hum.config, chunk_ms=80)))
     lengths = [len(chunk.samples) for chunk in engine.stream("The kettle is on.", voice="hum")]
     assert set(lengths[:-1]) == {1920}
 
@@ -478,7 +471,7 @@ def test_requests_that_cannot_be_spoken_fail_at_once(hum: Engine) -> None:
         hum.stream("Hello.", voice="hum", loudness="deafening")
     with pytest.raises(ParameterError, match="pitch"):
         hum.stream("Hello.", voice="hum", pitch=2)
-    with pytest.raises(ParameterError, match="frame"):
+    with pytest.raises(ParameterError, match="chunk"):
         hum.stream("Hello.", voice="hum", chunk_s=0.5)
     with pytest.raises(SettingsError, match="fp33"):
         EngineConfig(variant="fp33")
@@ -677,13 +670,12 @@ def test_a_wrong_lexicon_is_refused_before_anything_is_spoken(hum: Engine) -> No
 
 
 def test_a_lexicon_that_cannot_be_read_is_in_the_report(hum: Engine, tmp_path: Path) -> None:
-    engine = with_decoder(hum, hum.decoder)
     (tmp_path / "words.tsv").write_text("no columns of ours\n")
-    engine.front_end = FrontEnd(Lexicons(project=tmp_path / "words.tsv"))
+    engine = Engine(replace(hum.parts, front_end=FrontEnd(Lexicons(project=tmp_path / "words.tsv"))))
     clip = engine.synthesize("The kettle is on.", voice="hum")
     assert [(f.stage, "words.tsv" in f.reason) for f in clip.report.fallbacks] == [("lexicon", True)]
     # One that is not there is said where operators look, once: nothing is read otherwise than it would be
-    engine.front_end = FrontEnd(Lexicons(project=tmp_path / "none.tsv"))
+    engine = Engine(replace(hum.parts, front_end=FrontEnd(Lexicons(project=tmp_path / "none.tsv"))))
     assert not engine.synthesize("The kettle is on.", voice="hum").report.fallbacks
 
 

@@ -22,6 +22,7 @@ from kokoro_lab.sessions.arenas import run_out_of_memory
 from kokoro_lab.sessions.guarded_session import GuardedSession, Runs
 from kokoro_lab.sessions.placement import Placement
 from kokoro_lab.speech.engine import Engine
+from kokoro_lab.speech.parts import Parts
 from kokoro_lab.speech.stream import SpeechStream
 from kokoro_lab.text.aligned import AlignedText
 from kokoro_lab.weights.voices import Voice
@@ -41,21 +42,17 @@ class FaultyEngine(Engine):
     """
 
     def __init__(self, engine: Engine, injector: Injector, *, reads_anew: bool = True) -> None:
-        super().__init__(
-            FaultyDecoder(engine.decoder, injector),
-            config=engine.config,
-            voices=engine.voice,
-            model_sha256=engine.model_sha256,
-            active_provider=engine.active_provider,
+        parts = replace(
+            engine.parts,
+            decoder=FaultyDecoder(engine.decoder, injector),
             placement=lambda: _with_lost(engine.placement, injector),
-            provider_reason=engine._provider_reason,
-            fallbacks=engine.fallbacks,
             front_end=_faulty_front_end(engine, injector) if reads_anew else engine.front_end,
         )
+        super().__init__(parts)
         self.injector = injector
 
     def _begun(self, utterance: Utterance, **how: Any) -> SpeechStream:
-        return FaultyStream(self.injector, self, utterance, **how)
+        return FaultyStream(self.injector, self.parts, utterance, **how)
 
 
 def _with_lost(placement: Placement, injector: Injector) -> Placement:
@@ -81,12 +78,12 @@ def _faulty_front_end(engine: Engine, injector: Injector) -> FrontEnd:
 class FaultyStream(SpeechStream):
     """A stream whose chunks may be held up or lost behind it. A file waits in no queue, and is whole."""
 
-    def __init__(self, injector: Injector, engine: Engine, utterance: Utterance, **how: Any) -> None:
+    def __init__(self, injector: Injector, parts: Parts, utterance: Utterance, **how: Any) -> None:
         self._injector = injector
         self._over = False
         injector.enter()
         try:
-            super().__init__(engine, utterance, **how)
+            super().__init__(parts, utterance, **how)
         except BaseException:
             self._leave()
             raise

@@ -34,7 +34,7 @@ from kokoro_lab.metrics.mos import dnsmos
 from kokoro_lab.metrics.noninferiority import PairedChange, paired_change
 from kokoro_lab.metrics.perceptual import log_mel_distance_db
 from kokoro_lab.metrics.proportions import ALPHA
-from kokoro_lab.model.decoder import StagedDecoder
+from kokoro_lab.model.decoder import Decoder, StagedDecoder
 from kokoro_lab.speech.engine import Engine, load_engine
 from kokoro_lab.weights.store import model_path
 
@@ -113,13 +113,15 @@ def engine_of(variant: str, timing: str = SHARED) -> Engine:
             f"There is no timing {timing!r}.", field="timing", value=timing, allowed=f"{SHARED}, {OWN}"
         )
     engine = load_engine(variant=variant)
-    if timing == SHARED and variant != "fp32":
-        prosody = fp32_prosody(engine.config)
-        if isinstance(engine.decoder, StagedDecoder):
-            engine.decoder = ToldStages(engine.decoder, prosody)
-        else:
-            engine.decoder = ToldGraph(model_path(variant, engine.config.home), prosody, engine.config)
-    return engine
+    if timing == OWN or variant == "fp32":
+        return engine
+    prosody = fp32_prosody(engine.config)
+    told: Decoder
+    if isinstance(engine.decoder, StagedDecoder):
+        told = ToldStages(engine.decoder, prosody)
+    else:
+        told = ToldGraph(model_path(variant, engine.config.home), prosody, engine.config)
+    return Engine(replace(engine.parts, decoder=told))
 
 
 def make_pairs(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -47,15 +48,7 @@ class SlowDecoder:
 
 def slowed(engine: Engine, sleep_s: float) -> Engine:
     """The same engine, which sleeps for `sleep_s` before it decodes a segment."""
-    return Engine(
-        SlowDecoder(engine.decoder, sleep_s),
-        config=engine.config,
-        voices=engine.voice,
-        model_sha256=engine.model_sha256,
-        active_provider=engine.active_provider,
-        front_end=engine.front_end,
-        placement=lambda: engine.placement,
-    )
+    return Engine(replace(engine.parts, decoder=SlowDecoder(engine.decoder, sleep_s)))
 
 
 def slowed_control(

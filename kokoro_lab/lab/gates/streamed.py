@@ -190,15 +190,8 @@ def _end(stream: SpeechStream, segment_id: int, whole: int) -> int:
 
 
 def _with_decoder(engine: Engine, decoder: Decoder) -> Engine:
-    return Engine(
-        decoder,
-        config=replace(engine.config, first_audio_ttl_s=0),
-        voices=engine.voice,
-        model_sha256=engine.model_sha256,
-        active_provider=engine.active_provider,
-        placement=lambda: engine.placement,
-        front_end=engine.front_end,
-    )
+    config = replace(engine.config, first_audio_ttl_s=0)
+    return Engine(replace(engine.parts, decoder=decoder, config=config))
 
 
 class DecodeRequest(NamedTuple):

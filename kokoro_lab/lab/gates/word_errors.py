@@ -27,9 +27,10 @@ from kokoro_lab.metrics.noninferiority import PairedRise, error_rate, paired_ris
 from kokoro_lab.metrics.spelling import ENGLISH, LANGUAGES, spelling_language, units
 from kokoro_lab.model.whole_graph import WholeGraph
 from kokoro_lab.speech.engine import Engine
+from kokoro_lab.speech.parts import Parts
 from kokoro_lab.weights.fetching import fetch
 from kokoro_lab.weights.store import missing, model_path, model_sha256, voice_names
-from kokoro_lab.weights.voices import LANGUAGE_OF_PREFIX, load_voice
+from kokoro_lab.weights.voices import LANGUAGE_OF_PREFIX, VoiceCache, load_voice
 
 FIXTURE = "intelligibility"
 SIDES = ("candidate", "reference")
@@ -65,14 +66,8 @@ def published(config: EngineConfig | None = None) -> Engine:
     if missing(("fp32",), config.home):
         fetch(("fp32",), source=config.source, home=config.home)
     decoder = WholeGraph(model_path("fp32", config.home), config)
-    return Engine(
-        decoder,
-        config=config,
-        voices=lambda spec: load_voice(spec, config.home),
-        model_sha256=model_sha256("fp32"),
-        active_provider=decoder.active_provider,
-        placement=lambda: decoder.placement,
-    )
+    voices = VoiceCache(lambda spec: load_voice(spec, config.home))
+    return Engine(Parts(decoder, config, voices, model_sha256("fp32"), lambda: decoder.placement))
 
 
 def voices_of(english: str, others: str) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from math import isnan
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,6 @@ from kokoro_lab.errors import ParameterError, SynthesisError
 from kokoro_lab.lab.bench.timing import InProcess, measure
 from kokoro_lab.lab.bench.trial import Listener
 from kokoro_lab.speech.engine import Engine
-from kokoro_lab.speech.first_audio import FirstAudioCache
 
 TEXTS = ["The kettle is on.", "Nobody is in."]
 
@@ -141,9 +141,9 @@ def test_chunks_are_as_long_as_asked(hum: Engine, chunk_ms: int) -> None:
     assert set(listener.lengths[:-1]) == {chunk_ms * SAMPLE_RATE_HZ // 1000}
 
 
-def test_a_first_audio_from_the_cache_is_refused(hum: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hum, "first_audio", FirstAudioCache(ttl_s=60))
-    ours = InProcess(hum, "hum")
+def test_a_first_audio_from_the_cache_is_refused(hum: Engine) -> None:
+    config = replace(hum.config, first_audio_ttl_s=60)
+    ours = InProcess(Engine(replace(hum.parts, config=config)), "hum")
     text = "This very sentence is spoken twice."
     measure([ours], [text], progress=False)
     with pytest.raises(SynthesisError, match="in the cache"):

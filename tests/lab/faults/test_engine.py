@@ -96,12 +96,11 @@ def test_a_file_waits_in_no_queue_and_is_whole(hum: Engine) -> None:
 def test_it_says_of_itself_what_the_engine_says(hum: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a result records: how the graphs were made, and what could not be had."""
     given_up = Fallback("threads", "2 instead of 4")
-    monkeypatch.setattr(hum, "fallbacks", (given_up,))
-    monkeypatch.setattr(hum, "_provider_reason", "it costs least")
+    whole = Engine(replace(hum.parts, fallbacks=(given_up,), provider_reason="it costs least"))
     monkeypatch.setattr(hum.decoder, "conversion", {"recipe": 1}, raising=False)
-    faulty = FaultyEngine(hum, Injector(), reads_anew=False)
-    assert faulty.conversion == hum.conversion == {"recipe": 1}
-    assert faulty.given_provider == hum.given_provider
+    faulty = FaultyEngine(whole, Injector(), reads_anew=False)
+    assert faulty.conversion == whole.conversion == {"recipe": 1}
+    assert faulty.parts.given_provider == whole.parts.given_provider
     assert given_up in faulty.stream(TEXT, voice="hum").fallbacks
 
 

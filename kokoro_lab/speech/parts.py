@@ -1,0 +1,92 @@
+"""What an engine is made of, and what each of its streams speaks with.
+
+It is frozen: `replace(engine.parts, decoder=...)` makes the parts of an engine that differs in one of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from kokoro_lab.datatypes import Fallback, ProviderChoice
+from kokoro_lab.engine_config import WHOLE_MODEL, EngineConfig
+from kokoro_lab.g2p.frontend import FrontEnd
+from kokoro_lab.model.decoder import Decoder
+from kokoro_lab.native.build import math_mode
+from kokoro_lab.scheduling.priority import user_interactive
+from kokoro_lab.sessions.placement import Placement
+from kokoro_lab.sessions.providers import recorded_options
+from kokoro_lab.speech.first_audio import FirstAudioCache
+from kokoro_lab.weights.voices import VoiceCache
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Parts:
+    """The parts of one engine. Thread-safe, as each of them is.
+
+    Parameters
+    ----------
+    decoder : Decoder
+        The acoustic model.
+    config : EngineConfig
+    voices : VoiceCache
+        The voice that a name or a blend stands for.
+    model_sha256 : str
+        Of the weights.
+    placement : callable
+        Where each stage runs when asked: a provider may be lost. See `stays_on`.
+    front_end : FrontEnd
+        Reads texts.
+    provider_reason : str
+        Why segments are spoken by their provider, if it has to do with costs.
+    fallbacks : tuple of Fallback
+        What could not be had when the engine was made; part of every report.
+
+    Attributes
+    ----------
+    first_audio : FirstAudioCache
+        Empty at first: what another decoder spoke must not be heard from this one.
+    """
+
+    decoder: Decoder
+    config: EngineConfig
+    voices: VoiceCache
+    model_sha256: str
+    placement: Callable[[], Placement]
+    front_end: FrontEnd = field(default_factory=FrontEnd)
+    provider_reason: str = ""
+    fallbacks: tuple[Fallback, ...] = ()
+    first_audio: FirstAudioCache = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "first_audio", FirstAudioCache(self.config.first_audio_ttl_s))
+
+    @property
+    def active_provider(self) -> str:
+        """ONNX Runtime's name of the provider that makes the samples at this moment."""
+        return self.placement().active_provider
+
+    @property
+    def given_provider(self) -> ProviderChoice:
+        """Who speaks a segment for which the decoder does not choose, and why."""
+        placement = self.placement()
+        because = self.provider_reason or placement.because or "it was given"
+        return ProviderChoice(placement.active_provider, because)
+
+    @property
+    def session_record(self) -> dict[str, Any]:
+        """What of configuration, operators and arithmetic changes speed, memory or samples."""
+        details = {"native_operators": "none: a published graph", **self.decoder.details}
+        return {**recorded_options(self.config), "math_mode": math_mode(details), **details}
+
+    def enter_thread(self) -> None:
+        """Have the calling thread treated as the configuration asks, before it computes."""
+        if self.config.qos == "interactive":
+            user_interactive()
+
+
+def stays_on(provider: str, config: EngineConfig) -> Callable[[], Placement]:
+    """The placement of a decoder that runs as a whole on one provider, and stays there."""
+    placement = Placement(config.provider, "", {WHOLE_MODEL: provider})
+    return lambda: placement
