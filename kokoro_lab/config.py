@@ -33,7 +33,7 @@ STAGED = ("fp32", "fp16", "int8", "int8fp16mix")
 """Variants that run in stages, all made from the published fp32 weights."""
 VARIANTS = (*STAGED, "fp16-upstream", "int8-upstream")
 DEFAULT_VARIANT = "int8"
-"""Less than half of fp32's computing; what it costs in sound is in the README, under Variants."""
+"""Less than half of fp32's computing; what it costs in sound is in docs/variants.md."""
 PREFIX = "KOKORO_"
 WINDOW_FRAMES = 120
 """Later windows: the larger, the less context is decoded twice; the smaller, the sooner a stop acts."""
@@ -300,7 +300,7 @@ def settings() -> Settings:
             f"{name}={bad['input']!r} is not valid: {bad['msg']}.",
             field=name,
             value=bad["input"],
-            mend=f"Mend or unset {name}; the README's table lists what each variable takes.",
+            mend=f"Mend or unset {name}; docs/configuration.md lists what each variable takes.",
         ) from error
 
 
@@ -312,7 +312,7 @@ def misspelt() -> list[str]:
         name = variable.upper().removeprefix(PREFIX)
         if variable.upper().startswith(PREFIX) and name not in {*known, *OF_OTHERS}:
             near = get_close_matches(name, known, n=1)
-            meant = f"Is {PREFIX}{near[0]} meant?" if near else "The README's table lists what there is."
+            meant = f"Is {PREFIX}{near[0]} meant?" if near else "docs/configuration.md lists what there is."
             found.append(f"{variable} sets nothing: there is no such setting. {meant}")
     return found
 
@@ -338,7 +338,7 @@ def _require_known_options() -> None:
 
 
 def settings_table() -> str:
-    """The README's environment table, in Markdown, made from `Settings`."""
+    """The table of docs/configuration.md, in Markdown, made from `Settings`."""
     rows = ["| variable | default | what it sets |", "|---|---|---|"]
     for name, info in Settings.model_fields.items():
         default = "the user's cache folder" if name == "home" else f"`{info.default}`"

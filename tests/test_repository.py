@@ -15,6 +15,7 @@ from packaging.version import Version
 
 from kokoro_lab import __version__
 from kokoro_lab.config import settings_table
+from tests.documentation import PAGES, ROOT, all_pages, page
 
 
 def project(repository: Path) -> dict:  # type: ignore[type-arg]
@@ -64,20 +65,50 @@ def test_the_installed_packages_are_the_locked_ones(repository: Path) -> None:
         assert Version(version(name)) == pins[name], "run `make env`"
 
 
-def test_the_readme_has_the_environment_table(repository: Path) -> None:
-    assert settings_table() in (repository / "README.md").read_text()
+def test_the_documentation_has_the_environment_table() -> None:
+    assert settings_table() in page("docs/configuration.md")
 
 
-def test_the_readme_lists_every_notebook(repository: Path) -> None:
-    readme = (repository / "README.md").read_text()
+def test_the_documentation_lists_every_notebook(repository: Path) -> None:
+    listed = page("docs/notebooks.md")
     for notebook in (repository / "notebooks").glob("*.ipynb"):
-        assert f"`{notebook.stem}`" in readme
+        assert f"| `{notebook.stem}` |" in listed
 
 
-def test_every_make_target_in_the_readme_exists(repository: Path) -> None:
+def test_every_make_target_in_the_documentation_exists(repository: Path) -> None:
     targets = set(re.findall(r"^([a-z-]+):", (repository / "Makefile").read_text(), re.MULTILINE))
-    for target in re.findall(r"`?make ([a-z-]+)", (repository / "README.md").read_text()):
-        assert target in targets
+    typed = re.findall(r"(?:^|`)make ([a-z-]+)", all_pages(), re.MULTILINE)
+    assert {"demo", "test", "golden", "release-check", "test-macos"} <= set(typed)
+    assert set(typed) <= targets
+
+
+def test_the_readme_is_read_at_one_sitting(repository: Path) -> None:
+    assert (repository / "README.md").stat().st_size < 15_000
+
+
+def test_the_readme_leads_to_every_page() -> None:
+    readme = page("README.md")
+    for path in PAGES[1:]:
+        assert f"({path.relative_to(ROOT).as_posix()})" in readme
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_links_of_the_documentation_lead_somewhere(path: Path) -> None:
+    for target in re.findall(r"\]\((?!https?:)([^)\s]+)\)", without_code(path)):
+        file, _, anchor = target.partition("#")
+        linked = (path.parent / file).resolve() if file else path
+        assert linked.is_file(), target
+        assert not anchor or anchor in anchors(linked), target
+
+
+def without_code(path: Path) -> str:
+    return re.sub(r"^```.*?^```", "", path.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
+
+
+def anchors(path: Path) -> set[str]:
+    """What GitHub calls the headings of a page: in small letters, without marks, a hyphen for each space."""
+    headings = re.findall(r"^#+ (.+)$", without_code(path), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 @pytest.mark.parametrize(

@@ -517,7 +517,7 @@ def test_a_command_logs_more_if_it_is_told_to() -> None:
         ("KOKORO_THREDS", "KOKORO_THREADS"),
         ("kokoro_variants", "KOKORO_VARIANT"),
         ("KOKORO_FIRST_WINDOW_FRAMES", "KOKORO_WINDOW_FRAMES"),
-        ("KOKORO_XYZZY", "The README's table"),
+        ("KOKORO_XYZZY", "docs/configuration.md"),
     ],
 )
 def test_a_variable_that_sets_nothing_is_named_with_the_nearest_that_does(

@@ -76,7 +76,8 @@ def _leave(error: BaseException | None) -> None:
 def knock() -> NoReturn:
     """Speak over a WebSocket: the fields of a request as JSON messages, audio in binary ones.
 
-    What either side says stands in the README. A request that does not ask for a WebSocket is answered 426.
+    What either side says stands in docs/clients.md. A request that does not ask for a WebSocket is answered
+    426.
     """
     raise UpgradeRequired
 

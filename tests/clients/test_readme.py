@@ -1,4 +1,4 @@
-"""What the README tells a new user to type works as it stands there, but for port and voice."""
+"""What README.md and docs/ tell a new user to type works as it stands there, but for port and voice."""
 
 from __future__ import annotations
 
@@ -15,18 +15,17 @@ from kokoro_lab.server.background import WarmUp
 from kokoro_lab.server.speech_request import ALIASES, SpeechRequest
 from tests.browser import require
 from tests.clients.listening import assert_speech
+from tests.documentation import ROOT, page
 from tests.server import scripted
 from tests.server.conftest import RunningServer
 
-ROOT = Path(__file__).parents[2]
-README = (ROOT / "README.md").read_text()
-SERVE = README[README.index("## Serve\n") : README.index("## Environment\n")]
+README, SERVE, CLIENTS = page("README.md"), page("docs/serve.md"), page("docs/clients.md")
 TEXT = "Hello there."
 
 
-def snippet(language: str, holds: str, server: RunningServer) -> str:
-    """The only block of code of `language` in the README's part on serving that `holds` this."""
-    blocks = [text for kind, text in re.findall(r"```(\w*)\n(.*?)```", SERVE, re.DOTALL) if kind == language]
+def snippet(text: str, language: str, holds: str, server: RunningServer) -> str:
+    """The only block of code of `language` on a page that `holds` this."""
+    blocks = [code for kind, code in re.findall(r"```(\w*)\n(.*?)```", text, re.DOTALL) if kind == language]
     (found,) = [block for block in blocks if holds in block]
     assert "http://127.0.0.1:8880" in found
     return found.replace("http://127.0.0.1:8880", server.url).replace("af_heart", "hum")
@@ -41,9 +40,10 @@ def run(*command: str, cwd: Path, path: str = "") -> str:
     return done.stdout
 
 
-def test_curl_writes_a_file(server: RunningServer, tmp_path: Path) -> None:
+@pytest.mark.parametrize("text", [README, SERVE], ids=["README.md", "docs/serve.md"])
+def test_curl_writes_a_file(server: RunningServer, tmp_path: Path, text: str) -> None:
     require({"curl (Debian: apt-get install curl)": shutil.which("curl")})
-    commands = snippet("", "-o hello.wav", server)
+    commands = snippet(text, "", "curl http", server)
     run("bash", "-c", commands[commands.index("curl ") :], cwd=tmp_path)
     assert_speech("wav", (tmp_path / "hello.wav").read_bytes(), server, TEXT)
 
@@ -53,12 +53,12 @@ def test_curl_hands_a_stream_to_a_player(server: RunningServer, tmp_path: Path) 
     player = tmp_path / "ffplay"
     player.write_text("#!/bin/sh\ncat >played\n")
     player.chmod(0o755)
-    run("bash", "-c", snippet("", "| ffplay", server), cwd=tmp_path, path=str(tmp_path))
+    run("bash", "-c", snippet(CLIENTS, "", "| ffplay", server), cwd=tmp_path, path=str(tmp_path))
     assert_speech("wav", (tmp_path / "played").read_bytes(), server, TEXT)
 
 
 def test_python_hears_it_as_it_is_spoken(server: RunningServer, tmp_path: Path) -> None:
-    program = snippet("python", "OpenAI(", server)
+    program = snippet(SERVE, "python", "OpenAI(", server)
     assert program.count("        ...") == 1
     program = program.replace("        ...", "        sys.stdout.buffer.write(pcm)")
     (tmp_path / "listen.py").write_text("import sys\n" + program)
@@ -79,20 +79,20 @@ def test_node_writes_a_file(server: RunningServer, tmp_path: Path) -> None:
         }
     )
     (tmp_path / "node_modules").symlink_to(modules)
-    (tmp_path / "speak.mjs").write_text(snippet("js", "new OpenAI(", server))
+    (tmp_path / "speak.mjs").write_text(snippet(CLIENTS, "js", "new OpenAI(", server))
     run("node", "speak.mjs", cwd=tmp_path)
     assert_speech("wav", (tmp_path / "hello.wav").read_bytes(), server, TEXT)
 
 
-def test_every_path_of_v1_is_in_the_readme(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_every_path_of_v1_is_in_the_documentation(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(WarmUp, "start", lambda *_, **__: None)  # its paths are there before it can speak
     app = create_app(scripted.engine(tmp_path / "hum.onnx"))
     paths = {re.sub(r"<(?:\w+:)?(\w+)>", r"{\1}", rule.rule) for rule in app.url_map.iter_rules()}
     assert "/v1/audio/speech" in paths
-    assert [path for path in sorted(paths) if path.startswith("/v1/") and path not in README] == []
+    assert [path for path in sorted(paths) if path.startswith("/v1/") and path not in SERVE] == []
 
 
 @pytest.mark.parametrize("field", ["text", "format", "lang"])
 def test_the_spellings_that_are_promised_are_taken(field: str) -> None:
-    assert f"`{field}`" in SERVE
+    assert f"`{field}`" in CLIENTS
     assert ALIASES[field] in SpeechRequest.model_fields

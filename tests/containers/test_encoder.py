@@ -211,7 +211,7 @@ def test_a_sample_comes_out_within_the_stated_delay(kind: Format, rate_hz: int, 
     encoder.close()
 
 
-def test_the_delays_are_those_of_the_readme() -> None:
+def test_the_delays_are_those_of_the_page_on_serving() -> None:
     delays_ms = {kind: round(1000 * Encoder(kind).delay_s) for kind in KINDS}
     assert delays_ms == {"mp3": 94, "opus": 46, "aac": 128, "flac": 25, "wav": 0, "pcm": 0}
 

@@ -10,14 +10,11 @@ import re
 import shlex
 import wave
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import pytest
 
+from tests.documentation import PAGES, ROOT
 from tests.installed.command import SCRIPT, Installed
-
-ROOT = Path(__file__).parents[2]
-PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
 
 
 @dataclass(frozen=True)

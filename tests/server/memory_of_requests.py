@@ -42,7 +42,7 @@ WAYS: dict[str, dict[str, Any]] = {
 SPEED = 1.6
 """Each token of the humming voice lasts 0.1 s."""
 REQUEST_MB, FILE_MB_A_SECOND = 64.0, 0.2
-"""The bound that is stated in the README."""
+"""The bound that is stated in docs/serve.md."""
 
 
 def memory_mb(name: str) -> float:

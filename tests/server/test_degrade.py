@@ -162,8 +162,8 @@ def test_every_mode_has_what_brings_it_what_it_changes_and_a_way_back() -> None:
     assert Scene().degrader.figures()["table"] == table()
 
 
-def test_the_readme_has_the_table(repository: Path) -> None:
-    text = (repository / "README.md").read_text()
+def test_the_page_on_serving_has_the_table(repository: Path) -> None:
+    text = (repository / "docs/serve.md").read_text()
     for row in table():
         said = (
             row["trigger"]
