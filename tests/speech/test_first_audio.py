@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import isnan
 from pathlib import Path
 
@@ -78,7 +79,8 @@ def test_another_request_does_not_hear_it(fresh: Engine, other: Utterance) -> No
 def test_who_has_changed_a_lexicon_does_not_hear_it(fresh: Engine, tmp_path: Path) -> None:
     path = tmp_path / "ours.tsv"
     path.write_text("lang\tgrapheme\tphoneme\nen\train\tzˈu\n")
-    fresh.front_end = FrontEnd(Lexicons(project=path, look_every_s=0))
+    front_end = FrontEnd(Lexicons(project=path, look_every_s=0))
+    fresh = Engine(replace(fresh.parts, front_end=front_end))
     list(fresh.stream(TEXT, voice="hum"))
     assert fresh.stream(TEXT, voice="hum").primed
     path.write_text("lang\tgrapheme\tphoneme\nen\train\tzˈuz\n")
