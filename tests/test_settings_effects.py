@@ -420,14 +420,7 @@ def humming(hum: Engine) -> Callable[..., Engine]:
     """The humming engine with other fields of its configuration."""
 
     def made(**changed: Any) -> Engine:
-        return Engine(
-            hum.decoder,
-            config=replace(hum.config, **changed),
-            voices=hum.voice,
-            model_sha256="hum",
-            active_provider="hum",
-            front_end=hum.front_end,
-        )
+        return Engine(replace(hum.parts, config=replace(hum.config, **changed)))
 
     return made
 

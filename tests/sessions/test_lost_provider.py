@@ -34,15 +34,8 @@ def hum_on(tmp_path: Path, hum: Engine) -> Callable[..., Engine]:
     def make(provider: str = "coreml", **options: Any) -> Engine:
         config = replace(hum.config, provider=provider, **options)
         decoder = WholeGraph(path, config)
-        return Engine(
-            decoder,
-            config=config,
-            voices=tiny_voice.voice,
-            model_sha256="hum",
-            active_provider=decoder.active_provider,
-            placement=lambda: decoder.placement,
-            front_end=hum.front_end,
-        )
+        changed = {"decoder": decoder, "config": config, "placement": lambda: decoder.placement}
+        return Engine(replace(hum.parts, **changed))
 
     return make
 

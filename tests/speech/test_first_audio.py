@@ -11,7 +11,6 @@ import pytest
 
 from kokoro_lab import Utterance
 from kokoro_lab.datatypes import AudioChunk, LexiconEntry
-from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.g2p.frontend import FrontEnd
 from kokoro_lab.g2p.lexicons import Lexicons
 from kokoro_lab.speech.engine import Engine
@@ -24,14 +23,8 @@ TEXT = "The rain had stopped before the train came in. Nobody was waiting for it
 @pytest.fixture
 def fresh(hum: Engine) -> Engine:
     """The humming engine with a cache of its own."""
-    return Engine(
-        Scripted(hum.decoder),
-        config=EngineConfig(variant="fp32", threads=1, first_audio_ttl_s=60),
-        voices=hum.voice,
-        model_sha256="hum",
-        active_provider="cpu",
-        front_end=hum.front_end,
-    )
+    config = replace(hum.config, first_audio_ttl_s=60)
+    return Engine(replace(hum.parts, decoder=Scripted(hum.decoder), config=config))
 
 
 def samples_of(chunks: list[AudioChunk]) -> np.ndarray:

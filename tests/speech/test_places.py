@@ -18,7 +18,6 @@ from kokoro_lab.g2p.frontend import FrontEnd
 from kokoro_lab.model.decoder import DecodedSegment
 from kokoro_lab.speech.chunker import Chunker
 from kokoro_lab.speech.engine import Engine
-from tests.tiny_voice import voice
 
 TEXT = (
     "The first sentence is long enough to be cut, as it goes on and on behind its comma. Short? Yes. No!\n\n"
@@ -67,14 +66,7 @@ def test_a_stretched_segment_is_gone_on_with_to_the_same_samples(hum: Engine, sp
             samples = np.concatenate(list(decoded.blocks))
             return replace(decoded, blocks=iter((samples,)), later=lambda at: (at, iter((samples[at:],))))
 
-    engine = Engine(
-        Enters(),
-        config=hum.config,
-        voices=voice,
-        model_sha256="hum",
-        active_provider="",
-        front_end=hum.front_end,
-    )
+    engine = Engine(replace(hum.parts, decoder=Enters()))  # type: ignore[arg-type]
     stream = engine.stream(TEXT, voice="hum", speed=speed)
     chunks = {chunk.chunk_id: chunk for chunk in stream}
     place = max(stream.places.values(), key=lambda each: each.start_samples)

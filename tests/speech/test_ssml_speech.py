@@ -5,6 +5,7 @@ from __future__ import annotations
 import tracemalloc
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -59,14 +60,7 @@ class Following:
 
 @pytest.fixture(scope="module")
 def following(hum: Engine) -> Engine:
-    return Engine(
-        Following(),
-        config=hum.config,
-        voices=tiny_voice.voice,
-        model_sha256="hum",
-        active_provider="CPUExecutionProvider",
-        front_end=hum.front_end,
-    )
+    return Engine(replace(hum.parts, decoder=Following()))  # type: ignore[arg-type]
 
 
 def speak(engine: Engine, inside: str, **options: object) -> Clip:

@@ -23,6 +23,8 @@ from kokoro_lab.model.decoder import DecodedSegment
 from kokoro_lab.model.whole_graph import WholeGraph
 from kokoro_lab.sessions.provider_registry import registry
 from kokoro_lab.speech.engine import Engine
+from kokoro_lab.speech.parts import Parts
+from kokoro_lab.weights.voices import VoiceCache
 from tests import tiny_voice
 
 pytestmark = pytest.mark.test_all  # engines in processes of their own
@@ -65,13 +67,9 @@ def hum(config: EngineConfig) -> Engine:
         sys.modules["lingua"] = None  # type: ignore[assignment]
     path = Path(tempfile.mkdtemp()) / "hum.onnx"
     decoder = WholeGraph(tiny_voice.build(path), config)
-    return Engine(
-        Later(decoder, config),  # type: ignore[arg-type]
-        config=config,
-        voices=lambda spec: replace(tiny_voice.voice(spec), language="es"),
-        model_sha256="hum",
-        active_provider=decoder.active_provider,
-    )
+    voices = VoiceCache(lambda spec: replace(tiny_voice.voice(spec), language="es"))
+    later = Later(decoder, config)
+    return Engine(Parts(later, config, voices, "hum", lambda: decoder.placement))  # type: ignore[arg-type]
 
 
 @pytest.fixture(scope="module")
