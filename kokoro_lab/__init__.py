@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 _HOMES = {
     "AudioChunk": "datatypes",
     "Clip": "datatypes",
-    "Engine": "engine",
+    "Engine": "speech.engine",
     "EngineConfig": "engine_config",
     "KokoroLabError": "errors",
     "SynthesisReport": "datatypes",
     "Utterance": "datatypes",
-    "load_engine": "engine",
+    "load_engine": "speech.engine",
     "save": "containers",
 }
 

@@ -25,6 +25,7 @@ from kokoro_lab.g2p.shared_lock import SharedLock
 from kokoro_lab.g2p.tagger import TaggedToken, Tagger
 from kokoro_lab.g2p.vocab import known
 from kokoro_lab.text.aligned import AlignedText
+from kokoro_lab.text.script import sounds
 
 log = logging.getLogger(__name__)
 
@@ -195,7 +196,7 @@ class EnglishG2P:
         """What to say for one token, and which level says it."""
         source = "espeak" if text in self._call.by_espeak else "misaki"
         unspoken = not phonemes or not any(c.isalpha() for c in phonemes)
-        if phonemes is None or UNKNOWN in phonemes or (unspoken and _sounds(text)):
+        if phonemes is None or UNKNOWN in phonemes or (unspoken and sounds(text)):
             phonemes, source = self._espeak(text), "espeak"
             if not phonemes or UNKNOWN in phonemes or not known(phonemes)[0].strip():
                 phonemes, source = self._spelt(text), "characters"
@@ -222,7 +223,7 @@ class EnglishG2P:
             return str(self._g2p.lexicon.get_NNP(base)[0] or "")
         if base.isdecimal():
             name = unicodedata.name(str(unicodedata.decimal(base))).removeprefix("DIGIT ")
-        elif _sounds(character):
+        elif sounds(character):
             name = unicodedata.name(character, "")
         else:
             return ""
@@ -311,13 +312,6 @@ def locate(text: str, token: str, at: int) -> tuple[int, int]:
         start = place if start is None else start
         at = place + 1
     return (at, at) if start is None else (start, at)
-
-
-def _sounds(text: str) -> bool:
-    """Whether a person would say something for it: letters, digits and symbols, not punctuation."""
-    return any(
-        unicodedata.category(c)[0] in "LN" or unicodedata.category(c) in ("Sm", "Sc", "So") for c in text
-    )
 
 
 def _foreign(text: str) -> bool:

@@ -26,6 +26,7 @@ from kokoro_lab.g2p.vocab import known
 from kokoro_lab.text.aligned import AlignedText
 from kokoro_lab.text.normalise.japanese.letters import NAMES
 from kokoro_lab.text.normalise.japanese.numbers import number
+from kokoro_lab.text.script import sounds
 
 log = logging.getLogger(__name__)
 
@@ -230,7 +231,7 @@ class JapaneseG2P:
             elif said.strip():
                 on_fallback(Fallback("g2p", f"read by {source}", start, end))
                 self._append(words, text, i, j, said, source, on_fallback)
-            elif _sounds(text.text[i:j]):
+            elif sounds(text.text[i:j]):
                 on_fallback(Fallback("g2p", "not spoken: no sound is known for it", start, end))
 
     def _phonemes(self, kana: str) -> str:
@@ -252,7 +253,7 @@ class JapaneseG2P:
                 said = self._spelt(written)
             elif piece["japanese"]:
                 said = self._by_itself(written)
-            if not said and _sounds(written):
+            if not said and sounds(written):
                 said, source = known(self._espeak(written) or "")[0].strip(), "espeak"
             if not said and piece["latin"]:
                 said, source = self._spelt(written), "characters"
@@ -368,10 +369,3 @@ def _space_between(before: str, after: str) -> bool:
     if after[0] == "ʔ":
         return before[-1] in CLOSERS
     return before[-1] != "ʔ" or after[0] in OPENERS
-
-
-def _sounds(text: str) -> bool:
-    """Whether a person would say something for it: letters, digits and symbols, not punctuation."""
-    return any(
-        unicodedata.category(c)[0] in "LN" or unicodedata.category(c) in ("Sm", "Sc", "So") for c in text
-    )

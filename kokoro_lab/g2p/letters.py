@@ -8,6 +8,7 @@ from kokoro_lab.datatypes import Fallback, Word
 from kokoro_lab.g2p.english import OnFallback
 from kokoro_lab.g2p.espeak_sentence import MARKS, letter_names
 from kokoro_lab.text.aligned import AlignedText
+from kokoro_lab.text.script import is_read
 
 
 class LetterG2P:
@@ -33,7 +34,7 @@ class LetterG2P:
             phonemes = " ".join(filter(None, map(self._name, text))) + MARKS.get(text[-1], "")
             if phonemes:
                 words.append(Word(text, start, end, phonemes, self.language, "characters"))
-            if any(unicodedata.category(c)[0] in "LN" and not self._name(c) for c in text):
+            if any(is_read(c) and not self._name(c) for c in text):
                 on_fallback(Fallback("g2p", "not spoken: no sound is known for it", start, end))
         return words
 

@@ -17,6 +17,20 @@ _WORD = regex.compile(
     regex.VERBOSE | regex.V1,
 )
 
+# By this table, and not by `unicodedata`, whose Unicode is older: there a new letter is no letter
+_READ = regex.compile(r"[\p{L}\p{N}]")
+_SOUND = regex.compile(r"[\p{L}\p{N}\p{Sm}\p{Sc}\p{So}]")
+
+
+def is_read(character: str) -> bool:
+    """Whether it is a letter or a numeral of any script."""
+    return _READ.match(character) is not None
+
+
+def sounds(text: str) -> bool:
+    """Whether a person would say something for it: letters, numerals and symbols, not punctuation."""
+    return _SOUND.search(text) is not None
+
 
 class ScriptWord(NamedTuple):
     """Letters that stand together: `text[start:end]`, in the script of a language, or `latin`, or `other`."""

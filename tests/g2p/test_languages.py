@@ -172,6 +172,15 @@ def unheard(text: str, words: list[Word], fallbacks: list[Fallback]) -> list[int
     return [m.start() for m in SPOKEN_LETTER.finditer(text) if not told[m.start()]]
 
 
+@pytest.mark.parametrize("language", ["en-us", "es", "ja", "it"])
+def test_a_letter_that_is_newer_than_pythons_table_is_said_to_have_no_sound(language: str) -> None:
+    """U+31350 is of Unicode 15; Python 3.11 knows 14, and takes it for no letter."""
+    fallbacks: list[Fallback] = []
+    text = "A \U00031350 b."
+    words = [w for s in FrontEnd().segments(text, language, fallbacks.append) for w in s.words]
+    assert not unheard(text, words, fallbacks)
+
+
 SHARED = FrontEnd(cache=PhonemeCache(max_bytes=0))
 PIECES = st.one_of(
     st.text(max_size=40),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-PLOTS = sorted(Path(__file__).parents[1].glob("kokoro_lab/lab/plots/*.py"))
+PLOTS = sorted(Path(__file__).parents[2].glob("kokoro_lab/lab/plots/*.py"))
 DRAWN = [
     (path.stem, function)
     for path in PLOTS

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kokoro_lab import model
+import kokoro_lab
 from kokoro_lab.errors import GateFailed
 from kokoro_lab.lab.results import Check, NegativeControl, open_run
 from kokoro_lab.speech.engine import Engine
@@ -47,8 +47,9 @@ def test_a_passed_run_says_what_it_ran_on(hum: Engine, tmp_path: Path) -> None:
     toolchain: Any = found["toolchain"]
     assert {"compiler", "compiler_flags", "onnxruntime", "onnxruntime_build", "onnx"} <= set(toolchain)
     assert all(len(digest) == 64 for digest in toolchain["shipped_sha256"].values())
-    beside = {path.name for path in Path(model.__file__).parent.glob("*") if path.suffix in (".npz", ".json")}
-    assert set(toolchain["shipped_sha256"]) == beside
+    rooms = (Path(kokoro_lab.__file__).parent / name for name in ("weights", "graphs", "model"))
+    shipped = {path.name for room in rooms for path in room.iterdir() if path.suffix in (".npz", ".json")}
+    assert set(toolchain["shipped_sha256"]) == shipped
     assert found["conversion"] == {}, "published weights are run as they are"
     options = {"threads", "optimisation", "memory_pattern", "spinning", "memory_arena_size_mb", "native"}
     assert options <= set(found["session"])  # type: ignore[call-overload]

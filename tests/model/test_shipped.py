@@ -15,7 +15,7 @@ from kokoro_lab.model.whole_graph import WholeGraph
 from kokoro_lab.weights.verified import shipped_arrays
 from tests import tiny_voice
 
-RANGES = PREDICTOR_FILE.with_name("ranges.npz")
+RANGES = PREDICTOR_FILE.parents[1] / "graphs" / "ranges.npz"
 
 
 def test_they_are_read_as_they_are() -> None:

@@ -26,7 +26,7 @@ needs_dnsmos = pytest.mark.skipif(
 @pytest.fixture(scope="module")
 def spoken() -> list[SpokenPair]:
     """Three passages of speech, each with itself in 16 bit."""
-    samples, rate_hz = soundfile.read(Path(__file__).parents[1] / "metrics/speech.flac", dtype="float32")
+    samples, rate_hz = soundfile.read(Path(__file__).parents[2] / "metrics/speech.flac", dtype="float32")
     third = len(samples) // 3
     passages = [samples[i * third : (i + 1) * third] for i in range(3)]
     return [

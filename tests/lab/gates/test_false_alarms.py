@@ -108,7 +108,7 @@ def test_a_repetition_that_differs_in_one_bit_is_an_alarm(spoken: list[StreamPai
 
 
 def test_defects_of_speech_are_an_alarm_and_speech_is_none(spoken: list[StreamPair]) -> None:
-    path = Path(__file__).parents[1] / "metrics" / "speech.flac"
+    path = Path(__file__).parents[2] / "metrics" / "speech.flac"
     speech = soundfile.read(path, dtype="float32")[0][: 4 * SAMPLE_RATE_HZ]
     assert not false_alarms.defective(speech, spoken[0])
     assert false_alarms.defective(damages.gap(speech), spoken[0])

@@ -38,7 +38,7 @@ class Ear:
 @pytest.fixture(scope="module")
 def compared() -> list[Compared]:
     """Three passages of speech, each as its own candidate."""
-    samples, rate_hz = soundfile.read(Path(__file__).parents[1] / "metrics/speech.flac", dtype="float32")
+    samples, rate_hz = soundfile.read(Path(__file__).parents[2] / "metrics/speech.flac", dtype="float32")
     third = len(samples) // 3
     found = []
     for i in range(3):

@@ -26,7 +26,7 @@ def chunks_of(samples: Samples) -> tuple[AudioChunk, ...]:
 @pytest.fixture(scope="module")
 def clip() -> StreamedClip:
     """Recorded speech as if it had been streamed: two windows that meet without a seam."""
-    path = Path(__file__).parents[1] / "metrics/speech.flac"
+    path = Path(__file__).parents[2] / "metrics/speech.flac"
     samples = np.asarray(soundfile.read(path, dtype="float32")[0][: 4 * SAMPLE_RATE_HZ])
     middle = len(samples) // 2
     decodes = Decodes(samples, samples, (middle,))
