@@ -14,7 +14,7 @@ import soundfile
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.lab.fixtures import FixtureText
 from kokoro_lab.lab.gates import perceptual, speaking
-from kokoro_lab.lab.gates.perceptual import CAUGHT_BY, HOLM_CHECK, LENGTH_CHECK, Compared
+from kokoro_lab.lab.gates.perceptual import CAUGHT_BY, HOLM_CHECK, LENGTH_CHECK, PerceptualPair
 from kokoro_lab.lab.gates.perceptual_measures import DNSMOS, DURATION, F0, LSD, MEASURES, PESQ, SPEAKER, STOI
 from kokoro_lab.lab.gates.speaking import ProsodyReading, SpokenPair
 from kokoro_lab.lab.listening import PassagePair
@@ -36,7 +36,7 @@ class Ear:
 
 
 @pytest.fixture(scope="module")
-def compared() -> list[Compared]:
+def compared() -> list[PerceptualPair]:
     """Three passages of speech, each as its own candidate."""
     samples, rate_hz = soundfile.read(Path(__file__).parents[2] / "metrics/speech.flac", dtype="float32")
     third = len(samples) // 3
@@ -47,11 +47,11 @@ def compared() -> list[Compared]:
             f"text {i}", "af_heart", PassagePair(f"text {i}", part, part.copy(), rate_hz), "", slice(0)
         )
         reading = ProsodyReading(np.array([2, 4, 3]), np.full(18, 180, np.float32))
-        found.append(Compared(pair, pair, reading, reading))
+        found.append(PerceptualPair(pair, pair, reading, reading))
     return found
 
 
-def candidates(compared: list[Compared], damage, *, forced: bool) -> list[Compared]:  # type: ignore[no-untyped-def]
+def candidates(compared: list[PerceptualPair], damage, *, forced: bool) -> list[PerceptualPair]:  # type: ignore[no-untyped-def]
     name = "forced" if forced else "own"
     damaged = [
         (each := getattr(c, name))._replace(
@@ -62,12 +62,12 @@ def candidates(compared: list[Compared], damage, *, forced: bool) -> list[Compar
     return [c._replace(**{name: pair}) for c, pair in zip(compared, damaged, strict=True)]
 
 
-def failed(compared: list[Compared], measures: tuple[perceptual.Measure, ...]) -> set[str]:
+def failed(compared: list[PerceptualPair], measures: tuple[perceptual.Measure, ...]) -> set[str]:
     table = perceptual.measure(compared, Ear(), measures, progress=False)
     return {check.name for check in perceptual.judge(table, measures) if not check.passed}
 
 
-def test_a_candidate_that_is_the_reference_passes(compared: list[Compared]) -> None:
+def test_a_candidate_that_is_the_reference_passes(compared: list[PerceptualPair]) -> None:
     assert failed(compared, (*ALIGNED, SPEAKER, DURATION, F0)) == set()
 
 
@@ -75,7 +75,7 @@ def test_a_candidate_that_is_the_reference_passes(compared: list[Compared]) -> N
     ("fault", "measures"), [(n, m) for n, (_, _, m) in CAUGHT_BY.items() if DNSMOS not in m]
 )
 def test_each_fault_fails_the_check_that_is_there_for_it(
-    compared: list[Compared], fault: str, measures: tuple[perceptual.Measure, ...]
+    compared: list[PerceptualPair], fault: str, measures: tuple[perceptual.Measure, ...]
 ) -> None:
     damage, check, _ = CAUGHT_BY[fault]
     damaged = candidates(candidates(compared, damage, forced=True), damage, forced=False)
@@ -83,13 +83,15 @@ def test_each_fault_fails_the_check_that_is_there_for_it(
 
 
 @needs_dnsmos
-def test_noise_is_heard_without_a_reference(compared: list[Compared]) -> None:
+def test_noise_is_heard_without_a_reference(compared: list[PerceptualPair]) -> None:
     damage, check, measures = CAUGHT_BY["noise at 20 dB SNR costs DNSMOS"]
     assert check in failed(candidates(compared, damage, forced=False), measures)
     assert failed(compared, measures) == set()
 
 
-def test_forced_clips_of_another_length_are_not_measured_and_never_pass(compared: list[Compared]) -> None:
+def test_forced_clips_of_another_length_are_not_measured_and_never_pass(
+    compared: list[PerceptualPair],
+) -> None:
     shorter = candidates(compared, lambda samples: samples[:-1], forced=True)
     table = perceptual.measure(shorter, Ear(), ALIGNED, progress=False)
     assert table.pesq_candidate.isna().all()
@@ -97,13 +99,13 @@ def test_forced_clips_of_another_length_are_not_measured_and_never_pass(compared
     assert {c.name for c in perceptual.judge(table, ALIGNED) if not c.passed} == expected
 
 
-def test_one_pair_that_cannot_be_measured_fails_the_whole(compared: list[Compared]) -> None:
+def test_one_pair_that_cannot_be_measured_fails_the_whole(compared: list[PerceptualPair]) -> None:
     one = candidates(compared[:1], lambda samples: samples[:-1], forced=True)
     assert failed([*one, *compared[1:]], (STOI,)) >= {STOI.check, HOLM_CHECK}
 
 
-def test_pitch_and_length_may_differ_by_less_than_three_percent(compared: list[Compared]) -> None:
-    def moved(cents: float) -> list[Compared]:
+def test_pitch_and_length_may_differ_by_less_than_three_percent(compared: list[PerceptualPair]) -> None:
+    def moved(cents: float) -> list[PerceptualPair]:
         f0_hz = np.full(18, 180 * 2 ** (cents / 1200), np.float32)
         return [c._replace(candidate_reading=c.reference_reading._replace(f0_hz=f0_hz)) for c in compared]
 
@@ -143,7 +145,7 @@ def test_the_family_is_judged_together() -> None:
     assert worse == {DNSMOS.check, HOLM_CHECK}
 
 
-def test_the_pair_that_lost_most_is_found_as_its_measure_heard_it(compared: list[Compared]) -> None:
+def test_the_pair_that_lost_most_is_found_as_its_measure_heard_it(compared: list[PerceptualPair]) -> None:
     quiet = candidates(compared[1:2], lambda samples: samples * np.float32(0.5), forced=True)
     given = [compared[0], *quiet, compared[2]]
     table = perceptual.measure(given, Ear(), (LSD, DURATION), progress=False)
