@@ -130,7 +130,7 @@ def test_the_package_with_files_moved_has_the_same_recipes_and_with_an_edited_he
     moved = {
         "graphs.tidy_passes": "rewrites.tidying",
         "graphs.fast_fir": "rewrites.fir",
-        "one_thread": "alone",
+        "scheduling.one_thread": "alone",
     }
     (package / "rewrites").mkdir()
     (package / "rewrites" / "__init__.py").touch()
