@@ -36,7 +36,6 @@ OTHERS: tuple[dict[str, Any], ...] = (
     {"text": ENGLISH, "loudness": "none"},
     {"text": ENGLISH, "statistics": "exact"},
     {"text": ENGLISH, "lexicon": {"kettle": "k\u02c8\u028atl"}},
-    {"text": "# A title\n\n- one *item*\n- `code`, [a link](https://example.org)\n", "input_format": "markdown"},
     {"text": '<speak>Wait <break time="700ms"/> for <prosody rate="80%">me</prosody>.</speak>', **SSML},
     {"text": '<speak><say-as interpret-as="digits">2027</say-as>, <emphasis>now</emphasis>.</speak>', **SSML},
     {"text": "Doctor Smith paid $3.50 on 3/4/2026 at 7:05 p.m., and 12 kg of it was 45 °C."},
