@@ -99,9 +99,13 @@ def heard() -> Iterator[tuple[str, str]]:
         engine = kl.load_engine(variant)
         for name, asked in wanted():
             text = asked.pop("text")
-            clip = engine.synthesize(text, **asked)
+            try:
+                clip = engine.synthesize(text, **asked)
+                chunks = list(engine.stream(text, **asked))
+            except kl.KokoroLabError as error:
+                yield f"{variant} {name}", digest(str(error))
+                continue
             yield f"{variant} file {name}", digest(clip.samples.tobytes(), repr(clip.timings))
-            chunks = list(engine.stream(text, **asked))
             places = repr([(chunk.segment_id, chunk.chunk_id, chunk.start_s) for chunk in chunks])
             yield f"{variant} stream {name}", digest(*(chunk.samples.tobytes() for chunk in chunks), places)
             progress(f"{variant} {name:40}")
