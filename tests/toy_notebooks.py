@@ -18,10 +18,10 @@ deep: bool = False  # whether
 run_dir: str = ""  # where"""
 
 BODY = """\
-from kokoro_lab import results
+from kokoro_lab.lab import results
 run = results.open_run("{name}", run_dir, {{"count": count}})
 checks = [results.Check("count", count, high=5)]
-controls = [results.Control("a click", caught=count != 4)]
+controls = [results.NegativeControl("a click", caught=count != 4)]
 run.conclude({{"variant": "int8"}}, checks=checks, controls=controls)["verdict"]"""
 """Fails from 6 on, and misses what it must catch at 4."""
 

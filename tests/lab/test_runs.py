@@ -29,7 +29,7 @@ IMPORTS = """\
 from pathlib import Path
 from typing import Any
 
-from kokoro_lab import results
+from kokoro_lab.lab import results
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.speech.engine import Engine
 from kokoro_lab.model.whole_graph import WholeGraph
