@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pandas as pd
 import pytest
 
@@ -25,7 +27,9 @@ from kokoro_lab.lab.bench.profile import (
     vocoder_shares,
 )
 from kokoro_lab.lab.bench.staged import STAGES, StagedSpeaker, samples_unlike_the_engine
+from kokoro_lab.sessions.providers import make_session
 from kokoro_lab.speech.engine import Engine
+from tests import tiny_voice
 
 TEXT = "The kettle is on, and the window is open."
 RECURRENCES = {"LSTM", "BiLstm"}
@@ -120,6 +124,14 @@ def test_nothing_to_measure_is_refused(count: int) -> None:
         profile_stages(config, TEXT, "af_heart", trials=count)
     with pytest.raises(ParameterError, match="1 or more"):
         profile_operators(config, TEXT, "af_heart", trials=count)
+
+
+def test_a_session_writes_its_profile_where_it_is_told(tmp_path: Path) -> None:
+    graph = tiny_voice.build(tmp_path / "hum.onnx").read_bytes()
+    folder = tmp_path / "profiles"
+    folder.mkdir()
+    make_session(graph, EngineConfig(profiles=folder)).end_profiling()
+    assert [path.suffix for path in folder.iterdir()] == [".json"]
 
 
 @pytest.mark.model
