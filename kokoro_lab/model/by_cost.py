@@ -14,15 +14,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
 
-import numpy as np
-import numpy.typing as npt
-
 from kokoro_lab.datatypes import Fallback, ProviderChoice
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ProviderError
 from kokoro_lab.g2p.vocab import encode
-from kokoro_lab.model.decoder import DecodedSegment, Decoder
-from kokoro_lab.model.delivery import ProsodyChanges
+from kokoro_lab.model.decoder import DecodedSegment, Decoder, SegmentRequest
 from kokoro_lab.sessions.cost_cache import Conditions, CostCache, CostCacheError, SegmentCost
 from kokoro_lab.sessions.placement import Placement
 from kokoro_lab.sessions.providers import PROVIDERS, available_providers
@@ -103,21 +99,9 @@ class ByCost:
             self._first, f"no other costs {MARGIN:.0%} less for {token_count} token ids: {told}"
         )
 
-    def decode(
-        self,
-        token_ids: Sequence[int],
-        style: npt.NDArray[np.float32],
-        speed: float,
-        *,
-        predicted: bool = False,
-        urgent: bool = True,
-        delivery: ProsodyChanges | None = None,
-    ) -> DecodedSegment:
-        choice = self.choose(len(token_ids))
-        decoded = self._decoders[choice.provider].decode(
-            token_ids, style, speed, predicted=predicted, urgent=urgent, delivery=delivery
-        )
-        return replace(decoded, choice=choice)
+    def decode(self, asked: SegmentRequest) -> DecodedSegment:
+        choice = self.choose(len(asked.token_ids))
+        return replace(self._decoders[choice.provider].decode(asked), choice=choice)
 
 
 def measured_cost(
@@ -130,9 +114,8 @@ def measured_cost(
         seconds = []
         for _ in range(1 + PREDICTIONS):
             begun_s = clock()
-            decoded = decoder.decode(
-                token_ids, voice.style(count), 1.0, predicted=not decoder.predicts(voice)
-            )
+            asked = SegmentRequest(token_ids, voice.style(count), predicted=not decoder.predicts(voice))
+            decoded = decoder.decode(asked)
             for _ in decoded.blocks:
                 pass
             seconds.append(clock() - begun_s)

@@ -8,17 +8,13 @@ request gives the same samples.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
-
-import numpy as np
-import numpy.typing as npt
 
 from kokoro_lab.datatypes import ProviderChoice
 from kokoro_lab.engine_config import ByLengthSetting
 from kokoro_lab.model.by_cost import PlacedDecoder
-from kokoro_lab.model.decoder import DecodedSegment, Decoder
+from kokoro_lab.model.decoder import DecodedSegment, Decoder, SegmentRequest
 from kokoro_lab.sessions.placement import Placement
 from kokoro_lab.weights.voices import Voice
 
@@ -65,11 +61,9 @@ class ByLength:
     def predicts(self, voice: Voice) -> str | None:
         return self.below.predicts(voice) or self.above.predicts(voice)
 
-    def decode(
-        self, token_ids: Sequence[int], style: npt.NDArray[np.float32], speed: float, **how: Any
-    ) -> DecodedSegment:
+    def decode(self, asked: SegmentRequest) -> DecodedSegment:
         """As the decoder of long texts does: of a segment alone, the length of its text is not known."""
-        return self.above.decode(token_ids, style, speed, **how)
+        return self.above.decode(asked)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,10 +80,8 @@ class ForText:
     def predicts(self, voice: Voice) -> str | None:
         return self.decoder.predicts(voice)
 
-    def decode(
-        self, token_ids: Sequence[int], style: npt.NDArray[np.float32], speed: float, **how: Any
-    ) -> DecodedSegment:
-        decoded = self.decoder.decode(token_ids, style, speed, **how)
+    def decode(self, asked: SegmentRequest) -> DecodedSegment:
+        decoded = self.decoder.decode(asked)
         return decoded if decoded.choice else replace(decoded, choice=self.choice)
 
 

@@ -37,6 +37,35 @@ were at PESQ 4.3 to 4.5 from exact ones (4.5 where nothing is moved), by 3.4 at 
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class SegmentRequest:
+    """What a decoder is asked for: one segment, and how it is to be spoken.
+
+    Parameters
+    ----------
+    token_ids : sequence of int
+        1 to 510, without pads.
+    style : numpy.ndarray
+        The style vector, float32 (1, 256).
+    speed : float
+        The model's own, above 0.
+    predicted : bool
+        With predicted statistics the first block is there early; without, the samples are those of the
+        published model.
+    urgent : bool
+        Whether somebody waits for the first block: then it is there earliest.
+    delivery : ProsodyChanges, optional
+        Rates, pitches and gains of single token ids.
+    """
+
+    token_ids: Sequence[int]
+    style: npt.NDArray[np.float32]
+    speed: float = 1.0
+    predicted: bool = False
+    urgent: bool = True
+    delivery: ProsodyChanges | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class DecodedSegment:
     """One segment on its way out of the model.
 
@@ -77,21 +106,8 @@ class Decoder(Protocol):
     def predicts(self, voice: Voice) -> str | None:
         """None if it can decode `voice` with predicted statistics, else the reason why not."""
 
-    def decode(
-        self,
-        token_ids: Sequence[int],
-        style: npt.NDArray[np.float32],
-        speed: float,
-        *,
-        predicted: bool = False,
-        urgent: bool = True,
-        delivery: ProsodyChanges | None = None,
-    ) -> DecodedSegment:
-        """Speak 1 to 510 token ids (without pads) with a style vector, float32 (1, 256).
-
-        With `predicted` statistics the first block is there early, and earliest if it is `urgent`;
-        without, the samples are those of the published model. Rates and pitches of `delivery` are
-        followed; its gains are left to whoever plays the samples.
+    def decode(self, asked: SegmentRequest) -> DecodedSegment:
+        """Speak a segment. The gains of its `delivery` are left to whoever plays the samples.
 
         Raises
         ------
@@ -194,21 +210,13 @@ class StagedDecoder:
     def predicts(self, voice: Voice) -> str | None:
         return self._predictor.doubts(voice.parts)
 
-    def decode(
-        self,
-        token_ids: Sequence[int],
-        style: npt.NDArray[np.float32],
-        speed: float,
-        *,
-        predicted: bool = False,
-        urgent: bool = True,
-        delivery: ProsodyChanges | None = None,
-    ) -> DecodedSegment:
+    def decode(self, asked: SegmentRequest) -> DecodedSegment:
         # By what was asked for, never by the clock: threads add up in another order
-        model = self.prosody if urgent else self._next_prosody
-        contours = model.contours(token_ids, style, speed, delivery)
+        model = self.prosody if asked.urgent else self._next_prosody
+        style, predicted = asked.style, asked.predicted
+        contours = model.contours(asked.token_ids, style, asked.speed, asked.delivery)
         durations = frames_of(contours.durations)
-        what = f"{len(token_ids)} token ids"
+        what = f"{len(asked.token_ids)} token ids"
         fallbacks = contours.fallbacks
         if predicted and contours.moved_semitones > PREDICTED_SEMITONES:
             predicted = False
@@ -219,7 +227,7 @@ class StagedDecoder:
             return DecodedSegment(
                 durations, finite(whole, what), fallbacks, plain_frames=contours.plain_frames
             )
-        spoken = self._spoken(model, contours, style, urgent=urgent)
+        spoken = self._spoken(model, contours, style, urgent=asked.urgent)
 
         def later(sample: int) -> tuple[int, Iterator[Samples]]:
             start, blocks = spoken(sample)

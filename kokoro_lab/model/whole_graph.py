@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
 from kokoro_lab.config import SPEED_MAX, SPEED_MIN
 from kokoro_lab.datatypes import Fallback
@@ -15,7 +14,7 @@ from kokoro_lab.engine_config import WHOLE_MODEL, EngineConfig
 from kokoro_lab.g2p.vocab import PAD_ID
 from kokoro_lab.graphs.signatures import DURATIONS, frames_of, with_durations
 from kokoro_lab.graphs.signatures import signature as signature_of
-from kokoro_lab.model.decoder import DecodedSegment, finite
+from kokoro_lab.model.decoder import DecodedSegment, SegmentRequest, finite
 from kokoro_lab.model.delivery import ProsodyChanges
 from kokoro_lab.sessions.placement import Placement
 from kokoro_lab.sessions.providers import stage_session
@@ -55,23 +54,15 @@ class WholeGraph:
     def predicts(self, voice: Voice) -> str | None:
         return "this variant runs as one graph"
 
-    def decode(
-        self,
-        token_ids: Sequence[int],
-        style: npt.NDArray[np.float32],
-        speed: float,
-        *,
-        predicted: bool = False,
-        urgent: bool = True,
-        delivery: ProsodyChanges | None = None,
-    ) -> DecodedSegment:
+    def decode(self, asked: SegmentRequest) -> DecodedSegment:
+        token_ids, speed, delivery = asked.token_ids, asked.speed, asked.delivery
         fallbacks = () if delivery is None else tuple(_not_by_word(delivery, speed))
         if delivery is not None:
             speed = delivery.kept(speed * (delivery.one_rate or 1.0))
         ids = np.array([[PAD_ID, *token_ids, PAD_ID]], dtype=np.int64)
         feed = {
             self._names.tokens: ids,
-            self._names.style: style,
+            self._names.style: asked.style,
             self._names.speed: np.array([speed], np.float32),
         }
         audio, durations = self._session.run([self._names.audio, DURATIONS], feed)

@@ -30,7 +30,7 @@ from kokoro_lab.errors import Gone, Interrupted
 from kokoro_lab.g2p.frontend import Languages
 from kokoro_lab.graphs.signatures import DURATION_FRAME_SAMPLES
 from kokoro_lab.model.by_length import for_text
-from kokoro_lab.model.decoder import DecodedSegment
+from kokoro_lab.model.decoder import DecodedSegment, SegmentRequest
 from kokoro_lab.model.delivery import ProsodyChanges, model_speed
 from kokoro_lab.scheduling.stopwatch import Stopwatch
 from kokoro_lab.sessions.interruption import Interruption
@@ -218,16 +218,17 @@ class Preparation:
     def _decoded(self, segment: Segment, delivery: ProsodyChanges | None, speed: float) -> DecodedSegment:
         try:
             with self._watch("model"), self._interruption.within():
-                return self._decoder.decode(
+                asked = SegmentRequest(
                     segment.token_ids,
                     self.voice.style(len(segment.token_ids)),
                     speed,
                     predicted=self.statistics == "predicted",
-                    # Of the first segment, a listener waits. Not so of a later one that a broken stream
-                    # goes on with: smaller windows would round differently
+                    # A listener waits for the first segment, but not for a later one with which a broken
+                    # stream is resumed: smaller windows would round differently
                     urgent=len(self.style_rows) == 1 and (self._place is None or self._place.opens),
                     delivery=delivery,
                 )
+                return self._decoder.decode(asked)
         except Exception as error:  # ONNX Runtime's have no common base but this
             if self._interruption.over:
                 raise Interrupted("This synthesis was stopped.") from error

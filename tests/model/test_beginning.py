@@ -15,7 +15,7 @@ from kokoro_lab.lab.tuning.reporter import OwnStatistics, TrunkStatistics
 from kokoro_lab.metrics.perceptual import signal_to_difference_db
 from kokoro_lab.model import prosody
 from kokoro_lab.model.beginning import FADE_FRAMES, LEAST_FRAMES, EarlyWindows, fading
-from kokoro_lab.model.decoder import StagedDecoder
+from kokoro_lab.model.decoder import SegmentRequest, StagedDecoder
 from kokoro_lab.model.prosody import Contours, Prosody, ProsodyModel
 from kokoro_lab.model.vocoder import CONTEXT_FRAMES, FIRST_WINDOW_FRAMES, Windows
 from kokoro_lab.native.operators import native_operators
@@ -168,7 +168,7 @@ def test_a_stream_can_be_gone_on_with_from_any_window(engine: Engine, variant: s
     decoder = StagedDecoder(EngineConfig(variant=variant))
     segment = next(engine.front_end.segments(SENTENCE, "en-us", lambda _: None))
     style = engine.voice("af_heart").style(len(segment.token_ids))
-    decoded = decoder.decode(segment.token_ids, style, 1.0, predicted=True)
+    decoded = decoder.decode(SegmentRequest(segment.token_ids, style, predicted=True))
     assert decoded.later is not None
     blocks = list(decoded.blocks)
     starts = np.cumsum([0, *(len(block) for block in blocks[:-1])])

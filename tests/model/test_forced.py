@@ -15,7 +15,7 @@ from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import WeightsError
 from kokoro_lab.lab.gates.forced import TOLD, ToldGraph, ToldStages, fp32_prosody, with_told_prosody
 from kokoro_lab.metrics.perceptual import signal_to_difference_db
-from kokoro_lab.model.decoder import Decoder, StagedDecoder
+from kokoro_lab.model.decoder import Decoder, SegmentRequest, StagedDecoder
 from kokoro_lab.speech.engine import Engine
 from kokoro_lab.weights.store import model_path
 
@@ -64,15 +64,15 @@ def test_told_the_reference_prosody_int8_gives_as_many_samples(
     voice = engine.voice("af_heart")
     (segment,) = engine.front_end.segments("The kettle is on.", "en-us", lambda _: None)
     style = voice.style(len(segment.token_ids))
-    reference = engine.decoder.decode(segment.token_ids, style, 1.0)
-    candidate = told.decode(segment.token_ids, style, 1.0)
+    reference = engine.decoder.decode(SegmentRequest(segment.token_ids, style))
+    candidate = told.decode(SegmentRequest(segment.token_ids, style))
     np.testing.assert_array_equal(candidate.durations, reference.durations)
     (wanted,), (found,) = reference.blocks, candidate.blocks
     # 8 bit: far from exact, but the same waveform; with a pitch of its own it would be near 0 dB
     assert signal_to_difference_db(wanted, found) > least_db
     # Told stages can be decoded in windows too; an export that runs as a whole says why it cannot
     assert (told.predicts(voice) is None) == (variant == "int8")
-    windows = told.decode(segment.token_ids, style, 1.0, predicted=variant == "int8").blocks
+    windows = told.decode(SegmentRequest(segment.token_ids, style, predicted=variant == "int8")).blocks
     assert sum(map(len, windows)) == len(wanted)
 
 

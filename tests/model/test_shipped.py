@@ -10,6 +10,7 @@ import pytest
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import IntegrityError, SynthesisError
 from kokoro_lab.graphs.quantise import Calibration
+from kokoro_lab.model.decoder import SegmentRequest
 from kokoro_lab.model.predictor import PREDICTOR_FILE, StatisticsPredictor
 from kokoro_lab.model.whole_graph import WholeGraph
 from kokoro_lab.weights.verified import shipped_arrays
@@ -59,6 +60,6 @@ def test_samples_that_are_not_finite_blame_upstreams_fp16_only_where_it_speaks(
     style = np.zeros((1, 256), np.float32)
     style[0, 0] = np.nan
     with pytest.raises(SynthesisError, match="not finite") as caught:
-        list(decoder.decode([5], style, 1.0).blocks)
+        list(decoder.decode(SegmentRequest([5], style)).blocks)
     assert mend in str(caught.value.mend)
     assert ("fp16" in str(caught.value.mend)) == ("fp16" in name)

@@ -12,6 +12,7 @@ from kokoro_lab.graphs.adain import AdainLayers
 from kokoro_lab.graphs.artefacts import stages_folder
 from kokoro_lab.lab.tuning.reporter import OwnStatistics, StatisticsReporter
 from kokoro_lab.metrics.perceptual import pesq_wb, signal_to_difference_db, stoi
+from kokoro_lab.model.decoder import SegmentRequest
 from kokoro_lab.model.predictor import StatisticsPredictor
 from kokoro_lab.model.prosody import Prosody
 from kokoro_lab.model.vocoder import Vocoder, Windows
@@ -174,7 +175,9 @@ def test_predicted_statistics_sound_like_true_ones(engine: Engine, voice: str) -
     segment = next(engine.front_end.segments(SENTENCE, "en-us", lambda _: None))
     style = engine.voice(voice).style(len(segment.token_ids))
     exact, predicted = (
-        np.concatenate(list(engine.decoder.decode(segment.token_ids, style, 1.0, predicted=p).blocks))
+        np.concatenate(
+            list(engine.decoder.decode(SegmentRequest(segment.token_ids, style, predicted=p)).blocks)
+        )
         for p in (False, True)
     )
     assert pesq_wb(exact, predicted, 24_000) > 4
@@ -185,7 +188,7 @@ def test_predicted_statistics_sound_like_true_ones(engine: Engine, voice: str) -
 def test_a_skipped_window_is_noticed(engine: Engine) -> None:
     segment = next(engine.front_end.segments(SENTENCE, "en-us", lambda _: None))
     style = engine.voice("af_heart").style(len(segment.token_ids))
-    result = engine.decoder.decode(segment.token_ids, style, 1.0, predicted=True)
+    result = engine.decoder.decode(SegmentRequest(segment.token_ids, style, predicted=True))
     blocks = list(result.blocks)
     assert sum(map(len, blocks)) == 600 * result.durations.sum()
     assert sum(map(len, blocks[:2] + blocks[3:])) != 600 * result.durations.sum()

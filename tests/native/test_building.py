@@ -15,7 +15,7 @@ from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.graphs.fast_fir import FastFir, packed
 from kokoro_lab.graphs.native_passes import NATIVE_DOMAIN, exact_stft
 from kokoro_lab.metrics.perceptual import signal_to_difference_db
-from kokoro_lab.model.decoder import StagedDecoder
+from kokoro_lab.model.decoder import SegmentRequest, StagedDecoder
 from kokoro_lab.native import operators
 from kokoro_lab.native.operators import Native, damage_to, native_operators
 from kokoro_lab.sessions.providers import make_session
@@ -154,7 +154,7 @@ def test_with_and_without_our_operators_the_samples_are_the_same(engine: Engine,
     for choice in ("auto", "off"):
         config = replace(engine.config, native=choice)
         decoder = StagedDecoder(config)
-        decoded = decoder.decode(segment.token_ids, style, 1.0, predicted=True)
+        decoded = decoder.decode(SegmentRequest(segment.token_ids, style, predicted=True))
         spoken.append(np.concatenate(list(decoded.blocks)))
         assert decoder.details["native_operators"].startswith("FastConv" if choice == "auto" else "none")
     assert signal_to_difference_db(spoken[1], spoken[0]) > 100

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
-from kokoro_lab.datatypes import Samples
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import SynthesisError, VoiceError
 from kokoro_lab.g2p.vocab import encode
-from kokoro_lab.model.decoder import DecodedSegment, Decoder
+from kokoro_lab.model.decoder import DecodedSegment, Decoder, SegmentRequest
 from kokoro_lab.model.whole_graph import WholeGraph
 from kokoro_lab.speech.engine import Engine
 from kokoro_lab.speech.parts import Parts, stays_on
@@ -47,10 +45,8 @@ class Scripted:
     def predicts(self, voice: Voice) -> str | None:
         return self._decoder.predicts(voice)
 
-    def decode(
-        self, token_ids: Sequence[int], style: Samples, speed: float, **options: Any
-    ) -> DecodedSegment:
-        ids = tuple(token_ids)
+    def decode(self, asked: SegmentRequest) -> DecodedSegment:
+        ids = tuple(asked.token_ids)
         assert self.gate.wait(30)
         if _within(SLOW, ids):
             time.sleep(SLOW_S)
@@ -59,7 +55,7 @@ class Scripted:
         if _within(BANG, ids):
             raise SynthesisError("The samples are not finite.")
         self.decoded += 1
-        return self._decoder.decode(token_ids, style, speed, **options)
+        return self._decoder.decode(asked)
 
 
 def _within(word: tuple[int, ...], ids: tuple[int, ...]) -> bool:

@@ -6,7 +6,7 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import pairwise
@@ -34,7 +34,7 @@ from kokoro_lab.g2p.lexicons import Lexicons
 from kokoro_lab.graphs.signatures import DURATION_FRAME_SAMPLES
 from kokoro_lab.metrics.loudness import integrated_lufs, true_peak_dbtp
 from kokoro_lab.metrics.perceptual import signal_to_difference_db
-from kokoro_lab.model.decoder import DecodedSegment, StagedDecoder
+from kokoro_lab.model.decoder import DecodedSegment, SegmentRequest, StagedDecoder
 from kokoro_lab.model.whole_graph import WholeGraph
 from kokoro_lab.speech.engine import Engine
 from kokoro_lab.speech.levelling import MEASURABLE_S
@@ -64,8 +64,8 @@ class Whole:
 class Silent(Whole):
     """A decoder that gives nothing but silence."""
 
-    def decode(self, token_ids: Sequence[int], style: Samples, speed: float, **_: object) -> DecodedSegment:
-        frames = np.full(len(token_ids) + 2, 2)
+    def decode(self, asked: SegmentRequest) -> DecodedSegment:
+        frames = np.full(len(asked.token_ids) + 2, 2)
         return DecodedSegment(frames, iter((np.zeros(int(frames.sum()) * 600, np.float32),)))
 
 
@@ -75,11 +75,11 @@ class Broken(Whole):
     def __init__(self, inner: WholeGraph, at: int) -> None:
         self._inner, self._at, self._calls = inner, at, 0
 
-    def decode(self, token_ids: Sequence[int], style: Samples, speed: float, **_: object) -> DecodedSegment:
+    def decode(self, asked: SegmentRequest) -> DecodedSegment:
         self._calls += 1
         if self._calls == self._at:
             raise SynthesisError("The model broke.")
-        return self._inner.decode(token_ids, style, speed)
+        return self._inner.decode(asked)
 
 
 class Counting(Whole):
@@ -92,10 +92,10 @@ class Counting(Whole):
         self.asked: list[tuple[tuple[int, ...], float]] = []
         self.styles: list[float] = []
 
-    def decode(self, token_ids: Sequence[int], style: Samples, speed: float, **_: object) -> DecodedSegment:
-        self.asked.append((tuple(token_ids), speed))
-        self.styles.append(float(style[0, 0]))
-        return self._inner.decode(token_ids, style, speed)
+    def decode(self, asked: SegmentRequest) -> DecodedSegment:
+        self.asked.append((tuple(asked.token_ids), asked.speed))
+        self.styles.append(float(asked.style[0, 0]))
+        return self._inner.decode(asked)
 
 
 def with_decoder(
@@ -169,11 +169,9 @@ def test_a_stretch_makes_up_for_what_the_model_rounds(hum: Engine) -> None:
 
         details: Mapping[str, str] = {}
 
-        def decode(
-            self, token_ids: Sequence[int], style: Samples, speed: float, **_: object
-        ) -> DecodedSegment:
-            decoded = hum.decoder.decode(token_ids, style, speed)
-            return replace(decoded, plain_frames=(len(token_ids) + 2) * tiny_voice.TOKEN_FRAMES)
+        def decode(self, asked: SegmentRequest) -> DecodedSegment:
+            decoded = hum.decoder.decode(asked)
+            return replace(decoded, plain_frames=(len(asked.token_ids) + 2) * tiny_voice.TOKEN_FRAMES)
 
     told = with_decoder(hum, Told())
 
@@ -554,7 +552,7 @@ def test_decoding_equals_onnx_runtime_called_by_hand(
                 "speed": np.array([1.0], np.float32),
             },
         )[0].reshape(-1)
-        decoded = decoder.decode(segment.token_ids, style, 1.0)
+        decoded = decoder.decode(SegmentRequest(segment.token_ids, style))
         samples = np.concatenate(list(decoded.blocks))
         assert len(samples) == decoded.durations.sum() * DURATION_FRAME_SAMPLES
         assert signal_to_difference_db(by_hand, samples) >= least_db
@@ -598,7 +596,7 @@ def test_real_speech_at_both_ends_of_speed(engine: Engine, speed: float) -> None
 @pytest.mark.model
 def test_a_full_segment_of_510_token_ids_is_spoken(engine: Engine) -> None:
     ids = (43, 44, 156) * 170
-    decoded = engine.decoder.decode(ids, engine.voice("af_heart").style(510), 2.0)
+    decoded = engine.decoder.decode(SegmentRequest(ids, engine.voice("af_heart").style(510), 2.0))
     assert len(decoded.durations) == 512
     assert sum(map(len, decoded.blocks)) == decoded.durations.sum() * 600
 

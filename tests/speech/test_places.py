@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +14,7 @@ from kokoro_lab.datatypes import Place
 from kokoro_lab.dsp import Dither
 from kokoro_lab.errors import Gone, Interrupted
 from kokoro_lab.g2p.frontend import FrontEnd
-from kokoro_lab.model.decoder import DecodedSegment
+from kokoro_lab.model.decoder import DecodedSegment, SegmentRequest
 from kokoro_lab.speech.chunker import Chunker
 from kokoro_lab.speech.engine import Engine
 
@@ -61,8 +60,8 @@ def test_a_stretched_segment_is_gone_on_with_to_the_same_samples(hum: Engine, sp
         def predicts(self, voice: object) -> None:
             return None
 
-        def decode(self, *args: Any, **options: Any) -> DecodedSegment:
-            decoded = inner.decode(*args, **options)
+        def decode(self, asked: SegmentRequest) -> DecodedSegment:
+            decoded = inner.decode(asked)
             samples = np.concatenate(list(decoded.blocks))
             return replace(decoded, blocks=iter((samples,)), later=lambda at: (at, iter((samples[at:],))))
 

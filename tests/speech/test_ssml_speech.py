@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 
@@ -16,8 +16,7 @@ from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Clip, Samples, WordTiming
 from kokoro_lab.errors import ParameterError, SsmlError, TextError
 from kokoro_lab.graphs.signatures import DURATION_FRAME_SAMPLES, frames_of
 from kokoro_lab.metrics.perceptual import pesq_wb
-from kokoro_lab.model.decoder import DecodedSegment
-from kokoro_lab.model.delivery import ProsodyChanges
+from kokoro_lab.model.decoder import DecodedSegment, SegmentRequest
 from kokoro_lab.speech.engine import Engine
 from kokoro_lab.weights.voices import Voice
 from tests import tiny_voice
@@ -36,16 +35,9 @@ class Following:
     def predicts(self, voice: Voice) -> str | None:
         return None
 
-    def decode(
-        self,
-        token_ids: Sequence[int],
-        style: Samples,
-        speed: float,
-        *,
-        delivery: ProsodyChanges | None = None,
-        **_: bool,
-    ) -> DecodedSegment:
-        ids = np.array([0, *token_ids, 0])
+    def decode(self, asked: SegmentRequest) -> DecodedSegment:
+        speed, delivery = asked.speed, asked.delivery
+        ids = np.array([0, *asked.token_ids, 0])
         unrounded = np.full((1, len(ids)), 2 * tiny_voice.TOKEN_FRAMES, np.float32)
         durations = frames_of(unrounded / speed) if delivery is None else delivery.durations(unrounded, speed)
         silent = (ids == 0) | (ids == tiny_voice.SPACE_ID)

@@ -22,7 +22,7 @@ from kokoro_lab.dsp import EdgeTrimmer, Gain, Limiter, silence, voice_gain_db
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.g2p.frontend import FrontEnd
-from kokoro_lab.model.decoder import StagedDecoder
+from kokoro_lab.model.decoder import SegmentRequest, StagedDecoder
 from kokoro_lab.model.predictor import StatisticsPredictor
 from kokoro_lab.model.prosody import Prosody
 from kokoro_lab.scheduling.stopwatch import Stopwatch
@@ -121,13 +121,13 @@ class StagedSpeaker:
     def _decoded(self, segment: Segment, voice: Voice, watch: Stopwatch) -> Iterator[Samples]:
         sounding = OTHER_WINDOWS in watch.stages_s  # of an earlier segment
         with watch(STATISTICS):
-            decoded = self._decoder.decode(
+            asked = SegmentRequest(
                 segment.token_ids,
                 voice.style(len(segment.token_ids)),
-                1.0,
                 predicted=self._decoder.predicts(voice) is None,
                 urgent=segment.segment_id == 0,
             )
+            decoded = self._decoder.decode(asked)
         while True:
             with watch(OTHER_WINDOWS if sounding else FIRST_WINDOW):
                 block = next(decoded.blocks, None)

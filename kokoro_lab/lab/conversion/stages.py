@@ -27,7 +27,7 @@ from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ParameterError, WeightsError
 from kokoro_lab.graphs.artefacts import stages_folder
 from kokoro_lab.metrics.perceptual import signal_to_difference_db
-from kokoro_lab.model.decoder import Decoder, StagedDecoder
+from kokoro_lab.model.decoder import Decoder, SegmentRequest, StagedDecoder
 from kokoro_lab.model.prosody import Values
 from kokoro_lab.native.operators import native_operators
 from kokoro_lab.sessions.providers import make_session
@@ -127,7 +127,10 @@ def speak_alike(
     agreements: list[float] = []
     total = differing = 0
     for token_ids, style in segments:
-        a, b = (np.concatenate([*d.decode(token_ids, style, 1.0).blocks]) for d in (reference, candidate))
+        a, b = (
+            np.concatenate([*d.decode(SegmentRequest(token_ids, style)).blocks])
+            for d in (reference, candidate)
+        )
         if len(a) != len(b):
             raise WeightsError(
                 f"The exported graphs give {len(b)} samples where their source gives {len(a)}."

@@ -17,7 +17,7 @@ from kokoro_lab.g2p.protocol import SentenceG2P
 from kokoro_lab.g2p.speakers import Speakers
 from kokoro_lab.lab.faults.injector import Injector
 from kokoro_lab.lab.faults.scenario import Scenario
-from kokoro_lab.model.decoder import DecodedSegment, Decoder, StagedDecoder
+from kokoro_lab.model.decoder import DecodedSegment, Decoder, SegmentRequest, StagedDecoder
 from kokoro_lab.sessions.arenas import run_out_of_memory
 from kokoro_lab.sessions.guarded_session import GuardedSession, Runs
 from kokoro_lab.sessions.placement import Placement
@@ -140,10 +140,8 @@ class FaultyDecoder:
     def predicts(self, voice: Voice) -> str | None:
         return self._decoder.predicts(voice)
 
-    def decode(
-        self, token_ids: Sequence[int], style: Samples, speed: float, **options: Any
-    ) -> DecodedSegment:
-        decoded = self._decoder.decode(token_ids, style, speed, **options)
+    def decode(self, asked: SegmentRequest) -> DecodedSegment:
+        decoded = self._decoder.decode(asked)
         return decoded if self._inside else replace(decoded, blocks=self._struck(decoded.blocks))
 
     def _struck(self, blocks: Iterator[Samples]) -> Iterator[Samples]:

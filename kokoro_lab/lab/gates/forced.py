@@ -7,7 +7,7 @@ every comparison of samples then measures timing. Told the fp32 model's prosody 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,9 +22,8 @@ from kokoro_lab.g2p.vocab import PAD_ID
 from kokoro_lab.graphs.artefacts import stages_folder
 from kokoro_lab.graphs.rewriting import inferred
 from kokoro_lab.graphs.signatures import DURATIONS, ENERGY, F0, frames_of, signature
-from kokoro_lab.model.decoder import DecodedSegment, StagedDecoder
-from kokoro_lab.model.delivery import ProsodyChanges
-from kokoro_lab.model.prosody import ProsodyModel, Values
+from kokoro_lab.model.decoder import DecodedSegment, SegmentRequest, StagedDecoder
+from kokoro_lab.model.prosody import ProsodyModel
 from kokoro_lab.native.operators import native_operators
 from kokoro_lab.sessions.providers import stage_session
 from kokoro_lab.weights.voices import Voice
@@ -72,32 +71,23 @@ class ToldGraph:
     def predicts(self, voice: Voice) -> str | None:
         return "this variant runs as one graph"
 
-    def decode(
-        self,
-        token_ids: Sequence[int],
-        style: Values,
-        speed: float,
-        *,
-        predicted: bool = False,
-        urgent: bool = True,
-        delivery: ProsodyChanges | None = None,
-    ) -> DecodedSegment:
+    def decode(self, asked: SegmentRequest) -> DecodedSegment:
         """As `Decoder.decode`; as many samples as the fp32 model gives, frame by frame."""
-        contours = self._prosody.contours(token_ids, style, speed, delivery)
+        contours = self._prosody.contours(asked.token_ids, asked.style, asked.speed, asked.delivery)
         durations = frames_of(contours.durations)
         told = (durations, contours.f0_hz, contours.energy)
         feed = {
             name: np.ascontiguousarray(value, self._types[name]).reshape(1, -1)
             for name, value in zip(TOLD, told, strict=True)
         } | {
-            self._names.tokens: np.array([[PAD_ID, *token_ids, PAD_ID]], dtype=np.int64),
-            self._names.style: style,
-            self._names.speed: np.array([speed], np.float32),
+            self._names.tokens: np.array([[PAD_ID, *asked.token_ids, PAD_ID]], dtype=np.int64),
+            self._names.style: asked.style,
+            self._names.speed: np.array([asked.speed], np.float32),
         }
         # Speed is no input any more where only the durations were made of it
         (audio,) = self._session.run([self._names.audio], {name: feed[name] for name in self._inputs})
         samples = np.ascontiguousarray(audio, np.float32).reshape(-1)
-        require_finite(samples, f"{self._name}, {len(token_ids)} token ids")
+        require_finite(samples, f"{self._name}, {len(asked.token_ids)} token ids")
         return DecodedSegment(durations, iter((samples,)), contours.fallbacks)
 
 
@@ -127,23 +117,14 @@ class ToldStages:
     def predicts(self, voice: Voice) -> str | None:
         return self._stages.predicts(voice)
 
-    def decode(
-        self,
-        token_ids: Sequence[int],
-        style: Values,
-        speed: float,
-        *,
-        predicted: bool = False,
-        urgent: bool = True,
-        delivery: ProsodyChanges | None = None,
-    ) -> DecodedSegment:
+    def decode(self, asked: SegmentRequest) -> DecodedSegment:
         """As `Decoder.decode`; as many samples as the fp32 model gives, frame by frame."""
-        contours = self._prosody.contours(token_ids, style, speed, delivery)
-        if predicted:
-            samples = np.concatenate(list(self._stages.windows(contours, style, urgent=urgent)))
+        contours = self._prosody.contours(asked.token_ids, asked.style, asked.speed, asked.delivery)
+        if asked.predicted:
+            samples = np.concatenate(list(self._stages.windows(contours, asked.style, urgent=asked.urgent)))
         else:
-            samples = self._stages.vocoder.whole(self._stages.prosody.behind(contours, style))
-        require_finite(samples, f"{len(token_ids)} token ids")
+            samples = self._stages.vocoder.whole(self._stages.prosody.behind(contours, asked.style))
+        require_finite(samples, f"{len(asked.token_ids)} token ids")
         return DecodedSegment(frames_of(contours.durations), iter((samples,)), contours.fallbacks)
 
 

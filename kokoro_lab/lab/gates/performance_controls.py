@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from kokoro_lab.lab.bench.reference import Reference
 from kokoro_lab.lab.gates.performance import Spread, judge, measure_speech, spread_of, spreads
 from kokoro_lab.lab.gates.performance_bands import FIGURES, Band, Kind
 from kokoro_lab.lab.results import NegativeControl
-from kokoro_lab.model.decoder import DecodedSegment, Decoder
+from kokoro_lab.model.decoder import DecodedSegment, Decoder, SegmentRequest
 from kokoro_lab.speech.engine import Engine
 from kokoro_lab.weights.voices import Voice
 
@@ -39,11 +37,9 @@ class SlowDecoder:
     def predicts(self, voice: Voice) -> str | None:
         return self._decoder.predicts(voice)
 
-    def decode(
-        self, token_ids: Sequence[int], style: npt.NDArray[np.float32], speed: float, **options: Any
-    ) -> DecodedSegment:
+    def decode(self, asked: SegmentRequest) -> DecodedSegment:
         time.sleep(self._sleep_s)
-        return self._decoder.decode(token_ids, style, speed, **options)
+        return self._decoder.decode(asked)
 
 
 def slowed(engine: Engine, sleep_s: float) -> Engine:

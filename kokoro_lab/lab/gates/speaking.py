@@ -16,7 +16,7 @@ from kokoro_lab.graphs.signatures import frames_of
 from kokoro_lab.lab.fixtures import FixtureText
 from kokoro_lab.lab.listening.plan import PassagePair
 from kokoro_lab.lab.tuning.comparison import heard_part
-from kokoro_lab.model.decoder import StagedDecoder
+from kokoro_lab.model.decoder import SegmentRequest, StagedDecoder
 from kokoro_lab.speech.alignment import word_timings
 from kokoro_lab.speech.engine import Engine
 from kokoro_lab.text.language import resolve_language
@@ -145,7 +145,7 @@ def _speak(engine: Engine, text: FixtureText, voice_name: str, streamed: bool) -
     words: list[WordTiming] = []
     for segment in engine.front_end.segments(text.text, resolve_language(voice.language), lambda _: None):
         style = voice.style(len(segment.token_ids))
-        decoded = engine.decoder.decode(segment.token_ids, style, 1.0, predicted=streamed)
+        decoded = engine.decoder.decode(SegmentRequest(segment.token_ids, style, predicted=streamed))
         start = sum(map(len, blocks))
         blocks += decoded.blocks
         words += word_timings(segment, decoded.durations, start, range(start, sum(map(len, blocks))))

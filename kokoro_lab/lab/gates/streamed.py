@@ -18,14 +18,12 @@ from random import Random
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from tqdm import tqdm
 
 from kokoro_lab.datatypes import AudioChunk, Samples
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.lab.fixtures import FixtureText
-from kokoro_lab.model.decoder import DecodedSegment, Decoder, StagedDecoder
-from kokoro_lab.model.delivery import ProsodyChanges
+from kokoro_lab.model.decoder import DecodedSegment, Decoder, SegmentRequest, StagedDecoder
 from kokoro_lab.speech.engine import Engine
 from kokoro_lab.speech.stream import SpeechStream
 from kokoro_lab.weights.voices import Voice
@@ -144,7 +142,7 @@ def speak(engine: Engine, requests: Sequence[Request], *, progress: bool = True)
     return clips
 
 
-def at_once(decoder: StagedDecoder, asked: DecodeRequest) -> Samples:
+def at_once(decoder: StagedDecoder, asked: SegmentRequest) -> Samples:
     """A segment decoded at once, with the statistics that its windows had."""
     contours = decoder.prosody.contours(asked.token_ids, asked.style, asked.speed, asked.delivery)
     return decoder.undivided(contours, asked.style, urgent=asked.urgent)
@@ -194,19 +192,8 @@ def _with_decoder(engine: Engine, decoder: Decoder) -> Engine:
     return Engine(replace(engine.parts, decoder=decoder, config=config))
 
 
-class DecodeRequest(NamedTuple):
-    """What a decoder was asked for."""
-
-    token_ids: Sequence[int]
-    style: npt.NDArray[np.float32]
-    speed: float
-    predicted: bool
-    urgent: bool
-    delivery: ProsodyChanges | None
-
-
 class _DecodedSegment(NamedTuple):
-    asked: DecodeRequest
+    asked: SegmentRequest
     blocks: list[Samples]
 
     @property
@@ -228,22 +215,9 @@ class _Noting:
     def predicts(self, voice: Voice) -> str | None:
         return self._decoder.predicts(voice)
 
-    def decode(
-        self,
-        token_ids: Sequence[int],
-        style: npt.NDArray[np.float32],
-        speed: float,
-        *,
-        predicted: bool = False,
-        urgent: bool = True,
-        delivery: ProsodyChanges | None = None,
-    ) -> DecodedSegment:
-        decoded = self._decoder.decode(
-            token_ids, style, speed, predicted=predicted, urgent=urgent, delivery=delivery
-        )
-        self.segments.append(
-            _DecodedSegment(DecodeRequest(token_ids, style, speed, predicted, urgent, delivery), [])
-        )
+    def decode(self, asked: SegmentRequest) -> DecodedSegment:
+        decoded = self._decoder.decode(asked)
+        self.segments.append(_DecodedSegment(asked, []))
         return replace(decoded, blocks=_kept(decoded.blocks, self.segments[-1].blocks), later=None)
 
 

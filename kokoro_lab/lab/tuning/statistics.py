@@ -26,7 +26,7 @@ from kokoro_lab.lab.tuning.reporter import OwnStatistics, TrunkStatistics
 from kokoro_lab.metrics.mos import dnsmos
 from kokoro_lab.metrics.seams import seam_rank
 from kokoro_lab.model.beginning import BEGINNINGS_FILE, contour_features
-from kokoro_lab.model.decoder import StagedDecoder
+from kokoro_lab.model.decoder import SegmentRequest, StagedDecoder
 from kokoro_lab.model.predictor import PREDICTOR_FILE, StatisticsPredictor, features
 from kokoro_lab.weights.voices import Voice, english_of, load_voice
 
@@ -241,8 +241,9 @@ def judge(
         voice = load_voice(name)
         for segment in front_end.segments(lines[number], english_of(name), lambda _: None):
             style = voice.style(len(segment.token_ids))
-            (whole,) = decoder.decode(segment.token_ids, style, speed).blocks
-            windows = list(decoder.decode(segment.token_ids, style, speed, predicted=True).blocks)
+            asked = SegmentRequest(segment.token_ids, style, speed)
+            (whole,) = decoder.decode(asked).blocks
+            windows = list(decoder.decode(replace(asked, predicted=True)).blocks)
             rows.append(
                 {"text": number, "voice": name, "speed": speed, "audio_s": len(whole) / SAMPLE_RATE_HZ}
                 | _scores(whole, windows)

@@ -19,7 +19,7 @@ from kokoro_lab.lab.bench import ab
 from kokoro_lab.lab.bench.ab import COLD_TEXT, AbComparison, compare, pooled
 from kokoro_lab.lab.bench.configurations import parse
 from kokoro_lab.lab.bench.engine_process import EngineFailed, EngineProcess
-from kokoro_lab.model.decoder import DecodedSegment
+from kokoro_lab.model.decoder import DecodedSegment, SegmentRequest
 from kokoro_lab.model.whole_graph import WholeGraph
 from kokoro_lab.sessions.provider_registry import registry
 from kokoro_lab.speech.engine import Engine
@@ -46,8 +46,8 @@ class Later:
         self.details = decoder.details
         self.predicts = decoder.predicts
 
-    def decode(self, *args: object, **options: object) -> DecodedSegment:
-        decoded = self._decoder.decode(*args, **options)  # type: ignore[arg-type]
+    def decode(self, asked: SegmentRequest) -> DecodedSegment:
+        decoded = self._decoder.decode(asked)
         self._segments += 1
         if self._segments > COLD_AND_WARM + len(TEXTS):  # the second prediction
             if self._config.optimisation == "none":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from kokoro_lab.errors import ParameterError, SynthesisError, WeightsError
 from kokoro_lab.graphs.artefacts import recipes, stages_folder
 from kokoro_lab.graphs.recipe_digest import recipe_digest
 from kokoro_lab.lab.conversion.stages import export, speak_alike
-from kokoro_lab.model.decoder import DecodedSegment
+from kokoro_lab.model.decoder import DecodedSegment, SegmentRequest
 from kokoro_lab.native.operators import Native, native_operators
 from kokoro_lab.speech.engine import Engine, load_engine
 from kokoro_lab.weights.joining import sha256_of
@@ -40,15 +40,7 @@ class Speaker:
     def predicts(self, voice: Voice) -> str | None:
         return None
 
-    def decode(
-        self,
-        token_ids: Sequence[int],
-        style: np.ndarray,
-        speed: float,
-        *,
-        predicted: bool = False,
-        urgent: bool = True,
-    ) -> DecodedSegment:
+    def decode(self, asked: SegmentRequest) -> DecodedSegment:
         samples = self._spoken.pop(0)
         require_finite(samples, "a test")
         return DecodedSegment(np.ones(1, np.int64), iter((samples,)))
