@@ -35,13 +35,13 @@ from kokoro_lab.errors import SynthesisError
 from kokoro_lab.provenance import versions
 from kokoro_lab.scheduling.lookahead import Lookahead
 from kokoro_lab.scheduling.stopwatch import Stopwatch
-from kokoro_lab.speech.alignment import word_timings
 from kokoro_lab.speech.chunker import Chunker
 from kokoro_lab.speech.first_audio import FirstAudio, FirstAudioCache
 from kokoro_lab.speech.levelling import Levelling, SegmentStart, bounded
 from kokoro_lab.speech.parts import Parts
 from kokoro_lab.speech.pauses import Pause, silence_of, trimmer_of
 from kokoro_lab.speech.preparation import Preparation, PreparedSegment, go_on
+from kokoro_lab.speech.timeline import Timeline
 
 SETTLED_SAMPLES = math.ceil(SETTLED_S * SAMPLE_RATE_HZ)
 """What must be decoded before a sample in the middle of a segment, for it to be right to the last bit."""
@@ -78,12 +78,6 @@ class SpeechStream(Iterator[AudioChunk]):
 
     Attributes
     ----------
-    segments : list of Segment
-        Those that have been decoded so far.
-    timings : list of WordTiming
-        When their words are heard.
-    places : dict
-        Where the segments that are under way or done can be begun again, by their ids.
     primed : bool
         Whether the first audio was spoken before and comes from the cache: then it is no TTFA.
     """
@@ -122,10 +116,7 @@ class SpeechStream(Iterator[AudioChunk]):
         kept = streamed and cached and place is None
         self._first_audio = FirstAudio(parts.first_audio, self._key(chunk_s) if kept else None)
         self.primed = bool(self._first_audio.chunks)
-        self.segments: list[Segment] = []
-        self.timings: list[WordTiming] = []
-        self.places: dict[int, Place] = {}
-        self._speech_from: int | None = None
+        self._timeline = Timeline()
         self._first_s: float | None = None
         self._ttfa_s = float("nan")
         self._samples = 0
@@ -161,6 +152,21 @@ class SpeechStream(Iterator[AudioChunk]):
             timings=tuple(self.timings),
             seed=self._utterance.seed,
         )
+
+    @property
+    def segments(self) -> list[Segment]:
+        """Those that are under way or done."""
+        return self._timeline.segments
+
+    @property
+    def timings(self) -> list[WordTiming]:
+        """When the words of segments that are done are heard."""
+        return self._timeline.timings
+
+    @property
+    def places(self) -> dict[int, Place]:
+        """Where the segments that are under way or done can be begun again, by their ids."""
+        return self._timeline.places
 
     @property
     def fill(self) -> dict[str, float]:
@@ -247,7 +253,8 @@ class SpeechStream(Iterator[AudioChunk]):
     def _speaks(self, chunk: AudioChunk) -> bool:
         """Whether there is speech in the first chunks: leading silence is trimmed, but may be asked for."""
         end = round(chunk.start_s * SAMPLE_RATE_HZ) + len(chunk.samples)
-        return self._speech_from is not None and end > self._speech_from
+        speech_from = self._timeline.speech_from
+        return speech_from is not None and end > speech_from
 
     def _delivered(self, chunk: AudioChunk) -> AudioChunk:
         if round(chunk.start_s * SAMPLE_RATE_HZ) < self._heard_samples:
@@ -264,61 +271,36 @@ class SpeechStream(Iterator[AudioChunk]):
 
     def _spoken(self) -> Iterator[Samples | SegmentStart]:
         """Trimmed segments at the model's own level, with pauses between them, and the beginning of each."""
-        position, behind = 0, 0
+        line = self._timeline
         for prepared in self._ahead:
-            segment = prepared.segment
+            segment, decoded = prepared.segment, prepared.decoded
             trimmer = trimmer_of(segment, prepared.stretch)
-            pause, blocks, entered = prepared.pause, prepared.decoded.blocks, 0
-            begins_again = self._place if not self.segments else None
-            if begins_again is not None:
+            pause, blocks, left_out = prepared.pause, decoded.blocks, 0
+            place = None if line.segments else self._place
+            if place is not None:
                 pause = Pause(0.0)  # a place is behind it
-                entered, blocks = self._entered(prepared, trimmer, begins_again)
-                position = begins_again.start_samples + entered
-                self._chunker.enter(position)
-            gap = pause.sure(behind, first=not self.segments)
-            position += gap
-            yield from self._silent(gap)
-            self.segments.append(segment)
-            started = None
+                left_out, blocks = self._entered(prepared, trimmer, place)
+                line.position = place.start_samples + left_out
+                self._chunker.enter(line.position)
+            opens = not line.segments and (place is None or place.opens)
+            yield from self._silent(pause.sure(line.behind, first=not line.segments))
+            line.take_up(segment)
             for block in self._decoded(prepared, blocks, trimmer):
-                if started is None and len(block):
-                    rest = pause.rest(behind, trimmer.kept_lead_samples)
-                    position += rest
-                    yield from self._silent(rest)
+                if len(block) and not line.speaks:
+                    yield from self._silent(pause.rest(line.behind, trimmer.kept_lead_samples))
                     yield SegmentStart(len(segment.token_ids), prepared.stretch)
-                    started = position - entered
-                    self._chunker.mark(segment.segment_id, position)
-                    self.places[segment.segment_id] = Place(
-                        segment.sentence,
-                        self._preparation.first_ids[segment.sentence],
-                        segment.segment_id,
-                        started,
-                        trimmer.lead_samples,
-                        opens=len(self.segments) == 1 and (begins_again is None or begins_again.opens),
-                    )
-                    if self._speech_from is None:
-                        self._speech_from = position
-                position += len(block)
+                    first_id = self._preparation.first_ids[segment.sentence]
+                    line.begin_speech(first_id, trimmer.lead_samples, left_out, opens=opens)
+                    self._chunker.mark(segment.segment_id, line.position)
+                line.position += len(block)
                 yield block
-            if started is None:
-                raise SynthesisError(
-                    f"The model was silent for segment {segment.segment_id} "
-                    f"({len(segment.token_ids)} token ids).",
-                    mend="Try another voice or variant; this is a bug worth reporting.",
-                )
-            behind = trimmer.kept_tail_samples
-            self.timings += word_timings(
-                segment,
-                prepared.decoded.durations,
-                started - trimmer.lead_samples,
-                range(started, position),
-                prepared.stretch,
-            )
+            line.end_speech(decoded.durations, trimmer.kept_tail_samples, prepared.stretch)
         at_end = self._preparation.at_end
         if at_end is not None:
-            yield from self._silent(at_end.sure(behind, first=False) + at_end.rest(behind, 0))
+            yield from self._silent(at_end.sure(line.behind, first=False) + at_end.rest(line.behind, 0))
 
     def _silent(self, samples: int) -> Iterator[Samples]:
+        self._timeline.position += samples
         for block in silence_of(samples):
             go_on(self._stop)
             yield block

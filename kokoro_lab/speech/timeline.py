@@ -1,0 +1,88 @@
+"""Where each segment of a stream lies: its speech, its words, and the place from which it can be resumed."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from kokoro_lab.datatypes import Place, Segment, WordTiming
+from kokoro_lab.errors import SynthesisError
+from kokoro_lab.speech.alignment import word_timings
+
+
+class Timeline:
+    """Counts the samples of one stream, silence and speech, and notes what begins and ends where.
+
+    Attributes
+    ----------
+    segments : list of Segment
+        Those that are under way or done.
+    timings : list of WordTiming
+        When the words of those that are done are heard.
+    places : dict
+        Where segments can be begun again, by their ids.
+    position : int
+        Samples from the start of the utterance to where the next one belongs.
+    behind : int
+        Of these, silent ones that trimming left behind the last speech.
+    speech_from : int or None
+        Where the first speech begins.
+    """
+
+    def __init__(self) -> None:
+        self.segments: list[Segment] = []
+        self.timings: list[WordTiming] = []
+        self.places: dict[int, Place] = {}
+        self.position = self.behind = 0
+        self.speech_from: int | None = None
+        self._began: int | None = None
+        self._lead_samples = 0
+
+    @property
+    def speaks(self) -> bool:
+        """Whether the speech of the last segment has begun."""
+        return self._began is not None
+
+    def take_up(self, segment: Segment) -> None:
+        """The next segment; its speech begins later."""
+        self.segments.append(segment)
+        self._began = None
+
+    def begin_speech(self, first_id: int, lead_samples: int, left_out: int, *, opens: bool) -> None:
+        """The speech of the segment begins here, or did so `left_out` samples before.
+
+        Parameters
+        ----------
+        first_id : int
+            Of the first segment of its sentence.
+        lead_samples : int
+            Trimmed before it.
+        opens : bool
+            Whether it opens the utterance.
+        """
+        segment = self.segments[-1]
+        self._began, self._lead_samples = self.position - left_out, lead_samples
+        self.places[segment.segment_id] = Place(
+            segment.sentence, first_id, segment.segment_id, self._began, lead_samples, opens=opens
+        )
+        if self.speech_from is None:
+            self.speech_from = self.position
+
+    def end_speech(self, durations: npt.NDArray[np.int64], kept_tail_samples: int, stretch: float) -> None:
+        """The speech of the segment ends here.
+
+        Raises
+        ------
+        SynthesisError
+            It has not begun.
+        """
+        segment = self.segments[-1]
+        if self._began is None:
+            raise SynthesisError(
+                f"The model was silent for segment {segment.segment_id} "
+                f"({len(segment.token_ids)} token ids).",
+                mend="Try another voice or variant; this is a bug worth reporting.",
+            )
+        self.behind = kept_tail_samples
+        origin, spoken = self._began - self._lead_samples, range(self._began, self.position)
+        self.timings += word_timings(segment, durations, origin, spoken, stretch)
