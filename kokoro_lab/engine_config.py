@@ -298,30 +298,9 @@ class EngineConfig:
     def from_settings(cls) -> EngineConfig:
         """The configuration that the environment asks for."""
         s = settings()
-        return cls(
-            variant=s.variant,
-            provider=s.provider,
-            placement=s.placement,
-            fixed_windows=s.fixed_windows,
-            coreml=_coreml_options(s),
-            threads=s.threads,
-            optimisation=s.optimisation,
-            memory_pattern=s.memory_pattern,
-            spinning=s.spinning,
-            memory_arena_size_mb=s.memory_arena_size_mb,
-            window_frames=s.window_frames,
-            next_threads=s.next_threads,
-            by_length=s.by_length,
-            provider_choice=s.provider_choice,
-            cost_ttl_s=s.cost_ttl_s,
-            qos=s.qos,
-            cores=s.cores,
-            stages=s.stages,
-            native=s.native,
-            first_audio_ttl_s=s.first_audio_ttl_s,
-            source=s.source,
-            home=s.home,
-        )
+        # `tuned` is a choice there, and a record here
+        named = {each.name for each in fields(cls)} & Settings.model_fields.keys() - {"tuned"}
+        return cls(coreml=_coreml_options(s), **{name: getattr(s, name) for name in named})
 
     @property
     def core_numbers(self) -> tuple[int, ...]:
