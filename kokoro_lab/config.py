@@ -204,7 +204,8 @@ class Settings(BaseSettings):
         30,
         ge=1,
         le=3600,
-        description="Seconds that streams may go on after SIGTERM; what then still speaks is told, and ends",
+        description="Seconds that streams may continue after SIGTERM; those that then still speak are "
+        "ended with `server_stopping`",
     )
     memory_limit_mb: int = Field(
         0,
@@ -231,7 +232,7 @@ class Settings(BaseSettings):
         description="Seconds that the first audio of an utterance is kept, to repeat it; 0 is off",
     )
     resume_ttl_s: float = Field(
-        3600.0, ge=0, description="Seconds after its begin in which a stream that broke may be gone on with"
+        3600.0, ge=0, description="How long a stream that broke can be resumed, in seconds from its start"
     )
     project_lexicon: Path | None = Field(
         None,
