@@ -151,7 +151,7 @@ def test_an_edited_exclusion_is_heard(installed: Installed, home: Path, sound: b
     its = {"PYTHONPATH": str(package.parent), "KOKORO_HOME": str(home)}
     before = graphs(home)
     assert spoken(installed, **its) == (sound, "")  # a package in another place makes nothing anew
-    path = package / "model" / "exclusions.json"
+    path = package / "graphs" / "exclusions.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "int8": []}))
     heard, said = spoken(installed, **its)
     assert "Making the int8 graphs" in said

@@ -6,7 +6,6 @@ import math
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor, wait
-from typing import Any
 
 import numpy as np
 import onnxruntime as ort
@@ -14,7 +13,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from kokoro_lab.engine_config import EngineConfig
-from kokoro_lab.model.decoder import DecodedSegment
+from kokoro_lab.model.decoder import DecodedSegment, SegmentRequest
 from kokoro_lab.sessions.guarded_session import RAISED
 from kokoro_lab.sessions.interruption import Interruption
 from kokoro_lab.sessions.providers import make_session
@@ -101,12 +100,12 @@ def test_a_listener_who_leaves_takes_the_segment_that_is_being_prepared_along(
     begun, left = threading.Event(), threading.Event()
     decode = engine.decoder.decode
 
-    def held(*given: Any, **named: Any) -> DecodedSegment:
+    def held(asked: SegmentRequest) -> DecodedSegment:
         """As it is, but for the second segment, which goes on when the listener has left."""
-        if not named["urgent"]:
+        if not asked.urgent:
             begun.set()
             assert left.wait(60)
-        return decode(*given, **named)
+        return decode(asked)
 
     with monkeypatch.context() as patch:
         patch.setattr(engine.decoder, "decode", held)
