@@ -124,7 +124,8 @@ def test_raycast_stops_a_speech(raycast: Run) -> None:
 
 def test_raycast_interrupts_a_speech_by_a_second_one(raycast: Run, server: RunningServer) -> None:
     found = raycast("interrupt", TEXT)
-    assert (found["status"], found["both"], found["idle"]) == (200, 2, True)
+    assert (found["status"], found["idle"]) == (200, True)
+    assert found["both"] >= 1, "the first speaks on while the second is answered, which may have ended by now"
     assert_speech("pcm", audio(found), server, TEXT, speed=1.25)
 
 
