@@ -28,7 +28,7 @@ def portaudio() -> ModuleType:
         raise PlaybackError(
             f"The sound card needs sounddevice and PortAudio: {error}.", field="sink", mend=INSTALL
         ) from error
-    return sounddevice  # type: ignore[no-any-return, unused-ignore]
+    return sounddevice  # type: ignore[no-any-return, unused-ignore]  # no types, and an extra: it may be absent
 
 
 class SoundCard:

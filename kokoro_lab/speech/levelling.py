@@ -17,8 +17,6 @@ from kokoro_lab.scheduling.stopwatch import Stopwatch
 MEASURABLE_S = 3.0
 """Below this, integrated loudness says more about the words than about the level (0.7 LU of scatter
 at 1 s), so a short clip is given its voice's gain, like a stream."""
-
-
 COMPRESSED_LU = 1.6
 """How much softer a stretch to nothing would make speech: made half as long, it is 0.8 LU softer.
 
