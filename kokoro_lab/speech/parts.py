@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kokoro_lab.datatypes import Fallback, ProviderChoice
-from kokoro_lab.engine_config import WHOLE_MODEL, EngineConfig
+from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.g2p.frontend import FrontEnd
 from kokoro_lab.model.decoder import Decoder
 from kokoro_lab.native.build import math_mode
@@ -35,7 +35,7 @@ class Parts:
     model_sha256 : str
         Of the weights.
     placement : callable
-        Where each stage runs when asked: a provider may be lost. See `stays_on`.
+        Where each stage runs when asked: a provider may be lost.
     front_end : FrontEnd
         Reads texts.
     provider_reason : str
@@ -84,9 +84,3 @@ class Parts:
         """Have the calling thread treated as the configuration asks, before it computes."""
         if self.config.qos == "interactive":
             user_interactive()
-
-
-def stays_on(provider: str, config: EngineConfig) -> Callable[[], Placement]:
-    """The placement of a decoder that runs as a whole on one provider, and stays there."""
-    placement = Placement(config.provider, "", {WHOLE_MODEL: provider})
-    return lambda: placement

@@ -15,7 +15,7 @@ from kokoro_lab.g2p.vocab import encode
 from kokoro_lab.model.decoder import DecodedSegment, Decoder, SegmentRequest
 from kokoro_lab.model.whole_graph import WholeGraph
 from kokoro_lab.speech.engine import Engine
-from kokoro_lab.speech.parts import Parts, stays_on
+from kokoro_lab.speech.parts import Parts
 from kokoro_lab.weights.voices import Voice, VoiceCache, parts_of
 from tests import tiny_voice
 
@@ -75,8 +75,7 @@ def engine(path: Path) -> Engine:
     """An engine that hums, slows down and fails by the text."""
     config = EngineConfig(variant="fp32", threads=1, first_audio_ttl_s=0)
     decoder = WholeGraph(tiny_voice.build(path), config)
-    placement = stays_on(decoder.active_provider, config)
-    found = Engine(Parts(Scripted(decoder), config, VoiceCache(_voice), "hum", placement))
+    found = Engine(Parts(Scripted(decoder), config, VoiceCache(_voice), "hum", lambda: decoder.placement))
     # Hundreds of applications warm it, and each would wait for half a minute of speech
     found.warm = partial(found.warm, text="Ready.")
     return found
