@@ -122,7 +122,7 @@ def test_a_missing_chunk_that_nobody_asks_for_again_is_missed(hum: Engine, whole
 
 
 def test_bursts_hold_up_and_lose_nothing(hum: Engine, whole: bytes) -> None:
-    with injected(hum, made.scenario(made.BURSTS, transports=("library",))) as faulty:
+    with injected(hum, made.scenario({**made.BURSTS, "every_s": 0.001}, transports=("library",))) as faulty:
         heard = listen(OfEngine(faulty, TEXT, "hum"))
         held = len(faulty.injector.struck)
     assert heard.pcm == whole
