@@ -77,14 +77,14 @@ def coreml(monkeypatch: pytest.MonkeyPatch) -> FakeProvider:
 def decoded_frames(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Lengths of the windows that are decoded from here on, in trunk frames."""
     found: list[int] = []
-    window = Vocoder.window
+    window = Vocoder._window
 
     def counted(*arguments: Any, **named: Any) -> Samples:
         samples = window(*arguments, **named)
         found.append(len(samples) // TRUNK_FRAME_SAMPLES)
         return samples
 
-    monkeypatch.setattr(Vocoder, "window", counted)
+    monkeypatch.setattr(Vocoder, "_window", counted)
     return found
 
 

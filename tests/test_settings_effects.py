@@ -32,8 +32,8 @@ from kokoro_lab.errors import ProviderError, WeightsError
 from kokoro_lab.model.by_cost import PlacedDecoder, chosen_by_cost
 from kokoro_lab.model.decoder import StagedDecoder
 from kokoro_lab.model.static_vocoder import fixed_windows
-from kokoro_lab.model.vocoder import Windows
 from kokoro_lab.model.whole_graph import WholeGraph
+from kokoro_lab.model.windows import WindowSizes
 from kokoro_lab.sessions import providers
 from kokoro_lab.sessions.provider_choice import choose
 from kokoro_lab.sessions.provider_registry import KNOWN_PROVIDERS
@@ -411,7 +411,7 @@ def test_texts_are_divided_by_length_as_the_variable_says(variables: Set) -> Non
 def test_windows_are_as_long_as_the_variable_says(variables: Set) -> None:
     variables(window_frames=40)
     for config in (EngineConfig.from_settings(), EngineConfig(window_frames=40)):
-        lengths = [stop - start for start, stop in Windows.of(config, urgent=True).spans(0, 1000)]
+        lengths = [stop - start for start, stop in WindowSizes.of(config, urgent=True).spans(0, 1000)]
         assert max(lengths) == 40
 
 

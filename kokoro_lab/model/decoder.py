@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Protocol
 
@@ -16,14 +15,14 @@ from kokoro_lab.datatypes import Fallback, ProviderChoice, Samples
 from kokoro_lab.dsp.block import CHECK_FILES, require_finite
 from kokoro_lab.engine_config import STAGE_NAMES, EngineConfig
 from kokoro_lab.graphs.artefacts import stages_folder
-from kokoro_lab.graphs.signatures import TRUNK_FRAME_SAMPLES, frames_of
+from kokoro_lab.graphs.signatures import frames_of
 from kokoro_lab.graphs.trunk_passes import TOLD_CHANNELS
-from kokoro_lab.model.beginning import BEGINNINGS_FILE, FADE_FRAMES, Beginnings, EarlyWindows, fading
 from kokoro_lab.model.delivery import ProsodyChanges
 from kokoro_lab.model.predictor import StatisticsPredictor
-from kokoro_lab.model.prosody import Contours, Prosody, ProsodyModel
-from kokoro_lab.model.static_vocoder import StaticVocoder, fixed_windows
-from kokoro_lab.model.vocoder import UNDIVIDED, Around, Vocoder, Windows, silent_frames
+from kokoro_lab.model.prosody import Contours, ProsodyModel
+from kokoro_lab.model.static_vocoder import fixed_windows
+from kokoro_lab.model.vocoder import Around, Vocoder
+from kokoro_lab.model.windowed_speech import EARLY_PREDICTOR_FILE, WindowedSpeech
 from kokoro_lab.native.operators import native_operators
 from kokoro_lab.native.toolchain import conversion_of
 from kokoro_lab.sessions.placement import Placement
@@ -123,8 +122,8 @@ class StagedDecoder:
     ----------
     config : EngineConfig
         Its variant must be one of `STAGED`.
-    predictor, beginnings : StatisticsPredictor, optional
-        Of segments, and of what is spoken before all of a segment has been worked out (see `Beginnings`).
+    predictor, early : StatisticsPredictor, optional
+        Of segments, and of what is spoken before all of a segment has been worked out (see `speak_early`).
         None takes what the package ships.
     say : callable, optional
         Told in a line what is being built.
@@ -145,7 +144,7 @@ class StagedDecoder:
         self,
         config: EngineConfig,
         predictor: StatisticsPredictor | None = None,
-        beginnings: StatisticsPredictor | None = None,
+        early: StatisticsPredictor | None = None,
         say: Callable[[str], None] | None = None,
         folder: Path | None = None,
     ) -> None:
@@ -162,11 +161,23 @@ class StagedDecoder:
         self.fixed = fixed_windows(config, say)
         beside = config if self.fixed is None else _without_windows(config)
         self.vocoder = Vocoder(folder, beside, self._native)
-        self._predictor_in_floats = predictor or StatisticsPredictor.load()
-        self._predictor = self._predictor_in_floats.of_variant(config.variant)
-        beginnings = beginnings or StatisticsPredictor.load(BEGINNINGS_FILE)
-        self._beginnings_in_floats = Beginnings(beginnings)
-        self._beginnings = Beginnings(beginnings.of_variant(config.variant, TOLD_CHANNELS))
+        predictor = predictor or StatisticsPredictor.load()
+        early = early or StatisticsPredictor.load(EARLY_PREDICTOR_FILE)
+        self._in_floats = predictor, early
+        self._predictor = predictor.of_variant(config.variant)
+        self._early = early.of_variant(config.variant, TOLD_CHANNELS)
+
+    @property
+    def windowed(self) -> WindowedSpeech:
+        """What speaks the windows of a stream."""
+        if self.fixed is None:
+            return self._of_any_length
+        # What integers do to the statistics of an 8-bit variant is not for them
+        return WindowedSpeech(self._config, self.fixed, *self._in_floats)
+
+    @property
+    def _of_any_length(self) -> WindowedSpeech:
+        return WindowedSpeech(self._config, self.vocoder, self._predictor, self._early)
 
     @property
     def placement(self) -> Placement:
@@ -227,114 +238,25 @@ class StagedDecoder:
             return DecodedSegment(
                 durations, finite(whole, what), fallbacks, plain_frames=contours.plain_frames
             )
-        spoken = self._spoken(model, contours, style, urgent=asked.urgent)
+        plan = self.windowed.plan(contours.energy, urgent=asked.urgent)
+        blocks_from = self.windowed.blocks(model, contours, style, plan)
 
         def later(sample: int) -> tuple[int, Iterator[Samples]]:
-            start, blocks = spoken(sample)
+            start, blocks = blocks_from(sample)
             return start, finite(blocks, what)
 
         return DecodedSegment(durations, later(0)[1], fallbacks, later, plain_frames=contours.plain_frames)
 
     def windows(self, contours: Contours, style: Values, *, urgent: bool = True) -> Iterator[Samples]:
         """Samples window by window with predicted statistics, each window decoded when it is asked for."""
-        return self._spoken(self.prosody, contours, style, urgent=urgent)(0)[1]
-
-    def _spoken(
-        self, model: ProsodyModel, contours: Contours, style: Values, *, urgent: bool
-    ) -> Callable[[int], tuple[int, Iterator[Samples]]]:
-        """As `windows_from`, of a segment whose contours are known."""
-        first = self._beginning(contours, urgent=urgent)
-        if first is None:
-            return partial(self.windows_from, model.behind(contours, style), urgent=urgent)
-
-        def windows_from(sample: int) -> tuple[int, Iterator[Samples]]:
-            begin = self._begins_at(contours, first, sample // TRUNK_FRAME_SAMPLES)
-            return begin * TRUNK_FRAME_SAMPLES, self._begun(model, contours, style, first, begin)
-
-        return windows_from
-
-    def _begins_at(self, contours: Contours, first: EarlyWindows, frame: int) -> int:
-        """The last beginning of a window at or before `frame`."""
-        if frame < first.stop:
-            return max((start for start, _ in first.spans if start <= frame), default=0)
-        if self.fixed is not None:
-            return self.fixed.plan.begin(first.behind, frame)
-        return Windows.of(self._config, contours.energy, urgent=True).begin(first.audible, frame)
-
-    def _begun(
-        self, model: ProsodyModel, contours: Contours, style: Values, first: EarlyWindows, begin: int
-    ) -> Iterator[Samples]:
-        """A segment from the window on that begins at `begin`, its first window before all of the trunk."""
-        fades = None
-        if begin <= first.stop:
-            if begin == 0 and first.audible[0]:
-                yield silent_frames(first.audible[0])
-            fades = yield from self._spoken_first(model, contours, style, first, begin)
-        begin, prosody = max(begin, first.stop), model.behind(contours, style)
-        if self.fixed is not None:
-            blocks = self._fixed_windows(self.fixed, prosody, first.behind, begin)
-        else:
-            _, blocks = self.windows_from(prosody, begin * TRUNK_FRAME_SAMPLES)
-        yield from blocks if fades is None else fading(fades, blocks)
-
-    def _spoken_first(
-        self, model: ProsodyModel, contours: Contours, style: Values, first: EarlyWindows, begin: int = 0
-    ) -> Generator[Samples, None, Samples]:
-        if self.fixed is None:
-            return self._beginnings.speak(model, self.vocoder, contours, style, first, begin)
-        return self._beginnings_in_floats.speak(model, self.fixed, contours, style, first, begin)
+        plan = self.windowed.plan(contours.energy, urgent=urgent)
+        return self.windowed.blocks(self.prosody, contours, style, plan)(0)[1]
 
     def undivided(self, contours: Contours, style: Values, *, urgent: bool = True) -> Samples:
-        """What `windows` would give if cutting changed nothing: with the same statistics, decoded at once."""
-        prosody = self.prosody.behind(contours, style)
-        samples = np.concatenate(list(self.windows_from(prosody, 0, sizes=UNDIVIDED)[1]))
-        first = self._beginning(contours, urgent=urgent)
-        if first is None:
-            return samples
-        at_once = first._replace(spans=(first.audible,))
-        spoken = next(self._beginnings.speak(self.prosody, self.vocoder, contours, style, at_once))
-        start, stop, faded = (
-            frame * TRUNK_FRAME_SAMPLES for frame in (first.audible[0], first.stop, first.stop + FADE_FRAMES)
-        )
-        begun, fades = spoken[: stop - start], spoken[stop - start : faded - start]
-        return np.concatenate([samples[:start], begun, *fading(fades, iter((samples[stop:],)))])
-
-    def _beginning(self, contours: Contours, *, urgent: bool) -> EarlyWindows | None:
-        """How the first window is to be spoken before the rest, if it is."""
-        if not urgent:
-            return None
-        return EarlyWindows.of(contours, Windows.of(self._config, contours.energy, urgent=True))
-
-    def windows_from(
-        self, prosody: Prosody, sample: int, *, urgent: bool = True, sizes: Windows | None = None
-    ) -> tuple[int, Iterator[Samples]]:
-        """Where the last window begins that does so at or before `sample`, and the windows from there on.
-
-        `sizes` cuts the segment in another way than listening does: to compare windows with the whole.
-        """
-        if self.fixed is not None and sizes is None:
-            return self._fixed_windows_from(self.fixed, prosody, sample)
-        mean, variance = self._predictor.predict(prosody)
-        scale, shift = self.vocoder.layers.scale_and_shift(mean, variance, prosody.style)
-        sizes = sizes or Windows.of(self._config, prosody.energy, urgent=urgent)
-        begin = sizes.begin(prosody.audible, sample // TRUNK_FRAME_SAMPLES)
-        blocks = self.vocoder.windows(prosody, scale, shift, sizes, audible=prosody.audible, begin=begin)
-        return begin * TRUNK_FRAME_SAMPLES, blocks
-
-    def _fixed_windows_from(
-        self, fixed: StaticVocoder, prosody: Prosody, sample: int
-    ) -> tuple[int, Iterator[Samples]]:
-        begin = fixed.plan.begin(prosody.audible, sample // TRUNK_FRAME_SAMPLES)
-        return begin * TRUNK_FRAME_SAMPLES, self._fixed_windows(fixed, prosody, prosody.audible, begin)
-
-    def _fixed_windows(
-        self, fixed: StaticVocoder, prosody: Prosody, cut: tuple[int, int], begin: int
-    ) -> Iterator[Samples]:
-        """The frames `cut`, window by window, from the one on that begins at `begin`."""
-        # What integers do to the statistics of an 8-bit variant is not for them
-        mean, variance = self._predictor_in_floats.predict(prosody)
-        scale, shift = fixed.layers.scale_and_shift(mean, variance, prosody.style)
-        return fixed.windows(prosody, scale, shift, audible=cut, begin=begin)
+        """What `windows` would give if cutting changed nothing: with the same statistics, decoded at once by
+        the vocoder that takes any length."""
+        plan = self._of_any_length.plan(contours.energy, urgent=urgent)
+        return self._of_any_length.undivided(self.prosody, contours, style, plan)
 
 
 def _without_windows(config: EngineConfig) -> EngineConfig:

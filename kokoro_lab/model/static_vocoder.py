@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from hashlib import sha256
 from pathlib import Path
 
@@ -32,7 +32,8 @@ from kokoro_lab.graphs.passes import SCALE, SHIFT
 from kokoro_lab.graphs.recipe_digest import Passes, Recipes, recipe_digest
 from kokoro_lab.graphs.static_passes import COLUMNS, LONGEST_AXIS, SAMPLES, SPECTRUM, TRUNK
 from kokoro_lab.model.prosody import Prosody
-from kokoro_lab.model.vocoder import CONTEXT_FRAMES, INNER_CONTEXT_FRAMES, Around
+from kokoro_lab.model.vocoder import INNER_CONTEXT_FRAMES, Around, WindowVocoder
+from kokoro_lab.model.windows import CONTEXT_FRAMES, Span
 from kokoro_lab.sessions.guarded_session import GuardedSession
 from kokoro_lab.sessions.provider_choice import choose
 from kokoro_lab.sessions.provider_registry import CPU
@@ -110,22 +111,18 @@ WINDOWS = (StaticWindow(12), StaticWindow(40), StaticWindow(120))
 
 @dataclass(frozen=True, slots=True)
 class StaticWindows:
-    """How a segment is cut for windows of fixed sizes, smallest first: each is one size up from the last."""
+    """The windows that there are, smallest first: each that is decoded is one size up from the last."""
 
     sizes: tuple[StaticWindow, ...] = WINDOWS
 
-    def spans(self, start: int, stop: int) -> Iterator[tuple[int, int]]:
-        """Half-open spans of trunk frames that cover `start` to `stop`."""
+    def spans(self, start: int, stop: int) -> Iterator[Span]:
+        """The windows that cover `start` to `stop`."""
         for window in self._growing():
             if start >= stop:
                 return
             end = min(stop, start + window.frames)
             yield start, end
             start = end
-
-    def begin(self, audible: tuple[int, int], frame: int) -> int:
-        """The last beginning of a window at or before `frame`; 0, the segment's, if there is none."""
-        return max((start for start, _ in self.spans(*audible) if start <= frame), default=0)
 
     def holding(self, frames: int) -> StaticWindow:
         """The smallest that gives so many frames."""
@@ -188,7 +185,7 @@ def fixed_windows(config: EngineConfig, say: Callable[[str], None] | None = None
     return StaticVocoder(static_folder(config, say), config) if wanted else None
 
 
-class StaticVocoder:
+class StaticVocoder(WindowVocoder):
     """From trunk and excitation to samples in windows of fixed sizes, with statistics that are given.
 
     It cannot look at a segment as a whole: exact statistics are `vocoder.Vocoder`'s.
@@ -199,20 +196,21 @@ class StaticVocoder:
         Where `static_folder` or an export keeps the graphs.
     config : EngineConfig
         Its provider runs the windows; the spectrum is always the CPU's.
+
+    Attributes
+    ----------
+    cut : StaticWindows
+        The sizes that there are.
     """
 
     def __init__(self, folder: Path, config: EngineConfig, windows: StaticWindows | None = None) -> None:
         self.layers = AdainLayers.load(folder / "layers.npz")
-        self._windows = windows or StaticWindows()
+        self.cut = windows or StaticWindows()
+        self.fixed_spans = self.cut.spans
         self._spectrum = cpu_session(str(signatures.graph_path(folder, "spectrum")), config)
-        paths = {window: str(signatures.graph_path(folder, window.name)) for window in self._windows.sizes}
+        paths = {window: str(signatures.graph_path(folder, window.name)) for window in self.cut.sizes}
         self._sessions = {window: stage_session("vocoder", path, config) for window, path in paths.items()}
         self._on_cpu = {window: partial(cpu_session, path, config) for window, path in paths.items()}
-
-    @property
-    def sizes(self) -> tuple[StaticWindow, ...]:
-        """The windows that there are, the smallest first."""
-        return self._windows.sizes
 
     @property
     def sessions(self) -> tuple[GuardedSession, ...]:
@@ -227,30 +225,20 @@ class StaticVocoder:
         }
         return found
 
-    @property
-    def plan(self) -> StaticWindows:
-        """How a segment is cut for them."""
-        return self._windows
+    def decoding(
+        self, prosody: Prosody, scale: Values, shift: Values, audible: Span
+    ) -> Callable[[Span], Samples]:
+        spectrum = cache(partial(self.spectrum, prosody))
 
-    def windows(
-        self,
-        prosody: Prosody,
-        scale: Values,
-        shift: Values,
-        *,
-        audible: tuple[int, int] | None = None,
-        begin: int = 0,
-    ) -> Iterator[Samples]:
-        """The samples of a segment, window by window, as `vocoder.Vocoder.windows` gives them."""
-        first, last = audible or (0, prosody.frames)
-        if first and not begin:
-            yield np.zeros(first * signatures.TRUNK_FRAME_SAMPLES, np.float32)
-        spectrum = self.spectrum(prosody)
-        for start, stop in self._windows.spans(first, last):
-            if start >= begin:
-                yield self._window(prosody, spectrum, scale, shift, start, stop)
-        if last < prosody.frames:
-            yield np.zeros((prosody.frames - last) * signatures.TRUNK_FRAME_SAMPLES, np.float32)
+        def decoded(span: Span) -> Samples:
+            start, stop = span
+            window = self.cut.holding(stop - start)
+            feed = feed_of(window, prosody.trunk, spectrum(), scale, shift, start)
+            samples = static_passes.joined(self.run(window, feed))
+            skipped = window.inner_context * signatures.TRUNK_FRAME_SAMPLES
+            return samples[skipped : skipped + (stop - start) * signatures.TRUNK_FRAME_SAMPLES]
+
+        return decoded
 
     def spectrum(self, prosody: Prosody) -> Values:
         """Magnitudes and angles of the whole excitation, float32 (1, 22, 60 · frames + 1)."""
@@ -261,15 +249,6 @@ class StaticVocoder:
         """What the graph of one size gives: float32 (1, 5, 60 · frames), the inner context with them."""
         (found,) = self._sessions[window].run([SAMPLES], dict(feed))
         return np.asarray(found, np.float32)
-
-    def _window(
-        self, prosody: Prosody, spectrum: Values, scale: Values, shift: Values, start: int, stop: int
-    ) -> Samples:
-        window = self._windows.holding(stop - start)
-        feed = feed_of(window, prosody.trunk, spectrum, scale, shift, start)
-        samples = static_passes.joined(self.run(window, feed))
-        skipped = window.inner_context * signatures.TRUNK_FRAME_SAMPLES
-        return samples[skipped : skipped + (stop - start) * signatures.TRUNK_FRAME_SAMPLES]
 
 
 def write_program(folder: Path, window: StaticWindow, path: Path, precision: str = "float16") -> None:

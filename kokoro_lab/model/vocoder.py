@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from copy import copy
-from dataclasses import dataclass
 from functools import partial
-from itertools import chain
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-from kokoro_lab.config import WINDOW_FRAMES
 from kokoro_lab.datatypes import Samples
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.graphs import signatures
 from kokoro_lab.graphs.adain import AdainLayers
 from kokoro_lab.graphs.passes import INNER, KNOWN, SCALE, SHIFT
-from kokoro_lab.model.prosody import Prosody, first_chunk_frame
+from kokoro_lab.model.prosody import Prosody
+from kokoro_lab.model.windows import CONTEXT_FRAMES, Span, WindowPlan
 from kokoro_lab.native.operators import Native
 from kokoro_lab.sessions.guarded_session import GuardedSession, Runs
 from kokoro_lab.sessions.providers import cpu_session, stage_session
@@ -27,93 +26,53 @@ Values = npt.NDArray[np.float32]
 Around = Callable[[GuardedSession, Callable[[], Runs]], GuardedSession]
 """Given a session, and what makes another one for the same graph on the CPU, what runs in its place."""
 
-FIRST_WINDOW_FRAMES = 11
-"""Trunk frames of 12.5 ms: the first window of a stream is no longer, so that sound starts early. With those
-around it that are decoded, 11 just fill the vectors of AVX-512: 12 take an eighth longer. Under 9, some first
-chunks would wait for the second window: a margin and silence that is trimmed come before the first sound.
-
-This is no setting: `Windows.first_chunk` says where the first chunk is likely to end, and there the first
-window ends, before this limit. A higher one changed no time to first audio, a lower one made it longer."""
-CONTEXT_FRAMES = 10
-"""Trunk frames (12.5 ms) on either side of a window that are decoded and thrown away: as far as the
-convolutions see. Measured against the whole: 0 frames 5 to 20 dB, 8 frames 96 to 106 dB, 10 or more
-the 104 to 108 dB of rounding."""
 INNER_CONTEXT_FRAMES = 2
 """As far as the second half of the convolutions sees: it works on this much context only."""
 SILENT_CONTEXT_FRAMES = 4
 """Context on a side where there is silence, which is not decoded."""
-LATER_WINDOW_FRAMES = 60
-"""The first window of a segment that nobody waits for: there is speech in hand."""
-CHUNK_FRAMES = 4
-"""Of the second chunk of a stream, if it is as long as usual: 50 ms."""
-GROWTH = 1.5
-"""Each window may be this many times as long as the one before: by then there is sound to listen to."""
 
 
-@dataclass(frozen=True, slots=True)
-class Windows:
-    """How a segment is cut for decoding, in trunk frames.
-
-    Where a stream's first chunk is likely to be complete, at `first_chunk`, the first window ends, and the
-    next one with the second chunk: that is listened to while a larger one is decoded.
-    """
-
-    first: int = FIRST_WINDOW_FRAMES
-    size: int = WINDOW_FRAMES
-    context: int = CONTEXT_FRAMES
-    first_chunk: int | None = None
-
-    @classmethod
-    def of(cls, config: EngineConfig, energy: Values | None = None, *, urgent: bool) -> Windows:
-        """As `config` has it; only of a segment that is `urgent` is the first one as small as it can be.
-
-        By its `energy`, float32 (2T,) or (1, 2T), that is as small as the first chunk.
-        """
-        return cls(
-            first=min(FIRST_WINDOW_FRAMES if urgent else LATER_WINDOW_FRAMES, config.window_frames),
-            size=config.window_frames,
-            first_chunk=first_chunk_frame(energy) if urgent and energy is not None else None,
-        )
-
-    def spans(self, start: int, stop: int) -> Iterator[tuple[int, int]]:
-        """Half-open spans that cover `start` to `stop`, growing from `first` to `size`."""
-        sizes = chain(self.opening(start), self._growing())
-        while start < stop:
-            end = min(stop, start + next(sizes))
-            if stop - end < self.context:  # a rest that small costs more context than it is worth
-                end = stop
-            yield start, end
-            start = end
-
-    def opening(self, start: int) -> tuple[int, ...]:
-        """The sizes of those windows from `start` on that are as small as they can be."""
-        if self.first_chunk is None:
-            return (self.first,)
-        return min(self.first, max(1, self.first_chunk - start)), CHUNK_FRAMES
-
-    def _growing(self) -> Iterator[int]:
-        size = self.first
-        while True:
-            size = min(self.size, round(size * GROWTH))
-            yield size
-
-    def begin(self, audible: tuple[int, int], frame: int) -> int:
-        """The last beginning of a window at or before `frame`; 0, the segment's, if there is none."""
-        return max((start for start, _ in self.spans(*audible) if start <= frame), default=0)
-
-
-UNDIVIDED = Windows(first=1 << 30)
-"""All at once."""
-
-
-class Vocoder:
-    """From trunk and excitation to samples: a whole segment, or a window that is told about the whole.
+class WindowVocoder(ABC):
+    """From trunk, excitation and given statistics to the samples of one window after the other.
 
     Attributes
     ----------
     layers : AdainLayers
         What turns statistics into the scale and shift that the windows take.
+    fixed_spans : callable or None
+        The windows between two frames, where windows have fixed sizes.
     """
+
+    layers: AdainLayers
+    fixed_spans: Callable[[int, int], Iterator[Span]] | None = None
+
+    @abstractmethod
+    def decoding(
+        self, prosody: Prosody, scale: Values, shift: Values, audible: Span
+    ) -> Callable[[Span], Samples]:
+        """What decodes single windows of a segment.
+
+        Parameters
+        ----------
+        scale, shift : numpy.ndarray
+            From `AdainLayers.scale_and_shift`.
+        audible : tuple of int
+            First and last trunk frame that are decoded in all; those around them are silent.
+        """
+
+    def windows(
+        self, prosody: Prosody, scale: Values, shift: Values, plan: WindowPlan, begin: int = 0
+    ) -> Iterator[Samples]:
+        """The samples of a segment, window by window; see `WindowPlan.samples`.
+
+        Given the segment's true statistics they are those of `Vocoder.whole`, up to rounding: SNR above
+        100 dB.
+        """
+        return plan.samples(self.decoding(prosody, scale, shift, plan.audible), begin)
+
+
+class Vocoder(WindowVocoder):
+    """From trunk and excitation to samples: a whole segment, or a window that is told about the whole."""
 
     def __init__(self, folder: Path, config: EngineConfig, native: Native) -> None:
         self.layers = AdainLayers.load(folder / "layers.npz")
@@ -150,57 +109,18 @@ class Vocoder:
         )
         return np.ascontiguousarray(waveform, np.float32).reshape(-1)
 
-    def windows(
-        self,
-        prosody: Prosody,
-        scale: Values,
-        shift: Values,
-        windows: Windows | None = None,
-        *,
-        audible: tuple[int, int] | None = None,
-        begin: int = 0,
-    ) -> Iterator[Samples]:
-        """The samples of a segment, window by window, each decoded when it is asked for.
+    def decoding(
+        self, prosody: Prosody, scale: Values, shift: Values, audible: Span
+    ) -> Callable[[Span], Samples]:
+        return partial(self._window, prosody, scale, shift, audible)
 
-        Given the segment's true statistics they are those of `whole`, up to rounding (over 100 dB).
-
-        Parameters
-        ----------
-        scale, shift : numpy.ndarray
-            From `AdainLayers.scale_and_shift`.
-        audible : tuple of int
-            First and last trunk frame that are decoded; those around them are given as zeros. None
-            decodes all.
-        begin : int
-            0, or the beginning of a window: those before it are left out.
-        """
-        windows = windows or Windows()
-        first, last = audible = audible or (0, prosody.frames)
-        if first and not begin:
-            yield silent_frames(first)
-        for span in windows.spans(first, last):
-            if span[0] >= begin:
-                yield self.window(prosody, scale, shift, span, audible, context=windows.context)
-        if last < prosody.frames:
-            yield silent_frames(prosody.frames - last)
-
-    def window(
-        self,
-        prosody: Prosody,
-        scale: Values,
-        shift: Values,
-        span: tuple[int, int],
-        audible: tuple[int, int],
-        *,
-        context: int = CONTEXT_FRAMES,
-    ) -> Samples:
-        """The samples of one window of trunk frames; as `windows`."""
+    def _window(self, prosody: Prosody, scale: Values, shift: Values, audible: Span, span: Span) -> Samples:
         start, stop = span
-        before = SILENT_CONTEXT_FRAMES if start == audible[0] else context
-        after = SILENT_CONTEXT_FRAMES if stop == audible[1] else context
+        before = SILENT_CONTEXT_FRAMES if start == audible[0] else CONTEXT_FRAMES
+        after = SILENT_CONTEXT_FRAMES if stop == audible[1] else CONTEXT_FRAMES
         a, b = max(0, start - before), min(prosody.frames, stop + after)
         c, d = max(a, start - INNER_CONTEXT_FRAMES), min(b, stop + INNER_CONTEXT_FRAMES)
-        samples = self._run(prosody, (a, b), (c, d), (start, stop), scale, shift, known=True)
+        samples = self._run(prosody, (a, b), (c, d), span, scale, shift, known=True)
         return samples[
             (start - c) * signatures.TRUNK_FRAME_SAMPLES : (stop - c) * signatures.TRUNK_FRAME_SAMPLES
         ]
@@ -208,9 +128,9 @@ class Vocoder:
     def _run(
         self,
         prosody: Prosody,
-        outer: tuple[int, int],
-        inner: tuple[int, int],
-        asked: tuple[int, int],
+        outer: Span,
+        inner: Span,
+        asked: Span,
         scale: Values,
         shift: Values,
         *,
@@ -233,8 +153,3 @@ class Vocoder:
             },
         )
         return np.ascontiguousarray(waveform, np.float32).reshape(-1)
-
-
-def silent_frames(frames: int) -> Samples:
-    """Of so many trunk frames, samples that are 0."""
-    return np.zeros(frames * signatures.TRUNK_FRAME_SAMPLES, np.float32)

@@ -160,7 +160,7 @@ EVIDENCE = {
     "statistics": "test_passes.py::test_one_graph_takes_its_own_statistics_or_those_that_it_is_given",
     "sums_of_convolutions": "test_sums.py::test_it_is_the_same_sum_to_the_last_bit",
     "told_statistics": (
-        "../model/test_beginning.py::test_a_trunk_that_is_told_nothing_has_the_bits_of_the_published_one"
+        "../model/test_windowed_speech.py::test_a_trunk_that_is_told_nothing_has_the_bits_of_the_published_one"
     ),
 }
 """Each pass of a recipe, and the test that compares what it makes with what it was given."""

@@ -29,7 +29,7 @@ from kokoro_lab.model.static_vocoder import (
     fixed_windows,
     static_folder,
 )
-from kokoro_lab.model.vocoder import Windows
+from kokoro_lab.model.windows import WindowPlan, WindowSizes
 from kokoro_lab.speech.engine import Engine, load_engine
 from tests.sessions.fake_provider import NAME as COREML
 from tests.sessions.fake_provider import FakeProvider
@@ -51,12 +51,18 @@ def test_a_rest_is_decoded_by_the_smallest_window_that_holds_it() -> None:
 
 def test_nothing_to_decode_is_no_window() -> None:
     assert list(StaticWindows().spans(5, 5)) == []
-    assert StaticWindows().begin((5, 5), 9) == 0
+
+
+def plan_of(
+    cut: StaticWindows | WindowSizes, frames: int, audible: tuple[int, int] | None = None
+) -> WindowPlan:
+    return WindowPlan(frames, tuple(cut.spans(*(audible or (0, frames)))))
 
 
 def test_a_window_begins_where_a_span_does() -> None:
-    assert StaticWindows().begin((7, 400), 6) == 0
-    assert StaticWindows().begin((7, 400), 60) == 59
+    plan = plan_of(StaticWindows(), 410, (7, 400))
+    assert plan.begin(6) == 0
+    assert plan.begin(60) == 59
 
 
 @pytest.mark.parametrize("frames", [0, -3, 254])
@@ -130,8 +136,9 @@ def test_they_speak_like_windows_of_any_length(
     decoder: StagedDecoder, fixed: StaticVocoder, sentence: VocoderInputs
 ) -> None:
     given = (sentence.prosody, sentence.scale, sentence.shift)
-    reference = np.concatenate([*decoder.vocoder.windows(*given)])
-    samples = np.concatenate([*fixed.windows(*given)])
+    free, same = (plan_of(cut, sentence.prosody.frames) for cut in (WindowSizes(), fixed.cut))
+    reference = np.concatenate([*decoder.vocoder.windows(*given, free)])
+    samples = np.concatenate([*fixed.windows(*given, same)])
     assert len(samples) == len(reference)
     assert signal_to_difference_db(reference, samples) >= AGREEMENT_LOW_DB
 
@@ -143,7 +150,7 @@ def test_each_size_gives_the_samples_of_the_segment_as_a_whole(
 ) -> None:
     given = (sentence.prosody, sentence.scale, sentence.shift)
     frames = sentence.prosody.frames
-    (whole,) = decoder.vocoder.windows(*given, Windows(first=frames, size=frames))
+    (whole,) = decoder.vocoder.windows(*given, WindowPlan(frames, ((0, frames),)))
     samples = static_passes.joined(fixed.run(window, sentence.feed(window, fixed.spectrum(sentence.prosody))))
     start = max(0, (frames - window.frames) // 2)
     kept = min(window.frames, frames - start) * signatures.TRUNK_FRAME_SAMPLES
@@ -158,8 +165,9 @@ def test_silence_around_is_given_as_zeros_and_a_stream_can_begin_later(
 ) -> None:
     given = (sentence.prosody, sentence.scale, sentence.shift)
     audible = sentence.prosody.audible
-    blocks = [*fixed.windows(*given, audible=audible)]
-    later = [*fixed.windows(*given, audible=audible, begin=audible[0] + WINDOWS[0].frames)]
+    plan = plan_of(fixed.cut, sentence.prosody.frames, audible)
+    blocks = [*fixed.windows(*given, plan)]
+    later = [*fixed.windows(*given, plan, begin=audible[0] + WINDOWS[0].frames)]
     assert sum(map(len, blocks)) == sentence.prosody.frames * signatures.TRUNK_FRAME_SAMPLES
     assert not blocks[0].any()
     assert not blocks[-1].any()

@@ -15,7 +15,8 @@ from kokoro_lab.metrics.perceptual import pesq_wb, signal_to_difference_db, stoi
 from kokoro_lab.model.decoder import SegmentRequest
 from kokoro_lab.model.predictor import StatisticsPredictor
 from kokoro_lab.model.prosody import Prosody
-from kokoro_lab.model.vocoder import Vocoder, Windows
+from kokoro_lab.model.vocoder import Vocoder
+from kokoro_lab.model.windows import CONTEXT_FRAMES, WindowPlan, WindowSizes, undivided
 from kokoro_lab.native.operators import native_operators
 from kokoro_lab.speech.engine import Engine
 from kokoro_lab.weights.voices import VoiceCache
@@ -24,12 +25,14 @@ SENTENCE = "He said that the ships, with all the fishers, have left the harbour 
 
 
 @pytest.mark.parametrize("frames", [1, 9, 16, 17, 30, 200, 1000])
-@pytest.mark.parametrize("windows", [Windows(), Windows(first=4, size=20), Windows(first=80, size=80)])
-def test_windows_cover_every_frame_once(frames: int, windows: Windows) -> None:
+@pytest.mark.parametrize(
+    "windows", [WindowSizes(), WindowSizes(first=4, size=20), WindowSizes(first=80, size=80)]
+)
+def test_windows_cover_every_frame_once(frames: int, windows: WindowSizes) -> None:
     spans = list(windows.spans(0, frames))
     assert [f for a, b in spans for f in range(a, b)] == list(range(frames))
-    assert spans[0][1] <= windows.first + windows.context
-    assert all(b - a <= windows.size + windows.context for a, b in spans)
+    assert spans[0][1] <= windows.first + CONTEXT_FRAMES
+    assert all(b - a <= windows.size + CONTEXT_FRAMES for a, b in spans)
 
 
 def test_a_voice_that_it_cannot_predict_is_refused_with_the_reason() -> None:
@@ -73,10 +76,11 @@ def decoded(
     prosody: Prosody,
     mean: np.ndarray,
     variance: np.ndarray,
-    **windows: int,
+    **sizes: int,
 ) -> np.ndarray:
     scale, shift = layers.scale_and_shift(mean, variance, prosody.style)
-    return np.concatenate(list(vocoder.windows(prosody, scale, shift, Windows(**windows))))
+    plan = WindowPlan(prosody.frames, tuple(WindowSizes(**sizes).spans(0, prosody.frames)))
+    return np.concatenate(list(vocoder.windows(prosody, scale, shift, plan)))
 
 
 @pytest.mark.test_all
@@ -142,7 +146,7 @@ def test_what_is_not_decoded_around_the_words_is_silent(
     around = np.concatenate([whole[: 300 * (first + 2)], whole[300 * last :]])
     assert np.abs(around).max() < 10 ** (-54 / 20)  # where trimming begins to hear
     scale, shift = layers.scale_and_shift(mean, variance, prosody.style)
-    cut = np.concatenate(list(vocoder.windows(prosody, scale, shift, audible=(first, last))))
+    cut = np.concatenate(list(vocoder.windows(prosody, scale, shift, undivided(prosody.energy))))
     assert len(cut) == len(whole)
     assert np.abs(cut - whole).max() < 10 ** (-54 / 20)
     inside = slice(300 * (first + 8), 300 * (last - 8))
@@ -151,10 +155,15 @@ def test_what_is_not_decoded_around_the_words_is_silent(
 
 @pytest.mark.model
 def test_a_window_without_context_is_noticed(
-    engine: Engine, vocoder: Vocoder, layers: AdainLayers, reporter: StatisticsReporter
+    engine: Engine,
+    vocoder: Vocoder,
+    layers: AdainLayers,
+    reporter: StatisticsReporter,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     prosody, mean, variance = spoken(engine, reporter, "af_heart")
-    windowed = decoded(vocoder, layers, prosody, mean, variance, context=0)
+    monkeypatch.setattr("kokoro_lab.model.vocoder.CONTEXT_FRAMES", 0)
+    windowed = decoded(vocoder, layers, prosody, mean, variance)
     assert signal_to_difference_db(vocoder.whole(prosody), windowed) < 40
 
 

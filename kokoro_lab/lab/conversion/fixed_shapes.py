@@ -39,6 +39,7 @@ from kokoro_lab.model.static_vocoder import (
     static_folder,
     write_program,
 )
+from kokoro_lab.model.windows import WindowPlan, WindowSizes
 from kokoro_lab.sessions.providers import make_session
 from kokoro_lab.weights.disk import whole_or_not_at_all
 from kokoro_lab.weights.progress import step_bar
@@ -75,8 +76,10 @@ class VocoderInputs:
 def windows_agree_db(decoder: StagedDecoder, fixed: StaticVocoder, sentence: VocoderInputs) -> float:
     """How near the samples of fixed windows are to those of the windows that the engine decodes."""
     given = (sentence.prosody, sentence.scale, sentence.shift)
-    reference = np.concatenate([*decoder.vocoder.windows(*given)])
-    return signal_to_difference_db(reference, np.concatenate([*fixed.windows(*given)]))
+    frames = sentence.prosody.frames
+    free, same = (WindowPlan(frames, (*cut.spans(0, frames),)) for cut in (WindowSizes(), fixed.cut))
+    reference = np.concatenate([*decoder.vocoder.windows(*given, free)])
+    return signal_to_difference_db(reference, np.concatenate([*fixed.windows(*given, same)]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +244,8 @@ def _evaluated(
 ) -> dict[str, Any]:
     sentence = VocoderInputs.of(decoder, *segments[0])
     found = {
-        window.name: evaluated(folder / names[window.name], window, fixed, sentence) for window in fixed.sizes
+        window.name: evaluated(folder / names[window.name], window, fixed, sentence)
+        for window in fixed.cut.sizes
     }
     allowed = mlprogram.ERROR_HIGH[precision]
     for name, one in found.items():

@@ -25,9 +25,9 @@ from kokoro_lab.lab.tuning.predictor_fit import fit
 from kokoro_lab.lab.tuning.reporter import OwnStatistics, TrunkStatistics
 from kokoro_lab.metrics.mos import dnsmos
 from kokoro_lab.metrics.seams import seam_rank
-from kokoro_lab.model.beginning import BEGINNINGS_FILE, contour_features
 from kokoro_lab.model.decoder import SegmentRequest, StagedDecoder
 from kokoro_lab.model.predictor import PREDICTOR_FILE, StatisticsPredictor, features
+from kokoro_lab.model.windowed_speech import EARLY_PREDICTOR_FILE, contour_features
 from kokoro_lab.weights.voices import Voice, english_of, load_voice
 
 Values = npt.NDArray[np.float32]
@@ -283,12 +283,12 @@ class Predictors(NamedTuple):
     @classmethod
     def load(cls) -> Predictors:
         """Those that the package ships."""
-        return cls(StatisticsPredictor.load(), StatisticsPredictor.load(BEGINNINGS_FILE))
+        return cls(StatisticsPredictor.load(), StatisticsPredictor.load(EARLY_PREDICTOR_FILE))
 
     def save(self) -> None:
         """Ship them."""
         self.whole.save(PREDICTOR_FILE)
-        self.beginning.save(BEGINNINGS_FILE)
+        self.beginning.save(EARLY_PREDICTOR_FILE)
 
 
 def predictors_for(

@@ -14,10 +14,10 @@ from kokoro_lab.graphs.artefacts import published_stages, stages_folder
 from kokoro_lab.lab.tuning.reporter import OwnStatistics, TrunkStatistics
 from kokoro_lab.metrics.perceptual import signal_to_difference_db
 from kokoro_lab.model import prosody
-from kokoro_lab.model.beginning import FADE_FRAMES, LEAST_FRAMES, EarlyWindows, fading
 from kokoro_lab.model.decoder import SegmentRequest, StagedDecoder
 from kokoro_lab.model.prosody import Contours, Prosody, ProsodyModel
-from kokoro_lab.model.vocoder import CONTEXT_FRAMES, FIRST_WINDOW_FRAMES, Windows
+from kokoro_lab.model.windowed_speech import FADE_FRAMES, fading
+from kokoro_lab.model.windows import CONTEXT_FRAMES, FIRST_WINDOW_FRAMES, LEAST_FRAMES, window_plan
 from kokoro_lab.native.operators import native_operators
 from kokoro_lab.sessions.providers import make_session
 from kokoro_lab.speech.engine import Engine
@@ -116,8 +116,8 @@ def decoder_told(engine: Engine, contours: Contours, style: Values, true: TrunkS
     ).behind(contours, style)
     mean, variance = OwnStatistics(config)(whole)
     trunk_mean, trunk_variance = true(contours, style)
-    beginnings = Told(np.append(trunk_mean, mean), np.append(trunk_variance, variance))
-    return StagedDecoder(config, Told(mean, variance), beginnings)  # type: ignore[arg-type]  # they are asked for no more
+    early = Told(np.append(trunk_mean, mean), np.append(trunk_variance, variance))
+    return StagedDecoder(config, Told(mean, variance), early)  # type: ignore[arg-type]  # they are asked for no more
 
 
 @pytest.mark.model
@@ -191,17 +191,13 @@ def test_a_beginning_by_the_statistics_of_another_voice_is_noticed(
 
 
 @pytest.mark.parametrize("frames", [LEAST_FRAMES - 2, LEAST_FRAMES])
-def test_a_short_segment_is_not_begun(frames: int) -> None:
-    energy = np.full((1, frames), 1.0, np.float32)
-    silent = np.zeros((1, 512, frames // 2), np.float32)
-    contours = Contours(silent, energy, energy, np.ones(3, np.float32))
-    found = EarlyWindows.of(contours, Windows())
+def test_a_short_segment_has_no_early_windows(frames: int) -> None:
+    plan = window_plan(EngineConfig(), np.full((1, frames), 1.0, np.float32), urgent=True)
     if frames < LEAST_FRAMES:
-        assert found is None
+        assert plan.early == 0
         return
-    assert found is not None
-    assert found.audible[0] < found.stop < found.audible[1]
-    assert found.stop + FADE_FRAMES + CONTEXT_FRAMES < frames / 2
+    assert plan.audible[0] < plan.early_stop < plan.audible[1]
+    assert plan.early_stop + FADE_FRAMES + CONTEXT_FRAMES < frames / 2
 
 
 def test_what_fades_out_ends_and_what_fades_in_begins() -> None:
