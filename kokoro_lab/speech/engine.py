@@ -19,7 +19,6 @@ from kokoro_lab.datatypes import Clip, Place, SynthesisReport, Utterance
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.g2p.frontend import FrontEnd
-from kokoro_lab.g2p.lexicon_entries import request_entries
 from kokoro_lab.model.by_cost import PlacedDecoder, chosen_by_cost
 from kokoro_lab.model.by_length import ByLength
 from kokoro_lab.model.decoder import Decoder, StagedDecoder
@@ -31,7 +30,7 @@ from kokoro_lab.sessions.tuned import with_tuned
 from kokoro_lab.speech.first_audio import FirstAudioCache
 from kokoro_lab.speech.parts import Parts
 from kokoro_lab.speech.stream import SpeechStream
-from kokoro_lab.speech.utterance import utterance_of
+from kokoro_lab.speech.utterance import CheckedUtterance, checked_utterance
 from kokoro_lab.text.language import resolve_language
 from kokoro_lab.typed import require_least, require_type
 from kokoro_lab.weights.fetching import fetch
@@ -253,11 +252,9 @@ class Engine:
         ):
             require_type(name, value, kind, ParameterError)
         require_least("heard_samples", heard_samples, 0, ParameterError)
-        utterance = _asked(text, options, streamed=streamed)
-        return self._begun(
-            utterance,
+        return self._stream_of(
+            checked_utterance(self.parts, text, options, streamed=streamed),
             chunk_s=self.config.chunk_ms / 1000 if chunk_s is None else chunk_s,
-            streamed=streamed,
             cached=cached,
             place=place,
             heard_samples=heard_samples,
@@ -301,16 +298,15 @@ class Engine:
         will do."""
         language = resolve_language(language or self.voice(voice).language)
         self.front_end.warm(language)
-        utterance = utterance_of(text, {"voice": voice, "language": language}, streamed=True)
-        chunk_s = self.config.chunk_ms / 1000
-        stream = SpeechStream(self.parts, utterance, chunk_s=chunk_s, streamed=True, cached=False)
+        asked = checked_utterance(self.parts, text, {"voice": voice, "language": language}, streamed=True)
+        stream = SpeechStream(self.parts, asked, chunk_s=self.config.chunk_ms / 1000, cached=False)
         for _ in stream:
             pass
         return stream.report
 
-    def _begun(self, utterance: Utterance, **how: Any) -> SpeechStream:
+    def _stream_of(self, asked: CheckedUtterance, **how: Any) -> SpeechStream:
         """The stream itself; an engine with faults in it makes streams of another kind."""
-        return SpeechStream(self.parts, utterance, **how)
+        return SpeechStream(self.parts, asked, **how)
 
 
 def configuration(
@@ -330,8 +326,3 @@ def configuration(
     elif found != config:
         log.info("Tuned: %s.", found.tuned)
     return found
-
-
-def _asked(text: str | Utterance, options: dict[str, Any], *, streamed: bool) -> Utterance:
-    utterance = utterance_of(text, options, streamed=streamed)
-    return replace(utterance, lexicon=request_entries(utterance.lexicon))

@@ -6,14 +6,12 @@ Such a first audio is never a TTFA; it is counted apart.
 
 from __future__ import annotations
 
-import hashlib
 import threading
 from collections.abc import Sequence
-from dataclasses import asdict
 
 from cachetools import TTLCache
 
-from kokoro_lab.datatypes import AudioChunk, Utterance
+from kokoro_lab.datatypes import AudioChunk
 
 PRIMED_S = 0.5
 """Speech that is kept of an utterance: about what it takes to compute as much again."""
@@ -24,7 +22,7 @@ ENTRIES = 256
 class FirstAudioCache:
     """The first chunks of the last utterances, for a while. Thread-safe.
 
-    Holds samples under a hash of the request, never its text.
+    Holds samples under a hash of the request (`CheckedUtterance.digest`), never its text.
 
     Parameters
     ----------
@@ -37,24 +35,6 @@ class FirstAudioCache:
         self._lock = threading.Lock()
         self._chunks: TTLCache[str, tuple[AudioChunk, ...]] = TTLCache(ENTRIES, max(ttl_s, 1e-9))
         self._hits = self._misses = 0
-
-    @staticmethod
-    def key(
-        utterance: Utterance,
-        voice: str,
-        language: str,
-        statistics: str,
-        chunk_s: float,
-        lexicon: str,
-        provider: str,
-    ) -> str:
-        """One for everything of a request that changes its samples or how they are cut.
-
-        What the engine is made with need not be in it, but for the `provider`, which may be lost: a cache
-        belongs to one engine. `lexicon` is the version of the one that the utterance is read with.
-        """
-        parts = asdict(utterance) | {"voice": voice, "language": language, "statistics": statistics}
-        return hashlib.sha256(repr((sorted(parts.items()), chunk_s, lexicon, provider)).encode()).hexdigest()
 
     def get(self, key: str) -> tuple[AudioChunk, ...]:
         """The chunks of `key`, or none; counts a hit or a miss."""

@@ -2,8 +2,8 @@
 
     text → sentences → segments, pauses → prosody
 
-All that an utterance comes to on an engine is settled here: its voice, its language, which lexicon reads it
-and which statistics decode it, with every substitution that had to be made on the way.
+Voice, language, lexicon and statistics were settled before (see `utterance`); every substitution that has to
+be made on the way is noted here.
 """
 
 from __future__ import annotations
@@ -22,23 +22,20 @@ from kokoro_lab.datatypes import (
     Place,
     ProviderChoice,
     Segment,
-    Utterance,
     has_sound,
 )
 from kokoro_lab.dsp import Envelope, Processor
 from kokoro_lab.errors import Gone, Interrupted
 from kokoro_lab.g2p.frontend import Languages
 from kokoro_lab.graphs.signatures import DURATION_FRAME_SAMPLES
-from kokoro_lab.model.by_length import for_text
 from kokoro_lab.model.decoder import DecodedSegment, SegmentRequest
 from kokoro_lab.model.delivery import ProsodyChanges, model_speed
 from kokoro_lab.scheduling.stopwatch import Stopwatch
 from kokoro_lab.sessions.interruption import Interruption
 from kokoro_lab.speech.parts import Parts
 from kokoro_lab.speech.pauses import Pause, added, stretched
-from kokoro_lab.speech.utterance import nothing_to_speak
+from kokoro_lab.speech.utterance import CheckedUtterance, nothing_to_speak
 from kokoro_lab.text.aligned import AlignedText
-from kokoro_lab.text.language import understood
 
 WORDLESS_S = 0.1
 """Silence for a text of marks alone, such as `...`: whoever reads a text in parts may send one."""
@@ -90,7 +87,7 @@ class Preparation:
     ----------
     parts : Parts
         Whose front end reads and whose decoder finds the prosody.
-    utterance : Utterance
+    asked : CheckedUtterance
         What is to be said.
     cached : bool
         Whether the phonemes of sentences are taken from the engine's cache, and kept there.
@@ -103,13 +100,6 @@ class Preparation:
 
     Attributes
     ----------
-    voice : Voice
-    language : str
-        Of the text, where it does not say otherwise.
-    lexicon : Lexicon
-        The engine's as it is now, with the request's own entries.
-    statistics : str
-        What the vocoder normalises with: `predicted` or `exact`.
     fallbacks : list of Fallback
         Substitutions made so far.
     choices : list of ProviderChoice
@@ -127,14 +117,14 @@ class Preparation:
 
     Raises
     ------
-    TextError, VoiceError, LanguageError, LexiconError
-        The utterance cannot be spoken.
+    TextError
+        The text cannot be read, or has nothing to speak in it.
     """
 
     def __init__(
         self,
         parts: Parts,
-        utterance: Utterance,
+        asked: CheckedUtterance,
         *,
         cached: bool,
         place: Place | None,
@@ -142,32 +132,20 @@ class Preparation:
         stop: Event,
     ) -> None:
         self._parts = parts
-        self._decoder = for_text(parts.decoder, len(utterance.text))
-        self._utterance = utterance
+        self._asked = asked
+        self._utterance = asked.utterance
         self._cached = cached
         self._place = place
         self._watch = stopwatch
         self._stop = stop
-        self.voice = parts.voices(utterance.voice)
-        self.language, instead = understood(utterance.language or self.voice.language)
-        lexicons = parts.front_end.lexicons
-        self.lexicon = lexicons.current().with_request(utterance.lexicon)
-        self.fallbacks: list[Fallback] = [*parts.fallbacks, *lexicons.problems()]
-        if instead is not None:
-            self.fallbacks.append(Fallback("language", instead))
+        self.fallbacks: list[Fallback] = list(asked.fallbacks)
         self.choices: list[ProviderChoice] = []
-        self.statistics = utterance.statistics
-        if self.statistics == "predicted":
-            reason = self._decoder.predicts(self.voice)
-            if reason is not None:
-                self.statistics = "exact"
-                self.fallbacks.append(Fallback("statistics", f"exact instead of predicted: {reason}"))
         with self._watch("text"):
             self._text = parts.front_end.read(
-                utterance.text, utterance.input_format, self.language, self.fallbacks.append
+                self._utterance.text, self._utterance.input_format, asked.language, self.fallbacks.append
             )
         if not len(self._text) and not self._breaks_s():
-            raise nothing_to_speak(utterance.text)
+            raise nothing_to_speak(self._utterance.text)
         self.style_rows: list[int] = []
         self.stretches: list[float] = []
         self.first_ids: dict[int, int] = {}
@@ -220,15 +198,15 @@ class Preparation:
             with self._watch("model"), self._interruption.within():
                 asked = SegmentRequest(
                     segment.token_ids,
-                    self.voice.style(len(segment.token_ids)),
+                    self._asked.voice.style(len(segment.token_ids)),
                     speed,
-                    predicted=self.statistics == "predicted",
+                    predicted=self._asked.statistics == "predicted",
                     # A listener waits for the first segment, but not for a later one with which a broken
                     # stream is resumed: smaller windows would round differently
                     urgent=len(self.style_rows) == 1 and (self._place is None or self._place.opens),
                     delivery=delivery,
                 )
-                return self._decoder.decode(asked)
+                return self._asked.decoder.decode(asked)
         except Exception as error:  # ONNX Runtime's have no common base but this
             if self._interruption.over:
                 raise Interrupted("This synthesis was stopped.") from error
@@ -272,13 +250,13 @@ class Preparation:
 
     def _timed_segments(self) -> Iterator[Segment]:
         languages = Languages(
-            self.language,
-            self.voice.language,
+            self._asked.language,
+            self._asked.voice.language,
             self._utterance.detect_languages,
             remembered=self._cached,
         )
         segments = self._parts.front_end.segments_of(
-            self._text, languages, self.fallbacks.append, self.lexicon, self._place
+            self._text, languages, self.fallbacks.append, self._asked.lexicon, self._place
         )
         while True:
             with self._watch("text"):

@@ -27,7 +27,6 @@ from kokoro_lab.datatypes import (
     Samples,
     Segment,
     SynthesisReport,
-    Utterance,
     WordTiming,
 )
 from kokoro_lab.dsp import SETTLED_S, EdgeTrimmer
@@ -36,12 +35,13 @@ from kokoro_lab.provenance import versions
 from kokoro_lab.scheduling.lookahead import Lookahead
 from kokoro_lab.scheduling.stopwatch import Stopwatch
 from kokoro_lab.speech.chunker import Chunker
-from kokoro_lab.speech.first_audio import FirstAudio, FirstAudioCache
+from kokoro_lab.speech.first_audio import FirstAudio
 from kokoro_lab.speech.levelling import Levelling, SegmentStart, bounded
 from kokoro_lab.speech.parts import Parts
 from kokoro_lab.speech.pauses import Pause, silence_of, trimmer_of
 from kokoro_lab.speech.preparation import Preparation, PreparedSegment, go_on
 from kokoro_lab.speech.timeline import Timeline
+from kokoro_lab.speech.utterance import CheckedUtterance
 
 SETTLED_SAMPLES = math.ceil(SETTLED_S * SAMPLE_RATE_HZ)
 """What must be decoded before a sample in the middle of a segment, for it to be right to the last bit."""
@@ -58,12 +58,10 @@ class SpeechStream(Iterator[AudioChunk]):
     ----------
     parts : Parts
         What speaks.
-    utterance : Utterance
-        What is to be said.
+    asked : CheckedUtterance
+        What is to be said, and whether somebody listens meanwhile.
     chunk_s : float
         Length of a chunk.
-    streamed : bool
-        Whether somebody listens meanwhile, or it is joined into a file.
     cached : bool
         Whether a stream's first audio and the phonemes of sentences are taken from the engine's caches, and
         kept there.
@@ -85,20 +83,17 @@ class SpeechStream(Iterator[AudioChunk]):
     def __init__(
         self,
         parts: Parts,
-        utterance: Utterance,
+        asked: CheckedUtterance,
         *,
         chunk_s: float,
-        streamed: bool,
         cached: bool = True,
         place: Place | None = None,
         heard_samples: int = 0,
         longest_s: float = math.inf,
         stop: Event | None = None,
     ) -> None:
-        self._accepted = time.perf_counter()
         self._parts = parts
-        self._utterance = utterance
-        self._streamed = streamed
+        self._asked = asked
         self._heard_samples = heard_samples
         self._longest_s = longest_s
         self._needed_samples = heard_samples - SETTLED_SAMPLES
@@ -108,13 +103,14 @@ class SpeechStream(Iterator[AudioChunk]):
         self._stop = stop or Event()
         self._watch = Stopwatch()
         self._preparation = Preparation(
-            parts, utterance, cached=cached, place=place, stopwatch=self._watch, stop=self._stop
+            parts, asked, cached=cached, place=place, stopwatch=self._watch, stop=self._stop
         )
         self._ahead = Lookahead(self._preparation.segments())
-        self._levelling = Levelling(utterance.loudness, self._preparation.voice.level_at, self._watch)
+        self._levelling = Levelling(asked.utterance.loudness, asked.voice.level_at, self._watch)
         # A stream that begins later has no first audio to keep
-        kept = streamed and cached and place is None
-        self._first_audio = FirstAudio(parts.first_audio, self._key(chunk_s) if kept else None)
+        kept = asked.streamed and cached and place is None
+        key = asked.digest(chunk_s, parts.active_provider) if kept else None
+        self._first_audio = FirstAudio(parts.first_audio, key)
         self.primed = bool(self._first_audio.chunks)
         self._timeline = Timeline()
         self._first_s: float | None = None
@@ -150,7 +146,7 @@ class SpeechStream(Iterator[AudioChunk]):
             report=self.report,
             segments=tuple(self.segments),
             timings=tuple(self.timings),
-            seed=self._utterance.seed,
+            seed=self._asked.utterance.seed,
         )
 
     @property
@@ -191,7 +187,7 @@ class SpeechStream(Iterator[AudioChunk]):
     @property
     def statistics(self) -> str:
         """What the vocoder normalises with: `predicted` or `exact`. Known before the first chunk."""
-        return self._preparation.statistics
+        return self._asked.statistics
 
     @property
     def fallbacks(self) -> tuple[Fallback, ...]:
@@ -211,18 +207,6 @@ class SpeechStream(Iterator[AudioChunk]):
             raise SynthesisError("The report is made when the stream has ended; this one has not.")
         return self._report
 
-    def _key(self, chunk_s: float) -> str:
-        prepared = self._preparation
-        return FirstAudioCache.key(
-            self._utterance,
-            prepared.voice.name,
-            prepared.language,
-            prepared.statistics,
-            chunk_s,
-            prepared.lexicon.version,
-            self._parts.active_provider,
-        )
-
     def _run(self) -> Generator[AudioChunk, None, None]:
         self._parts.enter_thread()
         try:
@@ -236,12 +220,12 @@ class SpeechStream(Iterator[AudioChunk]):
                     if chunk.chunk_id < len(self._first_audio.chunks):
                         continue  # was delivered already
                     if not self.primed and math.isnan(self._ttfa_s) and self._speaks(chunk):
-                        self._ttfa_s = time.perf_counter() - self._accepted
+                        self._ttfa_s = time.perf_counter() - self._asked.accepted
                     self._first_audio.keep(chunk)
                     yield self._delivered(chunk)
             self._first_audio.keep_all()
-            if not self._streamed and not self.wordless:
-                self._ttfa_s = time.perf_counter() - self._accepted
+            if not self._asked.streamed and not self.wordless:
+                self._ttfa_s = time.perf_counter() - self._asked.accepted
             self._report = self._make_report()
         finally:
             self._end()
@@ -342,7 +326,7 @@ class SpeechStream(Iterator[AudioChunk]):
                 for change in (*changes, trimmer):
                     block = change.push(block)
             yield block
-            if self._streamed and self._lead_s() > LEAD_S:
+            if self._asked.streamed and self._lead_s() > LEAD_S:
                 self._ahead.begin()
         with self._watch("dsp"):
             rest = np.zeros(0, np.float32)
@@ -351,12 +335,13 @@ class SpeechStream(Iterator[AudioChunk]):
         yield rest
 
     def _make_report(self) -> SynthesisReport:
-        parts, prepared, seconds = self._parts, self._preparation, self._watch.stages_s
+        parts, asked, prepared = self._parts, self._asked, self._preparation
+        seconds = self._watch.stages_s
         return SynthesisReport(
-            voice=prepared.voice.name,
-            speed=self._utterance.speed,
-            language=prepared.language,
-            characters=len(self._utterance.text),
+            voice=asked.voice.name,
+            speed=asked.utterance.speed,
+            language=asked.language,
+            characters=len(asked.utterance.text),
             segments=len(self.segments),
             token_count=sum(len(s.token_ids) for s in self.segments),
             words=sum(not word.is_mark for s in self.segments for word in s.words),
@@ -367,14 +352,14 @@ class SpeechStream(Iterator[AudioChunk]):
             dsp_s=seconds.get("dsp", 0.0),
             ttfa_s=self._ttfa_s,
             first_audio="cache" if self.primed else "computed",
-            streamed=self._streamed,
+            streamed=asked.streamed,
             variant=parts.config.variant,
             model_sha256=parts.model_sha256,
             requested_provider=parts.config.provider,
             active_provider=parts.active_provider,
             threads=parts.config.thread_count,
-            statistics=prepared.statistics,
-            loudness=self._utterance.loudness,
+            statistics=asked.statistics,
+            loudness=asked.utterance.loudness,
             gain_db=self._levelling.gain_db,
             limited_db=self._levelling.limited_db,
             style_rows=tuple(prepared.style_rows),

@@ -1,14 +1,23 @@
-"""What was asked, checked: from a text and options to an utterance that can be spoken."""
+"""The doorstep: from a text and options to an utterance that is checked, and settled on one engine."""
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+import hashlib
+import time
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 from kokoro_lab.config import SPEED_MAX, SPEED_MIN
-from kokoro_lab.datatypes import Utterance
+from kokoro_lab.datatypes import Fallback, Utterance
 from kokoro_lab.errors import ParameterError, TextError
+from kokoro_lab.g2p.lexicon import Lexicon
+from kokoro_lab.g2p.lexicon_entries import request_entries
+from kokoro_lab.model.by_length import for_text
+from kokoro_lab.model.decoder import Decoder
+from kokoro_lab.speech.parts import Parts
+from kokoro_lab.text.language import understood
 from kokoro_lab.typed import fits, require_least, require_types
+from kokoro_lab.weights.voices import Voice
 
 LOUDNESS_MODES = ("auto", "measured", "voice", "none")
 STATISTICS_MODES = ("auto", "predicted", "exact")
@@ -17,6 +26,81 @@ DETECTION_MODES = ("auto", "scripts", "off")
 CHECKED_ELSEWHERE = frozenset({"lexicon", "speed"})
 """A lexicon may be given in several forms, and a `LexiconError` says what is wrong with it."""
 _OPTIONS = frozenset(field.name for field in fields(Utterance)) - {"text"}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CheckedUtterance:
+    """An utterance that an engine can speak, and all that the engine settles before it reads the text.
+
+    Parameters
+    ----------
+    utterance : Utterance
+        What was asked, with every `auto` resolved.
+    streamed : bool
+        Whether somebody listens meanwhile, or it is joined into a file.
+    voice : Voice
+    language : str
+        Of the text, where it does not say otherwise.
+    lexicon : Lexicon
+        The engine's as it is now, with the request's own entries.
+    decoder : Decoder
+        What speaks a text of that length.
+    statistics : str
+        What the vocoder normalises with: `predicted` or `exact`.
+    fallbacks : tuple of Fallback
+        Substitutions made so far.
+    accepted : float
+        When the request was accepted, by `time.perf_counter`.
+    """
+
+    utterance: Utterance
+    streamed: bool
+    voice: Voice
+    language: str
+    lexicon: Lexicon
+    decoder: Decoder
+    statistics: str
+    fallbacks: tuple[Fallback, ...]
+    accepted: float
+
+    def digest(self, chunk_s: float, provider: str) -> str:
+        """SHA-256 of everything of a request that changes its samples or how they are cut.
+
+        What the engine is made with is not in it, but for the `provider`, which may be lost.
+        """
+        settled = {"voice": self.voice.name, "language": self.language, "statistics": self.statistics}
+        options = sorted((asdict(self.utterance) | settled).items())
+        return hashlib.sha256(repr((options, chunk_s, self.lexicon.version, provider)).encode()).hexdigest()
+
+
+def checked_utterance(
+    parts: Parts, text: str | Utterance, options: dict[str, Any], *, streamed: bool
+) -> CheckedUtterance:
+    """The utterance that is meant, settled on the engine that has `parts`.
+
+    Raises
+    ------
+    VoiceError, LanguageError, LexiconError, ParameterError
+        It cannot be spoken.
+    """
+    accepted = time.perf_counter()
+    utterance = utterance_of(text, options, streamed=streamed)
+    utterance = replace(utterance, lexicon=request_entries(utterance.lexicon))
+    decoder = for_text(parts.decoder, len(utterance.text))
+    voice = parts.voices(utterance.voice)
+    language, instead = understood(utterance.language or voice.language)
+    lexicons = parts.front_end.lexicons
+    lexicon = lexicons.current().with_request(utterance.lexicon)
+    fallbacks = [*parts.fallbacks, *lexicons.problems()]
+    if instead is not None:
+        fallbacks.append(Fallback("language", instead))
+    statistics = utterance.statistics
+    if statistics == "predicted" and (reason := decoder.predicts(voice)) is not None:
+        statistics = "exact"
+        fallbacks.append(Fallback("statistics", f"exact instead of predicted: {reason}"))
+    return CheckedUtterance(
+        utterance, streamed, voice, language, lexicon, decoder, statistics, tuple(fallbacks), accepted
+    )
 
 
 def utterance_of(text: str | Utterance, options: dict[str, Any], *, streamed: bool) -> Utterance:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from kokoro_lab.datatypes import AudioChunk, Fallback, Samples, Utterance, Word
+from kokoro_lab.datatypes import AudioChunk, Fallback, Samples, Word
 from kokoro_lab.errors import ProviderError
 from kokoro_lab.g2p.english import OnFallback
 from kokoro_lab.g2p.frontend import FrontEnd
@@ -24,6 +24,7 @@ from kokoro_lab.sessions.placement import Placement
 from kokoro_lab.speech.engine import Engine
 from kokoro_lab.speech.parts import Parts
 from kokoro_lab.speech.stream import SpeechStream
+from kokoro_lab.speech.utterance import CheckedUtterance
 from kokoro_lab.text.aligned import AlignedText
 from kokoro_lab.weights.voices import Voice
 
@@ -51,8 +52,8 @@ class FaultyEngine(Engine):
         super().__init__(parts)
         self.injector = injector
 
-    def _begun(self, utterance: Utterance, **how: Any) -> SpeechStream:
-        return FaultyStream(self.injector, self.parts, utterance, **how)
+    def _stream_of(self, asked: CheckedUtterance, **how: Any) -> SpeechStream:
+        return FaultyStream(self.injector, self.parts, asked, **how)
 
 
 def _with_lost(placement: Placement, injector: Injector) -> Placement:
@@ -78,12 +79,12 @@ def _faulty_front_end(engine: Engine, injector: Injector) -> FrontEnd:
 class FaultyStream(SpeechStream):
     """A stream whose chunks may be held up or lost behind it. A file waits in no queue, and is whole."""
 
-    def __init__(self, injector: Injector, parts: Parts, utterance: Utterance, **how: Any) -> None:
+    def __init__(self, injector: Injector, parts: Parts, asked: CheckedUtterance, **how: Any) -> None:
         self._injector = injector
         self._over = False
         injector.enter()
         try:
-            super().__init__(parts, utterance, **how)
+            super().__init__(parts, asked, **how)
         except BaseException:
             self._leave()
             raise
@@ -100,7 +101,7 @@ class FaultyStream(SpeechStream):
             except BaseException:
                 self._leave()
                 raise
-            if not self._streamed or self._injector.before_chunk():
+            if not self._asked.streamed or self._injector.before_chunk():
                 return chunk
 
     def close(self) -> None:
