@@ -1,0 +1,69 @@
+"""How loud speech leaves: the target for a file, the voice's gain for a stream, below the peak limit."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from kokoro_lab.metrics.loudness import integrated_lufs, true_peak_dbtp
+from kokoro_lab.speech.engine import Engine
+from kokoro_lab.speech.levelling import MEASURABLE_S
+from tests import tiny_voice
+from tests.speech.decoders import PARAGRAPH, with_decoder
+
+
+def test_loudness_of_a_file_is_the_target(hum: Engine) -> None:
+    clip = hum.synthesize(PARAGRAPH, voice="hum")
+    assert clip.duration_s > MEASURABLE_S
+    assert clip.report.loudness == "measured"
+    assert integrated_lufs(clip.samples, 24_000) == pytest.approx(-16, abs=0.1)
+    assert true_peak_dbtp(clip.samples, 24_000) <= -1
+
+
+def test_a_short_clip_and_a_stream_get_the_gain_of_the_voice(hum: Engine) -> None:
+    clip = hum.synthesize("Ah.", voice="hum")
+    stream = hum.stream(PARAGRAPH, voice="hum")
+    list(stream)
+    assert clip.report.gain_db == stream.report.gain_db == pytest.approx(1.0)
+
+
+def test_a_stream_is_as_loud_as_its_voice_is_on_average(hum: Engine) -> None:
+    raw, levelled = (
+        integrated_lufs(hum.stream(PARAGRAPH, voice="hum", loudness=mode).joined().samples, 24_000)
+        for mode in ("none", "voice")
+    )
+    assert levelled - raw == pytest.approx(-16 - tiny_voice.voice("hum").level_lufs, abs=0.01)
+
+
+def test_each_segment_of_a_stream_has_the_gain_of_its_length(hum: Engine) -> None:
+    voice = replace(tiny_voice.voice("hum"), level_slope_lu=-1.0)
+    engine = with_decoder(hum, hum.decoder, voices=lambda _: voice)
+    text = f"{'The kettle is on the stove. ' * 4}\n\nAnd {'so is a very large pot, ' * 8} as well."
+    raw, levelled = (
+        engine.stream(text, voice="hum", speed=4.0, loudness=mode).joined() for mode in ("none", "voice")
+    )
+    gains_db = []
+    for segment in levelled.segments:
+        timings = [t for t in levelled.timings if t.segment_id == segment.segment_id]
+        piece = slice(int(timings[0].start_s * 24_000), int(timings[-1].end_s * 24_000))
+        ratio = float(np.abs(levelled.samples[piece]).max() / np.abs(raw.samples[piece]).max())
+        gains_db.append(20 * np.log10(ratio))
+    wanted_db = [
+        -16 - voice.level_at(len(segment.token_ids)) + 1.6 * (1 - stretch)
+        for segment, stretch in zip(levelled.segments, levelled.report.stretches, strict=True)
+    ]
+    assert max(levelled.report.stretches) < 0.5, "what a stretch makes softer is made up for"
+    assert max(wanted_db) - min(wanted_db) > 0.3, "the segments are not of one length"
+    assert gains_db == pytest.approx(wanted_db, abs=0.01)
+    assert levelled.report.gain_db == pytest.approx(wanted_db[0])
+
+
+def test_a_stream_that_is_turned_up_stays_below_the_peak_limit(hum: Engine) -> None:
+    quiet = replace(tiny_voice.voice("hum"), level_lufs=-36.0)
+    engine = with_decoder(hum, hum.decoder, voices=lambda _: quiet)
+    stream = engine.stream(PARAGRAPH, voice="hum")
+    samples = np.concatenate([chunk.samples for chunk in stream])
+    assert true_peak_dbtp(samples, 24_000) <= -1
+    assert stream.report.limited_db > 3, "there was something to limit"
