@@ -204,8 +204,8 @@ class StatisticsPredictor:
         _write(path, arrays)
         for stale in _beside(path):
             stale.unlink()
-        pieces = -(-len(self.unit) // TARGETS_A_FILE)
-        for number, part in enumerate(np.array_split(np.arange(len(self.unit)), pieces), start=1):
+        files = -(-len(self.unit) // TARGETS_A_FILE)
+        for number, part in enumerate(np.array_split(np.arange(len(self.unit)), files), start=1):
             outer = np.rint(self.outer[:, part] / self.unit[part] / OUTER_STEP)
             kept = {"target_mean": self.target_mean[part], "unit": self.unit[part]}
             _write(path.with_stem(f"{path.stem}_{number}"), kept | {"outer": outer.astype(np.int16)})

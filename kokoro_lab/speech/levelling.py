@@ -62,26 +62,26 @@ class Levelling:
         self._watch = stopwatch
         self.gain_db = self.limited_db = 0.0
 
-    def levelled(self, pieces: Iterator[Samples | SegmentStart]) -> Iterator[Samples]:
-        """The pieces at their level; where a segment begins, gain and limiter begin anew."""
+    def levelled(self, spoken: Iterator[Samples | SegmentStart]) -> Iterator[Samples]:
+        """Blocks of samples at their level; where a segment begins, gain and limiter begin anew."""
         if self._loudness == "measured":
-            kept = deque(pieces)
-            blocks = deque(piece for piece in kept if not isinstance(piece, SegmentStart))
+            kept = deque(spoken)
+            blocks = deque(each for each in kept if not isinstance(each, SegmentStart))
             long = sum(map(len, blocks)) >= MEASURABLE_S * SAMPLE_RATE_HZ
             if long and any(block.any() for block in blocks):  # of silence alone there is no loudness
                 kept.clear()
                 yield from self._measured(blocks)
                 return
-            pieces = iter(kept)
+            spoken = iter(kept)
         gain, limiter, first = Gain(0.0), Limiter(SAMPLE_RATE_HZ), True
-        for piece in chain(pieces, (None,)):
+        for each in chain(spoken, (None,)):
             with self._watch("dsp"):
-                limited = limiter.push(gain.push(piece)) if isinstance(piece, np.ndarray) else limiter.flush()
+                limited = limiter.push(gain.push(each)) if isinstance(each, np.ndarray) else limiter.flush()
             self.limited_db = max(self.limited_db, limiter.max_reduction_db)
-            if isinstance(piece, SegmentStart):
+            if isinstance(each, SegmentStart):
                 # New ones behind the pause, which is longer than the limiter's filter and look-ahead. What is
                 # left by then of a reduction, a fifth of its dB at most, is let go in silence
-                gain_db = self._gain_db(piece)
+                gain_db = self._gain_db(each)
                 gain, limiter = Gain(gain_db), Limiter(SAMPLE_RATE_HZ)
                 self.gain_db, first = (gain_db if first else self.gain_db), False
             yield limited
@@ -104,8 +104,8 @@ class Levelling:
         return voice_gain_db(self._level_lufs(segment.token_count) - segment.softened_lu)
 
 
-def bounded(pieces: Iterator[Samples | SegmentStart], longest_s: float) -> Iterator[Samples | SegmentStart]:
-    """The pieces, of which there may only be so many seconds.
+def bounded(spoken: Iterator[Samples | SegmentStart], longest_s: float) -> Iterator[Samples | SegmentStart]:
+    """`spoken`, of which there may only be so many seconds.
 
     Raises
     ------
@@ -113,8 +113,8 @@ def bounded(pieces: Iterator[Samples | SegmentStart], longest_s: float) -> Itera
         There is more.
     """
     left = round(longest_s * SAMPLE_RATE_HZ)
-    for piece in pieces:
-        left -= len(piece) if isinstance(piece, np.ndarray) else 0
+    for each in spoken:
+        left -= len(each) if isinstance(each, np.ndarray) else 0
         if left < 0:
             raise TextError(
                 f"The speech is longer than {longest_s:g} s.",
@@ -122,4 +122,4 @@ def bounded(pieces: Iterator[Samples | SegmentStart], longest_s: float) -> Itera
                 allowed=f"up to {longest_s:g} s in one file",
                 mend="Have it streamed, or send it in parts.",
             )
-        yield piece
+        yield each

@@ -42,7 +42,7 @@ WORDLESS_S = 0.1
 
 
 def go_on(stop: Event) -> None:
-    """Before each piece of work: raises `Interrupted` if nobody wants it any more."""
+    """Before each step of work: raises `Interrupted` if nobody wants it any more."""
     if stop.is_set():
         raise Interrupted("This synthesis was stopped.")
 
