@@ -17,7 +17,6 @@ from kokoro_lab.config import settings as environment
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import KokoroLabError
 from kokoro_lab.server import errors, front_page, guard, operations, speech, status, websocket
-from kokoro_lab.server.admission import Admission
 from kokoro_lab.server.background import WarmUp
 from kokoro_lab.server.degrade import Degrader
 from kokoro_lab.server.doorstep import Doorstep, MakeApp, Stages, end_with
@@ -27,9 +26,10 @@ from kokoro_lab.server.listening import listener, page_url, room_for
 from kokoro_lab.server.logs import OurGunicorn, configure
 from kokoro_lab.server.objectives import ObjectiveWatch
 from kokoro_lab.server.remedies import remedies
-from kokoro_lab.server.slots import Slots
+from kokoro_lab.server.slots import Admission, Slots
 from kokoro_lab.server.state import EXTENSION, SOCKETS, ServerState
 from kokoro_lab.server.stopping import replace_this_worker
+from kokoro_lab.server.syntheses import Syntheses
 from kokoro_lab.server.watchdog import watchdog_of
 from kokoro_lab.server.worker import PatientWorker
 
@@ -97,6 +97,7 @@ def create_app(
         slots,
         Degrader(settings, slots, objectives, chunk_s=engine.config.chunk_ms / 1000),
         admission,
+        Syntheses(slots, admission, settings),
         watchdog,
         warm_up=warm_up,
     )
@@ -122,7 +123,7 @@ def create_app(
         every_language=settings.aggressive_warming,
         defer=settings.defer_background_init,
         own_process=own_process,
-        spoken=state.sessions.anyone_hears,
+        spoken=state.syntheses.anyone_hears,
     )
     watchdog.start(lambda: warm_up.state != "warming")
     return app

@@ -1,7 +1,7 @@
 """The HTTP side: what clients may ask, who may ask it, and how the answer travels.
 
-worker → guard → speech_request → synthesis (slots, live) → speech → delivery      errors: one shape for all
-speech_events: what a stream says → sse, delivery, or over a websocket: conversation; resume: to go on with it
+worker → guard → speech_request → syntheses (slots) → speech → delivery      errors: one shape for all
+speech_events: what a stream says → delivery, or over a websocket: conversation; resume: to go on with it
 account: one request's books → figures, meters, objectives → degrade, logs
 status, operations, benchmarks: what runs, how fast, what there is to choose from; openapi describes all
 background, schedule: what waits until nobody is served      large_blocks: freed memory goes back

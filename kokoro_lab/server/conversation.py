@@ -22,6 +22,7 @@ from flask import current_app, g
 from simple_websocket import ConnectionClosed, Server
 from werkzeug.exceptions import HTTPException
 
+from kokoro_lab.containers import Encoder
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ
 from kokoro_lab.errors import Interrupted, KokoroLabError, ParameterError, Unavailable
 from kokoro_lab.net.watched_socket import WatchedSocket
@@ -32,18 +33,22 @@ from kokoro_lab.server.errors import body_of, code_of, log_failure, outcome_of
 from kokoro_lab.server.figures import Outcome
 from kokoro_lab.server.json_body import object_of
 from kokoro_lab.server.slots import ClientLeft
-from kokoro_lab.server.speech_events import AudioBytes, Done, Event, Words, by_stage, word_of
+from kokoro_lab.server.speech_events import (
+    KEEPALIVE_S,
+    AudioBytes,
+    Done,
+    Event,
+    SpeechEvents,
+    Words,
+    by_stage,
+    enter_request,
+    open_stream,
+    words_of,
+)
 from kokoro_lab.server.speech_request import SpeechRequest, require_last_id, speech_request_of
 from kokoro_lab.server.state import ServerState
 from kokoro_lab.server.stopping import STOPPING
-from kokoro_lab.server.synthesis import (
-    KEEPALIVE_S,
-    OpenStream,
-    SynthesisTurn,
-    account_of,
-    enter_request,
-    open_stream,
-)
+from kokoro_lab.server.syntheses import Synthesis
 
 log = logging.getLogger(__name__)
 
@@ -78,8 +83,8 @@ class WebSocketConversation:
         self._watched = watched
         self._stall_s: float = current_app.config["STALL_S"]
         self._keepalive_s: float = current_app.config.get("KEEPALIVE_S", KEEPALIVE_S)
-        self._turn: SynthesisTurn | None = None
-        self._opened: OpenStream | None = None
+        self._synthesis: Synthesis | None = None
+        self._events: SpeechEvents | None = None
         self._credit = 0
         self._said_meanwhile: deque[str | bytes] = deque()
         self._since_s = time.monotonic()
@@ -93,12 +98,12 @@ class WebSocketConversation:
             The client has gone, or was cut.
         """
         while True:
-            if self._turn is not None and self._turn.live.stopped:
+            if self._synthesis is not None and self._synthesis.stopped:
                 self._refuse(Interrupted("This synthesis was stopped."), ends=True)
-            if self._turn is None and STOPPING in self._state.admission.reasons:
+            if self._synthesis is None and STOPPING in self._state.admission.reasons:
                 self._part()
                 return
-            speaking = self._opened is not None and self._credit > 0
+            speaking = self._events is not None and self._credit > 0
             message: str | bytes | None
             if self._said_meanwhile:
                 message = self._said_meanwhile.popleft()
@@ -108,8 +113,8 @@ class WebSocketConversation:
                 self._obey(message)
             elif speaking:
                 self._speak_on()
-            elif self._waited_s() > (IDLE_S if self._opened is None else self._stall_s):
-                if self._opened is not None:
+            elif self._waited_s() > (IDLE_S if self._events is None else self._stall_s):
+                if self._events is not None:
                     self._refuse(
                         Interrupted(
                             f"No credit came for {self._stall_s:g} s.", mend="Come back with `resume`."
@@ -120,7 +125,7 @@ class WebSocketConversation:
 
     def end(self) -> None:
         """The connection is over: what was being spoken is stopped."""
-        if self._turn is not None:
+        if self._synthesis is not None:
             log.info("%s %s", self._request_id, "was cut off" if self._watched.cut else "left by the client")
             self._finish("cancelled")
 
@@ -178,23 +183,22 @@ class WebSocketConversation:
         return True
 
     def _cancel(self) -> None:
-        if self._turn is not None:
+        if self._synthesis is not None:
             self._refuse(Interrupted("You have stopped this synthesis."), ends=True)
 
     def _begin(self, fields: dict[str, Any], *, resumed: bool) -> None:
-        account = account_of(self._state, self._request_id, time.perf_counter())
+        account = Account(self._request_id, self._state.figures, self._state.degrader.objectives.note)
         try:
-            turn, asked = self._open(account, fields, resumed)
+            asked, events = self._open(account, fields, resumed)
         except Exception as error:
             account.close(outcome_of(account.reason(error)), code_of(account.reason(error)))
             raise
         self._since_s = time.monotonic()  # it may have waited for its slot
-        assert self._opened is not None
         cut = {name: account.asked[name] for name in ("chunk_ms", "pre_buffer_ms")}
-        told = {"ignored": asked.ignored, "fallbacks": by_stage(self._opened.stream.fallbacks)}
+        told = {"ignored": asked.ignored, "fallbacks": by_stage(events.stream.fallbacks)}
         self._say(
             "started",
-            id=turn.live.stream_id,
+            id=account.request_id,
             format=asked.kind,
             sample_rate=asked.heard_hz,
             **cut,
@@ -204,23 +208,23 @@ class WebSocketConversation:
 
     def _open(
         self, account: Account, fields: dict[str, Any], resumed: bool
-    ) -> tuple[SynthesisTurn, SpeechRequest]:
+    ) -> tuple[SpeechRequest, SpeechEvents]:
         credit = _credit(fields.pop("credit", CREDIT), "credit")
         asked = self._asked(fields, resumed)
-        if self._turn is not None:
+        if self._synthesis is not None:
             self._finish("cancelled")
         self._credit = credit
         utterance = asked.utterance(self._state.settings.voice)
         enter_request(self._state, account, asked, utterance, "websocket")
         try:
-            turn = self._turn = SynthesisTurn(self._state, account, asked.client, self._given_up)
+            self._synthesis = self._state.syntheses.admit(account, asked.client, self._given_up)
         except ClientLeft:
             if not self._ws.connected:
                 raise
             raise Interrupted("You have stopped this synthesis while it waited for its turn.") from None
-        turn.live.connection = self._watched
-        self._opened = open_stream(self._state, turn, asked, utterance, tells=True)
-        return turn, asked
+        self._synthesis.connection = self._watched
+        self._events = open_stream(self._state, self._synthesis, asked, utterance, tells=True)
+        return asked, self._events
 
     def _asked(self, fields: dict[str, Any], resumed: bool) -> SpeechRequest:
         for name in ("stream", "stream_format"):
@@ -243,14 +247,14 @@ class WebSocketConversation:
     # ------------------------------------------------------------------------------- speaking
 
     def _speak_on(self) -> None:
-        assert self._opened is not None
-        assert self._turn is not None
-        self._turn.account.taken()  # not before: without credit, it is the client that makes us wait
-        events = self._opened.events
+        events = self._events
+        assert events is not None
+        synthesis = events.synthesis
+        synthesis.account.taken()  # not before: without credit, it is the client that makes us wait
         if not events.ready(POLL_S):
             if self._waited_s() > self._keepalive_s:
                 self._since_s = time.monotonic()
-                self._turn.account.stalled()
+                synthesis.account.stalled()
                 self._say("keepalive")
             return
         try:
@@ -258,28 +262,24 @@ class WebSocketConversation:
         except Exception as error:
             self._refuse(error, ends=True)
             return
-        live = self._turn.live
-        live.sending = True
-        self._send(event)
-        live.sending = False
+        synthesis.sending = True
+        self._send(event, events.encoder)
+        synthesis.sending = False
         self._since_s = time.monotonic()
 
-    def _send(self, event: Event) -> None:
-        assert self._opened is not None
+    def _send(self, event: Event, encoder: Encoder) -> None:
         if isinstance(event, AudioBytes):
             if event.place is not None:
                 start_s = event.place.start_samples / SAMPLE_RATE_HZ
-                token = self._opened.token(event.place)
-                resume = {} if token is None else {"resume": token}
+                resume = {} if event.token is None else {"resume": event.token}
                 self._say("segment", segment_id=event.segment_id, start_s=start_s, **resume)
             for message in messages_of(event):
                 self._ws.send(message)
                 self._credit -= 1
         elif isinstance(event, Words):
-            words = [word_of(timing) for timing in event.timings]
-            self._say("words", segment_id=event.segment_id, words=words)
+            self._say("words", segment_id=event.segment_id, words=words_of(event.timings))
         elif isinstance(event, Done):
-            warn_of_clipping(self._request_id, self._opened.encoder)
+            warn_of_clipping(self._request_id, encoder)
             # Before it is said, or the client's next request might not find the slot free
             self._finish("completed")
             fallbacks = by_stage(event.report.fallbacks)
@@ -292,29 +292,27 @@ class WebSocketConversation:
 
     def _refuse(self, error: Exception, *, ends: bool = False) -> None:
         """Tell of an error. What was being spoken ends with it if it `ends`, or if it did not begin."""
-        if self._turn is not None:
-            error = self._turn.account.reason(error)
-        outcome = outcome_of(error)
-        if self._turn is not None:
-            outcome = self._turn.account.interrupted() or outcome
+        account = None if self._synthesis is None else self._synthesis.account
+        error = error if account is None else account.reason(error)
+        outcome = (account and account.interrupted()) or outcome_of(error)
         if outcome == "failed":
             log_failure(error, "failed", self._request_id)
-        if self._turn is not None and (ends or self._opened is None):
+        if account is not None and (ends or self._events is None):
             self._finish(outcome, code_of(error))
         self._say("error", **body_of(error, self._request_id, g.get("client_names")))
 
     def _finish(self, outcome: Outcome, code: str | None = None) -> None:
-        turn, opened = self._turn, self._opened
-        self._turn = self._opened = None
+        synthesis, events = self._synthesis, self._events
+        self._synthesis = self._events = None
         try:
-            if opened is not None:
-                opened.events.close()
+            if events is not None:
+                events.close()
         finally:
-            if turn is not None:
+            if synthesis is not None:
                 try:
-                    turn.account.close(outcome, code)
+                    synthesis.account.close(outcome, code)
                 finally:
-                    turn.release()
+                    self._state.syntheses.end(synthesis)
 
 
 def _control(message: str | bytes) -> dict[str, Any]:

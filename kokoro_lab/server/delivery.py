@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
+import base64
 import errno
+import json
 import logging
 from collections.abc import Callable, Generator, Iterable, Iterator
-from typing import TYPE_CHECKING, Protocol
+from typing import Any, Protocol
 
+from kokoro_lab.containers import Encoder
 from kokoro_lab.server.errors import code_of, log_failure, outcome_of
 from kokoro_lab.server.figures import Outcome
-from kokoro_lab.server.sessions import RunningSynthesis
-from kokoro_lab.server.speech_events import AudioBytes, Done, Event, KeepAlive, SpeechEvents
+from kokoro_lab.server.speech_events import AudioBytes, Done, Event, KeepAlive, SpeechEvents, words_of
 from kokoro_lab.speech.chunker import PRIMER_S
-
-if TYPE_CHECKING:
-    from kokoro_lab.containers import Encoder
 
 log = logging.getLogger(__name__)
 
@@ -84,6 +83,54 @@ class RawWriter:
         return None
 
 
+class EventWriter:
+    """Server-sent events, as OpenAI streams speech: `speech.audio.delta`, `speech.audio.done`, and an error.
+
+    Each delta has an `id:`, `segment.chunk`, behind which a client may go on, and that of a segment's first
+    frame the token that it needs for that (see `resume`).
+
+    Parameters
+    ----------
+    stream_id : str
+        Said in the first line, a comment, which also opens the connection of an impatient proxy.
+    describe : callable
+        An error in OpenAI's shape.
+    """
+
+    def __init__(self, stream_id: str, describe: Callable[[BaseException], dict[str, Any]]) -> None:
+        self._stream_id = stream_id
+        self._describe = describe
+
+    def begin(self) -> bytes:
+        return f": {self._stream_id}\n\n".encode()
+
+    def write(self, event: Event) -> bytes:
+        if isinstance(event, AudioBytes):
+            fields = {"type": "speech.audio.delta", "audio": base64.b64encode(event.data).decode()}
+            if event.token is not None:
+                fields["resume"] = event.token
+            return _event(fields, f"id: {event.segment_id}.{event.chunk_id}\n")
+        if isinstance(event, KeepAlive):
+            return b": still computing\n\n"
+        if isinstance(event, Done):
+            return _event({"type": "speech.audio.done", "usage": event.usage})
+        return _event(
+            {
+                "type": "speech.audio.words",
+                "segment_id": event.segment_id,
+                "words": words_of(event.timings),
+            }
+        )
+
+    def failed(self, error: BaseException) -> bytes | None:
+        return _event(self._describe(error), "event: error\n")
+
+
+def _event(fields: dict[str, Any], head: str = "") -> bytes:
+    # JSON escapes line breaks, so the data is one line
+    return f"{head}data: {json.dumps(fields, ensure_ascii=False)}\n\n".encode()
+
+
 class ResponseBody(Iterator[bytes]):
     """The body of a streamed answer: events as they come, in the words of its writer.
 
@@ -93,32 +140,21 @@ class ResponseBody(Iterator[bytes]):
     Parameters
     ----------
     events : SpeechEvents
-        Of a stream that has begun, so that what is wrong with a request has been found by now.
+        Of a stream that has begun, so that what is wrong with a request has been found by now. The account of
+        its synthesis is told of the first byte, of what the socket has taken and of the outcome; the
+        synthesis, when a piece is handed over to be sent, and it is cut if the answer does not come to its
+        end.
     writer : Writer
         For the transport.
-    encoder : Encoder
-        For the log: what it clipped.
-    session : RunningSynthesis
-        Its account is told of the first byte, of what the socket has taken and of the outcome. It is told
-        when a piece is handed over to be sent, and cut if the answer does not come to its end.
     on_close : callable
         Called once, at the end.
     """
 
-    def __init__(
-        self,
-        events: SpeechEvents,
-        *,
-        writer: Writer,
-        encoder: Encoder,
-        session: RunningSynthesis,
-        on_close: Callable[[], None],
-    ) -> None:
+    def __init__(self, events: SpeechEvents, writer: Writer, on_close: Callable[[], None]) -> None:
         self._events = events
         self._writer = writer
-        self._encoder = encoder
-        self._session = session
-        self._account = session.account
+        self._synthesis = events.synthesis
+        self._account = events.synthesis.account
         self._on_close = on_close
         self._outcome: Outcome | None = None
         self._code: str | None = None
@@ -127,11 +163,10 @@ class ResponseBody(Iterator[bytes]):
         self._pieces = self._run()
 
     def __next__(self) -> bytes:
-        live = self._session.live
-        live.sending = False
+        self._synthesis.sending = False
         try:
             piece = next(self._pieces)
-            live.sending = True
+            self._synthesis.sending = True
             return piece
         except StopIteration:
             self.close()  # now, and not after the client has seen the end and may have sent its next request
@@ -149,7 +184,7 @@ class ResponseBody(Iterator[bytes]):
             outcome = self._outcome or self._account.interrupted() or "cancelled"
             if outcome != "completed" and not self._told:
                 # Or gunicorn's main thread waits up to 2 s for the client to do it
-                self._session.cut()
+                self._synthesis.cut()
             try:
                 self._account.close(outcome, self._code)
             finally:
@@ -164,7 +199,7 @@ class ResponseBody(Iterator[bytes]):
             for event in self._events:
                 data = self._writer.write(event)
                 if isinstance(event, Done):
-                    warn_of_clipping(self._account.request_id, self._encoder)
+                    warn_of_clipping(self._account.request_id, self._events.encoder)
                     self._outcome = "completed"
                 if data:
                     self._account.first_byte()

@@ -57,7 +57,7 @@ def session_status() -> dict[str, Any]:
             "active": state.slots.active,
             "waiting": state.slots.waiting,
             "concurrency": state.slots.count,
-            "running": [session.figures() for session in state.sessions.under_way()],
+            "running": [one.figures() for one in state.syntheses.under_way()],
         }
     ).model_dump()
 
@@ -70,7 +70,7 @@ def session_reset() -> dict[str, Any]:
     state = server_state()
     asked = optional_model(request, ResetRequest)
     reason = Interrupted("The request was stopped by /session-reset.")
-    stopped = state.sessions.interrupt(reason, asked.request_id)
+    stopped = state.syntheses.interrupt(reason, asked.request_id)
     if asked.request_id is None:
         state.figures.forget()
         state.degrader.reset()

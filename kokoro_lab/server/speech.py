@@ -20,6 +20,7 @@ from kokoro_lab.datatypes import Fallback, Utterance
 from kokoro_lab.errors import Interrupted
 from kokoro_lab.server.account import Account
 from kokoro_lab.server.delivery import (
+    EventWriter,
     RawWriter,
     ResponseBody,
     Writer,
@@ -29,15 +30,13 @@ from kokoro_lab.server.delivery import (
 )
 from kokoro_lab.server.errors import body_of, outcome_of_status
 from kokoro_lab.server.guard import REQUEST_ID, SEND_BUFFER_BYTES, client_socket, has_left, require_key
-from kokoro_lab.server.live import CLIENT
 from kokoro_lab.server.openapi import Parameter, documented, operation_id
 from kokoro_lab.server.request_schema import anchored, limit
-from kokoro_lab.server.speech_events import by_stage, usage_of, word_of
+from kokoro_lab.server.speech_events import by_stage, enter_request, open_stream, usage_of, words_of
 from kokoro_lab.server.speech_request import SpeechRequest, read_speech_request
 from kokoro_lab.server.speech_schemas import SpeechEvent, Stopped, TimedSpeech
-from kokoro_lab.server.sse import EventWriter
 from kokoro_lab.server.state import ServerState, server_state
-from kokoro_lab.server.synthesis import SynthesisTurn, account_of, enter_request, open_stream
+from kokoro_lab.server.syntheses import CLIENT, Synthesis
 
 if TYPE_CHECKING:
     from kokoro_lab.speech.stream import SpeechStream
@@ -106,14 +105,16 @@ def speak() -> Response:
     enter_request(state, account, asked, utterance, "events" if events else "stream" if streamed else "file")
     client = request.headers.get("X-Kokoro-Client") if asked.client is None else asked.client
     connection = client_socket()
-    turn = SynthesisTurn(state, account, client, lambda: connection is not None and has_left(connection))
+    synthesis = state.syntheses.admit(
+        account, client, lambda: connection is not None and has_left(connection)
+    )
     try:
-        turn.live.connection = connection
-        answer = _streamed(asked, utterance, turn) if streamed else _file(asked, utterance, turn)
+        synthesis.connection = connection
+        answer = (_streamed if streamed else _file)(state, asked, utterance, synthesis)
         _describe(answer, asked, utterance, streamed)
-        answer.headers["X-Kokoro-Stream-Id"] = turn.live.stream_id
+        answer.headers["X-Kokoro-Stream-Id"] = account.request_id
     except BaseException:
-        turn.release()
+        state.syntheses.end(synthesis)
         raise
     return answer
 
@@ -130,7 +131,7 @@ def stop(stream_id: str) -> dict[str, Any]:
     Of two requests that came with one id the second has a number behind it, such as `a.2`, as its
     `X-Request-Id` says: `a` stops both, `a.2` that one.
     """
-    stopped = server_state().live.stop(stream_id)
+    stopped = server_state().syntheses.stop(stream_id)
     if not stopped:
         raise NotFound("There is no synthesis with this id under way; it may have come to its end.")
     return {"id": stream_id, "object": "audio.speech", "cancelled": True, "stopped": stopped}
@@ -139,7 +140,9 @@ def stop(stream_id: str) -> dict[str, Any]:
 def _account() -> Account:
     """The books of this request, opened at the first call."""
     if "account" not in g:
-        g.account = account_of(server_state(), g.request_id, g.accepted_s)
+        state = server_state()
+        note = state.degrader.objectives.note
+        g.account = Account(g.request_id, state.figures, note, accepted_s=g.accepted_s)
     account: Account = g.account
     return account
 
@@ -163,39 +166,30 @@ def _count(answer: Response) -> Response:
     return answer
 
 
-def _streamed(asked: SpeechRequest, utterance: Utterance, turn: SynthesisTurn) -> Response:
-    state = server_state()
-    account = turn.account
-    events = asked.stream_format == "sse"
+def _streamed(
+    state: ServerState, asked: SpeechRequest, utterance: Utterance, synthesis: Synthesis
+) -> Response:
+    account = synthesis.account
+    as_events = asked.stream_format == "sse"
     # Before the answer begins, so that a text without a word still gets an error's status
-    opened = open_stream(state, turn, asked, utterance, tells=events)
-    writer: Writer
-    if events:
+    events = open_stream(state, synthesis, asked, utterance, tells=as_events)
+    writer: Writer = RawWriter(events.encoder)
+    if as_events:
         describe = partial(body_of, request_id=g.request_id, client_names=g.client_names)
-        writer = EventWriter(turn.live.stream_id, opened.token, describe)
-    else:
-        writer = RawWriter(opened.encoder)
+        writer = EventWriter(account.request_id, describe)
     connection = client_socket()
     if connection is not None:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES)
-    delivery = ResponseBody(
-        opened.events,
-        writer=writer,
-        encoder=opened.encoder,
-        session=opened.session,
-        on_close=turn.release,
-    )
-    answer = Response(delivery)
+    answer = Response(ResponseBody(events, writer, partial(state.syntheses.end, synthesis)))
     answer.headers["X-Kokoro-Chunk-Ms"] = str(account.asked["chunk_ms"])
     answer.headers["X-Kokoro-Pre-Buffer-Ms"] = str(account.asked["pre_buffer_ms"])
-    answer.headers["X-Kokoro-First-Audio"] = "cache" if opened.stream.primed else "computed"
-    _describe_run(answer, opened.stream.statistics, opened.stream.fallbacks)
+    answer.headers["X-Kokoro-First-Audio"] = "cache" if events.stream.primed else "computed"
+    _describe_run(answer, events.stream.statistics, events.stream.fallbacks)
     return answer
 
 
-def _file(asked: SpeechRequest, utterance: Utterance, turn: SynthesisTurn) -> Response:
-    state = server_state()
-    account = turn.account
+def _file(state: ServerState, asked: SpeechRequest, utterance: Utterance, synthesis: Synthesis) -> Response:
+    account = synthesis.account
     # Before the speech, lest it be computed for a format that cannot be had
     encoder = Encoder(asked.kind, asked.sample_rate, utterance.seed, streamed=False, dither=asked.dither)
     stream = state.engine.stream(
@@ -203,9 +197,9 @@ def _file(asked: SpeechRequest, utterance: Utterance, turn: SynthesisTurn) -> Re
         streamed=False,
         cached=not account.asked["ephemeral"],
         longest_s=state.settings.max_file_s,
-        stop=turn.live.stop,
+        stop=synthesis.stop,
     )
-    turn.begin(stream, streamed=False, tells=True)
+    state.syntheses.begin(synthesis, stream, streamed=False, tells=True)
     try:
         with closing(encoder):
             for chunk in stream:  # each is let go once it is encoded
@@ -221,7 +215,7 @@ def _file(asked: SpeechRequest, utterance: Utterance, turn: SynthesisTurn) -> Re
     body, length = in_pieces(whole), len(whole)
     if asked.as_json:
         body, length = _with_words(asked, stream, whole)
-    sent = _sender(state, turn)
+    sent = _sender(state, synthesis)
     answer = Response(until_sent(body, sent))
     answer.call_on_close(sent)  # a client that has left may never be sent the first piece
     answer.content_length = length
@@ -231,16 +225,16 @@ def _file(asked: SpeechRequest, utterance: Utterance, turn: SynthesisTurn) -> Re
     return answer
 
 
-def _sender(state: ServerState, turn: SynthesisTurn) -> Callable[[], None]:
-    """Free the turn, since what is left is sending, and give what frees the rest behind that.
+def _sender(state: ServerState, synthesis: Synthesis) -> Callable[[], None]:
+    """Free the slot, since what is left is sending, and give what frees the rest behind that.
 
-    Where many clients take their files slowly, the turn is kept: they would hold every thread else.
+    Where many clients take their files slowly, the slot is kept: they would hold every thread else.
     """
     try:
         sender = state.senders.take()
     except TooManyRequests:
-        return turn.release
-    turn.release()
+        return partial(state.syntheses.end, synthesis)
+    state.syntheses.end(synthesis)
     return sender.release
 
 
@@ -252,7 +246,7 @@ def _with_words(asked: SpeechRequest, stream: SpeechStream, whole: bytes) -> tup
         "format": asked.kind,
         "sample_rate": asked.heard_hz,
         "duration_s": report.audio_s,
-        "words": [word_of(timing) for timing in stream.timings],
+        "words": words_of(stream.timings),
         "usage": usage_of(report),
         "audio": "",
     }

@@ -84,7 +84,7 @@ def status() -> dict[str, Any]:
         "queue": state.slots.queue,
         "buffer_profile": settings.buffer_profile,
         "ephemeral": settings.ephemeral,
-        "sessions": [session.figures() for session in state.sessions.under_way()],
+        "sessions": [one.figures() for one in state.syntheses.under_way()],
         **state.figures.summary(),
         "degrade": state.degrader.figures(),
         "slo": state.degrader.objectives.figures(),

@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 STOPPING = "server_stopping"
 GOODBYE_S = 3.0
 """Before the end of the time to stop: in it, those who still listen are told. A connection that does not take
-the message is cut after `sessions.GRACE_S`."""
+the message is cut after `syntheses.GRACE_S`."""
 RETRY_AFTER_S = 5
 """About as long as the next server needs to load."""
 
@@ -37,7 +37,7 @@ def begin_to_stop(state: ServerState, within_s: float) -> threading.Timer:
         ),
         for_good=True,
     )
-    under_way = len(state.sessions.under_way())
+    under_way = len(state.syntheses.under_way())
     log.info("Stopping: nothing new is taken, %d under way may go on for %g s.", under_way, within_s)
     timer = threading.Timer(max(within_s - GOODBYE_S, within_s / 2), say_goodbye, (state,))
     timer.daemon = True
@@ -53,7 +53,7 @@ def say_goodbye(state: ServerState) -> None:
         code=STOPPING,
         mend="Send the same request to the next server, with the last id and token that you have.",
     )
-    stopped = state.sessions.interrupt(reason)
+    stopped = state.syntheses.interrupt(reason)
     if stopped:
         log.warning("Stopped %d streams before their end; they can be gone on with.", len(stopped))
 

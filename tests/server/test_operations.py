@@ -208,7 +208,7 @@ def test_a_reset_stops_what_runs_and_begins_the_figures_anew(app: Flask, decoder
     decoder.gate.clear()
     with ThreadPoolExecutor(1) as pool:
         whole = pool.submit(lambda: app.test_client().post(URL, json={"input": TEXT, "stream": False}))
-        wait_until(lambda: len(state.sessions.under_way()) == 1)
+        wait_until(lambda: len(state.syntheses.under_way()) == 1)
         assert client.post("/session-reset", json={"request_id": "another"}).json["stopped"] == []
         reset = client.post("/session-reset").json
         decoder.gate.set()

@@ -18,9 +18,8 @@ from kokoro_lab.config import Settings
 from kokoro_lab.errors import MemoryLimitError, SettingsError
 from kokoro_lab.g2p.speakers import ENGLISH_MB, OTHER_MB, Speakers
 from kokoro_lab.serve import create_app
-from kokoro_lab.server.admission import Admission
 from kokoro_lab.server.heap import SHARE, give_back_freed, given_mb, limit_of, resident_mb
-from kokoro_lab.server.slots import Slots
+from kokoro_lab.server.slots import Admission, Slots
 from kokoro_lab.server.watchdog import (
     CLEAN_AGAIN_S,
     CLEAN_SELDOM_S,
