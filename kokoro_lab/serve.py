@@ -24,8 +24,7 @@ from kokoro_lab.server.heap import limit_of
 from kokoro_lab.server.large_blocks import give_large_blocks_back
 from kokoro_lab.server.listening import listener, page_url, room_for
 from kokoro_lab.server.logs import OurGunicorn, configure
-from kokoro_lab.server.objectives import ObjectiveWatch
-from kokoro_lab.server.remedies import remedies
+from kokoro_lab.server.objectives import ObjectiveWatch, remedies
 from kokoro_lab.server.slots import Admission, Slots
 from kokoro_lab.server.state import EXTENSION, SOCKETS, ServerState
 from kokoro_lab.server.stopping import replace_this_worker
@@ -101,7 +100,7 @@ def create_app(
         watchdog,
         warm_up=warm_up,
     )
-    state.figures.meters.gauges(lambda: operations.gauges(state))
+    state.figures.add_gauges(lambda: operations.gauges(state))
     app.extensions[EXTENSION] = state
     errors.register(app)
     guard.register(app, settings)

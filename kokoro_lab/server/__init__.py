@@ -2,7 +2,7 @@
 
 worker → guard → speech_request → syntheses (slots) → speech → delivery      errors: one shape for all
 speech_events: what a stream says → delivery, or over a websocket: conversation; resume: to go on with it
-account: one request's books → figures, meters, objectives → degrade, logs
+account: one request's books → figures, objectives → degrade, logs
 status, operations, benchmarks: what runs, how fast, what there is to choose from; openapi describes all
 background, schedule: what waits until nobody is served      large_blocks: freed memory goes back
 front_page: the files of `page/`, at `/`

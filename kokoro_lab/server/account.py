@@ -5,13 +5,15 @@ It makes the request's line in the log and feeds the rolling figures. It never h
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import logging
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable
-from typing import Any
+from functools import cache
+from typing import Any, Literal
 
 from kokoro_lab.datatypes import SynthesisReport
 from kokoro_lab.errors import DeadlineExceeded, Interrupted, KokoroLabError
@@ -19,7 +21,6 @@ from kokoro_lab.playback.buffering import BufferProfile, PreBuffer
 from kokoro_lab.server.figures import Outcome, ServerFigures
 from kokoro_lab.server.logs import with_fields
 from kokoro_lab.server.objectives import ServedRequest
-from kokoro_lab.server.usage import usage
 
 log = logging.getLogger(__name__)
 
@@ -128,7 +129,7 @@ class Account:
         if self._ttfb_s is not None:
             return
         self._ttfb_s = self.age_s
-        self._figures.first_byte(self._ttfb_s)
+        self._figures.measured("ttfb_s", self._ttfb_s)
 
     def chunk(self, length_s: float, *, cached: bool = False) -> None:
         """A piece of speech of `length_s` is ready to be sent.
@@ -140,7 +141,7 @@ class Account:
             self.first_audio_s = now_s - self.accepted_s
             self._cached = cached
             if not cached:
-                self._figures.first_audio(self.first_audio_s, streamed=self._streamed)
+                self._figures.measured("ttfa_s" if self._streamed else "ttfa_file_s", self.first_audio_s)
         self.chunks += 1
         # While the socket takes nothing, the client has more than it can hold: that time is its own
         arrived_s = now_s - self._blocked_s
@@ -150,7 +151,7 @@ class Account:
             self._first_arrival_s = arrived_s
         else:
             gap_s = max(0.0, arrived_s - self._last_s - self._last_length_s)
-            self._figures.gap(gap_s)
+            self._figures.measured("chunk_gap_s", gap_s)
             self._longest_gap_s = max(self._longest_gap_s, gap_s)
             self._needed_s = max(self._needed_s, arrived_s - self._first_arrival_s - self._heard_s)
         self._heard_s += length_s
@@ -170,7 +171,7 @@ class Account:
         """All of it is computed."""
         self._report = report
         if self._rtf is not None:
-            self._figures.synthesised(self._rtf)
+            self._figures.measured("rtf", self._rtf)
 
     def reason(self, error: Exception) -> Exception:
         """`error`; where it only says that the synthesis was stopped, why it was, if that is known."""
@@ -190,8 +191,7 @@ class Account:
             if self._closed:
                 return
             self._closed = True
-        self._figures.count(outcome)
-        self._figures.underran(self.underruns)
+        self._figures.ended(outcome, self.underruns)
         interruption = self.interruption
         fields = {
             "event": "request",
@@ -223,7 +223,7 @@ class Account:
         return self._report.rtf
 
     def _times(self) -> dict[str, Any]:
-        spent = usage().since(self._usage)
+        cpu_s, gc_s = (now - before for now, before in zip(usage(), self._usage, strict=True))
         report = self._report
         times: dict[str, Any] = {
             "queue_s": self._queue_s,
@@ -235,8 +235,8 @@ class Account:
             "underruns": self.underruns,
             "longest_gap_s": self._longest_gap_s,
             "needed_pre_buffer_s": self._needed_s,
-            "cpu_s": spent.cpu_s,
-            "gc_s": spent.gc_s,
+            "cpu_s": cpu_s,
+            "gc_s": gc_s,
             # Both are the process's: they are this request's alone only if no other was served meanwhile
             "shared": self.shared,
             "rtf": self._rtf,
@@ -248,3 +248,31 @@ class Account:
                 "fallbacks": dict(Counter(fallback.stage for fallback in report.fallbacks)),
             }
         return {name: round(v, 4) if isinstance(v, float) else v for name, v in times.items()}
+
+
+class _Collections:
+    """Times every garbage collection. While one runs, no other Python code of the process does."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self._started_s = 0.0
+        gc.callbacks.append(self._on)
+
+    def _on(self, phase: Literal["start", "stop"], info: dict[str, int]) -> None:
+        if phase == "start":
+            self._started_s = time.perf_counter()
+        else:
+            self.seconds += time.perf_counter() - self._started_s
+
+
+@cache
+def _collections() -> _Collections:
+    return _Collections()
+
+
+def usage() -> tuple[float, float]:
+    """Seconds of the processor that this process has had, of all threads, and those of collecting garbage.
+
+    Collections are timed from the first call on.
+    """
+    return time.process_time(), _collections().seconds

@@ -1,14 +1,18 @@
-"""How the last requests went. The warm-up is not among them."""
+"""How the last requests went, for `/status` and for Prometheus. The warm-up is not among them."""
 
 from __future__ import annotations
 
 import threading
 from collections import Counter, deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from math import ceil
 from typing import Any, Literal
 
-from kokoro_lab.server.meters import Meters
+import prometheus_client as prometheus
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+PROMETHEUS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 WINDOW = 200
 """Requests that the percentiles look back on: enough that p95 is not just the slowest one."""
@@ -18,6 +22,13 @@ GAPS = 2_000
 
 Outcome = Literal["completed", "failed", "expired", "cancelled", "rejected", "invalid"]
 OUTCOMES: tuple[Outcome, ...] = ("completed", "failed", "expired", "cancelled", "rejected", "invalid")
+Measure = Literal["ttfa_s", "ttfa_file_s", "ttfb_s", "rtf", "chunk_gap_s"]
+"""TTFB and TTFA are never mixed, nor a file's TTFA, for which all of it must be made, with a stream's."""
+MEASURES: tuple[Measure, ...] = ("ttfa_s", "ttfa_file_s", "ttfb_s", "rtf", "chunk_gap_s")
+
+_TTFA_S = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1.0, 2.0, 5.0, 10.0)
+_RTF = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0, 1.5, 3.0)
+_GAP_S = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0)
 
 
 class ServerFigures:
@@ -27,6 +38,13 @@ class ServerFigures:
     than it may; `cancelled`, the client left, stopped reading or was stopped; `rejected`, no slot was free;
     `invalid`, the request was wrong.
 
+    Measures are, of a request, seconds from its acceptance to the first bytes of a stream's speech
+    (`ttfa_s`), of a file's (`ttfa_file_s`), and to the first byte of a stream, which is header or primer
+    (`ttfb_s`); seconds of computing per second of audio, of a synthesis that came to its end (`rtf`); and
+    seconds between two chunks beyond the length of the first, 0 if the second was early (`chunk_gap_s`).
+
+    What Prometheus reads has a registry of its own, so that several servers fit into a process.
+
     Parameters
     ----------
     window : int
@@ -35,63 +53,65 @@ class ServerFigures:
 
     def __init__(self, window: int = WINDOW) -> None:
         self.window = window
-        self.meters = Meters()
         self._lock = threading.Lock()
         self._outcomes: Counter[Outcome] = Counter()
-        # TTFB and TTFA are never mixed, nor a file's TTFA, for which all of it must be made, with a stream's
-        self._ttfb_s: deque[float] = deque(maxlen=window)
-        self._ttfa_s: deque[float] = deque(maxlen=window)
-        self._ttfa_file_s: deque[float] = deque(maxlen=window)
-        self._rtf: deque[float] = deque(maxlen=window)
-        self._gap_s: deque[float] = deque(maxlen=GAPS)
+        self._last: dict[Measure, deque[float]] = {
+            name: deque(maxlen=GAPS if name == "chunk_gap_s" else window) for name in MEASURES
+        }
         self._underruns = self._streams_dry = self._stalls = 0
+        self._registry = prometheus.CollectorRegistry()
+        self._requests = prometheus.Counter(
+            "kokoro_requests", "Requests for speech, by how they ended", ["outcome"], registry=self._registry
+        )
+        self._histograms: dict[Measure, prometheus.Histogram] = {
+            "ttfa_s": prometheus.Histogram(
+                "kokoro_ttfa_seconds",
+                "Accepted request to first speech of a stream, computed and not from the cache",
+                buckets=_TTFA_S,
+                registry=self._registry,
+            ),
+            "rtf": prometheus.Histogram(
+                "kokoro_rtf",
+                "Seconds of computing per second of audio",
+                buckets=_RTF,
+                registry=self._registry,
+            ),
+            "chunk_gap_s": prometheus.Histogram(
+                "kokoro_chunk_gap_seconds",
+                "Time between two chunks beyond the length of the first",
+                buckets=_GAP_S,
+                registry=self._registry,
+            ),
+        }
+        self._late_chunks = prometheus.Counter(
+            "kokoro_underruns", "Chunks that came later than a player needed them", registry=self._registry
+        )
 
-    def count(self, outcome: Outcome) -> None:
-        """A request has come to its end."""
+    def measured(self, name: Measure, value: float) -> None:
+        """One more value."""
         with self._lock:
-            self._outcomes[outcome] += 1
-        self.meters.requests.labels(outcome).inc()
-
-    def first_byte(self, ttfb_s: float) -> None:
-        """Seconds from the accepted request to the first byte of a stream, which is header or primer."""
-        with self._lock:
-            self._ttfb_s.append(ttfb_s)
-
-    def first_audio(self, ttfa_s: float, *, streamed: bool) -> None:
-        """Seconds from the accepted request to the first bytes of speech."""
-        with self._lock:
-            (self._ttfa_s if streamed else self._ttfa_file_s).append(ttfa_s)
-        if streamed:
-            self.meters.ttfa_s.observe(ttfa_s)
+            self._last[name].append(value)
+        if name in self._histograms:
+            self._histograms[name].observe(value)
 
     def stalled(self) -> None:
         """Nothing was ready to be sent for so long that the client had to be told to wait."""
         with self._lock:
             self._stalls += 1
 
-    def synthesised(self, rtf: float) -> None:
-        """Seconds of computing per second of audio, of a synthesis that came to its end."""
+    def ended(self, outcome: Outcome, underruns: int = 0) -> None:
+        """A request has come to its end; a player would have waited for so many of its chunks."""
         with self._lock:
-            self._rtf.append(rtf)
-        self.meters.rtf.observe(rtf)
-
-    def gap(self, gap_s: float) -> None:
-        """Seconds between two chunks beyond the length of the first; 0 if the second was early."""
-        with self._lock:
-            self._gap_s.append(gap_s)
-        self.meters.gap_s.observe(gap_s)
-
-    def underran(self, chunks: int) -> None:
-        """Of a stream that has ended, the chunks that a player would have waited for."""
-        with self._lock:
-            self._underruns += chunks
-            self._streams_dry += chunks > 0
-        self.meters.underruns.inc(chunks)
+            self._outcomes[outcome] += 1
+            self._underruns += underruns
+            self._streams_dry += underruns > 0
+        self._requests.labels(outcome).inc()
+        self._late_chunks.inc(underruns)
 
     def forget(self) -> None:
-        """Begin anew, but for `/metrics`, where counters never fall."""
+        """Begin anew, but for Prometheus, where counters never fall."""
         with self._lock:
-            for values in (self._ttfb_s, self._ttfa_s, self._ttfa_file_s, self._rtf, self._gap_s):
+            for values in self._last.values():
                 values.clear()
             self._outcomes.clear()
             self._underruns = self._streams_dry = self._stalls = 0
@@ -104,14 +124,31 @@ class ServerFigures:
                 "requests": {"total": sum(counts.values()), **counts},
                 "stalls": self._stalls,
                 "window": self.window,
-                "ttfa_s": percentiles(self._ttfa_s),
-                "ttfa_file_s": percentiles(self._ttfa_file_s),
-                "ttfb_s": percentiles(self._ttfb_s),
-                "rtf": percentiles(self._rtf),
-                "chunk_gap_s": percentiles(self._gap_s),
+                **{name: percentiles(values) for name, values in self._last.items()},
                 "underruns": self._underruns,
                 "streams_with_underruns": self._streams_dry,
             }
+
+    def add_gauges(self, read: Callable[[], Mapping[str, tuple[str, float]]]) -> None:
+        """Show Prometheus also what `read` gives when it asks: help and value by name."""
+        self._registry.register(_Gauges(read))
+
+    def for_prometheus(self) -> bytes:
+        """Everything, in Prometheus' text format."""
+        return prometheus.generate_latest(self._registry)
+
+
+class _Gauges(Collector):
+    def __init__(self, read: Callable[[], Mapping[str, tuple[str, float]]]) -> None:
+        self._read = read
+
+    def describe(self) -> Iterable[Metric]:
+        """Nothing: their names are known only when they are read."""
+        return ()
+
+    def collect(self) -> Iterable[Metric]:
+        for name, (says, value) in self._read().items():
+            yield GaugeMetricFamily(name, says, value=value)
 
 
 def percentiles(values: Iterable[float]) -> dict[str, float | int | None]:

@@ -1,4 +1,4 @@
-"""What the last requests were like, and whether that is good enough: the service level objectives."""
+"""What the last requests were like, whether that is good enough, and what to do where it is not."""
 
 from __future__ import annotations
 
@@ -7,9 +7,16 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+from kokoro_lab.config import STAGED, Settings
 from kokoro_lab.server.figures import Outcome, percentiles
+from kokoro_lab.server.schemas import Objective
+
+if TYPE_CHECKING:
+    # Only for its name: gunicorn's master process must not load ONNX Runtime before it forks
+    from kokoro_lab.speech.engine import Engine
 
 log = logging.getLogger(__name__)
 
@@ -46,17 +53,6 @@ class ServedRequest:
     underruns: int = 0
     needed_s: float | None = None
     shared: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class MissedObjective:
-    """An objective that is missed, in words and figures, and what to do."""
-
-    objective: str
-    value: float
-    limit: float
-    count: int
-    remedy: str
 
 
 class ObjectiveWatch:
@@ -104,7 +100,7 @@ class ObjectiveWatch:
         with self._lock:
             return [served for at_s, served in self._served if at_s >= since_s][-count:]
 
-    def warnings(self) -> list[MissedObjective]:
+    def warnings(self) -> list[Objective]:
         """Objectives that are missed now."""
         missed = []
         for name, limit in self._limits.items():
@@ -115,7 +111,13 @@ class ObjectiveWatch:
                 # Those that are too slow, and not just any, were served beside another one
                 shared = any(beside for value, beside in known if value > limit)
                 missed.append(
-                    MissedObjective(f"{name} p95", p95, limit, len(values), self._remedies(name, shared))
+                    Objective(
+                        objective=f"{name} p95",
+                        value=p95,
+                        limit=limit,
+                        count=len(values),
+                        remedy=self._remedies(name, shared),
+                    )
                 )
         return missed
 
@@ -123,7 +125,7 @@ class ObjectiveWatch:
         """For `/status`."""
         return {
             "limits": {f"{name} p95": limit for name, limit in self._limits.items()},
-            "warnings": [asdict(warned) for warned in self.warnings()],
+            "warnings": [warned.model_dump() for warned in self.warnings()],
         }
 
     def _speak_up(self) -> None:
@@ -137,3 +139,28 @@ class ObjectiveWatch:
             )
         for name in before - now.keys():
             log.info("%s is within its limit again.", name)
+
+
+def remedies(engine: Engine, settings: Settings) -> Callable[[str, bool], str]:
+    """The first thing that helps with `ttfa_s` or `rtf` and has not been done yet.
+
+    The second argument is whether requests were served at the same time.
+    """
+    config = engine.config
+
+    def remedy(objective: str, shared: bool) -> str:
+        if config.variant not in STAGED:
+            return "This variant runs as one graph: set KOKORO_VARIANT=int8, which speaks window by window."
+        if config.variant != "int8":
+            return "Set KOKORO_VARIANT=int8: it takes less than half of the computing."
+        if config.native == "off":
+            return "Unset KOKORO_NATIVE: our own operators need fewer multiplications."
+        if config.threads == 1:
+            return "Unset KOKORO_THREADS, so that every core is used."
+        if settings.concurrency > 1 and shared:
+            return "Lower KOKORO_CONCURRENCY: those who speak at a time share the cores."
+        if objective == "ttfa_s":
+            return "Keep other programs off the machine, and begin texts with a short sentence."
+        return "Keep other programs off the machine; `kokoro-lab bench --profile` shows where the time goes."
+
+    return remedy

@@ -13,9 +13,9 @@ import psutil
 from flask import Blueprint, Flask, Response, current_app, request
 
 from kokoro_lab.errors import Interrupted
+from kokoro_lab.server.figures import PROMETHEUS_TYPE
 from kokoro_lab.server.guard import require_key
 from kokoro_lab.server.json_body import optional_model
-from kokoro_lab.server.meters import CONTENT_TYPE
 from kokoro_lab.server.openapi import document, documented
 from kokoro_lab.server.schemas import Cleared, Description, MemoryDetails, Reset, ResetRequest, SessionStatus
 from kokoro_lab.server.state import ServerState, server_state
@@ -39,7 +39,7 @@ def openapi() -> dict[str, Any]:
 @documented(media=("text/plain",))
 def metrics() -> Response:
     """The figures of `/status` in Prometheus' text format."""
-    return Response(server_state().figures.meters.text(), content_type=CONTENT_TYPE)
+    return Response(server_state().figures.for_prometheus(), content_type=PROMETHEUS_TYPE)
 
 
 @blueprint.get("/session-status")

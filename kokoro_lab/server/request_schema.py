@@ -59,6 +59,9 @@ def anchored(pattern: re.Pattern[str]) -> str:
 def describe(schema: Schema) -> None:
     """Say in the schema of `SpeechRequest` what holds for every server."""
     fields = schema["properties"]
+    for field in fields.values():
+        if "description" in field:
+            field["description"] = field["description"].replace("\n", " ")
     fields["input"]["minLength"] = 1
     describe_voice(schema)
     _of_text(fields["language"], pattern=f"^$|{schema_pattern()}")  # empty: the voice's own

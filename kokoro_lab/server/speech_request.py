@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from flask import Request, g
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, StrictStr, ValidationError
 
 from kokoro_lab.config import SPEED_MAX, SPEED_MIN, VARIANTS, Settings
 from kokoro_lab.containers import FORMATS, Format, decoded_hz, dithered, named_format
@@ -42,80 +42,52 @@ class VoiceId(BaseModel):
 class SpeechRequest(BaseModel):
     """The body of `POST /v1/audio/speech`. A field that is not here is an error, as it is at OpenAI's."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, json_schema_extra=describe)
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, json_schema_extra=describe, use_attribute_docstrings=True
+    )
 
-    input: Annotated[str, Field(strict=True, description="The text to speak. Also called `text`")]
-    input_format: Annotated[
-        Literal["text", "ssml"], Field(description="What `input` is: plain text, or a subset of SSML")
-    ] = "text"
-    model: Annotated[
-        str | None,
-        Field(
-            strict=True,
-            description="Any name; that of a variant, such as `fp32` or `kokoro-fp32`, must be the one that "
-            "is served. `X-Kokoro-Ignored` says if it is none of `/v1/models`",
-        ),
-    ] = None
-    voice: Annotated[
-        str | VoiceId | None, Field(description="A voice, an OpenAI voice or a blend. Default: the server's")
-    ] = None
-    response_format: Annotated[
-        Format | None,
-        Field(description="Default: what `Accept` asks for, else mp3; `ogg` is opus. Also called `format`"),
-        BeforeValidator(named_format),
-    ] = None
+    input: StrictStr
+    """The text to speak. Also called `text`"""
+    input_format: Literal["text", "ssml"] = "text"
+    """What `input` is: plain text, or a subset of SSML"""
+    model: StrictStr | None = None
+    """Any name; that of a variant, such as `fp32` or `kokoro-fp32`, must be the one that is served.
+    `X-Kokoro-Ignored` says if it is none of `/v1/models`"""
+    voice: str | VoiceId | None = None
+    """A voice, an OpenAI voice or a blend. Default: the server's"""
+    response_format: Annotated[Format | None, BeforeValidator(named_format)] = None
+    """Default: what `Accept` asks for, else mp3; `ogg` is opus. Also called `format`"""
     speed: Annotated[float, Field(strict=True, ge=SPEED_MIN, le=SPEED_MAX, allow_inf_nan=False), Number] = 1.0
-    instructions: Annotated[str | None, Field(strict=True, description="Accepted and not followed")] = None
-    stream_format: Annotated[
-        Literal["audio", "sse"], Field(description="The bytes themselves, or events that hold them")
-    ] = "audio"
-    stream: Annotated[
-        bool,
-        Field(strict=True, description="Send while speaking; false sends a whole file of known length"),
-    ] = True
-    language: Annotated[
-        str | None,
-        Field(
-            strict=True, description="Such as en-gb; default: the voice's. Also called `lang`, `lang_code`"
-        ),
-    ] = None
-    detect_languages: Annotated[
-        Literal["auto", "scripts", "off"],
-        Field(
-            description="Read words of other languages as such: all that are found, by script alone, or not"
-        ),
-    ] = "auto"
-    sample_rate: Annotated[
-        Literal[22_050, 24_000, 44_100, 48_000], Whole, Field(description="In Hz. Of opus: 48000"), Number
-    ] = 24_000
-    dither: Annotated[
-        Dithering,
-        Field(description="Noise of the rounding to 16 bit: white, or shaped so that it is heard less"),
-    ] = "tpdf"
-    chunk_ms: Annotated[
-        Annotated[int, Field(strict=True, ge=CHUNK_MIN_MS, le=CHUNK_MAX_MS), Whole] | None,
-        Field(description="Length of a stream's chunks. Default: the server's, as its degrade mode has it"),
-    ] = None
-    ephemeral: Annotated[
-        bool, Field(strict=True, description="Keep nothing of this: no first audio, no phonemes, no hash")
-    ] = False
+    instructions: StrictStr | None = None
+    """Accepted and not followed"""
+    stream_format: Literal["audio", "sse"] = "audio"
+    """The bytes themselves, or events that hold them"""
+    stream: StrictBool = True
+    """Send while speaking; false sends a whole file of known length"""
+    language: StrictStr | None = None
+    """Such as en-gb; default: the voice's. Also called `lang`, `lang_code`"""
+    detect_languages: Literal["auto", "scripts", "off"] = "auto"
+    """Read words of other languages as such: all that are found, by script alone, or not"""
+    sample_rate: Annotated[Literal[22_050, 24_000, 44_100, 48_000], Whole, Number] = 24_000
+    """In Hz. Of opus: 48000"""
+    dither: Dithering = "tpdf"
+    """Noise of the rounding to 16 bit: white, or shaped so that it is heard less"""
+    chunk_ms: Annotated[int, Field(strict=True, ge=CHUNK_MIN_MS, le=CHUNK_MAX_MS), Whole] | None = None
+    """Length of a stream's chunks. Default: the server's, as its degrade mode has it"""
+    ephemeral: StrictBool = False
+    """Keep nothing of this: no first audio, no phonemes, no hash"""
 
-    timestamps: Annotated[
-        bool, Field(strict=True, description="Tell when each word is heard: in events, or in a JSON answer")
-    ] = False
-    client: Annotated[
-        str | None,
-        Field(strict=True, description="Who asks: a later request of the same client stops this one"),
-    ] = None
-    resume: Annotated[str | None, Field(strict=True, description="A token of the stream that broke")] = None
-    last_id: Annotated[
-        str | None, Field(strict=True, description="The last event of it; else the header `Last-Event-ID`")
-    ] = None
+    timestamps: StrictBool = False
+    """Tell when each word is heard: in events, or in a JSON answer"""
+    client: StrictStr | None = None
+    """Who asks: a later request of the same client stops this one"""
+    resume: StrictStr | None = None
+    """A token of the stream that broke"""
+    last_id: StrictStr | None = None
+    """The last event of it; else the header `Last-Event-ID`"""
 
-    lexicon: Annotated[
-        list[Any] | dict[str, Any] | None,
-        Field(description="How words are said: entries, or phonemes by what is written. Up to 100, 8 kB"),
-    ] = None
+    lexicon: list[Any] | dict[str, Any] | None = None
+    """How words are said: entries, or phonemes by what is written. Up to 100, 8 kB"""
 
     @property
     def voice_name(self) -> str | None:

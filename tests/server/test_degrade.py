@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from kokoro_lab.config import Settings
-from kokoro_lab.server.degrade import Degrader
-from kokoro_lab.server.degrade_modes import HOLD_S, MODES, RULES, table
+from kokoro_lab.server.degrade import HOLD_S, MODES, RULES, Degrader, table
 from kokoro_lab.server.objectives import ENOUGH, RECENT_S, ObjectiveWatch, ServedRequest
 from kokoro_lab.server.slots import Slots
 

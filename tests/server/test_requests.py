@@ -16,8 +16,8 @@ from flask.testing import FlaskClient
 
 from kokoro_lab.config import STAGED, VARIANTS
 from kokoro_lab.lab.routes import benchmarks
-from kokoro_lab.server import remedies, speech_request
-from kokoro_lab.server.objectives import ObjectiveWatch, ServedRequest
+from kokoro_lab.server import speech_request
+from kokoro_lab.server.objectives import ObjectiveWatch, ServedRequest, remedies
 from kokoro_lab.speech.engine import Engine
 from kokoro_lab.text import language
 from kokoro_lab.weights.voices import unread_voices
@@ -350,7 +350,7 @@ def advice(app: Flask, **changed: Any) -> Callable[[str, bool], str]:
     engine = SimpleNamespace(
         config=replace(state.engine.config, **{"variant": "int8", "threads": 0, **changed})
     )
-    return remedies.remedies(cast("Engine", engine), state.settings)
+    return remedies(cast("Engine", engine), state.settings)
 
 
 def test_what_runs_as_one_graph_is_told_so_and_nothing_else(app: Flask) -> None:
