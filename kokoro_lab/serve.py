@@ -19,15 +19,13 @@ from kokoro_lab.errors import KokoroLabError
 from kokoro_lab.server import errors, front_page, guard, operations, speech, status, websocket
 from kokoro_lab.server.background import WarmUp
 from kokoro_lab.server.degrade import Degrader
-from kokoro_lab.server.doorstep import Doorstep, MakeApp, Stages, end_with
-from kokoro_lab.server.heap import limit_of
-from kokoro_lab.server.large_blocks import give_large_blocks_back
+from kokoro_lab.server.heap import give_large_blocks_back, limit_of
+from kokoro_lab.server.lifecycle import Doorstep, MakeApp, Stages, end_with, replace_this_worker
 from kokoro_lab.server.listening import listener, page_url, room_for
 from kokoro_lab.server.logs import OurGunicorn, configure
 from kokoro_lab.server.objectives import ObjectiveWatch, remedies
 from kokoro_lab.server.slots import Admission, Slots
 from kokoro_lab.server.state import EXTENSION, SOCKETS, ServerState
-from kokoro_lab.server.stopping import replace_this_worker
 from kokoro_lab.server.syntheses import Syntheses
 from kokoro_lab.server.watchdog import watchdog_of
 from kokoro_lab.server.worker import PatientWorker

@@ -6,7 +6,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from kokoro_lab.dsp import load_meter
 from kokoro_lab.errors import KokoroLabError
@@ -71,7 +71,6 @@ class WarmUp:
         self.reason: str | None = None
         self.languages: dict[str, str] = {}
         self.complete = False
-        self._own_process = False
 
     def start(
         self,
@@ -103,27 +102,33 @@ class WarmUp:
             Whether one who is being served hears something already: those who come back after a crash come
             before the warm-up is over.
         """
-        self._own_process = own_process
-        arguments = (engine, voice, slots, every_language, defer, spoken)
-        thread = threading.Thread(target=self._run, args=arguments, name="warm-up", daemon=True)
+
+        def warm() -> None:
+            try:
+                language = self._made_ready(engine, voice, slots, spoken)
+                if language is None:
+                    return
+                if own_process:
+                    keep_collector_off()
+                self.stage, self.state = None, "ok"
+                log.info("Warm after %.1f s", self.seconds)
+                if defer:
+                    time.sleep(QUIET_S)  # whoever has waited for "ok" asks now
+                    wait_until_idle(slots)
+                load_meter()
+                if every_language:
+                    self._warm_others(engine, language, slots if defer else None)
+                    if own_process:
+                        keep_collector_off()
+            finally:
+                self.complete = True
+
+        thread = threading.Thread(target=warm, name="warm-up", daemon=True)
         thread.start()
         return thread
 
-    def _run(self, *arguments: Any) -> None:
-        try:
-            self._warm(*arguments)
-        finally:
-            self.complete = True
-
-    def _warm(
-        self,
-        engine: Engine,
-        voice: str,
-        slots: Slots,
-        every_language: bool,
-        defer: bool,
-        spoken: Callable[[], bool],
-    ) -> None:
+    def _made_ready(self, engine: Engine, voice: str, slots: Slots, spoken: Callable[[], bool]) -> str | None:
+        """The voice's language, once everything is loaded that it needs; None if that failed."""
         started = time.perf_counter()
         try:
             self._staged("voice", lambda: engine.voice(voice))
@@ -133,22 +138,12 @@ class WarmUp:
         except Exception as error:
             known = isinstance(error, KokoroLabError)
             self.reason = str(error) if known else f"{type(error).__name__}; the log says more."
-            self.seconds = time.perf_counter() - started
             self.state = "failed"
             log.error("Warm-up failed: %s", self.reason, exc_info=not known)
-            return
-        self._spare_what_stays()
-        self.seconds = time.perf_counter() - started
-        self.stage = None
-        self.state = "ok"
-        log.info("Warm after %.1f s", self.seconds)
-        if defer:
-            time.sleep(QUIET_S)  # whoever has waited for "ok" asks now
-            wait_until_idle(slots)
-        load_meter()
-        if every_language:
-            self._warm_others(engine, language, slots if defer else None)
-            self._spare_what_stays()
+            return None
+        finally:
+            self.seconds = time.perf_counter() - started
+        return language
 
     @staticmethod
     def _first_words(engine: Engine, voice: str, slots: Slots, spoken: Callable[[], bool]) -> None:
@@ -167,10 +162,6 @@ class WarmUp:
         started = time.perf_counter()
         work()
         self.stages_s[stage] = round(time.perf_counter() - started, 3)
-
-    def _spare_what_stays(self) -> None:
-        if self._own_process:
-            keep_collector_off()
 
     def _warm_others(self, engine: Engine, first: str, slots: Slots | None) -> None:
         self.languages = {first: "warm"} | {tag: "deferred" for tag in SPOKEN if tag != first}

@@ -6,7 +6,7 @@ The client says `speak` {the fields of a request, `credit`}, `resume` {the same,
 `done` {`usage`} and `error` {`error`}. Where a field has no effect or something was substituted,
 `started` has `ignored` and `fallbacks`, and `done` has `fallbacks`.
 
-A binary message costs one credit (see `binary_frames`); without any, sending waits, and computing with it. A
+A binary message costs one credit (see `messages_of`); without any, sending waits, and computing with it. A
 `speak` while another is under way takes its place. One who was cut off comes back, with `resume`.
 """
 
@@ -14,8 +14,10 @@ from __future__ import annotations
 
 import json
 import logging
+import struct
 import time
 from collections import deque
+from collections.abc import Iterator
 from typing import Any
 
 from flask import current_app, g
@@ -27,11 +29,11 @@ from kokoro_lab.datatypes import SAMPLE_RATE_HZ
 from kokoro_lab.errors import Interrupted, KokoroLabError, ParameterError, Unavailable
 from kokoro_lab.net.watched_socket import WatchedSocket
 from kokoro_lab.server.account import Account
-from kokoro_lab.server.binary_frames import messages_of
 from kokoro_lab.server.delivery import warn_of_clipping
 from kokoro_lab.server.errors import body_of, code_of, log_failure, outcome_of
 from kokoro_lab.server.figures import Outcome
 from kokoro_lab.server.json_body import object_of
+from kokoro_lab.server.lifecycle import STOPPING
 from kokoro_lab.server.slots import ClientLeft
 from kokoro_lab.server.speech_events import (
     KEEPALIVE_S,
@@ -47,7 +49,6 @@ from kokoro_lab.server.speech_events import (
 )
 from kokoro_lab.server.speech_request import SpeechRequest, require_last_id, speech_request_of
 from kokoro_lab.server.state import ServerState
-from kokoro_lab.server.stopping import STOPPING
 from kokoro_lab.server.syntheses import Synthesis
 
 log = logging.getLogger(__name__)
@@ -59,6 +60,13 @@ POLL_S = 0.02
 """How long the client's words wait while there is nothing to send."""
 IDLE_S = 60.0
 """A connection over which nothing is spoken is closed after so long."""
+
+
+FRAME_VERSION = 1
+MORE = 1
+HEAD = struct.Struct("<BBHIII")
+MESSAGE_BYTES = 16_384
+"""The longest message: small enough that a stop is heeded between two of them."""
 
 
 class WebSocketConversation:
@@ -313,6 +321,27 @@ class WebSocketConversation:
                     synthesis.account.close(outcome, code)
                 finally:
                     self._state.syntheses.end(synthesis)
+
+
+def messages_of(frame: AudioBytes) -> Iterator[bytes]:
+    """The binary messages, `MESSAGE_BYTES` at most each, that a frame is sent as: a head, then audio.
+
+    | bytes | what (little-endian) |
+    |---|---|
+    | 0 | version, 1 |
+    | 1 | flags: 1 where more of this chunk follows in the next message |
+    | 2–3 | length of the head, 16: skip so many, and later versions can be read |
+    | 4–7 | segment id |
+    | 8–11 | chunk id, counts up by one |
+    | 12–15 | when the chunk is heard, in ms from the start of the stream |
+    """
+    room = MESSAGE_BYTES - HEAD.size
+    for at in range(0, len(frame.data), room):
+        flags = MORE if at + room < len(frame.data) else 0
+        head = HEAD.pack(
+            FRAME_VERSION, flags, HEAD.size, frame.segment_id, frame.chunk_id, round(1000 * frame.start_s)
+        )
+        yield head + frame.data[at : at + room]
 
 
 def _control(message: str | bytes) -> dict[str, Any]:

@@ -6,13 +6,24 @@ where it happened. Messages of exceptions that are not ours may quote the text, 
 
 from __future__ import annotations
 
+import json
 import logging
 import traceback
 from collections.abc import Mapping
 from typing import Any, Literal
+from uuid import uuid4
 
 from flask import Flask, Response, g, jsonify
+from gunicorn.http.errors import (
+    ExpectationFailed,
+    LimitRequestHeaders,
+    LimitRequestLine,
+    ParseException,
+    UnsupportedTransferCoding,
+)
+from werkzeug import exceptions
 from werkzeug.exceptions import HTTPException
+from werkzeug.http import HTTP_STATUS_CODES
 from werkzeug.wrappers import Response as WerkzeugResponse
 
 from kokoro_lab.errors import (
@@ -27,6 +38,7 @@ from kokoro_lab.errors import (
     Unavailable,
 )
 from kokoro_lab.server.figures import Outcome
+from kokoro_lab.server.framing import BodyTooLong
 from kokoro_lab.server.schemas import ErrorBody, ErrorDetail
 
 log = logging.getLogger(__name__)
@@ -42,7 +54,7 @@ NO_MEMORY = (
     "lower KOKORO_CONCURRENCY or end other programs."
 )
 
-_STATUS: dict[type[KokoroLabError], int] = {
+_STATUS: dict[type[Exception], int] = {
     InputError: 400,
     Interrupted: 409,
     Gone: 410,
@@ -51,9 +63,19 @@ _STATUS: dict[type[KokoroLabError], int] = {
     Unavailable: 503,
     DeadlineExceeded: 504,
     MemoryLimitError: 507,
+    MemoryError: 503,
 }
 _CODES = {401: "invalid_api_key", 429: "rate_limit_exceeded"}
 """OpenAI's own codes; other HTTP errors are called by their names."""
+_KINDS: dict[type[ParseException], type[HTTPException]] = {
+    BodyTooLong: exceptions.RequestEntityTooLarge,
+    ExpectationFailed: exceptions.ExpectationFailed,
+    LimitRequestHeaders: exceptions.RequestHeaderFieldsTooLarge,
+    LimitRequestLine: exceptions.RequestURITooLarge,
+    UnsupportedTransferCoding: exceptions.NotImplemented,
+}
+_QUOTED_CHARACTERS = 200
+"""Of what is quoted to the client from its own bytes."""
 _OUTCOMES: Mapping[int, Outcome] = {409: "cancelled", 429: "rejected", 499: "cancelled"}
 
 
@@ -64,14 +86,13 @@ def register(app: Flask) -> None:
     app.register_error_handler(Exception, _on_unexpected)
 
 
-def status_of(error: KokoroLabError) -> int:
+def status_of(error: BaseException) -> int:
     """400 for what the client can mend, 409 and 410 for what was stopped or cannot go on, 503 for a provider
     or a server that may come back, 504 for what took too long, 507 for what its memory has no room for, else
     500."""
-    for kind, status in _STATUS.items():
-        if isinstance(error, kind):
-            return status
-    return 500
+    if isinstance(error, HTTPException):
+        return error.code or 500
+    return next((status for kind, status in _STATUS.items() if isinstance(error, kind)), 500)
 
 
 def code_of(error: BaseException) -> str:
@@ -89,9 +110,7 @@ def outcome_of(error: BaseException) -> Outcome:
         return "expired"
     if isinstance(error, Unavailable):
         return "rejected"
-    if isinstance(error, KokoroLabError):
-        return outcome_of_status(status_of(error))
-    return outcome_of_status(error.code or 500) if isinstance(error, HTTPException) else "failed"
+    return outcome_of_status(status_of(error))
 
 
 def outcome_of_status(status: int) -> Outcome:
@@ -124,22 +143,54 @@ def body_of(
 
     The engine says `input`; a client that sent `text` is to be told of `text`, by `client_names`.
     """
+    param, message = None, f"The server failed; its log says where, under {request_id}."
     if isinstance(error, KokoroLabError):
-        param = error.field and (client_names or {}).get(error.field, error.field)
-        return _body(status_of(error), str(error), param=param, code=error.code)
-    if isinstance(error, HTTPException):
-        return _body(error.code or 500, error.description or error.name, param=None, code=code_of(error))
-    if isinstance(error, MemoryError):
-        return _body(503, NO_MEMORY, param=None, code=code_of(error))
-    message = f"The server failed; its log says where, under {request_id}."
-    return _body(500, message, param=None, code="internal_error")
+        param, message = error.field and (client_names or {}).get(error.field, error.field), str(error)
+    elif isinstance(error, HTTPException):
+        message = error.description or error.name
+    elif isinstance(error, MemoryError):
+        message = NO_MEMORY
+    status, code = status_of(error), code_of(error)
+    kind: Literal["server_error", "rate_limit_error", "invalid_request_error"] = (
+        "server_error" if status >= 500 else "rate_limit_error" if status == 429 else "invalid_request_error"
+    )
+    return ErrorBody(error=ErrorDetail(message=message, type=kind, param=param, code=code)).model_dump()
+
+
+def refusal(error: BaseException) -> bytes:
+    """The whole answer where no application was asked: a request is malformed, too long, or late.
+
+    It ends its connection: where the next request would begin is not known any more.
+    """
+    request_id = uuid4().hex
+    if isinstance(error, ParseException):
+        kind = _KINDS.get(type(error), exceptions.BadRequest)
+        said = str(error)[:_QUOTED_CHARACTERS]
+        error = kind(said if kind is exceptions.RequestEntityTooLarge else f"This is no HTTP request: {said}")
+    if not isinstance(error, HTTPException):
+        log_failure(error, "failed outside of the application", request_id)
+    status = status_of(error)
+    log.info("%s answered %d, %s", request_id, status, code_of(error))
+    body = json.dumps(body_of(error, request_id)).encode()
+    lines = [
+        f"HTTP/1.1 {status} {HTTP_STATUS_CODES[status]}",
+        "Content-Type: application/json",
+        f"Content-Length: {len(body)}",
+        "Connection: close",
+        f"X-Request-Id: {request_id}",
+    ]
+    if status not in RETRYABLE:
+        lines.append("x-should-retry: false")
+    if status == exceptions.ServiceUnavailable.code:
+        lines.append(f"Retry-After: {RETRY_AFTER_S}")
+    return "\r\n".join([*lines, "", ""]).encode() + body
 
 
 def _on_ours(error: KokoroLabError) -> Response:
     status = status_of(error)
     if status >= 500 and not isinstance(error, Unavailable):
         log_failure(error, f"failed, {error.code}", g.request_id)
-    answer = _answer(status, body_of(error, g.request_id, g.get("client_names")))
+    answer = _answer(error)
     if isinstance(error, Unavailable):
         g.outcome = outcome_of(error)
     if status == 503:
@@ -151,7 +202,7 @@ def _on_http(error: HTTPException) -> WerkzeugResponse:
     answer = error.get_response()
     if error.code is None or error.code < 400:  # a redirect
         return answer
-    ours = _answer(error.code, body_of(error, g.request_id))
+    ours = _answer(error)
     for name, value in answer.headers:
         if name not in ("Content-Type", "Content-Length"):
             ours.headers.add(name, value)  # Allow, Retry-After, WWW-Authenticate
@@ -160,17 +211,12 @@ def _on_http(error: HTTPException) -> WerkzeugResponse:
 
 def _on_unexpected(error: Exception) -> Response:
     log_failure(error, "failed unexpectedly", g.request_id)
-    return _answer(503 if isinstance(error, MemoryError) else 500, body_of(error, g.request_id))
+    return _answer(error)
 
 
-def _body(status: int, message: str, *, param: str | None, code: str) -> dict[str, Any]:
-    kind: Literal["server_error", "rate_limit_error", "invalid_request_error"] = (
-        "server_error" if status >= 500 else "rate_limit_error" if status == 429 else "invalid_request_error"
-    )
-    return ErrorBody(error=ErrorDetail(message=message, type=kind, param=param, code=code)).model_dump()
-
-
-def _answer(status: int, body: dict[str, Any]) -> Response:
+def _answer(error: Exception) -> Response:
+    status = status_of(error)
+    body = body_of(error, g.request_id, g.get("client_names"))
     g.error_code = body["error"]["code"]
     log.info("%s answered %d, %s", g.request_id, status, g.error_code)
     answer = jsonify(body)

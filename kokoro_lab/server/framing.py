@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 from collections import deque
+from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from gunicorn.http.body import Body, ChunkedReader, LengthReader
 from gunicorn.http.errors import (
@@ -36,6 +37,9 @@ PIECE_BYTES = 8_192
 
 Stage = Literal["idle", "head", "body"]
 """What is there of the next request: nothing, some of its head, all of its head."""
+
+BodyEnd = Callable[[bytearray], int | None]
+"""Where the body ends that begins with these bytes; None while it goes on."""
 
 _BARE_LF = re.compile(rb"(?<!\r)\n")
 _CHUNK_LINE = re.compile(rb"([0-9a-fA-F]+)[ \t]*(?:;[^\n]*)?")
@@ -69,7 +73,7 @@ class Incoming:
         self._data = bytearray()
         self._seen = 0
         self._request: Any = None
-        self._body: _Body = _Length(0)
+        self._body_end: BodyEnd = lambda data: 0
         self._count = 0
         self.waits_for_continue = False
         """Whether the client holds the body back until it is told to go on."""
@@ -102,7 +106,7 @@ class Incoming:
                 return False
             self._begin(bytes(self._data[:end]))
             del self._data[:end]
-        end = self._body.end(self._data)
+        end = self._body_end(self._data)
         if end is None:
             return False
         self.waits_for_continue = False
@@ -167,32 +171,20 @@ class Incoming:
         codings = [value for name, value in request.headers if name == "TRANSFER-ENCODING"]
         if any(coding.lower() != "chunked" for coding in codings):
             raise UnsupportedTransferCoding(", ".join(codings))
-        self._body = self._body_of(request)
+        self._body_end = self._body_end_of(request)
         self.waits_for_continue = request._expected_100_continue  # gunicorn would say it with the answer
         request._expected_100_continue = False
         self._request = request
         self._count += 1
 
-    def _body_of(self, request: Any) -> _Body:
+    def _body_end_of(self, request: Any) -> BodyEnd:
         reader = request.body.reader
         if isinstance(reader, ChunkedReader):
-            return _Chunks(self._most_body_bytes)
-        if reader.length > self._most_body_bytes:
-            raise BodyTooLong(self._most_body_bytes, reader.length)
-        return _Length(reader.length)
-
-
-class _Body(Protocol):
-    def end(self, data: bytearray) -> int | None:
-        """Where the body ends that begins with `data`; None while it goes on."""
-
-
-class _Length:
-    def __init__(self, length: int) -> None:
-        self._length = length
-
-    def end(self, data: bytearray) -> int | None:
-        return self._length if len(data) >= self._length else None
+            return _Chunks(self._most_body_bytes).end
+        length: int = reader.length
+        if length > self._most_body_bytes:
+            raise BodyTooLong(self._most_body_bytes, length)
+        return lambda data: length if len(data) >= length else None
 
 
 class _Chunks:

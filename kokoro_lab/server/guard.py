@@ -1,4 +1,4 @@
-"""Who may ask, and how much: Host, Origin, key, size, and time for each read and write."""
+"""Who may ask, where, and how much: path, Host, Origin, key, size, and time for each read and write."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import re
 import select
 import socket
 import time
+from collections.abc import Callable, Iterable
+from typing import Any
 from uuid import uuid4
 
 from flask import Flask, Response, abort, current_app, g, request
@@ -16,7 +18,6 @@ from werkzeug.routing import BaseConverter
 
 from kokoro_lab.config import Settings
 from kokoro_lab.net.origins import allowed_hosts, answers_to, listed, same_origin
-from kokoro_lab.server.paths import placed
 from kokoro_lab.server.state import server_state
 from kokoro_lab.server.syntheses import LONGEST_ID
 
@@ -41,6 +42,9 @@ _EXPOSED = (
     "X-Kokoro-Pre-Buffer-Ms, X-Kokoro-RTF, X-Kokoro-TTFA-Ms, X-Kokoro-First-Audio, X-Kokoro-Stream-Id, "
     "X-Sample-Rate, Retry-After"
 )
+
+
+WsgiApp = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
 
 class RequestIds(BaseConverter):
@@ -84,6 +88,32 @@ def register(app: Flask, settings: Settings) -> None:
 
     app.before_request(check)
     app.after_request(add_headers)
+
+
+def path_within(root_path: str, path: str) -> str:
+    """Which of the server's own paths is asked for.
+
+    `root_path` is taken off where it is there: some proxies take it off themselves. Slashes that stand side
+    by side are one: a redirect, which is the usual answer to them, loses the body with some clients.
+    """
+    path = re.sub("//+", "/", path)
+    if root_path and (path == root_path or path.startswith(f"{root_path}/")):
+        return path[len(root_path) :]
+    return path
+
+
+def placed(app: WsgiApp, root_path: str) -> WsgiApp:
+    """`app`, which the outside finds at `root_path`."""
+
+    def answer(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        path = path_within(root_path, environ.get("PATH_INFO", ""))
+        if root_path and not path:  # the page's own links begin at its folder
+            start_response("308 Permanent Redirect", [("Location", f"{root_path}/"), ("Content-Length", "0")])
+            return ()
+        environ["SCRIPT_NAME"], environ["PATH_INFO"] = root_path, path
+        return app(environ, start_response)
+
+    return answer
 
 
 def require_key() -> None:

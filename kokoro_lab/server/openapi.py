@@ -79,42 +79,9 @@ class Parameter:
     place: str = "path"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ViewDescription:
-    """What a view takes and gives; see `documented`."""
-
-    body: type[BaseModel] | None = None
-    answer: type[BaseModel] | None = None
-    media: tuple[str, ...] = ()
-    status: int = 200
-    errors: tuple[int, ...] = ()
-    also: tuple[int, ...] = ()
-    parameters: tuple[Parameter, ...] = ()
-    optional_body: bool = False
-    events: type[BaseModel] | None = None
-    headers: Mapping[str, str] = field(default_factory=dict)
-    at_times: Mapping[str, str] = field(default_factory=dict)
-    links: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    refine: Refine | None = None
-
-
-def documented(
-    *,
-    body: type[BaseModel] | None = None,
-    answer: type[BaseModel] | None = None,
-    media: tuple[str, ...] = (),
-    status: int = 200,
-    errors: tuple[int, ...] = (),
-    also: tuple[int, ...] = (),
-    parameters: tuple[Parameter, ...] = (),
-    optional_body: bool = False,
-    events: type[BaseModel] | None = None,
-    headers: Mapping[str, str] | None = None,
-    at_times: Mapping[str, str] | None = None,
-    links: Mapping[str, Mapping[str, Any]] | None = None,
-    refine: Refine | None = None,
-) -> Callable[[View], View]:
-    """Describe a view for `/openapi.json`; its docstring's first sentence is the summary.
+    """What a view takes and gives; its docstring's first sentence is the summary. Decorates the view.
 
     Parameters
     ----------
@@ -143,27 +110,28 @@ def documented(
     refine : callable, optional
         Adds to the body's schema what depends on the server.
     """
-    operation = ViewDescription(
-        body=body,
-        answer=answer,
-        media=media,
-        status=status,
-        errors=errors,
-        also=also,
-        parameters=parameters,
-        optional_body=optional_body,
-        events=events,
-        headers=headers or {},
-        at_times=at_times or {},
-        links=links or {},
-        refine=refine,
-    )
 
-    def describe(view: View) -> View:
-        setattr(view, _ATTRIBUTE, operation)
+    body: type[BaseModel] | None = None
+    answer: type[BaseModel] | None = None
+    media: tuple[str, ...] = ()
+    status: int = 200
+    errors: tuple[int, ...] = ()
+    also: tuple[int, ...] = ()
+    parameters: tuple[Parameter, ...] = ()
+    optional_body: bool = False
+    events: type[BaseModel] | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    at_times: Mapping[str, str] = field(default_factory=dict)
+    links: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    refine: Refine | None = None
+
+    def __call__(self, view: View) -> View:
+        setattr(view, _ATTRIBUTE, self)
         return view
 
-    return describe
+
+documented = ViewDescription
+"""As it is written above a view: `@documented(answer=Health)`."""
 
 
 def document(app: Flask) -> dict[str, Any]:

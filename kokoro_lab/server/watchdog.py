@@ -21,6 +21,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from kokoro_lab.errors import MemoryLimitError, SettingsError, Unavailable
@@ -49,6 +50,7 @@ RETRY_AFTER_S = 5
 State = Literal["off", "ok", "cleaning", "refusing"]
 
 
+@dataclass(eq=False)
 class Watchdog:
     """Looks at resident memory, and does what the table above says.
 
@@ -81,33 +83,21 @@ class Watchdog:
         As of the last look.
     """
 
-    def __init__(
-        self,
-        limit_mb: float,
-        slots: Slots,
-        admission: Admission,
-        clean: Mapping[str, Callable[[], object]],
-        *,
-        settle: Callable[[], object] = lambda: None,
-        replace: Callable[[], None] = lambda: None,
-        complete: Callable[[], bool] = lambda: True,
-        unfit: Callable[[SettingsError], None] = lambda error: None,
-        read: Callable[[], float] = resident_mb,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self.state: State = "ok" if limit_mb > 0 else "off"
-        self._limit_mb = limit_mb
+    limit_mb: float
+    slots: Slots
+    admission: Admission
+    clean: Mapping[str, Callable[[], object]]
+    settle: Callable[[], object] = lambda: None
+    replace: Callable[[], None] = lambda: None
+    complete: Callable[[], bool] = lambda: True
+    unfit: Callable[[SettingsError], None] = lambda error: None
+    read: Callable[[], float] = resident_mb
+    clock: Callable[[], float] = time.monotonic
+
+    def __post_init__(self) -> None:
+        self.state: State = "ok" if self.limit_mb > 0 else "off"
         self._taken_mb: float | None = None
         self._taking = threading.Lock()
-        self._slots = slots
-        self._admission = admission
-        self._clean = clean
-        self._settle = settle
-        self._replace = replace
-        self._complete = complete
-        self._unfit = unfit
-        self._read = read
-        self._clock = clock
         self._done: Counter[str] = Counter()
         self._cleanups = 0
         self._freed_mb = self._peak_mb = 0.0
@@ -127,9 +117,9 @@ class Watchdog:
             growing = True
             while not self._replaced:
                 # Not while somebody speaks: what a stream holds is no part of a warm worker
-                if growing and self._complete() and self._slots.idle():
+                if growing and self.complete() and self.slots.idle():
                     growing = False
-                    self._warm_mb = self._read()
+                    self._warm_mb = self.read()
                 self.look()
                 time.sleep(LOOK_S)
 
@@ -138,18 +128,18 @@ class Watchdog:
 
     def note_warm(self) -> bool:
         """The worker is as small as it will be: whether it fits. What does not fit now never will."""
-        self._warm_mb = self._peak_mb = self._read()
+        self._warm_mb = self._peak_mb = self.read()
         with self._taking:
             self._taken_mb = self._warm_mb
-        fits = self._warm_mb + ROOM_MB <= self._limit_mb
+        fits = self._warm_mb + ROOM_MB <= self.limit_mb
         if not fits:
             needed_mb = math.ceil(self._warm_mb + ROOM_MB)
-            self._unfit(
+            self.unfit(
                 SettingsError(
-                    f"The server does not fit into {self._limit_mb:.0f} MB: warm, it takes "
+                    f"The server does not fit into {self.limit_mb:.0f} MB: warm, it takes "
                     f"{self._warm_mb:.0f} MB, and requests need {ROOM_MB:.0f} more.",
                     field="KOKORO_MEMORY_LIMIT_MB",
-                    value=round(self._limit_mb),
+                    value=round(self.limit_mb),
                     allowed=f"{needed_mb} or more with this variant and voice",
                     mend="Raise it, or serve on a machine with more memory.",
                 )
@@ -168,10 +158,10 @@ class Watchdog:
             if self.state == "off" or self._taken_mb is None:  # what a worker begins with is judged when warm
                 return
             least_mb = math.ceil(self._taken_mb + needed_mb + ROOM_MB)
-            if least_mb > self._limit_mb:
+            if least_mb > self.limit_mb:
                 raise MemoryLimitError(
                     f"The language {language} takes {needed_mb:.0f} MB, for which the memory limit of "
-                    f"{self._limit_mb:.0f} MB has no room.",
+                    f"{self.limit_mb:.0f} MB has no room.",
                     field="language",
                     value=language,
                     allowed="a language that is loaded already",
@@ -183,41 +173,41 @@ class Watchdog:
         """One look, and what it leads to."""
         if self.state == "off":
             return self.state
-        rss_mb = self._read()
+        rss_mb = self.read()
         self._peak_mb = max(self._peak_mb, rss_mb)
-        if rss_mb < CLEAN_SHARE * self._limit_mb:
+        if rss_mb < CLEAN_SHARE * self.limit_mb:
             return self._becomes("ok", rss_mb)
         if self._may_clean(rss_mb):
             rss_mb = self._clean_up(rss_mb)
-        bound_mb = self._limit_mb * (ROOM_SHARE if self.state == "refusing" else 1.0)
+        bound_mb = self.limit_mb * (ROOM_SHARE if self.state == "refusing" else 1.0)
         if rss_mb <= bound_mb:
-            return self._becomes("ok" if rss_mb < CLEAN_SHARE * self._limit_mb else "cleaning", rss_mb)
+            return self._becomes("ok" if rss_mb < CLEAN_SHARE * self.limit_mb else "cleaning", rss_mb)
         self._becomes("refusing", rss_mb)
         # Asked after the refusal: from now on nobody comes who could be cut off
-        if self._slots.idle() and self._complete() and not self._replaced:
+        if self.slots.idle() and self.complete() and not self._replaced:
             self._replaced = True
             log.error("Memory is at %.0f MB with nobody served: the worker is replaced.", rss_mb)
-            self._replace()
+            self.replace()
         return self.state
 
     def figures(self) -> dict[str, Any]:
         """For `/status`."""
         return {
             "state": self.state,
-            "limit_mb": round(self._limit_mb, 1),
+            "limit_mb": round(self.limit_mb, 1),
             "warm_mb": None if self._warm_mb is None else round(self._warm_mb, 1),
             "peak_mb": round(self._peak_mb, 1),
             "cleanups": self._cleanups,
             "freed_mb": round(self._freed_mb, 1),
-            "actions": {name: self._done[name] for name in self._clean},
+            "actions": {name: self._done[name] for name in self.clean},
         }
 
     def _may_clean(self, rss_mb: float) -> bool:
-        now_s = self._clock()
-        needed = rss_mb > self._limit_mb or self.state == "refusing"
+        now_s = self.clock()
+        needed = rss_mb > self.limit_mb or self.state == "refusing"
         again_s = CLEAN_AGAIN_S if needed else self._again_s
         # Once more when the last listener has left: what they held is free only now
-        leaving = self.state == "refusing" and self._slots.idle()
+        leaving = self.state == "refusing" and self.slots.idle()
         if not leaving and self._cleaned_s is not None and now_s - self._cleaned_s < again_s:
             return False
         self._cleaned_s = now_s
@@ -225,17 +215,17 @@ class Watchdog:
 
     def _clean_up(self, before_mb: float) -> float:
         """What is resident after everything that can be given back was."""
-        for name, action in self._clean.items():
+        for name, action in self.clean.items():
             if self._tried(name, action):
                 self._done[name] += 1
-        if self._slots.idle():
-            self._tried("settling", self._settle)
-        after_mb = self._read()
-        enough = after_mb < CLEAN_SHARE * self._limit_mb
+        if self.slots.idle():
+            self._tried("settling", self.settle)
+        after_mb = self.read()
+        enough = after_mb < CLEAN_SHARE * self.limit_mb
         self._again_s = CLEAN_AGAIN_S if enough else min(2 * self._again_s, CLEAN_SELDOM_S)
         self._cleanups += 1
         self._freed_mb += max(0.0, before_mb - after_mb)
-        log.info("Cleaned up at %.0f MB of %.0f: %.0f MB are left.", before_mb, self._limit_mb, after_mb)
+        log.info("Cleaned up at %.0f MB of %.0f: %.0f MB are left.", before_mb, self.limit_mb, after_mb)
         return after_mb
 
     @staticmethod
@@ -250,7 +240,7 @@ class Watchdog:
     def _becomes(self, state: State, rss_mb: float) -> State:
         before, self.state = self.state, state
         if state == "refusing" != before:
-            self._admission.refuse(
+            self.admission.refuse(
                 Unavailable(
                     "The server is short of memory; what is under way goes on.",
                     retry_after_s=RETRY_AFTER_S,
@@ -258,10 +248,10 @@ class Watchdog:
                     mend="Ask again in a few seconds.",
                 )
             )
-            log.error("Memory is at %.0f MB, over %.0f: nothing new is taken.", rss_mb, self._limit_mb)
+            log.error("Memory is at %.0f MB, over %.0f: nothing new is taken.", rss_mb, self.limit_mb)
         elif before == "refusing" != state:
-            self._admission.admit(MEMORY_SHORT)
-            log.warning("Memory is at %.0f MB of %.0f: speech is taken again.", rss_mb, self._limit_mb)
+            self.admission.admit(MEMORY_SHORT)
+            log.warning("Memory is at %.0f MB of %.0f: speech is taken again.", rss_mb, self.limit_mb)
         return state
 
 

@@ -16,8 +16,8 @@ from gunicorn.workers.gthread import ThreadWorker
 from werkzeug.exceptions import RequestTimeout, ServiceUnavailable
 
 from kokoro_lab.server.connections import Connection, Connections, Reason, State
-from kokoro_lab.server.doorstep import Doorstep
-from kokoro_lab.server.refusals import refusal
+from kokoro_lab.server.errors import refusal
+from kokoro_lab.server.lifecycle import Doorstep
 
 SILENT_S = 60.0
 """After which a connection is closed that has no request under way."""

@@ -24,8 +24,7 @@ from werkzeug.test import Client
 
 from kokoro_lab.config import Settings
 from kokoro_lab.errors import Unavailable, WeightsError
-from kokoro_lab.server.doorstep import Doorstep, Stages
-from kokoro_lab.server.stopping import begin_to_stop, say_goodbye
+from kokoro_lab.server.lifecycle import Doorstep, Stages, begin_to_stop, say_goodbye
 from tests.server.conftest import SETTINGS, RunningServer, running, state_of, wait_until
 from tests.server.events import read_events
 from tests.server.scripted import Scripted
@@ -278,7 +277,7 @@ from kokoro_lab.config import settings
 from kokoro_lab.serve import serve
 from kokoro_lab.server.slots import Admission, Slots
 from kokoro_lab.server.state import EXTENSION
-from kokoro_lab.server.stopping import replace_this_worker
+from kokoro_lab.server.lifecycle import replace_this_worker
 from kokoro_lab.server.syntheses import Syntheses
 import os, types
 

@@ -1,14 +1,22 @@
-"""What answers while the engine is still being loaded.
+"""The first moments of a process and its last: what answers while the engine is loaded, and how it stops.
 
 The worker listens at once. `/health` says how far loading is; everything else waits on the doorstep, so that
 a client who comes back after a crash is served as soon as that can be, and needs no second try. Only so many
 may wait: a further one is told to come back.
+
+At the end, streams may end, and those that cannot are told where they can go on:
+
+    SIGTERM → nothing new is taken → `KOKORO_SHUTDOWN_S` → what still speaks hears `server_stopping`, and ends
+
+A stream that was told, or even cut, goes on on the next server from the last frame that its client has (see
+`resume`): nothing is kept here that it would need.
 """
 
 from __future__ import annotations
 
 import logging
 import os
+import signal
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -21,15 +29,19 @@ from kokoro_lab._version import __version__
 from kokoro_lab.config import Settings
 from kokoro_lab.errors import KokoroLabError, Unavailable
 from kokoro_lab.server import errors, guard
-from kokoro_lab.server.paths import path_within
 from kokoro_lab.server.schemas import Health
 from kokoro_lab.server.state import EXTENSION, ServerState
-from kokoro_lab.server.stopping import begin_to_stop
 
 log = logging.getLogger(__name__)
 
 LOADING = "server_loading"
-RETRY_AFTER_S = 2
+LOADED_AFTER_S = 2
+STOPPING = "server_stopping"
+GOODBYE_S = 3.0
+"""Before the end of the time to stop: in it, those who still listen are told. A connection that does not take
+the message is cut after `syntheses.GRACE_S`."""
+NEXT_SERVER_AFTER_S = 5
+"""About as long as the next server needs to load."""
 _METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"]
 
 
@@ -114,7 +126,7 @@ class Doorstep:
         self._made.set()  # who waits for what will not be is told so
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-        path = path_within(self._settings.root_path, environ.get("PATH_INFO", ""))
+        path = guard.path_within(self._settings.root_path, environ.get("PATH_INFO", ""))
         if self._app is None and path.rstrip("/") != "/health":
             self._wait()
         app = self._door if self._app is None else self._app
@@ -160,12 +172,49 @@ class Doorstep:
             return answer.model_dump(exclude_none=True), 503
 
         def come_back(**_: str) -> Response:
-            raise Unavailable("The engine is still being loaded.", retry_after_s=RETRY_AFTER_S, code=LOADING)
+            raise Unavailable("The engine is still being loaded.", retry_after_s=LOADED_AFTER_S, code=LOADING)
 
         door.add_url_rule("/health", view_func=health)
         door.add_url_rule("/", view_func=come_back, methods=_METHODS)
         door.add_url_rule("/<path:path>", view_func=come_back, methods=_METHODS)
         return door
+
+
+def begin_to_stop(state: ServerState, within_s: float) -> threading.Timer:
+    """Take nothing new, and tell those who are still being served `GOODBYE_S` before `within_s` is over."""
+    state.admission.refuse(
+        Unavailable(
+            "This server is being stopped.",
+            retry_after_s=NEXT_SERVER_AFTER_S,
+            code=STOPPING,
+            mend="Ask the next one in a few seconds.",
+        ),
+        for_good=True,
+    )
+    under_way = len(state.syntheses.under_way())
+    log.info("Stopping: nothing new is taken, %d under way may go on for %g s.", under_way, within_s)
+    timer = threading.Timer(max(within_s - GOODBYE_S, within_s / 2), say_goodbye, (state,))
+    timer.daemon = True
+    timer.start()
+    return timer
+
+
+def say_goodbye(state: ServerState) -> None:
+    """End what is still under way, with words where the transport has any."""
+    reason = Unavailable(
+        "This server stops now; the speech is not at its end.",
+        retry_after_s=NEXT_SERVER_AFTER_S,
+        code=STOPPING,
+        mend="Send the same request to the next server, with the last id and token that you have.",
+    )
+    stopped = state.syntheses.interrupt(reason)
+    if stopped:
+        log.warning("Stopped %d streams before their end; they can be gone on with.", len(stopped))
+
+
+def replace_this_worker() -> None:
+    """Have this process end as by SIGTERM; gunicorn's master starts another one in its place."""
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _state_of(app: Flask) -> ServerState:
