@@ -17,10 +17,10 @@ from kokoro_lab.config import settings as environment
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import KokoroLabError
 from kokoro_lab.server import errors, front_page, guard, operations, speech, status, websocket
-from kokoro_lab.server.background import WarmUp
+from kokoro_lab.server.background import Stages, WarmUp
 from kokoro_lab.server.degrade import Degrader
 from kokoro_lab.server.heap import give_large_blocks_back, limit_of
-from kokoro_lab.server.lifecycle import Doorstep, MakeApp, Stages, end_with, replace_this_worker
+from kokoro_lab.server.lifecycle import Doorstep, MakeApp, end_with, replace_this_worker
 from kokoro_lab.server.listening import listener, page_url, room_for
 from kokoro_lab.server.logs import OurGunicorn, configure
 from kokoro_lab.server.objectives import ObjectiveWatch, remedies

@@ -18,6 +18,7 @@ from typing import Any, Literal
 from kokoro_lab.datatypes import SynthesisReport
 from kokoro_lab.errors import DeadlineExceeded, Interrupted, KokoroLabError
 from kokoro_lab.playback.buffering import BufferProfile, PreBuffer
+from kokoro_lab.server.errors import outcome_of
 from kokoro_lab.server.figures import Outcome, ServerFigures
 from kokoro_lab.server.logs import with_fields
 from kokoro_lab.server.objectives import ServedRequest
@@ -184,6 +185,10 @@ class Account:
         if self.interruption is None:
             return None
         return "expired" if isinstance(self.interruption, DeadlineExceeded) else "cancelled"
+
+    def outcome_of(self, error: Exception) -> Outcome:
+        """How it ended, by an error. One that was stopped from outside was, whatever it is told."""
+        return self.interrupted() or outcome_of(self.reason(error))
 
     def close(self, outcome: Outcome, code: str | None = None) -> None:
         """It is over: count it and write its line. Only the first call does anything."""

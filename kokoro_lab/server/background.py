@@ -37,6 +37,38 @@ def wait_until_idle(slots: Slots, quiet_s: float | None = None) -> float:
     return time.monotonic() - started_s
 
 
+class Stages:
+    """Stages one after another, and the seconds that each took. Call it when one begins.
+
+    Parameters
+    ----------
+    finished_s : mapping, optional
+        Seconds of stages that came before.
+    """
+
+    def __init__(self, finished_s: Mapping[str, float] | None = None) -> None:
+        self.current: str | None = None
+        self._finished_s = dict(finished_s or {})
+        self._since_s = time.perf_counter()
+
+    def __call__(self, stage: str) -> None:
+        """`stage` begins, and with that the one before has ended."""
+        self.end()
+        self.current = stage
+
+    def end(self) -> None:
+        """The last one has ended."""
+        now_s = time.perf_counter()
+        if self.current is not None:
+            self._finished_s[self.current] = round(now_s - self._since_s, 3)
+        self.current, self._since_s = None, now_s
+
+    @property
+    def finished_s(self) -> dict[str, float]:
+        """Seconds that each finished one took."""
+        return dict(self._finished_s)
+
+
 class WarmUp:
     """The first synthesis, in stages and in the background, so that `/health` can answer meanwhile.
 
@@ -49,10 +81,8 @@ class WarmUp:
     Attributes
     ----------
     state : {"warming", "ok", "failed"}
-    stage : str or None
-        The one under way.
-    stages_s : dict
-        Seconds that each finished one took.
+    stages : Stages
+        Those that are finished, and the one under way or that failed.
     seconds : float or None
         How long it took until ready, once it is.
     reason : str or None
@@ -65,8 +95,7 @@ class WarmUp:
 
     def __init__(self, loaded_s: Mapping[str, float] | None = None) -> None:
         self.state: Literal["warming", "ok", "failed"] = "warming"
-        self.stage: str | None = None
-        self.stages_s: dict[str, float] = dict(loaded_s or {})
+        self.stages = Stages(loaded_s)
         self.seconds: float | None = None
         self.reason: str | None = None
         self.languages: dict[str, str] = {}
@@ -110,7 +139,7 @@ class WarmUp:
                     return
                 if own_process:
                     keep_collector_off()
-                self.stage, self.state = None, "ok"
+                self.state = "ok"
                 log.info("Warm after %.1f s", self.seconds)
                 if defer:
                     time.sleep(QUIET_S)  # whoever has waited for "ok" asks now
@@ -131,10 +160,13 @@ class WarmUp:
         """The voice's language, once everything is loaded that it needs; None if that failed."""
         started = time.perf_counter()
         try:
-            self._staged("voice", lambda: engine.voice(voice))
+            self.stages("voice")
             language = resolve_language(engine.voice(voice).language)
-            self._staged("text", lambda: engine.front_end.warm(language))
-            self._staged("model", lambda: self._first_words(engine, voice, slots, spoken))
+            self.stages("text")
+            engine.front_end.warm(language)
+            self.stages("model")
+            self._first_words(engine, voice, slots, spoken)
+            self.stages.end()
         except Exception as error:
             known = isinstance(error, KokoroLabError)
             self.reason = str(error) if known else f"{type(error).__name__}; the log says more."
@@ -156,12 +188,6 @@ class WarmUp:
                 return
             time.sleep(LOOK_S)
         SPEAKING.submit(lambda: engine.warm(voice)).result()
-
-    def _staged(self, stage: str, work: Callable[[], object]) -> None:
-        self.stage = stage
-        started = time.perf_counter()
-        work()
-        self.stages_s[stage] = round(time.perf_counter() - started, 3)
 
     def _warm_others(self, engine: Engine, first: str, slots: Slots | None) -> None:
         self.languages = {first: "warm"} | {tag: "deferred" for tag in SPOKEN if tag != first}

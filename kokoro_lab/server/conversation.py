@@ -199,7 +199,7 @@ class WebSocketConversation:
         try:
             asked, events = self._open(account, fields, resumed)
         except Exception as error:
-            account.close(outcome_of(account.reason(error)), code_of(account.reason(error)))
+            account.close(account.outcome_of(error), code_of(account.reason(error)))
             raise
         self._since_s = time.monotonic()  # it may have waited for its slot
         cut = {name: account.asked[name] for name in ("chunk_ms", "pre_buffer_ms")}
@@ -301,8 +301,8 @@ class WebSocketConversation:
     def _refuse(self, error: Exception, *, ends: bool = False) -> None:
         """Tell of an error. What was being spoken ends with it if it `ends`, or if it did not begin."""
         account = None if self._synthesis is None else self._synthesis.account
+        outcome = outcome_of(error) if account is None else account.outcome_of(error)
         error = error if account is None else account.reason(error)
-        outcome = (account and account.interrupted()) or outcome_of(error)
         if outcome == "failed":
             log_failure(error, "failed", self._request_id)
         if account is not None and (ends or self._events is None):
@@ -317,10 +317,7 @@ class WebSocketConversation:
                 events.close()
         finally:
             if synthesis is not None:
-                try:
-                    synthesis.account.close(outcome, code)
-                finally:
-                    self._state.syntheses.end(synthesis)
+                synthesis.finish(outcome, code)
 
 
 def messages_of(frame: AudioBytes) -> Iterator[bytes]:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import Any, Protocol
 
 from kokoro_lab.containers import Encoder
-from kokoro_lab.server.errors import code_of, log_failure, outcome_of
+from kokoro_lab.server.errors import code_of, log_failure
 from kokoro_lab.server.figures import Outcome
 from kokoro_lab.server.speech_events import AudioBytes, Done, Event, KeepAlive, SpeechEvents, words_of
 from kokoro_lab.speech.chunker import PRIMER_S
@@ -146,16 +146,13 @@ class ResponseBody(Iterator[bytes]):
         end.
     writer : Writer
         For the transport.
-    on_close : callable
-        Called once, at the end.
     """
 
-    def __init__(self, events: SpeechEvents, writer: Writer, on_close: Callable[[], None]) -> None:
+    def __init__(self, events: SpeechEvents, writer: Writer) -> None:
         self._events = events
         self._writer = writer
         self._synthesis = events.synthesis
         self._account = events.synthesis.account
-        self._on_close = on_close
         self._outcome: Outcome | None = None
         self._code: str | None = None
         self._told = False
@@ -185,10 +182,7 @@ class ResponseBody(Iterator[bytes]):
             if outcome != "completed" and not self._told:
                 # Or gunicorn's main thread waits up to 2 s for the client to do it
                 self._synthesis.cut()
-            try:
-                self._account.close(outcome, self._code)
-            finally:
-                self._on_close()
+            self._synthesis.finish(outcome, self._code)
 
     def _run(self) -> Generator[bytes]:
         head = self._writer.begin()
@@ -213,8 +207,7 @@ class ResponseBody(Iterator[bytes]):
             yield last
 
     def _failed(self, error: Exception) -> bytes | None:
-        # One that was stopped from outside was, whatever it is told
-        self._outcome, self._code = self._account.interrupted() or outcome_of(error), code_of(error)
+        self._outcome, self._code = self._account.outcome_of(error), code_of(error)
         if self._outcome == "failed":
             log_failure(error, "failed after the first byte", self._account.request_id)
         return self._writer.failed(error)

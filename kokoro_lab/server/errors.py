@@ -14,13 +14,7 @@ from typing import Any, Literal
 from uuid import uuid4
 
 from flask import Flask, Response, g, jsonify
-from gunicorn.http.errors import (
-    ExpectationFailed,
-    LimitRequestHeaders,
-    LimitRequestLine,
-    ParseException,
-    UnsupportedTransferCoding,
-)
+from gunicorn.http import errors as gunicorn_errors
 from werkzeug import exceptions
 from werkzeug.exceptions import HTTPException
 from werkzeug.http import HTTP_STATUS_CODES
@@ -67,12 +61,12 @@ _STATUS: dict[type[Exception], int] = {
 }
 _CODES = {401: "invalid_api_key", 429: "rate_limit_exceeded"}
 """OpenAI's own codes; other HTTP errors are called by their names."""
-_KINDS: dict[type[ParseException], type[HTTPException]] = {
+_KINDS: dict[type[gunicorn_errors.ParseException], type[HTTPException]] = {
     BodyTooLong: exceptions.RequestEntityTooLarge,
-    ExpectationFailed: exceptions.ExpectationFailed,
-    LimitRequestHeaders: exceptions.RequestHeaderFieldsTooLarge,
-    LimitRequestLine: exceptions.RequestURITooLarge,
-    UnsupportedTransferCoding: exceptions.NotImplemented,
+    gunicorn_errors.ExpectationFailed: exceptions.ExpectationFailed,
+    gunicorn_errors.LimitRequestHeaders: exceptions.RequestHeaderFieldsTooLarge,
+    gunicorn_errors.LimitRequestLine: exceptions.RequestURITooLarge,
+    gunicorn_errors.UnsupportedTransferCoding: exceptions.NotImplemented,
 }
 _QUOTED_CHARACTERS = 200
 """Of what is quoted to the client from its own bytes."""
@@ -163,7 +157,7 @@ def refusal(error: BaseException) -> bytes:
     It ends its connection: where the next request would begin is not known any more.
     """
     request_id = uuid4().hex
-    if isinstance(error, ParseException):
+    if isinstance(error, gunicorn_errors.ParseException):
         kind = _KINDS.get(type(error), exceptions.BadRequest)
         said = str(error)[:_QUOTED_CHARACTERS]
         error = kind(said if kind is exceptions.RequestEntityTooLarge else f"This is no HTTP request: {said}")

@@ -26,9 +26,24 @@ Measure = Literal["ttfa_s", "ttfa_file_s", "ttfb_s", "rtf", "chunk_gap_s"]
 """TTFB and TTFA are never mixed, nor a file's TTFA, for which all of it must be made, with a stream's."""
 MEASURES: tuple[Measure, ...] = ("ttfa_s", "ttfa_file_s", "ttfb_s", "rtf", "chunk_gap_s")
 
-_TTFA_S = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1.0, 2.0, 5.0, 10.0)
-_RTF = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0, 1.5, 3.0)
-_GAP_S = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0)
+_HISTOGRAMS: dict[Measure, tuple[str, str, tuple[float, ...]]] = {
+    "ttfa_s": (
+        "kokoro_ttfa_seconds",
+        "Accepted request to first speech of a stream, computed and not from the cache",
+        (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1.0, 2.0, 5.0, 10.0),
+    ),
+    "rtf": (
+        "kokoro_rtf",
+        "Seconds of computing per second of audio",
+        (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0, 1.5, 3.0),
+    ),
+    "chunk_gap_s": (
+        "kokoro_chunk_gap_seconds",
+        "Time between two chunks beyond the length of the first",
+        (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0),
+    ),
+}
+"""What Prometheus is told of: name, help and buckets."""
 
 
 class ServerFigures:
@@ -63,25 +78,9 @@ class ServerFigures:
         self._requests = prometheus.Counter(
             "kokoro_requests", "Requests for speech, by how they ended", ["outcome"], registry=self._registry
         )
-        self._histograms: dict[Measure, prometheus.Histogram] = {
-            "ttfa_s": prometheus.Histogram(
-                "kokoro_ttfa_seconds",
-                "Accepted request to first speech of a stream, computed and not from the cache",
-                buckets=_TTFA_S,
-                registry=self._registry,
-            ),
-            "rtf": prometheus.Histogram(
-                "kokoro_rtf",
-                "Seconds of computing per second of audio",
-                buckets=_RTF,
-                registry=self._registry,
-            ),
-            "chunk_gap_s": prometheus.Histogram(
-                "kokoro_chunk_gap_seconds",
-                "Time between two chunks beyond the length of the first",
-                buckets=_GAP_S,
-                registry=self._registry,
-            ),
+        self._histograms = {
+            name: prometheus.Histogram(metric, says, buckets=buckets, registry=self._registry)
+            for name, (metric, says, buckets) in _HISTOGRAMS.items()
         }
         self._late_chunks = prometheus.Counter(
             "kokoro_underruns", "Chunks that came later than a player needed them", registry=self._registry

@@ -18,8 +18,7 @@ import logging
 import os
 import signal
 import threading
-import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from flask import Flask, Response
@@ -29,6 +28,7 @@ from kokoro_lab._version import __version__
 from kokoro_lab.config import Settings
 from kokoro_lab.errors import KokoroLabError, Unavailable
 from kokoro_lab.server import errors, guard
+from kokoro_lab.server.background import Stages
 from kokoro_lab.server.schemas import Health
 from kokoro_lab.server.state import EXTENSION, ServerState
 
@@ -43,32 +43,6 @@ the message is cut after `syntheses.GRACE_S`."""
 NEXT_SERVER_AFTER_S = 5
 """About as long as the next server needs to load."""
 _METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"]
-
-
-class Stages:
-    """Stages one after another, and the seconds that each took. Call it when one begins."""
-
-    def __init__(self) -> None:
-        self.current: str | None = None
-        self._finished_s: dict[str, float] = {}
-        self._since_s = time.perf_counter()
-
-    def __call__(self, stage: str) -> None:
-        """`stage` begins, and with that the one before has ended."""
-        self.end()
-        self.current = stage
-
-    def end(self) -> None:
-        """The last one has ended."""
-        now_s = time.perf_counter()
-        if self.current is not None:
-            self._finished_s[self.current] = round(now_s - self._since_s, 3)
-        self.current, self._since_s = None, now_s
-
-    @property
-    def finished_s(self) -> Mapping[str, float]:
-        """Seconds that each finished one took."""
-        return dict(self._finished_s)
 
 
 MakeApp = Callable[[Stages], Flask]
@@ -165,7 +139,7 @@ class Doorstep:
             answer = Health(
                 status="warming",
                 stage=self.stages.current,
-                stages_s=dict(self.stages.finished_s),
+                stages_s=self.stages.finished_s,
                 version=__version__,
                 variant=self._settings.variant,
             )

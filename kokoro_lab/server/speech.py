@@ -114,7 +114,7 @@ def speak() -> Response:
         _describe(answer, asked, utterance, streamed)
         answer.headers["X-Kokoro-Stream-Id"] = account.request_id
     except BaseException:
-        state.syntheses.end(synthesis)
+        synthesis.end()
         raise
     return answer
 
@@ -180,7 +180,7 @@ def _streamed(
     connection = client_socket()
     if connection is not None:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES)
-    answer = Response(ResponseBody(events, writer, partial(state.syntheses.end, synthesis)))
+    answer = Response(ResponseBody(events, writer))
     answer.headers["X-Kokoro-Chunk-Ms"] = str(account.asked["chunk_ms"])
     answer.headers["X-Kokoro-Pre-Buffer-Ms"] = str(account.asked["pre_buffer_ms"])
     answer.headers["X-Kokoro-First-Audio"] = "cache" if events.stream.primed else "computed"
@@ -233,8 +233,8 @@ def _sender(state: ServerState, synthesis: Synthesis) -> Callable[[], None]:
     try:
         sender = state.senders.take()
     except TooManyRequests:
-        return partial(state.syntheses.end, synthesis)
-    state.syntheses.end(synthesis)
+        return synthesis.end
+    synthesis.end()
     return sender.release
 
 

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, wait
 from dataclasses import asdict, dataclass
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -391,10 +392,6 @@ def open_stream(
             return None
         return token_of(from_.issued_s, request_digest, chunk_s, place)
 
-    def make_way() -> None:
-        if mode.reserve_s is not None:
-            state.syntheses.make_way(synthesis, mode.reserve_s)
-
     return SpeechEvents(
         synthesis,
         stream,
@@ -404,7 +401,7 @@ def open_stream(
         after=from_.after,
         encode_all=not plain,
         stall_s=current_app.config.get("KEEPALIVE_S", KEEPALIVE_S),
-        make_way=make_way,
+        make_way=partial(state.syntheses.make_way, synthesis, mode.reserve_s),
     )
 
 

@@ -36,8 +36,8 @@ def health() -> tuple[dict[str, Any], int]:
     warm_up = state.warm_up
     answer = Health(
         status=warm_up.state,
-        stage=warm_up.stage,
-        stages_s=dict(warm_up.stages_s),
+        stage=warm_up.stages.current,
+        stages_s=warm_up.stages.finished_s,
         version=__version__,
         variant=state.engine.config.variant,
         active_provider=state.engine.active_provider,
@@ -63,8 +63,8 @@ def status() -> dict[str, Any]:
         "warm_up_s": warm_up.seconds,
         "warm_up": {
             "state": warm_up.state,
-            "stage": warm_up.stage,
-            "stages_s": dict(warm_up.stages_s),
+            "stage": warm_up.stages.current,
+            "stages_s": warm_up.stages.finished_s,
             "languages": dict(warm_up.languages),
             "reason": warm_up.reason,
         },

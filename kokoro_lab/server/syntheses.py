@@ -18,6 +18,7 @@ from flask import g
 from kokoro_lab.config import Settings
 from kokoro_lab.errors import DeadlineExceeded, Interrupted, KokoroLabError, ParameterError
 from kokoro_lab.server.account import Account
+from kokoro_lab.server.figures import Outcome
 from kokoro_lab.server.slots import Admission, ClientLeft, Slot, Slots
 
 if TYPE_CHECKING:
@@ -55,6 +56,8 @@ class Synthesis:
         Whose it is, if they said so.
     asked_id : str
         The id that the client gave it, by which it can be stopped, too: another one may have had it before.
+    forget : callable
+        Takes it out of those under way.
 
     Attributes
     ----------
@@ -75,7 +78,13 @@ class Synthesis:
         Nothing is to be stopped any more: the connection may serve another request from now on.
     """
 
-    def __init__(self, account: Account, client: str | None, asked_id: str) -> None:
+    def __init__(
+        self,
+        account: Account,
+        client: str | None,
+        asked_id: str,
+        forget: Callable[[Synthesis], None],
+    ) -> None:
         self.account = account
         self.client = client
         self.asked_id = asked_id
@@ -84,6 +93,7 @@ class Synthesis:
         self.sending = self.streamed = self.tells = self.over = False
         self.stream: SpeechStream | None = None
         self.slot: Slot | None = None
+        self._forget = forget
         self._lock = threading.Lock()
         self._timers: list[threading.Timer] = []
         self._released = threading.Event()
@@ -135,18 +145,23 @@ class Synthesis:
             self._after(first_audio_s - age_s, lambda: self._expire_silent(first_audio_s))
         self._after(total_s - age_s, lambda: self._expire("end", "deadline_s", total_s))
 
-    def release(self) -> None:
-        """Free the slot. Doing it twice is no error."""
+    def end(self) -> None:
+        """Free the slot, and whoever waits for that. Ending it twice is no error."""
         with self._lock:
             self.over = True
             for timer in self._timers:
                 timer.cancel()
         if self.slot is not None:
             self.slot.release()
-
-    def forgotten(self) -> None:
-        """It is not among those under way any more: whoever waits for that goes on."""
+        self._forget(self)
         self._released.set()
+
+    def finish(self, outcome: Outcome, code: str | None = None) -> None:
+        """Close its books, and end it."""
+        try:
+            self.account.close(outcome, code)
+        finally:
+            self.end()
 
     def figures(self) -> dict[str, Any]:
         """For `/status`: how far it is and how full its stages are."""
@@ -242,7 +257,7 @@ class Syntheses:
         try:
             synthesis.slot = self._wait(synthesis, gone)
         except BaseException:
-            self.end(synthesis)
+            synthesis.end()
             raise
         return synthesis
 
@@ -257,14 +272,6 @@ class Syntheses:
             for one in speaking if len(speaking) > 1 else ():
                 one.account.shared = True
         synthesis.expire_after(self._settings.first_audio_deadline_s, self._settings.deadline_s)
-
-    def end(self, synthesis: Synthesis) -> None:
-        """Free its slot, and whoever waits for that. Ending it twice is no error."""
-        synthesis.release()
-        with self._lock:
-            if self._entered.get(synthesis.account.request_id) is synthesis:
-                del self._entered[synthesis.account.request_id]
-        synthesis.forgotten()
 
     def under_way(self) -> list[Synthesis]:
         """Those that speak."""
@@ -292,18 +299,24 @@ class Syntheses:
             one.interrupt(reason)
         return [one.account.request_id for one in found]
 
-    def make_way(self, synthesis: Synthesis, reserve_s: float) -> None:
-        """Step aside while another one has not begun to sound and there is speech in hand to cover it.
+    def make_way(self, synthesis: Synthesis, reserve_s: float | None) -> None:
+        """Step aside while another one has not begun to sound and more speech than that is in hand.
 
-        Scheduling alone: what is computed, and in which pieces, stays the same.
+        Never, where it is None. Scheduling alone: what is computed, and in which pieces, stays the same.
         """
         assert synthesis.stream is not None
         while (
-            not synthesis.stopped
+            reserve_s is not None
+            and not synthesis.stopped
             and any(other.is_silent for other in self.under_way() if other is not synthesis)
             and synthesis.stream.fill["lead_s"] > reserve_s
         ):
             time.sleep(MAKE_WAY_S)
+
+    def _forget(self, synthesis: Synthesis) -> None:
+        with self._lock:
+            if self._entered.get(synthesis.account.request_id) is synthesis:
+                del self._entered[synthesis.account.request_id]
 
     def _speaking(self) -> list[Synthesis]:
         return [one for one in self._entered.values() if one.stream is not None and not one.over]
@@ -317,7 +330,7 @@ class Syntheses:
                 allowed="1 to 64 letters, digits, points, colons, dashes and underscores",
             )
         with self._lock:
-            synthesis = Synthesis(account, client, account.request_id)
+            synthesis = Synthesis(account, client, account.request_id, self._forget)
             account.request_id = self._free_id(account.request_id)
             older = [one for one in self._entered.values() if client is not None and one.client == client]
             self._entered[account.request_id] = synthesis

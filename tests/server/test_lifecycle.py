@@ -24,7 +24,8 @@ from werkzeug.test import Client
 
 from kokoro_lab.config import Settings
 from kokoro_lab.errors import Unavailable, WeightsError
-from kokoro_lab.server.lifecycle import Doorstep, Stages, begin_to_stop, say_goodbye
+from kokoro_lab.server.background import Stages
+from kokoro_lab.server.lifecycle import Doorstep, begin_to_stop, say_goodbye
 from tests.server.conftest import SETTINGS, RunningServer, running, state_of, wait_until
 from tests.server.events import read_events
 from tests.server.scripted import Scripted

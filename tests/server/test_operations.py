@@ -320,14 +320,14 @@ def test_the_warm_up_makes_way_for_who_came_meanwhile(
     slot = slots.take()
     warm_up = WarmUp({"weights": 0.1})
     warm_up.start(engine, "hum", slots, spoken=heard.is_set)
-    wait_until(lambda: warm_up.stage == "model")
+    wait_until(lambda: warm_up.stages.current == "model")
     assert (warm_up.state, warmed) == ("warming", []), (
         "nobody has been heard yet, so it is not said to be ready"
     )
     heard.set()
     wait_until(lambda: warm_up.state == "ok")
     assert warmed == []
-    assert set(warm_up.stages_s) == {"weights", "voice", "text", "model"}
+    assert set(warm_up.stages.finished_s) == {"weights", "voice", "text", "model"}
     slot.release()
     another = WarmUp()
     another.start(engine, "hum", slots, spoken=heard.is_set)
