@@ -43,8 +43,8 @@ from kokoro_lab.server.speech_events import (
     SpeechEvents,
     Words,
     by_stage,
-    enter_request,
     open_stream,
+    synthesis_of,
     words_of,
 )
 from kokoro_lab.server.speech_request import SpeechRequest, require_last_id, speech_request_of
@@ -197,42 +197,36 @@ class WebSocketConversation:
     def _begin(self, fields: dict[str, Any], *, resumed: bool) -> None:
         account = Account(self._request_id, self._state.figures, self._state.degrader.objectives.note)
         try:
-            asked, events = self._open(account, fields, resumed)
+            credit = _credit(fields.pop("credit", CREDIT), "credit")
+            asked = self._asked(fields, resumed)
+            if self._synthesis is not None:
+                self._finish("cancelled")
+            self._credit = credit
+            synthesis = synthesis_of(self._state, account, asked, "websocket")
+            synthesis.connection = self._watched
+            try:
+                self._state.syntheses.admit(synthesis, self._given_up)
+            except ClientLeft:
+                if not self._ws.connected:
+                    raise
+                raise Interrupted("You have stopped this synthesis while it waited for its turn.") from None
+            self._synthesis = synthesis
+            self._events = events = open_stream(self._state, synthesis, tells=True)
         except Exception as error:
             account.close(account.outcome_of(error), code_of(account.reason(error)))
             raise
         self._since_s = time.monotonic()  # it may have waited for its slot
-        cut = {name: account.asked[name] for name in ("chunk_ms", "pre_buffer_ms")}
         told = {"ignored": asked.ignored, "fallbacks": by_stage(events.stream.fallbacks)}
         self._say(
             "started",
             id=account.request_id,
             format=asked.kind,
             sample_rate=asked.heard_hz,
-            **cut,
+            chunk_ms=account.asked["chunk_ms"],
+            pre_buffer_ms=account.asked["pre_buffer_ms"],
             **{name: value for name, value in told.items() if value},
         )
         account.first_byte()
-
-    def _open(
-        self, account: Account, fields: dict[str, Any], resumed: bool
-    ) -> tuple[SpeechRequest, SpeechEvents]:
-        credit = _credit(fields.pop("credit", CREDIT), "credit")
-        asked = self._asked(fields, resumed)
-        if self._synthesis is not None:
-            self._finish("cancelled")
-        self._credit = credit
-        utterance = asked.utterance(self._state.settings.voice)
-        enter_request(self._state, account, asked, utterance, "websocket")
-        try:
-            self._synthesis = self._state.syntheses.admit(account, asked.client, self._given_up)
-        except ClientLeft:
-            if not self._ws.connected:
-                raise
-            raise Interrupted("You have stopped this synthesis while it waited for its turn.") from None
-        self._synthesis.connection = self._watched
-        self._events = open_stream(self._state, self._synthesis, asked, utterance, tells=True)
-        return asked, self._events
 
     def _asked(self, fields: dict[str, Any], resumed: bool) -> SpeechRequest:
         for name in ("stream", "stream_format"):

@@ -21,7 +21,6 @@ from kokoro_lab.g2p.lexicon_entries import (
 )
 from kokoro_lab.g2p.vocab import symbols
 from kokoro_lab.server.resume import FRAME_ID, TOKEN
-from kokoro_lab.server.syntheses import CLIENT
 from kokoro_lab.text.language import schema_pattern
 from kokoro_lab.weights.store import voice_names
 from kokoro_lab.weights.voices import MAX_BLEND, OPENAI_VOICES
@@ -34,6 +33,8 @@ Schema = dict[str, Any]
 ALIASES = {"text": "input", "format": "response_format", "lang": "language", "lang_code": "language"}
 """Other clients' names for the same fields: Raycast's, and `lang_code` as Kokoro-FastAPI's send it."""
 
+CLIENT = re.compile(r"[A-Za-z0-9._:-]{1,64}")
+"""How a client may call itself."""
 SPEED_IN_TEXT = r"^(0\.(2[5-9]|[3-9])[0-9]{0,7}|[1-3](\.[0-9]{1,9})?|4(\.0{1,9})?)$"
 """A speed that was written as text, in its range."""
 OUR_PREFIX = "kokoro-"

@@ -6,7 +6,7 @@ import base64
 import json
 import math
 import socket
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from functools import partial
 from itertools import chain
@@ -16,7 +16,7 @@ from flask import Blueprint, Response, g, request
 from werkzeug.exceptions import NotFound, TooManyRequests
 
 from kokoro_lab.containers import FORMATS, Encoder, content_type
-from kokoro_lab.datatypes import Fallback, Utterance
+from kokoro_lab.datatypes import SynthesisReport
 from kokoro_lab.errors import Interrupted
 from kokoro_lab.server.account import Account
 from kokoro_lab.server.delivery import (
@@ -31,12 +31,12 @@ from kokoro_lab.server.delivery import (
 from kokoro_lab.server.errors import body_of, outcome_of_status
 from kokoro_lab.server.guard import REQUEST_ID, SEND_BUFFER_BYTES, client_socket, has_left, require_key
 from kokoro_lab.server.openapi import Parameter, documented, operation_id
-from kokoro_lab.server.request_schema import anchored, limit
-from kokoro_lab.server.speech_events import by_stage, enter_request, open_stream, usage_of, words_of
+from kokoro_lab.server.request_schema import CLIENT, anchored, limit
+from kokoro_lab.server.speech_events import by_stage, open_stream, synthesis_of, usage_of, words_of
 from kokoro_lab.server.speech_request import SpeechRequest, read_speech_request
 from kokoro_lab.server.speech_schemas import SpeechEvent, Stopped, TimedSpeech
 from kokoro_lab.server.state import ServerState, server_state
-from kokoro_lab.server.syntheses import CLIENT, Synthesis
+from kokoro_lab.server.syntheses import Synthesis
 
 if TYPE_CHECKING:
     from kokoro_lab.speech.stream import SpeechStream
@@ -97,26 +97,19 @@ def speak() -> Response:
     state = server_state()
     account = _account()
     asked = read_speech_request(request, state.settings, state.engine.config.variant)
-    utterance = asked.utterance(state.settings.voice)
-    events = asked.stream_format == "sse"
+    as_events = asked.stream_format == "sse"
     # HTTP/1.0 has no chunks: there, a stream that breaks would look like one that is finished
     streamed = asked.stream and request.environ.get("SERVER_PROTOCOL") != "HTTP/1.0"
-    streamed = (streamed or events) and not asked.as_json
-    enter_request(state, account, asked, utterance, "events" if events else "stream" if streamed else "file")
-    client = request.headers.get("X-Kokoro-Client") if asked.client is None else asked.client
-    connection = client_socket()
-    synthesis = state.syntheses.admit(
-        account, client, lambda: connection is not None and has_left(connection)
-    )
+    streamed = (streamed or as_events) and not asked.as_json
+    transport = "events" if as_events else "stream" if streamed else "file"
+    synthesis = synthesis_of(state, account, asked, transport)
+    synthesis.connection = connection = client_socket()
+    state.syntheses.admit(synthesis, lambda: connection is not None and has_left(connection))
     try:
-        synthesis.connection = connection
-        answer = (_streamed if streamed else _file)(state, asked, utterance, synthesis)
-        _describe(answer, asked, utterance, streamed)
-        answer.headers["X-Kokoro-Stream-Id"] = account.request_id
+        return _streamed(state, synthesis) if streamed else _file(state, synthesis)
     except BaseException:
         synthesis.end()
         raise
-    return answer
 
 
 @blueprint.delete("/v1/audio/speech/<stream_id:stream_id>")
@@ -166,13 +159,11 @@ def _count(answer: Response) -> Response:
     return answer
 
 
-def _streamed(
-    state: ServerState, asked: SpeechRequest, utterance: Utterance, synthesis: Synthesis
-) -> Response:
+def _streamed(state: ServerState, synthesis: Synthesis) -> Response:
     account = synthesis.account
-    as_events = asked.stream_format == "sse"
+    as_events = synthesis.asked.stream_format == "sse"
     # Before the answer begins, so that a text without a word still gets an error's status
-    events = open_stream(state, synthesis, asked, utterance, tells=as_events)
+    events = open_stream(state, synthesis, tells=as_events)
     writer: Writer = RawWriter(events.encoder)
     if as_events:
         describe = partial(body_of, request_id=g.request_id, client_names=g.client_names)
@@ -184,12 +175,12 @@ def _streamed(
     answer.headers["X-Kokoro-Chunk-Ms"] = str(account.asked["chunk_ms"])
     answer.headers["X-Kokoro-Pre-Buffer-Ms"] = str(account.asked["pre_buffer_ms"])
     answer.headers["X-Kokoro-First-Audio"] = "cache" if events.stream.primed else "computed"
-    _describe_run(answer, events.stream.statistics, events.stream.fallbacks)
+    _describe(answer, synthesis, events.stream)
     return answer
 
 
-def _file(state: ServerState, asked: SpeechRequest, utterance: Utterance, synthesis: Synthesis) -> Response:
-    account = synthesis.account
+def _file(state: ServerState, synthesis: Synthesis) -> Response:
+    account, asked, utterance = synthesis.account, synthesis.asked, synthesis.utterance
     # Before the speech, lest it be computed for a format that cannot be had
     encoder = Encoder(asked.kind, asked.sample_rate, utterance.seed, streamed=False, dither=asked.dither)
     stream = state.engine.stream(
@@ -221,7 +212,7 @@ def _file(state: ServerState, asked: SpeechRequest, utterance: Utterance, synthe
     answer.content_length = length
     answer.headers["X-Kokoro-RTF"] = f"{report.rtf:.4f}"
     answer.headers["X-Kokoro-TTFA-Ms"] = f"{1000 * (account.first_audio_s or 0):.1f}"
-    _describe_run(answer, report.statistics, report.fallbacks)
+    _describe(answer, synthesis, report)
     return answer
 
 
@@ -255,27 +246,27 @@ def _with_words(asked: SpeechRequest, stream: SpeechStream, whole: bytes) -> tup
     return chain([head], coded, [tail]), len(head) + 4 * math.ceil(len(whole) / 3) + len(tail)
 
 
-def _describe_run(answer: Response, statistics: str, fallbacks: Sequence[Fallback]) -> None:
-    """What the engine chose and what it had to substitute; of a stream, as far as it has come."""
-    answer.headers["X-Kokoro-Statistics"] = statistics
-    if fallbacks:
-        answer.headers["X-Kokoro-Fallbacks"] = ", ".join(f"{s}={n}" for s, n in by_stage(fallbacks).items())
-
-
-def _describe(answer: Response, asked: SpeechRequest, utterance: Utterance, streamed: bool) -> None:
-    """Say in headers what is being sent, and what was not heeded."""
-    answer.headers["Content-Type"] = _content_type(asked)
-    answer.headers["Cache-Control"] = "no-store"
-    answer.headers["X-Accel-Buffering"] = "no"  # nginx would collect a stream before passing it on
-    answer.headers["X-Sample-Rate"] = str(asked.heard_hz)
-    answer.headers["X-Kokoro-Voice"] = server_state().engine.voice(utterance.voice).name
-    answer.headers["X-Kokoro-Streamed"] = str(streamed).lower()
-    answer.headers["X-Kokoro-Mode"] = str(_account().asked["mode"])
+def _describe(answer: Response, synthesis: Synthesis, run: SpeechStream | SynthesisReport) -> None:
+    """Say in headers what is sent, what was not heeded, and what the engine chose and had to substitute; of a
+    stream, as far as it has come."""
+    asked, account = synthesis.asked, synthesis.account
     ignored = asked.ignored
-    if asked.chunk_ms is not None and not streamed:
+    if asked.chunk_ms is not None and not synthesis.streamed:
         ignored = (*ignored, "chunk_ms")
-    if ignored:
-        answer.headers["X-Kokoro-Ignored"] = ", ".join(ignored)
+    headers = {
+        "Content-Type": _content_type(asked),
+        "Cache-Control": "no-store",
+        "X-Accel-Buffering": "no",  # nginx would collect a stream before passing it on
+        "X-Sample-Rate": str(asked.heard_hz),
+        "X-Kokoro-Stream-Id": account.request_id,
+        "X-Kokoro-Voice": account.asked["voice"],
+        "X-Kokoro-Streamed": str(synthesis.streamed).lower(),
+        "X-Kokoro-Mode": account.asked["mode"],
+        "X-Kokoro-Statistics": run.statistics,
+        "X-Kokoro-Ignored": ", ".join(ignored),
+        "X-Kokoro-Fallbacks": ", ".join(f"{stage}={n}" for stage, n in by_stage(run.fallbacks).items()),
+    }
+    answer.headers.update({name: value for name, value in headers.items() if value})
 
 
 def _content_type(asked: SpeechRequest) -> str:

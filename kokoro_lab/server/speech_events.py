@@ -25,7 +25,6 @@ from kokoro_lab.datatypes import (
     Fallback,
     Place,
     SynthesisReport,
-    Utterance,
     WordTiming,
 )
 from kokoro_lab.errors import Gone, Interrupted, ParameterError, SynthesisError
@@ -304,10 +303,8 @@ def _drain(items: queue.Queue[Any]) -> None:
             return
 
 
-def enter_request(
-    state: ServerState, account: Account, asked: SpeechRequest, utterance: Utterance, transport: str
-) -> None:
-    """Put into the books what was asked, by which the request can be found and its text not be read.
+def synthesis_of(state: ServerState, account: Account, asked: SpeechRequest, transport: str) -> Synthesis:
+    """The synthesis of a request. Its books say what was asked: by that it is found, and its text not read.
 
     The name of a voice only once there is one of that name: a client may have put anything there.
 
@@ -316,6 +313,7 @@ def enter_request(
     VoiceError
         There is no such voice.
     """
+    utterance = asked.utterance(state.settings.voice)
     account.asks(
         utterance.text,
         ignored=list(asked.ignored),
@@ -330,11 +328,10 @@ def enter_request(
         mode=state.degrader.mode.name,
     )
     account.asked["voice"] = state.engine.voice(utterance.voice).name
+    return Synthesis(account, asked, utterance)
 
 
-def open_stream(
-    state: ServerState, synthesis: Synthesis, asked: SpeechRequest, utterance: Utterance, *, tells: bool
-) -> SpeechEvents:
+def open_stream(state: ServerState, synthesis: Synthesis, *, tells: bool) -> SpeechEvents:
     """Begin to speak what was asked, from the beginning or from where it broke.
 
     `tells` is whether the transport has words for an error behind the first byte.
@@ -344,7 +341,7 @@ def open_stream(
     TextError, VoiceError, LanguageError, LexiconError, ParameterError, Gone
         It cannot be spoken, or not be gone on with; or it is to go on in other chunks than it began with.
     """
-    account = synthesis.account
+    account, asked, utterance = synthesis.account, synthesis.asked, synthesis.utterance
     mode, profile = state.degrader.mode, state.degrader.profile()
     if asked.chunk_ms is not None:
         profile = profile.cut_by(asked.chunk_ms / 1000)

@@ -153,12 +153,14 @@ def read_speech_request(request: Request, settings: Settings, variant: str) -> S
         The body is of another type, or does not arrive.
     """
     asked = speech_request_of(json_object(request), settings, variant)
-    last_id = request.headers.get("Last-Event-ID")
-    if last_id and asked.last_id is None:
-        asked = asked.model_copy(update={"last_id": last_id})
+    found = {}
+    if asked.last_id is None and request.headers.get("Last-Event-ID"):
+        found["last_id"] = request.headers["Last-Event-ID"]
+    if asked.client is None and "X-Kokoro-Client" in request.headers:
+        found["client"] = request.headers["X-Kokoro-Client"]
     if asked.response_format is None:
-        kind = "pcm" if asked.stream_format == "sse" else _accepted_format(request)
-        asked = asked.model_copy(update={"response_format": kind})
+        found["response_format"] = "pcm" if asked.stream_format == "sse" else _accepted_format(request)
+    asked = asked.model_copy(update=found)
     _check_transport(asked)
     return asked
 

@@ -5,7 +5,6 @@ A client with a name has one at a time.
 
 from __future__ import annotations
 
-import re
 import socket
 import threading
 import time
@@ -16,16 +15,17 @@ from typing import TYPE_CHECKING, Any, Protocol
 from flask import g
 
 from kokoro_lab.config import Settings
+from kokoro_lab.datatypes import Utterance
 from kokoro_lab.errors import DeadlineExceeded, Interrupted, KokoroLabError, ParameterError
 from kokoro_lab.server.account import Account
 from kokoro_lab.server.figures import Outcome
+from kokoro_lab.server.request_schema import CLIENT
 from kokoro_lab.server.slots import Admission, ClientLeft, Slot, Slots
+from kokoro_lab.server.speech_request import SpeechRequest
 
 if TYPE_CHECKING:
     from kokoro_lab.speech.stream import SpeechStream
 
-CLIENT = re.compile(r"[A-Za-z0-9._:-]{1,64}")
-"""How a client may call itself."""
 LONGEST_ID = 64
 """Characters of a request's id."""
 END_S = 10.0
@@ -52,15 +52,14 @@ class Synthesis:
     ----------
     account : Account
         The books of the request; by its id, this synthesis alone can be stopped.
-    client : str or None
-        Whose it is, if they said so.
-    asked_id : str
-        The id that the client gave it, by which it can be stopped, too: another one may have had it before.
-    forget : callable
-        Takes it out of those under way.
+    asked : SpeechRequest
+    utterance : Utterance
+        What the engine is to speak.
 
     Attributes
     ----------
+    asked_id : str
+        The id that the client gave it, by which it can be stopped, too: another one may have had it before.
     stop : threading.Event
         Set when it is to end; whoever computes looks at it after each window.
     connection : CuttableSocket or None
@@ -74,26 +73,23 @@ class Synthesis:
     tells : bool
         Whether the client can still be told of an error. Not so in raw audio: all that can be said there is
         to break off.
+    forget : callable
+        Takes it out of those under way.
     over : bool
         Nothing is to be stopped any more: the connection may serve another request from now on.
     """
 
-    def __init__(
-        self,
-        account: Account,
-        client: str | None,
-        asked_id: str,
-        forget: Callable[[Synthesis], None],
-    ) -> None:
+    def __init__(self, account: Account, asked: SpeechRequest, utterance: Utterance) -> None:
         self.account = account
-        self.client = client
-        self.asked_id = asked_id
+        self.asked = asked
+        self.utterance = utterance
+        self.asked_id = account.request_id
         self.stop = threading.Event()
         self.connection: CuttableSocket | None = None
         self.sending = self.streamed = self.tells = self.over = False
         self.stream: SpeechStream | None = None
         self.slot: Slot | None = None
-        self._forget = forget
+        self.forget: Callable[[Synthesis], None] = lambda synthesis: None
         self._lock = threading.Lock()
         self._timers: list[threading.Timer] = []
         self._released = threading.Event()
@@ -153,7 +149,7 @@ class Synthesis:
                 timer.cancel()
         if self.slot is not None:
             self.slot.release()
-        self._forget(self)
+        self.forget(self)
         self._released.set()
 
     def finish(self, outcome: Outcome, code: str | None = None) -> None:
@@ -226,17 +222,14 @@ class Syntheses:
         self._lock = threading.Lock()
         self._entered: dict[str, Synthesis] = {}
 
-    def admit(self, account: Account, client: str | None, gone: Callable[[], bool]) -> Synthesis:
-        """A synthesis with its slot, after those of the same client have been stopped: the latest one wins.
+    def admit(self, synthesis: Synthesis, gone: Callable[[], bool]) -> None:
+        """Give it its slot, after those of the same client have been stopped: the latest one wins.
 
         Where another one under way has the id, it gets one with a number behind it: `a.2` for `a`.
 
         Parameters
         ----------
-        account : Account
-            Of the request.
-        client : str or None
-            Whose it is: what they asked for before is stopped.
+        synthesis : Synthesis
         gone : callable
             Whether the client has left while the request waits for its slot.
 
@@ -252,14 +245,13 @@ class Syntheses:
             There is no slot, or nobody who waits for it.
         """
         self._admission.check()
-        synthesis = self._enter(account, client)
-        g.request_id = account.request_id  # headers and log call it as it can be stopped
+        self._enter(synthesis)
+        g.request_id = synthesis.account.request_id  # headers and log call it as it can be stopped
         try:
             synthesis.slot = self._wait(synthesis, gone)
         except BaseException:
             synthesis.end()
             raise
-        return synthesis
 
     def begin(self, synthesis: Synthesis, stream: SpeechStream, *, streamed: bool, tells: bool) -> None:
         """Its stream is there: from now on it is seen, can be stopped by operators, and has its deadlines.
@@ -321,7 +313,8 @@ class Syntheses:
     def _speaking(self) -> list[Synthesis]:
         return [one for one in self._entered.values() if one.stream is not None and not one.over]
 
-    def _enter(self, account: Account, client: str | None) -> Synthesis:
+    def _enter(self, synthesis: Synthesis) -> None:
+        account, client = synthesis.account, synthesis.asked.client
         if client is not None and not CLIENT.fullmatch(client):
             raise ParameterError(
                 "This is no name for a client.",
@@ -330,17 +323,18 @@ class Syntheses:
                 allowed="1 to 64 letters, digits, points, colons, dashes and underscores",
             )
         with self._lock:
-            synthesis = Synthesis(account, client, account.request_id, self._forget)
             account.request_id = self._free_id(account.request_id)
-            older = [one for one in self._entered.values() if client is not None and one.client == client]
+            older = [
+                one for one in self._entered.values() if client is not None and one.asked.client == client
+            ]
             self._entered[account.request_id] = synthesis
+            synthesis.forget = self._forget
         until_s = time.monotonic() + END_S
         for other in older:
             other.stop.set()
         for other in older:
             if time.monotonic() < until_s:
                 other.cancel()
-        return synthesis
 
     def _free_id(self, asked_id: str) -> str:
         free_id, number = asked_id, 1
