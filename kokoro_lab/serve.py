@@ -16,19 +16,20 @@ from kokoro_lab.config import VARIANTS, Settings, misspelt
 from kokoro_lab.config import settings as environment
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import KokoroLabError
-from kokoro_lab.server import errors, front_page, guard, operations, speech, status, websocket
-from kokoro_lab.server.background import Stages, WarmUp
-from kokoro_lab.server.degrade import Degrader
-from kokoro_lab.server.heap import give_large_blocks_back, limit_of
-from kokoro_lab.server.lifecycle import Doorstep, MakeApp, end_with, replace_this_worker
-from kokoro_lab.server.listening import listener, page_url, room_for
-from kokoro_lab.server.logs import OurGunicorn, configure
-from kokoro_lab.server.objectives import ObjectiveWatch, remedies
-from kokoro_lab.server.slots import Admission, Slots
+from kokoro_lab.server.health import operations, status
+from kokoro_lab.server.health.background import Stages, WarmUp
+from kokoro_lab.server.health.degrade import Degrader
+from kokoro_lab.server.health.heap import give_large_blocks_back, limit_of
+from kokoro_lab.server.health.lifecycle import Doorstep, MakeApp, end_with, replace_this_worker
+from kokoro_lab.server.health.logs import OurGunicorn, configure
+from kokoro_lab.server.health.objectives import ObjectiveWatch, remedies
+from kokoro_lab.server.health.watchdog import watchdog_of
+from kokoro_lab.server.http import errors, front_page, guard, speech, websocket
+from kokoro_lab.server.http.listening import listener, page_url, room_for
+from kokoro_lab.server.http.worker import PatientWorker
+from kokoro_lab.server.requests.slots import Admission, Slots
+from kokoro_lab.server.requests.syntheses import Syntheses
 from kokoro_lab.server.state import EXTENSION, SOCKETS, ServerState
-from kokoro_lab.server.syntheses import Syntheses
-from kokoro_lab.server.watchdog import watchdog_of
-from kokoro_lab.server.worker import PatientWorker
 
 if TYPE_CHECKING:
     from kokoro_lab.speech.engine import Engine

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 from flask import current_app
 
 from kokoro_lab.config import Settings
-from kokoro_lab.server.background import WarmUp
-from kokoro_lab.server.degrade import Degrader
-from kokoro_lab.server.figures import ServerFigures
-from kokoro_lab.server.slots import Admission, Slots
-from kokoro_lab.server.syntheses import Syntheses
-from kokoro_lab.server.watchdog import Watchdog
+from kokoro_lab.server.health.background import WarmUp
+from kokoro_lab.server.health.degrade import Degrader
+from kokoro_lab.server.health.figures import ServerFigures
+from kokoro_lab.server.health.watchdog import Watchdog
+from kokoro_lab.server.requests.slots import Admission, Slots
+from kokoro_lab.server.requests.syntheses import Syntheses
 
 if TYPE_CHECKING:
     # Only for its name: gunicorn's master process must not load ONNX Runtime before it forks

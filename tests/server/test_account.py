@@ -11,11 +11,11 @@ import pytest
 
 from kokoro_lab.errors import DeadlineExceeded, Interrupted
 from kokoro_lab.playback.buffering import STABLE
-from kokoro_lab.server import account as account_module
-from kokoro_lab.server.account import Account, usage
-from kokoro_lab.server.figures import ServerFigures
-from kokoro_lab.server.logs import JsonLines, PlainLines, with_fields
-from kokoro_lab.server.objectives import ServedRequest
+from kokoro_lab.server.health.figures import ServerFigures
+from kokoro_lab.server.health.logs import JsonLines, PlainLines, with_fields
+from kokoro_lab.server.health.objectives import ServedRequest
+from kokoro_lab.server.requests import account as account_module
+from kokoro_lab.server.requests.account import Account, usage
 
 TEXT = "The secret is xyzzy."
 

@@ -16,8 +16,8 @@ from flask.testing import FlaskClient
 
 from kokoro_lab.config import STAGED, VARIANTS
 from kokoro_lab.lab.routes import benchmarks
-from kokoro_lab.server import speech_request
-from kokoro_lab.server.objectives import ObjectiveWatch, ServedRequest, remedies
+from kokoro_lab.server.health.objectives import ObjectiveWatch, ServedRequest, remedies
+from kokoro_lab.server.requests import speech_request
 from kokoro_lab.speech.engine import Engine
 from kokoro_lab.text import language
 from kokoro_lab.weights.voices import unread_voices

@@ -13,7 +13,7 @@ from flask.testing import FlaskClient
 from kokoro_lab.config import Settings
 from kokoro_lab.datatypes import Fallback
 from kokoro_lab.serve import create_app
-from kokoro_lab.server.figures import ServerFigures, percentiles
+from kokoro_lab.server.health.figures import ServerFigures, percentiles
 from kokoro_lab.sessions.placement import Placement
 from kokoro_lab.speech.engine import Engine
 from kokoro_lab.weights.voices import reading_voices

@@ -31,9 +31,9 @@ from kokoro_lab.errors import (
     ProviderError,
     Unavailable,
 )
-from kokoro_lab.server.figures import Outcome
-from kokoro_lab.server.framing import BodyTooLong
-from kokoro_lab.server.schemas import ErrorBody, ErrorDetail
+from kokoro_lab.server.health.figures import Outcome
+from kokoro_lab.server.http.framing import BodyTooLong
+from kokoro_lab.server.openapi.schemas import ErrorBody, ErrorDetail
 
 log = logging.getLogger(__name__)
 

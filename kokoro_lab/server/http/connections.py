@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from gunicorn.workers.gthread import TConn
 
-from kokoro_lab.server.framing import Incoming
+from kokoro_lab.server.http.framing import Incoming
 
 State = Literal["idle", "head", "body", "leaving", "served", "closed"]
 """The stage of its next request; or its last answer is given and the client's end awaited; or it is with the

@@ -15,9 +15,9 @@ from kokoro_lab.dsp import Dithering
 from kokoro_lab.engine_config import CHUNK_MAX_MS, CHUNK_MIN_MS
 from kokoro_lab.errors import ParameterError, TextError
 from kokoro_lab.g2p.lexicon_entries import request_entries
-from kokoro_lab.server.json_body import json_object
-from kokoro_lab.server.request_schema import ALIASES, OUR_PREFIX, describe, describe_id
-from kokoro_lab.server.schemas import Number, Whole
+from kokoro_lab.server.openapi.request_schema import ALIASES, OUR_PREFIX, describe, describe_id
+from kokoro_lab.server.openapi.schemas import Number, Whole
+from kokoro_lab.server.requests.json_body import json_object
 
 GENERAL_MODELS = ("kokoro", "tts-1", "tts-1-hd", "gpt-4o-mini-tts")
 """Names that mean whatever variant is being served, as `/v1/models` lists them. Any other that is no variant

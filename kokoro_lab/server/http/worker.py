@@ -15,9 +15,9 @@ from typing import Any
 from gunicorn.workers.gthread import ThreadWorker
 from werkzeug.exceptions import RequestTimeout, ServiceUnavailable
 
-from kokoro_lab.server.connections import Connection, Connections, Reason, State
-from kokoro_lab.server.errors import refusal
-from kokoro_lab.server.lifecycle import Doorstep
+from kokoro_lab.server.health.lifecycle import Doorstep
+from kokoro_lab.server.http.connections import Connection, Connections, Reason, State
+from kokoro_lab.server.http.errors import refusal
 
 SILENT_S = 60.0
 """After which a connection is closed that has no request under way."""

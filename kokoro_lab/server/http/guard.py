@@ -18,8 +18,8 @@ from werkzeug.routing import BaseConverter
 
 from kokoro_lab.config import Settings
 from kokoro_lab.net.origins import allowed_hosts, answers_to, listed, same_origin
+from kokoro_lab.server.requests.syntheses import LONGEST_ID
 from kokoro_lab.server.state import server_state
-from kokoro_lab.server.syntheses import LONGEST_ID
 
 JSON_BYTES_A_CHARACTER = 12
 """The most that JSON needs for one character: beyond the basic plane, escaped, it is two `\\uXXXX`."""

@@ -14,7 +14,7 @@ from pydantic.json_schema import models_json_schema
 from werkzeug.routing import Rule
 
 from kokoro_lab._version import __version__
-from kokoro_lab.server.schemas import ErrorBody
+from kokoro_lab.server.openapi.schemas import ErrorBody
 from kokoro_lab.server.state import EXTENSION, ServerState
 
 View = TypeVar("View", bound=Callable[..., Any])

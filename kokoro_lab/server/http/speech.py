@@ -18,8 +18,7 @@ from werkzeug.exceptions import NotFound, TooManyRequests
 from kokoro_lab.containers import FORMATS, Encoder, content_type
 from kokoro_lab.datatypes import SynthesisReport
 from kokoro_lab.errors import Interrupted
-from kokoro_lab.server.account import Account
-from kokoro_lab.server.delivery import (
+from kokoro_lab.server.http.delivery import (
     EventWriter,
     RawWriter,
     ResponseBody,
@@ -28,15 +27,16 @@ from kokoro_lab.server.delivery import (
     until_sent,
     warn_of_clipping,
 )
-from kokoro_lab.server.errors import body_of, outcome_of_status
-from kokoro_lab.server.guard import REQUEST_ID, SEND_BUFFER_BYTES, client_socket, has_left, require_key
-from kokoro_lab.server.openapi import Parameter, documented, operation_id
-from kokoro_lab.server.request_schema import CLIENT, anchored, limit
-from kokoro_lab.server.speech_events import by_stage, open_stream, synthesis_of, usage_of, words_of
-from kokoro_lab.server.speech_request import SpeechRequest, read_speech_request
-from kokoro_lab.server.speech_schemas import SpeechEvent, Stopped, TimedSpeech
+from kokoro_lab.server.http.errors import body_of, outcome_of_status
+from kokoro_lab.server.http.guard import REQUEST_ID, SEND_BUFFER_BYTES, client_socket, has_left, require_key
+from kokoro_lab.server.openapi.document import Parameter, documented, operation_id
+from kokoro_lab.server.openapi.request_schema import CLIENT, anchored, limit
+from kokoro_lab.server.openapi.speech_schemas import SpeechEvent, Stopped, TimedSpeech
+from kokoro_lab.server.requests.account import Account
+from kokoro_lab.server.requests.speech_events import by_stage, open_stream, synthesis_of, usage_of, words_of
+from kokoro_lab.server.requests.speech_request import SpeechRequest, read_speech_request
+from kokoro_lab.server.requests.syntheses import Synthesis
 from kokoro_lab.server.state import ServerState, server_state
-from kokoro_lab.server.syntheses import Synthesis
 
 if TYPE_CHECKING:
     from kokoro_lab.speech.stream import SpeechStream

@@ -13,11 +13,18 @@ import psutil
 from flask import Blueprint, Flask, Response, current_app, request
 
 from kokoro_lab.errors import Interrupted
-from kokoro_lab.server.figures import PROMETHEUS_TYPE
-from kokoro_lab.server.guard import require_key
-from kokoro_lab.server.json_body import optional_model
-from kokoro_lab.server.openapi import document, documented
-from kokoro_lab.server.schemas import Cleared, Description, MemoryDetails, Reset, ResetRequest, SessionStatus
+from kokoro_lab.server.health.figures import PROMETHEUS_TYPE
+from kokoro_lab.server.http.guard import require_key
+from kokoro_lab.server.openapi.document import document, documented
+from kokoro_lab.server.openapi.schemas import (
+    Cleared,
+    Description,
+    MemoryDetails,
+    Reset,
+    ResetRequest,
+    SessionStatus,
+)
+from kokoro_lab.server.requests.json_body import optional_model
 from kokoro_lab.server.state import ServerState, server_state
 
 blueprint = Blueprint("operations", __name__)

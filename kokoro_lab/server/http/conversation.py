@@ -28,14 +28,14 @@ from kokoro_lab.containers import Encoder
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ
 from kokoro_lab.errors import Interrupted, KokoroLabError, ParameterError, Unavailable
 from kokoro_lab.net.watched_socket import WatchedSocket
-from kokoro_lab.server.account import Account
-from kokoro_lab.server.delivery import warn_of_clipping
-from kokoro_lab.server.errors import body_of, code_of, log_failure, outcome_of
-from kokoro_lab.server.figures import Outcome
-from kokoro_lab.server.json_body import object_of
-from kokoro_lab.server.lifecycle import STOPPING
-from kokoro_lab.server.slots import ClientLeft
-from kokoro_lab.server.speech_events import (
+from kokoro_lab.server.health.figures import Outcome
+from kokoro_lab.server.health.lifecycle import STOPPING
+from kokoro_lab.server.http.delivery import warn_of_clipping
+from kokoro_lab.server.http.errors import body_of, code_of, log_failure, outcome_of
+from kokoro_lab.server.requests.account import Account
+from kokoro_lab.server.requests.json_body import object_of
+from kokoro_lab.server.requests.slots import ClientLeft
+from kokoro_lab.server.requests.speech_events import (
     KEEPALIVE_S,
     AudioBytes,
     Done,
@@ -47,9 +47,9 @@ from kokoro_lab.server.speech_events import (
     synthesis_of,
     words_of,
 )
-from kokoro_lab.server.speech_request import SpeechRequest, require_last_id, speech_request_of
+from kokoro_lab.server.requests.speech_request import SpeechRequest, require_last_id, speech_request_of
+from kokoro_lab.server.requests.syntheses import Synthesis
 from kokoro_lab.server.state import ServerState
-from kokoro_lab.server.syntheses import Synthesis
 
 log = logging.getLogger(__name__)
 

@@ -12,7 +12,7 @@ from kokoro_lab.dsp import load_meter
 from kokoro_lab.errors import KokoroLabError
 from kokoro_lab.scheduling.kept_threads import SPEAKING
 from kokoro_lab.scheduling.priority import keep_collector_off
-from kokoro_lab.server.slots import Slots
+from kokoro_lab.server.requests.slots import Slots
 from kokoro_lab.text.language import SPOKEN, resolve_language
 
 if TYPE_CHECKING:

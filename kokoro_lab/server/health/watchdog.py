@@ -25,8 +25,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from kokoro_lab.errors import MemoryLimitError, SettingsError, Unavailable
-from kokoro_lab.server.heap import give_back_freed, resident_mb
-from kokoro_lab.server.slots import Admission, Slots
+from kokoro_lab.server.health.heap import give_back_freed, resident_mb
+from kokoro_lab.server.requests.slots import Admission, Slots
 
 if TYPE_CHECKING:
     # Only for its name: gunicorn's master process must not load ONNX Runtime before it forks

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from flask import Blueprint, Response, send_from_directory
 
-from kokoro_lab.server.openapi import Parameter, documented
+from kokoro_lab.server.openapi.document import Parameter, documented
 
 blueprint = Blueprint("front_page", __name__)
 

@@ -20,7 +20,7 @@ from kokoro_lab.g2p.lexicon_entries import (
     sounds,
 )
 from kokoro_lab.g2p.vocab import symbols
-from kokoro_lab.server.resume import FRAME_ID, TOKEN
+from kokoro_lab.server.requests.resume import FRAME_ID, TOKEN
 from kokoro_lab.text.language import schema_pattern
 from kokoro_lab.weights.store import voice_names
 from kokoro_lab.weights.voices import MAX_BLEND, OPENAI_VOICES

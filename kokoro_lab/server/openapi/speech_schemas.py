@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import BaseModel, Field, Json
 
 from kokoro_lab.containers import Format
-from kokoro_lab.server.schemas import ErrorBody
+from kokoro_lab.server.openapi.schemas import ErrorBody
 
 
 class TimedWord(BaseModel):

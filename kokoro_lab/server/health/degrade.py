@@ -17,9 +17,9 @@ from math import ceil
 
 from kokoro_lab.config import Settings
 from kokoro_lab.playback.buffering import BENCHMARK, SAFE, BufferProfile, buffer_profile
-from kokoro_lab.server.objectives import ObjectiveWatch, ServedRequest
-from kokoro_lab.server.schemas import Objective
-from kokoro_lab.server.slots import Slots
+from kokoro_lab.server.health.objectives import ObjectiveWatch, ServedRequest
+from kokoro_lab.server.openapi.schemas import Objective
+from kokoro_lab.server.requests.slots import Slots
 
 log = logging.getLogger(__name__)
 

@@ -18,10 +18,10 @@ from typing import Any, Literal
 from kokoro_lab.datatypes import SynthesisReport
 from kokoro_lab.errors import DeadlineExceeded, Interrupted, KokoroLabError
 from kokoro_lab.playback.buffering import BufferProfile, PreBuffer
-from kokoro_lab.server.errors import outcome_of
-from kokoro_lab.server.figures import Outcome, ServerFigures
-from kokoro_lab.server.logs import with_fields
-from kokoro_lab.server.objectives import ServedRequest
+from kokoro_lab.server.health.figures import Outcome, ServerFigures
+from kokoro_lab.server.health.logs import with_fields
+from kokoro_lab.server.health.objectives import ServedRequest
+from kokoro_lab.server.http.errors import outcome_of
 
 log = logging.getLogger(__name__)
 

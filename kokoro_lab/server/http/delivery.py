@@ -10,9 +10,16 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import Any, Protocol
 
 from kokoro_lab.containers import Encoder
-from kokoro_lab.server.errors import code_of, log_failure
-from kokoro_lab.server.figures import Outcome
-from kokoro_lab.server.speech_events import AudioBytes, Done, Event, KeepAlive, SpeechEvents, words_of
+from kokoro_lab.server.health.figures import Outcome
+from kokoro_lab.server.http.errors import code_of, log_failure
+from kokoro_lab.server.requests.speech_events import (
+    AudioBytes,
+    Done,
+    Event,
+    KeepAlive,
+    SpeechEvents,
+    words_of,
+)
 from kokoro_lab.speech.chunker import PRIMER_S
 
 log = logging.getLogger(__name__)

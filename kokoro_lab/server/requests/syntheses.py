@@ -17,11 +17,11 @@ from flask import g
 from kokoro_lab.config import Settings
 from kokoro_lab.datatypes import Utterance
 from kokoro_lab.errors import DeadlineExceeded, Interrupted, KokoroLabError, ParameterError
-from kokoro_lab.server.account import Account
-from kokoro_lab.server.figures import Outcome
-from kokoro_lab.server.request_schema import CLIENT
-from kokoro_lab.server.slots import Admission, ClientLeft, Slot, Slots
-from kokoro_lab.server.speech_request import SpeechRequest
+from kokoro_lab.server.health.figures import Outcome
+from kokoro_lab.server.openapi.request_schema import CLIENT
+from kokoro_lab.server.requests.account import Account
+from kokoro_lab.server.requests.slots import Admission, ClientLeft, Slot, Slots
+from kokoro_lab.server.requests.speech_request import SpeechRequest
 
 if TYPE_CHECKING:
     from kokoro_lab.speech.stream import SpeechStream

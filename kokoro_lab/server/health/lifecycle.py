@@ -27,9 +27,9 @@ from gunicorn.arbiter import Arbiter
 from kokoro_lab._version import __version__
 from kokoro_lab.config import Settings
 from kokoro_lab.errors import KokoroLabError, Unavailable
-from kokoro_lab.server import errors, guard
-from kokoro_lab.server.background import Stages
-from kokoro_lab.server.schemas import Health
+from kokoro_lab.server.health.background import Stages
+from kokoro_lab.server.http import errors, guard
+from kokoro_lab.server.openapi.schemas import Health
 from kokoro_lab.server.state import EXTENSION, ServerState
 
 log = logging.getLogger(__name__)

@@ -29,11 +29,11 @@ from kokoro_lab.datatypes import (
 )
 from kokoro_lab.errors import Gone, Interrupted, ParameterError, SynthesisError
 from kokoro_lab.scheduling.kept_threads import SPEAKING
-from kokoro_lab.server.account import Account
-from kokoro_lab.server.resume import Resumption, digest_of, resumption_of, token_of
-from kokoro_lab.server.speech_request import SpeechRequest
+from kokoro_lab.server.requests.account import Account
+from kokoro_lab.server.requests.resume import Resumption, digest_of, resumption_of, token_of
+from kokoro_lab.server.requests.speech_request import SpeechRequest
+from kokoro_lab.server.requests.syntheses import Synthesis
 from kokoro_lab.server.state import ServerState
-from kokoro_lab.server.syntheses import Synthesis
 
 if TYPE_CHECKING:
     from kokoro_lab.speech.stream import SpeechStream

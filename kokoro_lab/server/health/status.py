@@ -12,9 +12,9 @@ from flask import Blueprint, abort
 from kokoro_lab._version import __version__
 from kokoro_lab.native.toolchain import toolchain
 from kokoro_lab.provenance import versions
-from kokoro_lab.server.openapi import documented
-from kokoro_lab.server.schemas import Health, Model, ModelNames, Models, Status, VoiceNames, Voices
-from kokoro_lab.server.speech_request import GENERAL_MODELS
+from kokoro_lab.server.openapi.document import documented
+from kokoro_lab.server.openapi.schemas import Health, Model, ModelNames, Models, Status, VoiceNames, Voices
+from kokoro_lab.server.requests.speech_request import GENERAL_MODELS
 from kokoro_lab.server.state import server_state
 from kokoro_lab.speech.chunker import PRIMER_S
 from kokoro_lab.speech.first_audio import PRIMED_S

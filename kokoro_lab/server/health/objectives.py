@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kokoro_lab.config import STAGED, Settings
-from kokoro_lab.server.figures import Outcome, percentiles
-from kokoro_lab.server.schemas import Objective
+from kokoro_lab.server.health.figures import Outcome, percentiles
+from kokoro_lab.server.openapi.schemas import Objective
 
 if TYPE_CHECKING:
     # Only for its name: gunicorn's master process must not load ONNX Runtime before it forks

@@ -14,7 +14,7 @@ from typing import Any, Literal, TextIO
 from gunicorn.glogging import Logger as GunicornLogger
 
 from kokoro_lab.containers.plain_json import finite
-from kokoro_lab.server.errors import where
+from kokoro_lab.server.http.errors import where
 
 log = logging.getLogger(__name__)
 

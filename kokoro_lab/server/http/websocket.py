@@ -13,10 +13,10 @@ from werkzeug.exceptions import HTTPException, TooManyRequests
 
 from kokoro_lab.config import Settings
 from kokoro_lab.net.watched_socket import WatchedSocket
-from kokoro_lab.server.conversation import WebSocketConversation
-from kokoro_lab.server.guard import SEND_BUFFER_BYTES, client_socket, max_body_bytes, require_key
-from kokoro_lab.server.openapi import documented
-from kokoro_lab.server.slots import Slot
+from kokoro_lab.server.http.conversation import WebSocketConversation
+from kokoro_lab.server.http.guard import SEND_BUFFER_BYTES, client_socket, max_body_bytes, require_key
+from kokoro_lab.server.openapi.document import documented
+from kokoro_lab.server.requests.slots import Slot
 from kokoro_lab.server.state import SOCKETS, server_state
 
 PING_S = 20
