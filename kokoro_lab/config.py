@@ -64,221 +64,149 @@ def weights_of(variant: str) -> str:
 
 
 class Settings(BaseSettings):
-    """What the environment says. Field names are the variables' names, lower-cased, less the prefix."""
+    """What the environment says. Field names are the variables' names, lower-cased, less the prefix.
+
+    What stands under a field is its row in docs/configuration.md.
+    """
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True, extra="ignore")
 
-    home: Path = Field(
-        default_factory=lambda: user_cache_path("kokoro-lab", appauthor=False),
-        description="Folder for weights, voices and what is made from them",
-    )
-    source: Source = Field(
-        "auto", description="Where weights come from: `hub`, `registry`, or `auto` for one after the other"
-    )
-    variant: str = Field(DEFAULT_VARIANT, description=f"Precision: {', '.join(f'`{v}`' for v in VARIANTS)}")
-    provider: str = Field(
-        "auto",
-        description="Execution provider: `auto`, `cpu`, `coreml`, `cuda`, `mlx`, `openvino` or `webgpu`, or "
-        "preferred, as `auto:coreml`; `kokoro-lab doctor` says which are here",
-    )
-    placement: str = Field(
-        "vocoder",
-        description="Stages that run on that provider, with commas, or `all`: `prosody`, `trunk`, "
-        "`excitation`, `vocoder`, `vocoder_exact`; the others stay on the CPU",
-    )
-    fixed_windows: Literal["auto", "on", "off"] = Field(
-        "auto",
-        description="Windows of a stream of 12, 40 and 120 frames whatever else is set, in single precision: "
-        "`auto` where Core ML runs the vocoder, which takes hardly any other",
-    )
-    coreml_compute_units: Literal["ALL", "CPUOnly", "CPUAndGPU", "CPUAndNeuralEngine"] = Field(
-        "ALL",
-        description="Core ML: where it computes: `ALL`, `CPUOnly`, `CPUAndGPU` or `CPUAndNeuralEngine`",
-    )
-    coreml_model_format: Literal["MLProgram", "NeuralNetwork"] = Field(
-        "MLProgram", description="Core ML: `MLProgram`, or the older `NeuralNetwork`"
-    )
-    coreml_specialization: Literal["Default", "FastPrediction"] = Field(
-        "Default", description="Core ML: `FastPrediction` loads slower and may predict faster than `Default`"
-    )
-    coreml_static_shapes: bool = Field(False, description="Core ML: take nothing whose shape is not fixed")
-    coreml_subgraphs: bool = Field(False, description="Core ML: look into the bodies of If and Loop as well")
-    coreml_profile: bool = Field(
-        False, description="Core ML: log which unit takes which operation; ML Programs only"
-    )
-    coreml_low_precision: bool = Field(
-        False, description="Core ML: the GPU may add up in 16 bits: faster, less exact"
-    )
-    coreml_cache: Path | None = Field(
-        None, description="Core ML: folder that keeps compiled models; unset compiles at every start"
-    )
-    threads: int = Field(0, ge=0, le=256, description="Threads inside one inference; 0 takes every core")
-    optimisation: Optimisation = Field(
-        "all", description="ONNX Runtime's graph optimisation: `all`, `extended`, `basic` or `none`"
-    )
-    memory_pattern: bool = Field(False, description="Let ONNX Runtime plan memory by the shapes it has seen")
-    spinning: bool = Field(
-        False, description="Let idle threads of an inference spin, on a machine of its own"
-    )
-    memory_arena_size_mb: int = Field(
-        0,
-        ge=0,
-        le=65536,
-        description="Upper bound of ONNX Runtime's CPU arena; 0 leaves it unbounded. One request at a time "
-        "takes up to 384 in `int8`, 640 in `fp32`",
-    )
-    window_frames: int = Field(
-        WINDOW_FRAMES,
-        ge=1,
-        le=LONGEST_WINDOW_FRAMES,
-        description="Longest window of a stream, in frames of 12.5 ms: a smaller one costs more computing",
-    )
-    next_threads: int = Field(
-        0,
-        ge=0,
-        le=256,
-        description="Threads of a second prosody model, for segments that nobody waits for; 0 shares the one",
-    )
-    by_length: str = Field(
-        "",
-        description="Two configurations and the length of a text in characters that divides them, as "
-        "`10_provider_ab` recommends: `coreml.MLComputeUnits=CPUAndGPU < 200; default`",
-    )
-    provider_choice: Literal["off", "measured"] = Field(
-        "off",
-        description="`measured`: each segment is spoken by the provider that costs least for its length",
-    )
-    cost_ttl_s: float = Field(
-        604_800.0, ge=0, description="Seconds that measured costs of providers are believed; 0 measures anew"
-    )
-    qos: Literal["off", "interactive"] = Field(
-        "off",
-        description="`interactive`: threads that speak and play ask macOS for its user-interactive class",
-    )
-    cores: str = Field("", description="Cores to stay on, with commas, where the system lets one choose")
-    voice: str = Field("af_heart", description="Voice of requests that name none")
-    host: str = Field("127.0.0.1", description="Address the server listens on")
-    port: int = Field(8880, ge=0, le=65535, description="Port the server listens on")
-    player_port: int = Field(
-        8081, ge=0, le=65535, description="Port of the loopback on which `kokoro-lab player` listens"
-    )
-    root_path: str = Field(
-        "",
-        pattern=r"^(/[A-Za-z0-9._~-]+)*$",
-        description="Path at which a proxy offers the server, such as `/tts`; it may take that off or not",
-    )
-    api_key: str = Field(
-        "", description="If set, requests for speech must carry it as a Bearer token", repr=False
-    )
-    allowed_hosts: str = Field(
-        "127.0.0.1,localhost,[::1]", description="Host headers that are answered, with commas"
-    )
-    allowed_origins: str = Field(
-        "", description="Web origins that may call the server, with commas; none unless listed"
-    )
-    max_input_chars: int = Field(50_000, ge=1, description="Longest text of one HTTP request, in characters")
-    max_file_s: float = Field(
-        3600.0,
-        gt=0,
-        description="Longest audio of an answer that is not streamed, in seconds, each 0.2 MB of memory",
-    )
-    concurrency: int = Field(2, ge=1, le=64, description="Syntheses at a time; a further one waits its turn")
-    connections: int = Field(
-        4096,
-        ge=16,
-        le=65_536,
-        description="Connections that may be open; for a further one, the longest silent one is closed",
-    )
-    queue: int = Field(
-        4, ge=0, le=256, description="Requests that may wait for their turn; a further one is answered 429"
-    )
-    first_audio_deadline_s: float = Field(
-        30.0,
-        gt=0,
-        description="Seconds from a request, its waiting included, to its first audio; then it is given up",
-    )
-    deadline_s: float = Field(
-        14_400.0, gt=0, description="Seconds from a request to the end of its answer; then it is cut off"
-    )
-    shutdown_s: int = Field(
-        30,
-        ge=1,
-        le=3600,
-        description="Seconds that streams may continue after SIGTERM; those that then still speak are "
-        "ended with `server_stopping`",
-    )
-    memory_limit_mb: int = Field(
-        0,
-        ge=0,
-        description="Most resident memory of the server, in MiB; 0 is three quarters of what there is",
-    )
-    disable_memory_mgmt: bool = Field(False, description="Let memory grow: no limit, no clean-up")
-    ephemeral: bool = Field(
-        False,
-        description="Keep nothing of any request: no first audio, nothing to resume from, no hash in the log",
-    )
-    native: Literal["auto", "off"] = Field(
-        "auto", description="Our own operators in C++: `auto` where a compiler is found, or `off`"
-    )
-    tuned: Literal["auto", "off"] = Field(
-        "auto", description="Use what `kokoro-lab tune` found for this machine: `auto`, or `off`"
-    )
-    stages: Path | None = Field(
-        None, description="Folder of graphs that `kokoro-lab export` wrote, to run instead of our cache's"
-    )
-    first_audio_ttl_s: float = Field(
-        300.0,
-        ge=0,
-        description="Seconds that the first audio of an utterance is kept, to repeat it; 0 is off",
-    )
-    resume_ttl_s: float = Field(
-        3600.0, ge=0, description="How long a stream that broke can be resumed, in seconds from its start"
-    )
-    project_lexicon: Path | None = Field(
-        None,
-        description="Pronunciations of the project; unset: `lexicon.tsv`, `.csv` or `.json` where it is run",
-    )
-    user_lexicon: Path | None = Field(
-        None, description="Pronunciations of the user; unset: such a file in the user's configuration folder"
-    )
-    buffer_profile: Literal["stable", "benchmark", "safe"] = Field(
-        "stable", description="Length of the chunks of a stream: `stable` 50, `benchmark` 40, `safe` 100 ms"
-    )
-    slo_ttfa_s: float = Field(
-        0.5, gt=0, description="Time to first audio whose 95th percentile, if longer, is warned of"
-    )
-    slo_rtf: float = Field(
-        0.6, gt=0, description="Real-time factor whose 95th percentile, if higher, is warned of"
-    )
-    degrade: Literal["auto", "off", "avoid-underrun", "reduce-ttfa", "stability-first"] = Field(
-        "auto",
-        description="Degrade mode: `auto` by the figures, `off`, or always the one that is named: "
-        "`avoid-underrun`, `reduce-ttfa`, `stability-first`",
-    )
-    aggressive_warming: bool = Field(
-        False, description="Load the G2P of every language after the start, not only that of the voice"
-    )
-    defer_background_init: bool = Field(
-        True, description="What is loaded after the start waits until no request is live"
-    )
-    benchmark_interval_s: float = Field(
-        0.0,
-        ge=0,
-        description="Seconds between benchmarks that the server begins when nobody is being served; 0 is off",
-    )
-    skip_benchmarking: bool = Field(
-        False, description="Refuse to start benchmarks over HTTP, and begin none at intervals"
-    )
-    development_mode: bool = Field(False, description="Offer `/debug/stacks` and `/debug/memory`")
-    faults: str = Field(
-        "",
-        description="For tests: a scenario of `fixtures/faults`, or a file, whose faults are put into the "
-        "speech; `ready` to have one put in by `POST /debug/faults`",
-    )
-    log_format: Literal["json", "text"] = Field(
-        "json", description="The server's log: a JSON object a line, or `text` for people"
-    )
-    verbose_logs: bool = Field(False, description="Log at debug level. Texts are never logged, only lengths")
+    home: Path = Field(default_factory=lambda: user_cache_path("kokoro-lab", appauthor=False))
+    """Folder for weights, voices and what is made from them"""
+    source: Source = "auto"
+    """Where weights come from: `hub`, `registry`, or `auto` for one after the other"""
+    variant: str = DEFAULT_VARIANT
+    """Precision: `fp32`, `fp16`, `int8`, `int8fp16mix`, `fp16-upstream`, `int8-upstream`"""
+    provider: str = "auto"
+    """Execution provider: `auto`, `cpu`, `coreml`, `cuda`, `mlx`, `openvino` or `webgpu`, or preferred, as
+    `auto:coreml`; `kokoro-lab doctor` says which are here"""
+    placement: str = "vocoder"
+    """Stages that run on that provider, with commas, or `all`: `prosody`, `trunk`, `excitation`, `vocoder`,
+    `vocoder_exact`; the others stay on the CPU"""
+    fixed_windows: Literal["auto", "on", "off"] = "auto"
+    """Windows of a stream of 12, 40 and 120 frames whatever else is set, in single precision: `auto` where
+    Core ML runs the vocoder, which takes hardly any other"""
+    coreml_compute_units: Literal["ALL", "CPUOnly", "CPUAndGPU", "CPUAndNeuralEngine"] = "ALL"
+    """Core ML: where it computes: `ALL`, `CPUOnly`, `CPUAndGPU` or `CPUAndNeuralEngine`"""
+    coreml_model_format: Literal["MLProgram", "NeuralNetwork"] = "MLProgram"
+    """Core ML: `MLProgram`, or the older `NeuralNetwork`"""
+    coreml_specialization: Literal["Default", "FastPrediction"] = "Default"
+    """Core ML: `FastPrediction` loads slower and may predict faster than `Default`"""
+    coreml_static_shapes: bool = False
+    """Core ML: take nothing whose shape is not fixed"""
+    coreml_subgraphs: bool = False
+    """Core ML: look into the bodies of If and Loop as well"""
+    coreml_profile: bool = False
+    """Core ML: log which unit takes which operation; ML Programs only"""
+    coreml_low_precision: bool = False
+    """Core ML: the GPU may add up in 16 bits: faster, less exact"""
+    coreml_cache: Path | None = None
+    """Core ML: folder that keeps compiled models; unset compiles at every start"""
+    threads: int = Field(0, ge=0, le=256)
+    """Threads inside one inference; 0 takes every core"""
+    optimisation: Optimisation = "all"
+    """ONNX Runtime's graph optimisation: `all`, `extended`, `basic` or `none`"""
+    memory_pattern: bool = False
+    """Let ONNX Runtime plan memory by the shapes it has seen"""
+    spinning: bool = False
+    """Let idle threads of an inference spin, on a machine of its own"""
+    memory_arena_size_mb: int = Field(0, ge=0, le=65536)
+    """Upper bound of ONNX Runtime's CPU arena; 0 leaves it unbounded. One request at a time takes up to
+    384 in `int8`, 640 in `fp32`"""
+    window_frames: int = Field(WINDOW_FRAMES, ge=1, le=LONGEST_WINDOW_FRAMES)
+    """Longest window of a stream, in frames of 12.5 ms: a smaller one costs more computing"""
+    next_threads: int = Field(0, ge=0, le=256)
+    """Threads of a second prosody model, for segments that nobody waits for; 0 shares the one"""
+    by_length: str = ""
+    """Two configurations and the length of a text in characters that divides them, as `10_provider_ab`
+    recommends: `coreml.MLComputeUnits=CPUAndGPU < 200; default`"""
+    provider_choice: Literal["off", "measured"] = "off"
+    """`measured`: each segment is spoken by the provider that costs least for its length"""
+    cost_ttl_s: float = Field(604_800.0, ge=0)
+    """Seconds that measured costs of providers are believed; 0 measures anew"""
+    qos: Literal["off", "interactive"] = "off"
+    """`interactive`: threads that speak and play ask macOS for its user-interactive class"""
+    cores: str = ""
+    """Cores to stay on, with commas, where the system lets one choose"""
+    voice: str = "af_heart"
+    """Voice of requests that name none"""
+    host: str = "127.0.0.1"
+    """Address the server listens on"""
+    port: int = Field(8880, ge=0, le=65535)
+    """Port the server listens on"""
+    player_port: int = Field(8081, ge=0, le=65535)
+    """Port of the loopback on which `kokoro-lab player` listens"""
+    root_path: str = Field("", pattern=r"^(/[A-Za-z0-9._~-]+)*$")
+    """Path at which a proxy offers the server, such as `/tts`; it may take that off or not"""
+    api_key: str = Field("", repr=False)
+    """If set, requests for speech must carry it as a Bearer token"""
+    allowed_hosts: str = "127.0.0.1,localhost,[::1]"
+    """Host headers that are answered, with commas"""
+    allowed_origins: str = ""
+    """Web origins that may call the server, with commas; none unless listed"""
+    max_input_chars: int = Field(50_000, ge=1)
+    """Longest text of one HTTP request, in characters"""
+    max_file_s: float = Field(3600.0, gt=0)
+    """Longest audio of an answer that is not streamed, in seconds, each 0.2 MB of memory"""
+    concurrency: int = Field(2, ge=1, le=64)
+    """Syntheses at a time; a further one waits its turn"""
+    connections: int = Field(4096, ge=16, le=65_536)
+    """Connections that may be open; for a further one, the longest silent one is closed"""
+    queue: int = Field(4, ge=0, le=256)
+    """Requests that may wait for their turn; a further one is answered 429"""
+    first_audio_deadline_s: float = Field(30.0, gt=0)
+    """Seconds from a request, its waiting included, to its first audio; then it is given up"""
+    deadline_s: float = Field(14_400.0, gt=0)
+    """Seconds from a request to the end of its answer; then it is cut off"""
+    shutdown_s: int = Field(30, ge=1, le=3600)
+    """Seconds that streams may continue after SIGTERM; those that then still speak are ended with
+    `server_stopping`"""
+    memory_limit_mb: int = Field(0, ge=0)
+    """Most resident memory of the server, in MiB; 0 is three quarters of what there is"""
+    disable_memory_mgmt: bool = False
+    """Let memory grow: no limit, no clean-up"""
+    ephemeral: bool = False
+    """Keep nothing of any request: no first audio, nothing to resume from, no hash in the log"""
+    native: Literal["auto", "off"] = "auto"
+    """Our own operators in C++: `auto` where a compiler is found, or `off`"""
+    tuned: Literal["auto", "off"] = "auto"
+    """Use what `kokoro-lab tune` found for this machine: `auto`, or `off`"""
+    stages: Path | None = None
+    """Folder of graphs that `kokoro-lab export` wrote, to run instead of our cache's"""
+    first_audio_ttl_s: float = Field(300.0, ge=0)
+    """Seconds that the first audio of an utterance is kept, to repeat it; 0 is off"""
+    resume_ttl_s: float = Field(3600.0, ge=0)
+    """How long a stream that broke can be resumed, in seconds from its start"""
+    project_lexicon: Path | None = None
+    """Pronunciations of the project; unset: `lexicon.tsv`, `.csv` or `.json` where it is run"""
+    user_lexicon: Path | None = None
+    """Pronunciations of the user; unset: such a file in the user's configuration folder"""
+    buffer_profile: Literal["stable", "benchmark", "safe"] = "stable"
+    """Length of the chunks of a stream: `stable` 50, `benchmark` 40, `safe` 100 ms"""
+    slo_ttfa_s: float = Field(0.5, gt=0)
+    """Time to first audio whose 95th percentile, if longer, is warned of"""
+    slo_rtf: float = Field(0.6, gt=0)
+    """Real-time factor whose 95th percentile, if higher, is warned of"""
+    degrade: Literal["auto", "off", "avoid-underrun", "reduce-ttfa", "stability-first"] = "auto"
+    """Degrade mode: `auto` by the figures, `off`, or always the one that is named: `avoid-underrun`,
+    `reduce-ttfa`, `stability-first`"""
+    aggressive_warming: bool = False
+    """Load the G2P of every language after the start, not only that of the voice"""
+    defer_background_init: bool = True
+    """What is loaded after the start waits until no request is live"""
+    benchmark_interval_s: float = Field(0.0, ge=0)
+    """Seconds between benchmarks that the server begins when nobody is being served; 0 is off"""
+    skip_benchmarking: bool = False
+    """Refuse to start benchmarks over HTTP, and begin none at intervals"""
+    development_mode: bool = False
+    """Offer `/debug/stacks` and `/debug/memory`"""
+    faults: str = ""
+    """For tests: a scenario of `fixtures/faults`, or a file, whose faults are put into the speech; `ready` to
+    have one put in by `POST /debug/faults`"""
+    log_format: Literal["json", "text"] = "json"
+    """The server's log: a JSON object a line, or `text` for people"""
+    verbose_logs: bool = False
+    """Log at debug level. Texts are never logged, only lengths"""
 
 
 @cache
@@ -336,14 +264,3 @@ def _require_known_options() -> None:
                 allowed=", ".join(known),
                 mend=f"Mend or unset {variable}.",
             )
-
-
-def settings_table() -> str:
-    """The table of docs/configuration.md, in Markdown, made from `Settings`."""
-    rows = ["| variable | default | what it sets |", "|---|---|---|"]
-    for name, info in Settings.model_fields.items():
-        default = "the user's cache folder" if name == "home" else f"`{info.default}`"
-        if info.default in ("", None) and name != "home":
-            default = "unset"
-        rows.append(f"| `{PREFIX}{name.upper()}` | {default} | {info.description} |")
-    return "\n".join(rows)

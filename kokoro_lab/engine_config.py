@@ -163,39 +163,20 @@ class EngineConfig:
         for name in _NOT_NEGATIVE:
             require_least(name, getattr(self, name), 0, SettingsError)
         if not CHUNK_MIN_MS <= self.chunk_ms <= CHUNK_MAX_MS:
-            raise SettingsError(
-                f"Chunks of {self.chunk_ms} ms are out of range.",
-                field="chunk_ms",
-                value=self.chunk_ms,
-                allowed=f"{CHUNK_MIN_MS} to {CHUNK_MAX_MS}",
-            )
+            message = f"Chunks of {self.chunk_ms} ms are out of range."
+            raise self._refused("chunk_ms", message, f"{CHUNK_MIN_MS} to {CHUNK_MAX_MS}")
         if self.variant not in VARIANTS:
-            raise SettingsError(
-                f"There is no variant {self.variant!r}.",
-                field="variant",
-                value=self.variant,
-                allowed=", ".join(VARIANTS),
-            )
+            raise self._refused("variant", f"There is no variant {self.variant!r}.", ", ".join(VARIANTS))
         if not 1 <= self.window_frames <= LONGEST_WINDOW_FRAMES:
-            raise SettingsError(
-                f"No stream has windows of {self.window_frames} frames (window_frames).",
-                field="window_frames",
-                value=self.window_frames,
-                allowed=f"1 to {LONGEST_WINDOW_FRAMES} trunk frames of 12.5 ms",
-            )
+            message = f"No stream has windows of {self.window_frames} frames (window_frames)."
+            allowed = f"1 to {LONGEST_WINDOW_FRAMES} trunk frames of 12.5 ms"
+            raise self._refused("window_frames", message, allowed)
         if not all(core.strip().isdecimal() for core in self.cores.split(",") if self.cores):
-            raise SettingsError(
-                "Cores are given by their numbers.", field="cores", value=self.cores, allowed="such as 0,1"
-            )
+            raise self._refused("cores", "Cores are given by their numbers.", "such as 0,1")
         for stage in self._placed:
             if stage not in (*STAGE_NAMES, "all"):
-                raise SettingsError(
-                    f"There is no stage {stage!r} to place.",
-                    field="placement",
-                    value=self.placement,
-                    allowed=", ".join(("all", *STAGE_NAMES)),
-                )
-
+                message = f"There is no stage {stage!r} to place."
+                raise self._refused("placement", message, ", ".join(("all", *STAGE_NAMES)))
         if self.by_length:
             for side in self.sides() or ():
                 if self.provider_choice != "off":
@@ -275,6 +256,9 @@ class EngineConfig:
 
     def _differs(self, side: EngineConfig, name: str) -> bool:
         return name not in (*OF_A_TEXT, "by_length") and getattr(side, name) != getattr(self, name)
+
+    def _refused(self, field: str, message: str, allowed: str) -> SettingsError:
+        return SettingsError(message, field=field, value=getattr(self, field), allowed=allowed)
 
     def _not_by_length(self, message: str, allowed: str | None = None) -> SettingsError:
         return SettingsError(

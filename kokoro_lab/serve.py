@@ -16,22 +16,20 @@ from kokoro_lab.config import VARIANTS, Settings, misspelt
 from kokoro_lab.config import settings as environment
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import KokoroLabError
-from kokoro_lab.server import errors, front_page, guard, operations, speech, status, websocket
-from kokoro_lab.server.admission import Admission
-from kokoro_lab.server.background import WarmUp
-from kokoro_lab.server.degrade import Degrader
-from kokoro_lab.server.doorstep import Doorstep, MakeApp, Stages, end_with
-from kokoro_lab.server.heap import limit_of
-from kokoro_lab.server.large_blocks import give_large_blocks_back
-from kokoro_lab.server.listening import listener, page_url, room_for
-from kokoro_lab.server.logs import OurGunicorn, configure
-from kokoro_lab.server.objectives import ObjectiveWatch
-from kokoro_lab.server.remedies import remedies
-from kokoro_lab.server.slots import Slots
+from kokoro_lab.server.health import operations, status
+from kokoro_lab.server.health.background import Stages, WarmUp
+from kokoro_lab.server.health.degrade import Degrader
+from kokoro_lab.server.health.heap import give_large_blocks_back, limit_of
+from kokoro_lab.server.health.lifecycle import Doorstep, MakeApp, end_with, replace_this_worker
+from kokoro_lab.server.health.logs import OurGunicorn, configure
+from kokoro_lab.server.health.objectives import ObjectiveWatch, remedies
+from kokoro_lab.server.health.watchdog import watchdog_of
+from kokoro_lab.server.http import errors, front_page, guard, speech, websocket
+from kokoro_lab.server.http.listening import listener, page_url, room_for
+from kokoro_lab.server.http.worker import PatientWorker
+from kokoro_lab.server.requests.slots import Admission, Slots
+from kokoro_lab.server.requests.syntheses import Syntheses
 from kokoro_lab.server.state import EXTENSION, SOCKETS, ServerState
-from kokoro_lab.server.stopping import replace_this_worker
-from kokoro_lab.server.watchdog import watchdog_of
-from kokoro_lab.server.worker import PatientWorker
 
 if TYPE_CHECKING:
     from kokoro_lab.speech.engine import Engine
@@ -97,10 +95,11 @@ def create_app(
         slots,
         Degrader(settings, slots, objectives, chunk_s=engine.config.chunk_ms / 1000),
         admission,
+        Syntheses(slots, admission, settings),
         watchdog,
         warm_up=warm_up,
     )
-    state.figures.meters.gauges(lambda: operations.gauges(state))
+    state.figures.add_gauges(lambda: operations.gauges(state))
     app.extensions[EXTENSION] = state
     errors.register(app)
     guard.register(app, settings)
@@ -122,7 +121,7 @@ def create_app(
         every_language=settings.aggressive_warming,
         defer=settings.defer_background_init,
         own_process=own_process,
-        spoken=state.sessions.anyone_hears,
+        spoken=state.syntheses.anyone_hears,
     )
     watchdog.start(lambda: warm_up.state != "warming")
     return app

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import ast
+from itertools import pairwise
 from pathlib import Path
+
+from kokoro_lab.config import PREFIX, Settings
 
 ROOT = Path(__file__).parents[1]
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
@@ -16,3 +20,22 @@ def page(name: str) -> str:
 def all_pages() -> str:
     """The text of README.md and of every page in docs/, one behind the other."""
     return "\n".join(path.read_text("utf-8") for path in PAGES)
+
+
+def settings_table() -> str:
+    """The table of docs/configuration.md: the fields of `Settings`, and what stands under each."""
+    tree = ast.parse((ROOT / "kokoro_lab/config.py").read_text("utf-8"))
+    (fields,) = [node.body for node in tree.body if isinstance(node, ast.ClassDef)]
+    rows = ["| variable | default | what it sets |", "|---|---|---|"]
+    for field, said in pairwise(fields):
+        if not isinstance(field, ast.AnnAssign):
+            continue
+        assert isinstance(field.target, ast.Name)
+        name = field.target.id
+        value = Settings.model_fields[name].default
+        default = "unset" if value in ("", None) else f"`{value}`"
+        default = "the user's cache folder" if name == "home" else default
+        rows.append(
+            f"| `{PREFIX}{name.upper()}` | {default} | {' '.join(ast.literal_eval(said.value).split())} |"
+        )
+    return "\n".join(rows)

@@ -14,8 +14,7 @@ from packaging.requirements import Requirement
 from packaging.version import Version
 
 from kokoro_lab import __version__
-from kokoro_lab.config import settings_table
-from tests.documentation import PAGES, ROOT, all_pages, page
+from tests.documentation import PAGES, ROOT, all_pages, page, settings_table
 
 
 def project(repository: Path) -> dict:  # type: ignore[type-arg]

@@ -1,9 +1,9 @@
 """The HTTP side: what clients may ask, who may ask it, and how the answer travels.
 
-worker → guard → speech_request → synthesis (slots, live) → speech → delivery      errors: one shape for all
-speech_events: what a stream says → sse, delivery, or over a websocket: conversation; resume: to go on with it
-account: one request's books → figures, meters, objectives → degrade, logs
-status, operations, benchmarks: what runs, how fast, what there is to choose from; openapi describes all
-background, schedule: what waits until nobody is served      large_blocks: freed memory goes back
-front_page: the files of `page/`, at `/`
+http: worker → guard → speech → delivery, or websocket → conversation      errors: one shape for all
+requests: speech_request → syntheses (slots) → speech_events; resume: to go on with a stream that broke
+    account: one request's books
+health: figures → objectives → degrade; status and operations show them      watchdog, heap: memory
+    lifecycle: the first moments of a process and its last      background: what waits until nobody is served
+openapi: what may be asked and answered, as models, and the document made from them
 """

@@ -10,14 +10,12 @@ from typing import TYPE_CHECKING, Any
 from flask import current_app
 
 from kokoro_lab.config import Settings
-from kokoro_lab.server.admission import Admission
-from kokoro_lab.server.background import WarmUp
-from kokoro_lab.server.degrade import Degrader
-from kokoro_lab.server.figures import ServerFigures
-from kokoro_lab.server.live import LiveStreams
-from kokoro_lab.server.sessions import Sessions
-from kokoro_lab.server.slots import Slots
-from kokoro_lab.server.watchdog import Watchdog
+from kokoro_lab.server.health.background import WarmUp
+from kokoro_lab.server.health.degrade import Degrader
+from kokoro_lab.server.health.figures import ServerFigures
+from kokoro_lab.server.health.watchdog import Watchdog
+from kokoro_lab.server.requests.slots import Admission, Slots
+from kokoro_lab.server.requests.syntheses import Syntheses
 
 if TYPE_CHECKING:
     # Only for its name: gunicorn's master process must not load ONNX Runtime before it forks
@@ -39,11 +37,10 @@ class ServerState:
     slots: Slots
     degrader: Degrader
     admission: Admission
+    syntheses: Syntheses
     watchdog: Watchdog
     figures: ServerFigures = field(default_factory=ServerFigures)
-    sessions: Sessions = field(default_factory=Sessions)
     warm_up: WarmUp = field(default_factory=WarmUp)
-    live: LiveStreams = field(default_factory=LiveStreams)
     sockets: Slots = field(default_factory=lambda: Slots(SOCKETS))
     senders: Slots = field(default_factory=lambda: Slots(SENDERS))
     faults: Callable[[], dict[str, Any]] | None = None

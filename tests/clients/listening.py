@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ
-from kokoro_lab.server.speech_request import SpeechRequest
+from kokoro_lab.server.requests.speech_request import SpeechRequest
 from tests.server.conftest import CONCURRENCY, RunningServer, wait_until
 
 TEXT = "Hello there. And you, I should think."

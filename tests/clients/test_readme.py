@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from kokoro_lab.serve import create_app
-from kokoro_lab.server.background import WarmUp
-from kokoro_lab.server.speech_request import ALIASES, SpeechRequest
+from kokoro_lab.server.health.background import WarmUp
+from kokoro_lab.server.requests.speech_request import ALIASES, SpeechRequest
 from tests.browser import require
 from tests.clients.listening import assert_speech
 from tests.documentation import ROOT, page

@@ -22,7 +22,7 @@ from kokoro_lab.graphs import fast_fir
 from kokoro_lab.graphs.fast_fir import FastFir, Output, Product, Term, packed
 from kokoro_lab.graphs.native_passes import NATIVE_DOMAIN
 from kokoro_lab.native.operators import FLAGS, OPERATORS, SOURCES, found_compiler, sources
-from kokoro_lab.server.errors import status_of
+from kokoro_lab.server.http.errors import status_of
 from kokoro_lab.sessions import arenas, providers
 from kokoro_lab.sessions.arenas import out_of_memory
 from kokoro_lab.sessions.guarded_session import RAISED

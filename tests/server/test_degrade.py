@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 
 from kokoro_lab.config import Settings
-from kokoro_lab.server.degrade import Degrader
-from kokoro_lab.server.degrade_modes import HOLD_S, MODES, RULES, table
-from kokoro_lab.server.objectives import ENOUGH, RECENT_S, ObjectiveWatch, ServedRequest
-from kokoro_lab.server.slots import Slots
+from kokoro_lab.server.health.degrade import HOLD_S, MODES, RULES, Degrader, table
+from kokoro_lab.server.health.objectives import ENOUGH, RECENT_S, ObjectiveWatch, ServedRequest
+from kokoro_lab.server.requests.slots import Slots
 
 GOOD = ServedRequest("completed", ttfa_s=0.1, rtf=0.2, needed_s=0.0)
 LATE = ServedRequest("completed", ttfa_s=0.9, rtf=0.2, needed_s=0.0)
@@ -136,7 +135,7 @@ def test_trouble_that_comes_and_goes_does_not_switch_the_mode_to_and_fro(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     scene = Scene()
-    with caplog.at_level(logging.INFO, "kokoro_lab.server.degrade"):
+    with caplog.at_level(logging.INFO, "kokoro_lab.server.health.degrade"):
         for _ in range(20):
             assert scene.serve(DRY, DRY) == "avoid-underrun"
             scene.now_s += 0.7 * HOLD_S

@@ -11,7 +11,8 @@ from gunicorn.http.parser import RequestParser
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kokoro_lab.server.framing import (
+from kokoro_lab.server.http.errors import refusal
+from kokoro_lab.server.http.framing import (
     CHUNKED_OVERHEAD,
     MOST_CHUNK_LINE_BYTES,
     MOST_HEAD_BYTES,
@@ -19,7 +20,6 @@ from kokoro_lab.server.framing import (
     BodyTooLong,
     Incoming,
 )
-from kokoro_lab.server.refusals import refusal
 
 CLIENT = ("127.0.0.1", 1)
 MOST_BODY_BYTES = 400

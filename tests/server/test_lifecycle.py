@@ -24,8 +24,8 @@ from werkzeug.test import Client
 
 from kokoro_lab.config import Settings
 from kokoro_lab.errors import Unavailable, WeightsError
-from kokoro_lab.server.doorstep import Doorstep, Stages
-from kokoro_lab.server.stopping import begin_to_stop, say_goodbye
+from kokoro_lab.server.health.background import Stages
+from kokoro_lab.server.health.lifecycle import Doorstep, begin_to_stop, say_goodbye
 from tests.server.conftest import SETTINGS, RunningServer, running, state_of, wait_until
 from tests.server.events import read_events
 from tests.server.scripted import Scripted
@@ -276,16 +276,17 @@ PROGRAM = """
 from flask import Flask
 from kokoro_lab.config import settings
 from kokoro_lab.serve import serve
-from kokoro_lab.server.admission import Admission
-from kokoro_lab.server.sessions import Sessions
+from kokoro_lab.server.requests.slots import Admission, Slots
 from kokoro_lab.server.state import EXTENSION
-from kokoro_lab.server.stopping import replace_this_worker
+from kokoro_lab.server.health.lifecycle import replace_this_worker
+from kokoro_lab.server.requests.syntheses import Syntheses
 import os, types
 
 def make_app(begins):
     app = Flask("trivial")
+    admission = Admission()
     app.extensions[EXTENSION] = types.SimpleNamespace(
-        worker=0, admission=Admission(), sessions=Sessions()
+        worker=0, admission=admission, syntheses=Syntheses(Slots(1), admission, settings())
     )
     app.add_url_rule("/pid", "pid", view_func=lambda: str(os.getpid()))
     app.add_url_rule("/replace", "replace", view_func=lambda: str(replace_this_worker()))

@@ -16,8 +16,8 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from kokoro_lab.server.delivery import StreamBroken
-from kokoro_lab.server.guard import max_body_bytes
+from kokoro_lab.server.http.delivery import StreamBroken
+from kokoro_lab.server.http.guard import max_body_bytes
 from tests.server.conftest import ALLOWED_ORIGIN, CONCURRENCY, RunningServer, running, state_of, wait_until
 from tests.server.events import read_events
 from tests.server.scripted import SLOW_S, Scripted

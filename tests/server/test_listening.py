@@ -11,7 +11,7 @@ import sys
 import pytest
 
 from kokoro_lab.errors import SettingsError
-from kokoro_lab.server.listening import OTHER_DESCRIPTORS, listener, page_url
+from kokoro_lab.server.http.listening import OTHER_DESCRIPTORS, listener, page_url
 
 
 def test_port_0_is_one_that_is_free() -> None:
@@ -94,7 +94,7 @@ def test_descriptors_are_asked_for_and_else_fewer_may_come(
         pytest.skip("fewer descriptors are allowed here")
     program = f"""
 import logging, resource
-from kokoro_lab.server.listening import room_for
+from kokoro_lab.server.http.listening import room_for
 logging.basicConfig()
 resource.setrlimit(resource.RLIMIT_NOFILE, ({soft}, {hard}))
 print(room_for(1_000), resource.getrlimit(resource.RLIMIT_NOFILE)[0])

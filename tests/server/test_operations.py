@@ -22,9 +22,9 @@ from kokoro_lab.config import Settings
 from kokoro_lab.lab.bench.considerate import measure_considerately
 from kokoro_lab.lab.bench.timing import InProcess
 from kokoro_lab.serve import create_app
-from kokoro_lab.server import operations
-from kokoro_lab.server.background import WarmUp
-from kokoro_lab.server.slots import Slots
+from kokoro_lab.server.health import operations
+from kokoro_lab.server.health.background import WarmUp
+from kokoro_lab.server.requests.slots import Slots
 from kokoro_lab.speech.engine import Engine
 from tests.server.conftest import SETTINGS, state_of, wait_until
 from tests.server.scripted import Scripted
@@ -208,7 +208,7 @@ def test_a_reset_stops_what_runs_and_begins_the_figures_anew(app: Flask, decoder
     decoder.gate.clear()
     with ThreadPoolExecutor(1) as pool:
         whole = pool.submit(lambda: app.test_client().post(URL, json={"input": TEXT, "stream": False}))
-        wait_until(lambda: len(state.sessions.under_way()) == 1)
+        wait_until(lambda: len(state.syntheses.under_way()) == 1)
         assert client.post("/session-reset", json={"request_id": "another"}).json["stopped"] == []
         reset = client.post("/session-reset").json
         decoder.gate.set()
@@ -274,7 +274,7 @@ def test_nothing_is_kept_of_an_ephemeral_request(
 @pytest.fixture
 def soon_idle(monkeypatch: pytest.MonkeyPatch) -> None:
     """Background work begins as soon as nobody is served."""
-    monkeypatch.setattr("kokoro_lab.server.background.QUIET_S", 0.0)
+    monkeypatch.setattr("kokoro_lab.server.health.background.QUIET_S", 0.0)
 
 
 def test_the_warm_up_has_stages_and_says_which(client: FlaskClient) -> None:
@@ -296,9 +296,9 @@ def test_what_can_wait_is_not_loaded_beside_who_asks_as_soon_as_it_is_warm(
 ) -> None:
     loads, quiet_s = [], 1.0  # other servers of this process may be loading, too
     monkeypatch.setattr(
-        "kokoro_lab.server.background.load_meter", lambda: loads.append(threading.current_thread())
+        "kokoro_lab.server.health.background.load_meter", lambda: loads.append(threading.current_thread())
     )
-    monkeypatch.setattr("kokoro_lab.server.background.QUIET_S", quiet_s)
+    monkeypatch.setattr("kokoro_lab.server.health.background.QUIET_S", quiet_s)
     slots = Slots(1)
     time.sleep(quiet_s)  # nobody came while it was loaded
     warm_up = WarmUp({"weights": 0.1})
@@ -320,14 +320,14 @@ def test_the_warm_up_makes_way_for_who_came_meanwhile(
     slot = slots.take()
     warm_up = WarmUp({"weights": 0.1})
     warm_up.start(engine, "hum", slots, spoken=heard.is_set)
-    wait_until(lambda: warm_up.stage == "model")
+    wait_until(lambda: warm_up.stages.current == "model")
     assert (warm_up.state, warmed) == ("warming", []), (
         "nobody has been heard yet, so it is not said to be ready"
     )
     heard.set()
     wait_until(lambda: warm_up.state == "ok")
     assert warmed == []
-    assert set(warm_up.stages_s) == {"weights", "voice", "text", "model"}
+    assert set(warm_up.stages.finished_s) == {"weights", "voice", "text", "model"}
     slot.release()
     another = WarmUp()
     another.start(engine, "hum", slots, spoken=heard.is_set)

@@ -16,8 +16,8 @@ from flask.testing import FlaskClient
 
 from kokoro_lab.config import STAGED, VARIANTS
 from kokoro_lab.lab.routes import benchmarks
-from kokoro_lab.server import remedies, speech_request
-from kokoro_lab.server.objectives import ObjectiveWatch, ServedRequest
+from kokoro_lab.server.health.objectives import ObjectiveWatch, ServedRequest, remedies
+from kokoro_lab.server.requests import speech_request
 from kokoro_lab.speech.engine import Engine
 from kokoro_lab.text import language
 from kokoro_lab.weights.voices import unread_voices
@@ -81,14 +81,14 @@ def test_one_model_can_be_asked_for(client: FlaskClient) -> None:
 
 def two_of_one_id(app: Flask, pool: ThreadPoolExecutor, name: str) -> list[Any]:
     """Two requests that have the same id, both held at their first window."""
-    live = state_of(app).live
+    syntheses = state_of(app).syntheses
     asked = []
     for number in (1, 2):
         asked.append(
             pool.submit(lambda: app.test_client().post(URL, json=HELLO, headers={"X-Request-Id": name}))
         )
-        wait_until(lambda number=number: len(live._live) == number)
-    wait_until(lambda: len(state_of(app).sessions.under_way()) == 2)
+        wait_until(lambda number=number: len(syntheses._entered) == number)
+    wait_until(lambda: len(state_of(app).syntheses.under_way()) == 2)
     return asked
 
 
@@ -102,8 +102,8 @@ def test_two_requests_of_one_id_are_told_apart_and_both_can_be_stopped(
         running = client.get("/session-status").json["running"]
         assert sorted(one["request_id"] for one in running) == ["dup", "dup.2"]
         stopping = pool.submit(lambda: app.test_client().delete(f"{URL}/dup"))
-        live = state_of(app).live
-        wait_until(lambda: stopping.done() or all(one.stopped for one in live._live.values()))
+        syntheses = state_of(app).syntheses
+        wait_until(lambda: stopping.done() or all(one.stopped for one in syntheses._entered.values()))
         decoder.gate.set()
         assert sorted(stopping.result().json["stopped"]) == ["dup", "dup.2"]
         assert [one.result().headers["X-Request-Id"] for one in asked] == ["dup", "dup.2"]
@@ -119,9 +119,9 @@ def test_one_of_two_can_be_stopped_alone(app: Flask, client: FlaskClient, decode
     with ThreadPoolExecutor(3) as pool:
         first, second = two_of_one_id(app, pool, "dup")
         stopping = pool.submit(lambda: app.test_client().delete(f"{URL}/dup.2"))
-        live = state_of(app).live
+        syntheses = state_of(app).syntheses
         # One that waited for its turn has ended at once, and is no longer among them
-        wait_until(lambda: stopping.done() or any(one.stopped for one in live._live.values()))
+        wait_until(lambda: stopping.done() or any(one.stopped for one in syntheses._entered.values()))
         decoder.gate.set()
         assert stopping.result().json["stopped"] == ["dup.2"]
         assert (first.result().status_code, second.result().status_code) == (200, 409)
@@ -350,7 +350,7 @@ def advice(app: Flask, **changed: Any) -> Callable[[str, bool], str]:
     engine = SimpleNamespace(
         config=replace(state.engine.config, **{"variant": "int8", "threads": 0, **changed})
     )
-    return remedies.remedies(cast("Engine", engine), state.settings)
+    return remedies(cast("Engine", engine), state.settings)
 
 
 def test_what_runs_as_one_graph_is_told_so_and_nothing_else(app: Flask) -> None:

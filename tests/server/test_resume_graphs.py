@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kokoro_lab.server.resume import digest_of
+from kokoro_lab.server.requests.resume import digest_of
 from kokoro_lab.speech.engine import Engine
 from kokoro_lab.speech.utterance import utterance_of
 

@@ -32,7 +32,7 @@ def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         lambda name: tmp_path / name / f"20260101T000000Z-{next(numbers):04x}",
     )
     monkeypatch.setattr(schedules, "ASKED", BenchmarkRequest(preset="short", trials=1))
-    monkeypatch.setattr("kokoro_lab.server.background.QUIET_S", 0.0)
+    monkeypatch.setattr("kokoro_lab.server.health.background.QUIET_S", 0.0)
     return tmp_path
 
 
@@ -87,7 +87,7 @@ def test_a_turn_is_skipped_while_somebody_is_served(
 def test_a_turn_is_skipped_for_as_long_as_a_reader_turns_the_page(
     state: ServerState, schedule: Schedule, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kokoro_lab.server.background.QUIET_S", 60.0)
+    monkeypatch.setattr("kokoro_lab.server.health.background.QUIET_S", 60.0)
     state.slots.take().release()
     assert not schedule.take_turn()
     assert schedule.last_skip == schedules.LIVE

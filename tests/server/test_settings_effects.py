@@ -12,7 +12,7 @@ from flask import Flask
 
 from kokoro_lab import serve as serving
 from kokoro_lab.config import Settings
-from kokoro_lab.server import logs
+from kokoro_lab.server.health import logs
 from kokoro_lab.speech.engine import Engine
 from tests.server.conftest import SETTINGS, state_of, wait_until
 
@@ -98,8 +98,10 @@ def test_what_is_loaded_after_the_start_waits_for_nobody_if_it_is_told_so(
     make_app: Make, engine: Engine, monkeypatch: pytest.MonkeyPatch, defer: bool
 ) -> None:
     waited: list[object] = []
-    monkeypatch.setattr("kokoro_lab.server.background.QUIET_S", 0.0)
-    monkeypatch.setattr("kokoro_lab.server.background.wait_until_idle", lambda slots: waited.append(slots))
+    monkeypatch.setattr("kokoro_lab.server.health.background.QUIET_S", 0.0)
+    monkeypatch.setattr(
+        "kokoro_lab.server.health.background.wait_until_idle", lambda slots: waited.append(slots)
+    )
     monkeypatch.setattr(type(engine.front_end), "warm", lambda self, tag: None)
     state = state_of(make_app(aggressive_warming=True, defer_background_init=defer))
     wait_until(lambda: state.warm_up.complete)

@@ -8,8 +8,8 @@ import time
 import pytest
 from werkzeug.exceptions import TooManyRequests
 
-from kokoro_lab.server.background import wait_until_idle
-from kokoro_lab.server.slots import ClientLeft, Slots
+from kokoro_lab.server.health.background import wait_until_idle
+from kokoro_lab.server.requests.slots import ClientLeft, Slots
 from tests.server.conftest import wait_until
 
 

@@ -13,7 +13,7 @@ from flask.testing import FlaskClient
 from kokoro_lab.config import Settings
 from kokoro_lab.datatypes import Fallback
 from kokoro_lab.serve import create_app
-from kokoro_lab.server.figures import ServerFigures, percentiles
+from kokoro_lab.server.health.figures import ServerFigures, percentiles
 from kokoro_lab.sessions.placement import Placement
 from kokoro_lab.speech.engine import Engine
 from kokoro_lab.weights.voices import reading_voices
@@ -213,7 +213,7 @@ def test_percentiles_are_values_that_occurred() -> None:
 def test_figures_roll() -> None:
     figures = ServerFigures(window=3)
     for rtf in (9.0, 1.0, 2.0, 3.0):
-        figures.synthesised(rtf)
+        figures.measured("rtf", rtf)
     assert figures.summary()["rtf"] == {"p50": 2.0, "p95": 3.0, "count": 3}
 
 
@@ -222,8 +222,8 @@ def test_figures_may_be_written_and_read_from_many_threads() -> None:
 
     def write() -> None:
         for _ in range(500):
-            figures.synthesised(1.0)
-            figures.count("completed")
+            figures.measured("rtf", 1.0)
+            figures.ended("completed")
             figures.summary()
 
     threads = [threading.Thread(target=write) for _ in range(4)]

@@ -18,16 +18,15 @@ from kokoro_lab.config import Settings
 from kokoro_lab.errors import MemoryLimitError, SettingsError
 from kokoro_lab.g2p.speakers import ENGLISH_MB, OTHER_MB, Speakers
 from kokoro_lab.serve import create_app
-from kokoro_lab.server.admission import Admission
-from kokoro_lab.server.heap import SHARE, give_back_freed, given_mb, limit_of, resident_mb
-from kokoro_lab.server.slots import Slots
-from kokoro_lab.server.watchdog import (
+from kokoro_lab.server.health.heap import SHARE, give_back_freed, given_mb, limit_of, resident_mb
+from kokoro_lab.server.health.watchdog import (
     CLEAN_AGAIN_S,
     CLEAN_SELDOM_S,
     ROOM_MB,
     Watchdog,
     watchdog_of,
 )
+from kokoro_lab.server.requests.slots import Admission, Slots
 from kokoro_lab.speech.engine import Engine
 from tests.server.conftest import SETTINGS, state_of, wait_until
 
@@ -246,7 +245,7 @@ def test_the_server_itself_ends_and_refuses(engine: Engine, monkeypatch: pytest.
 
 
 def test_once_it_is_warm_it_looks_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kokoro_lab.server.watchdog.LOOK_S", 0.005)
+    monkeypatch.setattr("kokoro_lab.server.health.watchdog.LOOK_S", 0.005)
     machine, warm = Machine(), threading.Event()
     machine.complete = False
     machine.rss_mb, before = 2 * LIMIT_MB, machine.reads  # loading has its own peak

@@ -9,8 +9,8 @@ from flask import Flask
 
 from kokoro_lab.config import settings
 from kokoro_lab.serve import create_app, serve
-from kokoro_lab.server import worker
-from kokoro_lab.server.doorstep import Stages
+from kokoro_lab.server.health.background import Stages
+from kokoro_lab.server.http import worker
 
 STALL_S = 1.0
 BODY_S = 2.0

@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from kokoro_lab.server.request_schema import describe_voice
-from kokoro_lab.server.schemas import Answer, Whole
+from kokoro_lab.server.openapi.request_schema import describe_voice
+from kokoro_lab.server.openapi.schemas import Answer, Whole
 
 RUN_ID = r"^[0-9]{8}T[0-9]{6}Z-[0-9a-f]{4}$"
 

@@ -22,11 +22,11 @@ from kokoro_lab.lab.routes.benchmark_schemas import (
     BenchmarkState,
 )
 from kokoro_lab.lab.routes.schedule import Schedule
-from kokoro_lab.server.background import wait_until_idle
-from kokoro_lab.server.guard import require_key
-from kokoro_lab.server.json_body import optional_model
-from kokoro_lab.server.openapi import Parameter, documented, operation_id
-from kokoro_lab.server.slots import Slots
+from kokoro_lab.server.health.background import wait_until_idle
+from kokoro_lab.server.http.guard import require_key
+from kokoro_lab.server.openapi.document import Parameter, documented, operation_id
+from kokoro_lab.server.requests.json_body import optional_model
+from kokoro_lab.server.requests.slots import Slots
 from kokoro_lab.server.state import EXTENSION, ServerState, server_state
 
 if TYPE_CHECKING:

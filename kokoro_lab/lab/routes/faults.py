@@ -9,10 +9,10 @@ from flask import Blueprint, Flask, current_app, request
 
 from kokoro_lab.lab.faults import Injector, load_scenario, read_scenario
 from kokoro_lab.lab.faults.scenario import READY
-from kokoro_lab.server.guard import require_key
-from kokoro_lab.server.json_body import optional_model
-from kokoro_lab.server.openapi import documented
-from kokoro_lab.server.schemas import ArmRequest, FaultJournal
+from kokoro_lab.server.http.guard import require_key
+from kokoro_lab.server.openapi.document import documented
+from kokoro_lab.server.openapi.schemas import ArmRequest, FaultJournal
+from kokoro_lab.server.requests.json_body import optional_model
 from kokoro_lab.server.state import EXTENSION, ServerState
 
 if TYPE_CHECKING:

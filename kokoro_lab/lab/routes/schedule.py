@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from kokoro_lab.errors import KokoroLabError
 from kokoro_lab.lab.routes.benchmark_schemas import BenchmarkRequest
-from kokoro_lab.server import background
-from kokoro_lab.server.slots import Slots
+from kokoro_lab.server.health import background
+from kokoro_lab.server.requests.slots import Slots
 
 if TYPE_CHECKING:
     from kokoro_lab.lab.routes.benchmarks import Benchmarks

@@ -1,0 +1,277 @@
+"""What the server does when it cannot keep up, and how it finds out.
+
+The degrade modes are a table: what brings each of them, what it changes, and when it goes. A mode changes how
+speech is cut into chunks, how much a player is advised to hold back, how many are served at a time and who
+computes first. It never changes a sample: the same request sounds the same. A request that names its
+`chunk_ms` gets it in every mode.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil
+
+from kokoro_lab.config import Settings
+from kokoro_lab.playback.buffering import BENCHMARK, SAFE, BufferProfile, buffer_profile
+from kokoro_lab.server.health.objectives import ObjectiveWatch, ServedRequest
+from kokoro_lab.server.openapi.schemas import Objective
+from kokoro_lab.server.requests.slots import Slots
+
+log = logging.getLogger(__name__)
+
+SPARE_S = 0.05
+PRE_BUFFER_MOST_S = 1.0
+LOOK_BACK = 10
+"""Requests in which trouble is looked for."""
+TROUBLED = 2
+"""So many of them, and it is no accident."""
+HOLD_S = 60.0
+"""A mode is kept so long behind the last sign of its trouble: what it cures is otherwise back at once."""
+WAY_BACK = f"{HOLD_S:.0f} s without what brings it"
+
+
+@dataclass(frozen=True, slots=True)
+class Mode:
+    """What one mode changes.
+
+    Parameters
+    ----------
+    name, changes : str
+        As `/status` shows them.
+    profile : BufferProfile or None
+        Instead of the one in the settings.
+    share : float
+        Of the syntheses at a time.
+    reserve_s : float or None
+        A stream with more speech in hand than this lets those go first that have not begun to sound.
+    learns_pre_buffer : bool
+        Whether players are advised to hold back what the last streams needed.
+    """
+
+    name: str
+    changes: str
+    profile: BufferProfile | None = None
+    share: float = 1.0
+    reserve_s: float | None = None
+    learns_pre_buffer: bool = False
+
+
+NORMAL = Mode("normal", "nothing")
+REDUCE_TTFA = Mode(
+    "reduce-ttfa",
+    "chunks of 40 ms; streams with more than 1 s in hand let those go first that have not begun to sound",
+    profile=BENCHMARK,
+    reserve_s=1.0,
+)
+AVOID_UNDERRUN = Mode(
+    "avoid-underrun",
+    "chunks of 100 ms; players are advised to hold back what the last streams needed",
+    profile=SAFE,
+    learns_pre_buffer=True,
+)
+STABILITY_FIRST = Mode(
+    "stability-first",
+    "chunks of 100 ms, longer pre-buffer, half as many syntheses at a time; others wait their turn",
+    profile=SAFE,
+    share=0.5,
+    learns_pre_buffer=True,
+)
+MODES = {mode.name: mode for mode in (NORMAL, REDUCE_TTFA, AVOID_UNDERRUN, STABILITY_FIRST)}
+"""From the lightest to the heaviest."""
+
+
+_SEVERITY = tuple(MODES)
+
+Missed = Mapping[str, Objective]
+"""The objectives that are missed, by their names."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModeRule:
+    """A row of the table.
+
+    Parameters
+    ----------
+    mode : Mode
+    trigger : str
+        What brings it, in words.
+    because : callable
+        Given the last requests and the objectives that are missed, why it is due now; None if it is not.
+    """
+
+    mode: Mode
+    trigger: str
+    because: Callable[[Sequence[ServedRequest], Missed], str | None]
+
+
+def _several(
+    troubled: Callable[[ServedRequest], bool], what: str
+) -> Callable[[Sequence[ServedRequest], Missed], str | None]:
+    """Whether so many of the last requests were troubled that it is no accident."""
+
+    def because(last: Sequence[ServedRequest], _: Missed) -> str | None:
+        count = sum(map(troubled, last))
+        return f"{count} of the last {len(last)} requests {what}" if count >= TROUBLED else None
+
+    return because
+
+
+def _exceeded(objective: str, unit: str = "") -> Callable[[Sequence[ServedRequest], Missed], str | None]:
+    """Whether an objective is missed."""
+
+    def because(_: Sequence[ServedRequest], missed: Missed) -> str | None:
+        found = missed.get(objective)
+        if found is None:
+            return None
+        return f"{objective} is {found.value:.2f}{unit}, above {found.limit:g}{unit}"
+
+    return because
+
+
+RULES = (
+    ModeRule(
+        STABILITY_FIRST,
+        f"{TROUBLED} of the last {LOOK_BACK} failed or took too long",
+        _several(lambda served: served.outcome in ("failed", "expired"), "failed or took too long"),
+    ),
+    ModeRule(STABILITY_FIRST, "RTF p95 over KOKORO_SLO_RTF", _exceeded("rtf p95")),
+    ModeRule(
+        AVOID_UNDERRUN,
+        f"{TROUBLED} of the last {LOOK_BACK} had underruns",
+        _several(lambda served: served.underruns > 0, "had chunks that came too late"),
+    ),
+    ModeRule(REDUCE_TTFA, "TTFA p95 over KOKORO_SLO_TTFA_S", _exceeded("ttfa_s p95", " s")),
+)
+"""The first one that is due decides: from the heaviest to the lightest."""
+
+
+def table() -> list[dict[str, str]]:
+    """The rows as plain data: `mode`, `trigger`, `changes`, `way_back`."""
+    return [
+        {
+            "mode": rule.mode.name,
+            "trigger": rule.trigger,
+            "changes": rule.mode.changes,
+            "way_back": WAY_BACK,
+        }
+        for rule in RULES
+    ]
+
+
+class Degrader:
+    """Chooses the mode from what the last listeners noticed, or keeps to the one that is set. Thread-safe.
+
+    Parameters
+    ----------
+    settings : Settings
+    slots : Slots
+        Restricted by the mode.
+    objectives : ObjectiveWatch
+        Where the last requests are looked up.
+    clock : callable
+        Seconds; a test gives its own.
+    chunk_s : float, optional
+        The engine's own length of a chunk, where no profile is named.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        slots: Slots,
+        objectives: ObjectiveWatch,
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        chunk_s: float | None = None,
+    ) -> None:
+        self.objectives = objectives
+        self._setting = settings.degrade
+        self._profile = buffer_profile(settings.buffer_profile)
+        if chunk_s is not None and "buffer_profile" not in settings.model_fields_set:
+            self._profile = self._profile.cut_by(chunk_s)
+        self._slots = slots
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._mode = NORMAL
+        self._because = "nothing is amiss"
+        self._since_s = self._seen_s = clock()
+        self._look()
+
+    @property
+    def mode(self) -> Mode:
+        """The one in force."""
+        self._look()
+        return self._mode
+
+    def profile(self) -> BufferProfile:
+        """How the next stream is cut, and what its player is advised to hold back."""
+        mode = self.mode
+        profile = mode.profile or self._profile
+        if not mode.learns_pre_buffer:
+            return profile
+        needed_s = [s.needed_s for s in self.objectives.recent(LOOK_BACK) if s.needed_s is not None]
+        held_s = min(PRE_BUFFER_MOST_S, max((n + SPARE_S for n in needed_s), default=0.0))
+        return BufferProfile(mode.name, profile.chunk_s, held_s)
+
+    def reset(self) -> None:
+        """Back to where the server started."""
+        self.objectives.forget()
+        with self._lock:
+            self._set(NORMAL, "nothing is amiss")
+        self._look()
+
+    def figures(self) -> dict[str, object]:
+        """For `/status`."""
+        profile, mode = self.profile(), self._mode
+        return {
+            "mode": mode.name,
+            "because": self._because,
+            "changes": mode.changes,
+            "since_s": round(self._clock() - self._since_s, 1),
+            "lighter_after_s": self._lighter_after_s(),
+            "setting": self._setting,
+            "chunk_ms": round(profile.chunk_s * 1000),
+            "pre_buffer_ms": round(profile.pre_buffer_s * 1000),
+            "admitted": self._slots.limit,
+            "table": table(),
+        }
+
+    def _lighter_after_s(self) -> float | None:
+        """How long the mode is kept at least; None where it does not go by itself."""
+        if self._mode is NORMAL or self._setting != "auto":
+            return None
+        return round(max(0.0, self._seen_s + HOLD_S - self._clock()), 1)
+
+    def _look(self) -> None:
+        mode, because = self._wanted()
+        with self._lock:
+            lighter = _SEVERITY.index(mode.name) < _SEVERITY.index(self._mode.name)
+            if not lighter:
+                self._seen_s = self._clock()
+            if mode is self._mode:
+                return
+            if lighter and self._setting == "auto" and self._clock() - self._seen_s < HOLD_S:
+                return
+            self._set(mode, because)
+        say = log.info if mode is NORMAL else log.warning
+        say("Degrade mode is now %s, because %s. It changes: %s.", mode.name, because, mode.changes)
+
+    def _set(self, mode: Mode, because: str) -> None:
+        self._mode, self._because = mode, because
+        self._since_s = self._seen_s = self._clock()
+        self._slots.restrict(ceil(self._slots.count * mode.share))
+
+    def _wanted(self) -> tuple[Mode, str]:
+        if self._setting == "off":
+            return NORMAL, "KOKORO_DEGRADE is off"
+        if self._setting != "auto":
+            return MODES[self._setting], "KOKORO_DEGRADE says so"
+        missed = {warned.objective: warned for warned in self.objectives.warnings()}
+        last = self.objectives.recent(LOOK_BACK)
+        for rule in RULES:
+            if because := rule.because(last, missed):
+                return rule.mode, because
+        return NORMAL, "nothing is amiss"

@@ -1,0 +1,162 @@
+"""How the last requests went, for `/status` and for Prometheus. The warm-up is not among them."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Mapping
+from math import ceil
+from typing import Any, Literal
+
+import prometheus_client as prometheus
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+PROMETHEUS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+WINDOW = 200
+"""Requests that the percentiles look back on: enough that p95 is not just the slowest one."""
+
+GAPS = 2_000
+"""Gaps between chunks that the percentiles look back on: those of some 100 s of speech."""
+
+Outcome = Literal["completed", "failed", "expired", "cancelled", "rejected", "invalid"]
+OUTCOMES: tuple[Outcome, ...] = ("completed", "failed", "expired", "cancelled", "rejected", "invalid")
+Measure = Literal["ttfa_s", "ttfa_file_s", "ttfb_s", "rtf", "chunk_gap_s"]
+"""TTFB and TTFA are never mixed, nor a file's TTFA, for which all of it must be made, with a stream's."""
+MEASURES: tuple[Measure, ...] = ("ttfa_s", "ttfa_file_s", "ttfb_s", "rtf", "chunk_gap_s")
+
+_HISTOGRAMS: dict[Measure, tuple[str, str, tuple[float, ...]]] = {
+    "ttfa_s": (
+        "kokoro_ttfa_seconds",
+        "Accepted request to first speech of a stream, computed and not from the cache",
+        (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1.0, 2.0, 5.0, 10.0),
+    ),
+    "rtf": (
+        "kokoro_rtf",
+        "Seconds of computing per second of audio",
+        (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0, 1.5, 3.0),
+    ),
+    "chunk_gap_s": (
+        "kokoro_chunk_gap_seconds",
+        "Time between two chunks beyond the length of the first",
+        (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0),
+    ),
+}
+"""What Prometheus is told of: name, help and buckets."""
+
+
+class ServerFigures:
+    """Counts of outcomes, and rolling percentiles of what was measured. Thread-safe.
+
+    Outcomes are `completed`; `failed`, on our side, before or after the first byte; `expired`, it took longer
+    than it may; `cancelled`, the client left, stopped reading or was stopped; `rejected`, no slot was free;
+    `invalid`, the request was wrong.
+
+    Measures are, of a request, seconds from its acceptance to the first bytes of a stream's speech
+    (`ttfa_s`), of a file's (`ttfa_file_s`), and to the first byte of a stream, which is header or primer
+    (`ttfb_s`); seconds of computing per second of audio, of a synthesis that came to its end (`rtf`); and
+    seconds between two chunks beyond the length of the first, 0 if the second was early (`chunk_gap_s`).
+
+    What Prometheus reads has a registry of its own, so that several servers fit into a process.
+
+    Parameters
+    ----------
+    window : int
+        How many of the last values of each kind are kept.
+    """
+
+    def __init__(self, window: int = WINDOW) -> None:
+        self.window = window
+        self._lock = threading.Lock()
+        self._outcomes: Counter[Outcome] = Counter()
+        self._last: dict[Measure, deque[float]] = {
+            name: deque(maxlen=GAPS if name == "chunk_gap_s" else window) for name in MEASURES
+        }
+        self._underruns = self._streams_dry = self._stalls = 0
+        self._registry = prometheus.CollectorRegistry()
+        self._requests = prometheus.Counter(
+            "kokoro_requests", "Requests for speech, by how they ended", ["outcome"], registry=self._registry
+        )
+        self._histograms = {
+            name: prometheus.Histogram(metric, says, buckets=buckets, registry=self._registry)
+            for name, (metric, says, buckets) in _HISTOGRAMS.items()
+        }
+        self._late_chunks = prometheus.Counter(
+            "kokoro_underruns", "Chunks that came later than a player needed them", registry=self._registry
+        )
+
+    def measured(self, name: Measure, value: float) -> None:
+        """One more value."""
+        with self._lock:
+            self._last[name].append(value)
+        if name in self._histograms:
+            self._histograms[name].observe(value)
+
+    def stalled(self) -> None:
+        """Nothing was ready to be sent for so long that the client had to be told to wait."""
+        with self._lock:
+            self._stalls += 1
+
+    def ended(self, outcome: Outcome, underruns: int = 0) -> None:
+        """A request has come to its end; a player would have waited for so many of its chunks."""
+        with self._lock:
+            self._outcomes[outcome] += 1
+            self._underruns += underruns
+            self._streams_dry += underruns > 0
+        self._requests.labels(outcome).inc()
+        self._late_chunks.inc(underruns)
+
+    def forget(self) -> None:
+        """Begin anew, but for Prometheus, where counters never fall."""
+        with self._lock:
+            for values in self._last.values():
+                values.clear()
+            self._outcomes.clear()
+            self._underruns = self._streams_dry = self._stalls = 0
+
+    def summary(self) -> dict[str, Any]:
+        """Everything, as plain data for JSON. Percentiles of no values are None."""
+        with self._lock:
+            counts = {outcome: self._outcomes[outcome] for outcome in OUTCOMES}
+            return {
+                "requests": {"total": sum(counts.values()), **counts},
+                "stalls": self._stalls,
+                "window": self.window,
+                **{name: percentiles(values) for name, values in self._last.items()},
+                "underruns": self._underruns,
+                "streams_with_underruns": self._streams_dry,
+            }
+
+    def add_gauges(self, read: Callable[[], Mapping[str, tuple[str, float]]]) -> None:
+        """Show Prometheus also what `read` gives when it asks: help and value by name."""
+        self._registry.register(_Gauges(read))
+
+    def for_prometheus(self) -> bytes:
+        """Everything, in Prometheus' text format."""
+        return prometheus.generate_latest(self._registry)
+
+
+class _Gauges(Collector):
+    def __init__(self, read: Callable[[], Mapping[str, tuple[str, float]]]) -> None:
+        self._read = read
+
+    def describe(self) -> Iterable[Metric]:
+        """Nothing: their names are known only when they are read."""
+        return ()
+
+    def collect(self) -> Iterable[Metric]:
+        for name, (says, value) in self._read().items():
+            yield GaugeMetricFamily(name, says, value=value)
+
+
+def percentiles(values: Iterable[float]) -> dict[str, float | int | None]:
+    """p50 and p95 by nearest rank, so that each is a value that occurred, and how many there are.
+
+    With fewer than 20 values p95 is the largest of them: `count` tells.
+    """
+    ordered = sorted(values)
+    if not ordered:
+        return {"p50": None, "p95": None, "count": 0}
+    p50, p95 = (ordered[ceil(share * len(ordered)) - 1] for share in (0.50, 0.95))
+    return {"p50": round(p50, 4), "p95": round(p95, 4), "count": len(ordered)}

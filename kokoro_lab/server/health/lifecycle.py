@@ -1,0 +1,208 @@
+"""The first moments of a process and its last: what answers while the engine is loaded, and how it stops.
+
+The worker listens at once. `/health` says how far loading is; everything else waits on the doorstep, so that
+a client who comes back after a crash is served as soon as that can be, and needs no second try. Only so many
+may wait: a further one is told to come back.
+
+At the end, streams may end, and those that cannot are told where they can go on:
+
+    SIGTERM → nothing new is taken → `KOKORO_SHUTDOWN_S` → what still speaks hears `server_stopping`, and ends
+
+A stream that was told, or even cut, goes on on the next server from the last frame that its client has (see
+`resume`): nothing is kept here that it would need.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from flask import Flask, Response
+from gunicorn.arbiter import Arbiter
+
+from kokoro_lab._version import __version__
+from kokoro_lab.config import Settings
+from kokoro_lab.errors import KokoroLabError, Unavailable
+from kokoro_lab.server.health.background import Stages
+from kokoro_lab.server.http import errors, guard
+from kokoro_lab.server.openapi.schemas import Health
+from kokoro_lab.server.state import EXTENSION, ServerState
+
+log = logging.getLogger(__name__)
+
+LOADING = "server_loading"
+LOADED_AFTER_S = 2
+STOPPING = "server_stopping"
+GOODBYE_S = 3.0
+"""Before the end of the time to stop: in it, those who still listen are told. A connection that does not take
+the message is cut after `syntheses.GRACE_S`."""
+NEXT_SERVER_AFTER_S = 5
+"""About as long as the next server needs to load."""
+_METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"]
+
+
+MakeApp = Callable[[Stages], Flask]
+
+
+class Doorstep:
+    """A WSGI application that is there before the one that it stands for.
+
+    Parameters
+    ----------
+    make : callable
+        Gives the application, told of by `Stages`; called in a thread once `open` is.
+    settings : Settings
+    end : callable
+        Ends the process with an exit code, where `make` fails. gunicorn's master takes no second try then.
+    """
+
+    def __init__(self, make: MakeApp, settings: Settings, end: Callable[[int], None] | None = None) -> None:
+        self._make = make
+        self._settings = settings
+        self._end = end or _end_process
+        self._made = threading.Event()
+        self._app: Flask | None = None
+        self._stopping_s: float | None = None
+        self._connections: Callable[[], dict[str, Any]] | None = None
+        self._lock = threading.Lock()
+        # As many as have threads of their own beside those that `/health` needs
+        self._seats = threading.BoundedSemaphore(settings.concurrency + settings.queue)
+        self._door = self._front_door()
+        self.stages = Stages()
+
+    @property
+    def most_body_bytes(self) -> int:
+        """The longest body of a request."""
+        return guard.max_body_bytes(self._settings)
+
+    def open(
+        self, worker: int = 1, connections: Callable[[], dict[str, Any]] | None = None
+    ) -> threading.Thread:
+        """Begin to make the application, in the `worker`-th process of this server.
+
+        `connections` gives the figures of those that are open.
+        """
+        self._connections = connections
+        thread = threading.Thread(target=self._run, args=(worker,), name="loading", daemon=True)
+        thread.start()
+        return thread
+
+    def begin_to_stop(self, within_s: float) -> None:
+        """Take nothing new, and let what is under way come to its end within so many seconds."""
+        with self._lock:
+            self._stopping_s = within_s
+            if self._app is not None:
+                begin_to_stop(_state_of(self._app), within_s)
+        self._made.set()  # who waits for what will not be is told so
+
+    def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        path = guard.path_within(self._settings.root_path, environ.get("PATH_INFO", ""))
+        if self._app is None and path.rstrip("/") != "/health":
+            self._wait()
+        app = self._door if self._app is None else self._app
+        return app.wsgi_app(environ, start_response)
+
+    def _wait(self) -> None:
+        if self._seats.acquire(blocking=False):
+            try:
+                self._made.wait(self._settings.first_audio_deadline_s)
+            finally:
+                self._seats.release()
+
+    def _run(self, worker: int) -> None:
+        try:
+            app = self._make(self.stages)
+        except KokoroLabError as error:
+            end_with(error, self._end)
+        except Exception:
+            log.exception("Loading failed.")
+            self._end(Arbiter.WORKER_BOOT_ERROR)
+        else:
+            state = _state_of(app)
+            state.worker, state.connections = worker, self._connections
+            with self._lock:
+                self._app = app
+                if self._stopping_s is not None:
+                    begin_to_stop(state, self._stopping_s)
+            self._made.set()
+
+    def _front_door(self) -> Flask:
+        door = Flask("kokoro_lab", static_folder=None)
+        errors.register(door)
+        guard.register(door, self._settings)
+
+        def health() -> tuple[dict[str, Any], int]:
+            answer = Health(
+                status="warming",
+                stage=self.stages.current,
+                stages_s=self.stages.finished_s,
+                version=__version__,
+                variant=self._settings.variant,
+            )
+            return answer.model_dump(exclude_none=True), 503
+
+        def come_back(**_: str) -> Response:
+            raise Unavailable("The engine is still being loaded.", retry_after_s=LOADED_AFTER_S, code=LOADING)
+
+        door.add_url_rule("/health", view_func=health)
+        door.add_url_rule("/", view_func=come_back, methods=_METHODS)
+        door.add_url_rule("/<path:path>", view_func=come_back, methods=_METHODS)
+        return door
+
+
+def begin_to_stop(state: ServerState, within_s: float) -> threading.Timer:
+    """Take nothing new, and tell those who are still being served `GOODBYE_S` before `within_s` is over."""
+    state.admission.refuse(
+        Unavailable(
+            "This server is being stopped.",
+            retry_after_s=NEXT_SERVER_AFTER_S,
+            code=STOPPING,
+            mend="Ask the next one in a few seconds.",
+        ),
+        for_good=True,
+    )
+    under_way = len(state.syntheses.under_way())
+    log.info("Stopping: nothing new is taken, %d under way may go on for %g s.", under_way, within_s)
+    timer = threading.Timer(max(within_s - GOODBYE_S, within_s / 2), say_goodbye, (state,))
+    timer.daemon = True
+    timer.start()
+    return timer
+
+
+def say_goodbye(state: ServerState) -> None:
+    """End what is still under way, with words where the transport has any."""
+    reason = Unavailable(
+        "This server stops now; the speech is not at its end.",
+        retry_after_s=NEXT_SERVER_AFTER_S,
+        code=STOPPING,
+        mend="Send the same request to the next server, with the last id and token that you have.",
+    )
+    stopped = state.syntheses.interrupt(reason)
+    if stopped:
+        log.warning("Stopped %d streams before their end; they can be gone on with.", len(stopped))
+
+
+def replace_this_worker() -> None:
+    """Have this process end as by SIGTERM; gunicorn's master starts another one in its place."""
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _state_of(app: Flask) -> ServerState:
+    state: ServerState = app.extensions[EXTENSION]
+    return state
+
+
+def _end_process(code: int) -> None:
+    """At once: `sys.exit` ends only the thread that calls it."""
+    logging.shutdown()
+    os._exit(code)
+
+
+def end_with(error: KokoroLabError, end: Callable[[int], None] = _end_process) -> None:
+    """Say why there can be no server, and end; gunicorn's master ends as well."""
+    log.error("Error: %s", error)
+    end(Arbiter.APP_LOAD_ERROR)

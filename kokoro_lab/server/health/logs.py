@@ -1,0 +1,112 @@
+"""The server's log: a JSON object a line. It holds lengths, hashes and figures, and never a text."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+import threading
+import warnings
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import Any, Literal, TextIO
+
+from gunicorn.glogging import Logger as GunicornLogger
+
+from kokoro_lab.containers.plain_json import finite
+from kokoro_lab.server.http.errors import where
+
+log = logging.getLogger(__name__)
+
+Format = Literal["json", "text"]
+_FIELDS = "fields"
+
+
+class JsonLines(logging.Formatter):
+    """`at`, `level`, `logger`, `message`, and the fields that were given with it.
+
+    Of an exception only types and stacks are written: its message may quote what a client sent.
+    """
+
+    def format(self, record: logging.LogRecord) -> str:
+        entry: dict[str, Any] = {
+            "at": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+            **getattr(record, _FIELDS, {}),
+        }
+        if record.exc_info and record.exc_info[1] is not None:
+            entry["where"] = where(record.exc_info[1])
+        return json.dumps(finite(entry), ensure_ascii=False, default=str)
+
+
+class PlainLines(logging.Formatter):
+    """The same for people: one line of words, then the fields as `name=value`."""
+
+    def __init__(self) -> None:
+        super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s")
+
+    def format(self, record: logging.LogRecord) -> str:
+        stamp = f"{self.formatTime(record)} {record.levelname} {record.name}: {record.getMessage()}"
+        fields = getattr(record, _FIELDS, {})
+        line = " ".join((stamp, *(f"{name}={value}" for name, value in fields.items())))
+        if record.exc_info and record.exc_info[1] is not None:
+            line += "\n" + where(record.exc_info[1])
+        return line
+
+
+def formatter(kind: Format) -> logging.Formatter:
+    """The formatter of that name."""
+    return JsonLines() if kind == "json" else PlainLines()
+
+
+def with_fields(fields: dict[str, Any]) -> dict[str, Any]:
+    """What to hand to `log.info(..., extra=...)` so that the line holds `fields`."""
+    return {_FIELDS: fields}
+
+
+def configure(kind: Format, *, verbose: bool) -> None:
+    """Log to standard error: warnings of everybody, and our own from `info`, or `debug`, on.
+
+    Whatever was set up before is taken down: the command line has its own way of logging, and with that left
+    in place this would do nothing. What Python itself would print (warnings, exceptions that nobody caught)
+    is logged, too: whoever reads JSON reads all of it.
+    """
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(formatter(kind))
+    logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
+    logging.getLogger("kokoro_lab").setLevel(logging.DEBUG if verbose else logging.INFO)
+    warnings.showwarning = _log_warning
+    sys.excepthook = _log_uncaught
+    threading.excepthook = lambda died: _log_uncaught(died.exc_type, died.exc_value, died.exc_traceback)
+    sys.unraisablehook = lambda died: _log_uncaught(died.exc_type, died.exc_value, died.exc_traceback)
+
+
+def _log_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    """A warning of a library: its kind and place. Its words may quote what a client sent."""
+    log.warning("%s in %s, line %d", category.__name__, filename, lineno)
+
+
+def _log_uncaught(
+    kind: type[BaseException], error: BaseException | None, stack: TracebackType | None
+) -> None:
+    if issubclass(kind, KeyboardInterrupt):
+        return
+    log.error("%s, which nobody caught", kind.__name__, exc_info=(kind, error or kind(), stack))
+
+
+class OurGunicorn(GunicornLogger):  # type: ignore[misc]
+    """gunicorn's own lines, written as `configure` has it."""
+
+    def setup(self, cfg: Any) -> None:
+        super().setup(cfg)
+        self.error_log.handlers.clear()
+        self.error_log.propagate = True

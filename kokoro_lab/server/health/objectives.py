@@ -1,0 +1,166 @@
+"""What the last requests were like, whether that is good enough, and what to do where it is not."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kokoro_lab.config import STAGED, Settings
+from kokoro_lab.server.health.figures import Outcome, percentiles
+from kokoro_lab.server.openapi.schemas import Objective
+
+if TYPE_CHECKING:
+    # Only for its name: gunicorn's master process must not load ONNX Runtime before it forks
+    from kokoro_lab.speech.engine import Engine
+
+log = logging.getLogger(__name__)
+
+RECENT = 50
+"""Requests that are looked back on: few enough that what was mended is soon seen to be."""
+RECENT_S = 600.0
+"""What is older says nothing about now."""
+ENOUGH = 10
+"""Fewer say nothing: the 95th percentile is then the one slow request after a pause."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServedRequest:
+    """What a listener noticed of one request.
+
+    Parameters
+    ----------
+    outcome : Outcome
+    ttfa_s : float or None
+        None for files, for first audio from the cache, and where there was no sound.
+    rtf : float or None
+        None unless it came to its end, and where it went on with a stream that broke.
+    underruns : int
+        Chunks that came later than a player with the advised pre-buffer needed them.
+    needed_s : float or None
+        Pre-buffer with which none would have.
+    shared : bool
+        Whether another request was being served meanwhile.
+    """
+
+    outcome: Outcome
+    ttfa_s: float | None = None
+    rtf: float | None = None
+    underruns: int = 0
+    needed_s: float | None = None
+    shared: bool = False
+
+
+class ObjectiveWatch:
+    """Looks back on the last requests and warns, once, when an objective begins to be missed. Thread-safe.
+
+    Parameters
+    ----------
+    ttfa_s, rtf : float
+        Limits of the 95th percentiles.
+    remedies : callable
+        What to do about `ttfa_s` or `rtf`, given whether requests were served at the same time.
+    clock : callable
+        Seconds; a test gives its own.
+    """
+
+    def __init__(
+        self,
+        ttfa_s: float,
+        rtf: float,
+        remedies: Callable[[str, bool], str],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._limits = {"ttfa_s": ttfa_s, "rtf": rtf}
+        self._remedies = remedies
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._served: deque[tuple[float, ServedRequest]] = deque(maxlen=RECENT)
+        self._missed: frozenset[str] = frozenset()
+
+    def note(self, served: ServedRequest) -> None:
+        """One more request has ended."""
+        with self._lock:
+            self._served.append((self._clock(), served))
+        self._speak_up()
+
+    def forget(self) -> None:
+        """Look back on nothing."""
+        with self._lock:
+            self._served.clear()
+            self._missed = frozenset()
+
+    def recent(self, count: int = RECENT) -> Sequence[ServedRequest]:
+        """The last requests, at most `count` and none that is too old."""
+        since_s = self._clock() - RECENT_S
+        with self._lock:
+            return [served for at_s, served in self._served if at_s >= since_s][-count:]
+
+    def warnings(self) -> list[Objective]:
+        """Objectives that are missed now."""
+        missed = []
+        for name, limit in self._limits.items():
+            known = [(v, s.shared) for s in self.recent() if (v := getattr(s, name)) is not None]
+            values = [value for value, _ in known]
+            p95 = percentiles(values)["p95"]
+            if len(values) >= ENOUGH and p95 is not None and p95 > limit:
+                # Those that are too slow, and not just any, were served beside another one
+                shared = any(beside for value, beside in known if value > limit)
+                missed.append(
+                    Objective(
+                        objective=f"{name} p95",
+                        value=p95,
+                        limit=limit,
+                        count=len(values),
+                        remedy=self._remedies(name, shared),
+                    )
+                )
+        return missed
+
+    def figures(self) -> dict[str, object]:
+        """For `/status`."""
+        return {
+            "limits": {f"{name} p95": limit for name, limit in self._limits.items()},
+            "warnings": [warned.model_dump() for warned in self.warnings()],
+        }
+
+    def _speak_up(self) -> None:
+        now = {warned.objective: warned for warned in self.warnings()}
+        with self._lock:
+            before, self._missed = self._missed, frozenset(now)
+        for name in now.keys() - before:
+            w = now[name]
+            log.warning(
+                "%s is %.3f over the last %d, above %g. %s", name, w.value, w.count, w.limit, w.remedy
+            )
+        for name in before - now.keys():
+            log.info("%s is within its limit again.", name)
+
+
+def remedies(engine: Engine, settings: Settings) -> Callable[[str, bool], str]:
+    """The first thing that helps with `ttfa_s` or `rtf` and has not been done yet.
+
+    The second argument is whether requests were served at the same time.
+    """
+    config = engine.config
+
+    def remedy(objective: str, shared: bool) -> str:
+        if config.variant not in STAGED:
+            return "This variant runs as one graph: set KOKORO_VARIANT=int8, which speaks window by window."
+        if config.variant != "int8":
+            return "Set KOKORO_VARIANT=int8: it takes less than half of the computing."
+        if config.native == "off":
+            return "Unset KOKORO_NATIVE: our own operators need fewer multiplications."
+        if config.threads == 1:
+            return "Unset KOKORO_THREADS, so that every core is used."
+        if settings.concurrency > 1 and shared:
+            return "Lower KOKORO_CONCURRENCY: those who speak at a time share the cores."
+        if objective == "ttfa_s":
+            return "Keep other programs off the machine, and begin texts with a short sentence."
+        return "Keep other programs off the machine; `kokoro-lab bench --profile` shows where the time goes."
+
+    return remedy

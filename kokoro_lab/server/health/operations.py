@@ -1,0 +1,157 @@
+"""What an operator asks for: sessions, caches, figures for Prometheus, the API's description, debugging."""
+
+from __future__ import annotations
+
+import gc
+import sys
+import threading
+import traceback
+from types import FrameType
+from typing import Any
+
+import psutil
+from flask import Blueprint, Flask, Response, current_app, request
+
+from kokoro_lab.errors import Interrupted
+from kokoro_lab.server.health.figures import PROMETHEUS_TYPE
+from kokoro_lab.server.http.guard import require_key
+from kokoro_lab.server.openapi.document import document, documented
+from kokoro_lab.server.openapi.schemas import (
+    Cleared,
+    Description,
+    MemoryDetails,
+    Reset,
+    ResetRequest,
+    SessionStatus,
+)
+from kokoro_lab.server.requests.json_body import optional_model
+from kokoro_lab.server.state import ServerState, server_state
+
+blueprint = Blueprint("operations", __name__)
+debugging = Blueprint("debugging", __name__, url_prefix="/debug")
+debugging.before_request(require_key)
+
+MOST_TYPES = 25
+
+
+@blueprint.get("/openapi.json")
+@documented(answer=Description)
+def openapi() -> dict[str, Any]:
+    """This description."""
+    app: Flask = current_app
+    return document(app)
+
+
+@blueprint.get("/metrics")
+@documented(media=("text/plain",))
+def metrics() -> Response:
+    """The figures of `/status` in Prometheus' text format."""
+    return Response(server_state().figures.for_prometheus(), content_type=PROMETHEUS_TYPE)
+
+
+@blueprint.get("/session-status")
+@documented(answer=SessionStatus)
+def session_status() -> dict[str, Any]:
+    """The model that is loaded, and the requests that it is busy with."""
+    state = server_state()
+    engine = state.engine
+    return SessionStatus.model_validate(
+        {
+            "variant": engine.config.variant,
+            "requested_provider": engine.config.provider,
+            "active_provider": engine.active_provider,
+            "details": dict(engine.decoder.details),
+            "active": state.slots.active,
+            "waiting": state.slots.waiting,
+            "concurrency": state.slots.count,
+            "running": [one.figures() for one in state.syntheses.under_way()],
+        }
+    ).model_dump()
+
+
+@blueprint.post("/session-reset")
+@documented(body=ResetRequest, optional_body=True, answer=Reset, errors=(401,))
+def session_reset() -> dict[str, Any]:
+    """Stop one request, or all; with all, rolling figures and degrade mode begin anew."""
+    require_key()
+    state = server_state()
+    asked = optional_model(request, ResetRequest)
+    reason = Interrupted("The request was stopped by /session-reset.")
+    stopped = state.syntheses.interrupt(reason, asked.request_id)
+    if asked.request_id is None:
+        state.figures.forget()
+        state.degrader.reset()
+    return {"stopped": stopped, "figures_reset": asked.request_id is None}
+
+
+@blueprint.post("/performance/clear_cache")
+@documented(answer=Cleared, errors=(401,))
+def clear_cache() -> dict[str, Any]:
+    """Forget first audio, phonemes and loaded voices."""
+    require_key()
+    return {"cleared": server_state().engine.clear_caches()}
+
+
+@debugging.get("/stacks")
+@documented(media=("text/plain",), errors=(401,))
+def stacks() -> Response:
+    """Where every thread is. Lines of code only: no variable, so no text."""
+    names = {thread.ident: thread.name for thread in threading.enumerate()}
+    parts = [
+        f"{names.get(ident, ident)}\n{''.join(traceback.format_stack(frame))}"
+        for ident, frame in _frames().items()
+    ]
+    return Response("\n".join(parts), mimetype="text/plain")
+
+
+def _frames() -> dict[int, FrameType]:
+    """What each thread runs. While CPython 3.11 looks, it holds a lock of the interpreter: garbage that is
+    collected then, and gives way to other threads as it goes, would have all of them wait for ever."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        return sys._current_frames()
+    finally:
+        if collects:
+            gc.enable()
+
+
+@debugging.get("/memory")
+@documented(answer=MemoryDetails, errors=(401,))
+def memory() -> dict[str, Any]:
+    """The process's memory, and which types there are most objects of."""
+    counts: dict[str, int] = {}
+    for thing in gc.get_objects():
+        counts[type(thing).__name__] = counts.get(type(thing).__name__, 0) + 1
+    most = sorted(counts.items(), key=lambda item: -item[1])[:MOST_TYPES]
+    return {"process": psutil.Process().memory_full_info()._asdict(), "objects": dict(most)}
+
+
+def gauges(state: ServerState) -> dict[str, tuple[str, float]]:
+    """What `/metrics` reads when it is asked: help and value by name."""
+    cache = state.engine.first_audio.figures()
+    phonemes = state.engine.front_end.cache.figures()
+    memory = state.watchdog.figures()
+    return {
+        "kokoro_active": ("Syntheses under way", state.slots.active),
+        "kokoro_waiting": ("Requests in the queue", state.slots.waiting),
+        "kokoro_admitted": ("Syntheses admitted at a time", state.slots.limit),
+        "kokoro_ready": ("1 once the warm-up is over", state.warm_up.state == "ok"),
+        "kokoro_degraded": ("1 in any degrade mode", state.degrader.mode.name != "normal"),
+        "kokoro_provider_fallbacks": (
+            "Providers that were given up",
+            len(state.engine.placement.fallbacks),
+        ),
+        "kokoro_slo_warnings": ("Objectives that are missed", len(state.degrader.objectives.warnings())),
+        "kokoro_resident_memory_bytes": ("Of the process", psutil.Process().memory_info().rss),
+        "kokoro_memory_limit_bytes": ("That is kept to; 0 is none", memory["limit_mb"] * 2**20),
+        "kokoro_memory_cleanups": ("Times that memory was given back", memory["cleanups"]),
+        "kokoro_refusing": ("1 while nothing new is taken", bool(state.admission.reasons)),
+        "kokoro_worker_number": ("Workers that this server has had", state.worker),
+        "kokoro_warm_up_seconds": ("Until ready; 0 before", state.warm_up.seconds or 0.0),
+        "kokoro_open_websockets": ("WebSockets that are open", state.sockets.active),
+        "kokoro_phoneme_cache_entries": ("Sentences whose phonemes are kept", phonemes["entries"]),
+        "kokoro_phoneme_cache_hits": ("Sentences whose phonemes were kept", phonemes["hits"]),
+        "kokoro_first_audio_cache_entries": ("First audio that is kept", cache["entries"]),
+        "kokoro_first_audio_cache_hits": ("Requests whose first audio was kept", cache["hits"]),
+    }

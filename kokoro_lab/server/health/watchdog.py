@@ -1,0 +1,289 @@
+"""Keeps resident memory under a limit without stopping a stream.
+
+    resident memory           what is done
+    from `CLEAN_SHARE`        clean-up: caches, garbage, arenas, freed memory; at most every `CLEAN_AGAIN_S`,
+                              and ever more seldom while not enough comes of it
+    over the limit after it   new speech is refused (503, Retry-After); what is under way goes on to its end
+    still, with nobody left   the worker is replaced
+
+The limit is never raised. Where a warm worker does not fit into it, the server ends and says what it needs; a
+language that would not fit any more is refused (507), and the error says so, too. That depends on which
+languages have been loaded and not on what memory happens to be at, so the same request has the same answer
+however much is going on.
+"""
+
+from __future__ import annotations
+
+import gc
+import logging
+import math
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from kokoro_lab.errors import MemoryLimitError, SettingsError, Unavailable
+from kokoro_lab.server.health.heap import give_back_freed, resident_mb
+from kokoro_lab.server.requests.slots import Admission, Slots
+
+if TYPE_CHECKING:
+    # Only for its name: gunicorn's master process must not load ONNX Runtime before it forks
+    from kokoro_lab.speech.engine import Engine
+
+log = logging.getLogger(__name__)
+
+MEMORY_SHORT = "memory_short"
+CLEAN_SHARE = 0.85
+"""Of the limit: from here on there is time to clean up before anybody is refused."""
+ROOM_SHARE = 0.95
+"""Of the limit: speech is taken again from here. Nearer to it, one request would bring the refusal back."""
+ROOM_MB = 64.0
+"""What requests must have to themselves, beside a warm worker and its languages."""
+LOOK_S = 1.0
+CLEAN_AGAIN_S, CLEAN_SELDOM_S = 15.0, 480.0
+"""Caches are worth something: the wait doubles, up to the second, while cleaning does not bring memory under
+`CLEAN_SHARE`. While nobody new can be served it is always the first."""
+RETRY_AFTER_S = 5
+
+State = Literal["off", "ok", "cleaning", "refusing"]
+
+
+@dataclass(eq=False)
+class Watchdog:
+    """Looks at resident memory, and does what the table above says.
+
+    Parameters
+    ----------
+    limit_mb : float
+        Resident memory that the process may have, in MiB; 0 watches nothing.
+    slots : Slots
+        Where it is seen whether anybody is served.
+    admission : Admission
+        Told to refuse, and to admit.
+    clean : mapping of str to callable
+        What can be given back, by its name, in the order in which it is tried.
+    settle : callable
+        Called after a clean-up if nobody is served, for what is only given back with the next inference.
+    replace : callable
+        Has another worker take the place of this one.
+    complete : callable
+        Whether all has been loaded that is loaded unasked. Before that, no worker is replaced.
+    unfit : callable
+        Ends the server, with the error that says what it needs: it does not fit into its limit.
+    read : callable
+        Resident memory in MiB; a test gives its own.
+    clock : callable
+        Seconds; likewise.
+
+    Attributes
+    ----------
+    state : {"off", "ok", "cleaning", "refusing"}
+        As of the last look.
+    """
+
+    limit_mb: float
+    slots: Slots
+    admission: Admission
+    clean: Mapping[str, Callable[[], object]]
+    settle: Callable[[], object] = lambda: None
+    replace: Callable[[], None] = lambda: None
+    complete: Callable[[], bool] = lambda: True
+    unfit: Callable[[SettingsError], None] = lambda error: None
+    read: Callable[[], float] = resident_mb
+    clock: Callable[[], float] = time.monotonic
+
+    def __post_init__(self) -> None:
+        self.state: State = "ok" if self.limit_mb > 0 else "off"
+        self._taken_mb: float | None = None
+        self._taking = threading.Lock()
+        self._done: Counter[str] = Counter()
+        self._cleanups = 0
+        self._freed_mb = self._peak_mb = 0.0
+        self._warm_mb: float | None = None
+        self._cleaned_s: float | None = None
+        self._again_s = CLEAN_AGAIN_S
+        self._replaced = False
+
+    def start(self, warm: Callable[[], bool]) -> None:
+        """Look every `LOOK_S`, in a thread of its own, from when `warm` is true: loading has its own peak."""
+
+        def watch() -> None:
+            while not warm():
+                time.sleep(LOOK_S)
+            if not self.note_warm():
+                return
+            growing = True
+            while not self._replaced:
+                # Not while somebody speaks: what a stream holds is no part of a warm worker
+                if growing and self.complete() and self.slots.idle():
+                    growing = False
+                    self._warm_mb = self.read()
+                self.look()
+                time.sleep(LOOK_S)
+
+        if self.state != "off":
+            threading.Thread(target=watch, name="memory", daemon=True).start()
+
+    def note_warm(self) -> bool:
+        """The worker is as small as it will be: whether it fits. What does not fit now never will."""
+        self._warm_mb = self._peak_mb = self.read()
+        with self._taking:
+            self._taken_mb = self._warm_mb
+        fits = self._warm_mb + ROOM_MB <= self.limit_mb
+        if not fits:
+            needed_mb = math.ceil(self._warm_mb + ROOM_MB)
+            self.unfit(
+                SettingsError(
+                    f"The server does not fit into {self.limit_mb:.0f} MB: warm, it takes "
+                    f"{self._warm_mb:.0f} MB, and requests need {ROOM_MB:.0f} more.",
+                    field="KOKORO_MEMORY_LIMIT_MB",
+                    value=round(self.limit_mb),
+                    allowed=f"{needed_mb} or more with this variant and voice",
+                    mend="Raise it, or serve on a machine with more memory.",
+                )
+            )
+        return fits
+
+    def make_room(self, language: str, needed_mb: float) -> None:
+        """Before a language is loaded.
+
+        Raises
+        ------
+        MemoryLimitError
+            With it, the worker would not fit into its limit.
+        """
+        with self._taking:
+            if self.state == "off" or self._taken_mb is None:  # what a worker begins with is judged when warm
+                return
+            least_mb = math.ceil(self._taken_mb + needed_mb + ROOM_MB)
+            if least_mb > self.limit_mb:
+                raise MemoryLimitError(
+                    f"The language {language} takes {needed_mb:.0f} MB, for which the memory limit of "
+                    f"{self.limit_mb:.0f} MB has no room.",
+                    field="language",
+                    value=language,
+                    allowed="a language that is loaded already",
+                    mend=f"Set KOKORO_MEMORY_LIMIT_MB to {least_mb} or more.",
+                )
+            self._taken_mb += needed_mb
+
+    def look(self) -> State:
+        """One look, and what it leads to."""
+        if self.state == "off":
+            return self.state
+        rss_mb = self.read()
+        self._peak_mb = max(self._peak_mb, rss_mb)
+        if rss_mb < CLEAN_SHARE * self.limit_mb:
+            return self._becomes("ok", rss_mb)
+        if self._may_clean(rss_mb):
+            rss_mb = self._clean_up(rss_mb)
+        bound_mb = self.limit_mb * (ROOM_SHARE if self.state == "refusing" else 1.0)
+        if rss_mb <= bound_mb:
+            return self._becomes("ok" if rss_mb < CLEAN_SHARE * self.limit_mb else "cleaning", rss_mb)
+        self._becomes("refusing", rss_mb)
+        # Asked after the refusal: from now on nobody comes who could be cut off
+        if self.slots.idle() and self.complete() and not self._replaced:
+            self._replaced = True
+            log.error("Memory is at %.0f MB with nobody served: the worker is replaced.", rss_mb)
+            self.replace()
+        return self.state
+
+    def figures(self) -> dict[str, Any]:
+        """For `/status`."""
+        return {
+            "state": self.state,
+            "limit_mb": round(self.limit_mb, 1),
+            "warm_mb": None if self._warm_mb is None else round(self._warm_mb, 1),
+            "peak_mb": round(self._peak_mb, 1),
+            "cleanups": self._cleanups,
+            "freed_mb": round(self._freed_mb, 1),
+            "actions": {name: self._done[name] for name in self.clean},
+        }
+
+    def _may_clean(self, rss_mb: float) -> bool:
+        now_s = self.clock()
+        needed = rss_mb > self.limit_mb or self.state == "refusing"
+        again_s = CLEAN_AGAIN_S if needed else self._again_s
+        # Once more when the last listener has left: what they held is free only now
+        leaving = self.state == "refusing" and self.slots.idle()
+        if not leaving and self._cleaned_s is not None and now_s - self._cleaned_s < again_s:
+            return False
+        self._cleaned_s = now_s
+        return True
+
+    def _clean_up(self, before_mb: float) -> float:
+        """What is resident after everything that can be given back was."""
+        for name, action in self.clean.items():
+            if self._tried(name, action):
+                self._done[name] += 1
+        if self.slots.idle():
+            self._tried("settling", self.settle)
+        after_mb = self.read()
+        enough = after_mb < CLEAN_SHARE * self.limit_mb
+        self._again_s = CLEAN_AGAIN_S if enough else min(2 * self._again_s, CLEAN_SELDOM_S)
+        self._cleanups += 1
+        self._freed_mb += max(0.0, before_mb - after_mb)
+        log.info("Cleaned up at %.0f MB of %.0f: %.0f MB are left.", before_mb, self.limit_mb, after_mb)
+        return after_mb
+
+    @staticmethod
+    def _tried(name: str, action: Callable[[], object]) -> bool:
+        try:
+            action()
+        except Exception:  # one that fails keeps neither the others nor the watch from going on
+            log.exception("Clean-up failed: %s.", name)
+            return False
+        return True
+
+    def _becomes(self, state: State, rss_mb: float) -> State:
+        before, self.state = self.state, state
+        if state == "refusing" != before:
+            self.admission.refuse(
+                Unavailable(
+                    "The server is short of memory; what is under way goes on.",
+                    retry_after_s=RETRY_AFTER_S,
+                    code=MEMORY_SHORT,
+                    mend="Ask again in a few seconds.",
+                )
+            )
+            log.error("Memory is at %.0f MB, over %.0f: nothing new is taken.", rss_mb, self.limit_mb)
+        elif before == "refusing" != state:
+            self.admission.admit(MEMORY_SHORT)
+            log.warning("Memory is at %.0f MB of %.0f: speech is taken again.", rss_mb, self.limit_mb)
+        return state
+
+
+def watchdog_of(
+    engine: Engine,
+    slots: Slots,
+    admission: Admission,
+    *,
+    limit_mb: float,
+    voice: str,
+    replace: Callable[[], None],
+    complete: Callable[[], bool],
+    unfit: Callable[[SettingsError], None] = lambda error: None,
+) -> Watchdog:
+    """The watchdog of a server that speaks with `engine`: what there is to give back."""
+
+    def settle() -> None:
+        engine.warm(voice, text="Yes.")  # runs each session once, at whose end its arena shrinks
+        give_back_freed()
+
+    return Watchdog(
+        limit_mb,
+        slots,
+        admission,
+        {
+            "caches": engine.clear_caches,
+            "garbage": gc.collect,
+            "arenas": engine.shrink,
+            "heap": give_back_freed,
+        },
+        settle=settle,
+        replace=replace,
+        complete=complete,
+        unfit=unfit,
+    )

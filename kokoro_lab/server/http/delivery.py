@@ -1,0 +1,226 @@
+"""The body of a streamed answer, and what becomes of a listener who leaves."""
+
+from __future__ import annotations
+
+import base64
+import errno
+import json
+import logging
+from collections.abc import Callable, Generator, Iterable, Iterator
+from typing import Any, Protocol
+
+from kokoro_lab.containers import Encoder
+from kokoro_lab.server.health.figures import Outcome
+from kokoro_lab.server.http.errors import code_of, log_failure
+from kokoro_lab.server.requests.speech_events import (
+    AudioBytes,
+    Done,
+    Event,
+    KeepAlive,
+    SpeechEvents,
+    words_of,
+)
+from kokoro_lab.speech.chunker import PRIMER_S
+
+log = logging.getLogger(__name__)
+
+FILE_PIECE_BYTES = 65_536
+"""A file is handed to the socket in pieces, because the time limit on sending is for one piece."""
+
+
+class StreamBroken(BrokenPipeError):
+    """Synthesis failed after the first byte was sent.
+
+    A broken pipe, so that gunicorn closes the connection and leaves out the chunk that would mark the
+    body as complete: then the client sees that something is missing.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(errno.EPIPE, "synthesis failed after the first byte")
+
+
+def in_pieces(whole: bytes, size: int = FILE_PIECE_BYTES) -> Iterator[bytes]:
+    """`whole`, a piece at a time."""
+    return (whole[at : at + size] for at in range(0, len(whole), size))
+
+
+def until_sent(pieces: Iterable[bytes], sent: Callable[[], None]) -> Iterator[bytes]:
+    """The pieces; at the end, whichever it is, `sent` is called."""
+    try:
+        yield from pieces
+    finally:
+        sent()
+
+
+class Writer(Protocol):
+    """How the events of a stream become the body of an answer."""
+
+    def begin(self) -> bytes:
+        """Sent before anything is computed."""
+
+    def write(self, event: Event) -> bytes:
+        """The bytes of an event, perhaps none."""
+
+    def failed(self, error: BaseException) -> bytes | None:
+        """How the client is told of an error; None if it can only be cut off."""
+
+
+class RawWriter:
+    """The bytes of the audio themselves. While computing stalls, silence.
+
+    Parameters
+    ----------
+    encoder : Encoder
+        Fresh. Its head and the primer are sent before anything is computed, so that a player opens its
+        device.
+    """
+
+    def __init__(self, encoder: Encoder) -> None:
+        self._encoder = encoder
+
+    def begin(self) -> bytes:
+        return self._encoder.prime(PRIMER_S)
+
+    def write(self, event: Event) -> bytes:
+        if isinstance(event, AudioBytes):
+            return event.data
+        return self._encoder.still(PRIMER_S) if isinstance(event, KeepAlive) else b""
+
+    def failed(self, error: BaseException) -> bytes | None:
+        return None
+
+
+class EventWriter:
+    """Server-sent events, as OpenAI streams speech: `speech.audio.delta`, `speech.audio.done`, and an error.
+
+    Each delta has an `id:`, `segment.chunk`, behind which a client may go on, and that of a segment's first
+    frame the token that it needs for that (see `resume`).
+
+    Parameters
+    ----------
+    stream_id : str
+        Said in the first line, a comment, which also opens the connection of an impatient proxy.
+    describe : callable
+        An error in OpenAI's shape.
+    """
+
+    def __init__(self, stream_id: str, describe: Callable[[BaseException], dict[str, Any]]) -> None:
+        self._stream_id = stream_id
+        self._describe = describe
+
+    def begin(self) -> bytes:
+        return f": {self._stream_id}\n\n".encode()
+
+    def write(self, event: Event) -> bytes:
+        if isinstance(event, AudioBytes):
+            fields = {"type": "speech.audio.delta", "audio": base64.b64encode(event.data).decode()}
+            if event.token is not None:
+                fields["resume"] = event.token
+            return _event(fields, f"id: {event.segment_id}.{event.chunk_id}\n")
+        if isinstance(event, KeepAlive):
+            return b": still computing\n\n"
+        if isinstance(event, Done):
+            return _event({"type": "speech.audio.done", "usage": event.usage})
+        return _event(
+            {
+                "type": "speech.audio.words",
+                "segment_id": event.segment_id,
+                "words": words_of(event.timings),
+            }
+        )
+
+    def failed(self, error: BaseException) -> bytes | None:
+        return _event(self._describe(error), "event: error\n")
+
+
+def _event(fields: dict[str, Any], head: str = "") -> bytes:
+    # JSON escapes line breaks, so the data is one line
+    return f"{head}data: {json.dumps(fields, ensure_ascii=False)}\n\n".encode()
+
+
+class ResponseBody(Iterator[bytes]):
+    """The body of a streamed answer: events as they come, in the words of its writer.
+
+    The WSGI server iterates it, and calls `close` however it ended. A client that left is noticed when a
+    piece cannot be sent; then nothing further is computed.
+
+    Parameters
+    ----------
+    events : SpeechEvents
+        Of a stream that has begun, so that what is wrong with a request has been found by now. The account of
+        its synthesis is told of the first byte, of what the socket has taken and of the outcome; the
+        synthesis, when a piece is handed over to be sent, and it is cut if the answer does not come to its
+        end.
+    writer : Writer
+        For the transport.
+    """
+
+    def __init__(self, events: SpeechEvents, writer: Writer) -> None:
+        self._events = events
+        self._writer = writer
+        self._synthesis = events.synthesis
+        self._account = events.synthesis.account
+        self._outcome: Outcome | None = None
+        self._code: str | None = None
+        self._told = False
+        self._closed = False
+        self._pieces = self._run()
+
+    def __next__(self) -> bytes:
+        self._synthesis.sending = False
+        try:
+            piece = next(self._pieces)
+            self._synthesis.sending = True
+            return piece
+        except StopIteration:
+            self.close()  # now, and not after the client has seen the end and may have sent its next request
+            raise
+
+    def close(self) -> None:
+        """Stop computing, say in log and figures how it ended, and give the slot back."""
+        if self._closed:
+            return
+        self._closed = True
+        try:
+            self._pieces.close()
+            self._events.close()
+        finally:
+            outcome = self._outcome or self._account.interrupted() or "cancelled"
+            if outcome != "completed" and not self._told:
+                # Or gunicorn's main thread waits up to 2 s for the client to do it
+                self._synthesis.cut()
+            self._synthesis.finish(outcome, self._code)
+
+    def _run(self) -> Generator[bytes]:
+        head = self._writer.begin()
+        if head:
+            self._account.first_byte()
+        yield head  # even if it is empty: a codec that holds the primer back holds no headers back
+        try:
+            for event in self._events:
+                data = self._writer.write(event)
+                if isinstance(event, Done):
+                    warn_of_clipping(self._account.request_id, self._events.encoder)
+                    self._outcome = "completed"
+                if data:
+                    self._account.first_byte()
+                    yield data
+                    self._account.taken()
+        except Exception as error:
+            last = self._failed(self._account.reason(error))
+            if last is None:
+                raise StreamBroken from error
+            self._told = True
+            yield last
+
+    def _failed(self, error: Exception) -> bytes | None:
+        self._outcome, self._code = self._account.outcome_of(error), code_of(error)
+        if self._outcome == "failed":
+            log_failure(error, "failed after the first byte", self._account.request_id)
+        return self._writer.failed(error)
+
+
+def warn_of_clipping(request_id: str, encoder: Encoder) -> None:
+    """Samples that did not fit into 16 bit are heard: say so."""
+    if encoder.clipped_samples:
+        log.warning("%s: %d samples were clipped to 16 bit", request_id, encoder.clipped_samples)

@@ -1,0 +1,220 @@
+"""Every error in OpenAI's shape: `{"error": {"message", "type", "param", "code"}}`.
+
+Messages go to the client, who sent the text; the log gets status, code and, for what is our fault,
+where it happened. Messages of exceptions that are not ours may quote the text, so they are in neither.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import traceback
+from collections.abc import Mapping
+from typing import Any, Literal
+from uuid import uuid4
+
+from flask import Flask, Response, g, jsonify
+from gunicorn.http import errors as gunicorn_errors
+from werkzeug import exceptions
+from werkzeug.exceptions import HTTPException
+from werkzeug.http import HTTP_STATUS_CODES
+from werkzeug.wrappers import Response as WerkzeugResponse
+
+from kokoro_lab.errors import (
+    DeadlineExceeded,
+    Gone,
+    InputError,
+    Interrupted,
+    KokoroLabError,
+    MemoryLimitError,
+    OutOfMemory,
+    ProviderError,
+    Unavailable,
+)
+from kokoro_lab.server.health.figures import Outcome
+from kokoro_lab.server.http.framing import BodyTooLong
+from kokoro_lab.server.openapi.schemas import ErrorBody, ErrorDetail
+
+log = logging.getLogger(__name__)
+
+RETRYABLE = frozenset({408, 429, 503})
+"""What may go better the next time. OpenAI's SDKs would send everything from 500 up three times over,
+and a text that cannot be spoken once cannot be spoken thrice."""
+
+RETRY_AFTER_S = 1
+"""Of a 503 that does not know better."""
+NO_MEMORY = (
+    "There was not enough memory to speak this. Go on behind what you have, or ask again; if it comes back, "
+    "lower KOKORO_CONCURRENCY or end other programs."
+)
+
+_STATUS: dict[type[Exception], int] = {
+    InputError: 400,
+    Interrupted: 409,
+    Gone: 410,
+    OutOfMemory: 503,
+    ProviderError: 503,
+    Unavailable: 503,
+    DeadlineExceeded: 504,
+    MemoryLimitError: 507,
+    MemoryError: 503,
+}
+_CODES = {401: "invalid_api_key", 429: "rate_limit_exceeded"}
+"""OpenAI's own codes; other HTTP errors are called by their names."""
+_KINDS: dict[type[gunicorn_errors.ParseException], type[HTTPException]] = {
+    BodyTooLong: exceptions.RequestEntityTooLarge,
+    gunicorn_errors.ExpectationFailed: exceptions.ExpectationFailed,
+    gunicorn_errors.LimitRequestHeaders: exceptions.RequestHeaderFieldsTooLarge,
+    gunicorn_errors.LimitRequestLine: exceptions.RequestURITooLarge,
+    gunicorn_errors.UnsupportedTransferCoding: exceptions.NotImplemented,
+}
+_QUOTED_CHARACTERS = 200
+"""Of what is quoted to the client from its own bytes."""
+_OUTCOMES: Mapping[int, Outcome] = {409: "cancelled", 429: "rejected", 499: "cancelled"}
+
+
+def register(app: Flask) -> None:
+    """Answer every exception of `app` in the one shape."""
+    app.register_error_handler(KokoroLabError, _on_ours)
+    app.register_error_handler(HTTPException, _on_http)
+    app.register_error_handler(Exception, _on_unexpected)
+
+
+def status_of(error: BaseException) -> int:
+    """400 for what the client can mend, 409 and 410 for what was stopped or cannot go on, 503 for a provider
+    or a server that may come back, 504 for what took too long, 507 for what its memory has no room for, else
+    500."""
+    if isinstance(error, HTTPException):
+        return error.code or 500
+    return next((status for kind, status in _STATUS.items() if isinstance(error, kind)), 500)
+
+
+def code_of(error: BaseException) -> str:
+    """The `code` by which a client and the log know this error."""
+    if isinstance(error, HTTPException):
+        return _CODES.get(error.code or 500, error.name.lower().replace(" ", "_").replace("'", ""))
+    if isinstance(error, MemoryError):
+        return "out_of_memory"
+    return error.code if isinstance(error, KokoroLabError) else "internal_error"
+
+
+def outcome_of(error: BaseException) -> Outcome:
+    """How a request ends that ends with this error, for the figures."""
+    if isinstance(error, DeadlineExceeded):
+        return "expired"
+    if isinstance(error, Unavailable):
+        return "rejected"
+    return outcome_of_status(status_of(error))
+
+
+def outcome_of_status(status: int) -> Outcome:
+    """The same of an answer from 400 up, as far as its status tells."""
+    if status >= 500:
+        return "failed"
+    return _OUTCOMES.get(status, "invalid")
+
+
+def where(error: BaseException) -> str:
+    """The types and stacks of `error` and of what caused it, without a word of their messages."""
+    parts = []
+    link: BaseException | None = error
+    while link is not None:
+        parts.append(f"{type(link).__name__}\n" + "".join(traceback.format_tb(link.__traceback__)))
+        link = link.__cause__ or (None if link.__suppress_context__ else link.__context__)
+    return "caused by ".join(parts)
+
+
+def log_failure(error: BaseException, what: str, request_id: str) -> None:
+    """Log an error of ours: in full if it is a `KokoroLabError`, which never quotes a text."""
+    message = f"{error}\n" if isinstance(error, KokoroLabError) else ""
+    log.error("%s %s: %s%s", request_id, what, message, where(error))
+
+
+def body_of(
+    error: BaseException, request_id: str, client_names: Mapping[str, str] | None = None
+) -> dict[str, Any]:
+    """What a client is told of an exception, whatever the transport: OpenAI's shape.
+
+    The engine says `input`; a client that sent `text` is to be told of `text`, by `client_names`.
+    """
+    param, message = None, f"The server failed; its log says where, under {request_id}."
+    if isinstance(error, KokoroLabError):
+        param, message = error.field and (client_names or {}).get(error.field, error.field), str(error)
+    elif isinstance(error, HTTPException):
+        message = error.description or error.name
+    elif isinstance(error, MemoryError):
+        message = NO_MEMORY
+    status, code = status_of(error), code_of(error)
+    kind: Literal["server_error", "rate_limit_error", "invalid_request_error"] = (
+        "server_error" if status >= 500 else "rate_limit_error" if status == 429 else "invalid_request_error"
+    )
+    return ErrorBody(error=ErrorDetail(message=message, type=kind, param=param, code=code)).model_dump()
+
+
+def refusal(error: BaseException) -> bytes:
+    """The whole answer where no application was asked: a request is malformed, too long, or late.
+
+    It ends its connection: where the next request would begin is not known any more.
+    """
+    request_id = uuid4().hex
+    if isinstance(error, gunicorn_errors.ParseException):
+        kind = _KINDS.get(type(error), exceptions.BadRequest)
+        said = str(error)[:_QUOTED_CHARACTERS]
+        error = kind(said if kind is exceptions.RequestEntityTooLarge else f"This is no HTTP request: {said}")
+    if not isinstance(error, HTTPException):
+        log_failure(error, "failed outside of the application", request_id)
+    status = status_of(error)
+    log.info("%s answered %d, %s", request_id, status, code_of(error))
+    body = json.dumps(body_of(error, request_id)).encode()
+    lines = [
+        f"HTTP/1.1 {status} {HTTP_STATUS_CODES[status]}",
+        "Content-Type: application/json",
+        f"Content-Length: {len(body)}",
+        "Connection: close",
+        f"X-Request-Id: {request_id}",
+    ]
+    if status not in RETRYABLE:
+        lines.append("x-should-retry: false")
+    if status == exceptions.ServiceUnavailable.code:
+        lines.append(f"Retry-After: {RETRY_AFTER_S}")
+    return "\r\n".join([*lines, "", ""]).encode() + body
+
+
+def _on_ours(error: KokoroLabError) -> Response:
+    status = status_of(error)
+    if status >= 500 and not isinstance(error, Unavailable):
+        log_failure(error, f"failed, {error.code}", g.request_id)
+    answer = _answer(error)
+    if isinstance(error, Unavailable):
+        g.outcome = outcome_of(error)
+    if status == 503:
+        answer.headers["Retry-After"] = str(getattr(error, "retry_after_s", RETRY_AFTER_S))
+    return answer
+
+
+def _on_http(error: HTTPException) -> WerkzeugResponse:
+    answer = error.get_response()
+    if error.code is None or error.code < 400:  # a redirect
+        return answer
+    ours = _answer(error)
+    for name, value in answer.headers:
+        if name not in ("Content-Type", "Content-Length"):
+            ours.headers.add(name, value)  # Allow, Retry-After, WWW-Authenticate
+    return ours
+
+
+def _on_unexpected(error: Exception) -> Response:
+    log_failure(error, "failed unexpectedly", g.request_id)
+    return _answer(error)
+
+
+def _answer(error: Exception) -> Response:
+    status = status_of(error)
+    body = body_of(error, g.request_id, g.get("client_names"))
+    g.error_code = body["error"]["code"]
+    log.info("%s answered %d, %s", g.request_id, status, g.error_code)
+    answer = jsonify(body)
+    answer.status_code = status
+    if status not in RETRYABLE:
+        answer.headers["x-should-retry"] = "false"
+    return answer

@@ -1,0 +1,194 @@
+"""Who may ask, where, and how much: path, Host, Origin, key, size, and time for each read and write."""
+
+from __future__ import annotations
+
+import hmac
+import re
+import select
+import socket
+import time
+from collections.abc import Callable, Iterable
+from typing import Any
+from uuid import uuid4
+
+from flask import Flask, Response, abort, current_app, g, request
+from werkzeug.datastructures import WWWAuthenticate
+from werkzeug.exceptions import Unauthorized
+from werkzeug.routing import BaseConverter
+
+from kokoro_lab.config import Settings
+from kokoro_lab.net.origins import allowed_hosts, answers_to, listed, same_origin
+from kokoro_lab.server.requests.syntheses import LONGEST_ID
+from kokoro_lab.server.state import server_state
+
+JSON_BYTES_A_CHARACTER = 12
+"""The most that JSON needs for one character: beyond the basic plane, escaped, it is two `\\uXXXX`."""
+OTHER_FIELDS_BYTES = 65_536
+"""Room for the fields beside the text: a lexicon of 8 kB, every character escaped, is the largest."""
+
+STALL_S = 10.0
+"""A client that takes or sends nothing for so long loses its connection, and the slot it holds."""
+SEND_BUFFER_BYTES = 65_536
+"""Of a stream's socket. Linux would let it grow to some 4 MB, 80 s of speech, before a client that
+does not read is noticed."""
+
+REQUEST_ID = re.compile(rf"(?!ws$|[.]{{1,2}}$)[A-Za-z0-9._:-]{{1,{LONGEST_ID}}}")
+"""What a client may call its request; else it gets an id of ours. By it a stream is stopped, so it is never
+the WebSocket's place in a path, nor one that is resolved on the way."""
+_HEADER_NAMES = re.compile(r"[A-Za-z0-9-]+(?:\s*,\s*[A-Za-z0-9-]+)*")
+_EXPOSED = (
+    "X-Request-Id, X-Kokoro-Voice, X-Kokoro-Variant, X-Kokoro-Provider, X-Kokoro-Streamed, "
+    "X-Kokoro-Ignored, X-Kokoro-Fallbacks, X-Kokoro-Statistics, X-Kokoro-Mode, X-Kokoro-Chunk-Ms, "
+    "X-Kokoro-Pre-Buffer-Ms, X-Kokoro-RTF, X-Kokoro-TTFA-Ms, X-Kokoro-First-Audio, X-Kokoro-Stream-Id, "
+    "X-Sample-Rate, Retry-After"
+)
+
+
+WsgiApp = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
+
+
+class RequestIds(BaseConverter):
+    """Ids in paths, so that what can be no id is not found rather than looked for."""
+
+    regex = REQUEST_ID.pattern.replace("$", "(?:/|$)")
+
+
+def max_body_bytes(settings: Settings) -> int:
+    """The largest request body: the longest text, every character escaped, and the other fields."""
+    return settings.max_input_chars * JSON_BYTES_A_CHARACTER + OTHER_FIELDS_BYTES
+
+
+def register(app: Flask, settings: Settings) -> None:
+    """Put the checks before every request of `app`, and the CORS headers behind it."""
+    app.url_map.converters["stream_id"] = RequestIds
+    app.url_map.strict_slashes = False
+    app.wsgi_app = placed(app.wsgi_app, settings.root_path)  # type: ignore[method-assign,assignment]
+    app.config["MAX_CONTENT_LENGTH"] = max_body_bytes(settings)
+    app.config["STALL_S"] = STALL_S
+    hosts = allowed_hosts(settings)
+    origins = frozenset(listed(settings.allowed_origins))
+
+    def check() -> Response | None:
+        _accept()
+        _check_host(hosts)
+        preflight = _check_origin(origins)
+        if preflight is None:
+            _check_length()
+        return preflight
+
+    def add_headers(response: Response) -> Response:
+        response.headers["X-Request-Id"] = g.request_id
+        origin = request.headers.get("Origin")
+        if origins:
+            response.vary.add("Origin")
+        if origin in origins:
+            response.headers["Access-Control-Allow-Origin"] = origin
+            response.headers["Access-Control-Expose-Headers"] = _EXPOSED
+        return response
+
+    app.before_request(check)
+    app.after_request(add_headers)
+
+
+def path_within(root_path: str, path: str) -> str:
+    """Which of the server's own paths is asked for.
+
+    `root_path` is taken off where it is there: some proxies take it off themselves. Slashes that stand side
+    by side are one: a redirect, which is the usual answer to them, loses the body with some clients.
+    """
+    path = re.sub("//+", "/", path)
+    if root_path and (path == root_path or path.startswith(f"{root_path}/")):
+        return path[len(root_path) :]
+    return path
+
+
+def placed(app: WsgiApp, root_path: str) -> WsgiApp:
+    """`app`, which the outside finds at `root_path`."""
+
+    def answer(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        path = path_within(root_path, environ.get("PATH_INFO", ""))
+        if root_path and not path:  # the page's own links begin at its folder
+            start_response("308 Permanent Redirect", [("Location", f"{root_path}/"), ("Content-Length", "0")])
+            return ()
+        environ["SCRIPT_NAME"], environ["PATH_INFO"] = root_path, path
+        return app(environ, start_response)
+
+    return answer
+
+
+def require_key() -> None:
+    """Refuse a request for speech without the key, where one is set.
+
+    Voices, models and health stay open: OpenWebUI asks for them without its key.
+    """
+    key = server_state().settings.api_key
+    if not key:
+        return
+    scheme, _, given = request.headers.get("Authorization", "").partition(" ")
+    if scheme.lower() != "bearer" or not hmac.compare_digest(given.strip().encode(), key.encode()):
+        raise Unauthorized(
+            "The API key is missing or wrong. Send it as `Authorization: Bearer <key>`.",
+            www_authenticate=WWWAuthenticate("bearer"),
+        )
+
+
+def client_socket() -> socket.socket | None:
+    """The connection of the current request, where the server (gunicorn) lends it."""
+    found = request.environ.get("gunicorn.socket")
+    return found if isinstance(found, socket.socket) else None
+
+
+def has_left(connection: socket.socket) -> bool:
+    """Whether the client has closed its side, found out without taking anything that it sent."""
+    readable = (
+        select.poll()
+    )  # first, because `recv` waits for the socket's own time limit, whatever its flags
+    readable.register(connection, select.POLLIN)
+    if not readable.poll(0):
+        return False
+    try:
+        return not connection.recv(1, socket.MSG_PEEK)
+    except OSError:
+        return True
+
+
+def _accept() -> None:
+    g.accepted_s = time.perf_counter()
+    asked = request.headers.get("X-Request-Id", "")
+    g.request_id = asked if REQUEST_ID.fullmatch(asked) else uuid4().hex
+    connection = client_socket()
+    if connection is not None:
+        # For each recv and each piece that is sent. gunicorn takes it off before the next request
+        connection.settimeout(current_app.config["STALL_S"])
+
+
+def _check_host(allowed: frozenset[str]) -> None:
+    if not answers_to(request.environ.get("HTTP_HOST", "").lower(), allowed):
+        abort(400, "This server does not answer to that Host; KOKORO_ALLOWED_HOSTS lists those it does.")
+
+
+def _check_origin(allowed: frozenset[str]) -> Response | None:
+    """Refuse web pages from elsewhere; answer the preflight of a listed one."""
+    origin = request.headers.get("Origin")
+    if origin is None:
+        return None
+    if origin not in allowed:
+        if same_origin(origin, request.environ.get("HTTP_HOST", "").lower()):
+            return None
+        abort(403, "This web origin may not call the server. KOKORO_ALLOWED_ORIGINS lists those that may.")
+    if request.method != "OPTIONS" or "Access-Control-Request-Method" not in request.headers:
+        return None
+    answer = Response(status=204)
+    answer.headers["Access-Control-Allow-Methods"] = "GET, POST, DELETE"
+    wanted = request.headers.get("Access-Control-Request-Headers", "")
+    if _HEADER_NAMES.fullmatch(wanted):  # SDKs add headers of their own; a listed origin is trusted with any
+        answer.headers["Access-Control-Allow-Headers"] = wanted
+    answer.headers["Access-Control-Max-Age"] = "600"
+    return answer
+
+
+def _check_length() -> None:
+    """Our worker has looked at it already, and has given a chunked body its length; others may not have."""
+    limit = current_app.config["MAX_CONTENT_LENGTH"]
+    if request.content_length is not None and request.content_length > limit:
+        abort(413, f"The request body is {request.content_length} bytes long. Allowed: up to {limit}.")

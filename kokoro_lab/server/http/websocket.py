@@ -1,0 +1,99 @@
+"""The WebSocket's door: who may come in, how many, and what becomes of the connection."""
+
+from __future__ import annotations
+
+import socket
+from contextlib import suppress
+from typing import Any, NoReturn
+
+from flask import Blueprint, current_app, g, request
+from flask_sock import Sock
+from simple_websocket import ConnectionClosed, Server
+from werkzeug.exceptions import HTTPException, TooManyRequests
+
+from kokoro_lab.config import Settings
+from kokoro_lab.net.watched_socket import WatchedSocket
+from kokoro_lab.server.http.conversation import WebSocketConversation
+from kokoro_lab.server.http.guard import SEND_BUFFER_BYTES, client_socket, max_body_bytes, require_key
+from kokoro_lab.server.openapi.document import documented
+from kokoro_lab.server.requests.slots import Slot
+from kokoro_lab.server.state import SOCKETS, server_state
+
+PING_S = 20
+"""Between two pings; a client that has not answered one by the next has gone."""
+GOODBYE_S = 1.0
+"""How long the client's half of the closing handshake is waited for."""
+
+PATH = "/v1/audio/speech/ws"
+
+blueprint = Blueprint("websocket", __name__)
+# Host and Origin have been checked by then, as for every request: browsers do not do it for WebSockets
+blueprint.before_request(require_key)
+_sock = Sock()
+
+
+def options(settings: Settings) -> dict[str, Any]:
+    """What the WebSocket library is told: pings, and the largest message."""
+    return {"ping_interval": PING_S, "max_message_size": max_body_bytes(settings)}
+
+
+class UpgradeRequired(HTTPException):
+    """A plain request came to where only a WebSocket is spoken."""
+
+    code = 426
+    name = "Upgrade Required"
+    description = "A WebSocket is spoken here: connect with a WebSocket client."
+
+    def get_headers(self, *arguments: Any) -> list[tuple[str, str]]:
+        return [*super().get_headers(*arguments), ("Upgrade", "websocket"), ("Connection", "Upgrade")]
+
+
+@blueprint.before_request
+def _admit() -> None:
+    """A connection takes a thread of the server for as long as it lasts."""
+    connection = client_socket()
+    if connection is None or request.url_rule is None or not request.url_rule.websocket:
+        return
+    try:
+        g.seat = server_state().sockets.take()
+    except TooManyRequests as error:
+        raise TooManyRequests(
+            f"All {SOCKETS} WebSockets that may be open at a time are.", retry_after=error.retry_after
+        ) from None
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES)
+    request.environ["gunicorn.socket"] = WatchedSocket(connection, current_app.config["STALL_S"])
+
+
+@blueprint.teardown_request
+def _leave(error: BaseException | None) -> None:
+    seat: Slot | None = g.pop("seat", None)
+    if seat is not None:
+        seat.release()
+
+
+@blueprint.get(PATH)
+@documented(status=101, errors=(401, 426, 429))
+def knock() -> NoReturn:
+    """Speak over a WebSocket: the fields of a request as JSON messages, audio in binary ones.
+
+    What either side says stands in docs/clients.md. A request that does not ask for a WebSocket is answered
+    426.
+    """
+    raise UpgradeRequired
+
+
+@_sock.route(PATH, bp=blueprint)  # type: ignore[untyped-decorator]
+def talk(ws: Server) -> None:
+    """Talk until the client goes."""
+    watched: WatchedSocket = ws.sock
+    conversation = WebSocketConversation(ws, server_state(), g.request_id, watched)
+    try:
+        conversation.run()
+    except (ConnectionClosed, OSError):
+        pass
+    finally:
+        conversation.end()
+        with suppress(ConnectionClosed, OSError):
+            ws.close()
+        ws.thread.join(GOODBYE_S)
+        watched.shutdown()

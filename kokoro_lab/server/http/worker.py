@@ -1,0 +1,229 @@
+"""gunicorn's worker: one thread polls all connections, and the pool is given whole requests alone."""
+
+from __future__ import annotations
+
+import errno
+import socket
+import time
+from concurrent.futures import Future
+from contextlib import suppress
+from functools import partial
+from itertools import islice
+from selectors import EVENT_READ
+from typing import Any
+
+from gunicorn.workers.gthread import ThreadWorker
+from werkzeug.exceptions import RequestTimeout, ServiceUnavailable
+
+from kokoro_lab.server.health.lifecycle import Doorstep
+from kokoro_lab.server.http.connections import Connection, Connections, Reason, State
+from kokoro_lab.server.http.errors import refusal
+
+SILENT_S = 60.0
+"""After which a connection is closed that has no request under way."""
+HEAD_S = 10.0
+"""In which the head of a request must have arrived, counted from its first byte."""
+BODY_S = 20.0
+"""In which its body must have arrived, counted from the end of the head: 600 kB, the longest, at 30 kB/s."""
+LEAVING_S = 2.0
+"""For which a client's end of a connection is awaited. Closed at once, one that still sends might never read
+its answer."""
+LEAVING_BYTES = 16_777_216
+MOST_HELD_BYTES = 67_108_864
+"""Of requests that are not whole, or not answered, over all connections."""
+READ_BYTES = 65_536
+AT_A_TIME = 50
+"""Connections that are accepted or closed before others are looked at again."""
+
+_FULL = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
+_CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+_LATE: dict[State, tuple[Reason, str]] = {
+    "head": ("late_head", "The head of the request did not arrive in time."),
+    "body": ("late_body", "The request body did not arrive in time."),
+}
+
+
+class PatientWorker(ThreadWorker):  # type: ignore[misc]
+    """Serves from threads. Whoever is silent, slow or half-open waits in the poller and holds none.
+
+    gunicorn waits for the first byte inside of its pool, and reads heads and bodies there without end: a
+    dozen slow clients would take every thread.
+
+    From SIGTERM on it listens no more. gunicorn leaves its copy of the socket open until the last stream has
+    ended: who connects meanwhile would wait, unanswered, and be cut off in the end, and no other server could
+    have the port.
+    """
+
+    alive: bool
+    nr_conns: int
+    wsgi: Doorstep
+
+    def load_wsgi(self) -> None:
+        super().load_wsgi()
+        most = self.cfg.worker_connections - 1  # one further is accepted, and another closed for it
+        self.connections = Connections(most, MOST_HELD_BYTES, self.cfg.threads)
+        self.wsgi.open(self.age, self.connections.figures)
+
+    def is_parent_alive(self) -> bool:
+        """Whether the master is; without it, this is a stop like any other."""
+        alive = bool(super().is_parent_alive())
+        self.alive = self.alive and alive
+        return alive
+
+    def set_accept_enabled(self, enabled: bool) -> None:
+        super().set_accept_enabled(enabled)
+        if enabled or self.alive:
+            return
+        for listener in self.sockets:
+            listener.close()
+        self.wsgi.begin_to_stop(self.cfg.graceful_timeout)
+
+    # ------------------------------------------------------------ what the poller calls, in the main thread
+
+    def accept(self, listener: Any) -> None:
+        """Take those who have connected. Beyond the limit, who has been silent longest goes for each."""
+        for _ in range(AT_A_TIME):
+            try:
+                sock, address = listener.accept()
+            except OSError as error:
+                if error.errno in _FULL:
+                    self._make_room("crowded_out")
+                return  # or there is none left, or it has left again
+            if self.connections.full and not self._make_room("crowded_out"):
+                sock.close()
+                continue
+            connection = Connection(
+                self.cfg, sock, address, listener.getsockname(), self.wsgi.most_body_bytes
+            )
+            self.nr_conns += 1
+            self.connections.add(connection, time.monotonic() + SILENT_S)
+            self._poll(connection)
+
+    def murder_keepalived(self, force: bool = False) -> None:
+        """Close those whose time is over, or who wait for whatever.
+
+        gunicorn calls it after each turn of its loop.
+        """
+        now_s = float("inf") if force else time.monotonic()
+        late = list(islice(self._give_up(now_s), None if force else AT_A_TIME))
+        if len(late) == AT_A_TIME:  # the rest in the next turn, which comes at once
+            self.method_queue.defer(lambda: None)
+
+    def finish_request(self, conn: Connection, fs: Future[bool]) -> None:
+        """The pool has answered: the next request is awaited, or the end."""
+        self.connections.forgets(conn)
+        try:
+            goes_on = fs.result()
+            conn.sock.setblocking(False)
+        except Exception:  # the future was cancelled, or the socket is closed
+            self._close(conn, "answered")
+            return
+        if not goes_on:
+            self._leave(conn, "answered")
+            return
+        linger_s = SILENT_S if self.alive else min(SILENT_S, LEAVING_S)
+        self.connections.awaits(conn, "idle", time.monotonic() + linger_s)
+        self._poll(conn)
+        self._look(conn)  # at what was sent behind the request
+
+    def _cap_keepalive(self, deadline: float) -> None:
+        self.connections.hasten(deadline)
+
+    def _poll(self, conn: Connection) -> None:
+        self.poller.register(conn.sock, EVENT_READ, partial(self._readable, conn))
+
+    def _readable(self, conn: Connection, sock: socket.socket) -> None:
+        if conn.state in ("served", "closed"):  # by an event before this one, of the same turn
+            return
+        try:
+            data = sock.recv(READ_BYTES)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if conn.state == "leaving":
+            conn.drained_bytes += len(data)
+            if not data or conn.drained_bytes > LEAVING_BYTES:
+                self._close(conn, conn.reason)
+        elif not data:
+            self._close(conn, "by_client")
+        else:
+            conn.incoming.push(data)
+            self.connections.heard(conn)
+            self._look(conn)
+
+    def _look(self, conn: Connection) -> None:
+        """See how far its next request has come."""
+        try:
+            whole = conn.incoming.whole()
+        except Exception as error:  # whatever it is, it must not end the worker
+            self._refuse(conn, error, "refused")
+            return
+        if conn.incoming.waits_for_continue:
+            conn.incoming.waits_for_continue = False
+            with suppress(OSError):
+                conn.sock.send(_CONTINUE)
+        stage = conn.incoming.stage
+        if stage != conn.state:
+            span_s = {"idle": SILENT_S, "head": HEAD_S, "body": BODY_S}[stage]
+            self.connections.awaits(conn, stage, time.monotonic() + span_s)
+        while not self.connections.holds(conn) and self._make_room("memory", holding=True):
+            if conn.state == "closed":  # those that are served hold all that may be held
+                return
+        if whole and conn.state == "body":
+            self.poller.unregister(conn.sock)
+            self.connections.serves(conn)
+            self.enqueue_req(conn)
+
+    def _give_up(self, now_s: float) -> Any:
+        for conn in self.connections.late(now_s):
+            if conn.state in _LATE and self.alive:
+                reason, words = _LATE[conn.state]
+                self._refuse(conn, RequestTimeout(words), reason)
+            else:
+                self._close(conn, conn.reason if conn.state == "leaving" else "silent")
+            yield conn
+
+    def _make_room(self, reason: Reason, *, holding: bool = False) -> bool:
+        """Close who has been silent longest. Whether there was one."""
+        conn = self.connections.longest_silent(holding=holding)
+        if conn is None:
+            return False
+        if conn.state in _LATE:
+            with suppress(OSError):
+                conn.sock.send(refusal(ServiceUnavailable("Others need the place; come back.")))
+        self._close(conn, conn.reason if conn.state == "leaving" else reason)
+        return True
+
+    def _refuse(self, conn: Connection, error: Exception, reason: Reason) -> None:
+        with suppress(OSError):
+            conn.sock.send(refusal(error))
+        self._leave(conn, reason)
+
+    def _leave(self, conn: Connection, reason: Reason) -> None:
+        """Send no more, and wait for the client to close. gunicorn has all others wait for that as well."""
+        try:
+            conn.sock.shutdown(socket.SHUT_WR)
+            if conn.state == "served":
+                self._poll(conn)
+        except (OSError, ValueError):  # the client, or the application, has closed it
+            self._close(conn, reason)
+            return
+        conn.reason = reason
+        self.connections.forgets(conn)
+        self.connections.awaits(conn, "leaving", time.monotonic() + LEAVING_S)
+
+    def _close(self, conn: Connection, reason: Reason) -> None:
+        with suppress(KeyError, ValueError, OSError):
+            self.poller.unregister(conn.sock)
+        conn.reason = reason
+        conn.close()
+        self.nr_conns -= 1
+        self.connections.closes(conn)
+
+    # -------------------------------------------------------------------------- what the pool's threads call
+
+    def handle_error(self, req: Any, client: socket.socket, addr: Any, exc: BaseException) -> None:
+        """Answer in the one shape what gunicorn answers in HTML."""
+        with suppress(OSError):
+            client.send(refusal(exc))

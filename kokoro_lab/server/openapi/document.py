@@ -1,0 +1,262 @@
+"""`/openapi.json`: the routes that there are, described by the models that validate."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from inspect import getdoc
+from typing import Any, TypeVar
+
+from flask import Flask
+from pydantic import BaseModel
+from pydantic.json_schema import models_json_schema
+from werkzeug.routing import Rule
+
+from kokoro_lab._version import __version__
+from kokoro_lab.server.openapi.schemas import ErrorBody
+from kokoro_lab.server.state import EXTENSION, ServerState
+
+View = TypeVar("View", bound=Callable[..., Any])
+Refine = Callable[[dict[str, Any], ServerState], None]
+"""Adds to the JSON Schema of a body what is only known of a server that runs."""
+
+_ATTRIBUTE = "_documented"
+_JSON = "application/json"
+_EVENTS = "text/event-stream"
+_EVERYWHERE = (400, 403)
+"""A Host that is not answered to, an Origin that may not call."""
+_WRITING = (413,)
+_WITH_BODY = (408, 415)
+_KEY = "key"
+_REASONS = {
+    101: "From here on it is a WebSocket",
+    200: "Done",
+    202: "Begun",
+    400: "The request is wrong, or the Host is not answered to",
+    401: "The key is missing or wrong",
+    403: "Not from this web origin, or switched off",
+    404: "There is none",
+    408: "The body did not arrive",
+    409: "Not now, or it was stopped",
+    410: "The stream cannot be gone on with; the message says why",
+    413: "The body is too long",
+    415: "The body is not JSON",
+    426: "Only a WebSocket is spoken here",
+    429: "All are busy; `Retry-After` says when to come back",
+    499: "The client left",
+    500: "The server failed",
+    503: "Not ready, stopping, short of memory, or the provider failed",
+    504: "The deadline is over",
+    507: "The language needs more memory than the server may have; the message says how much",
+}
+
+
+_HEADERS: dict[int, dict[str, str]] = {
+    401: {"WWW-Authenticate": "How to send the key"},
+    426: {"Upgrade": "What to ask for"},
+    429: {"Retry-After": "Seconds until another try"},
+    503: {"Retry-After": "Seconds until another try"},
+}
+"""Of errors, beside those of every answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """Something that a request says outside its body.
+
+    Parameters
+    ----------
+    name : str
+    schema : mapping
+        JSON Schema of it.
+    place : str
+        `path` or `header`.
+    """
+
+    name: str
+    schema: Mapping[str, Any]
+    place: str = "path"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ViewDescription:
+    """What a view takes and gives; its docstring's first sentence is the summary. Decorates the view.
+
+    Parameters
+    ----------
+    body, answer : pydantic model, optional
+        What it takes and gives as JSON.
+    media : tuple of str
+        Types in which it answers, where that is not JSON.
+    status : int
+        Of success.
+    errors : tuple of int
+        Statuses with an error body, beside those that any request may have.
+    also : tuple of int
+        Other statuses with the same answer as success.
+    parameters : tuple of Parameter
+        Of the path, where there is more to say than that it is a string, and of the head.
+    optional_body : bool
+        Whether the body may be left out.
+    events : pydantic model, optional
+        One server-sent event, where it may answer by such.
+    headers : mapping of str to str
+        Of success: which ones are always there, and what they say.
+    at_times : mapping of str to str
+        Of success: those that are there where they have something to say.
+    links : mapping of str to mapping
+        OpenAPI's links: what to ask next with something out of the answer.
+    refine : callable, optional
+        Adds to the body's schema what depends on the server.
+    """
+
+    body: type[BaseModel] | None = None
+    answer: type[BaseModel] | None = None
+    media: tuple[str, ...] = ()
+    status: int = 200
+    errors: tuple[int, ...] = ()
+    also: tuple[int, ...] = ()
+    parameters: tuple[Parameter, ...] = ()
+    optional_body: bool = False
+    events: type[BaseModel] | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    at_times: Mapping[str, str] = field(default_factory=dict)
+    links: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    refine: Refine | None = None
+
+    def __call__(self, view: View) -> View:
+        setattr(view, _ATTRIBUTE, self)
+        return view
+
+
+documented = ViewDescription
+"""As it is written above a view: `@documented(answer=Health)`."""
+
+
+def document(app: Flask) -> dict[str, Any]:
+    """The OpenAPI 3.1 description of every route of `app`, as it is set up.
+
+    A route without `documented` is there too, with no more than its docstring. A WebSocket, of which OpenAPI
+    knows nothing, is there as the plain request that asks for it.
+    """
+    operations = [
+        (rule, method.lower(), app.view_functions[rule.endpoint])
+        for rule in app.url_map.iter_rules()
+        if not rule.websocket
+        for method in sorted((rule.methods or set()) - {"HEAD", "OPTIONS"})
+    ]
+    models: list[type[BaseModel]] = [ErrorBody]
+    refinements: list[tuple[type[BaseModel], Refine]] = []
+    paths: dict[str, dict[str, Any]] = {}
+    state: ServerState = app.extensions[EXTENSION]
+    locked = bool(state.settings.api_key)
+    for rule, method, view in sorted(operations, key=lambda o: (o[0].rule, o[1])):
+        about: ViewDescription = getattr(view, _ATTRIBUTE, ViewDescription())
+        models += [model for model in (about.body, about.answer, about.events) if model is not None]
+        if about.body is not None and about.refine is not None:
+            refinements.append((about.body, about.refine))
+        paths.setdefault(_path(rule), {})[method] = _operation(rule, method, view, about, locked)
+    _, schemas = models_json_schema(
+        [(model, "validation") for model in dict.fromkeys(models)],
+        ref_template="#/components/schemas/{model}",
+    )
+    components: dict[str, Any] = {"schemas": schemas.get("$defs", {})}
+    for model, refine in refinements:
+        refine(components["schemas"][model.__name__], state)
+    if locked:
+        components["securitySchemes"] = {_KEY: {"type": "http", "scheme": "bearer"}}
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "kokoro-lab",
+            "version": __version__,
+            "description": "Text to speech with Kokoro-82M; `/v1` is OpenAI's contract.",
+            "license": {"name": "Apache 2.0", "identifier": "Apache-2.0"},
+        },
+        "servers": [{"url": state.settings.root_path or "/", "description": "This one"}],
+        "paths": paths,
+        "components": components,
+    }
+
+
+def operation_id(method: str, endpoint: str) -> str:
+    """By which links call the operation of a Flask endpoint, such as `speech.stop`."""
+    return f"{method}_{endpoint.replace('.', '_')}"
+
+
+def _path(rule: Rule) -> str:
+    return re.sub(r"<(?:[^:<>]+:)?([^<>]+)>", r"{\1}", rule.rule)
+
+
+def _operation(
+    rule: Rule, method: str, view: Callable[..., Any], about: ViewDescription, locked: bool
+) -> dict[str, Any]:
+    summary, _, more = (getdoc(view) or rule.endpoint).partition("\n\n")
+    statuses = {*_EVERYWHERE, *about.errors, *(_WRITING if method in ("post", "put", "patch") else ())}
+    statuses |= set(_WITH_BODY if about.body is not None else ())
+    responses = {str(status): _error(status) for status in sorted(statuses)}
+    for status in (about.status, *about.also):
+        responses[str(status)] = _success(status, about)
+    operation: dict[str, Any] = {
+        "operationId": operation_id(method, rule.endpoint),
+        "summary": summary.replace("\n", " "),
+        **({"description": more.replace("\n", " ")} if more else {}),
+        "tags": [rule.endpoint.partition(".")[0].replace("_", " ")],
+        "responses": dict(sorted(responses.items())),
+    }
+    parameters = _parameters(rule, about)
+    if parameters:
+        operation["parameters"] = parameters
+    if about.body is not None:
+        operation["requestBody"] = {
+            "required": not about.optional_body,
+            "content": {_JSON: {"schema": _ref(about.body)}},
+        }
+    if locked and 401 in about.errors:
+        operation["security"] = [{_KEY: []}]
+    return operation
+
+
+def _parameters(rule: Rule, about: ViewDescription) -> list[dict[str, Any]]:
+    said = {parameter.name: parameter for parameter in about.parameters}
+    of_path = [said.pop(name, Parameter(name, {"type": "string"})) for name in sorted(rule.arguments)]
+    return [
+        {"name": p.name, "in": p.place, "required": p.place == "path", "schema": dict(p.schema)}
+        for p in (*of_path, *said.values())
+    ]
+
+
+def _ref(model: type[BaseModel]) -> dict[str, str]:
+    return {"$ref": f"#/components/schemas/{model.__name__}"}
+
+
+def _headers(found: Mapping[str, str], at_times: Mapping[str, str] | None = None) -> dict[str, Any]:
+    at_times = at_times or {}
+    every = {"X-Request-Id": "By which the log knows the request", **found, **at_times}
+    return {
+        name: {"description": about, "required": name not in at_times, "schema": {"type": "string"}}
+        for name, about in every.items()
+    }
+
+
+def _error(status: int) -> dict[str, Any]:
+    return {
+        "description": _REASONS[status],
+        "headers": _headers(_HEADERS.get(status, {})),
+        "content": {_JSON: {"schema": _ref(ErrorBody)}},
+    }
+
+
+def _success(status: int, about: ViewDescription) -> dict[str, Any]:
+    content: dict[str, Any] = {kind: {} for kind in about.media}
+    if about.answer is not None:
+        content[_JSON] = {"schema": _ref(about.answer)}
+    if about.events is not None:
+        content[_EVENTS] = {"schema": _ref(about.events)}
+    return {
+        "description": _REASONS[status],
+        "headers": _headers(about.headers, about.at_times),
+        **({"content": content} if content else {}),
+        **({"links": {name: dict(link) for name, link in about.links.items()}} if about.links else {}),
+    }

@@ -1,0 +1,180 @@
+"""What a request for speech may hold, as JSON Schema, where its model alone does not say so.
+
+The model and what stands behind it refuse more than types: a voice that there is none of, fields that do not
+go together. A client that reads `/openapi.json` is told of that here. What no schema can say (whether SSML is
+well formed, whether a text has anything to speak) is left to the errors.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from kokoro_lab.config import VARIANTS
+from kokoro_lab.g2p.lexicon_entries import (
+    FLAGS,
+    MAX_GRAPHEME_CHARS,
+    MAX_PHONEME_SYMBOLS,
+    REQUEST_ENTRIES,
+    languages,
+    sounds,
+)
+from kokoro_lab.g2p.vocab import symbols
+from kokoro_lab.server.requests.resume import FRAME_ID, TOKEN
+from kokoro_lab.text.language import schema_pattern
+from kokoro_lab.weights.store import voice_names
+from kokoro_lab.weights.voices import MAX_BLEND, OPENAI_VOICES
+
+if TYPE_CHECKING:
+    from kokoro_lab.server.state import ServerState
+
+Schema = dict[str, Any]
+
+ALIASES = {"text": "input", "format": "response_format", "lang": "language", "lang_code": "language"}
+"""Other clients' names for the same fields: Raycast's, and `lang_code` as Kokoro-FastAPI's send it."""
+
+CLIENT = re.compile(r"[A-Za-z0-9._:-]{1,64}")
+"""How a client may call itself."""
+SPEED_IN_TEXT = r"^(0\.(2[5-9]|[3-9])[0-9]{0,7}|[1-3](\.[0-9]{1,9})?|4(\.0{1,9})?)$"
+"""A speed that was written as text, in its range."""
+OUR_PREFIX = "kokoro-"
+"""What may stand before a variant's name in `model`."""
+
+EXAMPLES: list[Schema] = [
+    {"model": "kokoro", "input": "Hello there.", "voice": "af_heart"},
+    {"input": "A mixture of two voices.", "voice": "af_bella(2)+af_sky(1)", "response_format": "wav"},
+    {"input": "Events, with words.", "stream_format": "sse", "timestamps": True, "chunk_ms": 30},
+    {"input": "A file, with words.", "stream": False, "timestamps": True, "response_format": "flac"},
+    {"input": '<speak>One<break time="300ms"/>two.</speak>', "input_format": "ssml"},
+    {"input": "Say nginx.", "lexicon": {"nginx": "ˈɛnʤən ˈɛks"}},
+    {"text": "As Raycast sends it.", "format": "pcm", "lang": "en-gb", "speed": 1.25},
+]
+_WEIGHT = r"(?:\([1-9][0-9]{0,3}(?:\.[0-9]{1,3})?\))?"
+
+
+def anchored(pattern: re.Pattern[str]) -> str:
+    """`pattern` as JSON Schema has it, whose patterns are searched for: from end to end, without names."""
+    return f"^{re.sub(r'[(][?]P<[a-z_]+>', '(', pattern.pattern)}$"
+
+
+def describe(schema: Schema) -> None:
+    """Say in the schema of `SpeechRequest` what holds for every server."""
+    fields = schema["properties"]
+    for field in fields.values():
+        if "description" in field:
+            field["description"] = field["description"].replace("\n", " ")
+    fields["input"]["minLength"] = 1
+    describe_voice(schema)
+    _of_text(fields["language"], pattern=f"^$|{schema_pattern()}")  # empty: the voice's own
+    _of_text(fields["client"], pattern=anchored(CLIENT))
+    _of_text(fields["resume"], pattern=anchored(TOKEN))
+    _of_text(fields["last_id"], pattern=anchored(FRAME_ID))
+    fields["response_format"]["anyOf"].append({"const": "ogg"})
+    _also(fields["speed"], {"type": "string", "pattern": SPEED_IN_TEXT})
+    _also(fields["sample_rate"], {"enum": [str(rate) for rate in fields["sample_rate"]["enum"]]})
+    for name in ("speed", "sample_rate", "input_format", "stream_format", "stream", "detect_languages",
+                 "ephemeral", "timestamps", "dither"):  # fmt: skip
+        _also(fields[name], {"type": "null"})
+    fields["lexicon"]["anyOf"] = [*_lexicons(), {"type": "null"}]
+    for alias, ours in ALIASES.items():
+        fields[alias] = {**fields[ours], "description": f"The same as `{ours}`"}
+    schema["required"].remove("input")
+    schema["oneOf"] = [{"required": ["input"]}, {"required": ["text"]}]
+    schema["allOf"] = _together()
+    schema["examples"] = EXAMPLES
+
+
+def limit(schema: Schema, state: ServerState) -> None:
+    """Say in it what this server allows: how long a text may be, and which variant is served."""
+    fields = schema["properties"]
+    for name in ("input", "text"):
+        fields[name]["maxLength"] = state.settings.max_input_chars
+    others = [variant for variant in VARIANTS if variant != state.engine.config.variant]
+    others += [OUR_PREFIX + variant for variant in others]
+    _of_text(fields["model"], **{"not": {"enum": others}})
+
+
+def describe_voice(schema: Schema) -> None:
+    """Say in the schema of a body that may have a `voice` which there are; empty is the server's."""
+    schema["properties"]["voice"]["anyOf"][0] = _voice("")
+
+
+def describe_id(schema: Schema) -> None:
+    """The same of a body in which the voice is the `id`."""
+    schema["properties"]["id"] = _voice()
+
+
+def _also(field: Schema, other: Schema) -> None:
+    """Let a field be `other`, too."""
+    if "anyOf" not in field:
+        about = ("description", "default", "title")
+        own = {name: field.pop(name) for name in list(field) if name not in about}
+        field["anyOf"] = [own]
+    field["anyOf"].append(other)
+
+
+def _of_text(field: Schema, **constraints: Any) -> None:
+    (text,) = [kind for kind in field["anyOf"] if kind.get("type") == "string"]
+    text.update(constraints)
+
+
+def _voice(*more: str) -> Schema:
+    names = [*voice_names(), *OPENAI_VOICES]
+    part = f"(?:{'|'.join(names)}){_WEIGHT}"
+    blend = f"^{part}(?:\\+{part}){{0,{MAX_BLEND - 1}}}$"
+    return {"type": "string", "anyOf": [{"enum": [*names, *more]}, {"pattern": blend}]}
+
+
+def _lexicons() -> list[Schema]:
+    written = {"type": "string", "minLength": 1, "maxLength": MAX_GRAPHEME_CHARS}
+    known = "".join(re.escape(symbol) for symbol in symbols())
+    heard = "".join(re.escape(symbol) for symbol in sounds())
+    said = {
+        "type": "string",
+        "maxLength": MAX_PHONEME_SYMBOLS,
+        "pattern": f"^[{known}]*[{heard}][{known}]*$",
+    }
+    entry = {
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["grapheme", "phoneme"],
+        "properties": {
+            "lang": {"enum": [*languages(), None]},
+            "grapheme": written,
+            "phoneme": said,
+            "flags": {"type": ["array", "null"], "items": {"enum": list(FLAGS)}},
+        },
+    }
+    return [
+        {"type": "array", "maxItems": REQUEST_ENTRIES, "items": entry},
+        {
+            "type": "object",
+            "maxProperties": REQUEST_ENTRIES,
+            "propertyNames": written,
+            "additionalProperties": said,
+        },
+    ]
+
+
+def _together() -> list[Schema]:
+    """Fields of which one forbids or needs the other.
+
+    The three ways of answering stand side by side, not as rules that exclude each other's cases: whoever
+    makes requests from this document multiplies such rules out, and gives up at some number of them.
+    """
+    none: Schema = {"type": "null"}
+    events: Schema = {"stream_format": {"const": "sse"}, "stream": {"enum": [True, None]}}
+    bytes_alone: Schema = {"stream_format": {"enum": ["audio", None]}, "resume": none, "last_id": none}
+    untimed: Schema = {**bytes_alone, "timestamps": {"enum": [False, None]}}
+    file: Schema = {**bytes_alone, "stream": {"enum": [False, None]}}
+    return [
+        *({"not": {"required": [alias, ours]}} for alias, ours in ALIASES.items() if ours != "input"),
+        {"not": {"required": ["lang", "lang_code"]}},
+        {
+            "anyOf": [
+                {"required": ["stream_format"], "properties": events},
+                {"properties": untimed},
+                {"properties": file},
+            ]
+        },
+    ]

@@ -1,0 +1,283 @@
+"""One request for speech from its acceptance to its end: what was asked, what it cost, how it ended.
+
+It makes the request's line in the log and feeds the rolling figures. It never holds the text.
+"""
+
+from __future__ import annotations
+
+import gc
+import hashlib
+import logging
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from functools import cache
+from typing import Any, Literal
+
+from kokoro_lab.datatypes import SynthesisReport
+from kokoro_lab.errors import DeadlineExceeded, Interrupted, KokoroLabError
+from kokoro_lab.playback.buffering import BufferProfile, PreBuffer
+from kokoro_lab.server.health.figures import Outcome, ServerFigures
+from kokoro_lab.server.health.logs import with_fields
+from kokoro_lab.server.health.objectives import ServedRequest
+from kokoro_lab.server.http.errors import outcome_of
+
+log = logging.getLogger(__name__)
+
+HASH_CHARACTERS = 16
+_OF_REPORT = (
+    "audio_s",
+    "compute_s",
+    "text_s",
+    "model_s",
+    "dsp_s",
+    "first_audio",
+    "segments",
+    "statistics",
+)
+"""What a report adds to the line; null where there is none. `text_s` is normalisation and G2P."""
+_UNKNOWN = ("characters", "sha256", "chunk_ms", "pre_buffer_ms", "provider_path")
+"""Null in the line of a request that was refused before they were known, or that has none."""
+
+
+class Account:
+    """Keeps the books of one request.
+
+    Parameters
+    ----------
+    request_id : str
+        By which it is found in the log.
+    figures : ServerFigures
+        Told of every time as it is known, and of the outcome.
+    on_close : callable
+        Told at the end, once, what a listener noticed.
+    accepted_s : float, optional
+        When the request was accepted, by `time.perf_counter`; now, unless given.
+
+    Attributes
+    ----------
+    asked : dict
+        What the log says of the request: never its text.
+    first_audio_s : float or None
+        Seconds from the accepted request to the first sample of speech.
+    interruption : KokoroLabError or None
+        Why it was stopped from outside.
+    """
+
+    def __init__(
+        self,
+        request_id: str,
+        figures: ServerFigures,
+        on_close: Callable[[ServedRequest], None] = lambda _: None,
+        *,
+        accepted_s: float | None = None,
+    ) -> None:
+        self.request_id = request_id
+        self.accepted_s = time.perf_counter() if accepted_s is None else accepted_s
+        self.asked: dict[str, Any] = {}
+        self.first_audio_s: float | None = None
+        self.interruption: KokoroLabError | None = None
+        self.shared = False
+        self._figures = figures
+        self._on_close = on_close
+        self._usage = usage()
+        self._lock = threading.Lock()
+        self._closed = False
+        self._report: SynthesisReport | None = None
+        self._ttfb_s: float | None = None
+        self._queue_s = 0.0
+        self._streamed = self._cached = False
+        self._player = PreBuffer()
+        self._first_arrival_s: float | None = None
+        self._last_s = self._last_length_s = self._heard_s = 0.0
+        self._sent_s: float | None = None
+        self._blocked_s = 0.0
+        self._needed_s = self._longest_gap_s = 0.0
+        self.chunks = 0
+
+    def asks(self, text: str, *, ephemeral: bool, **fields: Any) -> None:
+        """What was asked. Of the text, its length and, unless nothing may be kept of it, its hash."""
+        self.asked = {"characters": len(text), "ephemeral": ephemeral, **fields}
+        if not ephemeral:
+            self.asked["sha256"] = hashlib.sha256(text.encode()).hexdigest()[:HASH_CHARACTERS]
+
+    def admitted(self) -> None:
+        """It has its slot; until now it waited."""
+        self._queue_s = self.age_s
+
+    def streams(self, profile: BufferProfile) -> None:
+        """It is sent as it is computed, cut by `profile`."""
+        self._streamed = True
+        self._player = PreBuffer.fixed(profile.pre_buffer_s)
+        self.asked |= {
+            "chunk_ms": round(profile.chunk_s * 1000),
+            "pre_buffer_ms": round(profile.pre_buffer_s * 1000),
+        }
+
+    @property
+    def age_s(self) -> float:
+        """Seconds since it was accepted."""
+        return time.perf_counter() - self.accepted_s
+
+    @property
+    def underruns(self) -> int:
+        """Chunks so far that a player with the advised pre-buffer would have waited for."""
+        return self._player.underruns
+
+    def first_byte(self) -> None:
+        """Something is on its way; only the first call counts."""
+        if self._ttfb_s is not None:
+            return
+        self._ttfb_s = self.age_s
+        self._figures.measured("ttfb_s", self._ttfb_s)
+
+    def chunk(self, length_s: float, *, cached: bool = False) -> None:
+        """A piece of speech of `length_s` is ready to be sent.
+
+        `cached` if it was spoken before, or goes on with a stream that broke: then the first one is no TTFA.
+        """
+        now_s = time.perf_counter()
+        if self.first_audio_s is None:
+            self.first_audio_s = now_s - self.accepted_s
+            self._cached = cached
+            if not cached:
+                self._figures.measured("ttfa_s" if self._streamed else "ttfa_file_s", self.first_audio_s)
+        self.chunks += 1
+        # While the socket takes nothing, the client has more than it can hold: that time is its own
+        arrived_s = now_s - self._blocked_s
+        self._sent_s = now_s
+        self._player.arrived(arrived_s, length_s)
+        if self._first_arrival_s is None:
+            self._first_arrival_s = arrived_s
+        else:
+            gap_s = max(0.0, arrived_s - self._last_s - self._last_length_s)
+            self._figures.measured("chunk_gap_s", gap_s)
+            self._longest_gap_s = max(self._longest_gap_s, gap_s)
+            self._needed_s = max(self._needed_s, arrived_s - self._first_arrival_s - self._heard_s)
+        self._heard_s += length_s
+        self._last_s, self._last_length_s = arrived_s, length_s
+
+    def taken(self) -> None:
+        """The socket has taken the last chunk."""
+        if self._sent_s is not None:
+            self._blocked_s += time.perf_counter() - self._sent_s
+            self._sent_s = None
+
+    def stalled(self) -> None:
+        """Nothing was ready for so long that the client is told to wait."""
+        self._figures.stalled()
+
+    def finished(self, report: SynthesisReport) -> None:
+        """All of it is computed."""
+        self._report = report
+        if self._rtf is not None:
+            self._figures.measured("rtf", self._rtf)
+
+    def reason(self, error: Exception) -> Exception:
+        """`error`; where it only says that the synthesis was stopped, why it was, if that is known."""
+        if isinstance(error, Interrupted) and self.interruption is not None:
+            return self.interruption
+        return error
+
+    def interrupted(self) -> Outcome | None:
+        """How it ended if it was stopped from outside, else None."""
+        if self.interruption is None:
+            return None
+        return "expired" if isinstance(self.interruption, DeadlineExceeded) else "cancelled"
+
+    def outcome_of(self, error: Exception) -> Outcome:
+        """How it ended, by an error. One that was stopped from outside was, whatever it is told."""
+        return self.interrupted() or outcome_of(self.reason(error))
+
+    def close(self, outcome: Outcome, code: str | None = None) -> None:
+        """It is over: count it and write its line. Only the first call does anything."""
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+        self._figures.ended(outcome, self.underruns)
+        interruption = self.interruption
+        fields = {
+            "event": "request",
+            "request_id": self.request_id,
+            "outcome": outcome,
+            "code": code or (interruption.code if interruption else None),
+            **dict.fromkeys(_UNKNOWN),
+            **self.asked,
+            **self._times(),
+        }
+        log.info("%s %s", self.request_id, outcome, extra=with_fields(fields))
+        self._on_close(
+            ServedRequest(
+                outcome=outcome,
+                ttfa_s=self.first_audio_s if self._streamed and not self._cached else None,
+                rtf=self._rtf,
+                underruns=self.underruns,
+                needed_s=self._needed_s if self._streamed and self.chunks else None,
+                shared=self.shared,
+            )
+        )
+
+    @property
+    def _rtf(self) -> float | None:
+        """None before the end; where there was no word; and where it went on with a stream that broke: what
+        is computed again to get there is no speech of its own, of which there may be none."""
+        if self._report is None or self.asked.get("resumed") or not self._report.segments:
+            return None
+        return self._report.rtf
+
+    def _times(self) -> dict[str, Any]:
+        cpu_s, gc_s = (now - before for now, before in zip(usage(), self._usage, strict=True))
+        report = self._report
+        times: dict[str, Any] = {
+            "queue_s": self._queue_s,
+            "ttfb_s": self._ttfb_s,
+            "ttfa_s": self.first_audio_s,
+            "total_s": self.age_s,
+            "blocked_s": self._blocked_s,
+            "chunks": self.chunks,
+            "underruns": self.underruns,
+            "longest_gap_s": self._longest_gap_s,
+            "needed_pre_buffer_s": self._needed_s,
+            "cpu_s": cpu_s,
+            "gc_s": gc_s,
+            # Both are the process's: they are this request's alone only if no other was served meanwhile
+            "shared": self.shared,
+            "rtf": self._rtf,
+            **{name: None if report is None else getattr(report, name) for name in _OF_REPORT},
+        }
+        if report is not None:
+            times |= {
+                "provider_path": f"{report.requested_provider} → {report.active_provider}",
+                "fallbacks": dict(Counter(fallback.stage for fallback in report.fallbacks)),
+            }
+        return {name: round(v, 4) if isinstance(v, float) else v for name, v in times.items()}
+
+
+class _Collections:
+    """Times every garbage collection. While one runs, no other Python code of the process does."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self._started_s = 0.0
+        gc.callbacks.append(self._on)
+
+    def _on(self, phase: Literal["start", "stop"], info: dict[str, int]) -> None:
+        if phase == "start":
+            self._started_s = time.perf_counter()
+        else:
+            self.seconds += time.perf_counter() - self._started_s
+
+
+@cache
+def _collections() -> _Collections:
+    return _Collections()
+
+
+def usage() -> tuple[float, float]:
+    """Seconds of the processor that this process has had, of all threads, and those of collecting garbage.
+
+    Collections are timed from the first call on.
+    """
+    return time.process_time(), _collections().seconds

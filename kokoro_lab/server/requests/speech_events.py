@@ -1,0 +1,413 @@
+"""A stream for a request, and what it says in order: frames of audio, words, the end or what went wrong.
+
+A thread of its own computes, a few frames ahead; whoever sends them only waits here, and so notices when
+computing stalls. An exception travels in the queue with the frames, in its turn.
+"""
+
+from __future__ import annotations
+
+import queue
+import time
+from collections import Counter
+from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import Future, wait
+from dataclasses import asdict, dataclass
+from functools import partial
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+from flask import current_app
+
+from kokoro_lab.containers import Encoder
+from kokoro_lab.datatypes import (
+    SAMPLE_RATE_HZ,
+    AudioChunk,
+    Fallback,
+    Place,
+    SynthesisReport,
+    WordTiming,
+)
+from kokoro_lab.errors import Gone, Interrupted, ParameterError, SynthesisError
+from kokoro_lab.scheduling.kept_threads import SPEAKING
+from kokoro_lab.server.requests.account import Account
+from kokoro_lab.server.requests.resume import Resumption, digest_of, resumption_of, token_of
+from kokoro_lab.server.requests.speech_request import SpeechRequest
+from kokoro_lab.server.requests.syntheses import Synthesis
+from kokoro_lab.server.state import ServerState
+
+if TYPE_CHECKING:
+    from kokoro_lab.speech.stream import SpeechStream
+
+AHEAD = 4
+"""Frames that wait for their sender: the next one is computed while this one is sent, and a sender that
+cannot keep up makes computing wait."""
+POLL_S = 0.005
+KEEPALIVE_S = 5.0
+"""When nothing has been ready for so long, the client is told that all is well."""
+USAGE_HZ = 40
+"""Output tokens a second of audio: the model speaks in duration frames of 25 ms."""
+
+
+@dataclass(frozen=True, slots=True)
+class AudioBytes:
+    """Bytes of audio to send.
+
+    Parameters
+    ----------
+    segment_id, chunk_id : int
+        Its place; `chunk_id` counts up by one.
+    start_s : float
+        When it is heard, from the start of the stream.
+    data : bytes
+        In the format that was asked for; frames joined are the whole.
+    place : Place or None
+        With the first frame of a segment: where one can begin again.
+    token : str or None
+        With which the client may come back for what is behind `place`; None where nothing is kept.
+    """
+
+    segment_id: int
+    chunk_id: int
+    start_s: float
+    data: bytes
+    place: Place | None = None
+    token: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """When the words of a segment are heard. Comes when the segment has been spoken."""
+
+    segment_id: int
+    timings: tuple[WordTiming, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class KeepAlive:
+    """Nothing has been ready for a while; the client should be told that all is well."""
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """The end: nothing is missing.
+
+    Parameters
+    ----------
+    usage : dict
+        As OpenAI counts it; see `usage_of`.
+    """
+
+    report: SynthesisReport
+    usage: dict[str, int]
+
+
+Event = AudioBytes | Words | KeepAlive | Done
+
+
+def usage_of(report: SynthesisReport) -> dict[str, int]:
+    """Tokens that this answer cost: phoneme ids that the model read, and frames of 25 ms that it spoke."""
+    spoken = round(report.audio_s * USAGE_HZ)
+    return {
+        "input_tokens": report.token_count,
+        "output_tokens": spoken,
+        "total_tokens": report.token_count + spoken,
+    }
+
+
+def by_stage(fallbacks: Iterable[Fallback]) -> dict[str, int]:
+    """How many substitutions were made, by stage."""
+    return dict(sorted(Counter(fallback.stage for fallback in fallbacks).items()))
+
+
+def words_of(timings: Iterable[WordTiming]) -> list[dict[str, Any]]:
+    """When words are heard, as plain data: `start` and `end` are offsets into the original text."""
+    return [asdict(timing) for timing in timings]
+
+
+@dataclass(eq=False)
+class SpeechEvents(Iterator[Event]):
+    """The events of a stream. Close it, however it ended.
+
+    Parameters
+    ----------
+    synthesis : Synthesis
+        Whose stream it is. Its account is told of chunks as they come off the queue, of stalls and of the
+        end; its `stop` is the stream's own, and set to end the computing.
+    stream : SpeechStream
+        Has begun.
+    encoder : Encoder
+        Gets the stream's samples from the first frame on that is sent.
+    token : callable
+        The resume token for a place; None if there is to be none.
+    words : bool
+        Whether words are told of.
+    after : int
+        The last chunk that the client has: later ones are sent.
+    encode_all : bool
+        Whether the encoder must hear the chunks that the client has, too.
+    stall_s : float
+        Nothing for so long is a stall.
+    make_way : callable
+        Called after each chunk, by the thread that computes, so that others may go first.
+
+    Raises
+    ------
+    KokoroLabError
+        From `next`: what the synthesis raises, `Interrupted` if it was stopped, `Gone` if the stream
+        has no chunk `after`, and `SynthesisError` if one of its chunks did not come.
+    """
+
+    synthesis: Synthesis
+    stream: SpeechStream
+    encoder: Encoder
+    token: Callable[[Place], str | None]
+    words: bool
+    after: int
+    encode_all: bool
+    stall_s: float
+    make_way: Callable[[], None]
+
+    def __post_init__(self) -> None:
+        self._held_s = 0.0
+        self._queue: queue.Queue[AudioChunk | Words | Done | BaseException] = queue.Queue(AHEAD)
+        self._computing: Future[None] | None = None
+        self._last: AudioChunk | None = None
+        self._placed: int | None = None
+        self._events = self._run()
+
+    def __next__(self) -> Event:
+        return next(self._events)
+
+    def ready(self, timeout_s: float) -> bool:
+        """Whether `next` has something to work on within `timeout_s`: for one who has to listen as well."""
+        self._begin()
+        deadline_s = time.monotonic() + timeout_s
+        while self._queue.empty():
+            if time.monotonic() > deadline_s:
+                return False
+            time.sleep(POLL_S)
+        return True
+
+    def close(self) -> None:
+        """Stop computing, within the window that is under way, and wait for it."""
+        self.synthesis.stop.set()
+        self._events.close()
+        if self._computing is not None:
+            while not self._computing.done():
+                _drain(self._queue)
+                wait([self._computing], POLL_S)
+        self.stream.close()
+        self.encoder.close()
+
+    def _begin(self) -> None:
+        if self._computing is None:
+            self._computing = SPEAKING.submit(self._compute)
+
+    def _run(self) -> Generator[Event]:
+        self._begin()
+        while True:
+            try:
+                item = self._queue.get(timeout=self.stall_s)
+            except queue.Empty:
+                self.synthesis.account.stalled()
+                yield KeepAlive()
+                continue
+            if isinstance(item, BaseException):
+                raise item
+            if isinstance(item, AudioChunk):
+                yield from self._framed(item)
+                continue
+            if isinstance(item, Done):
+                yield from self._rest()
+                self.synthesis.account.finished(item.report)
+                yield item
+                return
+            yield item
+
+    def _framed(self, chunk: AudioChunk) -> Iterator[AudioBytes]:
+        due = 0 if self._last is None else self._last.chunk_id + 1
+        # Of what the client has, nothing is missed, unless an encoder must hear it
+        due = due if self.encode_all else max(due, self.after + 1)
+        if chunk.chunk_id > due:
+            raise _lost(due)
+        self._last = chunk
+        wanted = chunk.chunk_id > self.after
+        data = self.encoder.push(chunk.samples) if wanted or self.encode_all else b""
+        if wanted:
+            self._held_s += chunk.duration_s
+        if not (wanted and data):  # a resampler or a codec keeps the first milliseconds back
+            return
+        if self.encoder.audible:
+            self._ready_to_send()
+        place = self.stream.places.get(chunk.segment_id) if chunk.segment_id != self._placed else None
+        token = None
+        if place is not None:
+            self._placed, token = chunk.segment_id, self.token(place)
+        yield AudioBytes(chunk.segment_id, chunk.chunk_id, chunk.start_s, data, place, token)
+
+    def _ready_to_send(self) -> None:
+        if self._held_s:
+            no_ttfa = self.stream.primed or self.after >= 0 or self.stream.wordless
+            self.synthesis.account.chunk(self._held_s, cached=no_ttfa)
+            self._held_s = 0.0
+
+    def _rest(self) -> Iterator[AudioBytes]:
+        """What the encoder still holds goes out behind the last chunk, with the id after it."""
+        rest = self.encoder.finish()
+        last = self._last
+        if last is None or last.chunk_id + 1 < self.after:
+            raise Gone("This stream has no such chunk.", mend="Ask for the whole speech anew.")
+        if round(last.start_s * last.sample_rate_hz) + len(last.samples) < self.stream.sent_samples:
+            raise _lost(last.chunk_id + 1)
+        if rest and last.chunk_id + 1 > self.after:
+            self._ready_to_send()
+            yield AudioBytes(last.segment_id, last.chunk_id + 1, last.start_s + last.duration_s, rest)
+
+    def _compute(self) -> None:
+        try:
+            for item in self._computed():
+                self._queue.put(item)
+                if self.synthesis.stop.is_set():
+                    raise Interrupted("This synthesis was stopped.")
+        except BaseException as error:
+            self._queue.put(error)
+
+    def _computed(self) -> Iterator[AudioChunk | Words | Done]:
+        told = 0
+        for chunk in chain(self.stream, (None,)):
+            if chunk is not None:
+                yield chunk
+                self.make_way()
+            timings = self.stream.timings
+            if self.words and len(timings) > told:
+                fresh, told = timings[told:], len(timings)
+                for segment_id in dict.fromkeys(timing.segment_id for timing in fresh):
+                    yield Words(segment_id, tuple(t for t in fresh if t.segment_id == segment_id))
+        report = self.stream.report
+        yield Done(report, usage_of(report))
+
+
+def _lost(chunk_id: int) -> SynthesisError:
+    """Better an error that a client can mend than a word that is missing and nobody knows of it."""
+    return SynthesisError(
+        f"Chunk {chunk_id} was lost on its way through the server.",
+        mend="Go on behind the last one that came, with `resume` and `last_id`.",
+    )
+
+
+def _drain(items: queue.Queue[Any]) -> None:
+    while True:
+        try:
+            items.get_nowait()
+        except queue.Empty:
+            return
+
+
+def synthesis_of(state: ServerState, account: Account, asked: SpeechRequest, transport: str) -> Synthesis:
+    """The synthesis of a request. Its books say what was asked: by that it is found, and its text not read.
+
+    The name of a voice only once there is one of that name: a client may have put anything there.
+
+    Raises
+    ------
+    VoiceError
+        There is no such voice.
+    """
+    utterance = asked.utterance(state.settings.voice)
+    account.asks(
+        utterance.text,
+        ignored=list(asked.ignored),
+        ephemeral=asked.ephemeral or state.settings.ephemeral,
+        format=asked.kind,
+        transport=transport,
+        streamed=transport != "file",
+        resumed=asked.last_id is not None,
+        voice=None,
+        variant=state.engine.config.variant,
+        provider_path=f"{state.engine.config.provider} → {state.engine.active_provider}",
+        mode=state.degrader.mode.name,
+    )
+    account.asked["voice"] = state.engine.voice(utterance.voice).name
+    return Synthesis(account, asked, utterance)
+
+
+def open_stream(state: ServerState, synthesis: Synthesis, *, tells: bool) -> SpeechEvents:
+    """Begin to speak what was asked, from the beginning or from where it broke.
+
+    `tells` is whether the transport has words for an error behind the first byte.
+
+    Raises
+    ------
+    TextError, VoiceError, LanguageError, LexiconError, ParameterError, Gone
+        It cannot be spoken, or not be gone on with; or it is to go on in other chunks than it began with.
+    """
+    account, asked, utterance = synthesis.account, synthesis.asked, synthesis.utterance
+    mode, profile = state.degrader.mode, state.degrader.profile()
+    if asked.chunk_ms is not None:
+        profile = profile.cut_by(asked.chunk_ms / 1000)
+    ephemeral = bool(account.asked["ephemeral"])
+
+    def digest(chunk_s: float) -> str:
+        written = (asked.kind, asked.sample_rate, asked.dither)
+        return digest_of(utterance, state.engine, chunk_s=chunk_s, written=written)
+
+    from_ = Resumption(-1, None, int(time.time()), profile.chunk_s)
+    if asked.last_id is not None:
+        from_ = resumption_of(
+            asked.last_id, asked.resume, digest, ttl_s=state.settings.resume_ttl_s, chunk_s=profile.chunk_s
+        )
+        if asked.chunk_ms is not None and from_.chunk_s != profile.chunk_s:
+            raise _cut_otherwise(asked.chunk_ms, round(1000 * from_.chunk_s))
+    chunk_s = from_.chunk_s
+    account.streams(profile.cut_by(chunk_s))
+    # Only PCM at the model's own rate, with white noise, has no memory: any other encoder must hear all that
+    # came before
+    plain = asked.kind in ("pcm", "wav") and asked.sample_rate == SAMPLE_RATE_HZ and asked.dither == "tpdf"
+    place = from_.place if plain else None
+    skipped = round(chunk_s * SAMPLE_RATE_HZ) * (from_.after + 1) if plain else 0
+    stream = state.engine.stream(
+        utterance,
+        chunk_s=chunk_s,
+        cached=not ephemeral,
+        place=place,
+        heard_samples=skipped,
+        stop=synthesis.stop,
+    )
+    stream.begin()  # so that a text without a word still gets an error's status
+    encoder = Encoder(
+        "pcm" if skipped else asked.kind,  # the client has the head
+        asked.sample_rate,
+        utterance.seed,
+        skipped_samples=skipped,
+        dither=asked.dither,
+    )
+    state.syntheses.begin(synthesis, stream, streamed=True, tells=tells)
+    request_digest = None if ephemeral else digest(chunk_s)
+
+    def token(place: Place) -> str | None:
+        if request_digest is None:
+            return None
+        return token_of(from_.issued_s, request_digest, chunk_s, place)
+
+    return SpeechEvents(
+        synthesis,
+        stream,
+        encoder,
+        token,
+        words=asked.timestamps,
+        after=from_.after,
+        encode_all=not plain,
+        stall_s=current_app.config.get("KEEPALIVE_S", KEEPALIVE_S),
+        make_way=partial(state.syntheses.make_way, synthesis, mode.reserve_s),
+    )
+
+
+def _cut_otherwise(asked_ms: int, begun_ms: int) -> ParameterError:
+    """Ids count chunks: behind the last one that a client has, chunks of another length have no ids."""
+    return ParameterError(
+        "A stream is resumed in chunks of the length that it began with.",
+        field="chunk_ms",
+        value=asked_ms,
+        allowed=f"{begun_ms}",
+        mend="Leave chunk_ms out, or ask for the whole speech anew.",
+    )

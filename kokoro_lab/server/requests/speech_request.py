@@ -1,0 +1,318 @@
+"""What a client may put into `POST /v1/audio/speech`: OpenAI's fields, ours, and Raycast's names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from flask import Request, g
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, StrictStr, ValidationError
+
+from kokoro_lab.config import SPEED_MAX, SPEED_MIN, VARIANTS, Settings
+from kokoro_lab.containers import FORMATS, Format, decoded_hz, dithered, named_format
+from kokoro_lab.datatypes import Utterance
+from kokoro_lab.dsp import Dithering
+from kokoro_lab.engine_config import CHUNK_MAX_MS, CHUNK_MIN_MS
+from kokoro_lab.errors import ParameterError, TextError
+from kokoro_lab.g2p.lexicon_entries import request_entries
+from kokoro_lab.server.openapi.request_schema import ALIASES, OUR_PREFIX, describe, describe_id
+from kokoro_lab.server.openapi.schemas import Number, Whole
+from kokoro_lab.server.requests.json_body import json_object
+
+GENERAL_MODELS = ("kokoro", "tts-1", "tts-1-hd", "gpt-4o-mini-tts")
+"""Names that mean whatever variant is being served, as `/v1/models` lists them. Any other that is no variant
+speaks, too, and is said to be ignored."""
+
+DEFAULT_FORMAT: Format = "mp3"
+"""OpenAI's, and what OpenWebUI, which names none, stores under `.mp3`."""
+
+_SHOWN_CHARACTERS = 40
+_OUT_OF_RANGE = ("greater_than_equal", "less_than_equal")
+_NEVER_SHOWN = ("input", "instructions")
+
+
+class VoiceId(BaseModel):
+    """The other way in which OpenAI's clients may name a voice."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra=describe_id)
+
+    id: Annotated[str, Field(strict=True, min_length=1)]
+
+
+class SpeechRequest(BaseModel):
+    """The body of `POST /v1/audio/speech`. A field that is not here is an error, as it is at OpenAI's."""
+
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, json_schema_extra=describe, use_attribute_docstrings=True
+    )
+
+    input: StrictStr
+    """The text to speak. Also called `text`"""
+    input_format: Literal["text", "ssml"] = "text"
+    """What `input` is: plain text, or a subset of SSML"""
+    model: StrictStr | None = None
+    """Any name; that of a variant, such as `fp32` or `kokoro-fp32`, must be the one that is served.
+    `X-Kokoro-Ignored` says if it is none of `/v1/models`"""
+    voice: str | VoiceId | None = None
+    """A voice, an OpenAI voice or a blend. Default: the server's"""
+    response_format: Annotated[Format | None, BeforeValidator(named_format)] = None
+    """Default: what `Accept` asks for, else mp3; `ogg` is opus. Also called `format`"""
+    speed: Annotated[float, Field(strict=True, ge=SPEED_MIN, le=SPEED_MAX, allow_inf_nan=False), Number] = 1.0
+    instructions: StrictStr | None = None
+    """Accepted and not followed"""
+    stream_format: Literal["audio", "sse"] = "audio"
+    """The bytes themselves, or events that hold them"""
+    stream: StrictBool = True
+    """Send while speaking; false sends a whole file of known length"""
+    language: StrictStr | None = None
+    """Such as en-gb; default: the voice's. Also called `lang`, `lang_code`"""
+    detect_languages: Literal["auto", "scripts", "off"] = "auto"
+    """Read words of other languages as such: all that are found, by script alone, or not"""
+    sample_rate: Annotated[Literal[22_050, 24_000, 44_100, 48_000], Whole, Number] = 24_000
+    """In Hz. Of opus: 48000"""
+    dither: Dithering = "tpdf"
+    """Noise of the rounding to 16 bit: white, or shaped so that it is heard less"""
+    chunk_ms: Annotated[int, Field(strict=True, ge=CHUNK_MIN_MS, le=CHUNK_MAX_MS), Whole] | None = None
+    """Length of a stream's chunks. Default: the server's, as its degrade mode has it"""
+    ephemeral: StrictBool = False
+    """Keep nothing of this: no first audio, no phonemes, no hash"""
+
+    timestamps: StrictBool = False
+    """Tell when each word is heard: in events, or in a JSON answer"""
+    client: StrictStr | None = None
+    """Who asks: a later request of the same client stops this one"""
+    resume: StrictStr | None = None
+    """A token of the stream that broke"""
+    last_id: StrictStr | None = None
+    """The last event of it; else the header `Last-Event-ID`"""
+
+    lexicon: list[Any] | dict[str, Any] | None = None
+    """How words are said: entries, or phonemes by what is written. Up to 100, 8 kB"""
+
+    @property
+    def voice_name(self) -> str | None:
+        """The voice that was asked for, however it was written."""
+        return self.voice.id if isinstance(self.voice, VoiceId) else self.voice
+
+    @property
+    def kind(self) -> Format:
+        """The format to answer in."""
+        return self.response_format or DEFAULT_FORMAT
+
+    @property
+    def heard_hz(self) -> int:
+        """The sample rate that a decoder gives."""
+        return decoded_hz(self.kind, self.sample_rate)
+
+    @property
+    def as_json(self) -> bool:
+        """Whether the answer is JSON that holds a whole file and its words."""
+        return self.timestamps and self.stream_format == "audio"
+
+    @property
+    def ignored(self) -> tuple[str, ...]:
+        """Fields that were given and have no effect."""
+        given = {
+            "model": bool(self.model) and _variant(self.model) is None and self.model not in GENERAL_MODELS,
+            "instructions": bool(self.instructions),
+            "dither": self.dither != "tpdf" and not dithered(self.kind),
+            "sample_rate": "sample_rate" in self.model_fields_set and self.sample_rate != self.heard_hz,
+        }
+        return tuple(name for name, ignored in given.items() if ignored)
+
+    def utterance(self, default_voice: str) -> Utterance:
+        """What the engine is to speak."""
+        return Utterance(
+            self.input,
+            voice=self.voice_name or default_voice,
+            speed=self.speed,
+            language=self.language,
+            input_format=self.input_format,
+            lexicon=request_entries(self.lexicon),
+            detect_languages=self.detect_languages,
+        )
+
+
+def read_speech_request(request: Request, settings: Settings, variant: str) -> SpeechRequest:
+    """The validated body of `request`, its format settled.
+
+    Parameters
+    ----------
+    request : flask.Request
+        Its length has been checked.
+    settings : Settings
+        For the longest text.
+    variant : str
+        The one that is served.
+
+    Raises
+    ------
+    ParameterError, TextError
+        The body is no JSON object or does not validate; `field` is the name that the client used.
+    werkzeug.exceptions.UnsupportedMediaType, werkzeug.exceptions.RequestTimeout
+        The body is of another type, or does not arrive.
+    """
+    asked = speech_request_of(json_object(request), settings, variant)
+    found = {}
+    if asked.last_id is None and request.headers.get("Last-Event-ID"):
+        found["last_id"] = request.headers["Last-Event-ID"]
+    if asked.client is None and "X-Kokoro-Client" in request.headers:
+        found["client"] = request.headers["X-Kokoro-Client"]
+    if asked.response_format is None:
+        found["response_format"] = "pcm" if asked.stream_format == "sse" else _accepted_format(request)
+    asked = asked.model_copy(update=found)
+    _check_transport(asked)
+    return asked
+
+
+def speech_request_of(payload: dict[str, Any], settings: Settings, variant: str) -> SpeechRequest:
+    """The request that `payload` is, by whichever transport it came. Its format may be open.
+
+    Raises
+    ------
+    ParameterError, TextError
+        It does not validate; `field` is the name that the client used.
+    """
+    # Some clients write every field that they know, null for those that were not given
+    known = {*SpeechRequest.model_fields, *ALIASES} - {"input", "text"}  # one of which must be there
+    payload = {name: value for name, value in payload.items() if value is not None or name not in known}
+    names = {ours: alias for alias, ours in ALIASES.items() if alias in payload}
+    g.client_names = names
+    for alias, ours in ALIASES.items():
+        if alias in payload and (ours in payload or names[ours] != alias):
+            ours = ours if ours in payload else names[ours]
+            raise ParameterError(
+                f"{alias!r} and {ours!r} are the same field; send one of them.", field=alias, value=alias
+            )
+    try:
+        asked = SpeechRequest.model_validate({ALIASES.get(name, name): v for name, v in payload.items()})
+    except ValidationError as error:
+        raise _readable(error, names) from None  # pydantic's own words quote the values
+    if len(asked.input) > settings.max_input_chars:
+        raise TextError(
+            f"The text has {len(asked.input)} characters.",
+            field="input",
+            value=len(asked.input),
+            allowed=f"up to {settings.max_input_chars}",
+            mend="Send it in parts.",
+        )
+    if (other := _variant(asked.model)) not in (None, variant):
+        raise ParameterError(
+            f"The variant {other!r} is not the one served here.",
+            field="model",
+            value=asked.model,
+            allowed=f"{variant}, or a name that leaves the choice open: {', '.join(GENERAL_MODELS)}",
+            mend=f"Serve it with `kokoro-lab serve --variant {other}`.",
+        )
+    return asked
+
+
+def _variant(model: str | None) -> str | None:
+    """The variant that a model's name states, with `kokoro-` before it or not; None if it states none."""
+    name = (model or "").strip().lower().removeprefix(OUR_PREFIX)
+    return name if name in VARIANTS else None
+
+
+def _check_transport(asked: SpeechRequest) -> None:
+    """Fields that do not go together are refused, rather than one of them not heeded."""
+    events = asked.stream_format == "sse"
+    if events and not asked.stream:
+        raise ParameterError(
+            "Events are a stream.",
+            field="stream",
+            value=False,
+            allowed="true with stream_format sse",
+            mend="With stream_format audio, timestamps come in one JSON answer.",
+        )
+    if asked.as_json and asked.stream and "stream" in asked.model_fields_set:
+        raise ParameterError(
+            "A stream of audio has no room for timestamps.",
+            field="timestamps",
+            value=True,
+            allowed="with stream_format sse, or with stream false for one JSON answer",
+        )
+    if not events and (asked.resume is not None or asked.last_id is not None):
+        raise ParameterError(
+            "Raw audio has no ids by which it could go on.",
+            field="resume" if asked.resume is not None else "last_id",
+            value=asked.last_id or "a token",
+            allowed="with stream_format sse, or over the WebSocket",
+        )
+    require_last_id(asked)
+
+
+def require_last_id(asked: SpeechRequest) -> None:
+    """Refuse a token that comes without the place to go on from.
+
+    Raises
+    ------
+    ParameterError
+        There is a token and no id.
+    """
+    if asked.resume is not None and asked.last_id is None:
+        raise ParameterError(
+            "A stream goes on behind a frame, and none is named.",
+            field="last_id",
+            allowed="the id of the last event, in last_id or the header Last-Event-ID",
+        )
+
+
+def _accepted_format(request: Request) -> Format:
+    """What `Accept` likes best. A client that takes anything, or nothing that we have, gets the default."""
+    # Without parameters, since `audio/pcm;rate=24000` would match nothing
+    ranges = [(name.partition(";")[0].strip(), quality) for name, quality in request.accept_mimetypes]
+
+    def liking(kind: Format) -> tuple[float, int]:
+        # What names a format more closely says more of it (RFC 9110, 12.5.1): `audio/mpeg;q=0, audio/*`
+        # takes all but that one
+        said = [(_closeness(name, kind), quality) for name, quality in ranges]
+        closeness, quality = max(said, default=(0, 0.0))
+        return (quality, closeness) if closeness else (0.0, 0)
+
+    likings = {kind: liking(kind) for kind in (DEFAULT_FORMAT, *FORMATS)}
+    best = max(likings, key=lambda kind: likings[kind])  # the first one of those that are liked alike
+    return best if likings[best][0] > 0 else DEFAULT_FORMAT
+
+
+def _closeness(media_range: str, kind: Format) -> int:
+    """How closely a range of media types names a format: 3 by name, 0 not at all."""
+    if media_range in FORMATS[kind].media_types:
+        return 3
+    return {"audio/*": 2, "*/*": 1}.get(media_range, 0)
+
+
+def _range_of(field: str) -> str:
+    """Both ends of what a number may be, whichever of them it is beyond."""
+    schema = SpeechRequest.model_json_schema()["properties"][field]
+    (number,) = [kind for kind in (schema, *schema.get("anyOf", ())) if "minimum" in kind]
+    return f"{number['minimum']:g} to {number['maximum']:g}"
+
+
+def _readable(error: ValidationError, names: Mapping[str, str]) -> ParameterError:
+    """The first thing that is wrong, in the client's own names for fields."""
+    first = error.errors(include_url=False)[0]
+    ours = str(first["loc"][0])
+    field = names.get(ours, ours)[:_SHOWN_CHARACTERS]
+    value = "" if ours in _NEVER_SHOWN else repr(first["input"])[:_SHOWN_CHARACTERS]
+    if first["type"] == "extra_forbidden" and len(first["loc"]) == 1:
+        known = [*SpeechRequest.model_fields, *ALIASES]
+        return ParameterError(
+            f"There is no field {field!r}.", field=field, value=field, allowed=", ".join(known)
+        )
+    if first["type"] == "missing" and len(first["loc"]) == 1:
+        return ParameterError(f"The field {field!r} is missing.", field=field)
+    if ours == "voice":
+        return ParameterError(
+            "The voice cannot be read.",
+            field=field,
+            value=value,
+            allowed='a name such as "af_heart", or {"id": "af_heart"}',
+        )
+    if first["type"] == "literal_error":
+        allowed = first["ctx"]["expected"].replace(" or ", ", ").replace("'", "")
+        return ParameterError(f"{field} {value} is not offered.", field=field, value=value, allowed=allowed)
+    message = _range_of(ours) if first["type"] in _OUT_OF_RANGE else first["msg"]
+    message = message.removeprefix("Input should be ")
+    return ParameterError(
+        f"{field}{value and f' {value}'} is not valid.", field=field, value=value, allowed=message
+    )

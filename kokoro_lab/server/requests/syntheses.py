@@ -1,0 +1,359 @@
+"""The syntheses under way: each has its slot, is seen, is stopped by its id, and makes way for others.
+
+A client with a name has one at a time.
+"""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Protocol
+
+from flask import g
+
+from kokoro_lab.config import Settings
+from kokoro_lab.datatypes import Utterance
+from kokoro_lab.errors import DeadlineExceeded, Interrupted, KokoroLabError, ParameterError
+from kokoro_lab.server.health.figures import Outcome
+from kokoro_lab.server.openapi.request_schema import CLIENT
+from kokoro_lab.server.requests.account import Account
+from kokoro_lab.server.requests.slots import Admission, ClientLeft, Slot, Slots
+from kokoro_lab.server.requests.speech_request import SpeechRequest
+
+if TYPE_CHECKING:
+    from kokoro_lab.speech.stream import SpeechStream
+
+LONGEST_ID = 64
+"""Characters of a request's id."""
+END_S = 10.0
+"""How long one waits for a synthesis to end that was stopped: a window takes less, on any machine."""
+SEND_S = 0.5
+"""How long one waits for a client to take what is being sent, before its connection is cut."""
+POLL_S = 0.01
+GRACE_S = 2.0
+"""A client that can still be told why it is stopped is, if its thread comes to it in this time."""
+MAKE_WAY_S = 0.02
+"""How long a stream with enough in hand steps aside before it looks again."""
+
+
+class CuttableSocket(Protocol):
+    """As much of a socket as it takes to cut it."""
+
+    def shutdown(self, how: int, /) -> None: ...
+
+
+class Synthesis:
+    """One request for speech from its admission until its slot is free, and how it is stopped.
+
+    Parameters
+    ----------
+    account : Account
+        The books of the request; by its id, this synthesis alone can be stopped.
+    asked : SpeechRequest
+    utterance : Utterance
+        What the engine is to speak.
+
+    Attributes
+    ----------
+    asked_id : str
+        The id that the client gave it, by which it can be stopped, too: another one may have had it before.
+    stop : threading.Event
+        Set when it is to end; whoever computes looks at it after each window.
+    connection : CuttableSocket or None
+        Shut down if it hangs in a send.
+    sending : bool
+        Whether it waits for its client, and not for its computing.
+    stream : SpeechStream or None
+        None until it begins to speak.
+    streamed : bool
+        Whether it is sent as it is computed.
+    tells : bool
+        Whether the client can still be told of an error. Not so in raw audio: all that can be said there is
+        to break off.
+    forget : callable
+        Takes it out of those under way.
+    over : bool
+        Nothing is to be stopped any more: the connection may serve another request from now on.
+    """
+
+    def __init__(self, account: Account, asked: SpeechRequest, utterance: Utterance) -> None:
+        self.account = account
+        self.asked = asked
+        self.utterance = utterance
+        self.asked_id = account.request_id
+        self.stop = threading.Event()
+        self.connection: CuttableSocket | None = None
+        self.sending = self.streamed = self.tells = self.over = False
+        self.stream: SpeechStream | None = None
+        self.slot: Slot | None = None
+        self.forget: Callable[[Synthesis], None] = lambda synthesis: None
+        self._lock = threading.Lock()
+        self._timers: list[threading.Timer] = []
+        self._released = threading.Event()
+
+    @property
+    def stopped(self) -> bool:
+        """Whether somebody has stopped it."""
+        return self.stop.is_set()
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether its listener waits for the first sound."""
+        return self.streamed and self.account.first_audio_s is None
+
+    def is_called(self, request_id: str) -> bool:
+        """Whether it has this id, or was given it."""
+        return request_id in (self.account.request_id, self.asked_id)
+
+    def cut(self) -> None:
+        """Shut the connection down, whatever its thread is busy with."""
+        if self.connection is not None:
+            with suppress(OSError):  # the client was quicker
+                self.connection.shutdown(socket.SHUT_RDWR)
+
+    def cancel(self) -> None:
+        """Have it end, and wait until its slot is free, or for `END_S`."""
+        self.stop.set()
+        now_s = time.monotonic()
+        until_s, computed_s = now_s + END_S, now_s
+        while not self._released.wait(POLL_S) and (now_s := time.monotonic()) < until_s:
+            if not self.sending:
+                computed_s = now_s
+            elif now_s - computed_s > SEND_S:
+                self.cut()
+
+    def interrupt(self, reason: KokoroLabError) -> None:
+        """Stop it: nothing is computed beyond the window under way, and the client is let go."""
+        with self._lock:
+            if self.over:
+                return
+            self.account.interruption = reason
+        self.stop.set()
+        self._after(GRACE_S if self.tells else 0.0, self._cut_unless_over)
+
+    def expire_after(self, first_audio_s: float, total_s: float) -> None:
+        """Stop it when it has not begun to sound, or has not ended, so many seconds after its acceptance."""
+        age_s = self.account.age_s
+        if self.streamed:
+            self._after(first_audio_s - age_s, lambda: self._expire_silent(first_audio_s))
+        self._after(total_s - age_s, lambda: self._expire("end", "deadline_s", total_s))
+
+    def end(self) -> None:
+        """Free the slot, and whoever waits for that. Ending it twice is no error."""
+        with self._lock:
+            self.over = True
+            for timer in self._timers:
+                timer.cancel()
+        if self.slot is not None:
+            self.slot.release()
+        self.forget(self)
+        self._released.set()
+
+    def finish(self, outcome: Outcome, code: str | None = None) -> None:
+        """Close its books, and end it."""
+        try:
+            self.account.close(outcome, code)
+        finally:
+            self.end()
+
+    def figures(self) -> dict[str, Any]:
+        """For `/status`: how far it is and how full its stages are."""
+        account, stream = self.account, self.stream
+        assert stream is not None
+        return {
+            "request_id": account.request_id,
+            "age_s": round(account.age_s, 3),
+            "characters": account.asked.get("characters"),
+            "streamed": self.streamed,
+            "speaking": account.first_audio_s is not None,
+            "chunks": account.chunks,
+            "segments": len(stream.segments),
+            "underruns": account.underruns,
+            "fill": stream.fill,
+        }
+
+    def _cut_unless_over(self) -> None:
+        with self._lock:
+            if not self.over:
+                self.cut()
+
+    def _expire_silent(self, limit_s: float) -> None:
+        if self.account.first_audio_s is None:
+            self._expire("first audio", "first_audio_deadline_s", limit_s)
+
+    def _expire(self, what: str, setting: str, limit_s: float) -> None:
+        self.interrupt(
+            DeadlineExceeded(
+                f"The request did not come to its {what} within {limit_s:g} s.",
+                field=setting,
+                mend="Send a shorter text, ask again when less is going on, or allow more by "
+                f"KOKORO_{setting.upper()}.",
+            )
+        )
+
+    def _after(self, seconds: float, work: Callable[[], None]) -> None:
+        timer = threading.Timer(max(0.0, seconds), work)
+        timer.daemon = True
+        with self._lock:
+            if self.over:
+                return
+            self._timers.append(timer)
+            timer.start()
+
+
+class Syntheses:
+    """All that have a slot or wait for one. Thread-safe.
+
+    Parameters
+    ----------
+    slots : Slots
+    admission : Admission
+    settings : Settings
+        For the deadlines.
+    """
+
+    def __init__(self, slots: Slots, admission: Admission, settings: Settings) -> None:
+        self._slots = slots
+        self._admission = admission
+        self._settings = settings
+        self._lock = threading.Lock()
+        self._entered: dict[str, Synthesis] = {}
+
+    def admit(self, synthesis: Synthesis, gone: Callable[[], bool]) -> None:
+        """Give it its slot, after those of the same client have been stopped: the latest one wins.
+
+        Where another one under way has the id, it gets one with a number behind it: `a.2` for `a`.
+
+        Parameters
+        ----------
+        synthesis : Synthesis
+        gone : callable
+            Whether the client has left while the request waits for its slot.
+
+        Raises
+        ------
+        ParameterError
+            The client's name is none.
+        Unavailable
+            Nothing new is taken, or nothing any more while it waited.
+        Interrupted
+            It was stopped while it waited.
+        werkzeug.exceptions.TooManyRequests, ClientLeft
+            There is no slot, or nobody who waits for it.
+        """
+        self._admission.check()
+        self._enter(synthesis)
+        g.request_id = synthesis.account.request_id  # headers and log call it as it can be stopped
+        try:
+            synthesis.slot = self._wait(synthesis, gone)
+        except BaseException:
+            synthesis.end()
+            raise
+
+    def begin(self, synthesis: Synthesis, stream: SpeechStream, *, streamed: bool, tells: bool) -> None:
+        """Its stream is there: from now on it is seen, can be stopped by operators, and has its deadlines.
+
+        It and those beside it share the processor.
+        """
+        with self._lock:
+            synthesis.streamed, synthesis.tells, synthesis.stream = streamed, tells, stream
+            speaking = self._speaking()
+            for one in speaking if len(speaking) > 1 else ():
+                one.account.shared = True
+        synthesis.expire_after(self._settings.first_audio_deadline_s, self._settings.deadline_s)
+
+    def under_way(self) -> list[Synthesis]:
+        """Those that speak."""
+        with self._lock:
+            return self._speaking()
+
+    def anyone_hears(self) -> bool:
+        """Whether any of them has begun to sound."""
+        return any(one.account.first_audio_s is not None for one in self.under_way())
+
+    def stop(self, request_id: str) -> list[str]:
+        """Stop all that are called so, those that wait too; returns their ids once their slots are free."""
+        with self._lock:
+            found = [one for one in self._entered.values() if one.is_called(request_id)]
+        for one in found:
+            one.stop.set()
+        for one in found:
+            one.cancel()
+        return [one.account.request_id for one in found]
+
+    def interrupt(self, reason: KokoroLabError, request_id: str | None = None) -> list[str]:
+        """Stop those that speak and are called so, or all, for a reason that they are told; says which."""
+        found = [one for one in self.under_way() if request_id is None or one.is_called(request_id)]
+        for one in found:
+            one.interrupt(reason)
+        return [one.account.request_id for one in found]
+
+    def make_way(self, synthesis: Synthesis, reserve_s: float | None) -> None:
+        """Step aside while another one has not begun to sound and more speech than that is in hand.
+
+        Never, where it is None. Scheduling alone: what is computed, and in which pieces, stays the same.
+        """
+        assert synthesis.stream is not None
+        while (
+            reserve_s is not None
+            and not synthesis.stopped
+            and any(other.is_silent for other in self.under_way() if other is not synthesis)
+            and synthesis.stream.fill["lead_s"] > reserve_s
+        ):
+            time.sleep(MAKE_WAY_S)
+
+    def _forget(self, synthesis: Synthesis) -> None:
+        with self._lock:
+            if self._entered.get(synthesis.account.request_id) is synthesis:
+                del self._entered[synthesis.account.request_id]
+
+    def _speaking(self) -> list[Synthesis]:
+        return [one for one in self._entered.values() if one.stream is not None and not one.over]
+
+    def _enter(self, synthesis: Synthesis) -> None:
+        account, client = synthesis.account, synthesis.asked.client
+        if client is not None and not CLIENT.fullmatch(client):
+            raise ParameterError(
+                "This is no name for a client.",
+                field="client",
+                value=client[:40],
+                allowed="1 to 64 letters, digits, points, colons, dashes and underscores",
+            )
+        with self._lock:
+            account.request_id = self._free_id(account.request_id)
+            older = [
+                one for one in self._entered.values() if client is not None and one.asked.client == client
+            ]
+            self._entered[account.request_id] = synthesis
+            synthesis.forget = self._forget
+        until_s = time.monotonic() + END_S
+        for other in older:
+            other.stop.set()
+        for other in older:
+            if time.monotonic() < until_s:
+                other.cancel()
+
+    def _free_id(self, asked_id: str) -> str:
+        free_id, number = asked_id, 1
+        while free_id in self._entered:
+            number += 1
+            ending = f".{number}"
+            free_id = asked_id[: LONGEST_ID - len(ending)] + ending
+        return free_id
+
+    def _wait(self, synthesis: Synthesis, gone: Callable[[], bool]) -> Slot:
+        account, admission = synthesis.account, self._admission
+        left_s = self._settings.first_audio_deadline_s - account.age_s
+        try:
+            # Where nothing new is taken, it had better ask elsewhere, or later, than wait here
+            return self._slots.take(left_s, lambda: synthesis.stopped or bool(admission.reasons) or gone())
+        except ClientLeft:
+            admission.check()
+            if synthesis.stopped:
+                raise Interrupted("This synthesis was stopped while it waited for its turn.") from None
+            raise
+        finally:
+            account.admitted()
