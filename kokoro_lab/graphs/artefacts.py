@@ -40,17 +40,10 @@ from kokoro_lab.graphs import (
     trunk_passes,
 )
 from kokoro_lab.graphs.adain import AdainLayers
-from kokoro_lab.graphs.compact import byte_recurrences, half_weights
 from kokoro_lab.graphs.derived import MANIFEST, damage_in, derived_home, promised_by, whole_folder
-from kokoro_lab.graphs.quant_passes import quantise_layers
+from kokoro_lab.graphs.quant_passes import byte_recurrences, half_weights, quantise_layers
 from kokoro_lab.graphs.quantise import Calibration, QuantisedLayer
-from kokoro_lab.graphs.recipe_digest import (
-    Passes,
-    Recipes,
-    key_of,
-    recipe_digest,
-    remembered_digest,
-)
+from kokoro_lab.graphs.recipe_digest import Passes, Recipes, key_of, name_of, recipe_digest
 from kokoro_lab.graphs.signatures import cut
 from kokoro_lab.native.operators import Native
 from kokoro_lab.native.toolchain import LIBRARIES
@@ -124,8 +117,7 @@ def recipes(
     integers: Passes = ()
     if variant in exclusions():
         kept = exclusions()[variant] if keep is None else tuple(keep)
-        known = Calibration.load() if ranges is None else ranges
-        integers = (partial(quantise_layers, ranges=known, native=native, keep=kept, adjusted=adjusted),)
+        integers = (partial(quantise_layers, ranges=ranges, native=native, keep=kept, adjusted=adjusted),)
         if native:
             ours = (*ours, alike_passes.arctangents)
     if native:
@@ -192,24 +184,23 @@ def stages_folder(config: EngineConfig, native: Native, say: Callable[[str], Non
     """
     if config.stages is not None:
         return _exported(config, config.stages, native)
-    made_by = partial(recipes, config.variant, native.library is not None)
-    variant = f"{config.variant}{'-native' if native.library else ''}"
+    uses = native.library is not None
+    made_by = recipes(config.variant, uses)
+    variant = f"{config.variant}{'-native' if uses else ''}"
 
     def make(folder: Path, damage: str) -> None:
         if say:
             say(f"Making the {config.variant} graphs from the weights (once, about 10 s).")
-        steps = len(steps_of(made_by()))
-        with step_bar(f"{config.variant} graphs", steps, say is not None) as begins:
-            uses = native.library is not None
-            make_stages(folder, config, made_by(), begins=begins, native_operators=uses, damage=damage)
+        with step_bar(f"{config.variant} graphs", len(steps_of(made_by)), say is not None) as begins:
+            make_stages(folder, config, made_by, begins=begins, native_operators=uses, damage=damage)
 
-    return kept_graphs(config, variant, made_by, make, native_operators=native.library is not None)
+    return kept_graphs(config, variant, made_by, make, native_operators=uses)
 
 
 def kept_graphs(
     config: EngineConfig,
     what: str,
-    made_by: Callable[[], Recipes],
+    made_by: Recipes,
     make: Callable[[Path, str], None],
     *,
     native_operators: bool,
@@ -219,7 +210,7 @@ def kept_graphs(
     Parameters
     ----------
     what : str
-        Whose recipes `made_by` gives, as in `remembered_digest`.
+        Whose recipes `made_by` are: a part of the folder's name.
     make : callable
         As in `derived.whole_folder`.
 
@@ -229,8 +220,7 @@ def kept_graphs(
         The weights are missing or cannot be cut, or the cache cannot be written.
     """
     root = weights_home(config.home)
-    home = derived_home(root)
-    recipe = remembered_digest(what, made_by, home, native_operators=native_operators)
+    recipe = recipe_digest(made_by, native_operators=native_operators)
 
     def make_of_weights(folder: Path, damage: str) -> None:
         model_path("fp32", config.home)  # says so if the weights are missing
@@ -264,14 +254,7 @@ def _exported(config: EngineConfig, folder: Path, native: Native) -> Path:
         raise refused(f"they are {made_variant}, not {variant}", f"Ask for {made_variant!r}.")
     if native_operators and native.library is None:
         raise refused(f"they use operators of ours, and there are {native}", "Export with KOKORO_NATIVE=off.")
-    home = derived_home(weights_home(config.home))
-    wanted = remembered_digest(
-        f"{variant}{'-native' if native_operators else ''}",
-        partial(recipes, variant, native_operators),
-        home,
-        native_operators=native_operators,
-    )
-    if recipe != wanted:
+    if recipe != recipe_digest(recipes(variant, native_operators), native_operators=native_operators):
         # Graphs of another take other inputs, and an operator of ours takes weights for what they are not
         raise refused("another version of kokoro-lab made them, by other passes or operators", EXPORT_AGAIN)
     if form == "ort" and machine != platform.machine():
@@ -279,7 +262,7 @@ def _exported(config: EngineConfig, folder: Path, native: Native) -> Path:
             f"they were optimised for {machine}, this is {platform.machine()}",
             "Export as onnx, or on this machine.",
         )
-    if damage := damage_in(folder, home):
+    if damage := damage_in(folder, derived_home(weights_home(config.home))):
         raise refused(damage, EXPORT_AGAIN)
     return folder
 
@@ -345,7 +328,7 @@ def make_stages(
             **{name: version(name) for name in LIBRARIES},
             "damage": damage,
             "made_s": round(time.perf_counter() - started, 2),
-            "passes": {name: [_name(p) for p in recipe] for name, (_, recipe) in recipes.items()},
+            "passes": {name: [name_of(p) for p in recipe] for name, (_, recipe) in recipes.items()},
             "graphs": described,
             "files": files,
         }
@@ -375,8 +358,4 @@ def _made(path: Path, graph: rewriting.Model, recipe: Passes, begins: Step) -> d
 
 def names(recipe: Passes) -> Iterator[str]:
     """What the passes of a recipe are called, in words."""
-    return (_name(rewrite).replace("_", " ") for rewrite in recipe)
-
-
-def _name(rewrite: rewriting.Pass) -> str:
-    return str(getattr(rewrite, "func", rewrite).__name__)
+    return (name_of(rewrite).replace("_", " ") for rewrite in recipe)

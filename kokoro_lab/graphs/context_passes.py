@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from onnx import NodeProto, helper
 
-from kokoro_lab.graphs import rewriting
 from kokoro_lab.graphs.passes import ASKED, CROP_START, stride_of
+from kokoro_lab.graphs.rewriting import Graph, Model, attributes_of
 
 LEAVES_OUT = ("SnakeConv", "QuantSnakeConv", "QuantConv")
 """Operators of ours that can leave columns out."""
@@ -31,12 +31,12 @@ class LookedAt(NamedTuple):
     around: int
 
 
-def only_what_is_looked_at(model: rewriting.Model) -> rewriting.Model:
+def only_what_is_looked_at(model: Model) -> Model:
     """Tell each convolution of ours which columns are needed.
 
     Those come out as before, up to rounding: a fast convolution adds up neighbours that cancel.
     """
-    g = rewriting.Graph(model)
+    g = Graph(model)
     crop = g.maker.get(ASKED)
     if crop is None or ASKED_INNER in g.maker:
         return model
@@ -46,11 +46,10 @@ def only_what_is_looked_at(model: rewriting.Model) -> rewriting.Model:
             around = g.constant(f"{node.name}/around", np.array([read.rate, read.around], np.int64))
             node.input.extend([read.asked, around])
     counted = helper.make_node("Sub", [ASKED, CROP_START], [ASKED_INNER], name="crop/asked")
-    g.replace({crop.output[0]: (crop, counted)})
-    return g.model
+    return g.rewritten({crop.output[0]: (crop, counted)})
 
 
-def _looked_at(g: rewriting.Graph) -> dict[str, LookedAt]:
+def _looked_at(g: Graph) -> dict[str, LookedAt]:
     """What is read of each tensor between the first upsampling and the last convolution, from the end on."""
     last = next(n for n in g.graph.node if n.name.endswith("conv_post/Conv"))
     first, second = (n for n in g.graph.node if n.op_type == "ConvTranspose" and "/ups." in n.name)
@@ -67,12 +66,12 @@ def _looked_at(g: rewriting.Graph) -> dict[str, LookedAt]:
         elif node.op_type == "Pad":
             read = read._replace(around=read.around + 1)
         elif node.op_type in LEAVES_OUT:
-            read = read._replace(around=read.around + int(rewriting.said(node)["reach"]))
+            read = read._replace(around=read.around + int(attributes_of(node)["reach"]))
         for name in node.input[: 1 if node.op_type in LEAVES_OUT else None]:
             if name in g.maker:
                 found[name] = max(read, found.get(name, read), key=lambda one: one.around)
     return found
 
 
-def _taps(g: rewriting.Graph, node: NodeProto) -> int:
-    return int(g.constants[node.input[1]].dims[2])
+def _taps(g: Graph, node: NodeProto) -> int:
+    return g.lengths(node.input[1])[2]

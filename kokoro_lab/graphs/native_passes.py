@@ -5,18 +5,26 @@ Like those of `passes`: each takes a model, returns a new one, and keeps the num
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
-from itertools import islice
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from onnx import NodeProto, helper, numpy_helper
 
-from kokoro_lab.graphs import rewriting
 from kokoro_lab.graphs.fast_fir import TILE, FastFir, packed
 from kokoro_lab.graphs.passes import KNOWN
+from kokoro_lab.graphs.rewriting import (
+    Graph,
+    Model,
+    Swaps,
+    attributes_of,
+    copied,
+    either_way,
+    in_place_of,
+    inferred,
+    node_by_node,
+)
 
 NATIVE_DOMAIN = "kokoro_lab"
 
@@ -32,145 +40,120 @@ def phases_for(taps: int) -> int:
     return 4 if taps >= 7 else 2 if taps > 1 else 1
 
 
-def snake_convolutions(model: rewriting.Model) -> rewriting.Model:
+@node_by_node
+def snake_convolutions(g: Graph, conv: NodeProto) -> Sequence[NodeProto] | None:
     """Modulation, Snake and the convolution behind them as one operator of ours, `native/fast_conv.cpp`.
 
     It multiplies less (see `fast_fir`), and never makes a column matrix.
     """
-    g = rewriting.Graph(model)
-    swaps: dict[str, Sequence[NodeProto]] = {}
-    for conv in g.graph.node:
-        modulation = modulation_of(g, conv)
-        if modulation is not None:
-            inputs = [modulation.input[0], *_taken_apart(g, conv), *modulation.input[1:3]]
-            swaps[conv.output[0]] = (native_node("SnakeConv", inputs, conv, reach=reach_of(g, conv)),)
-    return with_native(g, swaps)
+    modulation = modulation_of(g, conv)
+    if modulation is None:
+        return None
+    inputs = [modulation.input[0], *_taken_apart(g, conv), *modulation.input[1:3]]
+    return [native_node("SnakeConv", inputs, conv, reach=reach_of(g, conv))]
 
 
 BY_PLACE = {"SnakeConv": 8, "QuantSnakeConv": 10}
 """Operators of ours that add a tensor to what comes out of them, and which input that is."""
 
 
-def sums_of_convolutions(model: rewriting.Model) -> rewriting.Model:
+@node_by_node
+def sums_of_convolutions(g: Graph, node: NodeProto) -> Sequence[NodeProto] | None:
     """A sum of a convolution of ours and what comes by it, taken where the convolution puts its outputs."""
-    g = rewriting.Graph(model)
-    readers = Counter(name for node in g.graph.node for name in node.input)
-    swaps: dict[str, Sequence[NodeProto]] = {}
-    for node in g.graph.node:
-        for name, by in (tuple(node.input), tuple(node.input[::-1])) if node.op_type == "Add" else ():
-            conv = g.maker.get(name)
-            place = BY_PLACE.get(conv.op_type) if conv is not None else None
-            if conv is None or place is None or by in g.constants:  # what is known may be one value a channel
-                continue
-            if readers[name] == 1 and len(conv.input) <= place:
-                made = rewriting.renamed(conv, node.output[0])
-                made.input.extend(["" for _ in range(place - len(conv.input))] + [by])
-                swaps[node.output[0]] = (made,)
-                break
-    g.replace(swaps)
-    return g.model
+    for name, by in either_way(node, "Add"):
+        conv = g.maker.get(name)
+        place = BY_PLACE.get(conv.op_type) if conv is not None else None
+        if conv is None or place is None or by in g.constants:  # what is known may be one value a channel
+            continue
+        if len(g.readers[name]) == 1 and len(conv.input) <= place:
+            left_out = [""] * (place - len(conv.input))
+            return [copied(conv, [*conv.input, *left_out, by], node.output[0])]
+    return None
 
 
-def exact_stft(model: rewriting.Model) -> rewriting.Model:
+def exact_stft(model: Model) -> Model:
     """The STFT of the excitation as an operator of ours, equal to ONNX Runtime's to the last bit."""
-    g = rewriting.Graph(model)
+    g = Graph(model)
     stft = next((n for n in g.graph.node if n.op_type == "STFT"), None)
     if stft is None:
         return model
     signal, hop, window, size = stft.input
-    turned = next(n for n in g.graph.node if stft.output[0] in n.input)
-    parts = {int(g.value(n.input[1])): n.output[0] for n in g.graph.node if turned.output[0] in n.input}
+    (turned,) = g.readers[stft.output[0]]
+    real, imaginary = sorted(g.readers[turned.output[0]], key=lambda part: int(g.value(part.input[1])))
     inputs = [signal, window, g.constant("stft/hop", g.value(hop).reshape(1))]
-    halves = g.constant("stft/halves", np.full(2, int(g.value(size)) // 2 + 1, np.int64))
+    halves = g.integers(*[int(g.value(size)) // 2 + 1] * 2)
     both = helper.make_node("ExactStft", inputs, ["stft/both"], name=stft.name, domain=NATIVE_DOMAIN)
-    split = helper.make_node("Split", ["stft/both", halves], ["stft/real", "stft/imaginary"], axis=1)
-    real = helper.make_node("Identity", ["stft/real"], [parts[0]])
-    imaginary = helper.make_node("Identity", ["stft/imaginary"], [parts[1]])
-    return with_native(g, {parts[0]: (both, split, real), parts[1]: (imaginary,)})
+    split = helper.make_node("Split", ["stft/both", halves], [*real.output, *imaginary.output], axis=1)
+    return g.rewritten({real.output[0]: (both, split), imaginary.output[0]: ()})
 
 
-def phases(model: rewriting.Model) -> rewriting.Model:
+def phases(model: Model) -> Model:
     """The phases of the excitation's overtones as an operator of ours; the sound is equal to the last bit.
 
     ONNX Runtime interpolates them on one core, and takes the sines of frames without a voice as well, to
     multiply them by 0. Ours are 0 there. Sines stay ONNX Runtime's own: from one that is rounded otherwise,
     angles in the spectrum of the source turn around.
     """
-    g = rewriting.Graph(model)
+    g = Graph(model)
     for sine in (n for n in g.graph.node if n.op_type == "Sin"):
-        turned = g.maker[sine.input[0]]
-        between = g.maker.get(turned.input[0])
-        if turned.op_type == "Transpose" and between is not None and between.op_type == "Resize":
+        turned = g.made_by(sine.input[0], "Transpose")
+        between = g.made_by(turned.input[0], "Resize") if turned is not None else None
+        if turned is not None and between is not None:
             break
     else:
         return model
-    softer, voiced = islice(_line(g, sine), 2)
+    (softer,) = g.readers[sine.output[0]]
+    (voiced,) = g.readers[softer.output[0]]
     threshold = g.value(g.maker[g.maker[voiced.input[1]].input[0]].input[1]).item()
     rest = np.array([threshold, g.value(between.input[2])[-1]], np.float32)
     inputs = [between.input[0], g.graph.input[0].name, g.constant("phases/rest", rest)]
-    swaps: dict[str, Sequence[NodeProto]] = {
-        turned.output[0]: (native_node("Phases", inputs, turned),),
-        voiced.output[0]: (helper.make_node("Identity", list(softer.output), list(voiced.output)),),
-    }
-    return with_native(g, swaps)
+    return g.rewritten(
+        {
+            turned.output[0]: (native_node("Phases", inputs, turned),),
+            voiced.output[0]: (helper.make_node("Identity", list(softer.output), list(voiced.output)),),
+        }
+    )
 
 
-def statistics(model: rewriting.Model) -> rewriting.Model:
+@node_by_node
+def statistics(_: Graph, choice: NodeProto) -> Sequence[NodeProto] | None:
     """Each choice of `own_statistics_unless_known` as an operator of ours: the branches took longer to begin
     than to carry out, and ONNX Runtime's sums are rounded otherwise on another processor."""
-    g = rewriting.Graph(model)
-    swaps: dict[str, Sequence[NodeProto]] = {}
-    for choice in g.graph.node:
-        if choice.op_type == "If" and choice.input[0] == KNOWN:
-            given, own = (
-                next(a.g for a in choice.attribute if a.name == branch)
-                for branch in ("then_branch", "else_branch")
-            )
-            inputs = [own.node[0].input[0], *(node.input[0] for node in given.node), KNOWN]
-            swaps[choice.output[0]] = (native_node("Statistics", inputs, choice),)
-    return with_native(g, swaps)
-
-
-def _line(g: rewriting.Graph, node: NodeProto) -> Iterator[NodeProto]:
-    """The nodes behind `node`, each the only one that reads the one before."""
-    while True:
-        (node,) = (other for other in g.graph.node if node.output[0] in other.input)
-        yield node
+    if choice.op_type != "If" or choice.input[0] != KNOWN:
+        return None
+    branches = attributes_of(choice)
+    given, own = branches["then_branch"], branches["else_branch"]
+    inputs = [own.node[0].input[0], *(node.input[0] for node in given.node), KNOWN]
+    return [native_node("Statistics", inputs, choice)]
 
 
 WIDE_CHANNELS = 256
 """Convolutions with fewer input channels are not worth a pass over their input."""
 
 
-def fast_convolutions(model: rewriting.Model) -> rewriting.Model:
+@node_by_node
+def fast_convolutions(g: Graph, conv: NodeProto) -> Sequence[NodeProto] | None:
     """Wide convolutions over time as an operator of ours that multiplies less."""
-    g = rewriting.Graph(model)
-    swaps: dict[str, Sequence[NodeProto]] = {
-        conv.output[0]: (native_node("FastConv", [conv.input[0], *_taken_apart(g, conv)], conv),)
-        for conv in g.graph.node
-        if _keeps_length(g, conv)
-    }
-    return with_native(g, swaps)
+    if not keeps_length(g, conv) or g.lengths(conv.input[1])[1] < WIDE_CHANNELS or dilation_of(conv) % 2 == 0:
+        return None
+    return [native_node("FastConv", [conv.input[0], *_taken_apart(g, conv)], conv)]
 
 
 PANEL = 32
 """Outputs that `native/product.cpp` keeps together."""
 
 
-def known_products(model: rewriting.Model) -> rewriting.Model:
+def known_products(model: Model) -> Model:
     """Products with a matrix that is known beforehand as an operator of ours, equal to the last bit."""
-    g = rewriting.Graph(model)
-    swaps: dict[str, Sequence[NodeProto]] = {}
+    g = Graph(model)
+    swaps: Swaps = {}
     for node in g.graph.node:
-        if node.op_type == "MatMul" and node.input[1] in g.constants:
-            weight = g.value(node.input[1])
-            if weight.ndim == 2 and not weight.shape[1] % PANEL:
-                # One matrix may be a dozen layers'
-                weights = g.constant(f"{node.input[1]}/panels", in_panels(weight))
-                swaps[node.output[0]] = (native_node("Product", [node.input[0], weights], node),)
-    if not swaps:
-        return model
-    made = with_shapes(with_native(g, swaps), model)
+        lengths = g.lengths(node.input[1]) if node.op_type == "MatMul" else ()
+        if len(lengths) == 2 and not lengths[1] % PANEL:
+            # One matrix may be a dozen layers'
+            weights = g.constant(f"{node.input[1]}/panels", in_panels(g.value(node.input[1])))
+            swaps[node.output[0]] = (native_node("Product", [node.input[0], weights], node),)
+    made = with_shapes(g.rewritten(swaps), model) if swaps else model
     # For the same reason it must find a bias in the second place
     for node in made.graph.node:
         if node.op_type == "Add" and node.input[1] in swaps:
@@ -183,10 +166,10 @@ def in_panels(weight: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return np.ascontiguousarray(weight.reshape(len(weight), -1, PANEL).transpose(1, 0, 2))
 
 
-def with_shapes(made: rewriting.Model, model: rewriting.Model) -> rewriting.Model:
+def with_shapes(made: Model, model: Model) -> Model:
     """Behind an operator of ours, ONNX Runtime fuses what it does behind its own if it is told the shapes; so
     sums are rounded alike."""
-    made.graph.value_info.extend(rewriting.inferred(model))
+    made.graph.value_info.extend(inferred(model))
     return made
 
 
@@ -194,10 +177,10 @@ HIDDEN = 64
 """Of a recurrence, `native/bi_lstm.cpp` takes so many units at a time."""
 
 
-def recurrences(model: rewriting.Model) -> rewriting.Model:
+def recurrences(model: Model) -> Model:
     """LSTMs in both directions, from a state of zeros, as an operator of ours, equal to the last bit."""
-    g = rewriting.Graph(model)
-    swaps: dict[str, Sequence[NodeProto]] = {}
+    g = Graph(model)
+    swaps: Swaps = {}
     for node in g.graph.node:
         if node.op_type == "LSTM" and _fits(g, node):
             x, *weights, bias = node.input[:4]
@@ -205,7 +188,7 @@ def recurrences(model: rewriting.Model) -> rewriting.Model:
             inputs.append(g.constant(f"{bias}/both", g.value(bias).reshape(2, 2, -1)))
             made = helper.make_node("BiLstm", inputs, node.output[:1], name=node.name, domain=NATIVE_DOMAIN)
             swaps[node.output[0]] = (made,)
-    return with_shapes(with_native(g, swaps), model) if swaps else model
+    return with_shapes(g.rewritten(swaps), model) if swaps else model
 
 
 def _both_in_panels(weight: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -215,15 +198,15 @@ def _both_in_panels(weight: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return np.ascontiguousarray(panels.swapaxes(2, 3))
 
 
-def _fits(g: rewriting.Graph, lstm: NodeProto) -> bool:
+def _fits(g: Graph, lstm: NodeProto) -> bool:
     """Whether an LSTM is a plain one: both directions, one sentence, no state but zeros, none handed on."""
-    said = {a.name: helper.get_attribute_value(a) for a in lstm.attribute}
+    given = attributes_of(lstm)
     lengths, hidden, cell, peepholes = [*lstm.input[4:], "", "", "", ""][:4]
-    read = {name for other in g.graph.node for name in other.input} | {o.name for o in g.graph.output}
+    read = g.readers.keys() | {o.name for o in g.graph.output}
     return (
-        said.keys() <= {"direction", "hidden_size"}
-        and said.get("direction") == b"bidirectional"
-        and said["hidden_size"] % HIDDEN == 0
+        given.keys() <= {"direction", "hidden_size"}
+        and given.get("direction") == b"bidirectional"
+        and given["hidden_size"] % HIDDEN == 0
         and all(name in g.constants for name in lstm.input[1:4])
         and not lengths
         and not peepholes
@@ -232,75 +215,65 @@ def _fits(g: rewriting.Graph, lstm: NodeProto) -> bool:
     )
 
 
-def _is_zero(g: rewriting.Graph, name: str) -> bool:
+def _is_zero(g: Graph, name: str) -> bool:
     """Whether a tensor is known to hold zeros alone."""
     if name in g.constants:
         return not g.value(name).any()
-    maker = g.maker.get(name)
-    if maker is None or maker.op_type != "ConstantOfShape":
-        return False
-    return not any(numpy_helper.to_array(a.t).any() for a in maker.attribute)
+    maker = g.made_by(name, "ConstantOfShape")
+    filling = attributes_of(maker).values() if maker is not None else ()
+    return maker is not None and not any(numpy_helper.to_array(value).any() for value in filling)
 
 
-def _keeps_length(g: rewriting.Graph, conv: NodeProto) -> bool:
-    """Whether a node is a wide convolution with zero padding and no stride."""
-    if conv.op_type != "Conv" or conv.input[1] not in g.constants:
+def convolution_over_time(g: Graph, node: NodeProto) -> tuple[int, ...]:
+    """Channels out, channels in and taps of a convolution whose weights are known; empty for another node."""
+    lengths = g.lengths(node.input[1]) if node.op_type == "Conv" else ()
+    return lengths if len(lengths) == 3 else ()
+
+
+def keeps_length(g: Graph, node: NodeProto) -> bool:
+    """Whether a node is a convolution that ours can stand in for: zero padding, no stride, no groups."""
+    lengths = convolution_over_time(g, node)
+    if not lengths or lengths[0] % TILE or not lengths[2] % 2:
         return False
-    shape = tuple(g.constants[conv.input[1]].dims)
-    if len(shape) != 3 or shape[0] % TILE or shape[1] < WIDE_CHANNELS or not shape[2] % 2:
-        return False
-    with_lists = {a.name: tuple(a.ints) for a in conv.attribute if a.ints}
-    group = next((a.i for a in conv.attribute if a.name == "group"), 1)
-    reach = reach_of(g, conv)
-    return (
-        group == 1
-        and dilation_of(conv) % 2 == 1
-        and with_lists.get("strides", (1,)) == (1,)
-        and with_lists.get("pads", (0, 0)) == (reach, reach)
-    )
+    given, reach = attributes_of(node), reach_of(g, node)
+    asked = (given.get("group", 1), given.get("strides", [1]), given.get("pads", [0, 0]))
+    return asked == (1, [1], [reach, reach])
 
 
 def dilation_of(conv: NodeProto) -> int:
-    return next((int(a.ints[0]) for a in conv.attribute if a.name == "dilations"), 1)
+    return int(attributes_of(conv).get("dilations", [1])[0])
 
 
-def reach_of(g: rewriting.Graph, conv: NodeProto) -> int:
+def reach_of(g: Graph, conv: NodeProto) -> int:
     """How many columns on either side of one a convolution of an odd number of taps looks at."""
-    return int(g.constants[conv.input[1]].dims[2]) // 2 * dilation_of(conv)
+    return g.lengths(conv.input[1])[2] // 2 * dilation_of(conv)
 
 
-def _taken_apart(g: rewriting.Graph, conv: NodeProto) -> list[str]:
+def bias_of(g: Graph, conv: NodeProto) -> npt.NDArray[np.float32]:
+    if len(conv.input) == 2:
+        return np.zeros(g.lengths(conv.input[1])[0], np.float32)
+    bias: npt.NDArray[np.float32] = g.value(conv.input[2])
+    return bias
+
+
+def _taken_apart(g: Graph, conv: NodeProto) -> list[str]:
     """Constants for a convolution of ours: plan, weights, bias."""
     weight = g.value(conv.input[1])
-    dilation = dilation_of(conv)
-    plan, weights = packed(FastFir.of(weight, dilation, phases_for(weight.shape[2])))
-    bias = g.value(conv.input[2]) if len(conv.input) > 2 else np.zeros(weight.shape[0], np.float32)
-    named: dict[str, npt.NDArray[Any]] = {"plan": plan, "weights": weights, "bias": bias}
+    plan, weights = packed(FastFir.of(weight, dilation_of(conv), phases_for(weight.shape[2])))
+    named: dict[str, npt.NDArray[Any]] = {"plan": plan, "weights": weights, "bias": bias_of(g, conv)}
     return [g.constant(f"{conv.name}/{name}", value) for name, value in named.items()]
 
 
 def native_node(operator: str, inputs: Sequence[str], replaced: NodeProto, **attributes: Any) -> NodeProto:
-    node: NodeProto = helper.make_node(
-        operator, inputs, list(replaced.output), name=replaced.name, domain=NATIVE_DOMAIN, **attributes
-    )
-    return node
+    return in_place_of(replaced, operator, inputs, domain=NATIVE_DOMAIN, **attributes)
 
 
-def with_native(g: rewriting.Graph, swaps: dict[str, Sequence[NodeProto]]) -> rewriting.Model:
-    if swaps:
-        g.model.opset_import.append(helper.make_opsetid(NATIVE_DOMAIN, 1))
-        g.replace(swaps)
-    return g.model
-
-
-def modulation_of(g: rewriting.Graph, conv: NodeProto) -> NodeProto | None:
+def modulation_of(g: Graph, conv: NodeProto) -> NodeProto | None:
     """The batch normalisation of `modulate` that feeds a convolution through a Snake without factors."""
-    if conv.op_type != "Conv" or g.value(conv.input[1]).shape[0] % TILE:
+    if conv.op_type != "Conv" or g.lengths(conv.input[1])[0] % TILE:
         return None
-    snake = g.maker.get(conv.input[0])
-    less = g.maker.get(snake.input[0]) if snake is not None and snake.op_type == "Add" else None
-    if less is None or less.op_type != "Sub":
+    snake = g.made_by(conv.input[0], "Add")
+    less = g.made_by(snake.input[0], "Sub") if snake is not None else None
+    if less is None or g.made_by(less.input[1], "Cos") is None:
         return None
-    modulation, cosine = (g.maker.get(name) for name in less.input)
-    fits = modulation is not None and modulation.op_type == "BatchNormalization"
-    return modulation if fits and cosine is not None and cosine.op_type == "Cos" else None
+    return g.made_by(less.input[0], "BatchNormalization")

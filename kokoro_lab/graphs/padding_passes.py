@@ -19,7 +19,7 @@ import numpy.typing as npt
 from onnx import NodeProto, TensorProto, helper
 
 from kokoro_lab.g2p.vocab import PAD_ID
-from kokoro_lab.graphs.rewriting import Graph, Model
+from kokoro_lab.graphs.rewriting import Graph, Model, Swaps, copied
 
 MASK = "mask"
 """Input of the padded prosody, float32 (1, n): 1 for ids that are spoken, with their two pads, else 0."""
@@ -35,22 +35,20 @@ _CLOSED = np.float32(-1e9)
 def masked_ids(model: Model) -> Model:
     """Let the prosody stage leave out what a mask leaves out: the same durations, F0 and energy with pads."""
     g = Graph(model)
-    if MASK in {i.name for i in g.graph.input}:
+    if g.has_input(MASK):
         return model
-    g.graph.input.append(helper.make_tensor_value_info(MASK, TensorProto.FLOAT, [1, "sequence_length"]))
+    g.add_input(MASK, TensorProto.FLOAT, [1, "sequence_length"])
     one = g.constant("mask_one", np.float32(1))
     closed = g.constant("mask_closed", _CLOSED)
-    axes = {k: g.constant(f"mask_axes_{k}", np.arange(1, 1 + k, dtype=np.int64)) for k in (1, 2)}
-    along = g.constant("mask_along", np.array([1], np.int64))
     head = [
-        helper.make_node("Unsqueeze", [MASK, axes[2]], ["mask/heads"], name="mask/heads"),
-        helper.make_node("Unsqueeze", [MASK, axes[1]], ["mask/channels"], name="mask/channels"),
+        helper.make_node("Unsqueeze", [MASK, g.integers(1, 2)], ["mask/heads"], name="mask/heads"),
+        helper.make_node("Unsqueeze", [MASK, g.integers(1)], ["mask/channels"], name="mask/channels"),
         helper.make_node("Sub", [one, "mask/heads"], ["mask/left_out"], name="mask/left_out"),
         helper.make_node("Mul", ["mask/left_out", closed], ["mask/bias"], name="mask/bias"),
-        helper.make_node("ReduceSum", [MASK, along], ["mask/count"], name="mask/count", keepdims=0),
+        helper.make_node("ReduceSum", [MASK, g.integers(1)], ["mask/count"], name="mask/count", keepdims=0),
         helper.make_node("Cast", ["mask/count"], ["mask/ids"], name="mask/ids", to=TensorProto.INT32),
     ]
-    swaps: dict[str, Sequence[NodeProto]] = {}
+    swaps: Swaps = {}
     for node in g.graph.node:
         name = node.output[0]
         if name == _ATTENTION:
@@ -58,16 +56,14 @@ def masked_ids(model: Model) -> Model:
         elif name == _CLIPPED:
             swaps[name] = _behind(node, "Mul", MASK)
         elif node.op_type == "LSTM" and not node.name.startswith(_BY_FRAME):
-            copy = _copy(node)
-            copy.input[4] = "mask/ids"
-            swaps[name] = (copy,)
+            swaps[name] = (copied(node, [*node.input[:4], "mask/ids", *node.input[5:]]),)
         elif node.op_type == "Conv" and "/text_encoder/cnn." in node.name:
-            copy = _copy(node)
-            copy.input[0] = f"{node.name}/masked"
-            factors = [node.input[0], "mask/channels"]
-            swaps[name] = (helper.make_node("Mul", factors, [copy.input[0]], name=copy.input[0]), copy)
-    g.replace(swaps, head)
-    return g.model
+            masked = f"{node.name}/masked"
+            swaps[name] = (
+                helper.make_node("Mul", [node.input[0], "mask/channels"], [masked], name=masked),
+                copied(node, [masked, *node.input[1:]]),
+            )
+    return g.rewritten(swaps, head)
 
 
 def padded(
@@ -83,12 +79,5 @@ def padded(
 
 def _behind(node: NodeProto, op: str, other: str) -> Sequence[NodeProto]:
     """The node, and behind it another one that gives what it gave."""
-    copy = _copy(node)
-    copy.output[0] = f"{node.name}/unmasked"
+    copy = copied(node, output=f"{node.name}/unmasked")
     return copy, helper.make_node(op, [copy.output[0], other], [node.output[0]], name=f"{node.name}/masked")
-
-
-def _copy(node: NodeProto) -> NodeProto:
-    copy = NodeProto()
-    copy.CopyFrom(node)
-    return copy

@@ -15,7 +15,16 @@ import onnx
 from onnx import NodeProto, helper
 from onnx.reference import ReferenceEvaluator
 
-from kokoro_lab.graphs.rewriting import Graph, Model
+from kokoro_lab.graphs.rewriting import (
+    Graph,
+    Model,
+    Swaps,
+    attributes_of,
+    copied,
+    either_way,
+    in_place_of,
+    node_by_node,
+)
 
 SCALE, SHIFT = "scale", "shift"
 """Inputs of the rewritten vocoder: what its 44 AdaIN layers multiply by and add, one value a channel."""
@@ -71,8 +80,7 @@ def fold_constants(model: Model) -> Model:
                 g.constant(name, value)
         else:
             rest.append(node)
-    g.keep(rest)
-    return g.model
+    return g.keep(rest)
 
 
 def adain_layers(model: Model) -> list[Adain]:
@@ -80,50 +88,38 @@ def adain_layers(model: Model) -> list[Adain]:
     g = Graph(model)
     found = []
     for node in g.graph.node:
-        if node.op_type != "Add":
-            continue
-        for normal_side, beta in (tuple(node.input), tuple(node.input)[::-1]):
-            normal = _normalised(g, normal_side)
-            if normal is not None and _above(g, beta, "Gemm") is not None:
-                break
-        else:
-            continue
-        x, mean = g.maker[normal.input[0]].input
-        deviation = g.maker[normal.input[1]]
-        variance = next(i for i in g.maker[deviation.input[0]].input if i in g.maker)
-        gemm = _above(g, beta, "Gemm")
-        assert gemm is not None
-        weight = g.value(gemm.input[1]).astype(np.float32)
-        if not next((a.i for a in gemm.attribute if a.name == "transB"), 0):
-            weight = weight.T
-        bias = g.value(gemm.input[2]).astype(np.float32)
-        made = gemm.output[0]
-        found.append(Adain(node.name, x, mean, variance, made, node.output[0], len(bias) // 2, weight, bias))
+        for scaled, beta in either_way(node, "Add"):
+            division, gemm = _normalised(g, scaled), _style_above(g, beta)
+            if division is None or gemm is None:
+                continue
+            x, mean = g.maker[division.input[0]].input
+            deviation = g.maker[division.input[1]]
+            variance = next(i for i in g.maker[deviation.input[0]].input if i in g.maker)
+            weight = g.value(gemm.input[1]).astype(np.float32)
+            if not attributes_of(gemm).get("transB", 0):
+                weight = weight.T
+            bias = g.value(gemm.input[2]).astype(np.float32)
+            tensors = (x, mean, variance, gemm.output[0], node.output[0])
+            found.append(Adain(node.name, *tensors, len(bias) // 2, weight, bias))
+            break
     return found
 
 
 def _normalised(g: Graph, name: str) -> NodeProto | None:
     """The division by a deviation below a product, if `name` is such a product."""
-    product = g.maker.get(name)
-    if product is None or product.op_type != "Mul":
-        return None
-    for side in product.input:
-        division = g.maker.get(side)
-        if (
-            division is not None
-            and division.op_type == "Div"
-            and g.maker[division.input[1]].op_type == "Sqrt"
-        ):
-            found: NodeProto = division
-            return found
+    for side, _ in either_way(g.maker.get(name), "Mul"):
+        division = g.made_by(side, "Div")
+        if division is not None and g.made_by(division.input[1], "Sqrt") is not None:
+            return division
     return None
 
 
-def _above(g: Graph, name: str, op: str) -> NodeProto | None:
+def _style_above(g: Graph, name: str) -> NodeProto | None:
+    """What works out a layer's gammas and betas from the style, above a part of them."""
     node = g.maker.get(name)
-    while node is not None and node.op_type != op:
-        node = g.maker.get(node.input[0]) if node.op_type in ("Slice", "Unsqueeze", "Split") else None
-    return node
+    while node is not None and node.op_type in ("Slice", "Unsqueeze", "Split"):
+        node = g.maker.get(node.input[0])
+    return node if node is not None and node.op_type == "Gemm" else None
 
 
 def modulate(model: Model) -> Model:
@@ -141,18 +137,15 @@ def modulate(model: Model) -> Model:
     for source in (SCALE, SHIFT):
         outputs = [f"{source}_{k}" for k in range(len(layers))]
         head.append(helper.make_node("Split", [source, sizes], outputs, name=f"split_{source}", axis=0))
-        total = sum(a.channels for a in layers)
-        g.graph.input.append(helper.make_tensor_value_info(source, onnx.TensorProto.FLOAT, [total]))
-    swaps: dict[str, Sequence[NodeProto]] = {}
+        g.add_input(source, onnx.TensorProto.FLOAT, [sum(a.channels for a in layers)])
+    swaps: Swaps = {}
     for k, layer in enumerate(layers):
         zero = g.constant(f"zeros_{layer.channels}", np.zeros(layer.channels, np.float32))
         one = g.constant(f"ones_{layer.channels}", np.ones(layer.channels, np.float32))
         inputs = [layer.x, f"{SCALE}_{k}", f"{SHIFT}_{k}", zero, one]
-        swaps[layer.output] = (
-            helper.make_node("BatchNormalization", inputs, [layer.output], name=layer.name, epsilon=0.0),
-        )
-    g.replace(swaps, head)
-    return g.model
+        replaced = g.maker[layer.output]
+        swaps[layer.output] = (in_place_of(replaced, "BatchNormalization", inputs, epsilon=0.0),)
+    return g.rewritten(swaps, head)
 
 
 def own_statistics_unless_known(model: Model) -> Model:
@@ -162,12 +155,11 @@ def own_statistics_unless_known(model: Model) -> Model:
     made from a mean of 0 and a variance of 1.
     """
     g = Graph(model)
-    if KNOWN in {i.name for i in g.graph.input}:
+    if g.has_input(KNOWN):
         return model
-    time = g.constant("own_axes", np.array([0, 2], np.int64))
+    time, flat = g.integers(0, 2), g.integers(-1)
     epsilon = g.constant("own_epsilon", np.float32(EPSILON))
-    flat = g.constant("own_flat", np.array([-1], np.int64))
-    swaps: dict[str, Sequence[NodeProto]] = {}
+    swaps: Swaps = {}
     for node in g.graph.node:
         if node.op_type != "BatchNormalization" or not node.input[1].startswith(f"{SCALE}_"):
             continue
@@ -196,11 +188,10 @@ def own_statistics_unless_known(model: Model) -> Model:
         both = [f"{p}/scale", f"{p}/shift"]
         swaps[node.output[0]] = (
             helper.make_node("If", [KNOWN], both, name=f"{p}/statistics", **branches),
-            _with_inputs(node, [x, *both, *rest]),
+            copied(node, [x, *both, *rest]),
         )
-    g.graph.input.append(helper.make_tensor_value_info(KNOWN, onnx.TensorProto.BOOL, []))
-    g.replace(swaps)
-    return g.model
+    g.add_input(KNOWN, onnx.TensorProto.BOOL, [])
+    return g.rewritten(swaps)
 
 
 def _branch(nodes: Sequence[NodeProto], outputs: Sequence[str]) -> onnx.GraphProto:
@@ -218,17 +209,13 @@ def crop_before_the_second_half(model: Model) -> Model:
     g = Graph(model)
     up = [n for n in g.graph.node if n.op_type == "ConvTranspose" and "/ups." in n.name]
     source = next((n for n in g.graph.node if n.name.endswith("noise_convs.1/Conv")), None)
-    if len(up) != 2 or source is None or INNER in {i.name for i in g.graph.input}:
+    if len(up) != 2 or source is None or g.has_input(INNER):
         return model
     coarse, fine = (stride_of(n) for n in up)
-    g.graph.input.append(helper.make_tensor_value_info(INNER, onnx.TensorProto.INT64, [4]))
-    parts = g.constant("crop_parts", np.array([1, 1, 2], np.int64))
-    time = g.constant("crop_axis", np.array([2], np.int64))
-    rate = g.constant("crop_coarse", np.array([coarse], np.int64))
-    # The spectrogram is padded by one column more than there is signal
-    fine_rate = g.constant("crop_fine", np.array([coarse * fine], np.int64))
-    column = g.constant("crop_column", np.array([1], np.int64))
-    made = [
+    g.add_input(INNER, onnx.TensorProto.INT64, [4])
+    parts, rate, fine_rate = g.integers(1, 1, 2), g.integers(coarse), g.integers(coarse * fine)
+    column = g.integers(1)  # the spectrogram is padded by one column more than there is signal
+    head = [
         helper.make_node("Split", [INNER, parts], [CROP_START, "crop_stop", ASKED], name="crop/split"),
         helper.make_node("Mul", [CROP_START, rate], ["crop_start_coarse"], name="crop/start"),
         helper.make_node("Mul", ["crop_stop", rate], ["crop_stop_coarse"], name="crop/stop"),
@@ -236,22 +223,19 @@ def crop_before_the_second_half(model: Model) -> Model:
         helper.make_node("Mul", ["crop_stop", fine_rate], ["crop_stop_bare"], name="crop/stop_bare"),
         helper.make_node("Add", ["crop_stop_bare", column], ["crop_stop_fine"], name="crop/stop_fine"),
     ]
-    cropped = {
-        up[1].output[0]: ("crop/trunk", up[1], "crop_start_coarse", "crop_stop_coarse"),
-        source.output[0]: ("crop/source", source, "crop_start_fine", "crop_stop_fine"),
-    }
-    swaps: dict[str, Sequence[NodeProto]] = {}
-    for output, (name, node, start, stop) in cropped.items():
-        swaps[output] = (
-            helper.make_node("Slice", [node.input[0], start, stop, time], [name], name=name),
-            _with_inputs(node, [name, *node.input[1:]]),
+    swaps: Swaps = {}
+    for what, node, rate in (("trunk", up[1], "coarse"), ("source", source, "fine")):
+        name = f"crop/{what}"
+        bounds = (f"crop_start_{rate}", f"crop_stop_{rate}", g.integers(2))
+        swaps[node.output[0]] = (
+            helper.make_node("Slice", [node.input[0], *bounds], [name], name=name),
+            copied(node, [name, *node.input[1:]]),
         )
-    g.replace(swaps, made)
-    return g.model
+    return g.rewritten(swaps, head)
 
 
 def stride_of(node: NodeProto) -> int:
-    return int(next(a.ints[0] for a in node.attribute if a.name == "strides"))
+    return int(attributes_of(node)["strides"][0])
 
 
 def report_statistics(model: Model) -> Model:
@@ -265,16 +249,12 @@ def report_statistics(model: Model) -> Model:
     return g.model
 
 
-def squares_as_products(model: Model) -> Model:
+@node_by_node
+def squares_as_products(g: Graph, node: NodeProto) -> Sequence[NodeProto] | None:
     """`Pow(x, 2)` becomes `x * x`, which ONNX Runtime works out ten times as fast."""
-    g = Graph(model)
-    swaps: dict[str, Sequence[NodeProto]] = {
-        n.output[0]: (helper.make_node("Mul", [n.input[0], n.input[0]], list(n.output), name=n.name),)
-        for n in g.graph.node
-        if n.op_type == "Pow" and n.input[1] in g.constants and (g.value(n.input[1]) == 2).all()
-    }
-    g.replace(swaps)
-    return g.model
+    if node.op_type != "Pow" or node.input[1] not in g.constants or (g.value(node.input[1]) != 2).any():
+        return None
+    return [in_place_of(node, "Mul", [node.input[0], node.input[0]])]
 
 
 def snake_in_the_modulation(model: Model) -> Model:
@@ -284,21 +264,19 @@ def snake_in_the_modulation(model: Model) -> Model:
     convolution behind. Five passes over a tensor are left of seven.
     """
     g = Graph(model)
-    swaps: dict[str, Sequence[NodeProto]] = {}
-    for snake in snakes(model):
-        conv = snake.conv
-        weight = g.value(conv.input[1])
-        name = g.constant(f"{conv.name}/weight_over_2_alpha", weight / (2 * snake.alpha.reshape(1, -1, 1)))
+    one = g.constant("snake_one", np.float32(1))
+    swaps: Swaps = {}
+    for y, alpha, conv in snakes(model):
         p = conv.name
-        one = g.constant("snake_one", np.float32(1))
+        weight = g.value(conv.input[1]) / (2 * alpha.reshape(1, -1, 1))
+        name = g.constant(f"{p}/weight_over_2_alpha", weight)
         swaps[conv.output[0]] = (
-            helper.make_node("Cos", [snake.y], [f"{p}/cos"], name=f"{p}/cos"),
-            helper.make_node("Sub", [snake.y, f"{p}/cos"], [f"{p}/less"], name=f"{p}/less"),
+            helper.make_node("Cos", [y], [f"{p}/cos"], name=f"{p}/cos"),
+            helper.make_node("Sub", [y, f"{p}/cos"], [f"{p}/less"], name=f"{p}/less"),
             helper.make_node("Add", [f"{p}/less", one], [f"{p}/snake"], name=f"{p}/snake"),
-            _with_inputs(conv, [f"{p}/snake", name, *conv.input[2:]]),
+            copied(conv, [f"{p}/snake", name, *conv.input[2:]]),
         )
-    g.replace(swaps)
-    return g.model
+    return g.rewritten(swaps)
 
 
 class Snake(NamedTuple):
@@ -314,50 +292,28 @@ def snakes(model: Model) -> list[Snake]:
     g = Graph(model)
     found = []
     for conv in g.graph.node:
-        if conv.op_type != "Conv" or conv.input[1] not in g.constants or conv.input[0] not in g.maker:
+        if conv.op_type != "Conv" or conv.input[1] not in g.constants:
             continue
-        add = g.maker[conv.input[0]]
-        if add.op_type != "Add" or any(i not in g.maker for i in add.input):
-            continue
-        for y, side in (tuple(add.input), tuple(add.input)[::-1]):
-            product = g.maker[side]
-            if product.op_type != "Mul" or not any(i in g.constants for i in product.input):
+        for y, side in either_way(g.maker.get(conv.input[0]), "Add"):
+            product = g.made_by(side, "Mul")
+            inner = [g.maker[i] for i in product.input if i in g.maker] if product is not None else []
+            if len(inner) != 1 or inner[0].op_type not in ("Mul", "Pow"):
                 continue
-            square = next((g.maker[i] for i in product.input if i in g.maker), None)
-            if square is None or square.op_type not in ("Mul", "Pow") or g.maker.get(square.input[0]) is None:
-                continue
-            sine = g.maker[square.input[0]]
-            if sine.op_type != "Sin":
-                continue
-            turned = g.maker[sine.input[0]]
-            alpha = next(g.value(i) for i in turned.input if i in g.constants)
-            found.append(Snake(y, alpha.astype(np.float32).reshape(-1), conv))
+            sine = g.made_by(inner[0].input[0], "Sin")
+            if sine is not None and y in g.maker:
+                turned = g.maker[sine.input[0]]
+                alpha = next(g.value(i) for i in turned.input if i in g.constants)
+                found.append(Snake(y, alpha.astype(np.float32).reshape(-1), conv))
     return found
 
 
-def _with_inputs(node: NodeProto, inputs: Sequence[str]) -> NodeProto:
-    copy = NodeProto()
-    copy.CopyFrom(node)
-    del copy.input[:]
-    copy.input.extend(inputs)
-    return copy
-
-
-def plain_overlap_add(model: Model) -> Model:
+@node_by_node
+def plain_overlap_add(g: Graph, node: NodeProto) -> Sequence[NodeProto] | None:
     """The inverse STFT's overlap-add without its scatter by a computed index.
 
     The export was traced with a window of one frame, so the scatter divides the first twenty samples
     by a squared window and leaves all others; ten of the twenty are cut away, the others are silence.
     """
-    g = Graph(model)
-    scatter = next((n for n in g.graph.node if n.op_type == "ScatterND"), None)
-    if scatter is None:
-        return model
-    g.replace(
-        {
-            scatter.output[0]: (
-                helper.make_node("Identity", [scatter.input[0]], list(scatter.output), name="overlap_add"),
-            )
-        }
-    )
-    return g.model
+    if node.op_type != "ScatterND":
+        return None
+    return [helper.make_node("Identity", [node.input[0]], list(node.output), name="overlap_add")]

@@ -15,54 +15,56 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from onnx import NodeProto, TensorProto, helper
+from onnx import NodeProto, TensorProto, helper, numpy_helper
 
-from kokoro_lab.graphs import rewriting
 from kokoro_lab.graphs.fast_fir import TILE
-from kokoro_lab.graphs.native_passes import dilation_of, modulation_of, native_node, reach_of, with_native
-from kokoro_lab.graphs.quantise import GROUP, WEIGHT_LEVELS, QuantisedLayer, QuantisedProduct, Range
+from kokoro_lab.graphs.native_passes import (
+    bias_of,
+    dilation_of,
+    keeps_length,
+    modulation_of,
+    native_node,
+    reach_of,
+)
+from kokoro_lab.graphs.quantise import (
+    GROUP,
+    WEIGHT_LEVELS,
+    Calibration,
+    QuantisedLayer,
+    QuantisedProduct,
+    Range,
+)
+from kokoro_lab.graphs.rewriting import END, Graph, Model, Swaps, in_place_of, sliced
 
 MICROSOFT = "com.microsoft"
 
 
-def quantisable(model: rewriting.Model) -> dict[str, str]:
+def quantisable(model: Model) -> dict[str, str]:
     """The layers that can run on integers, and the tensors that they read. Constants must be folded."""
-    g = rewriting.Graph(model)
-    return {n.name: n.input[0] for n in g.graph.node if _convolves(g, n) or _multiplies(g, n)}
+    g = Graph(model)
+    return {n.name: n.input[0] for n in g.graph.node if keeps_length(g, n) or _multiplies(g, n)}
 
 
-def convolutions_of(model: rewriting.Model) -> dict[str, tuple[npt.NDArray[np.float32], int]]:
+def convolutions_of(model: Model) -> dict[str, tuple[npt.NDArray[np.float32], int]]:
     """Weights (channels out, channels in, taps) and dilation of the convolutions that can run on integers."""
-    g = rewriting.Graph(model)
-    return {n.name: (g.value(n.input[1]), dilation_of(n)) for n in g.graph.node if _convolves(g, n)}
-
-
-def _convolves(g: rewriting.Graph, conv: NodeProto) -> bool:
-    if conv.op_type != "Conv" or conv.input[1] not in g.constants:
-        return False
-    shape = tuple(g.constants[conv.input[1]].dims)
-    if len(shape) != 3 or shape[0] % TILE or not shape[2] % 2:
-        return False
-    lists = {a.name: tuple(a.ints) for a in conv.attribute if a.ints}
-    group = next((a.i for a in conv.attribute if a.name == "group"), 1)
-    reach = reach_of(g, conv)
-    return group == 1 and lists.get("strides", (1,)) == (1,) and lists.get("pads", (0, 0)) == (reach, reach)
+    g = Graph(model)
+    return {n.name: (g.value(n.input[1]), dilation_of(n)) for n in g.graph.node if keeps_length(g, n)}
 
 
 def quantise_layers(
-    model: rewriting.Model,
-    ranges: Mapping[str, Range],
+    model: Model,
+    ranges: Mapping[str, Range] | None = None,
     *,
     native: bool,
     keep: Iterable[str] = (),
     adjusted: Mapping[str, QuantisedLayer] | None = None,
-) -> rewriting.Model:
+) -> Model:
     """Put integers in the place of every layer that can run on them and is not kept.
 
     Parameters
     ----------
-    ranges : mapping of str to Range
-        By the layers' names.
+    ranges : mapping of str to Range, optional
+        By the layers' names; those that ship unless others are given.
     native : bool
         Whether as operators of ours, or in those that ONNX Runtime has on every machine.
     keep : iterable of str
@@ -75,68 +77,57 @@ def quantise_layers(
     ValueError
         A layer has no range, or one that is of no use: it was left out of the calibration.
     """
-    g = rewriting.Graph(model)
-    patterns = tuple(keep)
-
-    def kept(node: NodeProto) -> bool:
-        return any(fnmatchcase(node.name, pattern) for pattern in patterns)
-
-    convolutions = [n for n in g.graph.node if _convolves(g, n) and not kept(n)]
-    products = [n for n in g.graph.node if _multiplies(g, n) and not kept(n)]
-    lacking = sorted({n.name for n in (*convolutions, *products)} - ranges.keys())
+    g = Graph(model)
+    patterns, found = tuple(keep), adjusted or {}
+    known = Calibration.load() if ranges is None else ranges
+    free = [n for n in g.graph.node if not any(fnmatchcase(n.name, pattern) for pattern in patterns)]
+    convolutions = [n for n in free if keeps_length(g, n)]
+    products = [n for n in free if _multiplies(g, n)]
+    lacking = sorted({n.name for n in (*convolutions, *products)} - known.keys())
     if lacking:
         raise ValueError(f"no range was calibrated for {', '.join(lacking)}")
-    swaps: dict[str, Sequence[NodeProto]] = {}
-    found = adjusted or {}
+    swaps: Swaps = {}
     for node in convolutions:
-        quantised = found[node.name] if node.name in found else _quantised(g, node, ranges[node.name])
-        form = _native_conv if native else _stock_conv
-        swaps[node.output[0]] = form(g, node, quantised)
+        layer = found[node.name] if node.name in found else _quantised(g, node, known[node.name])
+        swaps[node.output[0]] = (_native_conv if native else _stock_conv)(g, node, layer)
     shared: dict[str, list[Range]] = {}
     for node in products:
-        shared.setdefault(node.input[1], []).append(ranges[node.name])
-    made = {
+        shared.setdefault(node.input[1], []).append(known[node.name])
+    matrices = {
         weight: QuantisedProduct.of(g.value(weight), Range.widest(several))
         for weight, several in shared.items()
     }
     for node in products:
-        product = _native_product if native else _stock_product
-        swaps[node.output[0]] = product(g, node, made[node.input[1]])
-    if native:
-        return with_native(g, swaps)
-    if convolutions:
-        g.model.opset_import.append(helper.make_opsetid(MICROSOFT, 1))
-    g.replace(swaps)
-    return g.model
+        matrix = matrices[node.input[1]]
+        swaps[node.output[0]] = (_native_product if native else _stock_product)(g, node, matrix)
+    return g.rewritten(swaps)
 
 
-def _multiplies(g: rewriting.Graph, node: NodeProto) -> bool:
-    if node.op_type != "MatMul" or node.input[1] not in g.constants:
-        return False
-    shape = tuple(g.constants[node.input[1]].dims)
-    return len(shape) == 2 and not shape[0] % GROUP and not shape[1] % TILE
+def _multiplies(g: Graph, node: NodeProto) -> bool:
+    lengths = g.lengths(node.input[1]) if node.op_type == "MatMul" else ()
+    return len(lengths) == 2 and not lengths[0] % GROUP and not lengths[1] % TILE
 
 
-def _quantised(g: rewriting.Graph, conv: NodeProto, inputs: Range) -> QuantisedLayer:
+def _quantised(g: Graph, conv: NodeProto, inputs: Range) -> QuantisedLayer:
     try:
         return QuantisedLayer.of(g.value(conv.input[1]), inputs)
     except ValueError as error:
         raise ValueError(f"{conv.name}: {error}") from error
 
 
-def _bias(g: rewriting.Graph, conv: NodeProto, quantised: QuantisedLayer) -> npt.NDArray[np.float32]:
-    bias = g.value(conv.input[2]) if len(conv.input) > 2 else np.zeros(len(quantised.scale), np.float32)
+def _shifted_bias(g: Graph, conv: NodeProto, quantised: QuantisedLayer) -> npt.NDArray[np.float32]:
+    bias = bias_of(g, conv)
     return bias if quantised.shift is None else bias + quantised.shift
 
 
-def _native_conv(g: rewriting.Graph, conv: NodeProto, quantised: QuantisedLayer) -> list[NodeProto]:
+def _native_conv(g: Graph, conv: NodeProto, quantised: QuantisedLayer) -> list[NodeProto]:
     out, channels, taps = quantised.weights.shape
     constants: dict[str, npt.NDArray[Any]] = {
         "plan": np.array([out, channels + -channels % GROUP, taps, dilation_of(conv)], np.int64),
         "weights": quantised.packed(),
         "sums": np.stack([quantised.offset, quantised.weights.sum((1, 2), np.int32)]),
         "steps": np.stack([1 / quantised.step, quantised.zero.astype(np.float32)]),
-        "outputs": np.stack([quantised.scale, _bias(g, conv, quantised)]),
+        "outputs": np.stack([quantised.scale, _shifted_bias(g, conv, quantised)]),
     }
     names = [g.constant(f"{conv.name}/{name}", value) for name, value in constants.items()]
     modulation, reach = modulation_of(g, conv), reach_of(g, conv)
@@ -146,7 +137,7 @@ def _native_conv(g: rewriting.Graph, conv: NodeProto, quantised: QuantisedLayer)
     return [native_node("QuantSnakeConv", inputs, conv, reach=reach)]
 
 
-def _stock_conv(g: rewriting.Graph, conv: NodeProto, quantised: QuantisedLayer) -> list[NodeProto]:
+def _stock_conv(g: Graph, conv: NodeProto, quantised: QuantisedLayer) -> list[NodeProto]:
     """Pad, quantise, slice out the taps, join them as columns, multiply the matrices, turn back."""
     name, dilation = conv.name, dilation_of(conv)
     out, channels, taps = quantised.weights.shape
@@ -155,13 +146,10 @@ def _stock_conv(g: rewriting.Graph, conv: NodeProto, quantised: QuantisedLayer) 
     def constant(suffix: str, value: npt.ArrayLike) -> str:
         return g.constant(f"{name}/{suffix}", value)
 
-    def integers(*values: int) -> str:
-        return g.constant("quantise_" + "_".join(map(str, values)), np.array(values, np.int64))
-
     source, nodes = conv.input[0], []
     if reach:
         source = f"{name}/padded"
-        nodes.append(helper.make_node("Pad", [conv.input[0], integers(0, 0, reach, 0, 0, reach)], [source]))
+        nodes.append(helper.make_node("Pad", [conv.input[0], g.integers(0, 0, reach, 0, 0, reach)], [source]))
     to_bytes = [source, constant("step", quantised.step), constant("zero", quantised.zero)]
     nodes += [
         helper.make_node("QuantizeLinear", to_bytes, [f"{name}/bytes"], axis=1),
@@ -172,13 +160,12 @@ def _stock_conv(g: rewriting.Graph, conv: NodeProto, quantised: QuantisedLayer) 
         parts = [f"{name}/tap{tap}" for tap in range(taps)]
         for tap, part in enumerate(parts):
             # To the end of the sequence, less what the later taps read
-            stop = (tap - taps + 1) * dilation or np.iinfo(np.int64).max
-            slicing = [columns, integers(tap * dilation), integers(stop), integers(1)]
-            nodes.append(helper.make_node("Slice", slicing, [part]))
+            stop = (tap - taps + 1) * dilation or END
+            nodes.append(sliced(g, columns, part, tap * dilation, stop, axis=1))
         columns = f"{name}/columns"
         nodes.append(helper.make_node("Concat", parts, [columns], axis=2))
     # What the zero points add up to is taken off in the bias
-    bias = _bias(g, conv, quantised) - quantised.scale.astype(np.float64) * quantised.offset
+    bias = _shifted_bias(g, conv, quantised) - quantised.scale.astype(np.float64) * quantised.offset
     weights = quantised.weights.transpose(2, 1, 0).reshape(taps * channels, out)
     multiplied = [
         *(columns, constant("weights", weights), g.constant("quantise_one", np.float32(1))),
@@ -191,7 +178,7 @@ def _stock_conv(g: rewriting.Graph, conv: NodeProto, quantised: QuantisedLayer) 
     ]
 
 
-def _native_product(g: rewriting.Graph, node: NodeProto, quantised: QuantisedProduct) -> list[NodeProto]:
+def _native_product(g: Graph, node: NodeProto, quantised: QuantisedProduct) -> list[NodeProto]:
     weight = node.input[1]  # constants are named after it: layers that share it share them
     out, inputs = quantised.weights.shape
     tiles = quantised.weights.reshape(out // TILE, TILE, inputs // GROUP, GROUP).transpose(0, 2, 1, 3)
@@ -205,13 +192,12 @@ def _native_product(g: rewriting.Graph, node: NodeProto, quantised: QuantisedPro
     return [native_node("QuantProduct", [node.input[0], *names], node)]
 
 
-def _stock_product(g: rewriting.Graph, node: NodeProto, quantised: QuantisedProduct) -> list[NodeProto]:
+def _stock_product(g: Graph, node: NodeProto, quantised: QuantisedProduct) -> list[NodeProto]:
     name, weight = node.name, node.input[1]
     most = g.constant("quantise_most", np.float32(WEIGHT_LEVELS))
     least = g.constant("quantise_least", np.float32(np.finfo(np.float32).tiny))
     middle = g.constant("quantise_middle", np.float32(128))
     zero = g.constant("quantise_zero", np.uint8(128))
-    last = g.constant("quantise_last", np.array([-1], np.int64))
     matrix = g.constant(f"{weight}/levels", np.ascontiguousarray(quantised.weights.T))
     factors = g.constant(f"{weight}/scale", quantised.scale)
     profile = g.constant(f"{weight}/profile", 1 / quantised.profile)
@@ -223,7 +209,7 @@ def _stock_product(g: rewriting.Graph, node: NodeProto, quantised: QuantisedProd
     return [
         made("Mul", [node.input[0], profile], "even"),
         made("Abs", [f"{name}/even"], "magnitude"),
-        made("ReduceMax", [f"{name}/magnitude", last], "bare_largest", keepdims=1),
+        made("ReduceMax", [f"{name}/magnitude", g.integers(-1)], "bare_largest", keepdims=1),
         made("Max", [f"{name}/bare_largest", least], "largest"),
         made("Div", [most, f"{name}/largest"], "inverse"),
         made("Mul", [f"{name}/even", f"{name}/inverse"], "scaled"),
@@ -234,5 +220,67 @@ def _stock_product(g: rewriting.Graph, node: NodeProto, quantised: QuantisedProd
         made("Cast", [f"{name}/integers"], "sums", to=TensorProto.FLOAT),
         made("Div", [f"{name}/largest", most], "step"),
         made("Mul", [f"{name}/sums", f"{name}/step"], "stepped"),
-        helper.make_node("Mul", [f"{name}/stepped", factors], list(node.output), name=name),
+        in_place_of(node, "Mul", [f"{name}/stepped", factors]),
     ]
+
+
+LEAST_VALUES = 4096
+"""Smaller constants are left alone: they hold sizes, biases and steps, and weigh nothing."""
+
+
+def half_weights(model: Model) -> Model:
+    """Store large float constants as float16, each with a cast behind it.
+
+    ONNX Runtime works out the casts when it loads the graph, so nothing runs slower. Must come last: behind
+    a cast, other passes do not see the constant.
+
+    Raises
+    ------
+    ValueError
+        A weight is too large for float16.
+    """
+    g = Graph(model)
+    casts = []
+    for tensor in list(g.graph.initializer):
+        if tensor.data_type != TensorProto.FLOAT or np.prod(tensor.dims) < LEAST_VALUES:
+            continue
+        values = numpy_helper.to_array(tensor)
+        if np.abs(values).max() > np.finfo(np.float16).max:
+            raise ValueError(f"{tensor.name} has values beyond float16's range")
+        name = tensor.name
+        tensor.CopyFrom(numpy_helper.from_array(values.astype(np.float16), f"{name}/half"))
+        casts.append(
+            helper.make_node("Cast", [f"{name}/half"], [name], name=f"{name}/cast", to=TensorProto.FLOAT)
+        )
+    return _behind(casts, g)
+
+
+def byte_recurrences(model: Model) -> Model:
+    """Store the weights of LSTMs as int8, each row with a step of its own; they are floats when they run.
+
+    ONNX Runtime's LSTMs cannot run on integers with the accuracy that durations ask for, but they weigh
+    40 MB, a third of what comes before the vocoder.
+    """
+    g = Graph(model)
+    made = []
+    # In both, a step's inputs are the third axis of its weights
+    recurrences = [n for n in g.graph.node if n.op_type in ("LSTM", "BiLstm")]
+    for name in dict.fromkeys(w for n in recurrences for w in n.input[1:3]):
+        tensor = g.constants[name]
+        values = numpy_helper.to_array(tensor)
+        step = np.maximum(np.abs(values).max(axis=2, keepdims=True), np.finfo(np.float32).tiny) / 127
+        tensor.CopyFrom(numpy_helper.from_array(np.round(values / step).astype(np.int8), f"{name}/bytes"))
+        g.constant(f"{name}/step", step.astype(np.float32))
+        made += [
+            helper.make_node("Cast", [f"{name}/bytes"], [f"{name}/levels"], to=TensorProto.FLOAT),
+            helper.make_node("Mul", [f"{name}/levels", f"{name}/step"], [name]),
+        ]
+    return _behind(made, g)
+
+
+def _behind(head: Sequence[NodeProto], g: Graph) -> Model:
+    """The model with `head` in front of all its nodes; what is known of its tensors stays."""
+    nodes = [*head, *g.graph.node]
+    del g.graph.node[:]
+    g.graph.node.extend(nodes)
+    return g.model

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -14,13 +15,17 @@ from onnx import NodeProto, ValueInfoProto, numpy_helper
 
 Model = onnx.ModelProto
 Pass = Callable[[Model], Model]
+Swaps = dict[str, Sequence[NodeProto]]
+"""Tensor → the nodes that come in the place of the one that makes it."""
 
+END = int(np.iinfo(np.int64).max)
+"""Where a slice ends that leaves nothing out."""
 LENGTHS = 64
 """Constants of no more values than this may be lengths."""
 
 
 class Graph:
-    """A model's graph with its nodes by what they make and its constants by name."""
+    """A model's graph with its nodes by what they make and by what they read, and its constants by name."""
 
     def __init__(self, model: Model) -> None:
         self.model = Model()
@@ -31,10 +36,28 @@ class Graph:
     def index(self) -> None:
         self.maker = {o: n for n in self.graph.node for o in n.output}
         self.constants = {i.name: i for i in self.graph.initializer}
+        self.readers: dict[str, list[NodeProto]] = {}
+        for node in self.graph.node:
+            for name in node.input:
+                self.readers.setdefault(name, []).append(node)
+
+    def made_by(self, name: str | None, operator: str) -> NodeProto | None:
+        """The node that makes a tensor, if it is an `operator`."""
+        node = self.maker.get(name) if name else None
+        return node if node is not None and node.op_type == operator else None
+
+    def only_reader(self, name: str | None, operator: str) -> NodeProto | None:
+        """The only node that reads a tensor, if it is an `operator`."""
+        readers = self.readers.get(name, []) if name else []
+        return readers[0] if len(readers) == 1 and readers[0].op_type == operator else None
 
     def value(self, name: str) -> npt.NDArray[Any]:
         array: npt.NDArray[Any] = numpy_helper.to_array(self.constants[name])
         return array
+
+    def lengths(self, name: str) -> tuple[int, ...]:
+        """Those of a constant; empty for what is none."""
+        return tuple(self.constants[name].dims) if name in self.constants else ()
 
     def constant(self, name: str, value: npt.ArrayLike) -> str:
         """Add a constant, or replace the one of that name."""
@@ -46,15 +69,37 @@ class Graph:
             self.constants[name] = self.graph.initializer[-1]
         return name
 
-    def replace(self, swaps: dict[str, Sequence[NodeProto]], head: Iterable[NodeProto] = ()) -> None:
-        """Put new nodes in the place of the node that makes a tensor, and `head` before all others; drop
-        what nothing reads then."""
+    def integers(self, *values: int) -> str:
+        """A constant, int64 (n,)."""
+        return self.constant("integers_" + "_".join(map(str, values)), np.array(values, np.int64))
+
+    def has_input(self, name: str) -> bool:
+        return any(given.name == name for given in self.graph.input)
+
+    def add_input(self, name: str, kind: int, shape: Sequence[int | str] | None) -> None:
+        self.graph.input.append(onnx.helper.make_tensor_value_info(name, kind, shape))
+
+    def set_output(self, name: str, shape: Sequence[int] | None = None) -> None:
+        """Let a tensor of floats be the only output."""
+        del self.graph.output[:]
+        self.graph.output.append(onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, shape))
+
+    def rewritten(self, swaps: Swaps, head: Iterable[NodeProto] = ()) -> Model:
+        """The model with new nodes in the place of the node that makes a tensor, `head` before all others,
+        and the domains of all of them; without what nothing reads then."""
         nodes = [*head]
+        if not swaps and not nodes:
+            return self.model
         for node in self.graph.node:
             nodes.extend(swaps.get(node.output[0], (node,)))
-        self.keep(nodes)
+        imported = {opset.domain for opset in self.model.opset_import}
+        for domain in dict.fromkeys(node.domain for node in nodes):
+            if domain not in imported:
+                self.model.opset_import.append(onnx.helper.make_opsetid(domain, 1))
+        return self.keep(nodes)
 
-    def keep(self, nodes: Iterable[NodeProto]) -> None:
+    def keep(self, nodes: Iterable[NodeProto]) -> Model:
+        """The model of these nodes, without those that nothing reads."""
         nodes = list(nodes)
         while True:
             read = {i for n in nodes for i in reads(n)} | {o.name for o in self.graph.output}
@@ -71,6 +116,25 @@ class Graph:
         graph.output.extend(self.graph.output)
         self.graph.CopyFrom(graph)
         self.index()
+        return self.model
+
+
+def node_by_node(rule: Callable[[Graph, NodeProto], Sequence[NodeProto] | None]) -> Pass:
+    """A pass that puts what a rule makes of a node in its place; a rule gives None for one that stays."""
+
+    @wraps(rule)
+    def rewrite(model: Model) -> Model:
+        g = Graph(model)
+        made = ((node.output[0], rule(g, node)) for node in g.graph.node)
+        return g.rewritten({output: nodes for output, nodes in made if nodes is not None})
+
+    return rewrite
+
+
+def either_way(node: NodeProto | None, operator: str) -> Iterator[tuple[str, str]]:
+    """The two inputs of an `operator`, and the same turned round; nothing for another node."""
+    if node is not None and node.op_type == operator:
+        yield from ((node.input[0], node.input[1]), (node.input[1], node.input[0]))
 
 
 def reads(node: NodeProto) -> Iterator[str]:
@@ -82,17 +146,36 @@ def reads(node: NodeProto) -> Iterator[str]:
                 yield from reads(inner)
 
 
-def said(node: NodeProto) -> dict[str, Any]:
+def attributes_of(node: NodeProto) -> dict[str, Any]:
     """The attributes of a node, by name."""
     return {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute}
 
 
-def renamed(node: NodeProto, output: str) -> NodeProto:
-    """The same node, but for what its one output is called."""
+def copied(node: NodeProto, inputs: Sequence[str] | None = None, output: str | None = None) -> NodeProto:
+    """The same node, but for what it reads, or for what its one output is called."""
     copy = NodeProto()
     copy.CopyFrom(node)
-    copy.output[:] = [output]
+    if inputs is not None:
+        copy.input[:] = inputs
+    if output is not None:
+        copy.output[:] = [output]
     return copy
+
+
+def in_place_of(replaced: NodeProto, operator: str, inputs: Sequence[str], **attributes: Any) -> NodeProto:
+    """A node with the name and the outputs of another."""
+    outputs = list(replaced.output)
+    node: NodeProto = onnx.helper.make_node(operator, inputs, outputs, name=replaced.name, **attributes)
+    return node
+
+
+def sliced(
+    g: Graph, whole: str, part: str, start: int, stop: int, *, axis: int = 2, step: int | None = None
+) -> NodeProto:
+    """A part of a tensor along one axis, which is time unless another is named."""
+    bounds = [g.integers(value) for value in (start, stop, axis, step) if value is not None]
+    node: NodeProto = onnx.helper.make_node("Slice", [whole, *bounds], [part], name=part)
+    return node
 
 
 def apply(model: Model, recipe: Sequence[Pass]) -> Model:

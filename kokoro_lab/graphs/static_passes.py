@@ -15,9 +15,18 @@ import numpy.typing as npt
 import onnx
 from onnx import NodeProto, helper
 
-from kokoro_lab.graphs import passes, rewriting, signatures
+from kokoro_lab.graphs import passes, signatures
 from kokoro_lab.graphs.passes import INNER, SCALE, SHIFT
-from kokoro_lab.graphs.rewriting import Graph, Model
+from kokoro_lab.graphs.rewriting import (
+    Graph,
+    Model,
+    Pass,
+    apply,
+    copied,
+    in_place_of,
+    node_by_node,
+    sliced,
+)
 
 TRUNK, SPECTRUM, SAMPLES = "trunk", "spectrum", "samples"
 """Inputs and output of a static vocoder; scale and shift keep their names. Samples are (1, 5, n): five to
@@ -47,10 +56,10 @@ def static(model: Model, outer: int, inner: tuple[int, int]) -> Model:
     inner : tuple of int
         First and last of them, the last one exclusive, that samples are made of.
     """
-    return rewriting.apply(model, recipe(outer, inner))
+    return apply(model, recipe(outer, inner))
 
 
-def recipe(outer: int, inner: tuple[int, int]) -> tuple[rewriting.Pass, ...]:
+def recipe(outer: int, inner: tuple[int, int]) -> tuple[Pass, ...]:
     """The passes of `static`, in order."""
     return (
         passes.fold_constants,
@@ -74,8 +83,7 @@ def spectrum_alone(model: Model) -> Model:
     precision: an angle that half precision rounds over ±π turns round. It is a hundredth of the work.
     """
     g = Graph(passes.fold_constants(model))
-    del g.graph.output[:]
-    g.graph.output.append(helper.make_tensor_value_info(_CONCATENATED, onnx.TensorProto.FLOAT, None))
+    g.set_output(_CONCATENATED)
     g.keep(g.graph.node)
     return _renamed(g, {_CONCATENATED: SPECTRUM})
 
@@ -85,50 +93,38 @@ def behind_the_spectrum(model: Model) -> Model:
     g = Graph(model)
     if _CONCATENATED not in g.maker:
         return model
-    g.graph.input.append(helper.make_tensor_value_info(_CONCATENATED, onnx.TensorProto.FLOAT, None))
-    g.keep(n for n in g.graph.node if _CONCATENATED not in n.output)
-    return g.model
+    g.add_input(_CONCATENATED, onnx.TensorProto.FLOAT, None)
+    return g.keep(n for n in g.graph.node if _CONCATENATED not in n.output)
 
 
-def modulation_as_products(model: Model) -> Model:
+@node_by_node
+def modulation_as_products(_: Graph, node: NodeProto) -> Sequence[NodeProto] | None:
     """`x * scale + shift` as a product and a sum: ML Programs have no batch normalisation with inputs.
 
     Scale and shift are (1, C, 1) then, as they are multiplied with.
     """
-    g = Graph(model)
-    swaps: dict[str, Sequence[NodeProto]] = {}
-    for node in g.graph.node:
-        if node.op_type == "Split" and node.input[0] in (SCALE, SHIFT):
-            swaps[node.output[0]] = (
-                helper.make_node("Split", list(node.input), list(node.output), name=node.name, axis=1),
-            )
-        elif node.op_type == "BatchNormalization":
-            x, scale, shift = node.input[:3]
-            scaled = f"{node.name}/scaled"
-            swaps[node.output[0]] = (
-                helper.make_node("Mul", [x, scale], [scaled], name=scaled),
-                helper.make_node("Add", [scaled, shift], list(node.output), name=node.name),
-            )
-    g.replace(swaps)
-    return g.model
+    if node.op_type == "Split" and node.input[0] in (SCALE, SHIFT):
+        return [in_place_of(node, "Split", node.input, axis=1)]
+    if node.op_type != "BatchNormalization":
+        return None
+    x, scale, shift = node.input[:3]
+    scaled = f"{node.name}/scaled"
+    return [
+        helper.make_node("Mul", [x, scale], [scaled], name=scaled),
+        in_place_of(node, "Add", [scaled, shift]),
+    ]
 
 
-def reflection_as_a_slice(model: Model) -> Model:
+@node_by_node
+def reflection_as_a_slice(g: Graph, node: NodeProto) -> Sequence[NodeProto] | None:
     """The column that is reflected in front of the second upsampling: its second one, put before it."""
-    g = Graph(model)
-    swaps: dict[str, Sequence[NodeProto]] = {}
-    for node in g.graph.node:
-        if node.op_type != "Pad":
-            continue
-        first, second = (g.constant(f"reflected_{k}", np.array([k], np.int64)) for k in (1, 2))
-        axis = g.constant("reflected_axis", np.array([2], np.int64))
-        column = f"{node.name}/column"
-        swaps[node.output[0]] = (
-            helper.make_node("Slice", [node.input[0], first, second, axis], [column], name=column),
-            helper.make_node("Concat", [column, node.input[0]], list(node.output), name=node.name, axis=2),
-        )
-    g.replace(swaps)
-    return g.model
+    if node.op_type != "Pad":
+        return None
+    column = f"{node.name}/column"
+    return [
+        sliced(g, node.input[0], column, 1, 2),
+        in_place_of(node, "Concat", [column, node.input[0]], axis=2),
+    ]
 
 
 def inverse_stft_as_a_convolution(model: Model) -> Model:
@@ -147,10 +143,8 @@ def inverse_stft_as_a_convolution(model: Model) -> Model:
     weight = g.constant("inverse_stft", (taps * gain).transpose(2, 0, 1)[:, :, ::-1].astype(np.float32))
     made = helper.make_node("Conv", [node.input[0], weight], [SAMPLES], name="inverse_stft", pads=[1, 1])
     nodes = [*g.graph.node, made]
-    del g.graph.output[:]
-    g.graph.output.append(helper.make_tensor_value_info(SAMPLES, onnx.TensorProto.FLOAT, None))
-    g.keep(nodes)
-    return g.model
+    g.set_output(SAMPLES)
+    return g.keep(nodes)
 
 
 def fixed_shapes(model: Model, outer: int, inner: tuple[int, int]) -> Model:
@@ -174,38 +168,28 @@ def fixed_shapes(model: Model, outer: int, inner: tuple[int, int]) -> Model:
     }
     del g.graph.input[:]
     for name, shape in lengths.items():
-        g.graph.input.append(helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, shape))
-    del g.graph.output[:]
-    shape = (1, HOP_SAMPLES, COLUMNS * (inner[1] - inner[0]))
-    g.graph.output.append(helper.make_tensor_value_info(SAMPLES, onnx.TensorProto.FLOAT, shape))
+        g.add_input(name, onnx.TensorProto.FLOAT, shape)
+    g.set_output(SAMPLES, (1, HOP_SAMPLES, COLUMNS * (inner[1] - inner[0])))
     return _renamed(g, {signatures.TRUNK: TRUNK, _CONCATENATED: SPECTRUM})
 
 
-def balanced_columns(model: Model) -> Model:
+@node_by_node
+def balanced_columns(g: Graph, node: NodeProto) -> Sequence[NodeProto] | None:
     """Let every input channel of a convolution have weights as large as the others': for weights in 8 bits.
 
     Snake's 1 / 2α stands in the weights, and makes those of one channel up to ten thousand times as large as
     those of the next: in steps that suit the largest, the others would vanish. It costs a product.
     """
-    g = Graph(model)
-    swaps: dict[str, Sequence[NodeProto]] = {}
-    for node in g.graph.node:
-        if node.op_type != "Conv" or not node.input[0].endswith("/snake"):
-            continue
-        weight = g.value(node.input[1])
-        largest = np.maximum(np.abs(weight).max((0, 2)), np.finfo(np.float32).tiny)
-        p = node.name
-        factor = g.constant(f"{p}/factor", largest.reshape(1, -1, 1))
-        level = g.constant(f"{p}/level_weight", weight / largest.reshape(1, -1, 1))
-        copy = NodeProto()
-        copy.CopyFrom(node)
-        copy.input[0], copy.input[1] = f"{p}/level", level
-        swaps[node.output[0]] = (
-            helper.make_node("Mul", [node.input[0], factor], [f"{p}/level"], name=f"{p}/level"),
-            copy,
-        )
-    g.replace(swaps)
-    return g.model
+    if node.op_type != "Conv" or not node.input[0].endswith("/snake"):
+        return None
+    weight, p = g.value(node.input[1]), node.name
+    largest = np.maximum(np.abs(weight).max((0, 2)), np.finfo(np.float32).tiny).reshape(1, -1, 1)
+    factor = g.constant(f"{p}/factor", largest)
+    level = g.constant(f"{p}/level_weight", weight / largest)
+    return [
+        helper.make_node("Mul", [node.input[0], factor], [f"{p}/level"], name=f"{p}/level"),
+        copied(node, [f"{p}/level", level, *node.input[2:]]),
+    ]
 
 
 def _renamed(g: Graph, names: dict[str, str]) -> Model:

@@ -10,9 +10,19 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from onnx import NodeProto, TensorProto, helper
+from onnx import NodeProto, TensorProto
 
-from kokoro_lab.graphs.rewriting import Graph, Model, inferred, said
+from kokoro_lab.graphs.native_passes import convolution_over_time
+from kokoro_lab.graphs.rewriting import (
+    END,
+    Graph,
+    Model,
+    Swaps,
+    attributes_of,
+    copied,
+    in_place_of,
+    inferred,
+)
 
 
 def drop_no_ops(model: Model) -> Model:
@@ -28,12 +38,12 @@ def drop_no_ops(model: Model) -> Model:
             for n in g.graph.node
             if n.output[0] not in kept and (source := _handed_on(g, n)) is not None
         }
-        swaps = {} if aliases else dict(_merged(g))
-        if not aliases and not swaps:
+        merged = {} if aliases else dict(_merged(g))
+        if not aliases and not merged:
             return g.model
         for node in g.graph.node:
             _rename(node, aliases)
-        g.replace({name: [node] for name, node in swaps.items()})
+        g.keep(merged.get(node.output[0], node) for node in g.graph.node)
 
 
 def _handed_on(g: Graph, node: NodeProto) -> str | None:
@@ -48,11 +58,8 @@ def _handed_on(g: Graph, node: NodeProto) -> str | None:
     if node.op_type == "Transpose":
         order = _order(node)
         return source if order and order == sorted(order) else None
-    if node.op_type == "Cast":
-        above = g.maker.get(source)
-        same = above is not None and above.op_type == "Cast" and _target(above) == _target(node)
-        return source if same else None
-    return None
+    above = g.made_by(source, "Cast") if node.op_type == "Cast" else None
+    return source if above is not None and attributes_of(above)["to"] == attributes_of(node)["to"] else None
 
 
 def _is_one(g: Graph, name: str) -> bool:
@@ -65,24 +72,17 @@ def _is_one(g: Graph, name: str) -> bool:
 
 def _order(node: NodeProto) -> list[int]:
     """Of a transposition that states one; empty for one that turns all axes round."""
-    return next((list(a.ints) for a in node.attribute if a.name == "perm"), [])
-
-
-def _target(cast: NodeProto) -> int:
-    return next(int(a.i) for a in cast.attribute if a.name == "to")
+    order: list[int] = attributes_of(node).get("perm", [])
+    return order
 
 
 def _merged(g: Graph) -> Iterator[tuple[str, NodeProto]]:
     """Transpositions of what was just transposed, as one of what it was before."""
     for node in g.graph.node:
-        above = g.maker.get(node.input[0]) if node.op_type == "Transpose" else None
-        if above is None or above.op_type != "Transpose":
-            continue
-        first, second = _order(above), _order(node)
-        if first and second:
-            order = [first[k] for k in second]
-            merged = helper.make_node("Transpose", [above.input[0]], node.output, name=node.name, perm=order)
-            yield node.output[0], merged
+        above = g.made_by(node.input[0], "Transpose") if node.op_type == "Transpose" else None
+        if above is not None and _order(above) and _order(node):
+            order = [_order(above)[k] for k in _order(node)]
+            yield node.output[0], in_place_of(node, "Transpose", [above.input[0]], perm=order)
 
 
 def _rename(node: NodeProto, aliases: dict[str, str]) -> None:
@@ -108,9 +108,8 @@ def canonical_shapes(model: Model) -> Model:
     for node in computed:
         shape = _constant_shape(g, node, len(dims.get(node.input[0], ())))
         if shape is not None:
-            node.input[1] = g.constant("shape_" + "_".join(map(str, shape)), np.array(shape, np.int64))
-    g.keep(g.graph.node)
-    return g.model
+            node.input[1] = g.integers(*shape)
+    return g.keep(g.graph.node)
 
 
 def known_lengths(model: Model) -> Model:
@@ -129,8 +128,7 @@ def known_lengths(model: Model) -> Model:
         length = np.array(known[axis].dim_value, np.int64)
         g.constant(output, length if node.op_type == "Gather" else length.reshape(1))
         found.add(output)
-    g.keep(node for node in g.graph.node if node.output[0] not in found)
-    return g.model
+    return g.keep(node for node in g.graph.node if node.output[0] not in found)
 
 
 def _dims(model: Model) -> dict[str, Sequence[Any]]:
@@ -141,12 +139,8 @@ def _dims(model: Model) -> dict[str, Sequence[Any]]:
 
 def _shape_above(g: Graph, node: NodeProto) -> str | None:
     """The tensor of whose shape a node takes a part."""
-    above = g.maker.get(node.input[0])
-    return (
-        str(above.input[0])
-        if above is not None and above.op_type == "Shape" and not above.attribute
-        else None
-    )
+    above = g.made_by(node.input[0], "Shape")
+    return str(above.input[0]) if above is not None and not above.attribute else None
 
 
 def _axis_asked_for(g: Graph, node: NodeProto) -> int | None:
@@ -160,13 +154,13 @@ def _axis_asked_for(g: Graph, node: NodeProto) -> int | None:
     plain = len(node.input) < 4 or (node.input[3] in g.constants and not g.value(node.input[3]).any())
     if last is None or first.shape != (1,) or not plain or len(node.input) > 4:
         return None
-    ends = {int(first[0]) + 1} if first[0] != -1 else {np.iinfo(np.int64).max}
-    return int(first[0]) if int(last[0]) in ends else None
+    end = int(first[0]) + 1 if first[0] != -1 else END
+    return int(first[0]) if int(last[0]) == end else None
 
 
 def _constant_shape(g: Graph, reshape: NodeProto, rank: int) -> list[int] | None:
-    joined = g.maker.get(reshape.input[1])
-    if joined is None or joined.op_type != "Concat":
+    joined = g.made_by(reshape.input[1], "Concat")
+    if joined is None:
         return None
     leading = set(_of_equal_lead(g, reshape.input[0]))
     shape = []
@@ -189,9 +183,9 @@ def _of_equal_lead(g: Graph, tensor: str) -> Iterator[str]:
     """Those above `tensor` of which it has every axis but the last: products with a matrix keep them."""
     node = g.maker.get(tensor)
     while node is not None:
-        if node.op_type == "MatMul" and _rank(g, node.input[1]) == 2:
+        if node.op_type == "MatMul" and len(g.lengths(node.input[1])) == 2:
             tensor = node.input[0]
-        elif node.op_type == "Add" and 1 in (sides := [_rank(g, i) for i in node.input]):
+        elif node.op_type == "Add" and 1 in (sides := [len(g.lengths(i)) for i in node.input]):
             tensor = node.input[1 - sides.index(1)]
         else:
             return
@@ -199,16 +193,12 @@ def _of_equal_lead(g: Graph, tensor: str) -> Iterator[str]:
         node = g.maker.get(tensor)
 
 
-def _rank(g: Graph, name: str) -> int | None:
-    return len(g.constants[name].dims) if name in g.constants else None
-
-
 def _length_of(g: Graph, name: str) -> tuple[str, int] | None:
     """The tensor and the axis of which `name` is the length, as `Unsqueeze(Gather(Shape(tensor), axis))`."""
     chain = []
     for operator in ("Unsqueeze", "Gather", "Shape"):
-        node = g.maker.get(name)
-        if node is None or node.op_type != operator:
+        node = g.made_by(name, operator)
+        if node is None:
             return None
         chain.append(node)
         name = node.input[0]
@@ -221,32 +211,22 @@ def _length_of(g: Graph, name: str) -> tuple[str, int] | None:
 def repeated_afterwards(model: Model) -> Model:
     """A convolution of one tap over repeated columns: over each of them once, and then they are repeated."""
     g = Graph(model)
-    swaps: dict[str, Sequence[NodeProto]] = {}
+    swaps: Swaps = {}
     for repeat in g.graph.node:
-        if repeat.op_type != "Resize" or said(repeat).get("mode", b"nearest") != b"nearest":
+        if repeat.op_type != "Resize" or attributes_of(repeat).get("mode", b"nearest") != b"nearest":
             continue
-        readers = [n for n in g.graph.node if repeat.output[0] in n.input]
-        if len(readers) != 1 or not _is_of_one_tap(g, readers[0]):
-            continue
-        (conv,) = readers
-        before = f"{conv.output[0]}/once"
-        made = (_between(conv, repeat.input[0], before), _between(repeat, before, conv.output[0]))
-        swaps |= {repeat.output[0]: (), conv.output[0]: made}
-    g.replace(swaps)
-    return g.model
+        conv = g.only_reader(repeat.output[0], "Conv")
+        if conv is not None and _is_of_one_tap(g, conv):
+            before = f"{conv.output[0]}/once"
+            swaps[repeat.output[0]] = ()
+            swaps[conv.output[0]] = (
+                copied(conv, [repeat.input[0], *conv.input[1:]], before),
+                copied(repeat, [before, *repeat.input[1:]], conv.output[0]),
+            )
+    return g.rewritten(swaps)
 
 
-def _is_of_one_tap(g: Graph, node: NodeProto) -> bool:
-    if node.op_type != "Conv" or node.input[1] not in g.constants:
-        return False
-    given = said(node)
+def _is_of_one_tap(g: Graph, conv: NodeProto) -> bool:
+    given = attributes_of(conv)
     plain = not any(given.get("pads", [0])) and set(given.get("strides", [1])) == {1}
-    return plain and tuple(g.constants[node.input[1]].dims[2:]) == (1,)
-
-
-def _between(node: NodeProto, source: str, target: str) -> NodeProto:
-    """The same step, from one tensor to another."""
-    copy = NodeProto()
-    copy.CopyFrom(node)
-    copy.input[0], copy.output[0] = source, target
-    return copy
+    return plain and convolution_over_time(g, conv)[2:] == (1,)

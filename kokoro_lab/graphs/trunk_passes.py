@@ -14,10 +14,10 @@ import numpy.typing as npt
 import onnx
 from onnx import NodeProto, helper
 
-from kokoro_lab.graphs import rewriting
 from kokoro_lab.graphs.alike_passes import rectified_norms
 from kokoro_lab.graphs.native_passes import native_node
 from kokoro_lab.graphs.passes import adain_layers
+from kokoro_lab.graphs.rewriting import Graph, Model, Swaps, copied
 
 TOLD_CHANNELS = 8704
 TOLD, TOLD_MEAN, TOLD_VARIANCE = "told", "told_mean", "told_variance"
@@ -39,15 +39,15 @@ def whole_trunk(frames: int) -> dict[str, npt.NDArray[Any]]:
     }
 
 
-def told_statistics(model: rewriting.Model) -> rewriting.Model:
+def told_statistics(model: Model) -> Model:
     """Let the first frames of a segment be worked out alone, with statistics that are told.
 
     If all frames are, and nothing is told, the samples stay as they were, to the last bit.
     """
     layers = adain_layers(model)
-    if not layers or STOP in {i.name for i in model.graph.input}:
+    g = Graph(model)
+    if not layers or g.has_input(STOP):
         return model
-    g = rewriting.Graph(model)
     joined = {layer.x: g.maker[layer.x] for layer in layers if g.maker[layer.x].op_type == "Concat"}
     outer = _outer_inputs(list(joined.values()))
     head, swaps = _known_beforehand(g, outer)
@@ -60,23 +60,23 @@ def told_statistics(model: rewriting.Model) -> rewriting.Model:
         layer.channels - sum(_channels(g, name) for name in parts_of[layer.mean] if name in outer)
         for layer in layers
     ]
-    column = g.constant("told_column", np.array([1, -1, 1], np.int64))
+    sizes = g.integers(*(width for width in widths if width))
     for source, statistic in ((TOLD_MEAN, "mean"), (TOLD_VARIANCE, "variance")):
-        sizes = g.constant("told_sizes", np.array([width for width in widths if width], np.int64))
         parts = [f"{source}_{k}" for k, width in enumerate(widths) if width]
         head.append(helper.make_node("Split", [source, sizes], parts, name=f"split_{source}", axis=0))
         for k, layer in enumerate(layers):
             own = layer.mean if source == TOLD_MEAN else layer.variance
             nodes = []
             if widths[k]:
-                nodes.append(helper.make_node("Reshape", [f"{source}_{k}", column], [f"{source}_{k}/column"]))
+                shaped = [f"{source}_{k}", g.integers(1, -1, 1)]
+                nodes.append(helper.make_node("Reshape", shaped, [f"{source}_{k}/column"]))
             told = [
                 f"{name}/{statistic}" if name in outer else f"{source}_{k}/column"
                 for name in parts_of[layer.mean]
             ]
             nodes += [
                 helper.make_node("Concat", told, [f"{own}/told"], axis=1),
-                rewriting.renamed(g.maker[own], f"{own}/own"),
+                copied(g.maker[own], output=f"{own}/own"),
                 helper.make_node("Where", [TOLD, f"{own}/told", f"{own}/own"], [own]),
             ]
             swaps[own] = nodes
@@ -86,14 +86,13 @@ def told_statistics(model: rewriting.Model) -> rewriting.Model:
         (TOLD, onnx.TensorProto.BOOL, []),
         (STOP, onnx.TensorProto.INT64, [1]),
     ):
-        g.graph.input.append(helper.make_tensor_value_info(name, kind, shape))
-    g.replace(swaps, head)
-    return g.model
+        g.add_input(name, kind, shape)
+    return g.rewritten(swaps, head)
 
 
-def told_channels(model: rewriting.Model) -> npt.NDArray[np.int64]:
+def told_channels(model: Model) -> npt.NDArray[np.int64]:
     """Of the channels of all AdaIN layers of a trunk, one layer behind the other, those that are told."""
-    g = rewriting.Graph(model)
+    g = Graph(model)
     layers = adain_layers(model)
     made = {layer.x: g.maker[layer.x] for layer in layers}
     outer = _outer_inputs([node for node in made.values() if node.op_type == "Concat"])
@@ -114,14 +113,11 @@ def _outer_inputs(concats: Sequence[NodeProto]) -> list[str]:
     return [name for name in readers if readers[name] > 1 or name in concats[0].input]
 
 
-def _known_beforehand(
-    g: rewriting.Graph, outer: Sequence[str]
-) -> tuple[list[NodeProto], dict[str, Sequence[NodeProto]]]:
+def _known_beforehand(g: Graph, outer: Sequence[str]) -> tuple[list[NodeProto], Swaps]:
     """Of tensors that are there for a whole segment: the frames before `STOP`, mean and variance."""
     head: list[NodeProto] = []
-    swaps: dict[str, Sequence[NodeProto]] = {}
-    time = g.constant("told_time", np.array([2], np.int64))
-    start = g.constant("told_start", np.array([0], np.int64))
+    swaps: Swaps = {}
+    time, start = g.integers(2), g.integers(0)
     for name in outer:
         nodes = [
             helper.make_node("Slice", [name, start, STOP, time], [f"{name}/begun"]),
@@ -137,7 +133,7 @@ def _known_beforehand(
     return head, swaps
 
 
-def _channels(g: rewriting.Graph, name: str) -> int:
+def _channels(g: Graph, name: str) -> int:
     """Of a tensor that a convolution makes, or that the graph is given."""
     if name in g.maker:
         return int(g.constants[g.maker[name].input[1]].dims[0])
@@ -145,19 +141,18 @@ def _channels(g: rewriting.Graph, name: str) -> int:
     return int(given.type.tensor_type.shape.dim[1].dim_value)
 
 
-def divided_beforehand(model: rewriting.Model) -> rewriting.Model:
+def divided_beforehand(model: Model) -> Model:
     """Two convolutions whose sum is divided by a constant: their weights are, instead of what they make."""
-    g = rewriting.Graph(model)
-    readers = Counter(name for node in g.graph.node for name in node.input)
-    swaps: dict[str, Sequence[NodeProto]] = {}
+    g = Graph(model)
+    swaps: Swaps = {}
     for node in g.graph.node:
         if node.op_type != "Div" or node.input[1] not in g.constants:
             continue
-        total = g.maker.get(node.input[0])
-        if total is None or total.op_type != "Add" or readers[total.output[0]] != 1:
+        total = g.made_by(node.input[0], "Add")
+        if total is None or len(g.readers[total.output[0]]) != 1:
             continue
-        summands = [g.maker.get(name) for name in total.input if readers[name] == 1]
-        convolutions = [n for n in summands if n is not None and n.op_type == "Conv"]
+        summands = [g.made_by(name, "Conv") for name in total.input if len(g.readers[name]) == 1]
+        convolutions = [conv for conv in summands if conv is not None]
         if len(convolutions) != 2:
             continue
         divisor = g.value(node.input[1])
@@ -166,19 +161,15 @@ def divided_beforehand(model: rewriting.Model) -> rewriting.Model:
                 conv.input[place] = g.constant(f"{conv.name}/divided/{place}", g.value(name) / divisor)
         both = helper.make_node("Add", list(total.input), list(node.output), name=total.name)
         swaps |= {total.output[0]: (), node.output[0]: (both,)}
-    g.replace(swaps)
-    return g.model
+    return g.rewritten(swaps)
 
 
-def norms_in_convolutions(model: rewriting.Model) -> rewriting.Model:
+def norms_in_convolutions(model: Model) -> Model:
     """AdaIN and the leaky rectifier behind it as part of the convolution of ours that they feed."""
-    g = rewriting.Graph(model)
-    rectified = dict(rectified_norms(model, g))
-    readers = Counter(name for node in g.graph.node for name in node.input)
-    swaps: dict[str, Sequence[NodeProto]] = {}
-    for conv in g.graph.node:
-        if conv.op_type == "FastConv" and conv.input[0] in rectified and readers[conv.input[0]] == 1:
-            x, *rest = rectified[conv.input[0]]
+    g = Graph(model)
+    swaps: Swaps = {}
+    for output, (x, *rest) in rectified_norms(model, g):
+        conv = g.only_reader(output, "FastConv")
+        if conv is not None:
             swaps[conv.output[0]] = (native_node("NormConv", [x, *conv.input[1:], *rest], conv),)
-    g.replace(swaps)
-    return g.model
+    return g.rewritten(swaps)

@@ -166,7 +166,7 @@ def static_folder(config: EngineConfig, say: Callable[[str], None] | None = None
             single = replace(config, variant="fp32")
             artefacts.make_stages(folder, single, recipes(), begins=begins, damage=damage)
 
-    return artefacts.kept_graphs(config, "static", recipes, make, native_operators=False)
+    return artefacts.kept_graphs(config, "static", recipes(), make, native_operators=False)
 
 
 def fixed_windows(config: EngineConfig, say: Callable[[str], None] | None = None) -> StaticVocoder | None:

@@ -35,7 +35,6 @@ void row(const rows::Work &w, const float *x, float *y) {
   for (int64_t i = 0; i < w.width; ++i) y[i] = arctangent(x[i]);
 }
 
-}  // namespace
+const ort::Kernel ARCTANGENT("Arctangent", ort::guarded<rows::compute<row, 0>>, {ort::FLOAT});
 
-extern const ort::Operator ARCTANGENT =
-    rows::describe<row, 0>([](const ort::Operator *) { return "Arctangent"; });
+}  // namespace

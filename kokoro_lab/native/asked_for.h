@@ -21,7 +21,7 @@ inline Columns asked_for(const ort::Call &call, size_t index, int64_t length) {
   const int64_t *frames = asked.of(2).data, *around = call.input<int64_t>(index + 1).of(2).data;
   for (const int64_t number : {frames[0], frames[1], around[0], around[1]})
     if (number < -ort::MOST_NUMBER || number > ort::MOST_NUMBER)
-      throw ort::Refused("frame %lld cannot be asked for", static_cast<long long>(number));
+      throw ort::Refused("frame %lld cannot be asked for", ort::shown(number));
   const int64_t first = std::clamp<int64_t>(frames[0] * around[0] - around[1], 0, length);
   return {first, std::clamp<int64_t>(frames[1] * around[0] + around[1], first, length)};
 }

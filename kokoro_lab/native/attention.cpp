@@ -21,6 +21,9 @@ namespace {
 
 using product::PANEL;
 
+enum ScoresInput : size_t { QUERIES, KEYS, MASK, FACTORS, HEADS, QUERY_BIAS, KEY_BIAS };
+enum MixtureInput : size_t { SHARES, VALUES, VALUE_BIAS };
+
 struct Sizes {
   int64_t positions, channels, width;  // `width` channels belong to a head
 };
@@ -63,25 +66,20 @@ void score(const ScoresWork &w, int64_t head) {
 int64_t width_of(int64_t channels, int64_t heads) {
   if (heads < 1 || channels < 1 || channels % heads != 0 || channels / heads % PANEL != 0)
     throw ort::Refused("%lld channels for %lld heads: each must have a multiple of %lld",
-                       static_cast<long long>(channels), static_cast<long long>(heads), static_cast<long long>(PANEL));
+                       ort::shown(channels), ort::shown(heads), ort::shown(PANEL));
   return channels / heads;
 }
 
-// What is added to each channel, if anything is.
-const float *bias_of(const ort::Call &call, size_t index, int64_t channels) {
-  const auto bias = call.optional<float>(index);
-  return bias ? bias.of(channels).data : nullptr;
-}
-
 void scores(const ort::Call &call) {
-  const auto queries = call.input<float>(0).shaped({1, ort::ANY, ort::ANY});
+  const auto queries = call.input<float>(QUERIES).shaped({1, ort::ANY, ort::ANY});
   const int64_t positions = queries.sizes[1], channels = queries.sizes[2];
-  const auto keys = call.input<float>(1).shaped({1, positions, channels});
-  const auto mask = call.input<float>(2), factors = call.input<float>(3).of(2);
+  const auto keys = call.input<float>(KEYS).shaped({1, positions, channels});
+  const auto mask = call.input<float>(MASK), factors = call.input<float>(FACTORS).of(2);
   if (mask.rank < 1 || mask.sizes[mask.rank - 1] != positions || mask.count < positions)
-    throw ort::Refused("input 2 has no row of %lld values", static_cast<long long>(positions));
-  const int64_t heads = *call.input<int64_t>(4).of(1).data, width = width_of(channels, heads);
-  const float *query_bias = bias_of(call, 5, channels), *key_bias = bias_of(call, 6, channels);
+    throw ort::Refused("input 2 has no row of %lld values", ort::shown(positions));
+  const int64_t heads = *call.input<int64_t>(HEADS).of(1).data, width = width_of(channels, heads);
+  const float *query_bias = call.optional<float>(QUERY_BIAS).data_of(channels);
+  const float *key_bias = call.optional<float>(KEY_BIAS).data_of(channels);
   const ScoresWork work{{positions, channels, width}, queries.data, keys.data, mask.data, query_bias, key_bias,
                         factors.data, call.output({1, heads, positions, positions})};
   if (positions > 0) call.parallel(score, heads, work);
@@ -107,19 +105,17 @@ void mix(const MixtureWork &w, int64_t task) {
 }
 
 void mixture(const ort::Call &call) {
-  const auto values = call.input<float>(1).shaped({1, ort::ANY, ort::ANY});
+  const auto values = call.input<float>(VALUES).shaped({1, ort::ANY, ort::ANY});
   const int64_t positions = values.sizes[1], channels = values.sizes[2];
-  const auto shares = call.input<float>(0).shaped({1, ort::ANY, positions, positions});
+  const auto shares = call.input<float>(SHARES).shaped({1, ort::ANY, positions, positions});
   const Sizes known{positions, channels, width_of(channels, shares.sizes[1])};
-  const float *bias = bias_of(call, 2, channels);
+  const float *bias = call.optional<float>(VALUE_BIAS).data_of(channels);
   const MixtureWork work{known, shares.data, values.data, bias, call.output(values.sizes, 3)};
   if (positions > 0) call.parallel(mix, channels / PANEL, work);
 }
 
-}  // namespace
+const ort::Kernel SCORES("Scores", ort::guarded<scores>,
+                         {ort::FLOAT, ort::FLOAT, ort::FLOAT, ort::FLOAT, ort::INT64, ort::FLOAT, ort::FLOAT}, 2);
+const ort::Kernel MIXTURE("Mixture", ort::guarded<mixture>, {ort::FLOAT, ort::FLOAT, ort::FLOAT}, 1);
 
-extern const ort::Operator SCORES = ort::describe<scores, 7, 1, 2>(
-    [](const ort::Operator *) { return "Scores"; },
-    [](const ort::Operator *, size_t index) { return index == 4 ? ort::INT64 : ort::FLOAT; });
-extern const ort::Operator MIXTURE = ort::describe<mixture, 3, 1, 1>(
-    [](const ort::Operator *) { return "Mixture"; }, ort::all_floats);
+}  // namespace

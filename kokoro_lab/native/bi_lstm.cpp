@@ -26,6 +26,8 @@ using product::LANES;
 using product::PANEL;
 using product::Vector;
 
+enum Input : size_t { X, OF_INPUTS, RECURRENT, BIAS };
+
 constexpr int64_t MULTIPLE = 64;  // of which the state has a multiple of values
 
 struct Work {
@@ -159,15 +161,14 @@ void follow(const Work &w, int64_t direction) {
 }
 
 void compute(const ort::Call &call) {
-  const auto x = call.input<float>(0).shaped({ort::ANY, 1, ort::ANY});
-  const auto bias = call.input<float>(3).shaped({2, 2, ort::ANY});
+  const auto x = call.input<float>(X).shaped({ort::ANY, 1, ort::ANY});
+  const auto bias = call.input<float>(BIAS).shaped({2, 2, ort::ANY});
   const int64_t steps = x.sizes[0], inputs = x.sizes[2], outputs = bias.sizes[2], hidden = outputs / 4;
   if (inputs < 1) throw ort::Refused("input 0 has rows of no value");
   if (outputs < 1 || outputs % (4 * MULTIPLE) != 0)
-    throw ort::Refused("%lld gates: must be a multiple of %lld", static_cast<long long>(outputs),
-                       static_cast<long long>(4 * MULTIPLE));
-  const auto input = call.input<float>(1).of(ort::count_of({2, outputs, inputs}));
-  const auto recurrent = call.input<float>(2).of(ort::count_of({2, outputs, hidden}));
+    throw ort::Refused("%lld gates: must be a multiple of %lld", ort::shown(outputs), ort::shown(4 * MULTIPLE));
+  const auto input = call.input<float>(OF_INPUTS).of(ort::count_of({2, outputs, inputs}));
+  const auto recurrent = call.input<float>(RECURRENT).of(ort::count_of({2, outputs, hidden}));
   float *y = call.output({steps, 2, 1, hidden});
   if (steps == 0) return;
   thread_local std::vector<int64_t> row_of;
@@ -180,7 +181,6 @@ void compute(const ort::Call &call) {
   call.parallel(follow, 2, work);
 }
 
-}  // namespace
+const ort::Kernel BI_LSTM("BiLstm", ort::guarded<compute>, {ort::FLOAT, ort::FLOAT, ort::FLOAT, ort::FLOAT});
 
-extern const ort::Operator BI_LSTM = ort::describe<compute, 4>([](const ort::Operator *) { return "BiLstm"; },
-                                                               ort::all_floats);
+}  // namespace

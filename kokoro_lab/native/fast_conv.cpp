@@ -53,6 +53,9 @@ constexpr int64_t LINE = LINE_BYTES / sizeof(float);
 using Vector __attribute__((vector_size(LANES * sizeof(float)), aligned(sizeof(float)), may_alias)) = float;
 
 enum class Front { NONE, SNAKE, NORM };
+enum Input : size_t { X, PLAN, WEIGHTS, BIAS, OF_FRONT };
+enum SnakeInput : size_t { SCALE = OF_FRONT, SHIFT, ASKED, AROUND, BY };
+enum NormInput : size_t { STYLE = OF_FRONT, REST, KNOWN, MEAN, VARIANCE };
 
 struct Work {
   const Plan &plan;
@@ -278,20 +281,23 @@ void make_run(const Work &w, int64_t run) {
 
 template <Front FRONT>
 void compute(const ort::Call &call) {
-  const auto x = call.input<float>(0);
-  const Plan plan(call.input<int64_t>(1), call.input<float>(2));
+  const auto x = call.input<float>(X);
+  const Plan plan(call.input<int64_t>(PLAN), call.input<float>(WEIGHTS));
   const int64_t channels = plan.channels_in, length = x.shaped({1, channels, ort::ANY}).sizes[2];
-  const auto bias = call.input<float>(3).of(plan.channels_out);
-  const float *first = nullptr, *second = nullptr;
-  if (FRONT != Front::NONE) {
-    const auto of_front = call.input<float>(4);
-    first = (FRONT == Front::NORM ? of_front.with(2 * channels) : of_front.of(channels)).data;
-    second = call.input<float>(5).of(FRONT == Front::NORM ? 2 : channels).data;
+  const auto bias = call.input<float>(BIAS).of(plan.channels_out);
+  const float *first = nullptr, *second = nullptr, *by = nullptr;
+  Told known{};
+  Columns asked{0, length};
+  if (FRONT == Front::SNAKE) {
+    first = call.input<float>(SCALE).of(channels).data;
+    second = call.input<float>(SHIFT).of(channels).data;
+    asked = asked_for(call, ASKED, length);
+    by = call.optional<float>(BY).data_of(ort::count_of({plan.channels_out, length}));
+  } else if (FRONT == Front::NORM) {
+    first = call.input<float>(STYLE).with(2 * channels).data;
+    second = call.input<float>(REST).of(2).data;
+    known = told(call, KNOWN, channels);
   }
-  const Told known = FRONT == Front::NORM ? told(call, 6, channels) : Told{};
-  const Columns asked = FRONT == Front::SNAKE ? asked_for(call, 6, length) : Columns{0, length};
-  const auto added = FRONT == Front::SNAKE ? call.optional<float>(8) : ort::Tensor<float>{};
-  const float *by = added ? added.of(ort::count_of({plan.channels_out, length})).data : nullptr;
   float *y = call.output({1, plan.channels_out, length});
   if (length == 0) return;
   clear_others(y, plan.channels_out, length, asked, by);
@@ -338,19 +344,15 @@ void compute(const ort::Call &call) {
   call.parallel(make_outputs, runs * work.shared, work);
 }
 
-int input_type(const ort::Operator *, size_t index) {
-  return index == 1 || index == 6 || index == 7 ? ort::INT64 : ort::FLOAT;
-}
-
-int norm_input_type(const ort::Operator *, size_t index) {
-  return index == 1 ? ort::INT64 : index == 6 ? ort::BOOL : ort::FLOAT;
-}
+const ort::Kernel FAST_CONV("FastConv", ort::guarded<compute<Front::NONE>>,
+                            {ort::FLOAT, ort::INT64, ort::FLOAT, ort::FLOAT});
+const ort::Kernel SNAKE_CONV("SnakeConv", ort::guarded<compute<Front::SNAKE>>,
+                             {ort::FLOAT, ort::INT64, ort::FLOAT, ort::FLOAT, ort::FLOAT, ort::FLOAT, ort::INT64,
+                              ort::INT64, ort::FLOAT},
+                             3);
+const ort::Kernel NORM_CONV("NormConv", ort::guarded<compute<Front::NORM>>,
+                            {ort::FLOAT, ort::INT64, ort::FLOAT, ort::FLOAT, ort::FLOAT, ort::FLOAT, ort::BOOL,
+                             ort::FLOAT, ort::FLOAT},
+                            3);
 
 }  // namespace
-
-extern const ort::Operator FAST_CONV = ort::describe<compute<Front::NONE>, 4>(
-    [](const ort::Operator *) { return "FastConv"; }, input_type);
-extern const ort::Operator SNAKE_CONV = ort::describe<compute<Front::SNAKE>, 9, 1, 3>(
-    [](const ort::Operator *) { return "SnakeConv"; }, input_type);
-extern const ort::Operator NORM_CONV = ort::describe<compute<Front::NORM>, 9, 1, 3>(
-    [](const ort::Operator *) { return "NormConv"; }, norm_input_type);

@@ -12,6 +12,8 @@
 
 namespace {
 
+enum Input : size_t { X, STYLE, REST, KNOWN, MEAN, VARIANCE };
+
 struct Work {
   const float *x, *style, *rest;
   float *y;
@@ -26,16 +28,15 @@ void normalise_channel(const Work &w, int64_t c) {
 }
 
 void compute(const ort::Call &call) {
-  const auto x = call.input<float>(0).shaped({1, ort::ANY, ort::ANY});
+  const auto x = call.input<float>(X).shaped({1, ort::ANY, ort::ANY});
   const int64_t channels = x.sizes[1], length = x.sizes[2];
-  const auto style = call.input<float>(1).with(2 * channels), rest = call.input<float>(2).of(2);
-  const Told known = told(call, 3, channels);
+  const auto style = call.input<float>(STYLE).with(2 * channels), rest = call.input<float>(REST).of(2);
+  const Told known = told(call, KNOWN, channels);
   const Work work{x.data, style.data, rest.data, call.output(x.sizes, 3), channels, length, known};
   if (length > 0) call.parallel(normalise_channel, channels, work);
 }
 
-}  // namespace
+const ort::Kernel NORM("Norm", ort::guarded<compute>,
+                       {ort::FLOAT, ort::FLOAT, ort::FLOAT, ort::BOOL, ort::FLOAT, ort::FLOAT}, 3);
 
-extern const ort::Operator NORM = ort::describe<compute, 6, 1, 3>(
-    [](const ort::Operator *) { return "Norm"; },
-    [](const ort::Operator *, size_t index) { return index == 3 ? ort::BOOL : ort::FLOAT; });
+}  // namespace

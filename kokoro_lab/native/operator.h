@@ -4,6 +4,7 @@
 // `guarded` turns whatever arrives there into the status that ONNX Runtime reports with the node's name.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdarg>
 #include <cstdio>
@@ -43,6 +44,9 @@ template <typename... Arguments>
 void must(Table table, Place place, Arguments... arguments) {
   if (Status *status = call(table, place, arguments...)) throw Failure{status};
 }
+
+// A number as printf takes it.
+constexpr long long shown(int64_t number) { return number; }
 
 // How many values these sizes make.
 inline int64_t count_of(std::initializer_list<int64_t> sizes) {
@@ -84,16 +88,17 @@ struct Tensor {
   // Refused unless it holds so many values, however they are arranged.
   const Tensor &of(int64_t expected) const {
     if (count != expected)
-      throw Refused("input %zu has %lld values: must be %lld", index, static_cast<long long>(count),
-                    static_cast<long long>(expected));
+      throw Refused("input %zu has %lld values: must be %lld", index, shown(count), shown(expected));
     return *this;
   }
+
+  // The data of an optional input that is given, if it holds so many values; none of one that is not.
+  const T *data_of(int64_t expected) const { return *this ? of(expected).data : nullptr; }
 
   // Refused if it holds fewer values.
   const Tensor &with(int64_t least) const {
     if (count < least)
-      throw Refused("input %zu has %lld values: must be %lld at least", index, static_cast<long long>(count),
-                    static_cast<long long>(least));
+      throw Refused("input %zu has %lld values: must be %lld at least", index, shown(count), shown(least));
     return *this;
   }
 
@@ -104,8 +109,7 @@ struct Tensor {
     size_t i = 0;
     for (const int64_t size : expected) {
       if (size != ANY && sizes[i] != size)
-        throw Refused("dimension %zu of input %zu is %lld: must be %lld", i, index, static_cast<long long>(sizes[i]),
-                      static_cast<long long>(size));
+        throw Refused("dimension %zu of input %zu is %lld: must be %lld", i, index, shown(sizes[i]), shown(size));
       ++i;
     }
     return *this;
@@ -234,32 +238,47 @@ Status *guarded(void *kernel, Context *context) noexcept {
   }
 }
 
-// An operator for the CPU with `Inputs` inputs, of which the last ones are `Optional`, and `Outputs` outputs of floats.
-template <void (*Compute)(const Call &), size_t Inputs, size_t Outputs = 1, size_t Optional = 0>
-Operator describe(const char *(*name)(const Operator *), int (*input_type)(const Operator *, size_t)) {
-  Operator made{};
-  made.version = VERSION;
-  made.create_v2 = [](const Operator *, Table table, const void *, void **kernel) -> Status * {
-    *kernel = const_cast<void *>(static_cast<const void *>(table));
-    return nullptr;
-  };
-  made.name = name;
-  made.provider = [](const Operator *) -> const char * { return nullptr; };
-  made.input_type = input_type;
-  made.input_count = [](const Operator *) { return Inputs; };
-  made.output_type = [](const Operator *, size_t) { return FLOAT; };
-  made.output_count = [](const Operator *) { return Outputs; };
-  made.compute_v2 = guarded<Compute>;
-  made.destroy = [](void *) {};
-  made.input_kind = [](const Operator *, size_t index) { return index < Inputs - Optional ? 0 : 1; };
-  made.output_kind = made.input_memory = [](const Operator *, size_t) { return 0; };
-  made.variadic_input_least = made.variadic_input_alike = [](const Operator *) { return 1; };
-  made.variadic_output_least = made.variadic_output_alike = [](const Operator *) { return 1; };
-  made.first_opset = [](const Operator *) { return 1; };
-  made.last_opset = [](const Operator *) { return 0x7fffffff; };
-  return made;
-}
+// An operator for the CPU: what it is called, does and takes. Its inputs are of these types, the last ones may be left
+// out, and its outputs are floats. Whoever makes one adds it to those that register.cpp hands over.
+struct Kernel : Operator {
+  static constexpr size_t MOST_INPUTS = 11;
 
-inline int all_floats(const Operator *, size_t) { return FLOAT; }
+  const char *called;
+  int types[MOST_INPUTS] = {};
+  size_t inputs, required, outputs;
+  const Kernel *before;  // the one that was made before this one
+
+  static inline const Kernel *latest = nullptr;
+
+  Kernel(const char *name, Status *(*run)(void *, Context *), std::initializer_list<int> input_types, size_t optional = 0,
+         size_t output_count = 1)
+      : Operator{}, called(name), inputs(input_types.size()), required(inputs - optional), outputs(output_count),
+        before(latest) {
+    latest = this;
+    std::copy(input_types.begin(), input_types.end(), types);
+    version = VERSION;
+    create_v2 = [](const Operator *, Table table, const void *, void **kernel) -> Status * {
+      *kernel = const_cast<void *>(static_cast<const void *>(table));
+      return nullptr;
+    };
+    this->name = [](const Operator *made) { return of(made).called; };
+    provider = [](const Operator *) -> const char * { return nullptr; };
+    input_type = [](const Operator *made, size_t index) { return of(made).types[index]; };
+    input_count = [](const Operator *made) { return of(made).inputs; };
+    output_type = [](const Operator *, size_t) { return FLOAT; };
+    this->output_count = [](const Operator *made) { return of(made).outputs; };
+    compute_v2 = run;
+    destroy = [](void *) {};
+    input_kind = [](const Operator *made, size_t index) { return index < of(made).required ? 0 : 1; };
+    output_kind = input_memory = [](const Operator *, size_t) { return 0; };
+    variadic_input_least = variadic_input_alike = [](const Operator *) { return 1; };
+    variadic_output_least = variadic_output_alike = [](const Operator *) { return 1; };
+    first_opset = [](const Operator *) { return 1; };
+    last_opset = [](const Operator *) { return 0x7fffffff; };
+  }
+
+ private:
+  static const Kernel &of(const Operator *made) { return *static_cast<const Kernel *>(made); }
+};
 
 }  // namespace ort

@@ -151,15 +151,16 @@ def _identity(compiler: str) -> str:
     digest = hashlib.sha256()
     for path in sources():
         digest.update(path.read_bytes())
-    digest.update(repr((FLAGS, compiler, _processor())).encode())
+    processor = f"{platform.system()} {platform.machine()} {processor_flags() or machine()['cpu']}"
+    digest.update(repr((FLAGS, compiler, processor)).encode())
     return digest.hexdigest()[:12]
 
 
 @cache
-def _processor() -> str:
+def processor_flags() -> str:
+    """The line in which Linux lists what the processor can do; empty elsewhere."""
     try:
-        told = Path("/proc/cpuinfo").read_text()
-        flags = next((line for line in told.splitlines() if line.startswith(("flags", "Features"))), "")
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
-        flags = machine()["cpu"]
-    return f"{platform.system()} {platform.machine()} {flags}"
+        return ""
+    return next((line for line in lines if line.startswith(("flags", "Features"))), "")

@@ -16,6 +16,8 @@
 
 namespace {
 
+enum Input : size_t { PHASE, F0, REST };
+
 constexpr int64_t FRAMES_A_TASK = 16;
 constexpr float MOST_SAMPLES_A_FRAME = 65536.0f;
 
@@ -68,10 +70,10 @@ void make_halves(const Work &w, int64_t task) {
 }
 
 void compute(const ort::Call &call) {
-  const auto phase = call.input<float>(0).shaped({1, ort::ANY, ort::ANY});
+  const auto phase = call.input<float>(PHASE).shaped({1, ort::ANY, ort::ANY});
   const int64_t overtones = phase.sizes[1], frames = phase.sizes[2];
-  const auto f0 = call.input<float>(1).of(frames);
-  const float *rest = call.input<float>(2).of(2).data;
+  const auto f0 = call.input<float>(F0).of(frames);
+  const float *rest = call.input<float>(REST).of(2).data;
   if (!(rest[1] >= 2.0f && rest[1] <= MOST_SAMPLES_A_FRAME) || std::fmod(rest[1], 2.0f) != 0.0f)
     throw ort::Refused("a frame has %g samples: must be an even number from 2 to %g", static_cast<double>(rest[1]),
                        static_cast<double>(MOST_SAMPLES_A_FRAME));
@@ -81,7 +83,6 @@ void compute(const ort::Call &call) {
   call.parallel(make_halves, (frames + FRAMES_A_TASK - 1) / FRAMES_A_TASK, work);
 }
 
-}  // namespace
+const ort::Kernel PHASES("Phases", ort::guarded<compute>, {ort::FLOAT, ort::FLOAT, ort::FLOAT});
 
-extern const ort::Operator PHASES = ort::describe<compute, 3>([](const ort::Operator *) { return "Phases"; },
-                                                              ort::all_floats);
+}  // namespace

@@ -48,8 +48,8 @@ struct Plan {
     step = read.next("dilation", 1, MOST_SAMPLES);
     channels_out = read.next("output channels", TILE, ort::MOST_NUMBER);
     if (channels_out % TILE != 0)
-      throw ort::Refused("%lld output channels: must be a multiple of %lld", static_cast<long long>(channels_out),
-                         static_cast<long long>(TILE));
+      throw ort::Refused("%lld output channels: must be a multiple of %lld", ort::shown(channels_out),
+                         ort::shown(TILE));
     channels_in = read.next("input channels", 1, ort::MOST_NUMBER);
     // Each takes three numbers of the plan at least
     products.resize(static_cast<size_t>(read.next("products", 1, plan.count / 3)));
@@ -79,7 +79,7 @@ struct Plan {
         read.next("factor", -MOST_SAMPLES, MOST_SAMPLES);
       }
     }
-    if (read.left != 0) throw ort::Refused("the plan has %lld numbers too many", static_cast<long long>(read.left));
+    if (read.left != 0) throw ort::Refused("the plan has %lld numbers too many", ort::shown(read.left));
   }
 
  private:
@@ -91,8 +91,8 @@ struct Plan {
       if (left < 1) throw ort::Refused("the plan ends before its %s", what);
       const int64_t number = *at;
       if (number < least || number > most)
-        throw ort::Refused("the plan has %lld %s: must be %lld to %lld", static_cast<long long>(number), what,
-                           static_cast<long long>(least), static_cast<long long>(most));
+        throw ort::Refused("the plan has %lld %s: must be %lld to %lld", ort::shown(number), what,
+                           ort::shown(least), ort::shown(most));
       ++at;
       --left;
       return number;

@@ -8,18 +8,19 @@
 
 namespace {
 
+enum Input : size_t { X, WEIGHTS };
+
 void compute(const ort::Call &call) {
-  auto x = call.input<float>(0);
+  auto x = call.input<float>(X);
   const int64_t inputs = x.rank == 0 ? 0 : x.sizes[x.rank - 1];
   if (inputs == 0) throw ort::Refused("input 0 has rows of no value");
-  const auto weights = call.input<float>(1).shaped({ort::ANY, inputs, product::PANEL});
+  const auto weights = call.input<float>(WEIGHTS).shaped({ort::ANY, inputs, product::PANEL});
   const int64_t rows = x.count / inputs, outputs = weights.sizes[0] * product::PANEL;
   x.sizes[x.rank - 1] = outputs;
   const product::Work work{rows, inputs, outputs, x.data, weights.data, call.output(x.sizes, x.rank)};
   if (rows > 0) call.parallel(product::multiply_panel, outputs / product::PANEL, work);
 }
 
-}  // namespace
+const ort::Kernel PRODUCT("Product", ort::guarded<compute>, {ort::FLOAT, ort::FLOAT});
 
-extern const ort::Operator PRODUCT = ort::describe<compute, 2>(
-    [](const ort::Operator *) { return "Product"; }, ort::all_floats);
+}  // namespace

@@ -29,6 +29,9 @@ namespace {
 
 constexpr int64_t CHANNELS_A_TASK = 64;
 
+enum Input : size_t { X, PLAN, WEIGHTS, SUMS, STEPS, OUTPUTS, ASKED_ALONE };
+enum SnakeInput : size_t { SCALE = ASKED_ALONE, SHIFT, ASKED, AROUND, BY };
+
 struct Work {
   int64_t channels_out, channels_in, taps, dilation;
   const float *x, *steps, *outputs, *scale, *shift;  // no scale, no activation
@@ -117,33 +120,34 @@ struct Plan {
 
   Plan(const int64_t *p, int64_t channels) : channels_out(p[0]), channels_in(p[1]), taps(p[2]), dilation(p[3]) {
     if (channels_out < 1 || channels_out > ort::MOST_NUMBER || channels_out % TILE != 0)
-      throw ort::Refused("%lld output channels: must be a multiple of %d", static_cast<long long>(channels_out), TILE);
+      throw ort::Refused("%lld output channels: must be a multiple of %d", ort::shown(channels_out), TILE);
     if (channels_in != (channels + 3) / 4 * 4)
-      throw ort::Refused("the plan is for %lld input channels, and there are %lld", static_cast<long long>(channels_in),
-                         static_cast<long long>(channels));
+      throw ort::Refused("the plan is for %lld input channels, and there are %lld", ort::shown(channels_in),
+                         ort::shown(channels));
     if (taps < 1 || taps % 2 == 0 || taps > MOST_SUMMED || channels_in * taps > MOST_SUMMED)
       throw ort::Refused("%lld channels by %lld taps: must be an odd number of taps, and %lld products at most",
-                         static_cast<long long>(channels_in), static_cast<long long>(taps),
-                         static_cast<long long>(MOST_SUMMED));
+                         ort::shown(channels_in), ort::shown(taps), ort::shown(MOST_SUMMED));
     if (dilation < 1 || dilation > MOST_SUMMED)
-      throw ort::Refused("a dilation of %lld: must be 1 to %lld", static_cast<long long>(dilation),
-                         static_cast<long long>(MOST_SUMMED));
+      throw ort::Refused("a dilation of %lld: must be 1 to %lld", ort::shown(dilation), ort::shown(MOST_SUMMED));
   }
 };
 
 template <bool Snake>
 void compute(const ort::Call &call) {
-  const auto x = call.input<float>(0).shaped({1, ort::ANY, ort::ANY});
+  const auto x = call.input<float>(X).shaped({1, ort::ANY, ort::ANY});
   const int64_t channels = x.sizes[1], length = x.sizes[2];
-  const Plan plan(call.input<int64_t>(1).of(4).data, channels);
-  const auto weights = call.input<int8_t>(2).of(ort::count_of({plan.channels_out, plan.channels_in, plan.taps}));
-  const auto sums = call.input<int32_t>(3).of(2 * plan.channels_out);
-  const auto steps = call.input<float>(4).of(2 * channels), outputs = call.input<float>(5).of(2 * plan.channels_out);
-  const float *scale = Snake ? call.input<float>(6).of(channels).data : nullptr;
-  const float *shift = Snake ? call.input<float>(7).of(channels).data : nullptr;
-  const Columns asked = asked_for(call, Snake ? 8 : 6, length);
-  const auto added = Snake ? call.optional<float>(10) : ort::Tensor<float>{};
-  const float *by = added ? added.of(ort::count_of({plan.channels_out, length})).data : nullptr;
+  const Plan plan(call.input<int64_t>(PLAN).of(4).data, channels);
+  const auto weights = call.input<int8_t>(WEIGHTS).of(ort::count_of({plan.channels_out, plan.channels_in, plan.taps}));
+  const auto sums = call.input<int32_t>(SUMS).of(2 * plan.channels_out);
+  const auto steps = call.input<float>(STEPS).of(2 * channels);
+  const auto outputs = call.input<float>(OUTPUTS).of(2 * plan.channels_out);
+  const float *scale = nullptr, *shift = nullptr, *by = nullptr;
+  if (Snake) {
+    scale = call.input<float>(SCALE).of(channels).data;
+    shift = call.input<float>(SHIFT).of(channels).data;
+    by = call.optional<float>(BY).data_of(ort::count_of({plan.channels_out, length}));
+  }
+  const Columns asked = asked_for(call, Snake ? ASKED : ASKED_ALONE, length);
   float *y = call.output({1, plan.channels_out, length});
   if (length == 0) return;
   clear_others(y, plan.channels_out, length, asked, by);
@@ -174,16 +178,13 @@ void compute(const ort::Call &call) {
   call.parallel(convolve, blocks * work.shared, work);
 }
 
-template <bool Snake>
-int input_type(const ort::Operator *, size_t index) {
-  constexpr int TYPES[] = {ort::FLOAT, ort::INT64, ort::INT8, ort::INT32};
-  if (index < 4) return TYPES[index];
-  return index < (Snake ? 8 : 6) || index == 10 ? ort::FLOAT : ort::INT64;
-}
+const ort::Kernel QUANT_CONV("QuantConv", ort::guarded<compute<false>>,
+                             {ort::FLOAT, ort::INT64, ort::INT8, ort::INT32, ort::FLOAT, ort::FLOAT, ort::INT64,
+                              ort::INT64},
+                             2);
+const ort::Kernel QUANT_SNAKE_CONV("QuantSnakeConv", ort::guarded<compute<true>>,
+                                   {ort::FLOAT, ort::INT64, ort::INT8, ort::INT32, ort::FLOAT, ort::FLOAT, ort::FLOAT,
+                                    ort::FLOAT, ort::INT64, ort::INT64, ort::FLOAT},
+                                   3);
 
 }  // namespace
-
-extern const ort::Operator QUANT_CONV = ort::describe<compute<false>, 8, 1, 2>(
-    [](const ort::Operator *) { return "QuantConv"; }, input_type<false>);
-extern const ort::Operator QUANT_SNAKE_CONV = ort::describe<compute<true>, 11, 1, 3>(
-    [](const ort::Operator *) { return "QuantSnakeConv"; }, input_type<true>);

@@ -21,6 +21,8 @@ namespace {
 constexpr int64_t OUTPUTS_A_TASK = 64;
 constexpr float MIDDLE = 128.0f, LEVELS = 127.0f;
 
+enum Input : size_t { X, WEIGHTS, SUMS, SCALE, PROFILE };
+
 struct Work {
   int64_t rows, inputs, outputs, stride, shared;
   const float *x, *scale, *profile;
@@ -82,17 +84,17 @@ void multiply_block(const Work &w, int64_t task) {
 }
 
 void compute(const ort::Call &call) {
-  auto x = call.input<float>(0);
-  const auto scale = call.input<float>(3);
+  auto x = call.input<float>(X);
+  const auto scale = call.input<float>(SCALE);
   const int64_t inputs = x.rank == 0 ? 0 : x.sizes[x.rank - 1], outputs = scale.count;
   if (inputs < 1 || inputs % 4 != 0 || inputs > MOST_SUMMED)
-    throw ort::Refused("rows of %lld values: must be a multiple of 4, up to %lld", static_cast<long long>(inputs),
-                       static_cast<long long>(MOST_SUMMED));
+    throw ort::Refused("rows of %lld values: must be a multiple of 4, up to %lld", ort::shown(inputs),
+                       ort::shown(MOST_SUMMED));
   if (outputs % TILE != 0)
-    throw ort::Refused("%lld outputs: must be a multiple of %d", static_cast<long long>(outputs), TILE);
-  const auto weights = call.input<int8_t>(1).of(ort::count_of({outputs, inputs}));
-  const auto sums = call.input<int32_t>(2).of(outputs);
-  const auto profile = call.input<float>(4).of(inputs);
+    throw ort::Refused("%lld outputs: must be a multiple of %d", ort::shown(outputs), TILE);
+  const auto weights = call.input<int8_t>(WEIGHTS).of(ort::count_of({outputs, inputs}));
+  const auto sums = call.input<int32_t>(SUMS).of(outputs);
+  const auto profile = call.input<float>(PROFILE).of(inputs);
   const int64_t rows = x.count / inputs;
   x.sizes[x.rank - 1] = outputs;
   float *y = call.output(x.sizes, x.rank);
@@ -116,9 +118,7 @@ void compute(const ort::Call &call) {
   call.parallel(multiply_block, blocks * work.shared, work);
 }
 
-}  // namespace
+const ort::Kernel QUANT_PRODUCT("QuantProduct", ort::guarded<compute>,
+                                {ort::FLOAT, ort::INT8, ort::INT32, ort::FLOAT, ort::FLOAT});
 
-extern const ort::Operator QUANT_PRODUCT = ort::describe<compute, 5>(
-    [](const ort::Operator *) { return "QuantProduct"; }, [](const ort::Operator *, size_t index) {
-      return index == 1 ? ort::INT8 : index == 2 ? ort::INT32 : ort::FLOAT;
-    });
+}  // namespace

@@ -25,9 +25,4 @@ void compute(const ort::Call &call) {
   if (x.count > 0) call.parallel<Work>(run, x.count / width, work);
 }
 
-template <void (*Row)(const Work &, const float *x, float *y), size_t More>
-ort::Operator describe(const char *(*name)(const ort::Operator *)) {
-  return ort::describe<compute<Row, More>, 1 + More>(name, ort::all_floats);
-}
-
 }  // namespace rows

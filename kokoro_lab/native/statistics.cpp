@@ -13,6 +13,8 @@
 
 namespace {
 
+enum Input : size_t { X, SCALE, SHIFT, KNOWN };
+
 constexpr float EPSILON = 1e-5f;
 
 struct Work {
@@ -28,10 +30,10 @@ void look_at(const Work &w, int64_t c) {
 }
 
 void compute(const ort::Call &call) {
-  const auto x = call.input<float>(0).shaped({1, ort::ANY, ort::ANY});
+  const auto x = call.input<float>(X).shaped({1, ort::ANY, ort::ANY});
   const int64_t channels = x.sizes[1];
-  const auto scale = call.input<float>(1).of(channels), shift = call.input<float>(2).of(channels);
-  const auto known = call.input<bool>(3).of(1);
+  const auto scale = call.input<float>(SCALE).of(channels), shift = call.input<float>(SHIFT).of(channels);
+  const auto known = call.input<bool>(KNOWN).of(1);
   const Work work{x.data, scale.data, shift.data, call.output({channels}, 0), call.output({channels}, 1), x.sizes[2]};
   if (*known.data) {
     std::copy_n(work.scale, channels, work.own_scale);
@@ -41,8 +43,6 @@ void compute(const ort::Call &call) {
   }
 }
 
-}  // namespace
+const ort::Kernel STATISTICS("Statistics", ort::guarded<compute>, {ort::FLOAT, ort::FLOAT, ort::FLOAT, ort::BOOL}, 0, 2);
 
-extern const ort::Operator STATISTICS = ort::describe<compute, 4, 2>(
-    [](const ort::Operator *) { return "Statistics"; },
-    [](const ort::Operator *, size_t index) { return index == 3 ? ort::BOOL : ort::FLOAT; });
+}  // namespace

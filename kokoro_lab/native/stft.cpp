@@ -26,6 +26,8 @@
 
 namespace {
 
+enum Input : size_t { SIGNAL, WINDOW, HOP };
+
 constexpr int LANES = 16;
 constexpr int64_t MOST_POINTS = 65536;  // of a window: its tables stay in memory
 using Lanes __attribute__((vector_size(LANES * sizeof(float)))) = float;
@@ -136,13 +138,12 @@ void transform_frames(const Work &w, int64_t block) {
 }
 
 void compute(const ort::Call &call) {
-  const auto signal = call.input<float>(0).shaped({1, ort::ANY});
-  const auto window = call.input<float>(1).shaped({ort::ANY});
-  const int64_t samples = signal.sizes[1], size = window.count, hop = *call.input<int64_t>(2).of(1).data;
+  const auto signal = call.input<float>(SIGNAL).shaped({1, ort::ANY});
+  const auto window = call.input<float>(WINDOW).shaped({ort::ANY});
+  const int64_t samples = signal.sizes[1], size = window.count, hop = *call.input<int64_t>(HOP).of(1).data;
   if (size < 1 || size > MOST_POINTS)
-    throw ort::Refused("the window has %lld samples: must be 1 to %lld", static_cast<long long>(size),
-                       static_cast<long long>(MOST_POINTS));
-  if (hop < 1) throw ort::Refused("the hop is %lld samples: must be at least 1", static_cast<long long>(hop));
+    throw ort::Refused("the window has %lld samples: must be 1 to %lld", ort::shown(size), ort::shown(MOST_POINTS));
+  if (hop < 1) throw ort::Refused("the hop is %lld samples: must be at least 1", ort::shown(hop));
   const int64_t frames = samples < size ? 0 : (samples - size) / hop + 1, bins = size / 2 + 1;
   float *y = call.output({1, 2 * bins, frames});
   if (frames == 0) return;
@@ -150,8 +151,6 @@ void compute(const ort::Call &call) {
   call.parallel(transform_frames, (frames + LANES - 1) / LANES, work);
 }
 
-}  // namespace
+const ort::Kernel EXACT_STFT("ExactStft", ort::guarded<compute>, {ort::FLOAT, ort::FLOAT, ort::INT64});
 
-extern const ort::Operator EXACT_STFT = ort::describe<compute, 3>(
-    [](const ort::Operator *) { return "ExactStft"; },
-    [](const ort::Operator *, size_t index) { return index == 2 ? ort::INT64 : ort::FLOAT; });
+}  // namespace

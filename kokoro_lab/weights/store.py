@@ -14,12 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from kokoro_lab.config import settings
 from kokoro_lab.errors import ParameterError, VoiceError
 from kokoro_lab.weights.catalogue import WeightFile, catalogue
-from kokoro_lab.weights.verified import hashed, is_right, record, size_and_time, verified
+from kokoro_lab.weights.verified import DAMAGED, MISSING, damage_of, record, size_and_time, verified
 
 Status = Literal["ok", "corrupt", "missing"]
 
@@ -137,16 +137,14 @@ def verify(home: Path | None = None) -> dict[str, Status]:
     """
     folder = weights_home(home) / "weights"
     found: dict[str, Status] = {}
-    entries: dict[str, Any] = {}
     for file in files_of(catalogue().models, recogniser=True, voice_encoder=True):
+        promised = {file.name: (file.bytes, file.sha256)}
         try:
-            entry = hashed(folder / file.name)
-            found[file.name] = "missing" if entry is None else "ok" if is_right(file, entry) else "corrupt"
+            damage = damage_of(promised, folder, folder, again=True)
         except OSError:  # it cannot be read, so neither used
-            found[file.name] = "corrupt"
-        entries[file.name] = entry if found[file.name] == "ok" else None
-    if folder.exists():
-        record(folder, entries)
+            damage = DAMAGED
+            record(folder, {file.name: None})
+        found[file.name] = "missing" if damage.endswith(MISSING) else "corrupt" if damage else "ok"
     return found
 
 

@@ -79,6 +79,7 @@ def damage_of(files: Promised, folder: Path, home: Path, *, again: bool = False)
     entries: dict[str, Any] = {}
     try:
         for name, (size, sha256) in files.items():
+            # Before hashing: a file that changes meanwhile will not match again
             found_size, mtime_ns = size_and_time(folder / name)
             if found_size is None:
                 return f"{name} {MISSING}"
@@ -86,7 +87,7 @@ def damage_of(files: Promised, folder: Path, home: Path, *, again: bool = False)
             if (found_size, known.get(names[name])) == (size, entry):
                 continue
             # 325 MB take some tenths of a second to hash: too much for every start, little for a touched file
-            right = found_size == size and hashed(folder / name) == entry
+            right = found_size == size and sha256_of(folder / name) == sha256
             entries[names[name]] = entry if right else None
             if not right:
                 return f"{name} {DAMAGED}"
@@ -115,19 +116,6 @@ def shipped_arrays(path: Path) -> dict[str, npt.NDArray[Any]]:
             value=str(path),
             mend="It came with kokoro-lab: install kokoro-lab again.",
         ) from error
-
-
-def hashed(path: Path) -> dict[str, Any] | None:
-    """What goes on record for the file at `path`; None if there is none."""
-    size, mtime_ns = size_and_time(path)  # before hashing: a file that changes meanwhile will not match again
-    if size is None:
-        return None
-    return {"sha256": sha256_of(path), "bytes": size, "mtime_ns": mtime_ns}
-
-
-def is_right(file: WeightFile, entry: Mapping[str, Any]) -> bool:
-    """Whether what was hashed is `file`."""
-    return (entry["sha256"], entry["bytes"]) == (file.sha256, file.bytes)
 
 
 def size_and_time(path: Path) -> tuple[int | None, int | None]:

@@ -5,11 +5,9 @@ from __future__ import annotations
 import difflib
 import json
 import re
-import threading
-from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from pathlib import Path
 
@@ -136,28 +134,16 @@ class VoiceCache:
     """
 
     def __init__(self, load: Callable[[str], Voice]) -> None:
-        self._load = load
-        self._voices: OrderedDict[str, Voice] = OrderedDict()
-        self._lock = threading.Lock()
+        self._load = lru_cache(MOST_KEPT)(load)
 
     def __call__(self, spec: str) -> Voice:
-        with self._lock:
-            if spec in self._voices:
-                self._voices.move_to_end(spec)
-                return self._voices[spec]
-        voice = self._load(spec)
-        with self._lock:
-            self._voices[spec] = voice
-            while len(self._voices) > MOST_KEPT:
-                self._voices.popitem(last=False)
-        return voice
+        return self._load(spec)
 
     def __len__(self) -> int:
-        return len(self._voices)
+        return self._load.cache_info().currsize
 
     def clear(self) -> None:
-        with self._lock:
-            self._voices.clear()
+        self._load.cache_clear()
 
 
 def load_voice(spec: str, home: Path | None = None) -> Voice:

@@ -11,7 +11,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from kokoro_lab.engine_config import EngineConfig
-from kokoro_lab.graphs import compact, native_passes, passes, rewriting, trunk_passes
+from kokoro_lab.graphs import native_passes, passes, quant_passes, rewriting, trunk_passes
 from kokoro_lab.graphs.adain import AdainLayers
 from kokoro_lab.graphs.rewriting import Model
 from kokoro_lab.native.operators import native_operators
@@ -116,9 +116,9 @@ def test_one_graph_takes_its_own_statistics_or_those_that_it_is_given(
 
 
 def test_weights_kept_in_half_precision_are_floats_again_when_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compact, "LEAST_VALUES", 100)
+    monkeypatch.setattr(quant_passes, "LEAST_VALUES", 100)
     model = folded()
-    stored = compact.half_weights(model)
+    stored = quant_passes.half_weights(model)
     kinds = {i.name: i.data_type for i in stored.graph.initializer}
     assert kinds["fc.weight/half"] == kinds["weight/half"] == TensorProto.FLOAT16
     assert kinds["bias"] == TensorProto.FLOAT
@@ -138,18 +138,18 @@ def test_the_weights_of_an_lstm_are_kept_as_bytes() -> None:
         [numpy_helper.from_array(v[:, :, : 4 if k == "r" else 6].copy(), k) for k, v in constants.items()],
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
-    stored = compact.byte_recurrences(model)
+    stored = quant_passes.byte_recurrences(model)
     assert {i.data_type for i in stored.graph.initializer if "bytes" in i.name} == {TensorProto.INT8}
     x = rng.normal(size=(30, 1, 6)).astype(np.float32)
     np.testing.assert_allclose(run(stored, x=x)["waveform"], run(model, x=x)["waveform"], atol=0.05)
 
 
 def test_a_weight_too_large_for_half_precision_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compact, "LEAST_VALUES", 1)
+    monkeypatch.setattr(quant_passes, "LEAST_VALUES", 1)
     graph = rewriting.Graph(folded())
     graph.constant("weight", graph.value("weight") * 1e6)
     with pytest.raises(ValueError, match="weight has values beyond"):
-        compact.half_weights(graph.model)
+        quant_passes.half_weights(graph.model)
 
 
 @pytest.mark.parametrize("rewrite", [passes.fold_constants, passes.squares_as_products])

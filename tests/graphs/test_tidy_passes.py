@@ -116,7 +116,7 @@ def test_not_a_bit_changes(
 def test_a_shape_of_its_own_lengths_is_a_constant() -> None:
     found = canonical_shapes(attention())
     assert not {"Gather", "Unsqueeze", "Concat"} & set(operators(found))
-    (shape,) = (i for i in found.graph.initializer if i.name.startswith("shape_"))
+    (shape,) = (i for i in found.graph.initializer if i.name.startswith("integers_"))
     assert numpy_helper.to_array(shape).tolist() == [0, 0, HEADS, WIDTH // HEADS]
 
 

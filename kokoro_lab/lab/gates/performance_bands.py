@@ -15,7 +15,7 @@ from typing import Any
 
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.lab.results import write_json
-from kokoro_lab.native.build import STOCK, build_of
+from kokoro_lab.native.toolchain import STOCK, build_of
 from kokoro_lab.provenance import git_state, repository_root, versions
 from kokoro_lab.speech.engine import Engine
 
