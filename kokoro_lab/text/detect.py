@@ -17,12 +17,15 @@ from functools import cache, lru_cache
 from importlib.util import find_spec
 from itertools import groupby
 
-from kokoro_lab.text.function_words import FUNCTION_WORDS
+from kokoro_lab.text.tables import words as word_lists
 
 log = logging.getLogger(__name__)
 
 LATIN = ("en", "es", "fr", "it", "pt")
 """Languages that are told apart word by word."""
+FUNCTION_WORDS = {language: word_lists(__package__)[f"{language} function word"] for language in LATIN}
+"""The short words that give a language away, where statistics of letters cannot tell. Not complete and need
+not be: a word that is in several lists speaks for none of them against the others."""
 SWITCH_COST = 2.0
 """Of a change of language between two words, in nats; and at a mark, where people change it:"""
 SWITCH_COST_AT_MARK = 0.75

@@ -17,9 +17,7 @@ import regex
 
 from kokoro_lab.datatypes import Segment, Word
 from kokoro_lab.text.aligned import AlignedText
-from kokoro_lab.text.boundaries import sentence_ranges
-from kokoro_lab.text.phrasing import MARK, PHRASE, WEAK, borders, ends_clause
-from kokoro_lab.text.sentence_joins import rejoined
+from kokoro_lab.text.boundaries import MARK, PHRASE, WEAK, borders, ends_clause, sentence_ranges
 
 MAX_TOKENS = 510
 """Token ids of one inference, without pads: the length of the model's position table, less two."""
@@ -74,7 +72,7 @@ def sentences(text: AlignedText, language: str) -> Iterator[Sentence]:
     for paragraph in _paragraphs(text):
         pieces = [
             Sentence(piece, ends_line=last_of_line and not rest, ends_paragraph=False)
-            for start, end in rejoined(sentence_ranges(paragraph.text, language), paragraph.text, language)
+            for start, end in sentence_ranges(paragraph.text, language)
             for line, last_of_line in _hard_lines(paragraph.cut(start, end))
             for piece, rest in _bounded(line.strip())
         ]

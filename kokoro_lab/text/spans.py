@@ -1,4 +1,4 @@
-"""A sentence in pieces of one language each.
+"""The words of a sentence by their script, and the spans of it in one language each.
 
 What is forced (`xml:lang`) comes first, then the script, then, for Latin words, the detector. Marks,
 digits and spaces go with the words that they stand at. In a sentence of another script Latin words are
@@ -18,7 +18,6 @@ import regex
 from kokoro_lab.text.aligned import AlignedText
 from kokoro_lab.text.detect import LATIN, Known, LatinWord, detect
 from kokoro_lab.text.language import SPOKEN, english_of
-from kokoro_lab.text.script import ScriptWord, script_words
 
 Forced = Sequence[tuple[int, int, str]]
 """Half-open ranges of the original text and the canonical tag of their language; the last one that holds a
@@ -35,6 +34,46 @@ _ASCII = regex.compile(r"[!-~]+")
 _ADDRESS = regex.compile(r"@|://|www\.|\w[./]\w|[\\_]")
 _LATIN_BESIDE = regex.compile(r"\p{Latin} [aI]|[aI] \p{Latin}")
 _UNIT_LETTERS = 3
+_WORD = regex.compile(
+    r"""
+      (?P<ja> [\p{Hiragana}\p{Katakana}\p{Han}ー々〆〇]+ )
+    | (?P<hi> \p{Devanagari}[\p{Devanagari}\u200c\u200d]* )
+    | (?P<latin> \p{Latin}[\p{Latin}\p{M}]* (?: '\p{Latin}[\p{Latin}\p{M}]* )* )
+    | (?P<other> \p{L}[\p{L}\p{M}--[\p{Latin}\p{Hiragana}\p{Katakana}\p{Han}\p{Devanagari}]]* )
+    """,
+    regex.VERBOSE | regex.V1,
+)
+
+# By this table, and not by `unicodedata`, whose Unicode is older: there a new letter is no letter
+_READ = regex.compile(r"[\p{L}\p{N}]")
+_SOUND = regex.compile(r"[\p{L}\p{N}\p{Sm}\p{Sc}\p{So}]")
+
+
+def is_read(character: str) -> bool:
+    """Whether it is a letter or a numeral of any script."""
+    return _READ.match(character) is not None
+
+
+def sounds(text: str) -> bool:
+    """Whether a person would say something for it: letters, numerals and symbols, not punctuation."""
+    return _SOUND.search(text) is not None
+
+
+class ScriptWord(NamedTuple):
+    """Letters that stand together: `text[start:end]`, in the script of a language, or `latin`, or `other`."""
+
+    start: int
+    end: int
+    script: str
+
+
+def script_words(text: str) -> Iterator[ScriptWord]:
+    """The words of `text` in order; a change of script ends a word.
+
+    Han without kana is taken for Japanese: nothing here speaks Chinese.
+    """
+    for match in _WORD.finditer(text):
+        yield ScriptWord(match.start(), match.end(), match.lastgroup or "other")
 
 
 class LanguageSpan(NamedTuple):
