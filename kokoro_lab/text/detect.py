@@ -163,7 +163,7 @@ def _inverted(word: LatinWord) -> dict[str, float]:
 
 
 def _between_names(words: Sequence[LatinWord]) -> set[int]:
-    """Places of one or two short words between capitals, such as `de la` in `Plaza de la Luz`."""
+    """Indices of one or two short words between capitals, such as `de la` in `Plaza de la Luz`."""
     capital = [word.text[:1].isupper() for word in words]
     found: set[int] = set()
     for first in range(1, len(words) - 1):
@@ -241,11 +241,11 @@ def _believed(path: list[str], gains: Sequence[dict[str, float]], base: str) -> 
     """`path` without the runs for which too little speaks."""
     settled: list[str] = []
     for language, run in groupby(range(len(path)), key=path.__getitem__):
-        places = list(run)
-        evidence = sum(gains[i][language] for i in places)
-        telling = sum(gains[i][language] > 0 for i in places)
+        indices = list(run)
+        evidence = sum(gains[i][language] for i in indices)
+        telling = sum(gains[i][language] > 0 for i in indices)
         enough = evidence >= (EVIDENCE if telling > 1 else EVIDENCE_ALONE)
-        settled += [language if language == base or enough else base] * len(places)
+        settled += [language if language == base or enough else base] * len(indices)
     return settled
 
 

@@ -93,7 +93,7 @@ def language_spans(
     forced: Forced = (),
     known: Known | None = None,
 ) -> list[LanguageSpan]:
-    """The pieces of `sentence` in order; together they are all of it, and no two neighbours are alike.
+    """The spans of `sentence` in order; together they are all of it, and no two neighbours are alike.
 
     Parameters
     ----------
@@ -142,16 +142,16 @@ def _detected(
         return [base] * len(words)
     found = [word.script if word.script in SPOKEN else base for word in words]
     home = base if base[:2] in LATIN else english  # what Latin words are in, if nothing speaks against it
-    places = [k for k, word in enumerate(words) if word.script == "latin"]
+    latin = [k for k, word in enumerate(words) if word.script == "latin"]
     if base[:2] not in LATIN:
         addresses = [m.span() for m in _ASCII.finditer(text) if _ADDRESS.search(m.group())]
-        places = [k for k in places if not _stays(text, words[k], addresses)]
-    for k in places:
+        latin = [k for k in latin if not _stays(text, words[k], addresses)]
+    for k in latin:
         found[k] = home
     if mode == "auto":
         inverted = [m.end() for m in _INVERTED.finditer(text)]
-        tokens = [_token(text, words, k, inverted) for k in places]
-        for k, language in zip(places, detect(tokens, home[:2], known), strict=True):
+        tokens = [_token(text, words, k, inverted) for k in latin]
+        for k, language in zip(latin, detect(tokens, home[:2], known), strict=True):
             if language != home[:2]:
                 found[k] = _tag(language, english)
     return found
@@ -209,13 +209,13 @@ def _border(between: str, *, back: bool) -> int:
     opening = _OPENS.search(between)
     if opening:
         return int(opening.start())
-    pieces: list[tuple[int, int]] = [(m.start(), m.end()) for m in regex.finditer(r"\S+", between)]
-    if not pieces:
+    groups: list[tuple[int, int]] = [(m.start(), m.end()) for m in regex.finditer(r"\S+", between)]
+    if not groups:
         return len(between)
-    touches_first, touches_last = pieces[0][0] == 0, pieces[-1][1] == len(between)
-    alone = len(pieces) == 1
+    touches_first, touches_last = groups[0][0] == 0, groups[-1][1] == len(between)
+    alone = len(groups) == 1
     if touches_last and not (touches_first and alone):
-        return pieces[-1][0] if back or alone else pieces[int(touches_first)][0]
+        return groups[-1][0] if back or alone else groups[int(touches_first)][0]
     if back or (touches_first and alone):
         return len(between)
-    return pieces[0][1] if touches_first else 0
+    return groups[0][1] if touches_first else 0

@@ -31,7 +31,7 @@ def normalise(text: AlignedText, language: str, keep: Sequence[tuple[int, int]] 
     found = reader(language)
     if not found:
         return named
-    return apply(named, found.RULES, [named.place(*text.span(i, j)) for i, j in keep])
+    return apply(named, found.RULES, [named.range_of(*text.span(i, j)) for i, j in keep])
 
 
 def warm(language: str) -> None:
