@@ -15,7 +15,7 @@ from typing import Any
 from kokoro_lab.text.normalise.rules import Rule, digit_rule, rule
 from kokoro_lab.text.normalise.spanish.abbreviations import final_stop
 from kokoro_lab.text.normalise.spanish.agreement import word_before
-from kokoro_lab.text.normalise.spanish.numerals import cardinal
+from kokoro_lab.text.normalise.spanish.numerals import cardinal, counted
 from kokoro_lab.text.tables import any_of, words
 
 MONTHS = (
@@ -51,9 +51,9 @@ def _year(written: str) -> int:
     return year + (2000 if year < CENTURY_TURNS_AT else 1900)
 
 
-def _checked(year: int | None, month: int, day: int) -> str | None:
+def _checked(year: int | None, month: int, day: int | None) -> str | None:
     try:
-        calendar_date(year or 2000, month, day)  # 2000: a leap year
+        calendar_date(year or 2000, month, 1 if day is None else day)  # 2000: a leap year
     except ValueError:
         return None
     return date(year, month, day)
@@ -65,35 +65,21 @@ def _numeric(match: Any) -> str | None:
     return _checked(year, second, first) or _checked(year, first, second)
 
 
-def _iso(match: Any) -> str | None:
-    return _checked(int(match["year"]), int(match["month"]), int(match["day"]))
-
-
-def _named(match: Any) -> str | None:
-    month = _MONTH_NUMBERS[match["month"].casefold()]
-    return _checked(_year(match["year"]) if match["year"] else None, month, int(match["day"]))
+def _date(match: Any) -> str | None:
+    """What the match has of a year, a month by its name or number, and a day."""
+    groups = match.groupdict()
+    month = _MONTH_NUMBERS.get(groups["month"].casefold()) or int(groups["month"])
+    year, day = groups.get("year"), groups.get("day")
+    return _checked(_year(year) if year else None, month, int(day) if day else None)
 
 
 def _day_of_month(match: Any) -> str | None:
     day = int(match["day"])
-    if not 1 <= day <= 31:
-        return None
-    return "primero" if day == 1 else cardinal(day)
+    return date(None, None, day) if 1 <= day <= 31 else None
 
 
 def _month_of_year(match: Any) -> str | None:
-    month = int(match["month"])
-    if word_before(match.string, match.start()) in _NUMBERED_BY_YEAR:
-        return None
-    return date(int(match["year"]), month, None) if 1 <= month <= 12 else None
-
-
-def _short_month_of_year(match: Any) -> str:
-    return date(int(match["year"]), _SHORT[match["month"].casefold()], None)
-
-
-def _without_year(match: Any) -> str | None:
-    return _checked(None, int(match["month"]), int(match["day"]))
+    return None if word_before(match.string, match.start()) in _NUMBERED_BY_YEAR else _date(match)
 
 
 def _decade(match: Any) -> str:
@@ -117,8 +103,8 @@ HALF = r"(?P<half>[ap])[ ]?\.?[ ]?m(?:\.|(?!\w))"
 def time(hour: int, minute: int | None, second: int | None, half: str | None) -> str:
     """`dos y media de la tarde`, `catorce treinta`, `catorce horas treinta minutos y quince segundos`."""
     if second is not None:
-        parts = [_counted(hour, "hora"), _counted(minute or 0, "minuto")]
-        return " ".join((*parts, "y", _counted(second, "segundo"))) + _part_of_day(hour, minute, half)
+        parts = [counted(hour, "hora"), counted(minute or 0, "minuto")]
+        return " ".join((*parts, "y", counted(second, "segundo"))) + _part_of_day(hour, minute, half)
     if half or 1 <= hour <= 12:
         return _twelve(hour, minute or 0) + _part_of_day(hour, minute, half)
     return _twenty_four(hour, minute or 0)
@@ -144,11 +130,6 @@ def _with_hours(hour: int, minute: int) -> str:
     return f"{said} {'hora' if hour == 1 and not minute else 'horas'}"
 
 
-def _counted(number: int, name: str) -> str:
-    words = cardinal(number, gender="f" if name == "hora" else "m")
-    return f"{words} {name}{'' if number == 1 else 's'}"
-
-
 def _part_of_day(hour: int, minute: int | None, half: str | None) -> str:
     if not half:
         return ""
@@ -166,15 +147,11 @@ def _clock(match: Any) -> str | None:
     if half and not 1 <= hour <= 12:
         half = None  # "14:30 p. m.": the 24-hour clock tells already
     if groups.get("lasts"):  # "1h45min" is how long
-        return f"{_counted(hour, 'hora')} {_counted(minute, 'minuto')}"
+        return f"{counted(hour, 'hora')} {counted(minute, 'minuto')}"
     if groups.get("hours"):
         return _with_hours(hour, minute)
-    said = time(
-        hour,
-        minute,
-        int(groups["second"]) if groups.get("second") else None,
-        half.casefold() if half else None,
-    )
+    second = groups.get("second")
+    said = time(hour, minute, int(second) if second else None, half.casefold() if half else None)
     return said + final_stop(match)
 
 
@@ -219,19 +196,19 @@ RULES: tuple[Rule, ...] = (
     rule(
         "ISO date",
         r"(?<![\w/-])(?P<year>\d{4})(?P<mark>[-/.])(?P<month>\d{1,2})(?P=mark)(?P<day>\d{1,2})(?![\w/-]|[.,]\d)",
-        _iso,
+        _date,
     ),
     digit_rule(
         "date with a short month",
         rf"""(?<![\w/-])(?P<day>\d{{1,2}})(?:[ ]de[ ]|[ /-])(?P<month>{_SHORT_NAMES})(?!\p{{L}})\.?
              (?:(?:[ ]del?[ ]|[ /-])(?P<year>\d{{4}}|\d{{2}})(?![\w/]|[.,]\d))?""",
-        _named,
+        _date,
         ignore_case=True,
     ),
     digit_rule(
         "date without its prepositions",
         rf"(?<![\w/-])(?P<day>\d{{1,2}})[ /-](?P<month>{_NAMES})[ /-](?P<year>\d{{4}})(?![\w/]|[.,]\d)",
-        _named,
+        _date,
         ignore_case=True,
     ),
     digit_rule(
@@ -243,7 +220,7 @@ RULES: tuple[Rule, ...] = (
     digit_rule(
         "short month and year",
         rf"(?<!\w)(?P<month>{_SHORT_NAMES})(?:\.[ ]|[-/])(?P<year>(?:19|20)\d{{2}})(?![\w/-])",
-        _short_month_of_year,
+        _date,
         ignore_case=True,
     ),
     rule(
@@ -257,7 +234,7 @@ RULES: tuple[Rule, ...] = (
         # `5/12` alone is a fraction: only what stands before makes it a day
         r"""(?<=\b(?:el|del|al|día|fecha:?|lunes|martes|miércoles|jueves|viernes|sábado|domingo),?[ ])
             (?P<day>\d{1,2})[/](?P<month>\d{1,2})(?![\w/]|[.,]\d|[ ](?:de|del)[ ])""",
-        _without_year,
+        _date,
         ignore_case=True,
         wakes="/",
     ),
@@ -272,7 +249,7 @@ RULES: tuple[Rule, ...] = (
     digit_rule(
         "clock time with h",
         rf"(?<![\w:/])(?<!\d[.,])(?:{_HOUR}[:.]{_MINUTE}[ ]?(?P<hours>horas|hrs\.?|hs\.?|h\.?)(?!\w)"
-        rf"|(?P<hour>[01]?\d|2[0-4])(?P<hours>h|[ ]h[ ])(?P<minute>[0-5]\d)(?P<lasts>min|m)?(?!\w|[ ]min))",
+        rf"|{_HOUR}(?P<hours>h|[ ]h[ ]){_MINUTE}(?P<lasts>min|m)?(?!\w|[ ]min))",
         _clock,
     ),
     digit_rule(

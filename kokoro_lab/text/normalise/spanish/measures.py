@@ -15,7 +15,7 @@ from kokoro_lab.text.normalise.spanish.numerals import (
     VULGAR,
     Gender,
     amount_of,
-    cardinal,
+    counted,
     fraction,
 )
 from kokoro_lab.text.tables import any_of, entries, rows, words
@@ -78,25 +78,21 @@ def _share(match: Any) -> str:
     return f"{amount_of(match).words(None)} {'por ciento' if match['share'] == '%' else 'por mil'}"
 
 
-def _count(digits: str, name: str) -> str:
-    return f"{cardinal(int(digits), gender='m')} {name}{'' if int(digits) == 1 else 's'}"
-
-
 def _lasting(match: Any) -> str:
-    return f"{_count(match['minutes'], 'minuto')} {_count(match['seconds'], 'segundo')}"
+    return f"{counted(int(match['minutes']), 'minuto')} {counted(int(match['seconds']), 'segundo')}"
 
 
 def _arc(match: Any) -> str:
-    parts = [_count(match["degrees"], "grado"), _count(match["minutes"], "minuto")]
+    parts = [counted(int(match["degrees"]), "grado"), counted(int(match["minutes"]), "minuto")]
     if match["seconds"]:
-        parts.append(_count(match["seconds"], "segundo"))
+        parts.append(counted(int(match["seconds"]), "segundo"))
     side = {"N": "norte", "S": "sur", "E": "este", "O": "oeste", "W": "oeste"}.get(match["side"] or "")
     return " ".join((*parts, side) if side else parts)
 
 
 def _frost(match: Any) -> str:
     """With the sign of an ordinal, as it is often typed; no ordinal is below zero."""
-    return f"menos {_count(match['degrees'], 'grado')}"
+    return f"menos {counted(int(match['degrees']), 'grado')}"
 
 
 def _alone(match: Any) -> str:

@@ -67,6 +67,12 @@ def _feminine(words: str) -> str:
     return head + re.sub(r"uno$", "una", tail)
 
 
+def counted(number: int, noun: str) -> str:
+    """`una hora`, `dos minutos`: of a noun that ends in `a` or `o`."""
+    said = cardinal(number, gender="f" if noun.endswith("a") else "m")
+    return f"{said} {noun}{'' if number == 1 else 's'}"
+
+
 def ordinal(value: int, *, gender: Gender = "m", short: bool = False) -> str:
     """`vigésimo primero`; `short` gives `primer` and `tercer`, as before a masculine noun.
 
