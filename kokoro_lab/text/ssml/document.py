@@ -13,7 +13,7 @@ from kokoro_lab.text.aligned import AlignedText
 from kokoro_lab.text.language import understood
 from kokoro_lab.text.sanitise import Noted, clean
 from kokoro_lab.text.ssml import grammar, say_as, values
-from kokoro_lab.text.ssml.markup import Characters, Closing, Opening, read, shown
+from kokoro_lab.text.ssml.markup import Closing, Opening, read, shown
 
 T = TypeVar("T")
 
@@ -150,7 +150,7 @@ class _Builder:
     _parts: list[AlignedText] = field(default_factory=list)
     _styles: list[tuple[int, int, SpeakingStyle]] = field(default_factory=list)
     _languages: list[tuple[int, int, str | None]] = field(default_factory=list)
-    _written: list[Characters] = field(default_factory=list)
+    _written: list[AlignedText] = field(default_factory=list)
     """What is in the `say-as` that is open."""
     _row_s: float = 0.0
     """What the breaks since the last text that is spoken ask for."""
@@ -181,15 +181,15 @@ class _Builder:
         elif element.name in ("p", "s"):
             self._border("paragraph" if element.name == "p" else "sentence", marked=element.name == "s")
 
-    def say(self, written: Characters) -> None:
+    def say(self, written: AlignedText) -> None:
         element = self.elements[-1]
         if element.name == "say-as":
             self._written.append(written)
         elif element.name == "break":
             raise grammar.complaint(element, "<break> must be empty.", allowed="<break/>")
         else:
-            self._append(written.text)
-            self._note(written.text.starts[0], written.text.ends[-1])
+            self._append(written)
+            self._note(written.starts[0], written.ends[-1])
 
     def _bounded_s(self, element: Opening) -> float:
         """The seconds of a `break`, which is refused if it makes the silence too long."""
@@ -240,10 +240,9 @@ class _Builder:
         self._languages.append((start, end, scope.language))
 
     def _say_as(self, element: Opening) -> None:
-        text = "".join(written.text.text for written in self._written)
-        spans = [(written.text.starts[0], written.text.ends[-1]) for written in self._written]
+        found = AlignedText.joined(self._written)
         self._written.clear()
-        written = grammar.reading(element, _WHITE.sub(" ", text).strip())
+        written = grammar.reading(element, _WHITE.sub(" ", found.text).strip())
         try:
             words = say_as.said(written, self.scopes[-1].language or self.language)
         except say_as.Unreadable as error:
@@ -253,7 +252,7 @@ class _Builder:
                 value=shown(written.text),
                 allowed=error.allowed,
             ) from None
-        start, stop = spans[0][0], spans[-1][1]
+        start, stop = found.starts[0], found.ends[-1]
         last = self._parts[-1].text[-1:] if self._parts else ""
         self._append(_standing_for(f" {words}" if last.isalnum() else words, start, stop))
         self._said = True

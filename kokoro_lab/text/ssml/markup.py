@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 from xml.etree.ElementTree import ParseError
 
 from defusedxml.common import DefusedXmlException
@@ -40,8 +40,7 @@ _ENDS = re.compile(r"</speak\s*>\s*$|^\s*<speak\b[^<>]*/>\s*$")
 _ENTITY = re.compile(r"&#?\w+;")
 
 
-@dataclass(frozen=True, slots=True)
-class SourcePosition:
+class SourcePosition(NamedTuple):
     """A position in the source: its offset in characters, and as people count, from 1."""
 
     offset: int
@@ -49,8 +48,7 @@ class SourcePosition:
     column: int
 
 
-@dataclass(frozen=True, slots=True)
-class Opening:
+class Opening(NamedTuple):
     """The start of an element. Names are as they are written; those outside of SSML keep their `{…}`."""
 
     name: str
@@ -58,23 +56,15 @@ class Opening:
     position: SourcePosition
 
 
-@dataclass(frozen=True, slots=True)
-class Closing:
-    """The end of an element; of an empty one, at the same position as its start."""
+class Closing(NamedTuple):
+    """The end of an element."""
 
     name: str
-    position: SourcePosition
 
 
-@dataclass(frozen=True, slots=True)
-class Characters:
-    """A run of text; entities and CDATA sections are resolved, offsets point to how they were written."""
-
-    text: AlignedText
-    position: SourcePosition
-
-
-Event = Opening | Closing | Characters
+Event = Opening | Closing | AlignedText
+"""An `AlignedText` is a run of text: entities and CDATA sections are resolved, offsets point to how they were
+written."""
 
 
 def read(source: str) -> list[Event]:
@@ -229,7 +219,7 @@ class _Target:
     def end(self, tag: str) -> None:
         self._text_ends()
         self._depth -= 1
-        self.events.append(Closing(_written(tag), self._here()))
+        self.events.append(Closing(_written(tag)))
 
     def data(self, text: str) -> None:
         first = self.expat.CurrentByteIndex
@@ -287,9 +277,7 @@ class _Target:
             starts.extend(range(start, stop) if literal else [start] * len(run))
             ends.extend(range(start + 1, stop + 1) if literal else [stop] * len(run))
         self._runs.clear()
-        self.events.append(
-            Characters(AlignedText("".join(text), tuple(starts), tuple(ends)), self.position_of(starts[0]))
-        )
+        self.events.append(AlignedText("".join(text), tuple(starts), tuple(ends)))
 
 
 def _written(tag: str) -> str:
