@@ -15,9 +15,9 @@ from kokoro_lab.text.normalise.spanish.numerals import (
     cardinal,
     digits,
     fraction,
+    half,
     is_round,
     ordinal,
-    part,
     read,
     signed,
 )
@@ -60,6 +60,7 @@ SMALL_PART = 20
 """More than a whole of smaller parts is no fraction: `120/80`."""
 LARGEST_PART = 999
 """Nobody counts smaller parts than that, but for thousandths and such."""
+_PLURAL_IN_ES = ("ses", "res", "nes", "des", "les")
 
 
 def _mixed(match: Any) -> str | None:
@@ -69,33 +70,19 @@ def _mixed(match: Any) -> str | None:
         return None
     whole = int(match["whole"])
     noun = groups.get("noun") or ""
-    if (top, bottom) == (1, 2):
-        return _and_half(whole, noun)
-    return f"{cardinal(whole)} y {fraction(top, bottom)}" + (f" {noun}" if noun else "")
-
-
-def _and_half(whole: int, noun: str) -> str:
+    if (top, bottom) != (1, 2):
+        return f"{cardinal(whole)} y {fraction(top, bottom)} {noun}".rstrip()
     if not noun:
         return f"{cardinal(whole)} y medio"
     gender = plural_gender(noun)
-    counted = _singular(noun) if whole == 1 else noun
-    return f"{cardinal(whole, gender=gender)} {counted} y {'media' if gender == 'f' else 'medio'}"
-
-
-def _singular(noun: str) -> str:
-    return (
-        noun[:-2]
-        if regex.search(r"[^aeiou]es$", noun) and noun.endswith(_WITH_ES)
-        else noun.removesuffix("s")
-    )
-
-
-_WITH_ES = ("ses", "res", "nes", "des", "les")
+    if whole == 1:
+        noun = noun.removesuffix("es") if noun.endswith(_PLURAL_IN_ES) else noun.removesuffix("s")
+    return f"{cardinal(whole, gender=gender)} {noun} y {half(gender)}"
 
 
 def _half_of(match: Any) -> str | None:
     gender = gender_behind(match.string, match.start(), match.end(), one=True)
-    return {"f": "media", "m": "medio", None: None}[gender]
+    return half(gender) if gender else None
 
 
 def _fraction(match: Any) -> str | None:
@@ -111,11 +98,6 @@ def _fraction(match: Any) -> str | None:
     if top == bottom and top > 4:  # a full mark, not a whole in parts
         return f"{cardinal(top)} de {cardinal(bottom)}"
     return fraction(top, bottom)
-
-
-def _vulgar(match: Any) -> str:
-    top, bottom = VULGAR[match.group()]
-    return f"{cardinal(top, gender='m')} {part(bottom, plural=top != 1)}"
 
 
 _VULGARS = "".join(VULGAR)
@@ -143,11 +125,9 @@ def _range(match: Any) -> str | None:
 
 def _is_difference(match: Any, low: int, high: int) -> bool:
     """Whether the stroke takes away: in a sum, or set apart with the larger number first."""
-    sum_goes_on = _OPERATOR.match(match.string, match.end()) or match.string[
-        : match.start()
-    ].rstrip().endswith(("+", "=", "×", "*"))
+    behind_sum = match.string[: match.start()].rstrip().endswith(("+", "=", "×", "*"))
     spaced = " - " in match.group() or " – " in match.group()
-    return bool(sum_goes_on) or (spaced and low > high)
+    return behind_sum or bool(_OPERATOR.match(match.string, match.end())) or (spaced and low > high)
 
 
 def _groups(match: Any) -> str:
@@ -165,10 +145,6 @@ def _spoken(number: str) -> str:
 def _version(match: Any) -> str:
     said = " punto ".join(map(_spoken, match["parts"].split(".")))
     return f"versión {said}" if match["letter"] else said
-
-
-def _pair(match: Any) -> str:
-    return " ".join(cardinal(int(each)) for each in match.group().split("/"))
 
 
 _OPERATOR = regex.compile(r"[ ]?[-+=×*÷]")
@@ -200,7 +176,7 @@ ORDINALS: tuple[Rule, ...] = (
     ),
     rule("half of", rf"{_START}(?:1/2|½)(?=[ ]\p{{Ll}}{{3,}})", _half_of),
     rule("fraction", rf"{_START}{_SLASHED}{_STOP}", _fraction, wakes="/⁄"),
-    rule("fraction in one sign", f"[{_VULGARS}]", _vulgar),
+    rule("fraction in one sign", f"[{_VULGARS}]", lambda match: fraction(*VULGAR[match.group()])),
 )
 
 RULES: tuple[Rule, ...] = (
@@ -215,7 +191,7 @@ RULES: tuple[Rule, ...] = (
         _groups,
     ),
     digit_rule("ratio", r"(?<=\d[ ]?):(?=\d)", lambda _: "a"),
-    rule("pair", r"(?<![\w/])(?:24/7|50/50)(?![\w/])", _pair, wakes="/"),
+    rule("pair", r"(?<![\w/])(?:24/7|50/50)(?![\w/])", _groups, wakes="/"),
     rule("stroke between numbers", r"(?<=\d)/(?=\d)", lambda _: "barra", wakes="/"),
     digit_rule("number", rf"(?P<sign>{SIGN})(?P<number>{NUMERAL})", _number),
 )

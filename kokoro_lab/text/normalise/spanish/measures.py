@@ -17,6 +17,7 @@ from kokoro_lab.text.normalise.spanish.numerals import (
     amount_of,
     counted,
     fraction,
+    half,
 )
 from kokoro_lab.text.tables import any_of, entries, rows, words
 
@@ -70,7 +71,7 @@ def _part_of_unit(match: Any) -> str:
     unit = UNITS[match["unit"]]
     numerator, denominator = VULGAR.get(match["vulgar"]) or (int(match["top"]), int(match["bottom"]))
     if (numerator, denominator) == (1, 2):
-        return f"{'media' if unit.gender == 'f' else 'medio'} {unit.singular}"
+        return f"{half(unit.gender)} {unit.singular}"
     return f"{fraction(numerator, denominator)} de {unit.singular}"
 
 

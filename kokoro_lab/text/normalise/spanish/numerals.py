@@ -63,7 +63,6 @@ def _feminine(words: str) -> str:
     millions = re.match(r".*(?:millón|millones|billón|billones|trillón|trillones)\b", words)
     head, tail = (words[: millions.end()], words[millions.end() :]) if millions else ("", words)
     tail = re.sub(r"ientos\b", "ientas", tail)
-    tail = re.sub(r"\bquinientos\b", "quinientas", tail)
     return head + re.sub(r"uno$", "una", tail)
 
 
@@ -85,31 +84,11 @@ def ordinal(value: int, *, gender: Gender = "m", short: bool = False) -> str:
     tens, units = divmod(rest, 10) if rest >= 20 else (0, rest)
     parts = [_ORDINALS[each] for each in (hundreds * 100, tens * 10, units) if each]
     if thousands:
-        parts.insert(0, f"{_small(thousands) if thousands > 1 else ''}milésimo")
+        parts.insert(0, f"{cardinal(thousands) if thousands > 1 else ''}milésimo")
     if gender == "f":
         return " ".join(part[:-1] + "a" for part in parts)
     words = " ".join(parts)
     return re.sub(r"(primer|tercer)o$", r"\1", words) if short else words
-
-
-def _small(value: int) -> str:
-    return {3: "tres"}.get(value, cardinal(value))
-
-
-def part(denominator: int, *, plural: bool) -> str:
-    """What a fraction counts: `medio`, `tercios`, `doceavos`, `veinticincoavo`."""
-    name = _PARTS.get(denominator)
-    if name is None:
-        stem = cardinal(denominator).replace(" y ", "i").replace(" ", "")
-        name = _joined(stem)
-    return name + "s" if plural else name
-
-
-def _joined(stem: str) -> str:
-    """`onceavo`, `treintavo`, `treintaidosavo`: of two vowels `a` only one is heard."""
-    stem = stem.removesuffix("uno") + "un" if stem.endswith("uno") else stem
-    plain = stem.translate(str.maketrans("éúó", "euo")) if stem[-1] not in "aeo" else stem
-    return plain.removesuffix("a") + "avo"
 
 
 def is_round(denominator: int) -> bool:
@@ -118,8 +97,22 @@ def is_round(denominator: int) -> bool:
 
 
 def fraction(numerator: int, denominator: int) -> str:
-    """`dos tercios`, `un medio`."""
-    return f"{cardinal(numerator, gender='m')} {part(denominator, plural=numerator != 1)}"
+    """`dos tercios`, `un medio`, `tres veinticincoavos`."""
+    part = _PARTS.get(denominator) or _part(denominator)
+    return f"{cardinal(numerator, gender='m')} {part}{'' if numerator == 1 else 's'}"
+
+
+def _part(denominator: int) -> str:
+    """`onceavo`, `treintavo`, `treintaidosavo`: of two vowels `a` only one is heard."""
+    stem = cardinal(denominator).replace(" y ", "i").replace(" ", "")
+    stem = stem.removesuffix("uno") + "un" if stem.endswith("uno") else stem
+    plain = stem.translate(str.maketrans("éúó", "euo")) if stem[-1] not in "aeo" else stem
+    return plain.removesuffix("a") + "avo"
+
+
+def half(gender: Gender) -> str:
+    """Of what is counted."""
+    return "media" if gender == "f" else "medio"
 
 
 def digits(text: str) -> str:
