@@ -8,7 +8,7 @@ from kokoro_lab.datatypes import Fallback, Word
 from kokoro_lab.g2p.english import OnFallback
 from kokoro_lab.g2p.espeak_sentence import MARKS, letter_names
 from kokoro_lab.text.aligned import AlignedText
-from kokoro_lab.text.script import is_read
+from kokoro_lab.text.spans import is_read
 
 
 class LetterG2P:

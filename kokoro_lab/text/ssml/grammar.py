@@ -63,7 +63,7 @@ def entered(scope: Scope, element: Opening) -> Scope:
     SsmlError
         The element is unknown or not allowed there; an attribute is unknown, missing or wrong.
     """
-    _check_place(scope, element)
+    _check_position(scope, element)
     _check_attributes(element)
     name = element.name
     children = (
@@ -102,10 +102,10 @@ def reading(element: Opening, text: str) -> say_as.SayAsContent:
 
 def complaint(element: Opening, message: str, **parts: Any) -> SsmlError:
     """An error about `element`."""
-    return error_at(element.place, message, element=shown(element.name), **parts)
+    return error_at(element.position, message, element=shown(element.name), **parts)
 
 
-def _check_place(scope: Scope, element: Opening) -> None:
+def _check_position(scope: Scope, element: Opening) -> None:
     name = element.name
     if name in scope.children:
         return

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from kokoro_lab.text.normalise import normalise
 from kokoro_lab.text.normalise.languages import reader
-from kokoro_lab.text.normalise.spanish import agreement, roman, words
+from kokoro_lab.text.normalise.spanish import agreement, numerals, roman
 from kokoro_lab.text.sanitise import sanitise
 from kokoro_lab.text.segment import sentences
 
@@ -130,7 +130,11 @@ def test_an_impossible_date_is_not_read_as_one(text: str) -> None:
     ],
 )
 def test_cardinals_agree(value: int, plain: str, masculine: str, feminine: str) -> None:
-    said = [words.cardinal(value), words.cardinal(value, gender="m"), words.cardinal(value, gender="f")]
+    said = [
+        numerals.cardinal(value),
+        numerals.cardinal(value, gender="m"),
+        numerals.cardinal(value, gender="f"),
+    ]
     assert said == [plain, masculine, feminine]
 
 

@@ -8,7 +8,7 @@ from kokoro_lab.text.normalise.english.measures import UNITS
 from kokoro_lab.text.normalise.english.numerals import digits, in_pairs
 from kokoro_lab.text.normalise.english.patterns import END, START, any_of, words_of
 from kokoro_lab.text.normalise.english.tables import table
-from kokoro_lab.text.normalise.rules import Rule, rule
+from kokoro_lab.text.normalise.rules import Rule, digit_rule, rule
 
 TABLE = table("abbreviations.tsv")
 
@@ -119,14 +119,14 @@ _STREET_WORD = any_of(
 )
 
 RULES: tuple[Rule, ...] = (
-    rule(
+    digit_rule(
         "code behind a state with points",
         r"""(?<=\b(?:D\.\ ?C\.|N\.\ ?[YJHMCD]\.|S\.\ ?[CD]\.|R\.\ ?I\.|W\.\ ?Va\.|Calif\.|Mass\.
         |Conn\.),?\ )
         (?P<zip>\d{5})(?![\p{L}\p{N}]|[.,]\d)""",
         lambda match: digits(match["zip"]),
     ),
-    rule(
+    digit_rule(
         "state and code alone",
         rf"""{START}
         (?P<state>{any_of(s for s in STATES if s not in ("IN", "OR", "ME", "OK", "HI", "OH"))})[ ]
@@ -138,8 +138,9 @@ RULES: tuple[Rule, ...] = (
         r"""(?<=\b(?:\p{Lu}|\p{Lu}\p{Ll}{1,4})\.\ )(?P<street>Ave|Blvd|Rd|Ln|Pkwy|Hwy|St)\.
         (?!\ \p{Lu})""",
         lambda match: STREETS[match["street"]] + _stop(match),
+        wakes=".",
     ),
-    rule(
+    digit_rule(
         "state and code",
         rf"(?<=,\ |\p{{Ll}}\ )(?P<state>{any_of(STATES)}),?\ (?P<zip>\d{{5}})(?:-(?P<more>\d{{4}}))?{END}",
         _zip,
@@ -148,21 +149,22 @@ RULES: tuple[Rule, ...] = (
         "state behind a town",
         rf"(?<=\p{{Lu}}\p{{Ll}}+,\ )(?P<state>{any_of(STATES)})(?![\p{{L}}\p{{N}}])(?!\.\p{{L}})",
         _state,
+        wakes=",",
     ),
-    rule(
+    digit_rule(
         "house number",
         rf"""{START}(?<![$€£¥#])(?P<number>\d{{1,5}})(?:\ (?P<direction>[NSEW]\.?|NE|NW|SE|SW)(?=\ ))?
         (?=\ (?:\d+(?:st|nd|rd|th)|(?:{_NAME}|\p{{Lu}}{{2,}})(?:\ {_NAME}){{0,2}})\ (?:{_STREET}\.?
         |{_STREET_WORD}){END})""",
         _house,
     ),
-    rule(
+    digit_rule(
         "direction before a street",
         rf"""(?<=\d\ )(?P<direction>[NSEW])\.(?=\ (?:{_STREET}\.|{_STREET_WORD}|{_NAME}\ (?:{_STREET}\b
         |{_STREET_WORD})))""",
         lambda match: DIRECTIONS[match["direction"]],
     ),
-    rule(
+    digit_rule(
         "box of a post office",
         rf"{START}(?:P\.\ ?O\.|PO)\ [Bb]ox\ (?P<number>\d+){END}",
         lambda m: f"PO Box {in_pairs(m['number']) if len(m['number']) < 5 else digits(m['number'])}",
@@ -180,40 +182,55 @@ RULES: tuple[Rule, ...] = (
         "title",
         rf"{START}(?P<title>{any_of(TITLES)})\.(?=\ ?(?:{_NAME}|\p{{Lu}}\.|\p{{Lu}}\p{{L}}|\p{{Lu}}\b))",
         _title,
+        wakes=".",
     ),
     rule("British title", rf"{START}(?P<title>Mr|Mrs|Ms|Dr|Prof|Lt|Capt|Sgt|Gen|Col)(?=\ {_NAME})", _title),
-    rule("title alone", rf"{START}(?P<title>Mr|Mrs|Ms|Dr|Prof)\.", _title),
+    rule("title alone", rf"{START}(?P<title>Mr|Mrs|Ms|Dr|Prof)\.", _title, wakes="."),
     rule(
         "short word before a number",
         rf"{START}(?P<short>{any_of(NUMBERED)})\.\ ?(?=\d|[IVXLC]+\b|[ivxlc]+\b)",
         _numbered,
+        wakes=".",
     ),
-    rule("numero", r"№\ ?", lambda match: "number "),
-    rule("avenue of", rf"{START}(?P<street>{_STREET})\.(?=\ of\b)", lambda match: STREETS[match["street"]]),
+    rule("numero", r"№\ ?", lambda match: "number ", wakes="№"),
+    rule(
+        "avenue of",
+        rf"{START}(?P<street>{_STREET})\.(?=\ of\b)",
+        lambda match: STREETS[match["street"]],
+        wakes=".",
+    ),
     rule(
         "degree",
         rf"{START}(?P<short>Ph\.D\.?|M\.Sc\.|B\.Sc\.|M\.Phil\.|Ed\.D\.|D\.Phil\.)(?![\p{{L}}\p{{N}}])",
         _plain,
+        wakes=".",
     ),
     rule(
         "letters with points",
         rf"""{START}(?P<letters>(?:\p{{L}}\.\ ?){{2,}}(?<!\ )|(?:\p{{Lu}}\.){{2,}}\p{{Lu}}(?!\p{{L}}))
         (?P<own>'s)?(?![\p{{L}}\p{{N}}])""",
         lambda m: None if m["letters"].lower() in PLAIN else _dotted(m),
+        wakes=".",
     ),
     rule(
         "either or",
         r"(?<![\p{L}/])(?:and/or|he/she|she/he|his/her|him/her|s/he|yes/no)(?![\p{L}/])",
         _slash,
         ignore_case=True,
+        wakes="/",
     ),
-    rule("short word", rf"{START}(?P<short>{any_of(PLAIN)})(?<=[./]|/\p{{L}})(?![\p{{L}}\p{{N}}])", _plain),
+    rule(
+        "short word",
+        rf"{START}(?P<short>{any_of(PLAIN)})(?<=[./]|/\p{{L}})(?![\p{{L}}\p{{N}}])",
+        _plain,
+        wakes="./",
+    ),
     rule(
         "short word without a point",
         rf"{START}(?P<short>vs|etc|Jr|aka|AKA|hrs|mins|secs|yrs){END}(?!\.)",
         _plain,
     ),
-    rule("with", r"(?<![\p{L}\p{N}/])w/(?=\ \p{L}|\p{L}{2})", lambda match: "with"),
+    rule("with", r"(?<![\p{L}\p{N}/])w/(?=\ \p{L}|\p{L}{2})", lambda match: "with", wakes="/"),
 )
 
 

@@ -19,7 +19,7 @@ from kokoro_lab.text.normalise.english.numerals import (
 )
 from kokoro_lab.text.normalise.english.patterns import DECIMAL, END, MAGNITUDES, START, WHOLE, any_of, scaled
 from kokoro_lab.text.normalise.english.serials import serial
-from kokoro_lab.text.normalise.rules import Rule, rule
+from kokoro_lab.text.normalise.rules import Rule, digit_rule, rule
 
 VULGAR = "[¼½¾⅐⅑⅒⅓⅔⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞]"
 
@@ -129,17 +129,17 @@ def _left_over(match: Any) -> str:
 
 
 BEFORE_UNITS: tuple[Rule, ...] = (
-    rule(
+    digit_rule(
         "plan of pension",
         r"(?<![\p{L}\p{N}])(?P<number>401|403|457|529)\((?P<letter>[a-k])\)",
         lambda match: f"{in_pairs(match['number'])} {match['letter'].upper()}",
     ),
-    rule(
+    digit_rule(
         "tens, hundreds and thousands",
         rf"{START}(?P<number>10|100|1,?000|10,?000|100,?000|1,?000,?000)s(?=\ of\b)",
         lambda match: ROUND[match["number"].replace(",", "")],
     ),
-    rule(
+    digit_rule(
         "several of a number",
         r"""(?:(?<=\b(?i:the|these|those|two|three|new|old|boeing)\ )(?P<number>\d{3})|(?<![\p{L}\p{N}-])
         (?P<code>\p{Lu}{1,3}-?\d{1,3}))s(?![\p{L}\p{N}'])""",
@@ -147,7 +147,7 @@ BEFORE_UNITS: tuple[Rule, ...] = (
     ),
 )
 RULES: tuple[Rule, ...] = (
-    rule(
+    digit_rule(
         "short scale before what is counted",
         rf"""(?<![\p{{L}}\p{{N}}_.,])(?P<sign>(?!))?(?P<number>{DECIMAL})(?P<big>[MB]|bn|(?<=\d\d)[Kk])
         (?P<more>\+)?(?=\ (?!race\b|run\b|resolution\b|video\b|gold\b)\p{{Ll}}{{3,}})""",
@@ -157,6 +157,7 @@ RULES: tuple[Rule, ...] = (
         "number sign",
         r"(?<![\p{L}\p{N}&])(?:\#|№)\ ?(?P<number>\d[\d,]*)(?![\p{L}\p{N}])",
         lambda match: f"number {number(match['number'])}",
+        wakes="#№",
     ),
     rule(
         "vulgar fraction",
@@ -169,6 +170,7 @@ RULES: tuple[Rule, ...] = (
         (?P<numerator>{DECIMAL})/
         (?P<denominator>5|10|100|20){END}""",
         _out_of,
+        wakes="/",
     ),
     rule(
         "fraction",
@@ -176,8 +178,9 @@ RULES: tuple[Rule, ...] = (
         (?P<numerator>{WHOLE})\ ?[/⁄]\ ?
         (?P<denominator>{WHOLE})(?:ths?|rds?|nds?)?{END}(?![/.]\d)""",
         _fraction,
+        wakes="/⁄",
     ),
-    rule(
+    digit_rule(
         "score",
         r"""(?<=\b(?i:won|win|wins|lost|lose|loses|beat|defeated|drew|draw|draws|tied|led|lead|leads
         |score\ (?:was|is|of)|
@@ -187,20 +190,22 @@ RULES: tuple[Rule, ...] = (
         (?P<first>\d{1,3})[-–](?P<last>\d{1,3})(?![\p{L}\p{N}-]|[.,]\d)""",
         _score,
     ),
-    rule("ratio", rf"{START}(?<![\d:.])(?P<ratio>\d+(?:\.\d+)?(?:\ ?:\ ?\d+(?:\.\d+)?)+){END}(?!:)", _ratio),
-    rule(
+    digit_rule(
+        "ratio", rf"{START}(?<![\d:.])(?P<ratio>\d+(?:\.\d+)?(?:\ ?:\ ?\d+(?:\.\d+)?)+){END}(?!:)", _ratio
+    ),
+    digit_rule(
         "span of ordinals",
         rf"{START}(?P<first>{WHOLE})(?:st|nd|rd|th)?\ ?[-–]\ ?(?P<last>{WHOLE})(?:st|nd|rd|th){END}",
         _ordinals,
         ignore_case=True,
     ),
-    rule(
+    digit_rule(
         "ordinal",
         rf"{START}(?P<number>{WHOLE})\ ?(?:st|nd|rd|th|ᵗʰ|ˢᵗ|ⁿᵈ|ʳᵈ){END}",
         _ordinal,
         ignore_case=True,
     ),
-    rule(
+    digit_rule(
         "room or flight",
         r"""(?<=\b(?i:room|rooms|rm\.|us|sr|flight|suite|apartment|apt\.?|unit|bus|route|highway|hwy\.?
         |interstate|gate
@@ -208,7 +213,7 @@ RULES: tuple[Rule, ...] = (
         (?![\p{L}\p{N}-]|[.,]\d)""",
         _identifier,
     ),
-    rule(
+    digit_rule(
         "range",
         rf"""(?<![\p{{L}}\p{{N}}_.,/$€£-])(?P<first>{DECIMAL})\ ?(?:[-–—~]|\.\.)\ ?(?P<last>{DECIMAL})(?:
         (?P<big>{any_of(MAGNITUDES)}))?
@@ -217,22 +222,22 @@ RULES: tuple[Rule, ...] = (
     ),
 )
 PLAIN: tuple[Rule, ...] = (
-    rule(
+    digit_rule(
         "number in groups",
         r"(?<![\p{L}\p{N}_.,]|\p{N}\ )(?P<number>\d{1,3}(?:\ \d{3})+)(?![\p{L}\p{N}_]|[.,]\d|\ \d)",
         lambda match: number(match["number"]),
     ),
-    rule(
+    digit_rule(
         "long number",
         rf"(?<![\p{{L}}\p{{N}}_.,$€£])(?P<number>0\d+|\d{{11,}}){END}(?![.,]\d)",
         lambda match: digits(match["number"]),
     ),
-    rule(
+    digit_rule(
         "sign apart from its number",
         r"^[-−]\ (?P<number>\d[\d,.]*)$",
         lambda match: f"minus {number(match['number'])}",
     ),
-    rule(
+    digit_rule(
         "short scale",
         rf"""(?<![\p{{L}}\p{{N}}_.,])(?P<sign>[-−+±])?(?P<number>{DECIMAL})
         (?P<big>{any_of(m for m in MAGNITUDES if m not in ("m", "t", "mm", "MM", "T", "b"))}|
@@ -243,8 +248,9 @@ PLAIN: tuple[Rule, ...] = (
         "about a number",
         rf"(?<![\p{{L}}\p{{N}}])(?P<sign>[~≈<>≤≥])\ ?(?P<number>{DECIMAL}){END}",
         _approximately,
+        wakes="<>~≈≤≥",
     ),
-    rule(
+    digit_rule(
         "number",
         rf"""(?<![\p{{L}}\p{{N}}_]|\d[.,])(?P<sign>(?<![\p{{L}}\p{{N}})\]]|\p{{N}}\ )[-−+±](?=[\d.]))?
         (?P<number>{DECIMAL})(?P<more>\+(?![\p{{L}}\p{{N}}]))?(?![\p{{L}}\p{{N}}_])""",

@@ -8,7 +8,7 @@ import regex
 
 from kokoro_lab.text.normalise.english.numerals import cardinal, digits, in_pairs
 from kokoro_lab.text.normalise.english.patterns import END, START, any_of, words_of
-from kokoro_lab.text.normalise.rules import Rule, rule
+from kokoro_lab.text.normalise.rules import Rule, digit_rule, rule
 
 SIGNS = {
     ".": "dot", "/": "slash", ":": "colon", "-": "dash", "_": "underscore", "@": "at", "?": "question mark",
@@ -163,6 +163,7 @@ RULES: tuple[Rule, ...] = (
         r"""(?<![\p{L}\p{N}_.@])(?:mailto:)?[\p{L}\p{N}][\p{L}\p{N}._%+-]*@(?:[\p{L}\p{N}-]+\.)+\p{L}{2,}
         (?![\p{L}\p{N}_@])""",
         _email,
+        wakes="@",
     ),
     rule(
         "web address",
@@ -171,6 +172,7 @@ RULES: tuple[Rule, ...] = (
         (?::(?P<port>\d{2,5}))?(?P<path>[/?#][^\s<>"”“]*)?""",
         _url,
         ignore_case=True,
+        wakes="./",
     ),
     rule(
         "host",
@@ -178,23 +180,25 @@ RULES: tuple[Rule, ...] = (
         (?P<path>/[^\s<>"”“]*)?(?![\p{{L}}\p{{N}}_@-])""",
         _url,
         ignore_case=True,
+        wakes=".",
     ),
-    rule(
+    digit_rule(
         "IP address",
         r"""(?<![\p{L}\p{N}_.])(?P<ip>\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3})(?:/(?P<mask>\d{1,2}))?(?::
         (?P<port>\d{2,5}))?(?![\p{L}\p{N}_]|\.\d)""",
         _ip,
     ),
-    rule(
+    digit_rule(
         "local host",
         rf"{START}localhost:(?P<port>\d{{2,5}}){END}",
         lambda match: f"localhost colon {digits(match['port'])}",
     ),
-    rule("Windows path", r"(?<![\p{L}\p{N}_])[A-Za-z]:\\[^\s\"“”]*", _path),
+    rule("Windows path", r"(?<![\p{L}\p{N}_])[A-Za-z]:\\[^\s\"“”]*", _path, wakes="\\"),
     rule(
         "path",
         r"(?<![\p{L}\p{N}_<.)/])(?:~|\.{1,2})?/(?:[\p{L}\p{N}_.@+-]+/)*[\p{L}\p{N}_.@+-]*[\p{L}\p{N}_](?:/)?",
         _path,
+        wakes="/",
     ),
     rule(
         "file",
@@ -202,11 +206,17 @@ RULES: tuple[Rule, ...] = (
         (?:/[\p{{L}}\p{{N}}_.-]+)*)\.
         (?P<end>{"|".join(sorted(FILES, key=len, reverse=True))})(?![\p{{L}}\p{{N}}_/])""",
         _file,
+        wakes=".",
     ),
-    rule("hashtag", r"(?<![\p{L}\p{N}_&])\#(?P<name>\p{L}[\p{L}\p{N}_]*)", _hashtag),
-    rule("handle", r"(?<![\p{L}\p{N}_@.])@(?P<name>\p{L}[\p{L}\p{N}_]*)", _handle),
-    rule("call", r"(?<![\p{L}\p{N}_.])(?P<name>[\p{L}_][\p{L}\p{N}_]*)\(\)", _call),
-    rule("snake case", r"(?<![\p{L}\p{N}_.-])\p{L}[\p{L}\p{N}]*(?:_[\p{L}\p{N}]+)+(?![\p{L}\p{N}])", _code),
+    rule("hashtag", r"(?<![\p{L}\p{N}_&])\#(?P<name>\p{L}[\p{L}\p{N}_]*)", _hashtag, wakes="#"),
+    rule("handle", r"(?<![\p{L}\p{N}_@.])@(?P<name>\p{L}[\p{L}\p{N}_]*)", _handle, wakes="@"),
+    rule("call", r"(?<![\p{L}\p{N}_.])(?P<name>[\p{L}_][\p{L}\p{N}_]*)\(\)", _call, wakes="("),
+    rule(
+        "snake case",
+        r"(?<![\p{L}\p{N}_.-])\p{L}[\p{L}\p{N}]*(?:_[\p{L}\p{N}]+)+(?![\p{L}\p{N}])",
+        _code,
+        wakes="_",
+    ),
     rule(
         "camel case",
         r"(?<![\p{L}\p{N}_.-])(?:\p{Ll}{2,}\p{Lu}\p{Ll}+(?:\p{Lu}\p{Ll}+)*)(?![\p{L}\p{N}_])",

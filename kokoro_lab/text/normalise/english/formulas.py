@@ -8,7 +8,7 @@ import regex
 
 from kokoro_lab.text.normalise.english.numerals import number
 from kokoro_lab.text.normalise.english.patterns import DECIMAL, END, START
-from kokoro_lab.text.normalise.rules import Rule, rule
+from kokoro_lab.text.normalise.rules import DIGITS, Rule, digit_rule, rule
 
 SUPERSCRIPT = "⁰¹²³⁴⁵⁶⁷⁸⁹"
 SUBSCRIPT = "₀₁₂₃₄₅₆₇₈₉"
@@ -118,7 +118,7 @@ _TOKENS = regex.compile(
 )
 
 RULES: tuple[Rule, ...] = (
-    rule(
+    digit_rule(
         "scientific number",
         rf"""{START}(?P<number>\d+(?:\.\d+)?)(?:\ ?[×x*]\ ?10(?:\^(?P<exponent>[-−+]?\d+)|
         (?P<raised>[⁺⁻]?[{SUPERSCRIPT}]+))|[eE](?P<exponent>[-−+]?\d+)){END}""",
@@ -130,6 +130,7 @@ RULES: tuple[Rule, ...] = (
         (?<=[\p{{N}}\p{{L}})]){_WEAK})\ ?[-−]?{_TERM})*\ ?{_STRONG}\ ?[-−]?{_TERM}
         (?:\ ?(?:{_STRONG}|{_WEAK})\ ?{_TERM})*(?![\p{{L}}\p{{N}}_]|\.\d)""",
         _formula,
+        wakes="*<=>^±×÷∈∝≈≠≡≤≥",
     ),
     rule(
         "sum",
@@ -137,6 +138,7 @@ RULES: tuple[Rule, ...] = (
         (?:\ ?[+−–-]\ ?){_TERM})*
         (?![\p{{L}}\p{{N}}_]|\.\d|-)""",
         _sum,
+        wakes=DIGITS + "+",
     ),
     rule(
         "power",
@@ -150,5 +152,6 @@ RULES: tuple[Rule, ...] = (
         "square root",
         rf"√\ ?(?P<number>{DECIMAL})",
         lambda match: f"the square root of {number(match['number'])}",
+        wakes="√",
     ),
 )

@@ -7,7 +7,7 @@ from typing import Any
 from kokoro_lab.text.normalise.english.numerals import cardinal, fraction, is_one, mixed, number
 from kokoro_lab.text.normalise.english.patterns import DECIMAL, END, MAGNITUDE, any_of
 from kokoro_lab.text.normalise.english.tables import table
-from kokoro_lab.text.normalise.rules import Rule, rule
+from kokoro_lab.text.normalise.rules import Rule, digit_rule, rule
 
 UNITS = {
     written: (row["one"], row["many"]) for row in table("units.tsv") for written in row["written"].split(", ")
@@ -148,7 +148,7 @@ stick|module|band|network|connection|fence|wall|wave|radar|tower|bridge|tunnel|p
 _LEFT = r"(?<![\p{L}\p{N}_.,/:]|\p{N}[.,])"
 
 RULES: tuple[Rule, ...] = (
-    rule(
+    digit_rule(
         "inches by inches",
         rf"""{_LEFT}(?P<first>{DECIMAL})\ ?["″]?\ ?(?:[x×]|by)\ ?(?P<last>{DECIMAL})(?:\ ?["″]|\ in
         (?![\p{{L}}\p{{N}}])\.?)""",
@@ -160,14 +160,15 @@ RULES: tuple[Rule, ...] = (
         (?P<seconds>\d+(?:\.\d+)?)\ ?["″]\ ?)?)?
         (?P<direction>[NSEW]){END}""",
         _degrees,
+        wakes="°",
     ),
-    rule(
+    digit_rule(
         "feet and inches",
         r"""(?<![\p{L}\p{N}_.,'"])(?P<feet>\d+)\ ?['′]\ ?-?(?:(?P<inches>\d{1,2}(?:\.\d+)?)\ ?(?:["″”]|''|
         (?=[ ]|$|[,.;)]))|(?=\ (?:tall|high|long|wide|deep))|(?<=^\d+\ ?['′])$)""",
         _height,
     ),
-    rule(
+    digit_rule(
         "inches",
         rf"""{_LEFT}(?P<number>{DECIMAL})\ ?(?:″|"(?=\ (?:x|by|×|screen|monitor|display|tv|TV|pipe|pizza
         |nail
@@ -181,7 +182,7 @@ RULES: tuple[Rule, ...] = (
         (?:\ ?[x×]\ ?(?P<third>{DECIMAL})\ ?(?P=unit))?{_UNIT_END}""",
         _sides,
     ),
-    rule(
+    digit_rule(
         "box",
         rf"""{_LEFT}(?P<first>{DECIMAL})\ ?[x×]\ ?(?P<second>{DECIMAL})(?:\ ?[x×]\ ?(?P<third>{DECIMAL}))?
         (?:\ ?(?P<unit>{_UNIT}){_UNIT_END}|(?![\p{{L}}\p{{N}}^⁰¹²³⁴-⁹⁻]|[.,]\d))(?!\ ?=)""",
@@ -192,27 +193,28 @@ RULES: tuple[Rule, ...] = (
         rf"""{_LEFT}(?:(?P<whole>\d+)(?:\ |-))?(?P<numerator>\d+)/(?P<denominator>\d+)[\ -](?P<unit>{_UNIT}
         |{_WORD_UNIT}){_UNIT_END}{_COMPOUND}""",
         _fractional,
+        wakes="/",
     ),
-    rule(
+    digit_rule(
         "span of quantities",
         rf"""{_SIGNED}{_LEFT}(?P<first>{DECIMAL})(?:\ ?(?P<unit_before>{_UNIT}))?(?P<joint>\ ?[-–]\ ?)
         (?P<last>{DECIMAL})
         (?P<gap>\ ?)-?(?P<unit>{_UNIT}){_UNIT_END}{_PER}{_COMPOUND}""",
         _span,
     ),
-    rule(
+    digit_rule(
         "quantity",
         rf"""{_SIGNED}{_LEFT}(?P<number>{DECIMAL})(?:\ (?P<big>{MAGNITUDE}))?(?:(?P<gap>\ )|(?P<hyphen>-))?
         (?P<unit>{_UNIT}){_UNIT_END}(?:\.(?=\ \p{{Ll}}))?{_PER}{_COMPOUND}""",
         _quantity,
     ),
-    rule(
+    digit_rule(
         "inches at an end",
         rf"""{_LEFT}(?P<number>{DECIMAL})\ in(?=\s*(?:$|[,;)]|\.$|\ (?:wide|tall|long|deep|thick|high
         |diameter)\b))""",
         lambda match: f"{number(match['number'])} {'inch' if is_one(match['number']) else 'inches'}",
     ),
-    rule(
+    digit_rule(
         "inches behind feet",
         r"(?<=(?:\bft\.?|\bfeet|\bfoot)\ )(?P<number>\d{1,2}(?:\.\d+)?)\ in(?![\p{L}\p{N}])\.?",
         lambda match: f"{number(match['number'])} {'inch' if is_one(match['number']) else 'inches'}",
@@ -221,5 +223,6 @@ RULES: tuple[Rule, ...] = (
         "unit per unit",
         rf"""(?<=\d\ )(?P<noun>\p{{Ll}}{{3,}})/(?P<per>{any_of(PER)}|person|unit|user|capita){_UNIT_END}""",
         _per_alone,
+        wakes="/",
     ),
 )

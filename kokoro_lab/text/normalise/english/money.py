@@ -19,7 +19,7 @@ from kokoro_lab.text.normalise.english.patterns import (
     words_of,
 )
 from kokoro_lab.text.normalise.english.tables import table
-from kokoro_lab.text.normalise.rules import Rule, rule
+from kokoro_lab.text.normalise.rules import Rule, digit_rule, rule
 
 SYMBOLS = {
     row["written"]: (row["one"], row["many"], row["minor_one"], row["minor_many"])
@@ -40,7 +40,9 @@ CODE_NAMES = {
 }
 """Where the usual name is not Babel's."""
 
-SYMBOL = any_of(s for s in SYMBOLS if not s[0].isalpha() or s.endswith("$")).replace("$", r"\$")
+_BARE = [symbol for symbol in SYMBOLS if not symbol[0].isalpha() or symbol.endswith("$")]
+SYMBOL = any_of(_BARE).replace("$", r"\$")
+SYMBOL_SIGNS = "".join({symbol[-1] for symbol in _BARE})
 WORDY = any_of(("Rs.", "Rs"))
 AMOUNT = DECIMAL
 SIGNS = {
@@ -143,12 +145,14 @@ RULES: tuple[Rule, ...] = (
         (?P<first_big>{SHORT})?\ ?[-–]\ ?{SYMBOL}?
         (?P<last>{AMOUNT}){_BIG}(?![\p{{L}}\p{{N}}]|[.,]\d)""",
         _span,
+        wakes=SYMBOL_SIGNS,
     ),
     rule(
         "amount before a noun",
         rf"""(?<![\p{{L}}\p{{N}}])(?P<symbol>{SYMBOL})(?P<amount>{AMOUNT})
         (?:-(?P<big>{MAGNITUDE}|{SHORT}))?-(?=(?!{MAGNITUDE})\p{{L}})""",
         lambda match: f"{_compound(match)} ",
+        wakes=SYMBOL_SIGNS,
     ),
     rule(
         "large amount before a noun",
@@ -157,6 +161,7 @@ RULES: tuple[Rule, ...] = (
         (?=[\ -](?!(?:in|of|to|a|an|per|for|from|and|or|was|is|on|by|at|each|more|less|every|into|that
         |which|over)\b)\p{{Ll}})""",
         _compound,
+        wakes=SYMBOL_SIGNS,
     ),
     rule(
         "amount before a bill",
@@ -166,24 +171,27 @@ RULES: tuple[Rule, ...] = (
         |coupon|voucher|charge|deposit|budget|investment|donation|bet|penalty|tax|surcharge|credit
         |increase|raise)\b)""",
         _compound,
+        wakes=SYMBOL_SIGNS,
     ),
     rule(
         "amount",
         rf"""{_SIGNED}(?<![\p{{L}}\p{{N}}])(?P<symbol>{SYMBOL})\ ?(?P<amount>{AMOUNT}){_BIG}
         (?!\p{{N}}|[.,]\d|(?!\p{{Lu}}{{3}})\p{{L}}){_PER}""",
         _before,
+        wakes=SYMBOL_SIGNS,
     ),
     rule(
         "signed amount behind its symbol",
         rf"""(?<![\p{{L}}\p{{N}}])(?P<symbol>{SYMBOL})(?P<sign>[-−])(?P<amount>{AMOUNT}){_BIG}(?!\p{{N}}|[.,]\d)""",
         _before,
+        wakes=SYMBOL_SIGNS,
     ),
-    rule(
+    digit_rule(
         "amount in rupees",
         rf"""{START}(?P<symbol>{WORDY})\ ?(?P<amount>{AMOUNT}){_BIG}(?!\p{{N}}|[.,]\d)""",
         _before,
     ),
-    rule(
+    digit_rule(
         "amount before its symbol",
         rf"""{_SIGNED}{START}(?<![.,]\d*|[$€£¥])(?P<amount>{AMOUNT}){_BIG}\ ?(?P<symbol>[€£¥₹₩₽₪₺₴₫฿₱₦₿]|zł)
         (?!\p{{N}}){_PER}""",
@@ -193,19 +201,20 @@ RULES: tuple[Rule, ...] = (
         "amount before its dollar sign",
         rf"""{START}(?<![.,]\d*|[$€£¥])(?P<amount>{AMOUNT}){_BIG}(?P<symbol>\$)(?![\p{{L}}\p{{N}}])""",
         _before,
+        wakes="$",
     ),
-    rule(
+    digit_rule(
         "amount and currency code",
         rf"""{_SIGNED}{START}(?<![.,]\d*)(?P<amount>{AMOUNT}){_BIG}\ ?(?P<code>{any_of(CODES)}){END}""",
         _code,
     ),
-    rule(
+    digit_rule(
         "currency code and amount",
         rf"""{START}(?P<code>{any_of(CODES)})\ ?(?P<amount>{AMOUNT}){_BIG}(?!\p{{N}}|[.,]\d|\p{{L}})""",
         _code,
     ),
-    rule("cents", rf"""{START}(?<![.,]\d*)(?P<amount>{DECIMAL})\ ?¢""", _cents),
-    rule(
+    rule("cents", rf"""{START}(?<![.,]\d*)(?P<amount>{DECIMAL})\ ?¢""", _cents, wakes="¢"),
+    digit_rule(
         "pence",
         rf"""{START}(?<![.,]\d*)(?P<amount>{DECIMAL})p{END}(?=\ (?:each|coin|off|per|a)\b|[,;!?]|\.?$)""",
         _pence,

@@ -164,6 +164,7 @@ RULES: tuple[Rule, ...] = (
         "span of Roman parts",
         rf"(?<=\b(?i:{_words(PARTS)})s?\ )(?P<first>[IVXLCDM]+)\ ?[-–]\ ?(?P<last>[IVXLCDM]+){_END}",
         _span,
+        wakes="-–",
     ),
     rule("Roman part", rf"(?<=\b(?i:{_words(PARTS)})s?\ ){NUMERAL}{_END}", _cardinal),
     rule(

@@ -8,7 +8,7 @@ import regex
 
 from kokoro_lab.text.normalise.english.numerals import cardinal, digits, in_pairs, number
 from kokoro_lab.text.normalise.english.patterns import END, START
-from kokoro_lab.text.normalise.rules import Rule, rule
+from kokoro_lab.text.normalise.rules import Rule, digit_rule
 
 
 def serial(text: str) -> str:
@@ -68,34 +68,36 @@ def _mixed(text: str) -> str:
 
 
 RULES: tuple[Rule, ...] = (
-    rule(
+    digit_rule(
         "version",
         rf"""{START}(?P<v>[vV]\.?\ ?(?=\d))?(?<=[vV]\.?\ ?)(?P<number>\d+(?:\.\d+)*)(?P<tail>-?(?:rc|alpha
         |beta|a
         |b|dev|post)\.?\d*)?{END}(?!\.\d)""",
         _version,
     ),
-    rule(
+    digit_rule(
         "long version",
         rf"""{START}(?P<v>(?!))?(?P<number>\d+(?:\.\d+){{2,}})(?P<tail>-?(?:rc|alpha|beta|a|b|dev
         |post)\.?\d*)?{END}(?!\.\d)""",
         _version,
     ),
-    rule(
+    digit_rule(
         "version of a program",
         r"""(?<=\b(?:Python|Java|Node|version|Version|Ubuntu|iOS|Android|macOS|Windows|Linux|kernel|Firefox
         |Chrome|PyTorch|TensorFlow|CUDA|Debian|Fedora|release|Release|Ruby|Go|Rust|PHP|Bluetooth|USB|HTML
         |HTTP|Wi-Fi)\ )(?P<v>(?!))?(?P<number>\d+\.\d+)(?P<tail>(?!))?(?![\p{L}\p{N}]|\.\d)""",
         _version,
     ),
-    rule(
+    digit_rule(
         "letters and a number",
         rf"""(?<![\p{{L}}\p{{N}}_.])(?:\p{{Lu}}{{1,4}}|[a-z]|\p{{Lu}}\p{{Ll}}+|covid|mp)-?\d{{1,4}}
         (?:-?\p{{Lu}}{{1,2}})?(?:-\d{{1,3}})?{END}(?![.,]\d)""",
         _spelt,
     ),
-    rule("number and letters", rf"(?<![\p{{L}}\p{{N}}_.,])\d{{1,4}}-?\p{{Lu}}{{1,3}}\d{{0,3}}{END}", _spelt),
-    rule(
+    digit_rule(
+        "number and letters", rf"(?<![\p{{L}}\p{{N}}_.,])\d{{1,4}}-?\p{{Lu}}{{1,3}}\d{{0,3}}{END}", _spelt
+    ),
+    digit_rule(
         "mixed code",
         rf"""(?<![\p{{L}}\p{{N}}_.,])(?=[\p{{L}}-]*\d)(?=[\d-]*\p{{L}})[\p{{L}}\p{{N}}]+
         (?:-[\p{{L}}\p{{N}}]+)*{END}(?![.,]\d)""",

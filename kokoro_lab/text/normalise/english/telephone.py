@@ -8,7 +8,7 @@ import regex
 
 from kokoro_lab.text.normalise.english.numerals import DIGITS, digits
 from kokoro_lab.text.normalise.english.patterns import END, START
-from kokoro_lab.text.normalise.rules import Rule, rule
+from kokoro_lab.text.normalise.rules import Rule, digit_rule
 
 _SEPARATORS = r"[-.\ ]"
 
@@ -43,7 +43,7 @@ def _digits(match: Any) -> str:
 
 
 RULES: tuple[Rule, ...] = (
-    rule(
+    digit_rule(
         "telephone number",
         rf"""(?<![\p{{L}}\p{{N}}_.,+/-])(?:(?P<country>\+\d{{1,3}}|1(?={_SEPARATORS}\(?\d{{3}}))
         (?:{_SEPARATORS}|(?=\()|(?<=\+\d)(?=\d{{10}}\b)))?
@@ -59,21 +59,23 @@ RULES: tuple[Rule, ...] = (
         _phone,
         ignore_case=False,
     ),
-    rule(
+    digit_rule(
         "emergency number",
         r"""(?<=\b(?i:call|calls|called|calling|dial|dialed|dialled|dialing|ring|phone)\ (?:the\ )?)
         (?P<number>\d{3})(?![\p{L}\p{N}-]|[.,]\d)""",
         _digits,
     ),
-    rule(
+    digit_rule(
         "emergency call",
         r"(?<![\p{L}\p{N}])(?P<number>911|999)(?=\ (?:call|operator|dispatcher|emergency))",
         _digits,
     ),
-    rule("social security number", rf"{START}(?P<number>\d{{3}}-\d{{2}}-\d{{4}}){END}(?!-)", _digits),
-    rule("card number", rf"{START}(?P<number>\d{{4}}[-\ ]\d{{4}}[-\ ]\d{{4}}[-\ ]\d{{1,4}}){END}", _digits),
-    rule("ISBN", rf"(?<=\bISBN:?\ (?:-13:?\ )?)(?P<number>\d[\d-]{{8,15}}\d){END}", _digits),
-    rule(
+    digit_rule("social security number", rf"{START}(?P<number>\d{{3}}-\d{{2}}-\d{{4}}){END}(?!-)", _digits),
+    digit_rule(
+        "card number", rf"{START}(?P<number>\d{{4}}[-\ ]\d{{4}}[-\ ]\d{{4}}[-\ ]\d{{1,4}}){END}", _digits
+    ),
+    digit_rule("ISBN", rf"(?<=\bISBN:?\ (?:-13:?\ )?)(?P<number>\d[\d-]{{8,15}}\d){END}", _digits),
+    digit_rule(
         "code in digits",
         r"""(?<=\b(?i:pin|pin\ code|code|passcode|password|zip|zip\ code|postcode|ssn|id|account
         |account\ number

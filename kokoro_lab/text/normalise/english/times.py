@@ -6,7 +6,7 @@ from typing import Any
 
 from kokoro_lab.text.normalise.english.numerals import cardinal, number, two_digits
 from kokoro_lab.text.normalise.english.patterns import DASH, END, START, any_of, words_of
-from kokoro_lab.text.normalise.rules import Rule, rule
+from kokoro_lab.text.normalise.rules import Rule, digit_rule, rule
 
 HALF = r"(?:[AaPp]\.\ ?[Mm]\.?|[AaPp][Mm])"
 ZONES = words_of("""
@@ -112,7 +112,7 @@ def _lap(match: Any) -> str:
 _END_OF_HALF = r"(?![\p{L}\p{N}])"
 
 RULES: tuple[Rule, ...] = (
-    rule(
+    digit_rule(
         "span from or to noon",
         rf"""{START}(?:(?P<first>noon|midnight){DASH}(?P<last>\d{{1,2}}(?::[0-5]\d)?
         (?:\ ?{HALF})?){_END_OF_HALF}
@@ -120,7 +120,7 @@ RULES: tuple[Rule, ...] = (
         lambda match: " to ".join(_named(match[end]) for end in ("first", "last")) + _stop(match),
         ignore_case=True,
     ),
-    rule(
+    digit_rule(
         "span of clock times",
         rf"""{START}(?:(?P<first>(?:[01]?\d|2[0-4])(?::[0-5]\d)?\ ?{HALF}){DASH}(?P<last>\d{{1,2}}
         (?::[0-5]\d)?(?:\ ?{HALF})?)
@@ -129,12 +129,12 @@ RULES: tuple[Rule, ...] = (
         {_END_OF_HALF}(?!:\d)(?:\ {ZONE}{END})?""",
         _span,
     ),
-    rule(
+    digit_rule(
         "time of a race",
         rf"{START}(?:(?P<hours>\d{{1,2}}):)?(?P<minutes>\d{{1,2}}):(?P<seconds>[0-5]\d\.\d{{1,3}}){END}",
         _lap,
     ),
-    rule(
+    digit_rule(
         "clock time",
         rf"""{START}(?<!\d[:.]|[$€£])(?P<hour>{HOUR_24}):(?P<minute>{MINUTE})(?::(?P<second>{MINUTE}))?
         (?!\.?\d|:\d)
@@ -142,28 +142,28 @@ RULES: tuple[Rule, ...] = (
         |midnight)\b))?""",
         _time,
     ),
-    rule(
+    digit_rule(
         "hour and half of the day",
         rf"""{START}(?<!\d[:.]|[$€£])(?P<hour>\d{{1,2}})(?:[.](?P<minute>{MINUTE}))?(?P<second>(?!))?\ ?
         (?P<half>{HALF}){_END_OF_HALF}
         (?:\ {ZONE}{END})?(?P<behind>(?!))?""",
         _time,
     ),
-    rule(
+    digit_rule(
         "clock time with a point",
         r"""(?<=\b(?:at|until|till|by)\ )(?P<hour>1\d|2[0-3])\.(?P<minute>[0-5]\d)(?P<second>(?!))?
         (?P<half>
         (?!))?(?P<zone>(?!))?(?P<offset>(?!))?(?P<behind>(?!))?(?=[,;!?]?(?:\ (?:on|sharp)\b|\.?$))""",
         _time,
     ),
-    rule(
+    digit_rule(
         "time with h",
         rf"""{START}(?P<hour>[01]?\d|2[0-4])h(?P<minute>[0-5]\d)(?P<second>(?!))?(?P<half>(?!))?(?P<zone>
         (?!))?
         (?P<offset>(?!))?(?P<behind>(?!))?{END}""",
         _time,
     ),
-    rule(
+    digit_rule(
         "military time",
         rf"{START}(?P<hour>[01]\d|2[0-3])(?P<minute>[0-5]\d)\ (?:hrs|hours|h){END}",
         _military,

@@ -1,0 +1,68 @@
+"""Signs of arithmetic, and the others that have a name."""
+
+from __future__ import annotations
+
+from typing import Any
+from unicodedata import digit
+
+from kokoro_lab.text.normalise.rules import Rule, digit_rule, rule
+from kokoro_lab.text.normalise.spanish.numerals import cardinal
+from kokoro_lab.text.tables import names
+
+_OWN, _GREEK, _OTHERS = (
+    names(__package__)[kind] for kind in ("sign in a rule of its own", "Greek letter", "sign")
+)
+_NAMES = {**_OWN, **_GREEK, **_OTHERS}
+_POWERS = {"2": "al cuadrado", "3": "al cubo"}
+
+
+def _named(match: Any) -> str:
+    return _apart(match, _NAMES[match["sign"]])
+
+
+def _minus(match: Any) -> str | None:
+    """Between two words a hyphen is one, unless the text has a sum in it."""
+    spaced = match.string[match.start() - 1].isspace() and match.string[match.end()].isspace()
+    return _apart(match, "menos") if spaced else None
+
+
+def _power(match: Any) -> str:
+    exponent = "".join("-" if each == "⁻" else str(digit(each)) for each in match.group())
+    if not exponent.lstrip("-").isdecimal() or exponent.rfind("-") > 0:
+        return _apart(match, "elevado a menos")
+    return _apart(match, _POWERS.get(exponent) or f"elevado a {cardinal(int(exponent))}")
+
+
+def _apart(match: Any, said: str) -> str:
+    """Set off from signs and brackets too: letters and digits are seen to by whoever applies the rule."""
+    before = match.string[: match.start()][-1:]
+    after = match.string[match.end() : match.end() + 1]
+    left = (
+        " " if before and not before.isspace() and not before.isalnum() and before not in "(“\"'¿¡[" else ""
+    )
+    right = (
+        " "
+        if after
+        and not after.isspace()
+        and not after.isalnum()
+        and after not in _NAMES
+        and after not in ".,;:)”\"'?!]"
+        else ""
+    )
+    return left + said + right
+
+
+RULES: tuple[Rule, ...] = (
+    rule("minus", r"(?<=[\p{L})²³\d][ ]?)[-–](?=[ ]?[\d\p{L}(²³]+[ ]?[-+=<>≤≥≈])", _minus, wakes="-–"),
+    rule("compound sign", r"(?<=[\w\)][ ]?)(?P<sign><=|>=|!=|==)(?=[ ]?[\w(])", _named, wakes="<=>"),
+    rule("times", r"(?<=[\d)][ ]?)(?P<sign>[*·])(?=[ ]?[\d(])", _named, wakes="*·"),
+    digit_rule("times, by an x", r"(?<=\d[ ]?|\d[ ]?\p{Ll}{1,2}[ ])[xX](?=[ ]?\d)", lambda _: "por"),
+    rule("raised to", r"(?<=[\w)])(?P<sign>\^)(?=[\w(-])", _named, wakes="^"),
+    rule("about", r"(?<!\w)(?P<sign>~)(?=[ ]?\d)", _named, wakes="~"),
+    rule("number sign", r"(?<!\w)\#(?=[ ]?\d)", lambda _: "número", wakes="#"),
+    rule("power", r"[⁰¹²³⁴-⁹⁻]+", _power),
+    rule("Greek letter", rf"(?<!\p{{L}})(?P<sign>[{''.join(_GREEK)}])(?!\p{{L}})", _named),
+    rule("sign alone", r"(?<![^\s])(?P<sign>[_^|\\~])(?![^\s])", _named, wakes="\\^_|~"),
+    rule("sign", rf"(?P<sign>[{''.join(_OTHERS)}])", _named),
+    rule("either or", r"(?<=\by)/(?=o\b)", lambda _: " ", wakes="/"),
+)
