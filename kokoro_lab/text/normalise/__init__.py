@@ -24,7 +24,7 @@ def normalise(text: AlignedText, language: str, keep: Sequence[tuple[int, int]] 
     language : str
         A canonical tag such as `en-us`.
     keep : sequence of (int, int)
-        Pieces of `text`, in order, that stay as they are written.
+        Parts of `text`, in order, that stay as they are written.
     """
     named = name_emoji(text, language, keep)
     found = reader(language)
@@ -37,4 +37,4 @@ def warm(language: str) -> None:
     """Compile the rules of `language`, so that no text waits for it."""
     found = reader(language)
     for rule in found.RULES if found else ():
-        next(rule.pattern.finditer(""), None)
+        next(rule.matches(""), None)

@@ -14,7 +14,7 @@ from typing import Any
 
 import regex
 
-from kokoro_lab.text.normalise.rules import Rule, rule
+from kokoro_lab.text.normalise.rules import Rule, digit_rule
 
 MAX_DIGITS = 15
 """A longer row of digits is no quantity: it is read digit by digit."""
@@ -128,24 +128,26 @@ class OtherReader:
         number = rf"(?P<sign>(?<!\S)-)?(?P<whole>{whole})(?:{regex.escape(n.decimal)}(?P<part>\d+))?"
         signs = "|".join(sorted((regex.escape(sign) for sign in n.money), key=len, reverse=True))
         return (
-            rule(
+            digit_rule(
                 "date", r"(?<![\w/.-])(?P<d>\d{1,2})([/.-])(?P<m>\d{1,2})\2(?P<y>\d{4})(?![\w/-])", self._day
             ),
-            rule("date", r"(?<![\w/.-])(?P<y>\d{4})-(?P<m>\d{2})-(?P<d>\d{2})(?![\w-])", self._day),
-            rule(
+            digit_rule("date", r"(?<![\w/.-])(?P<y>\d{4})-(?P<m>\d{2})-(?P<d>\d{2})(?![\w-])", self._day),
+            digit_rule(
                 "time", r"(?<![\w:.,])(?P<h>\d{1,2})(?::|\s?h\s?)(?P<m>[0-5]\d)(?![\w:]|[.,]\d)", self._clock
             ),
-            rule("money", rf"(?P<unit>{signs})\s?{number}(?![\w])", self._money),
-            rule("money", rf"(?<![\w]){number}\s?(?P<unit>{signs})(?!\w)", self._money),
-            rule("percent", rf"(?<![\w]){number}\s?%", self._percent),
-            rule(
+            digit_rule("money", rf"(?P<unit>{signs})\s?{number}(?![\w])", self._money),
+            digit_rule("money", rf"(?<![\w]){number}\s?(?P<unit>{signs})(?!\w)", self._money),
+            digit_rule("percent", rf"(?<![\w]){number}\s?%", self._percent),
+            digit_rule(
                 "ordinal",
                 rf"(?<![\w.,])(?P<whole>\d+)\s?(?:(?P<feminine>{n.feminine})|{n.ordinal})(?!\w)",
                 self._rank,
             ),
-            rule("range", r"(?<![\w.,-])(?P<a>\d{1,6})\s?[-–]\s?(?P<b>\d{1,6})(?![\w-]|[.,]\d)", self._range),
-            rule("number", rf"(?<![\w]){number}(?!\d)", self._number),
-            rule("digits", r"\d+", lambda match: self._digits(match.group())),
+            digit_rule(
+                "range", r"(?<![\w.,-])(?P<a>\d{1,6})\s?[-–]\s?(?P<b>\d{1,6})(?![\w-]|[.,]\d)", self._range
+            ),
+            digit_rule("number", rf"(?<![\w]){number}(?!\d)", self._number),
+            digit_rule("digits", r"\d+", lambda match: self._digits(match.group())),
         )
 
     def _day(self, match: Any) -> str | None:

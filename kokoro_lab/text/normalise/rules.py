@@ -1,55 +1,27 @@
-"""Rules that rewrite pieces of a text, the first one that will have a piece taking it."""
+"""Rules that rewrite parts of a text: a part belongs to the first rule that will have it."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from functools import cached_property, partial
+from typing import Any
 
 import regex
 
 from kokoro_lab.text.aligned import AlignedText
-from kokoro_lab.text.normalise.needs import NOTHING, characters, needs
 
 Say = Callable[[Any], str | None]
 """From a match to what is said for it; None leaves it to the rules behind."""
 
+DIGITS = "0"
+"""In `wakes`: any decimal digit, of whatever script."""
 
 _UNSPACED = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}ー]")  # no spaces between words
 
 
-class Pattern(Protocol):
-    """What a rule needs of one."""
-
-    def finditer(self, text: str) -> Iterator[Any]: ...
-
-
-class LatePattern:
-    """A pattern that is compiled when it is first looked for: a first text of words alone waits for few.
-
-    Parameters
-    ----------
-    written : str
-        As `regex` takes it.
-    flags : int
-    """
-
-    __slots__ = ("_compiled", "_flags", "_written")
-
-    def __init__(self, written: str, flags: int) -> None:
-        self._written, self._flags = written, flags
-        self._compiled: Any = None
-
-    def finditer(self, text: str) -> Iterator[Any]:
-        """Matches in `text`."""
-        if self._compiled is None:
-            self._compiled = regex.compile(self._written, self._flags)
-        found: Iterator[Any] = self._compiled.finditer(text)
-        return found
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Rule:
     """One kind of thing that is written otherwise than it is said.
 
@@ -57,39 +29,76 @@ class Rule:
     ----------
     name : str
         What it is: `clock time`, `fraction`, ...
-    pattern : Pattern
-        Where it may stand. Look around for what must be beside it.
+    pattern : str
+        Where it may stand, as `regex` takes it. Look around for what must be beside it.
     say : callable
         Words for one match, or None if on a second look it is something else.
-    needs : frozenset of str
-        Of these a text holds at least one wherever the pattern matches; none if that is not known.
+    wakes : frozenset of str
+        Characters of which a text holds at least one wherever the pattern matches. The rule is not tried on a
+        text without; with none named, it is tried on every text.
+    flags : int
+        Of the pattern.
+    seen : callable, optional
+        How the pattern sees a text: from one to another of the same length.
     """
 
     name: str
-    pattern: Pattern
+    pattern: str
     say: Say
-    needs: frozenset[str] = NOTHING
+    wakes: frozenset[str] = frozenset()
+    flags: int = regex.VERBOSE
+    seen: Callable[[str], str] | None = None
+
+    @cached_property
+    def matches(self) -> Callable[[str], Iterator[Any]]:
+        """From a text to where the pattern fits in it.
+
+        Compiled when it is first tried, so that a first text of words alone waits for few.
+        """
+        find: Callable[[str], Iterator[Any]] = regex.compile(self.pattern, self.flags).finditer
+        seen = self.seen
+        return find if seen is None else lambda text: find(seen(text))
 
 
-def rule(name: str, pattern: str, say: Say, *, ignore_case: bool = False) -> Rule:
+def rule(
+    name: str,
+    pattern: str,
+    say: Say,
+    *,
+    wakes: str = "",
+    ignore_case: bool = False,
+    seen: Callable[[str], str] | None = None,
+) -> Rule:
     """A `Rule` whose pattern is written over several lines, with comments."""
     flags = regex.VERBOSE | (regex.IGNORECASE if ignore_case else 0)
-    return Rule(name, LatePattern(pattern, flags), say, needs(pattern, verbose=True))
+    return Rule(name, pattern, say, frozenset(wakes), flags, seen)
+
+
+digit_rule = partial(rule, wakes=DIGITS)
+"""A `rule` for what holds a digit wherever it stands."""
+
+
+def characters(text: str) -> set[str]:
+    """The characters of `text`, to be held against what wakes a rule."""
+    found = set(text)
+    if any(map(str.isdecimal, found)):
+        found.add(DIGITS)
+    return found
 
 
 def apply(text: AlignedText, rules: Iterable[Rule], keep: Iterable[tuple[int, int]] = ()) -> AlignedText:
-    """`text` with each piece that a rule takes replaced by its words, set off by spaces from its neighbours.
+    """`text` with each part that a rule takes replaced by its words, set off by spaces from its neighbours.
 
-    Every rule reads what was written, never what another rule made of it; a piece belongs to the first
-    rule that takes it. No rule takes a piece that touches one of `keep`, which are in order.
+    Every rule reads what was written, never what another rule made of it; a part belongs to the first
+    rule that takes it. No rule takes a part that touches one of `keep`, which are in order.
     """
     kept = [(i, j, "") for i, j in keep]
     taken: list[tuple[int, int, str]] = []
     present = characters(text.text)
     for each in rules:
-        if each.needs and each.needs.isdisjoint(present):
+        if each.wakes and each.wakes.isdisjoint(present):
             continue
-        for match in each.pattern.finditer(text.text):
+        for match in each.matches(text.text):
             i, j = match.span()
             if i == j or overlaps(kept, i, j) or overlaps(taken, i, j):
                 continue
@@ -103,7 +112,7 @@ def apply(text: AlignedText, rules: Iterable[Rule], keep: Iterable[tuple[int, in
 
 
 def overlaps(taken: Sequence[tuple[int, int, str]], i: int, j: int) -> bool:
-    """Whether one of `taken`, which are in order and apart from one another, shares a place with `i:j`."""
+    """Whether one of `taken`, which are in order and apart from one another, has a character of `i:j`."""
     at = bisect_left(taken, (i, j, ""))
     return (at > 0 and taken[at - 1][1] > i) or (at < len(taken) and taken[at][0] < j)
 
@@ -111,7 +120,7 @@ def overlaps(taken: Sequence[tuple[int, int, str]], i: int, j: int) -> bool:
 def _set_off(text: str, i: int, j: int, words: str, *, follows_another: bool) -> str:
     if not words.strip():  # taken away, or only a space is put in its place
         return words
-    parted = follows_another and text[i].isalnum()  # by the space behind the piece before
+    parted = follows_another and text[i].isalnum()  # by the space behind the part before
     before = " " if i and text[i - 1].isalnum() and not parted and not _UNSPACED.match(words[0]) else ""
     after = " " if j < len(text) and text[j].isalnum() and not _UNSPACED.match(words[-1]) else ""
     return f"{before}{words}{after}"

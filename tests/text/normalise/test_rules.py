@@ -1,9 +1,13 @@
-"""Rules take pieces of a text in turn, and what they take is set off and kept in place."""
+"""Rules take parts of a text in turn, and what they take is set off and kept in place; most rules sleep."""
 
 from __future__ import annotations
 
+import pytest
+
+from kokoro_lab.lab.fixtures import load_rows
 from kokoro_lab.text.aligned import AlignedText
-from kokoro_lab.text.normalise.rules import apply, rule
+from kokoro_lab.text.normalise.languages import READERS, reader
+from kokoro_lab.text.normalise.rules import DIGITS, apply, characters, digit_rule, rule
 
 PAIR = rule("pair", r"\d-\d", lambda match: "pair")
 ONE = rule("one", r"\d", lambda match: "one")
@@ -13,12 +17,12 @@ def read(text: str, *rules) -> str:  # type: ignore[no-untyped-def]
     return apply(AlignedText.of(text), rules).text
 
 
-def test_the_first_rule_that_takes_a_piece_has_it() -> None:
+def test_the_first_rule_that_takes_a_part_has_it() -> None:
     assert read("1-2 3", PAIR, ONE) == "pair one"
     assert read("1-2 3", ONE, PAIR) == "one-one one"
 
 
-def test_a_rule_that_declines_leaves_the_piece_to_the_next() -> None:
+def test_a_rule_that_declines_leaves_the_part_to_the_next() -> None:
     shy = rule("shy", r"\d-\d", lambda match: None)
     assert read("1-2", shy, ONE) == "one-one"
 
@@ -38,3 +42,36 @@ def test_words_are_set_off_from_letters_beside_them() -> None:
 def test_a_text_without_anything_to_read_is_the_same_object() -> None:
     text = AlignedText.of("plain")
     assert apply(text, (PAIR, ONE)) is text
+
+
+def test_a_rule_is_tried_on_a_text_that_holds_what_wakes_it() -> None:
+    word = digit_rule("word", r"\w+", lambda match: "one")
+    assert read("1", word) == "one"
+    assert read("a", word) == "a"
+    assert read("a", rule("word", r"\w+", lambda match: "one")) == "one"
+
+
+def test_digits_of_every_script_are_digits() -> None:
+    assert DIGITS in characters("a١")
+    assert DIGITS not in characters("a²½")
+
+
+@pytest.mark.parametrize("language", READERS)
+def test_no_rule_matches_a_text_without_what_wakes_it(language: str) -> None:
+    rows = [row for name in ("normalisation_en", "normalisation_es") for row in load_rows(name)[::2]]
+    texts = [row["written"] for row in rows]
+    texts += [text.translate(dict.fromkeys(range(ord("0"), ord("9") + 1))) for text in texts]
+    rules = reader(language)
+    assert rules is not None
+    for found in rules.RULES:
+        for text in texts:
+            if found.wakes and found.wakes.isdisjoint(characters(text)):
+                assert not list(found.matches(text)), found.name
+
+
+def test_most_rules_need_not_be_tried_on_prose() -> None:
+    rules = reader("en")
+    assert rules is not None
+    prose = characters("She said that it was late, and went home.")
+    tried = [found for found in rules.RULES if not (found.wakes and found.wakes.isdisjoint(prose))]
+    assert len(tried) < len(rules.RULES) / 3

@@ -16,7 +16,7 @@ from kokoro_lab.text.normalise.english.patterns import (
     optional,
     stop,
 )
-from kokoro_lab.text.normalise.rules import Rule, rule
+from kokoro_lab.text.normalise.rules import Rule, digit_rule, rule
 from kokoro_lab.text.tables import any_of
 
 TITLES, STREETS, STATES, NUMBERED = (NAMES[kind] for kind in ("title", "street", "state", "numbered"))
@@ -79,13 +79,13 @@ _ZIP = r"(?P<zip>\d{5})(?:-(?P<more>\d{4}))?"
 _OF_A_STREET = r"(?P<direction>[NSEW]\.?|NE|NW|SE|SW)"
 
 RULES: tuple[Rule, ...] = (
-    rule(
+    digit_rule(
         "code behind a state with points",
         r"""(?<=\b(?:D\.\ ?C\.|N\.\ ?[YJHMCD]\.|S\.\ ?[CD]\.|R\.\ ?I\.|W\.\ ?Va\.|Calif\.|Mass\.|Conn\.),?\ )
         (?P<zip>\d{5})(?![\p{L}\p{N}]|[.,]\d)""",
         lambda match: digits(match["zip"]),
     ),
-    rule(
+    digit_rule(
         "state and code alone",
         rf"{START}(?P<state>{any_of(STATES.keys() - {'IN', 'OR', 'ME', 'OK', 'HI', 'OH'})})\ {_ZIP}{END}",
         _zip,
@@ -95,8 +95,9 @@ RULES: tuple[Rule, ...] = (
         r"""(?<=\b(?:\p{Lu}|\p{Lu}\p{Ll}{1,4})\.\ )(?P<street>Ave|Blvd|Rd|Ln|Pkwy|Hwy|St)\.
         (?!\ \p{Lu})""",
         _street,
+        wakes=".",
     ),
-    rule(
+    digit_rule(
         "state and code",
         rf"(?<=,\ |\p{{Ll}}\ )(?P<state>{any_of(STATES)}),?\ {_ZIP}{END}",
         _zip,
@@ -105,21 +106,22 @@ RULES: tuple[Rule, ...] = (
         "state behind a town",
         rf"(?<=\p{{Lu}}\p{{Ll}}+,\ )(?P<state>{any_of(STATES)}){LOOSE_END}(?!\.\p{{L}})",
         lambda match: STATES[match["state"]],
+        wakes=",",
     ),
-    rule(
+    digit_rule(
         "house number",
         rf"""{START}(?<![$€£¥#])(?P<number>\d{{1,5}})(?:\ {_OF_A_STREET}(?=\ ))?
         (?=\ (?:\d+(?:st|nd|rd|th)|(?:{_NAME}|\p{{Lu}}{{2,}})(?:\ {_NAME}){{0,2}})
         \ (?:{_STREET}\.?|{_STREET_WORD}){END})""",
         lambda match: in_pairs(match["number"]) + _direction(match),
     ),
-    rule(
+    digit_rule(
         "direction before a street",
         rf"""(?<=\d\ )(?P<direction>[NSEW])\.
         (?=\ (?:{_STREET}\.|{_STREET_WORD}|{_NAME}\ (?:{_STREET}\b|{_STREET_WORD})))""",
         lambda match: NAMES["direction"][match["direction"]],
     ),
-    rule(
+    digit_rule(
         "box of a post office",
         rf"{START}(?:P\.\ ?O\.|PO)\ [Bb]ox\ (?P<number>\d+){END}",
         lambda m: f"PO Box {in_pairs(m['number']) if len(m['number']) < 5 else digits(m['number'])}",
@@ -140,38 +142,45 @@ RULES: tuple[Rule, ...] = (
         "title",
         rf"{START}(?P<title>{any_of(TITLES)})\.(?=\ ?(?:{_NAME}|\p{{Lu}}\.|\p{{Lu}}\p{{L}}|\p{{Lu}}\b))",
         _title,
+        wakes=".",
     ),
     rule("British title", rf"{START}(?P<title>Mr|Mrs|Ms|Dr|Prof|Lt|Capt|Sgt|Gen|Col)(?=\ {_NAME})", _title),
-    rule("title alone", rf"{START}(?P<title>Mr|Mrs|Ms|Dr|Prof)\.", _title),
+    rule("title alone", rf"{START}(?P<title>Mr|Mrs|Ms|Dr|Prof)\.", _title, wakes="."),
     rule(
         "short word before a number",
         rf"{START}(?P<short>{any_of(NUMBERED)})\.\ ?(?=\d|[IVXLC]+\b|[ivxlc]+\b)",
         lambda match: NUMBERED[match["short"]],
+        wakes=".",
     ),
-    rule("numero", r"№\ ?", lambda match: "number "),
-    rule("avenue of", rf"{START}(?P<street>{_STREET})\.(?=\ of\b)", _street),
+    rule("numero", r"№\ ?", lambda match: "number ", wakes="№"),
+    rule("avenue of", rf"{START}(?P<street>{_STREET})\.(?=\ of\b)", _street, wakes="."),
     rule(
         "degree",
         rf"{START}(?P<short>Ph\.D\.?|M\.Sc\.|B\.Sc\.|M\.Phil\.|Ed\.D\.|D\.Phil\.){LOOSE_END}",
         _plain,
+        wakes=".",
     ),
     rule(
         "letters with points",
         rf"""{START}(?P<letters>(?:\p{{L}}\.\ ?){{2,}}(?<!\ )|(?:\p{{Lu}}\.){{2,}}\p{{Lu}}(?!\p{{L}}))
         (?P<own>'s)?{LOOSE_END}""",
         lambda m: None if m["letters"].lower() in PLAIN else _dotted(m),
+        wakes=".",
     ),
     rule(
         "either or",
         rf"(?<![\p{{L}}/]){any_of(NAMES['either or'])}(?![\p{{L}}/])",
         lambda match: NAMES["either or"][match.group().lower()],
         ignore_case=True,
+        wakes="/",
     ),
-    rule("short word", rf"{START}(?P<short>{any_of(PLAIN)})(?<=[./]|/\p{{L}}){LOOSE_END}", _plain),
+    rule(
+        "short word", rf"{START}(?P<short>{any_of(PLAIN)})(?<=[./]|/\p{{L}}){LOOSE_END}", _plain, wakes="./"
+    ),
     rule(
         "short word without a point",
         rf"{START}(?P<short>vs|etc|Jr|aka|AKA|hrs|mins|secs|yrs){END}(?!\.)",
         _plain,
     ),
-    rule("with", r"(?<![\p{L}\p{N}/])w/(?=\ \p{L}|\p{L}{2})", lambda match: "with"),
+    rule("with", r"(?<![\p{L}\p{N}/])w/(?=\ \p{L}|\p{L}{2})", lambda match: "with", wakes="/"),
 )

@@ -32,7 +32,7 @@ from kokoro_lab.text.normalise.english.patterns import (
     scaled,
     sign,
 )
-from kokoro_lab.text.normalise.rules import Rule, rule
+from kokoro_lab.text.normalise.rules import Rule, digit_rule, rule
 from kokoro_lab.text.tables import any_of
 
 VULGAR = "[¼½¾⅐⅑⅒⅓⅔⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞]"
@@ -90,17 +90,17 @@ def _left_over(match: Any) -> str:
 
 
 BEFORE_UNITS: tuple[Rule, ...] = (
-    rule(
+    digit_rule(
         "plan of pension",
         rf"{LOOSE_START}(?P<number>401|403|457|529)\((?P<letter>[a-k])\)",
         lambda match: f"{in_pairs(match['number'])} {match['letter'].upper()}",
     ),
-    rule(
+    digit_rule(
         "tens, hundreds and thousands",
         rf"{START}(?P<number>10|100|1,?000|10,?000|100,?000|1,?000,?000)s(?=\ of\b)",
         lambda match: NAMES["round number"][match["number"].replace(",", "")],
     ),
-    rule(
+    digit_rule(
         "several of a number",
         r"""(?:(?<=\b(?i:the|these|those|two|three|new|old|boeing)\ )(?P<number>\d{3})|(?<![\p{L}\p{N}-])
         (?P<code>\p{Lu}{1,3}-?\d{1,3}))s(?![\p{L}\p{N}'])""",
@@ -108,7 +108,7 @@ BEFORE_UNITS: tuple[Rule, ...] = (
     ),
 )
 RULES: tuple[Rule, ...] = (
-    rule(
+    digit_rule(
         "short scale before what is counted",
         rf"""(?<![\p{{L}}\p{{N}}_.,])(?P<number>{DECIMAL})(?P<big>[MB]|bn|(?<=\d\d)[Kk])
         (?P<more>\+)?(?=\ (?!race\b|run\b|resolution\b|video\b|gold\b)\p{{Ll}}{{3,}})""",
@@ -118,6 +118,7 @@ RULES: tuple[Rule, ...] = (
         "number sign",
         rf"(?<![\p{{L}}\p{{N}}&])(?:\#|№)\ ?(?P<number>\d[\d,]*){LOOSE_END}",
         lambda match: f"number {number(match['number'])}",
+        wakes="#№",
     ),
     rule(
         "vulgar fraction",
@@ -128,43 +129,45 @@ RULES: tuple[Rule, ...] = (
         "part of a whole",
         rf"(?<=\b{any_word('before a mark')}\ )(?P<numerator>{DECIMAL})/(?P<denominator>5|10|100|20){END}",
         lambda match: f"{number(match['numerator'])} out of {number(match['denominator'])}",
+        wakes="/",
     ),
     rule(
         "fraction",
         rf"""(?<![\p{{L}}\p{{N}}_.,:/])(?P<sign>[-−](?=\d))?(?:(?P<whole>\d+)(?:\ |\ ?-\ ?|\ and\ ))?
         (?P<numerator>{WHOLE})\ ?[/⁄]\ ?(?P<denominator>{WHOLE})(?:ths?|rds?|nds?)?{END}(?![/.]\d)""",
         _fraction,
+        wakes="/⁄",
     ),
-    rule(
+    digit_rule(
         "score",
         rf"""(?<=\b(?i:{any_word("before a score")})\ (?:[\p{{L}}'.]+\ ){{0,3}})
         (?P<first>\d{{1,3}})[-–](?P<last>\d{{1,3}})(?![\p{{L}}\p{{N}}-]|[.,]\d)""",
         lambda match: f"{number(match['first'])} to {number(match['last'])}",
     ),
-    rule(
+    digit_rule(
         "ratio",
         rf"{START}(?<![\d:.])\d+(?:\.\d+)?(?:\ ?:\ ?\d+(?:\.\d+)?)+{END}(?!:)",
         lambda match: " to ".join(map(number, match.group().split(":"))),
     ),
-    rule(
+    digit_rule(
         "span of ordinals",
         rf"{START}(?P<first>{WHOLE})(?:st|nd|rd|th)?\ ?[-–]\ ?(?P<last>{WHOLE})(?:st|nd|rd|th){END}",
         _ordinal,
         ignore_case=True,
     ),
-    rule(
+    digit_rule(
         "ordinal",
         rf"{START}(?P<last>{WHOLE})\ ?(?:st|nd|rd|th|ᵗʰ|ˢᵗ|ⁿᵈ|ʳᵈ){END}",
         _ordinal,
         ignore_case=True,
     ),
-    rule(
+    digit_rule(
         "room or flight",
         rf"""(?<=\b(?i:{any_word("before a room")})\ )(?P<number>\d{{3,4}})
         (?![\p{{L}}\p{{N}}-]|[.,]\d)""",
         lambda match: in_pairs(match["number"]),
     ),
-    rule(
+    digit_rule(
         "range",
         rf"""(?<![\p{{L}}\p{{N}}_.,/$€£-])(?P<first>{DECIMAL})\ ?(?:[-–—~]|\.\.)\ ?(?P<last>{DECIMAL})
         (?:(?P<big>{any_of(MAGNITUDES)}))?(?![\p{{L}}\p{{N}}_/-]|[.,]\d)""",
@@ -172,22 +175,22 @@ RULES: tuple[Rule, ...] = (
     ),
 )
 PLAIN: tuple[Rule, ...] = (
-    rule(
+    digit_rule(
         "number in groups",
         r"(?<![\p{L}\p{N}_.,]|\p{N}\ )(?P<number>\d{1,3}(?:\ \d{3})+)(?![\p{L}\p{N}_]|[.,]\d|\ \d)",
         lambda match: number(match["number"]),
     ),
-    rule(
+    digit_rule(
         "long number",
         rf"(?<![\p{{L}}\p{{N}}_.,$€£])(?P<number>0\d+|\d{{11,}}){END}(?![.,]\d)",
         lambda match: digits(match["number"]),
     ),
-    rule(
+    digit_rule(
         "sign apart from its number",
         r"^[-−]\ (?P<number>\d[\d,.]*)$",
         lambda match: f"minus {number(match['number'])}",
     ),
-    rule(
+    digit_rule(
         "short scale",
         rf"""(?<![\p{{L}}\p{{N}}_.,])(?P<sign>[-−+±])?(?P<number>{DECIMAL})
         (?P<big>{any_of(m for m in MAGNITUDES if m not in ("m", "t", "mm", "MM", "T", "b"))}|
@@ -198,8 +201,9 @@ PLAIN: tuple[Rule, ...] = (
         "about a number",
         rf"{LOOSE_START}(?P<sign>[~≈<>≤≥])\ ?(?P<number>{DECIMAL}){END}",
         lambda m: f"{'approximately ' if m['sign'] == '≈' else sign(m)}{number(m['number'])}",
+        wakes="<>~≈≤≥",
     ),
-    rule(
+    digit_rule(
         "number",
         rf"""(?<![\p{{L}}\p{{N}}_]|\d[.,])(?P<sign>(?<![\p{{L}}\p{{N}})\]]|\p{{N}}\ )[-−+±](?=[\d.]))?
         (?P<number>{DECIMAL})(?P<more>\+{LOOSE_END})?{END}""",

@@ -7,7 +7,7 @@ from typing import Any
 
 from kokoro_lab.text.normalise.english.numerals import cardinal, ordinal, year
 from kokoro_lab.text.normalise.english.patterns import END, LOOSE_END, NAMES, START, any_word, optional
-from kokoro_lab.text.normalise.rules import Rule, rule
+from kokoro_lab.text.normalise.rules import Rule, digit_rule, rule
 from kokoro_lab.text.tables import any_of
 
 MONTHS = (
@@ -165,26 +165,26 @@ _COUNTED = rf"""
 _YEAR_CUE = rf"(?<=\b(?i:{any_word('before a year')})[\ -])"
 
 RULES: tuple[Rule, ...] = (
-    rule(
+    digit_rule(
         "span of dates",
         rf"""{START}(?P<month>{MONTH})\ (?P<day>{THE_DAY})\ ?[-–]\ ?
         (?P<until>{MONTH})\ (?P<last>{THE_DAY}){END}(?!\.\d|:\d|/\d){_YEAR_BEHIND}""",
         _dates,
         ignore_case=True,
     ),
-    rule(
+    digit_rule(
         "years until now",
         rf"{START}(?P<year>{YEAR})\ ?[-–]\ ?(?P<now>present|today|now|date)\b",
         lambda match: f"{year(int(match['year']))} to {match['now']}",
     ),
-    rule(
+    digit_rule(
         "month, day and year",
         rf"""{START}(?:(?P<weekday>{WEEKDAY}),?\ )?(?P<month>{MONTH})\ (?:the\ )?(?P<day>{THE_DAY}){END}
         (?!\.\d|:\d|/\d|,\d)(?:\ ?[-–]\ ?(?P<last>{THE_DAY}){END}(?!:|/))?{_YEAR_BEHIND}""",
         _month_day_year,
         ignore_case=True,
     ),
-    rule(
+    digit_rule(
         "day, month and year",
         rf"""{START}(?:(?P<weekday>{WEEKDAY}),?\ )?(?:the\ )?(?P<day>{THE_DAY})
         (?:\ ?[-–]\ ?(?P<last>{THE_DAY}))?(?:\ (?:of\ )?|-)(?P<month>{MONTH}){END}
@@ -193,19 +193,19 @@ RULES: tuple[Rule, ...] = (
         _day_month_year,
         ignore_case=True,
     ),
-    rule(
+    digit_rule(
         "month and year",
         rf"""{START}(?P<month>{MONTH}|May)(?P<year_part>(?:,\ |\ |\ of\ |-)(?P<year>{YEAR}|'\d\d)){END}
         (?!:\d|\.\d)""",
         lambda match: _full(match["month"]) + _year_behind(match),
         ignore_case=True,
     ),
-    rule(
+    digit_rule(
         "ISO date",
         rf"{START}(?P<year>\d{{4}})([-/.])(?P<month>0?[1-9]|1[0-2])\2(?P<day>{DAY}){END}(?![-/]\d)",
         _iso,
     ),
-    rule(
+    digit_rule(
         "slashed date",
         rf"{START}(?P<first>\d{{1,2}})([-/.])(?P<second>\d{{1,2}})\2(?P<year>\d{{4}}|\d\d){END}(?![-/.]\d)",
         _slashed,
@@ -215,41 +215,42 @@ RULES: tuple[Rule, ...] = (
         rf"{START}(?P<first>{WEEKDAY}|{MONTH})\ ?[-–]\ ?(?P<last>{WEEKDAY}|{MONTH}){END}(?!\ \d)",
         _names,
         ignore_case=True,
+        wakes="-–",
     ),
-    rule(
+    digit_rule(
         "year and month",
         rf"{START}(?P<year>(?:19|20)\d\d)[-/](?P<month>0[1-9]|1[0-2]){END}(?![-/]\d)",
         _year_month,
     ),
-    rule(
+    digit_rule(
         "decade",
         rf"""{START}(?:(?P<decade>(?:1\d|20)\d0)'?s|'(?P<decade>\d0)'?s
         |(?<=\b{any_word("before a decade")}[\ -])(?P<decade>[2-9]0)'?s){END}""",
         lambda match: decade(match["decade"]),
     ),
-    rule(
+    digit_rule(
         "year without its century",
         rf"(?<![\p{{L}}\p{{N}}])'(?P<year>\d\d){END}(?!')",
         lambda m: century_year(m["year"]),
     ),
-    rule("year of an era", rf"{START}(?P<year>\d{{1,3}}(?:,\d{{3}})*|\d+){ERA}{LOOSE_END}", _era_year),
-    rule(
+    digit_rule("year of an era", rf"{START}(?P<year>\d{{1,3}}(?:,\d{{3}})*|\d+){ERA}{LOOSE_END}", _era_year),
+    digit_rule(
         "AD year",
         rf"{START}(?:AD|A\.D\.)\ (?P<year>\d{{1,4}}){END}",
         lambda match: f"AD {year(int(match['year']))}",
     ),
-    rule(
+    digit_rule(
         "years",
         rf"{START}(?P<first>{YEAR})\ ?[-–]\ ?(?P<last>{YEAR}|\d\d){ERA}?{END}(?![-–:/.]\d){_COUNTED}",
         _years,
     ),
-    rule(
+    digit_rule(
         "year after a word",
         rf"""{_YEAR_CUE}(?P<year>10[1-9]\d|1[1-9]\d\d|20\d\d){ERA}?{END}(?!-)
         (?!\ ?[-–+×*/=]\ ?\d){_NOT_A_YEAR}{_COUNTED}""",
         _year_alone,
     ),
-    rule(
+    digit_rule(
         "year",
         rf"""(?<![\p{{L}}\p{{N}}_$€£¥#+\-–./]|[.,:]\d?|\b(?i:{any_word("before no year")})\ )
         (?P<year>1[5-9]\d\d|20\d\d){END}(?!\ ?[-–+×*/=]\ ?\d){_NOT_A_YEAR}{_COUNTED}""",

@@ -8,7 +8,7 @@ import regex
 
 from kokoro_lab.text.normalise.english.numerals import cardinal, digits, in_pairs
 from kokoro_lab.text.normalise.english.patterns import END, NAMES, START, WORDS, any_word, optional
-from kokoro_lab.text.normalise.rules import Rule, rule
+from kokoro_lab.text.normalise.rules import Rule, digit_rule, rule
 
 SIGNS = NAMES["sign in an address"]
 TOP_LEVEL = WORDS["top-level domain"]
@@ -119,6 +119,7 @@ RULES: tuple[Rule, ...] = (
         r"""(?<![\p{L}\p{N}_.@])(?:mailto:)?[\p{L}\p{N}][\p{L}\p{N}._%+-]*@(?:[\p{L}\p{N}-]+\.)+\p{L}{2,}
         (?![\p{L}\p{N}_@])""",
         _email,
+        wakes="@",
     ),
     rule(
         "web address",
@@ -127,6 +128,7 @@ RULES: tuple[Rule, ...] = (
         (?::(?P<port>\d{2,5}))?(?P<path>[/?#][^\s<>"”“]*)?""",
         _url,
         ignore_case=True,
+        wakes="./",
     ),
     rule(
         "host",
@@ -134,45 +136,55 @@ RULES: tuple[Rule, ...] = (
         (?P<path>/[^\s<>"”“]*)?(?![\p{{L}}\p{{N}}_@-])""",
         _url,
         ignore_case=True,
+        wakes=".",
     ),
-    rule(
+    digit_rule(
         "IP address",
         r"""(?<![\p{L}\p{N}_.])(?P<ip>\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3})(?:/(?P<mask>\d{1,2}))?(?::
         (?P<port>\d{2,5}))?(?![\p{L}\p{N}_]|\.\d)""",
         _ip,
     ),
-    rule(
+    digit_rule(
         "local host",
         rf"{START}localhost:(?P<port>\d{{2,5}}){END}",
         lambda match: f"localhost colon {digits(match['port'])}",
     ),
-    rule("Windows path", r"(?<![\p{L}\p{N}_])[A-Za-z]:\\[^\s\"“”]*", _path),
+    rule("Windows path", r"(?<![\p{L}\p{N}_])[A-Za-z]:\\[^\s\"“”]*", _path, wakes="\\"),
     rule(
         "path",
         r"(?<![\p{L}\p{N}_<.)/])(?:~|\.{1,2})?/(?:[\p{L}\p{N}_.@+-]+/)*[\p{L}\p{N}_.@+-]*[\p{L}\p{N}_](?:/)?",
         _path,
+        wakes="/",
     ),
     rule(
         "file",
         rf"""(?<![\p{{L}}\p{{N}}_./])(?P<name>[\p{{L}}\p{{N}}_][\p{{L}}\p{{N}}_.-]*(?:/[\p{{L}}\p{{N}}_.-]+)*)
         \.(?P<end>{any_word("ending of a file")})(?![\p{{L}}\p{{N}}_/])""",
         _file,
+        wakes=".",
     ),
     rule(
         "hashtag",
         r"(?<![\p{L}\p{N}_&])\#(?P<name>\p{L}[\p{L}\p{N}_]*)",
         lambda match: f"hashtag {_camel(match['name'])}",
+        wakes="#",
     ),
     rule(
         "handle",
         r"(?<![\p{L}\p{N}_@.])@(?P<name>\p{L}[\p{L}\p{N}_]*)",
         lambda match: f"at {_camel(match['name'])}",
+        wakes="@",
     ),
     rule(
         "name in a program",
         r"""(?<![\p{L}\p{N}_.])[\p{L}_][\p{L}\p{N}_]*\(\)
-        |(?<![\p{L}\p{N}_.-])\p{L}[\p{L}\p{N}]*(?:_[\p{L}\p{N}]+)+(?![\p{L}\p{N}])
-        |(?<![\p{L}\p{N}_.-])(?:\p{Ll}{2,}\p{Lu}\p{Ll}+(?:\p{Lu}\p{Ll}+)*)(?![\p{L}\p{N}_])""",
+        |(?<![\p{L}\p{N}_.-])\p{L}[\p{L}\p{N}]*(?:_[\p{L}\p{N}]+)+(?![\p{L}\p{N}])""",
+        lambda match: _camel(match.group()),
+        wakes="_(",
+    ),
+    rule(
+        "camel case",
+        r"(?<![\p{L}\p{N}_.-])(?:\p{Ll}{2,}\p{Lu}\p{Ll}+(?:\p{Lu}\p{Ll}+)*)(?![\p{L}\p{N}_])",
         lambda match: _camel(match.group()),
     ),
 )

@@ -8,7 +8,7 @@ import regex
 
 from kokoro_lab.text.normalise.english.numerals import number
 from kokoro_lab.text.normalise.english.patterns import DECIMAL, END, LOOSE_END, LOOSE_START, NAMES, START
-from kokoro_lab.text.normalise.rules import Rule, rule
+from kokoro_lab.text.normalise.rules import DIGITS, Rule, digit_rule, rule
 from kokoro_lab.text.tables import any_of
 
 SUPERSCRIPT = "⁰¹²³⁴⁵⁶⁷⁸⁹"
@@ -94,7 +94,7 @@ _TOKENS = regex.compile(
 )
 
 RULES: tuple[Rule, ...] = (
-    rule(
+    digit_rule(
         "scientific number",
         rf"""{START}(?P<number>\d+(?:\.\d+)?)(?:\ ?[×x*]\ ?10(?:\^(?P<exponent>[-−+]?\d+)|
         (?P<exponent>[⁺⁻]?[{SUPERSCRIPT}]+))|[eE](?P<exponent>[-−+]?\d+)){END}""",
@@ -106,12 +106,14 @@ RULES: tuple[Rule, ...] = (
         (?<=[\p{{N}}\p{{L}})]){_WEAK})\ ?[-−]?{_TERM})*\ ?{_STRONG}\ ?[-−]?{_TERM}
         (?:\ ?(?:{_STRONG}|{_WEAK})\ ?{_TERM})*(?![\p{{L}}\p{{N}}_]|\.\d)""",
         _formula,
+        wakes="*<=>^±×÷∈∝≈≠≡≤≥",
     ),
     rule(
         "sum",
         rf"""(?<![\p{{L}}\p{{N}}_.,/-]){_TERM}(?:\ \+\ |\+|\ [-−–]\ (?=\d)){_TERM}
         (?:(?:\ ?[+−–-]\ ?){_TERM})*(?![\p{{L}}\p{{N}}_]|\.\d|-)""",
         _sum,
+        wakes=DIGITS + "+",
     ),
     rule(
         "power",
@@ -124,6 +126,7 @@ RULES: tuple[Rule, ...] = (
         "square root",
         rf"√\ ?(?P<number>{DECIMAL})",
         lambda match: f"the square root of {number(match['number'])}",
+        wakes="√",
     ),
 )
 
@@ -132,46 +135,53 @@ SIGNS_ALONE: tuple[Rule, ...] = (
         "span of letters",
         r"(?<![\p{L}\p{N}_-])(?P<first>A)\ ?[-–]\ ?(?P<last>[C-Z])(?![\p{L}\p{N}_-])",
         lambda match: f"{match['first']} to {match['last']}",
+        wakes="-–",
     ),
     rule(
         "C plus plus",
         rf"{START}(?P<letter>[A-Za-z])(?:(?P<plus>\+\+)|[#♯]){LOOSE_END}",
         lambda m: f"{m['letter'].upper()} {'plus plus' if m['plus'] else 'sharp'}",
+        wakes="#+♯",
     ),
     rule(
         "letters joined by and",
         rf"{LOOSE_START}(?P<first>\p{{Lu}}{{1,3}})&(?P<second>\p{{Lu}}{{1,3}}){LOOSE_END}",
         lambda m: f"{' '.join(m['first'])} and {' '.join(m['second'])}",
+        wakes="&",
     ),
     rule(
         "operator of a program",
         rf"(?<=\s|^|[\p{{L}}\p{{N}})]){any_of(NAMES['operator of a program'])}(?=\s|$|[\p{{L}}\p{{N}}(])",
         lambda m: NAMES["operator of a program"][m.group()],
+        wakes="&+:<=>|",
     ),
     rule(
         "dashes",
         r"(?<=\s)-{2,3}(?=\s)|(?<=\p{L})--(?=\p{L})",
         lambda m: " — " if m.string[m.start() - 1].isalpha() else "—",
+        wakes="-",
     ),
     rule(
         "emphasis of plain text",
         r"""(?<![\p{L}\p{N}*])\*{1,3}(?=\S)|(?<=\S)\*{1,3}(?![\p{L}\p{N}*])
         |(?<![\p{L}\p{N}`])`+|`+(?![\p{L}\p{N}`])|^\#{1,6}\ """,
         lambda m: "",
+        wakes="#*`",
     ),
-    rule("underscore", rf"{LOOSE_START}_+|_+{LOOSE_END}", lambda m: ""),
+    rule("underscore", rf"{LOOSE_START}_+|_+{LOOSE_END}", lambda m: "", wakes="_"),
     rule(
         "less or greater",
         r"(?<=\s)(?P<sign>[<>])(?=\s)",
         lambda m: {"<": "is less than", ">": "is greater than"}[m["sign"]],
+        wakes="<>",
     ),
-    rule("multiplied", r"(?<=\p{N}\ )\*(?=\ \p{N})", lambda m: "times"),
-    rule("either or", r"(?<=\p{L})\ ?/\ ?(?=\p{L})", lambda m: " "),
+    rule("multiplied", r"(?<=\p{N}\ )\*(?=\ \p{N})", lambda m: "times", wakes="*"),
+    rule("either or", r"(?<=\p{L})\ ?/\ ?(?=\p{L})", lambda m: " ", wakes="/"),
     rule(
         "Greek letter",
         rf"(?<![\p{{L}}])(?P<letter>[{''.join(GREEK)}])(?![\p{{Greek}}])",
         lambda m: GREEK[m["letter"]],
     ),
     rule("sign", rf"[{''.join(SIGNS)}]", lambda m: SIGNS[m.group()]),
-    rule("hash", r"\#(?=\s|$)", lambda m: "hash"),
+    rule("hash", r"\#(?=\s|$)", lambda m: "hash", wakes="#"),
 )

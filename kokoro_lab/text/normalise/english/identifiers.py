@@ -8,7 +8,7 @@ import regex
 
 from kokoro_lab.text.normalise.english.numerals import DIGITS, cardinal, digits, in_pairs, number
 from kokoro_lab.text.normalise.english.patterns import END, LOOSE_END, LOOSE_START, START, any_word, optional
-from kokoro_lab.text.normalise.rules import Rule, rule
+from kokoro_lab.text.normalise.rules import Rule, digit_rule
 
 
 def serial(text: str) -> str:
@@ -71,7 +71,7 @@ _SEPARATORS = r"[-.\ ]"
 _TAIL = r"(?P<tail>-?(?:rc|alpha|beta|a|b|dev|post)\.?\d*)?"
 
 BEFORE_WORDS: tuple[Rule, ...] = (
-    rule(
+    digit_rule(
         "telephone number",
         rf"""(?<![\p{{L}}\p{{N}}_.,+/-])(?:(?P<country>\+\d{{1,3}}|1(?={_SEPARATORS}\(?\d{{3}}))
         (?:{_SEPARATORS}|(?=\()|(?<=\+\d)(?=\d{{10}}\b)))?
@@ -86,21 +86,23 @@ BEFORE_WORDS: tuple[Rule, ...] = (
         )(?:,?\ ?(?:ext\.?|extension|x)\ ?(?P<extension>\d{{1,5}}))?{END}""",
         _phone,
     ),
-    rule(
+    digit_rule(
         "emergency number",
         rf"""(?<=\b(?i:{any_word("before a number that is dialled")})\ (?:the\ )?)
         (?P<number>\d{{3}})(?![\p{{L}}\p{{N}}-]|[.,]\d)""",
         _digits,
     ),
-    rule(
+    digit_rule(
         "emergency call",
         rf"{LOOSE_START}(?P<number>911|999)(?=\ (?:call|operator|dispatcher|emergency))",
         _digits,
     ),
-    rule("social security number", rf"{START}(?P<number>\d{{3}}-\d{{2}}-\d{{4}}){END}(?!-)", _digits),
-    rule("card number", rf"{START}(?P<number>\d{{4}}[-\ ]\d{{4}}[-\ ]\d{{4}}[-\ ]\d{{1,4}}){END}", _digits),
-    rule("ISBN", rf"(?<=\bISBN:?\ (?:-13:?\ )?)(?P<number>\d[\d-]{{8,15}}\d){END}", _digits),
-    rule(
+    digit_rule("social security number", rf"{START}(?P<number>\d{{3}}-\d{{2}}-\d{{4}}){END}(?!-)", _digits),
+    digit_rule(
+        "card number", rf"{START}(?P<number>\d{{4}}[-\ ]\d{{4}}[-\ ]\d{{4}}[-\ ]\d{{1,4}}){END}", _digits
+    ),
+    digit_rule("ISBN", rf"(?<=\bISBN:?\ (?:-13:?\ )?)(?P<number>\d[\d-]{{8,15}}\d){END}", _digits),
+    digit_rule(
         "code in digits",
         rf"""(?<=\b(?i:{any_word("before a code in digits")})(?::\ ?|[ ])(?:is\ |was\ |no\.\ |number[ ]|:\ )?)
         (?P<number>\d{{4,}}(?:-\d+)*)(?![\p{{L}}\p{{N}}-]|[.,]\d)""",
@@ -109,29 +111,31 @@ BEFORE_WORDS: tuple[Rule, ...] = (
 )
 
 RULES: tuple[Rule, ...] = (
-    rule(
+    digit_rule(
         "version",
         rf"{START}(?P<v>[vV]\.?\ ?(?=\d))?(?<=[vV]\.?\ ?)(?P<number>\d+(?:\.\d+)*){_TAIL}{END}(?!\.\d)",
         _version,
     ),
-    rule(
+    digit_rule(
         "long version",
         rf"{START}(?P<number>\d+(?:\.\d+){{2,}}){_TAIL}{END}(?!\.\d)",
         _version,
     ),
-    rule(
+    digit_rule(
         "version of a program",
         rf"(?<=\b{any_word('program with versions')}\ )(?P<number>\d+\.\d+){LOOSE_END}(?!\.\d)",
         _version,
     ),
-    rule(
+    digit_rule(
         "letters and a number",
         rf"""(?<![\p{{L}}\p{{N}}_.])(?:\p{{Lu}}{{1,4}}|[a-z]|\p{{Lu}}\p{{Ll}}+|covid|mp)-?\d{{1,4}}
         (?:-?\p{{Lu}}{{1,2}})?(?:-\d{{1,3}})?{END}(?![.,]\d)""",
         _spelt,
     ),
-    rule("number and letters", rf"(?<![\p{{L}}\p{{N}}_.,])\d{{1,4}}-?\p{{Lu}}{{1,3}}\d{{0,3}}{END}", _spelt),
-    rule(
+    digit_rule(
+        "number and letters", rf"(?<![\p{{L}}\p{{N}}_.,])\d{{1,4}}-?\p{{Lu}}{{1,3}}\d{{0,3}}{END}", _spelt
+    ),
+    digit_rule(
         "mixed code",
         rf"""(?<![\p{{L}}\p{{N}}_.,])(?=[\p{{L}}-]*\d)(?=[\d-]*\p{{L}})[\p{{L}}\p{{N}}]+
         (?:-[\p{{L}}\p{{N}}]+)*{END}(?![.,]\d)""",

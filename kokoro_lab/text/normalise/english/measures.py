@@ -18,7 +18,7 @@ from kokoro_lab.text.normalise.english.patterns import (
     sign,
     took_part,
 )
-from kokoro_lab.text.normalise.rules import Rule, rule
+from kokoro_lab.text.normalise.rules import Rule, digit_rule, rule
 from kokoro_lab.text.tables import any_of, entries, rows
 
 UNITS = {
@@ -113,7 +113,7 @@ def _degrees(match: Any) -> str:
 
 
 RULES: tuple[Rule, ...] = (
-    rule(
+    digit_rule(
         "inches by inches",
         rf"""{_LEFT}(?P<first>{DECIMAL})\ ?["″]?\ ?(?:[x×]|by)\ ?(?P<last>{DECIMAL})
         (?:\ ?["″]|\ in{LOOSE_END}\.?)""",
@@ -124,14 +124,15 @@ RULES: tuple[Rule, ...] = (
         rf"""{_LEFT}(?P<degrees>\d+(?:\.\d+)?)\ ?°\ ?(?:(?P<minutes>\d+(?:\.\d+)?)\ ?['′]\ ?(?:
         (?P<seconds>\d+(?:\.\d+)?)\ ?["″]\ ?)?)?(?P<direction>[NSEW]){END}""",
         _degrees,
+        wakes="°",
     ),
-    rule(
+    digit_rule(
         "feet and inches",
         r"""(?<![\p{L}\p{N}_.,'"])(?P<feet>\d+)\ ?['′]\ ?-?(?:(?P<inches>\d{1,2}(?:\.\d+)?)\ ?(?:["″”]|''|
         (?=[ ]|$|[,.;)]))|(?=\ (?:tall|high|long|wide|deep))|(?<=^\d+\ ?['′])$)""",
         _height,
     ),
-    rule(
+    digit_rule(
         "inches",
         rf"""{_LEFT}(?P<number>{DECIMAL})\ ?(?:″|"(?=\ {any_word("noun behind inches")}|\ ?[x×])
         |[-\ ]in(?:\.|(?=[-\ ](?:diameter|screen|wide|tall|long)))){_COMPOUND}""",
@@ -143,7 +144,7 @@ RULES: tuple[Rule, ...] = (
         (?:\ ?[x×]\ ?(?P<third>{DECIMAL})\ ?(?P=unit))?{LOOSE_END}""",
         _sides,
     ),
-    rule(
+    digit_rule(
         "box",
         rf"""{_LEFT}(?P<first>{DECIMAL})\ ?[x×]\ ?(?P<second>{DECIMAL})(?:\ ?[x×]\ ?(?P<third>{DECIMAL}))?
         (?:\ ?(?P<unit>{_UNIT}){LOOSE_END}|(?![\p{{L}}\p{{N}}^⁰¹²³⁴-⁹⁻]|[.,]\d))(?!\ ?=)""",
@@ -154,25 +155,26 @@ RULES: tuple[Rule, ...] = (
         rf"""{_LEFT}(?:(?P<whole>\d+)(?:\ |-))?(?P<numerator>\d+)/(?P<denominator>\d+)[\ -]
         (?P<unit>{_UNIT}|{_WORD_UNIT}){LOOSE_END}{_COMPOUND}""",
         _fractional,
+        wakes="/",
     ),
-    rule(
+    digit_rule(
         "span of quantities",
         rf"""{_SIGNED}{_LEFT}(?P<first>{DECIMAL})(?:\ ?(?P<unit_before>{_UNIT}))?\ ?[-–]\ ?
         (?P<last>{DECIMAL})\ ?-?(?P<unit>{_UNIT}){LOOSE_END}{_PER}{_COMPOUND}""",
         _span,
     ),
-    rule(
+    digit_rule(
         "quantity",
         rf"""{_SIGNED}{_LEFT}(?P<number>{DECIMAL})(?:\ (?P<big>{MAGNITUDE}))?(?:(?P<gap>\ )|(?P<hyphen>-))?
         (?P<unit>{_UNIT}){LOOSE_END}(?:\.(?=\ \p{{Ll}}))?{_PER}{_COMPOUND}""",
         _quantity,
     ),
-    rule(
+    digit_rule(
         "inches at an end",
         rf"{_LEFT}(?P<number>{DECIMAL})\ in(?=\s*(?:$|[,;)]|\.$|\ {any_word('dimension')}\b))",
         _inches,
     ),
-    rule(
+    digit_rule(
         "inches behind feet",
         r"(?<=(?:\bft\.?|\bfeet|\bfoot)\ )(?P<number>\d{1,2}(?:\.\d+)?)\ in(?![\p{L}\p{N}])\.?",
         _inches,
@@ -181,5 +183,6 @@ RULES: tuple[Rule, ...] = (
         "unit per unit",
         rf"(?<=\d\ )(?P<noun>\p{{Ll}}{{3,}})/(?P<per>{_PER_UNIT}){LOOSE_END}",
         lambda match: match["noun"] + per(match),
+        wakes="/",
     ),
 )

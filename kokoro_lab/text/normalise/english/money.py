@@ -21,7 +21,7 @@ from kokoro_lab.text.normalise.english.patterns import (
     scaled,
     sign,
 )
-from kokoro_lab.text.normalise.rules import Rule, rule
+from kokoro_lab.text.normalise.rules import Rule, digit_rule, rule
 from kokoro_lab.text.tables import any_of, entries, rows
 
 CURRENCIES = {
@@ -31,7 +31,8 @@ CURRENCIES = {
 }
 """Of a symbol, or a code whose usual name is not Babel's: singular, plural, then those of its hundredth."""
 
-SYMBOL = any_of(s for s in CURRENCIES if not s[0].isalpha() or s.endswith("$"))
+_SYMBOLS = [s for s in CURRENCIES if not s[0].isalpha() or s.endswith("$")]
+SYMBOL, SYMBOL_SIGNS = any_of(_SYMBOLS), "".join({symbol[-1] for symbol in _SYMBOLS})
 SHORT = rf"(?:{any_of(MAGNITUDES)}{LOOSE_END})"
 _BIG = rf"(?:\ ?(?P<big>{SHORT})|[\ -](?P<big>{MAGNITUDE}){END})?"
 _SIGNED = rf"(?P<sign>{LOOSE_START}[-−+±<>≤≥~≈]\ ?)?"
@@ -102,12 +103,14 @@ RULES: tuple[Rule, ...] = (
         rf"""{LOOSE_START}(?P<symbol>{SYMBOL})\ ?(?P<first>{DECIMAL})(?P<first_big>{SHORT})?
         \ ?[-–]\ ?{SYMBOL}?(?P<last>{DECIMAL}){_BIG}(?![\p{{L}}\p{{N}}]|[.,]\d)""",
         _span,
+        wakes=SYMBOL_SIGNS,
     ),
     rule(
         "amount before a noun",
         rf"""{LOOSE_START}(?P<symbol>{SYMBOL})(?P<amount>{DECIMAL})
         (?:-(?P<big>{MAGNITUDE}|{SHORT}))?-(?=(?!{MAGNITUDE})\p{{L}})""",
         lambda match: f"{_compound(match)} ",
+        wakes=SYMBOL_SIGNS,
     ),
     rule(
         "large amount before a noun",
@@ -115,30 +118,34 @@ RULES: tuple[Rule, ...] = (
         (?:\ ?(?P<big>{SHORT})|[\ -](?P<big>{MAGNITUDE}))
         (?=[\ -](?!{any_word("no noun behind an amount")}\b)\p{{Ll}})""",
         _compound,
+        wakes=SYMBOL_SIGNS,
     ),
     rule(
         "amount before a bill",
         rf"""{LOOSE_START}(?<=\b(?:[Aa]|[Oo]ne|[Tt]he|[Tt]his|[Tt]hat)\ )(?P<symbol>{SYMBOL})
         (?P<amount>{DECIMAL})(?P<big>{SHORT})?(?=\ {any_word("noun behind an amount")}\b)""",
         _compound,
+        wakes=SYMBOL_SIGNS,
     ),
     rule(
         "amount",
         rf"""{_SIGNED}{LOOSE_START}(?P<symbol>{SYMBOL})\ ?(?P<amount>{DECIMAL}){_BIG}
         (?!\p{{N}}|[.,]\d|(?!\p{{Lu}}{{3}})\p{{L}}){_PER}""",
         _amount,
+        wakes=SYMBOL_SIGNS,
     ),
     rule(
         "signed amount behind its symbol",
         rf"""{LOOSE_START}(?P<symbol>{SYMBOL})(?P<sign>[-−])(?P<amount>{DECIMAL}){_BIG}(?!\p{{N}}|[.,]\d)""",
         _amount,
+        wakes=SYMBOL_SIGNS,
     ),
-    rule(
+    digit_rule(
         "amount in rupees",
         rf"""{START}(?P<symbol>Rs\.?)\ ?(?P<amount>{DECIMAL}){_BIG}(?!\p{{N}}|[.,]\d)""",
         _amount,
     ),
-    rule(
+    digit_rule(
         "amount before its symbol",
         rf"""{_SIGNED}{START}(?<![.,]\d*|[$€£¥])(?P<amount>{DECIMAL}){_BIG}\ ?(?P<symbol>[€£¥₹₩₽₪₺₴₫฿₱₦₿]|zł)
         (?!\p{{N}}){_PER}""",
@@ -148,19 +155,20 @@ RULES: tuple[Rule, ...] = (
         "amount before its dollar sign",
         rf"""{START}(?<![.,]\d*|[$€£¥])(?P<amount>{DECIMAL}){_BIG}(?P<symbol>\$)(?![\p{{L}}\p{{N}}])""",
         _amount,
+        wakes="$",
     ),
-    rule(
+    digit_rule(
         "amount and currency code",
         rf"{_SIGNED}{START}{_NO_DECIMALS}(?P<amount>{DECIMAL}){_BIG}\ ?{_CODE}{END}",
         _code,
     ),
-    rule(
+    digit_rule(
         "currency code and amount",
         rf"{START}{_CODE}\ ?(?P<amount>{DECIMAL}){_BIG}(?!\p{{N}}|[.,]\d|\p{{L}})",
         _code,
     ),
-    rule("cents", rf"{START}{_NO_DECIMALS}(?P<amount>{DECIMAL})\ ?¢", _cents),
-    rule(
+    rule("cents", rf"{START}{_NO_DECIMALS}(?P<amount>{DECIMAL})\ ?¢", _cents, wakes="¢"),
+    digit_rule(
         "pence",
         rf"""{START}{_NO_DECIMALS}(?P<amount>{DECIMAL})p{END}(?=\ (?:each|coin|off|per|a)\b|[,;!?]|\.?$)""",
         _pence,

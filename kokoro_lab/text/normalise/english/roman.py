@@ -60,6 +60,7 @@ RULES: tuple[Rule, ...] = (
         "span of Roman parts",
         rf"(?<=\b{PART}s?\ )(?P<first>[IVXLCDM]+)\ ?[-–]\ ?(?P<last>[IVXLCDM]+){_END}",
         _span,
+        wakes="-–",
     ),
     rule("Roman part", rf"(?<=\b{PART}s?\ ){NUMERAL}{_END}", _cardinal),
     rule(

@@ -15,7 +15,7 @@ from kokoro_lab.text.normalise.english.patterns import (
     stop,
     took_part,
 )
-from kokoro_lab.text.normalise.rules import Rule, rule
+from kokoro_lab.text.normalise.rules import Rule, digit_rule, rule
 
 HALF = r"(?:[AaPp]\.\ ?[Mm]\.?|[AaPp][Mm])"
 ZONE = rf"(?:\ (?P<zone>{any_word('time zone')}(?P<offset>[+-]\d{{1,2}})?){END})?"
@@ -95,7 +95,7 @@ def _lap(match: Any) -> str:
 
 
 RULES: tuple[Rule, ...] = (
-    rule(
+    digit_rule(
         "span from or to noon",
         rf"""{START}(?:(?P<first>noon|midnight){DASH}
         (?P<last>\d{{1,2}}(?::[0-5]\d)?(?:\ ?{HALF})?){LOOSE_END}
@@ -103,7 +103,7 @@ RULES: tuple[Rule, ...] = (
         _span,
         ignore_case=True,
     ),
-    rule(
+    digit_rule(
         "span of clock times",
         rf"""{START}(?:(?P<first>{HOUR_24}(?::{MINUTE})?\ ?{HALF}){DASH}
         (?P<last>\d{{1,2}}(?::{MINUTE})?(?:\ ?{HALF})?)
@@ -112,36 +112,36 @@ RULES: tuple[Rule, ...] = (
         {LOOSE_END}(?!:\d){ZONE}""",
         _span,
     ),
-    rule(
+    digit_rule(
         "time of a race",
         rf"{START}(?:(?P<hours>\d{{1,2}}):)?(?P<minutes>\d{{1,2}}):(?P<seconds>[0-5]\d\.\d{{1,3}}){END}",
         _lap,
     ),
-    rule(
+    digit_rule(
         "clock time",
         rf"""{START}(?<!\d[:.]|[$€£])(?P<hour>{HOUR_24}):(?P<minute>{MINUTE})(?::(?P<second>{MINUTE}))?
         (?!\.?\d|:\d)(?:\ ?(?P<half>{HALF}){LOOSE_END}|{END}){ZONE}
         (?P<behind>(?=\ (?:o'clock|noon|midnight)\b))?""",
         _time,
     ),
-    rule(
+    digit_rule(
         "hour and half of the day",
         rf"""{START}(?<!\d[:.]|[$€£])(?P<hour>\d{{1,2}})(?:[.](?P<minute>{MINUTE}))?\ ?
         (?P<half>{HALF}){LOOSE_END}{ZONE}""",
         _time,
     ),
-    rule(
+    digit_rule(
         "clock time with a point",
         r"""(?<=\b(?:at|until|till|by)\ )(?P<hour>1\d|2[0-3])\.(?P<minute>[0-5]\d)
         (?=[,;!?]?(?:\ (?:on|sharp)\b|\.?$))""",
         _time,
     ),
-    rule(
+    digit_rule(
         "time with h",
         rf"{START}(?P<hour>{HOUR_24})h(?P<minute>{MINUTE}){END}",
         _time,
     ),
-    rule(
+    digit_rule(
         "military time",
         rf"{START}(?P<hour>[01]\d|2[0-3])(?P<minute>[0-5]\d)\ (?:hrs|hours|h){END}",
         _military,

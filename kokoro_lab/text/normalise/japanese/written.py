@@ -6,13 +6,12 @@ character to one, so that every place still holds.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import regex
 
-from kokoro_lab.text.normalise.rules import Pattern, Rule, rule
+from kokoro_lab.text.normalise.rules import rule
 
 _NARROW = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5E)} | str.maketrans(
     "￥￡￠￦〜～−–‐", "¥£¢₩~~---"
@@ -33,31 +32,14 @@ NO_LATIN_BEFORE, NO_LATIN_AFTER = f"(?<!{LATIN})", f"(?!{LATIN})"
 SIGNS = {"-": "マイナス", "▲": "マイナス", "△": "マイナス", "+": "プラス", "±": "プラスマイナス", "": ""}
 
 
-class WidePattern:
-    """A pattern to which wide digits, letters and signs are narrow ones."""
-
-    __slots__ = ("_pattern",)
-
-    def __init__(self, pattern: Pattern) -> None:
-        self._pattern = pattern
-
-    def finditer(self, text: str) -> Iterator[Any]:
-        """Matches in `text` read as narrow; their spans are those of `text`."""
-        return iter(self._pattern.finditer(narrow(text)))
-
-
 @lru_cache(maxsize=4)
 def narrow(text: str) -> str:
     """`text` with every wide character that has a narrow twin replaced by it, one for one."""
     return text.translate(_NARROW)
 
 
-def either_width(
-    name: str, pattern: str, say: Callable[[Any], str | None], *, ignore_case: bool = False
-) -> Rule:
-    """A `Rule` that reads both widths; `say` sees the narrow one."""
-    made = rule(name, pattern, say, ignore_case=ignore_case)
-    return Rule(name, WidePattern(made.pattern), say)
+either_width = partial(rule, seen=narrow)
+"""A `Rule` that reads both widths; its `say` sees the narrow one."""
 
 
 def table(pairs: str) -> dict[str, str]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import regex
 
-from kokoro_lab.text.normalise.rules import Rule, rule
+from kokoro_lab.text.normalise.rules import Rule, digit_rule, rule
 from kokoro_lab.text.normalise.spanish.sentence_end import final_stop
 from kokoro_lab.text.normalise.spanish.wordlist import wordlist
 
@@ -139,8 +139,10 @@ _CLOSING = wordlist(
 _EDGE = r"(?<![\p{L}\d])(?<!\p{Lu}\.[ ]?)"
 
 RULES: tuple[Rule, ...] = (
-    rule("abbreviation before a number", rf"{_EDGE}(?:{_alternatives(BEFORE_NUMBER)})(?=[ ]?\d)", _number),
-    rule("era in capitals", r"(?<=[\dIVX][ ])(?:A|D)\.[ ]?C\.?(?!\w)", _era),
+    digit_rule(
+        "abbreviation before a number", rf"{_EDGE}(?:{_alternatives(BEFORE_NUMBER)})(?=[ ]?\d)", _number
+    ),
+    rule("era in capitals", r"(?<=[\dIVX][ ])(?:A|D)\.[ ]?C\.?(?!\w)", _era, wakes="."),
     rule(
         "abbreviation before a name",
         rf"{_EDGE}(?:{_alternatives(BEFORE_NAME)})(?=[ ]\p{{Lu}}\p{{Ll}})",

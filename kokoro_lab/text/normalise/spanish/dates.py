@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import date as calendar_date
 from typing import Any
 
-from kokoro_lab.text.normalise.rules import Rule, rule
+from kokoro_lab.text.normalise.rules import Rule, digit_rule, rule
 from kokoro_lab.text.normalise.spanish.agreement import word_before
 from kokoro_lab.text.normalise.spanish.wordlist import wordlist
 from kokoro_lab.text.normalise.spanish.words import cardinal
@@ -114,6 +114,7 @@ RULES: tuple[Rule, ...] = (
         rf"(?<![\p{{L}}\p{{N}}])(?P<first>{_ANY_DAY})\.?\ ?[-–]\ ?(?P<last>{_ANY_DAY})(?![\p{{L}}\p{{N}}])",
         _days,
         ignore_case=True,
+        wakes="-–",
     ),
     rule(
         "date",
@@ -126,26 +127,26 @@ RULES: tuple[Rule, ...] = (
         r"(?<![\w/-])(?P<year>\d{4})(?P<mark>[-/.])(?P<month>\d{1,2})(?P=mark)(?P<day>\d{1,2})(?![\w/-]|[.,]\d)",
         _iso,
     ),
-    rule(
+    digit_rule(
         "date with a short month",
         rf"""(?<![\w/-])(?P<day>\d{{1,2}})(?:[ ]de[ ]|[ /-])(?P<month>{_SHORT_NAMES})(?!\p{{L}})\.?
              (?:(?:[ ]del?[ ]|[ /-])(?P<year>\d{{4}}|\d{{2}})(?![\w/]|[.,]\d))?""",
         _named,
         ignore_case=True,
     ),
-    rule(
+    digit_rule(
         "date without its prepositions",
         rf"(?<![\w/-])(?P<day>\d{{1,2}})[ /-](?P<month>{_NAMES})[ /-](?P<year>\d{{4}})(?![\w/]|[.,]\d)",
         _named,
         ignore_case=True,
     ),
-    rule(
+    digit_rule(
         "day of a month",
         rf"(?<![\w.,/:-])(?P<day>\d{{1,2}})°?(?=[ ](?:de[ ])?(?:{_NAMES})(?!\w))",
         _day_of_month,
         ignore_case=True,
     ),
-    rule(
+    digit_rule(
         "short month and year",
         rf"(?<!\w)(?P<month>{'|'.join(_SHORT)})(?:\.[ ]|[-/])(?P<year>(?:19|20)\d{{2}})(?![\w/-])",
         _short_month_of_year,
@@ -155,6 +156,7 @@ RULES: tuple[Rule, ...] = (
         "month and year",
         r"(?<![\w/-])(?P<month>0?\d|1[0-2])/(?P<year>(?:19|20)\d{2})(?![\w/-])",
         _month_of_year,
+        wakes="/",
     ),
     rule(
         "date without a year",
@@ -163,7 +165,8 @@ RULES: tuple[Rule, ...] = (
             (?P<day>\d{1,2})[/](?P<month>\d{1,2})(?![\w/]|[.,]\d|[ ](?:de|del)[ ])""",
         _without_year,
         ignore_case=True,
+        wakes="/",
     ),
-    rule("decade with an s", r"(?<![\w.,])['’]?(?P<decade>(?:1[5-9]|20)?[1-9]0)['’]?s(?!\w)", _decade),
-    rule("decade with an apostrophe", r"(?<!\w)['’](?P<decade>\d{2})(?![\w'’])", _decade),
+    digit_rule("decade with an s", r"(?<![\w.,])['’]?(?P<decade>(?:1[5-9]|20)?[1-9]0)['’]?s(?!\w)", _decade),
+    digit_rule("decade with an apostrophe", r"(?<!\w)['’](?P<decade>\d{2})(?![\w'’])", _decade),
 )

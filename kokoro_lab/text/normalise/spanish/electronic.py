@@ -66,18 +66,23 @@ def _tag(match: Any) -> str:
 
 RULES: tuple[Rule, ...] = (
     rule(
-        "URL", rf"(?<!\w)(?:(?:https?|ftp|file)://|www\.)[^\s<>\"“”]+{_TRAILING}", _address, ignore_case=True
+        "URL",
+        rf"(?<!\w)(?:(?:https?|ftp|file)://|www\.)[^\s<>\"“”]+{_TRAILING}",
+        _address,
+        ignore_case=True,
+        wakes="./",
     ),
-    rule("e-mail address", r"(?<![\w.])[\w.+%-]+@[\w-]+(?:\.[\w-]+)+", _address),
+    rule("e-mail address", r"(?<![\w.])[\w.+%-]+@[\w-]+(?:\.[\w-]+)+", _address, wakes="@"),
     rule(
         "domain",
         rf"(?<![\w@/.-])(?:[\p{{L}}\d](?:[\w-]*[\p{{L}}\d])?\.)+(?<=\p{{L}}[\w-]*\.)(?:{_DOMAINS})(?![\w-]|\.\w)"
         rf"(?:[:/][^\s<>\"“”]*{_TRAILING})?",
         _address,
+        wakes=".",
     ),
-    rule("file", rf"(?<![\w@/\\.])[\w-]+\.(?:{_FILES})(?!\w)", _address),
-    rule("path", rf"(?<![\w/.])~?(?:/[\p{{L}}\d_.-]+){{2,}}/?{_TRAILING}", _address),
-    rule("path on Windows", rf"(?<!\w)[A-Z]:\\[^\s<>\"“”]*{_TRAILING}", _address),
-    rule("user name", r"(?<![\w@.])@\w[\w.]*(?<=\w)", _address),
-    rule("hashtag", r"(?<![\w\#])\#(?P<tag>\w*\p{L}\w*)", _tag),
+    rule("file", rf"(?<![\w@/\\.])[\w-]+\.(?:{_FILES})(?!\w)", _address, wakes="."),
+    rule("path", rf"(?<![\w/.])~?(?:/[\p{{L}}\d_.-]+){{2,}}/?{_TRAILING}", _address, wakes="/"),
+    rule("path on Windows", rf"(?<!\w)[A-Z]:\\[^\s<>\"“”]*{_TRAILING}", _address, wakes="\\"),
+    rule("user name", r"(?<![\w@.])@\w[\w.]*(?<=\w)", _address, wakes="@"),
+    rule("hashtag", r"(?<![\w\#])\#(?P<tag>\w*\p{L}\w*)", _tag, wakes="#"),
 )

@@ -6,7 +6,7 @@ from typing import Any
 
 import regex
 
-from kokoro_lab.text.normalise.rules import Rule, rule
+from kokoro_lab.text.normalise.rules import Rule, digit_rule, rule
 from kokoro_lab.text.normalise.spanish.agreement import names_a_thing
 from kokoro_lab.text.normalise.spanish.quantities import AMOUNT, START, amount_of
 from kokoro_lab.text.normalise.spanish.units import UNITS, unit_name
@@ -91,22 +91,26 @@ _LETTERS = frozenset("KNBJAF")
 _ONE_OF = ("el", "por", "cada", "un", "del", "al", "/")
 
 RULES: tuple[Rule, ...] = (
-    rule(
+    digit_rule(
         "degrees, minutes, seconds",
         r"""(?<!\w)(?P<degrees>\d{1,3})[°º][ ]?(?P<minutes>\d{1,2})[′'](?:[ ]?(?P<seconds>\d{1,2})[″"])?
             (?:[ ]?(?P<side>[NSEOW])(?!\w))?""",
         _arc,
     ),
-    rule("minutes and seconds", r"(?<![\w.,])(?P<minutes>\d{1,3})['′](?P<seconds>\d{1,2})[\"″]", _lasting),
-    rule("degrees of frost", r"(?<![\w.,-])-(?P<degrees>\d{1,2})º(?!\w)", _frost),
-    rule("per cent", rf"{START}{AMOUNT}[ ]?(?P<share>[%‰])", _share),
+    digit_rule(
+        "minutes and seconds", r"(?<![\w.,])(?P<minutes>\d{1,3})['′](?P<seconds>\d{1,2})[\"″]", _lasting
+    ),
+    digit_rule("degrees of frost", r"(?<![\w.,-])-(?P<degrees>\d{1,2})º(?!\w)", _frost),
+    rule("per cent", rf"{START}{AMOUNT}[ ]?(?P<share>[%‰])", _share, wakes="%‰"),
     rule(
         "part of a unit",
         rf"{START}(?:(?P<top>\d{{1,2}})/(?P<bottom>[2-9]\d?)|(?P<vulgar>[½¼¾]))"
         rf"[ ]?(?P<unit>{_SYMBOLS}){_END}",
         _part_of_unit,
     ),
-    rule("measure", rf"{START}{AMOUNT}[ ]?(?P<unit>{_SYMBOLS}){_PER}{_END}(?:\.(?=[ ]\p{{Ll}}))?", _measure),
+    digit_rule(
+        "measure", rf"{START}{AMOUNT}[ ]?(?P<unit>{_SYMBOLS}){_PER}{_END}(?:\.(?=[ ]\p{{Ll}}))?", _measure
+    ),
     rule(
         "unit alone",
         rf"(?<![\w/.])(?P<unit>km/h|km²|km|kg|cm²|cm|mm|m²|m³|kWh|kW|Mbps|°C|°F|m/s|mmHg"

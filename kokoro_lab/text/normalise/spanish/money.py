@@ -6,7 +6,7 @@ from typing import Any
 
 import regex
 
-from kokoro_lab.text.normalise.rules import Rule, rule
+from kokoro_lab.text.normalise.rules import Rule, digit_rule
 from kokoro_lab.text.normalise.spanish.currencies import CURRENCIES, WRITTEN, Currency
 from kokoro_lab.text.normalise.spanish.numerals import NUMERAL, read
 from kokoro_lab.text.normalise.spanish.quantities import AMOUNT, START, Amount, amount_of
@@ -77,23 +77,23 @@ def _cents(match: Any) -> str:
 
 
 RULES: tuple[Rule, ...] = (
-    rule(
+    digit_rule(
         "money, symbol first",
         rf"""(?<![\w$])(?P<minus>(?<![\w)])-)?(?:(?P<lead>{_CODES})[ ]?(?=\$))?(?P<symbol>{_SIGNS})[ ]?
              {AMOUNT}(?:{_SCALE}(?!\w|\.\w))?
              (?:[ ](?P<code>{_CODES})(?!\w)|[ ](?:de[ ])?(?P<word>{_NAMES})(?!\w))?{_PER}""",
         _money,
     ),
-    rule(
+    digit_rule(
         "money, symbol behind",
         rf"""{START}{AMOUNT}(?:{_SCALE}(?:[ ]de)?)?[ ]?(?P<symbol>{_SIGNS})(?![\w$])
              (?:[ ](?P<code>{_CODES})(?!\w))?{_PER}""",
         _money,
     ),
-    rule(
+    digit_rule(
         "money, in words with cents",
         rf"{START}(?P<sign>-?)(?P<low>{NUMERAL})[ ](?P<name>{_NAMES})(?!\w)",
         _written,
     ),
-    rule("cents", rf"{START}{AMOUNT}[ ]?(?P<cents>¢|cts?\.?|cénts?\.?)(?!\w)", _cents),
+    digit_rule("cents", rf"{START}{AMOUNT}[ ]?(?P<cents>¢|cts?\.?|cénts?\.?)(?!\w)", _cents),
 )

@@ -6,7 +6,7 @@ from typing import Any
 
 import regex
 
-from kokoro_lab.text.normalise.rules import Rule, rule
+from kokoro_lab.text.normalise.rules import Rule, digit_rule, rule
 from kokoro_lab.text.normalise.spanish.agreement import gender_behind, plural_gender
 from kokoro_lab.text.normalise.spanish.wordlist import wordlist
 from kokoro_lab.text.normalise.spanish.words import Gender, cardinal, fraction, is_round, ordinal, part
@@ -116,18 +116,18 @@ def _vulgar(match: Any) -> str:
 _VULGARS = "".join(_VULGAR)
 
 RULES: tuple[Rule, ...] = (
-    rule(
+    digit_rule(
         "ordinal",
         rf"(?<![\w.,/])(?P<number>\d{{1,4}}|\d\.\d{{3}})\.?{_MARK}(?!\w)(?:\.(?=[ ]\p{{Ll}}))?",
         _ordinal,
     ),
-    rule(
+    digit_rule(
         "mixed fraction",
         rf"{_START}(?P<whole>\d{{1,4}})(?:[ ]{_SLASHED}|[ ]?(?P<vulgar>[{_VULGARS}]))"
         rf"(?:[ ](?P<noun>\p{{Ll}}{{2,}}s)(?!\w)|{_STOP})",
         _mixed,
     ),
     rule("half of", rf"{_START}(?:1/2|½)(?=[ ]\p{{Ll}}{{3,}})", _half_of),
-    rule("fraction", rf"{_START}{_SLASHED}{_STOP}", _fraction),
+    rule("fraction", rf"{_START}{_SLASHED}{_STOP}", _fraction, wakes="/⁄"),
     rule("fraction in one sign", f"[{_VULGARS}]", _vulgar),
 )

@@ -6,7 +6,7 @@ from typing import Any
 
 import regex
 
-from kokoro_lab.text.normalise.rules import Rule, rule
+from kokoro_lab.text.normalise.rules import Rule, digit_rule, rule
 from kokoro_lab.text.normalise.spanish.agreement import gender_behind, word_before
 from kokoro_lab.text.normalise.spanish.numerals import NUMERAL, SIGN, read, signed
 from kokoro_lab.text.normalise.spanish.wordlist import wordlist
@@ -69,7 +69,7 @@ _IDENTIFIES = 8
 """Digits of a number in pieces from which on it is a name and no quantity."""
 
 VERSIONS: tuple[Rule, ...] = (
-    rule(
+    digit_rule(
         "version or address of a machine",
         r"""(?<![\w.,])(?:
               (?P<letter>[vV]\.?[ ]?)(?P<parts>\d{1,4}(?:\.\d{1,4}){0,3})
@@ -80,18 +80,18 @@ VERSIONS: tuple[Rule, ...] = (
 )
 
 RULES: tuple[Rule, ...] = (
-    rule(
+    digit_rule(
         "range or score",
         rf"(?<![\w.,/:-])(?P<low>{NUMERAL})(?:[ ]?[-–][ ]?)(?P<high>{NUMERAL})(?![\w/:]|-\w)",
         _range,
     ),
-    rule(
+    digit_rule(
         "number in pieces",
         r"(?<![\w.,/])\d+(?:-\d+){2,}(?![\w/])|(?<![\w.,/])\d{4}(?:[ ]\d{4}){2,}(?:[ ]\d{1,4})?(?![\w/])",
         _pieces,
     ),
-    rule("ratio", r"(?<=\d[ ]?):(?=\d)", lambda _: "a"),
-    rule("pair", r"(?<![\w/])(?:24/7|50/50)(?![\w/])", _pair),
-    rule("stroke between numbers", r"(?<=\d)/(?=\d)", lambda _: "barra"),
-    rule("number", rf"(?P<sign>{SIGN})(?P<number>{NUMERAL})", _number),
+    digit_rule("ratio", r"(?<=\d[ ]?):(?=\d)", lambda _: "a"),
+    rule("pair", r"(?<![\w/])(?:24/7|50/50)(?![\w/])", _pair, wakes="/"),
+    rule("stroke between numbers", r"(?<=\d)/(?=\d)", lambda _: "barra", wakes="/"),
+    digit_rule("number", rf"(?P<sign>{SIGN})(?P<number>{NUMERAL})", _number),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 from unicodedata import digit
 
-from kokoro_lab.text.normalise.rules import Rule, rule
+from kokoro_lab.text.normalise.rules import Rule, digit_rule, rule
 from kokoro_lab.text.normalise.spanish.words import cardinal
 
 _BETWEEN = {
@@ -73,16 +73,16 @@ _SIGNS = "".join(sign for sign in _ANYWHERE if len(sign) == 1 and sign not in r"
 _GREEK = "µαβγλσΩθπ"
 
 RULES: tuple[Rule, ...] = (
-    rule("minus", r"(?<=[\p{L})²³\d][ ]?)[-–](?=[ ]?[\d\p{L}(²³]+[ ]?[-+=<>≤≥≈])", _minus),
-    rule("compound sign", r"(?<=[\w\)][ ]?)(?P<sign><=|>=|!=|==)(?=[ ]?[\w(])", _named),
-    rule("times", r"(?<=[\d)][ ]?)(?P<sign>[*·])(?=[ ]?[\d(])", _named),
-    rule("times, by an x", r"(?<=\d[ ]?|\d[ ]?\p{Ll}{1,2}[ ])[xX](?=[ ]?\d)", lambda _: "por"),
-    rule("raised to", r"(?<=[\w)])(?P<sign>\^)(?=[\w(-])", _named),
-    rule("about", r"(?<!\w)(?P<sign>~)(?=[ ]?\d)", _named),
-    rule("number sign", r"(?<!\w)\#(?=[ ]?\d)", lambda _: "número"),
+    rule("minus", r"(?<=[\p{L})²³\d][ ]?)[-–](?=[ ]?[\d\p{L}(²³]+[ ]?[-+=<>≤≥≈])", _minus, wakes="-–"),
+    rule("compound sign", r"(?<=[\w\)][ ]?)(?P<sign><=|>=|!=|==)(?=[ ]?[\w(])", _named, wakes="<=>"),
+    rule("times", r"(?<=[\d)][ ]?)(?P<sign>[*·])(?=[ ]?[\d(])", _named, wakes="*·"),
+    digit_rule("times, by an x", r"(?<=\d[ ]?|\d[ ]?\p{Ll}{1,2}[ ])[xX](?=[ ]?\d)", lambda _: "por"),
+    rule("raised to", r"(?<=[\w)])(?P<sign>\^)(?=[\w(-])", _named, wakes="^"),
+    rule("about", r"(?<!\w)(?P<sign>~)(?=[ ]?\d)", _named, wakes="~"),
+    rule("number sign", r"(?<!\w)\#(?=[ ]?\d)", lambda _: "número", wakes="#"),
     rule("power", r"[⁰¹²³⁴-⁹⁻]+", _power),
     rule("Greek letter", rf"(?<!\p{{L}})(?P<sign>[{_GREEK}])(?!\p{{L}})", _named),
-    rule("sign alone", r"(?<![^\s])(?P<sign>[_^|\\~])(?![^\s])", _named),
+    rule("sign alone", r"(?<![^\s])(?P<sign>[_^|\\~])(?![^\s])", _named, wakes="\\^_|~"),
     rule("sign", rf"(?P<sign>[{_SIGNS}])", _named),
-    rule("either or", r"(?<=\by)/(?=o\b)", lambda _: " "),
+    rule("either or", r"(?<=\by)/(?=o\b)", lambda _: " ", wakes="/"),
 )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from kokoro_lab.text.normalise.rules import Rule, rule
+from kokoro_lab.text.normalise.rules import Rule, digit_rule, rule
 from kokoro_lab.text.normalise.spanish.words import cardinal, digits
 
 _EXTENSION = r"(?:,?[ ]?(?:ext|extensión|int|anexo|x)\.?[ ]?(?P<extension>\d{1,5})(?!\w))?"
@@ -57,14 +57,15 @@ RULES: tuple[Rule, ...] = (
         "international telephone number",
         rf"(?<![\w+])(?P<number>\+\d{{1,3}}(?:{_SPACE}?\(\d{{1,4}}\))?(?:{_SPACE}?\d{{1,4}}){{2,6}}){_EXTENSION}{_STOP}",
         _counted,
+        wakes="+",
     ),
-    rule(
+    digit_rule(
         "telephone number with an area code",
         rf"(?<![\w+])(?P<number>\(\d{{2,4}}\)[ ]?\d{{3,4}}[ -]?\d{{2,4}}(?:[ -]?\d{{2,4}})?)"
         rf"{_EXTENSION}{_STOP}",
         _counted,
     ),
-    rule(
+    digit_rule(
         "telephone number in groups",
         rf"""{_START}(?P<number>
               [89]\d[ .-]\d{{3}}[ .-]\d{{2}}[ .-]\d{{2}}        # 91 123 45 67
@@ -76,17 +77,17 @@ RULES: tuple[Rule, ...] = (
             ){_EXTENSION}{_STOP}{_COUNTED}""",
         _telephone,
     ),
-    rule(
+    digit_rule(
         "number that can only be a telephone's",
         rf"{_START}(?P<number>[679]\d{{8}}|\d{{10,11}})(?<!000){_EXTENSION}{_STOP}{_COUNTED}",
         _counted,
     ),
-    rule(
+    digit_rule(
         "two fours that are no years",
         rf"{_START}(?P<number>(?P<left>\d{{4}})-(?P<right>\d{{4}})){_EXTENSION}{_STOP}{_COUNTED}",
         _two_fours,
     ),
-    rule(
+    digit_rule(
         "number that is said to be a telephone's",
         rf"{_LEAD}(?P<number>\d(?:{_SPACE}?\d){{6,14}}){_EXTENSION}{_STOP}{_COUNTED}",
         _counted,

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kokoro_lab.text.normalise.rules import Rule, rule
+from kokoro_lab.text.normalise.rules import Rule, digit_rule
 from kokoro_lab.text.normalise.spanish.dates import date
 from kokoro_lab.text.normalise.spanish.sentence_end import final_stop
 from kokoro_lab.text.normalise.spanish.words import cardinal
@@ -106,44 +106,46 @@ _HOUR, _MINUTE = r"(?P<hour>[01]?\d|2[0-4])", r"(?P<minute>[0-5]\d)"
 _START, _STOP = r"(?<![\w:/-])(?<!\d[.,])", r"(?![\w:/]|[.,]\d)"
 
 RULES: tuple[Rule, ...] = (
-    rule(
+    digit_rule(
         "hours from and to",
         rf"{_START}{_HOUR}:{_MINUTE}[ ]?[-–][ ]?(?P<hour2>[01]?\d|2[0-4]):(?P<minute2>[0-5]\d)"
         rf"{_STOP}(?![ ]?h)",
         _from_to,
     ),
-    rule(
+    digit_rule(
         "clock time with h",
         rf"(?<![\w:/])(?<!\d[.,])(?:{_HOUR}[:.]{_MINUTE}[ ]?(?P<hours>horas|hrs\.?|hs\.?|h\.?)(?!\w)"
         rf"|(?P<hour>[01]?\d|2[0-4])(?P<hours>h|[ ]h[ ])(?P<minute>[0-5]\d)(?P<lasts>min|m)?(?!\w|[ ]min))",
         _clock,
     ),
-    rule(
+    digit_rule(
         "clock time",
         rf"(?<![\w:/])(?<!\d[.,]){_HOUR}:{_MINUTE}(?::(?P<second>[0-5]\d))?(?:[ ]?{HALF})?{_STOP}",
         _clock,
         ignore_case=True,
     ),
-    rule(
+    digit_rule(
         "clock time with a point",
         rf"(?<=\blas[ ]){_HOUR}\.{_MINUTE}(?P<second>(?!))?(?:[ ]?{HALF})?{_STOP}",
         _clock,
         ignore_case=True,
     ),
-    rule(
+    digit_rule(
         "ISO time stamp",
         r"""(?<![\w-])(?P<year>\d{4})-(?P<month>0[1-9]|1[0-2])-(?P<day>0[1-9]|[12]\d|3[01])[T ]
             (?P<hour>[01]\d|2[0-3]):(?P<minute>[0-5]\d)(?::(?P<second>[0-5]\d))?Z?(?![\w.+])""",
         _stamp,
     ),
-    rule(
+    digit_rule(
         "range between halves of the day",
         r"(?<=\d[ ]?[ap]\.?[ ]?m\.?[ ]?)[-–](?=[ ]?\d{1,2}(?::\d\d)?[ ]?[ap]\.?[ ]?m)",
         lambda _: "a",
         ignore_case=True,
     ),
-    rule("hour with a half of the day", rf"{_START}(?P<hour>\d{{1,2}})[ ]?{HALF}", _hour, ignore_case=True),
-    rule(
+    digit_rule(
+        "hour with a half of the day", rf"{_START}(?P<hour>\d{{1,2}})[ ]?{HALF}", _hour, ignore_case=True
+    ),
+    digit_rule(
         "bare hour",
         r"(?<=\b(?:a|de|desde|hasta|sobre)[ ]las?[ ])(?P<hour>\d{1,2})(?![\w:%/°ºª]|[.,]\d|[ ](?:mil|\d))",
         _bare_hour,
