@@ -11,16 +11,18 @@ import json
 import logging
 import threading
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any
 
+import regex
+
 from kokoro_lab.datatypes import Fallback, Word
 from kokoro_lab.g2p.espeak import EspeakEnglish
-from kokoro_lab.g2p.given import FixedReading, insert, pieces
 from kokoro_lab.g2p.heteronyms import Heteronyms
+from kokoro_lab.g2p.protocol import FixedReading, OnFallback, parts
 from kokoro_lab.g2p.shared_lock import SharedLock
 from kokoro_lab.g2p.tagger import TaggedToken, Tagger
 from kokoro_lab.g2p.vocab import known
@@ -40,7 +42,6 @@ MOST_PARTS = 12
 """Of one word, as misaki takes it apart. It looks up every run of neighbouring parts, each of which it joins
 first: of a word of 800 parts, such as a row of `1/`, for minutes."""
 _ENDINGS = ("'s", "s", "es", "ed", "d", "ing")
-OnFallback = Callable[[Fallback], None]
 
 
 @cache
@@ -111,7 +112,7 @@ class EnglishG2P:
         g2p.fallback = self._fallback
         g2p.unk = UNKNOWN
         # misaki hands what `preprocess` returns on to its tokeniser: here the pieces that are given
-        g2p.tokenize = lambda text, _, given: insert(en.G2P.tokenize(g2p, text, [], {}), text, given)
+        g2p.tokenize = lambda text, _, given: _insert(en.G2P.tokenize(g2p, text, [], {}), text, given)
         return g2p
 
     def _fallback(self, token: Any) -> tuple[str | None, int | None]:
@@ -173,7 +174,7 @@ class EnglishG2P:
     ) -> list[Word]:
         """After a failure: each white-space word on its own, so that one bad word costs only itself."""
         words: list[Word] = []
-        for i, j, piece in pieces(sentence.text, given):
+        for i, j, piece in _pieces(sentence.text, given):
             text = sentence.text[i:j]
             start, end = sentence.span(i, j)
             try:
@@ -293,6 +294,51 @@ def _name_letters(tokens: Sequence[Any]) -> None:
             t and len(t.text) == 1 and t.text.isupper() and t.text != "I" for t in (before, after)
         ):
             token.tag = "NNP"
+
+
+def _insert(tokens: Iterable[Any], text: str, given: Iterable[FixedReading]) -> list[Any]:
+    """misaki's tokens of `text` with one token for each of `given`, which are in order.
+
+    The tagger has seen the sentence as it is written. A token of which only a part is given keeps its tag
+    on what is left of it.
+    """
+    result: list[Any] = []
+    waiting = iter(given)
+    piece = next(waiting, None)
+    at = 0
+    for token in tokens:
+        start, stop = at, at + len(token.text)
+        at = stop + len(token.whitespace)
+        while piece and piece.start < stop:
+            if start < piece.start:
+                result.append(_part(token, text, start, piece.start))
+            if start <= piece.start:
+                spoken = _part(token, text, piece.start, piece.end)
+                spoken.phonemes = piece.phonemes
+                spoken._.rating = 5  # misaki's own best mark
+                result.append(spoken)
+            start = piece.end
+            if piece.end > stop:
+                break
+            piece = next(waiting, None)
+        if start < stop:
+            result.append(_part(token, text, start, stop) if start > stop - len(token.text) else token)
+    return result
+
+
+def _pieces(text: str, given: Sequence[FixedReading]) -> Iterator[tuple[int, int, FixedReading | None]]:
+    """Ranges of `text` without its white space: each of `given`, and what lies between, word by word."""
+    for start, stop, piece in parts(len(text), given):
+        if piece:
+            yield start, stop, piece
+        else:
+            words = regex.finditer(r"\S+", text, pos=start, endpos=stop)
+            yield from ((*word.span(), None) for word in words)
+
+
+def _part(token: Any, text: str, start: int, stop: int) -> Any:
+    space = " " if text[stop : stop + 1].isspace() else ""
+    return replace(token, text=text[start:stop], whitespace=space, _=type(token._)(token._))
 
 
 def locate(text: str, token: str, at: int) -> tuple[int, int]:

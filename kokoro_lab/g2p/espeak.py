@@ -1,4 +1,8 @@
-"""eSpeak NG for words that misaki does not know.
+"""eSpeak NG: English words that misaki does not know, sentences of other languages, and letters.
+
+misaki's `EspeakG2P` gives one string for a sentence, and only the first if phonemizer makes several of
+it. Here a sentence is given clause by clause, so that words still run together where they do (`les
+amis`), and each word gets its own phonemes back.
 
 An eSpeak instance holds the state of the phrase in hand: two threads on one instance return each
 other's phonemes. So each instance has a lock. An instance a thread would do as well, but a server's
@@ -8,19 +12,29 @@ every new thread would then wait 90 ms for its first unknown word; a word itself
 from __future__ import annotations
 
 import logging
-import re
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import regex
+
+from kokoro_lab.datatypes import Fallback, Word
+from kokoro_lab.g2p.protocol import OnFallback
 from kokoro_lab.g2p.shared_lock import SharedLock
+from kokoro_lab.g2p.vocab import known, symbols
+from kokoro_lab.text.aligned import AlignedText
+from kokoro_lab.text.script import is_read
 
 log = logging.getLogger(__name__)
 # phonemizer warns of words that it counts otherwise and of languages that eSpeak switches to: both are
 # ordinary here, and what they cost is in the fallbacks. Its own `get_logger` resets levels, but no filters
 logging.getLogger("phonemizer").addFilter(lambda record: record.levelno >= logging.ERROR)
 
-_SWITCH = re.compile(r"\([^()]*\)")  # `(ko)`: eSpeak says that it changes its language, which nobody speaks
+_SWITCH = regex.compile(r"\([^()]*\)")
+"""`(ko)`: eSpeak says that it changes its language, which nobody speaks."""
 PIECE_LETTERS, WORD_LETTERS = 20, 30
 """eSpeak says no more than 200 sounds of a word and leaves out the rest: a word longer than the latter is
 said in pieces of the former, and so is one that it spells because it has no vowel."""
@@ -82,3 +96,198 @@ class EspeakEnglish:
             leave_no_library()
             self._backend = EspeakFallback(british=self._british)
         return self._backend
+
+
+MARKS = {c: c for c in ';:,.!?—…"()“”'} | dict(
+    zip("।॥–[]{}、，。！？：；（）「」『』", "..—()(),,.!?:;()“”“”", strict=True)
+)
+"""What a mark is to the model. Others are silent."""
+
+_TOKEN = regex.compile(
+    r"""
+      (?P<word> [\p{L}\p{N}][\p{L}\p{M}\p{N}\u200c\u200d]*
+                (?: ['-] [\p{L}\p{N}][\p{L}\p{M}\p{N}\u200c\u200d]* )* '? )
+    | (?P<symbol> [\p{S}&@\#%*/\\§] )
+    | (?P<mark> \S )
+    """,
+    regex.VERBOSE,
+)
+_SPACE = regex.compile(r"\s(?!\s*[;:,.!?…)”।])")
+"""French has a space before its marks that nobody hears."""
+
+
+class _Token(NamedTuple):
+    start: int
+    end: int
+    text: str
+    kind: str
+    space_after: bool
+
+
+class EspeakG2P:
+    """Words of one sentence, each with its phonemes in Kokoro's symbols. Thread-safe.
+
+    Parameters
+    ----------
+    language : str
+        A canonical tag.
+    """
+
+    def __init__(self, language: str) -> None:
+        self.language = language
+        self._lock = SharedLock()  # an instance holds the state of the phrase in hand
+        self._english = self._convert = None
+        if language.startswith("en"):
+            self._english = EspeakEnglish(british=language == "en-gb")
+        else:
+            from misaki.espeak import EspeakG2P as MisakiEspeak
+
+            leave_no_library()
+            misaki = MisakiEspeak("fr-fr" if language == "fr" else language)
+            self._backend, self._convert = misaki.backend, misaki.e2m
+
+    def __call__(self, sentence: AlignedText, on_fallback: OnFallback) -> list[Word]:
+        """Words and marks in order, with offsets into the original.
+
+        Every word of `sentence` is spoken, or reported through `on_fallback` with its place.
+        """
+        tokens = _tokens(sentence.text)
+        spoken = self._phonemes(tokens)
+        words: list[Word] = []
+        for token, raw in zip(tokens, spoken, strict=True):
+            start, end = sentence.span(token.start, token.end)
+            phonemes, source = self._settled(token, raw, start, end, on_fallback)
+            if phonemes:
+                text = sentence.text[token.start : token.end]
+                words.append(Word(text, start, end, phonemes, self.language, source, token.space_after))
+            elif words and token.space_after and not words[-1].space_after:
+                words[-1] = replace(words[-1], space_after=True)
+        return words
+
+    def _settled(
+        self, token: _Token, phonemes: str, start: int, end: int, on_fallback: OnFallback
+    ) -> tuple[str, str]:
+        """What to say for one token, and which level says it."""
+        if token.kind == "mark":
+            return phonemes, "espeak"
+        source = "espeak"
+        kept, lost = known(phonemes)
+        if not any(c.isalpha() for c in kept):
+            kept, source = self.spelt(token.text), "characters"
+            reason = f"read by {source}" if kept else "not spoken: no sound is known for it"
+            on_fallback(Fallback("g2p", reason, start, end))
+            return kept, source
+        if lost:
+            on_fallback(Fallback("g2p", f"symbols outside the vocabulary: {lost!r}", start, end))
+        if _foreign(token.text, self.language):
+            on_fallback(Fallback("g2p", "another script than this language's: named by espeak", start, end))
+        return kept, source
+
+    def _phonemes(self, tokens: Sequence[_Token]) -> list[str]:
+        """Of each token; clause by clause."""
+        result = [MARKS.get(token.text, "") if token.kind == "mark" else "" for token in tokens]
+        clause: list[int] = []
+        for k, token in enumerate(tokens):
+            if token.kind == "word":
+                clause.append(k)
+                continue
+            self._fill(result, tokens, clause)
+            clause = []
+            if token.kind == "symbol":
+                self._fill(result, tokens, [k])
+        self._fill(result, tokens, clause)
+        return result
+
+    def _fill(self, result: list[str], tokens: Sequence[_Token], clause: Sequence[int]) -> None:
+        if not clause:
+            return
+        long = any(len(tokens[k].text) > PIECE_LETTERS for k in clause)
+        spoken = [] if long else self._say(" ".join(tokens[k].text for k in clause)).split()
+        if len(spoken) != len(clause):  # or eSpeak made one word of two, or two of one
+            spoken = ["".join(map(self._word, pieces(tokens[k].text))) for k in clause]
+        for k, phonemes in zip(clause, spoken, strict=True):
+            result[k] = phonemes
+
+    def spelt(self, text: str) -> str:
+        """Character by character, each by the name that eSpeak has for it."""
+        names = (known(self._word(c))[0] for c in text if unicodedata.category(c)[0] in "LNS")
+        return " ".join(filter(None, names))
+
+    def _word(self, text: str) -> str:
+        return "".join(self._say(text).split())
+
+    def _say(self, text: str) -> str:
+        if self._english is not None:
+            return " ".join(self._english(word) or "" for word in text.split())
+        with self._lock:
+            said = self._backend.phonemize([text])
+        phonemes = " ".join(part.strip() for part in said)
+        for old, new in self._convert or ():
+            phonemes = phonemes.replace(old, new)
+        return _composed(phonemes.replace("^", "").replace("-", ""))
+
+
+def _composed(phonemes: str) -> str:
+    """In the symbols that the model has, where eSpeak writes one sound otherwise.
+
+    Of a vowel whose shade the model does not know, the vowel.
+    """
+    table = symbols()
+    return "".join(
+        c if c in table or c.isspace() else known(unicodedata.normalize("NFD", c))[0] or c
+        for c in phonemes
+        if c in table or not unicodedata.combining(c)
+    )
+
+
+def _tokens(text: str) -> list[_Token]:
+    found = []
+    for match in _TOKEN.finditer(text):
+        space = bool(_SPACE.match(text, match.end()))
+        found.append(_Token(match.start(), match.end(), match.group(), match.lastgroup or "mark", space))
+    return found
+
+
+def _foreign(text: str, language: str) -> bool:
+    """Whether letters of a script that the language is not written in are in it."""
+    script = {"hi": "DEVANAGARI", "ja": "CJK HIRAGANA KATAKANA"}.get(language, "LATIN").split()
+    return any(
+        unicodedata.category(c)[0] == "L" and unicodedata.name(c, "").split(" ")[0] not in script
+        for c in text
+    )
+
+
+class LetterG2P:
+    """The last level: letter by letter, from a table that is made when it is loaded. It cannot wait or fail.
+
+    Parameters
+    ----------
+    language : str
+        A canonical tag.
+    """
+
+    def __init__(self, language: str) -> None:
+        self.language = language
+        speak = EspeakG2P(language)
+        devanagari = "".join(map(chr, range(0x905, 0x93A))) if language == "hi" else ""
+        self._names = {c: speak.spelt(c) for c in f"abcdefghijklmnopqrstuvwxyz0123456789{devanagari}"}
+
+    def __call__(self, sentence: AlignedText, on_fallback: OnFallback) -> list[Word]:
+        words: list[Word] = []
+        at = 0
+        for text in sentence.text.split():
+            i = sentence.text.index(text, at)
+            at = i + len(text)
+            start, end = sentence.span(i, at)
+            phonemes = " ".join(filter(None, map(self._name, text))) + MARKS.get(text[-1], "")
+            if phonemes:
+                words.append(Word(text, start, end, phonemes, self.language, "characters"))
+            if any(is_read(c) and not self._name(c) for c in text):
+                on_fallback(Fallback("g2p", "not spoken: no sound is known for it", start, end))
+        return words
+
+    def _name(self, character: str) -> str:
+        base = unicodedata.normalize("NFKD", character)[:1].lower()
+        if base.isdecimal():
+            base = str(unicodedata.decimal(base))
+        return self._names.get(character) or self._names.get(base, "")

@@ -11,11 +11,11 @@ from typing import Any, TypeVar
 from kokoro_lab.datatypes import PLAIN, Fallback, LexiconEntry, Place, Segment, Word
 from kokoro_lab.errors import LanguageError, MemoryLimitError
 from kokoro_lab.g2p import marked
-from kokoro_lab.g2p.english import OnFallback
-from kokoro_lab.g2p.guarded import GuardedG2P, Read
+from kokoro_lab.g2p.guarded import GuardedG2P, SentenceReading
 from kokoro_lab.g2p.lexicon import Lexicon, read_with
 from kokoro_lab.g2p.lexicons import Lexicons
 from kokoro_lab.g2p.phoneme_cache import Key, PhonemeCache
+from kokoro_lab.g2p.protocol import OnFallback
 from kokoro_lab.g2p.speakers import Speakers
 from kokoro_lab.g2p.vocab import encode, symbols
 from kokoro_lab.text import normalise
@@ -303,12 +303,12 @@ class FrontEnd:
 
     def _remembered(
         self, text: str, language: str, g2p: GuardedG2P, lexicon: Lexicon, cache: PhonemeCache
-    ) -> Read:
+    ) -> SentenceReading:
         """What `text` is read as, with places in `text` itself, so that it serves wherever `text` stands."""
         key = Key(language, lexicon.version, text)
         found = cache.get(key)
         if found is not None:
-            return Read(list(found.words), list(found.fallbacks), lasting=True)
+            return SentenceReading(list(found.words), list(found.fallbacks), lasting=True)
         said, given = read_with(lexicon, AlignedText.of(text), language)
         read = g2p.read(said, given)
         if read.lasting:

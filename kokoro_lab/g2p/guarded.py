@@ -24,9 +24,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from kokoro_lab.datatypes import Fallback, Word
-from kokoro_lab.g2p.english import OnFallback
-from kokoro_lab.g2p.given import FixedReading
-from kokoro_lab.g2p.protocol import SentenceG2P
+from kokoro_lab.g2p.protocol import FixedReading, OnFallback, SentenceG2P
 from kokoro_lab.g2p.shared_lock import waits_for_lock
 from kokoro_lab.text.aligned import AlignedText
 
@@ -55,7 +53,7 @@ MAX_SLOW = 2
 waits until there are fewer, so that a text of many slow sentences takes no more of the machine than this."""
 
 
-class Read(NamedTuple):
+class SentenceReading(NamedTuple):
     """What a sentence is read as. `lasting` is False if it would be read otherwise another time."""
 
     words: list[Word]
@@ -186,7 +184,7 @@ class GuardedG2P:
             on_fallback(fallback)
         return read.words
 
-    def read(self, sentence: AlignedText, given: Sequence[FixedReading] = ()) -> Read:
+    def read(self, sentence: AlignedText, given: Sequence[FixedReading] = ()) -> SentenceReading:
         """The words of `sentence`, whatever it takes."""
         limit_s = max(DEADLINE_S, DEADLINE_PER_CHARACTER_S * len(sentence))
         taken = self._take()
@@ -203,7 +201,7 @@ class GuardedG2P:
             return self._read_below(sentence, given, f"did not answer within {limit_s * 1000:.0f} ms")
         if job.error is not None:
             return self._read_below(sentence, given, f"raised {type(job.error).__name__}")
-        return Read(job.words, job.fallbacks, lasting=True)
+        return SentenceReading(job.words, job.fallbacks, lasting=True)
 
     def _take(self) -> tuple[SentenceG2P, _Worker] | None:
         """The G2P and a thread that nobody else uses; None while it stalls."""
@@ -261,12 +259,12 @@ class GuardedG2P:
         self._slow = [worker for worker in self._slow if worker.alive]
         return len(self._slow)
 
-    def _read_below(self, sentence: AlignedText, given: Sequence[FixedReading], what: str) -> Read:
+    def _read_below(self, sentence: AlignedText, given: Sequence[FixedReading], what: str) -> SentenceReading:
         start, end = sentence.span(0, len(sentence))
         name, below_name = self._names
         log.warning("%s %s on characters %d:%d", name, what, start, end)
         fallbacks = [Fallback("g2p", f"{name} {what}: read by {below_name}", start, end)]
-        return Read(self._below(sentence, fallbacks.append, given), fallbacks, lasting=False)
+        return SentenceReading(self._below(sentence, fallbacks.append, given), fallbacks, lasting=False)
 
 
 def _dismiss(workers: list[_Worker]) -> None:

@@ -2,10 +2,11 @@
 
 misaki picks a reading by Penn tag alone. Here each heteronym of a sentence gets the tag of the reading
 that its context asks for, before misaki looks it up; where the context says nothing, the tagger's stands.
-Two kinds of words are told apart:
+Three kinds of words are told apart:
 
 - by word class (`record`, `use`, `separate`): noun or verb, weighed anew in `word_class`;
-- by meaning (`bass`, `lead`, `bow`): cues that `heteronyms.json` lists for each reading, see `senses`.
+- by meaning (`bass`, `lead`, `bow`): cues that `heteronyms.json` lists for each reading, see `senses`;
+- by tense or construction: `read`, `used`.
 
 `heteronyms.json` also holds what misaki's lexicon lacks, American and British (null: misaki's stands):
 `classes`, the phonemes of a word by word class; `fixed`, forms that have one reading, but not misaki's.
@@ -20,8 +21,11 @@ from importlib.resources import files
 from typing import Any, Protocol
 
 from kokoro_lab.g2p.senses import Senses, reading_tag
-from kokoro_lab.g2p.special_words import SPECIAL
-from kokoro_lab.g2p.word_class import TaggedSentence, is_verb
+from kokoro_lab.g2p.word_class import BE, BEFORE_INFINITIVE, DO, FUNCTION_WORDS, HAVE, TaggedSentence, is_verb
+
+_PAST_TIMES, _PRESENT_HABITS = FUNCTION_WORDS["past times"], FUNCTION_WORDS["present habits"]
+_PAST = _PAST_TIMES | FUNCTION_WORDS["past order"]
+_PRESENT = _PRESENT_HABITS | FUNCTION_WORDS["present times"]
 
 
 class HeteronymToken(Protocol):
@@ -86,7 +90,7 @@ class Heteronyms:
                 token.tag = tag
 
     def _concerns(self, word: str) -> bool:
-        return word in SPECIAL or word in self._senses or word in self._classes or self._inflected(word)
+        return word in _SPECIAL or word in self._senses or word in self._classes or self._inflected(word)
 
     def _inflected(self, word: str) -> bool:
         """Whether misaki would make the word of a heteronym and -ed or -ing: always the verb."""
@@ -97,8 +101,8 @@ class Heteronyms:
 
     def _tag(self, sentence: TaggedSentence, i: int) -> str | None:
         word = sentence.words[i]
-        if word in SPECIAL:
-            return SPECIAL[word](sentence, i)
+        if word in _SPECIAL:
+            return _SPECIAL[word](sentence, i)
         if word in self._senses:
             return self._senses.decide(sentence, i)
         if word in self._classes:
@@ -140,3 +144,97 @@ def _data() -> dict[str, Any]:
 @cache
 def _senses() -> Senses:
     return Senses(_data()["senses"])
+
+
+def _read(sentence: TaggedSentence, i: int) -> str | None:
+    """Past (as red) or present (as reed): from auxiliaries, else from the tense of the sentence."""
+    j = sentence.before(i)
+    word, tag = sentence.word(j), sentence.tag(j)
+    if word == "to" or tag == "MD" or word in DO or word in BEFORE_INFINITIVE or word in ("please", "why"):
+        return "VB"
+    if sentence.word(i + 1) == "-" and sentence.word(i + 2) in ("only", "write", "me", "through", "aloud"):
+        return "VB"
+    if word in HAVE or word in BE or word in ("got", "gets", "get", "having"):
+        return "VBN"
+    if tag in ("DT", "PRP$", "JJ") and word not in ("that", "this", "these", "those", "all", "both", "some"):
+        return "NN"
+    if sentence.word(i - 1) == "-":
+        return "VBN"
+    if j < 0:
+        return "VBN" if sentence.word(i + 1) in ("by", "aloud") else "VB"
+    if tag in ("PRP", "NNP", "NNS", "WP", "WDT", "CC", "NN") and _after_auxiliary(sentence, j):
+        return "VB" if _asks(sentence, j) else "VBN"
+    if word in ("he", "she", "it") or tag in ("NN", "NNP"):
+        return "VBD"
+    if word.removesuffix("s") in FUNCTION_WORDS["inscribed"]:
+        return "VBD"
+    return "VBD" if _past(sentence, i) else "VB"
+
+
+def _after_auxiliary(sentence: TaggedSentence, j: int) -> bool:
+    """Whether the subject at `j` stands after its auxiliary, or a joined verb before it has one."""
+    if sentence.tag(j) == "CC":
+        return _joined(sentence, j) is not None
+    before = sentence.before(j)
+    word = sentence.word(before)
+    first = before <= 0 or not sentence.word(before - 1)[:1].isalpha() or sentence.tag(before - 1)[:1] == "W"
+    return sentence.tag(j) == "PRP" and first and (word in DO or word in HAVE or sentence.tag(before) == "MD")
+
+
+def _asks(sentence: TaggedSentence, j: int) -> bool:
+    """For a present: inverted `do` or a modal, or joined to an infinitive."""
+    if sentence.tag(j) == "CC":
+        return _joined(sentence, j) == "VB"
+    before = sentence.before(j)
+    return sentence.word(before) in DO or sentence.tag(before) == "MD"
+
+
+def _joined(sentence: TaggedSentence, j: int) -> str | None:
+    """The form of the nearest verb before the conjunction at `j`, if it shows the tense."""
+    for k in range(j - 1, max(j - 8, -1), -1):
+        if sentence.tag(k) in ("VB", "VBD", "VBN"):
+            return sentence.tag(k)
+        if sentence.tag(k) in ("VBP", "VBZ"):
+            return "VB"
+    return None
+
+
+def _past(sentence: TaggedSentence, i: int) -> bool:
+    """Whether the rest of the sentence speaks of the past: verbs near the word count, and adverbs of time."""
+    weight = 0.0
+    for j, (word, tag) in enumerate(zip(sentence.words, sentence.tags, strict=True)):
+        near = 1.0 if abs(j - i) <= 8 else 0.7
+        if j == i:
+            continue
+        if tag == "VBD" or word in _PAST:
+            weight += near * (1.5 if word in _PAST_TIMES else 1.0)
+        elif tag in ("VBZ", "VBP") or word in _PRESENT:
+            weight -= near * (1.5 if word in _PRESENT_HABITS else 1.0)
+        elif tag == "MD" or (tag == "CD" and len(word) == 4):
+            weight += near if tag == "CD" else -0.7 * near if word in ("will", "can", "may") else 0.0
+    if not weight:
+        return sentence.tags[i] in ("VBD", "VBN")
+    return weight > 0
+
+
+def _used(sentence: TaggedSentence, i: int) -> str | None:
+    """`used to` of habit and custom has an s like *goose*; what is made use of, a z."""
+    if sentence.word(i + 1) != "to":
+        return "VBN"
+    j = sentence.before(i)
+    infinitive = sentence.tag(i + 2) in ("VB", "RB") or sentence.word(i + 2) == "be"
+    if sentence.word(j) in ("get", "gets", "got", "getting", "grew", "grow", "grown", "growing"):
+        return "VBD"
+    if sentence.word(j) in BE:
+        return "VBN" if infinitive else "VBD"
+    if sentence.tag(j) in ("VBD", "VBN", "VBG", "IN", "DT") or sentence.word(j) in FUNCTION_WORDS["means"]:
+        return "VBN"
+    return None
+
+
+_SPECIAL: dict[str, Callable[[TaggedSentence, int], str | None]] = {
+    "read": _read,
+    "reread": _read,
+    "misread": _read,
+    "used": _used,
+}

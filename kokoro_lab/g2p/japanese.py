@@ -18,13 +18,13 @@ import regex
 
 from kokoro_lab.datatypes import Fallback, Word
 from kokoro_lab.errors import LanguageError
-from kokoro_lab.g2p.english import OnFallback
 from kokoro_lab.g2p.espeak import EspeakEnglish
 from kokoro_lab.g2p.japanese_counters import COUNTED, FIRST_OF_THE_MONTH, NUMERAL, reading
+from kokoro_lab.g2p.protocol import OnFallback
 from kokoro_lab.g2p.shared_lock import SharedLock
 from kokoro_lab.g2p.vocab import known
 from kokoro_lab.text.aligned import AlignedText
-from kokoro_lab.text.normalise.japanese.letters import NAMES
+from kokoro_lab.text.normalise.japanese.letters import LETTERS
 from kokoro_lab.text.normalise.japanese.numbers import number
 from kokoro_lab.text.spans import sounds
 
@@ -65,7 +65,7 @@ _AS_IS = regex.compile(rf"[{regex.escape(''.join(MARKS))}]")
 _HALF_WIDTH_KANA = r"[\uFF66-\uFF9D][\uFF9E\uFF9F]?"
 _COMPATIBLE = regex.compile(rf"{_HALF_WIDTH_KANA}|\d+|[ㇰ-ㇿ]|[^\p{{ASCII}}]")
 _SMALL_KANA = dict(zip("ㇰㇱㇲㇳㇴㇵㇶㇷㇸㇹㇺㇻㇼㇽㇾㇿ", "クシストヌハヒフヘホムラリルレロ", strict=True))
-_NAMES = tuple(NAMES.values())
+_NAMES = tuple(LETTERS.values())
 _HAN = regex.compile(r"\p{Han}")
 _VOWEL = regex.compile(r"[aeiouyàáâäãåèéêëìíîïòóôöõùúûü]", regex.IGNORECASE)
 _PIECE = regex.compile(
@@ -262,7 +262,7 @@ class JapaneseG2P:
     def _spelt(self, letters: str) -> str:
         """Latin letters by their Japanese names, whatever accents they bear."""
         plain = unicodedata.normalize("NFKD", letters).upper()
-        names = (NAMES.get(letter, "") for letter in plain)
+        names = (LETTERS.get(letter, "") for letter in plain)
         return " ".join(self._phonemes(_hiragana(name)) for name in names if name)
 
     def _by_itself(self, character: str) -> str:

@@ -14,8 +14,8 @@ from functools import cached_property
 import regex
 
 from kokoro_lab.datatypes import LexiconEntry
-from kokoro_lab.g2p.given import FixedReading
 from kokoro_lab.g2p.lexicon_entries import ANY
+from kokoro_lab.g2p.protocol import FixedReading
 from kokoro_lab.text.aligned import AlignedText
 from kokoro_lab.text.normalise import normalise
 from kokoro_lab.text.normalise.rules import overlaps

@@ -1,14 +1,25 @@
-"""What every G2P is, whatever it reads with."""
+"""What every G2P is, whatever it reads with; and what is given of a sentence before it reads."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Protocol
 
-from kokoro_lab.datatypes import Word
-from kokoro_lab.g2p.english import OnFallback
-from kokoro_lab.g2p.given import FixedReading
+from kokoro_lab.datatypes import Fallback, Word
 from kokoro_lab.text.aligned import AlignedText
+
+OnFallback = Callable[[Fallback], None]
+"""Hears of what could not be read as it should."""
+
+
+@dataclass(frozen=True, slots=True)
+class FixedReading:
+    """`text[start:end]` of a sentence is said so. Neither end is white space."""
+
+    start: int
+    end: int
+    phonemes: str
 
 
 class SentenceG2P(Protocol):
@@ -29,3 +40,40 @@ class SentenceG2P(Protocol):
             Pieces of `sentence`, in order, each of which is one word with these phonemes.
         """
         ...
+
+
+class SplicedG2P:
+    """`g2p`, which knows of no given pieces, for what lies between them."""
+
+    def __init__(self, g2p: Callable[[AlignedText, OnFallback], list[Word]], language: str) -> None:
+        self._g2p = g2p
+        self._language = language
+
+    def __call__(
+        self, sentence: AlignedText, on_fallback: OnFallback, given: Sequence[FixedReading] = ()
+    ) -> list[Word]:
+        """Words in order; each of `given`, pieces of `sentence` in order, is one of them."""
+        words: list[Word] = []
+        for i, j, piece in parts(len(sentence), given):
+            if piece is not None:
+                start, end = sentence.span(i, j)
+                text = sentence.text[i:j]
+                words.append(Word(text, start, end, piece.phonemes, self._language, "lexicon", False))
+            elif sentence.text[i:j].strip():
+                words += self._g2p(sentence.cut(i, j), on_fallback)
+            if words and j < len(sentence):
+                space = sentence.text[j - 1].isspace() or sentence.text[j].isspace()
+                words[-1] = replace(words[-1], space_after=space)
+        return words
+
+
+def parts(length: int, given: Sequence[FixedReading]) -> Iterator[tuple[int, int, FixedReading | None]]:
+    """Ranges of a text of `length`: each of `given`, and what lies between."""
+    at = 0
+    for piece in given:
+        if at < piece.start:
+            yield at, piece.start, None
+        yield piece.start, piece.end, piece
+        at = piece.end
+    if at < length:
+        yield at, length, None

@@ -10,11 +10,9 @@ from importlib import import_module
 
 from kokoro_lab.errors import LanguageError
 from kokoro_lab.g2p.english import EnglishG2P, forget_tagger
-from kokoro_lab.g2p.espeak_sentence import EspeakG2P
+from kokoro_lab.g2p.espeak import EspeakG2P, LetterG2P
 from kokoro_lab.g2p.guarded import GuardedG2P
-from kokoro_lab.g2p.letters import LetterG2P
-from kokoro_lab.g2p.protocol import SentenceG2P
-from kokoro_lab.g2p.spliced import SplicedG2P
+from kokoro_lab.g2p.protocol import SentenceG2P, SplicedG2P
 from kokoro_lab.text.aligned import AlignedText
 from kokoro_lab.text.detect import Known
 

@@ -10,19 +10,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kokoro_lab.g2p.function_words import (
-    BE,
-    BEFORE_INFINITIVE,
-    DO,
-    HAVE,
-    OBJECTS,
-    PLURAL_MODIFIERS,
-    PREPOSITIONS,
-    SINGULAR_SUBJECTS,
-    SPLIT_PREFIXES,
-    SUBJECTS,
-    TAKES_PREPOSITION_TO,
-)
+from kokoro_lab.text.tables import words
+
+FUNCTION_WORDS = words(__package__, "function_words.tsv")
+"""Small closed lists of English words that tell what their neighbours are."""
+BE, HAVE, DO = (FUNCTION_WORDS[name] for name in ("be", "have", "do"))
+"""`be` and the verbs that are used like it; `have`; `do`."""
+BEFORE_INFINITIVE = FUNCTION_WORDS["before infinitive"]
+"""A bare infinitive follows these, as it does a modal verb or `do`."""
 
 TAGGER = 2.0
 SURE = 0.75
@@ -91,7 +86,7 @@ def _before(sentence: TaggedSentence, i: int) -> float:
     word, tag = sentence.word(j), sentence.tag(j)
     in_s = _in_s(sentence, i)
     if sentence.word(i - 1) in ("-", "–") and i >= 2:
-        return 0.0 if sentence.word(i - 2) in SPLIT_PREFIXES else -3.0
+        return 0.0 if sentence.word(i - 2) in FUNCTION_WORDS["split prefixes"] else -3.0
     if j < 0:
         return 1.5 if sentence.tag(i + 1) in ("DT", "PRP$") and not in_s else 0.0
     if word == "to":
@@ -102,7 +97,7 @@ def _before(sentence: TaggedSentence, i: int) -> float:
         return 0.0 if in_s else 4.0
     if word == "there" and in_s:
         return -1.0
-    if tag in ("PRP", "WDT", "WP") or word in SUBJECTS:
+    if tag in ("PRP", "WDT", "WP") or word in FUNCTION_WORDS["subjects"]:
         return _after_pronoun(word, in_s=in_s)
     if word == "that" and tag == "IN":
         return 0.0
@@ -110,25 +105,25 @@ def _before(sentence: TaggedSentence, i: int) -> float:
         return -4.0 if word not in ("all", "both", "this", "that") else -2.5
     if tag == "CC":
         return _after_conjunction(sentence, j)
-    if tag == "IN" or word in PREPOSITIONS:
-        return -3.0 if word in PREPOSITIONS else 0.0
+    if tag == "IN" or word in FUNCTION_WORDS["prepositions"]:
+        return -3.0 if word in FUNCTION_WORDS["prepositions"] else 0.0
     weight = _after_content(sentence, j, in_s=in_s)
     return weight / 2 if weight > 0 and sentence.tags[i] == "JJ" else weight  # `all seamen present`
 
 
 def _after_to(sentence: TaggedSentence, j: int) -> float:
     head = sentence.word(sentence.before(j))
-    if head in TAKES_PREPOSITION_TO:
+    if head in FUNCTION_WORDS["takes preposition to"]:
         return -5.0
     return 3.5 if sentence.tag(j) == "TO" else 1.5
 
 
 def _after_pronoun(word: str, *, in_s: bool) -> float:
     if in_s:
-        return 3.5 if word in SINGULAR_SUBJECTS else 0.0
+        return 3.5 if word in FUNCTION_WORDS["singular subjects"] else 0.0
     if word in ("who", "which", "that"):
         return 3.0
-    return 3.5 if word in SUBJECTS else 0.5
+    return 3.5 if word in FUNCTION_WORDS["subjects"] else 0.5
 
 
 def _after_conjunction(sentence: TaggedSentence, j: int) -> float:
@@ -151,7 +146,7 @@ def _after_content(sentence: TaggedSentence, j: int, *, in_s: bool) -> float:
         return -2.0
     plural = tag in ("NNS", "NNPS") or (tag == "VBZ" and sentence.tag(j - 1) in ("DT", "PRP$"))
     if plural:
-        return -1.0 if in_s or word in PLURAL_MODIFIERS else 3.0
+        return -1.0 if in_s or word in FUNCTION_WORDS["plural modifiers"] else 3.0
     if tag in ("NN", "NNP"):
         return 0.8 if in_s else -1.2 + 1.5 * _plural_subject(sentence, j)
     if tag.startswith("VB"):
@@ -175,7 +170,7 @@ def _after(sentence: TaggedSentence, i: int) -> float:
         return -2.5
     if word == "of":
         return -2.0
-    if word in OBJECTS or word == "what" or tag in ("DT", "PRP$", "RP"):
+    if word in FUNCTION_WORDS["objects"] or word == "what" or tag in ("DT", "PRP$", "RP"):
         return 2.0
     if tag == "PRP":
         return 0.5

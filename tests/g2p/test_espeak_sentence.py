@@ -9,11 +9,10 @@ from pathlib import Path
 import pytest
 
 from kokoro_lab.datatypes import Fallback, Word
-from kokoro_lab.g2p.espeak import EspeakEnglish, pieces
-from kokoro_lab.g2p.espeak_sentence import ESPEAK_VOICES, EspeakG2P
-from kokoro_lab.g2p.letters import LetterG2P
+from kokoro_lab.g2p.espeak import EspeakEnglish, EspeakG2P, LetterG2P, pieces
 from kokoro_lab.g2p.vocab import encode
 from kokoro_lab.text.aligned import AlignedText
+from kokoro_lab.text.language import SPOKEN
 
 TEXTS = {
     "en-us": "The small boats, a-sailing, didn't stop.",
@@ -32,7 +31,7 @@ def read(g2p: EspeakG2P | LetterG2P, text: str) -> tuple[list[Word], list[Fallba
     return g2p(AlignedText.of(text), fallbacks.append), fallbacks
 
 
-@pytest.mark.parametrize("language", ESPEAK_VOICES)
+@pytest.mark.parametrize("language", SPOKEN)
 def test_every_word_is_spoken_in_its_place(language: str) -> None:
     text = TEXTS[language]
     words, fallbacks = read(EspeakG2P(language), text)

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from kokoro_lab.datatypes import Fallback, Word
-from kokoro_lab.g2p.english import EnglishG2P, OnFallback
+from kokoro_lab.g2p.english import EnglishG2P
 from kokoro_lab.g2p.frontend import FrontEnd
-from kokoro_lab.g2p.given import FixedReading
 from kokoro_lab.g2p.guarded import DEADLINE_S, MAX_SLOW, MAX_STALLED, GuardedG2P, _Worker
+from kokoro_lab.g2p.protocol import FixedReading, OnFallback
 from kokoro_lab.g2p.shared_lock import SharedLock
 from kokoro_lab.text.aligned import AlignedText
 
@@ -400,7 +400,7 @@ def test_espeak_that_stalls_too_leaves_the_letters(
 ) -> None:
     front_end = FrontEnd()
     front_end.warm("es")
-    monkeypatch.setattr("kokoro_lab.g2p.espeak_sentence.EspeakG2P.__call__", lambda *_: gate.wait() and [])
+    monkeypatch.setattr("kokoro_lab.g2p.espeak.EspeakG2P.__call__", lambda *_: gate.wait() and [])
     fallbacks: list[str] = []
     segments = list(front_end.segments("Sol, mar.", "es", lambda f: fallbacks.append(f.reason)))
     assert [(w.text, w.source) for s in segments for w in s.words] == [

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from kokoro_lab.datatypes import Fallback, Word
 from kokoro_lab.errors import LanguageError
 from kokoro_lab.g2p.japanese import JapaneseG2P
-from kokoro_lab.g2p.japanese_counters import COUNTERS, kana, reading
+from kokoro_lab.g2p.japanese_counters import COUNTERS, reading
 from kokoro_lab.g2p.vocab import known
 from kokoro_lab.text.normalise import normalise
 from kokoro_lab.text.sanitise import sanitise
@@ -37,6 +37,10 @@ def read(g2p: JapaneseG2P, text: str) -> tuple[list[Word], list[Fallback]]:
 def phonemes(g2p: JapaneseG2P, text: str) -> str:
     words, _ = read(g2p, text)
     return "".join(word.phonemes + " " * word.space_after for word in words).strip()
+
+
+def kana(number: str, counter: str) -> str:
+    return "".join(part.kana for part in reading(number, counter) or ())
 
 
 NUMBERS = ["一", "二", "三", "四", "五", "六", "七", "八", "九", "十", "二十", "百", "何"]

@@ -12,9 +12,9 @@ from kokoro_lab.datatypes import Fallback, LexiconEntry, Word
 from kokoro_lab.errors import TextError
 from kokoro_lab.g2p.english import EnglishG2P
 from kokoro_lab.g2p.frontend import FrontEnd
-from kokoro_lab.g2p.given import FixedReading
 from kokoro_lab.g2p.lexicon import Lexicon, read_with
 from kokoro_lab.g2p.lexicons import default_entries
+from kokoro_lab.g2p.protocol import FixedReading
 from kokoro_lab.text.aligned import AlignedText
 from kokoro_lab.text.normalise.rules import apply, rule
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from kokoro_lab.datatypes import Fallback, LexiconEntry
-from kokoro_lab.g2p.espeak_sentence import EspeakG2P
+from kokoro_lab.g2p.espeak import EspeakG2P
 from kokoro_lab.g2p.frontend import FrontEnd
-from kokoro_lab.g2p.given import FixedReading
-from kokoro_lab.g2p.spliced import SplicedG2P
+from kokoro_lab.g2p.protocol import FixedReading, SplicedG2P
 from kokoro_lab.text.aligned import AlignedText
 
 

@@ -10,10 +10,8 @@ from typing import Any
 
 from kokoro_lab.datatypes import AudioChunk, Fallback, Samples, Word
 from kokoro_lab.errors import ProviderError
-from kokoro_lab.g2p.english import OnFallback
 from kokoro_lab.g2p.frontend import FrontEnd
-from kokoro_lab.g2p.given import FixedReading
-from kokoro_lab.g2p.protocol import SentenceG2P
+from kokoro_lab.g2p.protocol import FixedReading, OnFallback, SentenceG2P
 from kokoro_lab.g2p.speakers import Speakers
 from kokoro_lab.lab.faults.injector import Injector
 from kokoro_lab.lab.faults.scenario import Scenario

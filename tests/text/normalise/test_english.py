@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from kokoro_lab.text.normalise import normalise
 from kokoro_lab.text.normalise.english import cardinal, date, ordinal, time
-from kokoro_lab.text.normalise.english.numerals import mixed, number, roman, year
+from kokoro_lab.text.normalise.english.numerals import mixed, number, year
+from kokoro_lab.text.normalise.roman import roman
 from kokoro_lab.text.sanitise import sanitise
 from kokoro_lab.text.segment import sentences
 

@@ -14,7 +14,7 @@ from kokoro_lab.text.aligned import AlignedText
 from kokoro_lab.text.normalise import normalise
 from kokoro_lab.text.normalise.japanese import cardinal, date, ordinal, time
 from kokoro_lab.text.normalise.japanese.numbers import LARGEST, digits, number
-from kokoro_lab.text.normalise.japanese.symbols import roman
+from kokoro_lab.text.normalise.roman import roman
 from kokoro_lab.text.sanitise import sanitise
 
 CORPUS = Path(__file__).parents[3] / "fixtures" / "texts" / "normalisation_ja.jsonl"

@@ -8,6 +8,7 @@ from typing import Any
 
 import regex
 
+from kokoro_lab.text.normalise.english.identifiers import serial
 from kokoro_lab.text.normalise.english.numerals import (
     cardinal,
     digits,
@@ -17,13 +18,24 @@ from kokoro_lab.text.normalise.english.numerals import (
     number,
     ordinal,
 )
-from kokoro_lab.text.normalise.english.patterns import DECIMAL, END, MAGNITUDES, START, WHOLE, any_of, scaled
-from kokoro_lab.text.normalise.english.serials import serial
+from kokoro_lab.text.normalise.english.patterns import (
+    DECIMAL,
+    END,
+    LOOSE_END,
+    LOOSE_START,
+    MAGNITUDES,
+    NAMES,
+    START,
+    WHOLE,
+    any_word,
+    optional,
+    scaled,
+    sign,
+)
 from kokoro_lab.text.normalise.rules import Rule, digit_rule, rule
+from kokoro_lab.text.tables import any_of
 
 VULGAR = "[¼½¾⅐⅑⅒⅓⅔⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞]"
-
-
 SHARED = regex.compile(r"\ (?:split|mix|deal|partnership|chance|ratio|rule|vote)\b")
 
 
@@ -41,78 +53,27 @@ def _fraction(match: Any) -> str | None:
         return mixed(int(match["whole"]), numerator, denominator)
     if (numerator, denominator) in ((24, 7), (9, 11), (50, 50), (20, 20)):
         return f"{cardinal(numerator)} {cardinal(denominator)}" if denominator != 11 else "nine eleven"
-    sign = "minus " if match["sign"] else ""
     if (denominator > 100 and denominator % 100) or numerator > denominator > 20:
-        return f"{sign}{cardinal(numerator)} over {cardinal(denominator)}"
-    return sign + fraction(numerator, denominator)
-
-
-def _out_of(match: Any) -> str:
-    return f"{number(match['numerator'])} out of {number(match['denominator'])}"
-
-
-def _ratio(match: Any) -> str:
-    return " to ".join(number(part) for part in match["ratio"].replace(" ", "").split(":"))
-
-
-def _score(match: Any) -> str:
-    return " to ".join(number(part) for part in (match["first"], match["last"]))
+        return f"{sign(match)}{cardinal(numerator)} over {cardinal(denominator)}"
+    return sign(match) + fraction(numerator, denominator)
 
 
 def _range(match: Any) -> str:
     first, last = match["first"], match["last"]
-    big = match["big"]
-    if big:
-        return f"{number(first)} to {scaled(last, big)}"
     shares = first.isdecimal() and last.isdecimal() and int(first) + int(last) == 100
-    if shares and (first == last or SHARED.match(match.string, match.end())):
+    if shares and not match["big"] and (first == last or SHARED.match(match.string, match.end())):
         return f"{number(first)} {number(last)}"  # a fifty fifty chance
-    return f"{number(first)} to {number(last)}"
-
-
-def _ordinals(match: Any) -> str:
-    return " to ".join(ordinal(int(match[n].replace(",", ""))) for n in ("first", "last"))
+    return f"{number(first)} to {scaled(last, match['big'])}"
 
 
 def _ordinal(match: Any) -> str:
-    return ordinal(int(match["number"].replace(",", "")))
-
-
-def _short_scale(match: Any) -> str:
-    more = " plus" if match["more"] else ""
-    return f"{_said_sign(match['sign'])}{scaled(match['number'], match['big'])}{more}"
-
-
-def _said_sign(sign: str | None) -> str:
-    return {"-": "minus ", "−": "minus ", "+": "plus ", "±": "plus or minus "}.get(sign or "", "")
+    numbers = filter(None, (optional(match, "first"), match["last"]))
+    return " to ".join(ordinal(int(each.replace(",", ""))) for each in numbers)
 
 
 def _number(match: Any) -> str:
     more = " plus" if match["more"] else ""
-    return f"{_said_sign(match['sign'])}{number(match['number'])}{more}"
-
-
-def _approximately(match: Any) -> str:
-    lead = {
-        "~": "about",
-        "≈": "approximately",
-        "<": "less than",
-        ">": "more than",
-        "≤": "at most",
-        "≥": "at least",
-    }
-    return f"{lead[match['sign']]} {number(match['number'])}"
-
-
-def _identifier(match: Any) -> str:
-    """A number of a room, a flight, a house: four digits in pairs, three as one and two, the rest in full."""
-    return in_pairs(match["number"])
-
-
-ROUND = {
-    "10": "tens", "100": "hundreds", "1000": "thousands", "10000": "tens of thousands",
-    "100000": "hundreds of thousands", "1000000": "millions",
-}  # fmt: skip
+    return f"{sign(match)}{scaled(match['number'], optional(match, 'big'))}{more}"
 
 
 def _plural(words: str) -> str:
@@ -131,13 +92,13 @@ def _left_over(match: Any) -> str:
 BEFORE_UNITS: tuple[Rule, ...] = (
     digit_rule(
         "plan of pension",
-        r"(?<![\p{L}\p{N}])(?P<number>401|403|457|529)\((?P<letter>[a-k])\)",
+        rf"{LOOSE_START}(?P<number>401|403|457|529)\((?P<letter>[a-k])\)",
         lambda match: f"{in_pairs(match['number'])} {match['letter'].upper()}",
     ),
     digit_rule(
         "tens, hundreds and thousands",
         rf"{START}(?P<number>10|100|1,?000|10,?000|100,?000|1,?000,?000)s(?=\ of\b)",
-        lambda match: ROUND[match["number"].replace(",", "")],
+        lambda match: NAMES["round number"][match["number"].replace(",", "")],
     ),
     digit_rule(
         "several of a number",
@@ -149,13 +110,13 @@ BEFORE_UNITS: tuple[Rule, ...] = (
 RULES: tuple[Rule, ...] = (
     digit_rule(
         "short scale before what is counted",
-        rf"""(?<![\p{{L}}\p{{N}}_.,])(?P<sign>(?!))?(?P<number>{DECIMAL})(?P<big>[MB]|bn|(?<=\d\d)[Kk])
+        rf"""(?<![\p{{L}}\p{{N}}_.,])(?P<number>{DECIMAL})(?P<big>[MB]|bn|(?<=\d\d)[Kk])
         (?P<more>\+)?(?=\ (?!race\b|run\b|resolution\b|video\b|gold\b)\p{{Ll}}{{3,}})""",
-        _short_scale,
+        _number,
     ),
     rule(
         "number sign",
-        r"(?<![\p{L}\p{N}&])(?:\#|№)\ ?(?P<number>\d[\d,]*)(?![\p{L}\p{N}])",
+        rf"(?<![\p{{L}}\p{{N}}&])(?:\#|№)\ ?(?P<number>\d[\d,]*){LOOSE_END}",
         lambda match: f"number {number(match['number'])}",
         wakes="#№",
     ),
@@ -166,58 +127,50 @@ RULES: tuple[Rule, ...] = (
     ),
     rule(
         "part of a whole",
-        rf"""(?<=\b(?:score(?:d)?|rated|rating(?:\ of)?|got|gave\ it|gave\ it\ a|a)\ )
-        (?P<numerator>{DECIMAL})/
-        (?P<denominator>5|10|100|20){END}""",
-        _out_of,
+        rf"(?<=\b{any_word('before a mark')}\ )(?P<numerator>{DECIMAL})/(?P<denominator>5|10|100|20){END}",
+        lambda match: f"{number(match['numerator'])} out of {number(match['denominator'])}",
         wakes="/",
     ),
     rule(
         "fraction",
         rf"""(?<![\p{{L}}\p{{N}}_.,:/])(?P<sign>[-−](?=\d))?(?:(?P<whole>\d+)(?:\ |\ ?-\ ?|\ and\ ))?
-        (?P<numerator>{WHOLE})\ ?[/⁄]\ ?
-        (?P<denominator>{WHOLE})(?:ths?|rds?|nds?)?{END}(?![/.]\d)""",
+        (?P<numerator>{WHOLE})\ ?[/⁄]\ ?(?P<denominator>{WHOLE})(?:ths?|rds?|nds?)?{END}(?![/.]\d)""",
         _fraction,
         wakes="/⁄",
     ),
     digit_rule(
         "score",
-        r"""(?<=\b(?i:won|win|wins|lost|lose|loses|beat|defeated|drew|draw|draws|tied|led|lead|leads
-        |score\ (?:was|is|of)|
-        score|scored|by|trailed|trailing|victory|defeat|loss|final\ score|record\ (?:of|was|is)|went
-        |finished|vote|ruled|voted)[ ]
-        (?:[\p{L}'.]+\ ){0,3})
-        (?P<first>\d{1,3})[-–](?P<last>\d{1,3})(?![\p{L}\p{N}-]|[.,]\d)""",
-        _score,
+        rf"""(?<=\b(?i:{any_word("before a score")})\ (?:[\p{{L}}'.]+\ ){{0,3}})
+        (?P<first>\d{{1,3}})[-–](?P<last>\d{{1,3}})(?![\p{{L}}\p{{N}}-]|[.,]\d)""",
+        lambda match: f"{number(match['first'])} to {number(match['last'])}",
     ),
     digit_rule(
-        "ratio", rf"{START}(?<![\d:.])(?P<ratio>\d+(?:\.\d+)?(?:\ ?:\ ?\d+(?:\.\d+)?)+){END}(?!:)", _ratio
+        "ratio",
+        rf"{START}(?<![\d:.])\d+(?:\.\d+)?(?:\ ?:\ ?\d+(?:\.\d+)?)+{END}(?!:)",
+        lambda match: " to ".join(map(number, match.group().split(":"))),
     ),
     digit_rule(
         "span of ordinals",
         rf"{START}(?P<first>{WHOLE})(?:st|nd|rd|th)?\ ?[-–]\ ?(?P<last>{WHOLE})(?:st|nd|rd|th){END}",
-        _ordinals,
+        _ordinal,
         ignore_case=True,
     ),
     digit_rule(
         "ordinal",
-        rf"{START}(?P<number>{WHOLE})\ ?(?:st|nd|rd|th|ᵗʰ|ˢᵗ|ⁿᵈ|ʳᵈ){END}",
+        rf"{START}(?P<last>{WHOLE})\ ?(?:st|nd|rd|th|ᵗʰ|ˢᵗ|ⁿᵈ|ʳᵈ){END}",
         _ordinal,
         ignore_case=True,
     ),
     digit_rule(
         "room or flight",
-        r"""(?<=\b(?i:room|rooms|rm\.|us|sr|flight|suite|apartment|apt\.?|unit|bus|route|highway|hwy\.?
-        |interstate|gate
-        |extension|ext\.?|building|boeing|cabin|locker|studio|terminal|ward|area)\ )(?P<number>\d{3,4})
-        (?![\p{L}\p{N}-]|[.,]\d)""",
-        _identifier,
+        rf"""(?<=\b(?i:{any_word("before a room")})\ )(?P<number>\d{{3,4}})
+        (?![\p{{L}}\p{{N}}-]|[.,]\d)""",
+        lambda match: in_pairs(match["number"]),
     ),
     digit_rule(
         "range",
-        rf"""(?<![\p{{L}}\p{{N}}_.,/$€£-])(?P<first>{DECIMAL})\ ?(?:[-–—~]|\.\.)\ ?(?P<last>{DECIMAL})(?:
-        (?P<big>{any_of(MAGNITUDES)}))?
-        (?![\p{{L}}\p{{N}}_/-]|[.,]\d)""",
+        rf"""(?<![\p{{L}}\p{{N}}_.,/$€£-])(?P<first>{DECIMAL})\ ?(?:[-–—~]|\.\.)\ ?(?P<last>{DECIMAL})
+        (?:(?P<big>{any_of(MAGNITUDES)}))?(?![\p{{L}}\p{{N}}_/-]|[.,]\d)""",
         _range,
     ),
 )
@@ -242,18 +195,18 @@ PLAIN: tuple[Rule, ...] = (
         rf"""(?<![\p{{L}}\p{{N}}_.,])(?P<sign>[-−+±])?(?P<number>{DECIMAL})
         (?P<big>{any_of(m for m in MAGNITUDES if m not in ("m", "t", "mm", "MM", "T", "b"))}|
         (?<=\d\.\d)[mb])(?P<more>\+)?{END}""",
-        _short_scale,
+        _number,
     ),
     rule(
         "about a number",
-        rf"(?<![\p{{L}}\p{{N}}])(?P<sign>[~≈<>≤≥])\ ?(?P<number>{DECIMAL}){END}",
-        _approximately,
+        rf"{LOOSE_START}(?P<sign>[~≈<>≤≥])\ ?(?P<number>{DECIMAL}){END}",
+        lambda m: f"{'approximately ' if m['sign'] == '≈' else sign(m)}{number(m['number'])}",
         wakes="<>~≈≤≥",
     ),
     digit_rule(
         "number",
         rf"""(?<![\p{{L}}\p{{N}}_]|\d[.,])(?P<sign>(?<![\p{{L}}\p{{N}})\]]|\p{{N}}\ )[-−+±](?=[\d.]))?
-        (?P<number>{DECIMAL})(?P<more>\+(?![\p{{L}}\p{{N}}]))?(?![\p{{L}}\p{{N}}_])""",
+        (?P<number>{DECIMAL})(?P<more>\+{LOOSE_END})?{END}""",
         _number,
     ),
     rule("whatever digits are left", r"\p{Nd}+", _left_over),

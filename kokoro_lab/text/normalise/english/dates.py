@@ -6,36 +6,25 @@ from datetime import date as calendar_date
 from typing import Any
 
 from kokoro_lab.text.normalise.english.numerals import cardinal, ordinal, year
-from kokoro_lab.text.normalise.english.patterns import (
-    DAY_OF,
-    DAYS,
-    END,
-    MONTH_OF,
-    MONTHS,
-    START,
-    any_of,
-)
+from kokoro_lab.text.normalise.english.patterns import END, LOOSE_END, NAMES, START, any_word, optional
 from kokoro_lab.text.normalise.rules import Rule, digit_rule, rule
+from kokoro_lab.text.tables import any_of
 
-MONTH = rf"(?:{any_of(MONTHS)}|{any_of(n for n in MONTH_OF if len(n) < 5 and n != 'may')}\.?)"
-WEEKDAY = rf"(?:{any_of(DAYS)}|{any_of(n for n in DAY_OF if len(n) < 6)}\.?)"
+MONTHS = (
+    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October",
+    "November", "December",
+)  # fmt: skip
+DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+FULL = {name.lower(): name for name in (*MONTHS, *DAYS)} | NAMES["month"] | NAMES["day"]
+"""A month or a day of the week, by what it is written as in lower case."""
+
+MONTH = rf"(?:{any_of(MONTHS)}|{any_of(('june', 'july', *NAMES['month']))}\.?)"
+WEEKDAY = rf"(?:{any_of(DAYS)}|{any_of(NAMES['day'])}\.?)"
 YEAR = r"(?:1[0-9]\d{2}|20\d{2}|21\d{2})"
 ERA = r"(?:\ ?(?P<era>AD|BC|BCE|CE|A\.D\.|B\.C\.(?:E\.)?|C\.E\.))"
 DAY = r"(?:0?[1-9]|[12]\d|3[01])"
 APOSTROPHE = "'"
 THE_DAY = rf"(?:{DAY})(?:st|nd|rd|th)?"
-
-TENS = {
-    2: "twenties",
-    3: "thirties",
-    4: "forties",
-    5: "fifties",
-    6: "sixties",
-    7: "seventies",
-    8: "eighties",
-    9: "nineties",
-}
-"""What a decade is called. The tens have no name that people agree on."""
 
 
 def date(year_number: int | None, month: int | None, day: int | None) -> str:
@@ -57,41 +46,16 @@ def century_year(text: str) -> str:
     return f"oh {cardinal(int(text))}" if text[0] == "0" and text != "00" else cardinal(int(text))
 
 
-def _weekday(match: Any) -> str:
-    written = match.groupdict().get("weekday")
-    return f"{DAY_OF[written.lower().rstrip('.')]}, " if written else ""
-
-
-def _month_day_year(match: Any) -> str:
-    words = f"{_weekday(match)}{_month(match)} {_ordinal(match['day'])}"
-    if match["last"]:
-        words += f" to {_ordinal(match['last'])}"
-    return words + _year_behind(match)
-
-
-def _dates(match: Any) -> str:
-    """From a day of one month to a day of another."""
-    until = MONTHS[MONTH_OF[match["until"].lower().rstrip(".")] - 1]
-    return (
-        f"{_month(match)} {_ordinal(match['day'])} to {until} {_ordinal(match['last'])}{_year_behind(match)}"
-    )
-
-
-def _day_month_year(match: Any) -> str:
-    until = f" to the {_ordinal(match['last'])}" if match["last"] else ""
-    return f"{_weekday(match)}the {_ordinal(match['day'])}{until} of {_month(match)}{_year_behind(match)}"
-
-
-def _month_year(match: Any) -> str:
-    return f"{_month(match)}{_year_behind(match)}"
-
-
-def _month(match: Any) -> str:
-    return MONTHS[MONTH_OF[match["month"].lower().rstrip(".")] - 1]
+def _full(text: str) -> str:
+    return FULL[text.casefold().rstrip(".")]
 
 
 def _ordinal(text: str) -> str:
     return ordinal(int(text.rstrip("sthndr")))
+
+
+def _weekday(match: Any) -> str:
+    return f"{_full(match['weekday'])}, " if match["weekday"] else ""
 
 
 def _year_behind(match: Any) -> str:
@@ -102,19 +66,30 @@ def _year_behind(match: Any) -> str:
 
 
 def _era(match: Any) -> str:
-    era = match.groupdict().get("era")
-    return f" {era.replace('.', '')}" if era else ""
+    era = optional(match, "era").replace(".", "")
+    return f" {era}" if era else ""
+
+
+def _month_day_year(match: Any) -> str:
+    last = f" to {_ordinal(match['last'])}" if match["last"] else ""
+    return f"{_weekday(match)}{_full(match['month'])} {_ordinal(match['day'])}{last}{_year_behind(match)}"
+
+
+def _dates(match: Any) -> str:
+    """From a day of one month to a day of another."""
+    first = f"{_full(match['month'])} {_ordinal(match['day'])}"
+    return f"{first} to {_full(match['until'])} {_ordinal(match['last'])}{_year_behind(match)}"
+
+
+def _day_month_year(match: Any) -> str:
+    until = f" to the {_ordinal(match['last'])}" if match["last"] else ""
+    day, month = _ordinal(match["day"]), _full(match["month"])
+    return f"{_weekday(match)}the {day}{until} of {month}{_year_behind(match)}"
 
 
 def _names(match: Any) -> str | None:
     """`Mon-Fri`, `Jan-Mar`; what is only a hyphenated word is left alone."""
-    spoken = []
-    for text in (match["first"], match["last"]):
-        key = text.lower().rstrip(".")
-        spoken.append(DAY_OF.get(key) or (MONTHS[MONTH_OF[key] - 1] if key in MONTH_OF else None))
-    if None in spoken or not match.group()[:1].isupper():
-        return None
-    return f"{spoken[0]} to {spoken[1]}"
+    return f"{_full(match['first'])} to {_full(match['last'])}" if match.group()[:1].isupper() else None
 
 
 def _iso(match: Any) -> str | None:
@@ -149,24 +124,19 @@ def decade(text: str) -> str:
         if len(text) == 2:
             return "two thousands"
         return f"{year(value)}s"
-    name = TENS.get(tens, "tens")
+    name = NAMES["decade"].get(str(tens), "tens")  # the second has no name that people agree on
     return name if len(text) == 2 else f"{cardinal(value // 100)} {name}"
-
-
-def _decade(match: Any) -> str:
-    return decade(match["decade"])
 
 
 def _years(match: Any) -> str:
     """A span of years: the second may leave its century out."""
     first, last = match["first"], match["last"]
-    if len(last) == 2:
-        # 1999-00 is said as the season it names; 2003-04 "oh four"
-        return f"{year(int(first))} to {century_year(last)}"
-    return f"{year(int(first))} to {year(int(last))}{_era(match)}"
+    # 1999-00 is said as the season it names; 2003-04 "oh four"
+    era = _era(match) if len(last) == 4 else ""
+    return f"{year(int(first))} to {century_year(last)}{era}"
 
 
-def _year_alone(match: Any) -> str | None:
+def _year_alone(match: Any) -> str:
     return f"{year(int(match['year']))}{_era(match)}"
 
 
@@ -175,10 +145,6 @@ def _era_year(match: Any) -> str:
     text = match["year"].replace(",", "")
     spoken = year(int(text)) if len(text) == 4 and "," not in match["year"] else cardinal(int(text))
     return f"{spoken}{_era(match)}"
-
-
-def _ad_year(match: Any) -> str:
-    return f"AD {year(int(match['year']))}"
 
 
 def _year_month(match: Any) -> str | None:
@@ -191,28 +157,18 @@ def _year_month(match: Any) -> str | None:
 
 _YEAR_BEHIND = rf"(?P<year_part>(?:,\ |,|\ |\ of\ )(?P<year>{YEAR}|'\d\d){END}(?!:\d|\.\d|,\d|%){ERA}?)?"
 
-_NOT_A_YEAR = (
-    r"(?!\ ?(?:%|percent|°))(?![.,:/]\d)(?!\ (?:and\ a\ half|million|billion|thousand|hundred|dozen)\b)"
-)
-_COUNTED = (
-    r"(?!\ (?:(?:more|new|other|different|additional|such|\p{Ll}{4,}(?:ed|al|ic|an|ive|ous|ful))\ )?"
-    r"(?!was\b|is\b|has\b|its\b|this\b|as\b|his\b|us\b|plus\b|across\b|versus\b|less\b|unless\b|perhaps\b"
-    r"|sees\b|always\b|besides\b|towards\b|Paris\b|census\b|series\b|olympics\b|elections?\b|crisis\b"
-    r"|games\b|playoffs\b|finals\b|levels\b|prices\b)"
-    r"(?:\p{Ll}{2,}(?<!s)s|people|men|women|children|feet|km|kg|m|cm|mm|mi|lb|lbs|votes|of)\b)"
-)
-_YEAR_CUE = (
-    r"(?<=\b(?i:in|since|until|till|by|from|before|after|during|around|circa|c\.|ca\.|of|year|years|class\ of"
-    r"|early|late|mid|spring|summer|autumn|fall|winter|through|season|and|between|to|or|the|"
-    r"fy|©|copyright)[\ -])"
-)
+_NOT_A_YEAR = rf"(?!\ ?(?:%|percent|°))(?![.,:/]\d)(?!\ {any_word('behind no year')}\b)"
+_COUNTED = rf"""
+(?!\ (?:(?:{any_word("before what is counted")}|\p{{Ll}}{{4,}}(?:ed|al|ic|an|ive|ous|ful))\ )?
+(?!{any_word("not counted")}\b)(?:\p{{Ll}}{{2,}}(?<!s)s|{any_word("counted")})\b)
+"""
+_YEAR_CUE = rf"(?<=\b(?i:{any_word('before a year')})[\ -])"
 
 RULES: tuple[Rule, ...] = (
     digit_rule(
         "span of dates",
-        rf"""{START}(?P<month>{MONTH})\ (?P<day>{THE_DAY})\ ?[-–]\ ?(?P<until>{MONTH})[ ]
-        (?P<last>{THE_DAY}){END}
-        (?!\.\d|:\d|/\d){_YEAR_BEHIND}""",
+        rf"""{START}(?P<month>{MONTH})\ (?P<day>{THE_DAY})\ ?[-–]\ ?
+        (?P<until>{MONTH})\ (?P<last>{THE_DAY}){END}(?!\.\d|:\d|/\d){_YEAR_BEHIND}""",
         _dates,
         ignore_case=True,
     ),
@@ -230,9 +186,9 @@ RULES: tuple[Rule, ...] = (
     ),
     digit_rule(
         "day, month and year",
-        rf"""{START}(?:(?P<weekday>{WEEKDAY}),?\ )?(?:the\ )?(?P<day>{THE_DAY})(?:\ ?[-–]\ ?
-        (?P<last>{THE_DAY}))?
-        (?:\ (?:of\ )?|-)(?P<month>{MONTH}){END}(?P<year_part>(?:,\ |\ |-)(?P<year>{YEAR}|'\d\d){END}
+        rf"""{START}(?:(?P<weekday>{WEEKDAY}),?\ )?(?:the\ )?(?P<day>{THE_DAY})
+        (?:\ ?[-–]\ ?(?P<last>{THE_DAY}))?(?:\ (?:of\ )?|-)(?P<month>{MONTH}){END}
+        (?P<year_part>(?:,\ |\ |-)(?P<year>{YEAR}|'\d\d){END}
         (?!:\d|\.\d){ERA}?)?""",
         _day_month_year,
         ignore_case=True,
@@ -240,9 +196,8 @@ RULES: tuple[Rule, ...] = (
     digit_rule(
         "month and year",
         rf"""{START}(?P<month>{MONTH}|May)(?P<year_part>(?:,\ |\ |\ of\ |-)(?P<year>{YEAR}|'\d\d)){END}
-        (?!:\d
-        |\.\d)""",
-        _month_year,
+        (?!:\d|\.\d)""",
+        lambda match: _full(match["month"]) + _year_behind(match),
         ignore_case=True,
     ),
     digit_rule(
@@ -269,20 +224,21 @@ RULES: tuple[Rule, ...] = (
     ),
     digit_rule(
         "decade",
-        rf"""{START}(?:(?P<decade>(?:1\d|20)\d0)'?s|'(?P<decade>\d0)'?s|(?<=\b(?:the|early|late|mid|my|his
-        |her
-        |their|our|your)[\ -])(?P<decade>[2-9]0)'?s){END}""",
-        _decade,
+        rf"""{START}(?:(?P<decade>(?:1\d|20)\d0)'?s|'(?P<decade>\d0)'?s
+        |(?<=\b{any_word("before a decade")}[\ -])(?P<decade>[2-9]0)'?s){END}""",
+        lambda match: decade(match["decade"]),
     ),
     digit_rule(
         "year without its century",
         rf"(?<![\p{{L}}\p{{N}}])'(?P<year>\d\d){END}(?!')",
         lambda m: century_year(m["year"]),
     ),
+    digit_rule("year of an era", rf"{START}(?P<year>\d{{1,3}}(?:,\d{{3}})*|\d+){ERA}{LOOSE_END}", _era_year),
     digit_rule(
-        "year of an era", rf"{START}(?P<year>\d{{1,3}}(?:,\d{{3}})*|\d+){ERA}(?![\p{{L}}\p{{N}}])", _era_year
+        "AD year",
+        rf"{START}(?:AD|A\.D\.)\ (?P<year>\d{{1,4}}){END}",
+        lambda match: f"AD {year(int(match['year']))}",
     ),
-    digit_rule("AD year", rf"{START}(?:AD|A\.D\.)\ (?P<year>\d{{1,4}}){END}", _ad_year),
     digit_rule(
         "years",
         rf"{START}(?P<first>{YEAR})\ ?[-–]\ ?(?P<last>{YEAR}|\d\d){ERA}?{END}(?![-–:/.]\d){_COUNTED}",
@@ -296,11 +252,7 @@ RULES: tuple[Rule, ...] = (
     ),
     digit_rule(
         "year",
-        rf"""(?<![\p{{L}}\p{{N}}_$€£¥#+\-–./]|[.,:]\d?|\b(?i:number|no\.|room|flight|bus|route|page|line
-        |about|over|
-        nearly|almost|than|approximately|some|least|most|only|exactly|roughly|every|another|total\ of
-        |model|
-        plus|minus|times|by|equals|extension|box|suite|code|pin|channel|highway|gate)\ )
+        rf"""(?<![\p{{L}}\p{{N}}_$€£¥#+\-–./]|[.,:]\d?|\b(?i:{any_word("before no year")})\ )
         (?P<year>1[5-9]\d\d|20\d\d){END}(?!\ ?[-–+×*/=]\ ?\d){_NOT_A_YEAR}{_COUNTED}""",
         _year_alone,
     ),

@@ -1,4 +1,4 @@
-"""Formulas: sums, powers, roots, comparisons, and numbers times a power of ten."""
+"""Formulas: sums, powers, roots, comparisons, numbers times a power of ten; and signs by themselves."""
 
 from __future__ import annotations
 
@@ -7,26 +7,15 @@ from typing import Any
 import regex
 
 from kokoro_lab.text.normalise.english.numerals import number
-from kokoro_lab.text.normalise.english.patterns import DECIMAL, END, START
+from kokoro_lab.text.normalise.english.patterns import DECIMAL, END, LOOSE_END, LOOSE_START, NAMES, START
 from kokoro_lab.text.normalise.rules import DIGITS, Rule, digit_rule, rule
+from kokoro_lab.text.tables import any_of
 
 SUPERSCRIPT = "⁰¹²³⁴⁵⁶⁷⁸⁹"
 SUBSCRIPT = "₀₁₂₃₄₅₆₇₈₉"
-OPERATORS = {
-    "+": "plus", "-": "minus", "−": "minus", "–": "minus", "×": "times", "*": "times", "·": "times",
-    "x": "times", "/": "over", "÷": "divided by", "=": "equals", "==": "equals", "≠": "is not equal to",
-    "!=": "is not equal to", "<": "is less than", ">": "is greater than", "≤": "is less than or equal to",
-    "<=": "is less than or equal to", "≥": "is greater than or equal to",
-    ">=": "is greater than or equal to", "≈": "is approximately", "±": "plus or minus", "∈": "is in",
-    "→": "to", "^": "to the power of", "%": "percent", "∝": "is proportional to", "≡": "is identical to",
-}  # fmt: skip
-GREEK = {
-    "α": "alpha", "β": "beta", "γ": "gamma", "δ": "delta", "Δ": "delta", "ε": "epsilon", "ζ": "zeta",
-    "η": "eta", "θ": "theta", "Θ": "theta", "ι": "iota", "κ": "kappa", "λ": "lambda", "Λ": "lambda",
-    "μ": "mu", "µ": "mu", "ν": "nu", "ξ": "xi", "π": "pi", "Π": "pi", "ρ": "rho", "σ": "sigma",
-    "Σ": "sigma", "τ": "tau", "υ": "upsilon", "φ": "phi", "Φ": "phi", "χ": "chi", "ψ": "psi", "Ψ": "psi",
-    "ω": "omega", "Ω": "omega",
-}  # fmt: skip
+_EXPONENTS = str.maketrans(SUPERSCRIPT + "⁻", "0123456789-", "⁺")
+OPERATORS, GREEK, SIGNS = (NAMES[kind] for kind in ("operator", "Greek letter", "sign"))
+"""A sign that stands by itself is said by its name; those with none mark a list or a note."""
 
 
 def power(text: str) -> str:
@@ -45,13 +34,10 @@ def _formula(match: Any) -> str | None:
             divided = token == "/" and before[-1:].isdecimal() and behind[:1].isdecimal()
             words.append("divided by" if divided else OPERATORS[token])
         elif token[0] in SUPERSCRIPT:
-            words.append(power("".join(str(SUPERSCRIPT.index(c)) for c in token)))
+            words.append(power(token.translate(_EXPONENTS)))
         elif token[0] == "^":
-            words.append(
-                power(token[1:].strip("{}()"))
-                if token[1:].strip("{}()").isdecimal()
-                else f"to the power of {token[1:]}"
-            )
+            exponent = token[1:].strip("{}()")
+            words.append(power(exponent) if exponent.isdecimal() else f"to the power of {token[1:]}")
         elif token[0].isdecimal() or token[0] == ".":
             words.append(number(token))
         elif token in GREEK:
@@ -80,10 +66,7 @@ def _exponent(match: Any) -> str:
     base = match["base"]
     spoken = number(base) if base[0].isdecimal() else base
     text = match["power"]
-    if text[0] in "^":
-        exponent = text[1:].strip("{}()")
-    else:
-        exponent = "".join("-" if c == "⁻" else "" if c == "⁺" else str(SUPERSCRIPT.index(c)) for c in text)
+    exponent = text[1:].strip("{}()") if text[0] == "^" else text.translate(_EXPONENTS)
     if exponent.lstrip("-").isdecimal():
         if base == "10" or exponent.startswith("-") or int(exponent) > 3:
             return f"{spoken} to the power of {number(exponent)}"
@@ -97,19 +80,12 @@ def _subscript(match: Any) -> str:
 
 
 def _scientific(match: Any) -> str:
-    exponent = match["exponent"].replace("−", "-").lstrip("+")
+    exponent = match["exponent"].translate(_EXPONENTS).replace("−", "-").lstrip("+")
     return f"{number(match['number'])} times ten to the power of {number(exponent)}"
 
 
-def _raised(match: Any) -> str:
-    exponent = "".join(
-        "-" if c == "⁻" else "" if c == "⁺" else str(SUPERSCRIPT.index(c)) for c in match["raised"]
-    )
-    return f"{number(match['number'])} times ten to the power of {number(exponent)}"
-
-
-_TERM = rf"""(?:√?\(?(?:{DECIMAL}|\b[a-zA-Z]\b|\b[a-zA-Z]{{1,2}}(?=[²³^])|[α-ωΑ-ΩΔπ])(?:[⁰¹²³⁴⁵⁶⁷⁸⁹]+
-|\^[\w{{}}()-]+)?%?\)?)"""
+_TERM = rf"""(?:√?\(?(?:{DECIMAL}|\b[a-zA-Z]\b|\b[a-zA-Z]{{1,2}}(?=[²³^])|[α-ωΑ-ΩΔπ])
+(?:[{SUPERSCRIPT}]+|\^[\w{{}}()-]+)?%?\)?)"""
 _STRONG = r"(?:==|!=|<=|>=|[=≠<>≤≥≈×÷±∈∝≡*^])"
 _WEAK = r"(?:[+−–/-])"
 _TOKENS = regex.compile(
@@ -121,8 +97,8 @@ RULES: tuple[Rule, ...] = (
     digit_rule(
         "scientific number",
         rf"""{START}(?P<number>\d+(?:\.\d+)?)(?:\ ?[×x*]\ ?10(?:\^(?P<exponent>[-−+]?\d+)|
-        (?P<raised>[⁺⁻]?[{SUPERSCRIPT}]+))|[eE](?P<exponent>[-−+]?\d+)){END}""",
-        lambda match: _scientific(match) if match["exponent"] else _raised(match),
+        (?P<exponent>[⁺⁻]?[{SUPERSCRIPT}]+))|[eE](?P<exponent>[-−+]?\d+)){END}""",
+        _scientific,
     ),
     rule(
         "formula",
@@ -134,17 +110,15 @@ RULES: tuple[Rule, ...] = (
     ),
     rule(
         "sum",
-        rf"""(?<![\p{{L}}\p{{N}}_.,/-]){_TERM}(?:\ \+\ |\+|\ [-−–]\ (?=\d)){_TERM}(?:
-        (?:\ ?[+−–-]\ ?){_TERM})*
-        (?![\p{{L}}\p{{N}}_]|\.\d|-)""",
+        rf"""(?<![\p{{L}}\p{{N}}_.,/-]){_TERM}(?:\ \+\ |\+|\ [-−–]\ (?=\d)){_TERM}
+        (?:(?:\ ?[+−–-]\ ?){_TERM})*(?![\p{{L}}\p{{N}}_]|\.\d|-)""",
         _sum,
         wakes=DIGITS + "+",
     ),
     rule(
         "power",
-        rf"""{START}(?P<base>\d+(?:\.\d+)?|\p{{L}}{{1,3}})(?P<power>[⁺⁻]?[{SUPERSCRIPT}]+|\^(?:-?\d+
-        |\p{{L}}\b
-        |\{{[^}}]+\}}))""",
+        rf"""{START}(?P<base>\d+(?:\.\d+)?|\p{{L}}{{1,3}})(?P<power>[⁺⁻]?[{SUPERSCRIPT}]+
+        |\^(?:-?\d+|\p{{L}}\b|\{{[^}}]+\}}))""",
         _exponent,
     ),
     rule("subscript", rf"(?P<base>\p{{L}})(?P<index>[{SUBSCRIPT}]+)", _subscript),
@@ -154,4 +128,60 @@ RULES: tuple[Rule, ...] = (
         lambda match: f"the square root of {number(match['number'])}",
         wakes="√",
     ),
+)
+
+SIGNS_ALONE: tuple[Rule, ...] = (
+    rule(
+        "span of letters",
+        r"(?<![\p{L}\p{N}_-])(?P<first>A)\ ?[-–]\ ?(?P<last>[C-Z])(?![\p{L}\p{N}_-])",
+        lambda match: f"{match['first']} to {match['last']}",
+        wakes="-–",
+    ),
+    rule(
+        "C plus plus",
+        rf"{START}(?P<letter>[A-Za-z])(?:(?P<plus>\+\+)|[#♯]){LOOSE_END}",
+        lambda m: f"{m['letter'].upper()} {'plus plus' if m['plus'] else 'sharp'}",
+        wakes="#+♯",
+    ),
+    rule(
+        "letters joined by and",
+        rf"{LOOSE_START}(?P<first>\p{{Lu}}{{1,3}})&(?P<second>\p{{Lu}}{{1,3}}){LOOSE_END}",
+        lambda m: f"{' '.join(m['first'])} and {' '.join(m['second'])}",
+        wakes="&",
+    ),
+    rule(
+        "operator of a program",
+        rf"(?<=\s|^|[\p{{L}}\p{{N}})]){any_of(NAMES['operator of a program'])}(?=\s|$|[\p{{L}}\p{{N}}(])",
+        lambda m: NAMES["operator of a program"][m.group()],
+        wakes="&+:<=>|",
+    ),
+    rule(
+        "dashes",
+        r"(?<=\s)-{2,3}(?=\s)|(?<=\p{L})--(?=\p{L})",
+        lambda m: " — " if m.string[m.start() - 1].isalpha() else "—",
+        wakes="-",
+    ),
+    rule(
+        "emphasis of plain text",
+        r"""(?<![\p{L}\p{N}*])\*{1,3}(?=\S)|(?<=\S)\*{1,3}(?![\p{L}\p{N}*])
+        |(?<![\p{L}\p{N}`])`+|`+(?![\p{L}\p{N}`])|^\#{1,6}\ """,
+        lambda m: "",
+        wakes="#*`",
+    ),
+    rule("underscore", rf"{LOOSE_START}_+|_+{LOOSE_END}", lambda m: "", wakes="_"),
+    rule(
+        "less or greater",
+        r"(?<=\s)(?P<sign>[<>])(?=\s)",
+        lambda m: {"<": "is less than", ">": "is greater than"}[m["sign"]],
+        wakes="<>",
+    ),
+    rule("multiplied", r"(?<=\p{N}\ )\*(?=\ \p{N})", lambda m: "times", wakes="*"),
+    rule("either or", r"(?<=\p{L})\ ?/\ ?(?=\p{L})", lambda m: " ", wakes="/"),
+    rule(
+        "Greek letter",
+        rf"(?<![\p{{L}}])(?P<letter>[{''.join(GREEK)}])(?![\p{{Greek}}])",
+        lambda m: GREEK[m["letter"]],
+    ),
+    rule("sign", rf"[{''.join(SIGNS)}]", lambda m: SIGNS[m.group()]),
+    rule("hash", r"\#(?=\s|$)", lambda m: "hash", wakes="#"),
 )

@@ -6,56 +6,44 @@ from typing import Any
 
 from babel.numbers import get_currency_name
 
-from kokoro_lab.text.normalise.english.measures import per_unit
+from kokoro_lab.text.normalise.english.measures import per
 from kokoro_lab.text.normalise.english.numerals import cardinal, is_one, number
 from kokoro_lab.text.normalise.english.patterns import (
     DECIMAL,
     END,
+    LOOSE_END,
+    LOOSE_START,
     MAGNITUDE,
     MAGNITUDES,
     START,
-    any_of,
+    WORDS,
+    any_word,
     scaled,
-    words_of,
+    sign,
 )
-from kokoro_lab.text.normalise.english.tables import table
 from kokoro_lab.text.normalise.rules import Rule, digit_rule, rule
+from kokoro_lab.text.tables import any_of, entries, rows
 
-SYMBOLS = {
-    row["written"]: (row["one"], row["many"], row["minor_one"], row["minor_many"])
-    for row in table("currencies.tsv")
+CURRENCIES = {
+    written: (row["one"], row["many"], row["minor_one"], row["minor_many"])
+    for row in rows(__package__, "currencies.tsv")
+    for written in entries(row["written"])
 }
-"""Singular and plural of a currency, then those of its hundredth."""
-CODES = words_of("""
-USD EUR GBP JPY CNY CHF CAD AUD NZD INR KRW RUB BRL MXN SEK NOK DKK PLN CZK HUF TRY ZAR HKD SGD THB
-IDR MYR PHP ILS AED SAR EGP NGN KES ARS CLP COP PEN UAH VND TWD PKR BTC ETH
-""")
-CODE_NAMES = {
-    "GBP": ("British pound", "British pounds"),
-    "CHF": ("Swiss franc", "Swiss francs"),
-    "EUR": ("euro", "euros"),
-    "JPY": ("Japanese yen", "Japanese yen"),
-    "BTC": ("bitcoin", "bitcoins"),
-    "ETH": ("ether", "ether"),
-}
-"""Where the usual name is not Babel's."""
+"""Of a symbol, or a code whose usual name is not Babel's: singular, plural, then those of its hundredth."""
 
-_BARE = [symbol for symbol in SYMBOLS if not symbol[0].isalpha() or symbol.endswith("$")]
-SYMBOL = any_of(_BARE).replace("$", r"\$")
-SYMBOL_SIGNS = "".join({symbol[-1] for symbol in _BARE})
-WORDY = any_of(("Rs.", "Rs"))
-AMOUNT = DECIMAL
-SIGNS = {
-    "+": "plus ", "-": "minus ", "−": "minus ", "±": "plus or minus ", "<": "less than ", ">": "more than ",
-    "≤": "at most ", "≥": "at least ", "~": "about ", "≈": "about ",
-}  # fmt: skip
-SHORT = rf"(?:{any_of(MAGNITUDES)}(?![\p{{L}}\p{{N}}]))"
+_SYMBOLS = [s for s in CURRENCIES if not s[0].isalpha() or s.endswith("$")]
+SYMBOL, SYMBOL_SIGNS = any_of(_SYMBOLS), "".join({symbol[-1] for symbol in _SYMBOLS})
+SHORT = rf"(?:{any_of(MAGNITUDES)}{LOOSE_END})"
 _BIG = rf"(?:\ ?(?P<big>{SHORT})|[\ -](?P<big>{MAGNITUDE}){END})?"
+_SIGNED = rf"(?P<sign>{LOOSE_START}[-−+±<>≤≥~≈]\ ?)?"
+_PER = rf"(?:/(?P<per>{any_word('per of a price')}){LOOSE_END})?"
+_CODE = rf"(?P<code>{any_word('currency code')})"
+_NO_DECIMALS = r"(?<![.,]\d*)"
 
 
 def amount(symbol: str, text: str, big: str | None = None) -> str:
     """`$`, `5.99` is "five dollars and ninety nine cents"; with `bn` "billion dollars"."""
-    one, many, minor_one, minor_many = SYMBOLS[symbol]
+    one, many, minor_one, minor_many = CURRENCIES[symbol]
     text = text.replace(",", "")
     if big:
         return f"{scaled(text, big)} {many}"
@@ -68,155 +56,121 @@ def amount(symbol: str, text: str, big: str | None = None) -> str:
     return " and ".join(filter(None, (major, minor))) or f"zero {many}"
 
 
-def _sign(match: Any) -> str:
-    sign = match.groupdict().get("sign")
-    return SIGNS.get((sign or "").strip(), "")
-
-
-def _before(match: Any) -> str | None:
-    return _sign(match) + amount(match["symbol"], match["amount"], match["big"]) + _rate(match)
-
-
-def _rate(match: Any) -> str:
-    per = match.groupdict().get("per")
-    if not per:
-        return ""
-    return f" per {per_unit(per)}"
+def _amount(match: Any) -> str:
+    return sign(match) + amount(match["symbol"], match["amount"], match["big"]) + per(match)
 
 
 def _compound(match: Any) -> str:
     """Before a noun an amount stays in the singular: a $5 bill, a $20-million deal."""
-    one = SYMBOLS[match["symbol"]][0]
-    words = scaled(match["amount"], match["big"])
-    return f"{words} {one}"
+    return f"{scaled(match['amount'], match['big'])} {CURRENCIES[match['symbol']][0]}"
 
 
 def _span(match: Any) -> str | None:
-    _, many, _, _ = SYMBOLS[match["symbol"]]
-    first, last = match["first"], match["last"]
-    big = match["big"]
-    if "." in first or "." in last:
-        if big:
-            return f"{number(first)} to {scaled(last, big)} {many}"
-        return f"{amount(match['symbol'], first)} to {amount(match['symbol'], last)}"
-    first_big = match["first_big"]
-    lead = scaled(first, first_big)
-    return f"{lead} to {scaled(last, big)} {many}"
-
-
-def _code_names(code: str) -> tuple[str, str]:
-    if code in CODE_NAMES:
-        return CODE_NAMES[code]
-    return tuple(get_currency_name(code, count=count, locale="en") for count in (1, 2))  # type: ignore[return-value]
+    first, last, big = match["first"], match["last"], match["big"]
+    many = CURRENCIES[match["symbol"]][1]
+    if "." not in first + last:
+        return f"{scaled(first, match['first_big'])} to {scaled(last, big)} {many}"
+    if big:
+        return f"{number(first)} to {scaled(last, big)} {many}"
+    return f"{amount(match['symbol'], first)} to {amount(match['symbol'], last)}"
 
 
 def _code(match: Any) -> str:
-    one, many = _code_names(match["code"])
-    text, big = match["amount"], match["big"]
-    return f"{_sign(match)}{scaled(text, big)} {one if is_one(text) and not big else many}"
+    code, text, big = match["code"], match["amount"], match["big"]
+    one = is_one(text) and not big
+    if code in CURRENCIES:
+        name = CURRENCIES[code][0 if one else 1]
+    else:
+        name = get_currency_name(code, count=1 if one else 2, locale="en")
+    return f"{sign(match)}{scaled(text, big)} {name}"
 
 
 def _cents(match: Any) -> str:
-    text = match["amount"]
-    return f"{number(text)} {'cent' if is_one(text) else 'cents'}"
-
-
-LINES = frozenset(("144", "240", "360", "480", "540", "576", "720", "1080", "1440", "2160", "4320"))
-"""Of a picture: 1080p is no price."""
+    return f"{number(match['amount'])} {'cent' if is_one(match['amount']) else 'cents'}"
 
 
 def _pence(match: Any) -> str | None:
+    """Unless they are a picture's lines: 1080p is no price."""
     text = match["amount"]
-    if text in LINES:
+    if text in WORDS["picture's lines"]:
         return None
     return f"{number(text)} {'penny' if is_one(text) else 'pence'}"
 
 
-_SIGNED = r"(?P<sign>(?<![\p{L}\p{N}])[-−+±<>≤≥~≈]\ ?)?"
-_PER = r"""(?:/(?P<per>hour|hr|h|day|d|week|wk|month|mo|year|yr|person|kg|lb|g|oz|gal|gallon|l|L|km|mi
-|mile|kWh|MWh|GB
-|user|unit|share|barrel|bbl|ton|night|head|each|acre|seat|item|page|minute|min|sq\.?\ ?ft)
-(?![\p{L}\p{N}]))?"""
-
 RULES: tuple[Rule, ...] = (
     rule(
         "span of amounts",
-        rf"""(?<![\p{{L}}\p{{N}}])(?P<symbol>{SYMBOL})\ ?(?P<first>{AMOUNT})
-        (?P<first_big>{SHORT})?\ ?[-–]\ ?{SYMBOL}?
-        (?P<last>{AMOUNT}){_BIG}(?![\p{{L}}\p{{N}}]|[.,]\d)""",
+        rf"""{LOOSE_START}(?P<symbol>{SYMBOL})\ ?(?P<first>{DECIMAL})(?P<first_big>{SHORT})?
+        \ ?[-–]\ ?{SYMBOL}?(?P<last>{DECIMAL}){_BIG}(?![\p{{L}}\p{{N}}]|[.,]\d)""",
         _span,
         wakes=SYMBOL_SIGNS,
     ),
     rule(
         "amount before a noun",
-        rf"""(?<![\p{{L}}\p{{N}}])(?P<symbol>{SYMBOL})(?P<amount>{AMOUNT})
+        rf"""{LOOSE_START}(?P<symbol>{SYMBOL})(?P<amount>{DECIMAL})
         (?:-(?P<big>{MAGNITUDE}|{SHORT}))?-(?=(?!{MAGNITUDE})\p{{L}})""",
         lambda match: f"{_compound(match)} ",
         wakes=SYMBOL_SIGNS,
     ),
     rule(
         "large amount before a noun",
-        rf"""(?<=\b[Aa]n?\ )(?P<symbol>{SYMBOL})(?P<amount>{DECIMAL})(?:\ ?(?P<big>{SHORT})|[\ -]
-        (?P<big>{MAGNITUDE}))
-        (?=[\ -](?!(?:in|of|to|a|an|per|for|from|and|or|was|is|on|by|at|each|more|less|every|into|that
-        |which|over)\b)\p{{Ll}})""",
+        rf"""(?<=\b[Aa]n?\ )(?P<symbol>{SYMBOL})(?P<amount>{DECIMAL})
+        (?:\ ?(?P<big>{SHORT})|[\ -](?P<big>{MAGNITUDE}))
+        (?=[\ -](?!{any_word("no noun behind an amount")}\b)\p{{Ll}})""",
         _compound,
         wakes=SYMBOL_SIGNS,
     ),
     rule(
         "amount before a bill",
-        rf"""(?<![\p{{L}}\p{{N}}])(?<=\b(?:[Aa]|[Oo]ne|[Tt]he|[Tt]his|[Tt]hat)\ )(?P<symbol>{SYMBOL})
-        (?P<amount>{DECIMAL})(?P<big>{SHORT})?
-        (?=\ (?:bill|note|coin|fee|fine|ticket|check|cheque|bonus|prize|gift|deal|loan|grant|tip|discount
-        |coupon|voucher|charge|deposit|budget|investment|donation|bet|penalty|tax|surcharge|credit
-        |increase|raise)\b)""",
+        rf"""{LOOSE_START}(?<=\b(?:[Aa]|[Oo]ne|[Tt]he|[Tt]his|[Tt]hat)\ )(?P<symbol>{SYMBOL})
+        (?P<amount>{DECIMAL})(?P<big>{SHORT})?(?=\ {any_word("noun behind an amount")}\b)""",
         _compound,
         wakes=SYMBOL_SIGNS,
     ),
     rule(
         "amount",
-        rf"""{_SIGNED}(?<![\p{{L}}\p{{N}}])(?P<symbol>{SYMBOL})\ ?(?P<amount>{AMOUNT}){_BIG}
+        rf"""{_SIGNED}{LOOSE_START}(?P<symbol>{SYMBOL})\ ?(?P<amount>{DECIMAL}){_BIG}
         (?!\p{{N}}|[.,]\d|(?!\p{{Lu}}{{3}})\p{{L}}){_PER}""",
-        _before,
+        _amount,
         wakes=SYMBOL_SIGNS,
     ),
     rule(
         "signed amount behind its symbol",
-        rf"""(?<![\p{{L}}\p{{N}}])(?P<symbol>{SYMBOL})(?P<sign>[-−])(?P<amount>{AMOUNT}){_BIG}(?!\p{{N}}|[.,]\d)""",
-        _before,
+        rf"""{LOOSE_START}(?P<symbol>{SYMBOL})(?P<sign>[-−])(?P<amount>{DECIMAL}){_BIG}(?!\p{{N}}|[.,]\d)""",
+        _amount,
         wakes=SYMBOL_SIGNS,
     ),
     digit_rule(
         "amount in rupees",
-        rf"""{START}(?P<symbol>{WORDY})\ ?(?P<amount>{AMOUNT}){_BIG}(?!\p{{N}}|[.,]\d)""",
-        _before,
+        rf"""{START}(?P<symbol>Rs\.?)\ ?(?P<amount>{DECIMAL}){_BIG}(?!\p{{N}}|[.,]\d)""",
+        _amount,
     ),
     digit_rule(
         "amount before its symbol",
-        rf"""{_SIGNED}{START}(?<![.,]\d*|[$€£¥])(?P<amount>{AMOUNT}){_BIG}\ ?(?P<symbol>[€£¥₹₩₽₪₺₴₫฿₱₦₿]|zł)
+        rf"""{_SIGNED}{START}(?<![.,]\d*|[$€£¥])(?P<amount>{DECIMAL}){_BIG}\ ?(?P<symbol>[€£¥₹₩₽₪₺₴₫฿₱₦₿]|zł)
         (?!\p{{N}}){_PER}""",
-        _before,
+        _amount,
     ),
     rule(
         "amount before its dollar sign",
-        rf"""{START}(?<![.,]\d*|[$€£¥])(?P<amount>{AMOUNT}){_BIG}(?P<symbol>\$)(?![\p{{L}}\p{{N}}])""",
-        _before,
+        rf"""{START}(?<![.,]\d*|[$€£¥])(?P<amount>{DECIMAL}){_BIG}(?P<symbol>\$)(?![\p{{L}}\p{{N}}])""",
+        _amount,
         wakes="$",
     ),
     digit_rule(
         "amount and currency code",
-        rf"""{_SIGNED}{START}(?<![.,]\d*)(?P<amount>{AMOUNT}){_BIG}\ ?(?P<code>{any_of(CODES)}){END}""",
+        rf"{_SIGNED}{START}{_NO_DECIMALS}(?P<amount>{DECIMAL}){_BIG}\ ?{_CODE}{END}",
         _code,
     ),
     digit_rule(
         "currency code and amount",
-        rf"""{START}(?P<code>{any_of(CODES)})\ ?(?P<amount>{AMOUNT}){_BIG}(?!\p{{N}}|[.,]\d|\p{{L}})""",
+        rf"{START}{_CODE}\ ?(?P<amount>{DECIMAL}){_BIG}(?!\p{{N}}|[.,]\d|\p{{L}})",
         _code,
     ),
-    rule("cents", rf"""{START}(?<![.,]\d*)(?P<amount>{DECIMAL})\ ?¢""", _cents, wakes="¢"),
+    rule("cents", rf"{START}{_NO_DECIMALS}(?P<amount>{DECIMAL})\ ?¢", _cents, wakes="¢"),
     digit_rule(
         "pence",
-        rf"""{START}(?<![.,]\d*)(?P<amount>{DECIMAL})p{END}(?=\ (?:each|coin|off|per|a)\b|[,;!?]|\.?$)""",
+        rf"""{START}{_NO_DECIMALS}(?P<amount>{DECIMAL})p{END}(?=\ (?:each|coin|off|per|a)\b|[,;!?]|\.?$)""",
         _pence,
     ),
 )

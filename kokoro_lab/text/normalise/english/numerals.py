@@ -105,46 +105,10 @@ def _plain(words: str) -> str:
 
 def in_pairs(text: str) -> str:
     """`2450` is "twenty four fifty", `305` "three oh five", `1600` "sixteen hundred", `51` "fifty one"."""
-    value = int(text)
     if text[0] == "0" or len(text) > 4:
         return digits(text)
-    if len(text) == 4:
-        return (
-            cardinal(value) if value % 1000 == 0 else year(value) if value % 1000 >= 100 else year_like(value)
-        )
-    if len(text) == 3:
-        hundreds, rest = divmod(value, 100)
-        if rest == 0:
-            return f"{DIGITS[hundreds]} hundred"
-        return f"{DIGITS[hundreds]} {'oh ' + DIGITS[rest] if rest < 10 else cardinal(rest)}"
-    return cardinal(value)
-
-
-def year_like(value: int) -> str:
-    """`1005` as "ten oh five", as nobody says a year but everybody says a house."""
+    value = int(text)
     high, low = divmod(value, 100)
-    return f"{cardinal(high)} {'oh ' + cardinal(low) if low < 10 else cardinal(low)}"
-
-
-ROMAN_PARTS = (
-    ("M", 1000), ("CM", 900), ("D", 500), ("CD", 400), ("C", 100), ("XC", 90), ("L", 50), ("XL", 40),
-    ("X", 10), ("IX", 9), ("V", 5), ("IV", 4), ("I", 1),
-)  # fmt: skip
-ROMAN_VALUES = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100, "D": 500, "M": 1000}
-
-
-def roman(text: str) -> int | None:
-    """The value of a Roman numeral in its canonical form; None if it is none."""
-    values = [ROMAN_VALUES.get(c, 0) for c in text]
-    if not values or 0 in values:
-        return None
-    total = sum(-v if v < max(values[i + 1 :], default=0) else v for i, v in enumerate(values))
-    return total if _roman_of(total) == text else None
-
-
-def _roman_of(value: int) -> str:
-    text = ""
-    for symbol, worth in ROMAN_PARTS:
-        count, value = divmod(value, worth)
-        text += symbol * count
-    return text
+    if len(text) < 3 or value % 1000 == 0:
+        return cardinal(value)
+    return f"{cardinal(high)} {two_digits(low) if low else 'hundred'}"

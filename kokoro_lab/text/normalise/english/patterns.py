@@ -1,55 +1,58 @@
-"""Pieces of patterns that several kinds of written things share."""
+"""What several kinds of written things share: the tables, pieces of patterns, what is said for a sign."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from typing import Any
 
 from kokoro_lab.text.normalise.english import numerals
+from kokoro_lab.text.tables import any_of, names, words
+
+NAMES, WORDS = names(__package__), words(__package__)
 
 START = r"(?<![\p{L}\p{N}_])"
 """Nothing that belongs to the same word stands before."""
 END = r"(?![\p{L}\p{N}_])"
+LOOSE_START, LOOSE_END = r"(?<![\p{L}\p{N}])", r"(?![\p{L}\p{N}])"
+"""The same where an underscore may stand: it is emphasis."""
 WHOLE = r"(?:\d{1,3}(?:,\d{3})+(?!\d)|\d{1,2}(?:,\d{2})+,\d{3}(?!\d)|\d+)"
 DECIMAL = rf"(?:{WHOLE}(?:\.\d+)?|\.\d+)"
 DASH = r"(?:\ ?[-–—]\ ?)"
-SIGN = r"(?:(?<![\p{L}\p{N}_)\]]|(?<=[\p{L}\p{N}]\ ))[-−+±])"
-"""A sign belongs to the number behind it: nothing is glued to it from before."""
-MAGNITUDES = {
-    "k": "thousand", "K": "thousand", "m": "million", "M": "million", "mm": "million", "mn": "million",
-    "MM": "million", "mln": "million", "b": "billion", "B": "billion", "bn": "billion", "bln": "billion",
-    "t": "trillion", "T": "trillion", "tn": "trillion", "trn": "trillion",
-}  # fmt: skip
+MAGNITUDES = NAMES["magnitude"]
 MAGNITUDE = r"(?:hundred|thousand|million|billion|trillion|quadrillion|dozen)"
 
-MONTHS = (
-    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October",
-    "November", "December",
-)  # fmt: skip
-MONTH_OF = {
-    **{name.lower(): i for i, name in enumerate(MONTHS, 1)},
-    **{name[:3].lower(): i for i, name in enumerate(MONTHS, 1)},
-    "sept": 9,
-}
-DAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
-DAY_OF = {
-    **{name.lower(): name for name in DAYS},
-    **{name[:3].lower(): name for name in DAYS},
-    "tues": "Tuesday", "weds": "Wednesday", "thur": "Thursday", "thurs": "Thursday",
-}  # fmt: skip
+
+def any_word(name: str) -> str:
+    """A pattern for one word of a list."""
+    return any_of(WORDS[name])
 
 
-def any_of(words: Iterable[str]) -> str:
-    """A pattern for one of `words`, the longest that fits."""
-    escaped = (word.replace(".", r"\.").replace(" ", r"\ ") for word in sorted(words, key=len, reverse=True))
-    return f"(?:{'|'.join(escaped)})"
+def optional(match: Any, group: str) -> str:
+    """What a group holds; nothing if it took no part in the match, or the pattern has no such group."""
+    return match.groupdict().get(group) or ""
 
 
-def words_of(text: str) -> frozenset[str]:
-    """The words of a text, for a table that is read more easily so."""
-    return frozenset(text.split())
+def took_part(match: Any, group: str) -> bool:
+    """Whether the pattern has such a group, and it matched, if only the empty string."""
+    return match.groupdict().get(group) is not None
+
+
+def ends_text(match: Any) -> bool:
+    """Whether nothing follows but what closes quotes and brackets."""
+    return not match.string[match.end() :].strip(" \"”')")
+
+
+def stop(match: Any) -> str:
+    """The point behind a short word, where it ends the sentence too."""
+    return "." if match.group().endswith(".") and ends_text(match) else ""
+
+
+def sign(match: Any) -> str:
+    """What is said for the sign before a number, with a space behind."""
+    spoken = NAMES["sign of a quantity"].get(optional(match, "sign").strip())
+    return f"{spoken} " if spoken else ""
 
 
 def scaled(amount: str, magnitude: str | None) -> str:
     """`2.5`, `m` is "two point five million"."""
-    words = numerals.number(amount)
-    return f"{words} {MAGNITUDES.get(magnitude, magnitude.lower())}" if magnitude else words
+    spoken = numerals.number(amount)
+    return f"{spoken} {MAGNITUDES.get(magnitude, magnitude.lower())}" if magnitude else spoken

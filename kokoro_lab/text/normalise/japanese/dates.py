@@ -6,10 +6,9 @@ import calendar
 from typing import Any
 
 from kokoro_lab.text.normalise.japanese.numbers import DIGITS, cardinal
-from kokoro_lab.text.normalise.japanese.written import NO_LATIN_BEFORE, START, either_width
+from kokoro_lab.text.normalise.japanese.written import NAMES, NO_LATIN_BEFORE, START, either_width
 from kokoro_lab.text.normalise.rules import Rule
 
-ERAS = {"M": "明治", "T": "大正", "S": "昭和", "H": "平成", "R": "令和"}
 FIRST_SHORT_YEAR = 50
 """Two digits from this on are of the last century."""
 FIRST_YEAR, LAST_YEAR = 1000, 2199
@@ -17,7 +16,6 @@ FIRST_YEAR, LAST_YEAR = 1000, 2199
 
 # A day of the week in brackets behind a date, perhaps with a holiday beside it
 _WEEKDAY = r"\((?<weekday>[月火水木金土日])(?:曜日?)?(?:[・,、/ ]?(?<holiday>祝日?|休日?|振休))?\)"
-_HOLIDAYS = {"祝": "祝日", "祝日": "祝日", "休": "休日", "休日": "休日", "振休": "振替休日"}
 _NOTHING_ON = r"(?![\d/]|[.\-]\d|\s?[=+×÷*])"
 
 # What is said in front of a day, and behind one; in between, 3/5 is a date and not three fifths
@@ -50,7 +48,7 @@ def possible(year: int | None, month: int, day: int | None) -> bool:
 def _weekday(match: Any) -> str:
     if not match["weekday"]:
         return ""
-    return f"{match['weekday']}曜日{_HOLIDAYS.get(match['holiday'] or '', '')}"
+    return f"{match['weekday']}曜日{NAMES['holiday'].get(match['holiday'], '')}"
 
 
 def _full(match: Any) -> str | None:
@@ -97,7 +95,7 @@ def _era(match: Any) -> str | None:
     if month is not None and not possible(None, month, day):
         return None
     said = "元年" + date(None, month, day) if match["year"] == "元" else date(year, month, day)
-    return ERAS[match["era"].upper()] + said
+    return NAMES["era"][match["era"].upper()] + said
 
 
 def _spelt_year(match: Any) -> str:

@@ -12,66 +12,16 @@ import regex
 
 from kokoro_lab.text.normalise.japanese.letters import spelt
 from kokoro_lab.text.normalise.japanese.numbers import cardinal, digits
-from kokoro_lab.text.normalise.japanese.written import LATIN, alternatives, either_width, table
+from kokoro_lab.text.normalise.japanese.written import LATIN, NAMES, WORDS, either_width
 from kokoro_lab.text.normalise.rules import Rule
+from kokoro_lab.text.tables import any_of
 
-SIGNS = table(
-    """
-    .=ドット @=アットマーク /=スラッシュ :=コロン -=ハイフン _=アンダーバー ?=クエスチョンマーク ==イコール
-    &=アンド #=シャープ %=パーセント ~=チルダ +=プラス \\=バックスラッシュ ,=カンマ ;=セミコロン
-    !=ビックリマーク *=アスタリスク '=アポストロフィ (=カッコ )=カッコ閉じ $=ドル
-    """
-)
-PARTS = table(
-    """
-    com=コム net=ネット org=オルグ info=インフォ biz=ビズ app=アップ dev=デブ shop=ショップ site=サイト
-    tokyo=トーキョー xyz=エックスワイゼット
-    """
-)
+SIGNS = NAMES["sign in an address"]
+PARTS = NAMES["ending of an address"]
 """Of the last part of an address, what is not spelt."""
-_FILES = table(
-    """
-    zip=ジップ json=ジェイソン gif=ジフ jpeg=ジェイペグ exe=エグゼ mp3=エムピースリー mp4=エムピーフォー
-    """
-)
-_EXTENSIONS = (
-    *_FILES,
-    *[
-        "pdf",
-        "csv",
-        "txt",
-        "doc",
-        "docx",
-        "xls",
-        "xlsx",
-        "ppt",
-        "pptx",
-        "png",
-        "jpg",
-        "html",
-        "htm",
-        "xml",
-        "py",
-        "js",
-        "css",
-        "md",
-        "wav",
-        "mov",
-        "avi",
-        "tar",
-        "gz",
-        "log",
-        "yaml",
-        "yml",
-        "svg",
-        "tsv",
-        "onnx",
-        "cpp",
-        "sh",
-    ],
-)
-_TOP = r"""(?:com|net|org|info|biz|edu|gov|int|mil|jp|io|ai|app|dev|tv|me|cc|co|uk|us|ca|au|cn|kr|tw|hk
-    |de|fr|it|es|ru|in|eu|nl|ch|se|shop|site|tokyo|xyz)(?![A-Za-z0-9-])"""
+_FILES = NAMES["ending of a file"]
+_EXTENSION = any_of(_FILES.keys() | WORDS["ending of a file"])
+_TOP = rf"{any_of(WORDS['top-level domain'])}(?![A-Za-z0-9-])"
 _HOST = rf"(?:[A-Za-z0-9-]+\.)+{_TOP}"
 _PATH = r"(?::\d+)?(?:[/?\#][A-Za-z0-9\-._~:/?\#\[\]@!$&'()*+,;=%]*)?(?<![.,:;!?')])"
 
@@ -132,7 +82,7 @@ RULES: tuple[Rule, ...] = (
     ),
     either_width(
         "file",
-        rf"(?<![A-Za-z0-9])(?<name>[A-Za-z0-9_][A-Za-z0-9_\-./\\:~]*)\.(?<ending>{alternatives(_EXTENSIONS)})(?![A-Za-z0-9])",
+        rf"(?<![A-Za-z0-9])(?<name>[A-Za-z0-9_][A-Za-z0-9_\-./\\:~]*)\.(?<ending>{_EXTENSION})(?![A-Za-z0-9])",
         _file,
         ignore_case=True,
     ),

@@ -8,60 +8,19 @@ from typing import Any
 from kokoro_lab.text.normalise.japanese.letters import spelt
 from kokoro_lab.text.normalise.japanese.numbers import cardinal, number
 from kokoro_lab.text.normalise.japanese.written import (
+    NAMES,
     NO_LATIN_AFTER,
     PLAIN,
-    alternatives,
     either_width,
-    table,
 )
+from kokoro_lab.text.normalise.roman import roman
 from kokoro_lab.text.normalise.rules import Rule, rule
+from kokoro_lab.text.tables import any_of
 
-ANYWHERE = table(
-    """
-    ==イコール ≠=ノットイコール ≒=ニアリーイコール ≈=ニアリーイコール ≤=以下 ≦=以下 ≥=以上 ≧=以上 ×=かける
-    ÷=割る ±=プラスマイナス √=ルート ∞=無限大 &=アンド ※=米印 →=から ⇒=ならば ∴=ゆえに ∵=なぜならば ∠=角
-    △=三角 ○=丸 ◯=丸 ●=黒丸 □=四角 ■=黒四角 ◎=二重丸 ▲=黒三角 ☆=星 ★=星 ♪=音符 ♯=シャープ ♭=フラット
-    ♡=ハート @=アットマーク °=度 ∑=シグマ ∫=インテグラル ∈=属する ⊂=部分集合 ∪=カップ ∩=キャップ ∀=任意の
-    ∃=存在する †=ダガー §=セクション ©=コピーライト ®=登録商標 ™=トレードマーク ←=左矢印 ↑=上矢印 ↓=下矢印
-    ⇔=同値 ↔=左右矢印 ∝=比例 ‰=パーミル \\=バックスラッシュ _=アンダーバー $=ドル ¥=円 €=ユーロ
-    £=ポンド +=プラス ∽=相似 ≡=合同 ⊥=垂直 ∥=平行 ¬=否定 ∂=ラウンド ∇=ナブラ #=シャープ
-    """
-)
-BETWEEN = {"*": "かける", "<": "小なり", ">": "大なり"}
+_ABBREVIATED, _SIGNS = NAMES["abbreviation in one sign"], NAMES["sign"]
+_BETWEEN = NAMES["sign between operands"]
 """Said only between two operands; elsewhere these divide words or decorate."""
-_ABBREVIATED = table(
-    """
-    ㈱=株式会社 (株)=株式会社 ㈲=有限会社 (有)=有限会社 ㍿=株式会社 ㍾=明治 ㍽=大正 ㍼=昭和 ㍻=平成 ㋿=令和
-    ℡=電話 ㏍=株式会社 〆切=締め切り 〃=同じく ㊤=上 ㊥=中 ㊦=下 ㊙=マル秘 ㊗=祝 ㊟=注
-    """
-)
-_ROMAN = {"M": 1000, "D": 500, "C": 100, "L": 50, "X": 10, "V": 5, "I": 1}
 _OPERAND = r"[\d)A-Za-zα-ωπ∞²³%円]"
-
-
-def roman(numeral: str) -> int | None:
-    """The value of a Roman numeral in capitals, or None if it is not one as it would be written."""
-    total, highest = 0, 0
-    for letter in reversed(numeral):
-        value = _ROMAN.get(letter)
-        if value is None:
-            return None
-        total += value if value >= highest else -value
-        highest = max(highest, value)
-    return total if _as_roman(total) == numeral else None
-
-
-def _as_roman(value: int) -> str:
-    pairs = zip(
-        (1000, 900, 500, 400, 100, 90, 50, 40, 10, 9, 5, 4, 1),
-        ["M", "CM", "D", "CD", "C", "XC", "L", "XL", "X", "IX", "V", "IV", "I"],
-        strict=True,
-    )
-    said = ""
-    for worth, letters in pairs:
-        said += letters * (value // worth)
-        value %= worth
-    return said
 
 
 def _roman_said(match: Any) -> str | None:
@@ -80,7 +39,7 @@ def _power(match: Any) -> str:
 BEFORE_NUMBERS: tuple[Rule, ...] = (
     either_width(
         "abbreviation in one sign",
-        alternatives(_ABBREVIATED),
+        any_of(_ABBREVIATED),
         lambda m: _ABBREVIATED[m.group()],
     ),
     either_width("right or wrong", "[○◯〇]×", lambda _: "マルバツ"),
@@ -127,8 +86,8 @@ RULES: tuple[Rule, ...] = (
     either_width(
         "sign between operands",
         rf"(?<={_OPERAND})\s?(?P<sign>[*<>])\s?(?=[\dA-Za-z(.α-ω√])",
-        lambda match: BETWEEN[match["sign"]],
+        lambda match: _BETWEEN[match["sign"]],
     ),
     either_width("slash between words", r"(?<=\w)/(?=\w)", lambda _: "スラッシュ"),
-    either_width("sign", alternatives(ANYWHERE), lambda match: ANYWHERE[match.group()]),
+    either_width("sign", any_of(_SIGNS), lambda match: _SIGNS[match.group()]),
 )

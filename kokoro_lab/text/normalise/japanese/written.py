@@ -7,11 +7,9 @@ character to one, so that every place still holds.
 from __future__ import annotations
 
 from functools import lru_cache, partial
-from typing import Any
-
-import regex
 
 from kokoro_lab.text.normalise.rules import rule
+from kokoro_lab.text.tables import names, words
 
 _NARROW = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5E)} | str.maketrans(
     "￥￡￠￦〜～−–‐", "¥£¢₩~~---"
@@ -29,7 +27,8 @@ SIGN = r"(?:(?<![\dA-Za-z)\]%])[-+±▲△])?"
 LATIN = "[A-Za-z]"
 NO_LATIN_BEFORE, NO_LATIN_AFTER = f"(?<!{LATIN})", f"(?!{LATIN})"
 
-SIGNS = {"-": "マイナス", "▲": "マイナス", "△": "マイナス", "+": "プラス", "±": "プラスマイナス", "": ""}
+NAMES, WORDS = names(__package__), words(__package__)
+SIGNS = NAMES["sign before a number"] | {"": ""}
 
 
 @lru_cache(maxsize=4)
@@ -40,13 +39,3 @@ def narrow(text: str) -> str:
 
 either_width = partial(rule, seen=narrow)
 """A `Rule` that reads both widths; its `say` sees the narrow one."""
-
-
-def table(pairs: str) -> dict[str, str]:
-    """A table written as `km=キロメートル kg=キログラム`."""
-    return {written: said for written, _, said in (pair.rpartition("=") for pair in pairs.split())}
-
-
-def alternatives(written: Any) -> str:
-    """A pattern for any of these strings, the longest first."""
-    return "(?:" + "|".join(regex.escape(each) for each in sorted(written, key=len, reverse=True)) + ")"

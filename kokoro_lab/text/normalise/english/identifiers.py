@@ -1,0 +1,144 @@
+"""Digits and letters that name rather than count: telephones, cards, versions, models, codes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import regex
+
+from kokoro_lab.text.normalise.english.numerals import DIGITS, cardinal, digits, in_pairs, number
+from kokoro_lab.text.normalise.english.patterns import END, LOOSE_END, LOOSE_START, START, any_word, optional
+from kokoro_lab.text.normalise.rules import Rule, digit_rule
+
+
+def serial(text: str) -> str:
+    """`B-52` is "B fifty two", `A320` "A three twenty", `3D` "three D"."""
+    runs = regex.findall(r"\p{L}+|\d+(?:\.\d+)?", text)
+    return " ".join(_number(run) if run[0].isdecimal() else run for run in runs)
+
+
+def _number(run: str) -> str:
+    if "." in run:
+        return number(run)
+    if len(run) == 3 and run.endswith("00"):
+        return cardinal(int(run))
+    return in_pairs(run)
+
+
+def _spelt(match: Any) -> str:
+    """Letters and digits of a code, as one would dictate it."""
+    return serial(match.group())
+
+
+def _version(match: Any) -> str:
+    lead = "version " if optional(match, "v") else ""
+    parts = match["number"].split(".")
+    spoken = " point ".join(digits(p) if len(p) > 1 and p[0] == "0" else cardinal(int(p)) for p in parts)
+    tail = optional(match, "tail")
+    return f"{lead}{spoken} {serial(tail)}" if tail else f"{lead}{spoken}"
+
+
+def groups(text: str, *, prefixed: bool = False) -> str:
+    """Digits by name, a pause between groups; 800 and its like in the second place are "eight hundred"."""
+    found = regex.findall(r"\d+|\p{L}+", text)
+    spoken = []
+    for group in found:
+        if group.isalpha():
+            spoken.append(group)
+        elif regex.fullmatch(r"[89]00", group) and (prefixed or len(found) > 2):
+            spoken.append(f"{DIGITS[int(group[0])]} hundred")
+        else:
+            spoken.append(digits(group))
+    return ", ".join(spoken)
+
+
+def _phone(match: Any) -> str:
+    country, rest, extension = match["country"], match["rest"], match["extension"]
+    words = []
+    if country:
+        words.append(f"plus {digits(country)}" if "+" in country else digits(country))
+    words.append(groups(rest, prefixed=bool(country)))
+    if extension:
+        words.append(f"extension {digits(extension)}")
+    return ", ".join(words)
+
+
+def _digits(match: Any) -> str:
+    return ", ".join(digits(part) for part in regex.split(r"[-\s]", match["number"]) if part)
+
+
+_SEPARATORS = r"[-.\ ]"
+_TAIL = r"(?P<tail>-?(?:rc|alpha|beta|a|b|dev|post)\.?\d*)?"
+
+BEFORE_WORDS: tuple[Rule, ...] = (
+    digit_rule(
+        "telephone number",
+        rf"""(?<![\p{{L}}\p{{N}}_.,+/-])(?:(?P<country>\+\d{{1,3}}|1(?={_SEPARATORS}\(?\d{{3}}))
+        (?:{_SEPARATORS}|(?=\()|(?<=\+\d)(?=\d{{10}}\b)))?
+        (?P<rest>\(\d{{2,5}}\)\ ?\d{{3,4}}(?:{_SEPARATORS}\d{{3,4}})*
+        |\d{{3}}[-.\ ]\d{{3}}[-.\ ]\d{{4}}
+        |\d{{3}}-\d{{4}}(?!-)
+        |[2-9]\d{{2}}-(?:\p{{Lu}}{{4,7}}|\p{{Lu}}{{3}}-\p{{Lu}}{{4}}|\p{{Lu}}+-\p{{Lu}}+(?:-\p{{Lu}}+)*
+        |\d{{3}}-\p{{Lu}}{{4}})
+        |(?<=\+\d{{1,3}}{_SEPARATORS}?)\(?\d{{1,5}}\)?(?:{_SEPARATORS}\d{{2,8}}){{1,5}}
+        |0\d{{2,4}}[\ -]\d{{3,4}}(?:[\ -]\d{{3,4}})?
+        |(?<=\+\d)\d{{10}}
+        )(?:,?\ ?(?:ext\.?|extension|x)\ ?(?P<extension>\d{{1,5}}))?{END}""",
+        _phone,
+    ),
+    digit_rule(
+        "emergency number",
+        rf"""(?<=\b(?i:{any_word("before a number that is dialled")})\ (?:the\ )?)
+        (?P<number>\d{{3}})(?![\p{{L}}\p{{N}}-]|[.,]\d)""",
+        _digits,
+    ),
+    digit_rule(
+        "emergency call",
+        rf"{LOOSE_START}(?P<number>911|999)(?=\ (?:call|operator|dispatcher|emergency))",
+        _digits,
+    ),
+    digit_rule("social security number", rf"{START}(?P<number>\d{{3}}-\d{{2}}-\d{{4}}){END}(?!-)", _digits),
+    digit_rule(
+        "card number", rf"{START}(?P<number>\d{{4}}[-\ ]\d{{4}}[-\ ]\d{{4}}[-\ ]\d{{1,4}}){END}", _digits
+    ),
+    digit_rule("ISBN", rf"(?<=\bISBN:?\ (?:-13:?\ )?)(?P<number>\d[\d-]{{8,15}}\d){END}", _digits),
+    digit_rule(
+        "code in digits",
+        rf"""(?<=\b(?i:{any_word("before a code in digits")})(?::\ ?|[ ])(?:is\ |was\ |no\.\ |number[ ]|:\ )?)
+        (?P<number>\d{{4,}}(?:-\d+)*)(?![\p{{L}}\p{{N}}-]|[.,]\d)""",
+        _digits,
+    ),
+)
+
+RULES: tuple[Rule, ...] = (
+    digit_rule(
+        "version",
+        rf"{START}(?P<v>[vV]\.?\ ?(?=\d))?(?<=[vV]\.?\ ?)(?P<number>\d+(?:\.\d+)*){_TAIL}{END}(?!\.\d)",
+        _version,
+    ),
+    digit_rule(
+        "long version",
+        rf"{START}(?P<number>\d+(?:\.\d+){{2,}}){_TAIL}{END}(?!\.\d)",
+        _version,
+    ),
+    digit_rule(
+        "version of a program",
+        rf"(?<=\b{any_word('program with versions')}\ )(?P<number>\d+\.\d+){LOOSE_END}(?!\.\d)",
+        _version,
+    ),
+    digit_rule(
+        "letters and a number",
+        rf"""(?<![\p{{L}}\p{{N}}_.])(?:\p{{Lu}}{{1,4}}|[a-z]|\p{{Lu}}\p{{Ll}}+|covid|mp)-?\d{{1,4}}
+        (?:-?\p{{Lu}}{{1,2}})?(?:-\d{{1,3}})?{END}(?![.,]\d)""",
+        _spelt,
+    ),
+    digit_rule(
+        "number and letters", rf"(?<![\p{{L}}\p{{N}}_.,])\d{{1,4}}-?\p{{Lu}}{{1,3}}\d{{0,3}}{END}", _spelt
+    ),
+    digit_rule(
+        "mixed code",
+        rf"""(?<![\p{{L}}\p{{N}}_.,])(?=[\p{{L}}-]*\d)(?=[\d-]*\p{{L}})[\p{{L}}\p{{N}}]+
+        (?:-[\p{{L}}\p{{N}}]+)*{END}(?![.,]\d)""",
+        _spelt,
+    ),
+)
