@@ -205,7 +205,7 @@ LINES = (
     Line("kokoro-lab run 91_upgrade_playbook", tested_by="tests/lab/gates/test_upgrade.py"),
     Line(
         'kokoro-lab run 10_provider_ab -p "configurations=threads=1; provider=coreml"',
-        tested_by="tests/lab/bench/test_ab.py",
+        tested_by="tests/lab/compare/test_comparison.py",
     ),
     Line("kokoro-lab run 20_quantization_abx", tested_by="tests/lab/gates/test_abx.py"),
     Line(

@@ -17,6 +17,8 @@ from kokoro_lab.datatypes import SAMPLE_RATE_HZ
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.g2p.vocab import PAD_ID, encode
 from kokoro_lab.graphs.signatures import signature
+from kokoro_lab.lab.bench.timing import InProcess, spoken
+from kokoro_lab.lab.bench.trial import Trial
 from kokoro_lab.sessions.providers import make_session
 from kokoro_lab.weights.fetching import fetch
 from kokoro_lab.weights.store import missing, model_path
@@ -75,3 +77,12 @@ class Reference:
         started_s = time.perf_counter()
         (audio,) = self._session.run([self._audio], self._feed)
         return Inference(time.perf_counter() - started_s, audio.size / SAMPLE_RATE_HZ)
+
+
+def beside(
+    speaker: InProcess, text: str, reference: Reference, *, ours_first: bool = True
+) -> tuple[Trial, Inference]:
+    """A text spoken once, and an inference right before or after it."""
+    before = None if ours_first else reference.infer()
+    ours = spoken(speaker, 0, text)
+    return ours, before or reference.infer()

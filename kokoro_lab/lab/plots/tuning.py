@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-    from kokoro_lab.metrics.paired_ratio import PairedRatio
+    from kokoro_lab.metrics.intervals import Estimate
 
 
 def tuned_front(table: pd.DataFrame, chosen: Mapping[str, Any] | None = None) -> Figure:
@@ -50,7 +50,7 @@ def tuned_front(table: pd.DataFrame, chosen: Mapping[str, Any] | None = None) ->
     return figure
 
 
-def cost_ratios(ratios: Mapping[str, PairedRatio], margins: Mapping[str, float]) -> Figure:
+def cost_ratios(ratios: Mapping[str, Estimate], margins: Mapping[str, float]) -> Figure:
     """A row a cost: candidate ÷ defaults with its interval. Left of the dashed line it is a gain; a bar that
     reaches its red mark does not rule out a loss, and nothing is adopted."""
     from matplotlib import pyplot as plt
@@ -60,7 +60,7 @@ def cost_ratios(ratios: Mapping[str, PairedRatio], margins: Mapping[str, float])
         color = "tab:red" if ratio.high >= margins[name] else "tab:blue"
         axes.plot(margins[name], at, "|", color="tab:red", markersize=18, markeredgewidth=2)
         axes.hlines(at, ratio.low, ratio.high, color=color, linewidth=4, alpha=0.4)
-        axes.plot(ratio.ratio, at, "o", color=color)
+        axes.plot(ratio.value, at, "o", color=color)
     axes.axvline(1, color="0.4", linewidth=0.8, linestyle="--")
     axes.set(xlabel="chosen ÷ defaults", yticks=range(len(ratios)), yticklabels=list(ratios))
     axes.set_ylim(max(1, len(ratios)) - 0.5, -0.5)

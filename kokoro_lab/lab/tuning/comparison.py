@@ -7,9 +7,8 @@ import pandas as pd
 
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples
 from kokoro_lab.dsp import EdgeTrimmer
+from kokoro_lab.metrics.intervals import rate_of
 from kokoro_lab.metrics.perceptual import log_spectral_distance_db, pesq_wb, stoi
-
-RESAMPLES = 2_000
 
 
 def distances(reference: Samples, candidate: Samples) -> dict[str, float]:
@@ -33,9 +32,9 @@ def heard_part(whole: Samples) -> slice:
 
 
 def mean_interval(table: pd.DataFrame, column: str) -> tuple[float, float]:
-    """95 % interval of a mean, by a bootstrap over texts: utterances of one text are not independent."""
-    by_text = table.groupby("text")[column].agg(["sum", "count"]).to_numpy()
-    draws = np.random.default_rng(0).integers(0, len(by_text), (RESAMPLES, len(by_text)))
-    sums, counts = by_text[draws].sum(1).T
-    low, high = np.quantile(sums / counts, (0.025, 0.975))
-    return float(low), float(high)
+    """95 % interval of a mean, texts drawn whole: utterances of one text are not independent.
+
+    It is that of a rate (`rate_of`), the sum of the figure over the number of utterances.
+    """
+    found = rate_of(table[column], np.ones(len(table)), list(table["text"]))
+    return found.low, found.high

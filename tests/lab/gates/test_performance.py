@@ -12,9 +12,10 @@ import pytest
 from kokoro_lab.errors import ParameterError, SynthesisError
 from kokoro_lab.lab.bench.fresh_process import started
 from kokoro_lab.lab.bench.reference import Inference
-from kokoro_lab.lab.gates import performance, performance_bands, performance_controls
-from kokoro_lab.lab.gates.performance import Spread, spread_of
+from kokoro_lab.lab.gates import performance, performance_bands
 from kokoro_lab.lab.gates.performance_bands import FIGURES, Band, Kind
+from kokoro_lab.lab.results import NegativeControl
+from kokoro_lab.metrics.intervals import Estimate
 from kokoro_lab.speech.engine import Engine
 
 KIND = Kind("int8", "cpu", "a processor", 2, "ours")
@@ -29,8 +30,8 @@ class Clock:
         return Inference(0.01, 0.1)
 
 
-def spreads(low: float, ratio: float, high: float) -> dict[str, Spread]:
-    return dict.fromkeys(FIGURES, Spread(ratio, low, high, 20))
+def spreads(low: float, ratio: float, high: float) -> dict[str, Estimate]:
+    return dict.fromkeys(FIGURES, Estimate(ratio, low, high, 20))
 
 
 @pytest.fixture
@@ -42,8 +43,8 @@ def bands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "golden/bands.json"
 
 
-@pytest.mark.parametrize("control", performance_controls.made_up_controls(), ids=lambda one: one.name)
-def test_a_figure_over_its_band_is_caught_and_noise_is_not(control: performance_controls.Control) -> None:
+@pytest.mark.parametrize("control", performance.made_up_controls(), ids=lambda one: one.name)
+def test_a_figure_over_its_band_is_caught_and_noise_is_not(control: NegativeControl) -> None:
     assert control.caught
 
 
@@ -64,23 +65,17 @@ def test_an_interval_too_wide_to_say_anything_fails(low: float, passes: bool) ->
     assert all(check.passed for check in checks) == passes
 
 
-def test_the_interval_of_a_median_holds_it_and_leaves_out_the_ends() -> None:
-    found = spread_of([float(n) for n in range(1, 21)])
-    assert (found.low, found.ratio, found.high, found.trials) == (6, 10.5, 15, 20)
-    assert spread_of([3.0, 1.0, 2.0]) == Spread(2, 1, 3, 3)
-
-
 def test_an_engine_that_sleeps_is_caught(hum: Engine) -> None:
     clock = Clock()
     table = performance.measure_speech(hum, clock, "hum", 2, progress=False)  # type: ignore[arg-type]
     assert sorted(set(table.figure)) == ["rtf_medium", "ttfa_medium", "ttfa_short"]
     assert list(table.groupby("figure").size()) == [2, 2, 2]
     assert (table.ratio == table.ours / table.reference).all()
-    asleep = performance_controls.slowed(hum, 0.3)
-    slow = performance.spreads(
+    asleep = performance.slowed(hum, 0.3)
+    slow = performance.medians(
         performance.measure_speech(asleep, clock, "hum", 1, warm=False, progress=False)  # type: ignore[arg-type]
     )
-    assert slow["ttfa_short"].ratio >= 0.3 / 0.01
+    assert slow["ttfa_short"].value >= 0.3 / 0.01
 
 
 def test_nothing_measured_is_refused(hum: Engine) -> None:

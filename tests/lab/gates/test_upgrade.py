@@ -13,7 +13,7 @@ from kokoro_lab.errors import ParameterError
 from kokoro_lab.lab.bench.reference import Inference
 from kokoro_lab.lab.fixtures import FixtureText
 from kokoro_lab.lab.gates import upgrade
-from kokoro_lab.lab.gates.upgrade_records import (
+from kokoro_lab.lab.gates.upgrade import (
     LAST,
     NONE,
     NOTEBOOK,
