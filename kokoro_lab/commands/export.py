@@ -47,7 +47,7 @@ def export(
     from kokoro_lab.engine_config import EngineConfig
     from kokoro_lab.lab.conversion import stages as exporting
     from kokoro_lab.lab.fixtures import load_texts
-    from kokoro_lab.lab.tuning.material import segments_of_all
+    from kokoro_lab.lab.tuning.comparison import segments_of_all
 
     config = EngineConfig.from_settings()
     fixed = form in ("static", "mlpackage")

@@ -19,10 +19,8 @@ from kokoro_lab.errors import ParameterError
 from kokoro_lab.graphs.artefacts import exclusions, published_stages
 from kokoro_lab.graphs.quantise import Calibration, QuantisedLayer, Values
 from kokoro_lab.lab.results import Check, NegativeControl
-from kokoro_lab.lab.tuning.comparison import mean_interval
-from kokoro_lab.lab.tuning.exclusions import layers_in_float
-from kokoro_lab.lab.tuning.material import Spoken
-from kokoro_lab.lab.tuning.precision import candidate_of, compare
+from kokoro_lab.lab.tuning.comparison import Spoken, mean_interval
+from kokoro_lab.lab.tuning.precision import candidate_of, compare, layers_in_float
 from kokoro_lab.lab.tuning.reporter import ActivationReporter, convolution_weights
 from kokoro_lab.lab.tuning.rounding import METHODS, Matrix, Moments, MomentSum, RoundedLevels, refitted
 from kokoro_lab.model.decoder import StagedDecoder

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 import tempfile
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +18,12 @@ from tqdm import tqdm
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.g2p.frontend import FrontEnd
-from kokoro_lab.graphs.artefacts import make_stages, published_stages, recipes
+from kokoro_lab.graphs.artefacts import exclusions, make_stages, published_stages, recipes
 from kokoro_lab.graphs.quantise import Calibration, QuantisedLayer, Range
 from kokoro_lab.graphs.rewriting import Model
 from kokoro_lab.graphs.signatures import frames_of
 from kokoro_lab.lab.results import Check, NegativeControl
-from kokoro_lab.lab.tuning.comparison import distances, heard_part, mean_interval
-from kokoro_lab.lab.tuning.material import segments_of
+from kokoro_lab.lab.tuning.comparison import distances, heard_part, mean_interval, segments_of
 from kokoro_lab.metrics.prosody import prosody_drift
 from kokoro_lab.model.decoder import StagedDecoder
 from kokoro_lab.model.prosody import Contours
@@ -34,6 +34,16 @@ PESQ_P5_LOW, STOI_MEAN_LOW = 4.40, 0.998
 """What integers may cost where the prosody is the same. PESQ's ceiling is 4.64."""
 WRONG_GROUP = "resblocks.4"
 WRONG_RANGES = {"ranges of a block ten times too wide": 10.0, "ranges of a block a third as wide": 0.3}
+
+GAINS = {
+    "pesq_gain": "pesq_mean",
+    "stoi_gain": "stoi_mean",
+    "streamed_pesq_gain": "streamed_pesq_mean",
+    "streamed_stoi_gain": "streamed_stoi_mean",
+    "changed_durations_ratio_gain": "changed_durations_ratio",
+    "time_ratio_cost": "time_ratio",
+}
+"""Figure of the list → the figure of `precision.summary` whose difference it is: float less integers."""
 
 
 def compare(
@@ -214,3 +224,40 @@ def summary(table: pd.DataFrame) -> dict[str, float]:
         "duration_change_s": table.duration_change_s.sum(),
         "f0_change_cents": table.f0_change_cents.median(),
     }
+
+
+def layers_in_float(patterns: Sequence[str]) -> list[str]:
+    """The names of all layers that could run on integers and match one of `patterns`."""
+    return [name for name in Calibration.load() if any(fnmatchcase(name, p) for p in patterns)]
+
+
+def costs(
+    variant: str, lines: Sequence[str], voices: Sequence[str], *, progress: bool = True
+) -> pd.DataFrame:
+    """Build the variant once for each pattern of its list with integers there, and compare it with fp32.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row a pattern: layers (the pattern), layers_count, and the columns of `GAINS`: what the variant
+        gains on fp32's sound by keeping them in float, and how much longer it takes, as a share of fp32's
+        time. A changed share of durations that is below 0 is a gain.
+    """
+    config = replace(EngineConfig.from_settings(), variant=variant)
+    reference, stages = StagedDecoder(replace(config, variant="fp32")), published_stages(config)
+    patterns = list(exclusions()[variant])
+
+    def figures(keep: Sequence[str]) -> dict[str, float]:
+        with tempfile.TemporaryDirectory(prefix="kokoro-lab-") as folder:
+            candidate = candidate_of(config, Path(folder), stages, keep)
+            return summary(compare(reference, candidate, lines, voices, progress=False))
+
+    def rows() -> Iterator[dict[str, object]]:
+        shipped = figures(patterns)
+        for pattern in tqdm(patterns, desc=f"{variant}: exclusions", disable=not progress):
+            found = figures([p for p in patterns if p != pattern])
+            yield {"layers": pattern, "layers_count": len(layers_in_float([pattern]))} | {
+                gain: round(shipped[name] - found[name], 5) for gain, name in GAINS.items()
+            }
+
+    return pd.DataFrame(rows())

@@ -19,8 +19,7 @@ from kokoro_lab.datatypes import SAMPLE_RATE_HZ
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.g2p.frontend import FrontEnd
 from kokoro_lab.lab.results import Check
-from kokoro_lab.lab.tuning.comparison import distances, heard_part, mean_interval
-from kokoro_lab.lab.tuning.material import one_voice_each
+from kokoro_lab.lab.tuning.comparison import distances, heard_part, mean_interval, one_voice_each
 from kokoro_lab.lab.tuning.predictor_fit import fit
 from kokoro_lab.lab.tuning.reporter import OwnStatistics, TrunkStatistics
 from kokoro_lab.metrics.mos import dnsmos
@@ -84,20 +83,6 @@ class TrainingSet:
             np.split(part, 2, axis=1) for part in (self.trunk, self.targets)
         )
         return np.concatenate([mean, later_mean, variance, later_variance], axis=1)
-
-    def average(self, voice: str) -> StatisticsPredictor:
-        """A predictor that always says this voice's average: what a prediction has to beat."""
-        rows = np.array([name == voice for name in self.voices])
-        features_count, targets_count = self.inputs.shape[1], self.targets.shape[1]
-        return StatisticsPredictor(
-            voices=frozenset((voice,)),
-            feature_mean=np.zeros(features_count, np.float32),
-            feature_deviation=np.ones(features_count, np.float32),
-            inner=np.zeros((features_count, 1), np.float32),
-            outer=np.zeros((1, targets_count), np.float32),
-            target_mean=self.targets[rows].mean(0),
-            unit=np.ones(targets_count, np.float32),
-        )
 
     @classmethod
     def load(cls, path: Path) -> TrainingSet:
