@@ -16,9 +16,9 @@ from kokoro_lab.errors import ParameterError, WeightsError
 from kokoro_lab.graphs import mlprogram
 from kokoro_lab.graphs.rewriting import Model, operators
 from kokoro_lab.graphs.static_passes import SAMPLES
-from kokoro_lab.lab.bench.provider_partitions import speak
 from kokoro_lab.lab.conversion import mil_reference
-from kokoro_lab.lab.conversion.fixed_shapes import evaluated
+from kokoro_lab.lab.conversion.exports import evaluated
+from kokoro_lab.lab.conversion.provider_partitions import speak
 from kokoro_lab.metrics.perceptual import signal_to_difference_db
 from kokoro_lab.model.static_vocoder import (
     WINDOWS,

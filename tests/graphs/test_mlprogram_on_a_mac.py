@@ -14,9 +14,9 @@ import pytest
 
 from kokoro_lab.graphs import mlprogram
 from kokoro_lab.graphs.static_passes import SAMPLES
-from kokoro_lab.lab.bench.provider_partitions import speak
 from kokoro_lab.lab.conversion import partitions
-from kokoro_lab.lab.conversion.fixed_shapes import VocoderInputs
+from kokoro_lab.lab.conversion.exports import VocoderInputs
+from kokoro_lab.lab.conversion.provider_partitions import speak
 from kokoro_lab.model.static_vocoder import (
     WINDOWS,
     StaticVocoder,

@@ -185,7 +185,7 @@ LINES = (
         leaves="coreml/manifest.json",
         slow=True,
     ),
-    Line("kokoro-lab export", tested_by="tests/lab/conversion/test_stages.py"),
+    Line("kokoro-lab export", tested_by="tests/lab/conversion/test_exports.py"),
     Line("kokoro-lab run 30_loudness_gate", tested_by="tests/lab/test_suite_runs.py"),
     Line(
         "kokoro-lab run 40_streaming_chunks --sweep voice=af_heart,bm_george --sweep texts=6,12",

@@ -17,7 +17,7 @@ def taken_by(table: pd.DataFrame, providers: dict[str, str]) -> Figure:
     Parameters
     ----------
     table : pandas.DataFrame
-        As `bench.provider_partitions.table` gives it.
+        As `conversion.provider_partitions.table` gives it.
     providers : dict of str to str
         Providers that are shown, each with the words above its column.
     """

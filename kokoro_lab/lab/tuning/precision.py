@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -20,7 +20,6 @@ from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.g2p.frontend import FrontEnd
 from kokoro_lab.graphs.artefacts import exclusions, make_stages, published_stages, recipes
 from kokoro_lab.graphs.quantise import Calibration, QuantisedLayer, Range
-from kokoro_lab.graphs.rewriting import Model
 from kokoro_lab.graphs.signatures import frames_of
 from kokoro_lab.lab.results import Check, NegativeControl
 from kokoro_lab.lab.tuning.comparison import distances, heard_part, mean_interval, segments_of
@@ -84,6 +83,41 @@ def compare(
     return pd.DataFrame(rows)
 
 
+class VariantMaker:
+    """Makes an integer variant otherwise than it ships, for comparison with fp32.
+
+    Parameters
+    ----------
+    config : EngineConfig
+        Its variant is the one that is made.
+    """
+
+    def __init__(self, config: EngineConfig) -> None:
+        self._config = config
+        self._native = native_operators(config).library is not None
+        self._reference = StagedDecoder(replace(config, variant="fp32"))
+        self._stages = published_stages(config)
+
+    def compare(
+        self,
+        lines: Sequence[str],
+        voices: Sequence[str],
+        *,
+        keep: Sequence[str] | None = None,
+        ranges: Calibration | None = None,
+        adjusted: Mapping[str, QuantisedLayer] | None = None,
+        progress: bool = False,
+    ) -> pd.DataFrame:
+        """`compare` of fp32 with what is made for it; of `artefacts.recipes` are the layers that are kept in
+        float, the ranges, and the layers that are adjusted."""
+        made_by = recipes(self._config.variant, self._native, keep, ranges, adjusted)
+        with tempfile.TemporaryDirectory(prefix="kokoro-lab-") as name:
+            folder = Path(name) / "stages"
+            make_stages(folder, self._config, made_by, self._stages, native_operators=self._native)
+            candidate = StagedDecoder(self._config, folder=folder)
+            return compare(self._reference, candidate, lines, voices, progress=progress)
+
+
 def compare_variant(variant: str, lines: Sequence[str], voices: Sequence[str]) -> pd.DataFrame:
     """`compare` a variant as it ships with fp32."""
     config = EngineConfig.from_settings()
@@ -127,20 +161,16 @@ def sensitivity(
     pandas.DataFrame
         A row for each group `alone` and `cumulated` (column how), with the figures of `summary`.
     """
-    config = replace(config or EngineConfig(), variant="int8")
+    maker = VariantMaker(replace(config or EngineConfig(), variant="int8"))
     members: dict[str, list[str]] = {}
     for layer in Calibration.load():
         members.setdefault(group_of(layer), []).append(layer)
     chosen = list(groups or members)
-    reference = StagedDecoder(replace(config, variant="fp32"))
-    stages = published_stages(config)
     bar = tqdm(total=2 * len(chosen) - 1, desc="groups", disable=not progress)
 
     def measured(quantised: Iterable[str]) -> dict[str, float]:
         keep = [layer for part, layers in members.items() if part not in set(quantised) for layer in layers]
-        with tempfile.TemporaryDirectory(prefix="kokoro-lab-") as folder:
-            candidate = candidate_of(config, Path(folder), stages, keep)
-            table = compare(reference, candidate, lines, voices, progress=False)
+        table = maker.compare(lines, voices, keep=keep)
         bar.update()
         return summary(table)
 
@@ -152,28 +182,11 @@ def sensitivity(
     return pd.concat([alone, first, pd.DataFrame(cumulated)], ignore_index=True)
 
 
-def candidate_of(
-    config: EngineConfig,
-    folder: Path,
-    stages: Mapping[str, Model],
-    keep: Sequence[str] | None = None,
-    ranges: Calibration | None = None,
-    adjusted: Mapping[str, QuantisedLayer] | None = None,
-) -> StagedDecoder:
-    """A variant made otherwise than it ships, in `folder`; see `artefacts.recipes`."""
-    native = native_operators(config).library is not None
-    made_by = recipes(config.variant, native, keep, ranges, adjusted)
-    make_stages(folder / "stages", config, made_by, stages, native_operators=native)
-    return StagedDecoder(config, folder=folder / "stages")
-
-
 def controls(
     lines: Sequence[str], voice: str, *, config: EngineConfig | None = None
 ) -> list[NegativeControl]:
     """Calibrations that are wrong on purpose; what is built from them must not pass."""
-    config = replace(config or EngineConfig(), variant="int8")
-    reference = StagedDecoder(replace(config, variant="fp32"))
-    stages = published_stages(config)
+    maker = VariantMaker(replace(config or EngineConfig(), variant="int8"))
     found = []
     for name, factor in WRONG_RANGES.items():
         wrong = Calibration(
@@ -182,9 +195,7 @@ def controls(
                 for layer, r in Calibration.load().items()
             }
         )
-        with tempfile.TemporaryDirectory(prefix="kokoro-lab-") as folder:
-            candidate = candidate_of(config, Path(folder), stages, ranges=wrong)
-            table = compare(reference, candidate, lines, [voice], progress=False)
+        table = maker.compare(lines, [voice], ranges=wrong)
         found.append(NegativeControl(name, caught=not all(check.passed for check in checks_of(table))))
     return found
 
@@ -243,21 +254,12 @@ def costs(
         gains on fp32's sound by keeping them in float, and how much longer it takes, as a share of fp32's
         time. A changed share of durations that is below 0 is a gain.
     """
-    config = replace(EngineConfig.from_settings(), variant=variant)
-    reference, stages = StagedDecoder(replace(config, variant="fp32")), published_stages(config)
+    maker = VariantMaker(replace(EngineConfig.from_settings(), variant=variant))
     patterns = list(exclusions()[variant])
-
-    def figures(keep: Sequence[str]) -> dict[str, float]:
-        with tempfile.TemporaryDirectory(prefix="kokoro-lab-") as folder:
-            candidate = candidate_of(config, Path(folder), stages, keep)
-            return summary(compare(reference, candidate, lines, voices, progress=False))
-
-    def rows() -> Iterator[dict[str, object]]:
-        shipped = figures(patterns)
-        for pattern in tqdm(patterns, desc=f"{variant}: exclusions", disable=not progress):
-            found = figures([p for p in patterns if p != pattern])
-            yield {"layers": pattern, "layers_count": len(layers_in_float([pattern]))} | {
-                gain: round(shipped[name] - found[name], 5) for gain, name in GAINS.items()
-            }
-
-    return pd.DataFrame(rows())
+    shipped = summary(maker.compare(lines, voices, keep=patterns))
+    rows = []
+    for pattern in tqdm(patterns, desc=f"{variant}: exclusions", disable=not progress):
+        found = summary(maker.compare(lines, voices, keep=[p for p in patterns if p != pattern]))
+        gains = {gain: round(shipped[name] - found[name], 5) for gain, name in GAINS.items()}
+        rows.append({"layers": pattern, "layers_count": len(layers_in_float([pattern]))} | gains)
+    return pd.DataFrame(rows)
