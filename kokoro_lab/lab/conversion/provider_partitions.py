@@ -26,14 +26,7 @@ from kokoro_lab.lab.conversion.exports import VocoderInputs, evaluated, windows_
 from kokoro_lab.lab.results import Check, NegativeControl
 from kokoro_lab.model import static_vocoder
 from kokoro_lab.model.decoder import StagedDecoder
-from kokoro_lab.model.static_vocoder import (
-    WINDOWS,
-    StaticVocoder,
-    StaticWindow,
-    StaticWindows,
-    static_folder,
-    write_program,
-)
+from kokoro_lab.model.static_vocoder import WINDOWS, StaticVocoder, StaticWindow, static_folder
 from kokoro_lab.speech.engine import Engine
 from kokoro_lab.text.language import resolve_language
 from kokoro_lab.weights.store import model_path
@@ -203,12 +196,12 @@ def programs(config: EngineConfig, sentence: VocoderInputs, precisions: Sequence
     """
     window = WINDOWS[0]
     source = static_folder(config)
-    fixed = StaticVocoder(source, config, StaticWindows((window,)))
+    fixed = StaticVocoder(source, config, static_vocoder.StaticWindows((window,)))
     rows = []
     for precision in precisions:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / f"{window.name}.mlpackage"
-            write_program(source, window, path, precision)
+            static_vocoder.write_program(source, window, path, precision)
             rows.append({"precision": precision} | asdict(evaluated(path, window, fixed, sentence)))
     return pd.DataFrame(rows)
 

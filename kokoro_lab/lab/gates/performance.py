@@ -24,7 +24,7 @@ from tqdm import tqdm
 
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.lab.bench.fresh_process import FIRST_TEXT, TEXT, What, started
-from kokoro_lab.lab.bench.reference import Reference, beside
+from kokoro_lab.lab.bench.reference import Reference, timed_beside
 from kokoro_lab.lab.bench.timing import InProcess
 from kokoro_lab.lab.bench.trial import Listener
 from kokoro_lab.lab.results import Check, NegativeControl, write_json
@@ -108,20 +108,16 @@ def measure_speech(
     ParameterError
         Fewer than one trial.
     """
-    _require_some("trials", trials)
     speaker = InProcess(engine, voice, cached=False)
     if warm:
         reference.infer()
         for text in TEXTS.values():
             speaker.speak(text, Listener())
-    rows = []
-    for trial in tqdm(range(trials), desc="trials", disable=not progress):
-        for length, text in TEXTS.items():
-            ours, plain = beside(speaker, text, reference, ours_first=trial % 2 == 0)
-            rows.append(_row(f"ttfa_{length}", trial, ours.ttfa_s, plain.seconds))
-            if length == "medium":
-                rows.append(_row("rtf_medium", trial, ours.rtf, plain.rtf))
-    return pd.DataFrame(rows)
+    timed = timed_beside(speaker, reference, TEXTS, trials, progress=progress)
+    read = timed[timed.text == "medium"]
+    ttfa = timed.assign(figure="ttfa_" + timed.text, ours=timed.ttfa_s, reference=timed.reference_s)
+    rtf = read.assign(figure="rtf_medium", ours=read.rtf, reference=read.reference_rtf)
+    return _with_ratios(pd.concat([ttfa, rtf], ignore_index=True)[["figure", "trial", "ours", "reference"]])
 
 
 def measure_starts(variant: str, starts: int, *, progress: bool = True) -> pd.DataFrame:
@@ -132,15 +128,20 @@ def measure_starts(variant: str, starts: int, *, progress: bool = True) -> pd.Da
     pandas.DataFrame
         As `measure_speech`: figures start_up (s) and memory (MB).
     """
-    _require_some("starts", starts)
+    if starts < 1:
+        raise ParameterError("Nothing would be measured.", field="starts", value=starts, allowed="1 or more")
     rows = []
     for trial in tqdm(range(starts), desc="starts", disable=not progress):
         order: tuple[What, What] = ("engine", "reference") if trial % 2 == 0 else ("reference", "engine")
         found = {what: started(what, variant) for what in order}
         ours, plain = found["engine"], found["reference"]
-        rows.append(_row("start_up", trial, ours.start_s, plain.start_s))
-        rows.append(_row("memory", trial, ours.rss_mb, plain.rss_mb))
-    return pd.DataFrame(rows)
+        rows.append(("start_up", trial, ours.start_s, plain.start_s))
+        rows.append(("memory", trial, ours.rss_mb, plain.rss_mb))
+    return _with_ratios(pd.DataFrame(rows, columns=["figure", "trial", "ours", "reference"]))
+
+
+def _with_ratios(table: pd.DataFrame) -> pd.DataFrame:
+    return table.assign(ratio=table.ours / table.reference)
 
 
 def medians(table: pd.DataFrame) -> dict[str, Estimate]:
@@ -200,16 +201,6 @@ def changes(found: Mapping[str, Estimate], before: Band | None) -> pd.DataFrame:
     rows = {name: {"before": old[name], "after": of.value} for name, of in found.items()}
     table = pd.DataFrame(rows).T.rename_axis("figure")
     return table.assign(change_percent=100 * (table.after / table.before - 1))
-
-
-def _row(figure: str, trial: int, ours: float, reference: float) -> dict[str, Any]:
-    row = {"figure": figure, "trial": trial, "ours": ours, "reference": reference}
-    return row | {"ratio": ours / reference}
-
-
-def _require_some(name: str, value: int) -> None:
-    if value < 1:
-        raise ParameterError("Nothing would be measured.", field=name, value=value, allowed="1 or more")
 
 
 # ------------------------------------------------------------------------------------------- bands

@@ -23,14 +23,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import psutil
-from tqdm import tqdm
 
 from kokoro_lab.containers.plain_json import read_object
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ
 from kokoro_lab.dsp.loudness import TARGET_LUFS
 from kokoro_lab.errors import ParameterError, ResultError
 from kokoro_lab.lab.bench.memory import resident_mb
-from kokoro_lab.lab.bench.reference import Reference, beside
+from kokoro_lab.lab.bench.reference import Reference, timed_beside
 from kokoro_lab.lab.bench.timing import InProcess
 from kokoro_lab.lab.fixtures import FixtureText
 from kokoro_lab.lab.gates import golden
@@ -163,19 +162,12 @@ def benchmark(
     ParameterError
         There is no text, or no round.
     """
-    if not texts or rounds < 1:
-        raise ParameterError("Nothing would be timed.", field="texts", value=0, allowed="1 or more")
     speaker = InProcess(engine, voice, cached=False)
     speaker.warm()
-    rows = []
-    for text in tqdm(texts, desc="texts", disable=not progress):
-        pairs = [beside(speaker, text.text, reference) for _ in range(rounds)]
-        least = {name: min(getattr(ours, name) for ours, _ in pairs) for name in ("ttfa_s", "rtf")}
-        rows.append({"text": text.id, **least, "reference_s": min(plain.seconds for _, plain in pairs)})
-    table = pd.DataFrame(rows).set_index("text")
-    for name, column in (("ttfa_ratio", "ttfa_s"), ("rtf_ratio", "rtf")):
-        table[name] = table[column] / table.reference_s
-    return table
+    said = {text.id: text.text for text in texts}
+    timed = timed_beside(speaker, reference, said, rounds, progress=progress)
+    table = timed.groupby("text", sort=False)[["ttfa_s", "rtf", "reference_s"]].min()
+    return table.assign(ttfa_ratio=table.ttfa_s / table.reference_s, rtf_ratio=table.rtf / table.reference_s)
 
 
 def ratios_of(table: pd.DataFrame, memory_mb: float) -> dict[str, list[float]]:

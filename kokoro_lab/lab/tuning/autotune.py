@@ -21,30 +21,21 @@ from tqdm import tqdm
 from kokoro_lab.config import set_by_user
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ParameterError
-from kokoro_lab.lab.bench.texts import PRESETS, sentences_of, texts_of
-from kokoro_lab.lab.compare.comparison import Comparison, Start, compare, in_processes, pooled, ratio
+from kokoro_lab.lab.bench.texts import PRESETS
+from kokoro_lab.lab.compare.comparison import (
+    Comparison,
+    Start,
+    compare,
+    in_processes,
+    pooled,
+    ratio,
+    texts_by_length,
+)
 from kokoro_lab.lab.compare.configurations import Configuration
 from kokoro_lab.lab.compare.engine_process import EngineFailed, MakeEngine, real_engine
-from kokoro_lab.lab.fixtures import load_texts
 from kokoro_lab.lab.results import Check, NegativeControl, Run, results_folder
-from kokoro_lab.lab.tuning import search as searching
-from kokoro_lab.lab.tuning.search import (
-    CANDIDATE,
-    COSTS,
-    DEFAULTS,
-    MARGINS,
-    MARGINS_SAID,
-    OBJECTIVES,
-    PESQ_LOW,
-    SNR_LOW_DB,
-    CandidateFigures,
-    Choice,
-    Search,
-    Settings,
-    Space,
-    figures_of,
-    measured,
-)
+from kokoro_lab.lab.tuning import search
+from kokoro_lab.lab.tuning.search import CANDIDATE, COSTS, DEFAULTS, MARGINS, OBJECTIVES
 from kokoro_lab.metrics.intervals import FEWEST_UNITS, Estimate
 from kokoro_lab.model.by_cost import usable_providers
 from kokoro_lab.provenance import git_state, versions
@@ -58,8 +49,8 @@ CONFIDENCE = 1 - 0.05 / len(OBJECTIVES)
 """Of each interval, so that all three are right 95 times of 100 (Bonferroni)."""
 RULE = (
     "Adopted if every cost, as a ratio to the defaults', has its whole interval below its margin "
-    f"({MARGINS_SAID}), one of them below 1, and every text sounds as theirs: {SNR_LOW_DB:g} dB SNR or more, "
-    f"or PESQ {PESQ_LOW:g} or more."
+    f"({search.MARGINS_SAID}), one of them below 1, and every text sounds as theirs: "
+    f"{search.SNR_LOW_DB:g} dB SNR or more, or PESQ {search.PESQ_LOW:g} or more."
 )
 
 
@@ -176,7 +167,7 @@ class Tuning:
         The defaults.
     default : mapping
         Their settings.
-    space : Space
+    space : search.Space
     table : pandas.DataFrame
         As `search.table_of`.
     chosen : dict or None
@@ -191,10 +182,10 @@ class Tuning:
 
     made_for: MadeFor
     base: EngineConfig
-    default: Settings
-    space: Space
+    default: search.Settings
+    space: search.Space
     table: pd.DataFrame
-    chosen: dict[str, Choice] | None
+    chosen: dict[str, search.Choice] | None
     comparison: DefaultsComparison | None
     store: Path
     facts: dict[str, Any] = field(default_factory=dict)
@@ -207,7 +198,7 @@ class Tuning:
     def tuned(self) -> TunedConfiguration:
         """As the engine reads it. A provider that `auto` would take anyway is left to `auto`; another one is
         preferred, not asked for: nobody has named it, so an engine that cannot have it speaks without it."""
-        settings: dict[str, Choice] = dict(self.chosen or {})
+        settings: dict[str, search.Choice] = dict(self.chosen or {})
         provider = settings.pop("provider", None)
         if provider is not None and provider != self.default["provider"]:
             settings["provider"] = f"{AUTO}:{provider}"
@@ -266,11 +257,11 @@ def tune(
     ParameterError
         A setting or value in `tried` that there is not.
     """
-    space = Space.here(usable_providers()).narrowed(plan.tried)
+    space = search.Space.here(usable_providers()).narrowed(plan.tried)
     base = defaults(plan.variant)
     default = space.default(base)
     space = space.including(default)
-    texts = _texts(plan)
+    texts = texts_by_length([PRESETS[plan.preset]], plan.texts + plan.compared, plan.seed)
     searched, compared = texts[: plan.texts], texts[plan.texts :]
     if held := sorted(set_by_user() & TUNABLE.keys()):
         say(f"Set by the environment, and so not used where it is: {', '.join(held)}.")
@@ -281,35 +272,35 @@ def tune(
     with start(configured(DEFAULTS, base, default)) as beside:
         beside.warm()
         made_for = MadeFor.of(base, beside.loaded.facts["model_sha256"])
-        search = Search(
+        study = search.Search(
             folder or results_folder() / "tune" / "studies",
             identity(made_for, base, plan.voice, searched),
             space,
             default,
             plan.seed,
         )
-        say(f"Study {search.name}: {plan.trials} of {space.size} configurations, {plan.texts} texts each.")
+        say(f"Study {study.name}: {plan.trials} of {space.size} configurations, {plan.texts} texts each.")
         with tqdm(total=min(plan.trials, space.size), desc="trials", disable=not progress) as bar:
 
             def done(number: int, row: Mapping[str, Any]) -> None:
                 bar.set_postfix_str(_short(row), refresh=False)
                 bar.update(number - bar.n)
 
-            def measure(settings: Settings) -> CandidateFigures:
-                return measured(beside, lambda: start(configured(CANDIDATE, base, settings)), searched)
+            def measure(settings: search.Settings) -> search.CandidateFigures:
+                return search.measured(beside, lambda: start(configured(CANDIDATE, base, settings)), searched)
 
-            table = searching.run_trials(search, measure, plan.trials, done=done)
+            table = search.run_trials(study, measure, plan.trials, done=done)
         facts = beside.loaded.facts
-    chosen = searching.choose(table, default)
+    chosen = search.choose(table, default)
     comparison = None
     if chosen is not None and plan.rounds:
         say(f"Comparing with the defaults, {plan.rounds} times on {plan.compared} other texts.")
         both = [configured(name, base, said) for name, said in ((DEFAULTS, default), (CANDIDATE, chosen))]
         comparison = compared_with_defaults(both, compared, plan.rounds, start, progress=progress)
-    return Tuning(made_for, base, default, space, table, chosen, comparison, search.store, facts)
+    return Tuning(made_for, base, default, space, table, chosen, comparison, study.store, facts)
 
 
-def configured(name: str, config: EngineConfig, chosen: Settings) -> Configuration:
+def configured(name: str, config: EngineConfig, chosen: search.Settings) -> Configuration:
     """`config` with the chosen settings, and no first audio remembered."""
     changes: dict[str, Any] = dict(chosen)
     return Configuration(name, replace(config, **changes, first_audio_ttl_s=0.0))
@@ -342,7 +333,7 @@ def compared_with_defaults(
         if failed := found[-1].unavailable:
             raise EngineFailed(failed[CANDIDATE])
     trials = pooled(found).trials
-    return DefaultsComparison(ratios_of(trials), figures_of(trials).excess_db)
+    return DefaultsComparison(ratios_of(trials), search.figures_of(trials).excess_db)
 
 
 def ratios_of(trials: pd.DataFrame) -> dict[str, Estimate]:
@@ -389,17 +380,11 @@ def keep(tuning: Tuning, home: Path | None = None) -> Path | None:
     return adopt(tuning.tuned, home) if tuning.adopted else None
 
 
-def _texts(plan: TunePlan) -> list[str]:
-    kinds = ("prose", "short", "long")
-    sentences = sentences_of([text.text for text in load_texts() if text.kind in kinds])
-    return list(texts_of(sentences, PRESETS[plan.preset], plan.texts + plan.compared, plan.seed))
-
-
 def _short(row: Mapping[str, Any]) -> str:
     if not row:
         return ""
     ratios = ", ".join(f"{name} ×{row[f'{name}_ratio']:.2f}" for name in OBJECTIVES)
-    return ratios if row["state"] == searching.FEASIBLE else str(row["state"])
+    return ratios if row["state"] == search.FEASIBLE else str(row["state"])
 
 
 def checks(tuning: Tuning, plan: TunePlan) -> list[Check]:
@@ -408,7 +393,7 @@ def checks(tuning: Tuning, plan: TunePlan) -> list[Check]:
     adopted = tuning.comparison if tuning.adopted else None
     return [
         Check("configurations_count", len(tuning.table), low=min(plan.trials, tuning.space.size)),
-        Check("defaults_to_themselves_snr_db", first.snr_db, low=SNR_LOW_DB),
+        Check("defaults_to_themselves_snr_db", first.snr_db, low=search.SNR_LOW_DB),
         # The defaults cost what the defaults cost
         Check(
             "worst_cost_to_margin_ratio", adopted.worst if adopted else 1 / min(MARGINS.values()), high=1.0
@@ -459,7 +444,7 @@ def details(tuning: Tuning) -> dict[str, Any]:
         "decision": tuning.decision,
         "chosen": tuning.chosen,
         "defaults": dict(tuning.default),
-        "rules": {"chosen": searching.RULE, "adopted": RULE},
+        "rules": {"chosen": search.RULE, "adopted": RULE},
         "ratios": {} if compared is None else {name: _recorded(r) for name, r in compared.ratios.items()},
         "space": tuning.space.choices(),
         "study": tuning.store.name,

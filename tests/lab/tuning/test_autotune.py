@@ -21,7 +21,7 @@ from kokoro_lab.lab.compare.engine_process import EngineFailed, EngineProcess
 from kokoro_lab.lab.results import open_run
 from kokoro_lab.lab.tuning import autotune
 from kokoro_lab.lab.tuning.autotune import DefaultsComparison, TunePlan, Tuning, tune
-from kokoro_lab.lab.tuning.search import FAILED, FEASIBLE, Search, measured
+from kokoro_lab.lab.tuning.search import FAILED, FEASIBLE, Search, Space, measured
 from kokoro_lab.metrics.intervals import Estimate
 from kokoro_lab.sessions.provider_choice import choose
 from kokoro_lab.sessions.tuned import MadeFor, read_tuned, with_tuned
@@ -70,7 +70,7 @@ def test_what_is_not_tuned_and_changes_figures_makes_another_study(tmp_path: Pat
     def name_with(texts: tuple[str, ...] = ("One.",), **said: Any) -> str:
         base = replace(CONFIG, **said)
         depends_on = autotune.identity(MadeFor.of(base, "5" * 64), base, "hum", texts)
-        return Search(tmp_path, depends_on, autotune.Space(), {}).name
+        return Search(tmp_path, depends_on, Space(), {}).name
 
     others = [
         name_with(("Two.",)),
@@ -109,7 +109,7 @@ COSTS = ("ttfa_ratio", "rtf_ratio", "memory_ratio")
 def decided(home: Path, *, high: float = 0.95) -> Tuning:
     """A run of the tuner that found one thread to be better, and had it confirmed up to `high`."""
     base = EngineConfig(home=home)
-    space = autotune.Space(threads=(1, 2))
+    space = Space(threads=(1, 2))
     default = space.default(replace(base, threads=2))
     rows = [{**default, "state": FEASIBLE, "message": "", **dict.fromkeys(COSTS, 1.0), "snr_db": 200.0}]
     rows += [rows[0] | {"threads": 1, "ttfa_ratio": 0.9}]
