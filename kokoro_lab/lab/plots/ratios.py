@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kokoro_lab.lab.plots.layout import bare, panels
+
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
@@ -28,13 +30,9 @@ def against_default(ratios: Mapping[str, pd.DataFrame], margin: float) -> Figure
     margin : float
         Half the width of the band around 1.
     """
-    from matplotlib import pyplot as plt
-
     rows = max(len(table) for table in ratios.values())
-    figure, panels = plt.subplots(
-        1, len(ratios), figsize=(13, 1.2 + 0.32 * rows), sharey=True, layout="constrained", squeeze=False
-    )
-    for axes, (title, table) in zip(panels[0], ratios.items(), strict=True):
+    figure, columns = panels(1, len(ratios), size=(13, 1.2 + 0.32 * rows), sharey=True)
+    for axes, (title, table) in zip(columns, ratios.items(), strict=True):
         axes.axvspan(1 - margin, 1 + margin, color="0.92")
         better, worse = table.high < 1 - margin, table.low > 1 + margin
         colours = np.select([better, worse], [_FASTER, _SLOWER], _TIE)
@@ -42,8 +40,7 @@ def against_default(ratios: Mapping[str, pd.DataFrame], margin: float) -> Figure
         axes.set(title=title, xlabel="of the default's")
         axes.set_xscale("log")
         _plain(axes.xaxis)
-        axes.spines[["top", "right"]].set_visible(False)
-    plt.close(figure)
+        bare(axes, "top", "right")
     return figure
 
 
@@ -51,47 +48,37 @@ def cost_ratios(ratios: Mapping[str, Estimate], margins: Mapping[str, float]) ->
     """A row a cost: candidate ÷ defaults with its interval. Left of the dashed line it is a gain; a bar that
     reaches its red mark does not rule out a loss, and nothing is adopted."""
     import pandas as pd
-    from matplotlib import pyplot as plt
 
     rows = [(ratio.value, ratio.low, ratio.high) for ratio in ratios.values()]
     table = pd.DataFrame(rows, list(ratios), ["ratio", "low", "high"])
     limits = [margins[name] for name in ratios]
-    figure, axes = plt.subplots(figsize=(9, 1 + 0.45 * max(1, len(ratios))), layout="constrained")
+    figure, (axes,) = panels(size=(9, 1 + 0.45 * max(1, len(ratios))))
     _intervals(axes, table, list(np.where(table.high >= limits, "tab:red", "tab:blue")))
     axes.plot(limits, range(len(limits)), "|", color="tab:red", markersize=18, markeredgewidth=2)
     axes.set(xlabel="chosen ÷ defaults")
-    plt.close(figure)
     return figure
 
 
 def against_bands(table: pd.DataFrame, limit: float) -> Figure:
     """A row a figure: median (dot) and 95 % interval (bar), ÷ golden. A bar all over the red line fails."""
-    from matplotlib import pyplot as plt
-
-    figure, axes = plt.subplots(figsize=(9, 1.2 + 0.4 * len(table)), layout="constrained")
+    figure, (axes,) = panels(size=(9, 1.2 + 0.4 * len(table)))
     shown = table[["ratio", "low", "high"]].div(table.golden, axis=0)
     _intervals(axes, shown, list(np.where(table.over_at_least > limit, "tab:red", "tab:blue")))
     axes.axvline(limit, color="tab:red", linewidth=0.8)
     axes.set(xlabel="ratio to the reference inference ÷ golden")
-    plt.close(figure)
     return figure
 
 
 def ratios_in_turn(table: pd.DataFrame) -> Figure:
     """A panel a figure: every trial's ratio, in the order in which they were taken."""
-    from matplotlib import pyplot as plt
-
     names = list(dict.fromkeys(table.figure))
-    figure, panels = plt.subplots(
-        1, len(names), figsize=(2.6 * len(names), 2.6), layout="constrained", squeeze=False
-    )
-    for axes, name in zip(panels[0], names, strict=True):
+    figure, columns = panels(1, len(names), size=(2.6 * len(names), 2.6))
+    for axes, name in zip(columns, names, strict=True):
         rows = table[table.figure == name]
         axes.plot(rows.trial, rows.ratio, "o", color="tab:blue", markersize=4)
         axes.axhline(rows.ratio.median(), color="0.4", linewidth=0.8)
         axes.set(title=name, xlabel="trial", ylim=(0, 1.2 * rows.ratio.max()))
-    panels[0][0].set_ylabel("ours ÷ reference")
-    plt.close(figure)
+    columns[0].set_ylabel("ours ÷ reference")
     return figure
 
 
@@ -99,9 +86,7 @@ def tuned_front(table: pd.DataFrame, chosen: Mapping[str, Any] | None = None) ->
     """A dot a configuration: time to first audio against real-time factor, colour for memory, all as ratios
     to the defaults, which are where the lines cross. Ringed ones are the Pareto front, grey ones sound
     otherwise; the star is the one that was chosen."""
-    from matplotlib import pyplot as plt
-
-    figure, axes = plt.subplots(figsize=(9, 5.5), layout="constrained")
+    figure, (axes,) = panels(size=(9, 5.5))
     able = table[table.state == "feasible"]
     others = table[table.state == "sounds otherwise"]
     axes.scatter(others.ttfa_ratio, others.rtf_ratio, color="0.8", marker="x", label="sounds otherwise")
@@ -127,7 +112,6 @@ def tuned_front(table: pd.DataFrame, chosen: Mapping[str, Any] | None = None) ->
     for line in (axes.axhline, axes.axvline):
         line(1, color="0.4", linewidth=0.8, linestyle="--", zorder=0)
     axes.set(xlabel="time to first audio ÷ the defaults'", ylabel="real-time factor ÷ the defaults'")
-    plt.close(figure)
     return figure
 
 
@@ -136,15 +120,13 @@ def cold_starts(starts: pd.DataFrame) -> Figure:
 
     `starts` has process_s, load_s and first_ttfa_s by configuration; rows without are left out.
     """
-    from matplotlib import pyplot as plt
-
     shown = starts.dropna(subset=["process_s"])
     parts = {
         "Python and imports": shown.process_s - shown.load_s,
         "loading the engine": shown.load_s,
         "first text, cold": shown.first_ttfa_s,
     }
-    figure, axes = plt.subplots(figsize=(9, 1.2 + 0.32 * len(shown)), layout="constrained")
+    figure, (axes,) = panels(size=(9, 1.2 + 0.32 * len(shown)))
     left = np.zeros(len(shown))
     for name, seconds in parts.items():
         axes.barh(list(shown.index), seconds, left=left, label=name)
@@ -152,8 +134,7 @@ def cold_starts(starts: pd.DataFrame) -> Figure:
     axes.invert_yaxis()
     axes.set(xlabel="seconds from the start of the process to the first sample")
     axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=len(parts), frameon=False)
-    axes.spines[["top", "right"]].set_visible(False)
-    plt.close(figure)
+    bare(axes, "top", "right")
     return figure
 
 
@@ -169,12 +150,12 @@ def by_length(trials: pd.DataFrame, figures: Mapping[str, str], thresholds: Sequ
     thresholds : sequence of int
         In characters.
     """
-    from matplotlib import pyplot as plt
+    from matplotlib import colormaps
     from matplotlib.ticker import LogLocator
 
-    colors = plt.get_cmap("tab20")
-    figure, panels = plt.subplots(1, len(figures), figsize=(13, 4), layout="constrained", squeeze=False)
-    for axes, (column, words) in zip(panels[0], figures.items(), strict=True):
+    colors = colormaps["tab20"]
+    figure, columns = panels(1, len(figures), size=(13, 4))
+    for axes, (column, words) in zip(columns, figures.items(), strict=True):
         for number, (name, own) in enumerate(trials.groupby("system", sort=False)):
             of_text = own.groupby("characters")[column].median()
             color = colors(number % colors.N)
@@ -185,9 +166,8 @@ def by_length(trials: pd.DataFrame, figures: Mapping[str, str], thresholds: Sequ
         _plain(axes.xaxis)
         axes.xaxis.set_minor_locator(LogLocator(subs=(2, 3, 5)))
         _plain(axes.yaxis)
-        axes.spines[["top", "right"]].set_visible(False)
-    panels[0][-1].legend(loc="center left", bbox_to_anchor=(1, 0.5), frameon=False, fontsize=8)
-    plt.close(figure)
+        bare(axes, "top", "right")
+    columns[-1].legend(loc="center left", bbox_to_anchor=(1, 0.5), frameon=False, fontsize=8)
     return figure
 
 
