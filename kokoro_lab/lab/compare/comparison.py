@@ -181,9 +181,8 @@ def compare(
                     raise
                 bar.update(1 + rounds * len(texts))
                 continue
-            loaded = asdict(speaker.loaded)
-            facts[name] = loaded.pop("facts")
-            starts.append({"configuration": name, **loaded, "first_ttfa_s": cold.ttfa_s})
+            facts[name] = speaker.facts
+            starts.append({"configuration": name, **speaker.loaded, "first_ttfa_s": cold.ttfa_s})
             speakers[name] = speaker
             bar.update()
         trials, failed = take_turns(speakers, texts, rounds=rounds, repetition=repetition, done=bar.update)

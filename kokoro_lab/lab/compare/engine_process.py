@@ -10,7 +10,6 @@ import multiprocessing
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from types import TracebackType
 from typing import Any, Literal, NamedTuple
@@ -40,28 +39,6 @@ class EngineFailed(KokoroLabError):
     code = "engine_failed"
 
 
-@dataclass(frozen=True, slots=True)
-class LoadedEngine:
-    """An engine that could speak, and has not yet.
-
-    Parameters
-    ----------
-    process_s : float
-        From the start of the process, imports and all.
-    load_s : float
-        Of that, to make the engine.
-    loaded_mb : float
-        Resident memory.
-    facts : dict
-        What was made: variant, model, providers, threads, session options.
-    """
-
-    process_s: float
-    load_s: float
-    loaded_mb: float
-    facts: dict[str, Any]
-
-
 class EngineTrial(NamedTuple):
     """One text, as it was spoken: what a listener there noticed, memory included, and what was heard."""
 
@@ -89,8 +66,11 @@ class EngineProcess:
 
     Attributes
     ----------
-    loaded : LoadedEngine
-        From the `with` on.
+    loaded : dict of str to float
+        From the `with` on: process_s, from the start of the process, imports and all, to an engine that could
+        speak; load_s, what of that making the engine took; loaded_mb, its resident memory then.
+    facts : dict
+        From the `with` on: variant, model, providers, threads, session options.
 
     Raises
     ------
@@ -106,6 +86,8 @@ class EngineProcess:
         make_engine: MakeEngine = real_engine,
     ) -> None:
         self.name = name
+        self.facts: dict[str, Any] = {}
+        self.loaded: dict[str, float] = {}
         self._answers = True
         # Not forked: a child would inherit threads' locks, and Core ML refuses forked processes
         context = multiprocessing.get_context("spawn")
@@ -122,8 +104,8 @@ class EngineProcess:
         self._process.start()
         self._theirs.close()
         try:
-            load_s, loaded_mb, facts = self._answer(START_S, "be ready")
-            self.loaded = LoadedEngine(time.perf_counter() - begun_s, load_s, loaded_mb, facts)
+            measured, self.facts = self._answer(START_S, "be ready")
+            self.loaded = {"process_s": time.perf_counter() - begun_s, **measured}
         except BaseException:
             self.close()
             raise
@@ -201,7 +183,8 @@ def _serve(
             speaker.name = name
             loaded_mb = resident_mb(speaker.process)
             session = recorded_options(config) | dict(engine.decoder.details)
-            connection.send(("loaded", (load_s, loaded_mb, {**speaker.facts(), "session": session})))
+            measured = {"load_s": load_s, "loaded_mb": loaded_mb}
+            connection.send(("loaded", (measured, {**speaker.facts(), "session": session})))
             while True:
                 number, text = connection.recv()
                 if number == "warm":

@@ -4,14 +4,13 @@ ONNX Runtime cuts a graph into partitions: what a provider takes goes to it piec
 is the CPU's, and tensors are copied in between. It does so in silence when a session is made. Here it is
 worked out for Core ML on any machine: by its lists of operators, which ship with ONNX Runtime for both of
 Core ML's formats (`onnxruntime/tools/mobile_helpers`), by their notes and its rules for shapes, of which
-some stand in the provider's source alone (`core/providers/coreml/builders`). `assigned` asks ONNX Runtime
-itself for providers that are there.
+some stand in the provider's source alone (`core/providers/coreml/builders`).
 """
 
 from __future__ import annotations
 
-from collections import Counter, deque
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections import deque
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -209,7 +208,6 @@ class Partitioning:
     Parameters
     ----------
     provider : str
-    nodes : int
     partitions : tuple of tuple of str
         Names of the nodes of each piece that it takes.
     refused : mapping of str to tuple of str
@@ -217,7 +215,6 @@ class Partitioning:
     """
 
     provider: str
-    nodes: int
     partitions: tuple[tuple[str, ...], ...]
     refused: Mapping[str, tuple[str, str]]
 
@@ -225,11 +222,6 @@ class Partitioning:
     def taken(self) -> frozenset[str]:
         """Names of all nodes that it takes."""
         return frozenset(name for piece in self.partitions for name in piece)
-
-    @property
-    def reasons(self) -> dict[tuple[str, str], int]:
-        """(operator, reason) → how many nodes, most first."""
-        return dict(Counter(self.refused.values()).most_common())
 
 
 def load(path: Path) -> rewriting.Model:
@@ -259,7 +251,6 @@ def partition(
     operators = {node.name: node.op_type for node in g.graph.node}
     return Partitioning(
         provider.name,
-        len(g.graph.node),
         tuple(tuple(piece) for piece in _pieces(g, taken)),
         {name: (operators[name], reason) for name, reason in reasons.items() if reason is not None},
     )
@@ -311,31 +302,3 @@ def _pieces(g: Graph, taken: Set[str]) -> list[list[str]]:
             if not waiting_for[reader.name]:
                 ready.append(reader)
     return pieces
-
-
-def assigned(
-    model: Path, requested: Sequence[str | tuple[str, dict[str, str]]]
-) -> dict[str, tuple[int, int]]:
-    """What ONNX Runtime itself gives to each provider that is here.
-
-    Parameters
-    ----------
-    model : Path
-    requested : sequence
-        Providers as `InferenceSession` takes them, the best first; the CPU takes what is left.
-
-    Returns
-    -------
-    dict
-        Provider → pieces and nodes. The CPU's nodes count as a piece each.
-    """
-    options = ort.SessionOptions()
-    options.log_severity_level = 3
-    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_BASIC
-    options.add_session_config_entry("session.record_ep_graph_assignment_info", "1")
-    session = ort.InferenceSession(str(model), options, providers=list(requested))
-    found: dict[str, tuple[int, int]] = {}
-    for piece in session.get_provider_graph_assignment_info():
-        pieces, nodes = found.get(piece.ep_name, (0, 0))
-        found[piece.ep_name] = (pieces + 1, nodes + len(piece.get_nodes()))
-    return found

@@ -271,7 +271,7 @@ def tune(
     say("Loading the defaults.")
     with start(configured(DEFAULTS, base, default)) as beside:
         beside.warm()
-        made_for = MadeFor.of(base, beside.loaded.facts["model_sha256"])
+        made_for = MadeFor.of(base, beside.facts["model_sha256"])
         study = search.Search(
             folder or results_folder() / "tune" / "studies",
             identity(made_for, base, plan.voice, searched),
@@ -290,7 +290,7 @@ def tune(
                 return search.measured(beside, lambda: start(configured(CANDIDATE, base, settings)), searched)
 
             table = search.run_trials(study, measure, plan.trials, done=done)
-        facts = beside.loaded.facts
+        facts = beside.facts
     chosen = search.choose(table, default)
     comparison = None
     if chosen is not None and plan.rounds:

@@ -15,7 +15,7 @@ CONFIG = EngineConfig(threads=2)
 
 def test_a_process_speaks_refuses_and_dies_without_taking_us_along() -> None:
     with EngineProcess("toy", CONFIG, "hum", make_engine) as process:
-        assert process.loaded.facts["active_provider"] == "CPUExecutionProvider"
+        assert process.facts["active_provider"] == "CPUExecutionProvider"
         spoken = process.speak(3, "The kettle is on.")
         assert (spoken.trial.text_number, spoken.trial.system) == (3, "toy")
         assert spoken.trial.rss_peak_mb > 10

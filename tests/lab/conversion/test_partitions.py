@@ -15,6 +15,7 @@ from kokoro_lab.graphs.rewriting import Model
 from kokoro_lab.lab.conversion import partitions
 from kokoro_lab.lab.conversion.node_costs import observe, optimised
 from kokoro_lab.lab.conversion.partitions import PredictableProvider
+from tests.graphs.assigned import assigned
 
 CPU, PROGRAM, FIXED, SEEN, NETWORK, NETWORK_SEEN = partitions.providers()
 CHANNELS, LENGTH = 4, 20
@@ -133,7 +134,7 @@ def test_what_runs_is_known_where_the_graph_does_not_say() -> None:
 def test_a_refused_node_in_the_middle_makes_two_pieces() -> None:
     found = partitions.partition(graph([n("Cos", "x", "a"), n("Tan", "a", "b"), n("Cos", "b", "y")]), PROGRAM)
     assert found.partitions == (("a",), ("y",))
-    assert found.reasons == {("Tan", partitions.NOT_LISTED): 1}
+    assert list(found.refused.values()) == [("Tan", partitions.NOT_LISTED)]
 
 
 def test_a_refused_node_beside_makes_none() -> None:
@@ -163,7 +164,7 @@ def test_pieces_are_those_of_onnx_runtimes_own_checker() -> None:
 def test_onnx_runtime_says_what_it_gives_to_whom(tmp_path: Path) -> None:
     path = tmp_path / "toy.onnx"
     onnx.save(graph([n("Cos", "x", "a"), n("Exp", "a", "y")]), path)
-    assert partitions.assigned(path, ["CPUExecutionProvider"]) == {"CPUExecutionProvider": (2, 2)}
+    assert assigned(path, ["CPUExecutionProvider"]) == {"CPUExecutionProvider": (2, 2)}
 
 
 def test_a_nodes_cost_is_its_arithmetic_and_its_time(tmp_path: Path) -> None:

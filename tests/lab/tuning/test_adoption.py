@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import pandas as pd
@@ -14,7 +14,7 @@ from kokoro_lab.errors import ParameterError
 from kokoro_lab.lab.bench.trial import Trial
 from kokoro_lab.lab.compare.comparison import Start
 from kokoro_lab.lab.compare.configurations import Configuration
-from kokoro_lab.lab.compare.engine_process import EngineFailed, EngineTrial, LoadedEngine
+from kokoro_lab.lab.compare.engine_process import EngineFailed, EngineTrial
 from kokoro_lab.lab.tuning.autotune import (
     DefaultsComparison,
     compared_with_defaults,
@@ -45,7 +45,8 @@ class Toy:
     def __exit__(self, *how: object) -> None:
         Toy.ended += 1
 
-    loaded = LoadedEngine(1.0, 0.5, 100.0, {})
+    loaded: ClassVar[dict[str, float]] = {"process_s": 1.0, "load_s": 0.5, "loaded_mb": 100.0}
+    facts: ClassVar[dict[str, Any]] = {}
 
     def warm(self, text: str | None = None) -> None:
         pass
