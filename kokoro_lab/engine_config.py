@@ -91,7 +91,7 @@ class EngineConfig:
         Length of a stream's chunks where nobody asks for another one, 30 to 120 ms; it changes no sample.
     next_threads : int
         Threads of a second prosody model, which prepares the segments that nobody waits for; 0 has one model
-        do both. Off by default: see `bench.configurations.NEXT`.
+        do both. Off by default: see `compare.configurations.NEXT`.
     by_length : str
         Two configurations and the number of characters of a text that divides them, as
         `threads=1 < 200; default`: the first speaks texts under 200 characters. Empty has one for all.

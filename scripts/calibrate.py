@@ -7,7 +7,7 @@ from pathlib import Path
 
 from kokoro_lab.graphs import quantise
 from kokoro_lab.lab.fixtures import load_texts
-from kokoro_lab.lab.tuning.calibration import calibrate
+from kokoro_lab.lab.tuning.reporter import calibrate
 from kokoro_lab.weights.store import voice_names
 
 TIMES = 2

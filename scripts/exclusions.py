@@ -8,7 +8,7 @@ from pathlib import Path
 
 from kokoro_lab.graphs import artefacts
 from kokoro_lab.lab.fixtures import load_texts
-from kokoro_lab.lab.tuning.exclusions import costs
+from kokoro_lab.lab.tuning.precision import costs
 
 VOICES = ("af_heart", "am_michael", "bf_emma")
 TEXTS = 4

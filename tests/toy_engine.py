@@ -56,7 +56,7 @@ class ToyEngine:
 
     decoder: SimpleNamespace = field(default_factory=lambda: SimpleNamespace(details={}))
 
-    def warm(self, voice: str) -> None:
+    def warm(self, voice: str, **spoken: str) -> None:
         pass
 
     def stream(self, text: str, **options: object) -> ToyStream:

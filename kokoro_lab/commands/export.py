@@ -45,23 +45,21 @@ def export(
 ) -> None:
     """Write a variant's graphs to a folder, check that they speak, and describe them in a manifest."""
     from kokoro_lab.engine_config import EngineConfig
-    from kokoro_lab.lab.conversion import stages as exporting
+    from kokoro_lab.lab.conversion import exports
     from kokoro_lab.lab.fixtures import load_texts
-    from kokoro_lab.lab.tuning.material import segments_of_all
+    from kokoro_lab.lab.tuning.comparison import segments_of_all
 
     config = EngineConfig.from_settings()
     fixed = form in ("static", "mlpackage")
     config = replace(config, variant=variant or ("fp32" if fixed else config.variant), stages=None)
     segments = segments_of_all([text.text for text in load_texts(limit=texts)], voices.split(","))
     if fixed:
-        from kokoro_lab.lab.conversion.fixed_shapes import export_static
-
         told = None if as_json else say
-        manifest = export_static(config, output, form, segments, precision=precision, say=told)
+        manifest = exports.export_static(config, output, form, segments, precision=precision, say=told)
         checked = json.dumps(manifest["export"]["checked"])
         click.echo(json.dumps(manifest) if as_json else f"wrote   {output}\nchecked {checked}")
         return
-    manifest = exporting.export(config, output, form, segments, say=None if as_json else say)
+    manifest = exports.export(config, output, form, segments, say=None if as_json else say)
     if as_json:
         click.echo(json.dumps(manifest))
         return

@@ -83,7 +83,7 @@ def exclusions() -> Mapping[str, Sequence[str]]:
 def exclusion_list() -> Mapping[str, Sequence[Mapping[str, Any]]]:
     """Variant → the exclusions as they are written down: patterns, and what each was seen to buy and cost.
 
-    The columns are those of `kokoro_lab.lab.tuning.exclusions.costs`, measured by `scripts/exclusions.py`.
+    The columns are those of `kokoro_lab.lab.tuning.precision.costs`, measured by `scripts/exclusions.py`.
     """
     listed: dict[str, list[dict[str, Any]]] = json.loads(
         Path(__file__).with_name("exclusions.json").read_text("utf-8")

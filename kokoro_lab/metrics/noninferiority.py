@@ -11,13 +11,18 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr, ndtri
-from scipy.stats import bootstrap
 
 from kokoro_lab.errors import ParameterError
+from kokoro_lab.metrics.intervals import (
+    FEWEST_UNITS,
+    bootstrapped,
+    columns_of,
+    rate_of,
+    ratio_of_sums,
+    rows_of,
+)
 
-RESAMPLES = 10_000
 MARGIN = 0.03
-FEWEST_TEXTS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,21 +78,14 @@ def paired_change(
     Each text counts once, with the mean of its pairs; Efron's BCa bootstrap of the mean (1987), as
     `scipy.stats.bootstrap` has it. `p` is the level at which its limit would lie at −margin.
     """
-    before, after = _paired(texts, reference, candidate)
+    before, after = columns_of(texts, reference, candidate)
     if not (np.isfinite(before).all() and np.isfinite(after).all() and (before > 0).all()):
         raise ParameterError("Only finite figures over 0 can be compared.", field="reference")
     change = after / before - 1
     by_text = np.array([change[clips].mean() for clips in _clips_of(texts)])
     lower, p = by_text[0], 0.0 if by_text[0] > -margin else 1.0
     if np.ptp(by_text) > 0:
-        drawn = bootstrap(
-            (by_text,),
-            np.mean,
-            n_resamples=RESAMPLES,
-            confidence_level=confidence,
-            alternative="greater",
-            rng=np.random.default_rng(seed),
-        )
+        drawn = bootstrapped([by_text], confidence=confidence, alternative="greater", seed=seed)
         lower = drawn.confidence_interval.low
         p = _level_at(-margin, by_text, drawn.bootstrap_distribution)
     return PairedChange(float(by_text.mean()), float(lower), len(by_text), p)
@@ -186,30 +184,15 @@ def paired_rise(
     every text there is no spread to draw from, and the limit is the rise itself: that few words differ in
     few texts shows little, so look at how many there were.
     """
-    before, after, said = _paired(texts, reference_errors, candidate_errors, words)
+    before, after, said = columns_of(texts, reference_errors, candidate_errors, words)
     clips = _clips_of(texts)
-    if not (
-        min(before.min(), after.min()) >= 0 and said.min() > 0 and np.isfinite([before, after, said]).all()
-    ):
-        raise ParameterError(
-            "Errors are counted from 0, in clips of one word or more.",
-            field="words",
-            value=f"errors from {min(before.min(), after.min())}, words from {said.min()}",
-        )
+    _require_counts(said, before, after)
     more = np.array([(after - before)[own].sum() for own in clips])
     of = np.array([said[own].sum() for own in clips])
     rise = more.sum() / of.sum()
     upper = rise
     if not np.allclose(more, rise * of):
-        drawn = bootstrap(
-            (more, of),
-            lambda more, of, axis: more.sum(axis) / of.sum(axis),
-            paired=True,
-            n_resamples=RESAMPLES,
-            confidence_level=confidence,
-            alternative="less",
-            rng=np.random.default_rng(seed),
-        )
+        drawn = bootstrapped([more, of], ratio_of_sums, confidence=confidence, alternative="less", seed=seed)
         upper = drawn.confidence_interval.high
     return PairedRise(float(rise), float(upper), len(clips))
 
@@ -251,51 +234,33 @@ def error_rate(
     from: the upper end is then that of Clopper and Pearson (1934), words taken as independent, which of 300
     words is 1.2 %.
     """
-    wrong, said = _paired(texts, errors, words)
-    clips = _clips_of(texts)
-    if not (wrong.min() >= 0 and said.min() > 0 and np.isfinite([wrong, said]).all()):
+    wrong, said = columns_of(texts, errors, words)
+    _clips_of(texts)
+    _require_counts(said, wrong)
+    if not wrong.sum():
+        return ErrorRate(0.0, 0.0, float(1 - ((1 - confidence) / 2) ** (1 / said.sum())))
+    found = rate_of(wrong, said, texts, confidence=confidence, seed=seed)
+    return ErrorRate(found.value, found.low, found.high)
+
+
+def _require_counts(said: npt.NDArray[np.float64], *errors: npt.NDArray[np.float64]) -> None:
+    least = min(column.min() for column in errors)
+    if not (least >= 0 and said.min() > 0 and np.isfinite([said, *errors]).all()):
         raise ParameterError(
             "Errors are counted from 0, in clips of one word or more.",
             field="words",
-            value=f"errors from {wrong.min()}, words from {said.min()}",
+            value=f"errors from {least}, words from {said.min()}",
         )
-    of_text = np.array([[wrong[own].sum(), said[own].sum()] for own in clips])
-    rate = wrong.sum() / said.sum()
-    if not rate:
-        return ErrorRate(0.0, 0.0, float(1 - ((1 - confidence) / 2) ** (1 / said.sum())))
-    if np.allclose(of_text[:, 0], rate * of_text[:, 1]):
-        return ErrorRate(float(rate), float(rate), float(rate))
-    drawn = bootstrap(
-        (of_text[:, 0], of_text[:, 1]),
-        lambda wrong, said, axis: wrong.sum(axis) / said.sum(axis),
-        paired=True,
-        n_resamples=RESAMPLES,
-        confidence_level=confidence,
-        rng=np.random.default_rng(seed),
-    )
-    return ErrorRate(float(rate), *map(float, drawn.confidence_interval))
-
-
-def _paired(texts: Sequence[Hashable], *columns: npt.ArrayLike) -> list[npt.NDArray[np.float64]]:
-    """The columns as arrays, one value a clip."""
-    arrays = [np.asarray(column, np.float64) for column in columns]
-    if any(array.shape != (len(texts),) for array in arrays):
-        raise ParameterError(
-            "Reference, candidate and texts differ in number.",
-            field="candidate",
-            value=", ".join(str(array.shape) for array in arrays) + f", ({len(texts)},)",
-        )
-    return arrays
 
 
 def _clips_of(texts: Sequence[Hashable]) -> list[npt.NDArray[np.intp]]:
     """Which clips speak each text."""
-    names = list(dict.fromkeys(texts))
-    if len(names) < FEWEST_TEXTS:
+    clips = rows_of(texts)
+    if len(clips) < FEWEST_UNITS:
         raise ParameterError(
-            f"{len(names)} texts say nothing about another one.",
+            f"{len(clips)} texts say nothing about another one.",
             field="texts",
-            value=len(names),
-            allowed=f"{FEWEST_TEXTS} or more",
+            value=len(clips),
+            allowed=f"{FEWEST_UNITS} or more",
         )
-    return [np.flatnonzero([text == name for text in texts]) for name in names]
+    return clips

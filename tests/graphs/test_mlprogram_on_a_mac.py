@@ -14,9 +14,8 @@ import pytest
 
 from kokoro_lab.graphs import mlprogram
 from kokoro_lab.graphs.static_passes import SAMPLES
-from kokoro_lab.lab.bench.provider_partitions import speak
-from kokoro_lab.lab.conversion import partitions
-from kokoro_lab.lab.conversion.fixed_shapes import VocoderInputs
+from kokoro_lab.lab.conversion.exports import VocoderInputs
+from kokoro_lab.lab.conversion.provider_partitions import speak
 from kokoro_lab.model.static_vocoder import (
     WINDOWS,
     StaticVocoder,
@@ -25,6 +24,7 @@ from kokoro_lab.model.static_vocoder import (
     write_program,
 )
 from kokoro_lab.speech.engine import Engine
+from tests.graphs.assigned import assigned
 
 pytestmark = [
     pytest.mark.macos,
@@ -80,7 +80,7 @@ def test_the_provider_takes_the_window_whole_and_speaks_like_the_cpu(
     graph = static_folder(engine.config) / f"{WINDOW.name}.onnx"
     options = COREML | {"MLComputeUnits": units, "ModelCacheDirectory": str(tmp_path)}
     provider = ("CoreMLExecutionProvider", options)
-    assert set(partitions.assigned(graph, [provider])) == {"CoreMLExecutionProvider"}
+    assert set(assigned(graph, [provider])) == {"CoreMLExecutionProvider"}
     session = ort.InferenceSession(str(graph), providers=[provider, "CPUExecutionProvider"])
     found = [session.run([SAMPLES], feed)[0] for _ in range(PREDICTIONS)]
     agrees(found, reference, mlprogram.ERROR_HIGH["float16"])

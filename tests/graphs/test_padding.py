@@ -13,7 +13,7 @@ from kokoro_lab.graphs import signatures
 from kokoro_lab.graphs.artefacts import published_stages
 from kokoro_lab.graphs.padding_passes import MASK, TOKEN_LENGTHS, masked_ids, padded
 from kokoro_lab.graphs.rewriting import Model
-from kokoro_lab.lab.bench.provider_partitions import speak
+from kokoro_lab.lab.conversion.provider_partitions import speak
 from kokoro_lab.sessions.providers import make_session
 from kokoro_lab.speech.engine import Engine
 

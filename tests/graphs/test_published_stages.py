@@ -17,7 +17,7 @@ from kokoro_lab.graphs import passes, signatures
 from kokoro_lab.graphs.artefacts import published_stages, recipes
 from kokoro_lab.graphs.recipe_digest import Recipes
 from kokoro_lab.graphs.rewriting import Model
-from kokoro_lab.lab.conversion import fixed_shapes
+from kokoro_lab.lab.conversion import exports
 from kokoro_lab.metrics.perceptual import signal_to_difference_db
 from kokoro_lab.model import static_vocoder
 from kokoro_lab.model.decoder import StagedDecoder
@@ -220,7 +220,7 @@ def test_every_pass_of_every_recipe_is_compared_with_what_it_rewrites() -> None:
     every = {
         name for variant in STAGED for native in (False, True) for name in passes_of(recipes(variant, native))
     }
-    every |= {*passes_of(fixed_shapes.PADDED), *passes_of(static_vocoder.recipes())}
+    every |= {*passes_of(exports.PADDED), *passes_of(static_vocoder.recipes())}
     assert every == set(EVIDENCE).union(*COMPARED_AS_A_WHOLE.values())
     for name, test in EVIDENCE.items():
         assert name in read_by(test), f"{test} does not name {name}"

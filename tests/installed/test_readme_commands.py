@@ -185,7 +185,7 @@ LINES = (
         leaves="coreml/manifest.json",
         slow=True,
     ),
-    Line("kokoro-lab export", tested_by="tests/lab/conversion/test_stages.py"),
+    Line("kokoro-lab export", tested_by="tests/lab/conversion/test_exports.py"),
     Line("kokoro-lab run 30_loudness_gate", tested_by="tests/lab/test_suite_runs.py"),
     Line(
         "kokoro-lab run 40_streaming_chunks --sweep voice=af_heart,bm_george --sweep texts=6,12",
@@ -205,7 +205,7 @@ LINES = (
     Line("kokoro-lab run 91_upgrade_playbook", tested_by="tests/lab/gates/test_upgrade.py"),
     Line(
         'kokoro-lab run 10_provider_ab -p "configurations=threads=1; provider=coreml"',
-        tested_by="tests/lab/bench/test_ab.py",
+        tested_by="tests/lab/compare/test_comparison.py",
     ),
     Line("kokoro-lab run 20_quantization_abx", tested_by="tests/lab/gates/test_abx.py"),
     Line(

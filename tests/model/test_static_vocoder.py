@@ -15,8 +15,8 @@ from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.graphs import rewriting, signatures, static_passes
 from kokoro_lab.graphs.static_passes import COLUMNS, SPECTRUM, TRUNK
-from kokoro_lab.lab.bench.provider_partitions import speak
-from kokoro_lab.lab.conversion.fixed_shapes import VocoderInputs, export_static
+from kokoro_lab.lab.conversion.exports import VocoderInputs, export_static
+from kokoro_lab.lab.conversion.provider_partitions import speak
 from kokoro_lab.metrics.perceptual import signal_to_difference_db
 from kokoro_lab.model.decoder import StagedDecoder
 from kokoro_lab.model.static_vocoder import (

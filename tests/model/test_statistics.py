@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+import numpy.typing as npt
+import onnx
 import pytest
 
 from kokoro_lab.engine_config import EngineConfig
+from kokoro_lab.graphs import passes, rewriting, signatures
 from kokoro_lab.graphs.adain import AdainLayers
 from kokoro_lab.graphs.artefacts import stages_folder
-from kokoro_lab.lab.tuning.reporter import OwnStatistics, StatisticsReporter
+from kokoro_lab.lab.tuning.reporter import OwnStatistics
 from kokoro_lab.metrics.perceptual import pesq_wb, signal_to_difference_db, stoi
 from kokoro_lab.model.decoder import SegmentRequest
 from kokoro_lab.model.predictor import StatisticsPredictor
-from kokoro_lab.model.prosody import Prosody
+from kokoro_lab.model.prosody import Prosody, ProsodyModel
 from kokoro_lab.model.vocoder import Vocoder
 from kokoro_lab.model.windows import CONTEXT_FRAMES, WindowPlan, WindowSizes, undivided
 from kokoro_lab.native.operators import native_operators
+from kokoro_lab.sessions.providers import make_session
 from kokoro_lab.speech.engine import Engine
+from kokoro_lab.weights.store import model_path
 from kokoro_lab.weights.voices import VoiceCache
 
+Values = npt.NDArray[np.float32]
 SENTENCE = "He said that the ships, with all the fishers, have left the harbour for the open sea."
 
 
@@ -54,6 +61,36 @@ def vocoder() -> Vocoder:
 @pytest.fixture(scope="module")
 def layers(vocoder: Vocoder) -> AdainLayers:
     return vocoder.layers
+
+
+class StatisticsReporter:
+    """The model up to its vocoder, and the vocoder's true statistics of what it decodes."""
+
+    def __init__(self, config: EngineConfig) -> None:
+        native = native_operators(config)
+        folder = stages_folder(config, native)
+        self._prosody = ProsodyModel(folder, config, native)
+        self._names = AdainLayers.load(folder / "layers.npz").names
+        vocoder = signatures.cut(onnx.load(model_path("fp32", config.home)))["vocoder"]
+        reporting = rewriting.apply(vocoder, (passes.fold_constants, passes.report_statistics))
+        self._vocoder = make_session(reporting.SerializeToString(), config)
+
+    def __call__(
+        self, token_ids: Sequence[int], style: Values, speed: float
+    ) -> tuple[Prosody, Values, Values]:
+        """Prosody of a segment, and mean and variance of each distinct channel, float32 (8448,) each."""
+        prosody = self._prosody.predict(token_ids, style, speed)
+        found = self._vocoder.run(
+            list(self._names),
+            {
+                signatures.TRUNK: prosody.trunk,
+                signatures.EXCITATION: prosody.excitation,
+                signatures.DECODER_STYLE: style[:, :128],
+            },
+        )
+        flat = np.concatenate([statistic.reshape(-1) for statistic in found])
+        half = len(flat) // 2
+        return prosody, flat[:half], flat[half:]
 
 
 @pytest.fixture(scope="module")

@@ -7,20 +7,16 @@ number of threads is set, to ours. Its first audio is the first chunk of `create
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import logging
-import os
-import secrets
-import zipfile
 from collections.abc import AsyncGenerator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 from importlib.metadata import version
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 import psutil
 
 from kokoro_lab.datatypes import Samples
@@ -28,10 +24,8 @@ from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.lab.bench.trial import Listener
 from kokoro_lab.sessions.providers import make_session
-from kokoro_lab.weights.catalogue import catalogue
 from kokoro_lab.weights.fetching import fetch
-from kokoro_lab.weights.joining import BROKEN
-from kokoro_lab.weights.store import missing, model_path, model_sha256, voice_names, weights_home
+from kokoro_lab.weights.store import missing, model_path, model_sha256
 from kokoro_lab.weights.voices import load_voice
 
 log = logging.getLogger(__name__)
@@ -40,14 +34,12 @@ PACKAGE = "kokoro-onnx"
 VARIANTS = {"fp32": "fp32", "int8": "int8-upstream"}
 """The peer's variants by the name that it calls them, and the weights of ours that they are."""
 
-VoiceArgument = str | npt.NDArray[np.float32]
-
 
 class Peer(Protocol):
     """The part of `kokoro_onnx.Kokoro` that is called."""
 
     def create_stream(
-        self, text: str, voice: VoiceArgument, *, lang: str
+        self, text: str, voice: str, *, lang: str
     ) -> AsyncGenerator[tuple[Samples, int], None]: ...
 
 
@@ -59,8 +51,8 @@ class KokoroOnnx:
     peer : Peer
     variant : str
         One of `VARIANTS`; part of the name.
-    voice : str or numpy.ndarray
-        A plain voice's name, or the pack of a blend.
+    voice : str
+        A name, or a blend, that the peer has been given.
     language : str
         Such as `en-us`.
     facts : dict, optional
@@ -73,7 +65,7 @@ class KokoroOnnx:
         self,
         peer: Peer,
         variant: str,
-        voice: VoiceArgument,
+        voice: str,
         language: str,
         facts: dict[str, Any] | None = None,
     ) -> None:
@@ -141,10 +133,15 @@ def load_kokoro_onnx(
     )
     session = make_session(str(model_path(weights, home)), config)
     spoken_by = load_voice(voice, home)
+    with NamedTemporaryFile(suffix=".npz") as voices:  # which it keeps open: its name is not needed again
+        packs: dict[str, Any] = {voice: spoken_by.pack}
+        np.savez(voices, **packs)
+        voices.flush()
+        peer = kokoro.from_session(session, voices.name)
     return KokoroOnnx(
-        kokoro.from_session(session, str(voices_file(home))),
+        peer,
         variant,
-        spoken_by.parts[0] if len(spoken_by.parts) == 1 else spoken_by.pack,
+        voice,
         spoken_by.language,
         {
             "version": version(PACKAGE),
@@ -167,36 +164,3 @@ def _imported() -> Any:
             mend="Install it: `pip install 'kokoro-lab[peers]'`, or `make env`, whose lock holds it.",
         ) from error
     return Kokoro
-
-
-def voices_file(home: Path | None = None) -> Path:
-    """All voices as kokoro-onnx reads them: an npz of packs by name, made once of ours, in the cache.
-
-    Raises
-    ------
-    WeightsError
-        A voice has not been fetched, or is damaged.
-    """
-    voices = catalogue().voices
-    content = hashlib.sha256("".join(voices[name].sha256 for name in voice_names()).encode()).hexdigest()
-    path = weights_home(home) / "derived" / f"voices-v1.0-{content[:12]}.bin"
-    if not _whole(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
-        try:
-            with part.open("wb") as file:  # given a name, NumPy would add `.npz` to it
-                packs: dict[str, Any] = {name: load_voice(name, home).pack for name in voice_names()}
-                np.savez(file, **packs)
-            os.replace(part, path)
-        finally:
-            part.unlink(missing_ok=True)
-    return path
-
-
-def _whole(path: Path) -> bool:
-    """Whether an .npz file is there, and reads to its end with its own checksums right."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            return archive.testzip() is None
-    except (OSError, *BROKEN):
-        return False

@@ -8,15 +8,19 @@ moves the machine moves it as well.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
+import pandas as pd
+from tqdm import tqdm
 
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ
 from kokoro_lab.engine_config import EngineConfig
+from kokoro_lab.errors import ParameterError
 from kokoro_lab.g2p.vocab import PAD_ID, encode
 from kokoro_lab.graphs.signatures import signature
+from kokoro_lab.lab.bench.timing import InProcess, spoken
 from kokoro_lab.sessions.providers import make_session
 from kokoro_lab.weights.fetching import fetch
 from kokoro_lab.weights.store import missing, model_path
@@ -75,3 +79,38 @@ class Reference:
         started_s = time.perf_counter()
         (audio,) = self._session.run([self._audio], self._feed)
         return Inference(time.perf_counter() - started_s, audio.size / SAMPLE_RATE_HZ)
+
+
+def timed_beside(
+    speaker: InProcess, reference: Reference, texts: Mapping[str, str], rounds: int, *, progress: bool = True
+) -> pd.DataFrame:
+    """Every text spoken in each round, with an inference right before or after it; that changes by rounds.
+
+    Parameters
+    ----------
+    texts : mapping of str to str
+        By name.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A row a round and text: text (its name), trial, ttfa_s, rtf, reference_s, reference_rtf.
+
+    Raises
+    ------
+    ParameterError
+        There is no text, or no round.
+    """
+    if not texts or rounds < 1:
+        raise ParameterError(
+            "Nothing would be measured.", field="trials", value=rounds * len(texts), allowed="1 or more"
+        )
+    rows = []
+    for trial in tqdm(range(rounds), desc="trials", disable=not progress):
+        for name, text in texts.items():
+            before = reference.infer() if trial % 2 else None
+            ours = spoken(speaker, trial, text)
+            plain = before or reference.infer()
+            row = {"text": name, "trial": trial, "ttfa_s": ours.ttfa_s, "rtf": ours.rtf}
+            rows.append(row | {"reference_s": plain.seconds, "reference_rtf": plain.rtf})
+    return pd.DataFrame(rows)

@@ -107,6 +107,29 @@ class InProcess:
         }
 
 
+def spoken(
+    speaker: Speaker,
+    number: int,
+    text: str,
+    listener: Listener | None = None,
+    *,
+    memory_interval_s: float | None = None,
+) -> Trial:
+    """Speak a text once, timed. Resident memory is read only where it is said how often.
+
+    Raises
+    ------
+    SynthesisError
+        The speaker failed or was silent.
+    """
+    listener = listener or Listener()
+    watch = nullcontext() if memory_interval_s is None else sampled_memory(speaker.process, memory_interval_s)
+    with watch as memory:
+        listener.asks()
+        speaker.speak(text, listener)
+    return listener.trial(speaker.name, number, len(text), streamed=speaker.streamed, memory=memory)
+
+
 def measure(
     speakers: Sequence[Speaker],
     texts: Sequence[str],
@@ -189,13 +212,9 @@ def _trial(
     audio_folder: Path | None,
 ) -> Trial:
     listener = Listener(keep=audio_folder is not None, enough_s=listen_s)
-    watch = nullcontext() if memory_interval_s is None else sampled_memory(speaker.process, memory_interval_s)
-    with watch as memory:
-        listener.asks()
-        speaker.speak(text, listener)
+    trial = spoken(speaker, number, text, listener, memory_interval_s=memory_interval_s)
     if listener.satisfied:
         time.sleep(SETTLE_S)
-    trial = listener.trial(speaker.name, number, len(text), streamed=speaker.streamed, memory=memory)
     if audio_folder:
         name = f"{number:03d}-{speaker.name.replace(' ', '-')}.wav"
         write_wav(audio_folder / name, listener.samples, SAMPLE_RATE_HZ)

@@ -9,7 +9,6 @@ are in single precision, which is what Core ML promises at least on the CPU.
 from __future__ import annotations
 
 import struct
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,11 +57,6 @@ class Program:
     constants: Mapping[str, Array]
     outputs: tuple[str, ...]
     metadata: Mapping[str, str]
-
-    @property
-    def kinds(self) -> dict[str, int]:
-        """How many operations of each kind, most first."""
-        return dict(Counter(op.kind for op in self.operations).most_common())
 
 
 class Name(str):

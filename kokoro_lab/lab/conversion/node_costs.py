@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import tempfile
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,39 +14,13 @@ import numpy as np
 import numpy.typing as npt
 import onnx
 import onnxruntime as ort
+import pandas as pd
 from onnx import NodeProto, TensorProto
 
 from kokoro_lab.graphs.rewriting import Graph
 
 SMALL_BYTES = 4096
 Feed = Mapping[str, npt.NDArray[Any]]
-
-
-@dataclass(frozen=True, slots=True)
-class NodeCost:
-    """Of a node, or of many.
-
-    Parameters
-    ----------
-    time_s : float
-        On the CPU, two threads or as many as there are.
-    operations : float
-        Floating-point multiplications and additions, two to a product that is added up.
-    """
-
-    time_s: float = 0.0
-    operations: float = 0.0
-
-    def __add__(self, other: NodeCost) -> NodeCost:
-        return NodeCost(self.time_s + other.time_s, self.operations + other.operations)
-
-    def __mul__(self, times: float) -> NodeCost:
-        return NodeCost(self.time_s * times, self.operations * times)
-
-
-def total(costs: Mapping[str, NodeCost], names: Sequence[str] | frozenset[str] | None = None) -> NodeCost:
-    """The sum over all nodes, or over those of `names`."""
-    return sum((cost for name, cost in costs.items() if names is None or name in names), NodeCost())
 
 
 def optimised(model: Path, folder: Path, feed: Feed | None = None) -> Path:
@@ -102,14 +75,15 @@ class GraphRun:
 
     Parameters
     ----------
-    costs : mapping of str to NodeCost
-        By node.
+    costs : pandas.DataFrame
+        By node: time_s on the CPU, on two threads or as many as there are; operations, floating-point
+        multiplications and additions, two to a product that is added up.
     tensors : mapping of str to tuple
         What each node gave: type, and lengths.
     outputs : mapping of str to numpy.ndarray
     """
 
-    costs: Mapping[str, NodeCost]
+    costs: pd.DataFrame
     tensors: Mapping[str, tuple[int, tuple[int, ...]]]
     outputs: Mapping[str, npt.NDArray[Any]]
 
@@ -139,14 +113,14 @@ def observe(model: Path, feed: Feed, runs: int = 1) -> GraphRun:
         events = json.loads(Path(session.end_profiling()).read_text("utf-8"))
     begin_us = sorted(e["ts"] for e in events if e["name"] == "model_run")[1]
     nodes = {node.name: node for node in graph.graph.node}
-    costs: dict[str, NodeCost] = defaultdict(NodeCost)
+    costs: list[tuple[str, float, float]] = []
     tensors = {name: (_TYPES[str(value.dtype)], value.shape) for name, value in wanted.items()}
     for event in events:
         name = event["name"].removesuffix("_kernel_time")
         if event["cat"] != "Node" or name == event["name"] or name not in nodes or event["ts"] < begin_us:
             continue
         node = nodes[name]
-        costs[name] += NodeCost(event["dur"] / 1e6, _operations(node, graph, event["args"])) * (1 / runs)
+        costs.append((name, event["dur"] / 1e6 / runs, _operations(node, graph, event["args"]) / runs))
         made = event["args"]["output_type_shape"]
         # A node that gives only some of its outputs does not say which
         if len(made) == len([o for o in node.output if o]):
@@ -155,7 +129,8 @@ def observe(model: Path, feed: Feed, runs: int = 1) -> GraphRun:
                 for o, held in zip(filter(None, node.output), made, strict=True)
                 if next(iter(held)) in _TYPES
             }
-    return GraphRun(dict(costs), tensors, dict(zip(names, outputs, strict=True)))
+    table = pd.DataFrame(costs, columns=["node", "time_s", "operations"]).groupby("node").sum()
+    return GraphRun(table, tensors, dict(zip(names, outputs, strict=True)))
 
 
 _TYPES = {
@@ -189,9 +164,7 @@ def _operations(node: NodeProto, graph: Graph, args: Mapping[str, Any]) -> float
         return 2.0 * made * math.prod(weights[1][1:])
     if node.op_type == "ConvTranspose":
         return 2.0 * math.prod(first) * math.prod(weights[1][1:])
-    if node.op_type == "MatMul":
-        return 2.0 * made * first[-1]
-    if node.op_type == "Gemm":
+    if node.op_type in ("MatMul", "Gemm"):
         return 2.0 * made * first[-1]
     if node.op_type == "LSTM":
         return 2.0 * math.prod(first[:2]) * sum(math.prod(w) for w in weights[1:3])

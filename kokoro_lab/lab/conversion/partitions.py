@@ -1,25 +1,204 @@
-"""Which nodes of a graph a provider takes, and in how many pieces.
+"""Which nodes of a graph a provider takes, in how many pieces, and why it refuses the others.
 
 ONNX Runtime cuts a graph into partitions: what a provider takes goes to it piece by piece, what it refuses
 is the CPU's, and tensors are copied in between. It does so in silence when a session is made. Here it is
-worked out for Core ML on any machine, by `coreml_rules`; `assigned` asks ONNX Runtime itself for providers
-that are there.
+worked out for Core ML on any machine: by its lists of operators, which ship with ONNX Runtime for both of
+Core ML's formats (`onnxruntime/tools/mobile_helpers`), by their notes and its rules for shapes, of which
+some stand in the provider's source alone (`core/providers/coreml/builders`).
 """
 
 from __future__ import annotations
 
-from collections import Counter, deque
-from collections.abc import Mapping, Sequence, Set
+from collections import deque
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import onnx
 import onnxruntime as ort
-from onnx import NodeProto
+from onnx import NodeProto, TensorProto
 
 from kokoro_lab.graphs import rewriting
 from kokoro_lab.graphs.rewriting import Graph
-from kokoro_lab.lab.conversion.coreml_rules import PredictableProvider, Tensor, refusal
+from kokoro_lab.graphs.static_passes import LONGEST_AXIS
+
+MOST_AXES = 5
+"""Core ML's provider refuses tensors of more."""
+NOT_LISTED = "operator not on the list"
+NO_SHAPE = "shape unknown"
+DYNAMIC = "shape not fixed"
+TOO_LONG = f"an axis of 0 or over {LONGEST_AXIS:,}"
+TOO_MANY = f"over {MOST_AXES} axes"
+NO_FLOATS = "not on floats"
+
+_FLOATS = {TensorProto.FLOAT, TensorProto.FLOAT16}
+_OTHER_TYPES_TOO = {"Cast", "Gather", "Shape", "Slice", "And", "Where"}
+"""Operators that the provider takes on integers or booleans too."""
+
+
+@dataclass(frozen=True, slots=True)
+class PredictableProvider:
+    """A provider whose choice can be foretold.
+
+    Parameters
+    ----------
+    name : str
+    listed : frozenset of str or None
+        Operators that it takes, as `domain:operator`; None is all.
+    ml_program : bool
+        Core ML's newer format, in which some notes do not hold.
+    fixed_shapes_only : bool
+        Its option `RequireStaticInputShapes`.
+    shapes_seen : bool
+        What it would take if every shape were fixed as it was in a run: what is refused then is refused for
+        its operator, or its size.
+    """
+
+    name: str
+    listed: frozenset[str] | None
+    ml_program: bool = False
+    fixed_shapes_only: bool = False
+    shapes_seen: bool = False
+
+
+@cache
+def providers() -> tuple[PredictableProvider, ...]:
+    """The CPU, and Core ML in both formats: as it is, with fixed shapes only, and as if all were fixed."""
+    newer = _listed("coreml_supported_mlprogram_ops.md")
+    older = _listed("coreml_supported_neuralnetwork_ops.md")
+    return (
+        PredictableProvider("CPU", None),
+        PredictableProvider("Core ML, MLProgram", newer, ml_program=True),
+        PredictableProvider(
+            "Core ML, MLProgram, fixed shapes only", newer, ml_program=True, fixed_shapes_only=True
+        ),
+        PredictableProvider(
+            "Core ML, MLProgram, if shapes were fixed", newer, ml_program=True, shapes_seen=True
+        ),
+        PredictableProvider("Core ML, NeuralNetwork", older),
+        PredictableProvider("Core ML, NeuralNetwork, if shapes were fixed", older, shapes_seen=True),
+    )
+
+
+def _listed(name: str) -> frozenset[str]:
+    """The operators of one of ONNX Runtime's lists: tables of `|domain:operator|note|`."""
+    path = Path(ort.__file__).parent / "tools" / "mobile_helpers" / name
+    rows = (line.split("|") for line in path.read_text("utf-8").splitlines() if line.startswith("|"))
+    return frozenset(row[1].strip() for row in rows if ":" in row[1] and row[1].strip("-: "))
+
+
+Tensor = tuple[int, tuple[int | None, ...] | None]
+"""Type, and lengths: None where one is not known, or even their number."""
+
+
+def refusal(
+    node: NodeProto, g: Graph, tensors: Mapping[str, Tensor], provider: PredictableProvider
+) -> str | None:
+    """Why the provider refuses a node; None if it takes it. The first reason counts."""
+    if provider.listed is None:
+        return None
+    if f"{node.domain or 'ai.onnx'}:{node.op_type}" not in provider.listed:
+        return NOT_LISTED
+    for name in filter(None, node.input):
+        _, lengths = tensors.get(name, (0, None))
+        if lengths is None:
+            return NO_SHAPE
+        if provider.fixed_shapes_only and None in lengths:
+            return DYNAMIC
+        if any(n is not None and not 0 < n <= LONGEST_AXIS for n in lengths):
+            return TOO_LONG
+        if len(lengths) > MOST_AXES:
+            return TOO_MANY
+    if node.op_type not in _OTHER_TYPES_TOO and tensors[node.input[0]][0] not in _FLOATS:
+        return NO_FLOATS
+    note = _NOTES.get(node.op_type)
+    return note(_NodeQuestion(node, g, tensors, provider)) if note is not None else None
+
+
+@dataclass(frozen=True, slots=True)
+class _NodeQuestion:
+    """A node about which one of the lists' notes is asked."""
+
+    node: NodeProto
+    g: Graph
+    tensors: Mapping[str, Tensor]
+    provider: PredictableProvider
+
+    def constant(self, first: int) -> bool:
+        """Whether the inputs from `first` on are constants."""
+        return all(not name or name in self.g.constants for name in self.node.input[first:])
+
+    def lengths(self, k: int) -> tuple[int | None, ...]:
+        return self.tensors[self.node.input[k]][1] or ()
+
+    def attribute(self, name: str, default: Any) -> Any:
+        held = next((a for a in self.node.attribute if a.name == name), None)
+        return default if held is None else onnx.helper.get_attribute_value(held)
+
+
+def _constants(first: int) -> Callable[[_NodeQuestion], str | None]:
+    return lambda a: None if a.constant(first) else "needs constants"
+
+
+def _conv(a: _NodeQuestion) -> str | None:
+    if len(a.lengths(0)) not in (3, 4):
+        return "only of one or two axes"
+    return None if a.constant(2 if a.provider.ml_program else 1) else "needs constants"
+
+
+def _conv_transpose(a: _NodeQuestion) -> str | None:
+    """The provider's own code asks for more than its list says: the same padding on all sides."""
+    pads = a.attribute("pads", ())
+    if not a.constant(1):
+        return "needs constants"
+    if a.attribute("auto_pad", b"NOTSET") not in (b"NOTSET", b"VALID") or len(set(pads)) != 1:
+        return "padding not the same on all sides"
+    plain = not a.attribute("output_shape", ()) and not any(a.attribute("output_padding", ()))
+    return None if plain else "padded output"
+
+
+def _slice(a: _NodeQuestion) -> str | None:
+    if None in a.lengths(0):
+        return DYNAMIC
+    return _constants(1)(a)
+
+
+def _gather(a: _NodeQuestion) -> str | None:
+    return None if a.lengths(1) else "a single index"
+
+
+def _pad(a: _NodeQuestion) -> str | None:
+    return (
+        None if a.constant(1) and a.attribute("mode", b"constant") == b"constant" else "only with a constant"
+    )
+
+
+def _pow(a: _NodeQuestion) -> str | None:
+    return None if a.tensors[a.node.input[1]][0] in _FLOATS else NO_FLOATS
+
+
+def _resize(a: _NodeQuestion) -> str | None:
+    return None if len(a.lengths(0)) == 4 else "only of four axes"
+
+
+_NOTES: Mapping[str, Callable[[_NodeQuestion], str | None]] = {
+    "Conv": _conv,
+    "ConvTranspose": _conv_transpose,
+    "Gather": _gather,
+    "Gemm": _constants(1),
+    "Pad": _pad,
+    "Pow": _pow,
+    "ReduceMean": _constants(1),
+    "ReduceSum": _constants(1),
+    "Resize": _resize,
+    "Slice": _slice,
+    "Split": _constants(1),
+}
+
+
+# ------------------------------------------------------------------------------------------ pieces
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +208,6 @@ class Partitioning:
     Parameters
     ----------
     provider : str
-    nodes : int
     partitions : tuple of tuple of str
         Names of the nodes of each piece that it takes.
     refused : mapping of str to tuple of str
@@ -37,7 +215,6 @@ class Partitioning:
     """
 
     provider: str
-    nodes: int
     partitions: tuple[tuple[str, ...], ...]
     refused: Mapping[str, tuple[str, str]]
 
@@ -45,11 +222,6 @@ class Partitioning:
     def taken(self) -> frozenset[str]:
         """Names of all nodes that it takes."""
         return frozenset(name for piece in self.partitions for name in piece)
-
-    @property
-    def reasons(self) -> dict[tuple[str, str], int]:
-        """(operator, reason) → how many nodes, most first."""
-        return dict(Counter(self.refused.values()).most_common())
 
 
 def load(path: Path) -> rewriting.Model:
@@ -79,7 +251,6 @@ def partition(
     operators = {node.name: node.op_type for node in g.graph.node}
     return Partitioning(
         provider.name,
-        len(g.graph.node),
         tuple(tuple(piece) for piece in _pieces(g, taken)),
         {name: (operators[name], reason) for name, reason in reasons.items() if reason is not None},
     )
@@ -131,31 +302,3 @@ def _pieces(g: Graph, taken: Set[str]) -> list[list[str]]:
             if not waiting_for[reader.name]:
                 ready.append(reader)
     return pieces
-
-
-def assigned(
-    model: Path, requested: Sequence[str | tuple[str, dict[str, str]]]
-) -> dict[str, tuple[int, int]]:
-    """What ONNX Runtime itself gives to each provider that is here.
-
-    Parameters
-    ----------
-    model : Path
-    requested : sequence
-        Providers as `InferenceSession` takes them, the best first; the CPU takes what is left.
-
-    Returns
-    -------
-    dict
-        Provider → pieces and nodes. The CPU's nodes count as a piece each.
-    """
-    options = ort.SessionOptions()
-    options.log_severity_level = 3
-    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_BASIC
-    options.add_session_config_entry("session.record_ep_graph_assignment_info", "1")
-    session = ort.InferenceSession(str(model), options, providers=list(requested))
-    found: dict[str, tuple[int, int]] = {}
-    for piece in session.get_provider_graph_assignment_info():
-        pieces, nodes = found.get(piece.ep_name, (0, 0))
-        found[piece.ep_name] = (pieces + 1, nodes + len(piece.get_nodes()))
-    return found

@@ -1,53 +1,79 @@
 """Is anything slower, or larger, than it was? Against golden bands, as ratios to a reference inference.
 
+`golden/bands.json` holds what every figure was, ÷ the reference inference, when somebody last approved it. A
+ratio holds for a kind of machine: what integers gain over floats depends on the processor's vectors. So there
+is a row for each kind that somebody has recorded, and a machine of another kind is not judged by it.
+
 A time says what a machine was doing. Ours ÷ that of a reference inference, timed right beside it, stays when
 the machine is busy or another one of its kind; see `bench.reference` for why it is the published graph.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import json
+import math
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
-from scipy.stats import binom
 from tqdm import tqdm
 
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.lab.bench.fresh_process import FIRST_TEXT, TEXT, What, started
-from kokoro_lab.lab.bench.reference import Inference, Reference
+from kokoro_lab.lab.bench.reference import Reference, timed_beside
 from kokoro_lab.lab.bench.timing import InProcess
-from kokoro_lab.lab.bench.trial import Listener, Trial
-from kokoro_lab.lab.gates.performance_bands import (
-    FIGURES,
-    Band,
-    Kind,
-    band_for,
-    read_bands,
-    require_trials,
-    required,
-)
-from kokoro_lab.lab.results import Check
+from kokoro_lab.lab.bench.trial import Listener
+from kokoro_lab.lab.results import Check, NegativeControl, write_json
+from kokoro_lab.metrics.intervals import Estimate, median_of
+from kokoro_lab.model.decoder import DecodedSegment, Decoder, SegmentRequest
+from kokoro_lab.native.build import STOCK, build_of
+from kokoro_lab.provenance import git_state, repository_root, versions
 from kokoro_lab.speech.engine import Engine
+from kokoro_lab.weights.voices import Voice
 
+FIGURES = ("ttfa_short", "ttfa_medium", "rtf_medium", "start_up", "memory")
+FEWEST_TRIALS = 10
+"""A band of fewer would be one of noise."""
+FEWEST_STARTS = 6
+"""Of fewer, no interval of a median is one of 95 %."""
 OVER_BAND = 1.10
 """Slower or larger than the band by more than a tenth is a failure."""
 SURE = 0.85
 """The low end of an interval must be at least this much of its median: over what is noisier, nearly anything
 passes. In quiet it is 0.91 to 0.99 of 20 trials; a new process's start had 0.73 to 0.96 in 7 or 12."""
 MOST = "over_band_most_ratio"
+UNITS = {"ttfa_short": "s", "ttfa_medium": "s", "rtf_medium": "ratio", "start_up": "s", "memory": "mb"}
 TEXTS = {"short": FIRST_TEXT, "medium": TEXT}
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
-    """The median of some ratios, and the interval that holds the true one 95 times of 100."""
+class Kind:
+    """What a ratio depends on, besides the code: the same kind, the same band.
 
-    ratio: float
-    low: float
-    high: float
-    trials: int
+    Versions are not in it. That an upgrade of ONNX Runtime is slower is what the gate is there for.
+    """
+
+    variant: str
+    provider: str
+    processor: str
+    threads: int
+    operators: str
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """The ratios of one kind of machine, and where they are from."""
+
+    kind: Kind
+    ratios: Mapping[str, float]
+    recorded: Mapping[str, Any] = field(default_factory=dict)
+
+
+# ------------------------------------------------------------------------------------------ measure
 
 
 def measure(
@@ -82,20 +108,16 @@ def measure_speech(
     ParameterError
         Fewer than one trial.
     """
-    _require_some("trials", trials)
     speaker = InProcess(engine, voice, cached=False)
     if warm:
         reference.infer()
         for text in TEXTS.values():
             speaker.speak(text, Listener())
-    rows = []
-    for trial in tqdm(range(trials), desc="trials", disable=not progress):
-        for length, text in TEXTS.items():
-            ours, beside = _beside(speaker, text, reference, ours_first=trial % 2 == 0)
-            rows.append(_row(f"ttfa_{length}", trial, ours.ttfa_s, beside.seconds))
-            if length == "medium":
-                rows.append(_row("rtf_medium", trial, ours.rtf, beside.rtf))
-    return pd.DataFrame(rows)
+    timed = timed_beside(speaker, reference, TEXTS, trials, progress=progress)
+    read = timed[timed.text == "medium"]
+    ttfa = timed.assign(figure="ttfa_" + timed.text, ours=timed.ttfa_s, reference=timed.reference_s)
+    rtf = read.assign(figure="rtf_medium", ours=read.rtf, reference=read.reference_rtf)
+    return _with_ratios(pd.concat([ttfa, rtf], ignore_index=True)[["figure", "trial", "ours", "reference"]])
 
 
 def measure_starts(variant: str, starts: int, *, progress: bool = True) -> pd.DataFrame:
@@ -106,58 +128,41 @@ def measure_starts(variant: str, starts: int, *, progress: bool = True) -> pd.Da
     pandas.DataFrame
         As `measure_speech`: figures start_up (s) and memory (MB).
     """
-    _require_some("starts", starts)
+    if starts < 1:
+        raise ParameterError("Nothing would be measured.", field="starts", value=starts, allowed="1 or more")
     rows = []
     for trial in tqdm(range(starts), desc="starts", disable=not progress):
         order: tuple[What, What] = ("engine", "reference") if trial % 2 == 0 else ("reference", "engine")
         found = {what: started(what, variant) for what in order}
-        ours, beside = found["engine"], found["reference"]
-        rows.append(_row("start_up", trial, ours.start_s, beside.start_s))
-        rows.append(_row("memory", trial, ours.rss_mb, beside.rss_mb))
-    return pd.DataFrame(rows)
+        ours, plain = found["engine"], found["reference"]
+        rows.append(("start_up", trial, ours.start_s, plain.start_s))
+        rows.append(("memory", trial, ours.rss_mb, plain.rss_mb))
+    return _with_ratios(pd.DataFrame(rows, columns=["figure", "trial", "ours", "reference"]))
 
 
-def spread_of(ratios: Sequence[float]) -> Spread:
-    """Median with its interval, from the ranks: no shape of the noise is taken for granted.
-
-    Notes
-    -----
-    David and Nagaraja, Order Statistics (2003), 7.1: between the j-th smallest and the j-th largest of n
-    values lies the true median unless fewer than j of n fair coins fall on one side. Of fewer than six values
-    it is the smallest to the largest, which is less than 95 %.
-    """
-    ordered = sorted(ratios)
-    beyond = max(int(binom.ppf(0.025, len(ordered), 0.5)) - 1, 0)
-    return Spread(float(pd.Series(ordered).median()), ordered[beyond], ordered[-1 - beyond], len(ordered))
+def _with_ratios(table: pd.DataFrame) -> pd.DataFrame:
+    return table.assign(ratio=table.ours / table.reference)
 
 
-def spreads(table: pd.DataFrame) -> dict[str, Spread]:
-    """Of each figure."""
-    return {str(name): spread_of(list(rows.ratio)) for name, rows in table.groupby("figure", sort=False)}
+def medians(table: pd.DataFrame) -> dict[str, Estimate]:
+    """Of each figure's ratios, with the interval that holds the true one 95 times of 100."""
+    return {str(name): median_of(rows.ratio) for name, rows in table.groupby("figure", sort=False)}
 
 
-def against(found: Mapping[str, Spread], band: Band) -> pd.DataFrame:
+def against(found: Mapping[str, Estimate], band: Band) -> pd.DataFrame:
     """By figure: golden, ratio, low and high (95 %), trials, and how far over the band each is, at least.
 
     `over_at_least` is the low end ÷ golden: only what noise cannot explain.
     """
-    rows = [
-        {
-            "figure": name,
-            "golden": band.ratios[name],
-            "ratio": of.ratio,
-            "low": of.low,
-            "high": of.high,
-            "trials": of.trials,
-            "over": of.ratio / band.ratios[name],
-            "over_at_least": of.low / band.ratios[name],
-        }
-        for name, of in found.items()
-    ]
-    return pd.DataFrame(rows).set_index("figure")
+    table = pd.DataFrame({name: asdict(of) for name, of in found.items()}).T
+    table = table.astype({"units": int}).rename(columns={"value": "ratio", "units": "trials"})
+    golden = [band.ratios[name] for name in found]
+    table.insert(0, "golden", golden)
+    table = table.rename_axis("figure")
+    return table.assign(over=table.ratio / golden, over_at_least=table.low / golden)
 
 
-def judge(found: Mapping[str, Spread], band: Band) -> list[Check]:
+def judge(found: Mapping[str, Estimate], band: Band) -> list[Check]:
     """Each figure may be a tenth over its band; its interval must say so for it to fail, and be narrow enough
     to say anything: else repeat it in quiet, or with more trials."""
     checks = [Check("figures_count", len(set(FIGURES) & set(found)), low=len(FIGURES))]
@@ -165,6 +170,128 @@ def judge(found: Mapping[str, Spread], band: Band) -> list[Check]:
         checks.append(Check(f"{name}_over_band_at_least_ratio", row.over_at_least, high=OVER_BAND))
         checks.append(Check(f"{name}_low_end_to_median_ratio", row.low / row.ratio, low=SURE))
     return checks
+
+
+def judge_run(found: Mapping[str, Estimate], band: Band | None, *, decides: bool) -> list[Check]:
+    """`judge` where times decide; else every figure was measured, and the bands can be read."""
+    if decides and band is not None:
+        return judge(found, band)
+    measured = [name for name in FIGURES if name in found and found[name].value > 0]
+    return [
+        Check("figures_count", len(measured), low=len(FIGURES)),
+        Check("bands_count", len(read_bands()), low=1),
+    ]
+
+
+def figures(table: pd.DataFrame, band: Band | None) -> dict[str, float]:
+    """Ratios and what they are of; `over_band_most_ratio` only where there is a band."""
+    found = medians(table)
+    over = {} if band is None else {MOST: float(against(found, band).over_at_least.max())}
+    ours = table.groupby("figure", sort=False).ours.median()
+    return {
+        **over,
+        **{f"{name}_to_reference_ratio": of.value for name, of in found.items()},
+        **{f"{name}_median_{UNITS[str(name)]}": float(value) for name, value in ours.items()},
+    }
+
+
+def changes(found: Mapping[str, Estimate], before: Band | None) -> pd.DataFrame:
+    """By figure: what the band was, what it would become, and by how many percent it moves."""
+    old = dict.fromkeys(FIGURES, float("nan")) if before is None else before.ratios
+    rows = {name: {"before": old[name], "after": of.value} for name, of in found.items()}
+    table = pd.DataFrame(rows).T.rename_axis("figure")
+    return table.assign(change_percent=100 * (table.after / table.before - 1))
+
+
+# ------------------------------------------------------------------------------------------- bands
+
+
+def kind_of(engine: Engine) -> Kind:
+    """Of this machine, with this engine."""
+    build = build_of(engine.config, engine.decoder.details)
+    return Kind(
+        variant=engine.config.variant,
+        provider=engine.active_provider,
+        processor=build.processor,
+        threads=engine.config.thread_count,
+        operators=STOCK if build.operators == STOCK else "ours",
+    )
+
+
+def read_bands(path: Path | None = None) -> list[Band]:
+    """Every band that is recorded; none where there is no file yet.
+
+    Raises
+    ------
+    ParameterError
+        The file cannot be read, or a row lacks a figure or holds one that is no ratio.
+    """
+    path = path or repository_root() / "golden" / "bands.json"
+    if not path.exists():
+        return []
+    try:
+        rows = json.loads(path.read_text("utf-8"))["bands"]
+        found = [Band(Kind(**row["kind"]), dict(row["ratios"]), row["recorded"]) for row in rows]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ParameterError(
+            f"{path.name} cannot be read: {type(error).__name__}: {error}.",
+            field="bands",
+            value=path.name,
+            mend="Take it back: git checkout golden/bands.json",
+        ) from error
+    for band in found:
+        wrong = [name for name in FIGURES if not _is_ratio(band.ratios.get(name))]
+        if wrong or set(band.ratios) - set(FIGURES):
+            raise ParameterError(
+                f"A band in {path.name} is not whole.",
+                field="ratios",
+                value=", ".join(wrong) or ", ".join(sorted(set(band.ratios) - set(FIGURES))),
+                allowed=f"a number over 0 for each of {', '.join(FIGURES)}",
+            )
+    return found
+
+
+def band_for(kind: Kind) -> Band | None:
+    """The band of this kind of machine; None where nobody has recorded one."""
+    return next((band for band in read_bands() if band.kind == kind), None)
+
+
+def write_band(
+    kind: Kind, ratios: Mapping[str, float], trials: int, starts: int, path: Path | None = None
+) -> Band:
+    """Put a band in the place of the one of this kind, or beside the others.
+
+    Raises
+    ------
+    ParameterError
+        It stands on fewer than `FEWEST_TRIALS` or `FEWEST_STARTS`, or a figure is missing.
+    """
+    path = path or repository_root() / "golden" / "bands.json"
+    require_trials(trials, starts)
+    if wrong := [name for name in FIGURES if not _is_ratio(ratios.get(name))]:
+        raise ParameterError("A band needs every figure.", field="ratios", value=", ".join(wrong))
+    recorded = {"trials": trials, "starts": starts, "commit": git_state()["commit"], "versions": versions()}
+    band = Band(kind, {name: round(ratios[name], 4) for name in FIGURES}, recorded)
+    others = [one for one in read_bands(path) if one.kind != kind]
+    write_json(path, {"bands": [asdict(one) for one in [*others, band]]})
+    return band
+
+
+def require_trials(trials: int, starts: int) -> None:
+    """Refuse to write a band of fewer than `FEWEST_TRIALS`, or than `FEWEST_STARTS`: on these stand start-up
+    and memory."""
+    for name, value, fewest in (("trials", trials, FEWEST_TRIALS), ("starts", starts, FEWEST_STARTS)):
+        if value < fewest:
+            raise ParameterError(
+                f"A band of so few {name} would be one of noise.",
+                field=name,
+                value=value,
+                allowed=f"{fewest} or more",
+            )
+
+
+def _is_ratio(value: object) -> bool:
+    return isinstance(value, int | float) and math.isfinite(value) and value > 0
 
 
 def band_before(kind: Kind, *, decides: bool, write: bool, trials: int, starts: int) -> Band | None:
@@ -178,70 +305,94 @@ def band_before(kind: Kind, *, decides: bool, write: bool, trials: int, starts: 
     """
     if write:
         require_trials(trials, starts)
-        return band_for(kind, read_bands())
-    return required(kind, read_bands()) if decides else None
+    band = band_for(kind) if decides or write else None
+    if band is None and decides and not write:
+        raise ParameterError(
+            "There is no band for this kind of machine.",
+            field="bands",
+            value=", ".join(str(value) for value in asdict(kind).values()),
+            allowed="; ".join(str(band.kind) for band in read_bands()) or "none is recorded",
+            mend="Leave the machine alone, and record one: kokoro-lab run 60_performance_gate -p write=true",
+        )
+    return band
 
 
-def judge_run(found: Mapping[str, Spread], band: Band | None, *, decides: bool) -> list[Check]:
-    """`judge` where times decide, else `judge_structure`."""
-    return judge(found, band) if decides and band is not None else judge_structure(found, read_bands())
+# ---------------------------------------------------------------------------------------- controls
 
 
-def judge_structure(found: Mapping[str, Spread], bands: Sequence[Band]) -> list[Check]:
-    """What must hold where times decide nothing: every figure was measured, and the bands can be read."""
-    measured = [name for name in FIGURES if name in found and found[name].ratio > 0]
+TRIALS, NOISE, BUSY_NOISE = 20, 0.03, 0.5
+SLEEP = 2
+"""Times a reference inference."""
+ANY = Kind("any", "any", "any", 1, "any")
+
+
+class SlowDecoder:
+    """A decoder that sleeps before every segment; else it is `decoder`."""
+
+    def __init__(self, decoder: Decoder, sleep_s: float) -> None:
+        self._decoder = decoder
+        self._sleep_s = sleep_s
+
+    @property
+    def details(self) -> Mapping[str, str]:
+        return self._decoder.details
+
+    def predicts(self, voice: Voice) -> str | None:
+        return self._decoder.predicts(voice)
+
+    def decode(self, asked: SegmentRequest) -> DecodedSegment:
+        time.sleep(self._sleep_s)
+        return self._decoder.decode(asked)
+
+
+def slowed(engine: Engine, sleep_s: float) -> Engine:
+    """The same engine, which sleeps for `sleep_s` before it decodes a segment."""
+    return Engine(replace(engine.parts, decoder=SlowDecoder(engine.decoder, sleep_s)))
+
+
+def slowed_control(
+    engine: Engine, reference: Reference, voice: str, found: Mapping[str, Estimate]
+) -> NegativeControl:
+    """A real engine that sleeps for twice a reference inference, against a band of what it was.
+
+    So long a sleep at least doubles the figures: that it is caught does not depend on how busy a machine is.
+    """
+    sleep_s = SLEEP * reference.infer().seconds
+    table = measure_speech(slowed(engine, sleep_s), reference, voice, 1, warm=False, progress=False)
+    band = Band(ANY, {name: of.value for name, of in found.items()})
+    caught = all(
+        not check.passed
+        for check in judge(medians(table), band)
+        if check.name.endswith("over_band_at_least_ratio")
+    )
+    return NegativeControl("an engine that sleeps before every segment, in every figure of speech", caught)
+
+
+def made_up_controls(seed: int = 0) -> list[NegativeControl]:
+    """Ratios with a little noise, all on their band but for one fault; and some that must pass."""
+    golden = Band(ANY, dict.fromkeys(FIGURES, 0.4))
+
+    def passes(change: Mapping[str, float], noise: float = NOISE, without: str = "") -> bool:
+        draw = np.random.default_rng(seed)
+        found = {
+            figure: median_of(0.4 * change.get(figure, 1.0) * draw.lognormal(0, noise, TRIALS))
+            for figure in FIGURES
+        }
+        return all(check.passed for check in judge({k: v for k, v in found.items() if k != without}, golden))
+
+    busy = passes(dict.fromkeys(FIGURES, 1.15), BUSY_NOISE)
     return [
-        Check("figures_count", len(measured), low=len(FIGURES)),
-        Check("bands_count", len(bands), low=1),
+        *(NegativeControl(f"passes: {name}", passes(change)) for name, change in HARMLESS.items()),
+        *(NegativeControl(name, not passes(change)) for name, change in FAULTS.items()),
+        NegativeControl("a machine so busy that 15 % cannot be told from noise", not busy),
+        NegativeControl("a figure that was not measured", not passes({}, without="memory")),
     ]
 
 
-def figures(table: pd.DataFrame, band: Band | None) -> dict[str, float]:
-    """Ratios and what they are of; `over_band_most_ratio` only where there is a band."""
-    found = spreads(table)
-    over = {} if band is None else {MOST: float(against(found, band).over_at_least.max())}
-    ratios = {f"{name}_to_reference_ratio": of.ratio for name, of in found.items()}
-    medians = table.groupby("figure", sort=False).ours.median()
-    units = {"ttfa_short": "s", "ttfa_medium": "s", "rtf_medium": "ratio", "start_up": "s", "memory": "mb"}
-    return {
-        **over,
-        **ratios,
-        **{f"{name}_median_{units[str(name)]}": float(value) for name, value in medians.items()},
-    }
-
-
-def changes(found: Mapping[str, Spread], before: Band | None) -> pd.DataFrame:
-    """By figure: what the band was, what it would become, and by how many percent it moves."""
-    rows = []
-    for name, of in found.items():
-        old = float("nan") if before is None else before.ratios[name]
-        rows.append(
-            {"figure": name, "before": old, "after": of.ratio, "change_percent": 100 * (of.ratio / old - 1)}
-        )
-    return pd.DataFrame(rows).set_index("figure")
-
-
-def _beside(
-    speaker: InProcess, text: str, reference: Reference, *, ours_first: bool
-) -> tuple[Trial, Inference]:
-    beside = None if ours_first else reference.infer()
-    listener = Listener()
-    listener.asks()
-    speaker.speak(text, listener)
-    ours = listener.trial(speaker.name, 0, len(text), streamed=True)
-    return ours, beside or reference.infer()
-
-
-def _row(figure: str, trial: int, ours: float, reference: float) -> dict[str, Any]:
-    return {
-        "figure": figure,
-        "trial": trial,
-        "ours": ours,
-        "reference": reference,
-        "ratio": ours / reference,
-    }
-
-
-def _require_some(name: str, value: int) -> None:
-    if value < 1:
-        raise ParameterError("Nothing would be measured.", field=name, value=value, allowed="1 or more")
+HARMLESS: dict[str, dict[str, float]] = {
+    "what is as it was": {},
+    "everything 5 % slower": dict.fromkeys(FIGURES, 1.05),
+    "everything twice as fast": dict.fromkeys(FIGURES, 0.5),
+}
+"""Factor by figure."""
+FAULTS: dict[str, dict[str, float]] = {f"{figure} 15 % over its band": {figure: 1.15} for figure in FIGURES}

@@ -2,7 +2,7 @@
 
     smoke         does it speak at all, evenly, the same twice, and as the golden clips say it did?
     re-benchmark  time to first audio and real-time factor, beside an inference that no upgrade of ours moves
-    compare       with what the version before recorded, on this machine (`upgrade_records`)
+    compare       with what the version before recorded, on this machine
     decide        keep, or roll back, with the commands for either
 
 Times of two sessions cannot be compared: the machine was busy otherwise. Their ratios to a reference can: the
@@ -12,33 +12,48 @@ Runtime gains or loses for both alike is not seen.
 
 from __future__ import annotations
 
+import json
+import logging
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import psutil
-from tqdm import tqdm
 
+from kokoro_lab.containers.plain_json import read_object
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ
 from kokoro_lab.dsp.loudness import TARGET_LUFS
-from kokoro_lab.errors import ParameterError
+from kokoro_lab.errors import ParameterError, ResultError
 from kokoro_lab.lab.bench.memory import resident_mb
-from kokoro_lab.lab.bench.reference import Reference
+from kokoro_lab.lab.bench.reference import Reference, timed_beside
 from kokoro_lab.lab.bench.timing import InProcess
-from kokoro_lab.lab.bench.trial import Listener
 from kokoro_lab.lab.fixtures import FixtureText
 from kokoro_lab.lab.gates import golden
 from kokoro_lab.lab.gates.golden_files import GoldenFolder
 from kokoro_lab.lab.gates.loudness import TOLERANCE_LU
-from kokoro_lab.lab.gates.upgrade_records import FEWEST, WORSE_PERCENT, compare
 from kokoro_lab.lab.results import Check, NegativeControl
+from kokoro_lab.metrics.intervals import median_of
 from kokoro_lab.metrics.loudness import integrated_lufs
 from kokoro_lab.provenance import SAMPLE_CHANGERS
 from kokoro_lab.speech.engine import Engine
 
+log = logging.getLogger(__name__)
+
+NOTEBOOK = "91_upgrade_playbook"
+WORSE_PERCENT = 10.0
+"""A figure that is certainly worse by more than this is a reason to go back."""
+LAST, NONE = "last", "none"
+"""What to compare with, besides a file: the last run that was made otherwise, or nothing."""
+FEWEST = 5
+"""Texts. Even if all of fewer are slower, that may be chance: 1 in 16 of four."""
+_MADE_BY = ("versions", "toolchain", "conversion", "variant", "session", "model_sha256", "git")
+"""What tells one installation from another."""
+_COMPARED = {"ratios", "verdict", "machine", "asked"}
+"""Without these there is nothing to compare."""
 SEED = 0
 MEASURED = ("ttfa", "rtf")
 _SENTENCE = "The kettle is on, and the window is open to the garden behind the house."
@@ -147,26 +162,12 @@ def benchmark(
     ParameterError
         There is no text, or no round.
     """
-    if not texts or rounds < 1:
-        raise ParameterError("Nothing would be timed.", field="texts", value=0, allowed="1 or more")
     speaker = InProcess(engine, voice, cached=False)
     speaker.warm()
-    rows = []
-    for number, text in enumerate(tqdm(texts, desc="texts", disable=not progress)):
-        found = pd.DataFrame([_timed(speaker, reference, number, text.text) for _ in range(rounds)]).min()
-        rows.append({"text": text.id, **found})
-    table = pd.DataFrame(rows).set_index("text")
-    for name, column in (("ttfa_ratio", "ttfa_s"), ("rtf_ratio", "rtf")):
-        table[name] = table[column] / table.reference_s
-    return table
-
-
-def _timed(speaker: InProcess, reference: Reference, number: int, text: str) -> dict[str, float]:
-    listener = Listener()
-    listener.asks()
-    speaker.speak(text, listener)
-    trial = listener.trial(speaker.name, number, len(text), streamed=True)
-    return {"ttfa_s": trial.ttfa_s, "rtf": trial.rtf, "reference_s": reference.infer().seconds}
+    said = {text.id: text.text for text in texts}
+    timed = timed_beside(speaker, reference, said, rounds, progress=progress)
+    table = timed.groupby("text", sort=False)[["ttfa_s", "rtf", "reference_s"]].min()
+    return table.assign(ttfa_ratio=table.ttfa_s / table.reference_s, rtf_ratio=table.rtf / table.reference_s)
 
 
 def ratios_of(table: pd.DataFrame, memory_mb: float) -> dict[str, list[float]]:
@@ -181,6 +182,136 @@ def spoken_memory_mb(engine: Engine, before_mb: float, voice: str) -> float:
     """Resident memory that the engine took since it was `before_mb`, once it has spoken a long sentence."""
     engine.warm(voice)
     return resident_mb(psutil.Process()) - before_mb
+
+
+# ----------------------------------------------------------------------------------------- records
+
+
+def made_by(record: Mapping[str, Any]) -> dict[str, str]:
+    """What made a result, flat: `versions.onnxruntime`, `toolchain.compiler`, `git.commit` and so on."""
+    return dict(_flat({name: record.get(name) for name in _MADE_BY}))
+
+
+def changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> pd.DataFrame:
+    """What the upgrade changed: a row a thing, before and now."""
+    old, new = made_by(before), made_by(now)
+    names = [name for name in {**old, **new} if old.get(name) != new.get(name)]
+    return pd.DataFrame(
+        [{"what": name, "before": old.get(name, ""), "now": new.get(name, "")} for name in names],
+        columns=["what", "before", "now"],
+    ).set_index("what")
+
+
+def record_before(which: str, folder: Path, now: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The record to compare with; None if there is none, or none is wanted.
+
+    Parameters
+    ----------
+    which : str
+        `last`: the newest run of this notebook in `folder` that passed on this machine and was made
+        otherwise; `none`; or the path of a `result.json`.
+    folder : Path
+        `results/`.
+    now : mapping
+        What this run records of itself: see `made_by`; and `machine`.
+
+    Raises
+    ------
+    ParameterError
+        There is no such file, or it is no record of this notebook, or of another machine.
+    """
+    if which == NONE:
+        return None
+    if which != LAST:
+        found = _read(Path(which))
+        if found is None:
+            raise ParameterError(
+                "This is no result of an upgrade playbook.",
+                field="before",
+                value=which,
+                allowed=f"{LAST}, {NONE}, or a result.json of {NOTEBOOK}",
+            )
+        if not _comparable(found, now):
+            raise ParameterError(
+                "This result is of another machine or other texts: its ratios say nothing here.",
+                field="before",
+                value=which,
+                mend="Run the notebook with the version before on this machine.",
+            )
+        return found
+    for path in sorted((folder / NOTEBOOK).glob("*/result.json"), reverse=True):
+        found = _read(path)
+        passed = found is not None and found["verdict"] == "passed"
+        if found is not None and passed and _comparable(found, now) and made_by(found) != made_by(now):
+            return found
+    return None
+
+
+def compare(before: Mapping[str, Sequence[float]], now: Mapping[str, Sequence[float]]) -> pd.DataFrame:
+    """How much worse each figure became, and how much at least.
+
+    Of fewer than `FEWEST` texts nothing is certain, and no figure is worse; memory, a single value, may be. A
+    figure that is not measured any more is worse, since nothing shows that it is not; of a new one nothing is
+    known.
+
+    Parameters
+    ----------
+    before, now : mapping of str to sequence of float
+        Ratios of each text, the same texts in the same order, by figure; lower is better. A figure with a
+        single value (memory) is compared as it is.
+
+    Returns
+    -------
+    pandas.DataFrame
+        By figure: before, now (medians), change_percent, least_percent (one-sided 95 % bound of the median of
+        the texts' changes), and worse: certainly, and by over `WORSE_PERCENT`.
+
+    Notes
+    -----
+    The bound is from the ranks of the changes, as golden bands have theirs: it holds for any number of texts
+    and any shape of the noise, where a bootstrap of the median of a few of them has a handful of values.
+    """
+    rows = []
+    for name in {**before, **now}:
+        old, new = (np.asarray(values.get(name, [np.nan]), np.float64) for values in (before, now))
+        change = 100 * (new / old - 1)
+        least = median_of(change, confidence=0.9).low if np.isfinite(change).all() else float("nan")
+        if 1 < len(change) < FEWEST or name not in before:
+            least = -100.0
+        rows.append(
+            {
+                "figure": name,
+                "before": float(np.median(old)),
+                "now": float(np.median(new)),
+                "change_percent": float(np.median(change)),
+                "least_percent": least,
+                "worse": not least <= WORSE_PERCENT,
+            }
+        )
+    columns = ["figure", "before", "now", "change_percent", "least_percent", "worse"]
+    return pd.DataFrame(rows, columns=columns).set_index("figure")
+
+
+def _flat(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from _flat(inner, f"{name}.{key}" if name else str(key))
+    else:
+        yield name, json.dumps(value)
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    try:
+        found = read_object(path)
+    except ResultError as error:
+        log.warning("A result is skipped: %s", error)
+        return None
+    whole = found.get("notebook") == NOTEBOOK and not _COMPARED - found.keys()
+    return found if whole and isinstance(found["machine"], dict) else None
+
+
+def _comparable(record: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
+    return bool(record["machine"].get("cpu") == now["machine"]["cpu"] and record["asked"] == now["asked"])
 
 
 # ------------------------------------------------------------------------------------------ decide

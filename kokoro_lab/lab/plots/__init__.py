@@ -3,7 +3,6 @@
 The only place that knows matplotlib, which is loaded when something is drawn.
 """
 
-from kokoro_lab.lab.plots.bands import against_bands, ratios_in_turn
 from kokoro_lab.lab.plots.clips import (
     levels,
     levels_by_voice,
@@ -13,10 +12,17 @@ from kokoro_lab.lab.plots.clips import (
     within_band,
 )
 from kokoro_lab.lab.plots.partitions import taken_by
-from kokoro_lab.lab.plots.providers import against_default, by_length, cold_starts
+from kokoro_lab.lab.plots.ratios import (
+    against_bands,
+    against_default,
+    by_length,
+    cold_starts,
+    cost_ratios,
+    ratios_in_turn,
+    tuned_front,
+)
 from kokoro_lab.lab.plots.soak import held_over_time, over_a_soak
 from kokoro_lab.lab.plots.timing import ahead_of_the_player, heat_maps, loading, stages, way_to_first_audio
-from kokoro_lab.lab.plots.tuning import cost_ratios, tuned_front
 from kokoro_lab.lab.plots.verdicts import (
     against_margins,
     between_anchors,

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import tempfile
 import time
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -16,16 +14,13 @@ from tqdm import tqdm
 
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ParameterError
-from kokoro_lab.graphs.artefacts import exclusions, published_stages
+from kokoro_lab.graphs.artefacts import exclusions
 from kokoro_lab.graphs.quantise import Calibration, QuantisedLayer, Values
 from kokoro_lab.lab.results import Check, NegativeControl
-from kokoro_lab.lab.tuning.comparison import mean_interval
-from kokoro_lab.lab.tuning.exclusions import layers_in_float
-from kokoro_lab.lab.tuning.material import Spoken
-from kokoro_lab.lab.tuning.precision import candidate_of, compare
+from kokoro_lab.lab.tuning.comparison import Spoken, mean_interval
+from kokoro_lab.lab.tuning.precision import VariantMaker, layers_in_float
 from kokoro_lab.lab.tuning.reporter import ActivationReporter, convolution_weights
 from kokoro_lab.lab.tuning.rounding import METHODS, Matrix, Moments, MomentSum, RoundedLevels, refitted
-from kokoro_lab.model.decoder import StagedDecoder
 
 SHIPPED, BEST = "nearest", "feedback"
 
@@ -176,18 +171,14 @@ def heard(
     pandas.DataFrame
         The rows of `compare`, with columns method and rest ("float" or "int8").
     """
-    config = replace(config, variant="int8")
-    reference = StagedDecoder(replace(config, variant="fp32"))
-    stages = published_stages(config)
+    maker = VariantMaker(replace(config, variant="int8"))
     shipped = layers_in_float(exclusions()["int8"])
     others = [name for name in Calibration.load() if name not in set(layers)]
     kept = {"float": others, "int8": [name for name in shipped if name not in set(layers)]}
     tables = []
     for method, integers in made.items():
         for rest, keep in kept.items():
-            with tempfile.TemporaryDirectory(prefix="kokoro-lab-") as folder:
-                candidate = candidate_of(config, Path(folder), stages, keep, adjusted=integers)
-                table = compare(reference, candidate, lines, voices, progress=progress)
+            table = maker.compare(lines, voices, keep=keep, adjusted=integers, progress=progress)
             tables.append(table.assign(method=method, rest=rest))
     return pd.concat(tables, ignore_index=True)
 

@@ -1,15 +1,49 @@
-"""Two decodes of the same prosody, compared as they are heard."""
+"""What is spoken to fit, calibrate and compare; and two decodes of the same prosody, as they are heard."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 import numpy as np
 import pandas as pd
+from tqdm import tqdm
 
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples
 from kokoro_lab.dsp import EdgeTrimmer
+from kokoro_lab.g2p.frontend import FrontEnd
+from kokoro_lab.metrics.intervals import rate_of
 from kokoro_lab.metrics.perceptual import log_spectral_distance_db, pesq_wb, stoi
+from kokoro_lab.model.prosody import Values
+from kokoro_lab.weights.voices import english_of, load_voice
 
-RESAMPLES = 2_000
+Spoken = tuple[tuple[int, ...], Values]
+"""Token ids of a segment, without pads, and the style vector, float32 (1, 256), that speaks it."""
+
+
+def segments_of(front_end: FrontEnd, line: str, voice: str) -> Iterator[Spoken]:
+    """The segments of an English line, as `voice` reads it."""
+    pack = load_voice(voice)
+    for segment in front_end.segments(line, english_of(voice), lambda _: None):
+        yield tuple(segment.token_ids), pack.style(len(segment.token_ids))
+
+
+def segments_of_all(
+    lines: Sequence[str], voices: Sequence[str], *, what: str = "spoken", progress: bool = True
+) -> Iterator[Spoken]:
+    """The segments of every line by every voice, one after the other, with a bar."""
+    front_end = FrontEnd()
+    jobs = [(line, voice) for line in lines for voice in voices]
+    for line, voice in tqdm(jobs, desc=what, disable=None if progress else True):
+        yield from segments_of(front_end, line, voice)
+
+
+def one_voice_each(
+    lines: Sequence[str], voices: Sequence[str], *, what: str = "spoken", progress: bool = True
+) -> Iterator[Spoken]:
+    """The segments of every line, each line by the next voice, with a bar."""
+    front_end = FrontEnd()
+    for number, line in enumerate(tqdm(lines, desc=what, disable=None if progress else True)):
+        yield from segments_of(front_end, line, voices[number % len(voices)])
 
 
 def distances(reference: Samples, candidate: Samples) -> dict[str, float]:
@@ -33,9 +67,9 @@ def heard_part(whole: Samples) -> slice:
 
 
 def mean_interval(table: pd.DataFrame, column: str) -> tuple[float, float]:
-    """95 % interval of a mean, by a bootstrap over texts: utterances of one text are not independent."""
-    by_text = table.groupby("text")[column].agg(["sum", "count"]).to_numpy()
-    draws = np.random.default_rng(0).integers(0, len(by_text), (RESAMPLES, len(by_text)))
-    sums, counts = by_text[draws].sum(1).T
-    low, high = np.quantile(sums / counts, (0.025, 0.975))
-    return float(low), float(high)
+    """95 % interval of a mean, texts drawn whole: utterances of one text are not independent.
+
+    It is that of a rate (`rate_of`), the sum of the figure over the number of utterances.
+    """
+    found = rate_of(table[column], np.ones(len(table)), list(table["text"]))
+    return found.low, found.high

@@ -7,6 +7,7 @@ import tempfile
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +18,11 @@ from tqdm import tqdm
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.g2p.frontend import FrontEnd
-from kokoro_lab.graphs.artefacts import make_stages, published_stages, recipes
+from kokoro_lab.graphs.artefacts import exclusions, make_stages, published_stages, recipes
 from kokoro_lab.graphs.quantise import Calibration, QuantisedLayer, Range
-from kokoro_lab.graphs.rewriting import Model
 from kokoro_lab.graphs.signatures import frames_of
 from kokoro_lab.lab.results import Check, NegativeControl
-from kokoro_lab.lab.tuning.comparison import distances, heard_part, mean_interval
-from kokoro_lab.lab.tuning.material import segments_of
+from kokoro_lab.lab.tuning.comparison import distances, heard_part, mean_interval, segments_of
 from kokoro_lab.metrics.prosody import prosody_drift
 from kokoro_lab.model.decoder import StagedDecoder
 from kokoro_lab.model.prosody import Contours
@@ -34,6 +33,16 @@ PESQ_P5_LOW, STOI_MEAN_LOW = 4.40, 0.998
 """What integers may cost where the prosody is the same. PESQ's ceiling is 4.64."""
 WRONG_GROUP = "resblocks.4"
 WRONG_RANGES = {"ranges of a block ten times too wide": 10.0, "ranges of a block a third as wide": 0.3}
+
+GAINS = {
+    "pesq_gain": "pesq_mean",
+    "stoi_gain": "stoi_mean",
+    "streamed_pesq_gain": "streamed_pesq_mean",
+    "streamed_stoi_gain": "streamed_stoi_mean",
+    "changed_durations_ratio_gain": "changed_durations_ratio",
+    "time_ratio_cost": "time_ratio",
+}
+"""Figure of the list → the figure of `precision.summary` whose difference it is: float less integers."""
 
 
 def compare(
@@ -72,6 +81,41 @@ def compare(
                 | drift(contours, candidate.prosody.contours(token_ids, style, 1.0))
             )
     return pd.DataFrame(rows)
+
+
+class VariantMaker:
+    """Makes an integer variant otherwise than it ships, for comparison with fp32.
+
+    Parameters
+    ----------
+    config : EngineConfig
+        Its variant is the one that is made.
+    """
+
+    def __init__(self, config: EngineConfig) -> None:
+        self._config = config
+        self._native = native_operators(config).library is not None
+        self._reference = StagedDecoder(replace(config, variant="fp32"))
+        self._stages = published_stages(config)
+
+    def compare(
+        self,
+        lines: Sequence[str],
+        voices: Sequence[str],
+        *,
+        keep: Sequence[str] | None = None,
+        ranges: Calibration | None = None,
+        adjusted: Mapping[str, QuantisedLayer] | None = None,
+        progress: bool = False,
+    ) -> pd.DataFrame:
+        """`compare` of fp32 with what is made for it; of `artefacts.recipes` are the layers that are kept in
+        float, the ranges, and the layers that are adjusted."""
+        made_by = recipes(self._config.variant, self._native, keep, ranges, adjusted)
+        with tempfile.TemporaryDirectory(prefix="kokoro-lab-") as name:
+            folder = Path(name) / "stages"
+            make_stages(folder, self._config, made_by, self._stages, native_operators=self._native)
+            candidate = StagedDecoder(self._config, folder=folder)
+            return compare(self._reference, candidate, lines, voices, progress=progress)
 
 
 def compare_variant(variant: str, lines: Sequence[str], voices: Sequence[str]) -> pd.DataFrame:
@@ -117,20 +161,16 @@ def sensitivity(
     pandas.DataFrame
         A row for each group `alone` and `cumulated` (column how), with the figures of `summary`.
     """
-    config = replace(config or EngineConfig(), variant="int8")
+    maker = VariantMaker(replace(config or EngineConfig(), variant="int8"))
     members: dict[str, list[str]] = {}
     for layer in Calibration.load():
         members.setdefault(group_of(layer), []).append(layer)
     chosen = list(groups or members)
-    reference = StagedDecoder(replace(config, variant="fp32"))
-    stages = published_stages(config)
     bar = tqdm(total=2 * len(chosen) - 1, desc="groups", disable=not progress)
 
     def measured(quantised: Iterable[str]) -> dict[str, float]:
         keep = [layer for part, layers in members.items() if part not in set(quantised) for layer in layers]
-        with tempfile.TemporaryDirectory(prefix="kokoro-lab-") as folder:
-            candidate = candidate_of(config, Path(folder), stages, keep)
-            table = compare(reference, candidate, lines, voices, progress=False)
+        table = maker.compare(lines, voices, keep=keep)
         bar.update()
         return summary(table)
 
@@ -142,28 +182,11 @@ def sensitivity(
     return pd.concat([alone, first, pd.DataFrame(cumulated)], ignore_index=True)
 
 
-def candidate_of(
-    config: EngineConfig,
-    folder: Path,
-    stages: Mapping[str, Model],
-    keep: Sequence[str] | None = None,
-    ranges: Calibration | None = None,
-    adjusted: Mapping[str, QuantisedLayer] | None = None,
-) -> StagedDecoder:
-    """A variant made otherwise than it ships, in `folder`; see `artefacts.recipes`."""
-    native = native_operators(config).library is not None
-    made_by = recipes(config.variant, native, keep, ranges, adjusted)
-    make_stages(folder / "stages", config, made_by, stages, native_operators=native)
-    return StagedDecoder(config, folder=folder / "stages")
-
-
 def controls(
     lines: Sequence[str], voice: str, *, config: EngineConfig | None = None
 ) -> list[NegativeControl]:
     """Calibrations that are wrong on purpose; what is built from them must not pass."""
-    config = replace(config or EngineConfig(), variant="int8")
-    reference = StagedDecoder(replace(config, variant="fp32"))
-    stages = published_stages(config)
+    maker = VariantMaker(replace(config or EngineConfig(), variant="int8"))
     found = []
     for name, factor in WRONG_RANGES.items():
         wrong = Calibration(
@@ -172,9 +195,7 @@ def controls(
                 for layer, r in Calibration.load().items()
             }
         )
-        with tempfile.TemporaryDirectory(prefix="kokoro-lab-") as folder:
-            candidate = candidate_of(config, Path(folder), stages, ranges=wrong)
-            table = compare(reference, candidate, lines, [voice], progress=False)
+        table = maker.compare(lines, [voice], ranges=wrong)
         found.append(NegativeControl(name, caught=not all(check.passed for check in checks_of(table))))
     return found
 
@@ -214,3 +235,31 @@ def summary(table: pd.DataFrame) -> dict[str, float]:
         "duration_change_s": table.duration_change_s.sum(),
         "f0_change_cents": table.f0_change_cents.median(),
     }
+
+
+def layers_in_float(patterns: Sequence[str]) -> list[str]:
+    """The names of all layers that could run on integers and match one of `patterns`."""
+    return [name for name in Calibration.load() if any(fnmatchcase(name, p) for p in patterns)]
+
+
+def costs(
+    variant: str, lines: Sequence[str], voices: Sequence[str], *, progress: bool = True
+) -> pd.DataFrame:
+    """Build the variant once for each pattern of its list with integers there, and compare it with fp32.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row a pattern: layers (the pattern), layers_count, and the columns of `GAINS`: what the variant
+        gains on fp32's sound by keeping them in float, and how much longer it takes, as a share of fp32's
+        time. A changed share of durations that is below 0 is a gain.
+    """
+    maker = VariantMaker(replace(EngineConfig.from_settings(), variant=variant))
+    patterns = list(exclusions()[variant])
+    shipped = summary(maker.compare(lines, voices, keep=patterns))
+    rows = []
+    for pattern in tqdm(patterns, desc=f"{variant}: exclusions", disable=not progress):
+        found = summary(maker.compare(lines, voices, keep=[p for p in patterns if p != pattern]))
+        gains = {gain: round(shipped[name] - found[name], 5) for gain, name in GAINS.items()}
+        rows.append({"layers": pattern, "layers_count": len(layers_in_float([pattern]))} | gains)
+    return pd.DataFrame(rows)

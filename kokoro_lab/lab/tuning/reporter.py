@@ -1,4 +1,7 @@
-"""What happens inside the model while it speaks: to fit on, to calibrate with, to test against."""
+"""What happens inside the model while it speaks: to fit on, to calibrate with, to test against.
+
+`calibrate` finds the ranges of what enters each layer, so that eight bits are spent on what occurs.
+"""
 
 from __future__ import annotations
 
@@ -17,42 +20,19 @@ from kokoro_lab.graphs import passes, rewriting, signatures, trunk_passes
 from kokoro_lab.graphs.adain import AdainLayers
 from kokoro_lab.graphs.artefacts import published_stages, stages_folder
 from kokoro_lab.graphs.quant_passes import convolutions_of, quantisable
-from kokoro_lab.model.prosody import Contours, Prosody, ProsodyModel
+from kokoro_lab.graphs.quantise import Calibration, Range
+from kokoro_lab.lab.tuning.comparison import one_voice_each
+from kokoro_lab.model.prosody import Contours, Prosody
 from kokoro_lab.native.operators import Native, native_operators
 from kokoro_lab.sessions.providers import make_session
-from kokoro_lab.weights.store import model_path
 
 Values = npt.NDArray[np.float32]
 
-
-class StatisticsReporter:
-    """The model up to its vocoder, and the vocoder's true statistics of what it decodes."""
-
-    def __init__(self, config: EngineConfig) -> None:
-        native = native_operators(config)
-        folder = stages_folder(config, native)
-        self._prosody = ProsodyModel(folder, config, native)
-        self._names = AdainLayers.load(folder / "layers.npz").names
-        vocoder = signatures.cut(onnx.load(model_path("fp32", config.home)))["vocoder"]
-        reporting = rewriting.apply(vocoder, (passes.fold_constants, passes.report_statistics))
-        self._vocoder = make_session(reporting.SerializeToString(), config)
-
-    def __call__(
-        self, token_ids: Sequence[int], style: Values, speed: float
-    ) -> tuple[Prosody, Values, Values]:
-        """Prosody of a segment, and mean and variance of each distinct channel, float32 (8448,) each."""
-        prosody = self._prosody.predict(token_ids, style, speed)
-        found = self._vocoder.run(
-            list(self._names),
-            {
-                signatures.TRUNK: prosody.trunk,
-                signatures.EXCITATION: prosody.excitation,
-                signatures.DECODER_STYLE: style[:, :128],
-            },
-        )
-        flat = np.concatenate([statistic.reshape(-1) for statistic in found])
-        half = len(flat) // 2
-        return prosody, flat[:half], flat[half:]
+TAIL = 0.001
+"""Share of an utterance's values of a channel that its range leaves out on either side: activations have
+heavy tails, and a range for the rarest value wastes steps on all others."""
+POSITIONS = 4000
+"""At most this many positions of an utterance are looked at, evenly spread: enough for that share."""
 
 
 class TrunkStatistics:
@@ -203,3 +183,42 @@ class _WatchedGraph:
             values = found[tensor]
             # Convolutions have their channels first, products of matrices last
             yield name, values[0] if name.endswith("Conv") else values.reshape(-1, values.shape[-1]).T
+
+
+def calibrate(
+    texts: Sequence[str],
+    voices: Sequence[str],
+    *,
+    tail: float = TAIL,
+    config: EngineConfig | None = None,
+    progress: bool = True,
+) -> Calibration:
+    """Let the float model speak every text, by each voice in turn, and keep the widest range of each channel.
+
+    Returns
+    -------
+    Calibration
+        For every layer that can run on integers.
+    """
+    report = ActivationReporter(config or EngineConfig())
+    widest: dict[str, Range] = {}
+    for token_ids, style in one_voice_each(texts, voices, what="calibrated", progress=progress):
+        for layer, values in report(token_ids, style, 1.0):
+            found = bulk_of(values, tail)
+            widest[layer] = Range.widest([widest.get(layer, found), found])
+    return Calibration(widest)
+
+
+def bulk_of(values: npt.NDArray[np.float32], tail: float) -> Range:
+    """Range of each channel, without the share `tail` at either end.
+
+    Parameters
+    ----------
+    values : numpy.ndarray
+        float32 (channels, positions).
+    """
+    spread = values[:, :: -(-values.shape[1] // POSITIONS)]
+    left_out = int(tail * spread.shape[1])
+    last = spread.shape[1] - 1 - left_out
+    ordered = np.partition(spread, (left_out, last), axis=1)
+    return Range(ordered[:, left_out].copy(), ordered[:, last].copy())

@@ -19,8 +19,7 @@ from kokoro_lab.datatypes import SAMPLE_RATE_HZ
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.g2p.frontend import FrontEnd
 from kokoro_lab.lab.results import Check
-from kokoro_lab.lab.tuning.comparison import distances, heard_part, mean_interval
-from kokoro_lab.lab.tuning.material import one_voice_each
+from kokoro_lab.lab.tuning.comparison import distances, heard_part, mean_interval, one_voice_each, segments_of
 from kokoro_lab.lab.tuning.predictor_fit import fit
 from kokoro_lab.lab.tuning.reporter import OwnStatistics, TrunkStatistics
 from kokoro_lab.metrics.mos import dnsmos
@@ -28,7 +27,7 @@ from kokoro_lab.metrics.seams import seam_rank
 from kokoro_lab.model.decoder import SegmentRequest, StagedDecoder
 from kokoro_lab.model.predictor import PREDICTOR_FILE, StatisticsPredictor, features
 from kokoro_lab.model.windowed_speech import EARLY_PREDICTOR_FILE, contour_features
-from kokoro_lab.weights.voices import Voice, english_of, load_voice
+from kokoro_lab.weights.voices import load_voice
 
 Values = npt.NDArray[np.float32]
 
@@ -85,20 +84,6 @@ class TrainingSet:
         )
         return np.concatenate([mean, later_mean, variance, later_variance], axis=1)
 
-    def average(self, voice: str) -> StatisticsPredictor:
-        """A predictor that always says this voice's average: what a prediction has to beat."""
-        rows = np.array([name == voice for name in self.voices])
-        features_count, targets_count = self.inputs.shape[1], self.targets.shape[1]
-        return StatisticsPredictor(
-            voices=frozenset((voice,)),
-            feature_mean=np.zeros(features_count, np.float32),
-            feature_deviation=np.ones(features_count, np.float32),
-            inner=np.zeros((features_count, 1), np.float32),
-            outer=np.zeros((1, targets_count), np.float32),
-            target_mean=self.targets[rows].mean(0),
-            unit=np.ones(targets_count, np.float32),
-        )
-
     @classmethod
     def load(cls, path: Path) -> TrainingSet:
         with np.load(path) as stored:
@@ -125,7 +110,6 @@ def make_training_set(
     stages, own, own_of_trunk = StagedDecoder(config), OwnStatistics(config), TrunkStatistics(config)
     draw = random.Random(seed)
     front_end = FrontEnd()
-    loaded: dict[str, Voice] = {}
     rows: list[tuple[Values, ...]] = []
     names: list[str] = []
     end = time.monotonic() + 60 * minutes
@@ -137,11 +121,9 @@ def make_training_set(
 
     while time.monotonic() < end:
         name = draw_voice(draw, voices)
-        voice = loaded.setdefault(name, load_voice(name))
         speed = 1.0 if draw.random() < PLAIN_SPEED_SHARE else float(np.exp(draw.uniform(*np.log(SPEEDS))))
-        for segment in front_end.segments(draw_text(draw, lines), english_of(name), lambda _: None):
-            style = voice.style(len(segment.token_ids))
-            contours = stages.prosody.contours(segment.token_ids, style, speed)
+        for token_ids, style in segments_of(front_end, draw_text(draw, lines), name):
+            contours = stages.prosody.contours(token_ids, style, speed)
             prosody = stages.prosody.behind(contours, style)
             target, trunk = _target(*own(prosody)), _target(*own_of_trunk(contours, style))
             if not np.isfinite(target).all():
@@ -238,10 +220,8 @@ def judge(
     jobs = [(number, voice, speeds[number % len(speeds)]) for number in range(len(lines)) for voice in voices]
     rows = []
     for number, name, speed in tqdm(jobs, desc="judged", disable=not progress):
-        voice = load_voice(name)
-        for segment in front_end.segments(lines[number], english_of(name), lambda _: None):
-            style = voice.style(len(segment.token_ids))
-            asked = SegmentRequest(segment.token_ids, style, speed)
+        for token_ids, style in segments_of(front_end, lines[number], name):
+            asked = SegmentRequest(token_ids, style, speed)
             (whole,) = decoder.decode(asked).blocks
             windows = list(decoder.decode(replace(asked, predicted=True)).blocks)
             rows.append(

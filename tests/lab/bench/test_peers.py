@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import sys
-import time
 from collections.abc import AsyncGenerator
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples
 from kokoro_lab.errors import ParameterError
-from kokoro_lab.lab.bench.peers import KokoroOnnx, load_kokoro_onnx, voices_file
+from kokoro_lab.lab.bench.peers import KokoroOnnx, load_kokoro_onnx
 from kokoro_lab.lab.bench.ratios import COMPUTING, FIRST_AUDIO, REAL_TIME, ratios, spread
 from kokoro_lab.lab.bench.timing import InProcess, measure
 from kokoro_lab.lab.bench.trial import Listener, Trial
 from kokoro_lab.speech.engine import Engine
-from kokoro_lab.weights.voices import load_voice
 
 CHUNK_AFTER_S = 0.05
 
@@ -138,25 +135,3 @@ def test_kokoro_onnx_speaks_from_our_weights(engine: Engine) -> None:
     listener.asks()
     load_kokoro_onnx("fp32", "af_bella(2)+af_sky(1)", threads).speak("Hello.", listener)
     assert listener.trial("blend", 0, 6, streamed=True).audio_s > 0.3
-
-
-@pytest.mark.model
-def test_the_peer_reads_our_voices() -> None:
-    path = voices_file()
-    written_s = path.stat().st_mtime
-    with np.load(path) as voices:
-        assert len(voices.files) == 54
-        np.testing.assert_array_equal(voices["bf_emma"], load_voice("bf_emma").pack)
-    time.sleep(0.01)
-    assert voices_file().stat().st_mtime == written_s  # made once
-
-
-@pytest.mark.model
-def test_a_damaged_file_of_voices_is_made_anew(tmp_path: Path) -> None:
-    whole = voices_file()
-    (tmp_path / "weights").symlink_to(whole.parents[1] / "weights")
-    (tmp_path / "derived").mkdir()
-    damaged = bytearray(whole.read_bytes())
-    damaged[5_000_000] ^= 1
-    (tmp_path / "derived" / whole.name).write_bytes(damaged)
-    assert voices_file(tmp_path).read_bytes() == whole.read_bytes()

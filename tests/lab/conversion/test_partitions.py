@@ -12,11 +12,12 @@ import pytest
 from onnx import NodeProto, TensorProto, helper, numpy_helper
 
 from kokoro_lab.graphs.rewriting import Model
-from kokoro_lab.lab.conversion import coreml_rules, partitions
-from kokoro_lab.lab.conversion.coreml_rules import PredictableProvider
-from kokoro_lab.lab.conversion.node_costs import observe, optimised, total
+from kokoro_lab.lab.conversion import partitions
+from kokoro_lab.lab.conversion.node_costs import observe, optimised
+from kokoro_lab.lab.conversion.partitions import PredictableProvider
+from tests.graphs.assigned import assigned
 
-CPU, PROGRAM, FIXED, SEEN, NETWORK, NETWORK_SEEN = coreml_rules.providers()
+CPU, PROGRAM, FIXED, SEEN, NETWORK, NETWORK_SEEN = partitions.providers()
 CHANNELS, LENGTH = 4, 20
 
 
@@ -74,11 +75,11 @@ def test_an_operator_is_taken_if_it_is_listed(provider: PredictableProvider, tak
     ("length", "provider", "why"),
     [
         ("t", PROGRAM, None),
-        ("t", FIXED, coreml_rules.DYNAMIC),
-        (None, PROGRAM, coreml_rules.NO_SHAPE),
+        ("t", FIXED, partitions.DYNAMIC),
+        (None, PROGRAM, partitions.NO_SHAPE),
         (16_384, PROGRAM, None),
-        (16_385, PROGRAM, coreml_rules.TOO_LONG),
-        (0, PROGRAM, coreml_rules.TOO_LONG),
+        (16_385, PROGRAM, partitions.TOO_LONG),
+        (0, PROGRAM, partitions.TOO_LONG),
     ],
 )
 def test_lengths_decide(length: int | str | None, provider: PredictableProvider, why: str | None) -> None:
@@ -86,13 +87,13 @@ def test_lengths_decide(length: int | str | None, provider: PredictableProvider,
 
 
 def test_six_axes_are_too_many() -> None:
-    assert reason(graph([n("Cos", "x", "y")], axes=6)) == coreml_rules.TOO_MANY
+    assert reason(graph([n("Cos", "x", "y")], axes=6)) == partitions.TOO_MANY
     assert reason(graph([n("Cos", "x", "y")], axes=5)) is None
 
 
 def test_integers_are_refused_where_floats_are_meant() -> None:
     model = graph([n("Add", "x x", "y")], kind=TensorProto.INT64)
-    assert reason(model) == coreml_rules.NO_FLOATS
+    assert reason(model) == partitions.NO_FLOATS
     assert reason(graph([n("Cast", "x", "y", to=TensorProto.FLOAT)], kind=TensorProto.INT64)) is None
 
 
@@ -111,13 +112,13 @@ WEIGHT = {"w": np.zeros((CHANNELS, 2, 4), np.float32)}
 def test_transposed_convolutions(attributes: Mapping[str, Any], why: str | None) -> None:
     model = graph([n("ConvTranspose", "x w", "y", **attributes)], constants=WEIGHT)
     assert reason(model) == why
-    assert reason(model, NETWORK) == coreml_rules.NOT_LISTED
+    assert reason(model, NETWORK) == partitions.NOT_LISTED
 
 
 def test_crops_must_be_constants() -> None:
     bounds = {name: np.array([k], np.int64) for name, k in (("a", 1), ("b", 5), ("axis", 2))}
     assert reason(graph([n("Slice", "x a b axis", "y")], constants=bounds)) is None
-    assert reason(graph([n("Slice", "x a b axis", "y")], "t", bounds)) == coreml_rules.DYNAMIC
+    assert reason(graph([n("Slice", "x a b axis", "y")], "t", bounds)) == partitions.DYNAMIC
     shape = n("Shape", "x", "s")
     computed = graph([shape, n("Slice", "x s b axis", "y")], constants=bounds)
     assert reason(computed) == "needs constants"
@@ -133,7 +134,7 @@ def test_what_runs_is_known_where_the_graph_does_not_say() -> None:
 def test_a_refused_node_in_the_middle_makes_two_pieces() -> None:
     found = partitions.partition(graph([n("Cos", "x", "a"), n("Tan", "a", "b"), n("Cos", "b", "y")]), PROGRAM)
     assert found.partitions == (("a",), ("y",))
-    assert found.reasons == {("Tan", coreml_rules.NOT_LISTED): 1}
+    assert list(found.refused.values()) == [("Tan", partitions.NOT_LISTED)]
 
 
 def test_a_refused_node_beside_makes_none() -> None:
@@ -163,7 +164,7 @@ def test_pieces_are_those_of_onnx_runtimes_own_checker() -> None:
 def test_onnx_runtime_says_what_it_gives_to_whom(tmp_path: Path) -> None:
     path = tmp_path / "toy.onnx"
     onnx.save(graph([n("Cos", "x", "a"), n("Exp", "a", "y")]), path)
-    assert partitions.assigned(path, ["CPUExecutionProvider"]) == {"CPUExecutionProvider": (2, 2)}
+    assert assigned(path, ["CPUExecutionProvider"]) == {"CPUExecutionProvider": (2, 2)}
 
 
 def test_a_nodes_cost_is_its_arithmetic_and_its_time(tmp_path: Path) -> None:
@@ -172,9 +173,8 @@ def test_a_nodes_cost_is_its_arithmetic_and_its_time(tmp_path: Path) -> None:
     onnx.save(graph([n("Conv", "x w", "a", pads=[1, 1]), n("Cos", "a", "y")], "t", weight), path)
     plain = optimised(path, tmp_path)
     seen = observe(plain, {"x": np.ones((1, CHANNELS, LENGTH), np.float32)}, runs=2)
-    by_operator = {name.split(":")[1]: cost for name, cost in seen.costs.items()}
-    assert by_operator["a"].operations == 2 * 6 * LENGTH * CHANNELS * 3
-    assert by_operator["y"].operations == 6 * LENGTH
-    assert total(seen.costs).time_s > 0
+    operations = {name.split(":")[1]: count for name, count in seen.costs.operations.items()}
+    assert operations == {"a": 2 * 6 * LENGTH * CHANNELS * 3, "y": 6 * LENGTH}
+    assert seen.costs.time_s.sum() > 0
     assert seen.tensors["a"] == (TensorProto.FLOAT, (1, 6, LENGTH))
     assert seen.outputs["y"].shape == (1, 6, LENGTH)

@@ -12,9 +12,10 @@ import pytest
 from kokoro_lab.errors import ParameterError, SynthesisError
 from kokoro_lab.lab.bench.fresh_process import started
 from kokoro_lab.lab.bench.reference import Inference
-from kokoro_lab.lab.gates import performance, performance_bands, performance_controls
-from kokoro_lab.lab.gates.performance import Spread, spread_of
-from kokoro_lab.lab.gates.performance_bands import FIGURES, Band, Kind
+from kokoro_lab.lab.gates import performance
+from kokoro_lab.lab.gates.performance import FIGURES, Band, Kind
+from kokoro_lab.lab.results import NegativeControl
+from kokoro_lab.metrics.intervals import Estimate
 from kokoro_lab.speech.engine import Engine
 
 KIND = Kind("int8", "cpu", "a processor", 2, "ours")
@@ -29,8 +30,8 @@ class Clock:
         return Inference(0.01, 0.1)
 
 
-def spreads(low: float, ratio: float, high: float) -> dict[str, Spread]:
-    return dict.fromkeys(FIGURES, Spread(ratio, low, high, 20))
+def spreads(low: float, ratio: float, high: float) -> dict[str, Estimate]:
+    return dict.fromkeys(FIGURES, Estimate(ratio, low, high, 20))
 
 
 @pytest.fixture
@@ -42,8 +43,8 @@ def bands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "golden/bands.json"
 
 
-@pytest.mark.parametrize("control", performance_controls.made_up_controls(), ids=lambda one: one.name)
-def test_a_figure_over_its_band_is_caught_and_noise_is_not(control: performance_controls.Control) -> None:
+@pytest.mark.parametrize("control", performance.made_up_controls(), ids=lambda one: one.name)
+def test_a_figure_over_its_band_is_caught_and_noise_is_not(control: NegativeControl) -> None:
     assert control.caught
 
 
@@ -64,23 +65,17 @@ def test_an_interval_too_wide_to_say_anything_fails(low: float, passes: bool) ->
     assert all(check.passed for check in checks) == passes
 
 
-def test_the_interval_of_a_median_holds_it_and_leaves_out_the_ends() -> None:
-    found = spread_of([float(n) for n in range(1, 21)])
-    assert (found.low, found.ratio, found.high, found.trials) == (6, 10.5, 15, 20)
-    assert spread_of([3.0, 1.0, 2.0]) == Spread(2, 1, 3, 3)
-
-
 def test_an_engine_that_sleeps_is_caught(hum: Engine) -> None:
     clock = Clock()
     table = performance.measure_speech(hum, clock, "hum", 2, progress=False)  # type: ignore[arg-type]
     assert sorted(set(table.figure)) == ["rtf_medium", "ttfa_medium", "ttfa_short"]
     assert list(table.groupby("figure").size()) == [2, 2, 2]
     assert (table.ratio == table.ours / table.reference).all()
-    asleep = performance_controls.slowed(hum, 0.3)
-    slow = performance.spreads(
+    asleep = performance.slowed(hum, 0.3)
+    slow = performance.medians(
         performance.measure_speech(asleep, clock, "hum", 1, warm=False, progress=False)  # type: ignore[arg-type]
     )
-    assert slow["ttfa_short"].ratio >= 0.3 / 0.01
+    assert slow["ttfa_short"].value >= 0.3 / 0.01
 
 
 def test_nothing_measured_is_refused(hum: Engine) -> None:
@@ -99,21 +94,21 @@ def test_a_process_that_fails_is_told_with_what_it_said(monkeypatch: pytest.Monk
 
 def test_a_band_is_written_read_and_replaced_by_its_kind_alone(bands: Path) -> None:
     other = Kind("fp32", "cpu", "a processor", 2, "ours")
-    performance_bands.write_band(KIND, GOLDEN.ratios, 20, 7)
-    performance_bands.write_band(other, dict.fromkeys(FIGURES, 1.0), 20, 7)
-    performance_bands.write_band(KIND, dict.fromkeys(FIGURES, 0.4), 20, 7)
-    found = performance_bands.read_bands()
+    performance.write_band(KIND, GOLDEN.ratios, 20, 7)
+    performance.write_band(other, dict.fromkeys(FIGURES, 1.0), 20, 7)
+    performance.write_band(KIND, dict.fromkeys(FIGURES, 0.4), 20, 7)
+    found = performance.read_bands()
     assert {band.kind: band.ratios["memory"] for band in found} == {KIND: 0.4, other: 1.0}
-    recorded = performance_bands.band_for(KIND, found).recorded  # type: ignore[union-attr]
+    recorded = performance.band_for(KIND).recorded  # type: ignore[union-attr]
     assert (recorded["trials"], recorded["starts"]) == (20, 7)
 
 
 def test_a_band_of_few_trials_or_without_a_figure_is_not_written(bands: Path) -> None:
     for trials, starts in ((9, 7), (20, 5)):
         with pytest.raises(ParameterError, match="one of noise"):
-            performance_bands.write_band(KIND, GOLDEN.ratios, trials, starts)
+            performance.write_band(KIND, GOLDEN.ratios, trials, starts)
     with pytest.raises(ParameterError, match="every figure"):
-        performance_bands.write_band(KIND, {"memory": 1.0}, 20, 7)
+        performance.write_band(KIND, {"memory": 1.0}, 20, 7)
     assert not bands.exists()
 
 
@@ -124,21 +119,21 @@ def test_a_band_of_few_trials_or_without_a_figure_is_not_written(bands: Path) ->
 def test_bands_that_cannot_be_read_are_refused(bands: Path, written: str) -> None:
     bands.write_text(written)
     with pytest.raises(ParameterError, match="cannot be read"):
-        performance_bands.read_bands()
+        performance.read_bands()
 
 
 @pytest.mark.parametrize("ratio", [0, -1, None, "fast", float("nan")])
 def test_a_ratio_that_is_none_is_refused(bands: Path, ratio: object) -> None:
-    performance_bands.write_band(KIND, GOLDEN.ratios, 20, 7)
+    performance.write_band(KIND, GOLDEN.ratios, 20, 7)
     kept = json.loads(bands.read_text())
     kept["bands"][0]["ratios"]["memory"] = ratio
     bands.write_text(json.dumps(kept))
     with pytest.raises(ParameterError, match="not whole"):
-        performance_bands.read_bands()
+        performance.read_bands()
 
 
 def test_a_machine_without_a_band_is_told_how_to_record_one(bands: Path) -> None:
-    performance_bands.write_band(KIND, GOLDEN.ratios, 20, 7)
+    performance.write_band(KIND, GOLDEN.ratios, 20, 7)
     stranger = Kind("int8", "cpu", "another processor", 8, "stock")
     with pytest.raises(ParameterError, match="write=true"):
         performance.band_before(stranger, decides=True, write=False, trials=20, starts=7)
@@ -150,7 +145,7 @@ def test_a_machine_without_a_band_is_told_how_to_record_one(bands: Path) -> None
 
 
 def test_where_times_do_not_decide_they_are_held_against_no_band(bands: Path) -> None:
-    performance_bands.write_band(KIND, GOLDEN.ratios, 20, 7)
+    performance.write_band(KIND, GOLDEN.ratios, 20, 7)
     assert performance.band_before(KIND, decides=False, write=False, trials=1, starts=1) is None
     for write in (False, True):
         band = performance.band_before(KIND, decides=True, write=write, trials=20, starts=7)
@@ -159,7 +154,7 @@ def test_where_times_do_not_decide_they_are_held_against_no_band(bands: Path) ->
 
 
 def test_where_times_do_not_decide_every_figure_must_have_been_measured_all_the_same(bands: Path) -> None:
-    performance_bands.write_band(KIND, GOLDEN.ratios, 20, 7)
+    performance.write_band(KIND, GOLDEN.ratios, 20, 7)
     slow = spreads(5, 5, 5)
     assert all(c.passed for c in performance.judge_run(slow, GOLDEN, decides=False))
     assert not all(c.passed for c in performance.judge_run(slow, GOLDEN, decides=True))
@@ -185,4 +180,4 @@ def test_figures_say_how_far_over_the_band_the_worst_is() -> None:
 
 
 def test_the_recorded_bands_are_whole(repository: Path) -> None:
-    assert performance_bands.read_bands(repository / "golden/bands.json")
+    assert performance.read_bands(repository / "golden/bands.json")

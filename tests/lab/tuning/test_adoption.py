@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any, cast
+from collections.abc import Callable
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ParameterError
-from kokoro_lab.lab.bench.engine_process import EngineProcess, EngineTrial
 from kokoro_lab.lab.bench.trial import Trial
-from kokoro_lab.lab.tuning.adoption import COSTS, DefaultsComparison, Start, compare, controls, ratios_of
-from kokoro_lab.lab.tuning.candidates import CandidatePair
+from kokoro_lab.lab.compare.comparison import Start
+from kokoro_lab.lab.compare.configurations import Configuration
+from kokoro_lab.lab.compare.engine_process import EngineFailed, EngineTrial
+from kokoro_lab.lab.tuning.autotune import (
+    DefaultsComparison,
+    compared_with_defaults,
+    made_up_controls,
+    ratios_of,
+)
+from kokoro_lab.lab.tuning.search import CANDIDATE, COSTS, DEFAULTS
 
 SPEECH = np.sin(np.arange(24_000) / 20).astype(np.float32)
 
@@ -37,6 +45,15 @@ class Toy:
     def __exit__(self, *how: object) -> None:
         Toy.ended += 1
 
+    loaded: ClassVar[dict[str, float]] = {"process_s": 1.0, "load_s": 0.5, "loaded_mb": 100.0}
+    facts: ClassVar[dict[str, Any]] = {}
+
+    def warm(self, text: str | None = None) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
     def speak(self, number: int, text: str) -> EngineTrial:
         scatter = {name: value * (1 + 0.01 * self.draw.random()) for name, value in self.figures.items()}
         other: dict[str, Any] = {"ttfb_s": 0.0, "audio_s": 1.0, "wall_s": 1.0, "underruns": 0, "late_s": 0.0}
@@ -46,14 +63,20 @@ class Toy:
         )
 
 
-def turns(default: EngineProcess, candidate: EngineProcess, texts: Sequence[str]) -> Iterator[CandidatePair]:
-    for number, text in enumerate(texts):
-        yield CandidatePair(default.speak(number, text), candidate.speak(number, text))
+class Mute(Toy):
+    def speak(self, number: int, text: str) -> EngineTrial:
+        raise EngineFailed("It is mute.")
 
 
-def compared(rounds: int = 3, texts: int = 6, **candidate: float) -> DefaultsComparison:
-    start = cast("list[Start]", [Toy, lambda: Toy(**candidate)])
-    return compare(*start, [f"Text {i}." for i in range(texts)], rounds, turns)
+def compared(
+    rounds: int = 3, texts: int = 6, kind: Callable[..., Toy] = Toy, **candidate: float
+) -> DefaultsComparison:
+    def start(asked: Configuration) -> Toy:
+        return kind(**candidate) if asked.name == CANDIDATE else Toy()
+
+    both = [Configuration(name, EngineConfig()) for name in (DEFAULTS, CANDIDATE)]
+    spoken = [f"Text {i}." for i in range(texts)]
+    return compared_with_defaults(both, spoken, rounds, cast("Start", start), progress=False)
 
 
 def test_sooner_at_the_same_cost_is_adopted_and_the_gain_is_stated() -> None:
@@ -63,7 +86,6 @@ def test_sooner_at_the_same_cost_is_adopted_and_the_gain_is_stated() -> None:
     assert 18 < found.gains["ttfa_gain_least_percent"] < found.gains["ttfa_gain_percent"]
     assert found.ratios["memory"].units == 3
     assert found.ratios["ttfa"].units == 6
-    assert len(found.table) == 3 * 6
 
 
 def test_every_round_has_fresh_processes() -> None:
@@ -89,13 +111,19 @@ def test_what_sounds_otherwise_is_not_adopted() -> None:
     assert not compared(ttfa_s=0.08, noise=0.5).adopted
 
 
+def test_a_candidate_that_does_not_speak_ends_it() -> None:
+    with pytest.raises(EngineFailed, match="mute"):
+        compared(kind=Mute)
+
+
 def test_an_interval_that_is_too_wide_excludes_nothing() -> None:
     draw = np.random.default_rng(1)
-    table = pd.DataFrame([{"round": r, "text": t} for r in range(3) for t in range(4)])
-    for cost in COSTS:
-        table[f"default_{cost}"] = 1.0
-        table[f"candidate_{cost}"] = 0.95 * np.exp(0.2 * draw.standard_normal(len(table)))
-    assert not DefaultsComparison(table, ratios_of(table), 0.0).adopted
+    places = [(name, r, t) for name in (DEFAULTS, CANDIDATE) for r in range(3) for t in range(4)]
+    table = pd.DataFrame(places, columns=["system", "repetition", "text_number"]).assign(round=0)
+    for cost in COSTS.values():
+        candidate = 0.95 * np.exp(0.2 * draw.standard_normal(len(table)))
+        table[cost] = np.where(table.system == CANDIDATE, candidate, 1.0)
+    assert not DefaultsComparison(ratios_of(table), 0.0).adopted
 
 
 def test_too_few_rounds_or_texts_say_nothing() -> None:
@@ -106,5 +134,5 @@ def test_too_few_rounds_or_texts_say_nothing() -> None:
 
 
 def test_the_controls_are_caught() -> None:
-    assert [control.name for control in controls() if not control.caught] == []
-    assert len(controls()) == 5
+    assert [control.name for control in made_up_controls() if not control.caught] == []
+    assert len(made_up_controls()) == 5

@@ -17,14 +17,12 @@ from kokoro_lab.__main__ import main
 from kokoro_lab.config import settings
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import GateFailed, ParameterError
-from kokoro_lab.lab.bench.engine_process import EngineFailed, EngineProcess
+from kokoro_lab.lab.compare.engine_process import EngineFailed, EngineProcess
 from kokoro_lab.lab.results import open_run
-from kokoro_lab.lab.tuning import autotune, verdict
-from kokoro_lab.lab.tuning.adoption import DefaultsComparison
-from kokoro_lab.lab.tuning.autotune import TunePlan, Tuning, tune
-from kokoro_lab.lab.tuning.candidates import measured
-from kokoro_lab.lab.tuning.study import FAILED, FEASIBLE, Search
-from kokoro_lab.metrics.paired_ratio import PairedRatio
+from kokoro_lab.lab.tuning import autotune
+from kokoro_lab.lab.tuning.autotune import DefaultsComparison, TunePlan, Tuning, tune
+from kokoro_lab.lab.tuning.search import FAILED, FEASIBLE, Search, Space, measured
+from kokoro_lab.metrics.intervals import Estimate
 from kokoro_lab.sessions.provider_choice import choose
 from kokoro_lab.sessions.tuned import MadeFor, read_tuned, with_tuned
 from tests.toy_engine import fails_at_1_thread, make_engine
@@ -72,7 +70,7 @@ def test_what_is_not_tuned_and_changes_figures_makes_another_study(tmp_path: Pat
     def name_with(texts: tuple[str, ...] = ("One.",), **said: Any) -> str:
         base = replace(CONFIG, **said)
         depends_on = autotune.identity(MadeFor.of(base, "5" * 64), base, "hum", texts)
-        return Search(tmp_path, depends_on, autotune.Space(), {}).name
+        return Search(tmp_path, depends_on, Space(), {}).name
 
     others = [
         name_with(("Two.",)),
@@ -111,12 +109,12 @@ COSTS = ("ttfa_ratio", "rtf_ratio", "memory_ratio")
 def decided(home: Path, *, high: float = 0.95) -> Tuning:
     """A run of the tuner that found one thread to be better, and had it confirmed up to `high`."""
     base = EngineConfig(home=home)
-    space = autotune.Space(threads=(1, 2))
+    space = Space(threads=(1, 2))
     default = space.default(replace(base, threads=2))
     rows = [{**default, "state": FEASIBLE, "message": "", **dict.fromkeys(COSTS, 1.0), "snr_db": 200.0}]
     rows += [rows[0] | {"threads": 1, "ttfa_ratio": 0.9}]
     table = pd.DataFrame(rows).assign(front=True, pesq=float("nan"))
-    ratios = {name: PairedRatio(0.9, 0.85, high, 12) for name in ("ttfa", "rtf", "memory")}
+    ratios = {name: Estimate(0.9, 0.85, high, 12) for name in ("ttfa", "rtf", "memory")}
     return Tuning(
         made_for=MadeFor.of(base, "5" * 64),
         base=base,
@@ -124,7 +122,7 @@ def decided(home: Path, *, high: float = 0.95) -> Tuning:
         space=space,
         table=table,
         chosen=default | {"threads": 1},
-        comparison=DefaultsComparison(pd.DataFrame(), ratios, 0.0),
+        comparison=DefaultsComparison(ratios, 0.0),
         store=home / "int8-1.sqlite3",
         facts={"active_provider": "CPUExecutionProvider"},
     )
@@ -159,7 +157,7 @@ def test_what_is_not_adopted_is_not_written(tmp_path: Path) -> None:
 
 def test_a_run_leaves_its_verdict_gain_and_trials(tmp_path: Path) -> None:
     run = open_run("tune", tmp_path / "run")
-    verdict.conclude(run, decided(tmp_path), TunePlan(trials=2))
+    autotune.conclude(run, decided(tmp_path), TunePlan(trials=2))
     found = json.loads((tmp_path / "run/result.json").read_text())
     assert found["verdict"] == "passed"
     assert found["figures"]["ttfa_gain_percent"] == pytest.approx(10)
@@ -173,7 +171,7 @@ def test_defaults_that_do_not_sound_like_themselves_fail_the_run(tmp_path: Path)
     tuning = decided(tmp_path)
     tuning.table.loc[0, "snr_db"] = 30.0
     with pytest.raises(GateFailed, match="defaults_to_themselves_snr_db"):
-        verdict.conclude(open_run("tune", tmp_path / "run"), tuning, TunePlan(trials=2))
+        autotune.conclude(open_run("tune", tmp_path / "run"), tuning, TunePlan(trials=2))
 
 
 @pytest.fixture

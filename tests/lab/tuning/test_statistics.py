@@ -11,7 +11,7 @@ import pytest
 
 from kokoro_lab.lab.tuning import statistics
 from kokoro_lab.lab.tuning.comparison import mean_interval
-from kokoro_lab.lab.tuning.statistics import TrainingSet, checks_of, draw_voice
+from kokoro_lab.lab.tuning.statistics import checks_of, draw_voice
 
 VOICES = ("af_heart", "am_michael", "jf_alpha", "zm_yunxi")
 
@@ -83,19 +83,3 @@ def test_all_voices_are_drawn_english_ones_more_often() -> None:
     english = sum(count for name, count in plain.items() if name[0] in "ab")
     assert english / sum(plain.values()) == pytest.approx(statistics.ENGLISH_SHARE, abs=0.05)
     assert draw_voice(draw, ("jf_alpha",)).startswith("jf_alpha")
-
-
-def test_the_average_of_a_voice_says_the_same_whatever_is_spoken() -> None:
-    rng = np.random.default_rng(4)
-    rows = TrainingSet(
-        rng.normal(size=(6, 3)).astype(np.float32),
-        rng.normal(size=(6, 4)).astype(np.float32),
-        ("a", "b", "a", "b", "a", "a(1)+b(1)"),
-        np.zeros((6, 1), np.float32),
-        np.zeros((6, 2), np.float32),
-    )
-    average = rows.average("a")
-    np.testing.assert_allclose(average.target_mean, rows.targets[[0, 2, 4]].mean(0), rtol=1e-6)
-    assert average.doubts(["a"]) is None
-    assert average.doubts(["b"])
-    assert not average.outer.any()

@@ -47,7 +47,10 @@ class Configuration:
 
     def environment(self, base: EngineConfig) -> dict[str, str]:
         """The variables that make `base` this one, as far as the environment can say it."""
-        there, mine = ({**asdict(config), **_coreml(config)} for config in (base, self.config))
+        there, mine = (
+            asdict(config) | {setting: config.coreml.get(name) for setting, name in COREML_NAMES.items()}
+            for config in (base, self.config)
+        )
         return {
             PREFIX + name.upper(): str(value)
             for name, value in mine.items()
@@ -69,7 +72,9 @@ def parse(written: str, base: EngineConfig | None = None) -> list[Configuration]
         names = [DEFAULT, *names]
     names.sort(key=lambda name: name != DEFAULT)  # the sort is stable: the others stay as they are
     if len(set(names)) < len(names):
-        raise _wrong(written, "The same configuration stands there twice.")
+        raise ParameterError(
+            "The same configuration stands there twice.", field="configurations", value=written
+        )
     return [Configuration(name, base.changed(name)) for name in names]
 
 
@@ -92,12 +97,3 @@ def every_kind(config: EngineConfig | None = None) -> str:
             *(f"provider=coreml coreml.MLComputeUnits={units}" for units in COMPUTE_UNITS),
         )
     )
-
-
-def _coreml(config: EngineConfig) -> dict[str, str | None]:
-    """Core ML's options by the names that they have among settings."""
-    return {setting: config.coreml.get(name) for setting, name in COREML_NAMES.items()}
-
-
-def _wrong(written: str, message: str, allowed: str | None = None) -> ParameterError:
-    return ParameterError(message, field="configurations", value=written, allowed=allowed)

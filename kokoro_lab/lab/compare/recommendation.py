@@ -7,31 +7,36 @@ that is listed first, the default: so a comparison that is made again comes to t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
-from kokoro_lab.lab.bench.ab import ROUNDING_DB, AbComparison, pooled, ratio, ratio_table, warm_table
-from kokoro_lab.lab.bench.configurations import Configuration
+from kokoro_lab.lab.compare.comparison import (
+    ROUNDING_DB,
+    Comparison,
+    pooled,
+    ratio,
+    ratio_table,
+    warm_table,
+)
+from kokoro_lab.lab.compare.configurations import Configuration
 from kokoro_lab.lab.results import Check, NegativeControl
-from kokoro_lab.metrics.paired_ratio import PairedRatio
+from kokoro_lab.metrics.intervals import Estimate
 
 MARGIN = 0.05
 """A gain below this is not worth another configuration; a loss below it is none."""
-MEMORY_MARGIN = 0.2
+MARGINS = {"TTFA": MARGIN, "computing": MARGIN, "memory": 0.2}
 """Peaks of resident memory differ by a tenth from one process to the next, and one process speaks all texts
 of a repetition: the interval over texts does not know of that."""
 SAME_PESQ = 4.5
 """From here on nobody hears a difference: int8 against float is at 4.56 at worst."""
 CONFIDENCE = 0.95
 """For all comparisons together: each is made at Bonferroni's share of the rest."""
-TTFA, COMPUTING = "ttfa_s", "wall_s"
-"""Seconds to the first sample of speech, and to the last: `trial.Trial`."""
-MEMORY = "rss_peak_mb"
-"""Peak of resident memory while a text is spoken."""
-FIGURES = {"TTFA": TTFA, "computing": COMPUTING, "memory": MEMORY}
+FIGURES = {"TTFA": "ttfa_s", "computing": "wall_s", "memory": "rss_peak_mb"}
+"""What is compared, by its name in a `Trial`: seconds to the first sample of speech, and to the last; peak of
+resident memory while a text is spoken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,19 +50,15 @@ class Verdict:
         Whether it takes the other's place.
     reason : str
         What decided.
-    ttfa, computing : PairedRatio
-        Over the other's; below 1 it takes less.
-    memory : PairedRatio
-        Peak of resident memory while a text is spoken, over the other's.
+    ratios : mapping of str to Estimate
+        Each of `FIGURES` over the other's; below 1 it takes less.
     """
 
     name: str
     against: str
     better: bool
     reason: str
-    ttfa: PairedRatio
-    computing: PairedRatio
-    memory: PairedRatio
+    ratios: Mapping[str, Estimate]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +75,7 @@ class Recommendation:
         rows = {
             v.name: {
                 "against": v.against,
-                "TTFA": str(v.ttfa),
-                "computing": str(v.computing),
-                "memory": str(v.memory),
+                **{title: str(ratio) for title, ratio in v.ratios.items()},
                 "better": v.better,
                 "reason": v.reason,
             }
@@ -85,7 +84,7 @@ class Recommendation:
         return pd.DataFrame(rows).T
 
 
-def recommend(comparison: AbComparison) -> Recommendation:
+def recommend(comparison: Comparison) -> Recommendation:
     """The configuration to take.
 
     Each in turn is held against the one that is ahead, and takes its place if it is better.
@@ -106,35 +105,32 @@ def recommend(comparison: AbComparison) -> Recommendation:
     return Recommendation(ahead, reason, tuple(verdicts))
 
 
-def _verdict(comparison: AbComparison, name: str, against: str, confidence: float) -> Verdict:
-    ttfa = ratio(comparison, name, TTFA, against, confidence)
-    computing = ratio(comparison, name, COMPUTING, against, confidence)
-    memory = ratio(comparison, name, MEMORY, against, confidence)
-    better, reason = _weighed(ttfa, computing, memory)
-    sound = sound_of(comparison, name)
-    if better and sound:
-        better, reason = False, f"{reason}, but {sound}"
-    return Verdict(name, against, better, reason, ttfa, computing, memory)
-
-
-def _weighed(ttfa: PairedRatio, computing: PairedRatio, memory: PairedRatio) -> tuple[bool, str]:
-    """Whether something is gained and nothing lost, and what."""
-    figures = {"TTFA": ttfa, "computing": computing}
-    gains = [f"{name} {r}" for name, r in figures.items() if r.high < 1 - MARGIN]
-    losses = [f"{name} {r}" for name, r in figures.items() if not r.high < 1 + MARGIN]
-    if memory.high < 1 - MEMORY_MARGIN:
-        gains.append(f"memory {memory}")
-    if not memory.high < 1 + MEMORY_MARGIN:
-        losses.append(f"memory {memory}")
+def _verdict(comparison: Comparison, name: str, against: str, confidence: float) -> Verdict:
+    ratios = {
+        title: ratio(comparison.trials, name, figure, against, confidence=confidence)
+        for title, figure in FIGURES.items()
+    }
+    gains, losses = gains_and_losses(ratios)
+    better = bool(gains and not losses)
+    reason = f"gains {', '.join(gains)}"
     if not gains:
-        few = min(ttfa.units, computing.units)
-        return False, "nothing is gained" if np.isfinite(ttfa.high) else f"{few} texts show nothing"
-    if losses:
-        return False, f"gains {', '.join(gains)}; may lose {', '.join(losses)}"
-    return True, f"gains {', '.join(gains)}"
+        shown = np.isfinite(ratios["TTFA"].high)
+        reason = "nothing is gained" if shown else f"{ratios['TTFA'].units} texts show nothing"
+    elif losses:
+        reason += f"; may lose {', '.join(losses)}"
+    if better and (sound := sound_of(comparison, name)):
+        better, reason = False, f"{reason}, but {sound}"
+    return Verdict(name, against, better, reason, ratios)
 
 
-def sound_of(comparison: AbComparison, name: str) -> str:
+def gains_and_losses(ratios: Mapping[str, Estimate]) -> tuple[list[str], list[str]]:
+    """What is shown to be gained, and what may be lost, by `MARGINS`."""
+    gains = [f"{name} {r}" for name, r in ratios.items() if r.high < 1 - MARGINS[name]]
+    losses = [f"{name} {r}" for name, r in ratios.items() if not r.high < 1 + MARGINS[name]]
+    return gains, losses
+
+
+def sound_of(comparison: Comparison, name: str) -> str:
     """What is wrong with its sound beside the first configuration's; empty if nothing is."""
     own = comparison.of(name)
     if not own.same_again.astype(bool).all():
@@ -147,7 +143,7 @@ def sound_of(comparison: AbComparison, name: str) -> str:
     return ""
 
 
-def judge(comparisons: Sequence[AbComparison]) -> list[Check]:
+def judge(comparisons: Sequence[Comparison]) -> list[Check]:
     """What must hold: enough was measured, nobody is recommended for other sound, repeating agrees."""
     whole = pooled(comparisons)
     chosen = recommend(whole).configuration.name
@@ -161,7 +157,7 @@ def judge(comparisons: Sequence[AbComparison]) -> list[Check]:
     ]
 
 
-def figures_of(comparison: AbComparison) -> dict[str, float]:
+def figures_of(comparison: Comparison) -> dict[str, float]:
     """Medians and ratios of each configuration, for a result; and of sessions for the next segment, where the
     default has none."""
     found: dict[str, float] = {}
@@ -174,12 +170,12 @@ def figures_of(comparison: AbComparison) -> dict[str, float]:
     dual = [c.name for c in others if c.config.next_threads]
     if dual and not default.config.next_threads:
         # The best: while it is not shown to gain anything, they are rightly off. Of a few texts nothing is
-        upper = ratio_table(comparison, COMPUTING).high
+        upper = ratio_table(comparison, FIGURES["computing"]).high
         found["next_sessions_computing_upper_95_ratio"] = min(float(upper[name]) for name in dual)
     return found
 
 
-def details_of(comparisons: Sequence[AbComparison]) -> dict[str, object]:
+def details_of(comparisons: Sequence[Comparison]) -> dict[str, object]:
     """What a result keeps in words: the recommendation, that of each repetition, and who is not there."""
     whole = pooled(comparisons)
     found = recommend(whole)
@@ -192,19 +188,19 @@ def details_of(comparisons: Sequence[AbComparison]) -> dict[str, object]:
     }
 
 
-def ran_with(comparison: AbComparison) -> dict[str, object]:
+def ran_with(comparison: Comparison) -> dict[str, object]:
     """What the default ran with, as `results.Run.conclude` takes it."""
     return dict(comparison.facts[comparison.default])
 
 
-def controls(comparison: AbComparison) -> list[NegativeControl]:
+def controls(comparison: Comparison) -> list[NegativeControl]:
     """Configurations that are not there: which of them may be recommended is known."""
 
     def wins(**changes: object) -> bool:
         return recommend(_with_twin(comparison, **changes)).configuration.name == "twin"
 
-    half = {TTFA: 0.5, COMPUTING: 0.5}
-    uneven = {TTFA: "uneven", COMPUTING: "uneven"}
+    half = {"ttfa_s": 0.5, "wall_s": 0.5}
+    uneven = dict.fromkeys(half, "uneven")
     return [
         NegativeControl("half the time and the same sound is recommended", wins(**half)),
         NegativeControl("the default under another name is not", not wins()),
@@ -218,7 +214,7 @@ def controls(comparison: AbComparison) -> list[NegativeControl]:
     ]
 
 
-def _with_twin(comparison: AbComparison, **changes: object) -> AbComparison:
+def _with_twin(comparison: Comparison, **changes: object) -> Comparison:
     """The first configuration and its twin; times and memory are multiplied, the rest is set."""
     first = comparison.configurations[0]
     own = comparison.trials[comparison.trials.system == first.name]
@@ -231,7 +227,7 @@ def _with_twin(comparison: AbComparison, **changes: object) -> AbComparison:
             twin[name] = own[name] * change
         else:
             twin[name] = change
-    return AbComparison(
+    return Comparison(
         (first, Configuration("twin", first.config)),
         comparison.starts,
         pd.concat([own, twin], ignore_index=True),

@@ -17,7 +17,7 @@ from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ParameterError, SynthesisError, WeightsError
 from kokoro_lab.graphs.artefacts import recipes, stages_folder
 from kokoro_lab.graphs.recipe_digest import recipe_digest
-from kokoro_lab.lab.conversion.stages import export, speak_alike
+from kokoro_lab.lab.conversion.exports import export, speak_alike
 from kokoro_lab.model.decoder import DecodedSegment, SegmentRequest
 from kokoro_lab.native.operators import Native, native_operators
 from kokoro_lab.speech.engine import Engine, load_engine

@@ -10,17 +10,17 @@ import pandas as pd
 import pytest
 
 from kokoro_lab.engine_config import EngineConfig
-from kokoro_lab.lab.bench.ab import AbComparison
-from kokoro_lab.lab.bench.by_length import advice, by_length
-from kokoro_lab.lab.bench.configurations import Configuration
-from kokoro_lab.lab.bench.recommendation import MARGIN, controls, figures_of, judge, recommend
-from kokoro_lab.metrics.paired_ratio import PairedRatio
+from kokoro_lab.lab.compare.by_length import advice, by_length
+from kokoro_lab.lab.compare.comparison import Comparison
+from kokoro_lab.lab.compare.configurations import Configuration
+from kokoro_lab.lab.compare.recommendation import MARGIN, controls, figures_of, judge, recommend
+from kokoro_lab.metrics.intervals import Estimate
 
 CHARACTERS = (100, 150, 180, 240, 260, 300, 450, 480, 700, 800, 1200, 1300)
 CONFIG = EngineConfig()
 
 
-def measured(seed: int = 0, spread: float = 0.03, **times: dict[str, object]) -> AbComparison:
+def measured(seed: int = 0, spread: float = 0.03, **times: dict[str, object]) -> Comparison:
     """A comparison of a default and of others whose figures are the given ones, times the default's.
 
     A figure may be a function of the length of the text.
@@ -42,10 +42,10 @@ def measured(seed: int = 0, spread: float = 0.03, **times: dict[str, object]) ->
                 rows.append({**row, **place, "characters": characters})
     configurations = tuple(Configuration(name, CONFIG) for name in ("default", *times))
     starts = pd.DataFrame({"configuration": ["default", *times], "load_s": 1.0})
-    return AbComparison(configurations, starts, pd.DataFrame(rows))
+    return Comparison(configurations, starts, pd.DataFrame(rows))
 
 
-def chosen(comparison: AbComparison) -> str:
+def chosen(comparison: Comparison) -> str:
     return recommend(comparison).configuration.name
 
 
@@ -147,7 +147,7 @@ def test_the_threshold_is_that_of_the_soonest_first_audio() -> None:
     table = table.astype(object)
     for at, ttfa, computing in ((200, 0.9, 0.3), (500, 0.5, 0.8)):
         table.loc[at, "helps"] = True
-        table.loc[at, ["TTFA", "computing"]] = [PairedRatio(r, r, r, 9) for r in (ttfa, computing)]
+        table.loc[at, ["TTFA", "computing"]] = [Estimate(r, r, r, 9) for r in (ttfa, computing)]
     assert advice(table).startswith("Below 500 characters")
 
 
@@ -164,9 +164,9 @@ def test_memory_decides_by_its_interval() -> None:
     uneven = {"rss_peak_mb": lambda n: 0.5 if n < 400 else 1.0}
     found = recommend(measured(other=uneven))
     assert found.configuration.name == "default"
-    (verdict,) = found.verdicts
-    assert verdict.memory.low < verdict.memory.ratio < verdict.memory.high
-    assert verdict.memory.units == len(CHARACTERS)
+    memory = found.verdicts[0].ratios["memory"]
+    assert memory.low < memory.value < memory.high
+    assert memory.units == len(CHARACTERS)
 
 
 def test_where_one_is_best_at_every_length_no_threshold_helps() -> None:
@@ -185,5 +185,5 @@ def test_a_choice_that_its_own_texts_alone_speak_for_does_not_help() -> None:
     early = {"ttfa_s": lambda n: 0.5 if n < 280 else 1.5, "wall_s": lambda n: 0.5 if n < 280 else 1.5}
     table = by_length(measured(other=early))
     assert (table.below[280], table.above[280]) == ("other", "default")
-    assert table.computing[280].ratio == 1
+    assert table.computing[280].value == 1
     assert not table.helps.any()

@@ -15,10 +15,10 @@ import pytest
 
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ParameterError
-from kokoro_lab.lab.bench import ab
-from kokoro_lab.lab.bench.ab import COLD_TEXT, AbComparison, compare, pooled
-from kokoro_lab.lab.bench.configurations import parse
-from kokoro_lab.lab.bench.engine_process import EngineFailed, EngineProcess
+from kokoro_lab.lab.compare import comparison as ab
+from kokoro_lab.lab.compare.comparison import COLD_TEXT, Comparison, compare, in_processes, pooled, repeat
+from kokoro_lab.lab.compare.configurations import parse
+from kokoro_lab.lab.compare.engine_process import EngineFailed, EngineProcess
 from kokoro_lab.model.decoder import DecodedSegment, SegmentRequest
 from kokoro_lab.model.whole_graph import WholeGraph
 from kokoro_lab.sessions.provider_registry import registry
@@ -72,13 +72,16 @@ def hum(config: EngineConfig) -> Engine:
     return Engine(Parts(later, config, voices, "hum", lambda: decoder.placement))  # type: ignore[arg-type]
 
 
+START = in_processes("hum", hum)
+
+
 @pytest.fixture(scope="module")
-def comparison() -> AbComparison:
+def comparison() -> Comparison:
     written = "optimisation=extended; optimisation=none; optimisation=basic"
-    return compare(parse(written, BASE), TEXTS, voice="hum", load=hum, progress=False)
+    return compare(parse(written, BASE), TEXTS, START, rounds=2, progress=False)
 
 
-def test_every_text_is_spoken_in_each_round_by_each_that_can_and_by_turns(comparison: AbComparison) -> None:
+def test_every_text_is_spoken_in_each_round_by_each_that_can_and_by_turns(comparison: Comparison) -> None:
     assert [c.name for c in comparison.configurations] == ["default", "optimisation=extended"]
     counted = Counter(
         zip(comparison.trials.system, comparison.trials.text_number, comparison.trials["round"], strict=True)
@@ -92,7 +95,7 @@ def test_every_text_is_spoken_in_each_round_by_each_that_can_and_by_turns(compar
     assert set(comparison.trials.characters) == {len(text) for text in TEXTS}
 
 
-def test_who_cannot_be_measured_is_a_row_that_says_why(comparison: AbComparison) -> None:
+def test_who_cannot_be_measured_is_a_row_that_says_why(comparison: Comparison) -> None:
     why = ab.starts_table(comparison)["why not"]
     assert "text 0, prediction 2: RuntimeError: the provider gave up" in why["optimisation=none"]
     assert "ended with code 7" in why["optimisation=basic"]
@@ -100,14 +103,14 @@ def test_who_cannot_be_measured_is_a_row_that_says_why(comparison: AbComparison)
 
 
 def test_a_process_that_ends_between_two_texts_is_unavailable_too() -> None:
-    with EngineProcess("hum", BASE, "hum", hum, warm=False) as speaker:
+    with EngineProcess("hum", BASE, "hum", hum) as speaker:
         speaker._process.kill()  # as a system that has run out of memory does
         speaker._process.join()
         with pytest.raises(EngineFailed, match="ended with code -9"):
             speaker.speak(0, TEXTS[0])
 
 
-def test_a_cold_start_is_apart_from_what_is_spoken_warm(comparison: AbComparison) -> None:
+def test_a_cold_start_is_apart_from_what_is_spoken_warm(comparison: Comparison) -> None:
     starts = ab.starts_table(comparison).loc[["default", "optimisation=extended"]]
     assert (starts.process_s > starts.load_s).all()
     assert (starts.first_ttfa_s > 0).all()
@@ -118,40 +121,41 @@ def test_a_cold_start_is_apart_from_what_is_spoken_warm(comparison: AbComparison
     assert comparison.facts["default"]["active_provider"] == "CPUExecutionProvider"
 
 
-def test_a_second_prediction_that_is_another_one_is_noticed(comparison: AbComparison) -> None:
+def test_a_second_prediction_that_is_another_one_is_noticed(comparison: Comparison) -> None:
     sound = ab.sound_table(comparison)
     assert sound.unlike_again.to_dict() == {"default": 0, "optimisation=extended": len(TEXTS)}
     assert sound.snr_min_db["default"] == np.inf
     assert sound.snr_min_db["optimisation=extended"] < 20
 
 
-def test_comparisons_are_pooled_without_mixing_their_texts(comparison: AbComparison) -> None:
+def test_comparisons_are_pooled_without_mixing_their_texts(comparison: Comparison) -> None:
     both = pooled([comparison, comparison_as(comparison, repetition=1)])
     assert len(both.trials) == 2 * len(comparison.trials)
-    assert ab.ratio(both, "optimisation=extended", "wall_s", "default").units == 2 * len(TEXTS)
+    assert ab.ratio(both.trials, "optimisation=extended", "wall_s", "default").units == 2 * len(TEXTS)
 
 
-def comparison_as(comparison: AbComparison, repetition: int) -> AbComparison:
+def comparison_as(comparison: Comparison, repetition: int) -> Comparison:
     trials = comparison.trials.assign(repetition=repetition)
-    return AbComparison(comparison.configurations, comparison.starts, trials, comparison.unavailable)
+    return Comparison(comparison.configurations, comparison.starts, trials, comparison.unavailable)
 
 
 def test_without_the_first_configuration_there_is_nothing_to_compare_with() -> None:
     missing = next(line.provider.name for line in registry() if not line.available)
     base = EngineConfig(variant="fp32", threads=1, provider=missing)
     with pytest.raises(EngineFailed, match=missing):
-        compare(parse("threads=2", base), TEXTS, voice="hum", load=hum, progress=False)
+        compare(parse("threads=2", base), TEXTS, START, rounds=2, progress=False)
 
 
 def test_one_configuration_one_round_and_no_text_are_no_comparison() -> None:
     both = parse("threads=2", BASE)
     for wrong in (
-        {"configurations": both[:1], "texts": TEXTS},
+        {"configurations": both[:1], "texts": [TEXTS]},
         {"configurations": both, "texts": []},
-        {"configurations": both, "texts": TEXTS, "rounds": 1},
+        {"configurations": both, "texts": [[]]},
+        {"configurations": both, "texts": [TEXTS], "rounds": 1},
     ):
         with pytest.raises(ParameterError):
-            compare(**wrong, load=hum, progress=False)  # type: ignore[arg-type]
+            repeat(**wrong, start=START, progress=False)  # type: ignore[arg-type]
 
 
 def test_texts_are_distinct_and_about_as_long_as_asked_for() -> None:

@@ -12,9 +12,9 @@ import pandas as pd
 
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import SettingsError
-from kokoro_lab.lab.bench.ab import AbComparison
-from kokoro_lab.lab.bench.recommendation import COMPUTING, MARGIN, TTFA, recommend
-from kokoro_lab.metrics.paired_ratio import PairedRatio, paired_ratio
+from kokoro_lab.lab.compare.comparison import TEXT, Comparison, texts_in
+from kokoro_lab.lab.compare.recommendation import FIGURES, gains_and_losses, recommend
+from kokoro_lab.metrics.intervals import paired_ratio
 
 THRESHOLDS = (200, 280, 500, 1000)
 """Characters."""
@@ -22,17 +22,16 @@ FEWEST_TEXTS = 5
 """To choose from. Of fewer, the interval is so wide that nothing is shown: they are no reason to change."""
 FOLDS = 4
 """Each text is judged by what was chosen from the texts of the other folds."""
-_TEXT = ["repetition", "text_number"]
 
 
-def by_length(comparison: AbComparison, thresholds: Sequence[int] = THRESHOLDS) -> pd.DataFrame:
+def by_length(comparison: Comparison, thresholds: Sequence[int] = THRESHOLDS) -> pd.DataFrame:
     """What is recommended below and above each threshold, and what both together gain on one for all.
 
     Returns
     -------
     pandas.DataFrame
         By threshold in characters: texts_below, texts_above; below, above (names, chosen from all texts);
-        TTFA and computing (`PairedRatio` of both together over the one; for each text, all of them were
+        TTFA and computing (`Estimate` of both together over the one; for each text, all of them were
         chosen without it); helps.
     """
     trials = comparison.trials
@@ -46,16 +45,17 @@ def by_length(comparison: AbComparison, thresholds: Sequence[int] = THRESHOLDS) 
         side = np.where(trials.characters < threshold, "below", "above")
         chosen = [_sides(rest, threshold, other) for rest, other in zip(rests, ones, strict=True)]
         together = _of(trials, [chosen[number][at] for number, at in zip(fold, side, strict=True)])
-        ttfa, computing = (_ratio(alone[figure], together[figure]) for figure in (TTFA, COMPUTING))
-        gains = any(r.high < 1 - MARGIN for r in (ttfa, computing))
-        loses = any(not r.high < 1 + MARGIN for r in (ttfa, computing))
+        ratios = {
+            title: paired_ratio(alone[FIGURES[title]], together[FIGURES[title]], texts_in(alone))
+            for title in ("TTFA", "computing")
+        }
+        gains, losses = gains_and_losses(ratios)
         rows[threshold] = {
             "texts_below": _count(trials[side == "below"]),
             "texts_above": _count(trials[side == "above"]),
             **_sides(comparison, threshold, one),
-            "TTFA": ttfa,
-            "computing": computing,
-            "helps": gains and not loses,
+            **ratios,
+            "helps": bool(gains and not losses),
         }
     return pd.DataFrame(rows).T.rename_axis("characters")
 
@@ -68,7 +68,7 @@ def advice(table: pd.DataFrame) -> str:
             f"No threshold of {', '.join(map(str, table.index))} characters helps: "
             "one configuration does for texts of every length."
         )
-    best = helping.loc[min(helping.index, key=lambda at: helping.TTFA[at].ratio)]
+    best = helping.loc[min(helping.index, key=lambda at: helping.TTFA[at].value)]
     setting = f"{best.below} < {best.name}; {best.above}"
     try:
         EngineConfig(by_length=setting)
@@ -81,7 +81,7 @@ def advice(table: pd.DataFrame) -> str:
     )
 
 
-def _sides(comparison: AbComparison, threshold: int, one: str) -> dict[str, str]:
+def _sides(comparison: Comparison, threshold: int, one: str) -> dict[str, str]:
     """What to take below and above a threshold."""
     short = comparison.trials.characters < threshold
     return {
@@ -90,7 +90,7 @@ def _sides(comparison: AbComparison, threshold: int, one: str) -> dict[str, str]
     }
 
 
-def _choice(comparison: AbComparison, otherwise: str) -> str:
+def _choice(comparison: Comparison, otherwise: str) -> str:
     """What is recommended; of too few texts, the other one."""
     enough = _count(comparison.trials) >= FEWEST_TEXTS
     return recommend(comparison).configuration.name if enough else otherwise
@@ -98,20 +98,15 @@ def _choice(comparison: AbComparison, otherwise: str) -> str:
 
 def _folds(trials: pd.DataFrame) -> pd.Series:
     """A number for each trial, the same for all of a text; each fold has texts of every length."""
-    texts = trials.drop_duplicates(_TEXT).sort_values("characters", kind="stable")
-    places = {tuple(text): place % FOLDS for place, text in enumerate(texts[_TEXT].to_numpy())}
-    return pd.Series([places[tuple(text)] for text in trials[_TEXT].to_numpy()], trials.index)
+    texts = trials.drop_duplicates(list(TEXT)).sort_values("characters", kind="stable")
+    places = {tuple(text): place % FOLDS for place, text in enumerate(texts[list(TEXT)].to_numpy())}
+    return pd.Series([places[tuple(text)] for text in trials[list(TEXT)].to_numpy()], trials.index)
 
 
 def _of(trials: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
     """The trials of the configuration that is named for each, in the order of texts and rounds."""
-    return trials[trials.system == np.asarray(names)].set_index([*_TEXT, "round"]).sort_index()
-
-
-def _ratio(alone: pd.Series, together: pd.Series) -> PairedRatio:
-    texts = [(repetition, number) for repetition, number, _ in alone.index]
-    return paired_ratio(list(alone), list(together.loc[alone.index]), texts)
+    return trials[trials.system == np.asarray(names)].set_index([*TEXT, "round"]).sort_index()
 
 
 def _count(trials: pd.DataFrame) -> int:
-    return len(trials.drop_duplicates(_TEXT))
+    return len(trials.drop_duplicates(list(TEXT)))

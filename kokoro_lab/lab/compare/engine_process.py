@@ -10,18 +10,15 @@ import multiprocessing
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from types import TracebackType
 from typing import Any, Literal, NamedTuple
 
-import psutil
-
 from kokoro_lab.datatypes import Samples
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import KokoroLabError
-from kokoro_lab.lab.bench.memory import MB, sampled_memory
-from kokoro_lab.lab.bench.timing import InProcess
+from kokoro_lab.lab.bench.memory import INTERVAL_S, resident_mb
+from kokoro_lab.lab.bench.timing import InProcess, spoken
 from kokoro_lab.lab.bench.trial import Listener, Trial
 from kokoro_lab.scheduling.priority import keep_collector_off
 from kokoro_lab.sessions.providers import recorded_options
@@ -40,28 +37,6 @@ class EngineFailed(KokoroLabError):
     """The engine in the other process cannot be loaded or does not speak, or its process has ended."""
 
     code = "engine_failed"
-
-
-@dataclass(frozen=True, slots=True)
-class LoadedEngine:
-    """An engine that could speak, and has not yet.
-
-    Parameters
-    ----------
-    process_s : float
-        From the start of the process, imports and all.
-    load_s : float
-        Of that, to make the engine.
-    rss_mb : float
-        Resident memory.
-    facts : dict
-        What was made: variant, model, providers, threads, session options.
-    """
-
-    process_s: float
-    load_s: float
-    rss_mb: float
-    facts: dict[str, Any]
 
 
 class EngineTrial(NamedTuple):
@@ -88,13 +63,14 @@ class EngineProcess:
         Who speaks.
     make_engine : callable
         Of a module that the process can import.
-    warm : bool
-        Whether it is warm when the block begins; else its first text is a cold one.
 
     Attributes
     ----------
-    loaded : LoadedEngine
-        From the `with` on.
+    loaded : dict of str to float
+        From the `with` on: process_s, from the start of the process, imports and all, to an engine that could
+        speak; load_s, what of that making the engine took; loaded_mb, its resident memory then.
+    facts : dict
+        From the `with` on: variant, model, providers, threads, session options.
 
     Raises
     ------
@@ -108,11 +84,10 @@ class EngineProcess:
         config: EngineConfig,
         voice: str,
         make_engine: MakeEngine = real_engine,
-        *,
-        warm: bool = True,
     ) -> None:
         self.name = name
-        self._warm = warm
+        self.facts: dict[str, Any] = {}
+        self.loaded: dict[str, float] = {}
         self._answers = True
         # Not forked: a child would inherit threads' locks, and Core ML refuses forked processes
         context = multiprocessing.get_context("spawn")
@@ -129,10 +104,8 @@ class EngineProcess:
         self._process.start()
         self._theirs.close()
         try:
-            load_s, rss_mb, facts = self._answer(START_S, "be ready")
-            self.loaded = LoadedEngine(time.perf_counter() - begun_s, load_s, rss_mb, facts)
-            if self._warm:
-                self.warm()
+            measured, self.facts = self._answer(START_S, "be ready")
+            self.loaded = {"process_s": time.perf_counter() - begun_s, **measured}
         except BaseException:
             self.close()
             raise
@@ -207,9 +180,11 @@ def _serve(
             engine = make_engine(config)
             load_s = time.perf_counter() - begun_s
             speaker = InProcess(engine, voice, cached=False)
-            rss_mb = speaker.process.memory_info().rss / MB
+            speaker.name = name
+            loaded_mb = resident_mb(speaker.process)
             session = recorded_options(config) | dict(engine.decoder.details)
-            connection.send(("loaded", (load_s, rss_mb, {**speaker.facts(), "session": session})))
+            measured = {"load_s": load_s, "loaded_mb": loaded_mb}
+            connection.send(("loaded", (measured, {**speaker.facts(), "session": session})))
             while True:
                 number, text = connection.recv()
                 if number == "warm":
@@ -217,19 +192,12 @@ def _serve(
                     keep_collector_off()  # as the server does
                     connection.send(("warm", None))
                 else:
-                    connection.send(("spoken", _spoken(speaker, name, number, text)))
+                    listener = Listener(keep=True)
+                    trial = spoken(speaker, number, text, listener, memory_interval_s=INTERVAL_S)
+                    connection.send(("spoken", EngineTrial(trial, listener.samples)))
         except (EOFError, ConnectionError):
             raise
         except Exception as error:  # whatever a provider raises is told to who asked
             first = str(error).partition("\n")[0]
             known = isinstance(error, KokoroLabError)
             connection.send(("failed", str(error) if known else f"{type(error).__name__}: {first}"))
-
-
-def _spoken(speaker: InProcess, name: str, number: int, text: str) -> EngineTrial:
-    listener = Listener(keep=True)
-    with sampled_memory(psutil.Process()) as memory:
-        listener.asks()
-        speaker.speak(text, listener)
-    trial = listener.trial(name, number, len(text), streamed=True, memory=memory)
-    return EngineTrial(trial, listener.samples)

@@ -1,16 +1,16 @@
-"""Configurations against each other: the same texts, turn by turn, each engine in a process of its own.
+"""Configurations against each other: the same texts, interleaved, each engine in a process of its own.
 
 What the machine does meanwhile meets all of them alike, so their ratios hold where the times do not. A cold
-start is timed apart from what is spoken warm; every text is spoken at least twice by each, because there are
-providers that fail, or compute something else, the second time.
+start is timed apart from what is spoken warm. Whoever looks for configurations has every text spoken at least
+twice by each, because there are providers that fail, or compute something else, the second time.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import pandas as pd
@@ -18,11 +18,11 @@ from tqdm import tqdm
 
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples
 from kokoro_lab.errors import ParameterError
-from kokoro_lab.lab.bench.configurations import Configuration
-from kokoro_lab.lab.bench.engine_process import EngineFailed, EngineProcess, MakeEngine, real_engine
 from kokoro_lab.lab.bench.texts import sentences_of, texts_of
+from kokoro_lab.lab.compare.configurations import Configuration
+from kokoro_lab.lab.compare.engine_process import EngineFailed, EngineProcess, MakeEngine, real_engine
 from kokoro_lab.lab.fixtures import load_texts
-from kokoro_lab.metrics.paired_ratio import PairedRatio, mean_of, paired_ratio
+from kokoro_lab.metrics.intervals import Estimate, mean_of, paired_ratio
 from kokoro_lab.metrics.perceptual import SHORTEST_S, pesq_wb, signal_to_difference_db
 
 LEAST_PREDICTIONS = 2
@@ -30,37 +30,20 @@ ROUNDING_DB = 60.0
 """From here on two recordings differ by rounding; PESQ would only say 4.64."""
 PESQ_S = 12.0
 """As much of a text as PESQ reads; the rest is of the same making."""
-
-
+TEXT = ("repetition", "text_number")
+"""What a ratio's pairs are drawn by: texts, of which other repetitions have others."""
 COLD_TEXT = "Good morning. This is the first thing that anybody hears."
 
+Start = Callable[[Configuration], EngineProcess]
 
-@dataclass(frozen=True, slots=True)
-class Start:
-    """A cold start.
 
-    Parameters
-    ----------
-    configuration : str
-    process_s : float
-        From the start of the process to an engine that could speak, imports and all.
-    load_s : float
-        Of that, `load_engine`.
-    first_ttfa_s : float
-        From the first request to its first sample of speech: G2P and whatever is lazy are loaded in it.
-    loaded_mb : float
-        Resident memory before it speaks.
-    """
-
-    configuration: str
-    process_s: float
-    load_s: float
-    first_ttfa_s: float
-    loaded_mb: float
+def in_processes(voice: str, make_engine: MakeEngine = real_engine) -> Start:
+    """How configurations are started: each in a process of its own, spoken by `voice`."""
+    return lambda asked: EngineProcess(asked.name, asked.config, voice, make_engine)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class AbComparison:
+class Comparison:
     """What was measured.
 
     Parameters
@@ -68,12 +51,12 @@ class AbComparison:
     configurations : tuple of Configuration
         Those that spoke everything; the first is the one that the others are compared with.
     starts : pandas.DataFrame
-        A row a cold start, of all that could be started: the fields of `Start`.
+        A row a cold start, of all that could be started: configuration; process_s, from the start of the
+        process to an engine that could speak, and load_s, what of that `load_engine` took; first_ttfa_s, from
+        the first request to its first sample of speech, with whatever is lazy; loaded_mb, resident memory
+        before it spoke.
     trials : pandas.DataFrame
-        A row a prediction: the fields of `trial.Trial` with `system` the configuration's name, and
-        `repetition`, `round`; `snr_db` and `pesq` against the first configuration's first prediction of the
-        text (NaN where lengths differ, or PESQ has nothing to say); `longer_s` than that; and `same_again`,
-        whether the samples are those of its own first prediction.
+        As `take_turns`.
     unavailable : mapping of str to str
         Why the others were not measured, by name.
     facts : mapping of str to dict
@@ -93,14 +76,11 @@ class AbComparison:
 
     def of(self, name: str) -> pd.DataFrame:
         """The trials of one configuration, each in the row of its text, round and repetition."""
-        own = self.trials[self.trials.system == name]
-        return own.set_index(["repetition", "text_number", "round"]).sort_index()
+        return trials_of(self.trials, name)
 
-    def only(self, trials: pd.Series) -> AbComparison:
+    def only(self, trials: pd.Series) -> Comparison:
         """The same with the trials that are marked alone."""
-        return AbComparison(
-            self.configurations, self.starts, self.trials[trials], self.unavailable, self.facts
-        )
+        return replace(self, trials=self.trials[trials])
 
 
 def texts_by_length(lengths: Sequence[int], count: int, seed: int = 0) -> list[str]:
@@ -114,43 +94,29 @@ def texts_by_length(lengths: Sequence[int], count: int, seed: int = 0) -> list[s
     return list(dict.fromkeys(found))
 
 
-def compare(
+def repeat(
     configurations: Sequence[Configuration],
-    texts: Sequence[str],
+    texts: Sequence[Sequence[str]],
+    start: Start,
     *,
-    voice: str = "af_heart",
     rounds: int = LEAST_PREDICTIONS,
-    repetition: int = 0,
-    load: MakeEngine = real_engine,
     progress: bool = True,
-) -> AbComparison:
-    """Start each configuration cold, then have all of them speak every text in each round, in turn.
+) -> list[Comparison]:
+    """`compare` again and again, each time with new processes.
 
     Parameters
     ----------
-    configurations : sequence of Configuration
-        From `configurations.parse`: two or more, of which the first must be to be had here.
-    texts : sequence of str
-        Distinct.
-    voice : str
-        Who speaks.
+    texts : sequence of sequence of str
+        Those of each repetition.
     rounds : int
         How often each text is spoken by each, 2 or more.
-    repetition : int
-        Goes into the trials, to tell them from those of other calls.
-    load : callable
-        Makes an engine in each process.
-    progress : bool
-        Whether to show a bar.
 
     Raises
     ------
     ParameterError
-        There is nothing to compare, or fewer than two rounds.
-    EngineFailed
-        The first configuration cannot be measured, so that there is nothing to compare with.
+        There is nothing to compare, or fewer than two rounds; and as `compare`.
     """
-    if len(configurations) < 2 or not texts:
+    if len(configurations) < 2 or not (texts and all(texts)):
         raise ParameterError("A comparison takes two configurations and a text.", field="configurations")
     if rounds < LEAST_PREDICTIONS:
         raise ParameterError(
@@ -159,18 +125,54 @@ def compare(
             value=rounds,
             allowed=f"{LEAST_PREDICTIONS} or more",
         )
+    return [
+        compare(configurations, spoken, start, rounds=rounds, repetition=number, progress=progress)
+        for number, spoken in enumerate(texts)
+    ]
+
+
+def compare(
+    configurations: Sequence[Configuration],
+    texts: Sequence[str],
+    start: Start,
+    *,
+    rounds: int = 1,
+    repetition: int = 0,
+    progress: bool = True,
+) -> Comparison:
+    """Start each configuration cold, then have all of them speak every text in each round, interleaved.
+
+    Parameters
+    ----------
+    configurations : sequence of Configuration
+        From `configurations.parse`: two or more, of which the first must be to be had here.
+    texts : sequence of str
+        Distinct.
+    start : callable
+        As `in_processes`.
+    rounds : int
+        How often each text is spoken by each.
+    repetition : int
+        Goes into the trials, to tell them from those of other calls.
+    progress : bool
+        Whether to show a bar.
+
+    Raises
+    ------
+    EngineFailed
+        The first configuration cannot be measured, so that there is nothing to compare with.
+    """
     unavailable: dict[str, str] = {}
-    starts: list[Start] = []
+    starts: list[dict[str, Any]] = []
     facts: dict[str, dict[str, Any]] = {}
-    rows: list[dict[str, Any]] = []
     total = len(configurations) * (1 + rounds * len(texts))
     with ExitStack() as processes, tqdm(total=total, desc="predictions", disable=not progress) as bar:
         speakers: dict[str, EngineProcess] = {}
         for configuration in configurations:
-            name, config = configuration.name, configuration.config
-            speaker = EngineProcess(name, config, voice, load, warm=False)
+            name, speaker = configuration.name, start(configuration)
             try:
-                start = _started(processes.enter_context(speaker))
+                processes.enter_context(speaker)
+                cold = speaker.speak(0, COLD_TEXT).trial
                 speaker.warm(max(texts, key=len))
             except EngineFailed as error:
                 speaker.close()  # one that hangs would take time from the others
@@ -179,91 +181,84 @@ def compare(
                     raise
                 bar.update(1 + rounds * len(texts))
                 continue
-            starts.append(start)
-            facts[name] = speaker.loaded.facts
+            facts[name] = speaker.facts
+            starts.append({"configuration": name, **speaker.loaded, "first_ttfa_s": cold.ttfa_s})
             speakers[name] = speaker
             bar.update()
-        heard = _FirstPredictions(configurations[0].name)
-        for turn in range(rounds * len(texts)):
-            spoken_in, number = divmod(turn, len(texts))
-            trials = {}
-            for name in _rotated(list(speakers), turn):
-                try:
-                    trials[name] = speakers[name].speak(number, texts[number])
-                except EngineFailed as error:
-                    if name == configurations[0].name:
-                        raise
-                    unavailable[name] = f"text {number}, prediction {spoken_in + 1}: {error}"
-                    speakers.pop(name).close()
-                bar.update()
-            # Between the trials, so that nobody is disturbed by it
-            differences = heard.compare(number, {name: samples for name, (_, samples) in trials.items()})
-            for name, (trial, _) in trials.items():
-                place = {"system": name, "round": spoken_in, "repetition": repetition}
-                rows.append(asdict(trial) | place | differences[name])
-    table = pd.DataFrame(rows)
-    return AbComparison(
+        trials, failed = take_turns(speakers, texts, rounds=rounds, repetition=repetition, done=bar.update)
+        unavailable |= failed
+    return Comparison(
         tuple(c for c in configurations if c.name not in unavailable),
-        pd.DataFrame([asdict(start) for start in starts]),
-        table[~table.system.isin(list(unavailable))].reset_index(drop=True),
+        pd.DataFrame(starts),
+        trials,
         unavailable,
         facts,
     )
 
 
-def _started(process: EngineProcess) -> Start:
-    loaded, cold = process.loaded, process.speak(0, COLD_TEXT)
-    return Start(process.name, loaded.process_s, loaded.load_s, cold.trial.ttfa_s, loaded.rss_mb)
-
-
-def repeat(
-    configurations: Sequence[Configuration],
-    repetitions: int,
-    spoken: Mapping[str, Any],
+def take_turns(
+    speakers: Mapping[str, EngineProcess],
+    texts: Sequence[str],
     *,
-    load: MakeEngine = real_engine,
-    progress: bool = True,
-    **options: Any,
-) -> list[AbComparison]:
-    """`compare` again and again, each time with new processes and other texts.
+    rounds: int = 1,
+    repetition: int = 0,
+    done: Callable[[], object] = lambda: None,
+) -> tuple[pd.DataFrame, dict[str, str]]:
+    """All of them speak every text in each round, interleaved; another one begins each turn.
 
     Parameters
     ----------
-    repetitions : int
-        How often, 1 or more.
-    spoken : mapping
-        `lengths` and `count` of `texts_by_length`.
-    **options
-        Of `compare`: voice, rounds.
+    speakers : mapping of str to EngineProcess
+        By name, warm; the first is the reference.
+    done : callable
+        Called after each prediction.
+
+    Returns
+    -------
+    trials : pandas.DataFrame
+        A row a prediction of those that spoke everything: the fields of `trial.Trial` with `system` the
+        speaker's name; `round` and `repetition`; `snr_db` and `pesq` against the reference's first prediction
+        of the text (NaN where lengths differ, or PESQ has nothing to say); `longer_s` than that; and
+        `same_again`, whether the samples are those of its own first prediction.
+    failed : dict
+        Why the others did not, by name.
 
     Raises
     ------
-    ParameterError
-        No repetition; and as `compare`.
+    EngineFailed
+        The reference failed.
     """
-    if repetitions < 1:
-        raise ParameterError(
-            "Nothing is compared.", field="repetitions", value=repetitions, allowed="1 or more"
-        )
-    return [
-        compare(
-            configurations,
-            texts_by_length(**spoken, seed=1000 * number),
-            repetition=number,
-            load=load,
-            progress=progress,
-            **options,
-        )
-        for number in range(repetitions)
-    ]
+    there, reference = dict(speakers), next(iter(speakers))
+    failed: dict[str, str] = {}
+    rows: list[dict[str, Any]] = []
+    heard = _FirstPredictions(reference)
+    for turn in range(rounds * len(texts)):
+        spoken_in, number = divmod(turn, len(texts))
+        spoken = {}
+        for name in _rotated(list(there), turn):
+            try:
+                spoken[name] = there[name].speak(number, texts[number])
+            except EngineFailed as error:
+                if name == reference:
+                    raise
+                failed[name] = f"text {number}, prediction {spoken_in + 1}: {error}"
+                there.pop(name).close()
+            done()
+        # Between the trials, so that nobody is disturbed by it
+        differences = heard.compare(number, {name: samples for name, (_, samples) in spoken.items()})
+        for name, (trial, _) in spoken.items():
+            place = {"system": name, "round": spoken_in, "repetition": repetition}
+            rows.append(asdict(trial) | place | differences[name])
+    trials = pd.DataFrame(rows)
+    return trials[~trials.system.isin(list(failed))].reset_index(drop=True), failed
 
 
-def pooled(comparisons: Sequence[AbComparison]) -> AbComparison:
+def pooled(comparisons: Sequence[Comparison]) -> Comparison:
     """Several comparisons of the same configurations as one; who failed in one of them is left out."""
     first = comparisons[0]
     unavailable = {name: why for each in comparisons for name, why in each.unavailable.items()}
     trials = pd.concat([each.trials for each in comparisons], ignore_index=True)
-    return AbComparison(
+    return Comparison(
         tuple(c for c in first.configurations if c.name not in unavailable),
         pd.concat([each.starts for each in comparisons], ignore_index=True),
         trials[~trials.system.isin(list(unavailable))].reset_index(drop=True),
@@ -272,7 +267,7 @@ def pooled(comparisons: Sequence[AbComparison]) -> AbComparison:
     )
 
 
-def starts_table(comparison: AbComparison) -> pd.DataFrame:
+def starts_table(comparison: Comparison) -> pd.DataFrame:
     """Medians of the cold starts, and why there is none; a row each configuration."""
     medians = comparison.starts.groupby("configuration", sort=False).median(numeric_only=True)
     reasons = pd.DataFrame({"why not": pd.Series(dict(comparison.unavailable), dtype=object)})
@@ -281,7 +276,7 @@ def starts_table(comparison: AbComparison) -> pd.DataFrame:
     )
 
 
-def warm_table(comparison: AbComparison) -> pd.DataFrame:
+def warm_table(comparison: Comparison) -> pd.DataFrame:
     """Warm predictions, a row each configuration: medians of TTFA and RTF, the peak of memory, gaps."""
     rows = {}
     for configuration in comparison.configurations:
@@ -296,7 +291,7 @@ def warm_table(comparison: AbComparison) -> pd.DataFrame:
     return pd.DataFrame(rows).T
 
 
-def sound_table(comparison: AbComparison) -> pd.DataFrame:
+def sound_table(comparison: Comparison) -> pd.DataFrame:
     """How each configuration's samples differ from the first one's: at worst, and on average; a row each.
 
     `snr_*_db` and `pesq_*` are over texts of the same length: the least, the mean, and the ends of the mean's
@@ -316,30 +311,43 @@ def sound_table(comparison: AbComparison) -> pd.DataFrame:
 
 
 def _spread(name: str, unit: str, figures: pd.Series) -> dict[str, float]:
-    mean = mean_of(figures.to_numpy(float), _texts_of(figures))
-    ends = {"min": figures.min(), "mean": mean.mean, "low": mean.low, "high": mean.high}
+    mean = mean_of(figures.to_numpy(float), texts_in(figures))
+    ends = {"min": figures.min(), "mean": mean.value, "low": mean.low, "high": mean.high}
     return {f"{name}_{end}{unit}": value for end, value in ends.items()}
 
 
-def _texts_of(trials: pd.DataFrame | pd.Series) -> list[tuple[int, int]]:
-    return [(repetition, number) for repetition, number, _ in trials.index]
+def trials_of(trials: pd.DataFrame, name: str) -> pd.DataFrame:
+    """The trials of one system, each in the row of its text, round and repetition."""
+    return trials[trials.system == name].set_index([*TEXT, "round"]).sort_index()
+
+
+def texts_in(trials: pd.DataFrame | pd.Series, units: Sequence[str] = TEXT) -> list[tuple[int, ...]]:
+    """What each row of `trials_of` belongs to: its text, or whatever else is drawn."""
+    return list(zip(*(trials.index.get_level_values(name) for name in units), strict=True))
 
 
 def ratio(
-    comparison: AbComparison, candidate: str, figure: str, against: str, confidence: float = 0.95
-) -> PairedRatio:
+    trials: pd.DataFrame,
+    candidate: str,
+    figure: str,
+    against: str,
+    *,
+    confidence: float = 0.95,
+    units: Sequence[str] = TEXT,
+) -> Estimate:
     """A figure of one configuration over another's, in pairs of the same text, round and repetition."""
-    pairs = pd.concat([comparison.of(name)[figure] for name in (against, candidate)], axis=1, join="inner")
-    before, after = list(pairs.iloc[:, 0]), list(pairs.iloc[:, 1])
-    return paired_ratio(before, after, _texts_of(pairs), confidence=confidence)
+    pairs = pd.concat(
+        [trials_of(trials, name)[figure] for name in (against, candidate)], axis=1, join="inner"
+    )
+    return paired_ratio(pairs.iloc[:, 0], pairs.iloc[:, 1], texts_in(pairs, units), confidence=confidence)
 
 
-def ratio_table(comparison: AbComparison, figure: str) -> pd.DataFrame:
+def ratio_table(comparison: Comparison, figure: str) -> pd.DataFrame:
     """`ratio` of every configuration to the first one: ratio, low, high; below 1 it takes less."""
-    found = {
-        c.name: ratio(comparison, c.name, figure, comparison.default) for c in comparison.configurations[1:]
-    }
-    rows = {name: {"ratio": r.ratio, "low": r.low, "high": r.high} for name, r in found.items()}
+    rows = {}
+    for other in comparison.configurations[1:]:
+        found = ratio(comparison.trials, other.name, figure, comparison.default)
+        rows[other.name] = {"ratio": found.value, "low": found.low, "high": found.high}
     return pd.DataFrame(rows).T if rows else pd.DataFrame(columns=["ratio", "low", "high"])
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -21,19 +21,12 @@ from kokoro_lab.graphs.mlprogram import ERROR_HIGH
 from kokoro_lab.graphs.passes import INNER, KNOWN, SCALE, SHIFT
 from kokoro_lab.graphs.static_passes import SPECTRUM
 from kokoro_lab.graphs.trunk_passes import whole_trunk
-from kokoro_lab.lab.conversion import coreml_rules, node_costs, partitions
-from kokoro_lab.lab.conversion.fixed_shapes import VocoderInputs, evaluated, windows_agree_db
+from kokoro_lab.lab.conversion import node_costs, partitions
+from kokoro_lab.lab.conversion.exports import VocoderInputs, evaluated, windows_agree_db
 from kokoro_lab.lab.results import Check, NegativeControl
 from kokoro_lab.model import static_vocoder
 from kokoro_lab.model.decoder import StagedDecoder
-from kokoro_lab.model.static_vocoder import (
-    WINDOWS,
-    StaticVocoder,
-    StaticWindow,
-    StaticWindows,
-    static_folder,
-    write_program,
-)
+from kokoro_lab.model.static_vocoder import WINDOWS, StaticVocoder, StaticWindow, static_folder
 from kokoro_lab.speech.engine import Engine
 from kokoro_lab.text.language import resolve_language
 from kokoro_lab.weights.store import model_path
@@ -115,7 +108,7 @@ def analyse(config: EngineConfig, sentence: VocoderInputs, *, runs: int = 1) -> 
         made_by = {**artefacts.recipes("fp32", native=False), **static_vocoder.recipes((window,))}
         artefacts.make_stages(folder / "graphs", config, made_by)
         feed = _feed(sentence)
-        rows: list[dict[str, Any]] = []
+        tables = []
         for graph in GRAPHS:
             path, times = _graph(graph, folder / "graphs", config, window, sentence.prosody.frames)
             if graph == STATIC:
@@ -124,12 +117,12 @@ def analyse(config: EngineConfig, sentence: VocoderInputs, *, runs: int = 1) -> 
             seen = node_costs.observe(path, feed, runs)
             feed |= seen.outputs
             model = partitions.load(path)
-            for provider in coreml_rules.providers():
+            for provider in partitions.providers():
                 found = partitions.partition(model, provider, seen.tensors)
-                rows += [{"graph": graph} | row for row in _rows(found, seen.costs, times)]
+                tables.append(_weighed(found, times * seen.costs).assign(graph=graph))
             for left in folder.glob("*.weights"):
                 left.unlink()
-    return pd.DataFrame(rows)
+    return pd.concat(tables, ignore_index=True)
 
 
 def _graph(
@@ -143,22 +136,13 @@ def _graph(
     return folder / f"{graph}.onnx", 1
 
 
-def _rows(
-    found: partitions.Partitioning, costs: Mapping[str, node_costs.NodeCost], times: int
-) -> Iterator[dict[str, Any]]:
+def _weighed(found: partitions.Partitioning, costs: pd.DataFrame) -> pd.DataFrame:
+    """A row for what a provider takes, and for each reason for which it refuses a node."""
     why = dict.fromkeys(found.taken, ("", "")) | dict(found.refused)
-    for operator, reason in sorted(set(why.values())):
-        names = frozenset(name for name, reasons in why.items() if reasons == (operator, reason))
-        cost = node_costs.total(costs, names) * times
-        yield {
-            "provider": found.provider,
-            "operator": operator,
-            "reason": reason,
-            "nodes": len(names),
-            "time_s": cost.time_s,
-            "operations": cost.operations,
-            "partitions": len(found.partitions),
-        }
+    nodes = pd.DataFrame.from_dict(why, orient="index", columns=["operator", "reason"])
+    groups = nodes.join(costs).groupby(["operator", "reason"])
+    rows = groups[["time_s", "operations"]].sum().assign(nodes=groups.size())
+    return rows.reset_index().assign(provider=found.provider, partitions=len(found.partitions))
 
 
 def table(rows: pd.DataFrame) -> pd.DataFrame:
@@ -208,16 +192,16 @@ def programs(config: EngineConfig, sentence: VocoderInputs, precisions: Sequence
     Returns
     -------
     pandas.DataFrame
-        A row for each precision: precision, and the fields of `static_export.Evaluated`.
+        A row for each precision: precision, and the fields of `exports.ProgramComparison`.
     """
     window = WINDOWS[0]
     source = static_folder(config)
-    fixed = StaticVocoder(source, config, StaticWindows((window,)))
+    fixed = StaticVocoder(source, config, static_vocoder.StaticWindows((window,)))
     rows = []
     for precision in precisions:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / f"{window.name}.mlpackage"
-            write_program(source, window, path, precision)
+            static_vocoder.write_program(source, window, path, precision)
             rows.append({"precision": precision} | asdict(evaluated(path, window, fixed, sentence)))
     return pd.DataFrame(rows)
 

@@ -6,7 +6,7 @@ import pytest
 
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ParameterError
-from kokoro_lab.lab.bench.configurations import every_kind, parse
+from kokoro_lab.lab.compare.configurations import every_kind, parse
 
 BASE = EngineConfig(threads=2)
 

@@ -14,8 +14,17 @@ from filelock import FileLock
 
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ParameterError, TuningError
-from kokoro_lab.lab.tuning.candidates import CandidateFailed, CandidateFigures, Space
-from kokoro_lab.lab.tuning.study import FAILED, FEASIBLE, TOO_FAR, Search, choose, run_trials
+from kokoro_lab.lab.tuning.search import (
+    FAILED,
+    FEASIBLE,
+    TOO_FAR,
+    CandidateFailed,
+    CandidateFigures,
+    Search,
+    Space,
+    choose,
+    run_trials,
+)
 
 SPACE = Space(threads=(1, 2), chunk_ms=(50,), window_frames=(90, 120))
 DEFAULT = SPACE.default(EngineConfig(threads=2))

@@ -7,8 +7,8 @@ import pytest
 
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.lab import plots
-from kokoro_lab.lab.bench import provider_partitions as analysis
-from kokoro_lab.lab.bench.provider_partitions import GRAPHS, INTENDED, STATIC
+from kokoro_lab.lab.conversion import provider_partitions as analysis
+from kokoro_lab.lab.conversion.provider_partitions import GRAPHS, INTENDED, STATIC
 from kokoro_lab.speech.engine import Engine
 
 

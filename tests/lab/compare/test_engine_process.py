@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from kokoro_lab.engine_config import EngineConfig
-from kokoro_lab.lab.bench.engine_process import EngineFailed, EngineProcess
+from kokoro_lab.lab.compare.engine_process import EngineFailed, EngineProcess
 from tests.toy_engine import fails_at_1_thread, make_engine
 
 CONFIG = EngineConfig(threads=2)
@@ -15,7 +15,7 @@ CONFIG = EngineConfig(threads=2)
 
 def test_a_process_speaks_refuses_and_dies_without_taking_us_along() -> None:
     with EngineProcess("toy", CONFIG, "hum", make_engine) as process:
-        assert process.loaded.facts["active_provider"] == "CPUExecutionProvider"
+        assert process.facts["active_provider"] == "CPUExecutionProvider"
         spoken = process.speak(3, "The kettle is on.")
         assert (spoken.trial.text_number, spoken.trial.system) == (3, "toy")
         assert spoken.trial.rss_peak_mb > 10
@@ -44,7 +44,7 @@ def test_who_has_refused_or_kept_us_waiting_is_asked_no_more(monkeypatch: pytest
             process.speak(0, "refuse")
         assert not process.alive
     with EngineProcess("toy", CONFIG, "hum", make_engine) as process:
-        monkeypatch.setattr("kokoro_lab.lab.bench.engine_process.SPEAK_S", 0.0)
+        monkeypatch.setattr("kokoro_lab.lab.compare.engine_process.SPEAK_S", 0.0)
         with pytest.raises(EngineFailed, match="took more than 0 s"):
             process.speak(0, "hang")
         assert not process.alive

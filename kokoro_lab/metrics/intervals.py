@@ -1,0 +1,224 @@
+"""Figures with their intervals: of a mean, of a ratio of pairs, of a rate, and of a median.
+
+What is drawn, or counted, is a unit, such as a text: figures of one unit are not independent of each other.
+There are three ways to an interval. Efron's BCa bootstrap (1987) takes no shape of the noise for granted.
+Student's t is wider for a handful of units, whose range a bootstrap never leaves. The ranks of the values
+hold a median, however they are spread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+from scipy.stats import binom, bootstrap
+from scipy.stats import t as student_t
+
+from kokoro_lab.errors import ParameterError
+
+RESAMPLES = 10_000
+FEWEST_UNITS = 3
+
+Doubles = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A figure, and where the true one lies.
+
+    Parameters
+    ----------
+    value : float
+    low, high : float
+        Two-sided confidence interval.
+    units : int
+        How many texts, or whatever else is drawn, it stands on.
+    """
+
+    value: float
+    low: float
+    high: float
+    units: int
+
+    def __str__(self) -> str:
+        return f"{self.value:.3f} ({self.low:.3f} to {self.high:.3f})"
+
+
+def mean_of(
+    values: npt.ArrayLike, units: Sequence[Hashable], *, confidence: float = 0.95, seed: int = 0
+) -> Estimate:
+    """Mean of a figure over units, each of which counts once, with the median of its figures.
+
+    Parameters
+    ----------
+    values : array_like
+        Figures; those that are not finite (an SNR of equal samples) are left out. Of none at all, the mean
+        is not a number.
+    units : sequence
+        What each figure belongs to, such as its text.
+
+    Notes
+    -----
+    Each end is the outer one of the BCa bootstrap and of Student's t: of a handful of units a bootstrap is
+    too narrow (three that happen to agree would show anything); of skewed ones t is. Where all units are the
+    same there is no spread, and both ends are the mean itself; of under three units they are infinite.
+    """
+    figures = np.asarray(values, np.float64)
+    finite = np.isfinite(figures)
+    if not finite.any():
+        return Estimate(np.nan, -np.inf, np.inf, 0)
+    kept = [unit for unit, counts in zip(units, finite, strict=True) if counts]
+    by_unit = np.array([np.median(figures[finite][rows]) for rows in rows_of(kept)])
+    mean, count = float(by_unit.mean()), len(by_unit)
+    if count < FEWEST_UNITS:
+        return Estimate(mean, -np.inf, np.inf, count)
+    low, high = _bootstrap_ends([by_unit], np.mean, confidence, seed)
+    half = student_t.ppf((1 + confidence) / 2, count - 1) * by_unit.std(ddof=1) / count**0.5
+    return Estimate(mean, min(low, float(mean - half)), max(high, float(mean + half)), count)
+
+
+def paired_ratio(
+    reference: npt.ArrayLike,
+    candidate: npt.ArrayLike,
+    units: Sequence[Hashable],
+    *,
+    confidence: float = 0.95,
+    seed: int = 0,
+) -> Estimate:
+    """Geometric mean of candidate ÷ reference, with its interval: 0.9 is a tenth less.
+
+    The mean of logarithms, as `mean_of` has it: a half and a double cancel, whichever of the two is called
+    the candidate. Of too few units for an interval its ends are 0 and infinity.
+
+    Parameters
+    ----------
+    reference, candidate : array_like
+        Positive figures, in pairs.
+    units : sequence
+        What each pair measured, such as its text.
+
+    Raises
+    ------
+    ParameterError
+        Lengths that differ or are 0, or a figure that is not finite and above 0.
+    """
+    before, after = columns_of(units, reference, candidate)
+    if not (len(before) and np.isfinite([before, after]).all() and min(before.min(), after.min()) > 0):
+        raise ParameterError("Only finite figures over 0 have a ratio.", field="candidate")
+    found = mean_of(np.log(after / before), units, confidence=confidence, seed=seed)
+    value, low, high = (float(np.exp(end)) for end in (found.value, found.low, found.high))
+    return Estimate(value, low, high, found.units)
+
+
+def rate_of(
+    amounts: npt.ArrayLike,
+    of: npt.ArrayLike,
+    units: Sequence[Hashable],
+    *,
+    confidence: float = 0.95,
+    seed: int = 0,
+) -> Estimate:
+    """A sum over another, such as errors over words, units drawn whole by the BCa bootstrap.
+
+    Of under three units, and of units that are nearly all alike, the ends are the least and the most of them.
+
+    Parameters
+    ----------
+    amounts, of : array_like
+        What is summed above and below; below it is over 0.
+    units : sequence
+        What each belongs to, such as its text.
+    """
+    above, below = columns_of(units, amounts, of)
+    sums = [np.array([column[rows].sum() for rows in rows_of(units)]) for column in (above, below)]
+    return Estimate(
+        float(above.sum() / below.sum()),
+        *_bootstrap_ends(sums, ratio_of_sums, confidence, seed),
+        len(sums[0]),
+    )
+
+
+def median_of(values: npt.ArrayLike, *, confidence: float = 0.95) -> Estimate:
+    """Median with its interval, from the ranks: no shape of the noise is taken for granted.
+
+    Notes
+    -----
+    David and Nagaraja, Order Statistics (2003), 7.1: between the j-th smallest and the j-th largest of n
+    values lies the true median unless fewer than j of n fair coins fall on one side. Of fewer than six values
+    it is the smallest to the largest, which is less than 95 %.
+    """
+    ordered = np.sort(np.asarray(values, np.float64))
+    beyond = max(int(binom.ppf((1 - confidence) / 2, len(ordered), 0.5)) - 1, 0)
+    return Estimate(
+        float(np.median(ordered)), float(ordered[beyond]), float(ordered[-1 - beyond]), len(ordered)
+    )
+
+
+def columns_of(units: Sequence[Hashable], *columns: npt.ArrayLike) -> list[Doubles]:
+    """The columns as arrays, one value for each of `units`.
+
+    Raises
+    ------
+    ParameterError
+        Lengths that differ.
+    """
+    arrays = [np.asarray(column, np.float64) for column in columns]
+    if any(array.shape != (len(units),) for array in arrays):
+        raise ParameterError(
+            "Reference, candidate and units differ in number.",
+            field="candidate",
+            value=", ".join(str(array.shape) for array in arrays) + f", ({len(units)},)",
+        )
+    return arrays
+
+
+def rows_of(units: Sequence[Hashable]) -> list[npt.NDArray[np.intp]]:
+    """Which rows belong to each unit, in the order in which the units come first."""
+    rows: dict[Hashable, list[int]] = {}
+    for row, unit in enumerate(units):
+        rows.setdefault(unit, []).append(row)
+    return [np.array(own) for own in rows.values()]
+
+
+def ratio_of_sums(above: Doubles, below: Doubles, axis: int = -1) -> Any:
+    """The statistic of a rate."""
+    return above.sum(axis) / below.sum(axis)
+
+
+def bootstrapped(
+    columns: Sequence[Doubles],
+    statistic: Callable[..., Any] = np.mean,
+    *,
+    confidence: float,
+    alternative: Literal["two-sided", "less", "greater"] = "two-sided",
+    seed: int = 0,
+) -> Any:
+    """Efron's BCa bootstrap of units, as `scipy.stats.bootstrap` has it: its interval, and what was drawn.
+
+    `columns` have a value for each unit; of several, units are drawn whole.
+    """
+    return bootstrap(
+        tuple(columns),
+        statistic,
+        paired=len(columns) > 1,
+        n_resamples=RESAMPLES,
+        confidence_level=confidence,
+        alternative=alternative,
+        rng=np.random.default_rng(seed),
+    )
+
+
+def _bootstrap_ends(
+    columns: Sequence[Doubles], statistic: Callable[..., Any], confidence: float, seed: int
+) -> tuple[float, float]:
+    """Both ends, and where the bootstrap has nothing to go by, the least and the most of the units."""
+    own = [float(statistic(*(column[k : k + 1] for column in columns))) for k in range(len(columns[0]))]
+    ends = [min(own), max(own)]
+    if len(own) >= FEWEST_UNITS and not np.allclose(own, own[0], rtol=0, atol=1e-12):
+        drawn = bootstrapped(columns, statistic, confidence=confidence, seed=seed).confidence_interval
+        if np.isfinite(drawn).all():
+            ends = list(map(float, drawn))
+    return ends[0], ends[1]
