@@ -30,7 +30,7 @@ from kokoro_lab.lab.bench.trial import Listener
 from kokoro_lab.lab.results import Check, NegativeControl, write_json
 from kokoro_lab.metrics.intervals import Estimate, median_of
 from kokoro_lab.model.decoder import DecodedSegment, Decoder, SegmentRequest
-from kokoro_lab.native.build import STOCK, build_of
+from kokoro_lab.native.toolchain import STOCK, build_of
 from kokoro_lab.provenance import git_state, repository_root, versions
 from kokoro_lab.speech.engine import Engine
 from kokoro_lab.weights.voices import Voice
