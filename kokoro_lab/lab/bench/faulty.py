@@ -2,27 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
-from http.client import HTTPConnection
+from functools import partial
 from typing import Any, Protocol
-from urllib.parse import urlsplit
 
-from kokoro_lab.datatypes import SAMPLE_RATE_HZ
-from kokoro_lab.errors import SynthesisError
-from kokoro_lab.lab.bench.frames import Body, ReceivedChunk
-from kokoro_lab.lab.bench.over_http import OverHttp
+from kokoro_lab.lab.bench.client import ReceivedChunk, ReceivedStream, ask, receive, speech_request
 from kokoro_lab.lab.bench.own_server import OwnServer, own_server
-from kokoro_lab.lab.bench.persistent import (
-    OfBytes,
-    OfEngine,
-    OfServer,
-    PersistentStream,
-    SpeechSource,
-    listen,
-)
+from kokoro_lab.lab.bench.persistent import OfEngine, SpeechSource, listen
+from kokoro_lab.lab.bench.timing import InProcess
 from kokoro_lab.lab.faults.draws import Losses, Shuffles
 from kokoro_lab.lab.faults.engine import FaultyEngine
 from kokoro_lab.lab.faults.injector import Injector, StreamWords
@@ -37,7 +26,6 @@ from kokoro_lab.lab.faults.scenario import (
 )
 from kokoro_lab.speech.engine import Engine
 
-ASK_S = 60.0
 ON_THE_WIRE = {"http": 1.0, "sse": 1.4, "websocket": 1.0}
 """Bytes that go over the line for each byte of audio: events are in base64."""
 
@@ -50,7 +38,7 @@ class FaultySpeaker(Protocol):
     def arm(self, scenario: Scenario | None) -> None:
         """Put in the scenario's faults, and begin to count; None takes them out."""
 
-    def forget(self) -> None:
+    def forget(self) -> object:
         """Empty its caches: what was spoken before must be spoken again."""
 
     def source(self, url: str | None = None) -> SpeechSource:
@@ -77,26 +65,12 @@ class FaultyLibrary:
         self._engine = FaultyEngine(engine, Injector())
         self._text, self._voice = text, voice
         self._engine.warm(voice, text="Ready.")
-
-    def arm(self, scenario: Scenario | None) -> None:
-        self._engine.injector.arm(scenario)
-
-    def forget(self) -> None:
-        self._engine.clear_caches()
+        self.arm = self._engine.injector.arm
+        self.forget = self._engine.clear_caches
+        self.facts = InProcess(self._engine, voice).facts
 
     def source(self, url: str | None = None) -> SpeechSource:
         return OfEngine(self._engine, self._text, self._voice)
-
-    def facts(self) -> dict[str, Any]:
-        engine = self._engine
-        return {
-            "variant": engine.config.variant,
-            "model_sha256": engine.model_sha256,
-            "requested_provider": engine.config.provider,
-            "active_provider": engine.active_provider,
-            "threads": engine.config.thread_count,
-            "conversion": dict(engine.conversion),
-        }
 
     def journal(self) -> tuple[int, tuple[StreamWords, ...]]:
         injector = self._engine.injector
@@ -108,52 +82,26 @@ class FaultyServer:
 
     def __init__(self, server: OwnServer, transport: Transport, text: str, voice: str) -> None:
         self.transport = transport
-        self.url: str | None = server.url
-        self._address = urlsplit(server.url).netloc
-        self._client = OverHttp(server.url, voice, server.process)
-        self._body: Body = {
-            "input": text,
-            "voice": voice,
-            "response_format": "pcm",
-            "sample_rate": SAMPLE_RATE_HZ,
-        }
+        self.url = server.url
+        self.forget = server.forget
+        self.facts = server.facts
+        self._body = speech_request(text, voice)
 
     def arm(self, scenario: Scenario | None) -> None:
-        self._asked(
-            "POST", {"scenario": None if scenario is None else json.loads(scenario.model_dump_json())}
-        )
-
-    def forget(self) -> None:
-        self._client.forget()
+        said = None if scenario is None else scenario.model_dump(mode="json")
+        ask(self.url, "POST", "/debug/faults", {"scenario": said})
 
     def source(self, url: str | None = None) -> SpeechSource:
-        at = url or str(self.url)
-        if self.transport == "http":
-            return OfBytes(at, self._body)
         assert self.transport != "library"
-        return OfServer(self.transport, at, self._body)
-
-    def facts(self) -> dict[str, Any]:
-        return self._client.facts()
+        return partial(receive, self.transport, url or self.url, self._body)
 
     def journal(self) -> tuple[int, tuple[StreamWords, ...]]:
-        found = self._asked("GET")
+        found = ask(self.url, "GET", "/debug/faults")
         spoken = (
             StreamWords(tuple((start, end) for start, end in one["words"]), one["samples"])
             for one in found["spoken"]
         )
         return int(found["struck"]), tuple(spoken)
-
-    def _asked(self, method: str, fields: dict[str, Any] | None = None) -> dict[str, Any]:
-        with closing(HTTPConnection(self._address, timeout=ASK_S)) as connection:
-            data = None if fields is None else json.dumps(fields).encode()
-            connection.request(method, "/debug/faults", data, {"Content-Type": "application/json"})
-            answer = connection.getresponse()
-            said = answer.read()
-            if answer.status != 200:
-                raise SynthesisError(f"The server would not put faults in: {said[:300].decode()}")
-            found: dict[str, Any] = json.loads(said)
-            return found
 
 
 @contextmanager
@@ -190,7 +138,7 @@ def subjects(
 class DisturbedStream:
     """One stream with faults in it: what was heard, how often they struck, and what was spoken to its end."""
 
-    heard: PersistentStream
+    heard: ReceivedStream
     struck: int
     spoken: tuple[StreamWords, ...]
 
@@ -198,14 +146,14 @@ class DisturbedStream:
 def disturbed(
     subject: FaultySpeaker,
     scenario: Scenario | None,
-    whole: PersistentStream | None = None,
+    whole: ReceivedStream | None = None,
     **listener: bool,
 ) -> DisturbedStream:
     """Listen to `subject` once, with the faults of `scenario`, or with none.
 
     Parameters
     ----------
-    whole : PersistentStream, optional
+    whole : ReceivedStream, optional
         The undisturbed stream, by whose length it is known where the middle of one is.
     **listener
         How careless the listener is: `goes_on`, `asks_again` and `reorders` of `listen`.
@@ -220,7 +168,7 @@ def disturbed(
             line = fault_proxy(subject.url, scenario, wire_bytes)
         with line as proxy:
             url = None if proxy is None else proxy.url
-            heard = listen(subject.source(url), line=chunks.over, **listener)
+            heard = listen(subject.source(url), None, line=chunks.over, **listener)
             struck = chunks.struck + (0 if proxy is None else len(proxy.struck))
         inside, spoken = subject.journal()
         return DisturbedStream(heard, struck + inside, spoken)

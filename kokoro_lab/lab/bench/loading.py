@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
-import json
 import statistics
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from http.client import HTTPConnection
+from itertools import pairwise
 from typing import Any
-from urllib.parse import urlsplit
 
-import numpy as np
 from tqdm import tqdm
 
-from kokoro_lab.audio import BYTES_A_SAMPLE
-from kokoro_lab.datatypes import SAMPLE_RATE_HZ
-from kokoro_lab.errors import SynthesisError
-from kokoro_lab.lab.bench.frames import Body, ReceivedChunk, frames
-from kokoro_lab.lab.bench.over_http import OverHttp
+from kokoro_lab.lab.bench.client import (
+    SPEECH_PATH,
+    Body,
+    ReceivedStream,
+    answered,
+    comparison_controls,
+    differences,
+    receive,
+    speech_request,
+    to_the_end,
+)
 from kokoro_lab.lab.bench.own_server import OwnServer
-from kokoro_lab.lab.bench.resuming import differences, percentile
-from kokoro_lab.lab.bench.trial import SPEECH_LEVEL
+from kokoro_lab.lab.bench.resuming import percentile
 from kokoro_lab.lab.results import Check, NegativeControl, Run
 
 REFUSALS = 50
@@ -38,46 +40,6 @@ KEEPS_UP = 0.8
 """Below this real-time factor there is time left for every chunk."""
 ASK_S = 30.0
 POLL_S = 0.01
-_FULL_SCALE = 32_768
-
-
-@dataclass(frozen=True, slots=True)
-class TimedStream:
-    """One stream, with the moments at which its frames came, in seconds from the request.
-
-    Parameters
-    ----------
-    ttfa_s : float
-        To the first frame that holds speech.
-    """
-
-    pcm: bytes
-    arrivals_s: tuple[float, ...]
-    lengths_s: tuple[float, ...]
-    ttfa_s: float
-
-    @property
-    def audio_s(self) -> float:
-        return sum(self.lengths_s)
-
-    @property
-    def ended_s(self) -> float:
-        return self.arrivals_s[-1]
-
-    @property
-    def rtf(self) -> float:
-        """Of the whole answer, its waiting included."""
-        return self.ended_s / self.audio_s
-
-    @property
-    def gaps_s(self) -> list[float]:
-        """How much later than a frame's length the next one came; below 0 where it came early."""
-        came = self.arrivals_s
-        return [b - a - length for a, b, length in zip(came, came[1:], self.lengths_s, strict=False)]
-
-    def audio_at(self, moment_s: float) -> float:
-        """Seconds of audio that had come by then."""
-        return sum(n for at, n in zip(self.arrivals_s, self.lengths_s, strict=True) if at <= moment_s)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,22 +116,20 @@ def measure_load(
     SynthesisError
         A stream failed.
     """
-    client = OverHttp(server.url, voice, server.process)
-    address = urlsplit(server.url).netloc
-    crowd = _Crowd(address, _body("Is there room for one more?", voice), refusals)
-    health = _Health(address)
+    crowd = _Crowd(server.url, speech_request("Is there room for one more?", voice), refusals)
+    health = _Health(server.url)
     with tqdm(total=2 * len(texts), disable=not progress) as bar:
 
-        def heard(text: str) -> TimedStream:
-            found = timed(frames("sse", server.url, _body(text, voice)))
+        def heard(text: str) -> ReceivedStream:
+            found = to_the_end(receive("sse", server.url, speech_request(text, voice)))
             bar.update()
             return found
 
         alone = [heard(text) for text in texts]
         rounds = []
         for at in range(0, len(texts), concurrency):
-            client.forget()
-            with health.asked(), crowd.comes(lambda: client.active == concurrency) as room_again:
+            server.forget()
+            with health.asked(), crowd.comes(lambda: server.active == concurrency) as room_again:
                 rounds.append(_at_once(texts[at : at + concurrency], heard, room_again))
     return Load(
         streams=[
@@ -181,10 +141,10 @@ def measure_load(
         refused_s=crowd.refused_s,
         other_answers=crowd.other_answers,
         health_s=health.answered_s,
-        gaps_s=[gap for one in alone for gap in one.gaps_s],
+        gaps_s=[gap for one in alone for gap in gaps_beyond_chunks_s(one)],
         alone_rtf=statistics.median(one.rtf for one in alone),
-        ran=client.facts(),
-        controls=_controls(alone[0]),
+        ran=server.facts(),
+        controls=comparison_controls(alone[0]),
     )
 
 
@@ -254,35 +214,16 @@ def printed(load: Load) -> Iterator[str]:
     )
 
 
-def timed(stream: Iterator[ReceivedChunk]) -> TimedStream:
-    """A stream to its end, as it comes.
-
-    Raises
-    ------
-    SynthesisError
-        It holds no speech.
-    """
-    pcm, arrivals_s, lengths_s, ttfa_s = bytearray(), [], [], None
-    asked_s = time.perf_counter()
-    for frame in stream:
-        arrivals_s.append(time.perf_counter() - asked_s)
-        lengths_s.append(len(frame.data) / (BYTES_A_SAMPLE * SAMPLE_RATE_HZ))
-        pcm += frame.data
-        if ttfa_s is None and np.abs(np.frombuffer(frame.data, "<i2")).max() >= SPEECH_LEVEL * _FULL_SCALE:
-            ttfa_s = arrivals_s[-1]
-    if ttfa_s is None:
-        raise SynthesisError("A stream came to its end without any speech.")
-    return TimedStream(bytes(pcm), tuple(arrivals_s), tuple(lengths_s), ttfa_s)
-
-
-def _body(text: str, voice: str) -> Body:
-    return {"input": text, "voice": voice, "response_format": "pcm", "sample_rate": SAMPLE_RATE_HZ}
+def gaps_beyond_chunks_s(heard: ReceivedStream) -> list[float]:
+    """How much later than a chunk's length the next one came; below 0 where it came early."""
+    gaps_s = (later - earlier for earlier, later in pairwise(heard.arrivals_s))
+    return [gap_s - length_s for gap_s, length_s in zip(gaps_s, heard.lengths_s, strict=False)]
 
 
 def _at_once(
-    texts: Sequence[str], heard: Callable[[str], TimedStream], first_ended: threading.Event
-) -> list[TimedStream]:
-    def one(text: str) -> TimedStream:
+    texts: Sequence[str], heard: Callable[[str], ReceivedStream], first_ended: threading.Event
+) -> list[ReceivedStream]:
+    def one(text: str) -> ReceivedStream:
         try:
             return heard(text)
         finally:
@@ -293,9 +234,11 @@ def _at_once(
 
 
 def _shared(
-    number: int, text: str, one: TimedStream, alone: TimedStream, members: Sequence[TimedStream]
+    number: int, text: str, one: ReceivedStream, alone: ReceivedStream, members: Sequence[ReceivedStream]
 ) -> SharedStream:
     differing, missing = differences(one.pcm, alone.pcm)
+    first_end_s = min(member.arrivals_s[-1] for member in members)
+    lengths_s = zip(one.arrivals_s, one.lengths_s, strict=True)
     return SharedStream(
         number=number,
         characters=len(text),
@@ -304,25 +247,18 @@ def _shared(
         ttfa_alone_s=alone.ttfa_s,
         rtf=one.rtf,
         rtf_alone=alone.rtf,
-        share_at_first_end=one.audio_at(min(member.ended_s for member in members)) / one.audio_s,
+        share_at_first_end=sum(length_s for at_s, length_s in lengths_s if at_s <= first_end_s) / one.audio_s,
         differing_samples=differing,
         missing_samples=missing,
     )
 
 
-def _controls(one: TimedStream) -> list[NegativeControl]:
-    """Faults that the comparison must see."""
-    short, other = one.pcm[:-BYTES_A_SAMPLE], bytes([one.pcm[0] ^ 1]) + one.pcm[1:]
-    faults = {"a sample lost at the end": short, "a sample off by one bit": other}
-    return [NegativeControl(name, differences(faulty, one.pcm) != (0, 0)) for name, faulty in faults.items()]
-
-
 class _Crowd:
     """Requests that come while all slots are taken, one after the other, each on a connection of its own."""
 
-    def __init__(self, address: str, body: Body, count: int) -> None:
-        self._address = address
-        self._body = json.dumps(body).encode()
+    def __init__(self, url: str, body: Body, count: int) -> None:
+        self._url = url
+        self._body = body
         self._count = count
         self.refused_s: list[float] = []
         self.other_answers = 0
@@ -338,7 +274,7 @@ class _Crowd:
         while not over.is_set() and not busy():
             time.sleep(POLL_S)
         for _ in range(self._count):
-            status, seconds = _asked(self._address, "POST", "/v1/audio/speech", self._body)
+            status, seconds = _asked(self._url, "POST", SPEECH_PATH, self._body)
             if over.is_set():
                 return  # there may have been room for it
             if status == 429:
@@ -350,8 +286,8 @@ class _Crowd:
 class _Health:
     """`/health`, asked all the time."""
 
-    def __init__(self, address: str) -> None:
-        self._address = address
+    def __init__(self, url: str) -> None:
+        self._url = url
         self.answered_s: list[float] = []
 
     @contextmanager
@@ -360,7 +296,7 @@ class _Health:
 
         def ask() -> None:
             while not over.wait(HEALTH_EVERY_S):
-                status, seconds = _asked(self._address, "GET", "/health")
+                status, seconds = _asked(self._url, "GET", "/health")
                 # An answer that is none took for ever
                 self.answered_s.append(seconds if status == 200 else float("inf"))
 
@@ -380,12 +316,10 @@ def _beside(work: Callable[[], None]) -> Iterator[None]:
         done.result()
 
 
-def _asked(address: str, method: str, path: str, body: bytes | None = None) -> tuple[int, float]:
+def _asked(url: str, method: str, path: str, body: Body | None = None) -> tuple[int, float]:
     """Status of an answer, and seconds from connecting to its last byte."""
     started_s = time.perf_counter()
-    with closing(HTTPConnection(address, timeout=ASK_S)) as connection:
-        connection.request(method, path, body, {"Content-Type": "application/json"})
-        answer = connection.getresponse()
+    with answered(url, method, path, body, timeout_s=ASK_S) as (answer, _):
         if answer.status != 200 or method == "GET":
             answer.read()
         return answer.status, time.perf_counter() - started_s

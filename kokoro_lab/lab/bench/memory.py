@@ -1,32 +1,81 @@
-"""Resident memory while a text is spoken, read by a thread of its own."""
+"""What a process holds while it runs, read by a thread of its own, and whether it holds ever more."""
 
 from __future__ import annotations
 
+import math
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from typing import TypeVar
 
+import numpy as np
 import psutil
+from scipy.stats import linregress
 
 INTERVAL_S = 0.05
 """How often memory is read, unless another interval is asked for. One reading takes some 50 µs."""
-
+SETTLE_S = 300.0
+"""The first minutes, in which caches fill and pools grow; of a short run it is the first quarter."""
+END_SHARE = 0.1
+"""Of what comes after: so long is the stretch at either end that is compared."""
 MB = 2**20
 
+Reading = TypeVar("Reading")
 
-@dataclass(slots=True)
-class MemoryTrace:
-    """What the readings of one trial came to, in MiB. Complete when the trial is over.
+
+@contextmanager
+def watched(read: Callable[[float], Reading], interval_s: float) -> Iterator[list[Reading]]:
+    """Read something of a process every `interval_s` while the block runs, and once at either end.
 
     A peak between two readings is missed; a shorter interval misses less of it, and takes more time from
     what is being measured.
-    """
 
-    start_mb: float
-    peak_mb: float
-    end_mb: float
-    readings: int = 1
+    Parameters
+    ----------
+    read : callable
+        Told how many seconds it is since the block began.
+    """
+    started_s = time.monotonic()
+    found = [read(0.0)]
+    over = threading.Event()
+
+    def look() -> None:
+        with suppress(psutil.NoSuchProcess):  # that it has gone is told better by who used it
+            found.append(read(time.monotonic() - started_s))
+
+    def watch() -> None:
+        while not over.wait(interval_s):
+            look()
+
+    thread = threading.Thread(target=watch, name="memory-sampler", daemon=True)
+    thread.start()
+    try:
+        yield found
+    finally:
+        over.set()
+        thread.join()
+        look()
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryTrace:
+    """Resident memory during one trial, in MiB. Complete when the trial is over."""
+
+    readings_mb: Sequence[float]
+
+    @property
+    def start_mb(self) -> float:
+        return self.readings_mb[0]
+
+    @property
+    def peak_mb(self) -> float:
+        return max(self.readings_mb)
+
+    @property
+    def end_mb(self) -> float:
+        return self.readings_mb[-1]
 
     @property
     def growth_mb(self) -> float:
@@ -41,11 +90,6 @@ class MemoryTrace:
             "rss_end_mb": self.end_mb,
             "rss_growth_mb": self.growth_mb,
         }
-
-    def _read(self, process: psutil.Process) -> None:
-        self.end_mb = resident_mb(process)
-        self.peak_mb = max(self.peak_mb, self.end_mb)
-        self.readings += 1
 
 
 def resident_mb(process: psutil.Process) -> float:
@@ -64,20 +108,73 @@ def resident_mb(process: psutil.Process) -> float:
 @contextmanager
 def sampled_memory(process: psutil.Process, interval_s: float = INTERVAL_S) -> Iterator[MemoryTrace]:
     """Read the memory of `process` every `interval_s` while the block runs."""
-    start_mb = resident_mb(process)
-    trace = MemoryTrace(start_mb, start_mb, start_mb)
-    over = threading.Event()
+    with watched(lambda _: resident_mb(process), interval_s) as readings_mb:
+        yield MemoryTrace(readings_mb)
 
-    def sample() -> None:
-        with suppress(psutil.NoSuchProcess):  # the trial will say so better
-            while not over.wait(interval_s):
-                trace._read(process)
 
-    thread = threading.Thread(target=sample, name="memory-sampler", daemon=True)
-    thread.start()
-    try:
-        yield trace
-    finally:
-        over.set()
-        thread.join()
-    trace._read(process)
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """What a process and its children hold together.
+
+    Parameters
+    ----------
+    at_s : float
+        Since the run began.
+    rss_mb : float
+        Resident memory; what they share is counted twice, which changes the level and not the growth.
+    descriptors, threads : int
+    """
+
+    at_s: float
+    rss_mb: float
+    descriptors: int
+    threads: int
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """What is held at the end of a run beyond what was held after its first minutes.
+
+    Parameters
+    ----------
+    rss_mb : float
+        Median of the last stretch less median of the first one.
+    descriptors, threads : float
+        Fewest in the last stretch less fewest in the first: what is held between two streams.
+    rss_mb_an_hour : float
+        Slope of a line through all readings after the first minutes.
+    """
+
+    rss_mb: float
+    descriptors: float
+    threads: float
+    rss_mb_an_hour: float
+
+
+def held_by(process: psutil.Process, at_s: float) -> Holding:
+    """Read it now."""
+    rss_mb, descriptors, threads = 0.0, 0, 0
+    for one in (process, *process.children(recursive=True)):
+        with suppress(psutil.NoSuchProcess):  # it ended since it was listed
+            with one.oneshot():
+                found = one.memory_info().rss / MB, one.num_fds(), one.num_threads()
+            rss_mb, descriptors, threads = rss_mb + found[0], descriptors + found[1], threads + found[2]
+    return Holding(at_s, rss_mb, descriptors, threads)
+
+
+def growth_of(found: Sequence[Holding]) -> Growth:
+    """Compare both ends of what comes after the first minutes; not a number where too little does."""
+    run_s = found[-1].at_s if found else 0.0
+    settled = [one for one in found if one.at_s >= min(SETTLE_S, run_s / 4)]
+    if len(settled) < 4:
+        return Growth(math.nan, math.nan, math.nan, math.nan)
+    count = max(2, round(END_SHARE * len(settled)))
+    first, last = settled[:count], settled[-count:]
+    rss_mb = [float(np.median([one.rss_mb for one in end])) for end in (first, last)]
+    line = linregress([one.at_s for one in settled], [one.rss_mb for one in settled])
+    return Growth(
+        rss_mb[1] - rss_mb[0],
+        min(one.descriptors for one in last) - min(one.descriptors for one in first),
+        min(one.threads for one in last) - min(one.threads for one in first),
+        3600 * float(line.slope),
+    )

@@ -7,27 +7,34 @@ import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing
 from dataclasses import asdict, dataclass
+from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
 from tqdm import tqdm
 
-from kokoro_lab.audio import BYTES_A_SAMPLE
-from kokoro_lab.datatypes import SAMPLE_RATE_HZ
-from kokoro_lab.lab.bench.frames import Body, Busy, ReceivedChunk, ReceivedStream, Transport, frames
-from kokoro_lab.lab.bench.over_http import OverHttp
+from kokoro_lab.lab.bench.client import (
+    ANSWER_S,
+    RESUMABLE,
+    Body,
+    ReceivedChunk,
+    ReceivedStream,
+    Transport,
+    comparison_controls,
+    differences,
+    receive,
+    speech_request,
+    to_the_end,
+)
 from kokoro_lab.lab.bench.own_server import OwnServer
+from kokoro_lab.lab.bench.persistent import listen
 from kokoro_lab.lab.results import Check, NegativeControl, Run
 
 LATENCY_S = 1.0
 """S11: playback goes on within a second."""
 BATCH = 20
 """Streams between two crashes of the server: loading takes longer than speaking."""
-AGAIN_S = 0.02
-SLOT_S = 30.0
-"""A server that still has no slot so long after a stream was left has failed."""
-TRANSPORTS: tuple[Transport, ...] = ("sse", "websocket")
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,13 +156,13 @@ def measure_resumes(
     controls: list[NegativeControl] = []
     numbered = iter(enumerate(texts))
     with closing(ServerUnderTest(start)) as subject, tqdm(total=len(texts), disable=not progress) as bar:
-        ran = _client(subject.server, voice).facts()
+        ran = subject.server.facts()
         while batch := list(islice(numbered, BATCH)):
             waiting: list[Cut] = []
             with ExitStack() as open_streams:
                 for number, text in batch:
                     cut, stream = _cut(subject.server, number, text, voice, draw)
-                    controls = controls or _controls(cut)
+                    controls = controls or comparison_controls(cut.uncut)
                     if not cut.restarted:
                         stream.close()
                         found.append(_gone_on(subject.server, cut))
@@ -194,7 +201,7 @@ def conclude(run: Run, resumes: Resumes, asked: int) -> dict[str, Any]:
     }
     for name, wanted in (("same_server", False), ("restarted_server", True)):
         figures |= _spread(f"latency_{name}", [o.latency_s for o in streams if o.restarted is wanted])
-    for transport in TRANSPORTS:
+    for transport in RESUMABLE:
         figures |= _spread(f"latency_{transport}", [o.latency_s for o in streams if o.transport == transport])
     return run.conclude(
         resumes.ran,
@@ -237,74 +244,38 @@ def printed(resumes: Resumes) -> Iterator[str]:
         yield f"{len(resumes.ready_s)} restarts, ready after {max(resumes.ready_s):.1f} s at most"
 
 
-def differences(joined: bytes | bytearray, uncut: bytes | bytearray) -> tuple[int, int]:
-    """Samples that differ as far as both reach, and how many `joined` lacks."""
-    ours, theirs = (np.frombuffer(bytes(pcm), "<i2") for pcm in (joined, uncut))
-    reach = min(len(ours), len(theirs))
-    return int(np.count_nonzero(ours[:reach] != theirs[:reach])), len(theirs) - len(ours)
-
-
 def _cut(
     server: OwnServer, number: int, text: str, voice: str, draw: random.Random
 ) -> tuple[Cut, Generator[ReceivedChunk]]:
-    body = {"input": text, "voice": voice, "response_format": "pcm", "sample_rate": SAMPLE_RATE_HZ}
-    transport = TRANSPORTS[number % 2]
-    uncut, heard = ReceivedStream(), ReceivedStream()
-    for frame in frames(transport, server.url, body):
-        uncut.take(frame)
-    _client(server, voice).forget()
-    stream = frames(transport, server.url, body)
-    for frame in islice(stream, draw.randrange(1, uncut.count)):
-        heard.take(frame)
+    body, transport = speech_request(text, voice), RESUMABLE[number % 2]
+    uncut, heard = to_the_end(receive(transport, server.url, body)), ReceivedStream()
+    server.forget()
+    stream = receive(transport, server.url, body)
+    for chunk in islice(stream, draw.randrange(1, len(uncut.arrivals_s))):
+        heard.take(chunk)
     return Cut(number, text, transport, body, uncut, heard, _restarted(number)), stream
 
 
 def _gone_on(server: OwnServer, cut: Cut) -> ResumedStream:
-    rest, latency_s, refusals = ReceivedStream(), float("nan"), 0
+    heard, cut_s, chunks = cut.heard, cut.heard.audio_s, len(cut.heard.arrivals_s)
     started_s = time.perf_counter()
-    while True:
-        try:
-            for frame in frames(cut.transport, server.url, {**cut.body, **cut.heard.back}):
-                if not rest.count:
-                    latency_s = time.perf_counter() - started_s
-                rest.take(frame)
-            break
-        except Busy:
-            refusals += 1
-            if time.perf_counter() - started_s > SLOT_S:
-                raise
-            time.sleep(AGAIN_S)
-    differing, missing = differences(cut.heard.audio + rest.audio, cut.uncut.audio)
-    second = BYTES_A_SAMPLE * SAMPLE_RATE_HZ
+    source = partial(receive, cut.transport, server.url, cut.body)
+    listen(source, heard, goes_on=False, patience_s=ANSWER_S)
+    if not heard.complete:
+        raise heard.breaks[-1]
+    differing, missing = differences(heard.pcm, cut.uncut.pcm)
     return ResumedStream(
         number=cut.number,
         transport=cut.transport,
         restarted=cut.restarted,
         characters=len(cut.text),
-        audio_s=len(cut.uncut.audio) / second,
-        cut_s=len(cut.heard.audio) / second,
-        latency_s=latency_s,
-        refusals=refusals,
+        audio_s=cut.uncut.audio_s,
+        cut_s=cut_s,
+        latency_s=heard.began_s + heard.arrivals_s[chunks] - started_s,
+        refusals=heard.refusals,
         differing_samples=differing,
         missing_samples=missing,
     )
-
-
-def _controls(cut: Cut) -> list[NegativeControl]:
-    """Faults at the join that the comparison must see: it is only as good as what it would catch."""
-    whole, at = bytes(cut.uncut.audio), len(cut.heard.audio)
-    frame = at // cut.heard.count
-    other = bytes([whole[at] ^ 1])
-    faults = {
-        "a frame lost at the join": whole[:at] + whole[at + frame :],
-        "a frame played twice": whole[:at] + whole[at - frame :],
-        "a sample off by one bit": whole[:at] + other + whole[at + 1 :],
-    }
-    return [NegativeControl(name, differences(joined, whole) != (0, 0)) for name, joined in faults.items()]
-
-
-def _client(server: OwnServer, voice: str) -> OverHttp:
-    return OverHttp(server.url, voice, server.process)
 
 
 def _restarted(number: int) -> bool:

@@ -10,18 +10,19 @@ clock over the arrivals of the chunks.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
 from kokoro_lab.errors import ParameterError
+from kokoro_lab.lab.bench.client import differences
 from kokoro_lab.lab.bench.faulty import DisturbedStream, FaultySpeaker, disturbed
-from kokoro_lab.lab.bench.playout import PRE_BUFFER_S
-from kokoro_lab.lab.bench.resuming import differences
-from kokoro_lab.lab.faults.scenario import TRANSPORTS, AnyFault, Scenario, Transport
-from kokoro_lab.lab.results import Check
+from kokoro_lab.lab.bench.playout import play
+from kokoro_lab.lab.faults.scenario import TRANSPORTS, AnyFault, Scenario, Transport, load_scenario
+from kokoro_lab.lab.results import Check, NegativeControl
 
 PARAGRAPH = (
     "The kettle is on, and the window is open to the garden behind the house. Nobody is in. "
@@ -39,10 +40,9 @@ STALLED, PROVIDER_LOST = "g2p_stalled_ttfa_most_s", "provider_lost_silence_most_
 SAMPLES, WORDS, ERROR, LOST = "every sample", "every word", "a clear error", "LOST"
 """How a stream ended."""
 COLOURS = {SAMPLES: "#7fc97f", WORDS: "#c7e9c0", ERROR: "#fdd97a", LOST: "#e4572e"}
-COLUMNS = (
-    *("scenario", "transport", "ended", "passed", "struck", "breaks", "ttfa_s", "recover_most_s"),
-    *("underruns", "longest_silence_s", "differing_samples", "missing_samples", "audio_s"),
-)
+LATE_S = 1.2
+"""How long the control's listener waits."""
+CHUNK_BYTES = 2_400
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +162,7 @@ def measure(
             bar.update()
         again = [undisturbed(subject) for subject in subjects.values()]
     return FaultMeasurements(
-        pd.DataFrame([asdict(row) for row in rows], columns=list(COLUMNS)),
+        pd.DataFrame([asdict(row) for row in rows], columns=[one.name for one in fields(FaultOutcome)]),
         whole,
         max(one.heard.rtf for one in (*whole.values(), *again)),
     )
@@ -174,7 +174,7 @@ def outcome_of(
     """What became of a stream, by what the undisturbed one was."""
     heard = found.heard
     differing, missing = differences(heard.pcm, whole.heard.pcm)
-    played = heard.played(PRE_BUFFER_S)
+    played = play(heard.arrivals_s, heard.lengths_s)
     ended = ended_as(found, whole, text, otherwise=bool(scenario.of_seam("g2p")))
     passed = ended in (SAMPLES, WORDS) or (ended == ERROR and transport in scenario.may_end_in_error)
     return FaultOutcome(
@@ -190,7 +190,7 @@ def outcome_of(
         longest_silence_s=played.longest_silence_s,
         differing_samples=differing,
         missing_samples=missing,
-        audio_s=sum(heard.lengths_s),
+        audio_s=heard.audio_s,
     )
 
 
@@ -293,3 +293,101 @@ def _in_words(fault: AnyFault) -> str:
 def _most(values: pd.Series) -> float:
     known = values.dropna()
     return float(known.max()) if len(known) else float("nan")
+
+
+def controls(
+    subjects: Mapping[Transport, FaultySpeaker], whole: Mapping[Transport, DisturbedStream], text: str
+) -> list[NegativeControl]:
+    """What must not pass: careless listeners, and streams that are not whole.
+
+    A chunk can only be missed where chunks have ids, which bare bytes have not.
+
+    Parameters
+    ----------
+    subjects, whole : mapping
+        What speaks by each transport, and its undisturbed stream.
+    """
+    tagged: Transport | None = next((transport for transport in subjects if transport != "http"), None)
+    line: Transport | None = next((transport for transport in subjects if transport != "library"), None)
+    cut = (line, "connection_cut") if line else (tagged, "chunks_lost_in_queue")
+    careless = [
+        ("a listener who does not go on", *cut, "goes_on"),
+        ("a lost chunk that nobody asks for again", tagged, "chunks_lost_on_line", "asks_again"),
+        (
+            "chunks that are played as they come, out of their order",
+            tagged,
+            "chunks_reordered_on_line",
+            "reorders",
+        ),
+    ]
+    found = []
+    for name, transport, scenario_name, care in careless:
+        if transport is not None:
+            scenario, undisturbed = load_scenario(scenario_name), whole[transport]
+            stream = disturbed(subjects[transport], scenario, undisturbed.heard, **{care: False})
+            passed = outcome_of(stream, undisturbed, text, scenario, transport).passed
+            found.append(NegativeControl(name, bool(stream.struck) and not passed))
+    first, scenario = next(iter(whole.values())), load_scenario("connection_cut")
+    made = _changed(first, text, scenario) + _unread(first, text) + _unnoticed(first, text, scenario)
+    return found + made
+
+
+def _changed(whole: DisturbedStream, text: str, scenario: Scenario) -> list[NegativeControl]:
+    """What was heard is not what was spoken."""
+    pcm = bytes(whole.heard.pcm)
+    middle = len(pcm) // 4 * 2
+    before, after, chunk = pcm[:middle], pcm[middle:], pcm[middle - CHUNK_BYTES : middle]
+    changed = {
+        "50 ms heard twice": before + chunk + after,
+        "50 ms never heard": before[:-CHUNK_BYTES] + after,
+        "a sample off by one bit": before + bytes([after[0] ^ 1]) + after[1:],
+    }
+    return [
+        NegativeControl(name, not outcome_of(_heard(whole, pcm), whole, text, scenario, "sse").passed)
+        for name, pcm in changed.items()
+    ]
+
+
+def _unread(whole: DisturbedStream, text: str) -> list[NegativeControl]:
+    """What was spoken are not the words of the text. Other samples alone are no fault of a stalled G2P."""
+    stalled, (*_, spoken) = load_scenario("g2p_stalled"), whole.spoken
+    other = _heard(whole, (~np.frombuffer(bytes(whole.heard.pcm), "<i2")).tobytes())
+    if not outcome_of(other, whole, text, stalled, "sse").passed:
+        return [NegativeControl("the same words in another voice pass", caught=False)]
+    words = spoken.words
+    changed = {
+        "a word that was not spoken": words[:1] + words[2:],
+        "a word that was spoken twice": words[:2] + words[1:],
+        "two words that changed places": (words[1], words[0], *words[2:]),
+    }
+    return [
+        NegativeControl(
+            name,
+            not outcome_of(
+                replace(other, spoken=(replace(spoken, words=said),)), whole, text, stalled, "sse"
+            ).passed,
+        )
+        for name, said in changed.items()
+    ]
+
+
+def _unnoticed(whole: DisturbedStream, text: str, scenario: Scenario) -> list[NegativeControl]:
+    """A whole stream that is no pass: it came too late, or nothing was put in."""
+    arrivals_s = whole.heard.arrivals_s
+    late = [at + (i > 0) * (arrivals_s[-1] + LATE_S) for i, at in enumerate(arrivals_s)]
+    streams = {
+        "a silence of over a second": (
+            replace(whole, struck=1, heard=replace(whole.heard, arrivals_s=late)),
+            "longest_silence_s",
+        ),
+        "a fault that never struck": (replace(whole, struck=0), "streams_without_their_fault_count"),
+    }
+    found = []
+    for name, (stream, check) in streams.items():
+        table = pd.DataFrame([asdict(outcome_of(stream, whole, text, scenario, "sse"))])
+        found.append(NegativeControl(name, [c.name for c in judge(table, 1, 0.0) if not c.passed] == [check]))
+    return found
+
+
+def _heard(whole: DisturbedStream, pcm: bytes) -> DisturbedStream:
+    return replace(whole, heard=replace(whole.heard, pcm=bytearray(pcm)), struck=1)

@@ -4,25 +4,27 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kokoro_lab.errors import GateFailed
-from kokoro_lab.lab.bench.frames import Busy, ReceivedChunk
+from kokoro_lab.errors import GateFailed, SynthesisError
+from kokoro_lab.lab.bench.client import Busy, Patience, ReceivedChunk, ReceivedStream, ServerReportedError
 from kokoro_lab.lab.bench.lifecycle import (
     SCENARIOS,
+    STOPPING,
     Lifecycle,
     LifecycleStream,
-    ReturningListener,
     conclude,
+    ending_of,
     measure_lifecycle,
     printed,
 )
 from kokoro_lab.lab.bench.own_server import OwnServer, own_server
+from kokoro_lab.lab.bench.persistent import listen
 from kokoro_lab.lab.results import open_run
 
 SENTENCE = "This is a slow sentence that stands alone, number {} of stream {}. "
@@ -42,7 +44,7 @@ def test_what_four_listeners_hear_when_the_server_ends(tmp_path: Path, repositor
     found = measure_lifecycle(start, texts, "hum", progress=False)
     result = conclude(open_run("bench-lifecycle", tmp_path / "run"), found, STREAMS)
     assert result["verdict"] == "passed"
-    assert len(result["controls"]) == 3
+    assert len(result["controls"]) == 4
     ends = {name: [s.ending for s in found.streams if s.scenario == name] for name in map(name_of, SCENARIOS)}
     assert ends["kill -9 of the worker"] == ["broken off"] * STREAMS
     assert ends["SIGTERM, time enough"] == ["whole"] * STREAMS
@@ -95,17 +97,24 @@ def test_a_stream_that_was_never_begun_fails_the_run(tmp_path: Path) -> None:
         conclude(open_run("bench-lifecycle", tmp_path), found, 2)
 
 
-def test_who_waits_for_a_first_turn_was_not_broken_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    answers = iter([Busy("The server has no slot free."), [ReceivedChunk("0.0", b"1234")]])
+def test_who_waits_for_a_first_turn_was_not_broken_off() -> None:
+    answers = iter([Busy("The server has no slot free."), ReceivedChunk("0.0", b"1234")])
 
-    def frames(*asked: Any) -> Iterator[ReceivedChunk]:
+    def source(heard: ReceivedStream, patience: Patience) -> Generator[ReceivedChunk]:
         answer = next(answers)
         if isinstance(answer, Busy):
             raise answer
-        yield from answer
+        yield answer
 
-    monkeypatch.setattr("kokoro_lab.lab.bench.lifecycle.frames", frames)
-    client = ReturningListener("sse", {}, lambda: "http://127.0.0.1:9")
-    client.start()
-    client.join()
-    assert (client.ending, client.heard.audio) == ("whole", b"1234")
+    heard = listen(source)
+    assert (ending_of(heard), heard.pcm) == ("whole", b"1234")
+
+
+def test_an_error_that_is_no_end_of_the_server_fails_the_run() -> None:
+    stopping, other = (ServerReportedError({"message": code, "code": code}) for code in (STOPPING, "other"))
+    assert ending_of(ReceivedStream(complete=True, breaks=[stopping])) == "told"
+    assert ending_of(ReceivedStream(complete=True, breaks=[SynthesisError("gone"), stopping])) == "broken off"
+    with pytest.raises(ServerReportedError, match="other"):
+        ending_of(ReceivedStream(complete=True, breaks=[stopping, other]))
+    with pytest.raises(SynthesisError, match="gone"):
+        ending_of(ReceivedStream(breaks=[SynthesisError("gone")]))

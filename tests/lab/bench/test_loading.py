@@ -10,15 +10,14 @@ from typing import Any
 import pytest
 
 from kokoro_lab.errors import GateFailed, SynthesisError
-from kokoro_lab.lab.bench.frames import ReceivedChunk
+from kokoro_lab.lab.bench.client import ReceivedChunk, ReceivedStream, to_the_end
 from kokoro_lab.lab.bench.loading import (
     Load,
     SharedStream,
-    TimedStream,
     conclude,
+    gaps_beyond_chunks_s,
     measure_load,
     printed,
-    timed,
 )
 from kokoro_lab.lab.bench.own_server import own_server
 from kokoro_lab.lab.results import open_run
@@ -114,19 +113,18 @@ def test_first_audio_is_the_first_frame_that_is_heard() -> None:
         ReceivedChunk("0.1", b"\0\x20" * 1200),
         ReceivedChunk("0.2", b"\0\x20" * 600),
     ]
-    found = timed(iter(frames))
+    found = to_the_end(frames)
     assert found.ttfa_s == found.arrivals_s[1]
     assert found.audio_s == pytest.approx(0.125)
-    assert len(found.gaps_s) == 2
+    assert len(gaps_beyond_chunks_s(found)) == 2
 
 
 def test_gaps_are_counted_beyond_the_length_of_a_frame() -> None:
-    one = TimedStream(b"", (1.0, 1.05, 1.2), (0.05, 0.05, 0.025), 1.0)
-    assert one.gaps_s == pytest.approx([0.0, 0.1])
-    assert one.audio_at(1.1) == pytest.approx(0.1)
+    one = ReceivedStream(arrivals_s=[1.0, 1.05, 1.2], lengths_s=[0.05, 0.05, 0.025])
+    assert gaps_beyond_chunks_s(one) == pytest.approx([0.0, 0.1])
     assert one.rtf == pytest.approx(1.2 / 0.125)
 
 
 def test_a_stream_of_silence_is_a_failure() -> None:
     with pytest.raises(SynthesisError, match="without any speech"):
-        timed(iter([ReceivedChunk("0.0", b"\0\0" * 1200)]))
+        to_the_end([ReceivedChunk("0.0", b"\0\0" * 1200)])

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
@@ -19,24 +20,27 @@ import numpy as np
 import pytest
 
 from kokoro_lab.errors import GateFailed, ParameterError
-from kokoro_lab.lab.bench import soak_controls, soak_verdict
+from kokoro_lab.lab.bench import soak_verdict
+from kokoro_lab.lab.bench.client import TRANSPORTS
 from kokoro_lab.lab.bench.drift import adjusted, drift, p95
-from kokoro_lab.lab.bench.leaky_server import NOTHING, THREADS
+from kokoro_lab.lab.bench.memory import Holding, growth_of, held_by, watched
 from kokoro_lab.lab.bench.own_server import OwnServer, own_server
 from kokoro_lab.lab.bench.plan import BenchPlan
-from kokoro_lab.lab.bench.resources import Holding, growth_of, watched
-from kokoro_lab.lab.bench.soak import Soak, SoakStream, Whole, listened, measure_soak
-from kokoro_lab.lab.bench.soak_mix import (
+from kokoro_lab.lab.bench.soak import (
     READERS,
-    WAYS,
     ReadingTurn,
+    Soak,
     SoakReading,
+    SoakStream,
     foreign_sentences,
+    listened,
+    measure_soak,
     readings_of,
     turns,
 )
+from kokoro_lab.lab.bench.soak_verdict import NOTHING, THREADS
 from kokoro_lab.lab.bench.verdicts import judge
-from kokoro_lab.lab.results import open_run
+from kokoro_lab.lab.results import NegativeControl, open_run
 
 SENTENCES = [
     "The kettle is on, and the window is open to the garden behind the house.",
@@ -107,12 +111,14 @@ def test_too_few_readings_show_no_growth() -> None:
 
 def test_every_round_holds_every_reading_and_they_meet_every_transport() -> None:
     readings = [SoakReading(str(number), "A.", "hum") for number in range(5)]
-    rounds = len(WAYS) * 4
+    rounds = len(TRANSPORTS) * 4
     drawn = list(islice(turns(readings, seed=1), 5 * rounds))
     assert [turn.number for turn in drawn] == list(range(5 * rounds))
     for start in range(0, len(drawn), 5):
         assert {turn.reading.name for turn in drawn[start : start + 5]} == set("01234")
-    assert {(turn.reading.name, turn.way) for turn in drawn} == {(r.name, w) for r in readings for w in WAYS}
+    assert {(turn.reading.name, turn.way) for turn in drawn} == {
+        (r.name, w) for r in readings for w in TRANSPORTS
+    }
     assert drawn == list(islice(turns(readings, seed=1), 5 * rounds))
 
 
@@ -134,8 +140,8 @@ def test_texts_that_do_not_suffice_are_an_error() -> None:
 # ----------------------------------------------------------------------------------------- the verdict
 
 
-@pytest.mark.parametrize("control", soak_controls.made_up_controls(), ids=lambda one: one.name)
-def test_a_fault_is_caught_and_what_is_harmless_is_not(control: soak_controls.Control) -> None:
+@pytest.mark.parametrize("control", soak_verdict.made_up_controls(), ids=lambda one: one.name)
+def test_a_fault_is_caught_and_what_is_harmless_is_not(control: NegativeControl) -> None:
     assert control.caught
 
 
@@ -145,7 +151,7 @@ def short(**changed: object) -> Soak:
     fields = {
         "run_s": 18.0,
         "concurrency": 1,
-        "wholes": {"0": Whole(9, "a")},
+        "wholes": {"0": stream},
         "streams": [stream],
         "holdings": [holding(at_s, rss_mb=600 + 50 * at_s) for at_s in range(18)],
         "left_behind": 0,
@@ -166,7 +172,7 @@ def test_memory_decides_from_two_minutes_on_and_times_from_ten() -> None:
     names = {c.name: c.passed for c in soak_verdict.judge(short(run_s=130.0, holdings=growing))}
     assert names["rss_growth_mb"] is False
     assert "ttfa_drift_percent" not in names
-    good = soak_controls.made_up()
+    good = soak_verdict.made_up()
     assert "ttfa_drift_percent" in {c.name for c in soak_verdict.judge(good)}
     for crowd in (replace(good, concurrency=4), replace(good, misbehaved={"left": 3})):
         assert "underruns_count" not in {c.name for c in soak_verdict.judge(crowd)}
@@ -186,7 +192,7 @@ def test_a_stream_that_ends_early_fails_the_run_and_is_told(tmp_path: Path) -> N
 
 def test_a_server_that_leaks_is_caught_and_one_that_does_not_is_not() -> None:
     for kind in (NOTHING, THREADS):
-        checks = soak_verdict.judge_growth(growth_of(soak_controls.leaking(kind, 24)))
+        checks = soak_verdict.judge_growth(growth_of(soak_verdict.leaking(kind, 24)))
         assert all(check.passed for check in checks) == (kind == NOTHING)
 
 
@@ -205,14 +211,16 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwnServer]:
 @pytest.mark.test_all
 def test_every_transport_carries_the_same_samples(server: OwnServer) -> None:
     reading = SoakReading("0", SENTENCES[0], "hum")
-    heard = [listened(server, ReadingTurn(number, reading, way), 0.0) for number, way in enumerate(WAYS)]
+    heard = [
+        listened(server, ReadingTurn(number, reading, way), 0.0) for number, way in enumerate(TRANSPORTS)
+    ]
     assert [one.fault for one in heard] == ["", "", ""]
     assert len({(one.samples_count, one.sha256) for one in heard}) == 1
     assert heard[0].samples_count > 24_000
 
 
 def test_a_stream_that_breaks_off_is_a_fault_and_not_an_end(server: OwnServer) -> None:
-    for number, way in enumerate(WAYS):
+    for number, way in enumerate(TRANSPORTS):
         one = listened(
             server, ReadingTurn(number, SoakReading("0", f"{SENTENCES[0]} Bang. ", "hum"), way), 0.0
         )
@@ -226,7 +234,7 @@ def test_listeners_come_for_so_long_among_others_who_misbehave(server: OwnServer
         server, readings, 0.06, concurrency=2, pace=0, think_s=(0, 0), misbehave=True, progress=False
     )
     assert found.run_s >= 3.6
-    assert {one.way for one in found.streams} == set(WAYS)
+    assert {one.way for one in found.streams} == set(TRANSPORTS)
     assert Counter(one.fault for one in found.streams).keys() == {""}
     assert all(check.passed for check in soak_verdict.judge(found)), [
         str(c) for c in soak_verdict.judge(found)
@@ -262,7 +270,7 @@ def test_a_server_that_dies_is_told_by_the_streams_that_it_owed(tmp_path: Path) 
 
 
 def test_the_process_is_watched_while_it_runs(server: OwnServer) -> None:
-    with watched(server.process, 0.05) as found:
+    with watched(partial(held_by, server.process), 0.05) as found:
         listened(server, ReadingTurn(0, SoakReading("0", SENTENCES[1], "hum"), "http"), 0.0)
     assert len(found) >= 2
     assert all(one.rss_mb > 30 and one.descriptors > 3 for one in found)
@@ -278,11 +286,11 @@ def test_the_command_keeps_a_verdict(
         (tmp_path / folder).mkdir(parents=True)
     (tmp_path / "fixtures/texts/intelligibility.jsonl").write_text("")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("kokoro_lab.lab.bench.soak_controls.leaking_controls", list)
+    monkeypatch.setattr("kokoro_lab.lab.bench.soak_verdict.leaking_controls", list)
     plan = BenchPlan(soak_minutes=0.02, trials=2, voice="hum", pace=0)
     judged = judge(plan, SENTENCES, lambda: nullcontext(server), progress=False, say=lambda _: None)
     assert judged.passed, judged.lines
     assert judged.path.is_relative_to(tmp_path / "results/bench-soak")
     kept = json.loads(judged.path.read_text())
     assert kept["parameters"]["soak_minutes"] == 0.02
-    assert len(kept["controls"]) == len(soak_controls.FAULTS) + len(soak_controls.HARMLESS)
+    assert len(kept["controls"]) == len(soak_verdict.FAULTS) + len(soak_verdict.HARMLESS)

@@ -11,16 +11,16 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from kokoro_lab.errors import ParameterError
+from kokoro_lab.errors import ParameterError, SynthesisError
 from kokoro_lab.lab import plots
+from kokoro_lab.lab.bench.client import ReceivedStream
 from kokoro_lab.lab.bench.faulty import DisturbedStream, FaultySpeaker, subjects
 from kokoro_lab.lab.bench.own_server import own_server
-from kokoro_lab.lab.bench.persistent import PersistentStream
 from kokoro_lab.lab.faults import load_scenario, load_scenarios
 from kokoro_lab.lab.faults.injector import StreamWords
 from kokoro_lab.lab.faults.scenario import Transport
 from kokoro_lab.lab.gates import faults
-from kokoro_lab.lab.gates.faults_controls import controls
+from kokoro_lab.lab.gates.faults import controls
 from kokoro_lab.speech.engine import Engine
 
 TEXT = (
@@ -78,9 +78,9 @@ def test_a_library_alone_needs_no_server_and_has_its_controls(hum: Engine) -> No
         assert all(control.caught for control in controls(found, whole, TEXT))
 
 
-PCM = bytes(range(200)) * 100
+PCM = bytearray(range(200)) * 100
 WORDS = ((0, 3), (4, 10), (11, 13))
-HEARD = PersistentStream(PCM, (0.1, 0.2), (0.2, 0.2), True, (), (), 0)
+HEARD = ReceivedStream(PCM, [0.1, 0.2], [0.2, 0.2], complete=True)
 WHOLE = DisturbedStream(HEARD, 0, (StreamWords(WORDS, len(PCM) // 2),))
 CUT = load_scenario("connection_cut")
 QUEUE = load_scenario("chunks_lost_in_queue")
@@ -134,7 +134,7 @@ def test_a_stream_that_was_not_run_fails() -> None:
     ("transport", "passed"), [("http", True), ("sse", False), ("websocket", False), ("library", False)]
 )
 def test_an_error_is_an_end_only_where_nothing_better_can_be_had(transport: Transport, passed: bool) -> None:
-    heard = replace(HEARD, pcm=PCM[:400], complete=False, breaks=("broke off",))
+    heard = replace(HEARD, pcm=PCM[:400], complete=False, breaks=[SynthesisError("broke off")])
     found = faults.outcome_of(DisturbedStream(heard, 1, ()), WHOLE, TEXT, QUEUE, transport)
     assert (found.ended, found.passed) == (faults.ERROR, passed)
 
@@ -143,11 +143,13 @@ def test_an_error_is_an_end_only_where_nothing_better_can_be_had(transport: Tran
     "heard",
     [
         replace(HEARD, pcm=PCM[:400], complete=False),  # no error was told
-        replace(HEARD, pcm=PCM[2:400], complete=False, breaks=("broke off",)),  # and what came was wrong
+        replace(
+            HEARD, pcm=PCM[2:400], complete=False, breaks=[SynthesisError("broke off")]
+        ),  # and what came was wrong
         replace(HEARD, pcm=PCM[:400]),  # it looks whole
     ],
 )
-def test_what_is_no_clear_error_is_a_loss(heard: PersistentStream) -> None:
+def test_what_is_no_clear_error_is_a_loss(heard: ReceivedStream) -> None:
     found = faults.outcome_of(DisturbedStream(heard, 1, ()), WHOLE, TEXT, QUEUE, "http")
     assert (found.ended, found.passed) == (faults.LOST, False)
 
