@@ -13,30 +13,20 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import cycle, pairwise
 from math import nan
 from typing import Any, Literal, get_args
 
+import pandas as pd
 from tqdm import tqdm
 
 from kokoro_lab.errors import SynthesisError
-from kokoro_lab.lab.bench.client import (
-    ANSWER_S,
-    RESUMABLE,
-    Body,
-    ReceivedStream,
-    ServerReportedError,
-    Transport,
-    comparison_controls,
-    differences,
-    receive,
-    speech_request,
-    to_the_end,
-)
+from kokoro_lab.lab.bench import client
+from kokoro_lab.lab.bench.client import Body, ReceivedStream
 from kokoro_lab.lab.bench.own_server import OwnServer
 from kokoro_lab.lab.bench.persistent import SpeechSource, listen
-from kokoro_lab.lab.bench.resuming import percentile
+from kokoro_lab.lab.bench.resuming import exact, percentile
 from kokoro_lab.lab.results import Check, NegativeControl, Run
 
 EARLY, LATE = 0.15, 0.35
@@ -108,45 +98,17 @@ SCENARIOS = (
 
 
 @dataclass(frozen=True, slots=True)
-class LifecycleStream:
-    """One stream, from its beginning to its last sample.
+class Lifecycle:
+    """What `measure_lifecycle` found.
 
-    Parameters
-    ----------
-    scenario : str
-    transport : {"sse", "websocket"}
-    audio_s : float
-        Length of the whole.
-    heard_s : float
-        What the client had when it happened.
-    ending : {"whole", "told", "broken off"}
-        How the connection ended that it happened to.
-    back_s : float
-        From that end to the next frame, on a new connection; not a number if it was whole.
-    differing_samples, missing_samples : int
-        Of all that was heard, against the same speech undisturbed.
+    `table` has a row a stream, from its beginning to its last sample: scenario, transport, audio_s (of the
+    whole), heard_s (what the client had when it happened), ending (how the connection ended that it happened
+    to: whole, told or broken off), back_s (from that end to the next chunk, on a new connection; not a number
+    if it was whole), differing_samples, missing_samples (of all that was heard, against the same speech
+    undisturbed).
     """
 
-    scenario: str
-    transport: Transport
-    audio_s: float
-    heard_s: float
-    ending: Ending
-    back_s: float
-    differing_samples: int
-    missing_samples: int
-
-    @property
-    def exact(self) -> bool:
-        """Whether no sample was lost, repeated or changed."""
-        return not self.differing_samples and not self.missing_samples
-
-
-@dataclass(frozen=True, slots=True)
-class Lifecycle:
-    """What `measure_lifecycle` found."""
-
-    streams: list[LifecycleStream]
+    table: pd.DataFrame
     ran: dict[str, Any]
     controls: list[NegativeControl]
 
@@ -160,13 +122,13 @@ def ending_of(heard: ReceivedStream) -> Ending:
         The stream is not whole, or the server told of an error that is no end of its own.
     """
     for broke in heard.breaks:
-        if isinstance(broke, ServerReportedError) and broke.said != STOPPING:
+        if isinstance(broke, client.ServerReportedError) and broke.said != STOPPING:
             raise broke
     if not heard.complete:
         raise heard.breaks[-1]
     if not heard.breaks:
         return "whole"
-    return "told" if isinstance(heard.breaks[0], ServerReportedError) else "broken off"
+    return "told" if isinstance(heard.breaks[0], client.ServerReportedError) else "broken off"
 
 
 def measure_lifecycle(
@@ -199,12 +161,12 @@ def measure_lifecycle(
         A stream never came to its end.
     """
     draw = random.Random(seed)
-    bodies = [speech_request(text, voice) for text in texts]
-    streams: list[LifecycleStream] = []
+    bodies = [client.speech_request(text, voice) for text in texts]
+    rows: list[dict[str, Any]] = []
     with ExitStack() as stack:
         server = stack.enter_context(start(scenarios[0].settings))
         ran = server.facts()
-        undisturbed = [to_the_end(receive("sse", server.url, body)) for body in bodies]
+        undisturbed = [client.to_the_end(client.receive("sse", server.url, body)) for body in bodies]
         for scenario, following in pairwise(tqdm([*scenarios, None], disable=not progress)):
             assert scenario is not None
             with ThreadPoolExecutor(len(texts), thread_name_prefix="client") as pool:
@@ -220,10 +182,11 @@ def measure_lifecycle(
                     )
                     listeners.url = server.url
                 served = listeners.served()
-            streams += [
-                _compared(scenario.name, *one) for one in zip(cycle(RESUMABLE), served, undisturbed, heard_s)
+            rows += [
+                _compared(scenario.name, *one)
+                for one in zip(cycle(client.RESUMABLE), served, undisturbed, heard_s)
             ]
-    return Lifecycle(streams, ran, comparison_controls(undisturbed[0]))
+    return Lifecycle(pd.DataFrame(rows), ran, client.comparison_controls(undisturbed[0]))
 
 
 class _Listeners:
@@ -236,12 +199,14 @@ class _Listeners:
         self.url = url
         self._heard = [ReceivedStream() for _ in bodies]
         self._ends: list[Future[ReceivedStream]] = [
-            pool.submit(listen, self._source(transport, body), heard, patience_s=ANSWER_S, back_s=BACK_S)
-            for transport, body, heard in zip(cycle(RESUMABLE), bodies, self._heard)
+            pool.submit(
+                listen, self._source(transport, body), heard, patience_s=client.ANSWER_S, back_s=BACK_S
+            )
+            for transport, body, heard in zip(cycle(client.RESUMABLE), bodies, self._heard)
         ]
 
-    def _source(self, transport: Transport, body: Body) -> SpeechSource:
-        return lambda heard, patience: receive(transport, self.url, body, heard, patience)
+    def _source(self, transport: client.Transport, body: Body) -> SpeechSource:
+        return lambda heard, patience: client.receive(transport, self.url, body, heard, patience)
 
     def sounding(self, shares_s: Sequence[float]) -> list[float]:
         """Wait until each has so many seconds of its speech; what each has then."""
@@ -262,20 +227,20 @@ class _Listeners:
 
 
 def _compared(
-    scenario: str, transport: Transport, heard: ReceivedStream, whole: ReceivedStream, heard_s: float
-) -> LifecycleStream:
+    scenario: str, transport: client.Transport, heard: ReceivedStream, whole: ReceivedStream, heard_s: float
+) -> dict[str, Any]:
     ending = ending_of(heard)
-    differing, missing = differences(heard.pcm, whole.pcm)
-    return LifecycleStream(
-        scenario=scenario,
-        transport=transport,
-        audio_s=whole.audio_s,
-        heard_s=heard_s,
-        ending=ending,
-        back_s=nan if ending == "whole" else heard.recovered_s[0],
-        differing_samples=differing,
-        missing_samples=missing,
-    )
+    differing, missing = client.differences(heard.pcm, whole.pcm)
+    return {
+        "scenario": scenario,
+        "transport": transport,
+        "audio_s": whole.audio_s,
+        "heard_s": heard_s,
+        "ending": ending,
+        "back_s": nan if ending == "whole" else heard.recovered_s[0],
+        "differing_samples": differing,
+        "missing_samples": missing,
+    }
 
 
 def conclude(run: Run, found: Lifecycle, asked: int) -> dict[str, Any]:
@@ -286,27 +251,27 @@ def conclude(run: Run, found: Lifecycle, asked: int) -> dict[str, Any]:
     GateFailed
         A sample was lost or repeated, or a stream ended as it should not.
     """
+    table = found.table
     checks = [
-        Check("streams_count", len(found.streams), low=asked * len(SCENARIOS), high=asked * len(SCENARIOS)),
-        Check("streams_that_differ_count", sum(not one.exact for one in found.streams), high=0),
+        Check("streams_count", len(table), low=asked * len(SCENARIOS), high=asked * len(SCENARIOS)),
+        Check("streams_that_differ_count", (~exact(table)).sum(), high=0),
     ]
     figures: dict[str, float] = {}
     for scenario in SCENARIOS:
-        some = [one for one in found.streams if one.scenario == scenario.name]
-        name = _figure_name(scenario.name)
-        unexpected = sum(one.ending not in scenario.expected for one in some)
-        as_meant = sum(one.ending == scenario.expected[0] for one in some)
+        rows = table[table.scenario == scenario.name]
+        name, meant = _figure_name(scenario.name), scenario.expected[0]
+        unexpected = (~rows.ending.isin(scenario.expected)).sum()
         checks.append(Check(f"{name}_unexpected_ends_count", unexpected, high=0))
-        checks.append(Check(f"{name}_{scenario.expected[0].replace(' ', '_')}_count", as_meant, low=1))
-        back = [one.back_s for one in some if one.ending != "whole"]
-        if back:
-            figures |= {f"{name}_back_p50_s": percentile(back, 50), f"{name}_back_max_s": max(back)}
+        checks.append(Check(f"{name}_{meant.replace(' ', '_')}_count", (rows.ending == meant).sum(), low=1))
+        back_s = rows.back_s[rows.ending != "whole"]
+        if len(back_s):
+            figures |= {f"{name}_back_p50_s": percentile(back_s, 50), f"{name}_back_max_s": back_s.max()}
     return run.conclude(
         found.ran,
         checks=checks,
         controls=found.controls,
         figures=figures,
-        details={"streams": [asdict(one) for one in found.streams]},
+        details={"streams": table.to_dict("records")},
     )
 
 
@@ -314,19 +279,16 @@ def printed(found: Lifecycle) -> Iterator[str]:
     """What the clients saw, as a table."""
     heads = ("streams", "whole", "told", "broken", "exact")
     yield f"{'what happened':24} {' '.join(f'{head:>7}' for head in heads)}  back after"
-    for name in dict.fromkeys(one.scenario for one in found.streams):
-        some = [one for one in found.streams if one.scenario == name]
-        ends = [one.ending for one in some]
-        back = [one.back_s for one in some if one.ending != "whole"]
-        after = f"p50 {percentile(back, 50):.2f}, most {max(back):.2f} s" if back else "-"
-        counts = (len(some), *map(ends.count, ENDINGS), sum(one.exact for one in some))
+    for name, rows in found.table.groupby("scenario", sort=False):
+        back_s = rows.back_s[rows.ending != "whole"]
+        after = f"p50 {percentile(back_s, 50):.2f}, most {back_s.max():.2f} s" if len(back_s) else "-"
+        counts = (len(rows), *((rows.ending == end).sum() for end in ENDINGS), exact(rows).sum())
         yield f"{name:24} {' '.join(f'{count:7d}' for count in counts)}  {after}"
-    for one in found.streams:
-        if not one.exact:
-            yield (
-                f"{one.scenario}, {one.transport}, at {one.heard_s:.2f} s: {one.differing_samples} samples "
-                f"differ, {one.missing_samples} are missing"
-            )
+    for one in found.table[~exact(found.table)].itertuples():
+        yield (
+            f"{one.scenario}, {one.transport}, at {one.heard_s:.2f} s: {one.differing_samples} samples "
+            f"differ, {one.missing_samples} are missing"
+        )
 
 
 def _figure_name(scenario: str) -> str:

@@ -7,26 +7,17 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass
-from itertools import pairwise
+from dataclasses import dataclass, field
 from typing import Any
 
+import pandas as pd
 from tqdm import tqdm
 
-from kokoro_lab.lab.bench.client import (
-    SPEECH_PATH,
-    Body,
-    ReceivedStream,
-    answered,
-    comparison_controls,
-    differences,
-    receive,
-    speech_request,
-    to_the_end,
-)
+from kokoro_lab.lab.bench import client
+from kokoro_lab.lab.bench.client import Body, ReceivedStream
 from kokoro_lab.lab.bench.own_server import OwnServer
-from kokoro_lab.lab.bench.resuming import percentile
+from kokoro_lab.lab.bench.playout import gaps_beyond_chunks_s
+from kokoro_lab.lab.bench.resuming import exact, percentile
 from kokoro_lab.lab.results import Check, NegativeControl, Run
 
 REFUSALS = 50
@@ -42,34 +33,16 @@ ASK_S = 30.0
 POLL_S = 0.01
 
 
-@dataclass(frozen=True, slots=True)
-class SharedStream:
-    """One of the streams of a round, against the same text alone.
-
-    Parameters
-    ----------
-    share_at_first_end : float
-        How much of it had come when the first of the round was whole, from 0 to 1.
-    """
-
-    number: int
-    characters: int
-    audio_s: float
-    ttfa_s: float
-    ttfa_alone_s: float
-    rtf: float
-    rtf_alone: float
-    share_at_first_end: float
-    differing_samples: int
-    missing_samples: int
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Load:
     """What `measure_load` found.
 
     Parameters
     ----------
+    streams : list of dict
+        Each stream of a round, against the same text alone: number, characters, audio_s, ttfa_s,
+        ttfa_alone_s, rtf, rtf_alone, share_at_first_end (how much of it had come when the first of the round
+        was whole, from 0 to 1), differing_samples, missing_samples.
     fairness : list of float
         Of each round, the highest real-time factor of a stream by the lowest.
     refused_s, health_s : list of float
@@ -80,15 +53,15 @@ class Load:
         Of the streams that were alone.
     """
 
-    streams: list[SharedStream]
-    fairness: list[float]
-    refused_s: list[float]
-    other_answers: int
-    health_s: list[float]
     gaps_s: list[float]
     alone_rtf: float
     ran: dict[str, Any]
     controls: list[NegativeControl]
+    streams: list[dict[str, Any]] = field(default_factory=list)
+    fairness: list[float] = field(default_factory=list)
+    refused_s: list[float] = field(default_factory=list)
+    other_answers: int = 0
+    health_s: list[float] = field(default_factory=list)
 
 
 def measure_load(
@@ -116,36 +89,30 @@ def measure_load(
     SynthesisError
         A stream failed.
     """
-    crowd = _Crowd(server.url, speech_request("Is there room for one more?", voice), refusals)
-    health = _Health(server.url)
     with tqdm(total=2 * len(texts), disable=not progress) as bar:
 
         def heard(text: str) -> ReceivedStream:
-            found = to_the_end(receive("sse", server.url, speech_request(text, voice)))
+            found = client.to_the_end(client.receive("sse", server.url, client.speech_request(text, voice)))
             bar.update()
             return found
 
         alone = [heard(text) for text in texts]
-        rounds = []
+        load = Load(
+            gaps_s=[gap_s for one in alone for gap_s in gaps_beyond_chunks_s(one.arrivals_s, one.lengths_s)],
+            alone_rtf=statistics.median(one.rtf for one in alone),
+            ran=server.facts(),
+            controls=client.comparison_controls(alone[0]),
+        )
         for at in range(0, len(texts), concurrency):
+            numbers = range(at, at + concurrency)
             server.forget()
-            with health.asked(), crowd.comes(lambda: server.active == concurrency) as room_again:
-                rounds.append(_at_once(texts[at : at + concurrency], heard, room_again))
-    return Load(
-        streams=[
-            _shared(number, texts[number], one, alone[number], members)
-            for at, members in zip(range(0, len(texts), concurrency), rounds, strict=True)
-            for number, one in enumerate(members, at)
-        ],
-        fairness=[max(m.rtf for m in members) / min(m.rtf for m in members) for members in rounds],
-        refused_s=crowd.refused_s,
-        other_answers=crowd.other_answers,
-        health_s=health.answered_s,
-        gaps_s=[gap for one in alone for gap in gaps_beyond_chunks_s(one)],
-        alone_rtf=statistics.median(one.rtf for one in alone),
-        ran=server.facts(),
-        controls=comparison_controls(alone[0]),
-    )
+            members = _at_once(server, [texts[number] for number in numbers], voice, refusals, heard, load)
+            load.fairness.append(max(one.rtf for one in members) / min(one.rtf for one in members))
+            load.streams += [
+                _shared(number, texts[number], one, alone[number], members)
+                for number, one in zip(numbers, members, strict=True)
+            ]
+    return load
 
 
 def conclude(run: Run, load: Load, asked: int, concurrency: int, refusals: int = REFUSALS) -> dict[str, Any]:
@@ -156,12 +123,11 @@ def conclude(run: Run, load: Load, asked: int, concurrency: int, refusals: int =
     GateFailed
         A stream was not whole, somebody waited for a refusal or for `/health`, or a chunk was late.
     """
-    inexact = sum(bool(one.differing_samples or one.missing_samples) for one in load.streams)
-    ttfas = [one.ttfa_s for one in load.streams]
+    table = pd.DataFrame(load.streams)
     late_s = percentile(load.gaps_s, 95)
     checks = [
-        Check("streams_count", len(load.streams), low=asked, high=asked),
-        Check("streams_that_differ_count", inexact, high=0),
+        Check("streams_count", len(table), low=asked, high=asked),
+        Check("streams_that_differ_count", (~exact(table)).sum(), high=0),
         Check("refusals_count", len(load.refused_s), low=refusals * (asked // concurrency)),
         Check("other_answers_count", load.other_answers, high=0),
         Check("refused_p95_s", percentile(load.refused_s, 95), high=REFUSED_S),
@@ -177,29 +143,30 @@ def conclude(run: Run, load: Load, asked: int, concurrency: int, refusals: int =
             "rtf_alone_p50": load.alone_rtf,
             "gap_beyond_chunk_alone_p95_s": late_s,
             "gap_beyond_chunk_alone_max_s": max(load.gaps_s),
-            "ttfa_p50_s": percentile(ttfas, 50),
-            "ttfa_max_s": max(ttfas),
-            "ttfa_alone_p50_s": percentile([one.ttfa_alone_s for one in load.streams], 50),
+            "ttfa_p50_s": percentile(table.ttfa_s, 50),
+            "ttfa_max_s": table.ttfa_s.max(),
+            "ttfa_alone_p50_s": percentile(table.ttfa_alone_s, 50),
             "rtf_slowest_by_fastest_max_ratio": max(load.fairness),
-            "share_at_first_end_min_ratio": min(one.share_at_first_end for one in load.streams),
+            "share_at_first_end_min_ratio": table.share_at_first_end.min(),
             "refused_p50_s": percentile(load.refused_s, 50),
             "refused_max_s": max(load.refused_s, default=float("nan")),
             "health_p50_s": percentile(load.health_s, 50),
             "health_max_s": max(load.health_s, default=float("nan")),
             "health_count": len(load.health_s),
         },
-        details={"streams": [asdict(one) for one in load.streams]},
+        details={"streams": load.streams},
     )
 
 
 def printed(load: Load) -> Iterator[str]:
     """The figures as a person reads them."""
-    for one in load.streams:
-        exact = "exact" if not (one.differing_samples or one.missing_samples) else "NOT EXACT"
+    table = pd.DataFrame(load.streams)
+    for one, whole in zip(table.itertuples(), exact(table), strict=True):
+        found = "exact" if whole else "NOT EXACT"
         yield (
             f"text {one.number}, {one.characters} characters, {one.audio_s:.1f} s: TTFA {one.ttfa_s:.3f} s "
             f"(alone {one.ttfa_alone_s:.3f}), RTF {one.rtf:.2f} (alone {one.rtf_alone:.2f}), "
-            f"{one.share_at_first_end:.0%} there when the first one ended, {exact}"
+            f"{one.share_at_first_end:.0%} there when the first one ended, {found}"
         )
     yield f"slowest by fastest: {max(load.fairness):.2f} at most"
     for name, seconds in (("429", load.refused_s), ("/health", load.health_s)):
@@ -214,112 +181,79 @@ def printed(load: Load) -> Iterator[str]:
     )
 
 
-def gaps_beyond_chunks_s(heard: ReceivedStream) -> list[float]:
-    """How much later than a chunk's length the next one came; below 0 where it came early."""
-    gaps_s = (later - earlier for earlier, later in pairwise(heard.arrivals_s))
-    return [gap_s - length_s for gap_s, length_s in zip(gaps_s, heard.lengths_s, strict=False)]
-
-
 def _at_once(
-    texts: Sequence[str], heard: Callable[[str], ReceivedStream], first_ended: threading.Event
+    server: OwnServer,
+    texts: Sequence[str],
+    voice: str,
+    refusals: int,
+    heard: Callable[[str], ReceivedStream],
+    load: Load,
 ) -> list[ReceivedStream]:
+    """Hear `texts`, while `/health` is asked all the time and others come until one of them has ended."""
+    room_again, over = threading.Event(), threading.Event()
+
     def one(text: str) -> ReceivedStream:
         try:
             return heard(text)
         finally:
-            first_ended.set()
+            room_again.set()
 
-    with ThreadPoolExecutor(len(texts), thread_name_prefix="bench") as pool:
-        return list(pool.map(one, texts))
+    def come() -> None:
+        while not room_again.is_set() and server.active < len(texts):
+            time.sleep(POLL_S)
+        body = client.speech_request("Is there room for one more?", voice)
+        for _ in range(refusals):
+            status, seconds = _asked(server.url, "POST", client.SPEECH_PATH, body)
+            if room_again.is_set():
+                return  # there may have been room for it
+            if status == 429:
+                load.refused_s.append(seconds)
+            else:
+                load.other_answers += 1
+
+    def ask_health() -> None:
+        while not over.wait(HEALTH_EVERY_S):
+            status, seconds = _asked(server.url, "GET", "/health")
+            # An answer that is none took for ever
+            load.health_s.append(seconds if status == 200 else float("inf"))
+
+    with ThreadPoolExecutor(len(texts) + 2, thread_name_prefix="bench") as pool:
+        beside = [pool.submit(ask_health), pool.submit(come)]
+        try:
+            members = list(pool.map(one, texts))
+            beside[1].result()
+        finally:
+            room_again.set()
+            over.set()
+        beside[0].result()
+    return members
 
 
 def _shared(
     number: int, text: str, one: ReceivedStream, alone: ReceivedStream, members: Sequence[ReceivedStream]
-) -> SharedStream:
-    differing, missing = differences(one.pcm, alone.pcm)
+) -> dict[str, Any]:
+    differing, missing = client.differences(one.pcm, alone.pcm)
     first_end_s = min(member.arrivals_s[-1] for member in members)
     lengths_s = zip(one.arrivals_s, one.lengths_s, strict=True)
-    return SharedStream(
-        number=number,
-        characters=len(text),
-        audio_s=one.audio_s,
-        ttfa_s=one.ttfa_s,
-        ttfa_alone_s=alone.ttfa_s,
-        rtf=one.rtf,
-        rtf_alone=alone.rtf,
-        share_at_first_end=sum(length_s for at_s, length_s in lengths_s if at_s <= first_end_s) / one.audio_s,
-        differing_samples=differing,
-        missing_samples=missing,
-    )
-
-
-class _Crowd:
-    """Requests that come while all slots are taken, one after the other, each on a connection of its own."""
-
-    def __init__(self, url: str, body: Body, count: int) -> None:
-        self._url = url
-        self._body = body
-        self._count = count
-        self.refused_s: list[float] = []
-        self.other_answers = 0
-
-    @contextmanager
-    def comes(self, busy: Callable[[], bool]) -> Iterator[threading.Event]:
-        """Inside, it comes as soon as the server is `busy`, until the event is set that this gives."""
-        over = threading.Event()
-        with _beside(lambda: self._come(busy, over)):
-            yield over
-
-    def _come(self, busy: Callable[[], bool], over: threading.Event) -> None:
-        while not over.is_set() and not busy():
-            time.sleep(POLL_S)
-        for _ in range(self._count):
-            status, seconds = _asked(self._url, "POST", SPEECH_PATH, self._body)
-            if over.is_set():
-                return  # there may have been room for it
-            if status == 429:
-                self.refused_s.append(seconds)
-            else:
-                self.other_answers += 1
-
-
-class _Health:
-    """`/health`, asked all the time."""
-
-    def __init__(self, url: str) -> None:
-        self._url = url
-        self.answered_s: list[float] = []
-
-    @contextmanager
-    def asked(self) -> Iterator[None]:
-        over = threading.Event()
-
-        def ask() -> None:
-            while not over.wait(HEALTH_EVERY_S):
-                status, seconds = _asked(self._url, "GET", "/health")
-                # An answer that is none took for ever
-                self.answered_s.append(seconds if status == 200 else float("inf"))
-
-        with _beside(ask):
-            try:
-                yield
-            finally:
-                over.set()
-
-
-@contextmanager
-def _beside(work: Callable[[], None]) -> Iterator[None]:
-    """Inside, `work` is done in a thread; what it raises is raised at the end."""
-    with ThreadPoolExecutor(1, thread_name_prefix="bench") as pool:
-        done = pool.submit(work)
-        yield
-        done.result()
+    return {
+        "number": number,
+        "characters": len(text),
+        "audio_s": one.audio_s,
+        "ttfa_s": one.ttfa_s,
+        "ttfa_alone_s": alone.ttfa_s,
+        "rtf": one.rtf,
+        "rtf_alone": alone.rtf,
+        "share_at_first_end": sum(length_s for at_s, length_s in lengths_s if at_s <= first_end_s)
+        / one.audio_s,
+        "differing_samples": differing,
+        "missing_samples": missing,
+    }
 
 
 def _asked(url: str, method: str, path: str, body: Body | None = None) -> tuple[int, float]:
     """Status of an answer, and seconds from connecting to its last byte."""
     started_s = time.perf_counter()
-    with answered(url, method, path, body, timeout_s=ASK_S) as (answer, _):
+    with client.answered(url, method, path, body, timeout_s=ASK_S) as (answer, _):
         if answer.status != 200 or method == "GET":
             answer.read()
         return answer.status, time.perf_counter() - started_s

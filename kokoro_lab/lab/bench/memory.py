@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TypeVar
 
-import numpy as np
+import pandas as pd
 import psutil
 from scipy.stats import linregress
 
@@ -20,6 +20,8 @@ SETTLE_S = 300.0
 """The first minutes, in which caches fill and pools grow; of a short run it is the first quarter."""
 END_SHARE = 0.1
 """Of what comes after: so long is the stretch at either end that is compared."""
+FEWEST = 4
+"""Readings after the first minutes; fewer show no growth."""
 MB = 2**20
 
 Reading = TypeVar("Reading")
@@ -113,25 +115,6 @@ def sampled_memory(process: psutil.Process, interval_s: float = INTERVAL_S) -> I
 
 
 @dataclass(frozen=True, slots=True)
-class Holding:
-    """What a process and its children hold together.
-
-    Parameters
-    ----------
-    at_s : float
-        Since the run began.
-    rss_mb : float
-        Resident memory; what they share is counted twice, which changes the level and not the growth.
-    descriptors, threads : int
-    """
-
-    at_s: float
-    rss_mb: float
-    descriptors: int
-    threads: int
-
-
-@dataclass(frozen=True, slots=True)
 class Growth:
     """What is held at the end of a run beyond what was held after its first minutes.
 
@@ -151,30 +134,34 @@ class Growth:
     rss_mb_an_hour: float
 
 
-def held_by(process: psutil.Process, at_s: float) -> Holding:
-    """Read it now."""
-    rss_mb, descriptors, threads = 0.0, 0, 0
+def held_by(process: psutil.Process, at_s: float) -> dict[str, float]:
+    """What a process and its children hold together now: at_s as given, rss_mb, descriptors, threads.
+
+    Resident memory that they share is counted twice, which changes the level and not the growth.
+    """
+    held = {"at_s": at_s, "rss_mb": 0.0, "descriptors": 0, "threads": 0}
     for one in (process, *process.children(recursive=True)):
         with suppress(psutil.NoSuchProcess):  # it ended since it was listed
             with one.oneshot():
                 found = one.memory_info().rss / MB, one.num_fds(), one.num_threads()
-            rss_mb, descriptors, threads = rss_mb + found[0], descriptors + found[1], threads + found[2]
-    return Holding(at_s, rss_mb, descriptors, threads)
+            for name, more in zip(("rss_mb", "descriptors", "threads"), found, strict=True):
+                held[name] += more
+    return held
 
 
-def growth_of(found: Sequence[Holding]) -> Growth:
-    """Compare both ends of what comes after the first minutes; not a number where too little does."""
-    run_s = found[-1].at_s if found else 0.0
-    settled = [one for one in found if one.at_s >= min(SETTLE_S, run_s / 4)]
-    if len(settled) < 4:
+def growth_of(found: pd.DataFrame) -> Growth:
+    """Compare both ends of what comes after the first minutes; not a number where too little does.
+
+    `found` has a row for each time that `held_by` was asked.
+    """
+    settled = found[found.at_s >= min(SETTLE_S, found.at_s.max() / 4)] if len(found) else found
+    if len(settled) < FEWEST:
         return Growth(math.nan, math.nan, math.nan, math.nan)
     count = max(2, round(END_SHARE * len(settled)))
     first, last = settled[:count], settled[-count:]
-    rss_mb = [float(np.median([one.rss_mb for one in end])) for end in (first, last)]
-    line = linregress([one.at_s for one in settled], [one.rss_mb for one in settled])
     return Growth(
-        rss_mb[1] - rss_mb[0],
-        min(one.descriptors for one in last) - min(one.descriptors for one in first),
-        min(one.threads for one in last) - min(one.threads for one in first),
-        3600 * float(line.slope),
+        float(last.rss_mb.median() - first.rss_mb.median()),
+        float(last.descriptors.min() - first.descriptors.min()),
+        float(last.threads.min() - first.threads.min()),
+        3600 * float(linregress(settled.at_s, settled.rss_mb).slope),
     )

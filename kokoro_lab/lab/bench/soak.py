@@ -16,6 +16,7 @@ from itertools import count
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from tqdm import tqdm
 
 from kokoro_lab.errors import KokoroLabError, ParameterError, SynthesisError
@@ -27,7 +28,7 @@ from kokoro_lab.lab.bench.client import (
     samples_of,
     speech_request,
 )
-from kokoro_lab.lab.bench.memory import Holding, held_by, watched
+from kokoro_lab.lab.bench.memory import held_by, watched
 from kokoro_lab.lab.bench.own_server import OwnServer
 from kokoro_lab.lab.bench.texts import texts_of
 from kokoro_lab.lab.bench.trial import SPEECH_LEVEL, Listener
@@ -38,6 +39,11 @@ THINK_S = (1.0, 3.0)
 AFTER_FAULT_S = 1.0
 READINGS_A_RUN = 300
 """How often memory is read in a run; more often than every 0.2 s, or less than every 5 s, it is not."""
+HEARD: dict[str, float] = {
+    **{"ttfa_s": math.nan, "rtf": math.nan, "audio_s": math.nan},
+    **{"underruns": 0, "late_s": 0.0, "longest_gap_s": 0.0},
+}
+"""Figures of a stream, as they are of one with a fault."""
 LENGTHS = {"short": 40, "medium": 140, "paragraph": 400}
 """Characters, about."""
 SENTENCE = "sentence"
@@ -153,43 +159,6 @@ def turns(
 
 
 @dataclass(frozen=True, slots=True)
-class SoakStream:
-    """One stream of a soak.
-
-    Parameters
-    ----------
-    number : int
-    reading : str
-        Name of what was read.
-    way : {"http", "sse", "websocket"}
-    at_s : float
-        When it was asked for, since the soak began.
-    fault : str
-        Why it did not end as it should; empty if it did.
-    samples_count : int
-        From the first sample of speech to the last sample.
-    sha256 : str
-        Of these.
-    ttfa_s, rtf, audio_s, underruns, late_s, longest_gap_s
-        See `trial.Trial`; not a number of a stream with a fault.
-    """
-
-    number: int
-    reading: str
-    way: Transport
-    at_s: float
-    fault: str = ""
-    samples_count: int = 0
-    sha256: str = ""
-    ttfa_s: float = math.nan
-    rtf: float = math.nan
-    audio_s: float = math.nan
-    underruns: int = 0
-    late_s: float = 0.0
-    longest_gap_s: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
 class Soak:
     """What `measure_soak` found.
 
@@ -199,12 +168,12 @@ class Soak:
         How long it was.
     concurrency : int
         Listeners.
-    wholes : mapping
-        Reading → how it is when it is whole, heard alone before the soak.
-    streams : sequence of SoakStream
-        In the order in which they were asked for.
-    holdings : sequence of Holding
-        Of the server.
+    wholes : pandas.DataFrame
+        How each reading is when it is whole, heard alone before the soak: samples_count, sha256 by reading.
+    streams : pandas.DataFrame
+        A row a stream, as `listened` gives it, in the order in which they were asked for.
+    holdings : pandas.DataFrame
+        What the server held, a row for each time that it was read: see `held_by`.
     left_behind : int
         Syntheses that went on when every listener had left.
     ran : mapping
@@ -215,9 +184,9 @@ class Soak:
 
     run_s: float
     concurrency: int
-    wholes: Mapping[str, SoakStream]
-    streams: Sequence[SoakStream]
-    holdings: Sequence[Holding]
+    wholes: pd.DataFrame
+    streams: pd.DataFrame
+    holdings: pd.DataFrame
     left_behind: int
     ran: Mapping[str, Any] = field(default_factory=dict)
     misbehaved: Mapping[str, int] | None = None
@@ -232,9 +201,9 @@ class Soak:
         return self.concurrency == 1 and self.misbehaved is None
 
     @property
-    def heard(self) -> list[SoakStream]:
+    def heard(self) -> pd.DataFrame:
         """The streams that ended as they should."""
-        return [one for one in self.streams if not one.fault]
+        return self.streams[self.streams.fault == ""]
 
 
 def measure_soak(
@@ -278,10 +247,10 @@ def measure_soak(
     SynthesisError
         A reading cannot be spoken even once.
     """
-    wholes = {one.name: _whole(server, one) for one in tqdm(readings, desc="readings", disable=not progress)}
+    wholes = [_whole(server, reading) for reading in tqdm(readings, desc="readings", disable=not progress)]
     run_s = 60 * minutes
     asked, lock = turns(readings, ways, seed), threading.Lock()
-    streams: list[SoakStream] = []
+    streams: list[dict[str, Any]] = []
     started_s = time.monotonic()
     longest = max(readings, key=lambda one: len(one.text))
     others = misbehaving(server.url, longest.text, longest.voice, seed=seed) if misbehave else nullcontext()
@@ -297,10 +266,10 @@ def measure_soak(
                 turn = next(asked)
             one = listened(server, turn, at_s)
             streams.append(one)
-            if one.fault:
+            if one["fault"]:
                 rest_s = AFTER_FAULT_S
             else:
-                heard_s = at_s + one.ttfa_s + pace * one.audio_s  # when its last word has been played
+                heard_s = at_s + one["ttfa_s"] + pace * one["audio_s"]  # when its last word has been played
                 rest_s = max(heard_s - elapsed_s(), 0.0) + draw.uniform(*think_s)
             time.sleep(max(min(rest_s, run_s - elapsed_s()), 0.0))
             with lock:
@@ -316,48 +285,45 @@ def measure_soak(
     return Soak(
         run_s=elapsed_s(),
         concurrency=concurrency,
-        wholes=wholes,
-        streams=sorted(streams, key=lambda one: one.number),
-        holdings=holdings,
+        wholes=pd.DataFrame(wholes).set_index("reading"),
+        streams=pd.DataFrame(streams).sort_values("number", ignore_index=True),
+        holdings=pd.DataFrame(holdings),
         left_behind=_left_behind(server),
         ran=_facts(server),
         misbehaved=misbehaved,
     )
 
 
-def listened(server: OwnServer, turn: ReadingTurn, at_s: float) -> SoakStream:
-    """One stream to its end, or to whatever end it comes to."""
+def listened(server: OwnServer, turn: ReadingTurn, at_s: float) -> dict[str, Any]:
+    """One stream to its end, or to whatever end it comes to.
+
+    Returns
+    -------
+    dict
+        number, reading (its name), way, at_s (when it was asked for, since the soak began), fault (why it did
+        not end as it should; empty if it did), samples_count (from the first sample of speech to the last
+        sample), sha256 (of these), and what `trial.Trial` has of `HEARD`.
+    """
     reading, listener = turn.reading, Listener(keep=True)
+    row = {"number": turn.number, "reading": reading.name, "way": turn.way, "at_s": at_s, "fault": ""}
     listener.asks()
     try:
         for chunk in receive(turn.way, server.url, speech_request(reading.text, reading.voice)):
             listener.hears(samples_of(chunk.data))
         heard = listener.trial(turn.way, turn.number, len(reading.text), streamed=True)
     except KokoroLabError as error:
-        return SoakStream(turn.number, reading.name, turn.way, at_s, fault=str(error)[:200])
+        return {**row, "fault": str(error)[:200], "samples_count": 0, "sha256": "", **HEARD}
     # From the first sample of speech: bare audio begins with a primer of silence, events do not
     speech = listener.samples[int((np.abs(listener.samples) >= SPEECH_LEVEL).argmax()) :]
-    return SoakStream(
-        turn.number,
-        reading.name,
-        turn.way,
-        at_s,
-        samples_count=len(speech),
-        sha256=hashlib.sha256(speech.tobytes()).hexdigest(),
-        ttfa_s=heard.ttfa_s,
-        rtf=heard.rtf,
-        audio_s=heard.audio_s,
-        underruns=heard.underruns,
-        late_s=heard.late_s,
-        longest_gap_s=heard.longest_gap_s,
-    )
+    row |= {"samples_count": len(speech), "sha256": hashlib.sha256(speech.tobytes()).hexdigest()}
+    return row | {name: getattr(heard, name) for name in HEARD}
 
 
-def _whole(server: OwnServer, reading: SoakReading) -> SoakStream:
+def _whole(server: OwnServer, reading: SoakReading) -> dict[str, Any]:
     """How a reading is when nobody else listens."""
     found = listened(server, ReadingTurn(0, reading, "sse"), 0.0)
-    if found.fault:
-        raise SynthesisError(found.fault)
+    if found["fault"]:
+        raise SynthesisError(found["fault"])
     return found
 
 

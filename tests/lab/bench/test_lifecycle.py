@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from kokoro_lab.errors import GateFailed, SynthesisError
@@ -17,7 +18,6 @@ from kokoro_lab.lab.bench.lifecycle import (
     SCENARIOS,
     STOPPING,
     Lifecycle,
-    LifecycleStream,
     conclude,
     ending_of,
     measure_lifecycle,
@@ -25,6 +25,7 @@ from kokoro_lab.lab.bench.lifecycle import (
 )
 from kokoro_lab.lab.bench.own_server import OwnServer, own_server
 from kokoro_lab.lab.bench.persistent import listen
+from kokoro_lab.lab.bench.resuming import exact
 from kokoro_lab.lab.results import open_run
 
 SENTENCE = "This is a slow sentence that stands alone, number {} of stream {}. "
@@ -45,22 +46,18 @@ def test_what_four_listeners_hear_when_the_server_ends(tmp_path: Path, repositor
     result = conclude(open_run("bench-lifecycle", tmp_path / "run"), found, STREAMS)
     assert result["verdict"] == "passed"
     assert len(result["controls"]) == 4
-    ends = {name: [s.ending for s in found.streams if s.scenario == name] for name in map(name_of, SCENARIOS)}
+    ends = {name: list(rows.ending) for name, rows in found.table.groupby("scenario")}
     assert ends["kill -9 of the worker"] == ["broken off"] * STREAMS
     assert ends["SIGTERM, time enough"] == ["whole"] * STREAMS
     assert ends["SIGTERM, 2 s"] == ["told"] * STREAMS
     assert ends["kill -9 of the master"] == ["whole"] * STREAMS
-    assert all(one.exact for one in found.streams)
-    assert {one.transport for one in found.streams} == {"sse", "websocket"}
+    assert exact(found.table).all()
+    assert set(found.table.transport) == {"sse", "websocket"}
     assert sum("whole" in line for line in printed(found)) == 1
 
 
-def name_of(scenario: Any) -> str:
-    return str(scenario.name)
-
-
-def served(number: int, **changed: Any) -> LifecycleStream:
-    fields = {
+def served(number: int, **changed: Any) -> dict[str, Any]:
+    return {
         "scenario": SCENARIOS[number].name,
         "transport": "sse",
         "audio_s": 9.0,
@@ -69,8 +66,8 @@ def served(number: int, **changed: Any) -> LifecycleStream:
         "back_s": 2.0,
         "differing_samples": 0,
         "missing_samples": 0,
+        **changed,
     }
-    return LifecycleStream(**{**fields, **changed})
 
 
 @pytest.mark.parametrize(
@@ -86,12 +83,12 @@ def served(number: int, **changed: Any) -> LifecycleStream:
 def test_one_stream_that_is_amiss_fails_the_run(tmp_path: Path, changed: dict[str, Any], said: str) -> None:
     streams = [served(0, **changed), *(served(number) for number in range(1, len(SCENARIOS)))]
     with pytest.raises(GateFailed, match=said):
-        conclude(open_run("bench-lifecycle", tmp_path), Lifecycle(streams, {}, []), 1)
+        conclude(open_run("bench-lifecycle", tmp_path), Lifecycle(pd.DataFrame(streams), {}, []), 1)
     assert json.loads((tmp_path / "result.json").read_text())["verdict"] == "failed"
 
 
 def test_a_stream_that_was_never_begun_fails_the_run(tmp_path: Path) -> None:
-    found = Lifecycle([served(number) for number in range(len(SCENARIOS))], {}, [])
+    found = Lifecycle(pd.DataFrame(map(served, range(len(SCENARIOS)))), {}, [])
     assert conclude(open_run("bench-lifecycle", tmp_path), found, 1)["verdict"] == "passed"
     with pytest.raises(GateFailed, match="streams_count"):
         conclude(open_run("bench-lifecycle", tmp_path), found, 2)

@@ -10,13 +10,14 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from kokoro_lab.errors import GateFailed, SynthesisError
 from kokoro_lab.lab.bench.client import RESUMABLE, Busy, ReceivedChunk, differences, receive, to_the_end
 from kokoro_lab.lab.bench.own_server import OwnServer, own_server
 from kokoro_lab.lab.bench.plan import BenchPlan
-from kokoro_lab.lab.bench.resuming import ResumedStream, Resumes, conclude
+from kokoro_lab.lab.bench.resuming import Resumes, conclude
 from kokoro_lab.lab.bench.verdicts import StartServer, judge
 from kokoro_lab.lab.results import open_run
 
@@ -69,8 +70,8 @@ def test_streams_of_both_transports_go_on_here_and_on_the_next_server(
     assert judged.path.is_relative_to(checkout / "results/bench-resume")
 
 
-def resumed(number: int, **changed: object) -> ResumedStream:
-    fields = {
+def resumed(number: int, **changed: object) -> dict[str, object]:
+    return {
         "number": number,
         "transport": "sse",
         "restarted": number % 4 >= 2,
@@ -81,8 +82,8 @@ def resumed(number: int, **changed: object) -> ResumedStream:
         "refusals": 0,
         "differing_samples": 0,
         "missing_samples": 0,
+        **changed,
     }
-    return ResumedStream(**{**fields, **changed})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -100,14 +101,14 @@ def test_one_stream_that_is_amiss_fails_the_run(
     tmp_path: Path, changed: dict[str, object], asked: int, said: str
 ) -> None:
     streams = [*map(resumed, range(3)), resumed(3, **changed)]
-    found = Resumes(streams, [2.0], {"variant": "hum"}, [])
+    found = Resumes(pd.DataFrame(streams), [2.0], {"variant": "hum"}, [])
     with pytest.raises(GateFailed, match=said):
         conclude(open_run("bench-resume", tmp_path), found, asked)
     assert json.loads((tmp_path / "result.json").read_text())["verdict"] == "failed"
 
 
 def test_streams_that_are_whole_pass(tmp_path: Path) -> None:
-    found = Resumes([*map(resumed, range(4))], [2.0], {"variant": "hum"}, [])
+    found = Resumes(pd.DataFrame(map(resumed, range(4))), [2.0], {"variant": "hum"}, [])
     assert conclude(open_run("bench-resume", tmp_path), found, 4)["verdict"] == "passed"
 
 
