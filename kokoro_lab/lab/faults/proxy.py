@@ -7,6 +7,7 @@ much from a process of its own.
 
 from __future__ import annotations
 
+import random
 import socket
 import struct
 import threading
@@ -17,7 +18,7 @@ from functools import partial
 from urllib.parse import urlsplit
 
 from kokoro_lab.errors import ParameterError
-from kokoro_lab.lab.faults.draws import Holds, byte_of
+from kokoro_lab.lab.faults.draws import Holds
 from kokoro_lab.lab.faults.injector import Struck
 from kokoro_lab.lab.faults.scenario import (
     AnyFault,
@@ -146,7 +147,8 @@ class FaultProxy:
         """What ends this connection now, if something does that has not ended another one."""
         for fault in self._faults:
             if isinstance(fault, ConnectionCut | ConnectionSilent):
-                at = byte_of(fault.from_share, fault.to_share, self._total_bytes, self._seed)
+                drawn = random.Random(f"{self._seed} share")
+                at = round(drawn.uniform(fault.from_share, fault.to_share) * self._total_bytes)
                 with self._lock:
                     strikes = carried + coming > at and all(one.kind != fault.kind for one in self._struck)
                     if strikes:
