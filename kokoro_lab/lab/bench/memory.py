@@ -6,7 +6,7 @@ import math
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -61,39 +61,6 @@ def watched(read: Callable[[float], Reading], interval_s: float) -> Iterator[lis
         look()
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryTrace:
-    """Resident memory during one trial, in MiB. Complete when the trial is over."""
-
-    readings_mb: Sequence[float]
-
-    @property
-    def start_mb(self) -> float:
-        return self.readings_mb[0]
-
-    @property
-    def peak_mb(self) -> float:
-        return max(self.readings_mb)
-
-    @property
-    def end_mb(self) -> float:
-        return self.readings_mb[-1]
-
-    @property
-    def growth_mb(self) -> float:
-        """What was not given back: end minus start."""
-        return self.end_mb - self.start_mb
-
-    def figures(self) -> dict[str, float]:
-        """By their names in a `Trial`."""
-        return {
-            "rss_start_mb": self.start_mb,
-            "rss_peak_mb": self.peak_mb,
-            "rss_end_mb": self.end_mb,
-            "rss_growth_mb": self.growth_mb,
-        }
-
-
 def resident_mb(process: psutil.Process) -> float:
     """Resident memory of a process and its children together, in MiB.
 
@@ -107,11 +74,22 @@ def resident_mb(process: psutil.Process) -> float:
     return total / MB
 
 
-@contextmanager
-def sampled_memory(process: psutil.Process, interval_s: float = INTERVAL_S) -> Iterator[MemoryTrace]:
-    """Read the memory of `process` every `interval_s` while the block runs."""
-    with watched(lambda _: resident_mb(process), interval_s) as readings_mb:
-        yield MemoryTrace(readings_mb)
+def sampled_memory(
+    process: psutil.Process, interval_s: float = INTERVAL_S
+) -> AbstractContextManager[list[float]]:
+    """Read the memory of `process` every `interval_s` while the block runs, in MiB."""
+    return watched(lambda _: resident_mb(process), interval_s)
+
+
+def memory_figures(readings_mb: Sequence[float]) -> dict[str, float]:
+    """What the readings of a trial came to, by their names in it. Growth is what was not given back."""
+    start_mb, end_mb = readings_mb[0], readings_mb[-1]
+    return {
+        "rss_start_mb": start_mb,
+        "rss_peak_mb": max(readings_mb),
+        "rss_end_mb": end_mb,
+        "rss_growth_mb": end_mb - start_mb,
+    }
 
 
 @dataclass(frozen=True, slots=True)

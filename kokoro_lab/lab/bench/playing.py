@@ -20,6 +20,7 @@ from tqdm import tqdm
 from kokoro_lab.audio import Pcm, pcm_bytes
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ
 from kokoro_lab.errors import GateFailed
+from kokoro_lab.lab.bench.client import differences
 from kokoro_lab.lab.bench.own_server import ServerFailed
 from kokoro_lab.lab.bench.verdicts import BenchVerdict
 from kokoro_lab.lab.results import Check, NegativeControl, Run, new_run_folder, open_run
@@ -125,10 +126,10 @@ def play_virtually(
             deck.end(stream)
         deck.step()
     status, heard = deck.status(), sink.heard
-    alike = min(len(heard), len(pcm))
-    differing = int(np.count_nonzero(heard[:alike] != pcm[:alike])) + abs(len(heard) - len(pcm))
+    differing, missing = differences(pcm_bytes(heard), pcm_bytes(pcm))
     took_s = clock.now_s() - arrivals_s[0]
-    return BurstStream(status.underruns, status.silent_s, len(heard), differing, audio_s, took_s)
+    wrong = differing + abs(missing)
+    return BurstStream(status.underruns, status.silent_s, len(heard), wrong, audio_s, took_s)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
@@ -20,14 +20,8 @@ import pandas as pd
 from tqdm import tqdm
 
 from kokoro_lab.errors import KokoroLabError, ParameterError, SynthesisError
-from kokoro_lab.lab.bench.client import (
-    TRANSPORTS,
-    Transport,
-    misbehaving,
-    receive,
-    samples_of,
-    speech_request,
-)
+from kokoro_lab.lab.bench import client
+from kokoro_lab.lab.bench.client import TRANSPORTS, Transport
 from kokoro_lab.lab.bench.memory import held_by, watched
 from kokoro_lab.lab.bench.own_server import OwnServer
 from kokoro_lab.lab.bench.texts import texts_of
@@ -253,7 +247,9 @@ def measure_soak(
     streams: list[dict[str, Any]] = []
     started_s = time.monotonic()
     longest = max(readings, key=lambda one: len(one.text))
-    others = misbehaving(server.url, longest.text, longest.voice, seed=seed) if misbehave else nullcontext()
+    others = (
+        client.misbehaving(server.url, longest.text, longest.voice, seed=seed) if misbehave else nullcontext()
+    )
     interval_s = min(max(run_s / READINGS_A_RUN, 0.2), 5.0)
 
     def elapsed_s() -> float:
@@ -308,8 +304,8 @@ def listened(server: OwnServer, turn: ReadingTurn, at_s: float) -> dict[str, Any
     row = {"number": turn.number, "reading": reading.name, "way": turn.way, "at_s": at_s, "fault": ""}
     listener.asks()
     try:
-        for chunk in receive(turn.way, server.url, speech_request(reading.text, reading.voice)):
-            listener.hears(samples_of(chunk.data))
+        for chunk in client.receive(turn.way, server.url, client.speech_request(reading.text, reading.voice)):
+            listener.hears(client.samples_of(chunk.data))
         heard = listener.trial(turn.way, turn.number, len(reading.text), streamed=True)
     except KokoroLabError as error:
         return {**row, "fault": str(error)[:200], "samples_count": 0, "sha256": "", **HEARD}
