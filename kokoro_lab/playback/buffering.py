@@ -94,7 +94,7 @@ class PreBuffer:
     start_s : float
         Target of the first stream: 2 to 3 chunks, 100 to 150 ms.
     least_s, most_s : float
-        Bounds of the target. With both equal to `start_s` it is fixed: the player of `bench.playout`.
+        Bounds of the target. With both equal to `start_s` it is fixed.
 
     Raises
     ------

@@ -113,15 +113,23 @@ def test_the_target_stays_within_its_bounds(gaps_s: list[float], least_s: float,
 
 
 @given(st.lists(st.integers(0, 64), min_size=1, max_size=60), st.integers(0, 16))
-def test_a_fixed_one_is_the_player_of_the_bench(gaps: list[int], held: int) -> None:
+def test_a_fixed_one_is_a_clock_that_waits_for_what_is_late(gaps: list[int], held: int) -> None:
     """In sixty-fourths of a second, which add up without rounding."""
     arrivals_s = [gap / 64 for gap in accumulate(gaps)]
     pre_buffer = PreBuffer.fixed(held / 64)
     plays_s = play(pre_buffer, arrivals_s, 1 / 16)
-    expected = playout.play(arrivals_s, [1 / 16] * len(gaps), held / 64)
-    assert pre_buffer.underruns == expected.underruns
-    assert plays_s[-1] - plays_s[0] - (len(gaps) - 1) / 16 == expected.late_s
+    clock_s, late_s = arrivals_s[0] + held / 64, []
+    for arrival_s in arrivals_s:
+        if arrival_s > clock_s:
+            late_s.append(arrival_s - clock_s)
+            clock_s = arrival_s
+        clock_s += 1 / 16
+    assert pre_buffer.underruns == len(late_s)
+    assert plays_s[-1] - plays_s[0] - (len(gaps) - 1) / 16 == sum(late_s)
     assert pre_buffer.target_s == held / 64
+    played = playout.play(arrivals_s, [1 / 16] * len(gaps), PreBuffer.fixed(held / 64))
+    assert (played.underruns, played.late_s) == (len(late_s), sum(late_s))
+    assert played.longest_silence_s == max(late_s, default=0.0)
 
 
 @given(st.floats(0.001, 0.7))

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from kokoro_lab.audio import pcm_bytes, wav_header
 from kokoro_lab.containers import Encoder, format_of, write_encoded
 from kokoro_lab.errors import ParameterError
-from kokoro_lab.lab.bench.bursts import numbered
+from kokoro_lab.lab.bench.playing import numbered
 from kokoro_lab.playback.pcm_input import PcmInput
 
 PCM = numbered(500)

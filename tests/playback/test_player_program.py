@@ -26,7 +26,7 @@ from kokoro_lab.audio import pcm_bytes, wav_header
 from kokoro_lab.config import Settings
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ
 from kokoro_lab.errors import ParameterError
-from kokoro_lab.lab.bench.bursts import numbered
+from kokoro_lab.lab.bench.playing import numbered
 from kokoro_lab.playback.deck import Deck, running
 from kokoro_lab.playback.pipe import make_fifo, play_fifo, play_pipe
 from kokoro_lab.playback.player import CLIENTS, Daemon, listening

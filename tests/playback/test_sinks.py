@@ -14,7 +14,7 @@ import soundfile
 from kokoro_lab.audio import pcm_bytes
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ
 from kokoro_lab.errors import PlaybackError
-from kokoro_lab.lab.bench.bursts import numbered
+from kokoro_lab.lab.bench.playing import numbered
 from kokoro_lab.playback.deck import Deck, running
 from kokoro_lab.playback.sinks import BLOCK_SAMPLES, WavSink
 from kokoro_lab.playback.sound_card import SoundCard

@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
-from kokoro_lab.lab.bench.server_events import ServerEvent, audio_of, read_events
+from collections.abc import Iterable
+
+from kokoro_lab.lab.bench.client import ServerEvent, read_events
 
 __all__ = ["ServerEvent", "audio_of", "read_events"]
+
+
+def audio_of(events: Iterable[ServerEvent]) -> bytes:
+    """The audio of all deltas, joined."""
+    return b"".join(event.audio for event in events if event.kind == "speech.audio.delta")

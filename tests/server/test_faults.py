@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Iterator
+from functools import partial
 from http.client import HTTPConnection
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -15,8 +16,8 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from kokoro_lab.errors import ParameterError
-from kokoro_lab.lab.bench.persistent import OfBytes, OfServer, PersistentStream, SpeechSource, listen
-from kokoro_lab.lab.bench.resuming import differences
+from kokoro_lab.lab.bench.client import ReceivedStream, Transport, differences, receive
+from kokoro_lab.lab.bench.persistent import SpeechSource, listen
 from kokoro_lab.lab.faults import Scenario, load_scenarios
 from kokoro_lab.lab.faults.draws import Losses
 from kokoro_lab.lab.faults.proxy import fault_proxy
@@ -95,20 +96,17 @@ def journal(server: RunningServer) -> dict[str, Any]:
     return found
 
 
-Kind = Literal["http", "sse", "websocket"]
-
-
-def source(kind: Kind, url: str) -> SpeechSource:
-    return OfBytes(url, BODY) if kind == "http" else OfServer(kind, url, BODY)
+def source(kind: Transport, url: str) -> SpeechSource:
+    return partial(receive, kind, url, BODY)
 
 
 @pytest.fixture(scope="module")
-def whole(faulty: RunningServer) -> PersistentStream:
+def whole(faulty: RunningServer) -> ReceivedStream:
     put_in(faulty, None)
     return listen(source("sse", faulty.url), patience_s=5.0)
 
 
-def test_the_journal_tells_what_was_spoken(faulty: RunningServer, whole: PersistentStream) -> None:
+def test_the_journal_tells_what_was_spoken(faulty: RunningServer, whole: ReceivedStream) -> None:
     put_in(faulty, None)
     listen(source("sse", faulty.url), patience_s=5.0)
     (spoken,) = journal(faulty)["spoken"]
@@ -117,19 +115,19 @@ def test_the_journal_tells_what_was_spoken(faulty: RunningServer, whole: Persist
 
 
 def test_a_chunk_that_is_lost_in_the_server_breaks_bare_bytes_off(
-    faulty: RunningServer, whole: PersistentStream
+    faulty: RunningServer, whole: ReceivedStream
 ) -> None:
     put_in(faulty, made.scenario(made.LOST_IN_QUEUE))
     heard = listen(source("http", faulty.url), goes_on=False, patience_s=5.0)
     put_in(faulty, None)
     assert not heard.complete
-    assert "IncompleteRead" in heard.breaks[0]
+    assert "IncompleteRead" in str(heard.breaks[0])
     assert whole.pcm.startswith(heard.pcm)
 
 
 @pytest.mark.parametrize("kind", ["sse", "websocket"])
 def test_a_chunk_that_is_lost_in_the_server_is_asked_for_again(
-    faulty: RunningServer, whole: PersistentStream, kind: Kind
+    faulty: RunningServer, whole: ReceivedStream, kind: Transport
 ) -> None:
     put_in(faulty, made.scenario(made.LOST_IN_QUEUE))
     heard = listen(source(kind, faulty.url), patience_s=5.0)
@@ -142,7 +140,7 @@ def test_a_chunk_that_is_lost_in_the_server_is_asked_for_again(
 @pytest.mark.parametrize("kind", ["http", "sse", "websocket"])
 @pytest.mark.parametrize("fault", [made.PROVIDER_LOST, made.ALLOCATION_FAILS, made.FULL, made.BURSTS])
 def test_a_fault_of_the_server_costs_no_word(
-    faulty: RunningServer, whole: PersistentStream, kind: Kind, fault: dict[str, object]
+    faulty: RunningServer, whole: ReceivedStream, kind: Transport, fault: dict[str, object]
 ) -> None:
     put_in(faulty, made.scenario(fault))
     heard = listen(source(kind, faulty.url), patience_s=5.0)
@@ -155,11 +153,11 @@ def test_a_fault_of_the_server_costs_no_word(
 
 
 @pytest.mark.parametrize("kind", ["sse", "websocket"])
-def test_the_error_of_a_fault_is_clear(faulty: RunningServer, kind: Kind) -> None:
+def test_the_error_of_a_fault_is_clear(faulty: RunningServer, kind: Transport) -> None:
     said = []
     for fault in (made.PROVIDER_LOST, made.ALLOCATION_FAILS, made.LOST_IN_QUEUE):
         put_in(faulty, made.scenario(fault))
-        said.append(listen(source(kind, faulty.url), goes_on=False, patience_s=5.0).breaks[0])
+        said.append(str(listen(source(kind, faulty.url), goes_on=False, patience_s=5.0).breaks[0]))
     put_in(faulty, None)
     assert "A provider was lost on purpose" in said[0]
     assert "KOKORO_MEMORY_ARENA_SIZE_MB" in said[1]
@@ -170,7 +168,7 @@ def test_the_error_of_a_fault_is_clear(faulty: RunningServer, kind: Kind) -> Non
 @pytest.mark.parametrize("kind", ["http", "sse", "websocket"])
 @pytest.mark.parametrize("fault", [made.CUT, made.SILENT, made.BURSTS_ON_LINE, made.THROTTLED])
 def test_a_fault_of_the_line_costs_no_word(
-    faulty: RunningServer, whole: PersistentStream, kind: Kind, fault: dict[str, object]
+    faulty: RunningServer, whole: ReceivedStream, kind: Transport, fault: dict[str, object]
 ) -> None:
     with fault_proxy(faulty.url, made.scenario(fault), len(whole.pcm)) as proxy:
         heard = listen(source(kind, proxy.url), patience_s=1.0)
@@ -183,7 +181,7 @@ def test_a_fault_of_the_line_costs_no_word(
 
 @pytest.mark.parametrize("kind", ["sse", "websocket"])
 def test_chunks_that_are_lost_on_the_line_are_missed_and_come(
-    faulty: RunningServer, whole: PersistentStream, kind: Kind
+    faulty: RunningServer, whole: ReceivedStream, kind: Transport
 ) -> None:
     scenario = made.scenario(made.LOST_ON_LINE)
     (fault,) = scenario.of_seam("transport")

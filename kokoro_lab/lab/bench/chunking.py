@@ -6,16 +6,15 @@ import hashlib
 import random
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
 import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
 from kokoro_lab.errors import ParameterError
-from kokoro_lab.lab.bench.playout import Playout, play
+from kokoro_lab.lab.bench.playout import Playout, gaps_beyond_chunks_s, play
 from kokoro_lab.lab.fixtures import FixtureText
 from kokoro_lab.lab.results import Check, NegativeControl
 from kokoro_lab.playback.buffering import PreBuffer
@@ -56,12 +55,6 @@ class ChunkArrivals:
     @property
     def ttfa_s(self) -> float:
         return self.arrivals_s[0]
-
-    @property
-    def jitter_s(self) -> list[float]:
-        """Time between two chunks less the length of the first: above 0 where it came too slowly."""
-        gaps = (later - earlier for earlier, later in pairwise(self.arrivals_s))
-        return [gap_s - length_s for gap_s, length_s in zip(gaps, self.lengths_s, strict=False)]
 
 
 def record(
@@ -120,7 +113,8 @@ def jitter(recordings: Sequence[ChunkArrivals]) -> pd.DataFrame:
     rows = []
     for chunk_ms, group in _by_size(recordings).items():
         ttfa_ms = 1000 * np.array([r.ttfa_s for r in group])
-        jitter_ms = 1000 * np.array([j for r in group for j in r.jitter_s] or [np.nan])
+        jitter_s = [j for r in group for j in gaps_beyond_chunks_s(r.arrivals_s, r.lengths_s)]
+        jitter_ms = 1000 * np.array(jitter_s or [np.nan])
         rows.append(
             {
                 "chunk_ms": chunk_ms,
@@ -188,7 +182,8 @@ def replay(recordings: Sequence[ChunkArrivals], pre_buffers: Sequence[int] = PRE
 
 
 def _played(recording: ChunkArrivals, pre_buffer_chunks: int) -> Playout:
-    return play(recording.arrivals_s, recording.lengths_s, pre_buffer_chunks * recording.chunk_s)
+    held = PreBuffer.fixed(pre_buffer_chunks * recording.chunk_s)
+    return play(recording.arrivals_s, recording.lengths_s, held)
 
 
 def summary(replayed: pd.DataFrame) -> pd.DataFrame:
@@ -284,46 +279,11 @@ def _notices_delay(recording: ChunkArrivals, pre_buffer_chunks: int) -> bool:
     *arrivals_s, _ = recording.arrivals_s
     *lengths_s, _ = recording.lengths_s
     held_s = pre_buffer_chunks * recording.chunk_s
-    before = play(arrivals_s, lengths_s, held_s)
+    before = play(arrivals_s, lengths_s, PreBuffer.fixed(held_s))
     needed_s = recording.ttfa_s + held_s + sum(lengths_s) + before.late_s
     after = _played(replace(recording, arrivals_s=(*arrivals_s, needed_s + OVERDUE_S)), pre_buffer_chunks)
     added_s = after.late_s - before.late_s
     return after.underruns == before.underruns + 1 and abs(added_s - OVERDUE_S) < LENGTH_TOLERANCE_S
-
-
-@dataclass(frozen=True, slots=True)
-class ListenerSession:
-    """What the listener of several streams in turn noticed.
-
-    Parameters
-    ----------
-    underruns : int
-        Chunks that came after the player needed them.
-    late_s : float
-        Seconds of silence within speech, waiting for chunks and holding back again.
-    held_s : float
-        Mean pre-buffer at the start of a stream.
-    """
-
-    underruns: int
-    late_s: float
-    held_s: float
-
-
-def listen(recordings: Iterable[ChunkArrivals], pre_buffer: PreBuffer) -> ListenerSession:
-    """Play streams one after the other with one pre-buffer, which learns from each."""
-    before = pre_buffer.underruns
-    late_s = 0.0
-    held_s = []
-    for recording in recordings:
-        pre_buffer.begin_stream()
-        held_s.append(pre_buffer.target_s)
-        due_s = recording.ttfa_s + pre_buffer.target_s
-        for at_s, length_s in zip(recording.arrivals_s, recording.lengths_s, strict=True):
-            plays_s = pre_buffer.arrived(at_s, length_s)
-            late_s += plays_s - due_s
-            due_s = plays_s + length_s
-    return ListenerSession(pre_buffer.underruns - before, late_s, float(np.mean(held_s)))
 
 
 def held_up(recording: ChunkArrivals, bursts: int, seed: int) -> ChunkArrivals:
@@ -356,14 +316,17 @@ def fixed_and_adaptive(
     rows = []
     for name, group in streams.items():
         for kind, pre_buffer in (("fixed", PreBuffer.fixed(start_s)), ("adaptive", PreBuffer())):
-            heard = listen(group, pre_buffer)
+            held_s, played = [], []
+            for recording in group:
+                held_s.append(pre_buffer.target_s)
+                played.append(play(recording.arrivals_s, recording.lengths_s, pre_buffer))
             rows.append(
                 {
                     "stream": name,
                     "pre-buffer": kind,
-                    "underruns": heard.underruns,
-                    "late_s": heard.late_s,
-                    "held_ms": 1000 * heard.held_s,
+                    "underruns": sum(one.underruns for one in played),
+                    "late_s": sum(one.late_s for one in played),
+                    "held_ms": 1000 * np.mean(held_s),
                 }
             )
     return pd.DataFrame(rows).set_index(["stream", "pre-buffer"])

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
-from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
+import pandas as pd
 from scipy.stats import linregress
 from scipy.stats import t as student
 
@@ -17,17 +15,6 @@ WINDOWS = 10
 """Of the second half."""
 FEWEST_VALUES, FEWEST_WINDOWS = 3, 4
 """A window of fewer values is left out; a line through fewer windows says nothing."""
-
-Statistic = Callable[[npt.NDArray[np.float64]], float]
-
-
-def median(values: npt.NDArray[np.float64]) -> float:
-    return float(np.median(values))
-
-
-def p95(values: npt.NDArray[np.float64]) -> float:
-    """Of fewer than 20 values this is nearly the largest."""
-    return float(np.percentile(values, 95))
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,42 +38,32 @@ class FigureDrift:
     levels: tuple[float, ...] = ()
 
 
-def adjusted(values: Sequence[float], groups: Sequence[Hashable]) -> npt.NDArray[np.float64]:
+def adjusted(values: pd.Series, groups: pd.Series) -> pd.Series:
     """Each value ÷ the median of its group over the whole run.
 
     A long text takes longer than a short one: what a window happens to hold must not look like drift. A level
     that rises from one half to the other raises every group alike, and stays to be seen.
     """
-    found = np.asarray(values, np.float64)
-    members: dict[Hashable, list[int]] = defaultdict(list)
-    for index, group in enumerate(groups):
-        members[group].append(index)
-    for indices in members.values():
-        found[indices] /= np.median(found[indices])
-    return found
+    return values / values.groupby(groups).transform("median")
 
 
 def drift(
-    at_s: Sequence[float],
-    values: Sequence[float],
-    groups: Sequence[Hashable],
-    run_s: float,
-    statistic: Statistic = median,
+    at_s: pd.Series, values: pd.Series, groups: pd.Series, run_s: float, percentile: float = 50
 ) -> FigureDrift:
     """A line through the windows of the second half, by least squares.
 
     Parameters
     ----------
-    at_s : sequence of float
+    at_s : pandas.Series
         When each value was taken, in seconds from the start of the run.
-    values : sequence of float
+    values : pandas.Series
         Above 0.
-    groups : sequence
+    groups : pandas.Series
         What each value is of; values of different groups are never compared.
     run_s : float
         Length of the run.
-    statistic : callable
-        What a window is summed up by: `median` or `p95`.
+    percentile : float
+        What a window is summed up by. The 95th of fewer than 20 values is nearly the largest.
 
     Notes
     -----
@@ -94,20 +71,17 @@ def drift(
     taken over windows and not over values, since what disturbs a machine lasts longer than one stream.
     """
     half_s = run_s / 2
-    moments, levels = np.asarray(at_s, np.float64), adjusted(values, groups)
-    edges = np.linspace(half_s, run_s, WINDOWS + 1)
+    levels = adjusted(values, groups)
     middles, found = [], []
-    for start_s, end_s in pairwise(edges):
-        inside = levels[(moments >= start_s) & (moments < end_s)]
+    for start_s, end_s in pairwise(np.linspace(half_s, run_s, WINDOWS + 1)):
+        inside = levels[(at_s >= start_s) & (at_s < end_s)]
         if len(inside) >= FEWEST_VALUES:
-            middles.append((start_s + end_s) / 2)
-            found.append(statistic(inside))
+            middles.append(float(start_s + end_s) / 2)
+            found.append(float(np.percentile(inside, percentile)))
     if len(found) < FEWEST_WINDOWS:
         return FigureDrift(math.nan, math.nan, math.nan)
     line = linregress(middles, found)
     percent = 100 * half_s / float(np.mean(found))
     beyond = float(student.ppf(0.975, len(found) - 2)) * line.stderr
-    low, high = (percent * (line.slope + side * beyond) for side in (-1, 1))
-    return FigureDrift(
-        float(percent * line.slope), float(low), float(high), tuple(map(float, middles)), tuple(found)
-    )
+    low, high = (float(percent * (line.slope + side * beyond)) for side in (-1, 1))
+    return FigureDrift(float(percent * line.slope), low, high, tuple(middles), tuple(found))

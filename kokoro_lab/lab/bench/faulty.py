@@ -2,158 +2,91 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
-from http.client import HTTPConnection
-from typing import Any, Protocol
-from urllib.parse import urlsplit
+from functools import partial
+from typing import Any
 
-from kokoro_lab.datatypes import SAMPLE_RATE_HZ
-from kokoro_lab.errors import SynthesisError
-from kokoro_lab.lab.bench.frames import Body, ReceivedChunk
-from kokoro_lab.lab.bench.over_http import OverHttp
+from kokoro_lab.lab.bench import client
+from kokoro_lab.lab.bench.client import ReceivedChunk, ReceivedStream
 from kokoro_lab.lab.bench.own_server import OwnServer, own_server
-from kokoro_lab.lab.bench.persistent import (
-    OfBytes,
-    OfEngine,
-    OfServer,
-    PersistentStream,
-    SpeechSource,
-    listen,
-)
+from kokoro_lab.lab.bench.persistent import OfEngine, SpeechSource, listen
+from kokoro_lab.lab.bench.timing import InProcess
 from kokoro_lab.lab.faults.draws import Losses, Shuffles
 from kokoro_lab.lab.faults.engine import FaultyEngine
 from kokoro_lab.lab.faults.injector import Injector, StreamWords
 from kokoro_lab.lab.faults.proxy import FaultProxy, fault_proxy
-from kokoro_lab.lab.faults.scenario import (
-    OF_CHUNKS,
-    READY,
-    ChunksLost,
-    ChunksReordered,
-    Scenario,
-    Transport,
-)
+from kokoro_lab.lab.faults.scenario import READY, ChunksLost, ChunksReordered, Scenario, Transport
 from kokoro_lab.speech.engine import Engine
 
-ASK_S = 60.0
 ON_THE_WIRE = {"http": 1.0, "sse": 1.4, "websocket": 1.0}
 """Bytes that go over the line for each byte of audio: events are in base64."""
 
 
-class FaultySpeaker(Protocol):
-    """What speaks one text, by one transport, with faults in it."""
+@dataclass(frozen=True, slots=True)
+class FaultySpeaker:
+    """What speaks one text, by one transport, with faults in it.
+
+    Parameters
+    ----------
+    transport : {"library", "http", "sse", "websocket"}
+    url : str or None
+        Of the server; None where there is no line.
+    arm : callable
+        Puts in a scenario's faults, and begins to count; None takes them out.
+    journal : callable
+        What has struck since, and what was spoken to its end: see `Injector.journal`.
+    forget : callable
+        Empties its caches: what was spoken before must be spoken again.
+    facts : callable
+        What runs, as it states it.
+    source : callable
+        Where to listen; for a server at an address that leads to it.
+    """
 
     transport: Transport
-
-    def arm(self, scenario: Scenario | None) -> None:
-        """Put in the scenario's faults, and begin to count; None takes them out."""
-
-    def forget(self) -> None:
-        """Empty its caches: what was spoken before must be spoken again."""
-
-    def source(self, url: str | None = None) -> SpeechSource:
-        """Where to listen; at another address, which leads to it, if one is given."""
-
-    def facts(self) -> dict[str, Any]:
-        """What runs, as it states it."""
-
-    def journal(self) -> tuple[int, tuple[StreamWords, ...]]:
-        """How often a fault has struck since it was armed, and what was spoken to its end."""
-
-    @property
-    def url(self) -> str | None:
-        """Of the server; None where there is no line."""
+    url: str | None
+    arm: Callable[[Scenario | None], object]
+    journal: Callable[[], dict[str, Any]]
+    forget: Callable[[], object]
+    facts: Callable[[], dict[str, Any]]
+    source: Callable[[str | None], SpeechSource]
 
 
-class FaultyLibrary:
+def faulty_library(engine: Engine, text: str, voice: str) -> FaultySpeaker:
     """An engine of this process."""
-
-    transport: Transport = "library"
-    url = None
-
-    def __init__(self, engine: Engine, text: str, voice: str) -> None:
-        self._engine = FaultyEngine(engine, Injector())
-        self._text, self._voice = text, voice
-        self._engine.warm(voice, text="Ready.")
-
-    def arm(self, scenario: Scenario | None) -> None:
-        self._engine.injector.arm(scenario)
-
-    def forget(self) -> None:
-        self._engine.clear_caches()
-
-    def source(self, url: str | None = None) -> SpeechSource:
-        return OfEngine(self._engine, self._text, self._voice)
-
-    def facts(self) -> dict[str, Any]:
-        engine = self._engine
-        return {
-            "variant": engine.config.variant,
-            "model_sha256": engine.model_sha256,
-            "requested_provider": engine.config.provider,
-            "active_provider": engine.active_provider,
-            "threads": engine.config.thread_count,
-            "conversion": dict(engine.conversion),
-        }
-
-    def journal(self) -> tuple[int, tuple[StreamWords, ...]]:
-        injector = self._engine.injector
-        return len(injector.struck), tuple(injector.spoken)
+    faulty = FaultyEngine(engine, Injector())
+    faulty.warm(voice, text="Ready.")
+    return FaultySpeaker(
+        transport="library",
+        url=None,
+        arm=faulty.injector.arm,
+        journal=faulty.injector.journal,
+        forget=faulty.clear_caches,
+        facts=InProcess(faulty, voice).facts,
+        source=lambda _: OfEngine(faulty, text, voice),
+    )
 
 
-class FaultyServer:
+def faulty_server(server: OwnServer, transport: client.Transport, text: str, voice: str) -> FaultySpeaker:
     """Our server, asked by one transport. It must have been started with `KOKORO_FAULTS=ready`."""
 
-    def __init__(self, server: OwnServer, transport: Transport, text: str, voice: str) -> None:
-        self.transport = transport
-        self.url: str | None = server.url
-        self._address = urlsplit(server.url).netloc
-        self._client = OverHttp(server.url, voice, server.process)
-        self._body: Body = {
-            "input": text,
-            "voice": voice,
-            "response_format": "pcm",
-            "sample_rate": SAMPLE_RATE_HZ,
-        }
+    def arm(scenario: Scenario | None) -> None:
+        said = None if scenario is None else scenario.model_dump(mode="json")
+        client.ask(server.url, "POST", "/debug/faults", {"scenario": said})
 
-    def arm(self, scenario: Scenario | None) -> None:
-        self._asked(
-            "POST", {"scenario": None if scenario is None else json.loads(scenario.model_dump_json())}
-        )
-
-    def forget(self) -> None:
-        self._client.forget()
-
-    def source(self, url: str | None = None) -> SpeechSource:
-        at = url or str(self.url)
-        if self.transport == "http":
-            return OfBytes(at, self._body)
-        assert self.transport != "library"
-        return OfServer(self.transport, at, self._body)
-
-    def facts(self) -> dict[str, Any]:
-        return self._client.facts()
-
-    def journal(self) -> tuple[int, tuple[StreamWords, ...]]:
-        found = self._asked("GET")
-        spoken = (
-            StreamWords(tuple((start, end) for start, end in one["words"]), one["samples"])
-            for one in found["spoken"]
-        )
-        return int(found["struck"]), tuple(spoken)
-
-    def _asked(self, method: str, fields: dict[str, Any] | None = None) -> dict[str, Any]:
-        with closing(HTTPConnection(self._address, timeout=ASK_S)) as connection:
-            data = None if fields is None else json.dumps(fields).encode()
-            connection.request(method, "/debug/faults", data, {"Content-Type": "application/json"})
-            answer = connection.getresponse()
-            said = answer.read()
-            if answer.status != 200:
-                raise SynthesisError(f"The server would not put faults in: {said[:300].decode()}")
-            found: dict[str, Any] = json.loads(said)
-            return found
+    return FaultySpeaker(
+        transport=transport,
+        url=server.url,
+        arm=arm,
+        journal=partial(client.ask, server.url, "GET", "/debug/faults"),
+        forget=server.forget,
+        facts=server.facts,
+        source=lambda url: partial(
+            client.receive, transport, url or server.url, client.speech_request(text, voice)
+        ),
+    )
 
 
 @contextmanager
@@ -174,15 +107,15 @@ def subjects(
         Given settings, a context that gives the server.
     """
     found: dict[Transport, FaultySpeaker] = {}
-    of_server = [transport for transport in transports if transport != "library"]
     settings = {"faults": READY, "degrade": "off", "concurrency": 2, "queue": 4}
-    with start(settings) if of_server else nullcontext() as server:
+    with ExitStack() as stack:
+        server: OwnServer | None = None
         for transport in transports:
             if transport == "library":
-                found[transport] = FaultyLibrary(load(), text, voice)
+                found[transport] = faulty_library(load(), text, voice)
             else:
-                assert server is not None
-                found[transport] = FaultyServer(server, transport, text, voice)
+                server = server or stack.enter_context(start(settings))
+                found[transport] = faulty_server(server, transport, text, voice)
         yield found
 
 
@@ -190,7 +123,7 @@ def subjects(
 class DisturbedStream:
     """One stream with faults in it: what was heard, how often they struck, and what was spoken to its end."""
 
-    heard: PersistentStream
+    heard: ReceivedStream
     struck: int
     spoken: tuple[StreamWords, ...]
 
@@ -198,14 +131,14 @@ class DisturbedStream:
 def disturbed(
     subject: FaultySpeaker,
     scenario: Scenario | None,
-    whole: PersistentStream | None = None,
+    whole: ReceivedStream | None = None,
     **listener: bool,
 ) -> DisturbedStream:
     """Listen to `subject` once, with the faults of `scenario`, or with none.
 
     Parameters
     ----------
-    whole : PersistentStream, optional
+    whole : ReceivedStream, optional
         The undisturbed stream, by whose length it is known where the middle of one is.
     **listener
         How careless the listener is: `goes_on`, `asks_again` and `reorders` of `listen`.
@@ -213,45 +146,34 @@ def disturbed(
     subject.forget()
     subject.arm(scenario)
     try:
-        chunks = _Line(scenario)
-        line: AbstractContextManager[FaultProxy | None] = nullcontext(None)
-        if scenario is not None and subject.url is not None and whole is not None and _line(scenario):
+        of_line = () if scenario is None else scenario.of_seam("transport")
+        seed = 0 if scenario is None else scenario.seed
+        drawn = [
+            Losses(fault, seed) if isinstance(fault, ChunksLost) else Shuffles(fault, seed)
+            for fault in of_line
+            if isinstance(fault, ChunksLost | ChunksReordered)
+        ]
+        proxied: AbstractContextManager[FaultProxy | None] = nullcontext()
+        if (
+            scenario is not None
+            and subject.url is not None
+            and whole is not None
+            and len(drawn) < len(of_line)
+        ):
             wire_bytes = round(ON_THE_WIRE[subject.transport] * len(whole.pcm))
-            line = fault_proxy(subject.url, scenario, wire_bytes)
-        with line as proxy:
-            url = None if proxy is None else proxy.url
-            heard = listen(subject.source(url), line=chunks.over, **listener)
-            struck = chunks.struck + (0 if proxy is None else len(proxy.struck))
-        inside, spoken = subject.journal()
-        return DisturbedStream(heard, struck + inside, spoken)
+            proxied = fault_proxy(subject.url, scenario, wire_bytes)
+        with proxied as proxy:
+            source = subject.source(None if proxy is None else proxy.url)
+            heard = listen(source, None, line=partial(_over, drawn), **listener)
+            struck = sum(one.struck for one in drawn) + (0 if proxy is None else len(proxy.struck))
+        journal = subject.journal()
     finally:
         subject.arm(None)
+    spoken = (StreamWords(tuple(map(tuple, one["words"])), one["samples"]) for one in journal["spoken"])
+    return DisturbedStream(heard, struck + int(journal["struck"]), tuple(spoken))
 
 
-def _line(scenario: Scenario) -> bool:
-    """Whether it has faults that only a proxy can put in."""
-    return any(fault.kind not in OF_CHUNKS for fault in scenario.of_seam("transport"))
-
-
-class _Line:
-    """What a scenario does to chunks on the line, counted."""
-
-    def __init__(self, scenario: Scenario | None) -> None:
-        lost = () if scenario is None else scenario.of_seam("transport")
-        seed = 0 if scenario is None else scenario.seed
-        self._losses = [Losses(fault, seed) for fault in lost if isinstance(fault, ChunksLost)]
-        self._shuffles = [Shuffles(fault, seed) for fault in lost if isinstance(fault, ChunksReordered)]
-        self._lost = 0
-
-    @property
-    def struck(self) -> int:
-        return self._lost + sum(shuffles.struck for shuffles in self._shuffles)
-
-    def over(self, frames: Iterator[ReceivedChunk]) -> Iterator[ReceivedChunk]:
-        for shuffles in self._shuffles:
-            frames = shuffles.over(frames)
-        for frame in frames:
-            lost = [losses.next() for losses in self._losses]  # each counts every chunk
-            self._lost += any(lost)
-            if not any(lost):
-                yield frame
+def _over(drawn: Sequence[Losses | Shuffles], chunks: Iterator[ReceivedChunk]) -> Iterator[ReceivedChunk]:
+    for one in drawn:
+        chunks = one.over(chunks)
+    return chunks

@@ -9,28 +9,28 @@ from __future__ import annotations
 import os
 import random
 import signal
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import asdict, dataclass
-from itertools import pairwise
+from dataclasses import dataclass
+from itertools import cycle, pairwise
+from math import nan
 from typing import Any, Literal, get_args
 
+import pandas as pd
 from tqdm import tqdm
 
-from kokoro_lab.audio import BYTES_A_SAMPLE
-from kokoro_lab.datatypes import SAMPLE_RATE_HZ
 from kokoro_lab.errors import SynthesisError
-from kokoro_lab.lab.bench.frames import Body, Busy, ReceivedStream, ServerReportedError, Transport, frames
-from kokoro_lab.lab.bench.over_http import OverHttp
+from kokoro_lab.lab.bench import client
+from kokoro_lab.lab.bench.client import Body, ReceivedStream
 from kokoro_lab.lab.bench.own_server import OwnServer
-from kokoro_lab.lab.bench.resuming import TRANSPORTS, differences, percentile
+from kokoro_lab.lab.bench.persistent import SpeechSource, listen
+from kokoro_lab.lab.bench.resuming import exact, percentile
 from kokoro_lab.lab.results import Check, NegativeControl, Run
 
 EARLY, LATE = 0.15, 0.35
 """Share of its speech that a client has when it happens: enough to sound, with enough still to come."""
-AGAIN_S = 0.05
 BACK_S = 60.0
 """A client that has not been served again after so long has lost its speech."""
 STOPPING = "server_stopping"
@@ -98,121 +98,37 @@ SCENARIOS = (
 
 
 @dataclass(frozen=True, slots=True)
-class LifecycleStream:
-    """One stream, from its beginning to its last sample.
+class Lifecycle:
+    """What `measure_lifecycle` found.
 
-    Parameters
-    ----------
-    scenario : str
-    transport : {"sse", "websocket"}
-    audio_s : float
-        Length of the whole.
-    heard_s : float
-        What the client had when it happened.
-    ending : {"whole", "told", "broken off"}
-        How the connection ended that it happened to.
-    back_s : float
-        From that end to the next frame, on a new connection; not a number if it was whole.
-    differing_samples, missing_samples : int
-        Of all that was heard, against the same speech undisturbed.
+    `table` has a row a stream, from its beginning to its last sample: scenario, transport, audio_s (of the
+    whole), heard_s (what the client had when it happened), ending (how the connection ended that it happened
+    to: whole, told or broken off), back_s (from that end to the next chunk, on a new connection; not a number
+    if it was whole), differing_samples, missing_samples (of all that was heard, against the same speech
+    undisturbed).
     """
 
-    scenario: str
-    transport: Transport
-    audio_s: float
-    heard_s: float
-    ending: Ending
-    back_s: float
-    differing_samples: int
-    missing_samples: int
-
-    @property
-    def exact(self) -> bool:
-        """Whether no sample was lost, repeated or changed."""
-        return not self.differing_samples and not self.missing_samples
-
-
-@dataclass(frozen=True, slots=True)
-class Lifecycle:
-    """What `measure_lifecycle` found."""
-
-    streams: list[LifecycleStream]
+    table: pd.DataFrame
     ran: dict[str, Any]
     controls: list[NegativeControl]
 
 
-class ReturningListener:
-    """One listener in a thread of its own, who comes back until all is heard.
+def ending_of(heard: ReceivedStream) -> Ending:
+    """How the first connection of a stream ended.
 
-    Parameters
-    ----------
-    transport : {"sse", "websocket"}
-    body : dict
-        Of the request.
-    url : callable
-        The server's now; it may be another one when the client comes back.
+    Raises
+    ------
+    KokoroLabError
+        The stream is not whole, or the server told of an error that is no end of its own.
     """
-
-    def __init__(self, transport: Transport, body: Body, url: Callable[[], str]) -> None:
-        self.transport = transport
-        self.heard = ReceivedStream()
-        self.ending: Ending = "whole"
-        self.back_s = float("nan")
-        self.error: Exception | None = None
-        self._body = body
-        self._url = url
-        self._left_s: float | None = None
-        self._thread = threading.Thread(target=self._listen, name="client", daemon=True)
-
-    def start(self) -> None:
-        """Begin to listen."""
-        self._thread.start()
-
-    def join(self) -> None:
-        """Wait until all is heard.
-
-        Raises
-        ------
-        SynthesisError
-            It never will be.
-        """
-        self._thread.join(HEARD_S)
-        if self.error is not None:
-            raise self.error
-        if self._thread.is_alive():
-            raise SynthesisError(f"A stream has not come to its end after {HEARD_S:.0f} s.")
-
-    def _listen(self) -> None:
-        try:
-            while not self._heard_to_the_end():
-                time.sleep(AGAIN_S)
-        except Exception as error:  # the thread that waits for this one raises it
-            self.error = error
-
-    def _heard_to_the_end(self) -> bool:
-        try:
-            for frame in frames(self.transport, self._url(), {**self._body, **self.heard.back}):
-                if self._left_s is not None and self.back_s != self.back_s:
-                    self.back_s = time.perf_counter() - self._left_s
-                self.heard.take(frame)
-            return True
-        except Busy:
-            if self.heard.count:  # else it waits for its first turn, and nothing has broken off
-                self._left("broken off")
-        except ServerReportedError as told:
-            if told.said != STOPPING:
-                raise
-            self._left("told")
-        except SynthesisError:
-            self._left("broken off")
-        return False
-
-    def _left(self, how: Ending) -> None:
-        now_s = time.perf_counter()
-        if self._left_s is None:
-            self._left_s, self.ending = now_s, how
-        elif now_s - self._left_s > BACK_S:
-            raise SynthesisError(f"A client was not served again within {BACK_S:.0f} s.")
+    for broke in heard.breaks:
+        if isinstance(broke, client.ServerReportedError) and broke.said != STOPPING:
+            raise broke
+    if not heard.complete:
+        raise heard.breaks[-1]
+    if not heard.breaks:
+        return "whole"
+    return "told" if isinstance(heard.breaks[0], client.ServerReportedError) else "broken off"
 
 
 def measure_lifecycle(
@@ -245,66 +161,86 @@ def measure_lifecycle(
         A stream never came to its end.
     """
     draw = random.Random(seed)
-    bodies: list[Body] = [
-        {"input": text, "voice": voice, "response_format": "pcm", "sample_rate": SAMPLE_RATE_HZ}
-        for text in texts
-    ]
-    streams: list[LifecycleStream] = []
+    bodies = [client.speech_request(text, voice) for text in texts]
+    rows: list[dict[str, Any]] = []
     with ExitStack() as stack:
         server = stack.enter_context(start(scenarios[0].settings))
-        ran = OverHttp(server.url, voice, server.process).facts()
-        undisturbed = [_whole(server.url, body) for body in bodies]
+        ran = server.facts()
+        undisturbed = [client.to_the_end(client.receive("sse", server.url, body)) for body in bodies]
         for scenario, following in pairwise(tqdm([*scenarios, None], disable=not progress)):
             assert scenario is not None
-            listeners = _Listeners(server.url, bodies, undisturbed)
-            listeners.begin(draw)
-            scenario.happens(server)
-            if scenario.ends:
-                # Whom they come back to is the server of the next scenario, too: loading takes its time
-                server = stack.enter_context(
-                    start(scenario.settings if following is None else following.settings)
+            with ThreadPoolExecutor(len(texts), thread_name_prefix="client") as pool:
+                listeners = _Listeners(pool, server.url, bodies)
+                heard_s = listeners.sounding(
+                    [whole.audio_s * draw.uniform(EARLY, LATE) for whole in undisturbed]
                 )
-                listeners.url = server.url
-            streams += listeners.served(scenario.name)
-    return Lifecycle(streams, ran, _controls(undisturbed[0]))
+                scenario.happens(server)
+                if scenario.ends:
+                    # Whom they come back to is the server of the next scenario, too: loading takes its time
+                    server = stack.enter_context(
+                        start(scenario.settings if following is None else following.settings)
+                    )
+                    listeners.url = server.url
+                served = listeners.served()
+            rows += [
+                _compared(scenario.name, *one)
+                for one in zip(cycle(client.RESUMABLE), served, undisturbed, heard_s)
+            ]
+    return Lifecycle(pd.DataFrame(rows), ran, client.comparison_controls(undisturbed[0]))
 
 
 class _Listeners:
-    """Clients that hear the same texts at the same time, and what each would have heard undisturbed."""
+    """Clients that hear texts at the same time, over both transports, and come back until all is heard.
 
-    def __init__(self, url: str, bodies: Sequence[Body], undisturbed: Sequence[ReceivedStream]) -> None:
+    `url` is the server's now; it may be another one when a client comes back.
+    """
+
+    def __init__(self, pool: ThreadPoolExecutor, url: str, bodies: Sequence[Body]) -> None:
         self.url = url
-        self._undisturbed = undisturbed
-        self._bytes_heard: list[int] = []
-        self._clients = [
-            ReturningListener(TRANSPORTS[number % 2], body, lambda: self.url)
-            for number, body in enumerate(bodies)
+        self._heard = [ReceivedStream() for _ in bodies]
+        self._ends: list[Future[ReceivedStream]] = [
+            pool.submit(
+                listen, self._source(transport, body), heard, patience_s=client.ANSWER_S, back_s=BACK_S
+            )
+            for transport, body, heard in zip(cycle(client.RESUMABLE), bodies, self._heard)
         ]
 
-    def begin(self, draw: random.Random) -> None:
-        """Have all of them listen, until each has a share of its speech."""
-        for client in self._clients:
-            client.start()
-        for client, whole in zip(self._clients, self._undisturbed, strict=True):
-            _wait_for(client, max(1, round(whole.count * draw.uniform(EARLY, LATE))))
-        self._bytes_heard = [len(client.heard.audio) for client in self._clients]
+    def _source(self, transport: client.Transport, body: Body) -> SpeechSource:
+        return lambda heard, patience: client.receive(transport, self.url, body, heard, patience)
 
-    def served(self, scenario: str) -> Iterator[LifecycleStream]:
+    def sounding(self, shares_s: Sequence[float]) -> list[float]:
+        """Wait until each has so many seconds of its speech; what each has then."""
+        until_s = time.monotonic() + HEARD_S
+        for heard, end, share_s in zip(self._heard, self._ends, shares_s, strict=True):
+            while heard.audio_s < share_s and not end.done():
+                if time.monotonic() > until_s:
+                    raise SynthesisError(f"A stream has not sounded after {HEARD_S:.0f} s.")
+                time.sleep(0.005)
+        return [heard.audio_s for heard in self._heard]
+
+    def served(self) -> list[ReceivedStream]:
         """What each has, once it has all."""
-        second = BYTES_A_SAMPLE * SAMPLE_RATE_HZ
-        for client, heard, whole in zip(self._clients, self._bytes_heard, self._undisturbed, strict=True):
-            client.join()
-            differing, missing = differences(client.heard.audio, whole.audio)
-            yield LifecycleStream(
-                scenario=scenario,
-                transport=client.transport,
-                audio_s=len(whole.audio) / second,
-                heard_s=heard / second,
-                ending=client.ending,
-                back_s=client.back_s,
-                differing_samples=differing,
-                missing_samples=missing,
-            )
+        try:
+            return [end.result(HEARD_S) for end in self._ends]
+        except TimeoutError:
+            raise SynthesisError(f"A stream has not come to its end after {HEARD_S:.0f} s.") from None
+
+
+def _compared(
+    scenario: str, transport: client.Transport, heard: ReceivedStream, whole: ReceivedStream, heard_s: float
+) -> dict[str, Any]:
+    ending = ending_of(heard)
+    differing, missing = client.differences(heard.pcm, whole.pcm)
+    return {
+        "scenario": scenario,
+        "transport": transport,
+        "audio_s": whole.audio_s,
+        "heard_s": heard_s,
+        "ending": ending,
+        "back_s": nan if ending == "whole" else heard.recovered_s[0],
+        "differing_samples": differing,
+        "missing_samples": missing,
+    }
 
 
 def conclude(run: Run, found: Lifecycle, asked: int) -> dict[str, Any]:
@@ -315,27 +251,27 @@ def conclude(run: Run, found: Lifecycle, asked: int) -> dict[str, Any]:
     GateFailed
         A sample was lost or repeated, or a stream ended as it should not.
     """
+    table = found.table
     checks = [
-        Check("streams_count", len(found.streams), low=asked * len(SCENARIOS), high=asked * len(SCENARIOS)),
-        Check("streams_that_differ_count", sum(not one.exact for one in found.streams), high=0),
+        Check("streams_count", len(table), low=asked * len(SCENARIOS), high=asked * len(SCENARIOS)),
+        Check("streams_that_differ_count", (~exact(table)).sum(), high=0),
     ]
     figures: dict[str, float] = {}
     for scenario in SCENARIOS:
-        some = [one for one in found.streams if one.scenario == scenario.name]
-        name = _figure_name(scenario.name)
-        unexpected = sum(one.ending not in scenario.expected for one in some)
-        as_meant = sum(one.ending == scenario.expected[0] for one in some)
+        rows = table[table.scenario == scenario.name]
+        name, meant = _figure_name(scenario.name), scenario.expected[0]
+        unexpected = (~rows.ending.isin(scenario.expected)).sum()
         checks.append(Check(f"{name}_unexpected_ends_count", unexpected, high=0))
-        checks.append(Check(f"{name}_{scenario.expected[0].replace(' ', '_')}_count", as_meant, low=1))
-        back = [one.back_s for one in some if one.ending != "whole"]
-        if back:
-            figures |= {f"{name}_back_p50_s": percentile(back, 50), f"{name}_back_max_s": max(back)}
+        checks.append(Check(f"{name}_{meant.replace(' ', '_')}_count", (rows.ending == meant).sum(), low=1))
+        back_s = rows.back_s[rows.ending != "whole"]
+        if len(back_s):
+            figures |= {f"{name}_back_p50_s": percentile(back_s, 50), f"{name}_back_max_s": back_s.max()}
     return run.conclude(
         found.ran,
         checks=checks,
         controls=found.controls,
         figures=figures,
-        details={"streams": [asdict(one) for one in found.streams]},
+        details={"streams": table.to_dict("records")},
     )
 
 
@@ -343,49 +279,16 @@ def printed(found: Lifecycle) -> Iterator[str]:
     """What the clients saw, as a table."""
     heads = ("streams", "whole", "told", "broken", "exact")
     yield f"{'what happened':24} {' '.join(f'{head:>7}' for head in heads)}  back after"
-    for name in dict.fromkeys(one.scenario for one in found.streams):
-        some = [one for one in found.streams if one.scenario == name]
-        ends = [one.ending for one in some]
-        back = [one.back_s for one in some if one.ending != "whole"]
-        after = f"p50 {percentile(back, 50):.2f}, most {max(back):.2f} s" if back else "-"
-        counts = (len(some), *map(ends.count, ENDINGS), sum(one.exact for one in some))
+    for name, rows in found.table.groupby("scenario", sort=False):
+        back_s = rows.back_s[rows.ending != "whole"]
+        after = f"p50 {percentile(back_s, 50):.2f}, most {back_s.max():.2f} s" if len(back_s) else "-"
+        counts = (len(rows), *((rows.ending == end).sum() for end in ENDINGS), exact(rows).sum())
         yield f"{name:24} {' '.join(f'{count:7d}' for count in counts)}  {after}"
-    for one in found.streams:
-        if not one.exact:
-            yield (
-                f"{one.scenario}, {one.transport}, at {one.heard_s:.2f} s: {one.differing_samples} samples "
-                f"differ, {one.missing_samples} are missing"
-            )
-
-
-def _whole(url: str, body: Body) -> ReceivedStream:
-    heard = ReceivedStream()
-    for frame in frames("sse", url, body):
-        heard.take(frame)
-    return heard
-
-
-def _wait_for(client: ReturningListener, count: int) -> None:
-    until_s = time.monotonic() + HEARD_S
-    while client.heard.count < count:
-        if client.error is not None:
-            raise client.error
-        if time.monotonic() > until_s:
-            raise SynthesisError(f"A stream has not sounded after {HEARD_S:.0f} s.")
-        time.sleep(0.005)
-
-
-def _controls(whole: ReceivedStream) -> list[NegativeControl]:
-    """Faults that the comparison must see: it is only as good as what it would catch."""
-    audio = bytes(whole.audio)
-    frame = len(audio) // whole.count // BYTES_A_SAMPLE * BYTES_A_SAMPLE
-    middle = len(audio) // 2 // BYTES_A_SAMPLE * BYTES_A_SAMPLE
-    faults = {
-        "a frame lost": audio[:middle] + audio[middle + frame :],
-        "a frame played twice": audio[:middle] + audio[middle - frame :],
-        "the end missing": audio[:-frame],
-    }
-    return [NegativeControl(name, differences(joined, audio) != (0, 0)) for name, joined in faults.items()]
+    for one in found.table[~exact(found.table)].itertuples():
+        yield (
+            f"{one.scenario}, {one.transport}, at {one.heard_s:.2f} s: {one.differing_samples} samples "
+            f"differ, {one.missing_samples} are missing"
+        )
 
 
 def _figure_name(scenario: str) -> str:

@@ -1,51 +1,64 @@
-"""Resident memory while a text is spoken, read by a thread of its own."""
+"""What a process holds while it runs, read by a thread of its own, and whether it holds ever more."""
 
 from __future__ import annotations
 
+import math
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
+from typing import TypeVar
 
+import pandas as pd
 import psutil
+from scipy.stats import linregress
 
 INTERVAL_S = 0.05
 """How often memory is read, unless another interval is asked for. One reading takes some 50 µs."""
-
+SETTLE_S = 300.0
+"""The first minutes, in which caches fill and pools grow; of a short run it is the first quarter."""
+END_SHARE = 0.1
+"""Of what comes after: so long is the stretch at either end that is compared."""
+FEWEST = 4
+"""Readings after the first minutes; fewer show no growth."""
 MB = 2**20
 
+Reading = TypeVar("Reading")
 
-@dataclass(slots=True)
-class MemoryTrace:
-    """What the readings of one trial came to, in MiB. Complete when the trial is over.
+
+@contextmanager
+def watched(read: Callable[[float], Reading], interval_s: float) -> Iterator[list[Reading]]:
+    """Read something of a process every `interval_s` while the block runs, and once at either end.
 
     A peak between two readings is missed; a shorter interval misses less of it, and takes more time from
     what is being measured.
+
+    Parameters
+    ----------
+    read : callable
+        Told how many seconds it is since the block began.
     """
+    started_s = time.monotonic()
+    found = [read(0.0)]
+    over = threading.Event()
 
-    start_mb: float
-    peak_mb: float
-    end_mb: float
-    readings: int = 1
+    def look() -> None:
+        with suppress(psutil.NoSuchProcess):  # that it has gone is told better by who used it
+            found.append(read(time.monotonic() - started_s))
 
-    @property
-    def growth_mb(self) -> float:
-        """What was not given back: end minus start."""
-        return self.end_mb - self.start_mb
+    def watch() -> None:
+        while not over.wait(interval_s):
+            look()
 
-    def figures(self) -> dict[str, float]:
-        """By their names in a `Trial`."""
-        return {
-            "rss_start_mb": self.start_mb,
-            "rss_peak_mb": self.peak_mb,
-            "rss_end_mb": self.end_mb,
-            "rss_growth_mb": self.growth_mb,
-        }
-
-    def _read(self, process: psutil.Process) -> None:
-        self.end_mb = resident_mb(process)
-        self.peak_mb = max(self.peak_mb, self.end_mb)
-        self.readings += 1
+    thread = threading.Thread(target=watch, name="memory-sampler", daemon=True)
+    thread.start()
+    try:
+        yield found
+    finally:
+        over.set()
+        thread.join()
+        look()
 
 
 def resident_mb(process: psutil.Process) -> float:
@@ -61,23 +74,72 @@ def resident_mb(process: psutil.Process) -> float:
     return total / MB
 
 
-@contextmanager
-def sampled_memory(process: psutil.Process, interval_s: float = INTERVAL_S) -> Iterator[MemoryTrace]:
-    """Read the memory of `process` every `interval_s` while the block runs."""
-    start_mb = resident_mb(process)
-    trace = MemoryTrace(start_mb, start_mb, start_mb)
-    over = threading.Event()
+def sampled_memory(
+    process: psutil.Process, interval_s: float = INTERVAL_S
+) -> AbstractContextManager[list[float]]:
+    """Read the memory of `process` every `interval_s` while the block runs, in MiB."""
+    return watched(lambda _: resident_mb(process), interval_s)
 
-    def sample() -> None:
-        with suppress(psutil.NoSuchProcess):  # the trial will say so better
-            while not over.wait(interval_s):
-                trace._read(process)
 
-    thread = threading.Thread(target=sample, name="memory-sampler", daemon=True)
-    thread.start()
-    try:
-        yield trace
-    finally:
-        over.set()
-        thread.join()
-    trace._read(process)
+def memory_figures(readings_mb: Sequence[float]) -> dict[str, float]:
+    """What the readings of a trial came to, by their names in it. Growth is what was not given back."""
+    start_mb, end_mb = readings_mb[0], readings_mb[-1]
+    return {
+        "rss_start_mb": start_mb,
+        "rss_peak_mb": max(readings_mb),
+        "rss_end_mb": end_mb,
+        "rss_growth_mb": end_mb - start_mb,
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """What is held at the end of a run beyond what was held after its first minutes.
+
+    Parameters
+    ----------
+    rss_mb : float
+        Median of the last stretch less median of the first one.
+    descriptors, threads : float
+        Fewest in the last stretch less fewest in the first: what is held between two streams.
+    rss_mb_an_hour : float
+        Slope of a line through all readings after the first minutes.
+    """
+
+    rss_mb: float
+    descriptors: float
+    threads: float
+    rss_mb_an_hour: float
+
+
+def held_by(process: psutil.Process, at_s: float) -> dict[str, float]:
+    """What a process and its children hold together now: at_s as given, rss_mb, descriptors, threads.
+
+    Resident memory that they share is counted twice, which changes the level and not the growth.
+    """
+    held = {"at_s": at_s, "rss_mb": 0.0, "descriptors": 0, "threads": 0}
+    for one in (process, *process.children(recursive=True)):
+        with suppress(psutil.NoSuchProcess):  # it ended since it was listed
+            with one.oneshot():
+                found = one.memory_info().rss / MB, one.num_fds(), one.num_threads()
+            for name, more in zip(("rss_mb", "descriptors", "threads"), found, strict=True):
+                held[name] += more
+    return held
+
+
+def growth_of(found: pd.DataFrame) -> Growth:
+    """Compare both ends of what comes after the first minutes; not a number where too little does.
+
+    `found` has a row for each time that `held_by` was asked.
+    """
+    settled = found[found.at_s >= min(SETTLE_S, found.at_s.max() / 4)] if len(found) else found
+    if len(settled) < FEWEST:
+        return Growth(math.nan, math.nan, math.nan, math.nan)
+    count = max(2, round(END_SHARE * len(settled)))
+    first, last = settled[:count], settled[-count:]
+    return Growth(
+        float(last.rss_mb.median() - first.rss_mb.median()),
+        float(last.descriptors.min() - first.descriptors.min()),
+        float(last.threads.min() - first.threads.min()),
+        3600 * float(linregress(settled.at_s, settled.rss_mb).slope),
+    )

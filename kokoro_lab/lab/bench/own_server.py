@@ -1,4 +1,4 @@
-"""Our server, started for a benchmark in a process of its own and ended with it."""
+"""Our server, started for a benchmark in a process of its own and ended with it, and as a client hears it."""
 
 from __future__ import annotations
 
@@ -10,16 +10,17 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
-from http.client import HTTPConnection, HTTPException
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import psutil
 
 from kokoro_lab.config import PREFIX
-from kokoro_lab.errors import KokoroLabError
+from kokoro_lab.errors import KokoroLabError, SynthesisError
+from kokoro_lab.lab.bench.client import answered, ask, receive, samples_of, speech_request
+from kokoro_lab.lab.bench.trial import Listener
 
 LOOPBACK = "127.0.0.1"
 START_S = 300.0
@@ -29,6 +30,8 @@ SHUTDOWN_S = 10
 STOP_S = 20.0
 """Longer than that."""
 POLL_S = 0.05
+LEFT_S = 10.0
+"""A server that computes for so long for nobody has failed."""
 LOG_CHARACTERS = 800
 
 _LISTENING = re.compile(rf"Listening at: http://{re.escape(LOOPBACK)}:(\d+)")
@@ -46,6 +49,84 @@ class OwnServer:
 
     url: str
     process: psutil.Process
+
+    def facts(self) -> dict[str, Any]:
+        """What runs, as it states it."""
+        status = ask(self.url, "GET", "/status")
+        kept = (
+            *("variant", "model_sha256", "requested_provider", "active_provider", "threads", "concurrency"),
+            "conversion",
+        )
+        return {name: status[name] for name in kept}
+
+    @property
+    def active(self) -> int:
+        """Syntheses under way."""
+        return int(ask(self.url, "GET", "/status")["active"])
+
+    def forget(self) -> None:
+        """Have it empty its caches, so that it stands as if nothing had been asked before."""
+        ask(self.url, "POST", "/performance/clear_cache")
+
+    def left_behind(self) -> int:
+        """Syntheses that are still under way some seconds after everybody has left."""
+        until_s = time.monotonic() + LEFT_S
+        while (active := self.active) and time.monotonic() < until_s:
+            time.sleep(POLL_S)
+        return active
+
+
+class OverHttp:
+    """A server that is running, asked by `POST /v1/audio/speech`, on a new connection for each text.
+
+    Parameters
+    ----------
+    server : OwnServer
+    voice : str
+        A name, or a blend.
+    streamed : bool
+        As a stream, or as a whole file.
+    response_format : {"pcm", "wav"}
+        Of WAV, the header is passed over.
+    """
+
+    name = "kokoro-lab http"
+
+    def __init__(
+        self,
+        server: OwnServer,
+        voice: str,
+        *,
+        streamed: bool = True,
+        response_format: Literal["pcm", "wav"] = "pcm",
+    ) -> None:
+        self.streamed = streamed
+        self.process = server.process
+        self.facts = server.facts
+        self._server = server
+        self._how = {"voice": voice, "response_format": response_format, "stream": streamed}
+
+    def warm(self) -> None:
+        self.speak("Ready.", Listener())
+
+    def speak(self, text: str, listener: Listener) -> None:
+        """Speak `text`.
+
+        Raises
+        ------
+        SynthesisError
+            The server answered with an error, or broke off.
+        """
+        body = speech_request(text, "") | self._how
+        with closing(receive("http", self._server.url, body)) as chunks:
+            for chunk in chunks:
+                listener.gets_bytes()
+                if chunk.data:
+                    listener.hears(samples_of(chunk.data))
+                if listener.satisfied:
+                    break
+        if listener.satisfied and self._server.left_behind():  # the next text must find it idle
+            raise SynthesisError(f"The server still computes {LEFT_S:g} s after its listener left.")
 
 
 @contextmanager
@@ -115,14 +196,11 @@ def _ready_port(process: subprocess.Popen[bytes], log: Path) -> int:
 
 def _state(port: int) -> str:
     """What `/health` says: `ok`, `warming` or `failed`; `starting` while nobody answers."""
-    connection = HTTPConnection(LOOPBACK, port, timeout=10)
     try:
-        connection.request("GET", "/health")
-        return str(json.loads(connection.getresponse().read())["status"])
-    except (OSError, HTTPException):
+        with answered(f"http://{LOOPBACK}:{port}", "GET", "/health", timeout_s=10) as (answer, _):
+            return str(json.loads(answer.read())["status"])
+    except SynthesisError:
         return "starting"
-    finally:
-        connection.close()
 
 
 def _failed(what: str, said: str) -> ServerFailed:

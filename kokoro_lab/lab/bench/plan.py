@@ -12,8 +12,7 @@ from kokoro_lab.config import settings
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.lab.bench import report
 from kokoro_lab.lab.bench.memory import INTERVAL_S
-from kokoro_lab.lab.bench.over_http import OverHttp
-from kokoro_lab.lab.bench.own_server import own_server
+from kokoro_lab.lab.bench.own_server import OverHttp, own_server
 from kokoro_lab.lab.bench.peers import VARIANTS, load_kokoro_onnx
 from kokoro_lab.lab.bench.texts import PRESETS, texts_of
 from kokoro_lab.lab.bench.timing import InProcess, Speaker, measure
@@ -276,7 +275,7 @@ def _speakers(
         return
     say("Starting the server.")
     with own_server(plan.server_settings) as server:
-        client = OverHttp(server.url, plan.voice, server.process, streamed=plan.streamed)
+        client = OverHttp(server, plan.voice, streamed=plan.streamed)
         yield [client, *_peers(plan, client, say)]
 
 

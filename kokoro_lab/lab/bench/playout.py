@@ -1,9 +1,12 @@
-"""A player's clock: which chunks would have come too late."""
+"""A player's clock over the arrivals of chunks: which would have come too late."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+
+from kokoro_lab.playback.buffering import PreBuffer
 
 PRE_BUFFER_S = 0.1
 
@@ -32,20 +35,34 @@ class Playout:
 
 
 def play(
-    arrivals_s: Sequence[float], lengths_s: Sequence[float], pre_buffer_s: float = PRE_BUFFER_S
+    arrivals_s: Sequence[float], lengths_s: Sequence[float], pre_buffer: PreBuffer | None = None
 ) -> Playout:
-    """Play chunks that arrive at `arrivals_s` and last `lengths_s`."""
-    if not arrivals_s:
-        return Playout(0, 0.0, 0.0)
-    clock_s = arrivals_s[0] + pre_buffer_s
-    underruns, late_s, longest_s, silence_s = 0, 0.0, 0.0, 0.0
-    for i, (arrival_s, length_s) in enumerate(zip(arrivals_s, lengths_s, strict=True)):
-        if arrival_s > clock_s:
-            underruns += 1
-            late_s += arrival_s - clock_s
-            silence_s = max(silence_s, arrival_s - clock_s)
-            clock_s = arrival_s
-        clock_s += length_s
-        if i:
-            longest_s = max(longest_s, arrival_s - arrivals_s[i - 1] - lengths_s[i - 1])
-    return Playout(underruns, late_s, longest_s, silence_s)
+    """Play chunks that arrive at `arrivals_s` and last `lengths_s`.
+
+    Parameters
+    ----------
+    pre_buffer : PreBuffer, optional
+        Says what is held back, and may learn from stream to stream; a fixed one of 100 ms unless given.
+    """
+    pre_buffer = pre_buffer or PreBuffer.fixed(PRE_BUFFER_S)
+    pre_buffer.begin_stream()
+    silences_s: list[float] = []
+    due_s = 0.0
+    for arrival_s, length_s in zip(arrivals_s, lengths_s, strict=True):
+        underruns = pre_buffer.underruns
+        plays_s = pre_buffer.arrived(arrival_s, length_s)
+        if pre_buffer.underruns > underruns:
+            silences_s.append(plays_s - due_s)
+        due_s = plays_s + length_s
+    return Playout(
+        underruns=len(silences_s),
+        late_s=sum(silences_s),
+        longest_gap_s=max([0.0, *gaps_beyond_chunks_s(arrivals_s, lengths_s)]),
+        longest_silence_s=max(silences_s, default=0.0),
+    )
+
+
+def gaps_beyond_chunks_s(arrivals_s: Sequence[float], lengths_s: Sequence[float]) -> list[float]:
+    """How much later than a chunk's length the next one came; below 0 where the stream runs ahead."""
+    gaps_s = (later - earlier for earlier, later in pairwise(arrivals_s))
+    return [gap_s - length_s for gap_s, length_s in zip(gaps_s, lengths_s, strict=False)]

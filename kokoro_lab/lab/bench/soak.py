@@ -9,74 +9,147 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import count
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from tqdm import tqdm
 
-from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples
-from kokoro_lab.errors import KokoroLabError
-from kokoro_lab.lab.bench.frames import frames
-from kokoro_lab.lab.bench.misbehaving import misbehaving
-from kokoro_lab.lab.bench.over_http import FULL_SCALE, LEFT_S, OverHttp
+from kokoro_lab.errors import KokoroLabError, ParameterError, SynthesisError
+from kokoro_lab.lab.bench import client
+from kokoro_lab.lab.bench.client import TRANSPORTS, Transport
+from kokoro_lab.lab.bench.memory import held_by, watched
 from kokoro_lab.lab.bench.own_server import OwnServer
-from kokoro_lab.lab.bench.resources import Holding, watched
-from kokoro_lab.lab.bench.soak_mix import WAYS, ReadingTurn, SoakReading, Way, turns
+from kokoro_lab.lab.bench.texts import texts_of
 from kokoro_lab.lab.bench.trial import SPEECH_LEVEL, Listener
+from kokoro_lab.lab.fixtures import load_rows
 
 THINK_S = (1.0, 3.0)
 """Between the last word and the next request: a reader turns the page."""
 AFTER_FAULT_S = 1.0
 READINGS_A_RUN = 300
 """How often memory is read in a run; more often than every 0.2 s, or less than every 5 s, it is not."""
-POLL_S = 0.1
+HEARD: dict[str, float] = {
+    **{"ttfa_s": math.nan, "rtf": math.nan, "audio_s": math.nan},
+    **{"underruns": 0, "late_s": 0.0, "longest_gap_s": 0.0},
+}
+"""Figures of a stream, as they are of one with a fault."""
+LENGTHS = {"short": 40, "medium": 140, "paragraph": 400}
+"""Characters, about."""
+SENTENCE = "sentence"
+"""What is read in other languages than English."""
+ENGLISH = "en"
+
+READERS = (
+    (ENGLISH, "medium", ""),
+    ("es", SENTENCE, "ef_dora"),
+    (ENGLISH, "short", "am_michael"),
+    (ENGLISH, "paragraph", "bf_emma"),
+    ("fr", SENTENCE, "ff_siwis"),
+    (ENGLISH, "short", ""),
+    ("it", SENTENCE, "if_sara"),
+    (ENGLISH, "medium", "bf_emma"),
+    ("pt", SENTENCE, "pf_dora"),
+    (ENGLISH, "paragraph", ""),
+)
+"""Language of the text, its length, and who reads it; "" is the voice that was asked for. Japanese is left
+out, as its G2P is an extra."""
 
 
 @dataclass(frozen=True, slots=True)
-class SoakStream:
-    """One stream of a soak.
+class SoakReading:
+    """One text that is read again and again by one voice.
 
     Parameters
     ----------
-    number : int
-    reading : str
-        Name of what was read.
-    way : {"http", "sse", "websocket"}
-    at_s : float
-        When it was asked for, since the soak began.
-    fault : str
-        Why it did not end as it should; empty if it did.
-    samples_count : int
-        From the first sample of speech to the last sample.
-    sha256 : str
-        Of these.
-    ttfa_s, rtf, audio_s, underruns, late_s, longest_gap_s
-        See `trial.Trial`; not a number of a stream with a fault.
+    name : str
+        Such as `3 en paragraph bf_emma`.
     """
 
-    number: int
-    reading: str
-    way: Way
-    at_s: float
-    fault: str = ""
-    samples_count: int = 0
-    sha256: str = ""
-    ttfa_s: float = math.nan
-    rtf: float = math.nan
-    audio_s: float = math.nan
-    underruns: int = 0
-    late_s: float = 0.0
-    longest_gap_s: float = 0.0
+    name: str
+    text: str
+    voice: str
 
 
 @dataclass(frozen=True, slots=True)
-class Whole:
-    """What a reading is when it is whole: its samples' count and digest."""
+class ReadingTurn:
+    """One time that a reading is asked for."""
 
-    samples_count: int
-    sha256: str
+    number: int
+    reading: SoakReading
+    way: Transport
+
+
+def foreign_sentences() -> dict[str, list[str]]:
+    """Those of the fixtures, by language."""
+    found: dict[str, list[str]] = {}
+    for row in load_rows("intelligibility"):
+        if row["language"] != ENGLISH:
+            found.setdefault(row["language"], []).append(row["text"])
+    return found
+
+
+def readings_of(
+    sentences: Sequence[str], foreign: Mapping[str, Sequence[str]], voice: str, texts: int, seed: int = 0
+) -> list[SoakReading]:
+    """`texts` readings, by the readers in turn.
+
+    Parameters
+    ----------
+    sentences : sequence of str
+        What the English texts are made of.
+    foreign : mapping
+        Sentences by language; a language that is not in it is left out.
+    voice : str
+        Who reads most of the English ones.
+    texts : int
+        How many.
+    seed : int
+        The same seed gives the same texts.
+
+    Raises
+    ------
+    ParameterError
+        The sentences do not suffice for so many different texts.
+    """
+    readers = [one for one in READERS if one[0] == ENGLISH or foreign.get(one[0])]
+    chosen = [readers[number % len(readers)] for number in range(texts)]
+    english = {
+        length: texts_of(sentences, characters, sum(one[1] == length for one in chosen), seed + number,
+                         own_beginnings=False)
+        for number, (length, characters) in enumerate(LENGTHS.items())
+    }  # fmt: skip
+    others = {language: iter(random.Random(seed).sample(list(s), len(s))) for language, s in foreign.items()}
+    found = []
+    for number, (language, length, reader) in enumerate(chosen):
+        text = next(english[length] if language == ENGLISH else others[language], None)
+        if text is None:
+            raise ParameterError(
+                f"There are not enough sentences in {language!r} for {texts} texts.",
+                field="--trials",
+                value=texts,
+                allowed="fewer",
+            )
+        found.append(SoakReading(f"{number} {language} {length} {reader or voice}", text, reader or voice))
+    return found
+
+
+def turns(
+    readings: Sequence[SoakReading], ways: Sequence[Transport] = TRANSPORTS, seed: int = 0
+) -> Iterator[ReadingTurn]:
+    """Without end, in rounds: each holds every reading once, in an order of its own. From round to round a
+    reading goes over the next transport, so that every stretch of a soak holds the same mix."""
+    draw = random.Random(seed)
+    numbers = count()
+    for rounds in count():
+        order = list(enumerate(readings))
+        draw.shuffle(order)
+        for place, reading in order:
+            yield ReadingTurn(next(numbers), reading, ways[(place + rounds) % len(ways)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +162,12 @@ class Soak:
         How long it was.
     concurrency : int
         Listeners.
-    wholes : mapping
-        Reading → how it is when it is whole, heard alone before the soak.
-    streams : sequence of SoakStream
-        In the order in which they were asked for.
-    holdings : sequence of Holding
-        Of the server.
+    wholes : pandas.DataFrame
+        How each reading is when it is whole, heard alone before the soak: samples_count, sha256 by reading.
+    streams : pandas.DataFrame
+        A row a stream, as `listened` gives it, in the order in which they were asked for.
+    holdings : pandas.DataFrame
+        What the server held, a row for each time that it was read: see `held_by`.
     left_behind : int
         Syntheses that went on when every listener had left.
     ran : mapping
@@ -105,9 +178,9 @@ class Soak:
 
     run_s: float
     concurrency: int
-    wholes: Mapping[str, Whole]
-    streams: Sequence[SoakStream]
-    holdings: Sequence[Holding]
+    wholes: pd.DataFrame
+    streams: pd.DataFrame
+    holdings: pd.DataFrame
     left_behind: int
     ran: Mapping[str, Any] = field(default_factory=dict)
     misbehaved: Mapping[str, int] | None = None
@@ -122,9 +195,9 @@ class Soak:
         return self.concurrency == 1 and self.misbehaved is None
 
     @property
-    def heard(self) -> list[SoakStream]:
+    def heard(self) -> pd.DataFrame:
         """The streams that ended as they should."""
-        return [one for one in self.streams if not one.fault]
+        return self.streams[self.streams.fault == ""]
 
 
 def measure_soak(
@@ -136,7 +209,7 @@ def measure_soak(
     pace: float = 1.0,
     think_s: tuple[float, float] = THINK_S,
     misbehave: bool = False,
-    ways: Sequence[Way] = WAYS,
+    ways: Sequence[Transport] = TRANSPORTS,
     seed: int = 0,
     progress: bool = True,
 ) -> Soak:
@@ -168,14 +241,15 @@ def measure_soak(
     SynthesisError
         A reading cannot be spoken even once.
     """
-    client = OverHttp(server.url, readings[0].voice, server.process)
-    wholes = {one.name: _whole(server, one) for one in tqdm(readings, desc="readings", disable=not progress)}
+    wholes = [_whole(server, reading) for reading in tqdm(readings, desc="readings", disable=not progress)]
     run_s = 60 * minutes
     asked, lock = turns(readings, ways, seed), threading.Lock()
-    streams: list[SoakStream] = []
+    streams: list[dict[str, Any]] = []
     started_s = time.monotonic()
     longest = max(readings, key=lambda one: len(one.text))
-    others = misbehaving(server.url, longest.text, longest.voice, seed=seed) if misbehave else nullcontext()
+    others = (
+        client.misbehaving(server.url, longest.text, longest.voice, seed=seed) if misbehave else nullcontext()
+    )
     interval_s = min(max(run_s / READINGS_A_RUN, 0.2), 5.0)
 
     def elapsed_s() -> float:
@@ -188,10 +262,10 @@ def measure_soak(
                 turn = next(asked)
             one = listened(server, turn, at_s)
             streams.append(one)
-            if one.fault:
+            if one["fault"]:
                 rest_s = AFTER_FAULT_S
             else:
-                heard_s = at_s + one.ttfa_s + pace * one.audio_s  # when its last word has been played
+                heard_s = at_s + one["ttfa_s"] + pace * one["audio_s"]  # when its last word has been played
                 rest_s = max(heard_s - elapsed_s(), 0.0) + draw.uniform(*think_s)
             time.sleep(max(min(rest_s, run_s - elapsed_s()), 0.0))
             with lock:
@@ -199,7 +273,7 @@ def measure_soak(
 
     with (
         tqdm(total=run_s, unit="s", desc="soak", disable=not progress) as bar,
-        watched(server.process, interval_s) as holdings,
+        watched(partial(held_by, server.process), interval_s) as holdings,
         others as misbehaved,
         ThreadPoolExecutor(concurrency, thread_name_prefix="listener") as pool,
     ):
@@ -207,88 +281,59 @@ def measure_soak(
     return Soak(
         run_s=elapsed_s(),
         concurrency=concurrency,
-        wholes=wholes,
-        streams=sorted(streams, key=lambda one: one.number),
-        holdings=holdings,
-        left_behind=_left_behind(client),
-        ran=_facts(client),
+        wholes=pd.DataFrame(wholes).set_index("reading"),
+        streams=pd.DataFrame(streams).sort_values("number", ignore_index=True),
+        holdings=pd.DataFrame(holdings),
+        left_behind=_left_behind(server),
+        ran=_facts(server),
         misbehaved=misbehaved,
     )
 
 
-def listened(server: OwnServer, turn: ReadingTurn, at_s: float) -> SoakStream:
-    """One stream to its end, or to whatever end it comes to."""
-    listener = Listener(keep=True)
+def listened(server: OwnServer, turn: ReadingTurn, at_s: float) -> dict[str, Any]:
+    """One stream to its end, or to whatever end it comes to.
+
+    Returns
+    -------
+    dict
+        number, reading (its name), way, at_s (when it was asked for, since the soak began), fault (why it did
+        not end as it should; empty if it did), samples_count (from the first sample of speech to the last
+        sample), sha256 (of these), and what `trial.Trial` has of `HEARD`.
+    """
+    reading, listener = turn.reading, Listener(keep=True)
+    row = {"number": turn.number, "reading": reading.name, "way": turn.way, "at_s": at_s, "fault": ""}
     listener.asks()
     try:
-        _speak(server, turn.reading, turn.way, listener)
-        heard = listener.trial(turn.way, turn.number, len(turn.reading.text), streamed=True)
+        for chunk in client.receive(turn.way, server.url, client.speech_request(reading.text, reading.voice)):
+            listener.hears(client.samples_of(chunk.data))
+        heard = listener.trial(turn.way, turn.number, len(reading.text), streamed=True)
     except KokoroLabError as error:
-        return SoakStream(turn.number, turn.reading.name, turn.way, at_s, fault=str(error)[:200])
-    whole = _whole_of(listener.samples)
-    return SoakStream(
-        turn.number,
-        turn.reading.name,
-        turn.way,
-        at_s,
-        samples_count=whole.samples_count,
-        sha256=whole.sha256,
-        ttfa_s=heard.ttfa_s,
-        rtf=heard.rtf,
-        audio_s=heard.audio_s,
-        underruns=heard.underruns,
-        late_s=heard.late_s,
-        longest_gap_s=heard.longest_gap_s,
-    )
+        return {**row, "fault": str(error)[:200], "samples_count": 0, "sha256": "", **HEARD}
+    # From the first sample of speech: bare audio begins with a primer of silence, events do not
+    speech = listener.samples[int((np.abs(listener.samples) >= SPEECH_LEVEL).argmax()) :]
+    row |= {"samples_count": len(speech), "sha256": hashlib.sha256(speech.tobytes()).hexdigest()}
+    return row | {name: getattr(heard, name) for name in HEARD}
 
 
-def _speak(server: OwnServer, reading: SoakReading, way: Way, listener: Listener) -> None:
-    if way == "http":
-        OverHttp(server.url, reading.voice, server.process).speak(reading.text, listener)
-        return
-    body = {
-        "input": reading.text,
-        "voice": reading.voice,
-        "response_format": "pcm",
-        "sample_rate": SAMPLE_RATE_HZ,
-    }
-    for samples in _samples(frames(way, server.url, body)):
-        listener.hears(samples)
+def _whole(server: OwnServer, reading: SoakReading) -> dict[str, Any]:
+    """How a reading is when nobody else listens."""
+    found = listened(server, ReadingTurn(0, reading, "sse"), 0.0)
+    if found["fault"]:
+        raise SynthesisError(found["fault"])
+    return found
 
 
-def _samples(stream: Iterator[Any]) -> Iterator[Samples]:
-    for frame in stream:
-        yield np.frombuffer(frame.data, "<i2").astype(np.float32) / np.float32(FULL_SCALE)
-
-
-def _whole(server: OwnServer, reading: SoakReading) -> Whole:
-    listener = Listener(keep=True)
-    listener.asks()
-    _speak(server, reading, "sse", listener)
-    listener.trial("sse", 0, len(reading.text), streamed=True)  # refuses silence
-    return _whole_of(listener.samples)
-
-
-def _whole_of(samples: Samples) -> Whole:
-    """From the first sample of speech: raw audio begins with a primer of silence, events do not."""
-    speech = samples[int((np.abs(samples) >= SPEECH_LEVEL).argmax()) :]
-    return Whole(len(speech), hashlib.sha256(speech.tobytes()).hexdigest())
-
-
-def _left_behind(client: OverHttp) -> int:
-    """Syntheses that are still under way some seconds after everybody has left; −1 where nobody answers."""
-    until_s = time.monotonic() + LEFT_S
+def _left_behind(server: OwnServer) -> int:
+    """Syntheses that are still under way when everybody has left; −1 where nobody answers."""
     try:
-        while (active := client.active) and time.monotonic() < until_s:
-            time.sleep(POLL_S)
+        return server.left_behind()
     except KokoroLabError:
         return -1
-    return active
 
 
-def _facts(client: OverHttp) -> dict[str, Any]:
+def _facts(server: OwnServer) -> dict[str, Any]:
     """What ran; nothing if the server has not lived to tell, which its streams say better."""
     try:
-        return client.facts()
+        return server.facts()
     except KokoroLabError:
         return {}

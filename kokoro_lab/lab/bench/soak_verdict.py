@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import asdict
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from kokoro_lab.lab.bench.drift import FigureDrift, adjusted, drift, median, p95
-from kokoro_lab.lab.bench.resources import SETTLE_S, Growth, growth_of
+from kokoro_lab.lab.bench.client import TRANSPORTS
+from kokoro_lab.lab.bench.drift import FigureDrift, adjusted, drift
+from kokoro_lab.lab.bench.memory import SETTLE_S, Growth, growth_of, held_by
+from kokoro_lab.lab.bench.own_server import own_server
 from kokoro_lab.lab.bench.resuming import percentile
-from kokoro_lab.lab.bench.soak import Soak, SoakStream
+from kokoro_lab.lab.bench.soak import ReadingTurn, Soak, SoakReading, listened
 from kokoro_lab.lab.results import Check, NegativeControl, Run
 
 DRIFT_PERCENT = 5.0
@@ -23,6 +27,49 @@ GROWTH_FROM_MINUTES = 2.0
 """In a shorter run memory still settles: what is held is told, and not judged."""
 TIMES_FROM_MINUTES = 10.0
 """In a shorter run a line through the windows shows their noise: times are told, and not judged."""
+
+RUN_S, EVERY_S, READ_EVERY_S = 1_200.0, 10.0, 5.0
+NOISE = 0.02
+LEAKY_STREAMS = 40
+Fault = Callable[[Soak], Soak]
+NOTHING, MEMORY, DESCRIPTORS, THREADS = "nothing", "memory", "a descriptor", "a thread"
+LEAKS = {
+    NOTHING: "None",
+    MEMORY: "bytearray(b'x' * 2**21)",
+    DESCRIPTORS: "os.open(sys.executable, os.O_RDONLY)",
+    THREADS: "threading.Thread(target=threading.Event().wait, daemon=True).start()",
+}
+"""What a server keeps of every stream, on purpose."""
+LEAKY_SERVER = """
+import array, math, os, sys, threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+hum = array.array("h", (round(8_000 * math.sin(math.tau * 200 * n / 24_000)) for n in range(2_400))).tobytes()
+kept = []
+
+class Leaky(BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.answer(b'{{"status": "ok"}}')
+
+    def do_POST(self):
+        self.rfile.read(int(self.headers["Content-Length"]))
+        kept.append({keeps})
+        self.answer(hum)
+
+    def answer(self, body):
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *args): ...
+
+server = ThreadingHTTPServer(("127.0.0.1", 0), Leaky)
+print(f"Listening at: http://127.0.0.1:{{server.server_port}}", flush=True)
+server.serve_forever()
+"""
+"""It speaks as much of our API as a listener needs, and hums. It loads the standard library alone, so what it
+holds is what it keeps."""
 
 
 def judge(soak: Soak) -> list[Check]:
@@ -41,16 +88,14 @@ def judge(soak: Soak) -> list[Check]:
 
 def judge_streams(soak: Soak) -> list[Check]:
     """Every stream came to its proper end with every sample, and none goes on for nobody."""
-    pairs = [(one, soak.wholes[one.reading]) for one in soak.heard]
+    heard, wholes = soak.heard, soak.wholes
+    incomplete = heard.samples_count != heard.reading.map(wholes.samples_count)
+    differing = heard.sha256 != heard.reading.map(wholes.sha256)
     return [
         Check("streams_count", len(soak.streams), low=soak.concurrency),
-        Check("unexpected_ends_count", len(soak.streams) - len(soak.heard), high=0),
-        Check(
-            "streams_incomplete_count",
-            sum(one.samples_count != whole.samples_count for one, whole in pairs),
-            high=0,
-        ),
-        Check("streams_that_differ_count", sum(one.sha256 != whole.sha256 for one, whole in pairs), high=0),
+        Check("unexpected_ends_count", len(soak.streams) - len(heard), high=0),
+        Check("streams_incomplete_count", incomplete.sum(), high=0),
+        Check("streams_that_differ_count", differing.sum(), high=0),
         Check("left_behind_count", soak.left_behind, low=0, high=0),
     ]
 
@@ -66,7 +111,7 @@ def judge_growth(growth: Growth) -> list[Check]:
 
 def judge_times(soak: Soak) -> list[Check]:
     """No listener waited, and the last stream was as soon and as fast as those before."""
-    found = [Check("underruns_count", sum(one.underruns for one in soak.heard), high=0)]
+    found = [Check("underruns_count", soak.heard.underruns.sum(), high=0)]
     for name, (middle, tail) in drifts(soak).items():
         found.append(Check(f"{name}_drift_percent", middle.percent, high=DRIFT_PERCENT))
         found.append(Check(f"{name}_p95_drift_at_least_percent", tail.low, high=DRIFT_PERCENT))
@@ -78,39 +123,36 @@ def drifts(soak: Soak) -> dict[str, tuple[FigureDrift, FigureDrift]]:
 
     A stream is compared with others of the same reading alone.
     """
-    at_s = [one.at_s for one in soak.heard]
-    groups = [one.reading for one in soak.heard]
-    columns = {"ttfa": [one.ttfa_s for one in soak.heard], "rtf": [one.rtf for one in soak.heard]}
-    return {
-        name: (
-            drift(at_s, values, groups, soak.run_s, median),
-            drift(at_s, values, groups, soak.run_s, p95),
-        )
-        for name, values in columns.items()
-    }
+    heard = soak.heard
+    found = {}
+    for name, values in (("ttfa", heard.ttfa_s), ("rtf", heard.rtf)):
+        middle, tail = (drift(heard.at_s, values, heard.reading, soak.run_s, percent) for percent in (50, 95))
+        found[name] = middle, tail
+    return found
 
 
 def figures(soak: Soak) -> dict[str, float]:
     """What has no limit. Of times, only where the run is long enough for them."""
+    heard = soak.heard
     found: dict[str, float] = {
         "run_minutes": soak.minutes,
         "readings_count": len(soak.wholes),
-        "audio_minutes": sum(one.audio_s for one in soak.heard) / 60,
+        "audio_minutes": heard.audio_s.sum() / 60,
     }
     if soak.misbehaved is not None:
         found |= {f"misbehaving_{kind}_count": count for kind, count in soak.misbehaved.items()}
     if soak.minutes >= GROWTH_FROM_MINUTES:
         growth = growth_of(soak.holdings)
         found["rss_mb_an_hour"] = growth.rss_mb_an_hour
-        found["rss_peak_mb"] = max(one.rss_mb for one in soak.holdings)
+        found["rss_peak_mb"] = soak.holdings.rss_mb.max()
     if soak.minutes >= TIMES_FROM_MINUTES:
         found |= {
-            "ttfa_p50_s": percentile([one.ttfa_s for one in soak.heard], 50),
-            "ttfa_p95_s": percentile([one.ttfa_s for one in soak.heard], 95),
-            "rtf_p50": percentile([one.rtf for one in soak.heard], 50),
-            "rtf_p95": percentile([one.rtf for one in soak.heard], 95),
-            "underruns_in_all_count": sum(one.underruns for one in soak.heard),
-            "longest_gap_s": max((one.longest_gap_s for one in soak.heard), default=float("nan")),
+            "ttfa_p50_s": percentile(heard.ttfa_s, 50),
+            "ttfa_p95_s": percentile(heard.ttfa_s, 95),
+            "rtf_p50": percentile(heard.rtf, 50),
+            "rtf_p95": percentile(heard.rtf, 95),
+            "underruns_in_all_count": heard.underruns.sum(),
+            "longest_gap_s": heard.longest_gap_s.max(),
         }
         for name, pair in drifts(soak).items():
             for kind, of in zip(("median", "p95"), pair, strict=True):
@@ -136,16 +178,15 @@ def conclude(run: Run, soak: Soak, controls: list[NegativeControl]) -> dict[str,
         controls=controls,
         figures=figures(soak),
         details={
-            "streams": [asdict(one) for one in soak.streams],
-            "holdings": [asdict(one) for one in soak.holdings],
+            "streams": soak.streams.to_dict("records"),
+            "holdings": soak.holdings.to_dict("records"),
         },
     )
 
 
 def by_reading(soak: Soak) -> pd.DataFrame:
     """A row a reading: streams, faults, and the medians of what was heard."""
-    table = pd.DataFrame([asdict(one) for one in soak.streams])
-    groups = table.groupby("reading", sort=False)
+    groups = soak.streams.groupby("reading", sort=False)
     return pd.DataFrame(
         {
             "streams": groups.size(),
@@ -179,10 +220,10 @@ def drift_table(soak: Soak) -> pd.DataFrame:
 
 def points(soak: Soak) -> dict[str, tuple[list[float], list[float]]]:
     """Of TTFA and RTF: minutes, and each stream's value ÷ the median of its reading."""
-    minutes = [one.at_s / 60 for one in soak.heard]
-    groups = [one.reading for one in soak.heard]
-    columns = {"TTFA": [one.ttfa_s for one in soak.heard], "RTF": [one.rtf for one in soak.heard]}
-    return {name: (minutes, list(adjusted(values, groups))) for name, values in columns.items()}
+    heard = soak.heard
+    minutes = list(heard.at_s / 60)
+    columns = {"TTFA": heard.ttfa_s, "RTF": heard.rtf}
+    return {name: (minutes, list(adjusted(values, heard.reading))) for name, values in columns.items()}
 
 
 def window_points(soak: Soak) -> dict[str, tuple[list[float], list[float]]]:
@@ -195,8 +236,7 @@ def window_points(soak: Soak) -> dict[str, tuple[list[float], list[float]]]:
 
 def held(soak: Soak) -> pd.DataFrame:
     """What the server held, by minute: columns memory MB, descriptors, threads."""
-    table = pd.DataFrame([asdict(one) for one in soak.holdings])
-    table["minutes"] = table.at_s / 60
+    table = soak.holdings.assign(minutes=soak.holdings.at_s / 60)
     named = {"rss_mb": "resident memory, MB", "descriptors": "descriptors", "threads": "threads"}
     return table.set_index("minutes").rename(columns=named)[list(named.values())]
 
@@ -214,8 +254,9 @@ def printed(soak: Soak) -> Iterator[str]:
     )
     if soak.misbehaved is not None:
         yield "meanwhile " + ", ".join(f"{count} {kind}" for kind, count in sorted(soak.misbehaved.items()))
-    yield from (f"  {_told(one)}" for one in soak.streams if one.fault)
-    if soak.heard:
+    for one in soak.streams[soak.streams.fault != ""].itertuples():
+        yield f"  stream {one.number} over {one.way}, after {one.at_s:.0f} s: {one.fault}"
+    if len(soak.heard):
         yield by_reading(soak).round(3).to_string()
         yield drift_table(soak).round(1).to_string()
     growth = growth_of(soak.holdings)
@@ -229,5 +270,129 @@ def printed(soak: Soak) -> Iterator[str]:
         yield f"times are judged from {TIMES_FROM_MINUTES:g} minutes on, one stream at a time"
 
 
-def _told(one: SoakStream) -> str:
-    return f"stream {one.number} over {one.way}, after {one.at_s:.0f} s: {one.fault}"
+def controls() -> list[NegativeControl]:
+    """Everything: made-up soaks first, then the server that leaks."""
+    return [*made_up_controls(), *leaking_controls()]
+
+
+def made_up_controls() -> list[NegativeControl]:
+    """20 minutes that are good but for one fault, each of which must fail, and two that must pass."""
+    good = made_up()
+    found = [
+        NegativeControl(f"passes: {name}", _passes(judge(fault(good)))) for name, fault in HARMLESS.items()
+    ]
+    return found + [NegativeControl(name, not _passes(judge(fault(good)))) for name, fault in FAULTS.items()]
+
+
+def leaking_controls(streams: int = LEAKY_STREAMS) -> list[NegativeControl]:
+    """A server in a process of its own that keeps something of each stream, and one that keeps nothing."""
+    found = []
+    for kind in LEAKS:
+        passes = _passes(judge_growth(growth_of(leaking(kind, streams))))
+        if kind == NOTHING:
+            found.append(NegativeControl("passes: a real server that keeps nothing", passes))
+        else:
+            found.append(NegativeControl(f"a real server that keeps {kind} of every stream", not passes))
+    return found
+
+
+def leaking(kind: str, streams: int = LEAKY_STREAMS) -> pd.DataFrame:
+    """What a server that leaks holds after each of `streams` streams."""
+    reading = SoakReading("0", "A.", "any")
+    command = [sys.executable, "-c", LEAKY_SERVER.format(keeps=LEAKS[kind])]
+    with own_server({}, command) as server:
+        found = []
+        for number in range(streams):
+            if fault := listened(server, ReadingTurn(number, reading, "http"), number)["fault"]:
+                raise AssertionError(f"the server of the control failed: {fault}")
+            found.append(held_by(server.process, number))
+    return pd.DataFrame(found)
+
+
+def made_up(seed: int = 0) -> Soak:
+    """20 minutes without a fault: ten readings in turn, times with a little noise, memory that settles."""
+    draw = np.random.default_rng(seed)
+    names = [f"{number}" for number in range(10)]
+    lengths = [48_000 * (1 + number) for number in range(10)]
+    wholes = pd.DataFrame({"samples_count": lengths, "sha256": names}, index=names)
+    streams = pd.DataFrame({"at_s": np.arange(0, RUN_S, EVERY_S)})
+    number = streams.index % 10
+    streams = streams.assign(
+        number=streams.index,
+        reading=number.astype(str),
+        way=[TRANSPORTS[n % len(TRANSPORTS)] for n in streams.index],
+        fault="",
+        samples_count=wholes.samples_count.to_numpy()[number],
+        sha256=wholes.sha256.to_numpy()[number],
+        ttfa_s=(0.1 + 0.01 * number) * draw.lognormal(0, NOISE, len(streams)),
+        rtf=0.3 * draw.lognormal(0, NOISE, len(streams)),
+        audio_s=2 * (1 + number),
+        underruns=0,
+        late_s=0.0,
+        longest_gap_s=0.0,
+    )
+    at_s = np.arange(0, RUN_S, READ_EVERY_S)
+    holdings = pd.DataFrame(
+        {
+            "at_s": at_s,
+            "rss_mb": 600 + 40 * (1 - np.exp(-at_s / 60)) + draw.normal(0, 1, len(at_s)),
+            "descriptors": 30 + draw.integers(0, 4, len(at_s)),
+            "threads": 24,
+        }
+    )
+    return Soak(RUN_S, 1, wholes, streams, holdings, left_behind=0)
+
+
+def _passes(checks: Sequence[Check]) -> bool:
+    return all(check.passed for check in checks)
+
+
+def _streams(**changed: Callable[[pd.DataFrame], pd.Series]) -> Fault:
+    return lambda soak: replace(soak, streams=soak.streams.assign(**changed))
+
+
+def _held(**changed: Callable[[pd.DataFrame], pd.Series]) -> Fault:
+    return lambda soak: replace(soak, holdings=soak.holdings.assign(**changed))
+
+
+def _one(name: str, value: object) -> Fault:
+    """One stream of many, in the middle."""
+    return _streams(**{name: lambda streams: streams[name].where(streams.index != len(streams) // 2, value)})
+
+
+def _rises(at_s: pd.Series, percent: float) -> pd.Series:
+    """1 in the first half; in the second it rises by so many percent."""
+    return 1 + percent / 100 * (at_s / (RUN_S / 2) - 1).clip(lower=0)
+
+
+def _longer_texts(soak: Soak) -> Soak:
+    """The second half holds the readings whose first audio takes longest."""
+    late, slow = soak.streams.at_s >= RUN_S / 2, soak.streams.reading.astype(int) >= 5
+    return replace(soak, streams=soak.streams[late == slow])
+
+
+HARMLESS: dict[str, Fault] = {
+    "20 minutes without a fault": lambda soak: soak,
+    "longer texts in the second half": _longer_texts,
+    "memory that grows in the first minutes": _held(
+        rss_mb=lambda held: held.rss_mb + 100 * (held.at_s / (SETTLE_S - 60)).clip(upper=1)
+    ),
+}
+FAULTS: dict[str, Fault] = {
+    "3 MB more every minute": _held(rss_mb=lambda held: held.rss_mb + 3 * held.at_s / 60),
+    "a descriptor more with every stream": _held(
+        descriptors=lambda held: held.descriptors + held.at_s // EVERY_S
+    ),
+    "a thread more with every stream": _held(threads=lambda held: held.threads + held.at_s // EVERY_S),
+    "first audio 8 % later at the end": _streams(ttfa_s=lambda heard: heard.ttfa_s * _rises(heard.at_s, 8)),
+    "computing 8 % slower at the end": _streams(rtf=lambda heard: heard.rtf * _rises(heard.at_s, 8)),
+    "one stream in five ever later": _streams(
+        ttfa_s=lambda heard: heard.ttfa_s.where(heard.number % 5 > 0, heard.ttfa_s * _rises(heard.at_s, 60))
+    ),
+    "one underrun": _one("underruns", 1),
+    "one stream that broke off": _one("fault", "The server broke off."),
+    "one stream a sample short": _one("samples_count", 1),
+    "one stream with another sample": _one("sha256", "another"),
+    "a synthesis that goes on for nobody": lambda soak: replace(soak, left_behind=1),
+    "nobody listened": lambda soak: replace(soak, streams=soak.streams[:0]),
+}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,7 +17,7 @@ import numpy as np
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples
 from kokoro_lab.dsp.trim import THRESHOLD_DBFS
 from kokoro_lab.errors import SynthesisError
-from kokoro_lab.lab.bench.memory import MemoryTrace
+from kokoro_lab.lab.bench.memory import memory_figures
 from kokoro_lab.lab.bench.playout import play
 
 SPEECH_LEVEL = 10 ** (THRESHOLD_DBFS / 20)
@@ -54,7 +54,7 @@ class Trial:
     underruns, late_s, longest_gap_s
         See `playout.Playout`.
     rss_start_mb, rss_peak_mb, rss_end_mb, rss_growth_mb : float
-        See `memory.MemoryTrace`; not a number unless memory was sampled.
+        See `memory.memory_figures`; not a number unless memory was sampled.
     """
 
     system: str
@@ -145,7 +145,7 @@ class Listener:
         characters: int,
         *,
         streamed: bool,
-        memory: MemoryTrace | None = None,
+        memory: Sequence[float] | None = None,
     ) -> Trial:
         """What was noticed.
 
@@ -161,7 +161,7 @@ class Listener:
             )
         audio_s = sum(self._lengths_s)
         playout = play(self._arrivals_s, self._lengths_s)
-        seen = {} if memory is None else memory.figures()
+        seen = {} if memory is None else memory_figures(memory)
         return Trial(
             system=system,
             text_number=text_number,

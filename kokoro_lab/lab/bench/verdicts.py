@@ -9,11 +9,10 @@ from functools import partial
 from pathlib import Path
 
 from kokoro_lab.errors import GateFailed
-from kokoro_lab.lab.bench import lifecycle, loading, resuming, soak_controls, soak_verdict
+from kokoro_lab.lab.bench import lifecycle, loading, resuming, soak_verdict
 from kokoro_lab.lab.bench.own_server import OwnServer, own_server
 from kokoro_lab.lab.bench.plan import BenchPlan
-from kokoro_lab.lab.bench.soak import measure_soak
-from kokoro_lab.lab.bench.soak_mix import foreign_sentences, readings_of
+from kokoro_lab.lab.bench.soak import foreign_sentences, measure_soak, readings_of
 from kokoro_lab.lab.bench.texts import PRESETS, texts_of
 from kokoro_lab.lab.results import Run, new_run_folder, open_run
 
@@ -59,7 +58,7 @@ def judge(
     if plan.soak_minutes is not None:
         readings = readings_of(sentences, foreign_sentences(), plan.voice, plan.trials, plan.seed)
         say("Letting a server leak that must be caught.")
-        controls = soak_controls.controls()
+        controls = soak_verdict.controls()
         say("Starting the server.")
         with (start or partial(own_server, plan.server_settings))() as server:
             soak = measure_soak(

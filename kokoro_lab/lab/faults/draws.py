@@ -18,12 +18,19 @@ class Losses:
         self._one_in = fault.one_in
         self._seed = seed
         self._counted = 0
+        self.struck = 0
 
     def next(self) -> bool:
         """Whether the next chunk is lost."""
-        hundred, place = divmod(self._counted, self._one_in)
+        run, place = divmod(self._counted, self._one_in)
         self._counted += 1
-        return place == random.Random(f"{self._seed} {hundred}").randrange(self._one_in)
+        lost = place == random.Random(f"{self._seed} {run}").randrange(self._one_in)
+        self.struck += lost
+        return lost
+
+    def over(self, chunks: Iterable[Item]) -> Iterator[Item]:
+        """Pass on those of `chunks` that are not lost; counts on from one connection to the next."""
+        return (chunk for chunk in chunks if not self.next())
 
 
 class Shuffles:
@@ -80,8 +87,3 @@ class Holds:
         held_s = self._draw.uniform(self._fault.shortest_s, self._fault.longest_s)
         self._next_s = now_s + held_s + self._fault.every_s
         return held_s
-
-
-def byte_of(from_share: float, to_share: float, total_bytes: int, seed: int) -> int:
-    """A byte of a stream of `total_bytes`, between two shares of it."""
-    return round(random.Random(f"{seed} share").uniform(from_share, to_share) * total_bytes)

@@ -7,17 +7,19 @@ much from a process of its own.
 
 from __future__ import annotations
 
+import random
 import socket
+import socketserver
 import struct
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from functools import partial
+from typing import Any
 from urllib.parse import urlsplit
 
 from kokoro_lab.errors import ParameterError
-from kokoro_lab.lab.faults.draws import Holds, byte_of
+from kokoro_lab.lab.faults.draws import Holds
 from kokoro_lab.lab.faults.injector import Struck
 from kokoro_lab.lab.faults.scenario import (
     AnyFault,
@@ -37,7 +39,7 @@ _RESET = struct.pack("ii", 1, 0)
 """SO_LINGER on, for no time: closing sends a reset, as when a machine goes away."""
 
 
-class FaultProxy:
+class FaultProxy(socketserver.ThreadingTCPServer):
     """One proxy, for any number of connections. Made by `fault_proxy`.
 
     Parameters
@@ -62,6 +64,8 @@ class FaultProxy:
             raise ParameterError(
                 f"{url!r} names no server.", field="url", value=url, allowed="http://127.0.0.1:8880"
             )
+        super().__init__((LOOPBACK, 0), socketserver.BaseRequestHandler)
+        self.url = f"http://{LOOPBACK}:{self.server_address[1]}"
         self._upstream = parts.hostname, parts.port
         self._faults = faults
         self._seed = seed
@@ -69,12 +73,9 @@ class FaultProxy:
         self._lock = threading.Lock()
         self._over = threading.Event()
         self._sockets: set[socket.socket] = set()
-        self._threads: list[threading.Thread] = []
         self._struck: list[Struck] = []
-        self._listening = socket.create_server((LOOPBACK, 0))
-        self._listening.settimeout(LOOK_S)
-        self.url = f"http://{LOOPBACK}:{self._listening.getsockname()[1]}"
-        self._accepting = self._start(self._accept)
+        self._accepting = threading.Thread(target=self.serve_forever, args=(LOOK_S,), name="fault-proxy")
+        self._accepting.start()
 
     @property
     def struck(self) -> list[Struck]:
@@ -85,35 +86,35 @@ class FaultProxy:
     def close(self) -> None:
         """End every connection, and wait for who carried it."""
         self._over.set()
-        self._accepting.join(CONNECT_S)  # first: whom it lets in now would be left open
+        self.shutdown()
+        self._accepting.join()
         with self._lock:
             open_ones = list(self._sockets)
         for one in open_ones:
             self._end(one)
-        for thread in self._threads:
-            thread.join(CONNECT_S)
-        self._listening.close()
+        self.server_close()
 
-    def _accept(self) -> None:
-        while not self._over.is_set():
-            try:
-                client, _ = self._listening.accept()
-            except OSError:  # nobody came, or who did has left already (macOS says so here)
-                continue
-            try:
-                server = socket.create_connection(self._upstream, CONNECT_S)
-            except OSError:
-                self._reset(client)
-                continue
-            server.settimeout(None)
-            for one in (client, server):
-                with suppress(OSError):  # macOS refuses it where the other end has left; then reading says so
-                    one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            with self._lock:
-                self._sockets |= {client, server}
-            left = threading.Event()
-            self._start(partial(self._up, client, server, left))
-            self._start(partial(self._down, server, client, left))
+    def finish_request(self, request: Any, client_address: Any) -> None:
+        """Carry one connection, in a thread of its own, to its end."""
+        try:
+            server = socket.create_connection(self._upstream, CONNECT_S)
+        except OSError:
+            self._reset(request)
+            return
+        server.settimeout(None)
+        for one in (request, server):
+            with suppress(OSError):  # macOS refuses it where the other end has left; then reading says so
+                one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        with self._lock:
+            self._sockets |= {request, server}
+        if self._over.is_set():  # whoever ends the others may have missed these
+            self._end(request)
+            self._end(server)
+        left = threading.Event()
+        up = threading.Thread(target=self._up, args=(request, server, left), name="fault-proxy")
+        up.start()
+        self._down(server, request, left)
+        up.join()
 
     def _up(self, client: socket.socket, server: socket.socket, left: threading.Event) -> None:
         with suppress(OSError):
@@ -146,7 +147,8 @@ class FaultProxy:
         """What ends this connection now, if something does that has not ended another one."""
         for fault in self._faults:
             if isinstance(fault, ConnectionCut | ConnectionSilent):
-                at = byte_of(fault.from_share, fault.to_share, self._total_bytes, self._seed)
+                drawn = random.Random(f"{self._seed} share")
+                at = round(drawn.uniform(fault.from_share, fault.to_share) * self._total_bytes)
                 with self._lock:
                     strikes = carried + coming > at and all(one.kind != fault.kind for one in self._struck)
                     if strikes:
@@ -167,12 +169,6 @@ class FaultProxy:
     def _tell(self, kind: str, at: int) -> None:
         with self._lock:
             self._struck.append(Struck(kind, at))
-
-    def _start(self, work: Callable[[], None]) -> threading.Thread:
-        thread = threading.Thread(target=work, name="fault-proxy", daemon=True)
-        self._threads.append(thread)
-        thread.start()
-        return thread
 
     def _reset(self, connection: socket.socket) -> None:
         with suppress(OSError):

@@ -10,18 +10,19 @@ clock over the arrivals of the chunks.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import replace
 from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
 from kokoro_lab.errors import ParameterError
+from kokoro_lab.lab.bench.client import differences
 from kokoro_lab.lab.bench.faulty import DisturbedStream, FaultySpeaker, disturbed
-from kokoro_lab.lab.bench.playout import PRE_BUFFER_S
-from kokoro_lab.lab.bench.resuming import differences
-from kokoro_lab.lab.faults.scenario import TRANSPORTS, AnyFault, Scenario, Transport
-from kokoro_lab.lab.results import Check
+from kokoro_lab.lab.bench.playout import play
+from kokoro_lab.lab.faults.scenario import TRANSPORTS, AnyFault, Scenario, Transport, load_scenario
+from kokoro_lab.lab.results import Check, NegativeControl
 
 PARAGRAPH = (
     "The kettle is on, and the window is open to the garden behind the house. Nobody is in. "
@@ -39,54 +40,15 @@ STALLED, PROVIDER_LOST = "g2p_stalled_ttfa_most_s", "provider_lost_silence_most_
 SAMPLES, WORDS, ERROR, LOST = "every sample", "every word", "a clear error", "LOST"
 """How a stream ended."""
 COLOURS = {SAMPLES: "#7fc97f", WORDS: "#c7e9c0", ERROR: "#fdd97a", LOST: "#e4572e"}
-COLUMNS = (
-    *("scenario", "transport", "ended", "passed", "struck", "breaks", "ttfa_s", "recover_most_s"),
-    *("underruns", "longest_silence_s", "differing_samples", "missing_samples", "audio_s"),
-)
-
-
-@dataclass(frozen=True, slots=True)
-class FaultOutcome:
-    """What became of one stream: a row of the table.
-
-    Parameters
-    ----------
-    scenario, transport, ended : str
-    passed : bool
-        Whether that is how it may end.
-    struck : int
-        How often the fault was put in.
-    breaks : int
-        How often the listener had to ask again.
-    ttfa_s, recover_most_s : float
-        Until the first chunk; and, after a break, until the next new one, NaN without breaks.
-    underruns : int
-    longest_silence_s : float
-        With a pre-buffer of 100 ms.
-    differing_samples, missing_samples : int
-        Against the undisturbed stream.
-    audio_s : float
-    """
-
-    scenario: str
-    transport: str
-    ended: str
-    passed: bool
-    struck: int
-    breaks: int
-    ttfa_s: float
-    recover_most_s: float
-    underruns: int
-    longest_silence_s: float
-    differing_samples: int
-    missing_samples: int
-    audio_s: float
+LATE_S = 1.2
+"""How long the control's listener waits."""
+CHUNK_BYTES = 2_400
 
 
 class FaultMeasurements(NamedTuple):
     """What `measure` found.
 
-    `table` has a row a stream, with the fields of `FaultOutcome`; `whole` is the undisturbed stream by
+    `table` has a row a stream: see `outcome_of`; `whole` is the undisturbed stream by
     transport, and `rtf` the highest real-time factor of those, at the beginning and at the end.
     """
 
@@ -119,18 +81,16 @@ def transports_of(names: str) -> list[Transport]:
     ParameterError
         There is none of that name.
     """
-    found: list[Transport] = []
-    for name in (part.strip() for part in names.split(",")):
-        known = [transport for transport in TRANSPORTS if transport == name]
-        if not known:
+    chosen = [part.strip() for part in names.split(",")]
+    for name in chosen:
+        if name not in TRANSPORTS:
             raise ParameterError(
                 f"There is no transport {name!r}.",
                 field="transports",
                 value=name,
                 allowed=", ".join(TRANSPORTS),
             )
-        found += known
-    return found
+    return [transport for name in chosen for transport in TRANSPORTS if transport == name]
 
 
 def asked(scenarios: Sequence[Scenario], transports: Sequence[Transport]) -> int:
@@ -145,8 +105,16 @@ def measure(
     *,
     progress: bool = True,
 ) -> FaultMeasurements:
-    """Speak `text` once for each scenario and transport; undisturbed before all of them, and after."""
+    """Speak `text` once for each scenario and transport; undisturbed before all of them, and after.
+
+    Raises
+    ------
+    ParameterError
+        No scenario can be met by any of the transports.
+    """
     jobs = [(s, t) for s in scenarios for t in s.transports if t in subjects]
+    if not jobs:
+        raise ParameterError("None of the scenarios can be met by these transports.", field="transports")
     rows = []
     with tqdm(total=2 * len(subjects) + len(jobs), desc="streams", disable=not progress) as bar:
 
@@ -162,7 +130,7 @@ def measure(
             bar.update()
         again = [undisturbed(subject) for subject in subjects.values()]
     return FaultMeasurements(
-        pd.DataFrame([asdict(row) for row in rows], columns=list(COLUMNS)),
+        pd.DataFrame(rows),
         whole,
         max(one.heard.rtf for one in (*whole.values(), *again)),
     )
@@ -170,28 +138,37 @@ def measure(
 
 def outcome_of(
     found: DisturbedStream, whole: DisturbedStream, text: str, scenario: Scenario, transport: Transport
-) -> FaultOutcome:
-    """What became of a stream, by what the undisturbed one was."""
+) -> dict[str, Any]:
+    """What became of a stream, by what the undisturbed one was.
+
+    Returns
+    -------
+    dict
+        scenario, transport, ended, passed (whether that is how it may end), struck (how often the fault was
+        put in), breaks (how often the listener had to ask again), ttfa_s, recover_most_s (after a break,
+        until the next new chunk; not a number without breaks), underruns and longest_silence_s (with a pre-
+        buffer of 100 ms), differing_samples and missing_samples (against the undisturbed stream), audio_s.
+    """
     heard = found.heard
-    differing, missing = differences(heard.pcm, whole.heard.pcm)
-    played = heard.played(PRE_BUFFER_S)
+    played = play(heard.arrivals_s, heard.lengths_s)
     ended = ended_as(found, whole, text, otherwise=bool(scenario.of_seam("g2p")))
     passed = ended in (SAMPLES, WORDS) or (ended == ERROR and transport in scenario.may_end_in_error)
-    return FaultOutcome(
-        scenario=scenario.name,
-        transport=transport,
-        ended=ended,
-        passed=passed,
-        struck=found.struck,
-        breaks=len(heard.breaks),
-        ttfa_s=heard.ttfa_s,
-        recover_most_s=max(heard.recovered_s, default=float("nan")),
-        underruns=played.underruns,
-        longest_silence_s=played.longest_silence_s,
-        differing_samples=differing,
-        missing_samples=missing,
-        audio_s=sum(heard.lengths_s),
-    )
+    differing, missing = differences(heard.pcm, whole.heard.pcm)
+    return {
+        "scenario": scenario.name,
+        "transport": transport,
+        "ended": ended,
+        "passed": passed,
+        "struck": found.struck,
+        "breaks": len(heard.breaks),
+        "ttfa_s": heard.ttfa_s,
+        "recover_most_s": max(heard.recovered_s, default=float("nan")),
+        "underruns": played.underruns,
+        "longest_silence_s": played.longest_silence_s,
+        "differing_samples": differing,
+        "missing_samples": missing,
+        "audio_s": heard.audio_s,
+    }
 
 
 def ended_as(found: DisturbedStream, whole: DisturbedStream, text: str, *, otherwise: bool) -> str:
@@ -226,7 +203,7 @@ def judge(table: pd.DataFrame, asked: int, rtf: float) -> list[Check]:
     checks = [
         Check("streams_count", len(table), low=asked, high=asked),
         Check("streams_without_their_fault_count", int((table.struck == 0).sum()), high=0),
-        Check("streams_not_whole_count", int((~table.passed.astype(bool)).sum()), high=0),
+        Check("streams_not_whole_count", int((~table.passed).sum()), high=0),
     ]
     if rtf > KEEPS_UP:
         return checks
@@ -237,18 +214,13 @@ def judge(table: pd.DataFrame, asked: int, rtf: float) -> list[Check]:
 
 def timed(table: pd.DataFrame) -> dict[str, float]:
     """The times that have limits, by the names of their checks, as far as their scenarios were run."""
-    found = {"longest_silence_s": _most(table[table.ended != ERROR].longest_silence_s)}
+    found = {"longest_silence_s": float(table[table.ended != ERROR].longest_silence_s.max())}
     stalled, lost = table[table.scenario == "g2p_stalled"], table[table.scenario == "provider_lost"]
     if len(stalled):
-        found[STALLED] = _most(stalled.ttfa_s)
+        found[STALLED] = float(stalled.ttfa_s.max())
     if len(lost):
-        found[PROVIDER_LOST] = _most(lost.longest_silence_s)
+        found[PROVIDER_LOST] = float(lost.longest_silence_s.max())
     return found
-
-
-def ran(subjects: Mapping[Transport, FaultySpeaker]) -> dict[str, Any]:
-    """What all of them run: the same weights, or there would be nothing to compare."""
-    return next(iter(subjects.values())).facts()
 
 
 def figures(table: pd.DataFrame, rtf: float) -> dict[str, float]:
@@ -260,13 +232,13 @@ def figures(table: pd.DataFrame, rtf: float) -> dict[str, float]:
         "streams_by_words_count": float((table.ended == WORDS).sum()),
         "streams_with_a_clear_error_count": float((table.ended == ERROR).sum()),
         "breaks_count": float(table.breaks.sum()),
-        "recover_most_s": _most(table.recover_most_s),
-        "ttfa_most_s": _most(table.ttfa_s),
+        "recover_most_s": float(table.recover_most_s.max()),
+        "ttfa_most_s": float(table.ttfa_s.max()),
         "underruns_count": float(table.underruns.sum()),
     }
     for name, rows in table.groupby("scenario", sort=False):
         if name != "provider_lost":  # that has a limit
-            found[f"{name}_silence_most_s"] = _most(rows.longest_silence_s)
+            found[f"{name}_silence_most_s"] = float(rows.longest_silence_s.max())
     return found
 
 
@@ -290,6 +262,99 @@ def _in_words(fault: AnyFault) -> str:
     )
 
 
-def _most(values: pd.Series) -> float:
-    known = values.dropna()
-    return float(known.max()) if len(known) else float("nan")
+def controls(
+    subjects: Mapping[Transport, FaultySpeaker], whole: Mapping[Transport, DisturbedStream], text: str
+) -> list[NegativeControl]:
+    """What must not pass: careless listeners, and streams that are not whole.
+
+    A chunk can only be missed where chunks have ids, which bare bytes have not.
+
+    Parameters
+    ----------
+    subjects, whole : mapping
+        What speaks by each transport, and its undisturbed stream.
+    """
+    tagged: Transport | None = next((transport for transport in subjects if transport != "http"), None)
+    line: Transport | None = next((transport for transport in subjects if transport != "library"), None)
+    cut = (line, "connection_cut") if line else (tagged, "chunks_lost_in_queue")
+    careless = [
+        ("a listener who does not go on", *cut, "goes_on"),
+        ("a lost chunk that nobody asks for again", tagged, "chunks_lost_on_line", "asks_again"),
+        (
+            "chunks that are played as they come, out of their order",
+            tagged,
+            "chunks_reordered_on_line",
+            "reorders",
+        ),
+    ]
+    found = []
+    for name, transport, scenario_name, care in careless:
+        if transport is not None:
+            scenario, undisturbed = load_scenario(scenario_name), whole[transport]
+            stream = disturbed(subjects[transport], scenario, undisturbed.heard, **{care: False})
+            passed = outcome_of(stream, undisturbed, text, scenario, transport)["passed"]
+            found.append(NegativeControl(name, bool(stream.struck) and not passed))
+    first, scenario = next(iter(whole.values())), load_scenario("connection_cut")
+    made = _changed(first, text, scenario) + _unread(first, text) + _unnoticed(first, text, scenario)
+    return found + made
+
+
+def _changed(whole: DisturbedStream, text: str, scenario: Scenario) -> list[NegativeControl]:
+    """What was heard is not what was spoken."""
+    pcm = bytes(whole.heard.pcm)
+    middle = len(pcm) // 4 * 2
+    before, after, chunk = pcm[:middle], pcm[middle:], pcm[middle - CHUNK_BYTES : middle]
+    changed = {
+        "50 ms heard twice": before + chunk + after,
+        "50 ms never heard": before[:-CHUNK_BYTES] + after,
+        "a sample off by one bit": before + bytes([after[0] ^ 1]) + after[1:],
+    }
+    return [
+        NegativeControl(name, not outcome_of(_heard(whole, pcm), whole, text, scenario, "sse")["passed"])
+        for name, pcm in changed.items()
+    ]
+
+
+def _unread(whole: DisturbedStream, text: str) -> list[NegativeControl]:
+    """What was spoken are not the words of the text. Other samples alone are no fault of a stalled G2P."""
+    stalled, (*_, spoken) = load_scenario("g2p_stalled"), whole.spoken
+    other = _heard(whole, (~np.frombuffer(bytes(whole.heard.pcm), "<i2")).tobytes())
+    if not outcome_of(other, whole, text, stalled, "sse")["passed"]:
+        return [NegativeControl("the same words in another voice pass", caught=False)]
+    words = spoken.words
+    changed = {
+        "a word that was not spoken": words[:1] + words[2:],
+        "a word that was spoken twice": words[:2] + words[1:],
+        "two words that changed places": (words[1], words[0], *words[2:]),
+    }
+    return [
+        NegativeControl(
+            name,
+            not outcome_of(
+                replace(other, spoken=(replace(spoken, words=said),)), whole, text, stalled, "sse"
+            )["passed"],
+        )
+        for name, said in changed.items()
+    ]
+
+
+def _unnoticed(whole: DisturbedStream, text: str, scenario: Scenario) -> list[NegativeControl]:
+    """A whole stream that is no pass: it came too late, or nothing was put in."""
+    arrivals_s = whole.heard.arrivals_s
+    late = [at + (i > 0) * (arrivals_s[-1] + LATE_S) for i, at in enumerate(arrivals_s)]
+    streams = {
+        "a silence of over a second": (
+            replace(whole, struck=1, heard=replace(whole.heard, arrivals_s=late)),
+            "longest_silence_s",
+        ),
+        "a fault that never struck": (replace(whole, struck=0), "streams_without_their_fault_count"),
+    }
+    found = []
+    for name, (stream, check) in streams.items():
+        table = pd.DataFrame([outcome_of(stream, whole, text, scenario, "sse")])
+        found.append(NegativeControl(name, [c.name for c in judge(table, 1, 0.0) if not c.passed] == [check]))
+    return found
+
+
+def _heard(whole: DisturbedStream, pcm: bytes) -> DisturbedStream:
+    return replace(whole, heard=replace(whole.heard, pcm=bytearray(pcm)), struck=1)

@@ -42,6 +42,15 @@ CLIPPED_HIGH = 8.0
 CLICK_SCORE_HIGH = 6.0
 SPLICE_SCORE_HIGH = 3.0
 SEAM_EXCESS_HIGH = 1.0
+HIGH = {
+    "gaps_count": 0.0,
+    "hardest_fall_db": defects.HARD_DB,
+    "clipped_samples_count": CLIPPED_HIGH,
+    "click_score_ratio": CLICK_SCORE_HIGH,
+    "splice_score_ratio": SPLICE_SCORE_HIGH,
+    "seam_excess_ratio": SEAM_EXCESS_HIGH,
+}
+"""The most that a clip may show by itself, and at seams that are declared."""
 WINDOWS_RESIDUAL_HIGH_DBFS = -50.0
 """Of windows against the undivided segment, with the fp32 weights."""
 SILENT_DBFS = -200.0
@@ -73,22 +82,21 @@ def judge_clip(
     checks = [Check("nonfinite_samples_count", count, high=0)]
     if count:
         return checks
-    checks += [
-        Check("gaps_count", len(defects.gaps(samples, sample_rate_hz)), high=0),
-        Check("hardest_fall_db", defects.hardest_fall_db(samples, sample_rate_hz), high=defects.HARD_DB),
-        Check("clipped_samples_count", defects.clipped_count(samples, sample_rate_hz), high=CLIPPED_HIGH),
-        Check(
-            "closest_repeat_residual_db",
-            defects.closest_repeat(samples, sample_rate_hz).residual_db,
-            low=REPEAT_RESIDUAL_LOW_DB,
-        ),
-        Check("click_score_ratio", click_score(samples, sample_rate_hz), high=CLICK_SCORE_HIGH),
-        Check("splice_score_ratio", splice_score(samples, sample_rate_hz), high=SPLICE_SCORE_HIGH),
-    ]
+    found = {
+        "gaps_count": len(defects.gaps(samples, sample_rate_hz)),
+        "hardest_fall_db": defects.hardest_fall_db(samples, sample_rate_hz),
+        "clipped_samples_count": defects.clipped_count(samples, sample_rate_hz),
+        "click_score_ratio": click_score(samples, sample_rate_hz),
+        "splice_score_ratio": splice_score(samples, sample_rate_hz),
+    }
     if len(seams):
-        excess = float(seam_excess(samples, sample_rate_hz, seams).max())
-        checks.append(Check("seam_excess_ratio", excess, high=SEAM_EXCESS_HIGH))
-    return checks
+        found["seam_excess_ratio"] = float(seam_excess(samples, sample_rate_hz, seams).max())
+    repeat_db = defects.closest_repeat(samples, sample_rate_hz).residual_db
+    return [
+        *checks,
+        *(Check(name, value, high=HIGH[name]) for name, value in found.items()),
+        Check("closest_repeat_residual_db", repeat_db, low=REPEAT_RESIDUAL_LOW_DB),
+    ]
 
 
 def measure(spoken: Sequence[StreamedClip]) -> pd.DataFrame:
@@ -149,15 +157,7 @@ def judge(table: pd.DataFrame) -> list[Check]:
         Check("chunk_faults_count", table.chunk_faults_count.sum(), high=0),
         Check("nonfinite_samples_count", table.nonfinite_samples_count.sum(), high=0),
     ]
-    highest = {
-        "gaps_count": 0.0,
-        "hardest_fall_db": defects.HARD_DB,
-        "clipped_samples_count": CLIPPED_HIGH,
-        "click_score_ratio": CLICK_SCORE_HIGH,
-        "splice_score_ratio": SPLICE_SCORE_HIGH,
-        "seam_excess_ratio": SEAM_EXCESS_HIGH,
-    }
-    checks += [Check(f"{name}_most", table[name].max(), high=high) for name, high in highest.items()]
+    checks += [Check(f"{name}_most", table[name].max(), high=high) for name, high in HIGH.items()]
     repeat_db = table.closest_repeat_residual_db.min()
     checks.append(Check("closest_repeat_residual_least_db", repeat_db, low=REPEAT_RESIDUAL_LOW_DB))
     if table.seam_rank_change.notna().any():

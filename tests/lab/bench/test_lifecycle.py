@@ -4,25 +4,28 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
-from kokoro_lab.errors import GateFailed
-from kokoro_lab.lab.bench.frames import Busy, ReceivedChunk
+from kokoro_lab.errors import GateFailed, SynthesisError
+from kokoro_lab.lab.bench.client import Busy, Patience, ReceivedChunk, ReceivedStream, ServerReportedError
 from kokoro_lab.lab.bench.lifecycle import (
     SCENARIOS,
+    STOPPING,
     Lifecycle,
-    LifecycleStream,
-    ReturningListener,
     conclude,
+    ending_of,
     measure_lifecycle,
     printed,
 )
 from kokoro_lab.lab.bench.own_server import OwnServer, own_server
+from kokoro_lab.lab.bench.persistent import listen
+from kokoro_lab.lab.bench.resuming import exact
 from kokoro_lab.lab.results import open_run
 
 SENTENCE = "This is a slow sentence that stands alone, number {} of stream {}. "
@@ -42,23 +45,19 @@ def test_what_four_listeners_hear_when_the_server_ends(tmp_path: Path, repositor
     found = measure_lifecycle(start, texts, "hum", progress=False)
     result = conclude(open_run("bench-lifecycle", tmp_path / "run"), found, STREAMS)
     assert result["verdict"] == "passed"
-    assert len(result["controls"]) == 3
-    ends = {name: [s.ending for s in found.streams if s.scenario == name] for name in map(name_of, SCENARIOS)}
+    assert len(result["controls"]) == 4
+    ends = {name: list(rows.ending) for name, rows in found.table.groupby("scenario")}
     assert ends["kill -9 of the worker"] == ["broken off"] * STREAMS
     assert ends["SIGTERM, time enough"] == ["whole"] * STREAMS
     assert ends["SIGTERM, 2 s"] == ["told"] * STREAMS
     assert ends["kill -9 of the master"] == ["whole"] * STREAMS
-    assert all(one.exact for one in found.streams)
-    assert {one.transport for one in found.streams} == {"sse", "websocket"}
+    assert exact(found.table).all()
+    assert set(found.table.transport) == {"sse", "websocket"}
     assert sum("whole" in line for line in printed(found)) == 1
 
 
-def name_of(scenario: Any) -> str:
-    return str(scenario.name)
-
-
-def served(number: int, **changed: Any) -> LifecycleStream:
-    fields = {
+def served(number: int, **changed: Any) -> dict[str, Any]:
+    return {
         "scenario": SCENARIOS[number].name,
         "transport": "sse",
         "audio_s": 9.0,
@@ -67,8 +66,8 @@ def served(number: int, **changed: Any) -> LifecycleStream:
         "back_s": 2.0,
         "differing_samples": 0,
         "missing_samples": 0,
+        **changed,
     }
-    return LifecycleStream(**{**fields, **changed})
 
 
 @pytest.mark.parametrize(
@@ -84,28 +83,35 @@ def served(number: int, **changed: Any) -> LifecycleStream:
 def test_one_stream_that_is_amiss_fails_the_run(tmp_path: Path, changed: dict[str, Any], said: str) -> None:
     streams = [served(0, **changed), *(served(number) for number in range(1, len(SCENARIOS)))]
     with pytest.raises(GateFailed, match=said):
-        conclude(open_run("bench-lifecycle", tmp_path), Lifecycle(streams, {}, []), 1)
+        conclude(open_run("bench-lifecycle", tmp_path), Lifecycle(pd.DataFrame(streams), {}, []), 1)
     assert json.loads((tmp_path / "result.json").read_text())["verdict"] == "failed"
 
 
 def test_a_stream_that_was_never_begun_fails_the_run(tmp_path: Path) -> None:
-    found = Lifecycle([served(number) for number in range(len(SCENARIOS))], {}, [])
+    found = Lifecycle(pd.DataFrame(map(served, range(len(SCENARIOS)))), {}, [])
     assert conclude(open_run("bench-lifecycle", tmp_path), found, 1)["verdict"] == "passed"
     with pytest.raises(GateFailed, match="streams_count"):
         conclude(open_run("bench-lifecycle", tmp_path), found, 2)
 
 
-def test_who_waits_for_a_first_turn_was_not_broken_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    answers = iter([Busy("The server has no slot free."), [ReceivedChunk("0.0", b"1234")]])
+def test_who_waits_for_a_first_turn_was_not_broken_off() -> None:
+    answers = iter([Busy("The server has no slot free."), ReceivedChunk("0.0", b"1234")])
 
-    def frames(*asked: Any) -> Iterator[ReceivedChunk]:
+    def source(heard: ReceivedStream, patience: Patience) -> Generator[ReceivedChunk]:
         answer = next(answers)
         if isinstance(answer, Busy):
             raise answer
-        yield from answer
+        yield answer
 
-    monkeypatch.setattr("kokoro_lab.lab.bench.lifecycle.frames", frames)
-    client = ReturningListener("sse", {}, lambda: "http://127.0.0.1:9")
-    client.start()
-    client.join()
-    assert (client.ending, client.heard.audio) == ("whole", b"1234")
+    heard = listen(source)
+    assert (ending_of(heard), heard.pcm) == ("whole", b"1234")
+
+
+def test_an_error_that_is_no_end_of_the_server_fails_the_run() -> None:
+    stopping, other = (ServerReportedError({"message": code, "code": code}) for code in (STOPPING, "other"))
+    assert ending_of(ReceivedStream(complete=True, breaks=[stopping])) == "told"
+    assert ending_of(ReceivedStream(complete=True, breaks=[SynthesisError("gone"), stopping])) == "broken off"
+    with pytest.raises(ServerReportedError, match="other"):
+        ending_of(ReceivedStream(complete=True, breaks=[stopping, other]))
+    with pytest.raises(SynthesisError, match="gone"):
+        ending_of(ReceivedStream(breaks=[SynthesisError("gone")]))

@@ -10,17 +10,15 @@ from typing import Any
 import pytest
 
 from kokoro_lab.errors import GateFailed, SynthesisError
-from kokoro_lab.lab.bench.frames import ReceivedChunk
+from kokoro_lab.lab.bench.client import ReceivedChunk, ReceivedStream, to_the_end
 from kokoro_lab.lab.bench.loading import (
     Load,
-    SharedStream,
-    TimedStream,
     conclude,
     measure_load,
     printed,
-    timed,
 )
 from kokoro_lab.lab.bench.own_server import own_server
+from kokoro_lab.lab.bench.playout import gaps_beyond_chunks_s
 from kokoro_lab.lab.results import open_run
 from tests.server import scripted
 
@@ -34,10 +32,10 @@ def test_streams_at_once_are_whole_and_others_are_refused(tmp_path: Path, reposi
     settings = {"voice": "hum", "concurrency": ROUND, "queue": 0}
     with own_server(settings, command, repository) as server:
         load = measure_load(server, TEXTS, "hum", ROUND, refusals=REFUSALS, progress=False)
-    assert [one.number for one in load.streams] == [0, 1, 2, 3]
-    assert all((one.differing_samples, one.missing_samples) == (0, 0) for one in load.streams)
-    assert all(0 <= one.share_at_first_end <= 1 for one in load.streams)
-    assert all(one.audio_s > scripted.SLOW_S for one in load.streams)
+    assert [one["number"] for one in load.streams] == [0, 1, 2, 3]
+    assert all((one["differing_samples"], one["missing_samples"]) == (0, 0) for one in load.streams)
+    assert all(0 <= one["share_at_first_end"] <= 1 for one in load.streams)
+    assert all(one["audio_s"] > scripted.SLOW_S for one in load.streams)
     assert len(load.fairness) == len(TEXTS) // ROUND
     assert load.other_answers == 0
     assert 0 < len(load.refused_s) <= REFUSALS * len(TEXTS) // ROUND
@@ -47,8 +45,8 @@ def test_streams_at_once_are_whole_and_others_are_refused(tmp_path: Path, reposi
     assert sum("exact" in line for line in printed(load)) == len(TEXTS)
 
 
-def shared(**changed: Any) -> SharedStream:
-    fields: dict[str, Any] = {
+def shared(**changed: Any) -> dict[str, Any]:
+    return {
         "number": 0,
         "characters": 40,
         "audio_s": 3.0,
@@ -59,8 +57,8 @@ def shared(**changed: Any) -> SharedStream:
         "share_at_first_end": 0.9,
         "differing_samples": 0,
         "missing_samples": 0,
+        **changed,
     }
-    return SharedStream(**{**fields, **changed})
 
 
 def load(**changed: Any) -> Load:
@@ -114,19 +112,18 @@ def test_first_audio_is_the_first_frame_that_is_heard() -> None:
         ReceivedChunk("0.1", b"\0\x20" * 1200),
         ReceivedChunk("0.2", b"\0\x20" * 600),
     ]
-    found = timed(iter(frames))
+    found = to_the_end(frames)
     assert found.ttfa_s == found.arrivals_s[1]
     assert found.audio_s == pytest.approx(0.125)
-    assert len(found.gaps_s) == 2
+    assert len(gaps_beyond_chunks_s(found.arrivals_s, found.lengths_s)) == 2
 
 
 def test_gaps_are_counted_beyond_the_length_of_a_frame() -> None:
-    one = TimedStream(b"", (1.0, 1.05, 1.2), (0.05, 0.05, 0.025), 1.0)
-    assert one.gaps_s == pytest.approx([0.0, 0.1])
-    assert one.audio_at(1.1) == pytest.approx(0.1)
+    one = ReceivedStream(arrivals_s=[1.0, 1.05, 1.2], lengths_s=[0.05, 0.05, 0.025])
+    assert gaps_beyond_chunks_s(one.arrivals_s, one.lengths_s) == pytest.approx([0.0, 0.1])
     assert one.rtf == pytest.approx(1.2 / 0.125)
 
 
 def test_a_stream_of_silence_is_a_failure() -> None:
     with pytest.raises(SynthesisError, match="without any speech"):
-        timed(iter([ReceivedChunk("0.0", b"\0\0" * 1200)]))
+        to_the_end([ReceivedChunk("0.0", b"\0\0" * 1200)])

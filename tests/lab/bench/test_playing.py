@@ -11,9 +11,17 @@ from simple_websocket import ConnectionClosed
 
 from kokoro_lab.errors import GateFailed
 from kokoro_lab.lab.bench import playing
-from kokoro_lab.lab.bench.bursts import BURST_S, CHUNK_S, burst_arrivals, play_virtually
 from kokoro_lab.lab.bench.own_server import ServerFailed
-from kokoro_lab.lab.bench.playing import PlayerFigures, conclude, measure_player, own_player
+from kokoro_lab.lab.bench.playing import (
+    BURST_S,
+    CHUNK_S,
+    PlayerFigures,
+    burst_arrivals,
+    conclude,
+    measure_player,
+    own_player,
+    play_virtually,
+)
 from kokoro_lab.lab.results import open_run
 
 FINE = PlayerFigures(

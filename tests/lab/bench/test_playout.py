@@ -18,7 +18,7 @@ from kokoro_lab.lab.bench.playout import Playout, play
     ],
 )
 def test_a_late_chunk_is_an_underrun(arrivals: list[float], expected: Playout) -> None:
-    found = play(arrivals, [0.05] * len(arrivals), pre_buffer_s=0.1)
+    found = play(arrivals, [0.05] * len(arrivals))
     assert found.underruns == expected.underruns
     assert found.late_s == pytest.approx(expected.late_s)
     assert found.longest_gap_s == pytest.approx(expected.longest_gap_s)

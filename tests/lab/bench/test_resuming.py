@@ -10,13 +10,14 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from kokoro_lab.errors import GateFailed, SynthesisError
-from kokoro_lab.lab.bench.frames import Busy, ReceivedChunk, ReceivedStream, frames
+from kokoro_lab.lab.bench.client import RESUMABLE, Busy, ReceivedChunk, differences, receive, to_the_end
 from kokoro_lab.lab.bench.own_server import OwnServer, own_server
 from kokoro_lab.lab.bench.plan import BenchPlan
-from kokoro_lab.lab.bench.resuming import ResumedStream, Resumes, conclude, differences
+from kokoro_lab.lab.bench.resuming import Resumes, conclude
 from kokoro_lab.lab.bench.verdicts import StartServer, judge
 from kokoro_lab.lab.results import open_run
 
@@ -65,12 +66,12 @@ def test_streams_of_both_transports_go_on_here_and_on_the_next_server(
     passed.pop("latency_p95_s")  # says how busy this machine is
     assert all(passed.values()), passed
     assert all(control["caught"] for control in result["controls"])
-    assert len(result["controls"]) == 3
+    assert len(result["controls"]) == 4
     assert judged.path.is_relative_to(checkout / "results/bench-resume")
 
 
-def resumed(number: int, **changed: object) -> ResumedStream:
-    fields = {
+def resumed(number: int, **changed: object) -> dict[str, object]:
+    return {
         "number": number,
         "transport": "sse",
         "restarted": number % 4 >= 2,
@@ -81,8 +82,8 @@ def resumed(number: int, **changed: object) -> ResumedStream:
         "refusals": 0,
         "differing_samples": 0,
         "missing_samples": 0,
+        **changed,
     }
-    return ResumedStream(**{**fields, **changed})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -100,14 +101,14 @@ def test_one_stream_that_is_amiss_fails_the_run(
     tmp_path: Path, changed: dict[str, object], asked: int, said: str
 ) -> None:
     streams = [*map(resumed, range(3)), resumed(3, **changed)]
-    found = Resumes(streams, [2.0], {"variant": "hum"}, [])
+    found = Resumes(pd.DataFrame(streams), [2.0], {"variant": "hum"}, [])
     with pytest.raises(GateFailed, match=said):
         conclude(open_run("bench-resume", tmp_path), found, asked)
     assert json.loads((tmp_path / "result.json").read_text())["verdict"] == "failed"
 
 
 def test_streams_that_are_whole_pass(tmp_path: Path) -> None:
-    found = Resumes([*map(resumed, range(4))], [2.0], {"variant": "hum"}, [])
+    found = Resumes(pd.DataFrame(map(resumed, range(4))), [2.0], {"variant": "hum"}, [])
     assert conclude(open_run("bench-resume", tmp_path), found, 4)["verdict"] == "passed"
 
 
@@ -137,35 +138,31 @@ BODY = {"input": " ".join(SENTENCES), "voice": "hum", "response_format": "pcm"}
 
 @pytest.mark.test_all
 def test_both_transports_give_the_same_frames(server: OwnServer) -> None:
-    heard = {}
-    for transport in ("sse", "websocket"):
-        heard[transport] = ReceivedStream()
-        for frame in frames(transport, server.url, BODY):  # type: ignore[arg-type]
-            heard[transport].take(frame)
-    assert heard["sse"].audio == heard["websocket"].audio
+    heard = {name: to_the_end(receive(name, server.url, BODY)) for name in RESUMABLE}
+    assert heard["sse"].pcm == heard["websocket"].pcm
     assert heard["sse"].back["last_id"] == heard["websocket"].back["last_id"]
     assert heard["sse"].back["resume"].split(".")[2:] == heard["websocket"].back["resume"].split(".")[2:]
-    assert heard["sse"].count > 20
+    assert len(heard["sse"].arrivals_s) > 20
 
 
 @pytest.mark.parametrize("transport", ["sse", "websocket"])
 def test_what_a_server_refuses_is_told(server: OwnServer, transport: str) -> None:
     with pytest.raises(SynthesisError, match="no voice 'nobody'"):
-        list(frames(transport, server.url, {**BODY, "voice": "nobody"}))  # type: ignore[arg-type]
+        list(receive(transport, server.url, {**BODY, "voice": "nobody"}))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("transport", ["sse", "websocket"])
 def test_no_slot_is_told_apart_from_a_failure(server: OwnServer, transport: str) -> None:
     held = holding_the_slot(server)
     with pytest.raises(Busy):
-        list(frames(transport, server.url, BODY))  # type: ignore[arg-type]
+        list(receive(transport, server.url, BODY))  # type: ignore[arg-type]
     held.close()
 
 
 def holding_the_slot(server: OwnServer) -> Generator[ReceivedChunk]:
     """A stream that waits for its reader. The slot of the one before is free a moment after its end."""
     for _ in range(100):
-        held = frames("websocket", server.url, {**BODY, "credit": 1})
+        held = receive("websocket", server.url, {**BODY, "credit": 1})
         with suppress(Busy):
             next(held)
             return held
@@ -176,4 +173,4 @@ def holding_the_slot(server: OwnServer) -> Generator[ReceivedChunk]:
 @pytest.mark.parametrize("transport", ["sse", "websocket"])
 def test_a_server_that_is_not_there_is_a_failure(transport: str) -> None:
     with pytest.raises(SynthesisError, match="broke off"):
-        list(frames(transport, "http://127.0.0.1:9", BODY))  # type: ignore[arg-type]
+        list(receive(transport, "http://127.0.0.1:9", BODY))  # type: ignore[arg-type]

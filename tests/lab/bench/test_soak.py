@@ -7,36 +7,40 @@ import math
 import sys
 import threading
 import time
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
 import httpx2
 import numpy as np
+import pandas as pd
 import pytest
 
 from kokoro_lab.errors import GateFailed, ParameterError
-from kokoro_lab.lab.bench import soak_controls, soak_verdict
-from kokoro_lab.lab.bench.drift import adjusted, drift, p95
-from kokoro_lab.lab.bench.leaky_server import NOTHING, THREADS
+from kokoro_lab.lab.bench import soak_verdict
+from kokoro_lab.lab.bench.client import TRANSPORTS
+from kokoro_lab.lab.bench.drift import FigureDrift, adjusted, drift
+from kokoro_lab.lab.bench.memory import growth_of, held_by, watched
 from kokoro_lab.lab.bench.own_server import OwnServer, own_server
 from kokoro_lab.lab.bench.plan import BenchPlan
-from kokoro_lab.lab.bench.resources import Holding, growth_of, watched
-from kokoro_lab.lab.bench.soak import Soak, SoakStream, Whole, listened, measure_soak
-from kokoro_lab.lab.bench.soak_mix import (
+from kokoro_lab.lab.bench.soak import (
+    HEARD,
     READERS,
-    WAYS,
     ReadingTurn,
+    Soak,
     SoakReading,
     foreign_sentences,
+    listened,
+    measure_soak,
     readings_of,
     turns,
 )
+from kokoro_lab.lab.bench.soak_verdict import NOTHING, THREADS
 from kokoro_lab.lab.bench.verdicts import judge
-from kokoro_lab.lab.results import open_run
+from kokoro_lab.lab.results import NegativeControl, open_run
 
 SENTENCES = [
     "The kettle is on, and the window is open to the garden behind the house.",
@@ -49,14 +53,24 @@ SENTENCES = [
 # ----------------------------------------------------------------------------------------- drift
 
 
+def drift_of(
+    at_s: Sequence[float],
+    values: Sequence[float],
+    groups: Sequence[str],
+    run_s: float,
+    percentile: float = 50,
+) -> FigureDrift:
+    return drift(*map(pd.Series, (at_s, values, groups)), run_s, percentile)
+
+
 def test_a_rise_over_the_second_half_is_measured_with_its_interval() -> None:
     at_s = np.arange(0, 1200, 5.0)
     values = 0.1 * (1 + 0.2 * np.maximum(at_s / 600 - 1, 0))
-    found = drift(at_s, values, ["one"] * len(at_s), 1200)
+    found = drift_of(at_s, values, ["one"] * len(at_s), 1200)
     assert found.percent == pytest.approx(20 / 1.1, abs=0.5)  # of the level in the second half
     assert found.low <= found.percent <= found.high
     assert len(found.levels) == 10
-    assert drift(at_s, values, ["one"] * len(at_s), 1200, p95).percent == pytest.approx(18, abs=1)
+    assert drift_of(at_s, values, ["one"] * len(at_s), 1200, 95).percent == pytest.approx(18, abs=1)
 
 
 def test_noise_has_an_interval_that_holds_no_drift() -> None:
@@ -64,42 +78,43 @@ def test_noise_has_an_interval_that_holds_no_drift() -> None:
     for seed in range(40):
         draw = np.random.default_rng(seed)
         at_s = np.sort(draw.uniform(0, 1200, 150))
-        found = drift(at_s, draw.lognormal(0, 0.1, 150), ["one"] * 150, 1200)
+        found = drift_of(at_s, draw.lognormal(0, 0.1, 150), ["one"] * 150, 1200)
         missed += not found.low <= 0 <= found.high
     assert missed <= 5
 
 
 def test_groups_are_never_compared_with_each_other() -> None:
-    assert list(adjusted([1, 1, 2, 50, 50, 50], ["a", "a", "a", "b", "b", "b"])) == [1, 1, 2, 1, 1, 1]
+    values, groups = pd.Series([1, 1, 2, 50, 50, 50]), pd.Series(list("aaabbb"))
+    assert list(adjusted(values, groups)) == [1, 1, 2, 1, 1, 1]
 
 
 def test_too_few_values_have_no_drift() -> None:
-    assert math.isnan(drift([1, 50, 100], [1, 1, 1], ["a"] * 3, 100).percent)
+    assert math.isnan(drift_of([1, 50, 100], [1, 1, 1], ["a"] * 3, 100).percent)
 
 
 # ----------------------------------------------------------------------------------------- what is held
 
 
-def holding(at_s: float, rss_mb: float = 600, descriptors: int = 30, threads: int = 20) -> Holding:
-    return Holding(at_s, rss_mb, descriptors, threads)
+def held(at_s: Sequence[float], rss_mb: object = 600, descriptors: object = 30) -> pd.DataFrame:
+    return pd.DataFrame({"at_s": at_s, "rss_mb": rss_mb, "descriptors": descriptors, "threads": 20})
 
 
 def test_growth_is_counted_after_the_first_minutes_alone() -> None:
-    early = [holding(at_s, rss_mb=600 + min(at_s, 300)) for at_s in range(0, 1200, 10)]
-    assert growth_of(early).rss_mb == 0
-    late = [holding(at_s, rss_mb=600 + max(at_s - 300, 0) / 10) for at_s in range(0, 1200, 10)]
-    assert growth_of(late).rss_mb == pytest.approx(81, abs=2)
-    assert growth_of(late).rss_mb_an_hour == pytest.approx(360, abs=1)
+    at_s = np.arange(0, 1200, 10)
+    assert growth_of(held(at_s, rss_mb=600 + np.minimum(at_s, 300))).rss_mb == 0
+    late = growth_of(held(at_s, rss_mb=600 + np.maximum(at_s - 300, 0) / 10))
+    assert late.rss_mb == pytest.approx(81, abs=2)
+    assert late.rss_mb_an_hour == pytest.approx(360, abs=1)
 
 
 def test_what_a_stream_under_way_holds_is_no_growth() -> None:
-    busy = [holding(at_s, descriptors=30 + at_s % 3) for at_s in range(200)]
-    assert growth_of(busy).descriptors == 0
+    at_s = np.arange(200)
+    assert growth_of(held(at_s, descriptors=30 + at_s % 3)).descriptors == 0
 
 
 def test_too_few_readings_show_no_growth() -> None:
-    assert math.isnan(growth_of([holding(0), holding(1)]).rss_mb)
-    assert not any(check.passed for check in soak_verdict.judge_growth(growth_of([])))
+    assert math.isnan(growth_of(held([0, 1])).rss_mb)
+    assert not any(check.passed for check in soak_verdict.judge_growth(growth_of(pd.DataFrame())))
 
 
 # ----------------------------------------------------------------------------------------- the mix
@@ -107,12 +122,14 @@ def test_too_few_readings_show_no_growth() -> None:
 
 def test_every_round_holds_every_reading_and_they_meet_every_transport() -> None:
     readings = [SoakReading(str(number), "A.", "hum") for number in range(5)]
-    rounds = len(WAYS) * 4
+    rounds = len(TRANSPORTS) * 4
     drawn = list(islice(turns(readings, seed=1), 5 * rounds))
     assert [turn.number for turn in drawn] == list(range(5 * rounds))
     for start in range(0, len(drawn), 5):
         assert {turn.reading.name for turn in drawn[start : start + 5]} == set("01234")
-    assert {(turn.reading.name, turn.way) for turn in drawn} == {(r.name, w) for r in readings for w in WAYS}
+    assert {(turn.reading.name, turn.way) for turn in drawn} == {
+        (r.name, w) for r in readings for w in TRANSPORTS
+    }
     assert drawn == list(islice(turns(readings, seed=1), 5 * rounds))
 
 
@@ -134,20 +151,25 @@ def test_texts_that_do_not_suffice_are_an_error() -> None:
 # ----------------------------------------------------------------------------------------- the verdict
 
 
-@pytest.mark.parametrize("control", soak_controls.made_up_controls(), ids=lambda one: one.name)
-def test_a_fault_is_caught_and_what_is_harmless_is_not(control: soak_controls.Control) -> None:
+@pytest.mark.parametrize("control", soak_verdict.made_up_controls(), ids=lambda one: one.name)
+def test_a_fault_is_caught_and_what_is_harmless_is_not(control: NegativeControl) -> None:
     assert control.caught
+
+
+ONE = {
+    **{"number": 0, "reading": "0", "way": "sse", "at_s": 1.0, "fault": ""},
+    **{"samples_count": 9, "sha256": "a", **HEARD, "ttfa_s": 9.0, "rtf": 3.0, "underruns": 5},
+}
 
 
 def short(**changed: object) -> Soak:
     """One of 18 s, with a stream."""
-    stream = SoakStream(0, "0", "sse", 1.0, samples_count=9, sha256="a", ttfa_s=9.0, rtf=3.0, underruns=5)
     fields = {
         "run_s": 18.0,
         "concurrency": 1,
-        "wholes": {"0": Whole(9, "a")},
-        "streams": [stream],
-        "holdings": [holding(at_s, rss_mb=600 + 50 * at_s) for at_s in range(18)],
+        "wholes": pd.DataFrame({"samples_count": [9], "sha256": "a"}, index=["0"]),
+        "streams": pd.DataFrame([ONE]),
+        "holdings": held(np.arange(18), rss_mb=600 + 50 * np.arange(18)),
         "left_behind": 0,
     }
     return Soak(**{**fields, **changed})  # type: ignore[arg-type]
@@ -162,18 +184,20 @@ def test_in_a_short_run_neither_times_nor_memory_decide(tmp_path: Path) -> None:
 
 
 def test_memory_decides_from_two_minutes_on_and_times_from_ten() -> None:
-    growing = [holding(at_s, rss_mb=600 + at_s) for at_s in range(130)]
+    growing = held(np.arange(130), rss_mb=600 + np.arange(130))
     names = {c.name: c.passed for c in soak_verdict.judge(short(run_s=130.0, holdings=growing))}
     assert names["rss_growth_mb"] is False
     assert "ttfa_drift_percent" not in names
-    good = soak_controls.made_up()
+    good = soak_verdict.made_up()
     assert "ttfa_drift_percent" in {c.name for c in soak_verdict.judge(good)}
     for crowd in (replace(good, concurrency=4), replace(good, misbehaved={"left": 3})):
         assert "underruns_count" not in {c.name for c in soak_verdict.judge(crowd)}
 
 
 def test_a_stream_that_ends_early_fails_the_run_and_is_told(tmp_path: Path) -> None:
-    broken = short(streams=[*short().streams, SoakStream(1, "0", "http", 5.0, fault="The server broke off.")])
+    broken = short(
+        streams=pd.DataFrame([ONE, {**ONE, "number": 1, "way": "http", "fault": "The server broke off."}])
+    )
     with pytest.raises(GateFailed, match="unexpected_ends_count"):
         soak_verdict.conclude(open_run("41_soak", tmp_path), broken, [])
     kept = json.loads((tmp_path / "result.json").read_text())
@@ -186,7 +210,7 @@ def test_a_stream_that_ends_early_fails_the_run_and_is_told(tmp_path: Path) -> N
 
 def test_a_server_that_leaks_is_caught_and_one_that_does_not_is_not() -> None:
     for kind in (NOTHING, THREADS):
-        checks = soak_verdict.judge_growth(growth_of(soak_controls.leaking(kind, 24)))
+        checks = soak_verdict.judge_growth(growth_of(soak_verdict.leaking(kind, 24)))
         assert all(check.passed for check in checks) == (kind == NOTHING)
 
 
@@ -205,19 +229,21 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwnServer]:
 @pytest.mark.test_all
 def test_every_transport_carries_the_same_samples(server: OwnServer) -> None:
     reading = SoakReading("0", SENTENCES[0], "hum")
-    heard = [listened(server, ReadingTurn(number, reading, way), 0.0) for number, way in enumerate(WAYS)]
-    assert [one.fault for one in heard] == ["", "", ""]
-    assert len({(one.samples_count, one.sha256) for one in heard}) == 1
-    assert heard[0].samples_count > 24_000
+    heard = [
+        listened(server, ReadingTurn(number, reading, way), 0.0) for number, way in enumerate(TRANSPORTS)
+    ]
+    assert [one["fault"] for one in heard] == ["", "", ""]
+    assert len({(one["samples_count"], one["sha256"]) for one in heard}) == 1
+    assert heard[0]["samples_count"] > 24_000
 
 
 def test_a_stream_that_breaks_off_is_a_fault_and_not_an_end(server: OwnServer) -> None:
-    for number, way in enumerate(WAYS):
+    for number, way in enumerate(TRANSPORTS):
         one = listened(
             server, ReadingTurn(number, SoakReading("0", f"{SENTENCES[0]} Bang. ", "hum"), way), 0.0
         )
-        assert one.fault
-        assert math.isnan(one.ttfa_s)
+        assert one["fault"]
+        assert math.isnan(one["ttfa_s"])
 
 
 def test_listeners_come_for_so_long_among_others_who_misbehave(server: OwnServer) -> None:
@@ -226,15 +252,15 @@ def test_listeners_come_for_so_long_among_others_who_misbehave(server: OwnServer
         server, readings, 0.06, concurrency=2, pace=0, think_s=(0, 0), misbehave=True, progress=False
     )
     assert found.run_s >= 3.6
-    assert {one.way for one in found.streams} == set(WAYS)
-    assert Counter(one.fault for one in found.streams).keys() == {""}
+    assert set(found.streams.way) == set(TRANSPORTS)
+    assert set(found.streams.fault) == {""}
     assert all(check.passed for check in soak_verdict.judge(found)), [
         str(c) for c in soak_verdict.judge(found)
     ]
     assert found.misbehaved is not None
     assert found.misbehaved["left"] >= 1
     assert len(found.holdings) > 4
-    assert found.holdings[-1].threads > 1
+    assert found.holdings.threads.iloc[-1] > 1
     assert found.ran["model_sha256"] == "hum"
     assert any(line.startswith("meanwhile") for line in soak_verdict.printed(found))
 
@@ -255,17 +281,16 @@ def test_a_server_that_dies_is_told_by_the_streams_that_it_owed(tmp_path: Path) 
         # Not the WebSocket: its library leaves a socket open where a server dies in the handshake
         ways = ("http", "sse")
         found = measure_soak(mortal, readings, 0.1, pace=0, think_s=(0, 0), ways=ways, progress=False)
-    assert found.heard
-    assert any(one.fault for one in found.streams)
+    assert 0 < len(found.heard) < len(found.streams)
     failed = {check.name for check in soak_verdict.judge(found) if not check.passed}
     assert failed >= {"unexpected_ends_count", "left_behind_count"}
 
 
 def test_the_process_is_watched_while_it_runs(server: OwnServer) -> None:
-    with watched(server.process, 0.05) as found:
+    with watched(partial(held_by, server.process), 0.05) as found:
         listened(server, ReadingTurn(0, SoakReading("0", SENTENCES[1], "hum"), "http"), 0.0)
     assert len(found) >= 2
-    assert all(one.rss_mb > 30 and one.descriptors > 3 for one in found)
+    assert all(one["rss_mb"] > 30 and one["descriptors"] > 3 for one in found)
 
 
 @pytest.mark.test_all
@@ -278,11 +303,11 @@ def test_the_command_keeps_a_verdict(
         (tmp_path / folder).mkdir(parents=True)
     (tmp_path / "fixtures/texts/intelligibility.jsonl").write_text("")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("kokoro_lab.lab.bench.soak_controls.leaking_controls", list)
+    monkeypatch.setattr("kokoro_lab.lab.bench.soak_verdict.leaking_controls", list)
     plan = BenchPlan(soak_minutes=0.02, trials=2, voice="hum", pace=0)
     judged = judge(plan, SENTENCES, lambda: nullcontext(server), progress=False, say=lambda _: None)
     assert judged.passed, judged.lines
     assert judged.path.is_relative_to(tmp_path / "results/bench-soak")
     kept = json.loads(judged.path.read_text())
     assert kept["parameters"]["soak_minutes"] == 0.02
-    assert len(kept["controls"]) == len(soak_controls.FAULTS) + len(soak_controls.HARMLESS)
+    assert len(kept["controls"]) == len(soak_verdict.FAULTS) + len(soak_verdict.HARMLESS)

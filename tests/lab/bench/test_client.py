@@ -19,8 +19,7 @@ import pytest
 from kokoro_lab.audio import wav_header
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples
 from kokoro_lab.errors import SynthesisError
-from kokoro_lab.lab.bench.over_http import OverHttp
-from kokoro_lab.lab.bench.own_server import OwnServer, ServerFailed, own_server
+from kokoro_lab.lab.bench.own_server import OverHttp, OwnServer, ServerFailed, own_server
 from kokoro_lab.lab.bench.timing import measure
 from kokoro_lab.lab.bench.trial import Listener, Trial
 from kokoro_lab.speech.chunker import PRIMER_S
@@ -75,7 +74,7 @@ def heard(
     make_listener: Callable[[], Listener] = Listener,
 ) -> Trial:
     with late_speaker(head) as url:
-        client = OverHttp(url, "hum", psutil.Process(), response_format=response_format)
+        client = OverHttp(OwnServer(url, psutil.Process()), "hum", response_format=response_format)
         listener = make_listener()
         listener.asks()
         client.speak("Hello.", listener)
@@ -114,7 +113,7 @@ def test_control_a_primer_that_counts_is_noticed() -> None:
 
 def test_a_stream_that_breaks_off_is_a_failure() -> None:
     with late_speaker(PRIMER, broken=True) as url, pytest.raises(SynthesisError, match="broke off"):
-        OverHttp(url, "hum", psutil.Process()).speak("Hello.", Listener())
+        OverHttp(OwnServer(url, psutil.Process()), "hum").speak("Hello.", Listener())
 
 
 @pytest.fixture(scope="module")
@@ -127,7 +126,7 @@ def server(tmp_path_factory: pytest.TempPathFactory, repository: Path) -> Iterat
 
 @pytest.mark.parametrize("streamed", [True, False])
 def test_our_server_is_measured(server: OwnServer, streamed: bool) -> None:
-    client = OverHttp(server.url, "hum", server.process, streamed=streamed)
+    client = OverHttp(server, "hum", streamed=streamed)
     texts = ["The kettle is on, and the window is open.", "Nobody is in."]
     trials = measure([client], texts, concurrency=2, memory_interval_s=0.01, progress=False)
     for trial in trials:
@@ -140,7 +139,7 @@ def test_our_server_is_measured(server: OwnServer, streamed: bool) -> None:
 
 def test_what_the_server_refuses_is_said(server: OwnServer) -> None:
     with pytest.raises(SynthesisError, match="no voice 'nobody'"):
-        OverHttp(server.url, "nobody", server.process).warm()
+        OverHttp(server, "nobody").warm()
 
 
 def test_the_server_ends_with_the_benchmark(tmp_path: Path, repository: Path) -> None:
