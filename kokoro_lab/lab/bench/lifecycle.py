@@ -330,7 +330,7 @@ def conclude(run: Run, found: Lifecycle, asked: int) -> dict[str, Any]:
         back = [one.back_s for one in some if one.ending != "whole"]
         if back:
             figures |= {f"{name}_back_p50_s": percentile(back, 50), f"{name}_back_max_s": max(back)}
-    return run.conclude(
+    return run.finish(
         found.ran,
         checks=checks,
         controls=found.controls,

@@ -196,7 +196,7 @@ def conclude(run: Run, resumes: Resumes, asked: int) -> dict[str, Any]:
         figures |= _spread(f"latency_{name}", [o.latency_s for o in streams if o.restarted is wanted])
     for transport in TRANSPORTS:
         figures |= _spread(f"latency_{transport}", [o.latency_s for o in streams if o.transport == transport])
-    return run.conclude(
+    return run.finish(
         resumes.ran,
         checks=[
             Check("streams_count", len(streams), low=asked, high=asked),

@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 
 from kokoro_lab.errors import ParameterError
-from kokoro_lab.lab.gates import checklist, checklist_controls
+from kokoro_lab.lab.gates import checklist
 from kokoro_lab.lab.gates.checklist import PARTS, Evidence, Line, fill, judge, missing, read_lines
 from kokoro_lab.lab.gates.evidence import CAUGHT, FAILED, NOT_MEASURED, PASSED, STALE, VERDICTS, Now, Records
 from kokoro_lab.lab.gates.suite import measurements
@@ -306,7 +306,7 @@ def test_it_is_written_for_people(tmp_path: Path) -> None:
 
 
 def test_all_faults_put_in_on_purpose_are_noticed() -> None:
-    found = checklist_controls.controls()
+    found = checklist.controls()
     assert len(found) > 15
     assert [control.name for control in found if not control.caught] == []
 
@@ -322,13 +322,13 @@ def test_a_checklist_that_does_not_look_is_found_out(
     monkeypatch: pytest.MonkeyPatch, broken: str, unnoticed: set[str]
 ) -> None:
     monkeypatch.setattr(Records, broken, lambda *_: "")
-    found = checklist_controls.controls()
+    found = checklist.controls()
     assert {control.name for control in found if not control.caught} == unnoticed
 
 
 def test_a_checklist_that_believes_what_it_reads_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kokoro_lab.lab.gates.evidence._faults", lambda *_: ())
-    missed = {control.name for control in checklist_controls.controls() if not control.caught}
+    missed = {control.name for control in checklist.controls() if not control.caught}
     assert missed == {"a fault that the gate misses", "a run that failed with nothing amiss"}
 
 
