@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kokoro_lab.datatypes import Clip, Samples
+from kokoro_lab.lab.plots.layout import panels
 from kokoro_lab.metrics.mel import mel_power
 
 if TYPE_CHECKING:
@@ -23,13 +24,9 @@ SILENT_POWER = 1e-10
 
 def speech(clip: Clip, *, until_s: float = 8.0) -> Figure:
     """Waveform over mel spectrogram on one time axis, words above, phonemes below, where they are heard."""
-    from matplotlib import pyplot as plt
-
     stop = min(len(clip.samples), int(until_s * clip.sample_rate_hz))
     samples, rate = clip.samples[:stop], clip.sample_rate_hz
-    figure, (top, bottom) = plt.subplots(
-        2, 1, figsize=(13, 5.5), sharex=True, height_ratios=(1, 2), layout="constrained"
-    )
+    figure, (top, bottom) = panels(2, size=(13, 5.5), sharex=True, height_ratios=(1, 2))
     top.plot(np.arange(stop) / rate, samples, linewidth=0.4)
     top.set(ylabel="amplitude", ylim=(-1, 1))
     image = bottom.imshow(
@@ -49,7 +46,6 @@ def speech(clip: Clip, *, until_s: float = 8.0) -> Figure:
             axes.axvline(timing.start_s, color="0.6", linewidth=0.5)
         top.text(middle, 0.86, timing.text, ha="center", va="center", fontsize=8)
         bottom.text(middle, 3, timing.phonemes, ha="center", fontsize=8, color="white")
-    plt.close(figure)
     return figure
 
 
@@ -59,13 +55,11 @@ def spectrograms_compared(reference: Samples, candidate: Samples, rate_hz: int) 
     In the difference red is where the candidate has more, blue where it has less, and white where both are
     alike: a stripe is a fault, a part that is striped all over is shifted in time.
     """
-    from matplotlib import pyplot as plt
-
     spectra = {"reference": _mel_db(reference, rate_hz), "candidate": _mel_db(candidate, rate_hz)}
     common = min(each.shape[1] for each in spectra.values())
     spectra["difference"] = spectra["candidate"][:, :common] - spectra["reference"][:, :common]
-    figure, panels = plt.subplots(3, 1, figsize=(13, 7), sharex=True, layout="constrained")
-    for axes, (name, decibels) in zip(panels, spectra.items(), strict=True):
+    figure, below = panels(3, size=(13, 7), sharex=True)
+    for axes, (name, decibels) in zip(below, spectra.items(), strict=True):
         differs = name == "difference"
         image = axes.imshow(
             decibels,
@@ -78,8 +72,7 @@ def spectrograms_compared(reference: Samples, candidate: Samples, rate_hz: int) 
         )
         axes.set(ylabel="mel band", title=name)
         figure.colorbar(image, ax=axes, label="dB" if differs else "dB below the loudest", pad=0.01)
-    panels[-1].set_xlabel("seconds")
-    plt.close(figure)
+    below[-1].set_xlabel("seconds")
     return figure
 
 
@@ -94,9 +87,7 @@ def within_band(
     names: Sequence[str], values: Sequence[float], *, low: float | None, high: float | None, label: str
 ) -> Figure:
     """One dot a clip against the band that it must lie in; those outside are red and named."""
-    from matplotlib import pyplot as plt
-
-    figure, axes = plt.subplots(figsize=(11, 3.2), layout="constrained")
+    figure, (axes,) = panels(size=(11, 3.2))
     _band(axes, low, high)
     good = [_inside(v, low, high) for v in values]
     axes.scatter(range(len(values)), values, c=["tab:blue" if g else "tab:red" for g in good], s=18, zorder=3)
@@ -106,7 +97,6 @@ def within_band(
                 name, (i, value), fontsize=7, color="tab:red", xytext=(3, 3), textcoords="offset points"
             )
     axes.set(ylabel=label, xlabel="clip")
-    plt.close(figure)
     return figure
 
 
@@ -115,10 +105,8 @@ def levels_by_voice(clips: pd.DataFrame, *, low: float, high: float) -> Figure:
 
     `clips` has the columns voice, way (`file` or `stream`), text and integrated_lufs.
     """
-    from matplotlib import pyplot as plt
-
     voices = list(dict.fromkeys(clips.voice))
-    figure, axes = plt.subplots(figsize=(max(6.0, 0.45 * len(voices) + 2), 4), layout="constrained")
+    figure, (axes,) = panels(size=(max(6.0, 0.45 * len(voices) + 2), 4))
     _band(axes, low, high)
     for way, color, aside in (("file", "tab:blue", -0.18), ("stream", "tab:orange", 0.18)):
         rows = clips[clips.way == way]
@@ -133,7 +121,6 @@ def levels_by_voice(clips: pd.DataFrame, *, low: float, high: float) -> Figure:
     axes.set(ylabel="LUFS", xticks=range(len(voices)), xticklabels=voices, xlim=(-0.6, len(voices) - 0.4))
     axes.tick_params(axis="x", rotation=90, labelsize=8)
     axes.legend(frameon=False, ncols=2, loc="lower left", bbox_to_anchor=(0, 1))
-    plt.close(figure)
     return figure
 
 
@@ -151,26 +138,20 @@ def _band(axes: Axes, low: float | None, high: float | None) -> None:
 
 def loudness_over_time(momentary_lufs: Sequence[float], hop_s: float, target_lufs: float) -> Figure:
     """Momentary loudness (400 ms) of one clip against the target of the whole."""
-    from matplotlib import pyplot as plt
-
-    figure, axes = plt.subplots(figsize=(11, 2.6), layout="constrained")
+    figure, (axes,) = panels(size=(11, 2.6))
     axes.plot(np.arange(len(momentary_lufs)) * hop_s + 0.4, momentary_lufs, linewidth=1)
     axes.axhline(target_lufs, color="0.4", linewidth=0.8, linestyle="--")
     axes.set(xlabel="seconds", ylabel="LUFS, 400 ms", ylim=(target_lufs - 25, target_lufs + 10))
-    plt.close(figure)
     return figure
 
 
 def levels(measured: Mapping[str, float], shipped: Mapping[str, float]) -> Figure:
     """Average loudness a voice, measured now and as it stands in the package."""
-    from matplotlib import pyplot as plt
-
-    figure, axes = plt.subplots(figsize=(13, 3.4), layout="constrained")
+    figure, (axes,) = panels(size=(13, 3.4))
     names = list(measured)
     axes.bar(names, [measured[n] for n in names], color="tab:blue", alpha=0.6, label="measured")
     axes.scatter(names, [shipped.get(n, np.nan) for n in names], color="black", s=14, label="in the package")
     axes.set(ylabel="LUFS before gain", ylim=(-30, -14))
     axes.tick_params(axis="x", rotation=90, labelsize=8)
     axes.legend(frameon=False, ncols=2)
-    plt.close(figure)
     return figure

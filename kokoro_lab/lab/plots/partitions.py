@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kokoro_lab.lab.plots.layout import bare, panels
+
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
@@ -21,17 +23,8 @@ def taken_by(table: pd.DataFrame, providers: dict[str, str]) -> Figure:
     providers : dict of str to str
         Providers that are shown, each with the words above its column.
     """
-    from matplotlib import pyplot as plt
-
-    figure, columns = plt.subplots(
-        1,
-        len(providers),
-        squeeze=False,
-        figsize=(4.2 * len(providers), 3.6),
-        sharey=True,
-        layout="constrained",
-    )
-    for axes, (provider, words) in zip(columns[0], providers.items(), strict=True):
+    figure, beside = panels(1, len(providers), size=(4.2 * len(providers), 3.6), sharey=True)
+    for axes, (provider, words) in zip(beside, providers.items(), strict=True):
         rows = table.xs(provider, level="provider")
         share = rows["operations taken, %"]
         axes.barh(rows.index, 100, color=_REFUSED)
@@ -49,7 +42,6 @@ def taken_by(table: pd.DataFrame, providers: dict[str, str]) -> Figure:
                 color="white" if dark else "black",
             )
         axes.set(xlim=(0, 100), xlabel="% of the arithmetic", title=words)
-        axes.spines[["top", "right", "left"]].set_visible(False)
-    columns[0][0].invert_yaxis()
-    plt.close(figure)
+        bare(axes, "top", "right", "left")
+    beside[0].invert_yaxis()
     return figure

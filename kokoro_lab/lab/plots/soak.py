@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kokoro_lab.lab.plots.layout import panels
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
@@ -20,12 +22,8 @@ def over_a_soak(streams: Mapping[str, Points], windows: Mapping[str, Points], se
     Values are relative to their usual level. Behind the dashed line drift is looked for, which is half of the
     run; what is left of the dotted line are the first minutes.
     """
-    from matplotlib import pyplot as plt
-
-    figure, panels = plt.subplots(
-        len(streams), 1, figsize=(12, 2.2 * len(streams)), sharex=True, layout="constrained", squeeze=False
-    )
-    for axes, (name, (minutes, values)) in zip(panels[:, 0], streams.items(), strict=True):
+    figure, below = panels(len(streams), size=(12, 2.2 * len(streams)), sharex=True)
+    for axes, (name, (minutes, values)) in zip(below, streams.items(), strict=True):
         axes.plot(*windows[name], "o-", color="tab:blue", markersize=5)
         axes.axhline(1, color="0.3", linewidth=0.6)
         axes.axvline(max(minutes, default=0) / 2, color="0.3", linewidth=0.8, linestyle="--")
@@ -34,8 +32,7 @@ def over_a_soak(streams: Mapping[str, Points], windows: Mapping[str, Points], se
         reach = 1.2 * max(0.1, float(np.percentile(np.abs(np.subtract(values, 1)), 95)) if values else 0)
         axes.plot(minutes, np.clip(values, 1 - reach, 1 + reach), ".", color="0.6", markersize=4, zorder=1)
         axes.set(ylabel=f"{name} ÷ usual", ylim=(1 - 1.05 * reach, 1 + 1.05 * reach))
-    panels[-1, 0].set_xlabel("minutes")
-    plt.close(figure)
+    below[-1].set_xlabel("minutes")
     return figure
 
 
@@ -43,14 +40,9 @@ def held_over_time(
     minutes: Sequence[float], columns: Mapping[str, Sequence[float]], settled_min: float
 ) -> Figure:
     """A panel a column: memory, descriptors, threads. The first minutes end at the dotted line."""
-    from matplotlib import pyplot as plt
-
-    figure, panels = plt.subplots(
-        1, len(columns), figsize=(13, 2.8), sharex=True, layout="constrained", squeeze=False
-    )
-    for axes, (name, values) in zip(panels[0], columns.items(), strict=True):
+    figure, beside = panels(1, len(columns), size=(13, 2.8), sharex=True)
+    for axes, (name, values) in zip(beside, columns.items(), strict=True):
         axes.plot(minutes, values, color="tab:blue", linewidth=1)
         axes.axvline(settled_min, color="0.3", linewidth=0.8, linestyle=":")
         axes.set(title=name, xlabel="minutes", ylim=(0, 1.15 * max(values)))
-    plt.close(figure)
     return figure

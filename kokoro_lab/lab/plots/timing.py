@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kokoro_lab.lab.plots.layout import bare, panels
+
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
@@ -14,9 +16,7 @@ if TYPE_CHECKING:
 
 def stages(seconds: Mapping[str, float], audio_s: float) -> Figure:
     """Where the computing of one utterance went, in milliseconds a second of audio."""
-    from matplotlib import pyplot as plt
-
-    figure, axes = plt.subplots(figsize=(9, 1.6), layout="constrained")
+    figure, (axes,) = panels(size=(9, 1.6))
     left = 0.0
     for name, value in seconds.items():
         width = 1000 * value / audio_s
@@ -24,7 +24,6 @@ def stages(seconds: Mapping[str, float], audio_s: float) -> Figure:
         left += width
     axes.set(yticks=[], xlabel="milliseconds of computing per second of audio")
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, 1.5), ncols=len(seconds), frameon=False)
-    plt.close(figure)
     return figure
 
 
@@ -33,9 +32,7 @@ SHOWN_OPERATORS = 5
 
 def way_to_first_audio(stage_s: Mapping[str, float], operator_share: Mapping[str, float]) -> Figure:
     """What a listener waits for, as one bar cut into stages; beside it what the vocoder is busy with."""
-    from matplotlib import pyplot as plt
-
-    figure, (left, right) = plt.subplots(1, 2, figsize=(13, 3.4), width_ratios=(5, 2), layout="constrained")
+    figure, (left, right) = panels(1, 2, size=(13, 3.4), width_ratios=(5, 2))
     total_ms = 1000 * sum(stage_s.values())
     at_ms, above = 0.0, False
     for i, (stage, seconds) in enumerate(stage_s.items()):
@@ -72,35 +69,26 @@ def way_to_first_audio(stage_s: Mapping[str, float], operator_share: Mapping[str
     right.bar_label(bars, fmt="%.0f %%", padding=3, fontsize=9)
     right.invert_yaxis()
     right.set(xlim=(0, 115), xticks=[], title="operators, share of the vocoder's time")
-    for axes in (left, right):
-        axes.spines[["top", "right", "left"]].set_visible(False)
-    right.spines["bottom"].set_visible(False)
-    plt.close(figure)
+    bare(left, "top", "right", "left")
+    bare(right, "top", "right", "left", "bottom")
     return figure
 
 
 def loading(milliseconds: Mapping[str, float]) -> Figure:
     """How long each part of an engine takes to load."""
-    from matplotlib import pyplot as plt
-
-    figure, axes = plt.subplots(figsize=(9, 3), layout="constrained")
+    figure, (axes,) = panels(size=(9, 3))
     bars = axes.barh(list(milliseconds), list(milliseconds.values()), color="tab:blue")
     axes.bar_label(bars, fmt="%.0f ms", padding=3, fontsize=9)
     axes.invert_yaxis()
     axes.set(xlabel="milliseconds", xlim=(0, 1.12 * max(milliseconds.values())))
-    axes.spines[["top", "right"]].set_visible(False)
-    plt.close(figure)
+    bare(axes, "top", "right")
     return figure
 
 
 def heat_maps(tables: Mapping[str, pd.DataFrame], *, xlabel: str, ylabel: str, fmt: str = ".0f") -> Figure:
     """Tables side by side, each cell with its value; the darker, the more, and white is 0."""
-    from matplotlib import pyplot as plt
-
-    figure, panels = plt.subplots(
-        1, len(tables), figsize=(4.4 * len(tables), 3.6), layout="constrained", squeeze=False
-    )
-    for axes, (title, table) in zip(panels[0], tables.items(), strict=True):
+    figure, beside = panels(1, len(tables), size=(4.4 * len(tables), 3.6))
+    for axes, (title, table) in zip(beside, tables.items(), strict=True):
         values = table.to_numpy(float)
         most = float(values.max()) or 1.0
         axes.imshow(values, cmap="Reds", vmin=0, vmax=most, aspect="auto")
@@ -116,7 +104,6 @@ def heat_maps(tables: Mapping[str, pd.DataFrame], *, xlabel: str, ylabel: str, f
             yticks=range(len(table.index)),
             yticklabels=table.index,
         )
-    plt.close(figure)
     return figure
 
 
@@ -131,12 +118,8 @@ def ahead_of_the_player(
     `streams` has a panel each name, a line each pair of arrivals and lengths. How far a line falls below
     0 is the pre-buffer that it needs; dashed lines are `pre_buffers`, in chunks.
     """
-    from matplotlib import pyplot as plt
-
-    figure, panels = plt.subplots(
-        1, len(streams), figsize=(13, 3.4), sharey=True, sharex=True, layout="constrained", squeeze=False
-    )
-    for axes, (name, pairs) in zip(panels[0], streams.items(), strict=True):
+    figure, beside = panels(1, len(streams), size=(13, 3.4), sharey=True, sharex=True)
+    for axes, (name, pairs) in zip(beside, streams.items(), strict=True):
         for arrivals_s, lengths_s in pairs:
             since_s = np.asarray(arrivals_s) - arrivals_s[0]
             there_s = np.cumsum(lengths_s) - since_s
@@ -148,6 +131,5 @@ def ahead_of_the_player(
         for chunks in pre_buffers:
             axes.axhline(-chunks * pairs[0][1][0], color="tab:red", linewidth=0.6, linestyle="--")
         axes.set(title=name, xlabel="seconds after the first chunk", xlim=(0, until_s), ylim=(-1, 2))
-    panels[0][0].set_ylabel("seconds ahead of the player")
-    plt.close(figure)
+    beside[0].set_ylabel("seconds ahead of the player")
     return figure

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kokoro_lab.lab.plots.layout import panels
+
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
@@ -18,12 +20,10 @@ def right_answers(table: pd.DataFrame) -> Figure:
     Over the dashed line (guessing) with its whole interval: a difference is heard. The end of the thick
     bar, a one-sided limit, left of the red line: the difference is shown to be inaudible.
     """
-    from matplotlib import pyplot as plt
-
     from kokoro_lab.metrics.abx import CHANCE, INAUDIBLE_BELOW
 
     height = 1.1 + 0.35 * len(table)
-    figure, axes = plt.subplots(figsize=(9, height), layout="constrained")
+    figure, (axes,) = panels(size=(9, height))
     rows = range(len(table))
     axes.hlines(rows, 0, table.upper_95_one_sided, color="tab:blue", alpha=0.15, linewidth=9)
     axes.hlines(rows, table.low_95, table.high_95, color="tab:blue", linewidth=1.5)
@@ -38,17 +38,14 @@ def right_answers(table: pd.DataFrame) -> Figure:
         yticklabels=labels,
         ylim=(len(table) - 0.4, -0.6),
     )
-    plt.close(figure)
     return figure
 
 
 def between_anchors(table: pd.DataFrame, *, column: str, anchors: tuple[str, str], label: str) -> Figure:
     """A row a pair, sorted: the candidate's distance between those of a change that is inaudible (left) and
     of one that everybody hears (right). The axis is logarithmic."""
-    from matplotlib import pyplot as plt
-
     rows = table.sort_values(column)
-    figure, axes = plt.subplots(figsize=(10, 1.2 + 0.22 * len(rows)), layout="constrained")
+    figure, (axes,) = panels(size=(10, 1.2 + 0.22 * len(rows)))
     at = range(len(rows))
     for anchor, color in zip(anchors, ("tab:green", "tab:red"), strict=True):
         axes.plot(rows[anchor], at, "|", color=color, markersize=9, label=anchor)
@@ -56,15 +53,12 @@ def between_anchors(table: pd.DataFrame, *, column: str, anchors: tuple[str, str
     axes.set(xscale="log", xlabel=label, yticks=at, yticklabels=rows.index)
     axes.tick_params(axis="y", labelsize=7)
     figure.legend(loc="outside upper center", ncols=3, frameon=False)
-    plt.close(figure)
     return figure
 
 
 def pareto(table: pd.DataFrame, *, cost: str, quality: str, label: str, ceiling: float) -> Figure:
     """Points by cost and quality, each with its name; those that no other beats in both are joined."""
-    from matplotlib import pyplot as plt
-
-    figure, axes = plt.subplots(figsize=(10, 6), layout="constrained")
+    figure, (axes,) = panels(size=(10, 6))
     ordered = table.sort_values([cost, quality], ascending=[True, False])
     best = ordered[ordered[quality] > ordered[quality].cummax().shift(fill_value=-np.inf)]
     axes.plot(best[cost], best[quality], color="tab:green", linewidth=1, zorder=1)
@@ -75,32 +69,26 @@ def pareto(table: pd.DataFrame, *, cost: str, quality: str, label: str, ceiling:
         axes.annotate(row[label], place, fontsize=8, xytext=(4, 4), textcoords="offset points")
     axes.axhline(ceiling, color="black", linewidth=0.5, linestyle=":")
     axes.set(xlabel=cost, ylabel=quality)
-    plt.close(figure)
     return figure
 
 
 def ladder(table: pd.DataFrame, *, rows: str, steps: str, value: str, label: str) -> Figure:
     """For each row of a table's column `rows` the values of its steps on one line, a colour a step."""
-    from matplotlib import pyplot as plt
-
     wide = table.pivot(index=rows, columns=steps, values=value)[list(dict.fromkeys(table[steps]))]
-    figure, axes = plt.subplots(figsize=(11, 1.5 + 0.35 * len(wide)), layout="constrained")
+    figure, (axes,) = panels(size=(11, 1.5 + 0.35 * len(wide)))
     for number, step in enumerate(wide.columns):
         axes.scatter(wide[step], range(len(wide)), color=f"C{number}", label=step, s=36, zorder=2)
     axes.hlines(range(len(wide)), wide.min(axis=1), wide.max(axis=1), color="0.8", linewidth=1, zorder=1)
     axes.set(xlabel=label, yticks=range(len(wide)), yticklabels=list(wide.index))
     axes.invert_yaxis()
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.25), ncols=len(wide.columns), frameon=False)
-    plt.close(figure)
     return figure
 
 
 def error_rates(table: pd.DataFrame) -> Figure:
     """Two bars a voice, the candidate and the reference beside it, with 95 % intervals. Intervals that
     overlap show no difference; that they are wide shows that little was read."""
-    from matplotlib import pyplot as plt
-
-    figure, axes = plt.subplots(figsize=(max(6, 0.8 * len(table)), 3.6), layout="constrained")
+    figure, (axes,) = panels(size=(max(6, 0.8 * len(table)), 3.6))
     at = np.arange(len(table))
     for offset, side, color in ((-0.2, "candidate", "tab:blue"), (0.2, "reference", "0.6")):
         rate = table[f"{side}_percent"]
@@ -110,16 +98,13 @@ def error_rates(table: pd.DataFrame) -> Figure:
     axes.set(ylabel="word error rate, %", xticks=at, xticklabels=labels)
     axes.tick_params(axis="x", labelsize=8)
     axes.legend(frameon=False, ncols=2)
-    plt.close(figure)
     return figure
 
 
 def against_margins(table: pd.DataFrame) -> Figure:
     """A row a measure: the mean change (dot) and how far down it may truly lie (bar, one-sided 95 % limit),
     against the margin (red). A bar that reaches the red mark is red: no loss of that size is ruled out."""
-    from matplotlib import pyplot as plt
-
-    figure, axes = plt.subplots(figsize=(10, 1.2 + 0.42 * len(table)), layout="constrained")
+    figure, (axes,) = panels(size=(10, 1.2 + 0.42 * len(table)))
     at = np.arange(len(table))
     shown = table.lower_percent >= table.margin_percent
     colors = ["tab:blue" if each else "tab:red" for each in shown]
@@ -130,15 +115,12 @@ def against_margins(table: pd.DataFrame) -> Figure:
     labels = [f"{row.Index} ({row.how}), p = {row.holm_p:.2g}" for row in table.itertuples()]
     axes.set(xlabel="change of the candidate, %", yticks=at, yticklabels=labels)
     axes.invert_yaxis()
-    plt.close(figure)
     return figure
 
 
 def verdicts(counts: pd.DataFrame, colours: Mapping[str, str]) -> Figure:
     """Lines of each part (rows) by verdict (columns), one bar a part, with the numbers in it."""
-    from matplotlib import pyplot as plt
-
-    figure, axes = plt.subplots(figsize=(10, 1 + 0.4 * len(counts)), layout="constrained")
+    figure, (axes,) = panels(size=(10, 1 + 0.4 * len(counts)))
     left = np.zeros(len(counts))
     for verdict in counts.columns:
         bars = axes.barh(counts.index, counts[verdict], left=left, color=colours[verdict], label=verdict)
@@ -147,21 +129,19 @@ def verdicts(counts: pd.DataFrame, colours: Mapping[str, str]) -> Figure:
     axes.set(xlabel="lines")
     axes.invert_yaxis()
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, 1.2), ncols=len(counts.columns), frameon=False)
-    plt.close(figure)
     return figure
 
 
 def outcomes(table: pd.DataFrame, colours: Mapping[str, str]) -> Figure:
     """A cell for each scenario (rows) and transport (columns), in the colour of how the stream ended; in it
     the longest silence in ms, and behind an arrow the longest time to recover. White was not asked."""
-    from matplotlib import pyplot as plt
     from matplotlib.colors import to_rgb
     from matplotlib.patches import Patch
 
     rows, columns = list(dict.fromkeys(table.scenario)), list(dict.fromkeys(table.transport))
     grid = np.ones((len(rows), len(columns), 3))
     size = (2.4 + 1.7 * len(columns), 1.2 + 0.4 * len(rows))
-    figure, axes = plt.subplots(figsize=size, layout="constrained")
+    figure, (axes,) = panels(size=size)
     for row in table.itertuples():
         at = rows.index(row.scenario), columns.index(row.transport)
         grid[at] = to_rgb(colours[row.ended])
@@ -173,5 +153,4 @@ def outcomes(table: pd.DataFrame, colours: Mapping[str, str]) -> Figure:
     axes.xaxis.tick_top()
     patches = [Patch(color=colour, label=name) for name, colour in colours.items()]
     figure.legend(handles=patches, loc="outside lower center", ncols=len(patches), frameon=False)
-    plt.close(figure)
     return figure
