@@ -177,7 +177,7 @@ def read_lines(path: Path = LINES, parts: str = "") -> list[Line]:
     return [line for part in PARTS if part in chosen for line in lines if line.part == part]
 
 
-def fill(lines: Sequence[Line], records: Records) -> pd.DataFrame:
+def measure(lines: Sequence[Line], records: Records) -> pd.DataFrame:
     """Every line with what the results say of it.
 
     Returns
