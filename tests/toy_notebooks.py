@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import nbformat
 
-from kokoro_lab.lab.sweeps.one import Row, SweepRun
+from kokoro_lab.lab.results import Result
 
 PARAMETERS = """\
 count: int = 3  # how many
@@ -22,7 +24,7 @@ from kokoro_lab.lab import results
 run = results.open_run("{name}", run_dir, {{"count": count}})
 checks = [results.Check("count", count, high=5)]
 controls = [results.NegativeControl("a click", caught=count != 4)]
-run.conclude({{"variant": "int8"}}, checks=checks, controls=controls)["verdict"]"""
+run.finish({{"variant": "int8"}}, checks=checks, controls=controls)["verdict"]"""
 """Fails from 6 on, and misses what it must catch at 4."""
 
 
@@ -46,8 +48,8 @@ def write_gate(root: Path, name: str) -> None:
     write(root / f"notebooks/{name}.ipynb", PARAMETERS, BODY.format(name=name))
 
 
-def dies_at_3(folder: str, name: str, number: int, row: Row) -> SweepRun:
-    """In the place of `run_one`: its process is killed from outside at a count of 3."""
-    if row["count"] == 3:
+def dies_at_3(name: str, parameters: Mapping[str, Any], progress: bool, place: int) -> Result:
+    """In the place of `runs.run_notebook`: its process is killed from outside at a count of 3."""
+    if parameters["count"] == 3:
         os.kill(os.getpid(), signal.SIGKILL)
-    return SweepRun(number, row, "passed", folder=folder)
+    return Result(name, parameters, Path.cwd(), "passed")

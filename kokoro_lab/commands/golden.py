@@ -27,7 +27,7 @@ def golden(cases: tuple[str, ...], everything: bool, as_json: bool) -> None:
     if not (cases or everything):
         _list(clips, as_json)
         return
-    from kokoro_lab.lab.gates.golden_changes import names_of, record_anew
+    from kokoro_lab.lab.gates.golden import names_of, record_anew
     from kokoro_lab.lab.results import new_run_folder
     from kokoro_lab.speech.engine import load_engine
 
@@ -38,7 +38,7 @@ def golden(cases: tuple[str, ...], everything: bool, as_json: bool) -> None:
         click.echo((folder / "difference.json").read_text("utf-8"))
         return
     for change in changes:
-        click.echo(str(change))
+        click.echo(change)
     click.echo(f"look and listen in {folder}; then commit golden/, or take it back: git checkout golden")
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from collections.abc import Iterable
-from dataclasses import asdict
 from typing import Any, NoReturn
 
 import click
@@ -89,11 +89,12 @@ def _run_sweep(
 ) -> NoReturn:
     from kokoro_lab.lab import sweeps
     from kokoro_lab.lab.gates.tables import markdown
+    from kokoro_lab.lab.results import Result
 
     total = len(sweeps.grid(notebook, swept))
     ended: list[str] = []
 
-    def done(one: sweeps.SweepRun) -> None:
+    def done(one: Result) -> None:
         ended.append(one.verdict)
         varied = ", ".join(f"{name}={one.parameters[name]}" for name in swept)
         message = f": {one.message}" if one.message else ""
@@ -113,17 +114,19 @@ def _run_gates(fast: bool, jobs: int, as_json: bool) -> NoReturn:
     from kokoro_lab.lab import suite_runs
     from kokoro_lab.lab.gates.suite import measurements
 
-    summary = suite_runs.run_gates(measurements(GATES), fast=fast, jobs=jobs, progress=not as_json, say=say)
-    kept = summary.folder / "summary.json"
+    ended, folder = suite_runs.run_gates(
+        measurements(GATES), fast=fast, jobs=jobs, progress=not as_json, say=say
+    )
+    verdict = suite_runs.verdict(ended)
     if as_json:
-        click.echo(kept.read_text("utf-8"))
+        click.echo((folder / "summary.json").read_text("utf-8"))
     else:
-        click.echo(suite_runs.table(summary).to_string(index=False))
-        for one in summary.gates:
+        click.echo(suite_runs.table(ended).to_string(index=False))
+        for one in ended:
             if one.message:
-                click.echo(f"{one.gate}: {one.message}")
-        click.echo(f"{summary.verdict}; kept in {summary.folder}")
-    _leave({summary.verdict})
+                click.echo(f"{one.notebook}: {one.message}")
+        click.echo(f"{verdict}; kept in {folder}")
+    _leave({verdict})
 
 
 def _run_checklist(fast: bool, as_json: bool) -> NoReturn:
@@ -134,11 +137,10 @@ def _run_checklist(fast: bool, as_json: bool) -> NoReturn:
     outcome = runs.run_notebook(checklist.NAME, {"fast": fast}, progress=not as_json)
     _show_outcome(outcome, as_json)
     if not as_json:
-        result = outcome.result()
         for verdict in ("failed", "stale", "not measured"):
-            for line in result.get(f"{verdict} lines", []):
+            for line in outcome.record.get(f"{verdict} lines", []):
                 click.echo(f"  {verdict}: {line}")
-        click.echo(f"  read      {outcome.run_dir / 'checklist.html'}")
+        click.echo(f"  read      {outcome.run_dir}/checklist.html")
     _leave({outcome.verdict})
 
 
@@ -172,20 +174,21 @@ def _pair(text: str, option: str) -> tuple[str, str]:
 
 def _show_outcome(outcome: Any, as_json: bool) -> None:
     if as_json:
-        click.echo(json.dumps({**asdict(outcome), "result": outcome.result()}, default=str))
+        shown = ("notebook", "parameters", "run_dir", "verdict", "message", "run_s")
+        record = {name: getattr(outcome, name) for name in shown}
+        click.echo(json.dumps({**record, "result": outcome.record}, default=str))
         return
-    result = outcome.result()
     click.echo(f"{outcome.notebook}: {outcome.verdict} in {outcome.run_s:.1f} s {outcome.parameters or ''}")
-    for check in result.get("checks", []):
+    for check in outcome.checks:
         limits = ", ".join(
-            f"{word} {check[key]:g}"
-            for word, key in (("at least", "low"), ("at most", "high"))
-            if check[key] is not None
+            f"{word} {limit:g}"
+            for word, limit in (("at least", check.low), ("at most", check.high))
+            if limit is not None
         )
-        value = "not finite" if check["value"] is None else f"{check['value']:.4g}"
-        click.echo(f"  {'pass' if check['passed'] else 'FAIL'}  {check['name']} = {value} ({limits})")
-    for control in result.get("controls", []):
-        click.echo(f"  {'caught' if control['caught'] else 'MISSED'}  {control['name']}")
+        value = f"{check.value:.4g}" if math.isfinite(check.value) else "not finite"
+        click.echo(f"  {'pass' if check.passed else 'FAIL'}  {check.name} = {value} ({limits})")
+    for control in outcome.controls:
+        click.echo(f"  {control}")
     if outcome.verdict == "crashed":
         click.echo(f"  {outcome.message}", err=True)
     click.echo(f"  look at   {outcome.run_dir / 'report.html'}")

@@ -12,13 +12,13 @@ import os
 import secrets
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kokoro_lab.containers import save
-from kokoro_lab.containers.plain_json import finite
+from kokoro_lab.containers.plain_json import finite, read_object
 from kokoro_lab.datatypes import Clip
 from kokoro_lab.errors import GateFailed
 from kokoro_lab.native.toolchain import toolchain
@@ -27,6 +27,10 @@ from kokoro_lab.provenance import git_state, machine, repository_root, versions
 if TYPE_CHECKING:
     # Only for its name: who reads results need not load a model
     from kokoro_lab.speech.engine import Engine
+
+PASSED, FAILED, CRASHED = "passed", "failed", "crashed"
+RESULT, CRASH = "result.json", "crash.json"
+"""What a run leaves at its end: the one by its notebook, or the other by whoever ran it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +85,7 @@ class Run:
 
     def finish(
         self,
-        engine: Engine,
+        ran: Engine | Mapping[str, Any],
         *,
         checks: Sequence[Check],
         controls: Sequence[NegativeControl] = (),
@@ -92,8 +96,9 @@ class Run:
 
         Parameters
         ----------
-        engine : Engine
-            What was measured; its weights, provider and options are recorded.
+        ran : Engine or mapping
+            What was measured; its weights, provider and options are recorded. Where the engine is in another
+            process, what that says of itself.
         checks : sequence of Check
             Every figure that has a limit. None at all is a failure: nothing was measured.
         controls : sequence of NegativeControl
@@ -113,35 +118,13 @@ class Run:
         GateFailed
             The verdict is "failed"; says which checks and controls.
         """
-        return self.conclude(
-            facts_of(engine), checks=checks, controls=controls, figures=figures, details=details
-        )
-
-    def conclude(
-        self,
-        ran: Mapping[str, Any],
-        *,
-        checks: Sequence[Check],
-        controls: Sequence[NegativeControl] = (),
-        figures: Mapping[str, float] | None = None,
-        details: Mapping[str, Any] | None = None,
-    ) -> dict[str, Any]:
-        """`finish` where the engine is in another process: `ran` is what that says of itself.
-
-        `details` are tables that stand beside the figures, by their names.
-
-        Raises
-        ------
-        GateFailed
-            The verdict is "failed"; says which checks and controls.
-        """
         failures = [str(c) for c in checks if not c.passed] + [str(c) for c in controls if not c.caught]
         if not checks:
             failures.append("nothing was measured")
         result = {
             "notebook": self.notebook,
             "run_id": self.folder.name,
-            "verdict": "failed" if failures else "passed",
+            "verdict": FAILED if failures else PASSED,
             "failures": failures,
             "checks": [{**asdict(c), "passed": c.passed} for c in checks],
             "controls": [asdict(c) for c in controls],
@@ -149,14 +132,99 @@ class Run:
             "parameters": self.parameters,
             "started_at": datetime.fromtimestamp(self._started, UTC).isoformat(timespec="seconds"),
             "run_s": round(time.time() - self._started, 3),
-            **ran,
+            **(ran if isinstance(ran, Mapping) else facts_of(ran)),
             **(details or {}),
             **made_by(),
         }
-        write_json(self.folder / "result.json", result)
+        write_json(self.folder / RESULT, result)
         if failures:
             raise GateFailed(f"{self.notebook}: " + "; ".join(failures[:8]))
         return result
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """How one run ended, as it was executed here or as its folder has it.
+
+    Parameters
+    ----------
+    notebook : str
+        Its name, or that of a benchmark.
+    parameters : mapping
+        What it was given.
+    run_dir : Path, optional
+        What it left, on the machine that ran it; None if it never began.
+    verdict : str
+        `passed`, `failed` (its gate) or `crashed` (its code, which says nothing of what it was to measure).
+    message : str
+        What is wrong, in a sentence; empty if nothing is.
+    run_s : float
+    record : mapping
+        Its `result.json`; empty if it wrote none, or crashed behind it.
+    where : str
+        The worker of a cluster that ran it; empty for this machine.
+    """
+
+    notebook: str
+    parameters: Mapping[str, Any]
+    run_dir: Path | None
+    verdict: str
+    message: str = ""
+    run_s: float = 0.0
+    record: Mapping[str, Any] = field(default_factory=dict)
+    where: str = ""
+
+    @property
+    def checks(self) -> list[Check]:
+        """Its figures with limits, to be judged anew; NaN where one was not finite."""
+        return [
+            Check(one["name"], math.nan if one["value"] is None else one["value"], one["low"], one["high"])
+            for one in self.record.get("checks", [])
+        ]
+
+    @property
+    def controls(self) -> list[NegativeControl]:
+        """The faults that were put in on purpose."""
+        return [NegativeControl(one["name"], one["caught"]) for one in self.record.get("controls", [])]
+
+    @property
+    def figures(self) -> dict[str, Any]:
+        """Its checks and figures by their names."""
+        return {check.name: check.value for check in self.checks} | dict(self.record.get("figures", {}))
+
+
+def crashed(notebook: str, parameters: Mapping[str, Any], error: Exception) -> Result:
+    """Of a run that never began, or whose process died."""
+    message = f"{type(error).__name__}: {error}".strip(": ")
+    return Result(notebook, dict(parameters), None, CRASHED, message)
+
+
+def read_result(folder: Path) -> Result | None:
+    """What a run left in its folder; None while it runs, or if it was killed.
+
+    Raises
+    ------
+    ResultError
+        It cannot be read.
+    """
+    broke = (folder / CRASH).exists()
+    path = folder / (CRASH if broke else RESULT)
+    if not path.exists():
+        return None
+    found = read_object(path)
+    # A benchmark that only measures has no verdict, and calls its parameters otherwise
+    parameters = found.get("parameters", found.get("asked")) or {}
+    if broke:
+        return Result(folder.parent.name, parameters, folder, CRASHED, found.get("message", ""))
+    return Result(
+        folder.parent.name,
+        parameters,
+        folder,
+        found.get("verdict", PASSED),
+        "; ".join(found.get("failures", [])),
+        found.get("run_s", 0.0),
+        found,
+    )
 
 
 def facts_of(engine: Engine) -> dict[str, Any]:
@@ -188,10 +256,10 @@ def results_folder() -> Path:
     return repository_root() / "results"
 
 
-def new_run_folder(notebook: str) -> Path:
+def new_run_folder(notebook: str, prefix: str = "") -> Path:
     """A folder's path that no other run has, sorted by time."""
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
-    return results_folder() / notebook / f"{stamp}-{secrets.token_hex(2)}"
+    return results_folder() / notebook / f"{prefix}{stamp}-{secrets.token_hex(2)}"
 
 
 def write_json(path: Path, value: Any) -> None:

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import ast
+import json
 import logging
 import os
 import tempfile
 import time
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kokoro_lab.containers.plain_json import read_object
 from kokoro_lab.errors import ParameterError, ResultError
-from kokoro_lab.lab.results import new_run_folder, write_json
+from kokoro_lab.lab import results
+from kokoro_lab.lab.results import CRASH, CRASHED, RESULT, Result, new_run_folder, write_json
 from kokoro_lab.provenance import repository_root
+from kokoro_lab.scheduling.processes import apart
 
 if TYPE_CHECKING:
     from traitlets.config import Config
@@ -29,27 +32,6 @@ BLAS_THREADS = "OPENBLAS_NUM_THREADS"
 
 OWN_PARAMETERS = ("run_dir",)
 """Parameters that the runner sets; a user may not."""
-
-
-@dataclass(frozen=True, slots=True)
-class RunOutcome:
-    """How one execution ended. `verdict` is `passed`, `failed` (its gate) or `crashed` (its code)."""
-
-    notebook: str
-    parameters: dict[str, Any]
-    run_dir: Path
-    verdict: str
-    message: str
-    run_s: float
-
-    @property
-    def passed(self) -> bool:
-        return self.verdict == "passed"
-
-    def result(self) -> dict[str, Any]:
-        """What the notebook wrote; empty if it crashed before that, or wrote what cannot be read."""
-        path = self.run_dir / "result.json"
-        return read_object(path) if path.exists() and self.verdict != "crashed" else {}
 
 
 def notebook_names() -> list[str]:
@@ -81,15 +63,25 @@ def find_notebook(name: str) -> Path:
 
 def declared_parameters(notebook: Path) -> dict[str, dict[str, str]]:
     """Parameters of the cell tagged `parameters`: name → type, default and help, as written."""
-    import papermill
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # papermill's own deprecations are not ours to mend
-        declared = papermill.inspect_notebook(str(notebook))
+    cells = json.loads(notebook.read_text("utf-8"))["cells"]
+    (source,) = ("".join(c["source"]) for c in cells if "parameters" in c["metadata"].get("tags", []))
+    lines = source.splitlines()
     return {
-        name: {"type": str(p["inferred_type_name"]), "default": str(p["default"]), "help": str(p["help"])}
-        for name, p in declared.items()
+        line.target.id: {
+            "type": ast.unparse(line.annotation),
+            "default": str(ast.get_source_segment(source, line.value)),
+            "help": "\n".join(lines[line.lineno - 1 : line.end_lineno])
+            .partition("  # ")[2]
+            .partition("\n")[0],
+        }
+        for line in ast.parse(source).body
+        if isinstance(line, ast.AnnAssign) and isinstance(line.target, ast.Name) and line.value
     }
+
+
+def defaults(notebook: Path) -> dict[str, Any]:
+    """What a notebook's parameters are where nobody says otherwise."""
+    return {name: ast.literal_eval(one["default"]) for name, one in declared_parameters(notebook).items()}
 
 
 def parse_parameters(notebook: Path, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -141,7 +133,7 @@ def _typed(name: str, value: Any, declared: Mapping[str, str]) -> Any:
 
 def run_notebook(
     name: str, parameters: Mapping[str, Any] | None = None, *, progress: bool = True, place: int = 0
-) -> RunOutcome:
+) -> Result:
     """Execute a notebook in a process of its own, with a bar, `place` lines below where the cursor is.
 
     Writes `executed.ipynb` (also of a run that failed), `report.html` and, by the notebook's own hand,
@@ -150,7 +142,7 @@ def run_notebook(
     Raises
     ------
     ParameterError
-        No such notebook or parameter. A failed gate or a crash does not raise: see the outcome.
+        No such notebook or parameter. A failed gate or a crash does not raise: see the result.
     """
     import papermill
     from nbclient.exceptions import DeadKernelError
@@ -183,20 +175,42 @@ def run_notebook(
         except DeadKernelError:  # its process was ended, for one by a lack of memory
             message, crashed = "The process of the notebook died.", True
         _write_report(executed, run_dir / "report.html")
-    verdict = "crashed"
-    if not crashed and (run_dir / "result.json").exists():
+    written: dict[str, Any] = {}
+    if not crashed:
         try:
-            verdict = str(read_object(run_dir / "result.json").get("verdict", "crashed"))
+            written = read_object(run_dir / RESULT)
         except ResultError as error:
-            message = str(error)
-    elif not crashed:
-        message = "The notebook ended without writing result.json."
-    outcome = RunOutcome(
-        notebook.stem, values, run_dir, verdict, message, round(time.perf_counter() - started, 3)
-    )
-    if verdict == "crashed":
-        write_json(run_dir / "crash.json", {"message": message, "parameters": values})
-    return outcome
+            there = (run_dir / RESULT).exists()
+            message = str(error) if there else "The notebook ended without writing result.json."
+    verdict = str(written.get("verdict", CRASHED))
+    if verdict == CRASHED:
+        write_json(run_dir / CRASH, {"message": message, "parameters": values})
+    run_s = round(time.perf_counter() - started, 3)
+    return Result(notebook.stem, values, run_dir, verdict, message, run_s, written)
+
+
+def run_apart(
+    asked: Sequence[tuple[str, Mapping[str, Any]]],
+    jobs: int,
+    *,
+    progress: bool = False,
+    begins: Callable[[int], None] = lambda number: None,
+) -> Iterator[tuple[int, Result]]:
+    """Execute notebooks with their parameters, `jobs` at a time, each in a process of its own.
+
+    Yields the number of each and how it ended, in the order in which they end; `begins` is told the number of
+    one before it is run. One that cannot begin, or whose process dies, has crashed.
+    """
+    calls = [partial(_run_at, name, parameters, progress) for name, parameters in asked]
+    for number, done in apart(calls, jobs, begins):
+        try:
+            yield number, done.result()
+        except Exception as error:
+            yield number, results.crashed(*asked[number], error)
+
+
+def _run_at(name: str, parameters: Mapping[str, Any], progress: bool, place: int) -> Result:
+    return run_notebook(name, parameters, progress=progress, place=place)
 
 
 @contextmanager

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,56 +17,29 @@ import pandas as pd
 from kokoro_lab.lab import runs
 from kokoro_lab.lab.gates import checklist, evidence, tables
 from kokoro_lab.lab.gates.suite import Measurement
-from kokoro_lab.lab.results import new_run_folder, results_folder, write_json
-from kokoro_lab.native.toolchain import toolchain
-from kokoro_lab.provenance import git_state, machine, repository_root, versions
-from kokoro_lab.scheduling.processes import apart
+from kokoro_lab.lab.results import (
+    CRASHED,
+    FAILED,
+    PASSED,
+    Result,
+    crashed,
+    made_by,
+    new_run_folder,
+    results_folder,
+    write_json,
+)
+from kokoro_lab.provenance import repository_root
 
 Say = Callable[[str], None]
 
-PASSED, FAILED, CRASHED = "passed", "failed", "crashed"
 SHARED = 0.7
 """Of the time that gates take one after another, two at a time, on two cores."""
 
 
-@dataclass(frozen=True, slots=True)
-class GateOutcome:
-    """How one gate ended.
-
-    Parameters
-    ----------
-    gate, verdict : str
-        Its notebook; `passed`, `failed` or `crashed`.
-    failed, missed : tuple of str
-        Checks that failed, and faults put in on purpose that it did not catch, by name.
-    run_s : float
-    report : str
-        Of the run, from the root of the repository; empty if there is none.
-    message : str
-        What is wrong, in a sentence; empty if nothing is.
-    """
-
-    gate: str
-    verdict: str
-    failed: tuple[str, ...]
-    missed: tuple[str, ...]
-    run_s: float
-    report: str
-    message: str
-
-
-@dataclass(frozen=True, slots=True)
-class Summary:
-    """All gates, and the folder in which that is kept."""
-
-    gates: tuple[GateOutcome, ...]
-    folder: Path
-
-    @property
-    def verdict(self) -> str:
-        """`crashed` if any crashed, else `failed` if any failed or there was none, else `passed`."""
-        verdicts = {one.verdict for one in self.gates} or {FAILED}
-        return next(one for one in (CRASHED, FAILED, PASSED) if one in verdicts)
+def verdict(gates: Sequence[Result]) -> str:
+    """`crashed` if any crashed, else `failed` if any failed or there was none, else `passed`."""
+    verdicts = {one.verdict for one in gates} or {FAILED}
+    return next(one for one in (CRASHED, FAILED, PASSED) if one in verdicts)
 
 
 def about(measured: Sequence[Measurement], fast: bool, jobs: int = 1) -> str:
@@ -87,7 +59,7 @@ def span_s(measured: Sequence[Measurement], fast: bool, jobs: int) -> float:
 
 def run_gates(
     gates: Sequence[Measurement], *, fast: bool, jobs: int = 1, progress: bool = True, say: Say
-) -> Summary:
+) -> tuple[list[Result], Path]:
     """Run every gate, and keep a summary in `results/gates/<run_id>/` as JSON, Markdown and HTML.
 
     Parameters
@@ -101,36 +73,49 @@ def run_gates(
         Whether to show a bar for each.
     say : callable
         Told in a line each what takes its time.
+
+    Returns
+    -------
+    list of Result
+        How each ended, in the order of the suite.
+    Path
+        The folder of the summary.
     """
-    summary = Summary(tuple(_gates(gates, fast, jobs, progress, say)), new_run_folder("gates"))
-    record: dict[str, Any] = {
-        "verdict": summary.verdict,
-        "fast": fast,
-        "gates": [{name: getattr(one, name) for name in one.__slots__} for one in summary.gates],
-        "versions": versions(),
-        "toolchain": toolchain(),
-        "git": git_state(),
-        "machine": machine(),
-    }
-    write_json(summary.folder / "summary.json", record)
+    ended = _gates(gates, fast, jobs, progress, say)
+    folder, said = new_run_folder("gates"), verdict(ended)
+    rows = [_row(one) for one in ended]
+    write_json(folder / "summary.json", {"verdict": said, "fast": fast, "gates": rows, **made_by()})
     mode = "fast" if fast else "full"
-    tables.write(summary.folder, "summary", "Gates", f"{summary.verdict}, in {mode} mode", table(summary))
-    return summary
+    tables.write(folder, "summary", "Gates", f"{said}, in {mode} mode", table(ended))
+    return ended, folder
 
 
-def table(summary: Summary) -> pd.DataFrame:
+def _row(one: Result) -> dict[str, Any]:
+    report = one.run_dir / "report.html" if one.run_dir else None
+    return {
+        "gate": one.notebook,
+        "verdict": one.verdict,
+        "failed": [check.name for check in one.checks if not check.passed],
+        "missed": [control.name for control in one.controls if not control.caught],
+        "run_s": one.run_s,
+        "report": str(report.relative_to(repository_root())) if report and report.exists() else "",
+        "message": one.message,
+    }
+
+
+def table(gates: Sequence[Result]) -> pd.DataFrame:
     """A row a gate, as text."""
     return pd.DataFrame(
         [
             {
-                "gate": one.gate,
-                "verdict": one.verdict,
-                "checks failed": ", ".join(one.failed),
-                "controls missed": ", ".join(one.missed),
-                "seconds": f"{one.run_s:.1f}",
-                "report": one.report or one.message,
+                "gate": one["gate"],
+                "verdict": one["verdict"],
+                "checks failed": ", ".join(one["failed"]),
+                "controls missed": ", ".join(one["missed"]),
+                "seconds": f"{one['run_s']:.1f}",
+                "report": one["report"] or one["message"],
             }
-            for one in summary.gates
+            for one in map(_row, gates)
         ]
     )
 
@@ -152,9 +137,7 @@ def run_missing(fast: bool, *, progress: bool = True, say: Say) -> None:
             say(f"  crashed: {type(error).__name__}: {error}")
 
 
-def _gates(
-    gates: Sequence[Measurement], fast: bool, jobs: int, progress: bool, say: Say
-) -> Iterable[GateOutcome]:
+def _gates(gates: Sequence[Measurement], fast: bool, jobs: int, progress: bool, say: Say) -> list[Result]:
     """In the order of the suite, whatever the order in which they were run."""
     say(about(gates, fast, jobs))
     shared = [gate for gate in gates if jobs > 1 and not gate.runs_alone(fast)]
@@ -162,40 +145,18 @@ def _gates(
     shared.sort(key=lambda gate: -gate.seconds(fast))
     order = [*shared, *(gate for gate in gates if gate not in shared)]
     begins = partial(_tell, order, fast, say)
-    calls = [partial(_run_gate, gate.name, gate.parameters(fast), progress) for gate in order]
     ended = {}
-    for number, done in apart(calls[: len(shared)], jobs, begins):
-        ended[order[number].name] = one = _ended(order[number], done.result)
-        say(f"{one.gate}: {one.verdict} in {one.run_s:.1f} s")
-    for number in range(len(shared), len(order)):
+    asked = [(gate.name, gate.parameters(fast)) for gate in shared]
+    for number, one in runs.run_apart(asked, jobs, progress=progress, begins=begins):
+        ended[order[number].name] = one
+        say(f"{one.notebook}: {one.verdict} in {one.run_s:.1f} s")
+    for number, gate in list(enumerate(order))[len(shared) :]:
         begins(number)
-        ended[order[number].name] = _ended(order[number], partial(calls[number], 0))
+        try:
+            ended[gate.name] = runs.run_notebook(gate.name, gate.parameters(fast), progress=progress)
+        except Exception as error:  # it never began: wrong parameters, no kernel
+            ended[gate.name] = crashed(gate.name, gate.parameters(fast), error)
     return [ended[gate.name] for gate in gates]
-
-
-def _run_gate(name: str, parameters: Mapping[str, Any], progress: bool, place: int) -> runs.RunOutcome:
-    return runs.run_notebook(name, parameters, progress=progress, place=place)
-
-
-def _ended(gate: Measurement, run: Callable[[], runs.RunOutcome]) -> GateOutcome:
-    try:
-        return _gate_outcome(run())
-    except Exception as error:  # it never began: wrong parameters, no kernel; or its process died
-        return GateOutcome(gate.name, CRASHED, (), (), 0.0, "", f"{type(error).__name__}: {error}")
-
-
-def _gate_outcome(outcome: runs.RunOutcome) -> GateOutcome:
-    result = outcome.result()
-    report = outcome.run_dir / "report.html"
-    return GateOutcome(
-        gate=outcome.notebook,
-        verdict=outcome.verdict,
-        failed=tuple(one["name"] for one in result.get("checks", []) if not one["passed"]),
-        missed=tuple(one["name"] for one in result.get("controls", []) if not one["caught"]),
-        run_s=outcome.run_s,
-        report=str(report.relative_to(repository_root())) if report.exists() else "",
-        message=outcome.message,
-    )
 
 
 def _run_benchmark(one: Measurement, fast: bool, say: Say) -> None:

@@ -6,7 +6,6 @@ itself than the difference of two recordings of the same words (`noninferiority.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
@@ -229,17 +228,3 @@ def _aligned(said: str, hypothesis: str, language: str) -> tuple[Any, tuple[list
             allowed="a text with one word or more",
         )
     return jiwer.process_words(" ".join(reference), " ".join(heard)), (reference, heard)
-
-
-def total(counts: Iterable[ErrorCount]) -> ErrorCount:
-    """All recordings as one: its rate is the sum of errors over the sum of words, not a mean of rates.
-
-    Raises
-    ------
-    ParameterError
-        There is none.
-    """
-    rows = [(c.words, c.missed, c.replaced, c.added, c.characters, c.character_errors) for c in counts]
-    if not rows:
-        raise ParameterError("Nothing was heard.", field="counts", value=0, allowed="one recording or more")
-    return ErrorCount(*(sum(column) for column in zip(*rows, strict=True)))

@@ -6,8 +6,8 @@ import ast
 import json
 import os
 from pathlib import Path
-from typing import Any
 
+import papermill
 import pytest
 
 from kokoro_lab.config import settings
@@ -18,6 +18,7 @@ from kokoro_lab.lab.gates.suite import measurements
 from kokoro_lab.lab.runs import (
     BLAS_THREADS,
     declared_parameters,
+    defaults,
     find_notebook,
     notebook_names,
     parse_parameters,
@@ -61,11 +62,11 @@ def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.notebook
 def test_a_passed_run_leaves_all_that_the_design_lists(lab: Path) -> None:
     outcome = run_notebook("01_toy", {"count": "4"}, progress=False)
-    assert outcome.passed, outcome.message
+    assert outcome.verdict == "passed", outcome.message
     folder = outcome.run_dir
     assert folder.parent == lab / "results" / "01_toy"
     assert {p.name for p in folder.iterdir()} >= {"executed.ipynb", "report.html", "result.json", "audio"}
-    assert outcome.result()["parameters"] == {"count": 4}
+    assert outcome.record["parameters"] == {"count": 4}
     assert (folder / "audio/ah.wav").stat().st_size > 44
     report = (folder / "report.html").read_text()
     assert "<audio" in report
@@ -77,7 +78,7 @@ def test_a_failed_gate_keeps_its_evidence(lab: Path) -> None:
     outcome = run_notebook("01_toy", {"count": 6}, progress=False)
     assert outcome.verdict == "failed"
     assert "count" in outcome.message
-    assert outcome.result()["verdict"] == "failed"
+    assert outcome.record["verdict"] == "failed"
     assert (outcome.run_dir / "executed.ipynb").exists()
     assert (outcome.run_dir / "report.html").exists()
 
@@ -87,7 +88,7 @@ def test_a_crash_is_not_a_verdict(lab: Path) -> None:
     outcome = run_notebook("02", progress=False)
     assert outcome.verdict == "crashed"
     assert "ZeroDivisionError" in outcome.message
-    assert outcome.result() == {}
+    assert outcome.record == {}
     assert "division" in json.loads((outcome.run_dir / "crash.json").read_text())["message"]
 
 
@@ -101,7 +102,7 @@ def test_a_result_that_cannot_be_read_is_a_crash_that_names_it(lab: Path) -> Non
     outcome = run_notebook("04", progress=False)
     assert outcome.verdict == "crashed"
     assert "result.json cannot be read" in outcome.message
-    assert outcome.result() == {}
+    assert outcome.record == {}
 
 
 @pytest.mark.notebook
@@ -144,15 +145,15 @@ def test_parameters_are_read_with_their_help(lab: Path) -> None:
 
 
 @pytest.mark.parametrize("name", notebook_names())
-def test_no_parameter_of_a_notebook_is_out_of_reach(name: str) -> None:
+def test_parameters_are_those_that_papermill_finds(name: str) -> None:
     notebook = find_notebook(name)
-    (cell,) = (c for c in json.loads(notebook.read_text("utf-8"))["cells"] if "parameters" in _tags(c))
-    written = [line.target.id for line in ast.parse("".join(cell["source"])).body]
-    assert list(declared_parameters(notebook)) == written
-
-
-def _tags(cell: dict[str, Any]) -> list[str]:
-    return cell["metadata"].get("tags", [])
+    found, declared = papermill.inspect_notebook(str(notebook)), declared_parameters(notebook)
+    assert {name: ast.literal_eval(one["default"]) for name, one in found.items()} == defaults(notebook)
+    for name, one in found.items():
+        assert declared[name]["type"] == one["inferred_type_name"]
+        assert (
+            declared[name]["help"] == one["help"] or not one["help"]
+        )  # of a value in brackets it finds none
 
 
 @pytest.mark.parametrize(
@@ -215,7 +216,7 @@ def with_a_report_of_tests(folder: Path) -> Path:
 def test_the_checklist_fails_where_nothing_was_measured(tmp_path: Path) -> None:
     outcome = run_notebook(checklist.NAME, {"folder": str(tmp_path / "none")}, progress=False)
     assert not outcome.passed
-    assert outcome.result()["failures"] == ["FAIL  1 ≤ lines_with_a_result_count = 0"]
+    assert outcome.record["failures"] == ["FAIL  1 ≤ lines_with_a_result_count = 0"]
 
 
 @pytest.mark.model
@@ -226,8 +227,8 @@ def test_the_notebook_passes(name: str, tmp_path: Path) -> None:
     if name == checklist.NAME:  # it judges what others have left, of which there need be nothing here
         parameters["folder"] = str(with_a_report_of_tests(tmp_path))
     outcome = run_notebook(name, parameters, progress=False)
-    assert outcome.passed, f"{outcome.message} {outcome.result().get('failed lines', '')}"
-    result = outcome.result()
+    assert outcome.passed, f"{outcome.message} {outcome.record.get('failed lines', '')}"
+    result = outcome.record
     assert result["checks"]
     # What the checklist will look for
     assert FAST[name].was_asked(result["parameters"], fast=True)

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
+from click.testing import Result as Called
 
 from kokoro_lab.__main__ import main
 from kokoro_lab.errors import ParameterError
@@ -16,9 +17,8 @@ from kokoro_lab.lab.gates import checklist, evidence
 from kokoro_lab.lab.gates.checklist import Evidence, Line
 from kokoro_lab.lab.gates.evidence import Now
 from kokoro_lab.lab.gates.suite import Measurement
-from kokoro_lab.lab.results import write_json
-from kokoro_lab.lab.runs import RunOutcome
-from kokoro_lab.lab.suite_runs import GateOutcome, Summary, about, run_missing
+from kokoro_lab.lab.results import Result, write_json
+from kokoro_lab.lab.suite_runs import about, run_missing, verdict
 from tests import toy_notebooks
 
 
@@ -39,23 +39,26 @@ def suite(lab: Path, *gates: dict[str, Any], notebooks: tuple[dict[str, Any], ..
     (lab / "notebooks/suite.json").write_text(json.dumps({"gates": gates, "notebooks": notebooks}))
 
 
-def call(*arguments: str) -> Result:
+def call(*arguments: str) -> Called:
     return CliRunner().invoke(main, ["run", *arguments])
 
 
-def run_notebook(name: str, parameters: dict[str, Any], progress: bool, place: int = 0) -> RunOutcome:
+def run_notebook(name: str, parameters: dict[str, Any], progress: bool, place: int = 0) -> Result:
     """Ends as the name says, with what `runs.run_notebook` would leave."""
     if name == "02_gone":
         raise ParameterError("There is no notebook '02_gone'.")
     folder = Path.cwd() / "results" / name / "20260101T000000Z-aaaa"
-    checks = [{"name": "count", "value": 6, "low": None, "high": 5, "passed": name != "04_bad"}]
+    count = 6 if name == "04_bad" else 3
+    checks = [{"name": "count", "value": count, "low": None, "high": 5, "passed": count <= 5}]
     controls = [{"name": "a click", "caught": name != "05_deaf"}]
     verdict = {"01_crash": "crashed", "03_good": "passed"}.get(name, "failed")
+    record: dict[str, Any] = {}
     if verdict != "crashed":
-        write_json(folder / "result.json", {"verdict": verdict, "checks": checks, "controls": controls})
+        record = {"verdict": verdict, "checks": checks, "controls": controls}
+        write_json(folder / "result.json", record)
         (folder / "report.html").write_text("<p>What was heard</p>")
     message = {"crashed": "ZeroDivisionError: division by zero", "failed": "count = 6"}.get(verdict, "")
-    return RunOutcome(name, parameters, folder, verdict, message, 1.0)
+    return Result(name, parameters, folder, verdict, message, 1.0, record)
 
 
 def test_a_gate_that_crashes_does_not_stop_the_others(lab: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,9 +144,8 @@ def test_two_gates_at_a_time_and_what_measures_time_alone(lab: Path) -> None:
         (("failed", "crashed", "passed"), "crashed"),
     ],
 )
-def test_one_verdict_of_all(verdicts: tuple[str, ...], said: str, tmp_path: Path) -> None:
-    gates = tuple(GateOutcome("01_a", verdict, (), (), 1.0, "", "") for verdict in verdicts)
-    assert Summary(gates, tmp_path).verdict == said
+def test_one_verdict_of_all(verdicts: tuple[str, ...], said: str) -> None:
+    assert verdict([Result("01_a", {}, None, one) for one in verdicts]) == said
 
 
 @pytest.mark.parametrize(

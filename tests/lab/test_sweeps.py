@@ -11,12 +11,14 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
+from click.testing import Result as Called
 from distributed import Client, LocalCluster
 
 from kokoro_lab.__main__ import main
 from kokoro_lab.errors import ParameterError
-from kokoro_lab.lab.sweeps import Sweep, SweepRun, grid, run_sweep, table
+from kokoro_lab.lab.results import Result
+from kokoro_lab.lab.sweeps import Sweep, grid, run_sweep, table
 from kokoro_lab.lab.sweeps.cluster import fingerprint
 from tests import toy_notebooks
 
@@ -34,7 +36,7 @@ def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def call(*arguments: str) -> Result:
+def call(*arguments: str) -> Called:
     return CliRunner().invoke(main, ["run", *arguments])
 
 
@@ -79,17 +81,20 @@ def test_a_sweep_keeps_one_table_and_names_its_failures(lab: Path) -> None:
 def test_a_process_that_is_killed_takes_no_other_run_along(
     lab: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kokoro_lab.lab.sweeps.here.run_one", toy_notebooks.dies_at_3)
+    monkeypatch.setattr("kokoro_lab.lab.runs._run_at", toy_notebooks.dies_at_3)
     sweep = run_sweep("01_toy", {"count": "3,4"}, jobs=2)
     assert [one.verdict for one in sweep.runs] == ["crashed", "passed"]
     assert "BrokenProcessPool" in sweep.runs[0].message
-    assert Path(sweep.runs[1].folder) == lab
+    assert sweep.runs[1].run_dir == lab
 
 
 def test_a_table_is_brief_or_has_it_all() -> None:
-    result = {"checks": [{"name": "x_db", "value": 1.23456}], "figures": {"y_s": 2.0}}
-    ran = SweepRun(0, {"count": 3, "deep": True}, "passed", run_s=1.0, folder="runs/1", result=result)
-    broke = SweepRun(1, {"count": 4, "deep": True}, "crashed", "first line\nsecond", where="tcp://one")
+    checks = [{"name": "x_db", "value": 1.23456, "low": 0.0, "high": None}]
+    record = {"checks": checks, "figures": {"y_s": 2.0}}
+    ran = Result("01_toy", {"count": 3, "deep": True}, Path("runs/1"), "passed", "", 1.0, record)
+    broke = Result(
+        "01_toy", {"count": 4, "deep": True}, None, "crashed", "first line\nsecond", where="tcp://one"
+    )
     sweep = Sweep("01_toy", ("count",), (ran, broke), Path())
     brief = table(sweep, brief=True)
     assert list(brief.columns) == ["count", "verdict", "seconds", "x_db", "message", "where"]
@@ -101,7 +106,7 @@ def test_a_table_is_brief_or_has_it_all() -> None:
 
 def test_a_parameter_that_names_a_folder_keeps_its_column() -> None:
     """Two notebooks have one; `run_dir` is the one name that a user cannot give."""
-    runs = tuple(SweepRun(k, {"folder": f"heard {k}"}, "passed", folder=f"runs/{k}") for k in range(2))
+    runs = tuple(Result("20_toy", {"folder": f"heard {k}"}, Path(f"runs/{k}"), "passed") for k in range(2))
     sweep = Sweep("20_toy", ("folder",), runs, Path())
     for found in (table(sweep), table(sweep, brief=True)):
         assert list(found.folder) == ["heard 0", "heard 1"]

@@ -10,7 +10,7 @@ import pytest
 
 from kokoro_lab.errors import ParameterError, WeightsError
 from kokoro_lab.metrics import intelligibility, spelling
-from kokoro_lab.metrics.intelligibility import Recogniser, count_errors, listen, total, wrong_words
+from kokoro_lab.metrics.intelligibility import Recogniser, count_errors, listen, wrong_words
 from kokoro_lab.metrics.spelling import joined, units
 from kokoro_lab.speech.engine import Engine
 
@@ -98,25 +98,11 @@ def test_more_may_be_added_than_was_said() -> None:
     assert count_errors("Stop.", "Stop thank you for watching").word_error_rate == 4
 
 
-def test_a_total_is_errors_over_words_and_no_mean_of_rates() -> None:
-    short, long = count_errors("Stop.", "Top."), count_errors(SAID, SAID)
-    both = total([short, long])
-    assert (both.word_errors, both.words) == (1, 12)
-    assert both.word_error_rate == pytest.approx(1 / 12)
-    assert both.characters == short.characters + long.characters
-    assert both.character_errors == 1
-
-
 @pytest.mark.parametrize("said", ["", " … ", "Hmm.", "👍"])
 def test_a_text_without_words_is_refused(said: str) -> None:
     with pytest.raises(ParameterError, match="no words") as caught:
         count_errors(said, "something")
     assert caught.value.allowed
-
-
-def test_nothing_has_no_total() -> None:
-    with pytest.raises(ParameterError, match="Nothing"):
-        total([])
 
 
 def test_a_folder_without_the_model_names_the_command_and_asks_no_network(

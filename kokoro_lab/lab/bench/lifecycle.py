@@ -266,7 +266,7 @@ def conclude(run: Run, found: Lifecycle, asked: int) -> dict[str, Any]:
         back_s = rows.back_s[rows.ending != "whole"]
         if len(back_s):
             figures |= {f"{name}_back_p50_s": percentile(back_s, 50), f"{name}_back_max_s": back_s.max()}
-    return run.conclude(
+    return run.finish(
         found.ran,
         checks=checks,
         controls=found.controls,

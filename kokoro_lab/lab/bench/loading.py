@@ -135,7 +135,7 @@ def conclude(run: Run, load: Load, asked: int, concurrency: int, refusals: int =
     ]
     if load.alone_rtf < KEEPS_UP:
         checks.append(Check("gap_beyond_chunk_p95_s", late_s, high=CADENCE_S))
-    return run.conclude(
+    return run.finish(
         load.ran,
         checks=checks,
         controls=load.controls,

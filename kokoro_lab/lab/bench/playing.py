@@ -259,7 +259,7 @@ def conclude(run: Run, figures: PlayerFigures, seed: int) -> dict[str, Any]:
     short_s = 60.0
     slow = play_virtually(burst_arrivals(short_s, seed, pace=SLOWER))
     lossy = play_virtually(burst_arrivals(short_s, seed), lost_chunk=100)
-    return run.conclude(
+    return run.finish(
         {"sink": "null", "session": {"real_time": True}},
         checks=[
             Check("underruns_count", figures.underruns, high=UNDERRUNS),

@@ -138,7 +138,7 @@ def conclude(run: Run, resumes: Resumes, asked: int) -> dict[str, Any]:
     }
     for transport in client.RESUMABLE:
         figures |= _spread(f"latency_{transport}", table.latency_s[table.transport == transport])
-    return run.conclude(
+    return run.finish(
         resumes.ran,
         checks=[
             Check("streams_count", len(table), low=asked, high=asked),

@@ -172,7 +172,7 @@ def conclude(run: Run, soak: Soak, controls: list[NegativeControl]) -> dict[str,
     GateFailed
         A figure is beyond its limit, or a fault that was put in on purpose was missed.
     """
-    return run.conclude(
+    return run.finish(
         soak.ran,
         checks=judge(soak),
         controls=controls,

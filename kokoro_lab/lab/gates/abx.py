@@ -25,8 +25,7 @@ from kokoro_lab.lab.fixtures import FixtureText, held_out, load_texts, spread
 from kokoro_lab.lab.gates import damages
 from kokoro_lab.lab.gates.forced import ToldGraph, ToldStages, fp32_prosody
 from kokoro_lab.lab.gates.speaking import SpokenPair, begun, pair_up, shortest, speak
-from kokoro_lab.lab.listening.levels import match_loudness
-from kokoro_lab.lab.listening.plan import PassagePair
+from kokoro_lab.lab.listening.plan import PassagePair, match_loudness
 from kokoro_lab.lab.listening.result import ListeningResult
 from kokoro_lab.lab.results import Check, NegativeControl
 from kokoro_lab.metrics.abx import INAUDIBLE_BELOW
@@ -154,7 +153,7 @@ def measure(
     rows = []
     for text, voice, pair, *_ in tqdm(spoken, desc="machine listener", disable=not progress):
         level = match_loudness(pair)
-        first, second, rate = level.pair.reference, level.pair.candidate, pair.sample_rate_hz
+        first, second, rate = level.reference, level.candidate, pair.sample_rate_hz
         row: dict[str, object] = {
             "pair": pair.name,
             "text": text,
@@ -244,12 +243,12 @@ def human_checks(result: ListeningResult) -> list[Check]:
     ]
 
 
-def furthest(spoken: Sequence[SpokenPair], table: pd.DataFrame) -> PassagePair:
+def worst(spoken: Sequence[SpokenPair], table: pd.DataFrame) -> PassagePair:
     """The pair that is furthest apart, or where that was not measured, the one that DNSMOS likes least; at
     equal loudness."""
     loss = (table.dnsmos_reference - table.dnsmos_candidate).to_numpy()
     by = table.position.to_numpy() if table.position.notna().all() else loss
-    return match_loudness(spoken[int(np.argmax(by))].pair).pair
+    return match_loudness(spoken[int(np.argmax(by))].pair)
 
 
 def controls(spoken: Sequence[SpokenPair], *, progress: bool = True) -> list[NegativeControl]:

@@ -12,6 +12,7 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pandas as pd
@@ -19,16 +20,18 @@ import pandas as pd
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.lab.gates import tables
 from kokoro_lab.lab.gates.evidence import (
-    FAILED,
     NOT_MEASURED,
-    PASSED,
     STALE,
+    TESTS,
     VERDICTS,
     EvidenceFinding,
+    Now,
     Records,
 )
 from kokoro_lab.lab.gates.suite import Measurement, measurements
-from kokoro_lab.lab.results import Check
+from kokoro_lab.lab.results import FAILED, PASSED, RESULT, Check, NegativeControl, write_json
+from kokoro_lab.lab.runs import defaults, find_notebook
+from kokoro_lab.provenance import TESTED_COMMIT, TESTED_DIRTY
 
 PARTS = (
     "functional",
@@ -174,7 +177,7 @@ def read_lines(path: Path = LINES, parts: str = "") -> list[Line]:
     return [line for part in PARTS if part in chosen for line in lines if line.part == part]
 
 
-def fill(lines: Sequence[Line], records: Records) -> pd.DataFrame:
+def measure(lines: Sequence[Line], records: Records) -> pd.DataFrame:
     """Every line with what the results say of it.
 
     Returns
@@ -360,3 +363,84 @@ def _measurement(evidence: Evidence, known: dict[str, Measurement]) -> Measureme
 def _shown(path: Path, folder: Path) -> str:
     """A path as it is found from beside the folder of results."""
     return str(Path(folder.name) / path.relative_to(folder))
+
+
+NOW = Now("c0ffee" * 6, "made up", {"made up": "5a" * 32})
+CHECK, LOW, HIGH = "made_up_db", -1.0, 1.0
+TEST = "tests/test_made_up.py::test_it"
+GOOD_CHECK = {"name": CHECK, "value": 0.5, "low": LOW, "high": HIGH, "passed": True}
+GOOD = {
+    "verdict": PASSED,
+    "failures": [],
+    "checks": [GOOD_CHECK],
+    "controls": [{"name": "a click", "caught": True}],
+    "variant": NOW.variant,
+    "model_sha256": NOW.weights[NOW.variant],
+    "git": {"commit": NOW.commit, "dirty": False},
+}
+FAULTS: dict[str, tuple[str, dict[str, Any]]] = {
+    "a result without a fault passes": (PASSED, {}),
+    "a figure beyond its limit that says passed": (FAILED, {"checks": [GOOD_CHECK | {"value": HIGH + 0.1}]}),
+    "a figure beyond limits that were widened": (
+        FAILED,
+        {"checks": [GOOD_CHECK | {"value": HIGH + 0.1, "high": 9.0}]},
+    ),
+    "a figure that is not finite": (FAILED, {"checks": [GOOD_CHECK | {"value": None}]}),
+    "a figure of another name": (NOT_MEASURED, {"checks": [GOOD_CHECK | {"name": "another_db"}]}),
+    "a fault that the gate misses": (FAILED, {"controls": [{"name": "a click", "caught": False}]}),
+    "a run that failed with nothing amiss": (FAILED, {"verdict": FAILED, "failures": ["it burnt"]}),
+    "a result of another commit": (STALE, {"git": {"commit": "bad" * 12, "dirty": False}}),
+    "a result of no commit": (STALE, {"git": {"commit": None, "dirty": False}}),
+    "a result of other weights": (STALE, {"model_sha256": "0" * 64}),
+    "a result of another variant": (STALE, {"variant": "another"}),
+    "a run with other parameters": (NOT_MEASURED, {"parameters": {}}),
+}
+"""Fault → the verdict that it must get, and what of a good result it changes."""
+
+
+def controls() -> list[NegativeControl]:
+    """Would the checklist notice? Results made by hand, each wrong in one way, which must not pass.
+
+    Only the verdict that belongs to the fault counts as noticed: a stale result that is called failed would
+    hide what it is. What comes first of each kind is no fault; it must pass. All is written to a temporary
+    folder.
+    """
+    measured = replace(measurements()[0], full={"made_up": 1}, variant="")
+    good = GOOD | {"parameters": defaults(find_notebook(measured.name)) | dict(measured.full)}
+    with TemporaryDirectory() as folder:
+        records = Records(Path(folder), NOW)
+
+        def verdict() -> str:
+            return records.figure(measured, CHECK, LOW, HIGH).verdict
+
+        found = [NegativeControl("no result", verdict() == NOT_MEASURED)]
+        for name, (wanted, changes) in FAULTS.items():
+            write_json(records.folder / measured.folder / "20000101T000000Z-0000" / RESULT, good | changes)
+            found.append(NegativeControl(name, verdict() == wanted))
+        return found + _of_tests(Path(folder))
+
+
+def _of_tests(root: Path) -> list[NegativeControl]:
+    """Reports of tests, in the same way."""
+    good = {"commit": str(NOW.commit), "name": "test_it[a]", "inside": ""}
+    cases: dict[str, tuple[dict[str, str], str]] = {
+        "a test that passed passes": ({}, PASSED),
+        "a test that failed": ({"inside": '<failure message="no"/>'}, FAILED),
+        "a test that was skipped": ({"inside": '<skipped message="no"/>'}, NOT_MEASURED),
+        "a test that did not run": ({"name": "test_it_not"}, NOT_MEASURED),
+        "tests of another commit": ({"commit": "bad" * 12}, STALE),
+    }
+    found = [NegativeControl("no report of tests", Records(root, NOW).tests([TEST]).verdict == NOT_MEASURED)]
+    (root / TESTS).parent.mkdir(parents=True)
+    for name, (edit, verdict) in cases.items():
+        (root / TESTS).write_text(_report(**good | edit), "utf-8")
+        found.append(NegativeControl(name, Records(root, NOW).tests([TEST]).verdict == verdict))
+    return found
+
+
+def _report(commit: str, name: str, inside: str) -> str:
+    return (
+        f'<testsuites><testsuite><properties><property name="{TESTED_COMMIT}" value="{commit}"/>'
+        f'<property name="{TESTED_DIRTY}" value="False"/></properties>'
+        f'<testcase classname="tests.test_made_up" name="{name}">{inside}</testcase></testsuite></testsuites>'
+    )

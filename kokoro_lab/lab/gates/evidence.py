@@ -16,14 +16,23 @@ from pathlib import Path
 from typing import Any
 
 from kokoro_lab.config import VARIANTS, settings, weights_of
-from kokoro_lab.containers.plain_json import read_object
 from kokoro_lab.errors import ResultError
 from kokoro_lab.lab.gates.suite import Measurement
-from kokoro_lab.lab.results import Check
+from kokoro_lab.lab.results import (
+    CRASH,
+    CRASHED,
+    FAILED,
+    PASSED,
+    RESULT,
+    Check,
+    NegativeControl,
+    Result,
+    read_result,
+)
 from kokoro_lab.provenance import TESTED_COMMIT, TESTED_DIRTY, git_state
 from kokoro_lab.weights.store import model_sha256
 
-FAILED, NOT_MEASURED, STALE, PASSED = "failed", "not measured", "stale", "passed"
+NOT_MEASURED, STALE = "not measured", "stale"
 VERDICTS = (FAILED, NOT_MEASURED, STALE, PASSED)
 """The worst first."""
 CAUGHT = "controls_caught_count"
@@ -95,19 +104,19 @@ class Records:
     ) -> EvidenceFinding:
         """The figure `name` of the newest run of `measured`, against its limits."""
         threshold = _limits(low, high)
-        path, record, problem = self._newest(measured)
-        if record is None:
+        path, found, problem = self._newest(measured)
+        if found is None:
             return EvidenceFinding(NOT_MEASURED, threshold=threshold, file=path, note=problem)
-        value = _figure(record, name)
+        value = _figure(found, name)
         if value is None:
             return EvidenceFinding(
                 NOT_MEASURED, threshold=threshold, file=path, note=f"it has no figure {name}"
             )
-        faults = list(_faults(record, name))
+        faults = list(_faults(found, name))
         if not Check(name, value, low, high).passed:
             faults.insert(0, "the figure is beyond its limit" if math.isfinite(value) else "it is not finite")
-        git = record.get("git", {})
-        aged = self._aged(git.get("commit")) or self._other_weights(record, measured)
+        git = found.record.get("git", {})
+        aged = self._aged(git.get("commit")) or self._other_weights(found.record, measured)
         return _finding(
             f"{name} = {value:.4g}",
             threshold,
@@ -122,8 +131,8 @@ class Records:
 
         Empty, too, where there is no run: then the figure says so.
         """
-        _, record, _ = self._newest(measured)
-        if record is None or control in {one["name"] for one in record.get("controls", []) if one["caught"]}:
+        _, found, _ = self._newest(measured)
+        if found is None or NegativeControl(control, caught=True) in found.controls:
             return ""
         return f"its control was not tried, or not caught: {control}"
 
@@ -156,23 +165,21 @@ class Records:
             dirty=any(about.get(TESTED_DIRTY) != "False" for about in abouts.values()),
         )
 
-    def _newest(self, measured: Measurement) -> tuple[Path | None, dict[str, Any] | None, str]:
+    def _newest(self, measured: Measurement) -> tuple[Path | None, Result | None, str]:
         """Its newest run in a mode that counts: the file, what it holds, and why that is nothing."""
         modes = (False, True) if self.fast else (False,)
         for run in sorted((self.folder / measured.folder).glob("*/"), reverse=True):
-            crashed = (run / "crash.json").exists()
-            path = run / ("crash.json" if crashed else "result.json")
-            if not path.exists():
-                continue  # still running, or killed
             try:
-                record = read_object(path)
-            except ResultError:
-                return path, None, "it cannot be read"
-            if crashed and any(record.get("parameters") == measured.parameters(mode) for mode in modes):
-                return path, None, f"it crashed: {record.get('message', '')}"
-            recorded = record.get("asked" if measured.folder == "bench" else "parameters") or {}
-            if not crashed and any(measured.was_asked(recorded, mode) for mode in modes):
-                return path, record, ""
+                found = read_result(run)
+            except ResultError as error:
+                return run / str(error.field), None, "it cannot be read"
+            if found is None:
+                continue  # still running, or killed
+            if found.verdict == CRASHED:
+                if any(found.parameters == measured.parameters(mode) for mode in modes):
+                    return run / CRASH, None, f"it crashed: {found.message}"
+            elif any(measured.was_asked(found.parameters, mode) for mode in modes):
+                return run / RESULT, found, ""
         return None, None, "there is no result"
 
     def _aged(self, commit: str | None) -> str:
@@ -237,43 +244,37 @@ def _finding(
     return EvidenceFinding(verdict, figure, threshold, path, "; ".join(filter(None, notes)), dirty)
 
 
-def _figure(record: Mapping[str, Any], name: str) -> float | None:
+def _figure(found: Result, name: str) -> float | None:
     """A check, a figure, or what stands at a path of names, `a > b`; not a number where it is null."""
     if name == CAUGHT:
-        return float(sum(bool(one["caught"]) for one in record.get("controls", [])))
-    known = dict(record.get("figures", {})) | {one["name"]: one["value"] for one in record.get("checks", [])}
-    at: Any = known if name in known else record
-    for step in (name,) if name in known else name.split(" > "):
+        return float(sum(control.caught for control in found.controls))
+    at: Any = found.figures if name in found.figures else found.record
+    for step in (name,) if name in found.figures else name.split(" > "):
         if not isinstance(at, Mapping) or step not in at:
             return None
         at = at[step]
     return math.nan if at is None else float(at)
 
 
-def _faults(record: Mapping[str, Any], name: str) -> Iterator[str]:
+def _faults(found: Result, name: str) -> Iterator[str]:
     """Why a result cannot show that its figure `name` is good, whatever that is.
 
     A gate that misses a fault put in on purpose shows nothing. One of whose checks another figure failed
     does: that is for the line of the other figure.
     """
-    failed = [one for one in record.get("checks", []) if not _check(one).passed]
-    missed = [one["name"] for one in record.get("controls", []) if not one["caught"]]
-    if any(one["name"] == name for one in failed):
+    failed = [check.name for check in found.checks if not check.passed]
+    missed = [control.name for control in found.controls if not control.caught]
+    if name in failed:
         yield "it failed in its own run"
     if missed:
         yield f"the gate misses {', '.join(missed)}"
-    if lies := [one["name"] for one in failed if one["passed"]]:
+    told = {one["name"] for one in found.record.get("checks", []) if one["passed"]}
+    if lies := [name for name in failed if name in told]:
         yield f"its result says that {', '.join(lies)} passed, and the figure says not"
-    verdict = record.get("verdict", PASSED)  # a benchmark that only measures has none
-    if verdict == PASSED and (failed or missed):
+    if found.verdict == PASSED and (failed or missed):
         yield "its result says passed, and what is in it says not"
-    if verdict != PASSED and not (failed or missed):
-        yield f"its run failed: {'; '.join(record.get('failures', [])) or verdict}"
-
-
-def _check(written: Mapping[str, Any]) -> Check:
-    value = math.nan if written["value"] is None else written["value"]
-    return Check(written["name"], value, written["low"], written["high"])
+    if found.verdict != PASSED and not (failed or missed):
+        yield f"its run failed: {found.message or found.verdict}"
 
 
 def _limits(low: float | None, high: float | None) -> str:

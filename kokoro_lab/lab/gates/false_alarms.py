@@ -194,7 +194,7 @@ def figures(table: pd.DataFrame) -> dict[str, float]:
     return found
 
 
-def alarmed(table: pd.DataFrame) -> pd.DataFrame:
+def worst(table: pd.DataFrame) -> pd.DataFrame:
     """The false alarms: clean clips to which a gate objects, with the gates that do."""
     wrong = table[(table.damage == CLEAN) & table.alarm]
     return wrong.groupby(["name", "text", "voice"], as_index=False).agg(gates=("gate", ", ".join))

@@ -11,20 +11,36 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
-from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples
+from kokoro_lab.audio import write_whole
+from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Clip, Samples
+from kokoro_lab.dsp import Dither
 from kokoro_lab.dsp.limiter import TRUE_PEAK_LIMIT_DBTP
 from kokoro_lab.errors import ParameterError
+from kokoro_lab.lab import plots
 from kokoro_lab.lab.gates import damages
-from kokoro_lab.lab.gates.golden_clips import ANOTHER, SAME, GoldenClip, figures, speak
-from kokoro_lab.lab.gates.golden_files import GoldenFolder
-from kokoro_lab.lab.results import Check, NegativeControl
+from kokoro_lab.lab.gates.golden_files import (
+    ANOTHER,
+    PCM_SCALE,
+    SAME,
+    Case,
+    GoldenClip,
+    GoldenFolder,
+    GoldenRecording,
+    HeardWord,
+    figures_of_samples,
+    flac_bytes,
+    record,
+)
+from kokoro_lab.lab.results import Check, NegativeControl, facts_of, write_json
 from kokoro_lab.metrics.fingerprint import Fingerprint, bit_error_rate, even_edges_s, mel_fingerprint
+from kokoro_lab.native.toolchain import build_of
 from kokoro_lab.speech.engine import Engine, load_engine
 
 NO_RESIDUAL_DBFS = -120.0
@@ -86,28 +102,59 @@ def speak_again(
     takes = []
     ran: dict[str, Any] = {}
     there = [name for name in names if name in golden.there]
-    by_variant: dict[str, list[str]] = {}
-    for name in there:
-        by_variant.setdefault(golden.planned[name][1], []).append(name)
-    with tqdm(total=len(there), desc="golden clips", disable=not progress) as bar:
-        for variant, of_it in by_variant.items():
+    for engine, spoken in _spoken(golden, there, engine_of, progress=progress):
+        takes.append(Take(golden.spoken(spoken.recording.name), spoken))
+        ran = facts_of(engine)
+    variants = dict.fromkeys(golden.planned[name][1] for name in there)
+    return takes, ran | {"variant": ",".join(variants)} if takes else {}
+
+
+def _spoken(
+    golden: GoldenFolder, names: Sequence[str], engine_of: Callable[[str], Engine], *, progress: bool
+) -> Iterator[tuple[Engine, GoldenClip]]:
+    """Recordings as they are spoken now, one variant's engine after the other."""
+    with tqdm(total=len(names), desc="golden clips", disable=not progress) as bar:
+        for variant in dict.fromkeys(golden.planned[name][1] for name in names):
             engine = engine_of(variant)
-            for name in of_it:
-                takes.append(Take(golden.spoken(name), speak(engine, *golden.planned[name])))
-                bar.update()
-            ran = _ran(engine, list(by_variant))
-    return takes, ran
+            for name in names:
+                if golden.planned[name][1] == variant:
+                    yield engine, speak(engine, *golden.planned[name])
+                    bar.update()
 
 
-def _ran(engine: Engine, variants: Sequence[str]) -> dict[str, Any]:
-    return {
-        "variant": ",".join(variants),
-        "model_sha256": engine.model_sha256,
-        "requested_provider": engine.config.provider,
-        "active_provider": engine.active_provider,
-        "session": engine.session_record,
-        "conversion": dict(engine.conversion),
-    }
+def speak(engine: Engine, case: Case, variant: str) -> GoldenClip:
+    """Speak a case, computed from the start, as it would be recorded."""
+    stream = engine.stream(
+        case.words, voice=case.voice, speed=case.speed, streamed=case.streamed, cached=False
+    )
+    clip = stream.joined()
+    samples = as_written(clip)
+    recording = GoldenRecording(
+        name=case.recording_name(variant),
+        variant=variant,
+        asked=case.asked,
+        model_sha256=engine.model_sha256,
+        build=build_of(engine.config, engine.decoder.details),
+        phonemes=tuple(segment.phonemes for segment in clip.segments),
+        token_counts=tuple(len(segment.token_ids) for segment in clip.segments),
+        segments_s=_segments_s(clip),
+        words=tuple(HeardWord(w.text, round(w.start_s, 5), round(w.end_s, 5)) for w in clip.timings),
+        **figures_of_samples(samples),
+    )
+    return GoldenClip(recording, samples)
+
+
+def as_written(clip: Clip) -> Samples:
+    """The samples that come back from a 16-bit file of `clip`."""
+    written: Samples = Dither(clip.seed).run(clip.samples).astype(np.float32) / np.float32(PCM_SCALE)
+    return written
+
+
+def _segments_s(clip: Clip) -> tuple[float, ...]:
+    by_segment: dict[int, list[float]] = {}
+    for word in clip.timings:
+        by_segment.setdefault(word.segment_id, []).extend((word.start_s, word.end_s))
+    return tuple(round(max(times) - min(times), 5) for times in by_segment.values())
 
 
 def measure(takes: Sequence[Take]) -> pd.DataFrame:
@@ -172,12 +219,12 @@ def residual_peak_dbfs(reference: Samples, candidate: Samples) -> float:
     return max(20 * float(np.log10(peak)), NO_RESIDUAL_DBFS) if peak else NO_RESIDUAL_DBFS
 
 
-def furthest(takes: Sequence[Take], table: pd.DataFrame) -> Take:
+def worst(takes: Sequence[Take], table: pd.DataFrame) -> Take:
     """The take whose fingerprint differs most, or whose words are others."""
     return takes[int(np.argmax(table.fingerprint_share.fillna(1.0).to_numpy()))]
 
 
-def figures_of(table: pd.DataFrame) -> dict[str, float]:
+def figures(table: pd.DataFrame) -> dict[str, float]:
     """What has no limit: how many clips were compared with the strict tolerances, and the medians."""
     return {
         "clips_on_the_same_build_count": int((table.build == SAME).sum()),
@@ -228,6 +275,73 @@ def judge_takes(table: pd.DataFrame, golden: GoldenFolder) -> list[Check]:
     return checks
 
 
+def names_of(golden: GoldenFolder, wanted: Sequence[str]) -> list[str]:
+    """Names of recordings, from names of cases (all their variants) or of recordings, in the plan's order.
+
+    Raises
+    ------
+    ParameterError
+        One that is neither.
+    """
+    known = {case.name for case in golden.cases} | set(golden.planned)
+    for name in wanted:
+        if name not in known:
+            raise ParameterError(
+                f"There is no golden case {name!r}.",
+                field="CASE",
+                value=name,
+                allowed=", ".join(case.name for case in golden.cases) + ", each also with -<variant>",
+                mend="New ones are written into golden/plan.json first.",
+            )
+    return [name for name, (case, _) in golden.planned.items() if {name, case.name} & set(wanted)]
+
+
+def record_anew(
+    golden: GoldenFolder, names: Sequence[str], folder: Path, engine_of: Callable[[str], Engine] = as_it_ships
+) -> list[str]:
+    """Speak the recordings `names`, keep evidence in `folder`, then put them in place of those before.
+
+    Nothing in `golden/` changes before all of them are spoken. The evidence of each is `<name>-after.flac`,
+    and if there was one before, `<name>-before.flac`, `<name>.png`, and a row of `measure` in
+    `difference.json`.
+
+    Returns
+    -------
+    list of str
+        What changed, in a sentence each.
+    """
+    spoken = [clip for _, clip in _spoken(golden, names, engine_of, progress=False)]
+    folder.mkdir(parents=True, exist_ok=True)
+    differences = {clip.recording.name: _evidence(golden, clip, folder) for clip in spoken}
+    write_json(folder / "difference.json", differences)
+    record(golden, spoken)
+    return [_change(name, row) for name, row in differences.items()]
+
+
+def _evidence(golden: GoldenFolder, after: GoldenClip, folder: Path) -> dict[str, Any]:
+    name = after.recording.name
+    write_whole(folder / f"{name}-after.flac", flac_bytes(after.samples))
+    if name not in golden.there:
+        return {}
+    before = golden.spoken(name)
+    write_whole(folder / f"{name}-before.flac", golden.path(name).read_bytes())
+    picture = plots.spectrograms_compared(before.samples, after.samples, SAMPLE_RATE_HZ)
+    picture.savefig(folder / f"{name}.png", dpi=100)
+    return compare(Take(before, after))
+
+
+def _change(name: str, row: dict[str, Any]) -> str:
+    if not row:
+        return f"{name}: recorded for the first time"
+    changed = [what for what in ("request", "weights", "reading") if not row[f"same_{what}"]]
+    changed += [f"build ({row['differs']})"] if row["differs"] else []
+    return (
+        f"{name}: {row['length_share']:+.2%} long, words ±{row['word_difference_s']:.3f} s, "
+        f"fingerprint {row['fingerprint_share']:.4f}, {row['loudness_difference_lu']:+.2f} LU, "
+        f"residual {row['residual_peak_dbfs']:.0f} dBFS; changed: {', '.join(changed) or 'nothing else'}"
+    )
+
+
 UNSEEN_ON_ANOTHER_BUILD = frozenset(
     {"a click of 0.3", "100 ms of silence", "two chunks swapped", "clipped peaks"}
 )
@@ -271,7 +385,7 @@ def _passes(golden: GoldenFolder, row: pd.Series, build: str) -> bool:
 
 def _damaged(spoken: GoldenClip, damage: damages.Damage) -> GoldenClip:
     samples = damage(spoken.samples)
-    return GoldenClip(replace(spoken.recording, **figures(samples)), samples)
+    return GoldenClip(replace(spoken.recording, **figures_of_samples(samples)), samples)
 
 
 def _without_longest_word(spoken: GoldenClip) -> damages.Damage:
@@ -286,5 +400,5 @@ def _two_voices(golden: GoldenFolder) -> Iterator[Take]:
         one, other = ((each.variant, each.asked["text"]) for each in (first, second))
         if one == other and first.asked["voice"] != second.asked["voice"]:
             voice = golden.spoken(second.name)
-            heard = {name: getattr(second, name) for name in figures(voice.samples)}
+            heard = {name: getattr(second, name) for name in figures_of_samples(voice.samples)}
             yield Take(golden.spoken(first.name), GoldenClip(replace(first, **heard), voice.samples))

@@ -1,7 +1,7 @@
 """The folder `golden/`: read by gates and tests, written by `kokoro-lab golden` alone.
 
-`plan.json` is written by hand: the cases, and the tolerances. `manifest.json` and the FLAC files beside it
-are recordings.
+`plan.json` is written by hand: what is to be spoken, and how far off another may be. `manifest.json` says
+what is known of each clip that was, and the FLAC files beside it are the clips.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import soundfile
@@ -20,19 +20,147 @@ import soundfile
 from kokoro_lab.audio import read_wav, write_whole
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples
 from kokoro_lab.errors import ParameterError
-from kokoro_lab.lab.gates.golden_clips import (
-    PCM_SCALE,
-    Case,
-    GoldenClip,
-    GoldenRecording,
-    HeardWord,
-    Tolerance,
-)
+from kokoro_lab.lab.fixtures import load_texts
 from kokoro_lab.lab.results import write_json
 from kokoro_lab.native.toolchain import Build
+from kokoro_lab.metrics.fingerprint import mel_fingerprint
+from kokoro_lab.metrics.loudness import integrated_lufs, true_peak_dbtp
 from kokoro_lab.provenance import repository_root
 
 PLAN, MANIFEST = "plan.json", "manifest.json"
+SAME, ANOTHER = "same build", "another build"
+PCM_SCALE = 32768
+"""What `audio.read_wav` divides 16-bit samples by."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One thing to say: `text` is an id in `fixtures/texts/<texts>.jsonl`, spoken by each of `variants`."""
+
+    name: str
+    text: str
+    voice: str
+    variants: tuple[str, ...]
+    texts: str = "english"
+    speed: float = 1.0
+    streamed: bool = False
+
+    @property
+    def words(self) -> str:
+        """The text itself.
+
+        Raises
+        ------
+        ParameterError
+            There is no such text.
+        """
+        found = {each.id: each.text for each in load_texts(self.texts)}
+        if self.text not in found:
+            raise ParameterError(
+                f"The golden case {self.name!r} has a text that is not there.",
+                field="text",
+                value=self.text,
+                allowed=f"an id of fixtures/texts/{self.texts}.jsonl",
+            )
+        return found[self.text]
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """What a recording of this case must have been asked for."""
+        digest = sha256(self.words.encode()).hexdigest()
+        return {
+            "text": self.text,
+            "text_sha256": digest,
+            "voice": self.voice,
+            "speed": self.speed,
+            "streamed": self.streamed,
+        }
+
+    def recording_name(self, variant: str) -> str:
+        """Of its recording by a variant, and of the FLAC file."""
+        return f"{self.name}-{variant}"
+
+
+@dataclass(frozen=True, slots=True)
+class Tolerance:
+    """How far a candidate may be from its recording.
+
+    Parameters
+    ----------
+    length_share : float
+        Difference in length ÷ length.
+    word_s : float
+        Difference in length of any word.
+    beyond_words_s : float
+        Difference in length that is not that of the words: what was lost or added behind the engine's back.
+    fingerprint_share : float
+        Of the fingerprint's bits, with its moments at the same words.
+    loudness_lu : float
+        Difference of integrated loudness.
+    residual_peak_dbfs : float, optional
+        Highest sample of the difference; None where no two builds agree by samples.
+    """
+
+    length_share: float
+    word_s: float
+    beyond_words_s: float
+    fingerprint_share: float
+    loudness_lu: float
+    residual_peak_dbfs: float | None = None
+
+
+class HeardWord(NamedTuple):
+    """A word and when it is heard, in seconds from the start of the clip."""
+
+    text: str
+    start_s: float
+    end_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class GoldenRecording:
+    """What is known of one clip, besides its samples. All figures are of the clip as it is written: 16 bit,
+    dithered. `phonemes`, `token_counts` and `segments_s` have one value for each segment."""
+
+    name: str
+    variant: str
+    asked: dict[str, Any]
+    model_sha256: str
+    build: Build
+    samples_count: int
+    duration_s: float
+    integrated_lufs: float
+    true_peak_dbtp: float
+    phonemes: tuple[str, ...]
+    token_counts: tuple[int, ...]
+    segments_s: tuple[float, ...]
+    words: tuple[HeardWord, ...]
+    fingerprint: str
+    flac_sha256: str = ""
+
+
+class GoldenClip(NamedTuple):
+    """A recording and its samples: float32 mono at 24 kHz, steps of 1/32768."""
+
+    recording: GoldenRecording
+    samples: Samples
+
+    @property
+    def anchors_s(self) -> list[float]:
+        """Places that another reading of the same words has too: beginning, ends of words, end."""
+        words = [time_s for word in self.recording.words for time_s in (word.start_s, word.end_s)]
+        return [0.0, *words, max([self.recording.duration_s, *words])]
+
+
+def figures_of_samples(samples: Samples) -> dict[str, Any]:
+    """Of a clip as it is written: length, level and fingerprint, as a `GoldenRecording` has them."""
+    return {
+        "samples_count": len(samples),
+        "duration_s": round(len(samples) / SAMPLE_RATE_HZ, 5),
+        "integrated_lufs": round(integrated_lufs(samples, SAMPLE_RATE_HZ), 4),
+        "true_peak_dbtp": round(true_peak_dbtp(samples, SAMPLE_RATE_HZ), 4),
+        "fingerprint": mel_fingerprint(samples, SAMPLE_RATE_HZ).hex,
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,20 +238,15 @@ class GoldenFolder:
         return GoldenClip(self.recordings[name], samples)
 
 
-def golden_folder() -> Path:
-    """`golden/` of the repository."""
-    return repository_root() / "golden"
-
-
 def load_golden(folder: Path | None = None) -> GoldenFolder:
-    """Read the plan and the manifest.
+    """Read the plan and the manifest, of `golden/` in the repository unless given.
 
     Raises
     ------
     ParameterError
         The plan is missing, or one of the two is not as it should be.
     """
-    folder = folder or golden_folder()
+    folder = folder or repository_root() / "golden"
     plan, manifest = (_read(folder / name) for name in (PLAN, MANIFEST))
     try:
         cases = tuple(Case(**(row | {"variants": tuple(row["variants"])})) for row in plan["cases"])

@@ -7,23 +7,24 @@ judged is the difference over all pairs, in the same words of the same voices.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import pandas as pd
 from tqdm import tqdm
 
-from kokoro_lab.datatypes import Samples
+from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Clip, Samples
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.lab.gates import damages
 from kokoro_lab.lab.gates.speaking import SpokenPair, shortest
 from kokoro_lab.lab.results import Check, NegativeControl
-from kokoro_lab.metrics.intelligibility import Recogniser, Transcriber, count_errors, listen, total
+from kokoro_lab.metrics.intelligibility import Recogniser, Transcriber, listen
 from kokoro_lab.metrics.noninferiority import PairedRise, paired_rise
 from kokoro_lab.metrics.spelling import ENGLISH
 from kokoro_lab.weights.fetching import fetch
 from kokoro_lab.weights.store import missing, recogniser_path
 
+SIDES = ("candidate", "reference")
 RISE_MARGIN_POINTS = 3.0
 """How much the word error rate may rise, in percentage points."""
 RISE_CHECK = "machine_word_error_rate_rise_upper_95_points"
@@ -61,62 +62,67 @@ class Remembering:
         return self._known[key]
 
 
-def measure(spoken: Sequence[SpokenPair], recogniser: Transcriber, *, progress: bool = True) -> pd.DataFrame:
-    """What Whisper makes of each pair.
+def understood(
+    clips: Mapping[str, Clip | Samples], said: str, recogniser: Transcriber, language: str = ENGLISH
+) -> dict[str, object]:
+    """What is written down of the same words, said twice: by the `candidate` and by the `reference`.
 
     Returns
     -------
-    pandas.DataFrame
-        One row a pair, named by it: text, voice, words (how many were said); word_errors_reference,
-        word_errors_candidate; said, heard_reference, heard_candidate in writing.
+    dict
+        said; words and characters (how many were said); word_errors_, character_errors_ and heard_ of both.
     """
+    row: dict[str, object] = {"said": said}
+    for side, clip in clips.items():
+        samples = clip.samples if isinstance(clip, Clip) else clip
+        found = listen(samples, SAMPLE_RATE_HZ, said, recogniser, language)
+        row |= {"words": found.errors.words, "characters": found.errors.characters}
+        row[f"word_errors_{side}"] = found.errors.word_errors
+        row[f"character_errors_{side}"] = found.errors.character_errors
+        row[f"heard_{side}"] = found.hypothesis
+    return row
+
+
+def error_percent(table: pd.DataFrame, of: str, side: str) -> float:
+    """Errors of all rows ÷ what they say, by `word` or by `character`: a sum of errors, no mean of rates."""
+    return 100 * float(table[f"{of}_errors_{side}"].sum() / table[f"{of}s"].sum())
+
+
+def rise(table: pd.DataFrame) -> PairedRise:
+    """How much more often the candidate's words are misheard, over texts."""
+    return paired_rise(
+        table.word_errors_reference, table.word_errors_candidate, table.words, list(table.text)
+    )
+
+
+def measure(spoken: Sequence[SpokenPair], recogniser: Transcriber, *, progress: bool = True) -> pd.DataFrame:
+    """What Whisper makes of each pair: one row a pair, named by it, with text, voice, and `understood`."""
     rows = []
     for each in tqdm(spoken, desc="word errors", disable=not progress):
-        first, second = (
-            listen(samples, each.pair.sample_rate_hz, each.said, recogniser)
-            for samples in (each.pair.reference, each.pair.candidate)
-        )
-        rows.append(
-            {
-                "pair": each.pair.name,
-                "text": each.text,
-                "voice": each.voice,
-                "words": first.errors.words,
-                "word_errors_reference": first.errors.word_errors,
-                "word_errors_candidate": second.errors.word_errors,
-                "said": each.said,
-                "heard_reference": first.hypothesis,
-                "heard_candidate": second.hypothesis,
-            }
-        )
+        clips = {side: getattr(each.pair, side) for side in SIDES}
+        about = {"pair": each.pair.name, "text": each.text, "voice": each.voice}
+        rows.append(about | understood(clips, each.said, recogniser))
     return pd.DataFrame(rows).set_index("pair")
 
 
 def judge(table: pd.DataFrame) -> list[Check]:
     """The limit: the word error rate rises by less than 3 points with 95 % confidence."""
-    return [Check(RISE_CHECK, 100 * _rise(table).upper, high=RISE_MARGIN_POINTS)]
+    return [Check(RISE_CHECK, 100 * rise(table).upper, high=RISE_MARGIN_POINTS)]
 
 
 def figures(table: pd.DataFrame) -> dict[str, float]:
     """What Whisper understood, besides what has a limit. Rates are errors of all pairs ÷ what they say."""
-    first, second = (
-        total(
-            count_errors(said, heard) for said, heard in zip(table.said, table[f"heard_{side}"], strict=True)
-        )
-        for side in ("reference", "candidate")
-    )
-    return {
-        "machine_words_count": first.words,
-        "machine_word_error_rate_rise_points": 100 * _rise(table).rise,
-        "machine_word_error_rate_reference_percent": 100 * first.word_error_rate,
-        "machine_word_error_rate_candidate_percent": 100 * second.word_error_rate,
-        "machine_character_error_rate_reference_percent": 100 * first.character_error_rate,
-        "machine_character_error_rate_candidate_percent": 100 * second.character_error_rate,
-        "machine_word_errors_added_in_a_pair_most_count": int(_more(table).max()),
+    found: dict[str, float] = {
+        "machine_words_count": int(table.words.sum()),
+        "machine_word_error_rate_rise_points": 100 * rise(table).rise,
     }
+    for of in ("word", "character"):
+        for side in ("reference", "candidate"):
+            found[f"machine_{of}_error_rate_{side}_percent"] = error_percent(table, of, side)
+    return found | {"machine_word_errors_added_in_a_pair_most_count": int(_more(table).max())}
 
 
-def heard_otherwise(table: pd.DataFrame) -> pd.DataFrame:
+def worst(table: pd.DataFrame) -> pd.DataFrame:
     """The pairs of which Whisper did not write down the same twice, those that lost most words first."""
     differ = table[table.heard_reference != table.heard_candidate]
     return differ.assign(errors_more=_more(differ)).sort_values("errors_more", ascending=False)[
@@ -150,9 +156,3 @@ def controls(
 
 def _more(table: pd.DataFrame) -> pd.Series:
     return table.word_errors_candidate - table.word_errors_reference
-
-
-def _rise(table: pd.DataFrame) -> PairedRise:
-    return paired_rise(
-        table.word_errors_reference, table.word_errors_candidate, table.words, list(table.text)
-    )

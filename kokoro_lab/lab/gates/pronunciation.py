@@ -48,7 +48,7 @@ def words(clip: Clip) -> pd.DataFrame:
     return pd.DataFrame([{name: getattr(word, name) for name in columns} for word in spoken])
 
 
-def readings(languages: tuple[str, ...] = CORPORA) -> pd.DataFrame:
+def measure(languages: tuple[str, ...] = CORPORA) -> pd.DataFrame:
     """Every line of the corpora, read.
 
     Returns
@@ -91,7 +91,7 @@ def _bare(text: str, language: str) -> str:
     return ("" if language == "ja" else " ").join(bare)
 
 
-def checks(table: pd.DataFrame, clip: Clip) -> list[Check]:
+def judge(table: pd.DataFrame, clip: Clip) -> list[Check]:
     """All of the corpus is read as expected, and nothing of the text that was tried is lost."""
     silent = sum(f.reason.startswith("not spoken") for f in clip.report.fallbacks)
     return [
@@ -101,6 +101,11 @@ def checks(table: pd.DataFrame, clip: Clip) -> list[Check]:
         ),
         Check("words_not_spoken_count", silent, high=0),
     ]
+
+
+def figures(table: pd.DataFrame, clip: Clip) -> dict[str, float]:
+    """How many lines were read, and how often another way was taken in the text that was tried."""
+    return {"lines_count": len(table), "fallbacks_count": len(clip.report.fallbacks)}
 
 
 def controls(table: pd.DataFrame) -> list[NegativeControl]:

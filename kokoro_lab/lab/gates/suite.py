@@ -6,7 +6,6 @@ gates, who tests notebooks and who looks for evidence reads the same rows.
 
 from __future__ import annotations
 
-import ast
 import json
 import shlex
 from collections.abc import Mapping, Sequence
@@ -16,6 +15,7 @@ from typing import Any
 
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.lab.bench.plan import JUDGED, BenchPlan
+from kokoro_lab.lab.runs import defaults, find_notebook
 from kokoro_lab.provenance import repository_root
 
 KINDS = ("gates", "notebooks", "benchmarks")
@@ -96,7 +96,9 @@ class Measurement:
         other voices or of another candidate is no evidence. A path may be recorded by its name alone.
         """
         given = self.parameters(fast)
-        expected = (asdict(BenchPlan()) if self.benchmark else defaults(self.name)) | dict(given)
+        expected = (asdict(BenchPlan()) if self.benchmark else defaults(find_notebook(self.name))) | dict(
+            given
+        )
         return given.keys() <= recorded.keys() and all(
             _same(value, expected[name]) for name, value in recorded.items() if name in expected
         )
@@ -129,21 +131,6 @@ def measurements(kind: str | None = None) -> list[Measurement]:
                 )
             found.append(Measurement(kind=each, **row))
     return [one for one in found if kind in (None, one.kind)]
-
-
-def defaults(notebook: str) -> dict[str, Any]:
-    """What a notebook's parameters are where nobody says otherwise, from its cell tagged `parameters`."""
-    path = repository_root() / "notebooks" / f"{notebook}.ipynb"
-    (cell,) = (
-        cell
-        for cell in json.loads(path.read_text("utf-8"))["cells"]
-        if "parameters" in cell["metadata"].get("tags", [])
-    )
-    return {
-        line.target.id: ast.literal_eval(line.value)
-        for line in ast.parse("".join(cell["source"])).body
-        if isinstance(line, ast.AnnAssign) and isinstance(line.target, ast.Name) and line.value
-    }
 
 
 def _option(name: str, value: Any) -> tuple[str, ...]:

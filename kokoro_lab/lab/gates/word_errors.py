@@ -21,9 +21,10 @@ from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.lab.fixtures import FixtureText, held_out, load_rows, spread
 from kokoro_lab.lab.gates import damages
+from kokoro_lab.lab.gates.intelligibility import SIDES, error_percent, rise, understood
 from kokoro_lab.lab.results import Check, NegativeControl
-from kokoro_lab.metrics.intelligibility import ErrorCount, Transcriber, listen, wrong_words
-from kokoro_lab.metrics.noninferiority import PairedRise, error_rate, paired_rise
+from kokoro_lab.metrics.intelligibility import Transcriber, listen, wrong_words
+from kokoro_lab.metrics.noninferiority import error_rate
 from kokoro_lab.metrics.spelling import ENGLISH, LANGUAGES, spelling_language, units
 from kokoro_lab.model.whole_graph import WholeGraph
 from kokoro_lab.speech.engine import Engine
@@ -33,7 +34,6 @@ from kokoro_lab.weights.store import missing, model_path, model_sha256, voice_na
 from kokoro_lab.weights.voices import LANGUAGE_OF_PREFIX, VoiceCache, load_voice
 
 FIXTURE = "intelligibility"
-SIDES = ("candidate", "reference")
 
 ENGLISH_LIMIT_PERCENT = 4.0
 """Word error rate of all English voices together."""
@@ -141,8 +141,7 @@ def measure(
     Returns
     -------
     pandas.DataFrame
-        One row a text and voice: text, language, voice, said; words and characters (how many were said);
-        word_errors_, character_errors_ and heard_ of the candidate and of the reference.
+        One row a text and voice: text, language, voice, and what `intelligibility.understood` gives.
     """
     jobs = [
         (text, voice, spelling_language(candidate.voice(voice).language))
@@ -151,30 +150,22 @@ def measure(
     ]
     rows = []
     for text, voice, language in tqdm(jobs, desc="clips understood", disable=not progress):
-        row: dict[str, object] = {"text": text.id, "language": language, "voice": voice, "said": text.text}
-        for side, clip in zip(SIDES, _both(candidate, reference, text.text, voice), strict=True):
-            found = listen(clip.samples, clip.sample_rate_hz, text.text, recogniser, language)
-            row |= {"words": found.errors.words, "characters": found.errors.characters}
-            row |= _figures_of(found.errors, side) | {f"heard_{side}": found.hypothesis}
-        rows.append(row)
+        about = {"text": text.id, "language": language, "voice": voice}
+        clips = _both(candidate, reference, text.text, voice)
+        rows.append(about | understood(clips, text.text, recogniser, language))
     return pd.DataFrame(rows)
 
 
-def _both(candidate: Engine, reference: Engine, text: str, voice: str) -> Iterator[Clip]:
-    yield streamed(candidate, text, voice)
-    yield reference.synthesize(text, voice=voice)
+def _both(candidate: Engine, reference: Engine, text: str, voice: str) -> dict[str, Clip]:
+    return {
+        "candidate": streamed(candidate, text, voice),
+        "reference": reference.synthesize(text, voice=voice),
+    }
 
 
 def streamed(engine: Engine, text: str, voice: str) -> Clip:
     """What a listener to a stream hears, joined."""
     return engine.stream(text, voice=voice, cached=False).joined()
-
-
-def _figures_of(errors: ErrorCount, side: str) -> dict[str, int]:
-    return {
-        f"word_errors_{side}": errors.word_errors,
-        f"character_errors_{side}": errors.character_errors,
-    }
 
 
 def judge(table: pd.DataFrame) -> list[Check]:
@@ -189,7 +180,7 @@ def judge(table: pd.DataFrame) -> list[Check]:
     for language, rows in table.groupby("language", sort=False):
         if language != ENGLISH:
             name = f"{language}_word_error_rate_rise_points"
-            checks.append(Check(name, 100 * _rise(rows).rise, high=OTHER_MARGIN_POINTS))
+            checks.append(Check(name, 100 * rise(rows).rise, high=OTHER_MARGIN_POINTS))
             continue
         words, wrong = rows.words.sum(), rows.word_errors_candidate.sum()
         checks.append(Check("en_word_error_rate_percent", 100 * wrong / words, high=ENGLISH_LIMIT_PERCENT))
@@ -197,7 +188,7 @@ def judge(table: pd.DataFrame) -> list[Check]:
             more = int(wrong - rows.word_errors_reference.sum())
             checks.append(Check("en_words_more_misheard_count", more, high=FEW_WORDS_MORE))
         else:
-            upper = 100 * _rise(rows).upper
+            upper = 100 * rise(rows).upper
             checks.append(Check(ENGLISH_RISE_CHECK, upper, high=ENGLISH_MARGIN_POINTS))
     return checks
 
@@ -208,13 +199,12 @@ def figures(table: pd.DataFrame) -> dict[str, float]:
     for column in ("language", "voice"):
         for name, rows in table.groupby(column, sort=False):
             found[f"{name}_words_count"] = int(rows.words.sum())
-            for side in SIDES:
-                of = f"{name}_%s_error_rate_{side}_percent"
-                found[of % "word"] = 100 * rows[f"word_errors_{side}"].sum() / rows.words.sum()
-                found[of % "character"] = 100 * rows[f"character_errors_{side}"].sum() / rows.characters.sum()
-            rise = _rise(rows)
-            found[f"{name}_word_error_rate_rise_points"] = 100 * rise.rise
-            found[f"{name}_word_error_rate_rise_upper_95_points"] = 100 * rise.upper
+            for of in ("word", "character"):
+                for side in SIDES:
+                    found[f"{name}_{of}_error_rate_{side}_percent"] = error_percent(rows, of, side)
+            risen = rise(rows)
+            found[f"{name}_word_error_rate_rise_points"] = 100 * risen.rise
+            found[f"{name}_word_error_rate_rise_upper_95_points"] = 100 * risen.upper
     return found
 
 
@@ -228,9 +218,7 @@ def rates(table: pd.DataFrame) -> pd.DataFrame:
             rate = error_rate(rows[f"word_errors_{side}"], rows.words, list(rows.text))
             row[f"{side}_percent"] = 100 * rate.rate
             row[f"{side}_low"], row[f"{side}_high"] = 100 * rate.low, 100 * rate.high
-            row[f"{side}_characters_percent"] = (
-                100 * rows[f"character_errors_{side}"].sum() / rows.characters.sum()
-            )
+            row[f"{side}_characters_percent"] = error_percent(rows, "character", side)
         found.append(row)
     return pd.DataFrame(found).set_index("voice")
 
@@ -255,7 +243,7 @@ def worst_words(table: pd.DataFrame) -> pd.DataFrame:
     return found.sort_values([*SIDES, *columns], ascending=[False, True, True, True, True], ignore_index=True)
 
 
-def worst_clips(table: pd.DataFrame, limit: int = 0) -> pd.DataFrame:
+def worst(table: pd.DataFrame, limit: int = 0) -> pd.DataFrame:
     """The clips in which the candidate lost most, those that the reference did not lose first; without those
     in which it lost none."""
     lost = table[table.word_errors_candidate > 0]
@@ -266,9 +254,9 @@ def worst_clips(table: pd.DataFrame, limit: int = 0) -> pd.DataFrame:
 
 
 def speak_again(clips: pd.DataFrame, candidate: Engine, reference: Engine) -> Iterator[tuple[str, Clip]]:
-    """Both sides of some rows of `worst_clips`, named: samples repeat, so none need be kept till then."""
+    """Both sides of some rows of `worst`, named: samples repeat, so none need be kept till then."""
     for number, row in enumerate(clips.itertuples()):
-        for side, clip in zip(SIDES, _both(candidate, reference, row.said, row.voice), strict=True):
+        for side, clip in _both(candidate, reference, row.said, row.voice).items():
             yield f"worst-{number}-{row.voice}-{side}", clip
 
 
@@ -312,7 +300,3 @@ def longest_word(clip: Clip) -> slice:
 
 def _passes(table: pd.DataFrame) -> bool:
     return all(check.passed for check in judge(table))
-
-
-def _rise(rows: pd.DataFrame) -> PairedRise:
-    return paired_rise(rows.word_errors_reference, rows.word_errors_candidate, rows.words, list(rows.text))

@@ -1,7 +1,6 @@
 """Listening tests: which of A and B is X?
 
-plan      what is heard in which trial; knows nothing of files and widgets
-levels    the two clips of a pair at one loudness
+plan      the pairs, at one loudness, and what is heard in which trial; knows nothing of files and widgets
 answers   one file a listener, written answer by answer
 session   plan and answers in a folder: who has heard what, and what it shows
 view      the page in JupyterLab

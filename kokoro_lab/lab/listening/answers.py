@@ -12,7 +12,7 @@ import json
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, get_args
@@ -24,31 +24,97 @@ SUFFIX = ".jsonl"
 LISTENER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
 
 
-@dataclass(frozen=True, slots=True)
-class Answers:
-    """What a file holds.
+@dataclass(slots=True)
+class AnswerFile:
+    """A file of answers, open for one listener to resume where they stopped. Made by `open_answers`.
 
     Parameters
     ----------
-    letters : tuple of str
+    path : Path
+        The file. Its folder must exist.
+    test : str
+        SHA-256 of the plan.
+    listener : str
+    trials : int
+        How many there are.
+    letters : list of str
         "A" or "B" for each trial answered, in order.
     whole_bytes : int
         Length of the lines that are whole; anything after it was being written when the power went.
-    cut : bool
-        Whether there is something after it.
+    seen_bytes : int
+        Length of the file when it was read or written here.
     """
 
+    path: Path
     test: str
     listener: str
     trials: int
-    letters: tuple[Letter, ...]
-    whole_bytes: int
-    cut: bool
+    letters: list[Letter] = field(default_factory=list)
+    whole_bytes: int = 0
+    seen_bytes: int = 0
 
     @property
     def complete(self) -> bool:
         """Whether every trial is answered."""
         return len(self.letters) == self.trials
+
+    @property
+    def note(self) -> str:
+        """What is wrong with the file and left out; empty if nothing is."""
+        if self.whole_bytes == self.seen_bytes:
+            return ""
+        return (
+            f"The last line of {self.path.name} was cut off while it was being written. It is left out, and "
+            f"trial {len(self.letters) + 1} is asked again."
+        )
+
+    def require(self, test: str) -> None:
+        """Refuse answers to another test.
+
+        Raises
+        ------
+        AnswersError
+            They are.
+        """
+        if self.test != test:
+            raise AnswersError(
+                f"{self.path.name} holds {len(self.letters)} answers to another test ({self.test[:12]}, not "
+                f"{test[:12]}): other sounds, another seed or another number of trials.",
+                field="answers",
+                value=self.path.name,
+                mend="Give the parameters that it was begun with, or a new folder for the new test.",
+            )
+
+    def append(self, letter: Letter, plays: Mapping[str, int]) -> None:
+        """Write one more answer, to the disk and not just to the system's memory of it.
+
+        Raises
+        ------
+        AnswersError
+            The file was changed since it was read, as by another window.
+        """
+        seen = self.path.stat().st_size if self.path.exists() else -1
+        if seen != self.seen_bytes:
+            raise AnswersError(
+                f"{self.path.name} was changed by somebody else.",
+                field="answers",
+                value=self.path.name,
+                mend="Close the other window, and run this cell again: it goes on after the last answer.",
+            )
+        at = datetime.now(UTC).isoformat(timespec="seconds")
+        self._write({"trial": len(self.letters), "answer": letter, "plays": dict(plays), "at": at})
+        self.letters.append(letter)
+
+    def _write(self, row: Mapping[str, Any]) -> None:
+        line = json.dumps(row).encode() + b"\n"
+        with self.path.open("r+b" if self.whole_bytes else "xb") as file:
+            file.seek(self.whole_bytes)
+            file.truncate()  # what was cut off when the power went
+            file.write(line)
+            file.flush()
+            os.fsync(file.fileno())
+        self.whole_bytes += len(line)
+        self.seen_bytes = self.whole_bytes
 
 
 def check_listener(listener: str) -> str:
@@ -69,8 +135,26 @@ def check_listener(listener: str) -> str:
     return listener
 
 
-def read_answers(path: Path) -> Answers:
-    """Read a file; a last line that is cut off is left out, and said in `cut`.
+def open_answers(path: Path, *, test: str, listener: str, trials: int) -> AnswerFile:
+    """Read a listener's file, or begin it.
+
+    Raises
+    ------
+    AnswersError
+        The file is damaged, or holds answers to another test.
+    """
+    if path.exists():
+        found = read_answers(path)
+        found.require(test)
+        return found
+    begun = AnswerFile(path, test, listener, trials)
+    begun._write({"test": test, "listener": listener, "trials": trials})
+    _sync_folder(path.parent)
+    return begun
+
+
+def read_answers(path: Path) -> AnswerFile:
+    """Read a file; a last line that is cut off is left out, and said in `note`.
 
     Raises
     ------
@@ -92,105 +176,12 @@ def read_answers(path: Path) -> Answers:
     if not rows:
         raise _damaged(path, 1)
     head = rows[0]
-    letters = tuple(row["answer"] for row in rows[1:])
+    letters = [row["answer"] for row in rows[1:]]
     if len(letters) > head["trials"]:
         raise _damaged(path, len(rows))
-    cut = whole_bytes < len(content)
-    return Answers(head["test"], head["listener"], head["trials"], letters, whole_bytes, cut)
-
-
-class AnswerFile:
-    """A file of answers, open for one listener to go on where they stopped.
-
-    Parameters
-    ----------
-    path : Path
-        The file; begun if it is not there. Its folder must exist.
-    test : str
-        SHA-256 of the plan.
-    trials : int
-        How many there are.
-
-    Attributes
-    ----------
-    letters : list of str
-        The answers so far.
-    note : str
-        What was found wrong with the file and left out; empty if nothing was.
-
-    Raises
-    ------
-    AnswersError
-        The file is damaged, or holds answers to another test.
-    """
-
-    def __init__(self, path: Path, *, test: str, listener: str, trials: int) -> None:
-        self.path = path
-        self.letters: list[Letter] = []
-        self.note = ""
-        if not path.exists():
-            self._bytes = self._seen_bytes = 0
-            self._write({"test": test, "listener": listener, "trials": trials})
-            _sync_folder(path.parent)
-            return
-        found = read_answers(path)
-        check_test(found, test, path)
-        self.letters = list(found.letters)
-        self._bytes, self._seen_bytes = found.whole_bytes, path.stat().st_size
-        if found.cut:
-            self.note = (
-                f"The last line of {path.name} was cut off while it was being written. It is left out, and "
-                f"trial {len(self.letters) + 1} is asked again."
-            )
-
-    def append(self, letter: Letter, plays: Mapping[str, int]) -> None:
-        """Write one more answer, to the disk and not just to the system's memory of it.
-
-        Raises
-        ------
-        AnswersError
-            The file was changed since it was read, as by another window.
-        """
-        seen = self.path.stat().st_size if self.path.exists() else -1
-        if seen != self._seen_bytes:
-            raise AnswersError(
-                f"{self.path.name} was changed by somebody else.",
-                field="answers",
-                value=self.path.name,
-                mend="Close the other window, and run this cell again: it goes on after the last answer.",
-            )
-        at = datetime.now(UTC).isoformat(timespec="seconds")
-        self._write({"trial": len(self.letters), "answer": letter, "plays": dict(plays), "at": at})
-        self.letters.append(letter)
-
-    def _write(self, row: Mapping[str, Any]) -> None:
-        line = json.dumps(row).encode() + b"\n"
-        with self.path.open("r+b" if self._bytes else "xb") as file:
-            file.seek(self._bytes)
-            file.truncate()  # what was cut off when the power went
-            file.write(line)
-            file.flush()
-            os.fsync(file.fileno())
-        self._bytes += len(line)
-        self._seen_bytes = self._bytes
-
-
-def check_test(found: Answers, test: str, path: Path) -> None:
-    """Refuse answers to another test.
-
-    Raises
-    ------
-    AnswersError
-        They are.
-    """
-    if found.test != test:
-        raise AnswersError(
-            f"{path.name} holds {len(found.letters)} answers to another test ({found.test[:12]}, not "
-            f"{test[:12]}): other sounds, another seed or another number of trials.",
-            field="answers",
-            value=path.name,
-            mend="Give the parameters that it was begun with, or a new folder for the new test.",
-        )
+    return AnswerFile(
+        path, head["test"], head["listener"], head["trials"], letters, whole_bytes, len(content)
+    )
 
 
 def _row(line: bytes) -> dict[str, Any] | None:

@@ -1,4 +1,4 @@
-"""What is heard in which trial of an ABX test, drawn from a seed before anybody listens."""
+"""What is heard in an ABX test: the pairs, at one loudness, and the order, drawn before anybody listens."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from kokoro_lab.errors import ParameterError
+from kokoro_lab.metrics.loudness import integrated_lufs, true_peak_dbtp
 
 Samples = npt.NDArray[np.float32]
 
@@ -20,6 +22,11 @@ Side = Literal["reference", "candidate"]
 
 MOST_TRIALS = 400
 """An hour of listening and more: what comes after it says how tired the listener is."""
+
+LISTENING_LUFS = -23.0
+"""EBU R 128. Lower than what the engine plays at, so that no limiter is needed, which would work
+differently on the two."""
+PEAK_DBTP = -1.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,6 +79,52 @@ class PassagePair:
         return self.reference if side == "reference" else self.candidate
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class LevelledPair(PassagePair):
+    """A pair at one loudness: whatever is louder is heard as better, and as different.
+
+    Parameters
+    ----------
+    candidate_gain_db : float
+        Taken off or given to the candidate, to be as loud as the reference.
+    residual_lu : float
+        How much louder the candidate is after that.
+    level_lufs : float
+        Of both: `LISTENING_LUFS`, or less where a peak would pass −1 dBTP.
+    """
+
+    candidate_gain_db: float
+    residual_lu: float
+    level_lufs: float
+
+
+def match_loudness(pair: PassagePair) -> LevelledPair:
+    """Both clips at the reference's loudness, then both by one gain at the listening level.
+
+    Raises
+    ------
+    ParameterError
+        A clip is shorter than 0.4 s, or silent: it has no loudness.
+    """
+    rate = pair.sample_rate_hz
+    loudness = {side: integrated_lufs(pair.side(side), rate) for side in ("reference", "candidate")}
+    for side, lufs in loudness.items():
+        if not np.isfinite(lufs):
+            raise ParameterError(f"The {side} of {pair.name!r} is silent.", field=side, value=pair.name)
+    candidate_db = loudness["reference"] - loudness["candidate"]
+    peak = max(true_peak_dbtp(pair.reference, rate), true_peak_dbtp(pair.candidate, rate) + candidate_db)
+    common_db = min(LISTENING_LUFS - loudness["reference"], PEAK_DBTP - peak)
+    level = loudness["reference"] + common_db
+    reference = _gained(pair.reference, common_db)
+    candidate = _gained(pair.candidate, common_db + candidate_db)
+    residual = integrated_lufs(candidate, rate) - integrated_lufs(reference, rate)
+    return LevelledPair(pair.name, reference, candidate, rate, candidate_db, residual, level)
+
+
+def _gained(samples: Samples, gain_db: float) -> Samples:
+    return (samples * np.float32(10 ** (gain_db / 20))).astype(np.float32)
+
+
 @dataclass(frozen=True, slots=True)
 class AbxTrial:
     """One question: which of A and B is X?
@@ -97,7 +150,7 @@ class AbxTrial:
         return self.a if letter == "A" else other
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class ListeningPlan:
     """Pairs, how often each is heard, and the seed of the order.
 
@@ -107,7 +160,7 @@ class ListeningPlan:
         No pairs, two of one name, or more trials than anyone can listen to.
     """
 
-    pairs: tuple[PassagePair, ...]
+    pairs: tuple[LevelledPair, ...]
     repeats: int
     seed: int
 
@@ -151,7 +204,7 @@ class ListeningPlan:
             for pair, reference, is_a in zip(pairs, a_is_reference, x_is_a, strict=True)
         ]
 
-    @property
+    @cached_property
     def sha256(self) -> str:
         """Names the test: another sound, order, seed or number of trials is another test."""
         digest = hashlib.sha256()

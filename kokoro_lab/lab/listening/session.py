@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from zipfile import BadZipFile
 
@@ -22,9 +22,15 @@ import pandas as pd
 
 from kokoro_lab.audio import wav_bytes
 from kokoro_lab.errors import AnswersError
-from kokoro_lab.lab.listening.answers import SUFFIX, AnswerFile, check_listener, check_test, read_answers
-from kokoro_lab.lab.listening.levels import LevelledPair, match_all
-from kokoro_lab.lab.listening.plan import AbxTrial, Letter, ListeningPlan, PassagePair, right_answers
+from kokoro_lab.lab.listening.answers import SUFFIX, check_listener, open_answers, read_answers
+from kokoro_lab.lab.listening.plan import (
+    Letter,
+    LevelledPair,
+    ListeningPlan,
+    PassagePair,
+    match_loudness,
+    right_answers,
+)
 from kokoro_lab.lab.listening.result import ListeningResult
 from kokoro_lab.metrics.perceptual import signal_to_difference_db
 
@@ -47,8 +53,8 @@ class Sitting:
         self.listener = check_listener(listener)
         self._plan = session.plan
         self._trials = session.plan.trials(listener)
-        self._file = AnswerFile(
-            session.path_of(listener), test=session.sha256, listener=listener, trials=len(self._trials)
+        self._file = open_answers(
+            session.path_of(listener), test=self._plan.sha256, listener=listener, trials=len(self._trials)
         )
         self.note = self._file.note
 
@@ -92,8 +98,6 @@ class ListeningSession:
 
     folder: Path
     plan: ListeningPlan
-    levels: tuple[LevelledPair, ...]
-    sha256: str
 
     def sitting(self, listener: str) -> Sitting:
         """Let a listener begin, or go on after their last answer.
@@ -123,7 +127,7 @@ class ListeningSession:
         unfinished: dict[str, tuple[int, int]] = {}
         for path in sorted(self.folder.glob(f"*{SUFFIX}")):
             found = read_answers(path)
-            check_test(found, self.sha256, path)
+            found.require(self.plan.sha256)
             if found.listener != path.stem:
                 raise AnswersError(
                     f"{path.name} holds the answers of {found.listener!r}.",
@@ -132,7 +136,7 @@ class ListeningSession:
                     mend=f"Name it {found.listener}{SUFFIX}: whose answers they are decides what X was.",
                 )
             if found.complete:
-                trials: list[AbxTrial] = self.plan.trials(found.listener)
+                trials = self.plan.trials(found.listener)
                 counts[found.listener] = (right_answers(trials, found.letters), len(trials))
             else:
                 unfinished[found.listener] = (len(found.letters), found.trials)
@@ -143,14 +147,14 @@ class ListeningSession:
         return pd.DataFrame(
             [
                 {
-                    "pair": level.pair.name,
-                    "audio_s": len(level.pair.reference) / level.pair.sample_rate_hz,
-                    "duration_difference_s": level.pair.duration_difference_s,
-                    "candidate_gain_db": level.candidate_gain_db,
-                    "residual_lu": level.residual_lu,
-                    "level_lufs": level.level_lufs,
+                    "pair": pair.name,
+                    "audio_s": len(pair.reference) / pair.sample_rate_hz,
+                    "duration_difference_s": pair.duration_difference_s,
+                    "candidate_gain_db": pair.candidate_gain_db,
+                    "residual_lu": pair.residual_lu,
+                    "level_lufs": pair.level_lufs,
                 }
-                for level in self.levels
+                for pair in self.plan.pairs
             ]
         )
 
@@ -191,9 +195,11 @@ def open_session(
             value=str(folder),
             mend="Name the folder of a test that was begun, or give the pairs of a new one.",
         )
-    given = None if pairs is None else _Test(tuple(match_all(pairs)), repeats or 1, seed or 0)
+    given = None
+    if pairs is not None:
+        given = ListeningPlan(tuple(map(match_loudness, pairs)), repeats or 1, seed or 0)
     answered = any(path.parent.glob(f"*{SUFFIX}"))
-    if given and kept and answered and not _same_sounds(kept.levels, given.levels):
+    if given and kept and answered and not _same_sounds(kept.pairs, given.pairs):
         raise AnswersError(
             "The sounds are not those of the test that was begun in this folder: the engine has changed, or "
             "other texts and voices were asked for.",
@@ -204,32 +210,24 @@ def open_session(
     # A test that has answers keeps its sounds to the last bit
     base = kept if kept and (answered or not given) else given
     assert base is not None
-    test = _Test(
-        base.levels,
-        base.repeats if repeats is None else repeats,
-        base.seed if seed is None else seed,
+    plan = replace(
+        base,
+        repeats=base.repeats if repeats is None else repeats,
+        seed=base.seed if seed is None else seed,
     )
-    plan = ListeningPlan(tuple(level.pair for level in test.levels), test.repeats, test.seed)
-    session = ListeningSession(path.parent, plan, test.levels, plan.sha256)
+    session = ListeningSession(path.parent, plan)
     session.result()  # answers to another test are refused before anything is written
     if not answered:
-        _save(path, test)
+        _save(path, plan)
     return session
 
 
-@dataclass(frozen=True, slots=True)
-class _Test:
-    levels: tuple[LevelledPair, ...]
-    repeats: int
-    seed: int
-
-
-def _same_sounds(kept: Sequence[LevelledPair], given: Sequence[LevelledPair]) -> bool:
+def _same_sounds(kept: Sequence[PassagePair], given: Sequence[PassagePair]) -> bool:
     return len(kept) == len(given) and all(
-        a.pair.name == b.pair.name
-        and a.pair.sample_rate_hz == b.pair.sample_rate_hz
-        and _same(a.pair.reference, b.pair.reference)
-        and _same(a.pair.candidate, b.pair.candidate)
+        a.name == b.name
+        and a.sample_rate_hz == b.sample_rate_hz
+        and _same(a.reference, b.reference)
+        and _same(a.candidate, b.candidate)
         for a, b in zip(kept, given, strict=True)
     )
 
@@ -238,50 +236,33 @@ def _same(kept: np.ndarray, given: np.ndarray) -> bool:
     return kept.shape == given.shape and signal_to_difference_db(kept, given) > SAME_SOUND_DB
 
 
-def _save(path: Path, test: _Test) -> None:
+ABOUT_PAIR = ("name", "sample_rate_hz", "candidate_gain_db", "residual_lu", "level_lufs")
+"""What is kept of a pair beside its samples."""
+
+
+def _save(path: Path, plan: ListeningPlan) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    about = {
-        "repeats": test.repeats,
-        "seed": test.seed,
-        "pairs": [
-            {
-                "name": level.pair.name,
-                "sample_rate_hz": level.pair.sample_rate_hz,
-                "candidate_gain_db": level.candidate_gain_db,
-                "residual_lu": level.residual_lu,
-                "level_lufs": level.level_lufs,
-            }
-            for level in test.levels
-        ],
-    }
-    arrays = {"about": np.array(json.dumps(about))}
-    for number, level in enumerate(test.levels):
-        arrays |= {f"reference_{number}": level.pair.reference, f"candidate_{number}": level.pair.candidate}
+    pairs = [{name: getattr(pair, name) for name in ABOUT_PAIR} for pair in plan.pairs]
+    arrays = {"about": np.array(json.dumps({"repeats": plan.repeats, "seed": plan.seed, "pairs": pairs}))}
+    for number, pair in enumerate(plan.pairs):
+        arrays |= {f"reference_{number}": pair.reference, f"candidate_{number}": pair.candidate}
     making = path.with_suffix(".making.npz")
     np.savez(making, **arrays)  # type: ignore[arg-type]  # numpy types its flag as one of them
     os.replace(making, path)
 
 
-def _load(path: Path) -> _Test:
+def _load(path: Path) -> ListeningPlan:
     try:
         with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
             about = json.loads(str(file["about"]))
-            levels = tuple(
+            pairs = [
                 LevelledPair(
-                    PassagePair(
-                        row["name"],
-                        file[f"reference_{number}"],
-                        file[f"candidate_{number}"],
-                        row["sample_rate_hz"],
-                    ),
-                    row["candidate_gain_db"],
-                    row["residual_lu"],
-                    row["level_lufs"],
+                    reference=file[f"reference_{number}"], candidate=file[f"candidate_{number}"], **row
                 )
                 for number, row in enumerate(about["pairs"])
-            )
-            return _Test(levels, about["repeats"], about["seed"])
-    except (OSError, ValueError, KeyError, EOFError, BadZipFile) as error:
+            ]
+            return ListeningPlan(tuple(pairs), about["repeats"], about["seed"])
+    except (OSError, ValueError, KeyError, TypeError, EOFError, BadZipFile) as error:
         raise AnswersError(
             f"{path.name} cannot be read: {error}.",
             field="folder",

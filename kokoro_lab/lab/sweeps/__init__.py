@@ -4,7 +4,6 @@ Whatever becomes of one run, the others are run, and every one has its row in on
 `results/<notebook>/sweep-<id>/sweep.csv`, `.md`, `.html` and `.json`.
 """
 
-from kokoro_lab.lab.sweeps.one import SweepRun
 from kokoro_lab.lab.sweeps.sweep import Sweep, grid, run_sweep, table
 
-__all__ = ["Sweep", "SweepRun", "grid", "run_sweep", "table"]
+__all__ = ["Sweep", "grid", "run_sweep", "table"]

@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import gc
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from kokoro_lab._version import __version__
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.lab import runs
-from kokoro_lab.lab.sweeps.one import Row, SweepRun, crashed, run_one
+from kokoro_lab.lab.results import Result, crashed
 
 CONNECT_S = 10
 """In which a cluster must answer, and have a worker."""
 
 
-def on_cluster(address: str, notebook: Path, rows: Sequence[Row]) -> Iterator[SweepRun]:
-    """Every row as a task of its own, in the order in which they end.
+def on_cluster(
+    address: str, notebook: Path, rows: Sequence[Mapping[str, Any]]
+) -> Iterator[tuple[int, Result]]:
+    """Every row as a task of its own, numbered, in the order in which they end.
 
     Raises
     ------
@@ -30,25 +33,24 @@ def on_cluster(address: str, notebook: Path, rows: Sequence[Row]) -> Iterator[Sw
     dask = _dask()
     with _connected(dask, address) as client:
         _require_same(client, notebook)
+        run = partial(runs.run_notebook, progress=False)
         # Not pure: the same parameters twice are two runs
         started = {
-            client.submit(run_one, "", notebook.stem, number, row, pure=False, retries=0): number
+            client.submit(run, notebook.stem, row, pure=False, retries=0): number
             for number, row in enumerate(rows)
         }
         try:
             for future in dask.as_completed(started, loop=client.loop):
                 number = started[future]
                 try:
-                    yield _at(future.result(), client, future)
+                    result = future.result()
                 except Exception as error:  # the worker died, or could not run it
-                    yield crashed(number, rows[number], error)
+                    yield number, crashed(notebook.stem, rows[number], error)
+                else:
+                    workers = client.who_has([future]).get(future.key, ())
+                    yield number, replace(result, where=next(iter(workers), ""))
         finally:
             client.cancel(list(started))
-
-
-def _at(one: SweepRun, client: Any, future: Any) -> SweepRun:
-    workers = client.who_has([future]).get(future.key, ())
-    return replace(one, where=next(iter(workers), ""))
 
 
 @contextmanager

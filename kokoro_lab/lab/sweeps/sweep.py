@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import itertools
-import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +13,8 @@ import pandas as pd
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.lab import runs
 from kokoro_lab.lab.gates import tables
-from kokoro_lab.lab.results import results_folder, write_json
+from kokoro_lab.lab.results import Result, made_by, new_run_folder, write_json
 from kokoro_lab.lab.sweeps.cluster import on_cluster
-from kokoro_lab.lab.sweeps.here import here
-from kokoro_lab.lab.sweeps.one import Row, SweepRun
-from kokoro_lab.provenance import git_state, machine, versions
 
 SHOWN_CHARACTERS = 120
 """Of a message, where it stands in a table."""
@@ -31,7 +26,7 @@ class Sweep:
 
     notebook: str
     swept: tuple[str, ...]
-    runs: tuple[SweepRun, ...]
+    runs: tuple[Result, ...]
     folder: Path
 
     @property
@@ -62,11 +57,11 @@ def grid(name: str, swept: Mapping[str, str]) -> list[dict[str, Any]]:
 def run_sweep(
     name: str,
     swept: Mapping[str, str],
-    parameters: Row | None = None,
+    parameters: Mapping[str, Any] | None = None,
     *,
     jobs: int = 1,
     cluster: str | None = None,
-    done: Callable[[SweepRun], None] = lambda one: None,
+    done: Callable[[Result], None] = lambda one: None,
 ) -> Sweep:
     """Execute a notebook for every combination, and keep one table of all.
 
@@ -92,14 +87,16 @@ def run_sweep(
     notebook = runs.find_notebook(name)
     given = runs.parse_parameters(notebook, parameters or {})
     rows = [{**given, **row} for row in grid(name, swept)]
-    ended = on_cluster(cluster, notebook, rows) if cluster else here(notebook.stem, rows, jobs)
-    found = []
-    for one in ended:
-        found.append(one)
+    if cluster:
+        ended = on_cluster(cluster, notebook, rows)
+    else:
+        ended = runs.run_apart([(notebook.stem, row) for row in rows], jobs)
+    found = {}
+    for number, one in ended:
+        found[number] = one
         done(one)
-    sweep = Sweep(
-        notebook.stem, tuple(swept), tuple(sorted(found, key=lambda one: one.number)), _folder(notebook.stem)
-    )
+    folder = new_run_folder(notebook.stem, "sweep-")
+    sweep = Sweep(notebook.stem, tuple(swept), tuple(found[number] for number in range(len(rows))), folder)
     _keep(sweep, cluster)
     return sweep
 
@@ -109,14 +106,15 @@ def table(sweep: Sweep, *, brief: bool = False) -> pd.DataFrame:
 
     `brief` has what varies, of the figures those with limits, and the beginning of a message.
     """
-    checks = dict.fromkeys(c["name"] for one in sweep.runs for c in one.result.get("checks", []))
+    checks = dict.fromkeys(check.name for one in sweep.runs for check in one.checks)
     rows = []
     for one in sweep.runs:
         varied = {name: one.parameters[name] for name in sweep.swept} if brief else dict(one.parameters)
         ran = {"verdict": one.verdict, "seconds": round(one.run_s, 1)}
         figures = {name: one.figures.get(name) for name in checks} if brief else one.figures
         message = one.message if not brief else one.message.partition("\n")[0][:SHOWN_CHARACTERS]
-        rows.append(varied | ran | figures | {"message": message, "where": one.where, "run_dir": one.folder})
+        place = {"where": one.where, "run_dir": str(one.run_dir or "")}
+        rows.append(varied | ran | figures | {"message": message} | place)
     found = pd.DataFrame(rows)
     if not brief:
         return found
@@ -130,11 +128,6 @@ def _said(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def _folder(notebook: str) -> Path:
-    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
-    return results_folder() / notebook / f"sweep-{stamp}-{secrets.token_hex(2)}"
-
-
 def _keep(sweep: Sweep, cluster: str | None) -> None:
     counts = ", ".join(
         f"{sum(one.verdict == verdict for one in sweep.runs)} {verdict}" for verdict in sorted(sweep.verdicts)
@@ -146,9 +139,19 @@ def _keep(sweep: Sweep, cluster: str | None) -> None:
         "notebook": sweep.notebook,
         "swept": list(sweep.swept),
         "cluster": bool(cluster),
-        "runs": [{name: getattr(one, name) for name in one.__slots__} for one in sweep.runs],
-        "versions": versions(),
-        "git": git_state(),
-        "machine": machine(),
+        "runs": [
+            {
+                "number": number,
+                "parameters": one.parameters,
+                "verdict": one.verdict,
+                "message": one.message,
+                "run_s": one.run_s,
+                "where": one.where,
+                "folder": str(one.run_dir or ""),
+                "result": one.record,
+            }
+            for number, one in enumerate(sweep.runs)
+        ],
+        **made_by(),
     }
     write_json(sweep.folder / "sweep.json", record)

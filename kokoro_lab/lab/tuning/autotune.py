@@ -428,7 +428,7 @@ def conclude(run: Run, tuning: Tuning, plan: TunePlan) -> dict[str, Any]:
         "active_provider": tuning.facts["active_provider"],
         "session": recorded_options(tuning.base),
     }
-    return run.conclude(
+    return run.finish(
         ran,
         checks=checks(tuning, plan),
         controls=controls(tuning),

@@ -15,8 +15,8 @@ import pandas as pd
 import pytest
 
 from kokoro_lab.errors import ParameterError
-from kokoro_lab.lab.gates import checklist, checklist_controls
-from kokoro_lab.lab.gates.checklist import PARTS, Evidence, Line, fill, judge, missing, read_lines
+from kokoro_lab.lab.gates import checklist
+from kokoro_lab.lab.gates.checklist import PARTS, Evidence, Line, judge, measure, missing, read_lines
 from kokoro_lab.lab.gates.evidence import CAUGHT, FAILED, NOT_MEASURED, PASSED, STALE, VERDICTS, Now, Records
 from kokoro_lab.lab.gates.suite import measurements
 from kokoro_lab.lab.results import write_json
@@ -119,7 +119,7 @@ TEST = Evidence(tests=("tests/test_audio.py::test_what_we_write_we_read",))
 
 def filled(folder: Path, *evidence: Evidence, needs: str = "") -> pd.Series:
     lines = [Line("audio", "D1", "It is as loud as it should be.", evidence, needs)]
-    table = fill(lines, Records(folder, HERE))
+    table = measure(lines, Records(folder, HERE))
     assert list(table.columns) == [*checklist.COLUMNS, "needs", "dirty"]
     return table.iloc[0]
 
@@ -164,9 +164,9 @@ def test_a_line_fails_if_its_control_was_not_caught(tmp_path: Path) -> None:
         parameters = {"voices": "all", "texts": 0}
         kept = record(level_lufs=-16.0) | {"parameters": parameters, "controls": list(controls)}
         write_json(tmp_path / "30_loudness_gate/20260101T000000Z-aaaa/result.json", kept)
-        return fill([line], Records(tmp_path, HERE)).iloc[0]
+        return measure([line], Records(tmp_path, HERE)).iloc[0]
 
-    assert fill([line], Records(tmp_path, HERE)).verdict[0] == NOT_MEASURED
+    assert measure([line], Records(tmp_path, HERE)).verdict[0] == NOT_MEASURED
     assert found({"name": "3 dB louder", "caught": True}).verdict == PASSED
     for controls in ([], [{"name": "3 dB louder", "caught": False}], [{"name": "a click", "caught": True}]):
         row = found(*controls)
@@ -182,7 +182,7 @@ def test_what_times_decide_is_shown_by_a_full_run_alone(tmp_path: Path) -> None:
     (measured,) = (one for one in measurements() if one.name == "13_pronunciation")
 
     def verdict(*, fast: bool) -> str:
-        return str(fill([line], Records(tmp_path, HERE, fast)).verdict[0])
+        return str(measure([line], Records(tmp_path, HERE, fast)).verdict[0])
 
     keep(tmp_path, "13_pronunciation", dict(measured.parameters(fast=True)), ratio=0.8)
     assert verdict(fast=True) == NOT_MEASURED
@@ -199,7 +199,7 @@ def test_times_decide_whether_a_second_session_helps() -> None:
 
 
 def test_nothing_measured_passes_nothing(tmp_path: Path) -> None:
-    table = fill(read_lines(), Records(tmp_path / "none", HERE))
+    table = measure(read_lines(), Records(tmp_path / "none", HERE))
     assert set(table.verdict) == {NOT_MEASURED}
 
 
@@ -245,7 +245,7 @@ def test_lines_that_need_what_is_not_here_or_that_nothing_makes_fail_are_counted
         Line("audio", "Q2", "c", (), needs="listeners"),
         Line("text", "P5", "d", (TEST,), needs="mac"),
     ]
-    table = fill(lines, Records(Path("none"), HERE))
+    table = measure(lines, Records(Path("none"), HERE))
     found = checklist.figures(table)
     assert found["lines_without_a_mutation_count"] == 2, "without evidence there is nothing to make fail"
     assert (found["needs_mac_count"], found["needs_listeners_count"], found["needs_notebooks_count"]) == (
@@ -290,7 +290,7 @@ class Cells(HTMLParser):
 
 
 def test_it_is_written_for_people(tmp_path: Path) -> None:
-    table = fill(read_lines(), Records(tmp_path / "none", HERE))
+    table = measure(read_lines(), Records(tmp_path / "none", HERE))
     checklist.export(table, tmp_path)
     written = (tmp_path / "checklist.md").read_text("utf-8").splitlines()
     assert written[1].startswith(
@@ -306,7 +306,7 @@ def test_it_is_written_for_people(tmp_path: Path) -> None:
 
 
 def test_all_faults_put_in_on_purpose_are_noticed() -> None:
-    found = checklist_controls.controls()
+    found = checklist.controls()
     assert len(found) > 15
     assert [control.name for control in found if not control.caught] == []
 
@@ -322,13 +322,13 @@ def test_a_checklist_that_does_not_look_is_found_out(
     monkeypatch: pytest.MonkeyPatch, broken: str, unnoticed: set[str]
 ) -> None:
     monkeypatch.setattr(Records, broken, lambda *_: "")
-    found = checklist_controls.controls()
+    found = checklist.controls()
     assert {control.name for control in found if not control.caught} == unnoticed
 
 
 def test_a_checklist_that_believes_what_it_reads_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kokoro_lab.lab.gates.evidence._faults", lambda *_: ())
-    missed = {control.name for control in checklist_controls.controls() if not control.caught}
+    missed = {control.name for control in checklist.controls() if not control.caught}
     assert missed == {"a fault that the gate misses", "a run that failed with nothing amiss"}
 
 
@@ -363,7 +363,7 @@ def test_lines_that_show_nothing_are_refused(tmp_path: Path) -> None:
     written = {"parts": {"audio": {"owner": "sound", "reviewed": "2026-01-01"}}, "lines": [line]}
     (tmp_path / "lines.json").write_text(json.dumps(written))
     with pytest.raises(ParameterError, match="no measurement '99_x'"):
-        fill(read_lines(tmp_path / "lines.json"), Records(tmp_path, HERE))
+        measure(read_lines(tmp_path / "lines.json"), Records(tmp_path, HERE))
 
 
 def test_some_parts_can_be_chosen() -> None:

@@ -88,7 +88,7 @@ def test_one_alarm_in_a_hundred_is_allowed_and_has_its_interval(table: pd.DataFr
     assert all(check.passed for check in false_alarms.judge(of(1)))
     failed = {check.name for check in false_alarms.judge(of(2)) if not check.passed}
     assert failed == {"loudness_false_alarms_percent", "any_gate_false_alarms_percent"}
-    assert list(false_alarms.alarmed(of(2)).name) == ["clip 0", "clip 1"]
+    assert list(false_alarms.worst(of(2)).name) == ["clip 0", "clip 1"]
     assert false_alarms.figures(of(2))["loudness_false_alarms_count"] == 2
 
 

@@ -15,10 +15,17 @@ from kokoro_lab.__main__ import main
 from kokoro_lab.config import DEFAULT_VARIANT
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.lab.gates import golden
-from kokoro_lab.lab.gates.golden import Take, measure
-from kokoro_lab.lab.gates.golden_changes import names_of, record_anew
-from kokoro_lab.lab.gates.golden_clips import ANOTHER, SAME, GoldenClip, figures
-from kokoro_lab.lab.gates.golden_files import MANIFEST, PLAN, GoldenFolder, load_golden
+from kokoro_lab.lab.gates.golden import Take, measure, names_of, record_anew
+from kokoro_lab.lab.gates.golden_files import (
+    ANOTHER,
+    MANIFEST,
+    PLAN,
+    SAME,
+    GoldenClip,
+    GoldenFolder,
+    figures_of_samples,
+    load_golden,
+)
 from kokoro_lab.lab.results import Check
 from kokoro_lab.speech.engine import Engine
 
@@ -74,7 +81,7 @@ def test_the_repository_s_clips_are_small(clips: GoldenFolder) -> None:
 @pytest.mark.parametrize("name", ["greeting-int8", "question-fp32"])
 def test_the_manifest_says_what_the_file_holds(clips: GoldenFolder, name: str) -> None:
     recording, samples = clips.spoken(name)
-    for key, value in figures(samples).items():
+    for key, value in figures_of_samples(samples).items():
         assert getattr(recording, key) == (
             value if isinstance(value, str) else pytest.approx(value, abs=0.01)
         )
@@ -127,7 +134,7 @@ def test_another_build_has_its_own_limits(recorded: GoldenFolder) -> None:
     first = recorded.spoken("low-fp32")
     elsewhere = replace(first.recording, build=replace(first.recording.build, operators="c++ 99"))
     shifted = np.roll(first.samples, 3)
-    there = GoldenClip(replace(elsewhere, **figures(shifted)), shifted)
+    there = GoldenClip(replace(elsewhere, **figures_of_samples(shifted)), shifted)
     table = measure([Take(first, there)])
     assert list(table.differs) == ["operators"]
     assert not failed(golden.judge(table, recorded))
@@ -151,7 +158,7 @@ def test_recording_anew_touches_what_is_named_and_shows_it(recorded: GoldenFolde
     before = {path.name: path.read_bytes() for path in recorded.folder.glob("*.flac")}
     evidence = recorded.folder / "again"
     (change,) = record_anew(recorded, ["low-fp32"], evidence, lambda _: hum)
-    assert "+0.00% long" in str(change)
+    assert "+0.00% long" in change
     assert {path.name for path in evidence.iterdir()} == {
         *("low-fp32-before.flac", "low-fp32-after.flac", "low-fp32.png", "difference.json")
     }

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from kokoro_lab.lab.gates import abx, intelligibility
@@ -58,6 +59,11 @@ def pairs(candidates: Mapping[int, np.ndarray] | None = None) -> list[SpokenPair
     ]
 
 
+def test_rates_are_errors_over_words_and_no_mean_of_rates() -> None:
+    table = pd.DataFrame({"words": [1, 11], "word_errors_candidate": [1, 0]})
+    assert intelligibility.error_percent(table, "word", "candidate") == pytest.approx(100 / 12)
+
+
 def test_the_same_words_pass() -> None:
     table = intelligibility.measure(pairs(), Scribe(), progress=False)
     assert [check.value for check in intelligibility.judge(table)] == [0]
@@ -65,7 +71,7 @@ def test_the_same_words_pass() -> None:
     found = intelligibility.figures(table)
     assert found["machine_words_count"] == sum(len(text.split()) for text in TEXTS)
     assert found["machine_word_error_rate_candidate_percent"] == 0
-    assert intelligibility.heard_otherwise(table).empty
+    assert intelligibility.worst(table).empty
 
 
 def test_a_missed_word_is_counted_in_its_pair_and_in_all_words() -> None:
@@ -77,7 +83,7 @@ def test_a_missed_word_is_counted_in_its_pair_and_in_all_words() -> None:
     assert found["machine_word_error_rate_rise_points"] == pytest.approx(100 / words)
     assert found["machine_word_error_rate_candidate_percent"] == pytest.approx(100 / words)
     assert found["machine_word_errors_added_in_a_pair_most_count"] == 1
-    (row,) = intelligibility.heard_otherwise(table).itertuples()
+    (row,) = intelligibility.worst(table).itertuples()
     assert (row.Index, row.heard_candidate) == ("text 1", TEXTS[1].removeprefix("nobody "))
 
 

@@ -14,8 +14,20 @@ import soundfile
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.lab.fixtures import FixtureText
 from kokoro_lab.lab.gates import perceptual, speaking
-from kokoro_lab.lab.gates.perceptual import CAUGHT_BY, HOLM_CHECK, LENGTH_CHECK, PerceptualPair
-from kokoro_lab.lab.gates.perceptual_measures import DNSMOS, DURATION, F0, LSD, MEASURES, PESQ, SPEAKER, STOI
+from kokoro_lab.lab.gates.perceptual import (
+    CAUGHT_BY,
+    DNSMOS,
+    DURATION,
+    F0,
+    HOLM_CHECK,
+    LENGTH_CHECK,
+    LSD,
+    MEASURES,
+    PESQ,
+    SPEAKER,
+    STOI,
+    PerceptualPair,
+)
 from kokoro_lab.lab.gates.speaking import ProsodyReading, SpokenPair
 from kokoro_lab.lab.listening import PassagePair
 from kokoro_lab.metrics.speaker import VoiceEncoder

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kokoro_lab.errors import ParameterError
-from kokoro_lab.lab.gates.pronunciation import controls, entry, readings, same
+from kokoro_lab.lab.gates.pronunciation import controls, entry, measure, same
 
 
 def test_an_entry_is_a_grapheme_and_its_phonemes() -> None:
@@ -31,7 +31,7 @@ def test_readings_are_compared_word_by_word(read: str, expected: str, language: 
 
 
 def test_every_corpus_is_read_as_expected_and_a_fault_is_caught() -> None:
-    table = readings()
+    table = measure()
     assert set(table.language) == {"en", "es", "ja"}
     assert table[~table.right].empty, table[~table.right].to_string()
     assert all(control.caught for control in controls(table))

@@ -12,7 +12,7 @@ from kokoro_lab.commands.run import GATES_AT_A_TIME
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.lab.bench.plan import BenchPlan
 from kokoro_lab.lab.gates.suite import Measurement, defaults, measurements
-from kokoro_lab.lab.runs import declared_parameters, find_notebook, parse_parameters
+from kokoro_lab.lab.runs import find_notebook, parse_parameters
 from kokoro_lab.lab.suite_runs import span_s
 
 FAST_GATES_S = 180
@@ -41,14 +41,6 @@ def test_the_fast_gates_take_under_three_minutes() -> None:
     assert span_s(measurements("gates"), fast=True, jobs=GATES_AT_A_TIME) <= FAST_GATES_S
 
 
-def test_defaults_are_those_that_papermill_finds() -> None:
-    notebook = find_notebook("30_loudness_gate")
-    declared = {name: one["default"] for name, one in declared_parameters(notebook).items()}
-    assert {name: repr(value) for name, value in defaults(notebook.stem).items()} == {
-        name: repr(default.strip('"')) if '"' in default else default for name, default in declared.items()
-    }
-
-
 def test_a_command_is_what_one_types() -> None:
     assert measurement("30_loudness_gate").command(True) == (
         "kokoro-lab run 30_loudness_gate -p voices=bf_emma,zf_xiaobei -p texts=2"
@@ -62,7 +54,7 @@ def test_a_command_is_what_one_types() -> None:
 def test_a_run_is_the_mode_that_it_was_asked_for() -> None:
     one = measurement("30_loudness_gate")
     for fast in (True, False):
-        asked = defaults(one.name) | dict(one.parameters(fast))
+        asked = defaults(find_notebook(one.name)) | dict(one.parameters(fast))
         assert one.was_asked(asked, fast)
         assert not one.was_asked(asked, not fast)
         assert not one.was_asked(asked | {"voices": "am_adam"}, fast)
@@ -71,8 +63,8 @@ def test_a_run_is_the_mode_that_it_was_asked_for() -> None:
 
 def test_a_run_of_another_candidate_is_no_evidence() -> None:
     one = measurement("20_quantization_abx")
-    assert one.was_asked(defaults(one.name), fast=False)
-    assert not one.was_asked(defaults(one.name) | {"candidate": "int8-upstream"}, fast=False)
+    assert one.was_asked(defaults(find_notebook(one.name)), fast=False)
+    assert not one.was_asked(defaults(find_notebook(one.name)) | {"candidate": "int8-upstream"}, fast=False)
 
 
 def test_a_corpus_may_be_recorded_by_its_name() -> None:

@@ -218,9 +218,9 @@ def test_the_words_that_are_lost_most_often_come_first_with_what_was_heard() -> 
 
 
 def test_the_clips_that_only_the_candidate_lost_come_first() -> None:
-    found = word_errors.worst_clips(table(lost=2), 3)
+    found = word_errors.worst(table(lost=2), 3)
     assert list(found.more) == [1, 1, 0]
-    assert len(word_errors.worst_clips(table(lost=2))) == 7
+    assert len(word_errors.worst(table(lost=2))) == 7
 
 
 # ------------------------------------------------------------------------------- speaking, and the controls
@@ -229,7 +229,7 @@ def test_the_clips_that_only_the_candidate_lost_come_first() -> None:
 def test_what_is_streamed_and_what_is_written_are_both_heard(measured: pd.DataFrame, hum: Engine) -> None:
     assert list(measured.word_errors_candidate) == list(measured.word_errors_reference) == [0, 0, 0]
     assert set(measured.language) == {"en"}
-    worst = word_errors.worst_clips(measured.assign(word_errors_candidate=[0, 2, 0]))
+    worst = word_errors.worst(measured.assign(word_errors_candidate=[0, 2, 0]))
     (first, streamed), (second, written) = word_errors.speak_again(worst, hum, hum)
     assert (first, second) == ("worst-0-hum-candidate", "worst-0-hum-reference")
     assert streamed.report.streamed

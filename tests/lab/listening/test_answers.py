@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from kokoro_lab.errors import AnswersError, ParameterError
-from kokoro_lab.lab.listening.answers import AnswerFile, check_listener, read_answers
+from kokoro_lab.lab.listening.answers import AnswerFile, check_listener, open_answers, read_answers
 
 PLAYS = {"A": 1, "B": 2, "X": 3}
 ABOUT = {"test": "f" * 64, "listener": "ada", "trials": 4}
 
 
 def opened(path: Path, **about: object) -> AnswerFile:
-    return AnswerFile(path, **{**ABOUT, **about})  # type: ignore[arg-type]
+    return open_answers(path, **{**ABOUT, **about})  # type: ignore[arg-type]
 
 
 @pytest.fixture
@@ -117,7 +117,7 @@ def test_two_windows_cannot_answer_the_same_trial(path: Path) -> None:
     one.append("A", PLAYS)
     with pytest.raises(AnswersError, match="run this cell again"):
         other.append("B", PLAYS)
-    assert read_answers(path).letters == ("B", "A", "A")
+    assert read_answers(path).letters == ["B", "A", "A"]
 
 
 def test_a_file_that_was_taken_away_is_not_made_up_again(path: Path) -> None:

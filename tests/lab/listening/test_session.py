@@ -92,7 +92,7 @@ def test_the_folder_alone_is_enough_to_take_the_test_elsewhere(
 ) -> None:
     shutil.copytree(session.folder, tmp_path / "elsewhere")
     elsewhere = open_session(tmp_path / "elsewhere")
-    assert elsewhere.sha256 == session.sha256
+    assert elsewhere.plan.sha256 == session.plan.sha256
     take(elsewhere, "mia", 8)
     shutil.copy(elsewhere.path_of("mia"), session.folder)
     take(session, "ada", 8)
@@ -131,13 +131,13 @@ def test_sounds_that_differ_by_rounding_are_the_same_test(session: ListeningSess
         PassagePair(p.name, p.reference * np.float32(1 + 1e-6), p.candidate, p.sample_rate_hz)
         for p in pairs(2)
     ]
-    assert open_session(session.folder, rounded, repeats=4, seed=7).sha256 == session.sha256
+    assert open_session(session.folder, rounded, repeats=4, seed=7).plan.sha256 == session.plan.sha256
 
 
 def test_a_test_that_nobody_has_answered_may_be_made_anew(session: ListeningSession) -> None:
     other = open_session(session.folder, pairs(3), repeats=2)
     assert len(open_session(session.folder).sitting("ada")) == 6
-    assert other.sha256 == open_session(session.folder).sha256 != session.sha256
+    assert other.plan.sha256 == open_session(session.folder).plan.sha256 != session.plan.sha256
 
 
 def test_a_folder_without_a_test_is_refused(tmp_path: Path) -> None:
