@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import click
@@ -36,3 +37,8 @@ def text_of(text: str | None, file: Path | None) -> str:
         raise TextError(
             f"{file} cannot be read: {error.strerror}.", field="--input", value=str(file)
         ) from error
+
+
+def show(lines: Iterable[str], kept: Path, as_json: bool) -> None:
+    """The answer: what is kept in a file, for programs, or else `lines`, for people."""
+    click.echo(kept.read_text("utf-8") if as_json else "\n".join(lines))

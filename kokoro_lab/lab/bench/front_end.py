@@ -165,4 +165,4 @@ def read_alone(sentences: Sequence[str], language: str, *, memory: bool = False)
         record[f"long text, {name}"] = stretches
     path = new_run_folder("bench") / "result.json"
     write_json(path, record | {"versions": versions(), "git": git_state(), "machine": machine()})
-    return path, lines
+    return path, [*lines, f"kept in {path.parent}"]

@@ -23,7 +23,6 @@ from kokoro_lab.lab.bench import soak_controls, soak_verdict
 from kokoro_lab.lab.bench.drift import adjusted, drift, p95
 from kokoro_lab.lab.bench.leaky_server import NOTHING, THREADS
 from kokoro_lab.lab.bench.own_server import OwnServer, own_server
-from kokoro_lab.lab.bench.plan import BenchPlan
 from kokoro_lab.lab.bench.resources import Holding, growth_of, watched
 from kokoro_lab.lab.bench.soak import Soak, SoakStream, Whole, listened, measure_soak
 from kokoro_lab.lab.bench.soak_mix import (
@@ -35,7 +34,7 @@ from kokoro_lab.lab.bench.soak_mix import (
     readings_of,
     turns,
 )
-from kokoro_lab.lab.bench.verdicts import judge
+from kokoro_lab.lab.bench.verdicts import SoakPlan, judge
 from kokoro_lab.lab.results import open_run
 
 SENTENCES = [
@@ -279,10 +278,10 @@ def test_the_command_keeps_a_verdict(
     (tmp_path / "fixtures/texts/intelligibility.jsonl").write_text("")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("kokoro_lab.lab.bench.soak_controls.leaking_controls", list)
-    plan = BenchPlan(soak_minutes=0.02, trials=2, voice="hum", pace=0)
+    plan = SoakPlan(minutes=0.02, trials=2, voice="hum", pace=0)
     judged = judge(plan, SENTENCES, lambda: nullcontext(server), progress=False, say=lambda _: None)
     assert judged.passed, judged.lines
     assert judged.path.is_relative_to(tmp_path / "results/bench-soak")
     kept = json.loads(judged.path.read_text())
-    assert kept["parameters"]["soak_minutes"] == 0.02
+    assert kept["parameters"]["minutes"] == 0.02
     assert len(kept["controls"]) == len(soak_controls.FAULTS) + len(soak_controls.HARMLESS)
