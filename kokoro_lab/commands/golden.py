@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from kokoro_lab.commands.console import say
+from kokoro_lab.commands.console import say, show
 from kokoro_lab.commands.options import json_option
 from kokoro_lab.errors import ParameterError
 
@@ -34,12 +34,8 @@ def golden(cases: tuple[str, ...], everything: bool, as_json: bool) -> None:
     folder = new_run_folder("golden")
     names = list(clips.planned) if everything else names_of(clips, cases)
     changes = record_anew(clips, names, folder, lambda variant: load_engine(variant, tuned=False, say=say))
-    if as_json:
-        click.echo((folder / "difference.json").read_text("utf-8"))
-        return
-    for change in changes:
-        click.echo(str(change))
-    click.echo(f"look and listen in {folder}; then commit golden/, or take it back: git checkout golden")
+    then = f"look and listen in {folder}; then commit golden/, or take it back: git checkout golden"
+    show([*map(str, changes), then], folder / "difference.json", as_json)
 
 
 def _list(clips: Any, as_json: bool) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kokoro_lab.commands.console import DONE, FAILED, say
+from kokoro_lab.commands.console import DONE, FAILED, say, show
 from kokoro_lab.commands.options import json_option
 from kokoro_lab.config import settings
 from kokoro_lab.errors import ParameterError
@@ -123,5 +123,5 @@ def _soak(minutes: float, seed: int, pre_buffer_ms: float | None, as_json: bool)
     from kokoro_lab.lab.bench.playing import judge_player
 
     judged = judge_player(minutes, seed, pre_buffer_ms, progress=not as_json, say=say)
-    click.echo(judged.path.read_text("utf-8") if as_json else "\n".join(judged.lines))
+    show(judged.lines, judged.path, as_json)
     sys.exit(DONE if judged.passed else FAILED)

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 import click
 
-from kokoro_lab.commands.console import BROKE, DONE, FAILED, say
+from kokoro_lab.commands.console import BROKE, DONE, FAILED, say, show
 from kokoro_lab.commands.options import json_option
 from kokoro_lab.errors import ParameterError
 
@@ -101,11 +101,8 @@ def _run_sweep(
 
     say(f"{total} runs{f' on {cluster}' if cluster else ''}.")
     sweep = sweeps.run_sweep(notebook, swept, given, jobs=jobs, cluster=cluster, done=done)
-    if as_json:
-        click.echo((sweep.folder / "sweep.json").read_text("utf-8"))
-    else:
-        click.echo(markdown(sweeps.table(sweep, brief=True)))
-        click.echo(f"kept in {sweep.folder}")
+    lines = (markdown(sweeps.table(sweep, brief=True)), f"kept in {sweep.folder}")
+    show(lines, sweep.folder / "sweep.json", as_json)
     _leave(sweep.verdicts)
 
 
@@ -114,15 +111,12 @@ def _run_gates(fast: bool, jobs: int, as_json: bool) -> NoReturn:
     from kokoro_lab.lab.gates.suite import measurements
 
     summary = suite_runs.run_gates(measurements(GATES), fast=fast, jobs=jobs, progress=not as_json, say=say)
-    kept = summary.folder / "summary.json"
-    if as_json:
-        click.echo(kept.read_text("utf-8"))
-    else:
-        click.echo(suite_runs.table(summary).to_string(index=False))
-        for one in summary.gates:
-            if one.message:
-                click.echo(f"{one.gate}: {one.message}")
-        click.echo(f"{summary.verdict}; kept in {summary.folder}")
+    lines = (
+        suite_runs.table(summary).to_string(index=False),
+        *(f"{one.gate}: {one.message}" for one in summary.gates if one.message),
+        f"{summary.verdict}; kept in {summary.folder}",
+    )
+    show(lines, summary.folder / "summary.json", as_json)
     _leave({summary.verdict})
 
 

@@ -13,11 +13,18 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from kokoro_lab.commands.console import say, text_of
-from kokoro_lab.commands.options import detection_option, entries_of, json_option, lexicon_option
-from kokoro_lab.config import SPEED_MAX, SPEED_MIN, VARIANTS, settings
+from kokoro_lab.commands.options import (
+    detection_option,
+    entries_of,
+    input_format_option,
+    json_option,
+    lexicon_option,
+    variant_option,
+    voice_option,
+)
+from kokoro_lab.config import SPEED_MAX, SPEED_MIN
 from kokoro_lab.containers.plain_json import finite
 from kokoro_lab.errors import PlaybackError
-from kokoro_lab.speech.utterance import INPUT_FORMATS
 
 if TYPE_CHECKING:
     from kokoro_lab.datatypes import Fallback, Samples
@@ -32,21 +39,14 @@ if TYPE_CHECKING:
 )
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="File; its ending says the format.")
 @click.option("--play", is_flag=True, help="Play it; with --stream, as it is computed.")
-@click.option(
-    "--voice", default=lambda: settings().voice, show_default="af_heart", help="A name, or a blend."
-)
+@voice_option
 @click.option("--speed", type=float, default=1.0, show_default=True, help=f"{SPEED_MIN} to {SPEED_MAX}.")
 @click.option("--language", help="Such as en-gb; else the voice's own.")
 @detection_option
-@click.option("--variant", type=click.Choice(VARIANTS), help="Precision of the weights.")
+@variant_option
 @click.option("--provider", help="Execution provider.")
 @click.option("--sample-rate", type=int, default=24_000, show_default=True, help="Of the file, in Hz.")
-@click.option(
-    "--input-format",
-    type=click.Choice(INPUT_FORMATS),
-    default="text",
-    help="What TEXT is: plain, or a subset of SSML.",
-)
+@input_format_option("What TEXT is: plain, or a subset of SSML.")
 @click.option("--loudness", default="auto", help="auto, measured, voice or none.")
 @click.option("--seed", type=click.IntRange(0), default=0, help="Of the dither.")
 @click.option(

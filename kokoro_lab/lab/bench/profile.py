@@ -8,6 +8,7 @@ begins some milliseconds later than in a stream. `samples_unlike_the_engine` sho
 from __future__ import annotations
 
 import json
+import math
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -36,6 +37,7 @@ from kokoro_lab.sessions.guarded_session import GuardedSession
 from kokoro_lab.speech.engine import Engine
 from kokoro_lab.speech.parts import Parts
 from kokoro_lab.text.language import resolve_language
+from kokoro_lab.typed import require_least
 from kokoro_lab.weights.store import model_sha256
 from kokoro_lab.weights.voices import VoiceCache, load_voice
 
@@ -172,7 +174,7 @@ def profile_loading(config: EngineConfig, voice: str, *, loads: int = 3) -> pd.D
     ParameterError
         `loads` is under 1, or the variant has no stages.
     """
-    _require_some("loads", loads)
+    require_least("loads", loads, 1, ParameterError)
     _require_stages(config)
     folder = stages_folder(config, native_operators(config))
     language = resolve_language(load_voice(voice, config.home).language)
@@ -227,8 +229,8 @@ def profile_stages(
     ParameterError, TextError, VoiceError
         Fewer than one trial or load, a variant without stages, nothing to speak, no such voice.
     """
-    _require_some("trials", trials)
-    _require_some("loads", loads)
+    require_least("trials", trials, 1, ParameterError)
+    require_least("loads", loads, 1, ParameterError)
     _require_stages(config)
     FrontEnd().warm(resolve_language(load_voice(voice, config.home).language))  # imports are not timed
     found: list[tuple[str, Heard]] = []
@@ -258,7 +260,7 @@ def profile_stages(
 def profile_operators(config: EngineConfig, text: str, voice: str, *, trials: int = 3) -> pd.DataFrame:
     """Where each graph's time goes, by ONNX Runtime's own profiler.
 
-    No graph has branches or loops, so no operator's time contains another's.
+    No operator's time contains another's.
 
     Parameters
     ----------
@@ -277,7 +279,7 @@ def profile_operators(config: EngineConfig, text: str, voice: str, *, trials: in
     ParameterError, TextError, VoiceError
         As `profile_stages`.
     """
-    _require_some("trials", trials)
+    require_least("trials", trials, 1, ParameterError)
     _require_stages(config)
     tables = []
     with _profiled(config) as (engine, sessions):
@@ -299,37 +301,17 @@ def _by_operator(events: Sequence[Mapping[str, Any]], trials: int) -> tuple[floa
     """
     runs = sorted((e["ts"], e["dur"]) for e in events if e["name"] == "model_run")
     counted = runs[len(runs) // (trials + 1) :]  # the same text takes the same runs each time
+    begin_us = counted[0][0] if counted else math.inf
     rows = [
-        {"operator": node["args"]["op_name"], "calls": 1, "operator_s": own_us / 1e6}
-        for node, own_us in _own([e for e in events if counted and _computes(e, counted[0][0])])
+        {"operator": e["args"]["op_name"], "calls": 1 / trials, "operator_s": e["dur"] / 1e6 / trials}
+        for e in events
+        if e["cat"] == "Node" and e["name"].endswith("_kernel_time") and e["ts"] >= begin_us
     ]
     table = pd.DataFrame(rows, columns=["operator", "calls", "operator_s"])
+    table = table[table.operator != "If"]  # which takes what the nodes of its branch take
     table = table.groupby("operator", as_index=False).sum().sort_values("operator_s", ascending=False)
-    table["calls"] //= trials
-    table["operator_s"] /= trials
+    table["calls"] = table.calls.round().astype(int)
     return sum(dur_us for _, dur_us in counted) / 1e6 / trials, table
-
-
-def _computes(event: Mapping[str, Any], since_us: int) -> bool:
-    of_node = event["cat"] == "Node" and event["name"].endswith("_kernel_time")
-    return bool(of_node and event["ts"] >= since_us)
-
-
-def _own(nodes: Sequence[Mapping[str, Any]]) -> Iterator[tuple[Mapping[str, Any], int]]:
-    """Each node, and how long it took without those inside it: an `If` spans the nodes of its branch."""
-    around: list[tuple[Mapping[str, Any], list[int]]] = []
-
-    def own(node: Mapping[str, Any], inside_us: Sequence[int]) -> tuple[Mapping[str, Any], int]:
-        return node, node["dur"] - sum(inside_us)
-
-    for node in sorted(nodes, key=lambda e: (e["ts"], -e["dur"])):
-        while around and node["ts"] >= around[-1][0]["ts"] + around[-1][0]["dur"]:
-            yield own(*around.pop())
-        if around:
-            around[-1][1].append(node["dur"])
-        around.append((node, []))
-    while around:
-        yield own(*around.pop())
 
 
 def stage_table(stages: pd.DataFrame) -> pd.DataFrame:
@@ -430,13 +412,6 @@ def profile_report(
 def loading_ms(loading: pd.DataFrame) -> dict[str, float]:
     """Median milliseconds by part, in the order of loading."""
     return {str(part): 1000 * rows.median() for part, rows in loading.groupby("part", sort=False).load_s}
-
-
-def _require_some(field: str, value: int) -> None:
-    if value < 1:
-        raise ParameterError(
-            f"There must be {field} to measure.", field=field, value=value, allowed="1 or more"
-        )
 
 
 def _require_stages(config: EngineConfig) -> None:
