@@ -11,7 +11,7 @@ import click
 from click.core import ParameterSource
 
 from kokoro_lab.commands.console import DONE, FAILED, say, show, text_of
-from kokoro_lab.commands.options import json_option, together, variant_option, voice_option
+from kokoro_lab.commands.options import PATH, json_option, together, variant_option, voice_option
 
 _preset = click.option(
     "--preset",
@@ -26,9 +26,7 @@ _trials = click.option(
 _concurrency = click.option(
     "--concurrency", default=1, show_default=True, type=click.IntRange(1, 64), help="Texts at a time."
 )
-_corpus = click.option(
-    "--corpus", type=click.Path(path_type=Path), help="Sentences, one a line; else the fixtures."
-)
+_corpus = click.option("--corpus", type=PATH, help="Sentences, one a line; else the fixtures.")
 _spoken = together(
     voice_option, variant_option, _corpus, click.option("--seed", default=0, help="Of the choice of texts.")
 )

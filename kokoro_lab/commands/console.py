@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -39,6 +41,11 @@ def text_of(text: str | None, file: Path | None) -> str:
         ) from error
 
 
-def show(lines: Iterable[str], kept: Path, as_json: bool) -> None:
-    """The answer: what is kept in a file, for programs, or else `lines`, for people."""
-    click.echo(kept.read_text("utf-8") if as_json else "\n".join(lines))
+def show(lines: Iterable[str], record: Any, as_json: bool) -> None:
+    """The answer: `record`, or the file that it is kept in, for programs; `lines` for people."""
+    if not as_json:
+        click.echo("\n".join(lines))
+    elif isinstance(record, Path):
+        click.echo(record.read_text("utf-8"))
+    else:
+        click.echo(json.dumps(record, default=str))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import click
@@ -50,12 +49,12 @@ def _list(clips: Any, as_json: bool) -> None:
         }
         for name, (case, _) in clips.planned.items()
     ]
-    if as_json:
-        click.echo(json.dumps({"clips": rows, "faults": clips.faults()}))
-        return
-    for row in rows:
-        length = "   not recorded" if row["duration_s"] is None else f"{row['duration_s']:6.2f} s"
-        how = "stream" if row["streamed"] else "file"
-        click.echo(f"{row['name']:26} {length}  {row['text']}, {row['voice']} at {row['speed']:g}, {how}")
-    for fault in clips.faults():
-        click.echo(f"FAULT  {fault}", err=True)
+    show(map(_line, rows), {"clips": rows, "faults": clips.faults()}, as_json)
+    for fault in clips.faults() if not as_json else ():
+        say(f"FAULT  {fault}")
+
+
+def _line(row: dict[str, Any]) -> str:
+    length = "   not recorded" if row["duration_s"] is None else f"{row['duration_s']:6.2f} s"
+    how = "stream" if row["streamed"] else "file"
+    return f"{row['name']:26} {length}  {row['text']}, {row['voice']} at {row['speed']:g}, {how}"

@@ -14,6 +14,7 @@ from kokoro_lab.speech.utterance import DETECTION_MODES, INPUT_FORMATS
 if TYPE_CHECKING:
     from kokoro_lab.datatypes import LexiconEntry
 
+PATH = click.Path(path_type=Path)
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
@@ -21,9 +22,7 @@ voice_option = click.option(
     "--voice", default=lambda: settings().voice, show_default="af_heart", help="A name, or a blend."
 )
 variant_option = click.option("--variant", type=click.Choice(VARIANTS), help="Precision of the weights.")
-lexicon_option = click.option(
-    "--lexicon", type=click.Path(path_type=Path), help="Pronunciations: a TSV, CSV or JSON file."
-)
+lexicon_option = click.option("--lexicon", type=PATH, help="Pronunciations: a TSV, CSV or JSON file.")
 detection_option = click.option(
     "--detect-languages",
     type=click.Choice(DETECTION_MODES),

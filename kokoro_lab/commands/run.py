@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from typing import Any, NoReturn
 
@@ -165,11 +164,14 @@ def _pair(text: str, option: str) -> tuple[str, str]:
 
 
 def _show_outcome(outcome: Any, as_json: bool) -> None:
-    if as_json:
-        click.echo(json.dumps({**asdict(outcome), "result": outcome.result()}, default=str))
-        return
     result = outcome.result()
-    click.echo(f"{outcome.notebook}: {outcome.verdict} in {outcome.run_s:.1f} s {outcome.parameters or ''}")
+    show(_lines(outcome, result), {**asdict(outcome), "result": result}, as_json)
+    if outcome.verdict == "crashed" and not as_json:
+        say(f"  {outcome.message}")
+
+
+def _lines(outcome: Any, result: dict[str, Any]) -> Iterator[str]:
+    yield f"{outcome.notebook}: {outcome.verdict} in {outcome.run_s:.1f} s {outcome.parameters or ''}"
     for check in result.get("checks", []):
         limits = ", ".join(
             f"{word} {check[key]:g}"
@@ -177,11 +179,9 @@ def _show_outcome(outcome: Any, as_json: bool) -> None:
             if check[key] is not None
         )
         value = "not finite" if check["value"] is None else f"{check['value']:.4g}"
-        click.echo(f"  {'pass' if check['passed'] else 'FAIL'}  {check['name']} = {value} ({limits})")
+        yield f"  {'pass' if check['passed'] else 'FAIL'}  {check['name']} = {value} ({limits})"
     for control in result.get("controls", []):
-        click.echo(f"  {'caught' if control['caught'] else 'MISSED'}  {control['name']}")
-    if outcome.verdict == "crashed":
-        click.echo(f"  {outcome.message}", err=True)
-    click.echo(f"  look at   {outcome.run_dir / 'report.html'}")
+        yield f"  {'caught' if control['caught'] else 'MISSED'}  {control['name']}"
+    yield f"  look at   {outcome.run_dir / 'report.html'}"
     if any((outcome.run_dir / "audio").glob("*")):
-        click.echo(f"  listen to {outcome.run_dir / 'audio'}")
+        yield f"  listen to {outcome.run_dir / 'audio'}"

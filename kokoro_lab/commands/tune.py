@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from typing import Any
 
@@ -72,10 +71,8 @@ def _show(variant: str | None, as_json: bool) -> None:
     from kokoro_lab.speech.engine import configuration
 
     config = configuration(variant)
-    if as_json:
-        click.echo(json.dumps({"variant": config.variant, "tuned": config.tuned}))
-    else:
-        click.echo(f"{config.variant}: {config.tuned}")
+    record = {"variant": config.variant, "tuned": config.tuned}
+    show([f"{config.variant}: {config.tuned}"], record, as_json)
 
 
 def _forget(variant: str | None, as_json: bool) -> None:
@@ -86,7 +83,5 @@ def _forget(variant: str | None, as_json: bool) -> None:
 
     config = defaults(variant)
     there = forget(MadeFor.of(config, model_sha256(weights_of(config.variant))), config.home)
-    if as_json:
-        click.echo(json.dumps({"variant": config.variant, "forgotten": there}))
-    else:
-        click.echo(f"{config.variant}: {'forgotten' if there else 'there was nothing to forget'}")
+    said = f"{config.variant}: {'forgotten' if there else 'there was nothing to forget'}"
+    show([said], {"variant": config.variant, "forgotten": there}, as_json)
