@@ -8,13 +8,13 @@ from pathlib import Path
 
 import click
 
-from kokoro_lab.commands.console import say, show
-from kokoro_lab.commands.options import PATH, json_option
+from kokoro_lab.commands.console import say
+from kokoro_lab.commands.options import json_option
 from kokoro_lab.config import STAGED
 
 
 @click.command()
-@click.option("-o", "--output", type=PATH, required=True, help="New folder to write.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="New folder to write.")
 @click.option("--variant", type=click.Choice(STAGED), help="Precision of the weights.")
 @click.option(
     "--format",
@@ -45,8 +45,7 @@ def export(
 ) -> None:
     """Write a variant's graphs to a folder, check that they speak, and describe them in a manifest."""
     from kokoro_lab.engine_config import EngineConfig
-    from kokoro_lab.lab.conversion import stages
-    from kokoro_lab.lab.conversion.fixed_shapes import export_static
+    from kokoro_lab.lab.conversion import stages as exporting
     from kokoro_lab.lab.fixtures import load_texts
     from kokoro_lab.lab.tuning.material import segments_of_all
 
@@ -54,19 +53,23 @@ def export(
     fixed = form in ("static", "mlpackage")
     config = replace(config, variant=variant or ("fp32" if fixed else config.variant), stages=None)
     segments = segments_of_all([text.text for text in load_texts(limit=texts)], voices.split(","))
-    told = None if as_json else say
     if fixed:
+        from kokoro_lab.lab.conversion.fixed_shapes import export_static
+
+        told = None if as_json else say
         manifest = export_static(config, output, form, segments, precision=precision, say=told)
-        lines = [f"wrote   {output}", f"checked {json.dumps(manifest['export']['checked'])}"]
-    else:
-        manifest = stages.export(config, output, form, segments, say=told)
-        size_mb = sum(about["bytes"] for about in manifest["graphs"].values()) / 1e6
-        checked = manifest["export"]["checked"]
-        loss_db = checked["agreement_db"]
-        agreement = "the same samples" if loss_db is None else f"{loss_db:.0f} dB"
-        lines = [
-            f"wrote   {output} ({size_mb:.0f} MB of graphs)",
-            f"checked {checked['segments_count']} segments, {checked['audio_s']:.1f} s, finite, {agreement}",
-            f"run it  KOKORO_STAGES={output} KOKORO_VARIANT={config.variant}",
-        ]
-    show(lines, manifest, as_json)
+        checked = json.dumps(manifest["export"]["checked"])
+        click.echo(json.dumps(manifest) if as_json else f"wrote   {output}\nchecked {checked}")
+        return
+    manifest = exporting.export(config, output, form, segments, say=None if as_json else say)
+    if as_json:
+        click.echo(json.dumps(manifest))
+        return
+    size_mb = sum(about["bytes"] for about in manifest["graphs"].values()) / 1e6
+    checked = manifest["export"]["checked"]
+    agreement = "the same samples" if checked["agreement_db"] is None else f"{checked['agreement_db']:.0f} dB"
+    click.echo(f"wrote   {output} ({size_mb:.0f} MB of graphs)")
+    click.echo(
+        f"checked {checked['segments_count']} segments, {checked['audio_s']:.1f} s, finite, {agreement}"
+    )
+    click.echo(f"run it  KOKORO_STAGES={output} KOKORO_VARIANT={config.variant}")

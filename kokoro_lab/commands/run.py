@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any, NoReturn
 
 import click
 
-from kokoro_lab.commands.console import BROKE, DONE, FAILED, say, show
+from kokoro_lab.commands.console import BROKE, DONE, FAILED, say
 from kokoro_lab.commands.options import json_option
 from kokoro_lab.errors import ParameterError
 
@@ -100,8 +101,11 @@ def _run_sweep(
 
     say(f"{total} runs{f' on {cluster}' if cluster else ''}.")
     sweep = sweeps.run_sweep(notebook, swept, given, jobs=jobs, cluster=cluster, done=done)
-    lines = (markdown(sweeps.table(sweep, brief=True)), f"kept in {sweep.folder}")
-    show(lines, sweep.folder / "sweep.json", as_json)
+    if as_json:
+        click.echo((sweep.folder / "sweep.json").read_text("utf-8"))
+    else:
+        click.echo(markdown(sweeps.table(sweep, brief=True)))
+        click.echo(f"kept in {sweep.folder}")
     _leave(sweep.verdicts)
 
 
@@ -110,12 +114,15 @@ def _run_gates(fast: bool, jobs: int, as_json: bool) -> NoReturn:
     from kokoro_lab.lab.gates.suite import measurements
 
     summary = suite_runs.run_gates(measurements(GATES), fast=fast, jobs=jobs, progress=not as_json, say=say)
-    lines = (
-        suite_runs.table(summary).to_string(index=False),
-        *(f"{one.gate}: {one.message}" for one in summary.gates if one.message),
-        f"{summary.verdict}; kept in {summary.folder}",
-    )
-    show(lines, summary.folder / "summary.json", as_json)
+    kept = summary.folder / "summary.json"
+    if as_json:
+        click.echo(kept.read_text("utf-8"))
+    else:
+        click.echo(suite_runs.table(summary).to_string(index=False))
+        for one in summary.gates:
+            if one.message:
+                click.echo(f"{one.gate}: {one.message}")
+        click.echo(f"{summary.verdict}; kept in {summary.folder}")
     _leave({summary.verdict})
 
 
@@ -164,14 +171,11 @@ def _pair(text: str, option: str) -> tuple[str, str]:
 
 
 def _show_outcome(outcome: Any, as_json: bool) -> None:
+    if as_json:
+        click.echo(json.dumps({**asdict(outcome), "result": outcome.result()}, default=str))
+        return
     result = outcome.result()
-    show(_lines(outcome, result), {**asdict(outcome), "result": result}, as_json)
-    if outcome.verdict == "crashed" and not as_json:
-        say(f"  {outcome.message}")
-
-
-def _lines(outcome: Any, result: dict[str, Any]) -> Iterator[str]:
-    yield f"{outcome.notebook}: {outcome.verdict} in {outcome.run_s:.1f} s {outcome.parameters or ''}"
+    click.echo(f"{outcome.notebook}: {outcome.verdict} in {outcome.run_s:.1f} s {outcome.parameters or ''}")
     for check in result.get("checks", []):
         limits = ", ".join(
             f"{word} {check[key]:g}"
@@ -179,9 +183,11 @@ def _lines(outcome: Any, result: dict[str, Any]) -> Iterator[str]:
             if check[key] is not None
         )
         value = "not finite" if check["value"] is None else f"{check['value']:.4g}"
-        yield f"  {'pass' if check['passed'] else 'FAIL'}  {check['name']} = {value} ({limits})"
+        click.echo(f"  {'pass' if check['passed'] else 'FAIL'}  {check['name']} = {value} ({limits})")
     for control in result.get("controls", []):
-        yield f"  {'caught' if control['caught'] else 'MISSED'}  {control['name']}"
-    yield f"  look at   {outcome.run_dir / 'report.html'}"
+        click.echo(f"  {'caught' if control['caught'] else 'MISSED'}  {control['name']}")
+    if outcome.verdict == "crashed":
+        click.echo(f"  {outcome.message}", err=True)
+    click.echo(f"  look at   {outcome.run_dir / 'report.html'}")
     if any((outcome.run_dir / "audio").glob("*")):
-        yield f"  listen to {outcome.run_dir / 'audio'}"
+        click.echo(f"  listen to {outcome.run_dir / 'audio'}")
