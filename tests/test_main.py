@@ -238,12 +238,6 @@ def test_speak_reads_ssml(lab: Path) -> None:
     assert json.loads(plain.stdout)["report"]["words"] > json.loads(done.stdout)["report"]["words"]
 
 
-def test_two_benchmarks_at_once_are_refused() -> None:
-    done = call("bench", "--text", "--resume")
-    assert done.exit_code == 2
-    assert "--text and --resume are benchmarks of their own" in done.output
-
-
 def test_doctor_looks_at_everything() -> None:
     done = call("doctor", "--json")
     found = {f["name"]: f for f in json.loads(done.stdout)}

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import sys
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -36,3 +39,13 @@ def text_of(text: str | None, file: Path | None) -> str:
         raise TextError(
             f"{file} cannot be read: {error.strerror}.", field="--input", value=str(file)
         ) from error
+
+
+def show(lines: Iterable[str], record: Any, as_json: bool) -> None:
+    """The answer: `record`, or the file that it is kept in, for programs; `lines` for people."""
+    if not as_json:
+        click.echo("\n".join(lines))
+    elif isinstance(record, Path):
+        click.echo(record.read_text("utf-8"))
+    else:
+        click.echo(json.dumps(record, default=str))

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 
 import click
 
-from kokoro_lab.commands.console import say
+from kokoro_lab.commands.console import say, show
 from kokoro_lab.commands.options import json_option
 from kokoro_lab.config import PUBLISHED, VARIANTS, settings, weights_of
 
@@ -45,7 +44,7 @@ def fetch(
         lines = (
             f"{name}  ({unread[name]}: name another --language)" if name in unread else name for name in names
         )
-        click.echo(json.dumps(names) if as_json else "\n".join(lines))
+        show(lines, names, as_json)
         return
     report = fetching.fetch(
         [weights_of(v) for v in variants] or PUBLISHED,
@@ -56,7 +55,5 @@ def fetch(
         progress=not as_json,
         say=say,
     )
-    if as_json:
-        click.echo(json.dumps(asdict(report), default=str))
-    else:
-        click.echo(f"{len(report.fetched)} files fetched, {len(report.already_there)} were there.")
+    done = f"{len(report.fetched)} files fetched, {len(report.already_there)} were there."
+    show([done], asdict(report), as_json)

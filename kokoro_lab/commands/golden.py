@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import click
 
-from kokoro_lab.commands.console import say
+from kokoro_lab.commands.console import say, show
 from kokoro_lab.commands.options import json_option
 from kokoro_lab.errors import ParameterError
 
@@ -34,12 +33,8 @@ def golden(cases: tuple[str, ...], everything: bool, as_json: bool) -> None:
     folder = new_run_folder("golden")
     names = list(clips.planned) if everything else names_of(clips, cases)
     changes = record_anew(clips, names, folder, lambda variant: load_engine(variant, tuned=False, say=say))
-    if as_json:
-        click.echo((folder / "difference.json").read_text("utf-8"))
-        return
-    for change in changes:
-        click.echo(change)
-    click.echo(f"look and listen in {folder}; then commit golden/, or take it back: git checkout golden")
+    then = f"look and listen in {folder}; then commit golden/, or take it back: git checkout golden"
+    show([*map(str, changes), then], folder / "difference.json", as_json)
 
 
 def _list(clips: Any, as_json: bool) -> None:
@@ -54,12 +49,12 @@ def _list(clips: Any, as_json: bool) -> None:
         }
         for name, (case, _) in clips.planned.items()
     ]
-    if as_json:
-        click.echo(json.dumps({"clips": rows, "faults": clips.faults()}))
-        return
-    for row in rows:
-        length = "   not recorded" if row["duration_s"] is None else f"{row['duration_s']:6.2f} s"
-        how = "stream" if row["streamed"] else "file"
-        click.echo(f"{row['name']:26} {length}  {row['text']}, {row['voice']} at {row['speed']:g}, {how}")
-    for fault in clips.faults():
-        click.echo(f"FAULT  {fault}", err=True)
+    show(map(_line, rows), {"clips": rows, "faults": clips.faults()}, as_json)
+    for fault in clips.faults() if not as_json else ():
+        say(f"FAULT  {fault}")
+
+
+def _line(row: dict[str, Any]) -> str:
+    length = "   not recorded" if row["duration_s"] is None else f"{row['duration_s']:6.2f} s"
+    how = "stream" if row["streamed"] else "file"
+    return f"{row['name']:26} {length}  {row['text']}, {row['voice']} at {row['speed']:g}, {how}"

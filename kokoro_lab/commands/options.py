@@ -4,20 +4,47 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from kokoro_lab.speech.utterance import DETECTION_MODES
+from kokoro_lab.config import VARIANTS, settings
+from kokoro_lab.speech.utterance import DETECTION_MODES, INPUT_FORMATS
 
 if TYPE_CHECKING:
     from kokoro_lab.datatypes import LexiconEntry
 
+PATH = click.Path(path_type=Path)
+Function = TypeVar("Function", bound=Callable[..., Any])
 
-def lexicon_option(function: Callable[..., Any]) -> Callable[..., Any]:
-    return click.option(
-        "--lexicon", type=click.Path(path_type=Path), help="Pronunciations: a TSV, CSV or JSON file."
-    )(function)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
+voice_option = click.option(
+    "--voice", default=lambda: settings().voice, show_default="af_heart", help="A name, or a blend."
+)
+variant_option = click.option("--variant", type=click.Choice(VARIANTS), help="Precision of the weights.")
+lexicon_option = click.option("--lexicon", type=PATH, help="Pronunciations: a TSV, CSV or JSON file.")
+detection_option = click.option(
+    "--detect-languages",
+    type=click.Choice(DETECTION_MODES),
+    default="auto",
+    show_default=True,
+    help="Read words of other languages as such.",
+)
+
+
+def input_format_option(purpose: str) -> Callable[[Function], Function]:
+    return click.option("--input-format", type=click.Choice(INPUT_FORMATS), default="text", help=purpose)
+
+
+def together(*options: Callable[[Function], Function]) -> Callable[[Function], Function]:
+    """Several options as one, which `-h` lists in this order."""
+
+    def decorated(function: Function) -> Function:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return decorated
 
 
 def entries_of(lexicon: Path | None) -> tuple[LexiconEntry, ...]:
@@ -25,17 +52,3 @@ def entries_of(lexicon: Path | None) -> tuple[LexiconEntry, ...]:
     from kokoro_lab.g2p.lexicon_files import read_lexicon
 
     return read_lexicon(lexicon) if lexicon else ()
-
-
-def detection_option(function: Callable[..., Any]) -> Callable[..., Any]:
-    return click.option(
-        "--detect-languages",
-        type=click.Choice(DETECTION_MODES),
-        default="auto",
-        show_default=True,
-        help="Read words of other languages as such.",
-    )(function)
-
-
-def json_option(function: Callable[..., Any]) -> Callable[..., Any]:
-    return click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")(function)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -10,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kokoro_lab.commands.console import DONE, FAILED, say
-from kokoro_lab.commands.options import json_option
+from kokoro_lab.commands.console import DONE, FAILED, say, show
+from kokoro_lab.commands.options import PATH, json_option
 from kokoro_lab.config import settings
 from kokoro_lab.errors import ParameterError
 
@@ -37,7 +36,7 @@ SINKS = ("sound", "file", "null")
     help="Where speech goes: the sound card, a WAV file, or nowhere at the pace of speech.",
 )
 @click.option("--device", help="Of the sound card: a name or number of `python -m sounddevice`.")
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="With --sink file: the WAV file.")
+@click.option("-o", "--output", type=PATH, help="With --sink file: the WAV file.")
 @click.option(
     "--pipe",
     type=click.Path(path_type=Path, allow_dash=True),
@@ -109,13 +108,11 @@ def _play_standard_input(sink: Sink, pre_buffer_s: float | None, as_json: bool) 
     with open(sys.stdin.fileno(), "rb", buffering=0, closefd=False) as source, running(deck):
         played = play_pipe(deck, source)
         status = deck.status()
-    if as_json:
-        click.echo(json.dumps(asdict(status)))
-    else:
-        click.echo(
-            f"played {status.played_samples / 24_000:.2f} s, {status.underruns} underruns, "
-            f"{status.silent_s:.2f} s of silence among it"
-        )
+    done = (
+        f"played {status.played_samples / 24_000:.2f} s, {status.underruns} underruns, "
+        f"{status.silent_s:.2f} s of silence among it"
+    )
+    show([done], asdict(status), as_json)
     sys.exit(DONE if played else FAILED)
 
 
@@ -123,5 +120,5 @@ def _soak(minutes: float, seed: int, pre_buffer_ms: float | None, as_json: bool)
     from kokoro_lab.lab.bench.playing import judge_player
 
     judged = judge_player(minutes, seed, pre_buffer_ms, progress=not as_json, say=say)
-    click.echo(judged.path.read_text("utf-8") if as_json else "\n".join(judged.lines))
+    show(judged.lines, judged.path, as_json)
     sys.exit(DONE if judged.passed else FAILED)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import click
 
-from kokoro_lab.config import VARIANTS, settings
+from kokoro_lab.commands.options import variant_option
+from kokoro_lab.config import settings
 
 
 @click.command()
@@ -14,7 +15,7 @@ from kokoro_lab.config import VARIANTS, settings
 @click.option(
     "--port", type=int, default=lambda: settings().port, show_default="8880", help="Port to listen on."
 )
-@click.option("--variant", type=click.Choice(VARIANTS), help="Precision of the weights.")
+@variant_option
 def serve(host: str, port: int, variant: str | None) -> None:
     """Serve speech to Raycast, OpenWebUI and every OpenAI client."""
     from kokoro_lab.serve import main as serve_main

@@ -4,20 +4,28 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 from kokoro_lab.commands.console import say, text_of
-from kokoro_lab.commands.options import detection_option, entries_of, json_option, lexicon_option
-from kokoro_lab.config import SPEED_MAX, SPEED_MIN, VARIANTS, settings
+from kokoro_lab.commands.options import (
+    PATH,
+    detection_option,
+    entries_of,
+    input_format_option,
+    json_option,
+    lexicon_option,
+    variant_option,
+    voice_option,
+)
+from kokoro_lab.config import SPEED_MAX, SPEED_MIN
 from kokoro_lab.containers.plain_json import finite
 from kokoro_lab.errors import PlaybackError
-from kokoro_lab.speech.utterance import INPUT_FORMATS
 
 if TYPE_CHECKING:
     from kokoro_lab.datatypes import Fallback, Samples
@@ -27,26 +35,17 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("text", required=False)
-@click.option(
-    "-i", "--input", "input_file", type=click.Path(path_type=Path), help="Read the text from a file."
-)
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="File; its ending says the format.")
+@click.option("-i", "--input", "input_file", type=PATH, help="Read the text from a file.")
+@click.option("-o", "--output", type=PATH, default="speech.wav", help="File; its ending says the format.")
 @click.option("--play", is_flag=True, help="Play it; with --stream, as it is computed.")
-@click.option(
-    "--voice", default=lambda: settings().voice, show_default="af_heart", help="A name, or a blend."
-)
+@voice_option
 @click.option("--speed", type=float, default=1.0, show_default=True, help=f"{SPEED_MIN} to {SPEED_MAX}.")
 @click.option("--language", help="Such as en-gb; else the voice's own.")
 @detection_option
-@click.option("--variant", type=click.Choice(VARIANTS), help="Precision of the weights.")
+@variant_option
 @click.option("--provider", help="Execution provider.")
 @click.option("--sample-rate", type=int, default=24_000, show_default=True, help="Of the file, in Hz.")
-@click.option(
-    "--input-format",
-    type=click.Choice(INPUT_FORMATS),
-    default="text",
-    help="What TEXT is: plain, or a subset of SSML.",
-)
+@input_format_option("What TEXT is: plain, or a subset of SSML.")
 @click.option("--loudness", default="auto", help="auto, measured, voice or none.")
 @click.option("--seed", type=click.IntRange(0), default=0, help="Of the dither.")
 @click.option(
@@ -62,7 +61,7 @@ if TYPE_CHECKING:
 def speak(
     text: str | None,
     input_file: Path | None,
-    output: Path | None,
+    output: Path,
     play: bool,
     sample_rate: int,
     variant: str | None,
@@ -74,6 +73,8 @@ def speak(
     **options: Any,
 ) -> None:
     """Speak TEXT (or a file, or standard input) into a file: WAV, MP3, FLAC, Opus, AAC or bare PCM."""
+    import numpy as np
+
     from kokoro_lab.containers import Encoder, dithered, format_of, write_encoded
     from kokoro_lab.dsp import ditherer
     from kokoro_lab.metrics.loudness import true_peak_dbtp
@@ -82,23 +83,23 @@ def speak(
 
     words = text_of(text, input_file)
     options["lexicon"] = entries_of(lexicon)
-    output = output or Path("speech.wav")
     encoder = Encoder(format_of(output), sample_rate, options["seed"], streamed=False, dither=dither)
     if dither != "tpdf" and not dithered(encoder.kind):
         say(f"note   dither: {encoder.kind} is not of 16 bit, and has none to shape.")
     engine = load_engine(variant, provider, say=say)
+    new_dither = partial(ditherer, dither, 24_000, options["seed"])
     with ExitStack() as stack:
-        heard, instead = (
-            _loudspeaker(stack, ditherer(dither, 24_000, options["seed"])) if play else (None, None)
-        )
+        heard, instead = _loudspeaker(stack, new_dither()) if play else (None, None)
         if stream:
             # a stream is heard from a server that has been up for a while
             engine.warm(options["voice"], text="Ready.")
-            source = engine.stream(words, **options)
-            samples, report = _joined((chunk.samples for chunk in source), heard), source.report
-        else:
-            clip = engine.synthesize(words, **options)
-            samples, report = clip.samples, clip.report
+        source = engine.stream(words, streamed=stream, **options)
+        chunks = []
+        for chunk in source:
+            if stream and heard is not None:
+                heard.push(chunk.samples)
+            chunks.append(chunk.samples)
+        samples, report = np.concatenate(chunks), source.report
         output.parent.mkdir(parents=True, exist_ok=True)
         path = write_encoded(output, encoder, samples)
         figures: dict[str, Any] = {
@@ -122,7 +123,7 @@ def speak(
             if as_json:
                 click.echo(json.dumps(finite({**figures, "report": asdict(report)})))
     if instead is not None:
-        play_samples(ditherer(dither, 24_000, options["seed"]).run(samples))
+        play_samples(new_dither().run(samples))
 
 
 def _loudspeaker(stack: ExitStack, dither: Dither) -> tuple[Aloud | None, Fallback | None]:
@@ -140,18 +141,6 @@ def _loudspeaker(stack: ExitStack, dither: Dither) -> tuple[Aloud | None, Fallba
         say(f"note   playback: {error} It is played by {program} instead.")
         return None, Fallback("playback", f"{error.message} Played by {program}.")
     return stack.enter_context(aloud(card, dither)), None
-
-
-def _joined(pieces: Iterator[Any], heard: Aloud | None) -> Any:
-    """All of them, each heard as it comes."""
-    import numpy as np
-
-    kept = []
-    for piece in pieces:
-        if heard is not None:
-            heard.push(piece)
-        kept.append(piece)
-    return np.concatenate(kept)
 
 
 def _integrated_lufs(samples: Samples) -> float:

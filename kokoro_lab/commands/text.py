@@ -8,18 +8,12 @@ from pathlib import Path
 
 import click
 
-from kokoro_lab.commands.options import detection_option, entries_of, lexicon_option
-from kokoro_lab.speech.utterance import INPUT_FORMATS
+from kokoro_lab.commands.options import detection_option, entries_of, input_format_option, lexicon_option
 
 
 @click.command()
 @click.option("--language", default="en-us", show_default=True, help="Language of the text.")
-@click.option(
-    "--input-format",
-    type=click.Choice(INPUT_FORMATS),
-    default="text",
-    help="What standard input holds; an SSML document may take several lines.",
-)
+@input_format_option("What standard input holds; an SSML document may take several lines.")
 @detection_option
 @lexicon_option
 def text(language: str, input_format: str, detect_languages: str, lexicon: Path | None) -> None:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from typing import Any
 
 import click
 
-from kokoro_lab.commands.console import DONE, FAILED, say
-from kokoro_lab.commands.options import json_option
-from kokoro_lab.config import VARIANTS, settings
+from kokoro_lab.commands.console import DONE, FAILED, say, show
+from kokoro_lab.commands.options import json_option, variant_option, voice_option
 from kokoro_lab.errors import GateFailed, ParameterError
 
 
@@ -20,29 +18,29 @@ from kokoro_lab.errors import GateFailed, ParameterError
 @click.option("--compared", default=12, show_default=True, help="Other texts, to compare the best with.")
 @click.option("--rounds", default=6, show_default=True, help="How often it is compared; 0 only searches.")
 @click.option("--preset", default="medium", show_default=True, help="Length of the texts, as in `bench`.")
-@click.option(
-    "--voice", default=lambda: settings().voice, show_default="af_heart", help="A name, or a blend."
-)
-@click.option("--variant", type=click.Choice(VARIANTS), help="Precision of the weights.")
+@voice_option
+@variant_option
 @click.option(
     "--try", "tried", multiple=True, metavar="NAME=A,B", help="Values of a setting instead of the usual ones."
 )
 @click.option("--seed", default=0, help="Of the texts and of the search.")
 @click.option("--dry-run", is_flag=True, help="Decide, and adopt nothing.")
-@click.option("--show", is_flag=True, help="Instead: what has been adopted, and whether it is used here.")
+@click.option(
+    "--show", "shown", is_flag=True, help="Instead: what has been adopted, and whether it is used here."
+)
 @click.option("--forget", "forgotten", is_flag=True, help="Instead: go back to the defaults.")
 @json_option
 def tune(
-    tried: tuple[str, ...], dry_run: bool, show: bool, forgotten: bool, as_json: bool, **options: Any
+    tried: tuple[str, ...], dry_run: bool, shown: bool, forgotten: bool, as_json: bool, **options: Any
 ) -> None:
     """Find the settings that suit this machine: sooner heard, less computing, less memory, the same sound.
 
     Leave the machine alone meanwhile. What was cut off goes on when it is called again.
     """
-    if show and forgotten:
+    if shown and forgotten:
         raise ParameterError("--show and --forget are asked for one at a time.", field="--forget")
-    if show or forgotten:
-        (_show if show else _forget)(options["variant"], as_json)
+    if shown or forgotten:
+        (_show if shown else _forget)(options["variant"], as_json)
         return
     from kokoro_lab.lab import plots, results
     from kokoro_lab.lab.tuning import autotune
@@ -59,13 +57,13 @@ def tune(
     except GateFailed as failed:
         say(f"Nothing is adopted: {failed}")
         code = FAILED
-    if as_json:
-        click.echo((run.folder / "result.json").read_text("utf-8"))
-    else:
-        shown = tuning.table[tuning.table.front].drop(columns=["state", "message", "front"])
-        click.echo(f"The Pareto front, costs as ratios to the defaults:\n{shown.round(3).to_string()}")
-        click.echo(tuning.decision)
-        click.echo(f"kept in {run.folder}" + (f"; adopted in {path}" if path else ""))
+    front = tuning.table[tuning.table.front].drop(columns=["state", "message", "front"])
+    lines = (
+        f"The Pareto front, costs as ratios to the defaults:\n{front.round(3).to_string()}",
+        tuning.decision,
+        f"kept in {run.folder}" + (f"; adopted in {path}" if path else ""),
+    )
+    show(lines, run.folder / "result.json", as_json)
     sys.exit(code)
 
 
@@ -73,10 +71,8 @@ def _show(variant: str | None, as_json: bool) -> None:
     from kokoro_lab.speech.engine import configuration
 
     config = configuration(variant)
-    if as_json:
-        click.echo(json.dumps({"variant": config.variant, "tuned": config.tuned}))
-    else:
-        click.echo(f"{config.variant}: {config.tuned}")
+    record = {"variant": config.variant, "tuned": config.tuned}
+    show([f"{config.variant}: {config.tuned}"], record, as_json)
 
 
 def _forget(variant: str | None, as_json: bool) -> None:
@@ -87,7 +83,5 @@ def _forget(variant: str | None, as_json: bool) -> None:
 
     config = defaults(variant)
     there = forget(MadeFor.of(config, model_sha256(weights_of(config.variant))), config.home)
-    if as_json:
-        click.echo(json.dumps({"variant": config.variant, "forgotten": there}))
-    else:
-        click.echo(f"{config.variant}: {'forgotten' if there else 'there was nothing to forget'}")
+    said = f"{config.variant}: {'forgotten' if there else 'there was nothing to forget'}"
+    show([said], {"variant": config.variant, "forgotten": there}, as_json)

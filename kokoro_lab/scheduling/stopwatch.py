@@ -4,8 +4,30 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextvars import ContextVar
+
+Listener = Callable[[str], AbstractContextManager[None]]
+"""Entered where a stage begins, and left where it ends; told which one."""
+
+_listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
+
+
+@contextmanager
+def listening(listener: Listener) -> Iterator[None]:
+    """Have `listener` hear of every stage that this thread is in meanwhile; it hears of no other thread's."""
+    token = _listener.set(listener)
+    try:
+        yield
+    finally:
+        _listener.reset(token)
+
+
+def heard(stage: str) -> AbstractContextManager[None]:
+    """Around the work of `stage`, for whoever listens in this thread."""
+    listener = _listener.get()
+    return nullcontext() if listener is None else listener(stage)
 
 
 class Stopwatch:
@@ -36,7 +58,8 @@ class Stopwatch:
                 self._since_s = started_s
             self._running += 1
         try:
-            yield
+            with heard(stage):
+                yield
         finally:
             ended_s = time.perf_counter()
             with self._lock:

@@ -19,6 +19,7 @@ from onnxruntime.capi import onnxruntime_pybind11_state as runtime
 
 from kokoro_lab.datatypes import Fallback
 from kokoro_lab.errors import KokoroLabError, OutOfMemory, ProviderError
+from kokoro_lab.scheduling.stopwatch import heard
 from kokoro_lab.sessions.provider_choice import PROVIDER_STAGE
 from kokoro_lab.sessions.provider_registry import CPU, first_line
 
@@ -108,6 +109,10 @@ class GuardedSession:
         OutOfMemory
             The CPU has no memory for it.
         """
+        with heard(self.stage):
+            return self._run(names, feed)
+
+    def _run(self, names: Sequence[str] | None, feed: Mapping[str, Any]) -> list[Any]:
         if self._make_spare is None or self._provider == CPU.full_name:
             return self._session.run(names, feed)
         number = next(self._numbers)

@@ -11,10 +11,9 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from kokoro_lab.errors import ParameterError
-from kokoro_lab.lab.routes import schedule as schedules
-from kokoro_lab.lab.routes.benchmark_schemas import BenchmarkRequest
+from kokoro_lab.lab.routes import running
 from kokoro_lab.lab.routes.benchmarks import benchmarks_of
-from kokoro_lab.lab.routes.schedule import Schedule
+from kokoro_lab.lab.routes.running import BenchmarkRequest, Schedule
 from kokoro_lab.server.state import ServerState
 from tests.server.conftest import state_of, wait_until
 from tests.server.scripted import Scripted
@@ -31,7 +30,7 @@ def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "kokoro_lab.lab.results.new_run_folder",
         lambda name: tmp_path / name / f"20260101T000000Z-{next(numbers):04x}",
     )
-    monkeypatch.setattr(schedules, "ASKED", BenchmarkRequest(preset="short", trials=1))
+    monkeypatch.setattr(running, "ASKED", BenchmarkRequest(preset="short", trials=1))
     monkeypatch.setattr("kokoro_lab.server.health.background.QUIET_S", 0.0)
     return tmp_path
 
@@ -45,7 +44,7 @@ def state(app: Flask) -> ServerState:
 def schedule(app: Flask, state: ServerState) -> Iterator[Schedule]:
     """One whose turns a test takes itself."""
     benchmarks = benchmarks_of(app)
-    found = Schedule(benchmarks, state.slots, "hum", LONG_S)
+    found = Schedule(benchmarks, "hum", LONG_S)
     benchmarks.schedule = found
     yield found
     found.stop()
@@ -78,7 +77,7 @@ def test_a_turn_is_skipped_while_somebody_is_served(
     shown = client.get("/benchmarks").json
     assert shown["current"] is None
     assert shown["schedule"]["skipped"] == 1
-    assert shown["schedule"]["last_skip"] == schedules.LIVE
+    assert shown["schedule"]["last_skip"] == running.LIVE
     slot.release()
     assert schedule.take_turn()
     wait_until(lambda: ended(client))
@@ -90,7 +89,7 @@ def test_a_turn_is_skipped_for_as_long_as_a_reader_turns_the_page(
     monkeypatch.setattr("kokoro_lab.server.health.background.QUIET_S", 60.0)
     state.slots.take().release()
     assert not schedule.take_turn()
-    assert schedule.last_skip == schedules.LIVE
+    assert schedule.state.last_skip == running.LIVE
 
 
 def test_a_trial_that_a_request_disturbs_is_begun_again(
@@ -115,12 +114,12 @@ def test_a_turn_is_skipped_while_another_benchmark_or_the_warm_up_is_under_way(
     decoder.gate.clear()
     assert schedule.take_turn()
     assert not schedule.take_turn()
-    assert schedule.last_skip == schedules.ANOTHER
+    assert schedule.state.last_skip == running.ANOTHER
     decoder.gate.set()
     wait_until(lambda: ended(client))
-    early = Schedule(benchmarks_of(app), state.slots, "hum", LONG_S, ready=lambda: False)
+    early = Schedule(benchmarks_of(app), "hum", LONG_S, ready=lambda: False)
     assert not early.take_turn()
-    assert early.last_skip == schedules.WARMING
+    assert early.state.last_skip == running.WARMING
 
 
 def test_turns_are_taken_at_intervals_and_one_that_fails_is_not_the_last(
@@ -130,13 +129,13 @@ def test_turns_are_taken_at_intervals_and_one_that_fails_is_not_the_last(
         raise ParameterError("There is no folder for results.")
 
     monkeypatch.setattr("kokoro_lab.lab.results.new_run_folder", nowhere)
-    often = Schedule(benchmarks_of(app), state.slots, "hum", 0.01)
+    often = Schedule(benchmarks_of(app), "hum", 0.01)
     thread = often.start()
-    wait_until(lambda: often.skipped >= 3)
+    wait_until(lambda: often.state.skipped >= 3)
     often.stop()
     thread.join(10)
     assert not thread.is_alive()
-    assert often.last_skip == "There is no folder for results."
+    assert often.state.last_skip == "There is no folder for results."
 
 
 def test_the_server_measures_by_itself_only_where_it_is_told_to(make_app: Callable[..., Flask]) -> None:
@@ -144,7 +143,7 @@ def test_the_server_measures_by_itself_only_where_it_is_told_to(make_app: Callab
     assert benchmarks_of(make_app(benchmark_interval_s=LONG_S, skip_benchmarking=True)).schedule is None
     told = benchmarks_of(make_app(benchmark_interval_s=LONG_S)).schedule
     assert told is not None
-    assert told.interval_s == LONG_S
+    assert told.state.interval_s == LONG_S
     told.stop()
 
 

@@ -17,8 +17,7 @@ from kokoro_lab.g2p.frontend import FrontEnd
 from kokoro_lab.lab.bench.memory import resident_mb
 from kokoro_lab.lab.bench.texts import sentences_of
 from kokoro_lab.lab.fixtures import load_rows
-from kokoro_lab.lab.results import new_run_folder, write_json
-from kokoro_lab.provenance import git_state, machine, versions
+from kokoro_lab.lab.results import made_by, new_run_folder, write_json
 
 WARM_SENTENCES = 20
 """Read first and not counted."""
@@ -154,8 +153,8 @@ def read_alone(sentences: Sequence[str], language: str, *, memory: bool = False)
     lines = [conditions, figures.round(2).to_string()]
     record: dict[str, Any] = {
         "conditions": conditions,
-        "summary": {str(name): row.to_dict() for name, row in figures.iterrows()},
-        "sentences": [asdict(each) for each in times],
+        "summary": figures.to_dict("index"),
+        "sentences": table.to_dict("records"),
     }
     for name, ends in (("sentences", True), ("no sentence end", False)) if memory else ():
         text = long_text(sentences, LONG_CHARACTERS, ends=ends)
@@ -164,5 +163,5 @@ def read_alone(sentences: Sequence[str], language: str, *, memory: bool = False)
         lines += [pd.DataFrame(stretches).round(2).to_string(index=False)]
         record[f"long text, {name}"] = stretches
     path = new_run_folder("bench") / "result.json"
-    write_json(path, record | {"versions": versions(), "git": git_state(), "machine": machine()})
-    return path, lines
+    write_json(path, record | made_by())
+    return path, [*lines, f"kept in {path.parent}"]

@@ -1,39 +1,53 @@
-"""Where the time goes: loading part by part, speech stage by stage, each graph operator by operator."""
+"""Where the time goes: loading part by part, speech stage by stage, each graph operator by operator.
+
+The engine itself speaks, and a listener hears of each stage as it begins and ends. So that no two are at work
+at once, the excitation is made behind the trunk and not beside it, and no segment is prepared ahead: sound
+begins some milliseconds later than in a stream. `samples_unlike_the_engine` shows that it is the same sound.
+"""
 
 from __future__ import annotations
 
 import json
+import math
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
-from kokoro_lab.datatypes import SAMPLE_RATE_HZ
+from kokoro_lab.config import STAGED, weights_of
+from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.g2p.frontend import FrontEnd
 from kokoro_lab.graphs.adain import AdainLayers
 from kokoro_lab.graphs.artefacts import stages_folder
-from kokoro_lab.lab.bench.staged import (
-    STAGES,
-    VOCODER_STAGES,
-    ObservedSession,
-    StagedSpeaker,
-    StageTimes,
-    require_stages,
-)
 from kokoro_lab.lab.results import Check, NegativeControl
+from kokoro_lab.model.decoder import StagedDecoder
 from kokoro_lab.model.predictor import StatisticsPredictor
 from kokoro_lab.native.operators import native_operators
+from kokoro_lab.scheduling.stopwatch import listening
+from kokoro_lab.sessions.guarded_session import GuardedSession
+from kokoro_lab.speech.engine import Engine
+from kokoro_lab.speech.parts import Parts
 from kokoro_lab.text.language import resolve_language
-from kokoro_lab.weights.voices import load_voice
+from kokoro_lab.typed import require_least
+from kokoro_lab.weights.store import model_sha256
+from kokoro_lab.weights.voices import VoiceCache, load_voice
 
+GRAPH_STAGES = ("prosody", "trunk", "excitation")
+"""Each is one graph, and has its name."""
+STATISTICS = "statistics"
+"""The predictors, and what else the model does that is in no graph."""
+FIRST_WINDOW, OTHER_WINDOWS = VOCODER_STAGES = ("first window", "other windows")
+STAGES = ("text", *GRAPH_STAGES, STATISTICS, *VOCODER_STAGES, "dsp")
+"""In the order of the pipeline."""
 FIRST_AUDIO, END = "first audio", "end"
 COLD, WARM = "cold", "warm"
 
@@ -44,14 +58,103 @@ LOADING_EVENTS = ("model_loading_uri", "session_initialization")
 """What ONNX Runtime's profiler calls reading a graph, and optimising it and packing its weights."""
 
 
+class StageWatch:
+    """Listens to one utterance: seconds spent in each of `STAGES`, of which one within another one counts by
+    itself alone."""
+
+    def __init__(self) -> None:
+        self.stages_s = dict.fromkeys(STAGES, 0.0)
+        self._within_s: list[float] = []
+
+    @contextmanager
+    def __call__(self, stage: str) -> Iterator[None]:
+        self._within_s.append(0.0)
+        started_s = time.perf_counter()
+        try:
+            yield
+        finally:
+            taken_s = time.perf_counter() - started_s
+            self.stages_s[self._named(stage)] += taken_s - self._within_s.pop()
+            if self._within_s:
+                self._within_s[-1] += taken_s
+
+    def _named(self, stage: str) -> str:
+        if stage == "vocoder":
+            return OTHER_WINDOWS if self.stages_s[FIRST_WINDOW] else FIRST_WINDOW
+        return STATISTICS if stage == "model" else stage
+
+
+class Moment(NamedTuple):
+    """How far an utterance is: seconds since it was asked for, and seconds spent in each stage since then."""
+
+    wall_s: float
+    stages_s: Mapping[str, float]
+
+
+class Heard(NamedTuple):
+    """An utterance that was listened to: when its first chunk was there, when its last, and what was said."""
+
+    first_audio: Moment
+    end: Moment
+    samples: Samples
+
+
+def in_line(config: EngineConfig) -> Engine:
+    """An engine that has never spoken, and never has two stages of a segment at work at once.
+
+    Raises
+    ------
+    ParameterError
+        The variant has no stages.
+    """
+    _require_stages(config)
+    decoder = StagedDecoder(config).in_turn()
+    voices = VoiceCache(lambda spec: load_voice(spec, config.home))
+    sha256 = model_sha256(weights_of(config.variant))
+    return Engine(Parts(decoder, config, voices, sha256, lambda: decoder.placement))
+
+
+def listen(engine: Engine, text: str, voice: str) -> Heard:
+    """Have `text` spoken as a stream speaks it, but for the segments that a stream prepares ahead.
+
+    Raises
+    ------
+    TextError, VoiceError
+        There is nothing to speak, or no such voice.
+    """
+    engine.voice(voice)  # to read its file is no stage
+    watch, moments, chunks = StageWatch(), [], []
+    started_s = time.perf_counter()
+    with listening(watch):
+        for chunk in engine.stream(
+            text, voice=voice, streamed=False, statistics="predicted", loudness="voice"
+        ):
+            moments.append(Moment(time.perf_counter() - started_s, dict(watch.stages_s)))
+            chunks.append(chunk.samples)
+    return Heard(moments[0], moments[-1], np.concatenate(chunks))
+
+
+def samples_unlike_the_engine(engine: Engine, text: str, voice: str) -> int:
+    """How many samples of an engine that is listened to are not, to the last bit, those of its stream."""
+    heard = listen(in_line(engine.config), text, voice).samples
+    streamed = np.concatenate([chunk.samples for chunk in engine.stream(text, voice=voice)])
+    common = min(len(heard), len(streamed))
+    missing = max(len(heard), len(streamed)) - common
+    return int(np.count_nonzero(heard[:common] != streamed[:common])) + missing
+
+
 @contextmanager
-def _profiled_speaker(config: EngineConfig) -> Iterator[StagedSpeaker]:
-    """A speaker in whose sessions ONNX Runtime's profiler is on; `_events` gives what it recorded."""
+def _profiled(config: EngineConfig) -> Iterator[tuple[Engine, list[GuardedSession]]]:
+    """An engine in whose sessions ONNX Runtime's profiler is on; `_events` gives what it recorded."""
     with tempfile.TemporaryDirectory() as folder:
-        yield StagedSpeaker(replace(config, profiles=Path(folder)))
+        engine = in_line(replace(config, profiles=Path(folder)))
+        decoder = engine.decoder
+        assert isinstance(decoder, StagedDecoder)
+        fixed = () if decoder.fixed is None else decoder.fixed.sessions
+        yield engine, [*decoder.prosody.sessions, *decoder.vocoder.sessions, *fixed]
 
 
-def _events(session: ObservedSession) -> list[dict[str, Any]]:
+def _events(session: GuardedSession) -> list[dict[str, Any]]:
     """What the profiler recorded of a session, which it stops doing then. Times are in microseconds."""
     return list(json.loads(Path(session.end_profiling()).read_text("utf-8")))
 
@@ -71,8 +174,8 @@ def profile_loading(config: EngineConfig, voice: str, *, loads: int = 3) -> pd.D
     ParameterError
         `loads` is under 1, or the variant has no stages.
     """
-    _require_some("loads", loads)
-    require_stages(config)
+    require_least("loads", loads, 1, ParameterError)
+    _require_stages(config)
     folder = stages_folder(config, native_operators(config))
     language = resolve_language(load_voice(voice, config.home).language)
     parts: dict[str, Callable[[], object]] = {
@@ -84,8 +187,8 @@ def profile_loading(config: EngineConfig, voice: str, *, loads: int = 3) -> pd.D
     rows = []
     for trial in range(-1, loads):  # the first is not counted: it pays for imports and for the disk
         found = {part: _seconds(load) for part, load in parts.items()}
-        with _profiled_speaker(config) as speaker:
-            found |= {session.graph: _loading_s(_events(session)) for session in speaker.sessions}
+        with _profiled(config) as (_, sessions):
+            found |= {session.stage: _loading_s(_events(session)) for session in sessions}
         rows += [{"part": part, "trial": trial, "load_s": s} for part, s in found.items() if trial >= 0]
     return pd.DataFrame(rows)
 
@@ -126,18 +229,17 @@ def profile_stages(
     ParameterError, TextError, VoiceError
         Fewer than one trial or load, a variant without stages, nothing to speak, no such voice.
     """
-    _require_some("trials", trials)
-    _require_some("loads", loads)
-    require_stages(config)
-    pack = load_voice(voice, config.home)
-    FrontEnd().warm(resolve_language(pack.language))  # imports are not what is timed
-    found: list[tuple[str, StageTimes]] = []
+    require_least("trials", trials, 1, ParameterError)
+    require_least("loads", loads, 1, ParameterError)
+    _require_stages(config)
+    FrontEnd().warm(resolve_language(load_voice(voice, config.home).language))  # imports are not timed
+    found: list[tuple[str, Heard]] = []
     for _ in tqdm(range(loads), desc="cold", disable=not progress):
-        speaker = StagedSpeaker(config)
-        found.append((COLD, speaker.speak(text, pack)))
-    speaker.speak(text, pack)
+        engine = in_line(config)
+        found.append((COLD, listen(engine, text, voice)))
+    listen(engine, text, voice)
     found += [
-        (WARM, speaker.speak(text, pack)) for _ in tqdm(range(trials), desc="warm", disable=not progress)
+        (WARM, listen(engine, text, voice)) for _ in tqdm(range(trials), desc="warm", disable=not progress)
     ]
     return pd.DataFrame(
         {
@@ -146,22 +248,19 @@ def profile_stages(
             "until": until,
             "stage": stage,
             "stage_s": stage_s,
-            "wall_s": wall_s,
-            "audio_s": len(times.samples) / SAMPLE_RATE_HZ,
+            "wall_s": moment.wall_s,
+            "audio_s": len(heard.samples) / SAMPLE_RATE_HZ,
         }
-        for trial, (state, times) in enumerate(found)
-        for until, stages, wall_s in (
-            (FIRST_AUDIO, times.first_audio_s, times.ttfa_s),
-            (END, times.end_s, times.wall_s),
-        )
-        for stage, stage_s in stages.items()
+        for trial, (state, heard) in enumerate(found)
+        for until, moment in ((FIRST_AUDIO, heard.first_audio), (END, heard.end))
+        for stage, stage_s in moment.stages_s.items()
     )
 
 
 def profile_operators(config: EngineConfig, text: str, voice: str, *, trials: int = 3) -> pd.DataFrame:
     """Where each graph's time goes, by ONNX Runtime's own profiler.
 
-    No graph has branches or loops, so no operator's time contains another's.
+    No operator's time contains another's.
 
     Parameters
     ----------
@@ -180,66 +279,39 @@ def profile_operators(config: EngineConfig, text: str, voice: str, *, trials: in
     ParameterError, TextError, VoiceError
         As `profile_stages`.
     """
-    _require_some("trials", trials)
-    require_stages(config)
-    pack = load_voice(voice, config.home)
-    with _profiled_speaker(config) as speaker:
-        speaker.speak(text, pack)
-        warm_up_runs = {session.graph: session.runs for session in speaker.sessions}
-        for _ in range(trials):
-            speaker.speak(text, pack)
-        tables = [
-            _operators_of(session, warm_up_runs[session.graph], trials)
-            for session in speaker.sessions
-            if session.runs
-        ]
+    require_least("trials", trials, 1, ParameterError)
+    _require_stages(config)
+    tables = []
+    with _profiled(config) as (engine, sessions):
+        for _ in range(trials + 1):
+            listen(engine, text, voice)
+        for session in sessions:
+            graph_s, table = _by_operator(_events(session), trials)
+            if not table.empty:
+                table.insert(0, "graph", session.stage)
+                tables.append(table.assign(graph_s=graph_s, share=table.operator_s / graph_s))
     return pd.concat(tables, ignore_index=True)
 
 
-def _operators_of(session: ObservedSession, warm_up_runs: int, trials: int) -> pd.DataFrame:
-    graph_s, table = _by_operator(_events(session), warm_up_runs)
-    table["calls"] //= trials
-    table["operator_s"] /= trials
-    graph_s /= trials
-    table.insert(0, "graph", session.graph)
-    return table.assign(graph_s=graph_s, share=table.operator_s / graph_s)
+def _by_operator(events: Sequence[Mapping[str, Any]], trials: int) -> tuple[float, pd.DataFrame]:
+    """Seconds that the graph took for one utterance, of `trials` that came after one which does not count;
+    calls and seconds of each operator type in it, the slowest first.
 
-
-def _by_operator(events: Sequence[Mapping[str, Any]], warm_up_runs: int) -> tuple[float, pd.DataFrame]:
-    """Seconds of the runs after the first `warm_up_runs`; their calls and seconds by operator type, the
-    slowest first.
-
-    Both by the profiler's clock: it is the system's, which may be set while it runs.
+    All by the profiler's clock: it is the system's, which may be set while it runs.
     """
-    runs = sorted((e["ts"], e["dur"]) for e in events if e["name"] == "model_run")[warm_up_runs:]
-    begin_us = runs[0][0]
-    nodes = [
-        e for e in events if e["cat"] == "Node" and e["name"].endswith("_kernel_time") and e["ts"] >= begin_us
-    ]
+    runs = sorted((e["ts"], e["dur"]) for e in events if e["name"] == "model_run")
+    counted = runs[len(runs) // (trials + 1) :]  # the same text takes the same runs each time
+    begin_us = counted[0][0] if counted else math.inf
     rows = [
-        {"operator": e["args"]["op_name"], "calls": 1, "operator_s": own_us / 1e6}
-        for e, own_us in _own(nodes)
+        {"operator": e["args"]["op_name"], "calls": 1 / trials, "operator_s": e["dur"] / 1e6 / trials}
+        for e in events
+        if e["cat"] == "Node" and e["name"].endswith("_kernel_time") and e["ts"] >= begin_us
     ]
     table = pd.DataFrame(rows, columns=["operator", "calls", "operator_s"])
+    table = table[table.operator != "If"]  # which takes what the nodes of its branch take
     table = table.groupby("operator", as_index=False).sum().sort_values("operator_s", ascending=False)
-    return sum(dur_us for _, dur_us in runs) / 1e6, table
-
-
-def _own(nodes: Sequence[Mapping[str, Any]]) -> Iterator[tuple[Mapping[str, Any], int]]:
-    """Each node, and how long it took without those inside it: an `If` spans the nodes of its branch."""
-    around: list[tuple[Mapping[str, Any], list[int]]] = []
-
-    def own(node: Mapping[str, Any], inside_us: Sequence[int]) -> tuple[Mapping[str, Any], int]:
-        return node, node["dur"] - sum(inside_us)
-
-    for node in sorted(nodes, key=lambda e: (e["ts"], -e["dur"])):
-        while around and node["ts"] >= around[-1][0]["ts"] + around[-1][0]["dur"]:
-            yield own(*around.pop())
-        if around:
-            around[-1][1].append(node["dur"])
-        around.append((node, []))
-    while around:
-        yield own(*around.pop())
+    table["calls"] = table.calls.round().astype(int)
+    return sum(dur_us for _, dur_us in counted) / 1e6 / trials, table
 
 
 def stage_table(stages: pd.DataFrame) -> pd.DataFrame:
@@ -342,8 +414,11 @@ def loading_ms(loading: pd.DataFrame) -> dict[str, float]:
     return {str(part): 1000 * rows.median() for part, rows in loading.groupby("part", sort=False).load_s}
 
 
-def _require_some(field: str, value: int) -> None:
-    if value < 1:
+def _require_stages(config: EngineConfig) -> None:
+    if config.variant not in STAGED:
         raise ParameterError(
-            f"There must be {field} to measure.", field=field, value=value, allowed="1 or more"
+            f"The variant {config.variant!r} runs as one graph: it has no stages to profile.",
+            field="variant",
+            value=config.variant,
+            allowed=", ".join(STAGED),
         )

@@ -1,14 +1,15 @@
-"""Benchmarks of the server that pass or fail: resumed streams, many at once, a soak, a server that ends."""
+"""Benchmarks of the server that pass or fail: resumed streams, many at once, a server that ends, a soak."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
+from typing import ClassVar
 
-from kokoro_lab.errors import GateFailed
+from kokoro_lab.errors import GateFailed, ParameterError
 from kokoro_lab.lab.bench import lifecycle, loading, resuming, soak_verdict
 from kokoro_lab.lab.bench.own_server import OwnServer, own_server
 from kokoro_lab.lab.bench.plan import BenchPlan
@@ -17,6 +18,8 @@ from kokoro_lab.lab.bench.texts import PRESETS, texts_of
 from kokoro_lab.lab.results import Run, new_run_folder, open_run
 
 StartServer = Callable[..., AbstractContextManager[OwnServer]]
+Measured = tuple[Iterator[str], Callable[[Run], object]]
+"""What to show to a person, and what writes the verdict, or raises `GateFailed` behind it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,20 +31,130 @@ class BenchVerdict:
     lines: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class ServerPlan(BenchPlan):
+    """A benchmark that ends in a verdict, and whose results are in a folder of its kind."""
+
+    kind: ClassVar[str]
+    begins: ClassVar[str] = "Starting the server."
+
+    def measured(self, sentences: Sequence[str], start: StartServer | None, *, progress: bool) -> Measured:
+        """Start the server, and measure."""
+        raise NotImplementedError
+
+    def texts(self, sentences: Sequence[str]) -> list[str]:
+        """`trials` of them; their beginnings may recur."""
+        characters = PRESETS[self.preset]
+        return list(texts_of(sentences, characters, self.trials, self.seed, own_beginnings=False))
+
+
+class ResumePlan(ServerPlan):
+    """Streams that are cut and resumed, half of them on a server that was started in between."""
+
+    kind = "resume"
+
+    def measured(self, sentences: Sequence[str], start: StartServer | None, *, progress: bool) -> Measured:
+        start = start or partial(own_server, self.server_settings)
+        texts = self.texts(sentences)
+        found = resuming.measure_resumes(start, texts, self.voice, seed=self.seed, progress=progress)
+        return resuming.printed(found), lambda run: resuming.conclude(run, found, self.trials)
+
+
+@dataclass(frozen=True, slots=True)
+class LoadPlan(ServerPlan):
+    """`concurrency` streams at once, and what becomes meanwhile of those who come too."""
+
+    kind = "load"
+
+    def __post_init__(self) -> None:
+        if self.trials % self.concurrency:
+            raise ParameterError(
+                f"--trials is a multiple of --concurrency: {self.trials} texts make no whole rounds of "
+                f"{self.concurrency}.",
+                field="--trials",
+            )
+
+    def measured(self, sentences: Sequence[str], start: StartServer | None, *, progress: bool) -> Measured:
+        with (start or partial(own_server, {**self.server_settings, "queue": 0}))() as server:
+            texts = self.texts(sentences)
+            found = loading.measure_load(server, texts, self.voice, self.concurrency, progress=progress)
+        return loading.printed(found), lambda run: loading.conclude(run, found, self.trials, self.concurrency)
+
+
+class LifecyclePlan(ServerPlan):
+    """`trials` streams at once while the server is stopped, or crashes."""
+
+    kind = "lifecycle"
+
+    def measured(self, sentences: Sequence[str], start: StartServer | None, *, progress: bool) -> Measured:
+        # No degrade mode: with half of the slots, half of the listeners would wait for the others to end
+        own = {**self.server_settings, "concurrency": self.trials, "degrade": "off"}
+        start = start or (lambda settings: own_server({**own, **settings}))
+        texts = self.texts(sentences)
+        found = lifecycle.measure_lifecycle(start, texts, self.voice, seed=self.seed, progress=progress)
+        return lifecycle.printed(found), lambda run: lifecycle.conclude(run, found, self.trials)
+
+
+@dataclass(frozen=True, slots=True)
+class SoakPlan(ServerPlan):
+    """`concurrency` listeners who ask for one text after the other, of all lengths.
+
+    Parameters
+    ----------
+    minutes : float
+        For how long.
+    pace : float
+        Share of a stream's length that they take to hear it.
+    misbehave : bool
+        Whether others come who leave in mid-stream or stop reading.
+    """
+
+    kind = "soak"
+    begins = "Letting a server leak that must be caught, then starting the server."
+    minutes: float = 20.0
+    pace: float = 1.0
+    misbehave: bool = False
+
+    @property
+    def listeners(self) -> int:
+        return self.concurrency + self.misbehave
+
+    def measured(self, sentences: Sequence[str], start: StartServer | None, *, progress: bool) -> Measured:
+        readings = readings_of(sentences, foreign_sentences(), self.voice, self.trials, self.seed)
+        controls = soak_verdict.controls()
+        with (start or partial(own_server, self.server_settings))() as server:
+            found = measure_soak(
+                server,
+                readings,
+                self.minutes,
+                concurrency=self.concurrency,
+                pace=self.pace,
+                misbehave=self.misbehave,
+                seed=self.seed,
+                progress=progress,
+            )
+        return soak_verdict.printed(found), lambda run: soak_verdict.conclude(run, found, controls)
+
+
+SERVER_PLANS: Mapping[str, type[ServerPlan]] = {
+    plan.kind: plan for plan in (ResumePlan, LoadPlan, LifecyclePlan, SoakPlan)
+}
+"""By their kinds, the names of the subcommands of `bench`."""
+
+
 def judge(
-    plan: BenchPlan,
+    plan: ServerPlan,
     sentences: Sequence[str],
     start: StartServer | None = None,
     *,
     progress: bool = True,
     say: Callable[[str], None],
 ) -> BenchVerdict:
-    """Measure, and keep the verdict under `results/bench-<kind>/<run>/`, with the kind in `plan.judged`.
+    """Measure, and keep the verdict under `results/bench-<kind>/<run>/`.
 
     Parameters
     ----------
-    plan : BenchPlan
-        With one of `JUDGED`.
+    plan : ServerPlan
     sentences : sequence of str
         What the texts are made of.
     start : callable, optional
@@ -51,57 +164,13 @@ def judge(
     say : callable
         Told in a line each what takes its time.
     """
-    name = f"bench-{plan.judged}"
+    name = f"bench-{plan.kind}"
     run = open_run(name, new_run_folder(name), asdict(plan))
-    lines: Iterator[str]
-    conclude: Callable[[], object]
-    if plan.soak_minutes is not None:
-        readings = readings_of(sentences, foreign_sentences(), plan.voice, plan.trials, plan.seed)
-        say("Letting a server leak that must be caught.")
-        controls = soak_verdict.controls()
-        say("Starting the server.")
-        with (start or partial(own_server, plan.server_settings))() as server:
-            soak = measure_soak(
-                server,
-                readings,
-                plan.soak_minutes,
-                concurrency=plan.concurrency,
-                pace=plan.pace,
-                misbehave=plan.misbehave,
-                seed=plan.seed,
-                progress=progress,
-            )
-        lines = soak_verdict.printed(soak)
-        conclude = partial(soak_verdict.conclude, run, soak, controls)
-        return _judged(run, lines, conclude)
-    texts = list(texts_of(sentences, PRESETS[plan.preset], plan.trials, plan.seed, own_beginnings=False))
-    say("Starting the server.")
-    if plan.resume:
-        start = start or partial(own_server, plan.server_settings)
-        resumes = resuming.measure_resumes(start, texts, plan.voice, seed=plan.seed, progress=progress)
-        lines = resuming.printed(resumes)
-        conclude = partial(resuming.conclude, run, resumes, plan.trials)
-    elif plan.lifecycle:
-        # No degrade mode: with half of the slots, half of the listeners would wait for the others to end
-        own = {**plan.server_settings, "concurrency": plan.trials, "degrade": "off"}
-        start = start or (lambda settings: own_server({**own, **settings}))
-        found = lifecycle.measure_lifecycle(start, texts, plan.voice, seed=plan.seed, progress=progress)
-        lines = lifecycle.printed(found)
-        conclude = partial(lifecycle.conclude, run, found, plan.trials)
-    else:
-        start = start or partial(own_server, {**plan.server_settings, "queue": 0})
-        with start() as server:
-            load = loading.measure_load(server, texts, plan.voice, plan.concurrency, progress=progress)
-        lines = loading.printed(load)
-        conclude = partial(loading.conclude, run, load, plan.trials, plan.concurrency)
-    return _judged(run, lines, conclude)
-
-
-def _judged(run: Run, lines: Iterator[str], conclude: Callable[[], object]) -> BenchVerdict:
+    say(plan.begins)
+    lines, conclude = plan.measured(sentences, start, progress=progress)
     passed, verdict = True, "passed"
     try:
-        conclude()
+        conclude(run)
     except GateFailed as failed:
         passed, verdict = False, f"FAILED: {failed}"
-    kept = run.folder / "result.json"
-    return BenchVerdict(passed, kept, (*lines, verdict, f"kept in {run.folder}"))
+    return BenchVerdict(passed, run.folder / "result.json", (*lines, verdict, f"kept in {run.folder}"))

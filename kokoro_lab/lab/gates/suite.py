@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from kokoro_lab.errors import ParameterError
-from kokoro_lab.lab.bench.plan import JUDGED, BenchPlan
+from kokoro_lab.lab.bench.plan import SpeechPlan
+from kokoro_lab.lab.bench.verdicts import SERVER_PLANS
 from kokoro_lab.lab.runs import defaults, find_notebook
 from kokoro_lab.provenance import repository_root
 
@@ -40,6 +41,8 @@ class Measurement:
         About how long it takes, on two cores.
     variant : str
         That is measured; empty if it is the one which the settings name.
+    instrument : str
+        Subcommand of `bench` that is the benchmark; empty if it is how soon and how fast texts are spoken.
     alone : sequence of str
         Modes, `fast` or `full`, in which times decide, so that nothing else may run beside it.
     """
@@ -52,6 +55,7 @@ class Measurement:
     fast_s: float
     full_s: float
     variant: str = ""
+    instrument: str = ""
     alone: Sequence[str] = ()
 
     @property
@@ -63,7 +67,7 @@ class Measurement:
         """Where in `results/` its runs are."""
         if not self.benchmark:
             return self.name
-        return next((f"bench-{kind}" for field, kind in JUDGED.items() if self.full.get(field)), "bench")
+        return f"bench-{self.instrument}" if self.instrument else "bench"
 
     def parameters(self, fast: bool) -> Mapping[str, Any]:
         return self.fast if fast else self.full
@@ -78,7 +82,8 @@ class Measurement:
         """Of `kokoro-lab`, to run it."""
         given = self.parameters(fast)
         if self.benchmark:
-            return ("bench", *(word for name, value in given.items() for word in _option(name, value)))
+            options = [word for name, value in given.items() for word in _option(name, value)]
+            return ("bench", *filter(None, (self.instrument,)), *options)
         return (
             "run",
             self.name,
@@ -96,9 +101,8 @@ class Measurement:
         other voices or of another candidate is no evidence. A path may be recorded by its name alone.
         """
         given = self.parameters(fast)
-        expected = (asdict(BenchPlan()) if self.benchmark else defaults(find_notebook(self.name))) | dict(
-            given
-        )
+        plan = SERVER_PLANS.get(self.instrument, SpeechPlan)
+        expected = (asdict(plan()) if self.benchmark else defaults(find_notebook(self.name))) | dict(given)
         return given.keys() <= recorded.keys() and all(
             _same(value, expected[name]) for name, value in recorded.items() if name in expected
         )

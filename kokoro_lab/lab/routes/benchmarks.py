@@ -3,34 +3,29 @@
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from flask import Blueprint, Flask, abort, current_app, request
-from pydantic import ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from werkzeug.exceptions import NotFound
 
 from kokoro_lab.containers.plain_json import damaged, read_object
-from kokoro_lab.errors import KokoroLabError, ParameterError, ResultError
-from kokoro_lab.lab.routes.benchmark_schemas import (
-    RUN_ID,
+from kokoro_lab.errors import ParameterError, ResultError
+from kokoro_lab.lab.routes.running import (
     BenchmarkRequest,
-    BenchmarkResult,
-    BenchmarkRuns,
+    Benchmarks,
+    BenchmarkSchedule,
     BenchmarkState,
+    Schedule,
 )
-from kokoro_lab.lab.routes.schedule import Schedule
 from kokoro_lab.server.health.background import wait_until_idle
 from kokoro_lab.server.http.guard import require_key
 from kokoro_lab.server.openapi.document import Parameter, documented, operation_id
 from kokoro_lab.server.requests.json_body import optional_model
 from kokoro_lab.server.requests.slots import Slots
 from kokoro_lab.server.state import EXTENSION, ServerState, server_state
-
-if TYPE_CHECKING:
-    from kokoro_lab.speech.engine import Engine
 
 log = logging.getLogger(__name__)
 
@@ -39,6 +34,7 @@ blueprint = Blueprint("benchmarks", __name__)
 _BENCHMARKS = "kokoro_lab.benchmarks"
 MOST_LISTED = 50
 MOST_NAMED = 3
+RUN_ID = r"^[0-9]{8}T[0-9]{6}Z-[0-9a-f]{4}$"
 
 
 def _run_link(run_id: str) -> dict[str, Any]:
@@ -49,101 +45,39 @@ def _run_link(run_id: str) -> dict[str, Any]:
     }
 
 
-class Benchmarks:
-    """At most one benchmark at a time, in the background, spoken only while nobody is being served.
+class BenchmarkRun(BaseModel):
+    """A benchmark on disk."""
 
-    Parameters
-    ----------
-    engine : Engine
-    slots : Slots
-        Where live requests are seen.
+    run_id: str
+    conditions: str
+    asked: dict[str, Any]
+    summary: dict[str, Any]
 
-    Attributes
-    ----------
-    schedule : Schedule or None
-        What begins them at intervals; None where nothing does.
-    """
 
-    def __init__(self, engine: Engine, slots: Slots) -> None:
-        self.schedule: Schedule | None = None
-        self._engine = engine
-        self._slots = slots
-        self._lock = threading.Lock()
-        self._current: BenchmarkState | None = None
+class SkippedRun(BaseModel):
+    """A benchmark on disk that cannot be read, and why."""
 
-    @property
-    def current(self) -> BenchmarkState | None:
-        """The one under way, or the last one of this server."""
-        return self._current
+    run_id: str
+    reason: str
 
-    def begin(self, asked: BenchmarkRequest, voice: str, *, scheduled: bool = False) -> BenchmarkState | None:
-        """Begin one; None if one is under way."""
-        with self._lock:
-            if self._current is not None and self._current.state in ("waiting", "running"):
-                return None
-            from kokoro_lab.lab.results import new_run_folder  # loads ONNX Runtime: not before the fork
 
-            folder = new_run_folder("bench")
-            self._current = state = BenchmarkState(
-                run_id=folder.name,
-                state="waiting",
-                preset=asked.preset,
-                trials=asked.trials,
-                finished_trials=0,
-                disturbed=0,
-                scheduled=scheduled,
-            )
-        arguments = (folder, state, voice)
-        threading.Thread(target=self._run, args=arguments, name="benchmark", daemon=True).start()
-        return state
+class BenchmarkRuns(BaseModel):
+    """Benchmarks on disk, the latest first, and the one that this server began last."""
 
-    def _run(self, folder: Path, state: BenchmarkState, voice: str) -> None:
-        try:
-            self._measure(folder, state, voice)
-        except Exception as error:
-            known = isinstance(error, KokoroLabError)
-            state.reason = str(error) if known else f"{type(error).__name__}; the log says more."
-            state.state = "failed"
-            log.error("The benchmark %s failed: %s", state.run_id, state.reason, exc_info=not known)
-        else:
-            state.state = "finished"
+    runs: list[BenchmarkRun]
+    skipped: list[SkippedRun] = Field(description="Those that cannot be read")
+    current: BenchmarkState | None
+    schedule: BenchmarkSchedule | None = Field(description="Null where none is begun at intervals")
 
-    def _measure(self, folder: Path, state: BenchmarkState, voice: str) -> None:
-        # Here, and not above: these load pandas and the engine, which no request needs
-        from kokoro_lab.lab.bench import report
-        from kokoro_lab.lab.bench.considerate import measure_considerately
-        from kokoro_lab.lab.bench.texts import PRESETS, sentences_of, texts_of
-        from kokoro_lab.lab.bench.timing import InProcess
-        from kokoro_lab.lab.fixtures import load_texts
 
-        def wait() -> None:
-            state.state = "waiting"
-            wait_until_idle(self._slots)
-            state.state = "running"
+class BenchmarkResult(BenchmarkRun):
+    """`result.json` of a benchmark."""
 
-        def done(count: int) -> None:
-            state.finished_trials = count
+    model_config = ConfigDict(extra="allow")  # as `Answer`: a field that is not promised may come besides
 
-        corpus = sentences_of([t.text for t in load_texts() if t.kind in ("prose", "short", "long")])
-        texts = list(texts_of(corpus, PRESETS[state.preset], state.trials))
-        speaker = InProcess(self._engine, voice, cached=False)
-        trials, state.disturbed = measure_considerately(
-            speaker, texts, wait=wait, wanted=lambda: not self._slots.idle(), done=done
-        )
-        report.keep(
-            folder,
-            trials,
-            asked={
-                "preset": state.preset,
-                "trials": state.trials,
-                "voice": voice,
-                "streamed": True,
-                "scheduled": state.scheduled,
-            },
-            conditions="warm, uncached, one at a time, in the server's process while nobody was served; "
-            f"{state.disturbed} trials were given up for live requests and begun again",
-            systems={speaker.name: speaker.facts()},
-        )
+    systems: dict[str, Any]
+    trials: list[dict[str, Any]]
+    skipped: list[SkippedRun] = Field([], description="Of the latest: newer ones that cannot be read")
 
 
 def hang_into(app: Flask) -> None:
@@ -155,7 +89,6 @@ def hang_into(app: Flask) -> None:
     if settings.benchmark_interval_s and not settings.skip_benchmarking:
         benchmarks.schedule = Schedule(
             benchmarks,
-            state.slots,
             settings.voice,
             settings.benchmark_interval_s,
             ready=lambda: state.warm_up.state == "ok",
@@ -175,7 +108,7 @@ def runs() -> dict[str, Any]:
     """Benchmarks on this machine, the latest first, and when the server begins the next by itself."""
     found, skipped = _readable(_folders()[:MOST_LISTED])
     benchmarks = benchmarks_of(current_app)
-    schedule = None if benchmarks.schedule is None else benchmarks.schedule.figures()
+    schedule = None if benchmarks.schedule is None else benchmarks.schedule.state
     answer = {"runs": found, "skipped": skipped, "current": benchmarks.current, "schedule": schedule}
     return BenchmarkRuns.model_validate(answer).model_dump()
 

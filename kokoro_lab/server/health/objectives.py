@@ -161,6 +161,6 @@ def remedies(engine: Engine, settings: Settings) -> Callable[[str, bool], str]:
             return "Lower KOKORO_CONCURRENCY: those who speak at a time share the cores."
         if objective == "ttfa_s":
             return "Keep other programs off the machine, and begin texts with a short sentence."
-        return "Keep other programs off the machine; `kokoro-lab bench --profile` shows where the time goes."
+        return "Keep other programs off the machine; `kokoro-lab bench profile` shows where the time goes."
 
     return remedy

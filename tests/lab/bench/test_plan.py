@@ -11,7 +11,8 @@ from click.testing import CliRunner, Result
 
 from kokoro_lab.__main__ import main
 from kokoro_lab.errors import ParameterError
-from kokoro_lab.lab.bench.plan import BenchPlan
+from kokoro_lab.lab.bench.plan import SpeechPlan
+from kokoro_lab.lab.bench.verdicts import LoadPlan, SoakPlan
 from kokoro_lab.speech.engine import Engine
 
 CORPUS = [
@@ -41,53 +42,48 @@ def bench(*options: str) -> Result:
     ("options", "said"),
     [
         ({"profile_interval_s": 0.1}, "needs --memory"),
-        ({"chunk_ms": 30, "http": True}, "--chunk-ms needs the library's stream"),
-        ({"chunk_ms": 30, "streamed": False}, "--chunk-ms needs the library's stream"),
-        ({"listen_s": 1.0, "streamed": False}, "--listen needs a stream"),
-        ({"peers": True, "streamed": False}, "leave --file out"),
-        ({"peers": True, "concurrency": 2}, "leave --concurrency out"),
+        ({"chunk_ms": 30, "http": True}, "--chunk-ms cannot be given with --http"),
+        ({"chunk_ms": 30, "streamed": False}, "--chunk-ms cannot be given with --file: a file has no chunks"),
+        ({"listen_s": 1.0, "streamed": False}, "--listen cannot be given with --file"),
+        ({"peers": True, "streamed": False}, "--peers cannot be given with --file"),
+        ({"peers": True, "concurrency": 2}, "--peers cannot be given with --concurrency"),
         ({"peers": True, "memory": True}, "add --http"),
-        ({"save_audio": True, "concurrency": 2}, "leave one out"),
+        ({"save_audio": True, "concurrency": 2}, "--save-audio cannot be given with --concurrency"),
         ({"save_audio": True, "memory": True}, "add --http"),
-        ({"resume": True, "load": True}, "one stream at a time"),
-        ({"resume": True, "concurrency": 2}, "one stream at a time"),
-        ({"resume": True, "listen_s": 2.0}, "leave --file"),
-        ({"load": True, "memory": True}, "leave --file"),
-        ({"load": True, "streamed": False}, "leave --file"),
-        ({"load": True, "trials": 6, "concurrency": 4}, "no whole rounds"),
-        ({"soak_minutes": 1.0, "resume": True}, "a benchmark of its own"),
-        ({"soak_minutes": 1.0, "lifecycle": True}, "a benchmark of its own"),
-        ({"soak_minutes": 1.0, "preset": "long"}, "leave --preset out"),
-        ({"soak_minutes": 1.0, "memory": True}, "A soak benchmark hears streams"),
-        ({"pace": 0.5}, "add --soak-minutes"),
-        ({"misbehave": True}, "add --soak-minutes"),
     ],
 )
 def test_options_that_spoil_each_other_are_refused(options: dict[str, Any], said: str) -> None:
     with pytest.raises(ParameterError, match=said):
-        BenchPlan(**options)
+        SpeechPlan(**options)
 
 
 def test_options_that_do_not_are_not() -> None:
-    BenchPlan(http=True, memory=True, peers=True, save_audio=True, profile_interval_s=0.1)
-    BenchPlan(concurrency=4, memory=True, chunk_ms=120)
-    BenchPlan(http=True, peers=True, listen_s=3.0)
-    BenchPlan(http=True, resume=True, trials=200, variant="fp32")
-    BenchPlan(http=True, load=True, trials=8, concurrency=4)
-    BenchPlan(soak_minutes=20.0, concurrency=4, misbehave=True, pace=0.5, trials=6)
+    SpeechPlan(http=True, memory=True, peers=True, save_audio=True, profile_interval_s=0.1)
+    SpeechPlan(concurrency=4, memory=True, chunk_ms=120)
+    SpeechPlan(http=True, peers=True, listen_s=3.0)
+    LoadPlan(trials=8, concurrency=4)
+
+
+def test_a_load_is_of_whole_rounds() -> None:
+    with pytest.raises(ParameterError, match="no whole rounds"):
+        LoadPlan(trials=6, concurrency=4)
+
+
+def test_a_soak_has_room_for_those_who_misbehave() -> None:
+    assert SoakPlan(concurrency=40, misbehave=True).server_settings["concurrency"] == 41
 
 
 @pytest.mark.parametrize(
     ("plan", "said"),
     [
-        (BenchPlan(), "one at a time"),
-        (BenchPlan(concurrency=3), "up to 3 at a time"),
-        (BenchPlan(http=True), "over HTTP on the loopback"),
-        (BenchPlan(peers=True), "systems in turn, text by text, on the same number of threads"),
-        (BenchPlan(memory=True), "memory sampled meanwhile"),
+        (SpeechPlan(), "one at a time"),
+        (SpeechPlan(concurrency=3), "up to 3 at a time"),
+        (SpeechPlan(http=True), "over HTTP on the loopback"),
+        (SpeechPlan(peers=True), "systems in turn, text by text, on the same number of threads"),
+        (SpeechPlan(memory=True), "memory sampled meanwhile"),
     ],
 )
-def test_the_conditions_are_said(plan: BenchPlan, said: str) -> None:
+def test_the_conditions_are_said(plan: SpeechPlan, said: str) -> None:
     assert said in plan.conditions
     assert plan.conditions in plan.heading
     assert ("at a time" in plan.conditions) is True
@@ -130,6 +126,22 @@ def test_too_few_trials_for_a_percentile_are_said(lab: Path) -> None:
 )
 def test_a_wrong_option_is_exit_code_2(lab: Path, options: list[str], said: str) -> None:
     done = bench(*options)
+    assert done.exit_code == 2
+    assert said in done.output
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (["--lifecycle"], "--lifecycle is `kokoro-lab bench lifecycle` now"),
+        (["--soak-minutes", "20"], "--soak-minutes is `kokoro-lab bench soak` now"),
+        (["--trials", "3", "load"], "options of `bench load` are given behind its name"),
+        (["soak", "--preset", "long"], "No such option"),
+        (["--lifecycles"], "No such option"),
+    ],
+)
+def test_an_instrument_is_named_and_has_options_of_its_own(asked: list[str], said: str) -> None:
+    done = CliRunner().invoke(main, ["bench", *asked])
     assert done.exit_code == 2
     assert said in done.output
 

@@ -13,8 +13,10 @@ from kokoro_lab.lab.bench.profile import (
     COLD,
     END,
     FIRST_AUDIO,
+    STAGES,
     WARM,
     controls,
+    in_line,
     judge,
     loading_ms,
     medians_s,
@@ -23,10 +25,10 @@ from kokoro_lab.lab.bench.profile import (
     profile_operators,
     profile_report,
     profile_stages,
+    samples_unlike_the_engine,
     stage_table,
     vocoder_shares,
 )
-from kokoro_lab.lab.bench.staged import STAGES, StagedSpeaker, samples_unlike_the_engine
 from kokoro_lab.sessions.providers import make_session
 from kokoro_lab.speech.engine import Engine
 from tests import tiny_voice
@@ -110,7 +112,7 @@ def test_only_a_variant_with_stages_can_be_profiled() -> None:
     with pytest.raises(ParameterError, match="Allowed: fp32"):
         profile_loading(config, "af_heart")
     with pytest.raises(ParameterError, match="Allowed: fp32"):
-        StagedSpeaker(config)
+        in_line(config)
 
 
 @pytest.mark.parametrize("count", [0, -1])

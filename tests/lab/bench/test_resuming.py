@@ -16,9 +16,8 @@ import pytest
 from kokoro_lab.errors import GateFailed, SynthesisError
 from kokoro_lab.lab.bench.client import RESUMABLE, Busy, ReceivedChunk, differences, receive, to_the_end
 from kokoro_lab.lab.bench.own_server import OwnServer, own_server
-from kokoro_lab.lab.bench.plan import BenchPlan
 from kokoro_lab.lab.bench.resuming import Resumes, conclude
-from kokoro_lab.lab.bench.verdicts import StartServer, judge
+from kokoro_lab.lab.bench.verdicts import ResumePlan, StartServer, judge
 from kokoro_lab.lab.results import open_run
 
 SENTENCES = [
@@ -50,7 +49,7 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_streams_of_both_transports_go_on_here_and_on_the_next_server(
     start: StartServer, checkout: Path
 ) -> None:
-    plan = BenchPlan(resume=True, trials=STREAMS, voice="hum", preset="medium", seed=5)
+    plan = ResumePlan(trials=STREAMS, voice="hum", preset="medium", seed=5)
     judged = judge(plan, SENTENCES, start, progress=False, say=lambda _: None)
     result = json.loads(judged.path.read_text())
     streams = result["streams"]

@@ -25,7 +25,6 @@ from kokoro_lab.lab.bench.client import TRANSPORTS
 from kokoro_lab.lab.bench.drift import FigureDrift, adjusted, drift
 from kokoro_lab.lab.bench.memory import growth_of, held_by, watched
 from kokoro_lab.lab.bench.own_server import OwnServer, own_server
-from kokoro_lab.lab.bench.plan import BenchPlan
 from kokoro_lab.lab.bench.soak import (
     HEARD,
     READERS,
@@ -39,7 +38,7 @@ from kokoro_lab.lab.bench.soak import (
     turns,
 )
 from kokoro_lab.lab.bench.soak_verdict import NOTHING, THREADS
-from kokoro_lab.lab.bench.verdicts import judge
+from kokoro_lab.lab.bench.verdicts import SoakPlan, judge
 from kokoro_lab.lab.results import NegativeControl, open_run
 
 SENTENCES = [
@@ -304,10 +303,10 @@ def test_the_command_keeps_a_verdict(
     (tmp_path / "fixtures/texts/intelligibility.jsonl").write_text("")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("kokoro_lab.lab.bench.soak_verdict.leaking_controls", list)
-    plan = BenchPlan(soak_minutes=0.02, trials=2, voice="hum", pace=0)
+    plan = SoakPlan(minutes=0.02, trials=2, voice="hum", pace=0)
     judged = judge(plan, SENTENCES, lambda: nullcontext(server), progress=False, say=lambda _: None)
     assert judged.passed, judged.lines
     assert judged.path.is_relative_to(tmp_path / "results/bench-soak")
     kept = json.loads(judged.path.read_text())
-    assert kept["parameters"]["soak_minutes"] == 0.02
+    assert kept["parameters"]["minutes"] == 0.02
     assert len(kept["controls"]) == len(soak_verdict.FAULTS) + len(soak_verdict.HARMLESS)

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from kokoro_lab.lab.bench.plan import BenchPlan
+from kokoro_lab.lab.bench.plan import SpeechPlan
 from kokoro_lab.lab.gates.evidence import (
     FAILED,
     NOT_MEASURED,
@@ -197,7 +197,7 @@ def test_what_cannot_be_read_is_not_measured(tmp_path: Path, name: str, text: st
 def test_a_benchmark_has_no_verdict_and_is_judged_by_its_figures(tmp_path: Path) -> None:
     ours = {"variant": "int8", "model_sha256": "5a" * 32}
     record = {
-        "asked": asdict(BenchPlan(trials=3)),
+        "asked": asdict(SpeechPlan(trials=3)),
         "systems": {"kokoro-lab": ours, "kokoro-onnx fp32": {"variant": "fp32"}},
         "summary": {"kokoro-lab": {"ttfa_s": {"p95": 0.3}}},
         "git": GIT,

@@ -10,7 +10,8 @@ import pytest
 
 from kokoro_lab.commands.run import GATES_AT_A_TIME
 from kokoro_lab.errors import ParameterError
-from kokoro_lab.lab.bench.plan import BenchPlan
+from kokoro_lab.lab.bench.plan import SpeechPlan
+from kokoro_lab.lab.bench.verdicts import SERVER_PLANS
 from kokoro_lab.lab.gates.suite import Measurement, defaults, measurements
 from kokoro_lab.lab.runs import find_notebook, parse_parameters
 from kokoro_lab.lab.suite_runs import span_s
@@ -32,7 +33,7 @@ def test_names_are_given_once() -> None:
 @pytest.mark.parametrize("fast", [True, False], ids=["fast", "full"])
 def test_each_mode_can_be_asked_for(one: Measurement, fast: bool) -> None:
     if one.benchmark:
-        BenchPlan(**one.parameters(fast))
+        SERVER_PLANS.get(one.instrument, SpeechPlan)(**one.parameters(fast))
     else:
         parse_parameters(find_notebook(one.name), one.parameters(fast))
 
@@ -48,6 +49,9 @@ def test_a_command_is_what_one_types() -> None:
     options = {"http": True, "peers": False, "listen_s": 2.5, "chunk_ms": 40, "streamed": False}
     assert Measurement("benchmarks", "x", "", {}, options, 1, 1).command(False) == (
         "kokoro-lab bench --http --listen 2.5 --chunk-ms 40 --file"
+    )
+    assert measurement("soak_crowd").command(True) == (
+        "kokoro-lab bench soak --minutes 2 --concurrency 4 --misbehave --voice af_heart --trials 10"
     )
 
 
@@ -75,7 +79,7 @@ def test_a_corpus_may_be_recorded_by_its_name() -> None:
 
 def test_a_benchmark_is_known_by_all_its_options() -> None:
     one = measurement("first_audio")
-    asked = asdict(BenchPlan(**one.full))
+    asked = asdict(SpeechPlan(**one.full))
     assert one.was_asked(asked, fast=False)
     assert not one.was_asked(asked, fast=True)
     assert not one.was_asked(asked | {"concurrency": 4}, fast=False)
