@@ -22,9 +22,9 @@ from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.lab.fixtures import load_texts
 from kokoro_lab.lab.results import write_json
-from kokoro_lab.native.toolchain import Build
 from kokoro_lab.metrics.fingerprint import mel_fingerprint
 from kokoro_lab.metrics.loudness import integrated_lufs, true_peak_dbtp
+from kokoro_lab.native.toolchain import Build
 from kokoro_lab.provenance import repository_root
 
 PLAN, MANIFEST = "plan.json", "manifest.json"

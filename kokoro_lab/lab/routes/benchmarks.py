@@ -20,11 +20,9 @@ from kokoro_lab.lab.routes.running import (
     BenchmarkState,
     Schedule,
 )
-from kokoro_lab.server.health.background import wait_until_idle
 from kokoro_lab.server.http.guard import require_key
 from kokoro_lab.server.openapi.document import Parameter, documented, operation_id
 from kokoro_lab.server.requests.json_body import optional_model
-from kokoro_lab.server.requests.slots import Slots
 from kokoro_lab.server.state import EXTENSION, ServerState, server_state
 
 log = logging.getLogger(__name__)
