@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import gc
 import json
+import os
 import re
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -47,6 +50,23 @@ def references(node: Any) -> Iterator[str]:
     elif isinstance(node, list):
         for child in node:
             yield from references(child)
+
+
+def test_the_document_is_the_same_in_every_process() -> None:
+    code = (
+        "import json; from kokoro_lab.server.requests.speech_request import SpeechRequest; "
+        "print(json.dumps(SpeechRequest.model_json_schema()))"
+    )
+    first, second = (
+        subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    )
+    assert first == second
 
 
 def test_every_route_is_described(app: Flask, client: FlaskClient) -> None:

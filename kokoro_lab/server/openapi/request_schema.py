@@ -128,7 +128,7 @@ def _voice(*more: str) -> Schema:
 def _lexicons() -> list[Schema]:
     written = {"type": "string", "minLength": 1, "maxLength": MAX_GRAPHEME_CHARS}
     known = "".join(re.escape(symbol) for symbol in symbols())
-    heard = "".join(re.escape(symbol) for symbol in sounds())
+    heard = "".join(re.escape(symbol) for symbol in sorted(sounds()))
     said = {
         "type": "string",
         "maxLength": MAX_PHONEME_SYMBOLS,
