@@ -170,8 +170,8 @@ def figures_of(comparison: Comparison) -> dict[str, float]:
     dual = [c.name for c in others if c.config.next_threads]
     if dual and not default.config.next_threads:
         # The best: while it is not shown to gain anything, they are rightly off. Of a few texts nothing is
-        upper = ratio_table(comparison, FIGURES["computing"]).high
-        found["next_sessions_computing_upper_95_ratio"] = min(float(upper[name]) for name in dual)
+        upper = min(found[f"{name} computing high"] for name in dual)
+        found["next_sessions_computing_upper_95_ratio"] = upper
     return found
 
 
@@ -195,40 +195,27 @@ def ran_with(comparison: Comparison) -> dict[str, object]:
 
 def controls(comparison: Comparison) -> list[NegativeControl]:
     """Configurations that are not there: which of them may be recommended is known."""
+    first = comparison.configurations[0]
+    own = comparison.trials[comparison.trials.system == first.name]
 
     def wins(**changes: object) -> bool:
-        return recommend(_with_twin(comparison, **changes)).configuration.name == "twin"
+        """Whether the first configuration's twin is recommended, were its figures changed."""
+        both = pd.concat([own, own.assign(system="twin", **changes)], ignore_index=True)
+        made = Comparison((first, Configuration("twin", first.config)), comparison.starts, both)
+        return recommend(made).configuration.name == "twin"
 
-    half = {"ttfa_s": 0.5, "wall_s": 0.5}
-    uneven = dict.fromkeys(half, "uneven")
+    one = (own.text_number == own.text_number.min()) & (own.repetition == own.repetition.min())
+    half, uneven = (
+        {figure: own[figure] * times for figure in ("ttfa_s", "wall_s")}
+        for times in (0.5, np.where(one, 0.5, 1.06))
+    )
+    again, heavy = wins(**half, same_again=False), wins(**half, rss_peak_mb=2 * own.rss_peak_mb)
     return [
         NegativeControl("half the time and the same sound is recommended", wins(**half)),
         NegativeControl("the default under another name is not", not wins()),
         NegativeControl("half the time and more noise is not", not wins(**half, snr_db=5.0, pesq=3.0)),
         NegativeControl("half the time and another pace is not", not wins(**half, longer_s=0.025)),
-        NegativeControl(
-            "half the time and another second prediction is not", not wins(**half, same_again=False)
-        ),
-        NegativeControl("half the time and twice the memory is not", not wins(**half, rss_peak_mb=2.0)),
+        NegativeControl("half the time and another second prediction is not", not again),
+        NegativeControl("half the time and twice the memory is not", not heavy),
         NegativeControl("half the time for one text and 6 % more for the others is not", not wins(**uneven)),
     ]
-
-
-def _with_twin(comparison: Comparison, **changes: object) -> Comparison:
-    """The first configuration and its twin; times and memory are multiplied, the rest is set."""
-    first = comparison.configurations[0]
-    own = comparison.trials[comparison.trials.system == first.name]
-    twin = own.assign(system="twin")
-    for name, change in changes.items():
-        if change == "uneven":
-            one = (own.text_number == own.text_number.min()) & (own.repetition == own.repetition.min())
-            twin[name] = own[name] * np.where(one, 0.5, 1.06)
-        elif name in FIGURES.values():
-            twin[name] = own[name] * change
-        else:
-            twin[name] = change
-    return Comparison(
-        (first, Configuration("twin", first.config)),
-        comparison.starts,
-        pd.concat([own, twin], ignore_index=True),
-    )

@@ -45,7 +45,6 @@ from kokoro_lab.model.static_vocoder import (
     WINDOWS,
     StaticVocoder,
     StaticWindow,
-    StaticWindows,
     feed_of,
     static_folder,
     write_program,
@@ -176,20 +175,25 @@ def speak_alike(reference: Decoder, candidate: Decoder, segments: Segments) -> d
         agreements.append(signal_to_difference_db(a, b))
     if not agreements:
         raise WeightsError("The exported graphs were not checked: there was nothing to speak.")
-    least = min(agreements)
-    if least < AGREEMENT_LOW_DB:
-        raise WeightsError(
-            f"The exported graphs agree with their source to {least:.0f} dB only.",
-            field="agreement_db",
-            value=round(least, 1),
-            allowed=f"at least {AGREEMENT_LOW_DB:g} dB",
-        )
+    least = _least_agreement(agreements, "The exported graphs agree with their source")
     return {
         "segments_count": len(agreements),
         "audio_s": round(total / SAMPLE_RATE_HZ, 3),
         "differing_samples_count": differing,
         "agreement_db": round(least, 1) if math.isfinite(least) else None,
     }
+
+
+def _least_agreement(agreements_db: Sequence[float], what: str) -> float:
+    least = min(agreements_db)
+    if not least >= AGREEMENT_LOW_DB:
+        raise WeightsError(
+            f"{what} to {least:.0f} dB only.",
+            field="agreement_db",
+            value=round(least, 1),
+            allowed=f"at least {AGREEMENT_LOW_DB:g} dB",
+        )
+    return least
 
 
 def operators_of_ort(path: Path) -> dict[str, int]:
@@ -255,42 +259,28 @@ def windows_agree_db(decoder: StagedDecoder, fixed: StaticVocoder, sentence: Voc
     return signal_to_difference_db(reference, np.concatenate([*fixed.windows(*given, same)]))
 
 
-@dataclass(frozen=True, slots=True)
-class ProgramComparison:
-    """An ML Program against ONNX Runtime on the graph that it was made of.
-
-    Parameters
-    ----------
-    operations : int
-        Constants not counted.
-    megabytes : float
-        Of the package.
-    error : float
-        The largest difference of a sample, over the largest sample.
-    agreement_db : float
-        Power of the samples over that of the differences.
-    """
-
-    operations: int
-    megabytes: float
-    error: float
-    agreement_db: float
-
-
 def evaluated(
     package: Path, window: StaticWindow, fixed: StaticVocoder, sentence: VocoderInputs
-) -> ProgramComparison:
-    """Read a package and evaluate it in NumPy (see `mil_reference`) on a window of the sentence."""
+) -> dict[str, float]:
+    """Read an ML Program and evaluate it in NumPy (see `mil_reference`) on a window of the sentence.
+
+    Returns
+    -------
+    dict
+        operations, constants not counted; megabytes of the package; and against ONNX Runtime on the graph
+        that it was made of error, the largest difference of a sample over the largest sample, and
+        agreement_db, power of the samples over that of the differences.
+    """
     feed = sentence.feed(window, fixed.spectrum(sentence.prosody))
     reference = fixed.run(window, feed)
     program = mil_reference.read(package)
     samples = mil_reference.evaluate(program, feed)[SAMPLES]
-    return ProgramComparison(
-        operations=len(program.operations),
-        megabytes=sum(f.stat().st_size for f in package.rglob("*") if f.is_file()) / 1e6,
-        error=float(np.abs(samples - reference).max() / np.abs(reference).max()),
-        agreement_db=signal_to_difference_db(reference.reshape(-1), samples.reshape(-1)),
-    )
+    return {
+        "operations": len(program.operations),
+        "megabytes": sum(f.stat().st_size for f in package.rglob("*") if f.is_file()) / 1e6,
+        "error": float(np.abs(samples - reference).max() / np.abs(reference).max()),
+        "agreement_db": signal_to_difference_db(reference.reshape(-1), samples.reshape(-1)),
+    }
 
 
 def export_static(
@@ -300,7 +290,6 @@ def export_static(
     segments: Segments,
     *,
     precision: str = "float16",
-    windows: Sequence[StaticWindow] = WINDOWS,
     say: Callable[[str], None] | None = None,
 ) -> dict[str, Any]:
     """Write fixed windows to `folder`, which is there as a whole or not at all.
@@ -346,14 +335,13 @@ def export_static(
     if not segments:
         raise ParameterError("There is nothing to compare the export on.", field="segments", value=0)
     manifest: dict[str, Any] = json.loads((source / "manifest.json").read_text("utf-8"))
-    names = {
-        window.name: f"{window.name}.{'onnx' if form == 'static' else 'mlpackage'}" for window in windows
-    }
+    suffix = "onnx" if form == "static" else "mlpackage"
+    names = {window.name: f"{window.name}.{suffix}" for window in WINDOWS}
     with whole_or_not_at_all(folder) as making:
         for name in ("layers.npz", "spectrum.onnx"):
             shutil.copy2(source / name, making)
-        with step_bar(f"fixed windows, {form}", len(windows) + 1, say is not None) as begins:
-            for window in windows:
+        with step_bar(f"fixed windows, {form}", len(WINDOWS) + 1, say is not None) as begins:
+            for window in WINDOWS:
                 begins(window.name)
                 path = making / names[window.name]
                 if form == "static":
@@ -361,7 +349,7 @@ def export_static(
                 else:
                     write_program(source, window, path, precision)
             begins("comparing")
-            fixed = StaticVocoder(source, config, StaticWindows(tuple(windows)))
+            fixed = StaticVocoder(source, config)
             if form == "static":
                 artefacts.make_stages(making / "prosody", config, PADDED)
                 checked = _spoken(decoder, fixed, segments)
@@ -379,14 +367,7 @@ def export_static(
 
 def _spoken(decoder: StagedDecoder, fixed: StaticVocoder, segments: Segments) -> dict[str, Any]:
     agreements = [windows_agree_db(decoder, fixed, VocoderInputs.of(decoder, *given)) for given in segments]
-    least = min(agreements, default=float("-inf"))
-    if not least >= AGREEMENT_LOW_DB:
-        raise WeightsError(
-            f"The fixed windows agree with those of any length to {least:.0f} dB only.",
-            field="agreement_db",
-            value=str(least),
-            allowed=f"at least {AGREEMENT_LOW_DB:g} dB",
-        )
+    least = _least_agreement(agreements, "The fixed windows agree with those of any length")
     return {"segments_count": len(agreements), "agreement_db": round(least, 1)}
 
 
@@ -431,14 +412,14 @@ def _evaluated(
     }
     allowed = mlprogram.ERROR_HIGH[precision]
     for name, one in found.items():
-        if not one.error <= allowed:
+        if not one["error"] <= allowed:
             raise WeightsError(
                 f"The ML Program {name} gives other samples than ONNX Runtime.",
                 field="error",
-                value=one.error,
+                value=one["error"],
                 allowed=f"{allowed:g} of the largest sample",
             )
     return {
-        name: {"error_ratio": round(one.error, 7), "agreement_db": round(one.agreement_db, 1)}
+        name: {"error_ratio": round(one["error"], 7), "agreement_db": round(one["agreement_db"], 1)}
         for name, one in found.items()
     }

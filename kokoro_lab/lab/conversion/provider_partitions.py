@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import tempfile
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -192,7 +191,7 @@ def programs(config: EngineConfig, sentence: VocoderInputs, precisions: Sequence
     Returns
     -------
     pandas.DataFrame
-        A row for each precision: precision, and the fields of `exports.ProgramComparison`.
+        A row for each precision: precision, and what `exports.evaluated` gives.
     """
     window = WINDOWS[0]
     source = static_folder(config)
@@ -202,7 +201,7 @@ def programs(config: EngineConfig, sentence: VocoderInputs, precisions: Sequence
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / f"{window.name}.mlpackage"
             static_vocoder.write_program(source, window, path, precision)
-            rows.append({"precision": precision} | asdict(evaluated(path, window, fixed, sentence)))
+            rows.append({"precision": precision, **evaluated(path, window, fixed, sentence)})
     return pd.DataFrame(rows)
 
 

@@ -218,6 +218,11 @@ def kind_of(engine: Engine) -> Kind:
     )
 
 
+def bands_path() -> Path:
+    """In the repository."""
+    return repository_root() / "golden" / "bands.json"
+
+
 def read_bands(path: Path | None = None) -> list[Band]:
     """Every band that is recorded; none where there is no file yet.
 
@@ -226,7 +231,7 @@ def read_bands(path: Path | None = None) -> list[Band]:
     ParameterError
         The file cannot be read, or a row lacks a figure or holds one that is no ratio.
     """
-    path = path or repository_root() / "golden" / "bands.json"
+    path = path or bands_path()
     if not path.exists():
         return []
     try:
@@ -256,9 +261,7 @@ def band_for(kind: Kind) -> Band | None:
     return next((band for band in read_bands() if band.kind == kind), None)
 
 
-def write_band(
-    kind: Kind, ratios: Mapping[str, float], trials: int, starts: int, path: Path | None = None
-) -> Band:
+def write_band(kind: Kind, ratios: Mapping[str, float], trials: int, starts: int) -> Band:
     """Put a band in the place of the one of this kind, or beside the others.
 
     Raises
@@ -266,14 +269,13 @@ def write_band(
     ParameterError
         It stands on fewer than `FEWEST_TRIALS` or `FEWEST_STARTS`, or a figure is missing.
     """
-    path = path or repository_root() / "golden" / "bands.json"
     require_trials(trials, starts)
     if wrong := [name for name in FIGURES if not _is_ratio(ratios.get(name))]:
         raise ParameterError("A band needs every figure.", field="ratios", value=", ".join(wrong))
     recorded = {"trials": trials, "starts": starts, "commit": git_state()["commit"], "versions": versions()}
     band = Band(kind, {name: round(ratios[name], 4) for name in FIGURES}, recorded)
-    others = [one for one in read_bands(path) if one.kind != kind]
-    write_json(path, {"bands": [asdict(one) for one in [*others, band]]})
+    others = [one for one in read_bands() if one.kind != kind]
+    write_json(bands_path(), {"bands": [asdict(one) for one in [*others, band]]})
     return band
 
 

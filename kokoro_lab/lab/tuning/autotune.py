@@ -499,14 +499,11 @@ def _read_otherwise(tuning: Tuning) -> int:
 
 
 def _files_refused(tuning: Tuning) -> list[NegativeControl]:
-    here, other = tuning.tuned, {"threads": 1 if tuning.default["threads"] != 1 else 2}
+    other: dict[str, search.Choice] = {"threads": 1 if tuning.default["threads"] != 1 else 2}
+    here = replace(tuning.tuned, settings=other)
     files = {
-        "found on another processor": replace(
-            here, made_for=replace(here.made_for, cpu="another"), settings=other
-        ),
-        "found with another ONNX Runtime": replace(
-            here, made_for=replace(here.made_for, onnxruntime="0"), settings=other
-        ),
+        "found on another processor": replace(here, made_for=replace(here.made_for, cpu="another")),
+        "found with another ONNX Runtime": replace(here, made_for=replace(here.made_for, onnxruntime="0")),
         "with a value that cannot be": replace(here, settings=other | {"chunk_ms": 5}),
     }
     found = [
@@ -516,7 +513,7 @@ def _files_refused(tuning: Tuning) -> list[NegativeControl]:
         for name, each in files.items()
         for read in [replace(_loaded(tuning, each), home=tuning.base.home)]
     ]
-    read = _loaded(tuning, replace(here, settings=other))
+    read = _loaded(tuning, here)
     return [*found, NegativeControl("used: one that is for here", caught=read.threads == other["threads"])]
 
 

@@ -47,16 +47,13 @@ class TrunkStatistics:
 
     def __call__(self, contours: Contours, style: Values) -> tuple[Values, Values]:
         """Mean and variance of each channel, float32 (8704,) each."""
-        found = self._session.run(
-            self._names,
-            {
-                signatures.ALIGNED: contours.aligned,
-                signatures.F0: contours.f0_hz,
-                signatures.ENERGY: contours.energy,
-                signatures.DECODER_STYLE: style[:, :128],
-            },
-        )
-        mean, variance = np.split(np.concatenate([values.reshape(-1) for values in found]), 2)
+        feed = {
+            signatures.ALIGNED: contours.aligned,
+            signatures.F0: contours.f0_hz,
+            signatures.ENERGY: contours.energy,
+            signatures.DECODER_STYLE: style[:, :128],
+        }
+        mean, variance = _means_and_variances(self._session.run(self._names, feed))
         return mean[self._told], variance[self._told]
 
 
@@ -80,20 +77,22 @@ class OwnStatistics:
     def __call__(self, prosody: Prosody) -> tuple[Values, Values]:
         """Mean and variance of each distinct channel, float32 (8448,) each."""
         factor, offset = self._layers.style_alone(prosody.style)
-        found = self._session.run(
-            self._names,
-            {
-                signatures.TRUNK: prosody.trunk,
-                signatures.EXCITATION: prosody.excitation,
-                passes.SCALE: factor,
-                passes.SHIFT: offset,
-                passes.INNER: np.array(2 * [0, prosody.frames]),
-                passes.KNOWN: np.array(False),
-            },
-        )
-        flat = np.concatenate([values.reshape(-1) for values in found])
-        half = len(flat) // 2
-        return self._layers.found(prosody.style, flat[:half], flat[half:])
+        feed = {
+            signatures.TRUNK: prosody.trunk,
+            signatures.EXCITATION: prosody.excitation,
+            passes.SCALE: factor,
+            passes.SHIFT: offset,
+            passes.INNER: np.array(2 * [0, prosody.frames]),
+            passes.KNOWN: np.array(False),
+        }
+        mean, variance = _means_and_variances(self._session.run(self._names, feed))
+        return self._layers.found(prosody.style, mean, variance)
+
+
+def _means_and_variances(found: Sequence[Values]) -> tuple[Values, Values]:
+    """Of all layers, those of one behind those of another; the first half of the outputs are means."""
+    mean, variance = np.split(np.concatenate([values.reshape(-1) for values in found]), 2)
+    return mean, variance
 
 
 def _place(chosen: onnx.NodeProto) -> int:

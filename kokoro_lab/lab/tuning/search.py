@@ -14,12 +14,14 @@ import hashlib
 import json
 import math
 import random
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import numpy.typing as npt
 import pandas as pd
 from filelock import FileLock, Timeout
 
@@ -55,8 +57,9 @@ STARTUP_TRIALS = 10
 """So many are drawn at random before the estimator has a say."""
 FAILED_EXCESS_DB, FAILED_RATIO = 1000.0, 10.0
 """What the sampler is told of a configuration that did not speak: worse than any that did."""
-WEIGHTS = {"ttfa": 2, "rtf": 1, "memory": 1}
-"""A listener waits for the first sound; the rest is only paid for."""
+RATIOS = {"ttfa_ratio": 2, "rtf_ratio": 1, "memory_ratio": 1}
+"""The objectives as columns of a table of trials, and what each weighs in the choice: a listener waits for
+the first sound; the rest is only paid for."""
 RULE = (
     "Of the Pareto front, those that are below every margin, as ratios to the defaults "
     f"({MARGINS_SAID}); of these the least product of TTFA² × RTF × memory."
@@ -323,7 +326,11 @@ def run_trials(
         done(len(known), {})
         while len(known) < wanted:
             trial = study.ask()
-            chosen = _suggested(trial, search.space)
+            # Few values each, not evenly spaced, so that each is a choice of its own
+            chosen: dict[str, Any] = {
+                name: trial.suggest_categorical(name, values)
+                for name, values in search.space.choices().items()
+            }
             if again := known.get(_key(chosen)):  # it repeats itself: told so, and sent somewhere else
                 _tell(study, trial, again)
                 study.enqueue_trial(_new_one(search, known, trial.number))
@@ -331,10 +338,10 @@ def run_trials(
             row = known[_key(chosen)] = _measured(measure, chosen)
             _tell(study, trial, row)
             done(len(known), row)
-        return table_of(study)
+        return table_of(known.values())
 
 
-def table_of(study: optuna.Study) -> pd.DataFrame:
+def table_of(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
     """Each configuration that was measured, once.
 
     Returns
@@ -343,43 +350,29 @@ def table_of(study: optuna.Study) -> pd.DataFrame:
         By number: the settings; state, `feasible`, `sounds otherwise` or `failed`; message; the fields of
         `CandidateFigures`; front, whether no feasible one is as good in every objective and better in one.
     """
-    once: dict[tuple[Choice, ...], dict[str, Any]] = {}
-    for row in _rows(study):
-        once.setdefault(_key(row), row)
-    table = pd.DataFrame(list(once.values()))
+    table = pd.DataFrame(list(rows))
     table.index.name = "number"
-    if not table.empty:
-        table["front"] = on_the_front(table)
-    return table
+    return table if table.empty else table.assign(front=on_the_front(table))
 
 
-def on_the_front(table: pd.DataFrame) -> list[bool]:
+def on_the_front(table: pd.DataFrame) -> npt.NDArray[np.bool_]:
     """Which feasible rows no other feasible row dominates."""
-    columns = [f"{name}_ratio" for name in OBJECTIVES]
-    rows = [tuple(row) for row in table.loc[table.state == FEASIBLE, columns].to_numpy()]
-
-    def dominated(row: tuple[float, ...]) -> bool:
-        return any(other != row and all(o <= r for o, r in zip(other, row, strict=True)) for other in rows)
-
-    return [
-        state == FEASIBLE and not dominated(tuple(values))
-        for state, values in zip(table.state, table[columns].to_numpy(), strict=True)
-    ]
+    able = (table.state == FEASIBLE).to_numpy()
+    costs = table[list(RATIOS)].to_numpy()
+    one, other = costs[:, np.newaxis], costs[np.newaxis]
+    dominates = (one <= other).all(axis=2) & (one < other).any(axis=2)
+    return np.asarray(able & ~dominates[able].any(axis=0))
 
 
 def choose(table: pd.DataFrame, default: Settings) -> dict[str, Choice] | None:
     """The configuration to compare with the defaults, by `RULE`; None if that is the defaults themselves."""
-    columns = [f"{name}_ratio" for name in OBJECTIVES]
     if table.empty:
         return None
-    able = table[table.front & (table[columns] < list(MARGINS.values())).all(axis=1)]
-    scores = {
-        number: math.prod(row[f"{name}_ratio"] ** weight for name, weight in WEIGHTS.items())
-        for number, row in able.iterrows()
-    }
-    if not scores:
+    able = table[table.front & (table[list(RATIOS)] < list(MARGINS.values())).all(axis=1)]
+    if able.empty:
         return None
-    best = able.loc[min(scores, key=lambda number: scores[number])]
+    scores = np.prod([able[ratio] ** weight for ratio, weight in RATIOS.items()], axis=0)
+    best = able.iloc[int(np.argmin(scores))]
     chosen = {name: _plain(best[name]) for name in default}
     return None if chosen == dict(default) else chosen
 
@@ -435,14 +428,6 @@ def _take_up_again(study: optuna.Study) -> None:
         study.tell(cut.number, state=TrialState.FAIL)
         if cut.params:
             study.enqueue_trial(cut.params)
-
-
-def _suggested(trial: optuna.Trial, space: Space) -> dict[str, Choice]:
-    """Few values each, not evenly spaced, so that each is a choice of its own."""
-    chosen: dict[str, Any] = {
-        name: trial.suggest_categorical(name, values) for name, values in space.choices().items()
-    }
-    return chosen
 
 
 def _new_one(search: Search, known: Collection[tuple[Choice, ...]], number: int) -> dict[str, Choice]:
