@@ -69,8 +69,8 @@ def heard_part(whole: Samples) -> slice:
 def mean_interval(table: pd.DataFrame, column: str) -> tuple[float, float]:
     """95 % interval of a mean, texts drawn whole: utterances of one text are not independent.
 
-    It is that of a rate (`rate_of`), the sum of the figure over the number of utterances: corrected for bias and
-    acceleration (BCa), because percentiles of a bootstrap over few texts are too narrow on the skewed side.
+    It is that of a rate (`rate_of`), the sum of the figure over the number of utterances, corrected for bias
+    and acceleration (BCa): over few texts, percentiles of a bootstrap are too narrow on the skewed side.
     """
     found = rate_of(table[column], np.ones(len(table)), list(table["text"]))
     return found.low, found.high
