@@ -159,7 +159,6 @@ def text(corpus: Path | None, memory: bool, as_json: bool) -> None:
 def _sentences(corpus: Path | None) -> list[str]:
     if corpus:
         return [line.strip() for line in text_of(None, corpus).splitlines() if line.strip()]
-    from kokoro_lab.lab.bench.texts import sentences_of
-    from kokoro_lab.lab.fixtures import load_texts
+    from kokoro_lab.lab.bench.texts import fixture_sentences
 
-    return sentences_of([text.text for text in load_texts() if text.kind in ("prose", "short", "long")])
+    return fixture_sentences()

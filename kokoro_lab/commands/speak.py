@@ -6,7 +6,6 @@ import json
 import math
 from contextlib import ExitStack
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -25,12 +24,9 @@ from kokoro_lab.commands.options import (
 )
 from kokoro_lab.config import SPEED_MAX, SPEED_MIN
 from kokoro_lab.containers.plain_json import finite
-from kokoro_lab.errors import PlaybackError
 
 if TYPE_CHECKING:
-    from kokoro_lab.datatypes import Fallback, Samples
-    from kokoro_lab.dsp import Dither
-    from kokoro_lab.playback.aloud import Aloud
+    from kokoro_lab.datatypes import Samples
 
 
 @click.command()
@@ -78,7 +74,8 @@ def speak(
     from kokoro_lab.containers import Encoder, dithered, format_of, write_encoded
     from kokoro_lab.dsp import ditherer
     from kokoro_lab.metrics.loudness import true_peak_dbtp
-    from kokoro_lab.playback.system_player import play_samples
+    from kokoro_lab.playback.aloud import aloud
+    from kokoro_lab.playback.sound_card import SoundCard
     from kokoro_lab.speech.engine import load_engine
 
     words = text_of(text, input_file)
@@ -87,9 +84,9 @@ def speak(
     if dither != "tpdf" and not dithered(encoder.kind):
         say(f"note   dither: {encoder.kind} is not of 16 bit, and has none to shape.")
     engine = load_engine(variant, provider, say=say)
-    new_dither = partial(ditherer, dither, 24_000, options["seed"])
     with ExitStack() as stack:
-        heard, instead = _loudspeaker(stack, new_dither()) if play else (None, None)
+        dithering = ditherer(dither, 24_000, options["seed"])
+        heard = stack.enter_context(aloud(SoundCard(), dithering)) if play else None
         if stream:
             # a stream is heard from a server that has been up for a while
             engine.warm(options["voice"], text="Ready.")
@@ -110,7 +107,7 @@ def speak(
             "ttfa_s": round(report.ttfa_s, 4),
             "integrated_lufs": round(_integrated_lufs(samples), 2),
             "true_peak_dbtp": round(true_peak_dbtp(samples, 24_000), 2),
-            "fallbacks": [asdict(f) for f in (*report.fallbacks, *([instead] if instead else []))],
+            "fallbacks": [asdict(fallback) for fallback in report.fallbacks],
         }
         if not as_json:
             _print_figures(figures, report, stream)
@@ -122,25 +119,6 @@ def speak(
         finally:
             if as_json:
                 click.echo(json.dumps(finite({**figures, "report": asdict(report)})))
-    if instead is not None:
-        play_samples(new_dither().run(samples))
-
-
-def _loudspeaker(stack: ExitStack, dither: Dither) -> tuple[Aloud | None, Fallback | None]:
-    """What plays speech as it comes; or, where there is no sound card, why another player will play it."""
-    from kokoro_lab.datatypes import Fallback
-    from kokoro_lab.playback.aloud import aloud
-    from kokoro_lab.playback.sound_card import SoundCard
-    from kokoro_lab.playback.system_player import system_player
-
-    card = SoundCard()
-    try:
-        card.open()
-    except PlaybackError as error:
-        program = Path(system_player()[0]).name  # before anything is spoken: there may be none either
-        say(f"note   playback: {error} It is played by {program} instead.")
-        return None, Fallback("playback", f"{error.message} Played by {program}.")
-    return stack.enter_context(aloud(card, dither)), None
 
 
 def _integrated_lufs(samples: Samples) -> float:

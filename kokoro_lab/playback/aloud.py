@@ -59,7 +59,14 @@ def aloud(sink: Sink, dither: Dither, players: Sequence[str] = PLAYERS) -> Itera
     dither : Dither
         As `Aloud`.
     players : sequence of str
-        The system's players, for where the sink dies.
+        The system's players, for where the sink dies, or does not open.
+
+    Raises
+    ------
+    PlaybackError
+        Neither does the sink open, nor is there another player.
     """
-    with running(Deck(sink, players=players)) as deck:
+    deck = Deck(sink, players=players)
+    deck.open()
+    with running(deck):
         yield Aloud(deck, dither)

@@ -54,7 +54,7 @@ class Deck(Controls):
             except PlaybackError as missing:
                 mend = f"{error.mend or ''} Or install a player of files: {missing.allowed}.".strip()
                 raise PlaybackError(error.message, field=error.field, mend=mend) from error
-            self._lack(Fallback("playback", f"{error.message} Speech is played from files by {command[0]}."))
+            self._lack(Fallback("playback", f"{error} Speech is played from files by {command[0]}."))
             log.warning("%s", self._lacking["playback"].reason)
 
     def run(self, until: threading.Event) -> None:

@@ -7,7 +7,6 @@ import shutil
 import signal
 import subprocess
 import tempfile
-import time
 import wave
 from collections.abc import Sequence
 from contextlib import suppress
@@ -23,7 +22,6 @@ PATHS = ("/opt/homebrew/bin", "/usr/local/bin", "/usr/bin")
 """Looked through besides PATH, of which a program that Raycast starts has next to nothing."""
 STOP_S = 2.0
 """A player that was told to end and has not by then is killed."""
-POLL_S = 0.020
 
 
 def system_player(players: Sequence[str] = PLAYERS) -> tuple[str, ...]:
@@ -48,6 +46,9 @@ def system_player(players: Sequence[str] = PLAYERS) -> tuple[str, ...]:
 
 class FilePlayback:
     """A temporary file that is first filled, then played, and removed whatever happens.
+
+    Every player takes WAV. `afplay` takes no Opus and no bare PCM, and what `aplay` does not know it plays as
+    if it were samples: MP3 would be noise.
 
     Parameters
     ----------
@@ -150,27 +151,6 @@ class FilePlayback:
         with suppress(OSError):
             self._file.close()
             self._raw.close()
-
-
-def play_samples(pcm: Pcm, command: Sequence[str] | None = None) -> None:
-    """Play samples to their end, from a WAV file of their own.
-
-    Every player takes WAV. `afplay` takes no Opus and no bare PCM, and what `aplay` does not know it plays as
-    if it were samples: MP3 would be noise.
-
-    Raises
-    ------
-    PlaybackError
-        There is no player, or it failed.
-    """
-    file = FilePlayback(command or system_player())
-    try:
-        file.write(pcm)
-        file.start()
-        while not file.over():
-            time.sleep(POLL_S)
-    finally:
-        file.close()
 
 
 def _unwritable(error: OSError) -> PlaybackError:

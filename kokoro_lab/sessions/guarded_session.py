@@ -160,10 +160,6 @@ class GuardedSession:
             self._session, self._provider, self._nodes = self._spare, CPU.full_name, None
         log.warning("%s", lost.reason)
 
-    def get_providers(self) -> list[str]:
-        """As a session's: the one that runs the stage now, and the CPU for what that does not take."""
-        return list(dict.fromkeys((self._provider, CPU.full_name)))
-
     def __getattr__(self, name: str) -> Any:
         """In all else it is the session: its inputs and outputs, its profiler."""
         if name.startswith("_"):

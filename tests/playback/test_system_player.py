@@ -18,7 +18,7 @@ from kokoro_lab.playback.clock import VirtualClock
 from kokoro_lab.playback.deck import Deck, running
 from kokoro_lab.playback.sinks import ClockedSink
 from kokoro_lab.playback.status import Event
-from kokoro_lab.playback.system_player import PLAYERS, FilePlayback, play_samples, system_player
+from kokoro_lab.playback.system_player import PLAYERS, FilePlayback, system_player
 
 CHUNK = round(CHUNK_S * SAMPLE_RATE_HZ)
 PCM = numbered(SAMPLE_RATE_HZ)
@@ -242,7 +242,7 @@ def test_a_player_without_a_card_starts_says_so_and_plays_each_stream_from_a_fil
     deck = Deck(card, clock, tell=events.append, players=recorder(tmp_path))
     deck.open()
     (lacking,) = deck.status().fallbacks
-    assert "There is no card. Speech is played from files by" in lacking.reason
+    assert "There is no card. Plug one in. Speech is played from files by" in lacking.reason
     assert lacking.reason in caplog.text
     for _ in range(2):
         events.clear()
@@ -281,11 +281,3 @@ def test_players_are_looked_for_in_their_order(tmp_path: Path, monkeypatch: pyte
     command = system_player()
     assert Path(command[0]).name == "ffplay"
     assert " ".join(command[1:]) in PLAYERS[2]
-
-
-def test_samples_are_played_to_their_end_and_nothing_is_left_behind(tmp_path: Path, folder: Path) -> None:
-    play_samples(PCM, recorder(tmp_path))
-    assert np.array_equal(played(tmp_path), PCM)
-    with pytest.raises(PlaybackError, match="exit code 1"):
-        play_samples(PCM, program(tmp_path, "exit 1"))
-    assert not list(folder.iterdir())

@@ -6,6 +6,7 @@ import random
 from collections.abc import Iterator, Sequence
 
 from kokoro_lab.errors import ParameterError
+from kokoro_lab.lab.fixtures import load_texts
 from kokoro_lab.text.aligned import AlignedText
 from kokoro_lab.text.segment import sentences
 
@@ -20,6 +21,11 @@ def sentences_of(texts: Sequence[str], language: str = "en") -> list[str]:
     """Every sentence of `texts`, each once, in order."""
     found = (s.text.text for text in texts for s in sentences(AlignedText.of(text), language))
     return list(dict.fromkeys(found))
+
+
+def fixture_sentences() -> list[str]:
+    """What benchmarks speak where no corpus is named: the English prose of the fixtures."""
+    return sentences_of([text.text for text in load_texts() if text.kind in ("prose", "short", "long")])
 
 
 def texts_of(

@@ -116,9 +116,8 @@ class Benchmarks:
         # Here, and not above: these load pandas and the engine, which no request needs
         from kokoro_lab.lab.bench import report
         from kokoro_lab.lab.bench.considerate import measure_considerately
-        from kokoro_lab.lab.bench.texts import PRESETS, sentences_of, texts_of
+        from kokoro_lab.lab.bench.texts import PRESETS, fixture_sentences, texts_of
         from kokoro_lab.lab.bench.timing import InProcess
-        from kokoro_lab.lab.fixtures import load_texts
 
         def wait() -> None:
             state.state = "waiting"
@@ -128,8 +127,7 @@ class Benchmarks:
         def done(count: int) -> None:
             state.finished_trials = count
 
-        corpus = sentences_of([t.text for t in load_texts() if t.kind in ("prose", "short", "long")])
-        texts = list(texts_of(corpus, PRESETS[state.preset], state.trials))
+        texts = list(texts_of(fixture_sentences(), PRESETS[state.preset], state.trials))
         speaker = InProcess(self._engine, voice, cached=False)
         trials, state.disturbed = measure_considerately(
             speaker, texts, wait=wait, wanted=lambda: not self.slots.idle(), done=done

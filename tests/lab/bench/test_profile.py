@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
+from threading import Thread
 
 import pandas as pd
 import pytest
@@ -15,6 +17,7 @@ from kokoro_lab.lab.bench.profile import (
     FIRST_AUDIO,
     STAGES,
     WARM,
+    StageWatch,
     controls,
     in_line,
     judge,
@@ -29,6 +32,7 @@ from kokoro_lab.lab.bench.profile import (
     stage_table,
     vocoder_shares,
 )
+from kokoro_lab.scheduling.stopwatch import Stopwatch, heard, listening
 from kokoro_lab.sessions.providers import make_session
 from kokoro_lab.speech.engine import Engine
 from tests import tiny_voice
@@ -102,6 +106,30 @@ def test_tables_are_in_the_order_of_the_pipeline() -> None:
     assert "trunk" not in medians_s(stages().replace({"stage_s": {0.01: 0.0}}))
     assert vocoder_shares(operators()) == {"Conv": 0.9, "Add": 0.05}
     assert operator_table(operators()).loc[("vocoder", "Conv"), "ms"] == pytest.approx(900)
+
+
+def test_a_stage_within_another_one_counts_by_itself_alone() -> None:
+    watch, stream = StageWatch(), Stopwatch()
+    with listening(watch), stream("model"):
+        time.sleep(0.02)
+        for stage in ("prosody", "vocoder", "vocoder"):
+            with heard(stage):
+                time.sleep(0.01)
+    taken_s = {stage: seconds for stage, seconds in watch.stages_s.items() if seconds}
+    assert set(taken_s) == {"prosody", "statistics", "first window", "other windows"}
+    assert sum(taken_s.values()) == pytest.approx(stream.stages_s["model"], abs=0.005)
+    assert all(seconds >= 0.01 for seconds in taken_s.values())
+
+
+def test_who_listens_hears_of_its_own_thread_while_it_listens() -> None:
+    watch = StageWatch()
+    with listening(watch):
+        other = Thread(target=lambda: Stopwatch()("text").__enter__())
+        other.start()
+        other.join()
+    with Stopwatch()("text"):
+        pass
+    assert not any(watch.stages_s.values())
 
 
 def test_only_a_variant_with_stages_can_be_profiled() -> None:
