@@ -6,7 +6,7 @@ import math
 import random
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+import psutil
 from tqdm import tqdm
 
 from kokoro_lab.lab.bench import client
@@ -107,7 +108,8 @@ def measure_resumes(
                 waiting.append(_cut(server, number, texts[number], voice, draw))
             if waiting:
                 for process in [*server.process.children(recursive=True), server.process]:
-                    process.kill()  # as a crash would, with the last stream under way
+                    with suppress(psutil.NoSuchProcess):  # one that ends with another
+                        process.kill()  # as a crash would, with the last stream under way
                 waiting[-1].stream.close()
                 stack.close()
                 started_s = time.perf_counter()

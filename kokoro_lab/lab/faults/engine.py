@@ -43,7 +43,7 @@ class FaultyEngine(Engine):
     def __init__(self, engine: Engine, injector: Injector, *, reads_anew: bool = True) -> None:
         parts = replace(
             engine.parts,
-            decoder=FaultyDecoder(engine.decoder, injector),
+            decoder=_faulty_decoder(engine.decoder, injector),
             placement=lambda: _with_lost(engine.placement, injector),
             front_end=_faulty_front_end(engine, injector) if reads_anew else engine.front_end,
         )
@@ -70,8 +70,16 @@ def injected(engine: Engine, scenario: Scenario) -> Iterator[FaultyEngine]:
 
 
 def _faulty_front_end(engine: Engine, injector: Injector) -> FrontEnd:
-    speakers = Speakers(around=lambda g2p: _FaultyG2P(g2p, injector))
-    return FrontEnd(lexicons=engine.front_end.lexicons, speakers=speakers)
+    def around(g2p: SentenceG2P) -> SentenceG2P:
+        def read(
+            sentence: AlignedText, on_fallback: OnFallback, given: Sequence[FixedReading] = ()
+        ) -> list[Word]:
+            injector.before_sentence()  # it may be made to wait
+            return g2p(sentence, on_fallback, given)
+
+        return read
+
+    return FrontEnd(lexicons=engine.front_end.lexicons, speakers=Speakers(around=around))
 
 
 class FaultyStream(SpeechStream):
@@ -112,18 +120,22 @@ class FaultyStream(SpeechStream):
             self._injector.leave()
 
 
-class FaultyDecoder:
-    """Decodes with `decoder`, some of whose windows fail.
+def _faulty_decoder(decoder: Decoder, injector: Injector) -> Decoder:
+    """One some of whose windows fail.
 
     Where it runs in stages, its provider is lost inside the session of the vocoder, and what watches over
     that is put to the test; else each block of samples counts as a window, and the error is the stream's.
     """
+    if isinstance(decoder, StagedDecoder):
+        return decoder.through(partial(FaultySession, injector))
+    return FaultyDecoder(decoder, injector)
+
+
+class FaultyDecoder:
+    """Decodes with `decoder`, some of whose blocks of samples fail."""
 
     def __init__(self, decoder: Decoder, injector: Injector) -> None:
         self._injector = injector
-        self._inside = isinstance(decoder, StagedDecoder)
-        if isinstance(decoder, StagedDecoder):
-            decoder = decoder.through(partial(FaultySession, injector))
         self._decoder = decoder
 
     @property
@@ -141,7 +153,7 @@ class FaultyDecoder:
 
     def decode(self, asked: SegmentRequest) -> DecodedSegment:
         decoded = self._decoder.decode(asked)
-        return decoded if self._inside else replace(decoded, blocks=self._struck(decoded.blocks))
+        return replace(decoded, blocks=self._struck(decoded.blocks))
 
     def _struck(self, blocks: Iterator[Samples]) -> Iterator[Samples]:
         for block in blocks:
@@ -194,17 +206,3 @@ class FaultySession(GuardedSession):
 class _Lost:
     def run(self, names: Sequence[str] | None, feed: Mapping[str, Any]) -> list[Any]:
         raise RuntimeError("lost on purpose")
-
-
-class _FaultyG2P:
-    """Reads with `g2p`, which may be made to wait."""
-
-    def __init__(self, g2p: SentenceG2P, injector: Injector) -> None:
-        self._g2p = g2p
-        self._injector = injector
-
-    def __call__(
-        self, sentence: AlignedText, on_fallback: OnFallback, given: Sequence[FixedReading] = ()
-    ) -> list[Word]:
-        self._injector.before_sentence()
-        return self._g2p(sentence, on_fallback, given)
