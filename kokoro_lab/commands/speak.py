@@ -129,7 +129,7 @@ def _loudspeaker(stack: ExitStack, dither: Dither) -> tuple[Aloud | None, Fallba
     """What plays speech as it comes; or, where there is no sound card, why another player will play it."""
     from kokoro_lab.datatypes import Fallback
     from kokoro_lab.playback.aloud import aloud
-    from kokoro_lab.playback.sound_card import SoundCard
+    from kokoro_lab.playback.sinks import SoundCard
     from kokoro_lab.playback.system_player import system_player
 
     card = SoundCard()

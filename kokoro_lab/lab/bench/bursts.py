@@ -10,11 +10,9 @@ import numpy as np
 
 from kokoro_lab.audio import Pcm
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ
-from kokoro_lab.playback.buffering import STABLE
-from kokoro_lab.playback.clock import VirtualClock
+from kokoro_lab.playback.buffering import STABLE, Hold
 from kokoro_lab.playback.deck import Deck
-from kokoro_lab.playback.hold import Hold
-from kokoro_lab.playback.sinks import ClockedSink
+from kokoro_lab.playback.sinks import ClockedSink, VirtualClock
 
 CHUNK_S = STABLE.chunk_s
 CHUNK_SAMPLES = round(CHUNK_S * SAMPLE_RATE_HZ)
