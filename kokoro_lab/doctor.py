@@ -28,7 +28,7 @@ from kokoro_lab.graphs.artefacts import EXPORT_AGAIN, stages_folder
 from kokoro_lab.graphs.derived import damage_in, derived_home, kept_folders
 from kokoro_lab.native.operators import Native, damage_to, native_operators
 from kokoro_lab.native.toolchain import SHIPPED
-from kokoro_lab.playback.sound_card import portaudio
+from kokoro_lab.playback.sinks import portaudio
 from kokoro_lab.sessions.coreml_options import coreml_options
 from kokoro_lab.sessions.provider_choice import choose
 from kokoro_lab.sessions.provider_registry import registry

@@ -81,8 +81,7 @@ def player(
 
 
 def _sink(kind: str, device: str | None, output: Path | None) -> Sink:
-    from kokoro_lab.playback.sinks import ClockedSink, WavSink
-    from kokoro_lab.playback.sound_card import SoundCard
+    from kokoro_lab.playback.sinks import ClockedSink, SoundCard, WavSink
 
     if (kind == "file") != (output is not None):
         raise ParameterError(

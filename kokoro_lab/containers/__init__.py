@@ -1,10 +1,9 @@
 """Speech as bytes, in six formats: one encoder for each answer or file.
 
-formats → coded → encoder → files
+formats → coded → encoder
 """
 
-from kokoro_lab.containers.encoder import Encoder, dithered
-from kokoro_lab.containers.files import save, write_encoded, write_file
+from kokoro_lab.containers.encoder import Encoder, dithered, save, write_encoded, write_file
 from kokoro_lab.containers.formats import FORMATS, Format, content_type, decoded_hz, format_of, named_format
 
 __all__ = [

@@ -1,16 +1,19 @@
-"""From samples at 24 kHz to the bytes of one answer or file."""
+"""From samples at 24 kHz to the bytes of one answer, or to a file whose ending says in which format."""
 
 from __future__ import annotations
 
 import io
+import logging
+import os
+from pathlib import Path
 from typing import BinaryIO, Protocol
 
 import numpy as np
 
-from kokoro_lab.audio import Pcm, pcm_bytes, wav_header
+from kokoro_lab.audio import Pcm, pcm_bytes, wav_header, write_whole
 from kokoro_lab.containers.coded import CODECS, CodedWriter
-from kokoro_lab.containers.formats import Format, decoded_hz, require_format
-from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples
+from kokoro_lab.containers.formats import Format, decoded_hz, format_of, require_format
+from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Clip, Samples
 from kokoro_lab.dsp import Dither, Dithering, Processor, Resampler, ditherer, silence
 from kokoro_lab.dsp.block import SILENT
 from kokoro_lab.dsp.resample import require_offered_rate
@@ -238,3 +241,77 @@ class Encoder:
 
     def _ready(self) -> bytes:
         return self._sink.take() if isinstance(self._sink, _Passing) else b""
+
+
+log = logging.getLogger(__name__)
+
+
+def write_file(
+    path: str | os.PathLike[str],
+    samples: Samples,
+    sample_rate_hz: int = SAMPLE_RATE_HZ,
+    seed: int = 0,
+    *,
+    from_hz: int = SAMPLE_RATE_HZ,
+    dither: Dithering = "tpdf",
+) -> Path:
+    """Write a file of speech.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        Must end in one of the suffixes of `FORMATS`; a file that is there is replaced. Its folder must exist.
+    samples : numpy.ndarray
+        float32, shape (n,). What is beyond ±1 is clipped, and logged as a warning.
+    sample_rate_hz, seed, from_hz, dither
+        As `Encoder`.
+
+    Returns
+    -------
+    pathlib.Path
+        `path`.
+
+    Raises
+    ------
+    ParameterError
+        Another ending or rate, or the file cannot be written.
+    FormatUnavailable
+        The installed libraries cannot encode it.
+    SynthesisError
+        A sample is not finite; a file that was there stays as it was.
+    """
+    kind = format_of(path)
+    encoder = Encoder(kind, sample_rate_hz, seed, streamed=False, from_hz=from_hz, dither=dither)
+    return write_encoded(path, encoder, samples)
+
+
+def write_encoded(path: str | os.PathLike[str], encoder: Encoder, samples: Samples) -> Path:
+    """Write what `encoder`, which is fresh and not `streamed`, makes of `samples`; as `write_file`."""
+    content = encoder.run(samples)
+    if encoder.clipped_samples:
+        log.warning("%d of %d samples were clipped", encoder.clipped_samples, len(samples))
+    return write_whole(Path(path), content)
+
+
+def save(clip: Clip, path: str | os.PathLike[str], *, dither: Dithering = "tpdf") -> Path:
+    """Write a clip in the format that the ending of the name asks for, dithered with its own seed.
+
+    Parameters
+    ----------
+    clip : Clip
+        What `engine.synthesize` gave.
+    path, dither
+        As `write_file`.
+
+    Returns
+    -------
+    pathlib.Path
+        `path`.
+
+    Raises
+    ------
+    ParameterError, FormatUnavailable, SynthesisError
+        As `write_file`.
+    """
+    rate_hz = clip.sample_rate_hz
+    return write_file(path, clip.samples, rate_hz, clip.seed, from_hz=rate_hz, dither=dither)

@@ -1,11 +1,10 @@
 """What happens to samples between the vocoder and the client, each as a stream of blocks."""
 
 from kokoro_lab.dsp.block import Processor, in_runs, require_finite
-from kokoro_lab.dsp.dither import Dither
+from kokoro_lab.dsp.dither import Dither, Dithering, ShapedDither, ditherer
 from kokoro_lab.dsp.envelope import Envelope
 from kokoro_lab.dsp.limiter import SETTLED_S, Limiter
 from kokoro_lab.dsp.loudness import Gain, load_meter, normalise_loudness, normalising_gain_db, voice_gain_db
-from kokoro_lab.dsp.noise_shaping import Dithering, ShapedDither, ditherer
 from kokoro_lab.dsp.resample import RATES_HZ, Resampler
 from kokoro_lab.dsp.trim import EdgeTrimmer, silence
 

@@ -7,7 +7,8 @@ can be decoded by itself, exactly. `predictor` tells them in advance.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 import numpy as np
@@ -47,8 +48,7 @@ class AdainLayers:
     def of(cls, vocoder: onnx.ModelProto) -> AdainLayers:
         """Read off a vocoder whose constants are folded."""
         layers = passes.adain_layers(vocoder)
-        modulated = passes.modulate(vocoder)
-        alpha = {snake.y: snake.alpha for snake in passes.snakes(modulated)}
+        alpha = {snake.y: snake.alpha for snake in passes.snakes(passes.modulate(vocoder))}
         first: dict[str, int] = {}
         at = 0
         source = []
@@ -57,15 +57,15 @@ class AdainLayers:
                 first[layer.mean] = at
                 at += layer.channels
             source.append(first[layer.mean] + np.arange(layer.channels))
-        gamma = [layer.weight[: layer.channels] for layer in layers]
-        beta = [layer.weight[layer.channels :] for layer in layers]
+
+        def stacked(of: Callable[[passes.Adain], Values]) -> Values:
+            gammas = [of(layer)[: layer.channels] for layer in layers]
+            return np.concatenate([*gammas, *(of(layer)[layer.channels :] for layer in layers)])
+
         variances = {layer.mean: layer.variance for layer in layers}
         return cls(
-            weight=np.concatenate([*gamma, *beta]),
-            bias=np.concatenate(
-                [layer.bias[: layer.channels] for layer in layers]
-                + [layer.bias[layer.channels :] for layer in layers]
-            ),
+            weight=stacked(lambda layer: layer.weight),
+            bias=stacked(lambda layer: layer.bias),
             source=np.concatenate(source),
             factor=np.concatenate([2 * alpha[layer.output] for layer in layers]),
             names=(*first, *(variances[mean] for mean in first)),
@@ -74,24 +74,14 @@ class AdainLayers:
     @classmethod
     def load(cls, path: Path) -> AdainLayers:
         with np.load(path) as stored:
-            return cls(
-                stored["weight"].astype(np.float32),
-                stored["bias"],
-                stored["source"],
-                stored["factor"],
-                tuple(str(n) for n in stored["names"]),
-            )
+            found = dict(stored)
+        weight, names = found.pop("weight").astype(np.float32), tuple(map(str, found.pop("names")))
+        return cls(weight=weight, names=names, **found)
 
     def save(self, path: Path, *, compact: bool = False) -> None:
         """Write `path`; `compact` keeps the weights in half precision."""
-        np.savez(
-            path,
-            weight=self.weight.astype(np.float16 if compact else np.float32),
-            bias=self.bias,
-            source=self.source,
-            factor=self.factor,
-            names=np.array(self.names),
-        )
+        values = {field.name: np.asarray(getattr(self, field.name)) for field in fields(self)}
+        np.savez(path, **values | {"weight": self.weight.astype(np.float16 if compact else np.float32)})
 
     def scale_and_shift(self, mean: Values, variance: Values, style: Values) -> tuple[Values, Values]:
         """What the rewritten vocoder multiplies by and adds.

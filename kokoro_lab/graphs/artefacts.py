@@ -107,32 +107,30 @@ def recipes(
             "vocoder": ("vocoder", GIVEN),
             "vocoder_exact": ("vocoder", EXACT),
         }
-    # Of int8's trunk one convolution of three taps is in float, and as a fast one it would weigh twice as
-    # much: 3 MB for half a millisecond
-    wide: Passes = (native_passes.fast_convolutions,) if native and variant != "int8" else ()
-    ours: Passes = ()
-    if native:
-        ours = (native_passes.statistics, native_passes.snake_convolutions, native_passes.exact_stft)
-    lighter: Passes = () if variant == "fp32" else (half_weights,)
+
+    def ours(*found: rewriting.Pass) -> Passes:
+        return found if native else ()
+
     integers: Passes = ()
     if variant in exclusions():
         kept = exclusions()[variant] if keep is None else tuple(keep)
         integers = (partial(quantise_layers, ranges=ranges, native=native, keep=kept, adjusted=adjusted),)
-        if native:
-            ours = (*ours, alike_passes.arctangents)
-    if native:
-        ours = (*ours, context_passes.only_what_is_looked_at, native_passes.sums_of_convolutions)
-    excitation: Passes = (native_passes.phases,) if native else ()
+    vocoder = (
+        *ours(native_passes.statistics, native_passes.snake_convolutions, native_passes.exact_stft),
+        *(ours(alike_passes.arctangents) if integers else ()),
+        *ours(context_passes.only_what_is_looked_at, native_passes.sums_of_convolutions),
+    )
+    # Of int8's trunk one convolution of three taps is in float, and as a fast one it would weigh twice as
+    # much: 3 MB for half a millisecond
+    wide = ours(native_passes.fast_convolutions) if variant != "int8" else ()
+    recurrences, attention = ours(native_passes.recurrences), ours(attention_passes.attention)
+    lighter: Passes = () if variant == "fp32" else (half_weights,)
     prosody: Passes
     trunk: Passes
     if variant == "fp32":
         # With nothing that rounds otherwise: from another F0, the phase of the voice drifts away from the
         # published model's
-        prosody = (
-            native_passes.recurrences,
-            native_passes.known_products,
-            attention_passes.attention,
-        )
+        prosody = (*recurrences, native_passes.known_products, *attention)
         trunk = (
             trunk_passes.divided_beforehand,
             *wide,
@@ -140,25 +138,16 @@ def recipes(
             alike_passes.norms,
         )
     else:
-        recurrences: Passes = (native_passes.recurrences,) if native else ()
-        attention: Passes = (attention_passes.attention,) if native else ()
         bytes_too: Passes = (byte_recurrences,) if variant == "int8" else ()
-        alike: Passes = (alike_passes.alike,) if native and variant == "int8" else ()
+        alike = ours(alike_passes.alike) if variant == "int8" else ()
         prosody = (*TIDY, *recurrences, *integers, *alike, *attention, *bytes_too, *lighter)
         trunk = (*integers, *alike, *wide, *lighter)
+    told = (passes.fold_constants, trunk_passes.told_statistics, tidy_passes.repeated_afterwards)
     return {
         "prosody": ("prosody", (passes.speed_by_token, tidy_passes.repeated_afterwards, *prosody)),
-        "trunk": (
-            "trunk",
-            (
-                passes.fold_constants,
-                trunk_passes.told_statistics,
-                tidy_passes.repeated_afterwards,
-                *trunk,
-            ),
-        ),
-        "excitation": ("excitation", excitation),
-        "vocoder": ("vocoder", (*GIVEN, *integers, *ours, *lighter)),
+        "trunk": ("trunk", (*told, *trunk)),
+        "excitation": ("excitation", ours(native_passes.phases)),
+        "vocoder": ("vocoder", (*GIVEN, *integers, *vocoder, *lighter)),
     }
 
 

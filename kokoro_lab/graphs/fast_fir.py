@@ -11,7 +11,12 @@ Nothing is approximated: sums are only taken in another order, and each more poi
 
 from __future__ import annotations
 
+import csv
+from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,8 +24,8 @@ import numpy.typing as npt
 
 Taps = dict[int, npt.NDArray[Any]]
 """A filter: offset → (channels out, channels in). `y[n] = Σ taps[o] x[n + o]`."""
-Whole = tuple[tuple[int, ...], ...]
-Fractions = tuple[tuple[float, ...], ...]
+Whole = Sequence[Sequence[int]]
+Fractions = Sequence[Sequence[float]]
 
 
 class Term(NamedTuple):
@@ -83,7 +88,7 @@ class FastFir:
             raise ValueError(
                 f"{count} taps, dilation {dilation}, {phases} phases: must be odd, odd, 1 2 or 4"
             )
-        samples, filters, sums = _WINOGRAD[phases, 3 if count == 3 and phases > 1 else phases]
+        samples, filters, sums = _winograd(phases, 3 if count == 3 and phases > 1 else phases)
         size, first = len(filters[0]), -(count // 2)
         # Terms look ahead alone: they are counted from so far behind the first sample that is read
         back = -(first * dilation // phases)
@@ -113,67 +118,20 @@ class FastFir:
         return sum(len(p.taps) for p in self.products) / self.phases
 
 
-_WINOGRAD: dict[tuple[int, int], tuple[Whole, Fractions, Whole]] = {
-    (1, 1): (((1,),), ((1,),), ((1,),)),
-    (2, 2): (
-        ((1, -1, 0), (0, 1, 0), (0, -1, 1)),
-        ((1, 0), (1, 1), (0, 1)),
-        ((1, 1, 0), (0, 1, 1)),
-    ),
-    (2, 3): (
-        ((1, 0, -1, 0), (0, 1, 1, 0), (0, -1, 1, 0), (0, -1, 0, 1)),
-        ((1, 0, 0), (1 / 2, 1 / 2, 1 / 2), (1 / 2, -1 / 2, 1 / 2), (0, 0, 1)),
-        ((1, 1, 1, 0), (0, 1, -1, 1)),
-    ),
-    (4, 3): (
-        (
-            (4, 0, -5, 0, 1, 0),
-            (0, -4, -4, 1, 1, 0),
-            (0, 4, -4, -1, 1, 0),
-            (0, -2, -1, 2, 1, 0),
-            (0, 2, -1, -2, 1, 0),
-            (0, 4, 0, -5, 0, 1),
-        ),
-        (
-            (1 / 4, 0, 0),
-            (-1 / 6, -1 / 6, -1 / 6),
-            (-1 / 6, 1 / 6, -1 / 6),
-            (1 / 24, 1 / 12, 1 / 6),
-            (1 / 24, -1 / 12, 1 / 6),
-            (0, 0, 1),
-        ),
-        ((1, 1, 1, 1, 1, 0), (0, 1, -1, 2, -2, 0), (0, 1, 1, 4, 4, 0), (0, 1, -1, 8, -8, 1)),
-    ),
-    (4, 4): (
-        (
-            (4, -8, -5, 10, 1, -2, 0),
-            (0, -4, 4, 9, -1, -2, 0),
-            (0, -4, 12, -7, -3, 2, 0),
-            (0, 2, -3, -4, 3, 2, 0),
-            (0, 2, -5, 0, 5, -2, 0),
-            (0, 4, 0, -5, 0, 1, 0),
-            (0, -4, 8, 5, -10, -1, 2),
-        ),
-        (
-            (1 / 4, 0, 0, 0),
-            (1 / 6, 1 / 6, 1 / 6, 1 / 6),
-            (1 / 18, -1 / 18, 1 / 18, -1 / 18),
-            (1 / 72, 1 / 36, 1 / 18, 1 / 9),
-            (1 / 120, -1 / 60, 1 / 30, -1 / 15),
-            (4 / 45, 2 / 45, 1 / 45, 1 / 90),
-            (0, 0, 0, 1 / 2),
-        ),
-        (
-            (1, 1, 1, 1, 1, 8, 0),
-            (0, 1, -1, 2, -2, 4, 0),
-            (0, 1, 1, 4, 4, 2, 0),
-            (0, 1, -1, 8, -8, 1, 1),
-        ),
-    ),
-}
-"""Outputs at a time and taps a block → what samples, taps and products are multiplied with: Bᵀ, G and Aᵀ of
-Lavin & Gray (2016), section 4. The points are 0, ±1, ±2 and ∞, and of F(4, 4) 1/2 besides, which of the
-simple ones rounds the least."""
+@cache
+def _winograd(outputs: int, taps: int) -> tuple[Whole, Fractions, Whole]:
+    """What samples, taps and products are multiplied with for so many outputs at a time and taps a block.
+
+    Bᵀ, G and Aᵀ of Lavin & Gray (2016), section 4, from `winograd.tsv`. The points are 0, ±1, ±2 and ∞, and
+    of F(4, 4) 1/2 besides, which of the simple ones rounds the least.
+    """
+    found: dict[str, list[list[Fraction]]] = {"samples": [], "filters": [], "sums": []}
+    with Path(__file__).with_name("winograd.tsv").open(encoding="utf-8") as table:
+        for row in csv.DictReader(table, delimiter="\t"):
+            if (int(row["outputs"]), int(row["taps"])) == (outputs, taps):
+                found[row["matrix"]].append([Fraction(value) for value in row["row"].split()])
+    samples, sums = ([[int(value) for value in row] for row in found[name]] for name in ("samples", "sums"))
+    return samples, [[float(value) for value in row] for row in found["filters"]], sums
 
 
 TILE = 8

@@ -134,25 +134,6 @@ def power(trials: int, true_proportion: float, alpha: float = ALPHA) -> float:
     return 0.0 if least is None else float(binom.sf(least - 1, trials, true_proportion))
 
 
-def trials_needed(true_proportion: float, wanted_power: float = POWER, alpha: float = ALPHA) -> int:
-    """The fewest trials that find a listener who is right this often with the power that is wanted.
-
-    Counts are whole, so power rises in a saw: a few trials more may have a little less of it.
-
-    Raises
-    ------
-    ParameterError
-        As `power`, or more than 10 000 trials would be needed.
-    """
-    check_probability("wanted_power", wanted_power)
-    check_probability("alpha", alpha)
-    _check_above_chance("true_proportion", true_proportion)
-    trials = np.arange(1, MOST_TRIALS + 1)
-    least = binom.isf(alpha, trials, CHANCE) + 1
-    enough = binom.sf(least - 1, trials, true_proportion) >= wanted_power
-    return _first(trials, enough, "true_proportion", true_proportion)
-
-
 def trials_to_show(
     bound: float = INAUDIBLE_BELOW, wanted_power: float = POWER, alpha: float = ALPHA
 ) -> tuple[int, int]:

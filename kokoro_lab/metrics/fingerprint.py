@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kokoro_lab.errors import ParameterError
-from kokoro_lab.metrics.mel import mel_filters
+from kokoro_lab.metrics.mel import frame_power, mel_filters
 
 Samples = npt.NDArray[np.float32]
 Bits = npt.NDArray[np.bool_]
@@ -153,9 +153,7 @@ def _checked_edges(edges_s: Sequence[float] | npt.NDArray[np.float64]) -> npt.ND
 
 def _mel_power(samples: Samples, sample_rate_hz: int) -> npt.NDArray[np.float64]:
     size, hop = round(WINDOW_S * sample_rate_hz), round(HOP_S * sample_rate_hz)
-    padded = np.pad(samples.astype(np.float64), size // 2)
-    frames = np.lib.stride_tricks.sliding_window_view(padded, size)[::hop]
-    power = np.abs(np.fft.rfft(frames * np.hanning(size), axis=1)) ** 2
+    power = frame_power(np.pad(samples, size // 2), np.hanning(size), hop)
     mel: npt.NDArray[np.float64] = power @ mel_filters(sample_rate_hz, size, MEL_BANDS)
     return mel
 

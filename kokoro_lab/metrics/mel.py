@@ -40,12 +40,17 @@ def mel_power(
     numpy.ndarray
         float64, shape (1 + n // hop_samples, bands).
     """
-    padded = np.pad(samples.astype(np.float64), window_samples // 2)
-    frames = np.lib.stride_tricks.sliding_window_view(padded, window_samples)[::hop_samples]
     window = np.hanning(window_samples + 1)[:-1]  # periodic
-    power = np.abs(np.fft.rfft(frames * window, axis=1)) ** 2
+    power = frame_power(np.pad(samples, window_samples // 2), window, hop_samples)
     found: Values = power @ mel_filters(sample_rate_hz, window_samples, bands)
     return found
+
+
+def frame_power(samples: npt.NDArray[np.floating[Any]], window: Values, hop_samples: int) -> Values:
+    """Power of each whole frame by frequency, 0 to half the rate: float64 (frames, 1 + len(window) // 2)."""
+    frames = np.lib.stride_tricks.sliding_window_view(samples.astype(np.float64), len(window))[::hop_samples]
+    power: Values = np.abs(np.fft.rfft(frames * window, axis=1)) ** 2
+    return power
 
 
 @cache

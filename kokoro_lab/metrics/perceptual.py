@@ -13,7 +13,7 @@ from pesq import pesq
 from pystoi import stoi as pystoi_stoi
 
 from kokoro_lab.errors import ParameterError
-from kokoro_lab.metrics.mel import mel_filters
+from kokoro_lab.metrics.mel import Values, frame_power, mel_filters
 
 Samples = npt.NDArray[np.float32]
 
@@ -72,10 +72,7 @@ def log_spectral_distance_db(reference: Samples, candidate: Samples, sample_rate
         As `pesq_wb`.
     """
     reference, candidate = _checked(reference, candidate, sample_rate_hz)
-    a, b = (_power(s, sample_rate_hz) for s in (reference, candidate))
-    floor = a.max() * 10 ** (LSD_FLOOR_DB / 10)
-    difference = 10 * np.log10(np.maximum(a, floor) / np.maximum(b, floor))
-    return float(np.sqrt((difference**2).mean(1)).mean())
+    return _distance_db(*(_power(s, sample_rate_hz) for s in (reference, candidate)))
 
 
 def log_mel_distance_db(reference: Samples, candidate: Samples, sample_rate_hz: int) -> float:
@@ -93,10 +90,7 @@ def log_mel_distance_db(reference: Samples, candidate: Samples, sample_rate_hz: 
     """
     reference, candidate = _checked(reference, candidate, sample_rate_hz)
     bands = mel_filters(sample_rate_hz, round(LSD_WINDOW_S * sample_rate_hz), MEL_BANDS)
-    a, b = (_power(s, sample_rate_hz) @ bands for s in (reference, candidate))
-    floor = a.max() * 10 ** (LSD_FLOOR_DB / 10)
-    difference = 10 * np.log10(np.maximum(a, floor) / np.maximum(b, floor))
-    return float(np.sqrt((difference**2).mean(1)).mean())
+    return _distance_db(*(_power(s, sample_rate_hz) @ bands for s in (reference, candidate)))
 
 
 def signal_to_difference_db(reference: Samples, candidate: Samples) -> float:
@@ -107,11 +101,15 @@ def signal_to_difference_db(reference: Samples, candidate: Samples) -> float:
     return float("inf") if difference == 0 else 10 * float(np.log10(energy / difference))
 
 
-def _power(samples: Samples, sample_rate_hz: int) -> npt.NDArray[np.float64]:
+def _power(samples: Samples, sample_rate_hz: int) -> Values:
     size, hop = round(LSD_WINDOW_S * sample_rate_hz), round(LSD_HOP_S * sample_rate_hz)
-    frames = np.lib.stride_tricks.sliding_window_view(samples.astype(np.float64), size)[::hop]
-    power: npt.NDArray[np.float64] = np.abs(np.fft.rfft(frames * np.hanning(size), axis=1)) ** 2
-    return power
+    return frame_power(samples, np.hanning(size), hop)
+
+
+def _distance_db(reference: Values, candidate: Values) -> float:
+    floor = reference.max() * 10 ** (LSD_FLOOR_DB / 10)
+    difference = 10 * np.log10(np.maximum(reference, floor) / np.maximum(candidate, floor))
+    return float(np.sqrt((difference**2).mean(1)).mean())
 
 
 def _resampled(samples: Samples, sample_rate_hz: int) -> Samples:

@@ -319,23 +319,9 @@ void compute(const ort::Call &call) {
   const bool by_runs = FRONT != Front::NORM && runs >= MANY_RUNS;
   const int64_t signals = ort::count_of({static_cast<int64_t>(plan.products.size()), channels, width});
   thread_local std::vector<float> kept;
-  const Work work{plan,
-                  FRONT,
-                  x.data,
-                  first,
-                  second,
-                  bias.data,
-                  by,
-                  y,
-                  by_runs ? nullptr : ort::room(kept, ort::count_of({runs, signals})),
-                  length,
-                  begin,
-                  end,
-                  runs,
-                  width,
-                  before,
-                  (plan.channels_out + CHANNELS_A_TASK - 1) / CHANNELS_A_TASK,
-                  known};
+  const Work work{plan, FRONT, x.data, first, second, bias.data, by, y,
+                  by_runs ? nullptr : ort::room(kept, ort::count_of({runs, signals})), length, begin, end, runs,
+                  width, before, (plan.channels_out + CHANNELS_A_TASK - 1) / CHANNELS_A_TASK, known};
   if (by_runs) {
     call.parallel(make_run, runs, work);
     return;

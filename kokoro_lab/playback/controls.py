@@ -11,12 +11,10 @@ from kokoro_lab.audio import Pcm
 from kokoro_lab.config import settings
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Fallback
 from kokoro_lab.errors import ParameterError, PlaybackError
-from kokoro_lab.playback.clock import Clock, RealClock
-from kokoro_lab.playback.hold import Hold
-from kokoro_lab.playback.ring import Ring
-from kokoro_lab.playback.sinks import Sink
+from kokoro_lab.playback.buffering import Hold
+from kokoro_lab.playback.sinks import Clock, RealClock, Sink
 from kokoro_lab.playback.status import Event, Phase, PlayerStatus, StreamOver
-from kokoro_lab.playback.stream import Stream
+from kokoro_lab.playback.stream import Ring, Stream
 from kokoro_lab.playback.system_player import PLAYERS, FilePlayback
 
 CAPACITY_S = 600.0

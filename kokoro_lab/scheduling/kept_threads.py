@@ -1,4 +1,4 @@
-"""Threads that are kept for the next piece of work.
+"""Threads that are kept for the next piece of work, and an iterator that works ahead in one of them.
 
 Our operators compute in memory that belongs to their thread. A thread of a stream's own would get that from
 the system anew, page by page, while somebody waits for the first sound: some 2,000 pages a stream.
@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 import queue
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from itertools import count
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
 _Jobs = queue.SimpleQueue[tuple[Callable[[], Any], Future[Any]]]
@@ -79,3 +79,58 @@ class KeptThreads:
 
 SPEAKING = KeptThreads("speech")
 """Compute what a server sends."""
+
+
+_THREADS = KeptThreads("lookahead")
+
+
+class Lookahead(Iterator[T], Generic[T]):
+    """Hands out the items of an iterator; `begin` has the next one made in a thread meanwhile.
+
+    At most one item is ahead, so memory is bounded. What an item raises is raised by `next`.
+
+    Parameters
+    ----------
+    items : iterator
+        Advanced by one thread at a time.
+    """
+
+    def __init__(self, items: Iterator[T]) -> None:
+        self._items = items
+        self._next: Future[T] | None = None
+
+    def begin(self) -> None:
+        """Have the next item made now, unless that has been asked for already."""
+        if self._next is None:
+            self._next = _THREADS.submit(self._take)
+
+    def _take(self) -> T:
+        try:
+            return next(self._items)
+        except StopIteration:
+            # A future cannot hand on StopIteration
+            raise _End from None
+
+    def __next__(self) -> T:
+        if self._next is None:
+            return next(self._items)
+        try:
+            return self._next.result()
+        except _End:
+            raise StopIteration from None
+        finally:
+            self._next = None
+
+    @property
+    def ahead(self) -> int:
+        """Items that are ready and not taken yet: 0 or 1."""
+        return int(self._next is not None and self._next.done())
+
+    def close(self) -> None:
+        """Make nothing further. What is being made now is not waited for."""
+        if self._next is not None:
+            self._next.cancel()
+
+
+class _End(Exception):
+    """The iterator has no further item."""

@@ -90,22 +90,14 @@ def _require(name: str, value: str) -> None:
             allowed=", ".join(_BY_NAME),
             mend=_nearest(str(name), tuple(_BY_NAME)),
         )
-    if option.values:
-        if value not in option.values:
-            raise SettingsError(
-                f"{name} cannot be {value!r}.",
-                field=name,
-                value=value,
-                allowed=", ".join(option.values),
-                mend=_nearest(str(value), option.values) or f"Set by {option.variable}.",
-            )
-    elif not _may_be_a_folder(value):
+    fits = value in option.values if option.values else _may_be_a_folder(value)
+    if not fits:
         raise SettingsError(
-            f"{name} cannot be {value!r}: that is no folder.",
+            f"{name} cannot be {value!r}{'' if option.values else ': that is no folder'}.",
             field=name,
             value=value,
-            allowed=FOLDER,
-            mend=f"Set by {option.variable}.",
+            allowed=", ".join(option.values) or FOLDER,
+            mend=_nearest(str(value), option.values) or f"Set by {option.variable}.",
         )
 
 

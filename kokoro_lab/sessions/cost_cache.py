@@ -19,6 +19,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import KokoroLabError
 from kokoro_lab.provenance import machine, versions
@@ -54,12 +56,8 @@ class SegmentCost:
     def seconds(self, token_count: int) -> float:
         """On the line between the two nearest lengths; beyond the longest, in proportion to it."""
         lengths, seconds = zip(*self.points, strict=True)
-        if token_count >= lengths[-1]:
-            return float(seconds[-1] * token_count / lengths[-1])
-        for (shorter, a_s), (longer, b_s) in zip(self.points, self.points[1:], strict=False):
-            if shorter <= token_count <= longer:
-                return float(a_s + (b_s - a_s) * (token_count - shorter) / (longer - shorter))
-        return float(seconds[0])
+        beyond = max(1.0, token_count / float(lengths[-1]))
+        return float(np.interp(token_count, lengths, seconds)) * beyond
 
 
 @dataclass(frozen=True, slots=True)

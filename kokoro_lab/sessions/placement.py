@@ -9,7 +9,7 @@ from typing import Any
 from kokoro_lab.datatypes import Fallback
 from kokoro_lab.engine_config import WHOLE_MODEL
 from kokoro_lab.sessions.guarded_session import GuardedSession
-from kokoro_lab.sessions.provider_registry import CPU, Provider
+from kokoro_lab.sessions.provider_registry import CPU
 
 SPEAKING_STAGES = ("vocoder", WHOLE_MODEL)
 """Which make the samples, nearly all of the work: an engine is active on the provider of the one it has."""
@@ -71,12 +71,3 @@ class Placement:
 
     def __str__(self) -> str:
         return ", ".join(f"{stage}: {provider}" for stage, provider in self.stages.items())
-
-
-def graph_for(stage: str, model: bytes | str, provider: Provider) -> bytes | str:
-    """The graph that a provider runs for a stage, given the CPU's: at present the same one.
-
-    An accelerator that wants fixed shapes is given its own graph here. What takes over when it is lost is
-    always the CPU's.
-    """
-    return model

@@ -7,20 +7,19 @@ Asked for one that it lacks, ONNX Runtime itself warns and runs on the CPU: so i
 
 from __future__ import annotations
 
+import csv
 import platform
 import threading
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import onnxruntime as ort
 
 from kokoro_lab.errors import ProviderError
 
-Machine = tuple[str, str]
-"""System and processor."""
-APPLE_SILICON: Machine = ("macOS", "arm64")
 _USUAL = {"Darwin": "macOS", "aarch64": "arm64", "AMD64": "x86_64", "ARM64": "arm64"}
 """What `platform` says on one system, and what the same is called elsewhere."""
 
@@ -37,8 +36,8 @@ class Provider:
         What does the computing.
     install : str
         The command that brings it, where there is a package for the machine.
-    machines : tuple
-        Machines for which there is one; none means any.
+    machines : tuple of str
+        System and processor of the machines for which there is one; none means any.
     module : str
         What a plug-in is imported as; empty for what is built in.
     """
@@ -47,58 +46,20 @@ class Provider:
     full_name: str
     computes_on: str
     install: str = ""
-    machines: tuple[Machine, ...] = ()
+    machines: tuple[str, ...] = ()
     module: str = ""
 
 
-CPU = Provider("cpu", "CPUExecutionProvider", "the processor")
-KNOWN_PROVIDERS = (
-    CPU,
-    Provider(
-        "coreml",
-        "CoreMLExecutionProvider",
-        "Apple's Neural Engine, GPU and processor, through Core ML",
-        "pip install --force-reinstall onnxruntime",
-        (APPLE_SILICON,),
-    ),
-    Provider(
-        "cuda",
-        "CUDAExecutionProvider",
-        "an Nvidia GPU",
-        "pip uninstall onnxruntime && pip install onnxruntime-gpu",
-        (("Linux", "x86_64"), ("Windows", "x86_64")),
-    ),
-    Provider(
-        "mlx",
-        "MLXExecutionProvider",
-        "Apple's GPU, through MLX",
-        "pip install onnxruntime-ep-mlx",
-        (APPLE_SILICON,),
-        "onnxruntime_ep_mlx",
-    ),
-    Provider(
-        "openvino",
-        "OpenVINOExecutionProvider",
-        "Intel's processors, GPUs and NPUs",
-        "pip install onnxruntime-ep-openvino",
-        (("Linux", "x86_64"), ("Windows", "x86_64")),
-        "onnxruntime_ep_openvino",
-    ),
-    Provider(
-        "webgpu",
-        "WebGpuExecutionProvider",
-        "any GPU, through Metal, Vulkan or Direct3D",
-        "pip install onnxruntime-ep-webgpu",
-        (
-            APPLE_SILICON,
-            ("Linux", "x86_64"),
-            ("Linux", "arm64"),
-            ("Windows", "x86_64"),
-            ("Windows", "arm64"),
-        ),
-        "onnxruntime_ep_webgpu",
-    ),
-)
+def _known_providers() -> tuple[Provider, ...]:
+    with Path(__file__).with_name("providers.tsv").open(encoding="utf-8") as table:
+        rows = list(csv.DictReader(table, delimiter="\t"))
+    return tuple(
+        Provider(**row | {"machines": tuple(filter(None, row["machines"].split(", ")))}) for row in rows
+    )
+
+
+KNOWN_PROVIDERS = _known_providers()
+CPU = KNOWN_PROVIDERS[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,8 +90,8 @@ def listed(provider: Provider) -> ProviderListing:
             return ProviderListing(provider, False, "its plug-in finds no device on this machine")
         return ProviderListing(provider, True, f"plug-in {provider.module}")
     if provider.machines and this_machine() not in provider.machines:
-        wanted = ", ".join(" ".join(machine) for machine in provider.machines)
-        return ProviderListing(provider, False, f"it is for {wanted}, and this is {' '.join(this_machine())}")
+        wanted = ", ".join(provider.machines)
+        return ProviderListing(provider, False, f"it is for {wanted}, and this is {this_machine()}")
     if provider.module:
         return ProviderListing(
             provider, False, f"{provider.module} is not installed", f"`{provider.install}`"
@@ -180,10 +141,9 @@ def require(requested: str) -> Provider:
     return found.provider
 
 
-def this_machine() -> Machine:
+def this_machine() -> str:
     """System and processor of this machine."""
-    system, processor = platform.system(), platform.machine()
-    return _USUAL.get(system, system), _USUAL.get(processor, processor)
+    return " ".join(_USUAL.get(said, said) for said in (platform.system(), platform.machine()))
 
 
 def devices(provider: Provider) -> list[Any]:

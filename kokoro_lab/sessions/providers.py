@@ -21,7 +21,6 @@ from kokoro_lab.errors import ProviderError, SettingsError
 from kokoro_lab.sessions.arenas import ShrinkingSession, bound_arena, out_of_memory
 from kokoro_lab.sessions.coreml_options import coreml_options
 from kokoro_lab.sessions.guarded_session import GuardedSession
-from kokoro_lab.sessions.placement import graph_for
 from kokoro_lab.sessions.provider_choice import PROVIDER_STAGE, choose
 from kokoro_lab.sessions.provider_registry import (
     CPU,
@@ -180,7 +179,7 @@ def stage_session(
     elif choice.provider is not CPU:
         provider = choice.provider
         try:
-            session = provider_session(provider, graph_for(stage, model, provider), config, library=library)
+            session = provider_session(provider, model, config, library=library)
         except ProviderError as error:
             if choice.explicit:
                 raise

@@ -32,7 +32,7 @@ from kokoro_lab.datatypes import (
 from kokoro_lab.dsp import SETTLED_S, EdgeTrimmer
 from kokoro_lab.errors import SynthesisError
 from kokoro_lab.provenance import versions
-from kokoro_lab.scheduling.lookahead import Lookahead
+from kokoro_lab.scheduling.kept_threads import Lookahead
 from kokoro_lab.scheduling.stopwatch import Stopwatch
 from kokoro_lab.speech.chunker import Chunker
 from kokoro_lab.speech.first_audio import FirstAudio

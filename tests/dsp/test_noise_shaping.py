@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kokoro_lab.dsp import Dither, ShapedDither, ditherer
-from kokoro_lab.dsp.noise_shaping import audibility, feedback_taps, threshold_in_quiet_db
+from kokoro_lab.dsp.dither import audibility, feedback_taps, threshold_in_quiet_db
 from kokoro_lab.errors import ParameterError
 from tests.dsp.signals import noise, speech_like, tone
 

@@ -14,7 +14,7 @@ import pytest
 import websocket
 
 from kokoro_lab.errors import PlaybackError
-from kokoro_lab.playback.sound_card import portaudio
+from kokoro_lab.playback.sinks import portaudio
 from kokoro_lab.playback.system_player import PATHS, PLAYERS
 from tests.installed.command import Installed
 

@@ -41,13 +41,6 @@ def test_power_is_how_often_simulated_listeners_are_found() -> None:
     assert np.mean(rights >= abx.fewest_right(25)) == pytest.approx(abx.power(25, 0.7), abs=0.01)
 
 
-@pytest.mark.parametrize("true_proportion", [0.6, 0.7, 0.9])
-def test_the_trials_needed_are_the_fewest_with_that_power(true_proportion: float) -> None:
-    needed = abx.trials_needed(true_proportion)
-    assert abx.power(needed, true_proportion) >= 0.8
-    assert all(abx.power(fewer, true_proportion) < 0.8 for fewer in range(1, needed))
-
-
 @pytest.mark.parametrize(("bound", "trials", "right"), [(0.70, 39, 22), (0.65, 68, 37)])
 def test_inaudibility_is_shown_by_the_published_counts(bound: float, trials: int, right: int) -> None:
     assert abx.trials_to_show(bound) == (trials, right)
@@ -139,7 +132,6 @@ def test_counts_that_cannot_be_are_refused(right: int, trials: int) -> None:
         lambda: abx.power(0, 0.7),
         lambda: abx.fewest_right(16, alpha=0),
         lambda: abx.most_right(16, bound=0.4),
-        lambda: abx.trials_needed(0.5001),
         lambda: abx.trials_to_show(0.501),
         lambda: abx.d_prime(1.2),
         lambda: abx.d_prime(math.nan),

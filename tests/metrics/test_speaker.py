@@ -15,9 +15,8 @@ import soundfile
 from scipy.special import expit
 
 from kokoro_lab.errors import ParameterError, WeightsError
-from kokoro_lab.metrics import speaker, torch_file
-from kokoro_lab.metrics.speaker import VoiceEncoder, speaker_similarity
-from kokoro_lab.metrics.torch_file import read_tensors
+from kokoro_lab.metrics import speaker
+from kokoro_lab.metrics.speaker import VoiceEncoder, read_tensors, speaker_similarity
 from kokoro_lab.speech.engine import Engine
 
 RATE_HZ = 24_000
@@ -151,11 +150,9 @@ class Old(pickle._Pickler):  # type: ignore[name-defined]
             self.write(pickle.REDUCE)
 
 
-def checkpoint(
-    path: Path, content: Any, storages: dict[str, np.ndarray], magic: int = torch_file.MAGIC
-) -> Path:
+def checkpoint(path: Path, content: Any, storages: dict[str, np.ndarray], magic: int = speaker.MAGIC) -> Path:
     file = io.BytesIO()
-    for value in (magic, torch_file.PROTOCOL, {}, content, list(storages)):
+    for value in (magic, speaker.PROTOCOL, {}, content, list(storages)):
         Old(file, 2).dump(value)
     for values in storages.values():
         file.write(len(values).to_bytes(8, "little") + values.astype("<f4").tobytes())

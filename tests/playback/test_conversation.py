@@ -13,10 +13,9 @@ import pytest
 from kokoro_lab.audio import pcm_bytes, wav_header
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ
 from kokoro_lab.lab.bench.playing import numbered
-from kokoro_lab.playback.clock import VirtualClock
 from kokoro_lab.playback.conversation import PlayerConversation
 from kokoro_lab.playback.deck import Deck
-from kokoro_lab.playback.sinks import ClockedSink
+from kokoro_lab.playback.sinks import ClockedSink, VirtualClock
 from kokoro_lab.playback.status import Event
 
 PCM = numbered(SAMPLE_RATE_HZ // 2)

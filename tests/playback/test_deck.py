@@ -13,11 +13,9 @@ from kokoro_lab.audio import Pcm
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ
 from kokoro_lab.errors import ParameterError, PlaybackError
 from kokoro_lab.lab.bench.playing import CHUNK_S, burst_arrivals, numbered, play_virtually
-from kokoro_lab.playback.buffering import STABLE
-from kokoro_lab.playback.clock import VirtualClock
+from kokoro_lab.playback.buffering import STABLE, Hold
 from kokoro_lab.playback.deck import Deck, running
-from kokoro_lab.playback.hold import Hold
-from kokoro_lab.playback.sinks import BLOCK_S, ClockedSink
+from kokoro_lab.playback.sinks import BLOCK_S, ClockedSink, VirtualClock
 from kokoro_lab.playback.status import Event, StreamOver
 
 CHUNK = round(CHUNK_S * SAMPLE_RATE_HZ)

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kokoro_lab.playback.ring import Ring
+from kokoro_lab.playback.stream import Ring
 
 MOVES = st.lists(st.tuples(st.booleans(), st.integers(0, 9)), max_size=40)
 

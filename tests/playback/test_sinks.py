@@ -16,8 +16,7 @@ from kokoro_lab.datatypes import SAMPLE_RATE_HZ
 from kokoro_lab.errors import PlaybackError
 from kokoro_lab.lab.bench.playing import numbered
 from kokoro_lab.playback.deck import Deck, running
-from kokoro_lab.playback.sinks import BLOCK_SAMPLES, WavSink
-from kokoro_lab.playback.sound_card import SoundCard
+from kokoro_lab.playback.sinks import BLOCK_SAMPLES, SoundCard, WavSink
 from tests.playback.fake_card import FakeError, FakeStream
 
 PCM = numbered(SAMPLE_RATE_HZ)

@@ -14,9 +14,8 @@ from kokoro_lab.audio import Pcm
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ
 from kokoro_lab.errors import PlaybackError
 from kokoro_lab.lab.bench.playing import CHUNK_S, numbered
-from kokoro_lab.playback.clock import VirtualClock
 from kokoro_lab.playback.deck import Deck, running
-from kokoro_lab.playback.sinks import ClockedSink
+from kokoro_lab.playback.sinks import ClockedSink, VirtualClock
 from kokoro_lab.playback.status import Event
 from kokoro_lab.playback.system_player import PLAYERS, FilePlayback, system_player
 

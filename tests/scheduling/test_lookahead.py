@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from kokoro_lab.scheduling.lookahead import Lookahead
+from kokoro_lab.scheduling.kept_threads import Lookahead
 
 
 def test_items_come_in_order_whether_or_not_they_were_begun() -> None:

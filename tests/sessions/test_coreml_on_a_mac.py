@@ -13,12 +13,12 @@ from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.metrics.perceptual import signal_to_difference_db
 from kokoro_lab.sessions import providers
 from kokoro_lab.sessions.coreml_options import OPTIONS
-from kokoro_lab.sessions.provider_registry import APPLE_SILICON, listed, named, this_machine
+from kokoro_lab.sessions.provider_registry import listed, named, this_machine
 from kokoro_lab.speech.engine import Engine, load_engine
 
 pytestmark = [
     pytest.mark.macos,
-    pytest.mark.skipif(this_machine() != APPLE_SILICON, reason="needs Apple silicon: `make test-macos`"),
+    pytest.mark.skipif(this_machine() != "macOS arm64", reason="needs Apple silicon: `make test-macos`"),
 ]
 EVERY = [{option.name: value} for option in OPTIONS for value in option.values]
 AGREEMENT_LOW_DB = 40.0

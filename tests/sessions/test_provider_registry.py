@@ -26,7 +26,7 @@ from kokoro_lab.sessions.provider_registry import (
 )
 from tests import tiny_voice
 
-MAC, LINUX = ("macOS", "arm64"), ("Linux", "x86_64")
+MAC, LINUX = "macOS arm64", "Linux x86_64"
 BY_NAME = {provider.name: provider for provider in KNOWN_PROVIDERS}
 PLUG_INS = [provider for provider in KNOWN_PROVIDERS if provider.module]
 

@@ -1,6 +1,6 @@
 """Does the engine still speak as it did? Its golden clips, spoken again and compared.
 
-What may differ depends on the build (`toolchain.Build`). On the **same build** as recorded, the samples
+What may differ depends on the build (`native.toolchain`). On the **same build** as recorded, the samples
 are the same; what is allowed covers threads that add in another order. On **another build** roundings fall
 otherwise, and through the 8-bit variants' integers they grow: words may be a frame longer, and samples cannot
 be compared. What that hides is named in `UNSEEN_ON_ANOTHER_BUILD`.
