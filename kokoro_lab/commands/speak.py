@@ -75,7 +75,7 @@ def speak(
     from kokoro_lab.dsp import ditherer
     from kokoro_lab.metrics.loudness import true_peak_dbtp
     from kokoro_lab.playback.aloud import aloud
-    from kokoro_lab.playback.sound_card import SoundCard
+    from kokoro_lab.playback.sinks import SoundCard
     from kokoro_lab.speech.engine import load_engine
 
     words = text_of(text, input_file)

@@ -24,11 +24,9 @@ from kokoro_lab.lab.bench.client import differences
 from kokoro_lab.lab.bench.own_server import ServerFailed
 from kokoro_lab.lab.bench.verdicts import BenchVerdict
 from kokoro_lab.lab.results import Check, NegativeControl, Run, new_run_folder, open_run
-from kokoro_lab.playback.buffering import STABLE
-from kokoro_lab.playback.clock import VirtualClock
+from kokoro_lab.playback.buffering import STABLE, Hold
 from kokoro_lab.playback.deck import Deck
-from kokoro_lab.playback.hold import Hold
-from kokoro_lab.playback.sinks import ClockedSink
+from kokoro_lab.playback.sinks import ClockedSink, VirtualClock
 
 NAME = "bench-player"
 UNDERRUNS = 1
