@@ -7,6 +7,7 @@ import logging
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from flask import Flask
@@ -23,7 +24,7 @@ from kokoro_lab.server.health.heap import give_large_blocks_back, limit_of
 from kokoro_lab.server.health.lifecycle import Doorstep, MakeApp, end_with, replace_this_worker
 from kokoro_lab.server.health.logs import OurGunicorn, configure
 from kokoro_lab.server.health.objectives import ObjectiveWatch, remedies
-from kokoro_lab.server.health.watchdog import watchdog_of
+from kokoro_lab.server.health.watchdog import Watchdog, given_back, settle
 from kokoro_lab.server.http import errors, front_page, guard, speech, websocket
 from kokoro_lab.server.http.listening import listener, page_url, room_for
 from kokoro_lab.server.http.worker import PatientWorker
@@ -76,12 +77,12 @@ def create_app(
     admission = Admission()
     warm_up = WarmUp(loaded_s)
     watched = own_process and not settings.disable_memory_mgmt
-    watchdog = watchdog_of(
-        engine,
+    watchdog = Watchdog(
+        limit_of(settings.memory_limit_mb) if watched else 0.0,
         slots,
         admission,
-        limit_mb=limit_of(settings.memory_limit_mb) if watched else 0.0,
-        voice=settings.voice,
+        given_back(engine),
+        settle=partial(settle, engine, settings.voice),
         replace=replace_this_worker,
         complete=lambda: warm_up.complete,
         unfit=end_with,

@@ -117,13 +117,13 @@ def test_resident_memory_has_the_limit_of_the_settings_or_none(
     engine: Engine, monkeypatch: pytest.MonkeyPatch, changed: dict[str, Any], limit_mb: float
 ) -> None:
     given: list[float] = []
-    watchdog_of = serving.watchdog_of
+    watchdog = serving.Watchdog
 
     def watched(*arguments: Any, **named: Any) -> Any:
-        given.append(named["limit_mb"])
-        return watchdog_of(*arguments, **named)
+        given.append(arguments[0])
+        return watchdog(*arguments, **named)
 
-    monkeypatch.setattr(serving, "watchdog_of", watched)
+    monkeypatch.setattr(serving, "Watchdog", watched)
     try:
         app = serving.create_app(engine, Settings(**{**SETTINGS, **changed}), own_process=True)
         wait_until(lambda: state_of(app).warm_up.state == "ok")

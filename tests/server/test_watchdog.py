@@ -7,6 +7,7 @@ import mmap
 import os
 import threading
 import time
+from functools import partial
 from pathlib import Path
 
 import psutil
@@ -24,7 +25,8 @@ from kokoro_lab.server.health.watchdog import (
     CLEAN_SELDOM_S,
     ROOM_MB,
     Watchdog,
-    watchdog_of,
+    given_back,
+    settle,
 )
 from kokoro_lab.server.requests.slots import Admission, Slots
 from kokoro_lab.speech.engine import Engine
@@ -302,14 +304,12 @@ def test_cleaning_up_stops_no_stream_and_changes_no_sample(app: Flask, client: F
     state = state_of(app)
     body = {"input": f"{TEXT} Here is a third.", "response_format": "pcm"}
     whole = client.post(URL, json=body).data
-    watchdog = watchdog_of(
-        state.engine,
+    watchdog = Watchdog(
+        1.0,
         state.slots,
         state.admission,
-        limit_mb=1.0,
-        voice="hum",
-        replace=lambda: None,
-        complete=lambda: True,
+        given_back(state.engine),
+        settle=partial(settle, state.engine, "hum"),
     )
     answer = client.post(URL, json=body, buffered=False)
     pieces = iter(answer.response)

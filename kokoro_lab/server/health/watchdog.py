@@ -255,35 +255,17 @@ class Watchdog:
         return state
 
 
-def watchdog_of(
-    engine: Engine,
-    slots: Slots,
-    admission: Admission,
-    *,
-    limit_mb: float,
-    voice: str,
-    replace: Callable[[], None],
-    complete: Callable[[], bool],
-    unfit: Callable[[SettingsError], None] = lambda error: None,
-) -> Watchdog:
-    """The watchdog of a server that speaks with `engine`: what there is to give back."""
+def given_back(engine: Engine) -> dict[str, Callable[[], object]]:
+    """What a server that speaks with `engine` has to give back, in the order in which it is tried."""
+    return {
+        "caches": engine.clear_caches,
+        "garbage": gc.collect,
+        "arenas": engine.shrink,
+        "heap": give_back_freed,
+    }
 
-    def settle() -> None:
-        engine.warm(voice, text="Yes.")  # runs each session once, at whose end its arena shrinks
-        give_back_freed()
 
-    return Watchdog(
-        limit_mb,
-        slots,
-        admission,
-        {
-            "caches": engine.clear_caches,
-            "garbage": gc.collect,
-            "arenas": engine.shrink,
-            "heap": give_back_freed,
-        },
-        settle=settle,
-        replace=replace,
-        complete=complete,
-        unfit=unfit,
-    )
+def settle(engine: Engine, voice: str) -> None:
+    """Run each session once, at whose end its arena shrinks, and give that back, too."""
+    engine.warm(voice, text="Yes.")
+    give_back_freed()

@@ -34,6 +34,7 @@ from kokoro_lab.server.http.delivery import warn_of_clipping
 from kokoro_lab.server.http.errors import body_of, code_of, log_failure, outcome_of
 from kokoro_lab.server.requests.account import Account
 from kokoro_lab.server.requests.json_body import object_of
+from kokoro_lab.server.requests.opening import open_stream, synthesis_of
 from kokoro_lab.server.requests.slots import ClientLeft
 from kokoro_lab.server.requests.speech_events import (
     KEEPALIVE_S,
@@ -43,8 +44,6 @@ from kokoro_lab.server.requests.speech_events import (
     SpeechEvents,
     Words,
     by_stage,
-    open_stream,
-    synthesis_of,
     words_of,
 )
 from kokoro_lab.server.requests.speech_request import SpeechRequest, require_last_id, speech_request_of

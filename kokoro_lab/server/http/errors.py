@@ -104,14 +104,8 @@ def outcome_of(error: BaseException) -> Outcome:
         return "expired"
     if isinstance(error, Unavailable):
         return "rejected"
-    return outcome_of_status(status_of(error))
-
-
-def outcome_of_status(status: int) -> Outcome:
-    """The same of an answer from 400 up, as far as its status tells."""
-    if status >= 500:
-        return "failed"
-    return _OUTCOMES.get(status, "invalid")
+    status = status_of(error)
+    return "failed" if status >= 500 else _OUTCOMES.get(status, "invalid")
 
 
 def where(error: BaseException) -> str:
@@ -185,8 +179,6 @@ def _on_ours(error: KokoroLabError) -> Response:
     if status >= 500 and not isinstance(error, Unavailable):
         log_failure(error, f"failed, {error.code}", g.request_id)
     answer = _answer(error)
-    if isinstance(error, Unavailable):
-        g.outcome = outcome_of(error)
     if status == 503:
         answer.headers["Retry-After"] = str(getattr(error, "retry_after_s", RETRY_AFTER_S))
     return answer
@@ -210,10 +202,9 @@ def _on_unexpected(error: Exception) -> Response:
 
 def _answer(error: Exception) -> Response:
     status = status_of(error)
-    body = body_of(error, g.request_id, g.get("client_names"))
-    g.error_code = body["error"]["code"]
+    g.outcome, g.error_code = outcome_of(error), code_of(error)
     log.info("%s answered %d, %s", g.request_id, status, g.error_code)
-    answer = jsonify(body)
+    answer = jsonify(body_of(error, g.request_id, g.get("client_names")))
     answer.status_code = status
     if status not in RETRYABLE:
         answer.headers["x-should-retry"] = "false"

@@ -27,13 +27,14 @@ from kokoro_lab.server.http.delivery import (
     until_sent,
     warn_of_clipping,
 )
-from kokoro_lab.server.http.errors import body_of, outcome_of_status
+from kokoro_lab.server.http.errors import body_of
 from kokoro_lab.server.http.guard import REQUEST_ID, SEND_BUFFER_BYTES, client_socket, has_left, require_key
 from kokoro_lab.server.openapi.document import Parameter, documented, operation_id
 from kokoro_lab.server.openapi.request_schema import CLIENT, anchored, limit
 from kokoro_lab.server.openapi.speech_schemas import SpeechEvent, Stopped, TimedSpeech
 from kokoro_lab.server.requests.account import Account
-from kokoro_lab.server.requests.speech_events import by_stage, open_stream, synthesis_of, usage_of, words_of
+from kokoro_lab.server.requests.opening import open_stream, synthesis_of
+from kokoro_lab.server.requests.speech_events import by_stage, usage_of, words_of
 from kokoro_lab.server.requests.speech_request import SpeechRequest, read_speech_request
 from kokoro_lab.server.requests.syntheses import Synthesis
 from kokoro_lab.server.state import ServerState, server_state
@@ -152,10 +153,9 @@ def _say_what_ran(answer: Response) -> Response:
 @blueprint.after_request
 def _count(answer: Response) -> Response:
     """Outcomes of requests that were answered with an error. Others are counted where they end."""
-    if answer.status_code >= 400 and request.method != "DELETE":
+    if "error_code" in g and request.method != "DELETE":
         account = _account()
-        outcome = account.interrupted() or g.get("outcome") or outcome_of_status(answer.status_code)
-        account.close(outcome, g.get("error_code"))
+        account.close(account.interrupted() or g.outcome, g.error_code)
     return answer
 
 
