@@ -242,14 +242,15 @@ class _Builder:
     def _say_as(self, element: Opening) -> None:
         found = AlignedText.joined(self._written)
         self._written.clear()
-        written = grammar.reading(element, _WHITE.sub(" ", found.text).strip())
+        text = _WHITE.sub(" ", found.text).strip()
+        kind, form = grammar.reading(element)
         try:
-            words = say_as.said(written, self.scopes[-1].language or self.language)
+            words = say_as.said(text, kind, form, self.scopes[-1].language or self.language)
         except say_as.Unreadable as error:
             raise grammar.complaint(
                 element,
-                f"<say-as> of {shown(written.text)!r} as a {written.kind}: {error}.",
-                value=shown(written.text),
+                f"<say-as> of {shown(text)!r} as a {kind}: {error}.",
+                value=shown(text),
                 allowed=error.allowed,
             ) from None
         start, stop = found.starts[0], found.ends[-1]
