@@ -51,7 +51,6 @@ _NUMBER = regex.compile(r"\d{1,3}\.")
 _QUOTED = regex.compile(r"[」』]$")
 _GOES_ON = regex.compile(r"(?:と|って|など)(?!ても)")
 
-
 _SPANISH = "es"
 _LEADS_ON = regex.compile(rf"(?<![\p{{L}}\d]){any_of(_WORDS['es within a sentence'])}\.[ ]*\Z")
 _LEADS_TO_NUMBER = regex.compile(rf"(?<![\p{{L}}\d])(?i:{any_of(_WORDS['es before any number'])})\.[ ]*\Z")

@@ -153,8 +153,7 @@ def ends_with_pause(word: Word) -> bool:
 
 
 class SpokenSentence(NamedTuple):
-    """A sentence after G2P, or a part of one: its words with their token ids, and how many sentences came
-    before."""
+    """A sentence after G2P, or a part of one: its words, their token ids, and its number in the text."""
 
     words: tuple[Word, ...]
     ids: tuple[tuple[int, ...], ...]
@@ -243,8 +242,7 @@ def _fitting(sentence: SpokenSentence) -> SpokenSentence:
 
 
 class _Cut(NamedTuple):
-    """A border behind a word: how good it is to pause at, and how many words and token ids stand before
-    it."""
+    """A border between words: how good it is to pause at, and how many words and token ids stand before."""
 
     strength: int
     words: int
