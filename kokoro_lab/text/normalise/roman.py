@@ -1,0 +1,16 @@
+"""Roman numerals as the Romans' heirs write them."""
+
+from __future__ import annotations
+
+import re
+
+_VALUES = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100, "D": 500, "M": 1000}
+_WELL_FORMED = re.compile(r"M*(?:CM|CD|D?C{0,3})(?:XC|XL|L?X{0,3})(?:IX|IV|V?I{0,3})")
+
+
+def roman(numeral: str) -> int | None:
+    """The value of a numeral in capitals, None if it is none (`IIII`, `VX`)."""
+    if not numeral or not _WELL_FORMED.fullmatch(numeral):
+        return None
+    values = [_VALUES[letter] for letter in numeral]
+    return sum(-v if v < max(values[i + 1 :], default=0) else v for i, v in enumerate(values))
