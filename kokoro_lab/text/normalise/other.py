@@ -30,7 +30,7 @@ class CountedUnit(NamedTuple):
 
 
 class OtherReader:
-    """`Reader` (see `languages.py`) of a language that `others.tsv` has words for, by its two letters."""
+    """`Reader` (see `normalise`) of a language that `others.tsv` has words for, by its two letters."""
 
     def __init__(self, language: str) -> None:
         self._words = {row["word"]: row[language] for row in rows(__package__, "others.tsv")}

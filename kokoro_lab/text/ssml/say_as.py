@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from datetime import date
 
-from kokoro_lab.text.normalise.languages import Reader, reader
+from kokoro_lab.text.normalise import Reader, reader
 
 MAX_DIGITS = 18
 """A number of more is read digit by digit, by whoever reads it at all."""

@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kokoro_lab.text import tables
-from kokoro_lab.text.normalise import normalise
-from kokoro_lab.text.normalise.languages import reader
+from kokoro_lab.text.normalise import normalise, reader
 from kokoro_lab.text.normalise.spanish import agreement, numerals, roman
 from kokoro_lab.text.sanitise import sanitise
 from kokoro_lab.text.segment import sentences
