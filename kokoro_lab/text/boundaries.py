@@ -51,7 +51,6 @@ _NUMBER = regex.compile(r"\d{1,3}\.")
 _QUOTED = regex.compile(r"[」』]$")
 _GOES_ON = regex.compile(r"(?:と|って|など)(?!ても)")
 
-
 _SPANISH = "es"
 _LEADS_ON = regex.compile(rf"(?<![\p{{L}}\d]){any_of(_WORDS['es within a sentence'])}\.[ ]*\Z")
 _LEADS_TO_NUMBER = regex.compile(rf"(?<![\p{{L}}\d])(?i:{any_of(_WORDS['es before any number'])})\.[ ]*\Z")
@@ -65,12 +64,14 @@ MARK, CLAUSE, PHRASE, WEAK, NONE = 4, 3, 2, 1, 0
 `to`, an auxiliary or a subject pronoun, nowhere."""
 
 CLAUSE_MARKS = frozenset(",;:—…")
-_CLINGING = frozenset().union(
-    *(_WORDS[f"en {kind}"] for kind in ("clause opener", "preposition", "auxiliary", "clinging"))
+_OPENERS, _PREPOSITIONS, _AUXILIARIES, _SUBJECTS = (
+    _WORDS[f"en {kind}"] for kind in ("clause opener", "preposition", "auxiliary", "subject")
 )
+_CLINGING = _OPENERS | _PREPOSITIONS | _AUXILIARIES | _WORDS["en clinging"]
 """Words behind which nobody pauses, although a function word may follow."""
-_PRONOUNS = _WORDS["en subject"] | _WORDS["en pronoun"]
+_PRONOUNS = _SUBJECTS | _WORDS["en pronoun"]
 """Too short to be a subject that is followed by a pause."""
+_OPEN_WEAKLY = _SUBJECTS | {"of", "to"}
 
 
 def sentence_ranges(text: str, language: str) -> Iterator[tuple[int, int]]:
@@ -171,13 +172,11 @@ def border(before: Word, after: Word) -> int:
     last, following = (word.text.casefold().strip("\"'“”‘’()") for word in (before, after))
     if last in _CLINGING:
         return NONE
-    if following in _WORDS["en clause opener"]:
+    if following in _OPENERS:
         return CLAUSE
-    if following in _WORDS["en preposition"]:
+    if following in _PREPOSITIONS:
         return PHRASE
-    weak = following in {"of", "to"} | _WORDS["en subject"] or (
-        following in _WORDS["en auxiliary"] and last not in _PRONOUNS
-    )
+    weak = following in _OPEN_WEAKLY or (following in _AUXILIARIES and last not in _PRONOUNS)
     return WEAK if weak else NONE
 
 

@@ -57,7 +57,7 @@ PAUSE_PLAIN_S = 0.100
 _STOP = r"\n|[.!?…][\"”')]*\s|[。！？][」』）]*"
 _WIDE = r"[\p{Hiragana}\p{Katakana}\p{Han}ー、。「」]"
 _WRAP = regex.compile(rf"((?<={_WIDE})\n(?={_WIDE}))|\s*\n\s*|  +")
-CLOSERS = frozenset("\"”')“ ")
+CLOSERS = "\"”')“ "
 
 
 class Sentence(NamedTuple):
@@ -149,12 +149,11 @@ def ended(word: Word) -> Word:
 
 def ends_with_pause(word: Word) -> bool:
     """Whether a speaker would pause behind the word, for the mark that it ends with."""
-    return word.phonemes.rstrip("".join(CLOSERS))[-1:] in PAUSE_S
+    return word.phonemes.rstrip(CLOSERS)[-1:] in PAUSE_S
 
 
 class SpokenSentence(NamedTuple):
-    """A sentence after G2P, or a part of one: its words with their token ids, and how many sentences came
-    before."""
+    """A sentence after G2P, or a part of one: its words, their token ids, and its number in the text."""
 
     words: tuple[Word, ...]
     ids: tuple[tuple[int, ...], ...]
@@ -243,20 +242,26 @@ def _fitting(sentence: SpokenSentence) -> SpokenSentence:
 
 
 class _Cut(NamedTuple):
-    """A border behind a word: how good it is to pause at, and how many words and token ids stand before
-    it."""
+    """A border between words: how good it is to pause at, and how many words and token ids stand before."""
 
     strength: int
     words: int
     tokens: int
 
 
-def _cuts(sentence: SpokenSentence) -> Iterator[_Cut]:
-    """The borders between its words, in order."""
+def _cuts(sentence: SpokenSentence, least: int, *, at_stops: bool) -> Iterator[_Cut]:
+    """The borders between its words, in order, that are as good as `least`.
+
+    With `at_stops`, a mark at which a sentence may end is as good as one that divides clauses.
+    """
     tokens = 0
     for i, strength in enumerate(borders(sentence.words)):
-        tokens += len(sentence.ids[i]) + sentence.words[i].space_after
-        yield _Cut(strength, i + 1, tokens)
+        word = sentence.words[i]
+        tokens += len(sentence.ids[i]) + word.space_after
+        if at_stops and ends_with_pause(word):
+            strength = MARK
+        if strength >= least:
+            yield _Cut(strength, i + 1, tokens)
 
 
 def _first_cut(sentence: SpokenSentence) -> int:
@@ -284,11 +289,8 @@ def _ample_cut(sentence: SpokenSentence, least: int) -> int:
     border.
     """
     latest = sentence.token_count - SHORT_TOKENS
-    marked = (
-        cut._replace(strength=MARK) if ends_with_pause(sentence.words[cut.words - 1]) else cut
-        for cut in _cuts(sentence)
-    )
-    cuts = [cut for cut in marked if cut.strength >= least and SHORT_TOKENS <= cut.tokens <= latest]
+    found = _cuts(sentence, least, at_stops=True)
+    cuts = [cut for cut in found if SHORT_TOKENS <= cut.tokens <= latest]
     soon = [cut for cut in cuts if cut.tokens <= FIRST_TOKENS]
     best = max(soon) if soon else cuts[0] if cuts else None
     if best is None or best.strength == MARK:
@@ -300,9 +302,8 @@ def _ample_cut(sentence: SpokenSentence, least: int) -> int:
 def _early_cut(sentence: SpokenSentence, least: int) -> int:
     """The number of words before the last of the strongest borders behind `FIRST_LEAST_TOKENS` or more."""
     latest = min(FIRST_WHOLE_TOKENS, sentence.token_count - SHORT_TOKENS)
-    cuts = [
-        cut for cut in _cuts(sentence) if cut.strength >= least and FIRST_LEAST_TOKENS <= cut.tokens <= latest
-    ]
+    found = _cuts(sentence, least, at_stops=False)
+    cuts = [cut for cut in found if FIRST_LEAST_TOKENS <= cut.tokens <= latest]
     return max(cuts).words if cuts else 0
 
 
@@ -358,7 +359,7 @@ def _segment(segment_id: int, part: SpokenSentence, space_id: int, language: str
         phonemes=said,
         token_ids=tuple(token_ids),
         word_tokens=tuple(ranges),
-        pause_after_s=PAUSE_S.get(said.rstrip("".join(CLOSERS))[-1:], PAUSE_PLAIN_S),
+        pause_after_s=PAUSE_S.get(said.rstrip(CLOSERS)[-1:], PAUSE_PLAIN_S),
         language=language,
         sentence=part.number,
     )

@@ -30,7 +30,7 @@ class CountedUnit(NamedTuple):
 
 
 class OtherReader:
-    """`Reader` (see `languages.py`) of a language that `others.tsv` has words for, by its two letters."""
+    """`Reader` (see `normalise`) of a language that `others.tsv` has words for, by its two letters."""
 
     def __init__(self, language: str) -> None:
         self._words = {row["word"]: row[language] for row in rows(__package__, "others.tsv")}
@@ -43,10 +43,6 @@ class OtherReader:
             if row["language"] == language
             for written in entries(row["written"])
         }
-        self._agree = {
-            "f": self._pairs("before a feminine noun"),
-            "m": self._pairs("before a masculine noun"),
-        }
         num2words = partial(_by_num2words, self._words["locale"])
         self._say: Callable[[int], str] = hindi.say if language == "hi" else partial(num2words, "cardinal")
         self.ordinal: Callable[[int], str] = hindi.rank if language == "hi" else partial(num2words, "ordinal")
@@ -54,9 +50,8 @@ class OtherReader:
 
     def _pairs(self, word: str) -> Mapping[str, str]:
         """The table in a cell: `un=une`."""
-        return {
-            written: said for written, _, said in (pair.partition("=") for pair in entries(self._words[word]))
-        }
+        pairs = (pair.partition("=") for pair in entries(self._words[word]))
+        return {written: said for written, _, said in pairs}
 
     def cardinal(self, value: int) -> str:
         """Words of a whole number."""
@@ -79,12 +74,11 @@ class OtherReader:
             hour = hour % 12 + (12 if half == "pm" else 0)
         words = self._words
         hours = words["hours and minutes"] if minute else ""
-        said = self._counted(
-            hour, CountedUnit(hours or words["hour"], hours or words["hours"], words["gender of hours"])
-        )
-        for part, unit in ((minute, "minutes"), (second, "seconds")):
+        unit = CountedUnit(hours or words["hour"], hours or words["hours"], words["gender of hours"])
+        said = self._counted(hour, unit)
+        for part, name in ((minute, "minutes"), (second, "seconds")):
             if part:
-                said += f" {words['and']} {self._say(part)} {words[unit]}"
+                said += f" {words['and']} {self._say(part)} {words[name]}"
         return _spaced(said)
 
     @cached_property
@@ -94,15 +88,13 @@ class OtherReader:
         return dict(get_month_names("wide", locale=self._words["locale"]))
 
     def _rules(self) -> tuple[Rule, ...]:
-        group, mark = (
-            regex.escape(self._words["marks of thousands"]),
-            regex.escape(self._words["decimal mark"]),
-        )
+        words = self._words
+        group, mark = (regex.escape(words[each]) for each in ("marks of thousands", "decimal mark"))
         whole = rf"(?:\d{{1,3}}(?:[{group}]\d{{2,3}})+(?![\d])|\d+)"
         number = rf"(?P<sign>(?<!\S)-)?(?P<whole>{whole})(?:{mark}(?P<part>\d+))?"
         signs = any_of(self._currencies)
         feminine, ordinal = (
-            any_of(entries(self._words[word])) for word in ("behind a feminine ordinal", "behind an ordinal")
+            any_of(entries(words[each])) for each in ("behind a feminine ordinal", "behind an ordinal")
         )
         return (
             digit_rule(
@@ -182,15 +174,12 @@ class OtherReader:
     def _feminine(self, ordinal: str) -> str:
         """Each word of an ordinal with its feminine ending."""
         endings = self._pairs("feminine of an ordinal")
-        words = ordinal.split()
-        for at, word in enumerate(words):
-            ending = next(filter(word.endswith, endings), "")
-            words[at] = word.removesuffix(ending) + endings.get(ending, "")
-        return " ".join(words)
+        ending = regex.compile(rf"{any_of(endings)}(?!\S)")
+        return str(ending.sub(lambda match: endings[match.group()], ordinal))
 
     def _counted(self, value: int, unit: CountedUnit) -> str:
         head, _, last = self._say(value).rpartition(" ")
-        said = f"{head} {self._agree[unit.gender].get(last, last)}".strip()
+        said = f"{head} {self._pairs(f'{unit.gender}, before a noun').get(last, last)}".strip()
         noun = unit.one if value == 1 else unit.many
         if value and value % 1_000_000 == 0:
             elided = self._words["of a million, before a vowel"]

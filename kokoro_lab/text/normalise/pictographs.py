@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cache
 
 import emoji
@@ -28,28 +28,21 @@ def name_emoji(
     if not _PICTURE.search(aligned.text):
         return aligned  # most texts: the emoji's own library takes them character by character
     language = _loaded(language.split("-")[0])
-
-    def edits() -> Iterator[tuple[int, int, str]]:
-        run: tuple[int, int, str] | None = None
-        for token in emoji.analyze(aligned.text, join_emoji=True):
-            match = token.value
-            if isinstance(match, str):  # a ZWJ sequence's plain parts: nothing to name
-                continue
-            if match.emoji in TYPOGRAPHIC or any(i < match.end and match.start < j for i, j in keep):
-                continue
-            data = match.data or {}
-            name = data.get(language) or data.get("en") or ""
-            spoken = _TONE.sub("", name.strip(":")).replace("_", " ").replace("-", " ").strip()
-            if run and run[2] == spoken and not aligned.text[run[1] : match.start].strip():
-                run = (run[0], match.end, spoken)
-                continue
-            if run:
-                yield _spaced(aligned.text, run)
-            run = (match.start, match.end, spoken)
-        if run:
-            yield _spaced(aligned.text, run)
-
-    return aligned.rewrite(edits())
+    runs: list[tuple[int, int, str]] = []
+    for token in emoji.analyze(aligned.text, join_emoji=True):
+        match = token.value
+        if isinstance(match, str):  # a ZWJ sequence's plain parts: nothing to name
+            continue
+        if match.emoji in TYPOGRAPHIC or any(i < match.end and match.start < j for i, j in keep):
+            continue
+        data = match.data or {}
+        name = data.get(language) or data.get("en") or ""
+        spoken = _TONE.sub("", name.strip(":")).replace("_", " ").replace("-", " ").strip()
+        start = match.start
+        if runs and runs[-1][2] == spoken and not aligned.text[runs[-1][1] : start].strip():
+            start = runs.pop()[0]
+        runs.append((start, match.end, spoken))
+    return aligned.rewrite(_spaced(aligned.text, run) for run in runs)
 
 
 @cache

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 import unicodedata
 from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Generic, Literal, NamedTuple, TypeVar
 
 from kokoro_lab.datatypes import PLAIN, Fallback, SpeakingStyle
@@ -37,32 +39,30 @@ class Passage(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Spans(Generic[T]):
-    """Values of spans of the source: sorted, apart, `default` between them."""
+    """Starts, ends and values of spans of the source: sorted, apart, `default` between them."""
 
     default: T
-    starts: tuple[int, ...] = ()
-    ends: tuple[int, ...] = ()
-    values: tuple[T, ...] = ()
+    items: Sequence[tuple[int, int, T]] = ()
 
     def at(self, start: int, end: int) -> T:
         """The value of most of `start:end`; of an empty span, that of where it is."""
         end = max(end, start + 1)
         # Between spans lies a tag at most, so that a word is seldom in more than two
-        first = max(0, bisect_right(self.starts, start) - 1)
+        first = max(0, bisect_right(self.items, start, key=itemgetter(0)) - 1)
         best, most = self.default, 0
-        for i in range(first, len(self.starts)):
-            if self.starts[i] >= end:
+        for i in range(first, len(self.items)):
+            starts, ends, value = self.items[i]
+            if starts >= end:
                 break
-            shared = min(end, self.ends[i]) - max(start, self.starts[i])
+            shared = min(end, ends) - max(start, starts)
             if shared > most:
-                best, most = self.values[i], shared
+                best, most = value, shared
         return best
 
-    def within(self, text: AlignedText) -> list[tuple[int, int, T]]:
+    def within(self, text: AlignedText) -> Sequence[tuple[int, int, T]]:
         """The spans that overlap the span of the source that a text comes from."""
-        first, last = text.starts[0], text.ends[-1]
-        found = slice(bisect_right(self.ends, first), bisect_left(self.starts, last))
-        return list(zip(self.starts[found], self.ends[found], self.values[found], strict=True))
+        first = bisect_right(self.items, text.starts[0], key=itemgetter(1))
+        return self.items[first : bisect_left(self.items, text.ends[-1], key=itemgetter(0))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,8 +214,8 @@ class _Builder:
         self._border("paragraph")
         return SsmlDocument(
             tuple(self.passages),
-            _spans(PLAIN, self._styles),
-            _spans(None, [each for each in self._languages if each[2] is not None]),
+            Spans(PLAIN, self._styles),
+            Spans(None, [each for each in self._languages if each[2] is not None]),
             tuple(self.breaks),
             tuple(each.offset for each in self.breaks),
             tuple(self.fallbacks),
@@ -242,14 +242,15 @@ class _Builder:
     def _say_as(self, element: Opening) -> None:
         found = AlignedText.joined(self._written)
         self._written.clear()
-        written = grammar.reading(element, _WHITE.sub(" ", found.text).strip())
+        text = _WHITE.sub(" ", found.text).strip()
+        kind, form = grammar.reading(element)
         try:
-            words = say_as.said(written, self.scopes[-1].language or self.language)
+            words = say_as.said(text, kind, form, self.scopes[-1].language or self.language)
         except say_as.Unreadable as error:
             raise grammar.complaint(
                 element,
-                f"<say-as> of {shown(written.text)!r} as a {written.kind}: {error}.",
-                value=shown(written.text),
+                f"<say-as> of {shown(text)!r} as a {kind}: {error}.",
+                value=shown(text),
                 allowed=error.allowed,
             ) from None
         start, stop = found.starts[0], found.ends[-1]
@@ -278,9 +279,3 @@ def _is_spoken(text: str) -> bool:
 
 def _standing_for(words: str, start: int, end: int) -> AlignedText:
     return AlignedText(words, (start,) * len(words), (end,) * len(words))
-
-
-def _spans(default: T, found: list[tuple[int, int, T]]) -> Spans[T]:
-    return Spans(
-        default, tuple(s for s, _, _ in found), tuple(e for _, e, _ in found), tuple(v for _, _, v in found)
-    )

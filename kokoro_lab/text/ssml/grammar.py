@@ -79,7 +79,7 @@ def entered(scope: Scope, element: Opening) -> Scope:
         level = _read(element, "level", values.EMPHASIS.get, values.ALLOWED_EMPHASIS)
         inner = replace(inner, emphasis=values.EMPHASIS["moderate"] if level is None else level)
     if name == "say-as":
-        reading(element, "")
+        reading(element)
     return inner
 
 
@@ -90,14 +90,14 @@ def pause_s(element: Opening) -> float:
     return next((s for s in (time_s, strength_s) if s is not None), values.BREAKS_S["medium"])
 
 
-def reading(element: Opening, text: str) -> say_as.SayAsContent:
-    """`text` with what a `say-as` says about it."""
+def reading(element: Opening) -> tuple[str, str | None]:
+    """The kind and the format that a `say-as` gives."""
     kind = _read(element, "interpret-as", _one_of(say_as.KINDS), ", ".join(say_as.KINDS))
     if kind is None:
         raise _missing(element, "interpret-as", ", ".join(say_as.KINDS))
     formats = say_as.FORMATS.get(kind, ())
     allowed = ", ".join(formats) or f"no format with interpret-as={kind!r}"
-    return say_as.SayAsContent(text, kind, _read(element, "format", _one_of(formats), allowed))
+    return kind, _read(element, "format", _one_of(formats), allowed)
 
 
 def complaint(element: Opening, message: str, **parts: Any) -> SsmlError:

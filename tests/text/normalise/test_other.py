@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kokoro_lab.text.aligned import AlignedText
-from kokoro_lab.text.normalise import normalise
-from kokoro_lab.text.normalise.languages import reader
+from kokoro_lab.text.normalise import normalise, reader
 
 
 @pytest.mark.parametrize(

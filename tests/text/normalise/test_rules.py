@@ -6,7 +6,7 @@ import pytest
 
 from kokoro_lab.lab.fixtures import load_rows
 from kokoro_lab.text.aligned import AlignedText
-from kokoro_lab.text.normalise.languages import READERS, reader
+from kokoro_lab.text.normalise import READERS, reader
 from kokoro_lab.text.normalise.rules import DIGITS, apply, characters, digit_rule, rule
 
 PAIR = rule("pair", r"\d-\d", lambda match: "pair")

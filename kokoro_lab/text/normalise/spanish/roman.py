@@ -11,25 +11,21 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from kokoro_lab.text.normalise.roman import roman
 from kokoro_lab.text.normalise.rules import Rule, Say, rule
 from kokoro_lab.text.normalise.spanish.agreement import gender_of, plural_gender
 from kokoro_lab.text.normalise.spanish.numerals import Gender, cardinal, ordinal
 from kokoro_lab.text.tables import any_of, names, words
 
 ORDINALS_TO = 10
-_VALUES = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100, "D": 500, "M": 1000}
-_WELL_FORMED = re.compile(r"M{0,3}(?:CM|CD|D?C{0,3})(?:XC|XL|L?X{0,3})(?:IX|IV|V?I{0,3})")
 _ROMAN = r"(?P<roman>[IVXLCDM]+)(?![\p{L}\d'’]|-\p{L}|\.\p{L})"
 
 _WORDS = words(__package__)
 
 
 def value_of(numeral: str) -> int | None:
-    """Of a numeral that is written as the Romans' heirs write it, None if it is none (`IIII`, `VX`)."""
-    if not numeral or not _WELL_FORMED.fullmatch(numeral):
-        return None
-    values = [_VALUES[letter] for letter in numeral]
-    return sum(-v if i + 1 < len(values) and values[i + 1] > v else v for i, v in enumerate(values))
+    """Of a numeral of up to 3999: of more, which had a line above them, nobody writes the letters."""
+    return None if numeral.startswith("MMMM") else roman(numeral)
 
 
 def _rank(value: int, gender: Gender) -> str:
