@@ -27,29 +27,12 @@ from kokoro_lab.text.aligned import AlignedText
 from kokoro_lab.text.normalise.japanese.letters import LETTERS
 from kokoro_lab.text.normalise.japanese.numbers import number
 from kokoro_lab.text.script import sounds
+from kokoro_lab.text.tables import names
 
 log = logging.getLogger(__name__)
 
 LANGUAGE = "ja"
-MARKS = {
-    mark: ours
-    for ours, marks in {
-        ".": "。．.",
-        ",": "、，,",
-        "?": "？?",
-        "!": "！!",
-        ":": "：:",
-        ";": "；;",
-        "…": "…‥⋯",
-        "—": "—―〜～~",
-        "“": "「『“«〝",
-        "”": "」』”»〟",
-        '"': '"＂',
-        "(": "（(《【〈〔［[｛{",
-        ")": "）)》】〉〕］]｝}",
-    }.items()
-    for mark in marks
-}
+MARKS = names(__package__)["Japanese mark"]
 """Of each mark, the model's. Other punctuation (・ and the like) divides words and has no sound."""
 OPENERS, CLOSERS = frozenset("“("), frozenset('.,?!:;…—”)"')
 VARIANTS = str.maketrans("髙﨑𠮷德濵邊邉齋齊澤櫻國廣嶋槇冨曾靏", "高崎吉徳浜辺辺斎斉沢桜国広島槙富曽鶴")

@@ -53,15 +53,10 @@ def _weekday(match: Any) -> str:
 
 def _full(match: Any) -> str | None:
     year, month, day = (int(match[name]) for name in ("year", "month", "day"))
-    if not possible(year, month, day):
-        return None
-    return date(year, month, day) + _weekday(match)
-
-
-def _month_first(match: Any) -> str | None:
-    month, day, year = (int(match[name]) for name in ("month", "day", "year"))
-    if month > 12:  # as in Europe: the day first
+    if month > 12 and match.start("day") < match.start("year"):  # as in Europe: the day first
         month, day = day, month
+    if len(match["year"]) == 2:
+        year += 2000 if year < FIRST_SHORT_YEAR else 1900
     return date(year, month, day) + _weekday(match) if possible(year, month, day) else None
 
 
@@ -102,12 +97,6 @@ def _spelt_year(match: Any) -> str:
     return cardinal(int("".join(str("〇一二三四五六七八九".index(c)) for c in match["year"])))
 
 
-def _short_year(match: Any) -> str | None:
-    year, month, day = (int(match[name]) for name in ("year", "month", "day"))
-    year += 2000 if year < FIRST_SHORT_YEAR else 1900
-    return date(year, month, day) + _weekday(match) if possible(year, month, day) else None
-
-
 RULES: tuple[Rule, ...] = (
     either_width(
         "date without a sign between",
@@ -117,7 +106,7 @@ RULES: tuple[Rule, ...] = (
     either_width(
         "date, the year in two digits",
         rf"{START}(?<!/)'?(?<year>\d\d)/(?<month>\d\d?)/(?<day>\d\d?){_NOTHING_ON}(?:\s?{_WEEKDAY})?",
-        _short_year,
+        _full,
     ),
     either_width(
         "day that ends a range",
@@ -139,7 +128,7 @@ RULES: tuple[Rule, ...] = (
     either_width(
         "date, the year last",
         rf"{START}(?<month>\d{{1,2}})/(?<day>\d{{1,2}})/(?<year>\d{{4}}){_NOTHING_ON}(?:\s?{_WEEKDAY})?",
-        _month_first,
+        _full,
     ),
     either_width(
         "year and month", rf"{START}(?<!/)(?<year>\d{{4}})[/-](?<month>\d{{1,2}}){_NOTHING_ON}", _year_month
