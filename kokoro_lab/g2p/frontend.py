@@ -309,10 +309,10 @@ def _whole_words(text: str, start: int, end: int) -> tuple[int, int]:
     return start, end
 
 
-Placed = TypeVar("Placed", Word, Fallback)
+PlacedItem = TypeVar("PlacedItem", Word, Fallback)
 
 
-def _moved(item: Placed, piece: AlignedText) -> Placed:
+def _moved(item: PlacedItem, piece: AlignedText) -> PlacedItem:
     """From its place in the text of `piece` to that in the original."""
     if item.start is None or item.end is None:
         return item
