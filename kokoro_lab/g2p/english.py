@@ -27,7 +27,7 @@ from kokoro_lab.g2p.shared_lock import SharedLock
 from kokoro_lab.g2p.tagger import TaggedToken, Tagger
 from kokoro_lab.g2p.vocab import known
 from kokoro_lab.text.aligned import AlignedText
-from kokoro_lab.text.script import sounds
+from kokoro_lab.text.spans import sounds
 
 log = logging.getLogger(__name__)
 

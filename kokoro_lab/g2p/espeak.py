@@ -26,7 +26,7 @@ from kokoro_lab.g2p.protocol import OnFallback
 from kokoro_lab.g2p.shared_lock import SharedLock
 from kokoro_lab.g2p.vocab import known, symbols
 from kokoro_lab.text.aligned import AlignedText
-from kokoro_lab.text.script import is_read
+from kokoro_lab.text.spans import is_read
 from kokoro_lab.text.tables import names
 
 log = logging.getLogger(__name__)

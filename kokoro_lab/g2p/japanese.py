@@ -26,7 +26,7 @@ from kokoro_lab.g2p.vocab import known
 from kokoro_lab.text.aligned import AlignedText
 from kokoro_lab.text.normalise.japanese.letters import LETTERS
 from kokoro_lab.text.normalise.japanese.numbers import number
-from kokoro_lab.text.script import sounds
+from kokoro_lab.text.spans import sounds
 from kokoro_lab.text.tables import names
 
 log = logging.getLogger(__name__)

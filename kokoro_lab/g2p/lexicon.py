@@ -137,13 +137,14 @@ def read_with(
         for piece in found
         if not _in_address(sentence.text, piece)
         # SSML has put it there in place of something else: it has no place of its own to be found by
-        and sentence.place(*sentence.span(piece.start, piece.end)) == (piece.start, piece.end)
+        and sentence.range_of(*sentence.span(piece.start, piece.end)) == (piece.start, piece.end)
     ]
     said = normalise(sentence, language, [(piece.start, piece.end) for piece in written])
     if said.text == sentence.text and len(written) == len(found):
         return said, tuple(found)
     kept = [
-        FixedReading(*said.place(*sentence.span(piece.start, piece.end)), piece.phonemes) for piece in written
+        FixedReading(*said.range_of(*sentence.span(piece.start, piece.end)), piece.phonemes)
+        for piece in written
     ]
     taken = [(piece.start, piece.end, "") for piece in kept]
     new = [p for p in lexicon.find(said.text, language) if not overlaps(taken, p.start, p.end)]

@@ -12,8 +12,8 @@ from itertools import chain
 class AlignedText:
     """Rewritten text with, for every character, its span in the original.
 
-    `starts[i]:ends[i]` is the piece of the original that character `i` stands for. Rewriting never
-    changes where the rest points, so a word found at the end of the pipeline can be shown in place.
+    `starts[i]:ends[i]` is the span of the original that character `i` stands for. Rewriting never
+    changes where the rest points, so a word found at the end of the pipeline can be shown where it stands.
     """
 
     text: str
@@ -23,35 +23,35 @@ class AlignedText:
     @classmethod
     def of(cls, original: str) -> AlignedText:
         """The original itself: character `i` stands for `i:i + 1`."""
-        places = tuple(range(len(original) + 1))
-        return cls(original, places[:-1], places[1:])
+        offsets = tuple(range(len(original) + 1))
+        return cls(original, offsets[:-1], offsets[1:])
 
     @classmethod
-    def joined(cls, pieces: Iterable[AlignedText]) -> AlignedText:
-        """Pieces of one original, one after the other."""
-        found = list(pieces)
+    def joined(cls, parts: Iterable[AlignedText]) -> AlignedText:
+        """Parts of one original, one after the other."""
+        found = list(parts)
         return cls(
-            "".join(piece.text for piece in found),
-            tuple(chain.from_iterable(piece.starts for piece in found)),
-            tuple(chain.from_iterable(piece.ends for piece in found)),
+            "".join(part.text for part in found),
+            tuple(chain.from_iterable(part.starts for part in found)),
+            tuple(chain.from_iterable(part.ends for part in found)),
         )
 
     def __len__(self) -> int:
         return len(self.text)
 
     def span(self, i: int, j: int) -> tuple[int, int]:
-        """The span of the original behind `text[i:j]`; an empty piece gives an empty span."""
+        """The span of the original behind `text[i:j]`; an empty one is at one offset."""
         if i >= j:
             at = self.starts[i] if i < len(self.text) else (self.ends[-1] if self.ends else 0)
             return at, at
         return min(self.starts[i:j]), max(self.ends[i:j])
 
-    def place(self, start: int, end: int) -> tuple[int, int]:
-        """The piece of this text that stands for `start:end` of the original: `span` the other way round."""
+    def range_of(self, start: int, end: int) -> tuple[int, int]:
+        """The range of this text that stands for `start:end` of the original: `span` the other way round."""
         return bisect_left(self.starts, start), bisect_left(self.starts, end)
 
     def cut(self, i: int, j: int) -> AlignedText:
-        """The piece `text[i:j]`, still pointing into the same original."""
+        """The part `text[i:j]`, still pointing into the same original."""
         return AlignedText(self.text[i:j], self.starts[i:j], self.ends[i:j])
 
     def strip(self) -> AlignedText:
@@ -60,9 +60,9 @@ class AlignedText:
         return self.cut(lead, max(lead, len(self.text.rstrip())))
 
     def rewrite(self, edits: Iterable[tuple[int, int, str]]) -> AlignedText:
-        """Replace pieces `(i, j, replacement)`, given in order and not overlapping.
+        """Replace ranges `(i, j, replacement)`, given in order and not overlapping.
 
-        Every character of a replacement stands for the whole piece that it replaces.
+        Every character of a replacement stands for the whole range that it replaces.
         """
         text: list[str] = []
         starts: list[int] = []

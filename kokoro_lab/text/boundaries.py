@@ -1,37 +1,44 @@
-"""Where sentences end.
+"""Where a speaker stops: where sentences end, and inside of one at marks and between phrases.
 
 `sentencex` (Wikimedia) knows the abbreviations of many languages. What it cuts all the same, although
 nobody would stop there, is joined again.
+
+Phrase borders are found as speech synthesisers have long found them: before a function word that
+follows a content word (Liberman & Church 1992, "chinks 'n' chunks"). Of the function words, those
+that open a clause are the better places, then prepositions, then `of`, `to`, the auxiliary behind a
+subject and the subject of a bare clause.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+from typing import Any
 
 import regex
 from sentencex import get_sentence_boundaries
 
-_ABBREVIATIONS = {
-    # before a number
-    "en": r"(?i:vols?|pp?|figs?|nos?|chs?|chap|secs?|sect|arts?|eqs?|cols?|tab|ver|approx|ca|op|nr|pgs?|pts?"
-    r"|apt|rm|ste|hwy|rte|ext|tel|cap|st|mt|ft|(?<!\d )(?:max|min))\.$",
-    "es": r"(?:págs?|p{1,2}|vols?|caps?|arts?|núms?|figs?|aprox|tel|ref|(?<!\d )(?:máx|mín))\.$",
-    "fr": r"(?:pp?|vol|chap|art|fig|env|tél|réf|no?)\.$",
-    "it": r"(?:pagg?|p{1,2}|vol|cap|artt?|figg?|nn?|tel|ca)\.$",
-    "pt": r"(?:págs?|p{1,2}|vols?|caps?|arts?|figs?|núm|tel|aprox)\.$",
+from kokoro_lab.datatypes import Word
+from kokoro_lab.text.tables import any_of, words
+
+_WORDS = words(__package__)
+
+
+def _before_number(language: str) -> Any:
+    """A pattern for the end of a text with an abbreviation that a number follows, such as `p.`"""
+    found = any_of(_WORDS[f"{language} before a number"])
+    not_behind_one = _WORDS.get(f"{language} before a number but not behind one")
+    if not_behind_one:
+        found = rf"(?:{found}|(?<!\d ){any_of(not_behind_one)})"
+    return regex.compile(rf"(?<!\w){found}\.$", regex.IGNORECASE if language == "en" else 0)
+
+
+_LANGUAGES = ("en", "es", "fr", "it", "pt")
+_ABBREVIATION = {language: _before_number(language) for language in _LANGUAGES}
+_TITLE = {
+    language: regex.compile(rf"(?<!\w){any_of(_WORDS[f'{language} before a name'])}\.$")
+    for language in _LANGUAGES
 }
-_TITLES = {
-    # before a name
-    "en": r"(?:Gov|Sen|Rep|Gen|Capt|Lt|Col|Sgt|Maj|Cmdr|Rev|Hon|Messrs|Mme|Mlle|Mt|Ft)\.$",
-    "es": r"(?:Srs?|Sras?|Srtas?|Dr[as]?s?|D|Dña|Ud|Uds|Prof|Ing|Lic|Gral|Cap|Avda?|Sto|Sta|Mons)\.$",
-    "fr": r"(?:MM?|Mme|Mlle|Dr|Pr|Me|Mgr|St|Ste|av|bd|boul)\.$",
-    "it": r"(?:[Ss]ig|[Dd]ott|[Pp]rof|[Ii]ng|[Aa]vv|[Oo]n|[Gg]en|[Mm]ons|[Gg]eom|[Rr]ag|[Ss]pett)\.$",
-    "pt": r"(?:Srs?|Sras?|Dra?|Av|R|Prof|Profa|Eng|Gen|Pe|Sto|Sta|D)\.$",
-}
-_ABBREVIATION, _TITLE = (
-    {language: regex.compile(rf"(?<!\w){pattern}") for language, pattern in patterns.items()}
-    for patterns in (_ABBREVIATIONS, _TITLES)
-)
 _NUMBER_OF_ITEM = regex.compile(r"[.!?…][\"”')]*\s+(\d{1,2}\.)$")
 _AHEAD = 12
 """Characters either side of a border that are looked at."""
@@ -45,6 +52,29 @@ _QUOTED = regex.compile(r"[」』]$")
 _GOES_ON = regex.compile(r"(?:と|って|など)(?!ても)")
 
 
+_SPANISH = "es"
+_LEADS_ON = regex.compile(rf"(?<![\p{{L}}\d]){any_of(_WORDS['es within a sentence'])}\.[ ]*\Z")
+_LEADS_TO_NUMBER = regex.compile(rf"(?<![\p{{L}}\d])(?i:{any_of(_WORDS['es before any number'])})\.[ ]*\Z")
+_ANY_NUMBER = regex.compile(r"[ ]*(?:\d|[IVXLC]+\b)")
+_CONTINUES = regex.compile(r"[ ]*(?:[ºª°]|\p{Ll}|[-–][ ]?\d)|[ ]*C\.(?<=\b[ad]\.[ ]*C\.)")
+"""A small letter, an ordinal's sign, the end of a range, what is after Christ: no sentence starts so."""
+_LETTER_ENDS = regex.compile(r"(?<!\p{L})\p{L}\.\Z")
+
+MARK, CLAUSE, PHRASE, WEAK, NONE = 4, 3, 2, 1, 0
+"""How good a place to pause: behind a mark, before a clause, before a prepositional phrase, before `of`,
+`to`, an auxiliary or a subject pronoun, nowhere."""
+
+CLAUSE_MARKS = frozenset(",;:—…")
+_OPENERS, _PREPOSITIONS, _AUXILIARIES, _SUBJECTS = (
+    _WORDS[f"en {kind}"] for kind in ("clause opener", "preposition", "auxiliary", "subject")
+)
+_CLINGING = _OPENERS | _PREPOSITIONS | _AUXILIARIES | _WORDS["en clinging"]
+"""Words behind which nobody pauses, although a function word may follow."""
+_PRONOUNS = _SUBJECTS | _WORDS["en pronoun"]
+"""Too short to be a subject that is followed by a pause."""
+_OPEN_WEAKLY = _SUBJECTS | {"of", "to"}
+
+
 def sentence_ranges(text: str, language: str) -> Iterator[tuple[int, int]]:
     """Half-open ranges of the sentences of `text`, in order; together they are all of it that is not space.
 
@@ -56,6 +86,11 @@ def sentence_ranges(text: str, language: str) -> Iterator[tuple[int, int]]:
         A canonical tag.
     """
     code = language.split("-")[0]
+    ranges = _ranges(text, code)
+    return _rejoined(ranges, text) if code == _SPANISH else ranges
+
+
+def _ranges(text: str, code: str) -> Iterator[tuple[int, int]]:
     start: int | None = None
     found = [(each["start_index"], each["end_index"]) for each in get_sentence_boundaries(code, text)]
     for (first, end), following in zip(found, [*found[1:], None], strict=True):
@@ -90,3 +125,76 @@ def _goes_on(said: str, rest: str, code: str) -> bool:
     if rest[:1].islower() and _SHORT_WORD.search(tail):
         return True  # an abbreviation that is in no list
     return bool(_QUOTED.search(tail) and _GOES_ON.match(rest))
+
+
+def _rejoined(ranges: Iterable[tuple[int, int]], text: str) -> Iterator[tuple[int, int]]:
+    """`ranges` with those joined that are one sentence, for more abbreviations than the splitter knows."""
+    held: tuple[int, int] | None = None
+    for start, end in ranges:
+        if held and _is_one(text, held[1], held[0]):
+            held = (held[0], end)
+            continue
+        if held:
+            yield held
+        held = (start, end)
+    if held:
+        yield held
+
+
+def _is_one(text: str, border: int, start: int) -> bool:
+    if "\n" in text[max(start, border - 2) : border]:  # lines are cut by other rules
+        return False
+    behind = max(start, border - _AHEAD)
+    glued = not text[border - 1].isspace() and _LETTER_ENDS.search(text[max(0, border - 3) : border])
+    leads_to_number = _ANY_NUMBER.match(text, border) and _LEADS_TO_NUMBER.search(text, behind, border)
+    return bool(
+        glued or leads_to_number or _CONTINUES.match(text, border) or _LEADS_ON.search(text, behind, border)
+    )
+
+
+def ends_clause(word: Word) -> bool:
+    """Whether a mark behind the word divides clauses."""
+    return word.phonemes[-1:] in CLAUSE_MARKS
+
+
+def border(before: Word, after: Word) -> int:
+    """How good a place between two words of a sentence is to pause at.
+
+    Returns
+    -------
+    int
+        `MARK` (best), `CLAUSE`, `PHRASE`, `WEAK` or `NONE`.
+    """
+    if ends_clause(before):
+        return MARK
+    language = before.language[:2]
+    if language != "en":
+        return _other_border(before.text.casefold(), after.text.casefold(), language)
+    last, following = (word.text.casefold().strip("\"'“”‘’()") for word in (before, after))
+    if last in _CLINGING:
+        return NONE
+    if following in _OPENERS:
+        return CLAUSE
+    if following in _PREPOSITIONS:
+        return PHRASE
+    weak = following in _OPEN_WEAKLY or (following in _AUXILIARIES and last not in _PRONOUNS)
+    return WEAK if weak else NONE
+
+
+def _other_border(last: str, following: str, language: str) -> int:
+    """In Romance languages before a function word, as in English; in Japanese and Hindi behind a particle."""
+    particles, openers, prepositions = (
+        _WORDS.get(f"{language} {kind}", frozenset()) for kind in ("particle", "clause opener", "preposition")
+    )
+    if particles:
+        return PHRASE if last in particles and following not in particles else NONE
+    if last in openers or last in prepositions:
+        return NONE
+    if following in openers:
+        return CLAUSE
+    return PHRASE if following in prepositions else NONE
+
+
+def borders(words: Sequence[Word]) -> list[int]:
+    """`border` behind each word but the last."""
+    return [border(before, after) for before, after in pairwise(words)]

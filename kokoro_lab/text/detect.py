@@ -17,12 +17,15 @@ from functools import cache, lru_cache
 from importlib.util import find_spec
 from itertools import groupby
 
-from kokoro_lab.text.function_words import FUNCTION_WORDS
+from kokoro_lab.text.tables import words as word_lists
 
 log = logging.getLogger(__name__)
 
 LATIN = ("en", "es", "fr", "it", "pt")
 """Languages that are told apart word by word."""
+FUNCTION_WORDS = {language: word_lists(__package__)[f"{language} function word"] for language in LATIN}
+"""The short words that give a language away, where statistics of letters cannot tell. Not complete and need
+not be: a word that is in several lists speaks for none of them against the others."""
 SWITCH_COST = 2.0
 """Of a change of language between two words, in nats; and at a mark, where people change it:"""
 SWITCH_COST_AT_MARK = 0.75
@@ -160,7 +163,7 @@ def _inverted(word: LatinWord) -> dict[str, float]:
 
 
 def _between_names(words: Sequence[LatinWord]) -> set[int]:
-    """Places of one or two short words between capitals, such as `de la` in `Plaza de la Luz`."""
+    """Indices of one or two short words between capitals, such as `de la` in `Plaza de la Luz`."""
     capital = [word.text[:1].isupper() for word in words]
     found: set[int] = set()
     for first in range(1, len(words) - 1):
@@ -238,11 +241,11 @@ def _believed(path: list[str], gains: Sequence[dict[str, float]], base: str) -> 
     """`path` without the runs for which too little speaks."""
     settled: list[str] = []
     for language, run in groupby(range(len(path)), key=path.__getitem__):
-        places = list(run)
-        evidence = sum(gains[i][language] for i in places)
-        telling = sum(gains[i][language] > 0 for i in places)
+        indices = list(run)
+        evidence = sum(gains[i][language] for i in indices)
+        telling = sum(gains[i][language] > 0 for i in indices)
         enough = evidence >= (EVIDENCE if telling > 1 else EVIDENCE_ALONE)
-        settled += [language if language == base or enough else base] * len(places)
+        settled += [language if language == base or enough else base] * len(indices)
     return settled
 
 

@@ -7,43 +7,26 @@ from importlib.util import find_spec
 
 from kokoro_lab.errors import LanguageError
 
-SPOKEN = ("en-us", "en-gb", "es", "fr", "it", "pt-br", "hi", "ja")
+_LANGUAGES = (
+    ("en-us", "en a", "eng", "latn"),
+    ("en-gb", "en-uk b", "", "latn"),
+    ("es", "es-es e", "spa", "latn"),
+    ("fr", "fr-fr f", "fra fre", "latn"),
+    ("it", "it-it i", "ita", "latn"),
+    ("pt-br", "pt p", "por", "latn"),
+    ("hi", "hi-in h", "hin", "deva"),
+    ("ja", "ja-jp j", "jpn", "jpan hrkt"),
+)
+"""Canonical tags; other names, of one letter where Kokoro's voices begin with it; codes of ISO 639-2; and the
+scripts in which a language is usually written, so that they say nothing more."""
+SPOKEN = tuple(tag for tag, *_ in _LANGUAGES)
 """Languages with a G2P here."""
 
-_NAMES = {
-    **{tag: tag for tag in SPOKEN},
-    "en": "en-us",
-    "en-uk": "en-gb",
-    "es-es": "es",
-    "fr-fr": "fr",
-    "it-it": "it",
-    "pt": "pt-br",
-    "hi-in": "hi",
-    "ja-jp": "ja",
-    # the letters that Kokoro's voices begin with
-    "a": "en-us",
-    "b": "en-gb",
-    "e": "es",
-    "f": "fr",
-    "i": "it",
-    "p": "pt-br",
-    "h": "hi",
-    "j": "ja",
-}
-_WHOLE = {"en": "en-us", "es": "es", "fr": "fr", "it": "it", "pt": "pt-br", "hi": "hi", "ja": "ja"}
+_NAMES = {name: tag for tag, names, *_ in _LANGUAGES for name in (tag, *names.split())}
+_WHOLE = {tag[:2]: tag for tag in SPOKEN if tag != "en-gb"}
 """What speaks a language, in whichever region."""
-_ISO_639_2 = {
-    "eng": "en",
-    "spa": "es",
-    "fra": "fr",
-    "fre": "fr",
-    "ita": "it",
-    "por": "pt",
-    "hin": "hi",
-    "jpn": "ja",
-}
-_SCRIPTS = {"latn": ("en", "es", "fr", "it", "pt"), "deva": ("hi",), "jpan": ("ja",), "hrkt": ("ja",)}
-"""Those in which a language is usually written, so that they say nothing more."""
+_ISO_639_2 = {code: tag[:2] for tag, _, codes, _ in _LANGUAGES for code in codes.split()}
+_WRITTEN_IN = {(tag[:2], script) for tag, *_, scripts in _LANGUAGES for script in scripts.split()}
 _BRITISH = ("au", "ie", "in", "nz", "sg", "za")
 """Regions whose English is nearer to British than to American."""
 _TAG = re.compile(r"[a-z]{2,3}(-[a-z0-9]{1,8})*")
@@ -82,7 +65,7 @@ def understood(tag: str) -> tuple[str, str | None]:
     canonical = tag.strip().lower().replace("_", "-")
     first, *rest = canonical.split("-")
     first = _ISO_639_2.get(first, first)
-    if rest and first in _SCRIPTS.get(rest[0], ()):
+    if rest and (first, rest[0]) in _WRITTEN_IN:
         rest = rest[1:]
     found = _NAMES.get("-".join((first, *rest)))
     if found is not None:

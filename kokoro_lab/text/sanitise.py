@@ -35,6 +35,8 @@ _JOINING = (
     r"\p{Gujarati}\p{Gurmukhi}\p{Sinhala}]"
 )
 
+_KEPT = "\\0"
+"""What is matched only to be left alone: a joiner that carries meaning."""
 _RULES: tuple[tuple[str, str], ...] = (
     (r"\r\n|[\r\v\f\x85\u2028\u2029]", "\n"),
     (r"[\t\p{Zs}--[ ]]", " "),
@@ -44,8 +46,8 @@ _RULES: tuple[tuple[str, str], ...] = (
     (r"[‐‑−]", "-"),
     (r"[―⸺⸻]", "—"),
     (r"\.{3,}", "…"),
-    (rf"(?<={_PICTURE})[\u200d\ufe0f]|(?<=[\U0001f3f4\U000e0020-\U000e007f])[\U000e0020-\U000e007f]", "\\0"),
-    (rf"(?<={_JOINING})[\u200c\u200d](?={_JOINING})", "\\0"),
+    (rf"(?<={_PICTURE})[\u200d\ufe0f]|(?<=[\U0001f3f4\U000e0020-\U000e007f])[\U000e0020-\U000e007f]", _KEPT),
+    (rf"(?<={_JOINING})[\u200c\u200d](?={_JOINING})", _KEPT),
     (r"[\p{Cc}\p{Cf}\p{Cs}\ufe00-\ufe0f--\n]", ""),
 )
 _PLAIN = regex.compile(r"[ -_a-~\n]*+")
@@ -121,25 +123,17 @@ def _thinned(aligned: AlignedText, noted: Noted) -> AlignedText:
 
 
 def _ruled(aligned: AlignedText) -> AlignedText:
-    def edits() -> Iterator[tuple[int, int, str]]:
-        for match in _RULE.finditer(aligned.text):
-            replacement = _RULES[match.lastindex - 1][1]
-            if replacement == "\\0":  # a joiner that carries meaning: matched only to be left alone
-                continue
-            yield match.start(), match.end(), replacement
-
-    return aligned.rewrite(edits())
+    replaced = ((match, _RULES[match.lastindex - 1][1]) for match in _RULE.finditer(aligned.text))
+    return aligned.rewrite((match.start(), match.end(), new) for match, new in replaced if new != _KEPT)
 
 
 def _composed(aligned: AlignedText) -> AlignedText:
     """NFC, cluster by cluster: nothing composes across the border of a grapheme cluster."""
     if unicodedata.is_normalized("NFC", aligned.text):
         return aligned
-
-    def edits() -> Iterator[tuple[int, int, str]]:
-        for match in regex.finditer(r"\X", aligned.text):
-            cluster = unicodedata.normalize("NFC", match.group())
-            if cluster != match.group():
-                yield match.start(), match.end(), cluster
-
-    return aligned.rewrite(edits())
+    clusters = (
+        (match, unicodedata.normalize("NFC", match.group())) for match in regex.finditer(r"\X", aligned.text)
+    )
+    return aligned.rewrite(
+        (match.start(), match.end(), new) for match, new in clusters if new != match.group()
+    )

@@ -1,14 +1,14 @@
 """Cut text where a speaker would pause: into sentences before G2P, into segments after it.
 
 What a segment may hold is counted in token ids, which only exist after G2P, so segments are packed
-from words. Nothing is ever dropped to make a piece fit: a piece that is too long is cut again, at
-the best place that there is, in the end inside a word.
+from words. Nothing is ever dropped: what is too long is cut again, at the best border that it has, in
+the end inside a word.
 """
 
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import chain, pairwise
 from typing import NamedTuple
@@ -17,9 +17,7 @@ import regex
 
 from kokoro_lab.datatypes import Segment, Word
 from kokoro_lab.text.aligned import AlignedText
-from kokoro_lab.text.boundaries import sentence_ranges
-from kokoro_lab.text.phrasing import MARK, PHRASE, WEAK, borders, ends_clause
-from kokoro_lab.text.sentence_joins import rejoined
+from kokoro_lab.text.boundaries import MARK, PHRASE, WEAK, borders, ends_clause, sentence_ranges
 
 MAX_TOKENS = 510
 """Token ids of one inference, without pads: the length of the model's position table, less two."""
@@ -37,12 +35,13 @@ FIRST_WHOLE_TOKENS = 50
 FIRST_LONG_TOKENS = 60
 """A first sentence longer than this is cut at a weak border, too, if there is no better one."""
 FIRST_LEAST_TOKENS = 12
-"""Where so the first segment would still be longer than `FIRST_WHOLE_TOKENS`, this may be all of it: two or
-three words, which are spoken as slowly as within their sentence (in the middle of 423 borders, by three
-voices). Of 300 first sentences 11 are so cut, and the slowest of twenty has 49 token ids instead of 54."""
+"""The least that a first segment may hold, two or three words. It holds so few only where every other cut
+would leave it longer than `FIRST_WHOLE_TOKENS`. The words are spoken as slowly as within their sentence
+(median over 423 borders, three voices). Of 300 first sentences 11 are cut so early, and the 95th percentile
+of the first segment falls from 54 token ids to 49."""
 
 PARAGRAPH_CHARS = 20_000
-"""Text is given to the sentence splitter in pieces of about this size, so that memory is bounded."""
+"""A longer paragraph is cut before it is given to the sentence splitter, so that memory is bounded."""
 SENTENCE_CHARS = 800
 """A longer sentence is cut before G2P, at a clause or a space."""
 HARD_LINE_CHARS = 50
@@ -58,7 +57,7 @@ PAUSE_PLAIN_S = 0.100
 _STOP = r"\n|[.!?…][\"”')]*\s|[。！？][」』）]*"
 _WIDE = r"[\p{Hiragana}\p{Katakana}\p{Han}ー、。「」]"
 _WRAP = regex.compile(rf"((?<={_WIDE})\n(?={_WIDE}))|\s*\n\s*|  +")
-CLOSERS = frozenset("\"”')“ ")
+CLOSERS = "\"”')“ "
 
 
 class Sentence(NamedTuple):
@@ -72,24 +71,24 @@ class Sentence(NamedTuple):
 def sentences(text: AlignedText, language: str) -> Iterator[Sentence]:
     """Sentences of `text` in order, lazily, stripped, none of them empty or over `SENTENCE_CHARS`."""
     for paragraph in _paragraphs(text):
-        pieces = [
-            Sentence(piece, ends_line=last_of_line and not rest, ends_paragraph=False)
-            for start, end in rejoined(sentence_ranges(paragraph.text, language), paragraph.text, language)
+        found = [
+            Sentence(part, ends_line=last_of_line and not more, ends_paragraph=False)
+            for start, end in sentence_ranges(paragraph.text, language)
             for line, last_of_line in _hard_lines(paragraph.cut(start, end))
-            for piece, rest in _bounded(line.strip())
+            for part, more in _bounded(line.strip())
         ]
-        yield from pieces[:-1]
-        yield from (piece._replace(ends_paragraph=True) for piece in pieces[-1:])
+        yield from found[:-1]
+        yield from (last._replace(ends_paragraph=True) for last in found[-1:])
 
 
 def marked_sentence(text: AlignedText) -> Iterator[Sentence]:
-    """A text that is known to be one sentence, in pieces of at most `SENTENCE_CHARS`, none of them empty."""
-    for piece, rest in _bounded(_unwrapped(text).strip()):
-        yield Sentence(piece, ends_line=not rest, ends_paragraph=False)
+    """A text that is known to be one sentence, in parts of at most `SENTENCE_CHARS`, none of them empty."""
+    for part, more in _bounded(_unwrapped(text).strip()):
+        yield Sentence(part, ends_line=not more, ends_paragraph=False)
 
 
 def _paragraphs(text: AlignedText) -> Iterator[AlignedText]:
-    """Paragraphs, the very long ones in pieces that end at a line or a sentence or a space."""
+    """Paragraphs, the very long ones in parts that end at a line, a sentence or a space."""
     start = 0
     for match in regex.finditer(r"\n\s*\n|\Z", text.text):
         while match.start() - start > PARAGRAPH_CHARS:
@@ -108,10 +107,7 @@ def _last(pattern: str, text: str, start: int, stop: int) -> int | None:
 
 
 def _hard_lines(sentence: AlignedText) -> Iterator[tuple[AlignedText, bool]]:
-    """Cut at line breaks that stand for a full stop; the others become spaces.
-
-    With each piece, whether a line ends there.
-    """
+    """Lines that end like a sentence, and whether a line ends there; other line breaks become spaces."""
     lines = [(m.start(), m.end()) for m in regex.finditer(r"[^\n]+", sentence.text)]
     start = 0
     for (a, b), (c, _) in pairwise(lines):
@@ -123,7 +119,7 @@ def _hard_lines(sentence: AlignedText) -> Iterator[tuple[AlignedText, bool]]:
 
 
 def _width(line: str) -> int:
-    """Of a line as it is seen: kana and Han take the place of two letters."""
+    """Of a line as it is seen: kana and Han are as wide as two letters."""
     return len(line) + sum(unicodedata.east_asian_width(c) in "WF" for c in line)
 
 
@@ -132,7 +128,7 @@ def _unwrapped(text: AlignedText) -> AlignedText:
 
 
 def _bounded(sentence: AlignedText) -> Iterator[tuple[AlignedText, bool]]:
-    """Pieces of at most `SENTENCE_CHARS`; with each, whether more of the sentence follows."""
+    """Parts of at most `SENTENCE_CHARS`; with each, whether more of the sentence follows."""
     while len(sentence) > SENTENCE_CHARS:
         half = SENTENCE_CHARS // 2
         stop = (
@@ -153,11 +149,12 @@ def ended(word: Word) -> Word:
 
 def ends_with_pause(word: Word) -> bool:
     """Whether a speaker would pause behind the word, for the mark that it ends with."""
-    return word.phonemes.rstrip("".join(CLOSERS))[-1:] in PAUSE_S
+    return word.phonemes.rstrip(CLOSERS)[-1:] in PAUSE_S
 
 
 class SpokenSentence(NamedTuple):
-    """A sentence after G2P: its words with their token ids, and how many sentences came before it."""
+    """A sentence after G2P, or a part of one: its words with their token ids, and how many sentences came
+    before."""
 
     words: tuple[Word, ...]
     ids: tuple[tuple[int, ...], ...]
@@ -166,7 +163,12 @@ class SpokenSentence(NamedTuple):
 
     @property
     def token_count(self) -> int:
-        return _token_count(self.words, self.ids)
+        """Token ids of its words and of the spaces between them."""
+        return sum(map(len, self.ids)) + sum(word.space_after for word in self.words[:-1])
+
+    def cut(self, start: int, stop: int | None = None) -> SpokenSentence:
+        """The part from one word up to another, or to the end."""
+        return self._replace(words=self.words[start:stop], ids=self.ids[start:stop])
 
 
 def pack(
@@ -182,36 +184,27 @@ def pack(
     one with which a segment begins, `first_id` is that segment's: then the segments are the same as from
     the beginning.
     """
-    for segment_id, (index, (words, ids)) in enumerate(_parts(spoken, first=first_id == 0), first_id):
-        yield _segment(segment_id, words, ids, space_id, language, index)
+    for segment_id, part in enumerate(_parts(spoken, first=first_id == 0), first_id):
+        yield _segment(segment_id, part, space_id, language)
 
 
-_Words = tuple[Word, ...]
-_Ids = tuple[tuple[int, ...], ...]
-_Part = tuple[_Words, _Ids]
-
-
-def _parts(spoken: Iterable[SpokenSentence], *, first: bool) -> Iterator[tuple[int, _Part]]:
+def _parts(spoken: Iterable[SpokenSentence], *, first: bool) -> Iterator[SpokenSentence]:
     spoken = iter(spoken)
     gone = 0
     if first and (opening := next(spoken, None)):
-        words, ids = _fitting(opening.words, opening.ids)
-        gone = _certain_cut(words, ids)
+        fitting = _fitting(opening)
+        gone = _certain_cut(fitting)
         if gone:
-            yield from _numbered(opening.number, words[:gone], ids[:gone])
+            yield from _balanced(fitting.cut(0, gone))
         spoken = chain((opening,), spoken)
-    for sentence in _joined(spoken):
-        words, ids = _fitting(sentence.words, sentence.ids)
+    for joined in _joined(spoken):
+        sentence = _fitting(joined)
         if first and not gone:
-            gone = _first_cut(words, ids)
+            gone = _first_cut(sentence)
             if gone:
-                yield from _numbered(sentence.number, words[:gone], ids[:gone])
-        yield from _numbered(sentence.number, words[gone:], ids[gone:])
+                yield from _balanced(sentence.cut(0, gone))
+        yield from _balanced(sentence.cut(gone))
         first, gone = False, 0
-
-
-def _numbered(sentence: int, words: _Words, ids: _Ids) -> Iterator[tuple[int, _Part]]:
-    return ((sentence, part) for part in _balanced(words, ids))
 
 
 def _joined(spoken: Iterable[SpokenSentence]) -> Iterator[SpokenSentence]:
@@ -234,135 +227,141 @@ def _joined(spoken: Iterable[SpokenSentence]) -> Iterator[SpokenSentence]:
         yield held
 
 
-def _fitting(words: Sequence[Word], ids: Sequence[tuple[int, ...]]) -> _Part:
+def _fitting(sentence: SpokenSentence) -> SpokenSentence:
     """No single word longer than a segment may be: such a one becomes several with the same offsets."""
-    if all(len(i) <= LONG_TOKENS for i in ids):
-        return tuple(words), tuple(ids)
-    new_words: list[Word] = []
-    new_ids: list[tuple[int, ...]] = []
-    for word, word_ids in zip(words, ids, strict=True):
-        pieces = range(0, max(1, len(word_ids)), LONG_TOKENS)
-        for at in pieces:
+    if all(len(i) <= LONG_TOKENS for i in sentence.ids):
+        return sentence
+    words: list[Word] = []
+    ids: list[tuple[int, ...]] = []
+    for word, word_ids in zip(sentence.words, sentence.ids, strict=True):
+        for at in range(0, max(1, len(word_ids)), LONG_TOKENS):
             last = at + LONG_TOKENS >= len(word_ids)
             phonemes = word.phonemes[at : at + LONG_TOKENS]
-            new_words.append(replace(word, phonemes=phonemes, space_after=word.space_after and last))
-            new_ids.append(word_ids[at : at + LONG_TOKENS])
-    return tuple(new_words), tuple(new_ids)
+            words.append(replace(word, phonemes=phonemes, space_after=word.space_after and last))
+            ids.append(word_ids[at : at + LONG_TOKENS])
+    return sentence._replace(words=tuple(words), ids=tuple(ids))
 
 
-def _token_count(words: Sequence[Word], ids: Sequence[tuple[int, ...]]) -> int:
-    spaces = sum(word.space_after for word in words[:-1])
-    return sum(map(len, ids)) + spaces
+class _Cut(NamedTuple):
+    """A border behind a word: how good it is to pause at, and how many words and token ids stand before
+    it."""
+
+    strength: int
+    words: int
+    tokens: int
 
 
-def _first_cut(words: Sequence[Word], ids: Sequence[tuple[int, ...]]) -> int:
-    """After how many words to end the first segment: at the last of the best places that leave both a body.
+def _cuts(sentence: SpokenSentence, least: int, *, at_stops: bool) -> Iterator[_Cut]:
+    """The borders between its words, in order, that are as good as `least`.
 
-    A mark, or the end of a sentence, may come a little later than a border between phrases. A long sentence
-    that has no place early enough is cut at an earlier one that leaves less in front; if it has none such, at
-    its first one after that. 0 if it is short, or there is no place.
+    With `at_stops`, a mark at which a sentence may end is as good as one that divides clauses.
     """
-    total = _token_count(words, ids)
+    tokens = 0
+    for i, strength in enumerate(borders(sentence.words)):
+        word = sentence.words[i]
+        tokens += len(sentence.ids[i]) + word.space_after
+        if at_stops and ends_with_pause(word):
+            strength = MARK
+        if strength >= least:
+            yield _Cut(strength, i + 1, tokens)
+
+
+def _first_cut(sentence: SpokenSentence) -> int:
+    """The number of words in the first segment; 0 if the sentence is short, or has no border to cut it at.
+
+    A sentence of up to `FIRST_WHOLE_TOKENS` is cut at a mark only, one of up to `FIRST_LONG_TOKENS` between
+    two phrases as well, and a longer one at a weak border, too. If the first segment would be longer than
+    `FIRST_WHOLE_TOKENS`, an earlier cut is taken that leaves less in it than `SHORT_TOKENS`, where there is
+    one.
+    """
+    total = sentence.token_count
     if total <= FIRST_TOKENS:
         return 0
     least = MARK if total <= FIRST_WHOLE_TOKENS else PHRASE if total <= FIRST_LONG_TOKENS else WEAK
-    cut = _ample_cut(words, ids, least)
-    in_front = _token_count(words[:cut], ids[:cut]) if cut else total
-    return cut if in_front <= FIRST_WHOLE_TOKENS else _early_cut(words, ids, least) or cut
+    cut = _ample_cut(sentence, least)
+    in_front = sentence.cut(0, cut).token_count if cut else total
+    return cut if in_front <= FIRST_WHOLE_TOKENS else _early_cut(sentence, least) or cut
 
 
-def _ample_cut(words: Sequence[Word], ids: Sequence[tuple[int, ...]], least: int) -> int:
-    """Of `_first_cut`: the last of the best places with `SHORT_TOKENS` or more in front, `least` at least."""
-    total, best_strength = _token_count(words, ids), least
-    best, count = 0, 0
-    for i, strength in enumerate(borders(words)):
-        count += len(ids[i]) + words[i].space_after
-        if ends_with_pause(words[i]):
-            strength = MARK
-        if best and count > FIRST_TOKENS:
-            if best_strength == MARK or count > FIRST_WHOLE_TOKENS:
-                break
-            if strength < MARK:
-                continue
-        if strength >= best_strength and SHORT_TOKENS <= count <= total - SHORT_TOKENS:
-            best, best_strength = i + 1, strength
-    return best
+def _ample_cut(sentence: SpokenSentence, least: int) -> int:
+    """The number of words before the best border with `SHORT_TOKENS` or more on either side; 0 without one.
 
-
-def _early_cut(words: Sequence[Word], ids: Sequence[tuple[int, ...]], least: int) -> int:
-    """Of `_first_cut`: the last of the best places with `FIRST_LEAST_TOKENS` or more in front."""
-    latest = min(FIRST_WHOLE_TOKENS, _token_count(words, ids) - SHORT_TOKENS)
-    best, best_strength, count = 0, least, 0
-    for i, strength in enumerate(borders(words)):
-        count += len(ids[i]) + words[i].space_after
-        if strength >= best_strength and FIRST_LEAST_TOKENS <= count <= latest:
-            best, best_strength = i + 1, strength
-    return best
-
-
-def _certain_cut(words: Sequence[Word], ids: Sequence[tuple[int, ...]]) -> int:
-    """`_first_cut` where that is the same whatever sentence may be joined to this one, else 0.
-
-    So the first segment need not wait until the second sentence is read. A sentence of more than
-    `FIRST_LONG_TOKENS` is cut alike with more behind it, unless that lets a place count which left too little
-    behind it before; none does if those before the cut, and those that a mark may come later, all counted.
+    The best is the last of the strongest within `FIRST_TOKENS`, or else the first behind these. A mark, or
+    the end of a sentence, that comes a little later, within `FIRST_WHOLE_TOKENS`, is better than a weaker
+    border.
     """
-    cut, total = _first_cut(words, ids), _token_count(words, ids)
-    decided = max(FIRST_WHOLE_TOKENS, _token_count(words[:cut], ids[:cut]) + 1)
+    latest = sentence.token_count - SHORT_TOKENS
+    found = _cuts(sentence, least, at_stops=True)
+    cuts = [cut for cut in found if SHORT_TOKENS <= cut.tokens <= latest]
+    soon = [cut for cut in cuts if cut.tokens <= FIRST_TOKENS]
+    best = max(soon) if soon else cuts[0] if cuts else None
+    if best is None or best.strength == MARK:
+        return best.words if best else 0
+    later = (cut.words for cut in cuts if cut.strength == MARK and cut.tokens <= FIRST_WHOLE_TOKENS)
+    return next(later, best.words)
+
+
+def _early_cut(sentence: SpokenSentence, least: int) -> int:
+    """The number of words before the last of the strongest borders behind `FIRST_LEAST_TOKENS` or more."""
+    latest = min(FIRST_WHOLE_TOKENS, sentence.token_count - SHORT_TOKENS)
+    found = _cuts(sentence, least, at_stops=False)
+    cuts = [cut for cut in found if FIRST_LEAST_TOKENS <= cut.tokens <= latest]
+    return max(cuts).words if cuts else 0
+
+
+def _certain_cut(sentence: SpokenSentence) -> int:
+    """`_first_cut` where it is the same whatever sentence may be joined to this one, else 0.
+
+    With it the first segment need not wait until the second sentence is read. A joined sentence could change
+    the cut in one way: a border that left less than `SHORT_TOKENS` behind it would leave more, and so become
+    one to cut at. In a sentence longer than `FIRST_LONG_TOKENS` the cut is certain if no such border could be
+    chosen: if those up to the cut, and up to `FIRST_WHOLE_TOKENS`, all leave enough behind them already.
+    """
+    cut, total = _first_cut(sentence), sentence.token_count
+    decided = max(FIRST_WHOLE_TOKENS, sentence.cut(0, cut).token_count + 1)
     return cut if total > FIRST_LONG_TOKENS and decided <= total - SHORT_TOKENS else 0
 
 
-def _balanced(words: _Words, ids: _Ids) -> Iterator[_Part]:
+def _balanced(sentence: SpokenSentence) -> Iterator[SpokenSentence]:
     """Halve until nothing is over `LONG_TOKENS`, near the middle, at a clause where there is one."""
-    total = _token_count(words, ids)
+    total = sentence.token_count
     if total <= LONG_TOKENS:
-        yield words, ids
+        yield sentence
         return
     count, best, best_cost = 0, 1, float("inf")
-    for i in range(len(words) - 1):
-        count += len(ids[i]) + words[i].space_after
+    for i, word in enumerate(sentence.words[:-1]):
+        count += len(sentence.ids[i]) + word.space_after
         off_middle = abs(count / total - 0.5)
-        penalty = 0.0 if ends_clause(words[i]) else 0.3 if words[i].space_after else 0.6
+        penalty = 0.0 if ends_clause(word) else 0.3 if word.space_after else 0.6
         if off_middle + penalty < best_cost:
             best, best_cost = i + 1, off_middle + penalty
-    yield from _balanced(words[:best], ids[:best])
-    yield from _balanced(words[best:], ids[best:])
+    yield from _balanced(sentence.cut(0, best))
+    yield from _balanced(sentence.cut(best))
 
 
-def _segment(
-    segment_id: int,
-    words: tuple[Word, ...],
-    ids: tuple[tuple[int, ...], ...],
-    space_id: int,
-    language: str,
-    sentence: int,
-) -> Segment:
+def _segment(segment_id: int, part: SpokenSentence, space_id: int, language: str) -> Segment:
     token_ids: list[int] = []
     ranges: list[tuple[int, int]] = []
     phonemes: list[str] = []
-    for i, (word, word_ids) in enumerate(zip(words, ids, strict=True)):
+    for i, (word, word_ids) in enumerate(zip(part.words, part.ids, strict=True)):
         ranges.append((len(token_ids), len(token_ids) + len(word_ids)))
         token_ids.extend(word_ids)
         phonemes.append(word.phonemes)
-        if word.space_after and i < len(words) - 1:
+        if word.space_after and i < len(part.words) - 1:
             token_ids.append(space_id)
             phonemes.append(" ")
     if len(token_ids) > MAX_TOKENS:
         raise AssertionError(f"a segment of {len(token_ids)} token ids passed the budget of {MAX_TOKENS}")
+    said = "".join(phonemes)
     return Segment(
         segment_id=segment_id,
-        start=min(word.start for word in words),
-        end=max(word.end for word in words),
-        words=words,
-        phonemes="".join(phonemes),
+        start=min(word.start for word in part.words),
+        end=max(word.end for word in part.words),
+        words=part.words,
+        phonemes=said,
         token_ids=tuple(token_ids),
         word_tokens=tuple(ranges),
-        pause_after_s=_pause_s("".join(phonemes)),
+        pause_after_s=PAUSE_S.get(said.rstrip(CLOSERS)[-1:], PAUSE_PLAIN_S),
         language=language,
-        sentence=sentence,
+        sentence=part.number,
     )
-
-
-def _pause_s(phonemes: str) -> float:
-    bare = phonemes.rstrip("".join(CLOSERS))
-    return PAUSE_S.get(bare[-1:], PAUSE_PLAIN_S)

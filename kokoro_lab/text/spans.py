@@ -1,4 +1,4 @@
-"""A sentence in pieces of one language each.
+"""The words of a sentence by their script, and the spans of it in one language each.
 
 What is forced (`xml:lang`) comes first, then the script, then, for Latin words, the detector. Marks,
 digits and spaces go with the words that they stand at. In a sentence of another script Latin words are
@@ -18,7 +18,6 @@ import regex
 from kokoro_lab.text.aligned import AlignedText
 from kokoro_lab.text.detect import LATIN, Known, LatinWord, detect
 from kokoro_lab.text.language import SPOKEN, english_of
-from kokoro_lab.text.script import ScriptWord, script_words
 
 Forced = Sequence[tuple[int, int, str]]
 """Half-open ranges of the original text and the canonical tag of their language; the last one that holds a
@@ -35,6 +34,46 @@ _ASCII = regex.compile(r"[!-~]+")
 _ADDRESS = regex.compile(r"@|://|www\.|\w[./]\w|[\\_]")
 _LATIN_BESIDE = regex.compile(r"\p{Latin} [aI]|[aI] \p{Latin}")
 _UNIT_LETTERS = 3
+_WORD = regex.compile(
+    r"""
+      (?P<ja> [\p{Hiragana}\p{Katakana}\p{Han}ー々〆〇]+ )
+    | (?P<hi> \p{Devanagari}[\p{Devanagari}\u200c\u200d]* )
+    | (?P<latin> \p{Latin}[\p{Latin}\p{M}]* (?: '\p{Latin}[\p{Latin}\p{M}]* )* )
+    | (?P<other> \p{L}[\p{L}\p{M}--[\p{Latin}\p{Hiragana}\p{Katakana}\p{Han}\p{Devanagari}]]* )
+    """,
+    regex.VERBOSE | regex.V1,
+)
+
+# By this table, and not by `unicodedata`, whose Unicode is older: there a new letter is no letter
+_READ = regex.compile(r"[\p{L}\p{N}]")
+_SOUND = regex.compile(r"[\p{L}\p{N}\p{Sm}\p{Sc}\p{So}]")
+
+
+def is_read(character: str) -> bool:
+    """Whether it is a letter or a numeral of any script."""
+    return _READ.match(character) is not None
+
+
+def sounds(text: str) -> bool:
+    """Whether a person would say something for it: letters, numerals and symbols, not punctuation."""
+    return _SOUND.search(text) is not None
+
+
+class ScriptWord(NamedTuple):
+    """Letters that stand together: `text[start:end]`, in the script of a language, or `latin`, or `other`."""
+
+    start: int
+    end: int
+    script: str
+
+
+def script_words(text: str) -> Iterator[ScriptWord]:
+    """The words of `text` in order; a change of script ends a word.
+
+    Han without kana is taken for Japanese: nothing here speaks Chinese.
+    """
+    for match in _WORD.finditer(text):
+        yield ScriptWord(match.start(), match.end(), match.lastgroup or "other")
 
 
 class LanguageSpan(NamedTuple):
@@ -54,7 +93,7 @@ def language_spans(
     forced: Forced = (),
     known: Known | None = None,
 ) -> list[LanguageSpan]:
-    """The pieces of `sentence` in order; together they are all of it, and no two neighbours are alike.
+    """The spans of `sentence` in order; together they are all of it, and no two neighbours are alike.
 
     Parameters
     ----------
@@ -103,16 +142,16 @@ def _detected(
         return [base] * len(words)
     found = [word.script if word.script in SPOKEN else base for word in words]
     home = base if base[:2] in LATIN else english  # what Latin words are in, if nothing speaks against it
-    places = [k for k, word in enumerate(words) if word.script == "latin"]
+    latin = [k for k, word in enumerate(words) if word.script == "latin"]
     if base[:2] not in LATIN:
         addresses = [m.span() for m in _ASCII.finditer(text) if _ADDRESS.search(m.group())]
-        places = [k for k in places if not _stays(text, words[k], addresses)]
-    for k in places:
+        latin = [k for k in latin if not _stays(text, words[k], addresses)]
+    for k in latin:
         found[k] = home
     if mode == "auto":
         inverted = [m.end() for m in _INVERTED.finditer(text)]
-        tokens = [_token(text, words, k, inverted) for k in places]
-        for k, language in zip(places, detect(tokens, home[:2], known), strict=True):
+        tokens = [_token(text, words, k, inverted) for k in latin]
+        for k, language in zip(latin, detect(tokens, home[:2], known), strict=True):
             if language != home[:2]:
                 found[k] = _tag(language, english)
     return found
@@ -170,13 +209,13 @@ def _border(between: str, *, back: bool) -> int:
     opening = _OPENS.search(between)
     if opening:
         return int(opening.start())
-    pieces: list[tuple[int, int]] = [(m.start(), m.end()) for m in regex.finditer(r"\S+", between)]
-    if not pieces:
+    groups: list[tuple[int, int]] = [(m.start(), m.end()) for m in regex.finditer(r"\S+", between)]
+    if not groups:
         return len(between)
-    touches_first, touches_last = pieces[0][0] == 0, pieces[-1][1] == len(between)
-    alone = len(pieces) == 1
+    touches_first, touches_last = groups[0][0] == 0, groups[-1][1] == len(between)
+    alone = len(groups) == 1
     if touches_last and not (touches_first and alone):
-        return pieces[-1][0] if back or alone else pieces[int(touches_first)][0]
+        return groups[-1][0] if back or alone else groups[int(touches_first)][0]
     if back or (touches_first and alone):
         return len(between)
-    return pieces[0][1] if touches_first else 0
+    return groups[0][1] if touches_first else 0

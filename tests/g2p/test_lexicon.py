@@ -230,7 +230,7 @@ def test_rules_leave_alone_what_is_kept() -> None:
     assert apply(text, [digits]).text == "number GPT-number number number"
     kept = apply(text, [digits], [(2, 7), (10, 11)])
     assert kept.text == "number GPT-4 2-3 number"
-    assert [kept.place(*text.span(*piece)) for piece in ((2, 7), (10, 11))] == [(7, 12), (15, 16)]
+    assert [kept.range_of(*text.span(*piece)) for piece in ((2, 7), (10, 11))] == [(7, 12), (15, 16)]
 
 
 def test_what_a_rule_wrote_is_looked_up_as_well() -> None:

@@ -54,3 +54,40 @@ def test_a_very_long_japanese_sentence_is_cut_behind_a_mark() -> None:
     assert len(parts) > 1
     assert all(part.endswith("、") for part in parts)
     assert "".join(parts) == clause * 80
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "El 2.º izquierda.",
+        "D.ª Ana y D. Juan.",
+        "Los JJ. OO. de París.",
+        "En 476 d. C. cayó Roma.",
+        "Nos vemos a las 5 p. m. en casa.",
+        "El 15 ene. 2020 nevó.",
+        "Los arts. 3 y 4.",
+        "Hay aprox. 30.",
+        "El F.B.I. investiga.",
+    ],
+)
+def test_a_spanish_abbreviation_does_not_end_a_sentence(text: str) -> None:
+    assert cut(text, "es") == [text]
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("Llegó. Comió. Se fue.", ["Llegó.", "Comió.", "Se fue."]),
+        ("¿Vienes? Ya. Ana viene.", ["¿Vienes?", "Ya.", "Ana viene."]),
+        ("Sale a las 5 p. m. Luego cena.", ["Sale a las 5 p. m.", "Luego cena."]),
+        ("Somos 21. Ellos, 30.", ["Somos 21.", "Ellos, 30."]),
+        ("Lista\nUno\nDos", ["Lista", "Uno", "Dos"]),
+    ],
+)
+def test_spanish_sentences_still_end(text: str, parts: list[str]) -> None:
+    assert cut(text, "es") == parts
+
+
+def test_an_abbreviation_of_another_language_ends_a_sentence() -> None:
+    assert cut("Lo ve Pza. Ana.", "es") == ["Lo ve Pza. Ana."]
+    assert cut("Lo ve Pza. Ana.", "en-us") == ["Lo ve Pza.", "Ana."]

@@ -159,7 +159,7 @@ def test_where_the_first_sentence_is_cut_is_not_a_matter_of_when(texts: list[lis
     parts = [of_words(words) for words in texts]
     at_once = packed(parts)
     with pytest.MonkeyPatch.context() as patch:  # so every cut waits for what may be joined
-        patch.setattr("kokoro_lab.text.segment._certain_cut", lambda words, ids: 0)
+        patch.setattr("kokoro_lab.text.segment._certain_cut", lambda sentence: 0)
         assert packed(parts) == at_once
 
 

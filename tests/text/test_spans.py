@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from kokoro_lab.g2p.frontend import FrontEnd
 from kokoro_lab.text import detect
 from kokoro_lab.text.aligned import AlignedText
-from kokoro_lab.text.script import script_words
-from kokoro_lab.text.spans import language_spans
+from kokoro_lab.text.spans import language_spans, script_words
 
 LEAST_RIGHT = 0.95
 

@@ -1,7 +1,8 @@
 """What is written becomes what is said: numbers, dates, money, units, addresses, signs, abbreviations, emoji.
 
-One package a language, all alike: `RULES` in the order in which they have their say, and `cardinal`,
-`ordinal`, `date` and `time` for whoever knows already what a number is (SSML's `say-as`).
+English, Spanish and Japanese have a package each, the others a column of a table; all have `RULES` in the
+order in which they have their say, and `cardinal`, `ordinal`, `date` and `time` for whoever knows already
+what a number is (SSML's `say-as`).
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ def normalise(text: AlignedText, language: str, keep: Sequence[tuple[int, int]] 
     found = reader(language)
     if not found:
         return named
-    return apply(named, found.RULES, [named.place(*text.span(i, j)) for i, j in keep])
+    return apply(named, found.RULES, [named.range_of(*text.span(i, j)) for i, j in keep])
 
 
 def warm(language: str) -> None:

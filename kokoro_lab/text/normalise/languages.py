@@ -1,4 +1,4 @@
-"""Which package reads which language."""
+"""What reads which language."""
 
 from __future__ import annotations
 
@@ -8,20 +8,14 @@ from typing import Protocol, cast
 
 from kokoro_lab.text.normalise.rules import Rule
 
-READERS = {
-    "en": "english",
-    "es": "spanish",
-    "fr": "french",
-    "it": "italian",
-    "pt": "portuguese",
-    "hi": "hindi",
-    "ja": "japanese",
-}
-"""Of a language's two letters, the package here that reads its numbers and signs."""
+READERS = ("en", "es", "fr", "it", "pt", "hi", "ja")
+"""Languages, by their two letters, whose numbers and signs are read here."""
+_PACKAGES = {"en": "english", "es": "spanish", "ja": "japanese"}
+"""Those with rules of their own."""
 
 
 class Reader(Protocol):
-    """What each language's package has. All of these give words, lower-case, without punctuation."""
+    """What each language has. All of these give words, lower-case, without punctuation."""
 
     RULES: tuple[Rule, ...]
 
@@ -38,6 +32,12 @@ class Reader(Protocol):
 
 @cache
 def reader(language: str) -> Reader | None:
-    """The package for `language`, loaded when it is first asked for; None if there is none."""
-    name = READERS.get(language.split("-")[0])
-    return cast(Reader, import_module(f"{__package__}.{name}")) if name else None
+    """What reads `language`, loaded when it is first asked for; None if there is nothing."""
+    code = language.split("-")[0]
+    if code not in READERS:
+        return None
+    if code in _PACKAGES:
+        return cast(Reader, import_module(f"{__package__}.{_PACKAGES[code]}"))
+    from kokoro_lab.text.normalise.other import OtherReader
+
+    return OtherReader(code)

@@ -1,132 +1,101 @@
 """Numbers, money, percent, dates and clock times where a language has no rules of its own yet.
 
-Thin on purpose: what num2words and Babel know, with the marks and words of each language around it.
-Whatever digits are left are read one by one.
+Thin on purpose: what num2words and Babel know, with the words and marks of `others.tsv`, a column a language,
+around it. Whatever digits are left are read one by one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import date as calendar_date
-from functools import cached_property
-from typing import Any
+from functools import cached_property, partial
+from typing import Any, NamedTuple
 
 import regex
 
+from kokoro_lab.text.normalise import hindi
 from kokoro_lab.text.normalise.rules import Rule, digit_rule
+from kokoro_lab.text.tables import any_of, entries, rows
 
 MAX_DIGITS = 15
 """A longer row of digits is no quantity: it is read digit by digit."""
 
 
-@dataclass(frozen=True, slots=True)
-class CountedUnit:
-    """What is counted, for one and for several; `feminine` decides how the number agrees."""
+class CountedUnit(NamedTuple):
+    """What is counted, for one and for several; its gender decides how the number agrees."""
 
     one: str
     many: str
-    feminine: bool = False
-
-
-@dataclass(frozen=True)
-class Numerals:
-    """How a language says numbers: the words that `OtherReader` needs.
-
-    Parameters
-    ----------
-    name : str
-        For Babel: `fr`, `pt_BR`, ...
-    say, rank : callable
-        Words of a whole number that is not negative, and of an ordinal.
-    minus, point, percent, to, hour, and_ : str
-        Words for the sign, the decimal mark, `%`, between the ends of a range, for hours, and between hours
-        and minutes, major and minor units.
-    decimal, grouping : str
-        The decimal mark, and the characters that may part thousands.
-    ordinal, feminine : str
-        Regular expressions for what marks an ordinal behind its digits, and one that is feminine.
-    inflect : callable
-        From an ordinal to its feminine.
-    money : mapping
-        Of a currency's sign or code, the unit and its hundredth.
-    agree : mapping
-        Of gender (`feminine`, `masculine`), the last word of a number and what it becomes before a noun.
-    of : callable
-        What stands between a million and what is counted.
-    first : str
-        The first day of a month.
-    """
-
-    name: str
-    say: Callable[[int], str]
-    rank: Callable[[int], str]
-    minus: str
-    point: str
-    percent: str
-    to: str
-    hour: CountedUnit
-    and_: str
-    decimal: str
-    grouping: str
-    ordinal: str
-    feminine: str
-    inflect: Callable[[str], str]
-    money: Mapping[str, tuple[CountedUnit, CountedUnit | None]]
-    agree: Mapping[str, Mapping[str, str]]
-    of: Callable[[str], str]
-    first: str
-    date_of: str = " "
+    gender: str
 
 
 class OtherReader:
-    """`Reader` (see `languages.py`) from `Numerals`."""
+    """`Reader` (see `languages.py`) of a language that `others.tsv` has words for, by its two letters."""
 
-    def __init__(self, numerals: Numerals) -> None:
-        self._n = numerals
+    def __init__(self, language: str) -> None:
+        self._words = {row["word"]: row[language] for row in rows(__package__, "others.tsv")}
+        self._currencies = {
+            written: (
+                CountedUnit(row["one"], row["many"], row["gender"]),
+                CountedUnit(row["minor_one"], row["minor_many"], "m") if row["minor_one"] else None,
+            )
+            for row in rows(__package__, "other_currencies.tsv", gender=("m", "f"))
+            if row["language"] == language
+            for written in entries(row["written"])
+        }
+        num2words = partial(_by_num2words, self._words["locale"])
+        self._say: Callable[[int], str] = hindi.say if language == "hi" else partial(num2words, "cardinal")
+        self.ordinal: Callable[[int], str] = hindi.rank if language == "hi" else partial(num2words, "ordinal")
+        self.RULES = self._rules()
+
+    def _pairs(self, word: str) -> Mapping[str, str]:
+        """The table in a cell: `un=une`."""
+        pairs = (pair.partition("=") for pair in entries(self._words[word]))
+        return {written: said for written, _, said in pairs}
 
     def cardinal(self, value: int) -> str:
         """Words of a whole number."""
-        return f"{self._n.minus} {self._n.say(-value)}" if value < 0 else self._n.say(value)
-
-    def ordinal(self, value: int) -> str:
-        """Words of a rank, masculine."""
-        return self._n.rank(value)
+        return f"{self._words['minus']} {self._say(-value)}" if value < 0 else self._say(value)
 
     def date(self, year: int | None, month: int | None, day: int | None) -> str:
         """Words of a date, day first."""
         parts = []
         if day is not None:
-            parts.append(self._n.first if day == 1 else self._n.say(day))
+            parts.append(self._words["first of a month"] if day == 1 else self._say(day))
         if month is not None:
             parts.append(self._months[month])
         if year is not None:
             parts.append(self.cardinal(year))
-        return self._n.date_of.join(parts)
+        return _spaced(f" {self._words['between parts of a date']} ".join(parts))
 
     def time(self, hour: int, minute: int | None, second: int | None, half: str | None) -> str:
         """Words of a clock time; one with a half of the day is turned to the 24-hour clock."""
         if half is not None:
             hour = hour % 12 + (12 if half == "pm" else 0)
-        said = self._counted(hour, self._n.hour)
-        for part in (minute, second):
+        words = self._words
+        hours = words["hours and minutes"] if minute else ""
+        unit = CountedUnit(hours or words["hour"], hours or words["hours"], words["gender of hours"])
+        said = self._counted(hour, unit)
+        for part, name in ((minute, "minutes"), (second, "seconds")):
             if part:
-                said += f" {self._n.and_} {self._n.say(part)}".replace("  ", " ")
-        return said
+                said += f" {words['and']} {self._say(part)} {words[name]}"
+        return _spaced(said)
 
     @cached_property
     def _months(self) -> Mapping[int, str]:
         from babel.dates import get_month_names
 
-        return dict(get_month_names("wide", locale=self._n.name))
+        return dict(get_month_names("wide", locale=self._words["locale"]))
 
-    def rules(self) -> tuple[Rule, ...]:
-        """What the language's package calls `RULES`."""
-        n = self._n
-        group = regex.escape(n.grouping)
+    def _rules(self) -> tuple[Rule, ...]:
+        words = self._words
+        group, mark = (regex.escape(words[each]) for each in ("marks of thousands", "decimal mark"))
         whole = rf"(?:\d{{1,3}}(?:[{group}]\d{{2,3}})+(?![\d])|\d+)"
-        number = rf"(?P<sign>(?<!\S)-)?(?P<whole>{whole})(?:{regex.escape(n.decimal)}(?P<part>\d+))?"
-        signs = "|".join(sorted((regex.escape(sign) for sign in n.money), key=len, reverse=True))
+        number = rf"(?P<sign>(?<!\S)-)?(?P<whole>{whole})(?:{mark}(?P<part>\d+))?"
+        signs = any_of(self._currencies)
+        feminine, ordinal = (
+            any_of(entries(words[each])) for each in ("behind a feminine ordinal", "behind an ordinal")
+        )
         return (
             digit_rule(
                 "date", r"(?<![\w/.-])(?P<d>\d{1,2})([/.-])(?P<m>\d{1,2})\2(?P<y>\d{4})(?![\w/-])", self._day
@@ -140,7 +109,7 @@ class OtherReader:
             digit_rule("percent", rf"(?<![\w]){number}\s?%", self._percent),
             digit_rule(
                 "ordinal",
-                rf"(?<![\w.,])(?P<whole>\d+)\s?(?:(?P<feminine>{n.feminine})|{n.ordinal})(?!\w)",
+                rf"(?<![\w.,])(?P<whole>\d+)\s?(?:(?P<feminine>{feminine})|{ordinal})(?!\w)",
                 self._rank,
             ),
             digit_rule(
@@ -164,34 +133,34 @@ class OtherReader:
 
     def _percent(self, match: Any) -> str | None:
         said = self._number(match)
-        return f"{said} {self._n.percent}" if said else None
+        return f"{said} {self._words['percent']}" if said else None
 
     def _rank(self, match: Any) -> str | None:
         value = int(match["whole"])
         if not 0 < value <= 10_000:
             return None
-        return self._n.inflect(self.ordinal(value)) if match["feminine"] else self.ordinal(value)
+        return self._feminine(self.ordinal(value)) if match["feminine"] else self.ordinal(value)
 
     def _range(self, match: Any) -> str | None:
         first, last = int(match["a"]), int(match["b"])
-        return f"{self.cardinal(first)} {self._n.to} {self.cardinal(last)}" if first < last else None
+        return f"{self.cardinal(first)} {self._words['to']} {self.cardinal(last)}" if first < last else None
 
     def _number(self, match: Any) -> str | None:
         whole = self._plain(match["whole"])
-        sign = f"{self._n.minus} " if match["sign"] else ""
+        sign = f"{self._words['minus']} " if match["sign"] else ""
         if len(whole) > MAX_DIGITS or (len(whole) > 1 and int(whole[0]) == 0):
             return f"{sign}{self._digits(whole)}"
-        said = self._n.say(int(whole))
+        said = self._say(int(whole))
         if match["part"]:
-            said += f" {self._n.point} {self._fraction(match['part'])}"
+            said += f" {self._words['decimal mark, said']} {self._fraction(match['part'])}"
         return sign + said
 
     def _money(self, match: Any) -> str | None:
-        major, minor = self._n.money[match["unit"]]
+        major, minor = self._currencies[match["unit"]]
         whole = self._plain(match["whole"])
         if len(whole) > MAX_DIGITS:
             return None
-        sign = f"{self._n.minus} " if match["sign"] else ""
+        sign = f"{self._words['minus']} " if match["sign"] else ""
         part = match["part"]
         if part and (minor is None or len(part) != 2):
             said = self._number(match)
@@ -199,18 +168,23 @@ class OtherReader:
         said = self._counted(int(whole), major)
         if part and int(part) and minor is not None:
             cents = self._counted(int(part), minor)
-            said = f"{said} {self._n.and_} {cents}".replace("  ", " ") if int(whole) else cents
+            said = _spaced(f"{said} {self._words['and']} {cents}") if int(whole) else cents
         return sign + said
 
+    def _feminine(self, ordinal: str) -> str:
+        """Each word of an ordinal with its feminine ending."""
+        endings = self._pairs("feminine of an ordinal")
+        ending = regex.compile(rf"{any_of(endings)}(?!\S)")
+        return str(ending.sub(lambda match: endings[match.group()], ordinal))
+
     def _counted(self, value: int, unit: CountedUnit) -> str:
-        said = self._n.say(value)
-        gender = "feminine" if unit.feminine else "masculine"
-        head, _, last = said.rpartition(" ")
-        last = self._n.agree.get(gender, {}).get(last, last)
-        said = f"{head} {last}".strip()
+        head, _, last = self._say(value).rpartition(" ")
+        said = f"{head} {self._pairs(f'{unit.gender}, before a noun').get(last, last)}".strip()
         noun = unit.one if value == 1 else unit.many
         if value and value % 1_000_000 == 0:
-            return said + self._n.of(noun)
+            elided = self._words["of a million, before a vowel"]
+            of = elided if elided and noun[0] in "aeiouéè" else f"{self._words['of a million']} "
+            return _spaced(f"{said} {of}{noun}")
         return f"{said} {noun}"
 
     def _fraction(self, digits: str) -> str:
@@ -218,22 +192,23 @@ class OtherReader:
         if len(digits) > 2:
             return self._digits(digits)
         zeros = len(digits) - len(digits.lstrip("0०"))
-        rest = [self._n.say(int(digits[zeros:]))] if digits[zeros:] else []
-        return " ".join([self._n.say(0)] * zeros + rest)
+        rest = [self._say(int(digits[zeros:]))] if digits[zeros:] else []
+        return " ".join([self._say(0)] * zeros + rest)
 
     def _digits(self, digits: str) -> str:
-        return " ".join(self._n.say(int(digit)) for digit in digits)
+        return " ".join(self._say(int(digit)) for digit in digits)
 
     def _plain(self, digits: str) -> str:
         return "".join(c for c in digits if c.isdecimal())
 
 
-def by_num2words(language: str) -> tuple[Callable[[int], str], Callable[[int], str]]:
+def _by_num2words(locale: str, to: str, value: int) -> str:
     """num2words' cardinals and ordinals without the commas, at which the voice would pause."""
+    from num2words import num2words
 
-    def said(value: int, to: str) -> str:
-        from num2words import num2words
+    return str(num2words(value, lang=locale, to=to)).replace(",", "")
 
-        return str(num2words(value, lang=language, to=to)).replace(",", "")
 
-    return lambda value: said(value, "cardinal"), lambda value: said(value, "ordinal")
+def _spaced(words: str) -> str:
+    """With one space where words that a language has none for have left two, or one at the end."""
+    return " ".join(words.split())

@@ -20,7 +20,7 @@ _TONE = re.compile(r"_?(?:(?:medium-)?light|medium|(?:medium-)?dark)_skin_tone")
 def name_emoji(
     aligned: AlignedText, language: str = "en", keep: Sequence[tuple[int, int]] = ()
 ) -> AlignedText:
-    """Replace each emoji by its Unicode CLDR short name in `language`, but for those in a piece of `keep`.
+    """Replace each emoji by its Unicode CLDR short name in `language`, but for those in a range of `keep`.
 
     A run of the same emoji is named once: nobody reads three laughing faces out three times, and the
     name stands for the whole run in the offsets.

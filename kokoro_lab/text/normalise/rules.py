@@ -94,11 +94,12 @@ def apply(text: AlignedText, rules: Iterable[Rule], keep: Iterable[tuple[int, in
     """
     kept = [(i, j, "") for i, j in keep]
     taken: list[tuple[int, int, str]] = []
-    present = characters(text.text)
+    written = text.text
+    present = characters(written)
     for each in rules:
         if each.wakes and each.wakes.isdisjoint(present):
             continue
-        for match in each.matches(text.text):
+        for match in each.matches(written):
             i, j = match.span()
             if i == j or overlaps(kept, i, j) or overlaps(taken, i, j):
                 continue
@@ -107,7 +108,7 @@ def apply(text: AlignedText, rules: Iterable[Rule], keep: Iterable[tuple[int, in
                 taken.insert(bisect_left(taken, (i, j, "")), (i, j, words))
     ends = {j for _, j, _ in taken}
     return text.rewrite(
-        (i, j, _set_off(text.text, i, j, words, follows_another=i in ends)) for i, j, words in taken
+        (i, j, _set_off(written, i, j, words, follows_another=i in ends)) for i, j, words in taken
     )
 
 

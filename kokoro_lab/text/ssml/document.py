@@ -13,7 +13,7 @@ from kokoro_lab.text.aligned import AlignedText
 from kokoro_lab.text.language import understood
 from kokoro_lab.text.sanitise import Noted, clean
 from kokoro_lab.text.ssml import grammar, say_as, values
-from kokoro_lab.text.ssml.markup import Characters, Closing, Opening, read, shown
+from kokoro_lab.text.ssml.markup import Closing, Opening, read, shown
 
 T = TypeVar("T")
 
@@ -37,7 +37,7 @@ class Passage(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Spans(Generic[T]):
-    """Values of pieces of the source: sorted, apart, `default` between them."""
+    """Values of spans of the source: sorted, apart, `default` between them."""
 
     default: T
     starts: tuple[int, ...] = ()
@@ -45,7 +45,7 @@ class Spans(Generic[T]):
     values: tuple[T, ...] = ()
 
     def at(self, start: int, end: int) -> T:
-        """The value of most of `start:end`; of an empty piece, that of its place."""
+        """The value of most of `start:end`; of an empty span, that of where it is."""
         end = max(end, start + 1)
         # Between spans lies a tag at most, so that a word is seldom in more than two
         first = max(0, bisect_right(self.starts, start) - 1)
@@ -59,7 +59,7 @@ class Spans(Generic[T]):
         return best
 
     def within(self, text: AlignedText) -> list[tuple[int, int, T]]:
-        """The spans that have a part in the piece of the source that a text comes from."""
+        """The spans that overlap the span of the source that a text comes from."""
         first, last = text.starts[0], text.ends[-1]
         found = slice(bisect_right(self.ends, first), bisect_left(self.starts, last))
         return list(zip(self.starts[found], self.ends[found], self.values[found], strict=True))
@@ -92,7 +92,7 @@ class SsmlDocument:
     fallbacks: tuple[Fallback, ...] = ()
 
     def forced(self, text: AlignedText) -> list[tuple[int, int, str]]:
-        """The languages that are named for the piece of the source that a text comes from."""
+        """The languages that are named for the span of the source that a text comes from."""
         return [(start, end, tag) for start, end, tag in self.languages.within(text) if tag is not None]
 
     def __len__(self) -> int:
@@ -101,11 +101,11 @@ class SsmlDocument:
     @property
     def text(self) -> AlignedText:
         """All of it, paragraphs set off by empty lines and marked sentences by line breaks."""
-        pieces: list[AlignedText] = []
+        parts: list[AlignedText] = []
         for passage in self.passages:
             gap = "\n\n" if passage.ends == "paragraph" else "\n"
-            pieces += [passage.text, _standing_for(gap, passage.text.ends[-1], passage.text.ends[-1])]
-        return AlignedText.joined(pieces[:-1])
+            parts += [passage.text, _standing_for(gap, passage.text.ends[-1], passage.text.ends[-1])]
+        return AlignedText.joined(parts[:-1])
 
 
 def parse(source: str, language: str, noted: Noted = lambda _: None) -> SsmlDocument:
@@ -147,29 +147,29 @@ class _Builder:
     passages: list[Passage] = field(default_factory=list)
     breaks: list[Break] = field(default_factory=list)
     fallbacks: list[Fallback] = field(default_factory=list)
-    _pieces: list[AlignedText] = field(default_factory=list)
+    _parts: list[AlignedText] = field(default_factory=list)
     _styles: list[tuple[int, int, SpeakingStyle]] = field(default_factory=list)
     _languages: list[tuple[int, int, str | None]] = field(default_factory=list)
-    _written: list[Characters] = field(default_factory=list)
+    _written: list[AlignedText] = field(default_factory=list)
     """What is in the `say-as` that is open."""
     _row_s: float = 0.0
     """What the breaks since the last text that is spoken ask for."""
     _breaks_s: float = 0.0
     """What all breaks ask for."""
     _said: bool = False
-    """Whether the last piece are words of a `say-as`, which must not run into what follows."""
+    """Whether the last part are words of a `say-as`, which must not run into what follows."""
 
     def open(self, element: Opening) -> None:
         inner = grammar.entered(self.scopes[-1], element)
         if "xml:lang" in element.attributes:
             _, instead = understood(element.attributes["xml:lang"])
             if instead is not None:
-                self.fallbacks.append(Fallback("language", instead, element.place.offset))
+                self.fallbacks.append(Fallback("language", instead, element.position.offset))
         if element.name in ("p", "s"):
             self._border("paragraph" if element.name == "p" else "sentence")
         elif element.name == "break":
-            self.breaks.append(Break(element.place.offset, self._bounded_s(element)))
-            self._append(_standing_for(" ", element.place.offset, element.place.offset))
+            self.breaks.append(Break(element.position.offset, self._bounded_s(element)))
+            self._append(_standing_for(" ", element.position.offset, element.position.offset))
         self.scopes.append(inner)
         self.elements.append(element)
 
@@ -181,15 +181,15 @@ class _Builder:
         elif element.name in ("p", "s"):
             self._border("paragraph" if element.name == "p" else "sentence", marked=element.name == "s")
 
-    def say(self, written: Characters) -> None:
+    def say(self, written: AlignedText) -> None:
         element = self.elements[-1]
         if element.name == "say-as":
             self._written.append(written)
         elif element.name == "break":
             raise grammar.complaint(element, "<break> must be empty.", allowed="<break/>")
         else:
-            self._append(written.text)
-            self._note(written.text.starts[0], written.text.ends[-1])
+            self._append(written)
+            self._note(written.starts[0], written.ends[-1])
 
     def _bounded_s(self, element: Opening) -> float:
         """The seconds of a `break`, which is refused if it makes the silence too long."""
@@ -221,17 +221,17 @@ class _Builder:
             tuple(self.fallbacks),
         )
 
-    def _append(self, piece: AlignedText) -> None:
-        if self._said and piece.text[:1].isalnum():
-            at = piece.starts[0]
-            self._pieces.append(_standing_for(" ", at, at))
+    def _append(self, part: AlignedText) -> None:
+        if self._said and part.text[:1].isalnum():
+            at = part.starts[0]
+            self._parts.append(_standing_for(" ", at, at))
         self._said = False
-        if _is_spoken(piece.text):
+        if _is_spoken(part.text):
             self._row_s = 0.0
-        self._pieces.append(piece)
+        self._parts.append(part)
 
     def _note(self, start: int, end: int) -> None:
-        """Keep what holds for a piece of the source."""
+        """Keep what holds for a span of the source."""
         scope = self.scopes[-1]
         if scope.style != PLAIN:
             self._styles.append((start, end, scope.style))
@@ -240,29 +240,29 @@ class _Builder:
         self._languages.append((start, end, scope.language))
 
     def _say_as(self, element: Opening) -> None:
-        text = "".join(written.text.text for written in self._written)
-        spans = [(written.text.starts[0], written.text.ends[-1]) for written in self._written]
+        found = AlignedText.joined(self._written)
         self._written.clear()
-        written = grammar.reading(element, _WHITE.sub(" ", text).strip())
+        text = _WHITE.sub(" ", found.text).strip()
+        kind, form = grammar.reading(element)
         try:
-            words = say_as.said(written, self.scopes[-1].language or self.language)
+            words = say_as.said(text, kind, form, self.scopes[-1].language or self.language)
         except say_as.Unreadable as error:
             raise grammar.complaint(
                 element,
-                f"<say-as> of {shown(written.text)!r} as a {written.kind}: {error}.",
-                value=shown(written.text),
+                f"<say-as> of {shown(text)!r} as a {kind}: {error}.",
+                value=shown(text),
                 allowed=error.allowed,
             ) from None
-        start, stop = spans[0][0], spans[-1][1]
-        last = self._pieces[-1].text[-1:] if self._pieces else ""
+        start, stop = found.starts[0], found.ends[-1]
+        last = self._parts[-1].text[-1:] if self._parts else ""
         self._append(_standing_for(f" {words}" if last.isalnum() else words, start, stop))
         self._said = True
         self._note(start, stop)
 
     def _border(self, ends: Literal["sentence", "paragraph"], *, marked: bool = False) -> None:
         """A passage ends here. A paragraph that ends right behind a sentence ends with it."""
-        text = AlignedText.joined(self._pieces)
-        self._pieces.clear()
+        text = AlignedText.joined(self._parts)
+        self._parts.clear()
         self._said = False
         text = text.rewrite((m.start(), m.end(), " ") for m in _WHITE.finditer(text.text) if m.group() != " ")
         text = clean(text, self.noted).strip()

@@ -63,7 +63,7 @@ def entered(scope: Scope, element: Opening) -> Scope:
     SsmlError
         The element is unknown or not allowed there; an attribute is unknown, missing or wrong.
     """
-    _check_place(scope, element)
+    _check_position(scope, element)
     _check_attributes(element)
     name = element.name
     children = (
@@ -79,7 +79,7 @@ def entered(scope: Scope, element: Opening) -> Scope:
         level = _read(element, "level", values.EMPHASIS.get, values.ALLOWED_EMPHASIS)
         inner = replace(inner, emphasis=values.EMPHASIS["moderate"] if level is None else level)
     if name == "say-as":
-        reading(element, "")
+        reading(element)
     return inner
 
 
@@ -90,22 +90,22 @@ def pause_s(element: Opening) -> float:
     return next((s for s in (time_s, strength_s) if s is not None), values.BREAKS_S["medium"])
 
 
-def reading(element: Opening, text: str) -> say_as.SayAsContent:
-    """`text` with what a `say-as` says about it."""
+def reading(element: Opening) -> tuple[str, str | None]:
+    """The kind and the format that a `say-as` gives."""
     kind = _read(element, "interpret-as", _one_of(say_as.KINDS), ", ".join(say_as.KINDS))
     if kind is None:
         raise _missing(element, "interpret-as", ", ".join(say_as.KINDS))
     formats = say_as.FORMATS.get(kind, ())
     allowed = ", ".join(formats) or f"no format with interpret-as={kind!r}"
-    return say_as.SayAsContent(text, kind, _read(element, "format", _one_of(formats), allowed))
+    return kind, _read(element, "format", _one_of(formats), allowed)
 
 
 def complaint(element: Opening, message: str, **parts: Any) -> SsmlError:
     """An error about `element`."""
-    return error_at(element.place, message, element=shown(element.name), **parts)
+    return error_at(element.position, message, element=shown(element.name), **parts)
 
 
-def _check_place(scope: Scope, element: Opening) -> None:
+def _check_position(scope: Scope, element: Opening) -> None:
     name = element.name
     if name in scope.children:
         return

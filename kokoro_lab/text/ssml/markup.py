@@ -1,4 +1,4 @@
-"""XML from strangers, read safely: elements and text in order, each with its place in the source.
+"""XML from strangers, read safely: elements and text in order, each with its position in the source.
 
 Size first, then no document type, hence no entities of one's own, nothing external and no bombs; depth
 and number of elements are counted while reading. Nothing is recursive.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 from xml.etree.ElementTree import ParseError
 
 from defusedxml.common import DefusedXmlException
@@ -40,41 +40,31 @@ _ENDS = re.compile(r"</speak\s*>\s*$|^\s*<speak\b[^<>]*/>\s*$")
 _ENTITY = re.compile(r"&#?\w+;")
 
 
-@dataclass(frozen=True, slots=True)
-class SourcePosition:
-    """A place in the source: its offset in characters, and as people count, from 1."""
+class SourcePosition(NamedTuple):
+    """A position in the source: its offset in characters, and as people count, from 1."""
 
     offset: int
     line: int
     column: int
 
 
-@dataclass(frozen=True, slots=True)
-class Opening:
+class Opening(NamedTuple):
     """The start of an element. Names are as they are written; those outside of SSML keep their `{…}`."""
 
     name: str
     attributes: Mapping[str, str]
-    place: SourcePosition
+    position: SourcePosition
 
 
-@dataclass(frozen=True, slots=True)
-class Closing:
-    """The end of an element; of an empty one, the same place as its start."""
+class Closing(NamedTuple):
+    """The end of an element."""
 
     name: str
-    place: SourcePosition
 
 
-@dataclass(frozen=True, slots=True)
-class Characters:
-    """A run of text; entities and CDATA sections are resolved, offsets point to how they were written."""
-
-    text: AlignedText
-    place: SourcePosition
-
-
-Event = Opening | Closing | Characters
+Event = Opening | Closing | AlignedText
+"""An `AlignedText` is a run of text: entities and CDATA sections are resolved, offsets point to how they were
+written."""
 
 
 def read(source: str) -> list[Event]:
@@ -106,7 +96,7 @@ def read(source: str) -> list[Event]:
         what = str(error).partition(":")[0]
         offset = target.offset_of(max(0, min(expat.ErrorByteIndex, len(encoded))))
         raise error_at(
-            target.place_of(offset),
+            target.position_of(offset),
             f"The SSML is not well-formed: {what}.",
             mend="In text, write & as &amp; and < as &lt;; every element must be closed.",
         ) from None
@@ -131,9 +121,9 @@ def documents_of(lines: Iterable[str]) -> Iterator[str]:
         yield "\n".join(held)
 
 
-def error_at(place: SourcePosition, message: str, **parts: Any) -> SsmlError:
-    """An error about what is at `place`."""
-    return SsmlError(message, line=place.line, column=place.column, **parts)
+def error_at(position: SourcePosition, message: str, **parts: Any) -> SsmlError:
+    """An error about what is at `position`."""
+    return SsmlError(message, line=position.line, column=position.column, **parts)
 
 
 def shown(value: str) -> str:
@@ -203,7 +193,7 @@ class _Target:
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         self._text_ends()
-        place = self._here()
+        position = self._here()
         self._depth += 1
         self._elements += 1
         for what, count, most in (
@@ -213,7 +203,7 @@ class _Target:
         ):
             if count > most:
                 raise error_at(
-                    place,
+                    position,
                     f"<{shown(_written(tag))}> {what}.",
                     element=shown(_written(tag)),
                     value=count,
@@ -224,12 +214,12 @@ class _Target:
             f"xml:{name[len(XML) + 2 :]}" if name.startswith(f"{{{XML}}}") else name: value
             for name, value in attributes.items()
         }
-        self.events.append(Opening(_written(tag), named, place))
+        self.events.append(Opening(_written(tag), named, position))
 
     def end(self, tag: str) -> None:
         self._text_ends()
         self._depth -= 1
-        self.events.append(Closing(_written(tag), self._here()))
+        self.events.append(Closing(_written(tag)))
 
     def data(self, text: str) -> None:
         first = self.expat.CurrentByteIndex
@@ -257,7 +247,7 @@ class _Target:
         return error_at(self._here(), message, **parts)
 
     def _here(self) -> SourcePosition:
-        return self.place_of(self.offset_of(self.expat.CurrentByteIndex))
+        return self.position_of(self.offset_of(self.expat.CurrentByteIndex))
 
     def offset_of(self, byte: int) -> int:
         """The character that begins at a byte of the encoded source."""
@@ -268,7 +258,7 @@ class _Target:
         self._at = byte, offset
         return offset
 
-    def place_of(self, offset: int) -> SourcePosition:
+    def position_of(self, offset: int) -> SourcePosition:
         known, line, begins = self._line if offset >= self._line[0] else (0, 1, 0)
         line += self.source.count("\n", known, offset)
         begins = max(begins, self.source.rfind("\n", known, offset) + 1)
@@ -287,9 +277,7 @@ class _Target:
             starts.extend(range(start, stop) if literal else [start] * len(run))
             ends.extend(range(start + 1, stop + 1) if literal else [stop] * len(run))
         self._runs.clear()
-        self.events.append(
-            Characters(AlignedText("".join(text), tuple(starts), tuple(ends)), self.place_of(starts[0]))
-        )
+        self.events.append(AlignedText("".join(text), tuple(starts), tuple(ends)))
 
 
 def _written(tag: str) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from datetime import date
-from typing import NamedTuple
 
 from kokoro_lab.text.normalise.languages import Reader, reader
 
@@ -41,16 +40,18 @@ class Unreadable(ValueError):
         self.allowed = allowed
 
 
-class SayAsContent(NamedTuple):
-    """What is between the tags, and how the attributes say that it is to be read."""
+def said(text: str, kind: str, form: str | None, language: str) -> str:
+    """The words for what is between the tags.
 
-    text: str
-    kind: str
-    format: str | None
-
-
-def said(written: SayAsContent, language: str) -> str:
-    """The words for it.
+    Parameters
+    ----------
+    text : str
+    kind : str
+        One of `KINDS`.
+    form : str or None
+        One of the `FORMATS` of its kind.
+    language : str
+        A canonical tag.
 
     Raises
     ------
@@ -60,14 +61,14 @@ def said(written: SayAsContent, language: str) -> str:
     """
     speaker = reader(language)
     if speaker is None:
-        raise Unreadable(f"there is nothing here that reads a {written.kind} in {language}", "words")
-    if written.kind == "cardinal":
-        return speaker.cardinal(_integer(written.text, language))
-    if written.kind == "ordinal":
-        return speaker.ordinal(_rank(written.text, language))
-    if written.kind == "date":
-        return speaker.date(*_date(written.text, written.format))
-    return _said_time(written.text, written.format, speaker)
+        raise Unreadable(f"there is nothing here that reads a {kind} in {language}", "words")
+    if kind == "cardinal":
+        return speaker.cardinal(_integer(text, language))
+    if kind == "ordinal":
+        return speaker.ordinal(_rank(text, language))
+    if kind == "date":
+        return speaker.date(*_date(text, form))
+    return _said_time(text, form, speaker)
 
 
 def _integer(text: str, language: str) -> int:

@@ -10,9 +10,10 @@ import regex
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kokoro_lab.text import tables
 from kokoro_lab.text.normalise import normalise
 from kokoro_lab.text.normalise.languages import reader
-from kokoro_lab.text.normalise.spanish import agreement, roman, words
+from kokoro_lab.text.normalise.spanish import agreement, numerals, roman
 from kokoro_lab.text.sanitise import sanitise
 from kokoro_lab.text.segment import sentences
 
@@ -130,7 +131,11 @@ def test_an_impossible_date_is_not_read_as_one(text: str) -> None:
     ],
 )
 def test_cardinals_agree(value: int, plain: str, masculine: str, feminine: str) -> None:
-    said = [words.cardinal(value), words.cardinal(value, gender="m"), words.cardinal(value, gender="f")]
+    said = [
+        numerals.cardinal(value),
+        numerals.cardinal(value, gender="m"),
+        numerals.cardinal(value, gender="f"),
+    ]
     assert said == [plain, masculine, feminine]
 
 
@@ -182,3 +187,8 @@ def test_no_digit_is_left_and_nothing_raises(text: str) -> None:
 @given(st.integers(0, 10**21))
 def test_every_number_has_words(value: int) -> None:
     assert regex.fullmatch(r"[\p{Ll} ]+", read(str(value)))
+
+
+def test_a_cell_that_may_not_stand_in_its_column_is_named_by_file_and_line() -> None:
+    with pytest.raises(ValueError, match=r"units\.tsv, line 2: gender is 'm', not f or n"):
+        list(tables.rows("kokoro_lab.text.normalise.spanish", "units.tsv", gender=("f", "n")))

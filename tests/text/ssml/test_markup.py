@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kokoro_lab.errors import SsmlError
+from kokoro_lab.text.aligned import AlignedText
 from kokoro_lab.text.ssml.markup import (
     MAX_ATTRIBUTES,
     MAX_BYTES,
     MAX_DEPTH,
     MAX_ELEMENTS,
-    Characters,
     Closing,
     Opening,
     documents_of,
@@ -107,8 +107,8 @@ def test_every_character_knows_how_it_was_written() -> None:
     assert isinstance(closing, Closing)
     written = []
     for run in runs:
-        assert isinstance(run, Characters)
-        spans = zip(run.text.text, run.text.starts, run.text.ends, strict=True)
+        assert isinstance(run, AlignedText)
+        spans = zip(run.text, run.starts, run.ends, strict=True)
         written += [(character, source[i:j]) for character, i, j in spans]
     assert written == [
         ("é", "é"),
@@ -125,8 +125,8 @@ def test_every_character_knows_how_it_was_written() -> None:
 
 def test_a_declared_encoding_does_not_matter_for_text_that_was_decoded() -> None:
     events = read('\ufeff<?xml version="1.0" encoding="iso-8859-1"?><speak>é世</speak>')
-    assert isinstance(events[1], Characters)
-    assert events[1].text.text == "é世"
+    assert isinstance(events[1], AlignedText)
+    assert events[1].text == "é世"
 
 
 def test_names_in_the_namespace_of_ssml_are_plain() -> None:
@@ -142,11 +142,11 @@ def test_names_in_the_namespace_of_ssml_are_plain() -> None:
 def test_text_comes_back_as_it_went_in_with_its_places(text: str) -> None:
     escaped = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     source = f"<speak>{escaped}</speak>"
-    runs = [event for event in read(source) if isinstance(event, Characters)]
-    assert "".join(run.text.text for run in runs) == text.replace("\r\n", "\n").replace("\r", "\n")
+    runs = [event for event in read(source) if isinstance(event, AlignedText)]
+    assert "".join(run.text for run in runs) == text.replace("\r\n", "\n").replace("\r", "\n")
     ends = [7]
     for run in runs:
-        for start, end in zip(run.text.starts, run.text.ends, strict=True):
+        for start, end in zip(run.starts, run.ends, strict=True):
             assert start == ends[-1] < end
             ends.append(end)
 

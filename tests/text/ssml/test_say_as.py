@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kokoro_lab.text.ssml import say_as
-from kokoro_lab.text.ssml.say_as import SayAsContent, Unreadable, said
+from kokoro_lab.text.ssml.say_as import Unreadable, said
 
 
 class Plain:
@@ -45,7 +45,7 @@ def plain(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_cardinals(text: str, language: str, words: str) -> None:
-    assert said(SayAsContent(text, "cardinal", None), language) == words
+    assert said(text, "cardinal", None, language) == words
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_cardinals(text: str, language: str, words: str) -> None:
 )  # fmt: skip
 def test_what_is_no_cardinal(text: str, language: str) -> None:
     with pytest.raises(Unreadable, match="no whole number"):
-        said(SayAsContent(text, "cardinal", None), language)
+        said(text, "cardinal", None, language)
 
 
 @pytest.mark.parametrize(
@@ -72,13 +72,13 @@ def test_what_is_no_cardinal(text: str, language: str) -> None:
     ],
 )
 def test_ordinals(text: str, language: str, words: str) -> None:
-    assert said(SayAsContent(text, "ordinal", None), language) == words
+    assert said(text, "ordinal", None, language) == words
 
 
 @pytest.mark.parametrize("text", ["", "third", "-3", "3xx", "3º", "1,000th", "٣"])
 def test_what_is_no_ordinal(text: str) -> None:
     with pytest.raises(Unreadable, match="no rank"):
-        said(SayAsContent(text, "ordinal", None), "en-us")
+        said(text, "ordinal", None, "en-us")
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_what_is_no_ordinal(text: str) -> None:
     ],
 )
 def test_dates(text: str, form: str | None, words: str) -> None:
-    assert said(SayAsContent(text, "date", form), "en-us") == words
+    assert said(text, "date", form, "en-us") == words
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_dates(text: str, form: str | None, words: str) -> None:
 )  # fmt: skip
 def test_what_is_no_date(text: str, form: str | None) -> None:
     with pytest.raises(Unreadable, match="date") as caught:
-        said(SayAsContent(text, "date", form), "en-us")
+        said(text, "date", form, "en-us")
     assert caught.value.allowed.startswith("such as")
 
 
@@ -132,7 +132,7 @@ def test_what_is_no_date(text: str, form: str | None) -> None:
     ],
 )
 def test_times(text: str, form: str | None, words: str) -> None:
-    assert said(SayAsContent(text, "time", form), "en-us") == words
+    assert said(text, "time", form, "en-us") == words
 
 
 @pytest.mark.parametrize(
@@ -144,9 +144,9 @@ def test_times(text: str, form: str | None, words: str) -> None:
 )  # fmt: skip
 def test_what_is_no_time(text: str, form: str | None) -> None:
     with pytest.raises(Unreadable, match="time"):
-        said(SayAsContent(text, "time", form), "en-us")
+        said(text, "time", form, "en-us")
 
 
 def test_a_language_whose_numbers_nothing_reads_is_said() -> None:
     with pytest.raises(Unreadable, match="nothing here that reads a cardinal in tlh"):
-        said(SayAsContent("3", "cardinal", None), "tlh")
+        said("3", "cardinal", None, "tlh")

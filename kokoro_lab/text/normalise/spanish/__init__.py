@@ -5,36 +5,29 @@ from __future__ import annotations
 from kokoro_lab.text.normalise.rules import Rule
 from kokoro_lab.text.normalise.spanish import (
     abbreviations,
-    acronyms,
+    counts,
     dates,
     electronic,
     measures,
     money,
-    ordinals,
-    plain,
     roman,
-    symbols,
-    telephone,
-    times,
+    signs,
 )
-from kokoro_lab.text.normalise.spanish.dates import date
-from kokoro_lab.text.normalise.spanish.times import time
-from kokoro_lab.text.normalise.spanish.words import cardinal, ordinal
+from kokoro_lab.text.normalise.spanish.dates import date, time
+from kokoro_lab.text.normalise.spanish.numerals import cardinal, ordinal
 
 RULES: tuple[Rule, ...] = (
     *electronic.RULES,
     *dates.RULES,
-    *times.RULES,
-    *telephone.RULES,
-    *plain.VERSIONS,
+    *electronic.TELEPHONE,
+    *counts.VERSIONS,
     *money.RULES,
     *measures.RULES,
     *roman.RULES,
-    *ordinals.RULES,
+    *counts.ORDINALS,
     *abbreviations.RULES,
-    *acronyms.RULES,
-    *plain.RULES,
-    *symbols.RULES,
+    *counts.RULES,
+    *signs.RULES,
 )
 """What is more particular comes first: a number is only a plain one if it is nothing else."""
 

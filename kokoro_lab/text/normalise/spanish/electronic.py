@@ -1,7 +1,11 @@
-"""Addresses of the net, user names, hashtags, paths of files: every sign has its name.
+"""Where somebody is reached: addresses of the net, user names, hashtags, paths of files, telephone numbers.
 
-Parts that can be read as a word are read as one, as whoever dictates an address does; only what cannot be
-(`txt`, `mx`, `http`) is spelt. Digits are said one by one, since in an address each of them counts.
+Parts of an address that can be read as a word are read as one, as whoever dictates an address does; only what
+cannot be (`txt`, `mx`, `http`) is spelt. Every sign has its name, and digits are said one by one, since each
+of them counts.
+
+Of a telephone number that is written in groups, pairs of digits are said as numbers, longer groups digit by
+digit. So does whoever dictates one (`noventa y uno, uno dos tres, cuarenta y cinco`), in Spain as in America.
 """
 
 from __future__ import annotations
@@ -10,29 +14,16 @@ from typing import Any
 
 import regex
 
-from kokoro_lab.text.normalise.rules import Rule, rule
-from kokoro_lab.text.normalise.spanish.letters import is_sayable, spell
-from kokoro_lab.text.normalise.spanish.words import cardinal, digits
+from kokoro_lab.text.normalise.rules import Rule, digit_rule, rule
+from kokoro_lab.text.normalise.spanish.abbreviations import is_sayable, spell
+from kokoro_lab.text.normalise.spanish.numerals import cardinal, digits
+from kokoro_lab.text.tables import any_of, names, words
 
-SIGNS = {
-    "@": "arroba", ".": "punto", "-": "guion", "_": "guion bajo", "/": "barra", "\\": "barra invertida",
-    ":": "dos puntos", "?": "interrogación", "=": "igual", "&": "ampersand", "#": "almohadilla",
-    "%": "por ciento",
-    "+": "más", "~": "virgulilla", "*": "asterisco", ",": "coma", ";": "punto y coma", "!": "exclamación",
-    "$": "dólar", "'": "apóstrofo", "(": "paréntesis", ")": "cierra paréntesis", "|": "barra vertical",
-}  # fmt: skip
-_DOMAINS = (
-    "com|org|net|edu|gob|gov|info|biz|int|mil|app|dev|blog|shop|online|store|tienda|eu|cat|gal|eus|"
-    "es|mx|ar|co|cl|pe|ve|ec|uy|py|bo|cr|pa|gt|hn|sv|ni|do|cu|pr|us|uk|fr|de|it|pt|br|io|ai|tv|me|ly"
-)
-_FILES = (
-    "txt|pdf|docx?|xlsx?|pptx?|odt|csv|json|xml|html?|js|py|jpe?g|png|gif|svg|mp[34]|wav|avi|zip|rar|exe|log"
-)
+_NAMES, _WORDS = names(__package__)["sign in an address"], words(__package__)
+_DOMAINS, _FILES = any_of(_WORDS["top-level domain"]), any_of(_WORDS["ending of a file"])
 _TRAILING = r"(?<![.,;:!?…\"”')\]])"
 _SHORT = 3
 """Up to this many letters, a part that is no syllable is spelt; longer ones are names somebody made up."""
-_SAID = frozenset(("org", "gob", "app", "apps"))
-"""Said as words although they are no syllables of Spanish."""
 _TOKEN = regex.compile(r"\p{L}+|\d+|.")
 
 
@@ -45,9 +36,9 @@ def _part(token: str) -> str:
     if token.isdecimal():
         return digits(token)
     if not token[0].isalpha():
-        return SIGNS.get(token, token.strip())
+        return _NAMES.get(token, token.strip())
     has_vowel = regex.search(r"[aeiouáéíóúüy]", token.casefold())
-    if token.casefold() in _SAID:
+    if token.casefold() in _WORDS["said in an address"]:  # although they are no syllables of Spanish
         return token
     spelt = len(token) == 1 or not has_vowel or (len(token) <= _SHORT and not is_sayable(token))
     return spell(token) if spelt else token
@@ -64,6 +55,46 @@ def _tag(match: Any) -> str:
     return " ".join(("hashtag", *said))
 
 
+_EXTENSION = r"(?:,?[ ]?(?:ext|extensión|int|anexo|x)\.?[ ]?(?P<extension>\d{1,5})(?!\w))?"
+LAST_YEAR = 2100
+"""No range of years goes further."""
+_SPACE = r"[ .-]"
+_START, _STOP = r"(?<![\w+/.,:-])", r"(?![\w/:-]|[.,]\d|[ ]\d)"
+_COUNTED = r"(?![ ](?:de[ ]|euros|pesos|dólares|habitantes|personas|km|kg|[€$%]|\p{Ll}{3,}s(?!\w)))"
+_LEAD = r"""(?<=\b(?:tel|tels|tfno|tlf|tlfno|telf|teléfonos?|móvil|celular|cel|fax|whatsapp
+    |ll[aá]m\p{L}+|m[aá]r[cq]\p{L}+|número)
+    (?:[ ](?:fijo|móvil|de[ ]contacto|es|al|a|el|es[ ]el|con[ ]el|por[ ]el))*[.:]{0,2}[ ]?)"""
+
+
+def _group(group: str) -> str:
+    if len(group) == 2 and not group.startswith("0"):
+        return cardinal(int(group))
+    return digits(group)
+
+
+def _telephone(match: Any) -> str:
+    number = match["number"]
+    groups = regex.findall(r"\d+", number)
+    said = [_group(group) for group in groups]
+    if number.startswith("+"):
+        # a country's code is a number of its own, but not when everything is glued to it
+        said[0] = f"más {cardinal(int(groups[0])) if len(groups) > 1 else digits(groups[0])}"
+    if match["extension"]:
+        said += ["extensión", _group(match["extension"])]
+    return " ".join(said)
+
+
+def _counted(match: Any) -> str | None:
+    return _telephone(match) if 7 <= len(regex.sub(r"\D", "", match["number"])) <= 15 else None
+
+
+def _two_fours(match: Any) -> str | None:
+    low, high = int(match["left"]), int(match["right"])
+    range_of_years = low < high <= LAST_YEAR
+    range_of_round = low < high and low % 50 == high % 50 == 0
+    return None if range_of_years or range_of_round else _telephone(match)
+
+
 RULES: tuple[Rule, ...] = (
     rule(
         "URL",
@@ -75,14 +106,57 @@ RULES: tuple[Rule, ...] = (
     rule("e-mail address", r"(?<![\w.])[\w.+%-]+@[\w-]+(?:\.[\w-]+)+", _address, wakes="@"),
     rule(
         "domain",
-        rf"(?<![\w@/.-])(?:[\p{{L}}\d](?:[\w-]*[\p{{L}}\d])?\.)+(?<=\p{{L}}[\w-]*\.)(?:{_DOMAINS})(?![\w-]|\.\w)"
+        rf"(?<![\w@/.-])(?:[\p{{L}}\d](?:[\w-]*[\p{{L}}\d])?\.)+(?<=\p{{L}}[\w-]*\.){_DOMAINS}(?![\w-]|\.\w)"
         rf"(?:[:/][^\s<>\"“”]*{_TRAILING})?",
         _address,
         wakes=".",
     ),
-    rule("file", rf"(?<![\w@/\\.])[\w-]+\.(?:{_FILES})(?!\w)", _address, wakes="."),
+    rule("file", rf"(?<![\w@/\\.])[\w-]+\.{_FILES}(?!\w)", _address, wakes="."),
     rule("path", rf"(?<![\w/.])~?(?:/[\p{{L}}\d_.-]+){{2,}}/?{_TRAILING}", _address, wakes="/"),
     rule("path on Windows", rf"(?<!\w)[A-Z]:\\[^\s<>\"“”]*{_TRAILING}", _address, wakes="\\"),
     rule("user name", r"(?<![\w@.])@\w[\w.]*(?<=\w)", _address, wakes="@"),
     rule("hashtag", r"(?<![\w\#])\#(?P<tag>\w*\p{L}\w*)", _tag, wakes="#"),
+)
+
+TELEPHONE: tuple[Rule, ...] = (
+    rule(
+        "international telephone number",
+        rf"(?<![\w+])(?P<number>\+\d{{1,3}}(?:{_SPACE}?\(\d{{1,4}}\))?(?:{_SPACE}?\d{{1,4}}){{2,6}}){_EXTENSION}{_STOP}",
+        _counted,
+        wakes="+",
+    ),
+    digit_rule(
+        "telephone number with an area code",
+        rf"(?<![\w+])(?P<number>\(\d{{2,4}}\)[ ]?\d{{3,4}}[ -]?\d{{2,4}}(?:[ -]?\d{{2,4}})?)"
+        rf"{_EXTENSION}{_STOP}",
+        _counted,
+    ),
+    digit_rule(
+        "telephone number in groups",
+        rf"""{_START}(?P<number>
+              [89]\d[ .-]\d{{3}}[ .-]\d{{2}}[ .-]\d{{2}}        # 91 123 45 67
+            | [6-9]\d{{2}}[ .-]\d{{2}}[ .-]\d{{2}}[ .-]\d{{2}}  # 600 11 22 33
+            | [6-9]\d{{2}}[ -]\d{{3}}[ -]\d{{3}}                # 912 345 678
+            | \d{{3}}-\d{{3}}-\d{{4}} | \d{{3}}[ ]\d{{3}}[ ]\d{{4}} | \d{{3}}-\d{{4}}
+            | \d{{2}}[ -]\d{{4}}[ -]\d{{4}} | \d{{3}}-\d{{2}}-\d{{2}} | \d{{1,2}}-\d{{3}}-\d{{3}}-\d{{4}}
+            | \d[ -]\d{{3}}-\d{{4}}
+            ){_EXTENSION}{_STOP}{_COUNTED}""",
+        _telephone,
+    ),
+    digit_rule(
+        "number that can only be a telephone's",
+        rf"{_START}(?P<number>[679]\d{{8}}|\d{{10,11}})(?<!000){_EXTENSION}{_STOP}{_COUNTED}",
+        _counted,
+    ),
+    digit_rule(
+        "two fours that are no years",
+        rf"{_START}(?P<number>(?P<left>\d{{4}})-(?P<right>\d{{4}})){_EXTENSION}{_STOP}{_COUNTED}",
+        _two_fours,
+    ),
+    digit_rule(
+        "number that is said to be a telephone's",
+        rf"{_LEAD}(?P<number>\d(?:{_SPACE}?\d){{6,14}}){_EXTENSION}{_STOP}{_COUNTED}",
+        _counted,
+        ignore_case=True,
+    ),
 )

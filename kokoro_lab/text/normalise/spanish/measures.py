@@ -1,21 +1,49 @@
-"""Quantities with units, per cents and degrees; units that stand alone."""
+"""Units and quantities with them, per cents and degrees; units that stand alone."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple, cast
 
 import regex
 
 from kokoro_lab.text.normalise.rules import Rule, digit_rule, rule
 from kokoro_lab.text.normalise.spanish.agreement import names_a_thing
-from kokoro_lab.text.normalise.spanish.quantities import AMOUNT, START, amount_of
-from kokoro_lab.text.normalise.spanish.units import UNITS, unit_name
-from kokoro_lab.text.normalise.spanish.words import cardinal, fraction
+from kokoro_lab.text.normalise.spanish.numerals import (
+    AMOUNT,
+    GENDERS,
+    START,
+    VULGAR,
+    Gender,
+    amount_of,
+    counted,
+    fraction,
+    half,
+)
+from kokoro_lab.text.tables import any_of, entries, rows, words
 
-_SYMBOLS = "|".join(regex.escape(each) for each in sorted(UNITS, key=len, reverse=True))
-_PER = r"(?:/(?P<per>hora|h|día|semana|mes|año|min|minuto|s|segundo|persona|habitante|kg|l|m²|ha))?"
+
+class SpanishUnit(NamedTuple):
+    """Names of a unit: `kilómetro por hora`, `kilómetros por hora`."""
+
+    singular: str
+    plural: str
+    gender: Gender
+
+
+UNITS = {
+    written: SpanishUnit(row["one"], row["many"], cast(Gender, row["gender"]))
+    for row in rows(__package__, "units.tsv", gender=GENDERS)
+    for written in entries(row["written"])
+}
+_WORDS = words(__package__)
+_SYMBOLS = any_of(UNITS)
+_PER = rf"(?:/(?P<per>{any_of(_WORDS['per'])}))?"
 _END = r"(?![\w²³°]|/\p{L}|'\w|\.\p{L})"
-_HALVES = {"½": (1, 2), "¼": (1, 4), "¾": (3, 4)}
+
+
+def unit_name(symbol: str) -> str:
+    """What is behind a stroke, in the singular: `/kg` is `por kilogramo`; a word stays as it is."""
+    return UNITS[symbol].singular if symbol in UNITS else symbol
 
 
 def _measure(match: Any) -> str | None:
@@ -26,10 +54,7 @@ def _measure(match: Any) -> str | None:
     name = unit.singular if amount.is_one else unit.plural
     if match["per"]:
         name = f"{name} por {unit_name(match['per'])}"
-    link = (
-        " de " if amount.last.value and amount.last.value % 10**6 == 0 and not amount.last.decimals else " "
-    )
-    return amount.words(unit.gender) + link + name
+    return amount.words(unit.gender) + amount.last.link + name
 
 
 def _is_no_unit(match: Any) -> bool:
@@ -44,9 +69,9 @@ def _is_no_unit(match: Any) -> bool:
 
 def _part_of_unit(match: Any) -> str:
     unit = UNITS[match["unit"]]
-    numerator, denominator = _HALVES.get(match["vulgar"]) or (int(match["top"]), int(match["bottom"]))
+    numerator, denominator = VULGAR.get(match["vulgar"]) or (int(match["top"]), int(match["bottom"]))
     if (numerator, denominator) == (1, 2):
-        return f"{'media' if unit.gender == 'f' else 'medio'} {unit.singular}"
+        return f"{half(unit.gender)} {unit.singular}"
     return f"{fraction(numerator, denominator)} de {unit.singular}"
 
 
@@ -54,25 +79,21 @@ def _share(match: Any) -> str:
     return f"{amount_of(match).words(None)} {'por ciento' if match['share'] == '%' else 'por mil'}"
 
 
-def _count(digits: str, name: str) -> str:
-    return f"{cardinal(int(digits), gender='m')} {name}{'' if int(digits) == 1 else 's'}"
-
-
 def _lasting(match: Any) -> str:
-    return f"{_count(match['minutes'], 'minuto')} {_count(match['seconds'], 'segundo')}"
+    return f"{counted(int(match['minutes']), 'minuto')} {counted(int(match['seconds']), 'segundo')}"
 
 
 def _arc(match: Any) -> str:
-    parts = [_count(match["degrees"], "grado"), _count(match["minutes"], "minuto")]
+    parts = [counted(int(match["degrees"]), "grado"), counted(int(match["minutes"]), "minuto")]
     if match["seconds"]:
-        parts.append(_count(match["seconds"], "segundo"))
+        parts.append(counted(int(match["seconds"]), "segundo"))
     side = {"N": "norte", "S": "sur", "E": "este", "O": "oeste", "W": "oeste"}.get(match["side"] or "")
     return " ".join((*parts, side) if side else parts)
 
 
 def _frost(match: Any) -> str:
     """With the sign of an ordinal, as it is often typed; no ordinal is below zero."""
-    return f"menos {_count(match['degrees'], 'grado')}"
+    return f"menos {counted(int(match['degrees']), 'grado')}"
 
 
 def _alone(match: Any) -> str:
@@ -82,10 +103,8 @@ def _alone(match: Any) -> str:
     return unit.singular if counted_by_one or numbered else unit.plural
 
 
-_RANKED = regex.compile(
-    r"[ ](?:piso|grado|lugar|puesto|año|curso|semestre|trimestre|cuatrimestre|nivel|turno|ciclo|básico|medio"
-    r"|aniversario|congreso|premio|párrafo|inciso|tomo|capítulo|juzgado|distrito|batallón)(?!\w)"
-)
+_RANKED = regex.compile(rf"[ ]{any_of(_WORDS['ranked'])}(?!\w)")
+_ALONE = any_of(_WORDS["unit that stands alone"])
 _LETTERS = frozenset("KNBJAF")
 """Units that are more often a letter when they are glued to a number or stand in an address."""
 _ONE_OF = ("el", "por", "cada", "un", "del", "al", "/")
@@ -113,8 +132,7 @@ RULES: tuple[Rule, ...] = (
     ),
     rule(
         "unit alone",
-        rf"(?<![\w/.])(?P<unit>km/h|km²|km|kg|cm²|cm|mm|m²|m³|kWh|kW|Mbps|°C|°F|m/s|mmHg"
-        rf"|km\.(?=[ ]\d)){_END}",
+        rf"(?<![\w/.])(?P<unit>{_ALONE}|km\.(?=[ ]\d)){_END}",
         _alone,
     ),
 )

@@ -2,23 +2,51 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import regex
+from typing import Any, NamedTuple, cast
 
 from kokoro_lab.text.normalise.rules import Rule, digit_rule
-from kokoro_lab.text.normalise.spanish.currencies import CURRENCIES, WRITTEN, Currency
-from kokoro_lab.text.normalise.spanish.numerals import NUMERAL, read
-from kokoro_lab.text.normalise.spanish.quantities import AMOUNT, START, Amount, amount_of
-from kokoro_lab.text.normalise.spanish.units import unit_name
-from kokoro_lab.text.normalise.spanish.words import cardinal
+from kokoro_lab.text.normalise.spanish.measures import unit_name
+from kokoro_lab.text.normalise.spanish.numerals import (
+    AMOUNT,
+    GENDERS,
+    NUMERAL,
+    START,
+    Amount,
+    Gender,
+    amount_of,
+    cardinal,
+    read,
+)
+from kokoro_lab.text.tables import any_of, entries, names, rows, words
 
-_NAMES = "|".join(sorted(WRITTEN, key=len, reverse=True))
-_SIGNS = "|".join(regex.escape(each) for each in sorted(CURRENCIES, key=len, reverse=True))
-_CODES = "|".join(each for each in CURRENCIES if each.isalpha() and each.isupper() and len(each) == 3)
+
+class Currency(NamedTuple):
+    """Names of a currency and of its hundredth part."""
+
+    singular: str
+    plural: str
+    gender: Gender
+    cent: str
+    cents: str
+
+
+_ROWS = {
+    Currency(row["one"], row["many"], cast(Gender, row["gender"]), row["minor_one"], row["minor_many"]): row
+    for row in rows(__package__, "currencies.tsv", gender=GENDERS)
+}
+CURRENCIES = {written: found for found, row in _ROWS.items() for written in entries(row["written"])}
+"""By sign or ISO 4217 code. A bare `$` is a dollar: which peso it may be, the text does not say."""
+WRITTEN = {
+    name: found
+    for found in _ROWS
+    if found.singular in words(__package__)["currency that is written out"]
+    for name in (found.singular, found.plural)
+}
+"""By the names that a text may write out."""
+_NAMES, _SIGNS = any_of(WRITTEN), any_of(CURRENCIES)
+_CODES = any_of(each for each in CURRENCIES if each.isalpha() and each.isupper() and len(each) == 3)
 _SCALE = r"[ ]?(?P<scale>mil[ ]millones|millones|millón|mill\.|mil|billones|billón|trillones|MM|M|K|k)"
 _PER = r"(?:[ ]?/[ ]?(?P<per>[\p{L}²³]+)\.?)?"
-_SCALES = {"mill.": "millones", "MM": "millones", "M": "millones", "k": "mil", "K": "mil"}
 
 
 def _money(match: Any) -> str | None:
@@ -37,7 +65,7 @@ def _money(match: Any) -> str | None:
 def _counted(amount: Amount, currency: Currency, scale: str | None) -> str:
     number = amount.last
     if scale:
-        scale = _SCALES.get(scale, scale)
+        scale = names(__package__)["scale"].get(scale, scale)
         if scale == "millones" and amount.is_one:
             scale = "millón"
         if scale == "mil":
@@ -46,9 +74,7 @@ def _counted(amount: Amount, currency: Currency, scale: str | None) -> str:
     if amount.high is None and len(number.decimals) == 2:
         return _with_cents(amount, currency)
     name = currency.singular if amount.is_one else currency.plural
-    # "un millón de euros", but "un millón cien euros"
-    link = " de " if number.value and number.value % 10**6 == 0 and not number.decimals else " "
-    return f"{amount.words(currency.gender)}{link}{name}"
+    return amount.words(currency.gender) + number.link + name
 
 
 def _with_cents(amount: Amount, currency: Currency) -> str:

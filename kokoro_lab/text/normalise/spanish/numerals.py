@@ -1,11 +1,133 @@
-"""Numbers as they are written in Spanish texts: both decimal marks, and four ways to part the thousands."""
+"""Numbers: how they are written in Spanish texts, and their words, with gender and apocope.
+
+Texts have both decimal marks, and four ways to part the thousands.
+"""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Literal
+from unicodedata import normalize
 
-from kokoro_lab.text.normalise.spanish.words import LONGEST, Gender, cardinal, decimals, digits
+from num2words import num2words
+
+from kokoro_lab.text.tables import names
+
+Gender = Literal["m", "f"]
+GENDERS: tuple[Gender, ...] = ("m", "f")
+
+LONGEST = 18
+"""Digits of the largest number that is said as one; a longer one is said digit by digit."""
+DECIMALS_TOGETHER = 3
+"""Decimals up to this are said as a number (`tres coma catorce`), more of them digit by digit."""
+
+_DIGITS = ("cero", "uno", "dos", "tres", "cuatro", "cinco", "seis", "siete", "ocho", "nueve")
+
+_ORDINALS, _PARTS = (
+    {int(written): spoken for written, spoken in names(__package__)[kind].items()}
+    for kind in ("ordinal", "part of a whole")
+)
+
+
+@lru_cache(maxsize=4096)
+def cardinal(value: int, *, gender: Gender | None = None) -> str:
+    """`veintiuno`; before a noun of that gender `veintiún` or `veintiuna`.
+
+    Parameters
+    ----------
+    gender : {"m", "f"}, optional
+        Of the noun that follows. None if none follows: counting, naming, doing sums.
+    """
+    if value < 0:
+        return f"menos {cardinal(-value, gender=gender)}"
+    if value >= 10**LONGEST:
+        return digits(str(value))
+    words = num2words(value, lang="es")
+    words = re.sub(r"veintiuno(?= [mbt])", "veintiún", words)  # veintiún mil, treinta y un millones
+    words = re.sub(r"\buno(?= [mbt])", "un", words)
+    if gender == "m":
+        return _short_one(words)
+    return _feminine(words) if gender == "f" else words
+
+
+def _short_one(words: str) -> str:
+    if words.endswith("veintiuno"):
+        return words.removesuffix("uno") + "ún"
+    return re.sub(r"\buno$", "un", words)
+
+
+def _feminine(words: str) -> str:
+    """Hundreds and a last `uno` agree, but not those that count millions, which are masculine."""
+    millions = re.match(r".*(?:millón|millones|billón|billones|trillón|trillones)\b", words)
+    head, tail = (words[: millions.end()], words[millions.end() :]) if millions else ("", words)
+    tail = re.sub(r"ientos\b", "ientas", tail)
+    return head + re.sub(r"uno$", "una", tail)
+
+
+def counted(number: int, noun: str) -> str:
+    """`una hora`, `dos minutos`: of a noun that ends in `a` or `o`."""
+    said = cardinal(number, gender="f" if noun.endswith("a") else "m")
+    return f"{said} {noun}{'' if number == 1 else 's'}"
+
+
+def ordinal(value: int, *, gender: Gender = "m", short: bool = False) -> str:
+    """`vigésimo primero`; `short` gives `primer` and `tercer`, as before a masculine noun.
+
+    Two words from 21 on, which is the older of the two spellings; they sound alike.
+    """
+    if not 0 < value < 10_000:
+        return cardinal(value, gender=gender)  # nobody says such an ordinal
+    thousands, rest = divmod(value, 1000)
+    hundreds, rest = divmod(rest, 100)
+    tens, units = divmod(rest, 10) if rest >= 20 else (0, rest)
+    parts = [_ORDINALS[each] for each in (hundreds * 100, tens * 10, units) if each]
+    if thousands:
+        parts.insert(0, f"{cardinal(thousands) if thousands > 1 else ''}milésimo")
+    if gender == "f":
+        return " ".join(part[:-1] + "a" for part in parts)
+    words = " ".join(parts)
+    return re.sub(r"(primer|tercer)o$", r"\1", words) if short else words
+
+
+def is_round(denominator: int) -> bool:
+    """Whether its part has a name of its own, `milésimo`."""
+    return denominator in _PARTS
+
+
+def fraction(numerator: int, denominator: int) -> str:
+    """`dos tercios`, `un medio`, `tres veinticincoavos`."""
+    part = _PARTS.get(denominator) or _part(denominator)
+    return f"{cardinal(numerator, gender='m')} {part}{'' if numerator == 1 else 's'}"
+
+
+def _part(denominator: int) -> str:
+    """`onceavo`, `treintavo`, `treintaidosavo`: of two vowels `a` only one is heard."""
+    stem = cardinal(denominator).replace(" y ", "i").replace(" ", "")
+    stem = stem.removesuffix("uno") + "un" if stem.endswith("uno") else stem
+    plain = stem.translate(str.maketrans("éúó", "euo")) if stem[-1] not in "aeo" else stem
+    return plain.removesuffix("a") + "avo"
+
+
+def half(gender: Gender) -> str:
+    """Of what is counted."""
+    return "media" if gender == "f" else "medio"
+
+
+def digits(text: str) -> str:
+    """`0042` as `cero cero cuatro dos`; what is no digit is passed over."""
+    return " ".join(_DIGITS[int(each)] for each in text if each.isdecimal())
+
+
+def decimals(text: str) -> str:
+    """Behind the mark: leading zeros one by one, then a number, or digits if there are many."""
+    if len(text) > DECIMALS_TOGETHER:
+        return digits(text)
+    significant = text.lstrip("0")
+    zeros = digits(text[: len(text) - len(significant)])
+    return " ".join(each for each in (zeros, cardinal(int(significant)) if significant else "") if each)
+
 
 NUMERAL = r"""(?:
     \d{1,3}'\d{3}(?:[.,]\d{3})+(?!\d)                       # 1'234.567
@@ -49,6 +171,11 @@ class Numeral:
     def value(self) -> int:
         """The whole part."""
         return int(self.whole)
+
+    @property
+    def link(self) -> str:
+        """What stands between it and what it counts: `un millón de euros`, but `un millón cien euros`."""
+        return " de " if self.value and self.value % 10**6 == 0 and not self.decimals else " "
 
     @property
     def is_one(self) -> bool:
@@ -104,3 +231,46 @@ def _parts_thousands(whole: str, mark: str, behind: str, comma_groups: bool) -> 
 def signed(sign: str | None, words: str) -> str:
     """`words` behind what the sign is called."""
     return _SIGNS[sign or ""] + words
+
+
+START = r"(?<!\w)(?<!\d[.,:/'])"
+"""Where a number may start that belongs to nothing before it."""
+RANGE = r"(?:[ ]?[-–][ ]?|[ ]a[ ])"
+VULGAR = {sign: tuple(map(int, normalize("NFKC", sign).split("⁄"))) for sign in "½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅐⅛⅜⅝⅞⅑⅒"}
+"""Fractions in one sign: above and below the stroke."""
+AMOUNT = rf"(?P<sign>{SIGN})(?P<low>{NUMERAL})(?:{RANGE}(?P<high>{NUMERAL}))?"
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """A number, or all from one to another."""
+
+    sign: str
+    low: Numeral
+    high: Numeral | None = None
+
+    @property
+    def last(self) -> Numeral:
+        """The number that stands beside what is counted."""
+        return self.high or self.low
+
+    @property
+    def is_one(self) -> bool:
+        return self.high is None and self.low.is_one
+
+    def words(self, gender: Gender | None) -> str:
+        """`menos cinco`, `diez a quince`."""
+        said = self.low.words(gender)
+        if self.high:
+            said = f"{said} a {self.high.words(gender)}"
+        return signed(self.sign, said)
+
+
+def amount_of(match: Any, *, comma_groups: bool = False) -> Amount:
+    """From a match of a pattern that holds `AMOUNT`."""
+    high = match["high"]
+    return Amount(
+        match["sign"] or "",
+        read(match["low"], comma_groups=comma_groups),
+        read(high, comma_groups=comma_groups) if high else None,
+    )

@@ -6,35 +6,18 @@ from typing import Any
 from unicodedata import digit
 
 from kokoro_lab.text.normalise.rules import Rule, digit_rule, rule
-from kokoro_lab.text.normalise.spanish.words import cardinal
+from kokoro_lab.text.normalise.spanish.numerals import cardinal
+from kokoro_lab.text.tables import names
 
-_BETWEEN = {
-    "+": "más", "=": "igual a", "×": "por", "·": "por", "*": "por", "÷": "dividido entre", "<": "menor que",
-    ">": "mayor que", "≤": "menor o igual que", "≥": "mayor o igual que", "≠": "distinto de",
-    "≈": "aproximadamente igual a",
-    "<=": "menor o igual que", ">=": "mayor o igual que", "!=": "distinto de", "==": "igual a",
-    "±": "más menos",
-    "≡": "idéntico a", "∈": "pertenece a", "∪": "unión", "∩": "intersección", "∝": "proporcional a",
-}  # fmt: skip
-_ANYWHERE = {
-    "&": "y", "%": "por ciento", "‰": "por mil", "@": "arroba", "#": "almohadilla", "§": "sección",
-    "©": "copyright",
-    "®": "marca registrada", "™": "marca registrada", "°": "grados", "√": "raíz cuadrada de",
-    "∛": "raíz cúbica de",
-    "∞": "infinito", "π": "pi", "∑": "sumatorio de", "∫": "integral de", "∂": "derivada parcial de",
-    "∆": "delta",
-    "Δ": "delta", "€": "euros", "$": "dólares", "£": "libras", "¥": "yenes", "¢": "centavos", "¶": "párrafo",
-    "†": "cruz", "№": "número", "→": "flecha", "_": "guion bajo", "~": "aproximadamente", "^": "elevado a",
-    "|": "barra",
-    "\\": "barra invertida", "µ": "micro", "α": "alfa", "β": "beta", "γ": "gamma", "λ": "lambda",
-    "σ": "sigma",
-    "Ω": "omega", "θ": "theta",
-} | _BETWEEN  # fmt: skip
+_OWN, _GREEK, _OTHERS = (
+    names(__package__)[kind] for kind in ("sign in a rule of its own", "Greek letter", "sign")
+)
+_NAMES = {**_OWN, **_GREEK, **_OTHERS}
 _POWERS = {"2": "al cuadrado", "3": "al cubo"}
 
 
 def _named(match: Any) -> str:
-    return _apart(match, _ANYWHERE[match["sign"]])
+    return _apart(match, _NAMES[match["sign"]])
 
 
 def _minus(match: Any) -> str | None:
@@ -62,15 +45,12 @@ def _apart(match: Any, said: str) -> str:
         if after
         and not after.isspace()
         and not after.isalnum()
-        and after not in _ANYWHERE
+        and after not in _NAMES
         and after not in ".,;:)”\"'?!]"
         else ""
     )
     return left + said + right
 
-
-_SIGNS = "".join(sign for sign in _ANYWHERE if len(sign) == 1 and sign not in r"_~*|\^-·→" + "µαβγλσΩθπ")
-_GREEK = "µαβγλσΩθπ"
 
 RULES: tuple[Rule, ...] = (
     rule("minus", r"(?<=[\p{L})²³\d][ ]?)[-–](?=[ ]?[\d\p{L}(²³]+[ ]?[-+=<>≤≥≈])", _minus, wakes="-–"),
@@ -81,8 +61,8 @@ RULES: tuple[Rule, ...] = (
     rule("about", r"(?<!\w)(?P<sign>~)(?=[ ]?\d)", _named, wakes="~"),
     rule("number sign", r"(?<!\w)\#(?=[ ]?\d)", lambda _: "número", wakes="#"),
     rule("power", r"[⁰¹²³⁴-⁹⁻]+", _power),
-    rule("Greek letter", rf"(?<!\p{{L}})(?P<sign>[{_GREEK}])(?!\p{{L}})", _named),
+    rule("Greek letter", rf"(?<!\p{{L}})(?P<sign>[{''.join(_GREEK)}])(?!\p{{L}})", _named),
     rule("sign alone", r"(?<![^\s])(?P<sign>[_^|\\~])(?![^\s])", _named, wakes="\\^_|~"),
-    rule("sign", rf"(?P<sign>[{_SIGNS}])", _named),
+    rule("sign", rf"(?P<sign>[{''.join(_OTHERS)}])", _named),
     rule("either or", r"(?<=\by)/(?=o\b)", lambda _: " ", wakes="/"),
 )

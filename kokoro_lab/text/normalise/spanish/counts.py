@@ -1,0 +1,197 @@
+"""Ordinals, fractions, versions, scores, ranges, and plain numbers that agree with their noun."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import regex
+
+from kokoro_lab.text.normalise.rules import Rule, digit_rule, rule
+from kokoro_lab.text.normalise.spanish.agreement import gender_behind, plural_gender, word_before
+from kokoro_lab.text.normalise.spanish.numerals import (
+    NUMERAL,
+    SIGN,
+    VULGAR,
+    cardinal,
+    digits,
+    fraction,
+    half,
+    is_round,
+    ordinal,
+    read,
+    signed,
+)
+from kokoro_lab.text.tables import words
+
+_WORDS = words(__package__)
+_SLASHED = r"(?P<top>\d{1,4})[/⁄](?P<bottom>\d{1,7})"
+_START, _STOP = r"(?<![\w/])(?<!\d[.,:-])", r"(?![\w/]|[.,:-]\d|[.-]\w)"
+_MARK = r"(?P<mark>er[oa]?|os|as|ros?|ras?|dos?|das?|tos?|tas?|mos?|mas?|vos?|vas?|nos?|nas?|[oa]|[ºª°])"
+
+
+def _ordinal(match: Any) -> str | None:
+    mark, value = match["mark"], int(match["number"].replace(".", ""))
+    if value == 0 or not _fits(value, mark):
+        return None
+    feminine = mark == "ª" or mark.removesuffix("s")[-1:] == "a"
+    if mark == "er":
+        return ordinal(value, short=True)
+    words = ordinal(value, gender="f" if feminine else "m", short=not feminine and _before_noun(match))
+    return words + "s" if mark.endswith("s") else words
+
+
+def _fits(value: int, mark: str) -> bool:
+    """Whether a suffix of letters is how that ordinal ends: `2do` is one, `2mo` and `5a` alone are none."""
+    if mark in "ºª°" or mark in {"os", "as"}:
+        return True
+    if mark.startswith("er"):
+        return value % 10 in {1, 3}
+    return ordinal(value).endswith(mark.removesuffix("s")[:-1] + "o") and len(mark) > 1
+
+
+def _before_noun(match: Any) -> bool:
+    found = regex.match(r"[ ](\p{Ll}{3,})", match.string, pos=match.end())
+    if not found or found[1] in _WORDS["no noun behind an ordinal"]:
+        return False
+    return gender_behind(match.string, match.start(), match.end(), one=True) == "m"
+
+
+SMALL_PART = 20
+"""More than a whole of smaller parts is no fraction: `120/80`."""
+LARGEST_PART = 999
+"""Nobody counts smaller parts than that, but for thousandths and such."""
+_PLURAL_IN_ES = ("ses", "res", "nes", "des", "les")
+
+
+def _mixed(match: Any) -> str | None:
+    groups = match.groupdict()
+    top, bottom = VULGAR.get(groups.get("vulgar") or "") or (int(match["top"]), int(match["bottom"]))
+    if not 0 < top < bottom:
+        return None
+    whole = int(match["whole"])
+    noun = groups.get("noun") or ""
+    if (top, bottom) != (1, 2):
+        return f"{cardinal(whole)} y {fraction(top, bottom)} {noun}".rstrip()
+    if not noun:
+        return f"{cardinal(whole)} y medio"
+    gender = plural_gender(noun)
+    if whole == 1:
+        noun = noun.removesuffix("es") if noun.endswith(_PLURAL_IN_ES) else noun.removesuffix("s")
+    return f"{cardinal(whole, gender=gender)} {noun} y {half(gender)}"
+
+
+def _half_of(match: Any) -> str | None:
+    gender = gender_behind(match.string, match.start(), match.end(), one=True)
+    return half(gender) if gender else None
+
+
+def _fraction(match: Any) -> str | None:
+    top, bottom = int(match["top"]), int(match["bottom"])
+    if bottom < 2 or (top, bottom) in {(24, 7), (50, 50)} or match["bottom"].startswith("0"):
+        return None
+    if 1900 <= top < 2100:  # "curso 2020/21"
+        return f"{cardinal(top)} {cardinal(bottom)}"
+    if top > bottom > SMALL_PART:  # blood pressure
+        return f"{cardinal(top)} sobre {cardinal(bottom)}"
+    if bottom > LARGEST_PART and not is_round(bottom):  # "ley 39/2015"
+        return f"{cardinal(top)} barra {cardinal(bottom)}"
+    if top == bottom and top > 4:  # a full mark, not a whole in parts
+        return f"{cardinal(top)} de {cardinal(bottom)}"
+    return fraction(top, bottom)
+
+
+_VULGARS = "".join(VULGAR)
+
+_COUNTED_BEHIND = regex.compile(r"[ ]\p{Ll}{3,}s(?!\w)")
+
+
+def _number(match: Any) -> str:
+    written, text = match["number"], match.string
+    number = read(written, comma_groups=bool(_COUNTED_BEHIND.match(text, match.end())))
+    gender = gender_behind(
+        text, match.start("number"), match.end(), one=number.is_one, grouped=number.grouped
+    )
+    if number.grouped and word_before(text, match.start()) in _WORDS["program with versions"]:
+        return " punto ".join(cardinal(int(part)) for part in written.split("."))
+    return signed(match["sign"], number.words(None if number.decimals else gender))
+
+
+def _range(match: Any) -> str | None:
+    low, high = read(match["low"]), read(match["high"])
+    gender = gender_behind(match.string, match.start(), match.end(), one=False, grouped=True)
+    joint = "menos" if _is_difference(match, low.value, high.value) else "a"
+    return f"{low.words(gender)} {joint} {high.words(gender)}"
+
+
+def _is_difference(match: Any, low: int, high: int) -> bool:
+    """Whether the stroke takes away: in a sum, or set apart with the larger number first."""
+    behind_sum = match.string[: match.start()].rstrip().endswith(("+", "=", "×", "*"))
+    spaced = " - " in match.group() or " – " in match.group()
+    return behind_sum or bool(_OPERATOR.match(match.string, match.end())) or (spaced and low > high)
+
+
+def _groups(match: Any) -> str:
+    """Long ones identify something, digit by digit; short ones are numbers in a row."""
+    groups = regex.findall(r"\d+", match.group())
+    if sum(map(len, groups)) >= _IDENTIFIES:
+        return digits(match.group())
+    return " ".join(map(_spoken, groups))
+
+
+def _spoken(number: str) -> str:
+    return digits(number) if number.startswith("0") else cardinal(int(number))
+
+
+def _version(match: Any) -> str:
+    said = " punto ".join(map(_spoken, match["parts"].split(".")))
+    return f"versión {said}" if match["letter"] else said
+
+
+_OPERATOR = regex.compile(r"[ ]?[-+=×*÷]")
+_IDENTIFIES = 8
+"""Digits of a number in groups from which on it is a name and no quantity."""
+
+VERSIONS: tuple[Rule, ...] = (
+    digit_rule(
+        "version or address of a machine",
+        r"""(?<![\w.,])(?:
+              (?P<letter>[vV]\.?[ ]?)(?P<parts>\d{1,4}(?:\.\d{1,4}){0,3})
+            | (?P<parts>(?!\d{1,3}(?:\.\d{3})+(?![\d.]))\d{1,5}(?:\.\d{1,5}){2,3})  # thousands are none
+            )(?![\w])(?!\.\d)""",
+        _version,
+    ),
+)
+
+ORDINALS: tuple[Rule, ...] = (
+    digit_rule(
+        "ordinal",
+        rf"(?<![\w.,/])(?P<number>\d{{1,4}}|\d\.\d{{3}})\.?{_MARK}(?!\w)(?:\.(?=[ ]\p{{Ll}}))?",
+        _ordinal,
+    ),
+    digit_rule(
+        "mixed fraction",
+        rf"{_START}(?P<whole>\d{{1,4}})(?:[ ]{_SLASHED}|[ ]?(?P<vulgar>[{_VULGARS}]))"
+        rf"(?:[ ](?P<noun>\p{{Ll}}{{2,}}s)(?!\w)|{_STOP})",
+        _mixed,
+    ),
+    rule("half of", rf"{_START}(?:1/2|½)(?=[ ]\p{{Ll}}{{3,}})", _half_of),
+    rule("fraction", rf"{_START}{_SLASHED}{_STOP}", _fraction, wakes="/⁄"),
+    rule("fraction in one sign", f"[{_VULGARS}]", lambda match: fraction(*VULGAR[match.group()])),
+)
+
+RULES: tuple[Rule, ...] = (
+    digit_rule(
+        "range or score",
+        rf"(?<![\w.,/:-])(?P<low>{NUMERAL})(?:[ ]?[-–][ ]?)(?P<high>{NUMERAL})(?![\w/:]|-\w)",
+        _range,
+    ),
+    digit_rule(
+        "number in groups",
+        r"(?<![\w.,/])\d+(?:-\d+){2,}(?![\w/])|(?<![\w.,/])\d{4}(?:[ ]\d{4}){2,}(?:[ ]\d{1,4})?(?![\w/])",
+        _groups,
+    ),
+    digit_rule("ratio", r"(?<=\d[ ]?):(?=\d)", lambda _: "a"),
+    rule("pair", r"(?<![\w/])(?:24/7|50/50)(?![\w/])", _groups, wakes="/"),
+    rule("stroke between numbers", r"(?<=\d)/(?=\d)", lambda _: "barra", wakes="/"),
+    digit_rule("number", rf"(?P<sign>{SIGN})(?P<number>{NUMERAL})", _number),
+)
