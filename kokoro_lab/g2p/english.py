@@ -22,7 +22,7 @@ import regex
 from kokoro_lab.datatypes import Fallback, Word
 from kokoro_lab.g2p.espeak import EspeakEnglish
 from kokoro_lab.g2p.heteronyms import Heteronyms
-from kokoro_lab.g2p.protocol import FixedReading, OnFallback, parts
+from kokoro_lab.g2p.protocol import FixedReading, OnFallback, Readings, parts
 from kokoro_lab.g2p.shared_lock import SharedLock
 from kokoro_lab.g2p.tagger import TaggedToken, Tagger
 from kokoro_lab.g2p.vocab import known
@@ -122,9 +122,7 @@ class EnglishG2P:
         self._call.by_espeak.add(token.text)
         return phonemes, 2
 
-    def __call__(
-        self, sentence: AlignedText, on_fallback: OnFallback, given: Sequence[FixedReading] = ()
-    ) -> list[Word]:
+    def __call__(self, sentence: AlignedText, on_fallback: OnFallback, given: Readings = ()) -> list[Word]:
         """Words in order, with offsets into the original.
 
         Each of `given`, pieces of `sentence` in order, becomes one word with its phonemes and the source
@@ -141,13 +139,11 @@ class EnglishG2P:
             log.warning("misaki raised %s on characters %d:%d", type(error).__name__, start, end)
         return self._word_by_word(sentence, on_fallback, given)
 
-    def _tokens(self, text: str, given: Sequence[FixedReading]) -> list[Any]:
+    def _tokens(self, text: str, given: Readings) -> list[Any]:
         _, tokens = self._g2p(text, preprocess=lambda text: (text, [], given))
         return list(tokens)
 
-    def _words(
-        self, sentence: AlignedText, on_fallback: OnFallback, given: Sequence[FixedReading]
-    ) -> list[Word]:
+    def _words(self, sentence: AlignedText, on_fallback: OnFallback, given: Readings) -> list[Word]:
         words: list[Word] = []
         at = 0
         tokens = self._tokens(sentence.text, given)
@@ -169,9 +165,7 @@ class EnglishG2P:
                 words[-1] = replace(words[-1], space_after=True)
         return words
 
-    def _word_by_word(
-        self, sentence: AlignedText, on_fallback: OnFallback, given: Sequence[FixedReading]
-    ) -> list[Word]:
+    def _word_by_word(self, sentence: AlignedText, on_fallback: OnFallback, given: Readings) -> list[Word]:
         """After a failure: each white-space word on its own, so that one bad word costs only itself."""
         words: list[Word] = []
         for i, j, piece in _pieces(sentence.text, given):
@@ -326,7 +320,7 @@ def _insert(tokens: Iterable[Any], text: str, given: Iterable[FixedReading]) -> 
     return result
 
 
-def _pieces(text: str, given: Sequence[FixedReading]) -> Iterator[tuple[int, int, FixedReading | None]]:
+def _pieces(text: str, given: Readings) -> Iterator[tuple[int, int, FixedReading | None]]:
     """Ranges of `text` without its white space: each of `given`, and what lies between, word by word."""
     for start, stop, piece in parts(len(text), given):
         if piece:

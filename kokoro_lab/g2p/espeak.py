@@ -27,6 +27,7 @@ from kokoro_lab.g2p.shared_lock import SharedLock
 from kokoro_lab.g2p.vocab import known, symbols
 from kokoro_lab.text.aligned import AlignedText
 from kokoro_lab.text.spans import is_read
+from kokoro_lab.text.tables import names
 
 log = logging.getLogger(__name__)
 # phonemizer warns of words that it counts otherwise and of languages that eSpeak switches to: both are
@@ -98,9 +99,7 @@ class EspeakEnglish:
         return self._backend
 
 
-MARKS = {c: c for c in ';:,.!?—…"()“”'} | dict(
-    zip("।॥–[]{}、，。！？：；（）「」『』", "..—()(),,.!?:;()“”“”", strict=True)
-)
+MARKS = names(__package__)["mark"]
 """What a mark is to the model. Others are silent."""
 
 _TOKEN = regex.compile(

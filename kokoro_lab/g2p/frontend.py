@@ -111,18 +111,21 @@ class FrontEnd:
         From the sentence of `place` on, where one is given: those before are found, but not read.
         """
         languages = Languages(language) if isinstance(language, str) else language
-        lexicon = lexicon or self.lexicons.current()
+        reader = self._reader(languages, on_fallback, lexicon)
         place = place or Place()
         space_id = symbols()[" "]
         if isinstance(text, AlignedText):
-            spoken = self._spoken(text, languages, on_fallback, lexicon, place.sentence)
+            spoken = reader.spoken(text, place.sentence)
             return pack(spoken, space_id=space_id, language=languages.base, first_id=place.first_segment_id)
         for fallback in text.fallbacks:
             on_fallback(fallback)
         # A document's breaks and styles are counted from its beginning, so it is always read from there
-        read = partial(self._marked_words, text, languages, on_fallback, lexicon)
-        spoken = marked.spoken(text, languages.base, read)
+        spoken = marked.spoken(text, languages.base, partial(reader.marked_words, text))
         return marked.styled(pack(spoken, space_id=space_id, language=languages.base), text)
+
+    def _reader(self, languages: Languages, on_fallback: OnFallback, lexicon: Lexicon | None) -> _TextReader:
+        cache = self.cache if languages.remembered else PhonemeCache(0)
+        return _TextReader(self.speakers, cache, languages, lexicon or self.lexicons.current(), on_fallback)
 
     def describe(
         self,
@@ -140,22 +143,15 @@ class FrontEnd:
         languages = Languages(language, detect=detect)
         lexicon = self.lexicons.current().with_request(entries)
         cleaned = self.read(text, input_format, language, fallbacks.append)
-        said = [piece.text for piece in self._said(cleaned, languages, lexicon)]
+        said = [piece.text for piece in self._reader(languages, fallbacks.append, lexicon).said(cleaned)]
         segments = list(self.segments_of(cleaned, languages, fallbacks.append, lexicon))
         return {
             "text": text,
             "normalized": " ".join(said),
             "phonemes": " ".join(segment.phonemes for segment in segments),
             "words": [
-                {
-                    "text": word.text,
-                    "start": word.start,
-                    "end": word.end,
-                    "phonemes": word.phonemes,
-                    "language": word.language,
-                    "source": word.source,
-                    **({"style": asdict(style)} if style != PLAIN else {}),
-                }
+                {name: getattr(word, name) for name in _WORD_FIELDS}
+                | ({"style": asdict(style)} if style != PLAIN else {})
                 for segment in segments
                 for word, style in zip(segment.words, segment.styles or repeat(PLAIN), strict=False)
             ],
@@ -180,140 +176,128 @@ class FrontEnd:
         The detector of languages is loaded too where every sentence needs it, which is not so in English.
         """
         language = resolve_language(language)
-        list(self._pieces(AlignedText.of("xqzzyk"), Languages(language), self.lexicons.current()))
+        list(self._reader(Languages(language), lambda _: None, None).pieces(AlignedText.of("xqzzyk")))
         normalise.warm(language)
         self.speakers.of(language)
 
-    def _spoken(
-        self,
-        text: AlignedText,
-        languages: Languages,
-        on_fallback: OnFallback,
-        lexicon: Lexicon,
-        skipped: int,
-    ) -> Iterator[SpokenSentence]:
-        for number, sentence in enumerate(sentences(text, languages.base)):
+
+_WORD_FIELDS = ("text", "start", "end", "phonemes", "language", "source")
+
+
+@dataclass(frozen=True, slots=True)
+class _TextReader:
+    """Reads the sentences of one text."""
+
+    speakers: Speakers
+    cache: PhonemeCache
+    languages: Languages
+    lexicon: Lexicon
+    on_fallback: OnFallback
+
+    def spoken(self, text: AlignedText, skipped: int) -> Iterator[SpokenSentence]:
+        """Sentences with their words, but for the first `skipped`."""
+        for number, sentence in enumerate(sentences(text, self.languages.base)):
             if number < skipped:
                 continue
-            words = self._words(sentence.text, languages, on_fallback, lexicon)
+            words = self.words(sentence.text)
             if words and (sentence.ends_line or sentence.ends_paragraph):
                 words[-1] = ended(words[-1])
             if words:
                 ids = tuple(encode(word.phonemes) for word in words)
                 yield SpokenSentence(tuple(words), ids, sentence.ends_paragraph, number)
 
-    def _said(
-        self, text: AlignedText | SsmlDocument, languages: Languages, lexicon: Lexicon
-    ) -> Iterator[AlignedText]:
+    def said(self, text: AlignedText | SsmlDocument) -> Iterator[AlignedText]:
         """A text as it is said, in words, piece by piece."""
-
-        def said(sentence: AlignedText, languages: Languages) -> list[AlignedText]:
-            pieces = self._pieces(sentence, languages, lexicon)
-            return [read_with(lexicon, piece, span.language)[0] for span, piece in pieces]
-
         if isinstance(text, AlignedText):
-            for sentence in sentences(text, languages.base):
-                yield from said(sentence.text, languages)
+            for sentence in sentences(text, self.languages.base):
+                yield from self._normalised(sentence.text)
             return
-        for sentence in marked.sentences_of(text, languages.base):
-            told = replace(languages, forced=text.forced(sentence.text))
-            whole = said(sentence.text, told)
+        for sentence in marked.sentences_of(text, self.languages.base):
+            reader = self._forced(text, sentence.text)
+            whole = reader._normalised(sentence.text)
             if marked.straddled(text, (span for p in whole for span in zip(p.starts, p.ends, strict=True))):
-                whole = [piece for part in marked.parts(text, sentence.text) for piece in said(part, told)]
+                parts = marked.parts(text, sentence.text)
+                whole = [piece for part in parts for piece in reader._normalised(part)]
             yield from whole
 
-    def _marked_words(
-        self,
-        document: SsmlDocument,
-        languages: Languages,
-        on_fallback: OnFallback,
-        lexicon: Lexicon,
-        sentence: AlignedText,
-    ) -> list[Word]:
+    def _normalised(self, sentence: AlignedText) -> list[AlignedText]:
+        return [read_with(self.lexicon, piece, span.language)[0] for span, piece in self.pieces(sentence)]
+
+    def _forced(self, document: SsmlDocument, sentence: AlignedText) -> _TextReader:
+        """One that knows what the document says of the languages of a sentence."""
+        return replace(self, languages=replace(self.languages, forced=document.forced(sentence)))
+
+    def marked_words(self, document: SsmlDocument, sentence: AlignedText) -> list[Word]:
         """Words of a sentence of a document. Its parts are read one by one if one word would take up what is
         on both sides of a break: `5<break/>000` are two numbers. Otherwise words see their whole context."""
-        told = replace(languages, forced=document.forced(sentence))
         fallbacks: list[Fallback] = []
-        words = self._words(sentence, told, fallbacks.append, lexicon)
+        reader = replace(self._forced(document, sentence), on_fallback=fallbacks.append)
+        words = reader.words(sentence)
         if marked.straddled(document, ((word.start, word.end) for word in words)):
             fallbacks.clear()
-            parts = marked.parts(document, sentence)
-            words = [word for part in parts for word in self._words(part, told, fallbacks.append, lexicon)]
+            words = [word for part in marked.parts(document, sentence) for word in reader.words(part)]
         for fallback in fallbacks:
-            on_fallback(fallback)
+            self.on_fallback(fallback)
         return words
 
-    def _words(
-        self, sentence: AlignedText, languages: Languages, on_fallback: OnFallback, lexicon: Lexicon
-    ) -> list[Word]:
+    def words(self, sentence: AlignedText) -> list[Word]:
         """Words of a sentence, each piece of one language by its own G2P."""
         words: list[Word] = []
-        for span, piece in self._pieces(sentence, languages, lexicon):
+        for span, piece in self.pieces(sentence):
             if words:
                 words[-1] = replace(words[-1], space_after=True)
-            words += self._read(piece, span.language, languages, on_fallback, lexicon)
+            words += self._read(piece, span.language)
         return words
 
-    def _pieces(
-        self, sentence: AlignedText, languages: Languages, lexicon: Lexicon
-    ) -> Iterator[tuple[LanguageSpan, AlignedText]]:
+    def pieces(self, sentence: AlignedText) -> Iterator[tuple[LanguageSpan, AlignedText]]:
+        """The pieces of a sentence of one language each."""
+        base = self.languages.base
         # What the lexicon has in the request's language, names above all, is no sign of another one
         named = [
-            (*sentence.span(*_whole_words(sentence.text, piece.start, piece.end)), languages.base)
-            for piece in lexicon.find(sentence.text, languages.base)
+            (*sentence.span(*_whole_words(sentence.text, piece.start, piece.end)), base)
+            for piece in self.lexicon.find(sentence.text, base)
         ]
         spans = language_spans(
             sentence,
-            languages.base,
-            accent=languages.accent,
-            mode=languages.detect,
-            forced=[*named, *languages.forced],
-            known=self.speakers.known(languages.base),
+            base,
+            accent=self.languages.accent,
+            mode=self.languages.detect,
+            forced=[*named, *self.languages.forced],
+            known=self.speakers.known(base),
         )
         for span in spans:
             piece = sentence.cut(span.start, span.end).strip()
             if len(piece):
                 yield span, piece
 
-    def _read(
-        self,
-        piece: AlignedText,
-        language: str,
-        languages: Languages,
-        on_fallback: OnFallback,
-        lexicon: Lexicon,
-    ) -> list[Word]:
+    def _read(self, piece: AlignedText, language: str) -> list[Word]:
         """One piece by the G2P of its language, or from the cache, with the places of this text."""
+        base = self.languages.base
         try:
             g2p = self.speakers.of(language)
         except (LanguageError, MemoryLimitError) as error:
             # Who asks for a language is told that it cannot be had; a word in passing is no reason to fail
-            if language == languages.base or any(tag == language for _, _, tag in languages.forced):
+            if language == base or any(tag == language for _, _, tag in self.languages.forced):
                 raise
-            on_fallback(
-                Fallback("language", f"read in {languages.base}: {error}", *piece.span(0, len(piece)))
-            )
-            language = languages.base
+            self.on_fallback(Fallback("language", f"read in {base}: {error}", *piece.span(0, len(piece))))
+            language = base
             g2p = self.speakers.of(language)
-        cache = self.cache if languages.remembered else PhonemeCache(0)
-        read = self._remembered(piece.text, language, g2p, lexicon, cache)
-        for fallback in read.fallbacks:
-            on_fallback(_moved(fallback, piece))
-        return [_moved(word, piece) for word in read.words]
+        reading = self._remembered(piece.text, language, g2p)
+        for fallback in reading.fallbacks:
+            self.on_fallback(_moved(fallback, piece))
+        return [_moved(word, piece) for word in reading.words]
 
-    def _remembered(
-        self, text: str, language: str, g2p: GuardedG2P, lexicon: Lexicon, cache: PhonemeCache
-    ) -> SentenceReading:
+    def _remembered(self, text: str, language: str, g2p: GuardedG2P) -> SentenceReading:
         """What `text` is read as, with places in `text` itself, so that it serves wherever `text` stands."""
-        key = Key(language, lexicon.version, text)
-        found = cache.get(key)
+        key = Key(language, self.lexicon.version, text)
+        found = self.cache.get(key)
         if found is not None:
             return SentenceReading(list(found.words), list(found.fallbacks), lasting=True)
-        said, given = read_with(lexicon, AlignedText.of(text), language)
-        read = g2p.read(said, given)
-        if read.lasting:
-            cache.put(key, read.words, read.fallbacks)
-        return read
+        said, given = read_with(self.lexicon, AlignedText.of(text), language)
+        reading = g2p.read(said, given)
+        if reading.lasting:
+            self.cache.put(key, reading.words, reading.fallbacks)
+        return reading
 
 
 def _whole_words(text: str, start: int, end: int) -> tuple[int, int]:
@@ -325,10 +309,10 @@ def _whole_words(text: str, start: int, end: int) -> tuple[int, int]:
     return start, end
 
 
-Placed = TypeVar("Placed", Word, Fallback)
+PlacedItem = TypeVar("PlacedItem", Word, Fallback)
 
 
-def _moved(item: Placed, piece: AlignedText) -> Placed:
+def _moved(item: PlacedItem, piece: AlignedText) -> PlacedItem:
     """From its place in the text of `piece` to that in the original."""
     if item.start is None or item.end is None:
         return item

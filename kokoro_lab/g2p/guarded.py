@@ -18,13 +18,13 @@ import queue
 import threading
 import time
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 from kokoro_lab.datatypes import Fallback, Word
-from kokoro_lab.g2p.protocol import FixedReading, OnFallback, SentenceG2P
+from kokoro_lab.g2p.protocol import OnFallback, Readings, SentenceG2P
 from kokoro_lab.g2p.shared_lock import waits_for_lock
 from kokoro_lab.text.aligned import AlignedText
 
@@ -65,7 +65,7 @@ class SentenceReading(NamedTuple):
 class _Job:
     g2p: SentenceG2P
     sentence: AlignedText
-    given: Sequence[FixedReading]
+    given: Readings
     done: threading.Event = field(default_factory=threading.Event)
     words: list[Word] = field(default_factory=list)
     fallbacks: list[Fallback] = field(default_factory=list)
@@ -176,15 +176,13 @@ class GuardedG2P:
         # With this, its threads end too; those that are at work are told by who waits for them
         weakref.finalize(self, _dismiss, self._free)
 
-    def __call__(
-        self, sentence: AlignedText, on_fallback: OnFallback, given: Sequence[FixedReading] = ()
-    ) -> list[Word]:
+    def __call__(self, sentence: AlignedText, on_fallback: OnFallback, given: Readings = ()) -> list[Word]:
         read = self.read(sentence, given)
         for fallback in read.fallbacks:
             on_fallback(fallback)
         return read.words
 
-    def read(self, sentence: AlignedText, given: Sequence[FixedReading] = ()) -> SentenceReading:
+    def read(self, sentence: AlignedText, given: Readings = ()) -> SentenceReading:
         """The words of `sentence`, whatever it takes."""
         limit_s = max(DEADLINE_S, DEADLINE_PER_CHARACTER_S * len(sentence))
         taken = self._take()
@@ -259,7 +257,7 @@ class GuardedG2P:
         self._slow = [worker for worker in self._slow if worker.alive]
         return len(self._slow)
 
-    def _read_below(self, sentence: AlignedText, given: Sequence[FixedReading], what: str) -> SentenceReading:
+    def _read_below(self, sentence: AlignedText, given: Readings, what: str) -> SentenceReading:
         start, end = sentence.span(0, len(sentence))
         name, below_name = self._names
         log.warning("%s %s on characters %d:%d", name, what, start, end)

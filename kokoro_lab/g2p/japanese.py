@@ -27,29 +27,12 @@ from kokoro_lab.text.aligned import AlignedText
 from kokoro_lab.text.normalise.japanese.letters import LETTERS
 from kokoro_lab.text.normalise.japanese.numbers import number
 from kokoro_lab.text.spans import sounds
+from kokoro_lab.text.tables import names
 
 log = logging.getLogger(__name__)
 
 LANGUAGE = "ja"
-MARKS = {
-    mark: ours
-    for ours, marks in {
-        ".": "。．.",
-        ",": "、，,",
-        "?": "？?",
-        "!": "！!",
-        ":": "：:",
-        ";": "；;",
-        "…": "…‥⋯",
-        "—": "—―〜～~",
-        "“": "「『“«〝",
-        "”": "」』”»〟",
-        '"': '"＂',
-        "(": "（(《【〈〔［[｛{",
-        ")": "）)》】〉〕］]｝}",
-    }.items()
-    for mark in marks
-}
+MARKS = names(__package__)["Japanese mark"]
 """Of each mark, the model's. Other punctuation (・ and the like) divides words and has no sound."""
 OPENERS, CLOSERS = frozenset("“("), frozenset('.,?!:;…—”)"')
 VARIANTS = str.maketrans("髙﨑𠮷德濵邊邉齋齊澤櫻國廣嶋槇冨曾靏", "高崎吉徳浜辺辺斎斉沢桜国広島槙富曽鶴")
@@ -143,7 +126,21 @@ class JapaneseG2P:
             tokens = [KanaToken(i, i + 1, None, kind=0) for i in range(len(prepared))]
         words: list[Word] = []
         for token in tokens:
-            self._speak(prepared, token, words, on_fallback)
+            for i, j, said, source in self._said(prepared.text, token):
+                start, end = prepared.span(i, j)
+                if not said and sounds(prepared.text[i:j]):
+                    on_fallback(Fallback("g2p", "not spoken: no sound is known for it", start, end))
+                elif said and source != "misaki":
+                    on_fallback(Fallback("g2p", f"read by {source}", start, end))
+                kept, lost = known(said)
+                if lost:
+                    on_fallback(Fallback("g2p", f"symbols outside the vocabulary: {lost!r}", start, end))
+                if not kept:
+                    continue
+                if words and not _space_between(words[-1].phonemes, kept):
+                    words[-1] = replace(words[-1], space_after=False)
+                text = prepared.text[i:j]
+                words.append(Word(text, start, end, kept, self.language, source, kept not in OPENERS))
         return words
 
     def _tokens(self, text: str) -> list[KanaToken]:
@@ -216,37 +213,25 @@ class JapaneseG2P:
             at = stop
         return grouped
 
-    def _speak(self, text: AlignedText, token: KanaToken, words: list[Word], on_fallback: OnFallback) -> None:
-        """Append what is said for `token` to `words`."""
-        surface = text.text[token.start : token.end]
-        if token.kind == _KANA_OR_WORD and token.kana and not surface.isascii():
-            said = self._phonemes(token.kana)
-            if said.strip():
-                self._append(words, text, token.start, token.end, said, "misaki", on_fallback)
-                return
-        for i, j, said, source in self._otherwise(surface, token.start):
-            start, end = text.span(i, j)
-            if source == "mark":
-                self._append(words, text, i, j, said, "misaki", on_fallback)
-            elif said.strip():
-                on_fallback(Fallback("g2p", f"read by {source}", start, end))
-                self._append(words, text, i, j, said, source, on_fallback)
-            elif sounds(text.text[i:j]):
-                on_fallback(Fallback("g2p", "not spoken: no sound is known for it", start, end))
-
     def _phonemes(self, kana: str) -> str:
         from misaki.cutlet import Word as Morpheme
 
         said: str = self._cutlet._romaji_word(Morpheme(kana, kana, _KANA_OR_WORD))
         return said
 
-    def _otherwise(self, surface: str, at: int) -> Iterator[tuple[int, int, str, str]]:
-        """Pieces `(i, j, phonemes, source)` of what the dictionary does not know."""
+    def _said(self, text: str, token: KanaToken) -> Iterator[tuple[int, int, str, str]]:
+        """Pieces `(i, j, phonemes, source)` of a token: one, unless the dictionary does not know it."""
+        surface = text[token.start : token.end]
+        if token.kind == _KANA_OR_WORD and token.kana and not surface.isascii():
+            said = self._phonemes(token.kana).strip()
+            if said:
+                yield token.start, token.end, said, "misaki"
+                return
         for piece in _PIECE.finditer(surface):
             written = piece.group()
-            i, j = at + piece.start(), at + piece.end()
+            i, j = token.start + piece.start(), token.start + piece.end()
             if written in MARKS:
-                yield i, j, MARKS[written], "mark"
+                yield i, j, MARKS[written], "misaki"
                 continue
             said, source = "", "characters"
             if piece["latin"] and (len(written) == 1 or written.isupper() or not _VOWEL.search(written)):
@@ -257,7 +242,7 @@ class JapaneseG2P:
                 said, source = known(self._espeak(written) or "")[0].strip(), "espeak"
             if not said and piece["latin"]:
                 said, source = self._spelt(written), "characters"
-            yield i, j, said, source
+            yield i, j, said.strip(), source
 
     def _spelt(self, letters: str) -> str:
         """Latin letters by their Japanese names, whatever accents they bear."""
@@ -273,26 +258,6 @@ class JapaneseG2P:
                 nodes = [(node.feature.pron, node.is_unk) for node in self._cutlet.tagger(character)]
             kana = "".join(_hiragana(pron) for pron, unknown in nodes if pron and not unknown)
         return self._phonemes(kana).strip()
-
-    def _append(
-        self,
-        words: list[Word],
-        text: AlignedText,
-        i: int,
-        j: int,
-        said: str,
-        source: str,
-        on_fallback: OnFallback,
-    ) -> None:
-        start, end = text.span(i, j)
-        kept, lost = known(said.strip())
-        if lost:
-            on_fallback(Fallback("g2p", f"symbols outside the vocabulary: {lost!r}", start, end))
-        if not kept:
-            return
-        if words and not _space_between(words[-1].phonemes, kept):
-            words[-1] = replace(words[-1], space_after=False)
-        words.append(Word(text.text[i:j], start, end, kept, self.language, source, kept not in OPENERS))
 
 
 def _alike(first: KanaToken, other: KanaToken) -> bool:

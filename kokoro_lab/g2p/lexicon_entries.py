@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict
 from functools import cache
 from typing import Any
 
@@ -35,7 +36,6 @@ _WRITTEN = {
     "[": "the phonemes without brackets",
     "\u032f": "A I O Q W Y for diphthongs",
     "\u0329": "ᵊ before the consonant",
-    "ʌ̃": "ɑn",
 }
 """What is often written for a symbol of the vocabulary, and the symbol."""
 _NO_SOUND = frozenset("ˈˌːʰʲ")
@@ -123,9 +123,7 @@ def request_entries(raw: Any) -> tuple[LexiconEntry, ...]:
     if raw is None or raw == ():
         return ()
     if isinstance(raw, tuple) and all(isinstance(entry, LexiconEntry) for entry in raw):
-        return tuple(
-            checked(_plain(e), f"Entry {i} of the lexicon", field="lexicon") for i, e in _from_1(raw)
-        )
+        return tuple(checked(asdict(e), where, field="lexicon") for where, e in _called(raw))
     if isinstance(raw, Mapping):
         raw = [{"grapheme": grapheme, "phoneme": phoneme} for grapheme, phoneme in _bounded(raw).items()]
     elif not isinstance(raw, (list, tuple)):
@@ -135,14 +133,12 @@ def request_entries(raw: Any) -> tuple[LexiconEntry, ...]:
             value=type(raw).__name__,
             allowed='a list of entries, or {"grapheme": "phoneme"}',
         )
-    rows = [_plain(e) if isinstance(e, LexiconEntry) else e for e in _bounded(raw)]
+    rows = [asdict(e) if isinstance(e, LexiconEntry) else e for e in _bounded(raw)]
     size = sum(_bytes(row) for row in rows)
     if size > REQUEST_BYTES:
         raise _too_large(f"{size} bytes", f"up to {REQUEST_BYTES} bytes")
-    entries = [
-        checked(row, f"Entry {i} of the lexicon", field="lexicon", lang=ANY) for i, row in _from_1(rows)
-    ]
-    refuse_duplicates(((f"Entry {i} of the lexicon", e) for i, e in _from_1(entries)), field="lexicon")
+    entries = [checked(row, where, field="lexicon", lang=ANY) for where, row in _called(rows)]
+    refuse_duplicates(_called(entries), field="lexicon")
     return tuple(entries)
 
 
@@ -162,12 +158,9 @@ def refuse_duplicates(entries: Iterable[tuple[str, LexiconEntry]], *, field: str
         seen[key] = where
 
 
-def _from_1(items: Iterable[Any]) -> Iterator[tuple[int, Any]]:
-    return enumerate(items, 1)
-
-
-def _plain(entry: LexiconEntry) -> dict[str, Any]:
-    return {name: getattr(entry, name) for name in FIELDS}
+def _called(items: Iterable[Any]) -> Iterator[tuple[str, Any]]:
+    """Each with how errors call it."""
+    return ((f"Entry {number} of the lexicon", item) for number, item in enumerate(items, 1))
 
 
 def _bounded(raw: Any) -> Any:

@@ -76,8 +76,8 @@ def _text(path: Path) -> str:
 
 
 def _tsv(path: Path, text: str) -> Iterator[Row]:
-    lines = enumerate((line.removesuffix("\r") for line in text.split("\n")), 1)
-    return _table(path, ((number, line.split("\t")) for number, line in lines))
+    lines = (line.removesuffix("\r").split("\t") for line in text.split("\n"))
+    return _table(path, enumerate(lines, 1))
 
 
 def _csv(path: Path, text: str) -> Iterator[Row]:

@@ -25,11 +25,11 @@ from kokoro_lab.text.ssml import Break, SsmlDocument
 
 T = TypeVar("T")
 
-Read = Callable[[AlignedText], list[Word]]
+SentenceReader = Callable[[AlignedText], list[Word]]
 """From a sentence to its words."""
 
 
-def spoken(document: SsmlDocument, language: str, read: Read) -> Iterator[SpokenSentence]:
+def spoken(document: SsmlDocument, language: str, read: SentenceReader) -> Iterator[SpokenSentence]:
     """The document's sentences after G2P, lazily; each break ends one, and nothing is joined across it.
 
     Parameters

@@ -22,12 +22,14 @@ class FixedReading:
     phonemes: str
 
 
+Readings = Sequence[FixedReading]
+"""Pieces of one sentence, in order."""
+
+
 class SentenceG2P(Protocol):
     """Reads sentences of one language, or parts of them. Thread-safe."""
 
-    def __call__(
-        self, sentence: AlignedText, on_fallback: OnFallback, given: Sequence[FixedReading] = ()
-    ) -> list[Word]:
+    def __call__(self, sentence: AlignedText, on_fallback: OnFallback, given: Readings = ()) -> list[Word]:
         """Words in order, with offsets into the original.
 
         Parameters
@@ -49,9 +51,7 @@ class SplicedG2P:
         self._g2p = g2p
         self._language = language
 
-    def __call__(
-        self, sentence: AlignedText, on_fallback: OnFallback, given: Sequence[FixedReading] = ()
-    ) -> list[Word]:
+    def __call__(self, sentence: AlignedText, on_fallback: OnFallback, given: Readings = ()) -> list[Word]:
         """Words in order; each of `given`, pieces of `sentence` in order, is one of them."""
         words: list[Word] = []
         for i, j, piece in parts(len(sentence), given):
@@ -67,7 +67,7 @@ class SplicedG2P:
         return words
 
 
-def parts(length: int, given: Sequence[FixedReading]) -> Iterator[tuple[int, int, FixedReading | None]]:
+def parts(length: int, given: Readings) -> Iterator[tuple[int, int, FixedReading | None]]:
     """Ranges of a text of `length`: each of `given`, and what lies between."""
     at = 0
     for piece in given:

@@ -49,28 +49,22 @@ def stem(word: str) -> str:
 class Cues:
     """What speaks for one reading."""
 
-    phrases: tuple[Pattern, ...]
-    before: frozenset[str]
-    after: frozenset[str]
-    near: frozenset[str]
-    verb: float
-    noun: float
-    capital: float
+    phrases: tuple[Pattern, ...] = ()
+    before: frozenset[str] = frozenset()
+    after: frozenset[str] = frozenset()
+    near: frozenset[str] = frozenset()
+    verb: float = 0.0
+    noun: float = 0.0
+    capital: float = 0.0
 
     @classmethod
     def of(cls, cues: Mapping[str, Any]) -> Cues:
-        unknown = set(cues) - {"phrases", "before", "after", "near", "verb", "noun", "capital"}
+        unknown = cues.keys() - cls.__dataclass_fields__.keys()
         if unknown:
             raise ValueError(f"no such cue: {', '.join(sorted(unknown))}")
-        return cls(
-            phrases=tuple(_pattern(phrase) for phrase in cues.get("phrases", ())),
-            before=_stems(cues.get("before", "")),
-            after=_stems(cues.get("after", "")),
-            near=_stems(cues.get("near", "")),
-            verb=cues.get("verb", 0.0),
-            noun=cues.get("noun", 0.0),
-            capital=cues.get("capital", 0.0),
-        )
+        stems = {name: _stems(cues[name]) for name in ("before", "after", "near") if name in cues}
+        phrases = tuple(_pattern(phrase) for phrase in cues.get("phrases", ()))
+        return cls(**{**cues, **stems, "phrases": phrases})
 
 
 class Senses:

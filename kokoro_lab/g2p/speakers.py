@@ -6,7 +6,6 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from importlib import import_module
 
 from kokoro_lab.errors import LanguageError
 from kokoro_lab.g2p.english import EnglishG2P, forget_tagger
@@ -125,13 +124,6 @@ def _ready(load: Callable[[], SentenceG2P], language: str) -> SentenceG2P:
 
 
 def _japanese() -> SentenceG2P:
-    try:
-        module = import_module("kokoro_lab.g2p.japanese")
-    except ModuleNotFoundError as error:
-        raise LanguageError(
-            f"Japanese needs {error.name}, which is not installed.",
-            field="language",
-            value="ja",
-            mend="Install it: pip install 'kokoro-lab[ja]'.",
-        ) from error
-    return SplicedG2P(module.JapaneseG2P(), "ja")
+    from kokoro_lab.g2p.japanese import JapaneseG2P
+
+    return SplicedG2P(JapaneseG2P(), "ja")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 import unicodedata
 from collections import Counter
@@ -17,7 +18,6 @@ from hypothesis import strategies as st
 
 from kokoro_lab.datatypes import Fallback, Segment, Word
 from kokoro_lab.errors import LanguageError, TextError
-from kokoro_lab.g2p import speakers
 from kokoro_lab.g2p.frontend import FrontEnd, Languages
 from kokoro_lab.g2p.phoneme_cache import PhonemeCache
 from kokoro_lab.g2p.vocab import encode
@@ -89,10 +89,8 @@ def test_a_language_is_loaded_when_it_is_needed_and_not_before() -> None:
 
 
 def test_without_its_extra_japanese_is_refused_with_the_mend(monkeypatch: pytest.MonkeyPatch) -> None:
-    def missing(name: str) -> None:
-        raise ModuleNotFoundError(f"No module named {name!r}", name="fugashi")
-
-    monkeypatch.setattr(speakers, "import_module", missing)
+    monkeypatch.setitem(sys.modules, "fugashi", None)
+    monkeypatch.delitem(sys.modules, "misaki.cutlet", raising=False)
     front_end = FrontEnd()
     with pytest.raises(LanguageError, match=r"fugashi.*pip install 'kokoro-lab\[ja\]'"):
         read(front_end, "こんにちは。", "ja")

@@ -55,7 +55,7 @@ def _ordinal(text: str) -> str:
 
 
 def _weekday(match: Any) -> str:
-    return f"{_full(match['weekday'])}, " if match["weekday"] else ""
+    return f"{_full(match['weekday'])}, " if optional(match, "weekday") else ""
 
 
 def _year_behind(match: Any) -> str:
@@ -71,14 +71,10 @@ def _era(match: Any) -> str:
 
 
 def _month_day_year(match: Any) -> str:
-    last = f" to {_ordinal(match['last'])}" if match["last"] else ""
+    """Perhaps until another day, of this month or of one that is named."""
+    until = f"{_full(match['until'])} " if optional(match, "until") else ""
+    last = f" to {until}{_ordinal(match['last'])}" if match["last"] else ""
     return f"{_weekday(match)}{_full(match['month'])} {_ordinal(match['day'])}{last}{_year_behind(match)}"
-
-
-def _dates(match: Any) -> str:
-    """From a day of one month to a day of another."""
-    first = f"{_full(match['month'])} {_ordinal(match['day'])}"
-    return f"{first} to {_full(match['until'])} {_ordinal(match['last'])}{_year_behind(match)}"
 
 
 def _day_month_year(match: Any) -> str:
@@ -93,8 +89,8 @@ def _names(match: Any) -> str | None:
 
 
 def _iso(match: Any) -> str | None:
-    y, m, d = int(match["year"]), int(match["month"]), int(match["day"])
-    return date(y, m, d) if exists(y, m, d) else None
+    given = (int(match["year"]), int(match["month"]), int(match["day"]))
+    return date(*given) if exists(*given) else None
 
 
 def _slashed(match: Any) -> str | None:
@@ -103,7 +99,7 @@ def _slashed(match: Any) -> str | None:
     full = int(y) if len(y) == 4 else 2000 + int(y) if int(y) < 70 else 1900 + int(y)
     for month, day in ((first, second), (second, first)):
         if exists(full, month, day):
-            return f"{MONTHS[month - 1]} {ordinal(day)} {year(full)}"
+            return date(full, month, day)
     return None
 
 
@@ -149,10 +145,8 @@ def _era_year(match: Any) -> str:
 
 def _year_month(match: Any) -> str | None:
     """A year and its month, unless the second number is the year behind the first: 2008-09 is a season."""
-    month = int(match["month"])
-    if int(match["year"]) % 100 + 1 == month and "-" in match.group():
-        return None
-    return f"{MONTHS[month - 1]} {year(int(match['year']))}" if 1 <= month <= 12 else None
+    month, following = int(match["month"]), int(match["year"]) % 100 + 1
+    return None if month == following and "-" in match.group() else date(int(match["year"]), month, None)
 
 
 _YEAR_BEHIND = rf"(?P<year_part>(?:,\ |,|\ |\ of\ )(?P<year>{YEAR}|'\d\d){END}(?!:\d|\.\d|,\d|%){ERA}?)?"
@@ -169,7 +163,7 @@ RULES: tuple[Rule, ...] = (
         "span of dates",
         rf"""{START}(?P<month>{MONTH})\ (?P<day>{THE_DAY})\ ?[-–]\ ?
         (?P<until>{MONTH})\ (?P<last>{THE_DAY}){END}(?!\.\d|:\d|/\d){_YEAR_BEHIND}""",
-        _dates,
+        _month_day_year,
         ignore_case=True,
     ),
     digit_rule(
@@ -188,8 +182,7 @@ RULES: tuple[Rule, ...] = (
         "day, month and year",
         rf"""{START}(?:(?P<weekday>{WEEKDAY}),?\ )?(?:the\ )?(?P<day>{THE_DAY})
         (?:\ ?[-–]\ ?(?P<last>{THE_DAY}))?(?:\ (?:of\ )?|-)(?P<month>{MONTH}){END}
-        (?P<year_part>(?:,\ |\ |-)(?P<year>{YEAR}|'\d\d){END}
-        (?!:\d|\.\d){ERA}?)?""",
+        (?P<year_part>(?:,\ |\ |-)(?P<year>{YEAR}|'\d\d){END}(?!:\d|\.\d){ERA}?)?""",
         _day_month_year,
         ignore_case=True,
     ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kokoro_lab.text.normalise.english.numerals import cardinal, fraction, is_one, mixed, number
+from kokoro_lab.text.normalise.english.numerals import cardinal, counted, fraction, is_one, mixed, number
 from kokoro_lab.text.normalise.english.patterns import (
     DECIMAL,
     END,
@@ -74,7 +74,7 @@ def _box(match: Any) -> str:
 def _sides(match: Any) -> str:
     one, many = UNITS[match["unit"]]
     sides = [match[name] for name in ("first", "second", "third") if match[name]]
-    return " by ".join(f"{number(side)} {one if is_one(side) else many}" for side in sides)
+    return " by ".join(counted(side, one, many) for side in sides)
 
 
 def _fractional(match: Any) -> str:
@@ -100,15 +100,12 @@ def _height(match: Any) -> str:
 
 
 def _inches(match: Any) -> str:
-    text = match["number"]
-    return f"{number(text)} {'inch' if is_one(text) or took_part(match, 'compound') else 'inches'}"
+    return counted(match["number"], "inch", "inch" if took_part(match, "compound") else "inches")
 
 
 def _degrees(match: Any) -> str:
-    words = f"{number(match['degrees'])} degree{'' if is_one(match['degrees']) else 's'}"
-    for name in ("minutes", "seconds"):
-        if match[name]:
-            words += f" {number(match[name])} {name if not is_one(match[name]) else name[:-1]}"
+    names = [name for name in ("degrees", "minutes", "seconds") if match[name]]
+    words = " ".join(counted(match[name], name[:-1], name) for name in names)
     return f"{words} {NAMES['direction'][match['direction']].lower()}"
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from babel.numbers import get_currency_name
 
 from kokoro_lab.text.normalise.english.measures import per
-from kokoro_lab.text.normalise.english.numerals import cardinal, is_one, number
+from kokoro_lab.text.normalise.english.numerals import counted, is_one, number
 from kokoro_lab.text.normalise.english.patterns import (
     DECIMAL,
     END,
@@ -51,8 +51,8 @@ def amount(symbol: str, text: str, big: str | None = None) -> str:
     if len(part) > 2 or (point and not part):
         return f"{number(text.rstrip('.'))} {many}"
     cents = int(part.ljust(2, "0")) if part else 0
-    major = f"{cardinal(int(whole))} {one if is_one(whole) else many}" if whole and int(whole) else ""
-    minor = f"{cardinal(cents)} {minor_one if cents == 1 else minor_many}" if cents else ""
+    major = counted(str(int(whole)), one, many) if whole and int(whole) else ""
+    minor = counted(str(cents), minor_one, minor_many) if cents else ""
     return " and ".join(filter(None, (major, minor))) or f"zero {many}"
 
 
@@ -85,16 +85,10 @@ def _code(match: Any) -> str:
     return f"{sign(match)}{scaled(text, big)} {name}"
 
 
-def _cents(match: Any) -> str:
-    return f"{number(match['amount'])} {'cent' if is_one(match['amount']) else 'cents'}"
-
-
 def _pence(match: Any) -> str | None:
     """Unless they are a picture's lines: 1080p is no price."""
-    text = match["amount"]
-    if text in WORDS["picture's lines"]:
-        return None
-    return f"{number(text)} {'penny' if is_one(text) else 'pence'}"
+    lines = match["amount"] in WORDS["picture's lines"]
+    return None if lines else counted(match["amount"], "penny", "pence")
 
 
 RULES: tuple[Rule, ...] = (
@@ -167,7 +161,12 @@ RULES: tuple[Rule, ...] = (
         rf"{START}{_CODE}\ ?(?P<amount>{DECIMAL}){_BIG}(?!\p{{N}}|[.,]\d|\p{{L}})",
         _code,
     ),
-    rule("cents", rf"{START}{_NO_DECIMALS}(?P<amount>{DECIMAL})\ ?¢", _cents, wakes="¢"),
+    rule(
+        "cents",
+        rf"{START}{_NO_DECIMALS}(?P<amount>{DECIMAL})\ ?¢",
+        lambda match: counted(match["amount"], "cent", "cents"),
+        wakes="¢",
+    ),
     digit_rule(
         "pence",
         rf"""{START}{_NO_DECIMALS}(?P<amount>{DECIMAL})p{END}(?=\ (?:each|coin|off|per|a)\b|[,;!?]|\.?$)""",

@@ -80,6 +80,11 @@ def is_one(text: str) -> bool:
     return text.lstrip("+-−") == "1"
 
 
+def counted(text: str, one: str, many: str) -> str:
+    """`1`, `inch`, `inches` is "one inch"."""
+    return f"{number(text)} {one if is_one(text) else many}"
+
+
 def fraction(numerator: int, denominator: int) -> str:
     """`3`, `4` is "three quarters"; a denominator of 0 or 1 cannot be named and is read "over"."""
     if denominator < 2:

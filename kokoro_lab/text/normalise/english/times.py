@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kokoro_lab.text.normalise.english.numerals import cardinal, number, two_digits
+from kokoro_lab.text.normalise.english.numerals import cardinal, counted, number, two_digits
 from kokoro_lab.text.normalise.english.patterns import (
     DASH,
     END,
@@ -27,7 +27,7 @@ def time(hour: int, minute: int | None, second: int | None, half: str | None) ->
     words = [cardinal(hour)]
     if second is not None and minute is not None and half is None:
         parts = ((hour, "hour"), (minute, "minute"), (second, "second"))
-        named = [f"{cardinal(value)} {unit}{'' if value == 1 else 's'}" for value, unit in parts]
+        named = [counted(str(value), unit, f"{unit}s") for value, unit in parts]
         return f"{named[0]} {named[1]} and {named[2]}"
     if minute:
         words.append(two_digits(minute))
@@ -38,7 +38,7 @@ def time(hour: int, minute: int | None, second: int | None, half: str | None) ->
     elif second:
         words.append("oh oh")
     if second:
-        words.append(f"and {cardinal(second)} second{'s' if second != 1 else ''}")
+        words.append(f"and {counted(str(second), 'second', 'seconds')}")
     if half:
         words.append(half.upper())
     return " ".join(words)
@@ -87,11 +87,10 @@ def _military(match: Any) -> str:
 
 def _lap(match: Any) -> str:
     """Minutes, seconds and hundredths: a result, not a time of day."""
-    hours, minutes, seconds = match["hours"], int(match["minutes"]), match["seconds"]
-    words = f"{cardinal(int(hours))} {'hour' if int(hours) == 1 else 'hours'} " if hours else ""
-    words += f"{cardinal(minutes)} minute{'s' if minutes != 1 else ''} "
-    whole, _, part = seconds.partition(".")
-    return f"{words}{number(f'{int(whole)}.{part}')} seconds"
+    names = [name for name in ("hours", "minutes") if match[name]]
+    words = [counted(str(int(match[name])), name[:-1], name) for name in names]
+    whole, _, part = match["seconds"].partition(".")
+    return " ".join((*words, number(f"{int(whole)}.{part}"), "seconds"))
 
 
 RULES: tuple[Rule, ...] = (

@@ -10,11 +10,9 @@ from kokoro_lab.text.normalise.japanese import (
     letters,
     quantities,
     symbols,
-    times,
 )
-from kokoro_lab.text.normalise.japanese.dates import date
+from kokoro_lab.text.normalise.japanese.dates import date, time
 from kokoro_lab.text.normalise.japanese.numbers import cardinal, ordinal
-from kokoro_lab.text.normalise.japanese.times import time
 from kokoro_lab.text.normalise.rules import Rule
 
 __all__ = ["RULES", "cardinal", "date", "ordinal", "time"]
@@ -25,7 +23,7 @@ RULES: tuple[Rule, ...] = (
     *letters.WHOLE_NAMES,
     *identifiers.RULES,
     *symbols.BEFORE_NUMBERS,
-    *times.RULES,
+    *dates.TIMES,
     *counts.RULES_BEFORE,
     *counts.RANGES,
     *quantities.RULES,

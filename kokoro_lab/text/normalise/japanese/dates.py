@@ -1,12 +1,19 @@
-"""Dates: numbers with slashes, hyphens or points, eras by their letters, days of the week in brackets."""
+"""Dates, clock times, durations, and two numbers with a colon that are no time."""
 
 from __future__ import annotations
 
 import calendar
 from typing import Any
 
-from kokoro_lab.text.normalise.japanese.numbers import DIGITS, cardinal
-from kokoro_lab.text.normalise.japanese.written import NAMES, NO_LATIN_BEFORE, START, either_width
+from kokoro_lab.text.normalise.japanese.numbers import DIGITS, cardinal, digits, number
+from kokoro_lab.text.normalise.japanese.written import (
+    NAMES,
+    NO_LATIN_AFTER,
+    NO_LATIN_BEFORE,
+    PLAIN,
+    START,
+    either_width,
+)
 from kokoro_lab.text.normalise.rules import Rule
 
 FIRST_SHORT_YEAR = 50
@@ -31,6 +38,12 @@ _SHARE_AROUND = r"(?:大さじ|小さじ|約|の|確率は|割合は|およそ)"
 _PARTS = frozenset((*range(2, 13), 16))
 """Bare, `n/d` with one of these behind the slash is a fraction: into so many parts things are cut."""
 
+LAST_HOUR = 29
+"""Broadcasters count on after midnight: 25:30 is half past one of the next morning."""
+
+_HALF = r"(?:[AaPp]\.?[Mm]\.?)"
+_RATIO_AROUND = r"(?:比|割合|アスペクト)"
+
 
 def date(year: int | None, month: int | None, day: int | None) -> str:
     """Words for a date or a part of one: 二千二十四年三月五日."""
@@ -53,15 +66,10 @@ def _weekday(match: Any) -> str:
 
 def _full(match: Any) -> str | None:
     year, month, day = (int(match[name]) for name in ("year", "month", "day"))
-    if not possible(year, month, day):
-        return None
-    return date(year, month, day) + _weekday(match)
-
-
-def _month_first(match: Any) -> str | None:
-    month, day, year = (int(match[name]) for name in ("month", "day", "year"))
-    if month > 12:  # as in Europe: the day first
+    if month > 12 and match.start("day") < match.start("year"):  # as in Europe: the day first
         month, day = day, month
+    if len(match["year"]) == 2:
+        year += 2000 if year < FIRST_SHORT_YEAR else 1900
     return date(year, month, day) + _weekday(match) if possible(year, month, day) else None
 
 
@@ -102,10 +110,37 @@ def _spelt_year(match: Any) -> str:
     return cardinal(int("".join(str("〇一二三四五六七八九".index(c)) for c in match["year"])))
 
 
-def _short_year(match: Any) -> str | None:
-    year, month, day = (int(match[name]) for name in ("year", "month", "day"))
-    year += 2000 if year < FIRST_SHORT_YEAR else 1900
-    return date(year, month, day) + _weekday(match) if possible(year, month, day) else None
+def time(hour: int, minute: int | None, second: int | None, half: str | None) -> str:
+    """Words for a clock time: 午後二時三十分. A full hour has no minutes unless it has seconds."""
+    said = {"am": "午前", "pm": "午後", None: ""}[half] + f"{cardinal(hour)}時"
+    if minute or second:
+        said += f"{cardinal(minute or 0)}分"
+    return f"{said}{cardinal(second)}秒" if second else said
+
+
+def _clock(match: Any) -> str | None:
+    hour, minute = int(match["hour"]), int(match["minute"] or 0)
+    second = int(match["second"]) if match["second"] else None
+    half = match["before"] or match["behind"]
+    if hour > (12 if half else LAST_HOUR):
+        return None
+    said = time(hour, minute, second, f"{half[0].lower()}m" if half else None)
+    return (
+        f"{said.removesuffix('秒')}点{digits(match['decimals'])}秒" if second and match["decimals"] else said
+    )
+
+
+def _duration(match: Any) -> str | None:
+    said = "".join(
+        f"{number(match[name])}{unit}"
+        for name, unit in (("hours", "時間"), ("minutes", "分"), ("seconds", "秒"))
+        if match[name]
+    )
+    return said or None
+
+
+def _ratio(match: Any) -> str:
+    return "対".join(number(part) for part in match.group().replace(" ", "").split(":"))
 
 
 RULES: tuple[Rule, ...] = (
@@ -117,7 +152,7 @@ RULES: tuple[Rule, ...] = (
     either_width(
         "date, the year in two digits",
         rf"{START}(?<!/)'?(?<year>\d\d)/(?<month>\d\d?)/(?<day>\d\d?){_NOTHING_ON}(?:\s?{_WEEKDAY})?",
-        _short_year,
+        _full,
     ),
     either_width(
         "day that ends a range",
@@ -139,7 +174,7 @@ RULES: tuple[Rule, ...] = (
     either_width(
         "date, the year last",
         rf"{START}(?<month>\d{{1,2}})/(?<day>\d{{1,2}})/(?<year>\d{{4}}){_NOTHING_ON}(?:\s?{_WEEKDAY})?",
-        _month_first,
+        _full,
     ),
     either_width(
         "year and month", rf"{START}(?<!/)(?<year>\d{{4}})[/-](?<month>\d{{1,2}}){_NOTHING_ON}", _year_month
@@ -172,4 +207,38 @@ RULES: tuple[Rule, ...] = (
         lambda match: match.group().replace("〇", DIGITS[0]),
     ),
     either_width("day of the week", rf"(?<=日|\d|毎週|\))\s?{_WEEKDAY}", _weekday),
+)
+
+TIMES: tuple[Rule, ...] = (
+    either_width("hundredths of a second", r"(?<=\d秒)\d\d(?!\d)", lambda match: digits(match.group())),
+    either_width(
+        "minutes and seconds by their ticks",
+        rf"{START}(?<minutes>\d{{1,2}})['′](?<seconds>[0-5]\d)[\"″](?<hours>)",
+        _duration,
+    ),
+    either_width(
+        "aspect ratio",
+        rf"(?<={_RATIO_AROUND}.{{0,3}}){START}\d+:\d+(?![\d:])|{START}\d+:\d+(?=の?{_RATIO_AROUND})",
+        _ratio,
+    ),
+    either_width(
+        "clock time",
+        rf"""{START}(?<![:])(?:{NO_LATIN_BEFORE}(?<before>{_HALF})\s?)?(?<hour>\d{{1,2}}):(?<minute>[0-5]\d)
+            (?::(?<second>[0-5]\d)(?:\.(?<decimals>\d+))?)?(?![\d:])(?:\s?(?<behind>{_HALF}){NO_LATIN_AFTER})?""",
+        _clock,
+    ),
+    either_width(
+        "hour of a half day",
+        rf"""{NO_LATIN_BEFORE}(?<before>{_HALF})\s?(?<hour>\d{{1,2}})(?<minute>)(?<second>)(?<behind>)(?![\d:.,])時?
+            |{START}(?<hour>\d{{1,2}})\s?(?<behind>{_HALF}){NO_LATIN_AFTER}""",
+        _clock,
+    ),
+    either_width(
+        "duration",
+        rf"""{START}(?:(?<hours>{PLAIN})\s?(?:hrs?|h)\s?(?<minutes>\d+)\s?(?:mins?|m)
+            |(?<hours>{PLAIN})\s?(?:hours?|hrs?|h)|(?<minutes>{PLAIN})\s?(?:minutes?|mins?)
+            |(?<seconds>{PLAIN})\s?(?:seconds?|secs?|s)){NO_LATIN_AFTER}(?![/\d])""",
+        _duration,
+    ),
+    either_width("ratio", rf"{START}(?<!:){PLAIN}(?:\s?:\s?{PLAIN})+(?![\d:])", _ratio),
 )
