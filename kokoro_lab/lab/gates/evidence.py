@@ -138,12 +138,12 @@ class Records:
 
     def tests(self, nodes: Sequence[str]) -> EvidenceFinding:
         """What became of tests, named as pytest does it: a file, or a function with all its parameters."""
-        if not self._reports:
+        if not self._cases:
             return EvidenceFinding(
                 NOT_MEASURED, threshold="all pass", note="no report of the tests can be read"
             )
         ran = [[case for case in self._cases if _is_of(case.name, node)] for node in nodes]
-        path = self._reports[0].file
+        path = self._cases[0].file
         if unknown := [node for node, found in zip(nodes, ran, strict=True) if not found]:
             note = f"did not run: {', '.join(unknown)}"
             return EvidenceFinding(NOT_MEASURED, threshold="all pass", file=path, note=note)
@@ -155,7 +155,7 @@ class Records:
             note = f"{len(found) - passed} were skipped"
             return EvidenceFinding(NOT_MEASURED, figure, "all pass", path, note)
         faults = [f"{failed} of its tests failed"] if failed else []
-        abouts = {case.report.file: case.report.about for case in found}
+        abouts = {case.file: case.about for case in found}
         return _finding(
             figure,
             "all pass",
@@ -196,43 +196,29 @@ class Records:
         return "" if sha256 == self.now.weights.get(wanted) else f"of other weights, {str(sha256)[:8]}"
 
     @cached_property
-    def _reports(self) -> list[_Report]:
-        """Those of the tests' tiers that can be read."""
-        files = sorted((self.folder / TESTS).parent.glob("*.xml"))
-        return [report for report in map(_report, files) if report is not None]
-
-    @cached_property
     def _cases(self) -> list[_Case]:
-        return [
-            _Case(f"{case.get('classname')}::{case.get('name')}", _outcome(case), report)
-            for report in self._reports
-            for case in report.cases
-        ]
-
-
-@dataclass(frozen=True, slots=True)
-class _Report:
-    """What one tier of the tests wrote: its file, its properties, and the elements of its cases."""
-
-    file: Path
-    about: Mapping[str, str]
-    cases: Sequence[ET.Element]
+        """Those of the tests' tiers whose reports can be read."""
+        return [case for file in sorted((self.folder / TESTS).parent.glob("*.xml")) for case in _cases(file)]
 
 
 @dataclass(frozen=True, slots=True)
 class _Case:
+    """One test as its tier reported it: name, outcome, and the report's file and properties."""
+
     name: str
     outcome: str
-    report: _Report
+    file: Path
+    about: Mapping[str, str]
 
 
-def _report(file: Path) -> _Report | None:
+def _cases(file: Path) -> Iterator[_Case]:
     try:
         tree = ET.parse(file)
     except (OSError, ET.ParseError):
-        return None
+        return
     about = {one.get("name", ""): one.get("value", "") for one in tree.iter("property")}
-    return _Report(file, about, list(tree.iter("testcase")))
+    for case in tree.iter("testcase"):
+        yield _Case(f"{case.get('classname')}::{case.get('name')}", _outcome(case), file, about)
 
 
 def _finding(
