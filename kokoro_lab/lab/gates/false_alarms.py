@@ -61,7 +61,7 @@ class StreamPair:
         return f"{self.text}-{self.voice}".replace(" ", "-")
 
 
-Gate = Callable[[Samples, StreamPair], bool]
+Objection = Callable[[Samples, StreamPair], bool]
 """Whether it objects to samples that are, or ought to be, those of a clip."""
 
 
@@ -87,7 +87,7 @@ def defective(samples: Samples, spoken: StreamPair) -> bool:
     return not all(check.passed for check in judge_clip(samples))
 
 
-GATES: dict[str, Gate] = {
+GATES: dict[str, Objection] = {
     "loudness": off_level,
     "golden on one build": not_repeated,
     "seams and clicks": defective,
@@ -110,7 +110,7 @@ def speak(
 
 
 def measure(
-    spoken: Sequence[StreamPair], gates: Mapping[str, Gate] = GATES, *, progress: bool = True
+    spoken: Sequence[StreamPair], gates: Mapping[str, Objection] = GATES, *, progress: bool = True
 ) -> pd.DataFrame:
     """Ask every gate about every clip, clean and with each damage.
 
@@ -203,8 +203,8 @@ def worst(table: pd.DataFrame) -> pd.DataFrame:
 def controls(spoken: Sequence[StreamPair]) -> list[NegativeControl]:
     """Gates that are wrong on purpose; the judge must refuse their tables, and pass that of a perfect one."""
     few = list(spoken[:CONTROL_CLIPS])
-    perfect: Gate = not_repeated
-    wrong: dict[str, Gate] = {
+    perfect: Objection = not_repeated
+    wrong: dict[str, Objection] = {
         "a gate that objects to everything": lambda samples, each: True,
         "a gate that objects to nothing": lambda samples, each: False,
         "a gate that objects to one clean clip": lambda samples, each: (
@@ -215,7 +215,7 @@ def controls(spoken: Sequence[StreamPair]) -> list[NegativeControl]:
         ),
     }
 
-    def passes(gate: Gate) -> bool:
+    def passes(gate: Objection) -> bool:
         return all(check.passed for check in judge(measure(few, {"it": gate}, progress=False)))
 
     found = [NegativeControl("a gate that knows the clean clips passes", caught=passes(perfect))]
