@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -21,7 +20,7 @@ from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples
 from kokoro_lab.dsp import Dither
 from kokoro_lab.dsp.dither import PCM_MAX
 from kokoro_lab.errors import ParameterError
-from kokoro_lab.lab.fixtures import FixtureText, held_out, load_texts, spread
+from kokoro_lab.lab.fixtures import FixtureText, spread, texts_of
 from kokoro_lab.lab.gates import damages
 from kokoro_lab.lab.gates.forced import ToldGraph, ToldStages, fp32_prosody
 from kokoro_lab.lab.gates.speaking import SpokenPair, begun, pair_up, shortest, speak
@@ -75,7 +74,7 @@ def short_texts(which: str = "", corpus: str = "") -> list[FixtureText]:
     ParameterError
         There is no such kind, or none of its texts is short enough.
     """
-    texts = [t for t in (held_out(Path(corpus)) if corpus else load_texts()) if _is_short(t)]
+    texts = [text for text in texts_of(corpus) if len(text.text) <= LONGEST_CHARACTERS]
     if not which or which.isdecimal():
         return spread(texts, int(which or 0))
     there, wanted = sorted({text.kind for text in texts}), which.split(",")
@@ -88,10 +87,6 @@ def short_texts(which: str = "", corpus: str = "") -> list[FixtureText]:
                 allowed=", ".join(there),
             )
     return [text for text in texts if text.kind in wanted]
-
-
-def _is_short(text: FixtureText) -> bool:
-    return len(text.text) <= LONGEST_CHARACTERS
 
 
 def heard(spoken: Sequence[SpokenPair], limit: int) -> list[PassagePair]:

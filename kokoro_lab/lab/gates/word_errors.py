@@ -11,7 +11,6 @@ from __future__ import annotations
 import string
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import pandas as pd
 from tqdm import tqdm
@@ -19,7 +18,7 @@ from tqdm import tqdm
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Clip, Samples
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ParameterError
-from kokoro_lab.lab.fixtures import FixtureText, held_out, load_rows, spread
+from kokoro_lab.lab.fixtures import FixtureText, load_rows, spread, texts_of
 from kokoro_lab.lab.gates import damages
 from kokoro_lab.lab.gates.intelligibility import SIDES, error_percent, rise, understood
 from kokoro_lab.lab.results import Check, NegativeControl
@@ -98,7 +97,7 @@ def sentences(language: str, limit: int = 0, corpus: str = "") -> list[FixtureTe
     """
     language = spelling_language(language)
     if corpus and language == ENGLISH:
-        found = plain(held_out(Path(corpus)))
+        found = plain(texts_of(corpus))
     else:
         rows = [row for row in load_rows(FIXTURE) if row["language"] == language]
         found = [FixtureText(row["id"], language, row["text"]) for row in rows]
