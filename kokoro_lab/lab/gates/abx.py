@@ -26,7 +26,7 @@ from kokoro_lab.lab.gates.forced import ToldGraph, ToldStages, fp32_prosody
 from kokoro_lab.lab.gates.speaking import SpokenPair, begun, pair_up, shortest, speak
 from kokoro_lab.lab.listening.plan import PassagePair, match_loudness
 from kokoro_lab.lab.listening.result import ListeningResult
-from kokoro_lab.lab.results import Check, NegativeControl
+from kokoro_lab.lab.results import Check, NegativeControl, failed
 from kokoro_lab.metrics.abx import INAUDIBLE_BELOW
 from kokoro_lab.metrics.mos import dnsmos
 from kokoro_lab.metrics.noninferiority import PairedChange, paired_change
@@ -259,16 +259,12 @@ def controls(spoken: Sequence[SpokenPair], *, progress: bool = True) -> list[Neg
         "25 ms too late is far away": (_late, POSITION_CHECK, (DISTANCE,)),
         "25 ms too long is not the same timing": (_long, DURATION_CHECK, ()),
     }
-    untouched = judge(measure(_damaged(spoken, np.copy), progress=progress))
-    found = [NegativeControl("the reference itself passes", caught=all(check.passed for check in untouched))]
+    untouched = measure([each.damaged(np.copy) for each in spoken], progress=progress)
+    found = [NegativeControl("the reference itself passes", caught=not failed(judge(untouched)))]
     for name, (damage, check, parts) in faults.items():
-        judged = judge(measure(_damaged(spoken, damage), parts, progress=progress))
-        found.append(NegativeControl(name, caught=any(c.name == check and not c.passed for c in judged)))
+        table = measure([each.damaged(damage) for each in spoken], parts, progress=progress)
+        found.append(NegativeControl(name, caught=check in failed(judge(table))))
     return found
-
-
-def _damaged(spoken: Sequence[SpokenPair], damage: damages.Damage) -> list[SpokenPair]:
-    return [each._replace(pair=replace(each.pair, candidate=damage(each.pair.reference))) for each in spoken]
 
 
 def _dithered(samples: Samples) -> Samples:

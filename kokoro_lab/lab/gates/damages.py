@@ -6,9 +6,10 @@ anything else. A damage is put where speech is loudest, since one in a pause is 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 from functools import partial
+from typing import Protocol
 
 import numpy as np
 
@@ -134,6 +135,22 @@ def without(samples: Samples, word: slice) -> Samples:
     """A dropped word: its samples left out."""
     damaged: Samples = np.delete(samples, word)
     return damaged
+
+
+class TimedWord(Protocol):
+    """When a word is heard, from the start of a clip."""
+
+    @property
+    def start_s(self) -> float: ...
+
+    @property
+    def end_s(self) -> float: ...
+
+
+def longest_word(words: Iterable[TimedWord]) -> slice:
+    """The samples in which the longest of them is heard."""
+    word = max(words, key=lambda each: each.end_s - each.start_s)
+    return slice(round(word.start_s * SAMPLE_RATE_HZ), round(word.end_s * SAMPLE_RATE_HZ))
 
 
 DAMAGES: dict[str, Damage] = {

@@ -23,7 +23,7 @@ from kokoro_lab.lab.fixtures import FixtureText
 from kokoro_lab.lab.gates import damages
 from kokoro_lab.lab.gates.loudness import HIGHEST_LUFS, LOWEST_LUFS
 from kokoro_lab.lab.gates.seams import judge_clip
-from kokoro_lab.lab.results import Check, NegativeControl
+from kokoro_lab.lab.results import Check, NegativeControl, failed
 from kokoro_lab.metrics.loudness import integrated_lufs, true_peak_dbtp
 from kokoro_lab.metrics.proportions import proportion_interval, upper_limit
 from kokoro_lab.speech.engine import Engine
@@ -84,7 +84,7 @@ def not_repeated(samples: Samples, spoken: StreamPair) -> bool:
 
 def defective(samples: Samples, spoken: StreamPair) -> bool:
     """The gate of seams and clicks, as it judges a clip by itself: no reference, and no known seams."""
-    return not all(check.passed for check in judge_clip(samples))
+    return bool(failed(judge_clip(samples)))
 
 
 GATES: dict[str, Objection] = {
@@ -216,7 +216,7 @@ def controls(spoken: Sequence[StreamPair]) -> list[NegativeControl]:
     }
 
     def passes(gate: Objection) -> bool:
-        return all(check.passed for check in judge(measure(few, {"it": gate}, progress=False)))
+        return not failed(judge(measure(few, {"it": gate}, progress=False)))
 
     found = [NegativeControl("a gate that knows the clean clips passes", caught=passes(perfect))]
     return found + [NegativeControl(name, caught=not passes(gate)) for name, gate in wrong.items()]

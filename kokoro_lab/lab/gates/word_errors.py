@@ -21,7 +21,7 @@ from kokoro_lab.errors import ParameterError
 from kokoro_lab.lab.fixtures import FixtureText, load_rows, spread, texts_of
 from kokoro_lab.lab.gates import damages
 from kokoro_lab.lab.gates.intelligibility import SIDES, error_percent, rise, understood
-from kokoro_lab.lab.results import Check, NegativeControl
+from kokoro_lab.lab.results import Check, NegativeControl, failed
 from kokoro_lab.metrics.intelligibility import Transcriber, listen, wrong_words
 from kokoro_lab.metrics.noninferiority import error_rate
 from kokoro_lab.metrics.spelling import ENGLISH, LANGUAGES, spelling_language, units
@@ -269,7 +269,7 @@ def controls(
     """
     faults: dict[str, Callable[[Clip, Clip], Samples]] = {
         "the longest word cut out of each clip": lambda clip, _: damages.without(
-            clip.samples, longest_word(clip)
+            clip.samples, damages.longest_word(clip.timings)
         ),
         "another text": lambda _, other: other.samples,
         "two pieces of half a second swapped": lambda clip, _: damages.swapped(clip.samples, SWAPPED_S),
@@ -278,7 +278,7 @@ def controls(
     for language, rows in table.groupby("language", sort=False):
         best = rows.sort_values(["word_errors_candidate", "word_errors_reference", "words"], kind="stable")
         best = best.drop_duplicates("text").head(CONTROL_TEXTS)
-        found.append(NegativeControl(f"{language}: the untouched clips pass", caught=_passes(best)))
+        found.append(NegativeControl(f"{language}: the untouched clips pass", caught=not failed(judge(best))))
         clips = [streamed(candidate, row.said, row.voice) for row in best.itertuples()]
         pairs = list(zip(clips, [*clips[1:], *clips[:1]], strict=True))
         for name, fault in tqdm(faults.items(), desc=f"{language} faults", disable=not progress):
@@ -287,15 +287,5 @@ def controls(
                 for row, pair in zip(best.itertuples(), pairs, strict=True)
             ]
             damaged = best.assign(word_errors_candidate=[each.word_errors for each in errors])
-            found.append(NegativeControl(f"{language}: {name}", caught=not _passes(damaged)))
+            found.append(NegativeControl(f"{language}: {name}", caught=bool(failed(judge(damaged)))))
     return found
-
-
-def longest_word(clip: Clip) -> slice:
-    """The samples in which the longest word of a clip is heard."""
-    word = max(clip.timings, key=lambda each: each.end_s - each.start_s)
-    return slice(*(round(at_s * clip.sample_rate_hz) for at_s in (word.start_s, word.end_s)))
-
-
-def _passes(table: pd.DataFrame) -> bool:
-    return all(check.passed for check in judge(table))
