@@ -24,7 +24,7 @@ from kokoro_lab.lab.gates.evidence import (
     STALE,
     TESTS,
     VERDICTS,
-    EvidenceFinding,
+    Evidence,
     Now,
     Records,
 )
@@ -54,43 +54,6 @@ COLUMNS = (
 )
 NEEDS = ("mac", "listeners", "notebooks")
 """What is not here: an Apple-silicon Mac, people who listen, notebooks that are still to be written."""
-
-
-@dataclass(frozen=True, slots=True)
-class Evidence:
-    """Either a figure of a measurement with its limits, or tests.
-
-    Parameters
-    ----------
-    measured : str
-        Name of a measurement of the suite; empty if `tests` are the evidence.
-    figure : str
-        A check or a figure of its result, or a path of names such as `summary > kokoro-lab > rtf > p95`.
-    low, high : float, optional
-        Limits of the figure; at least one of them.
-    tests : sequence of str
-        Tests as pytest names them, without parameters.
-    timed : bool
-        Whether times decide the figure. Then a run of the fast mode shows nothing: it has a few texts, and
-        other things run beside it.
-    """
-
-    measured: str = ""
-    figure: str = ""
-    low: float | None = None
-    high: float | None = None
-    tests: Sequence[str] = ()
-    timed: bool = False
-
-    def __post_init__(self) -> None:
-        limits = self.low is not None or self.high is not None
-        if bool(self.tests) == bool(self.measured) or bool(self.measured) != bool(self.figure and limits):
-            raise ParameterError(
-                "Evidence is a figure of a measurement with a limit, or tests.",
-                field="evidence",
-                value=self.measured or list(self.tests),
-                allowed="measured, figure and low or high; or tests",
-            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,13 +247,13 @@ def missing(lines: Iterable[Line], records: Records) -> list[Measurement]:
         for each in line.evidence
         if each.measured
         and not (records.fast and each.timed)  # running it fast would not show it
-        and _find(each, records).verdict in (NOT_MEASURED, STALE)
+        and records.find(each).verdict in (NOT_MEASURED, STALE)
     }
     return [one for one in measurements() if one.name in wanted]
 
 
 def _row(line: Line, records: Records) -> dict[str, Any]:
-    found = [_find(each, records) for each in line.evidence]
+    found = [records.find(each) for each in line.evidence]
     unnoticed = _without_control(line, records)
     verdicts = [
         *(one.verdict for one in found),
@@ -318,43 +281,19 @@ def _row(line: Line, records: Records) -> dict[str, Any]:
     }
 
 
-def _find(evidence: Evidence, records: Records) -> EvidenceFinding:
-    if evidence.tests:
-        return records.tests(evidence.tests)
-    measured = _measurement(evidence)
-    return _counted(evidence, records).figure(measured, evidence.figure, evidence.low, evidence.high)
-
-
 def _without_control(line: Line, records: Records) -> str:
     """Why a result that there is does not show that the line's control was caught; empty if it does."""
     if not line.control:
         return ""
     name, _, control = line.control.partition(" > ")
     each = next(one for one in line.evidence if one.measured == name)
-    return _counted(each, records).without_control(_measurement(each), control)
-
-
-def _counted(evidence: Evidence, records: Records) -> Records:
-    """The results, with those of the fast mode only where they can show it."""
-    return replace(records, fast=records.fast and not evidence.timed)
+    return records.counted(each).without_control(each.measurement, control)
 
 
 def _command(evidence: Evidence, records: Records) -> str:
     if evidence.tests:
         return "make test"
-    return _measurement(evidence).command(_counted(evidence, records).fast)
-
-
-def _measurement(evidence: Evidence) -> Measurement:
-    known = {one.name: one for one in measurements()}
-    if evidence.measured not in known:
-        raise ParameterError(
-            f"The suite has no measurement {evidence.measured!r}.",
-            field="measured",
-            value=evidence.measured,
-            allowed=", ".join(known),
-        )
-    return known[evidence.measured]
+    return evidence.measurement.command(records.counted(evidence).fast)
 
 
 def _shown(path: Path, folder: Path) -> str:

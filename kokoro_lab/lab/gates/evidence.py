@@ -10,14 +10,14 @@ from __future__ import annotations
 import math
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from kokoro_lab.config import VARIANTS, settings, weights_of
-from kokoro_lab.errors import ResultError
-from kokoro_lab.lab.gates.suite import Measurement
+from kokoro_lab.errors import ParameterError, ResultError
+from kokoro_lab.lab.gates.suite import Measurement, measurements
 from kokoro_lab.lab.results import (
     CRASH,
     CRASHED,
@@ -48,6 +48,62 @@ class Now:
     commit: str | None
     variant: str
     weights: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """Either a figure of a measurement with its limits, or tests.
+
+    Parameters
+    ----------
+    measured : str
+        Name of a measurement of the suite; empty if `tests` are the evidence.
+    figure : str
+        A check or a figure of its result, or a path of names such as `summary > kokoro-lab > rtf > p95`.
+    low, high : float, optional
+        Limits of the figure; at least one of them.
+    tests : sequence of str
+        Tests as pytest names them, without parameters.
+    timed : bool
+        Whether times decide the figure. Then a run of the fast mode shows nothing: it has a few texts, and
+        other things run beside it.
+    """
+
+    measured: str = ""
+    figure: str = ""
+    low: float | None = None
+    high: float | None = None
+    tests: Sequence[str] = ()
+    timed: bool = False
+
+    def __post_init__(self) -> None:
+        limits = self.low is not None or self.high is not None
+        if bool(self.tests) == bool(self.measured) or bool(self.measured) != bool(self.figure and limits):
+            raise ParameterError(
+                "Evidence is a figure of a measurement with a limit, or tests.",
+                field="evidence",
+                value=self.measured or list(self.tests),
+                allowed="measured, figure and low or high; or tests",
+            )
+
+    @property
+    def measurement(self) -> Measurement:
+        """What is measured, of the suite.
+
+        Raises
+        ------
+        ParameterError
+            The suite does not have it.
+        """
+        known = {one.name: one for one in measurements()}
+        if self.measured not in known:
+            raise ParameterError(
+                f"The suite has no measurement {self.measured!r}.",
+                field="measured",
+                value=self.measured,
+                allowed=", ".join(known),
+            )
+        return known[self.measured]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +154,23 @@ class Records:
     folder: Path
     now: Now
     fast: bool = False
+
+    def find(self, evidence: Evidence) -> EvidenceFinding:
+        """What a piece of evidence says.
+
+        Raises
+        ------
+        ParameterError
+            It is of a measurement that the suite does not have.
+        """
+        if evidence.tests:
+            return self.tests(evidence.tests)
+        measured = evidence.measurement
+        return self.counted(evidence).figure(measured, evidence.figure, evidence.low, evidence.high)
+
+    def counted(self, evidence: Evidence) -> Records:
+        """These results, with those of the fast mode only where they can show it."""
+        return replace(self, fast=self.fast and not evidence.timed)
 
     def figure(
         self, measured: Measurement, name: str, low: float | None = None, high: float | None = None

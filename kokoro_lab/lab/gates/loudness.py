@@ -71,7 +71,6 @@ def measure(
     voices: Sequence[str],
     folder: Path,
     *,
-    ways: Sequence[str] = (FILE, STREAM),
     progress: bool = True,
 ) -> pd.DataFrame:
     """Speak every text, in English, with every voice, write the clips, and measure what was written.
@@ -85,7 +84,7 @@ def measure(
         true_peak_dbtp, gain_db, limited_db, rtf.
     """
     rows = []
-    jobs = [(text, voice, way) for voice in voices for text in texts for way in ways]
+    jobs = [(text, voice, way) for voice in voices for text in texts for way in (FILE, STREAM)]
     for text, voice, way in tqdm(jobs, desc="clips", disable=not progress):
         clip = engine.stream(
             text.text, voice=voice, language=english_of(voice), streamed=way == STREAM, cached=False

@@ -53,7 +53,7 @@ SWAPPED_S = 0.5
 """Longer than a word: what comes out of order is then heard in another order."""
 
 
-def published(config: EngineConfig | None = None) -> Engine:
+def published(config: EngineConfig) -> Engine:
     """An engine that runs the fp32 file as it was published, whole segments in one graph: the reference.
 
     Raises
@@ -61,7 +61,7 @@ def published(config: EngineConfig | None = None) -> Engine:
     WeightsError
         The weights cannot be had.
     """
-    config = replace(config or EngineConfig.from_settings(), variant="fp32", stages=None)
+    config = replace(config, variant="fp32", stages=None)
     if missing(("fp32",), config.home):
         fetch(("fp32",), source=config.source, home=config.home)
     decoder = WholeGraph(model_path("fp32", config.home), config)
@@ -242,14 +242,14 @@ def worst_words(table: pd.DataFrame) -> pd.DataFrame:
     return found.sort_values([*SIDES, *columns], ascending=[False, True, True, True, True], ignore_index=True)
 
 
-def worst(table: pd.DataFrame, limit: int = 0) -> pd.DataFrame:
+def worst(table: pd.DataFrame) -> pd.DataFrame:
     """The clips in which the candidate lost most, those that the reference did not lose first; without those
     in which it lost none."""
     lost = table[table.word_errors_candidate > 0]
     more = lost.word_errors_candidate - lost.word_errors_reference
     columns = ["language", "voice", "more", "words", "said", "heard_candidate", "heard_reference"]
     found = lost.assign(more=more).sort_values(["more", "word_errors_candidate"], ascending=False)
-    return found[columns].head(limit or len(found))
+    return found[columns]
 
 
 def speak_again(clips: pd.DataFrame, candidate: Engine, reference: Engine) -> Iterator[tuple[str, Clip]]:

@@ -218,7 +218,7 @@ def test_the_words_that_are_lost_most_often_come_first_with_what_was_heard() -> 
 
 
 def test_the_clips_that_only_the_candidate_lost_come_first() -> None:
-    found = word_errors.worst(table(lost=2), 3)
+    found = word_errors.worst(table(lost=2)).head(3)
     assert list(found.more) == [1, 1, 0]
     assert len(word_errors.worst(table(lost=2))) == 7
 
