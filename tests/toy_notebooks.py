@@ -48,7 +48,7 @@ def write_gate(root: Path, name: str) -> None:
     write(root / f"notebooks/{name}.ipynb", PARAMETERS, BODY.format(name=name))
 
 
-def dies_at_3(name: str, parameters: Mapping[str, Any], progress: bool, place: int) -> Result:
+def dies_at_3(name: str, parameters: Mapping[str, Any], place: int, *, progress: bool) -> Result:
     """In the place of `runs.run_notebook`: its process is killed from outside at a count of 3."""
     if parameters["count"] == 3:
         os.kill(os.getpid(), signal.SIGKILL)

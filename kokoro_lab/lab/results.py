@@ -11,7 +11,7 @@ import math
 import os
 import secrets
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -57,6 +57,11 @@ class Check:
         low = "" if self.low is None else f"{self.low:g} ≤ "
         high = "" if self.high is None else f" ≤ {self.high:g}"
         return f"{'pass' if self.passed else 'FAIL'}  {low}{self.name} = {self.value:.4g}{high}"
+
+
+def failed(checks: Iterable[Check]) -> set[str]:
+    """Names of the checks that failed."""
+    return {check.name for check in checks if not check.passed}
 
 
 @dataclass(frozen=True, slots=True)

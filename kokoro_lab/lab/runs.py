@@ -132,7 +132,7 @@ def _typed(name: str, value: Any, declared: Mapping[str, str]) -> Any:
 
 
 def run_notebook(
-    name: str, parameters: Mapping[str, Any] | None = None, *, progress: bool = True, place: int = 0
+    name: str, parameters: Mapping[str, Any] | None = None, place: int = 0, *, progress: bool = True
 ) -> Result:
     """Execute a notebook in a process of its own, with a bar, `place` lines below where the cursor is.
 
@@ -201,16 +201,12 @@ def run_apart(
     Yields the number of each and how it ended, in the order in which they end; `begins` is told the number of
     one before it is run. One that cannot begin, or whose process dies, has crashed.
     """
-    calls = [partial(_run_at, name, parameters, progress) for name, parameters in asked]
+    calls = [partial(run_notebook, name, parameters, progress=progress) for name, parameters in asked]
     for number, done in apart(calls, jobs, begins):
         try:
             yield number, done.result()
         except Exception as error:
             yield number, results.crashed(*asked[number], error)
-
-
-def _run_at(name: str, parameters: Mapping[str, Any], progress: bool, place: int) -> Result:
-    return run_notebook(name, parameters, progress=progress, place=place)
 
 
 @contextmanager

@@ -14,20 +14,10 @@ from typing import Any
 
 import pandas as pd
 
-from kokoro_lab.lab import runs
+from kokoro_lab.lab import results, runs
 from kokoro_lab.lab.gates import checklist, evidence, tables
 from kokoro_lab.lab.gates.suite import Measurement
-from kokoro_lab.lab.results import (
-    CRASHED,
-    FAILED,
-    PASSED,
-    Result,
-    crashed,
-    made_by,
-    new_run_folder,
-    results_folder,
-    write_json,
-)
+from kokoro_lab.lab.results import CRASHED, FAILED, PASSED, Result
 from kokoro_lab.provenance import repository_root
 
 Say = Callable[[str], None]
@@ -82,9 +72,11 @@ def run_gates(
         The folder of the summary.
     """
     ended = _gates(gates, fast, jobs, progress, say)
-    folder, said = new_run_folder("gates"), verdict(ended)
+    folder, said = results.new_run_folder("gates"), verdict(ended)
     rows = [_row(one) for one in ended]
-    write_json(folder / "summary.json", {"verdict": said, "fast": fast, "gates": rows, **made_by()})
+    results.write_json(
+        folder / "summary.json", {"verdict": said, "fast": fast, "gates": rows, **results.made_by()}
+    )
     mode = "fast" if fast else "full"
     tables.write(folder, "summary", "Gates", f"{said}, in {mode} mode", table(ended))
     return ended, folder
@@ -122,7 +114,7 @@ def table(gates: Sequence[Result]) -> pd.DataFrame:
 
 def run_missing(fast: bool, *, progress: bool = True, say: Say) -> None:
     """Run what the checklist lacks: notebooks and benchmarks without a result, or with a stale one."""
-    records = evidence.Records(results_folder(), evidence.now(), fast)
+    records = evidence.Records(results.results_folder(), evidence.now(), fast)
     lacking = checklist.missing(checklist.read_lines(), records)
     say(about(lacking, fast))
     for number, one in enumerate(lacking):
@@ -155,7 +147,7 @@ def _gates(gates: Sequence[Measurement], fast: bool, jobs: int, progress: bool, 
         try:
             ended[gate.name] = runs.run_notebook(gate.name, gate.parameters(fast), progress=progress)
         except Exception as error:  # it never began: wrong parameters, no kernel
-            ended[gate.name] = crashed(gate.name, gate.parameters(fast), error)
+            ended[gate.name] = results.crashed(gate.name, gate.parameters(fast), error)
     return [ended[gate.name] for gate in gates]
 
 

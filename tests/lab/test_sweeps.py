@@ -81,7 +81,7 @@ def test_a_sweep_keeps_one_table_and_names_its_failures(lab: Path) -> None:
 def test_a_process_that_is_killed_takes_no_other_run_along(
     lab: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kokoro_lab.lab.runs._run_at", toy_notebooks.dies_at_3)
+    monkeypatch.setattr("kokoro_lab.lab.runs.run_notebook", toy_notebooks.dies_at_3)
     sweep = run_sweep("01_toy", {"count": "3,4"}, jobs=2)
     assert [one.verdict for one in sweep.runs] == ["crashed", "passed"]
     assert "BrokenProcessPool" in sweep.runs[0].message

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -21,13 +20,13 @@ from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples
 from kokoro_lab.dsp import Dither
 from kokoro_lab.dsp.dither import PCM_MAX
 from kokoro_lab.errors import ParameterError
-from kokoro_lab.lab.fixtures import FixtureText, held_out, load_texts, spread
+from kokoro_lab.lab.fixtures import FixtureText, spread, texts_of
 from kokoro_lab.lab.gates import damages
 from kokoro_lab.lab.gates.forced import ToldGraph, ToldStages, fp32_prosody
 from kokoro_lab.lab.gates.speaking import SpokenPair, begun, pair_up, shortest, speak
 from kokoro_lab.lab.listening.plan import PassagePair, match_loudness
 from kokoro_lab.lab.listening.result import ListeningResult
-from kokoro_lab.lab.results import Check, NegativeControl
+from kokoro_lab.lab.results import Check, NegativeControl, failed
 from kokoro_lab.metrics.abx import INAUDIBLE_BELOW
 from kokoro_lab.metrics.mos import dnsmos
 from kokoro_lab.metrics.noninferiority import PairedChange, paired_change
@@ -75,7 +74,7 @@ def short_texts(which: str = "", corpus: str = "") -> list[FixtureText]:
     ParameterError
         There is no such kind, or none of its texts is short enough.
     """
-    texts = [t for t in (held_out(Path(corpus)) if corpus else load_texts()) if _is_short(t)]
+    texts = [text for text in texts_of(corpus) if len(text.text) <= LONGEST_CHARACTERS]
     if not which or which.isdecimal():
         return spread(texts, int(which or 0))
     there, wanted = sorted({text.kind for text in texts}), which.split(",")
@@ -88,10 +87,6 @@ def short_texts(which: str = "", corpus: str = "") -> list[FixtureText]:
                 allowed=", ".join(there),
             )
     return [text for text in texts if text.kind in wanted]
-
-
-def _is_short(text: FixtureText) -> bool:
-    return len(text.text) <= LONGEST_CHARACTERS
 
 
 def heard(spoken: Sequence[SpokenPair], limit: int) -> list[PassagePair]:
@@ -195,20 +190,18 @@ _MEASURES: dict[str, Callable[[Samples, Samples, int], dict[str, float]]] = {
 def judge(table: pd.DataFrame, timing: str = SHARED) -> list[Check]:
     """Limits: DNSMOS not 3 % lower with 95 % confidence; distances well below the audible anchor's.
 
-    With shared timing every pair must have it; with their own, only DNSMOS can compare them.
+    With shared timing every pair must have it; with their own, only DNSMOS can compare them. What was not
+    measured is not judged.
     """
-    compared = (DURATION_CHECK, POSITION_CHECK) if timing == SHARED else ()
-    return [_check(table, name) for name in (DNSMOS_CHECK, RESIDUAL_CHECK, *compared)]
-
-
-def _check(table: pd.DataFrame, name: str) -> Check:
-    if name == DNSMOS_CHECK:
-        return Check(name, 100 * _dnsmos_change(table).lower, low=DNSMOS_MARGIN_PERCENT)
-    if name == RESIDUAL_CHECK:
-        return Check(name, table.residual_lu.abs().max(), high=RESIDUAL_LU)
-    if name == DURATION_CHECK:
-        return Check(name, table.duration_difference_s.abs().max(), high=0.0)
-    return Check(name, table.position.median(skipna=False), high=POSITION_HIGH)
+    checks = [Check(RESIDUAL_CHECK, table.residual_lu.abs().max(), high=RESIDUAL_LU)]
+    if "dnsmos_candidate" in table:
+        lower = 100 * _dnsmos_change(table).lower
+        checks.insert(0, Check(DNSMOS_CHECK, lower, low=DNSMOS_MARGIN_PERCENT))
+    if timing == SHARED:
+        checks.append(Check(DURATION_CHECK, table.duration_difference_s.abs().max(), high=0.0))
+    if timing == SHARED and "position" in table:
+        checks.append(Check(POSITION_CHECK, table.position.median(skipna=False), high=POSITION_HIGH))
+    return checks
 
 
 def _dnsmos_change(table: pd.DataFrame) -> PairedChange:
@@ -266,16 +259,12 @@ def controls(spoken: Sequence[SpokenPair], *, progress: bool = True) -> list[Neg
         "25 ms too late is far away": (_late, POSITION_CHECK, (DISTANCE,)),
         "25 ms too long is not the same timing": (_long, DURATION_CHECK, ()),
     }
-    untouched = judge(measure(_damaged(spoken, np.copy), progress=progress))
-    found = [NegativeControl("the reference itself passes", caught=all(check.passed for check in untouched))]
+    untouched = measure([each.damaged(np.copy) for each in spoken], progress=progress)
+    found = [NegativeControl("the reference itself passes", caught=not failed(judge(untouched)))]
     for name, (damage, check, parts) in faults.items():
-        table = measure(_damaged(spoken, damage), parts, progress=progress)
-        found.append(NegativeControl(name, caught=not _check(table, check).passed))
+        table = measure([each.damaged(damage) for each in spoken], parts, progress=progress)
+        found.append(NegativeControl(name, caught=check in failed(judge(table))))
     return found
-
-
-def _damaged(spoken: Sequence[SpokenPair], damage: damages.Damage) -> list[SpokenPair]:
-    return [each._replace(pair=replace(each.pair, candidate=damage(each.pair.reference))) for each in spoken]
 
 
 def _dithered(samples: Samples) -> Samples:

@@ -24,7 +24,7 @@ from kokoro_lab.lab.gates.evidence import (
     STALE,
     TESTS,
     VERDICTS,
-    EvidenceFinding,
+    Evidence,
     Now,
     Records,
 )
@@ -54,43 +54,6 @@ COLUMNS = (
 )
 NEEDS = ("mac", "listeners", "notebooks")
 """What is not here: an Apple-silicon Mac, people who listen, notebooks that are still to be written."""
-
-
-@dataclass(frozen=True, slots=True)
-class Evidence:
-    """Either a figure of a measurement with its limits, or tests.
-
-    Parameters
-    ----------
-    measured : str
-        Name of a measurement of the suite; empty if `tests` are the evidence.
-    figure : str
-        A check or a figure of its result, or a path of names such as `summary > kokoro-lab > rtf > p95`.
-    low, high : float, optional
-        Limits of the figure; at least one of them.
-    tests : sequence of str
-        Tests as pytest names them, without parameters.
-    timed : bool
-        Whether times decide the figure. Then a run of the fast mode shows nothing: it has a few texts, and
-        other things run beside it.
-    """
-
-    measured: str = ""
-    figure: str = ""
-    low: float | None = None
-    high: float | None = None
-    tests: Sequence[str] = ()
-    timed: bool = False
-
-    def __post_init__(self) -> None:
-        limits = self.low is not None or self.high is not None
-        if bool(self.tests) == bool(self.measured) or bool(self.measured) != bool(self.figure and limits):
-            raise ParameterError(
-                "Evidence is a figure of a measurement with a limit, or tests.",
-                field="evidence",
-                value=self.measured or list(self.tests),
-                allowed="measured, figure and low or high; or tests",
-            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,8 +154,7 @@ def measure(lines: Sequence[Line], records: Records) -> pd.DataFrame:
     ParameterError
         A line names a measurement that the suite does not have.
     """
-    known = _suite()
-    return pd.DataFrame([_row(line, records, known) for line in lines], columns=[*COLUMNS, "needs", "dirty"])
+    return pd.DataFrame([_row(line, records) for line in lines], columns=[*COLUMNS, "needs", "dirty"])
 
 
 def judge(table: pd.DataFrame, *, complete: bool = False, signed_off_by: str = "") -> list[Check]:
@@ -279,31 +241,26 @@ def export(table: pd.DataFrame, folder: Path, signed_off_by: str = "") -> None:
 
 def missing(lines: Iterable[Line], records: Records) -> list[Measurement]:
     """What must be run so that no line lacks its evidence, in the suite's order. Tests are not in it."""
-    known = _suite()
     wanted = {
         each.measured
         for line in lines
         for each in line.evidence
         if each.measured
         and not (records.fast and each.timed)  # running it fast would not show it
-        and _find(each, records, known).verdict in (NOT_MEASURED, STALE)
+        and records.find(each).verdict in (NOT_MEASURED, STALE)
     }
-    return [one for name, one in known.items() if name in wanted]
+    return [one for one in measurements() if one.name in wanted]
 
 
-def _suite() -> dict[str, Measurement]:
-    return {one.name: one for one in measurements()}
-
-
-def _row(line: Line, records: Records, known: dict[str, Measurement]) -> dict[str, Any]:
-    found = [_find(each, records, known) for each in line.evidence]
-    unnoticed = _without_control(line, records, known)
+def _row(line: Line, records: Records) -> dict[str, Any]:
+    found = [records.find(each) for each in line.evidence]
+    unnoticed = _without_control(line, records)
     verdicts = [
         *(one.verdict for one in found),
         *([NOT_MEASURED] if line.needs else []),
         *([FAILED] if unnoticed else []),
     ]
-    commands = dict.fromkeys(_command(each, _counts_fast(each, records), known) for each in line.evidence)
+    commands = dict.fromkeys(_command(each, records) for each in line.evidence)
     notes = [*(one.note for one in found), unnoticed, f"needs {line.needs}" if line.needs else ""]
     files = dict.fromkeys(_shown(one.file, records.folder) for one in found if one.file)
     return {
@@ -324,40 +281,19 @@ def _row(line: Line, records: Records, known: dict[str, Measurement]) -> dict[st
     }
 
 
-def _find(evidence: Evidence, records: Records, known: dict[str, Measurement]) -> EvidenceFinding:
-    if evidence.tests:
-        return records.tests(evidence.tests)
-    counted = replace(records, fast=_counts_fast(evidence, records))
-    return counted.figure(_measurement(evidence, known), evidence.figure, evidence.low, evidence.high)
-
-
-def _without_control(line: Line, records: Records, known: dict[str, Measurement]) -> str:
+def _without_control(line: Line, records: Records) -> str:
     """Why a result that there is does not show that the line's control was caught; empty if it does."""
     if not line.control:
         return ""
     name, _, control = line.control.partition(" > ")
-    (each,) = [one for one in line.evidence if one.measured == name][:1]
-    counted = replace(records, fast=_counts_fast(each, records))
-    return counted.without_control(_measurement(each, known), control)
+    each = next(one for one in line.evidence if one.measured == name)
+    return records.counted(each).without_control(each.measurement, control)
 
 
-def _counts_fast(evidence: Evidence, records: Records) -> bool:
-    return records.fast and not evidence.timed
-
-
-def _command(evidence: Evidence, fast: bool, known: dict[str, Measurement]) -> str:
-    return "make test" if evidence.tests else _measurement(evidence, known).command(fast)
-
-
-def _measurement(evidence: Evidence, known: dict[str, Measurement]) -> Measurement:
-    if evidence.measured not in known:
-        raise ParameterError(
-            f"The suite has no measurement {evidence.measured!r}.",
-            field="measured",
-            value=evidence.measured,
-            allowed=", ".join(known),
-        )
-    return known[evidence.measured]
+def _command(evidence: Evidence, records: Records) -> str:
+    if evidence.tests:
+        return "make test"
+    return evidence.measurement.command(records.counted(evidence).fast)
 
 
 def _shown(path: Path, folder: Path) -> str:

@@ -6,9 +6,10 @@ anything else. A damage is put where speech is loudest, since one in a pause is 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 from functools import partial
+from typing import Protocol
 
 import numpy as np
 
@@ -49,23 +50,23 @@ def loudest(samples: Samples, length_s: float = DAMAGE_S) -> slice:
     return slice(start, start + length)
 
 
-def click(samples: Samples, height: float = CLICK_HEIGHT) -> Samples:
-    """One sample off by `height` of full scale."""
+def click(samples: Samples) -> Samples:
+    """One sample off by `CLICK_HEIGHT` of full scale."""
     damaged, at = samples.copy(), loudest(samples).start
-    damaged[at] += np.float32(-height if damaged[at] > 0 else height)
+    damaged[at] += np.float32(-CLICK_HEIGHT if damaged[at] > 0 else CLICK_HEIGHT)
     return damaged
 
 
-def gap(samples: Samples, length_s: float = DAMAGE_S) -> Samples:
+def gap(samples: Samples) -> Samples:
     """Silence instead of speech."""
     damaged = samples.copy()
-    damaged[loudest(samples, length_s)] = 0
+    damaged[loudest(samples)] = 0
     return damaged
 
 
-def cut(samples: Samples, length_s: float = DAMAGE_S) -> Samples:
+def cut(samples: Samples) -> Samples:
     """A piece left out, its ends put together hard."""
-    damaged: Samples = np.delete(samples, loudest(samples, length_s))
+    damaged: Samples = np.delete(samples, loudest(samples))
     return damaged
 
 
@@ -95,8 +96,8 @@ def gained(samples: Samples, db: float = GAIN_DB) -> Samples:
     return (samples * 10 ** (db / 20)).astype(np.float32)
 
 
-def faster(samples: Samples, times: float = FASTER) -> Samples:
-    """Spoken `times` as fast at the same pitch, by FFmpeg's `atempo` (overlap-add where alike)."""
+def faster(samples: Samples) -> Samples:
+    """Spoken `FASTER` times as fast at the same pitch, by FFmpeg's `atempo` (overlap-add where alike)."""
     import av
     from av.filter import Graph
 
@@ -105,7 +106,7 @@ def faster(samples: Samples, times: float = FASTER) -> Samples:
         graph.add_abuffer(
             sample_rate=SAMPLE_RATE_HZ, format="flt", layout="mono", time_base=Fraction(1, SAMPLE_RATE_HZ)
         ),
-        graph.add("atempo", str(times)),
+        graph.add("atempo", str(FASTER)),
         graph.add("aformat", "sample_fmts=flt"),
         graph.add("abuffersink"),
     ).configure()
@@ -119,14 +120,14 @@ def faster(samples: Samples, times: float = FASTER) -> Samples:
             pieces.append(graph.pull().to_ndarray()[0])
         except av.error.EOFError:
             break
-    length = round(len(samples) / times)  # the filter's last window may end a few samples off
+    length = round(len(samples) / FASTER)  # the filter's last window may end a few samples off
     damaged: Samples = np.pad(np.concatenate(pieces)[:length], (0, max(0, length - sum(map(len, pieces)))))
     return damaged
 
 
-def clipped(samples: Samples, share: float = CLIPPED_SHARE) -> Samples:
+def clipped(samples: Samples) -> Samples:
     """The loudest samples cut to one level."""
-    level = float(np.quantile(np.abs(samples), 1 - share))
+    level = float(np.quantile(np.abs(samples), 1 - CLIPPED_SHARE))
     return np.clip(samples, -level, level)
 
 
@@ -134,6 +135,22 @@ def without(samples: Samples, word: slice) -> Samples:
     """A dropped word: its samples left out."""
     damaged: Samples = np.delete(samples, word)
     return damaged
+
+
+class TimedWord(Protocol):
+    """When a word is heard, from the start of a clip."""
+
+    @property
+    def start_s(self) -> float: ...
+
+    @property
+    def end_s(self) -> float: ...
+
+
+def longest_word(words: Iterable[TimedWord]) -> slice:
+    """The samples in which the longest of them is heard."""
+    word = max(words, key=lambda each: each.end_s - each.start_s)
+    return slice(round(word.start_s * SAMPLE_RATE_HZ), round(word.end_s * SAMPLE_RATE_HZ))
 
 
 DAMAGES: dict[str, Damage] = {

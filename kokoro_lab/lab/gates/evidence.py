@@ -10,14 +10,14 @@ from __future__ import annotations
 import math
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from kokoro_lab.config import VARIANTS, settings, weights_of
-from kokoro_lab.errors import ResultError
-from kokoro_lab.lab.gates.suite import Measurement
+from kokoro_lab.errors import ParameterError, ResultError
+from kokoro_lab.lab.gates.suite import Measurement, measurements
 from kokoro_lab.lab.results import (
     CRASH,
     CRASHED,
@@ -48,6 +48,62 @@ class Now:
     commit: str | None
     variant: str
     weights: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """Either a figure of a measurement with its limits, or tests.
+
+    Parameters
+    ----------
+    measured : str
+        Name of a measurement of the suite; empty if `tests` are the evidence.
+    figure : str
+        A check or a figure of its result, or a path of names such as `summary > kokoro-lab > rtf > p95`.
+    low, high : float, optional
+        Limits of the figure; at least one of them.
+    tests : sequence of str
+        Tests as pytest names them, without parameters.
+    timed : bool
+        Whether times decide the figure. Then a run of the fast mode shows nothing: it has a few texts, and
+        other things run beside it.
+    """
+
+    measured: str = ""
+    figure: str = ""
+    low: float | None = None
+    high: float | None = None
+    tests: Sequence[str] = ()
+    timed: bool = False
+
+    def __post_init__(self) -> None:
+        limits = self.low is not None or self.high is not None
+        if bool(self.tests) == bool(self.measured) or bool(self.measured) != bool(self.figure and limits):
+            raise ParameterError(
+                "Evidence is a figure of a measurement with a limit, or tests.",
+                field="evidence",
+                value=self.measured or list(self.tests),
+                allowed="measured, figure and low or high; or tests",
+            )
+
+    @property
+    def measurement(self) -> Measurement:
+        """What is measured, of the suite.
+
+        Raises
+        ------
+        ParameterError
+            The suite does not have it.
+        """
+        known = {one.name: one for one in measurements()}
+        if self.measured not in known:
+            raise ParameterError(
+                f"The suite has no measurement {self.measured!r}.",
+                field="measured",
+                value=self.measured,
+                allowed=", ".join(known),
+            )
+        return known[self.measured]
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +155,23 @@ class Records:
     now: Now
     fast: bool = False
 
+    def find(self, evidence: Evidence) -> EvidenceFinding:
+        """What a piece of evidence says.
+
+        Raises
+        ------
+        ParameterError
+            It is of a measurement that the suite does not have.
+        """
+        if evidence.tests:
+            return self.tests(evidence.tests)
+        measured = evidence.measurement
+        return self.counted(evidence).figure(measured, evidence.figure, evidence.low, evidence.high)
+
+    def counted(self, evidence: Evidence) -> Records:
+        """These results, with those of the fast mode only where they can show it."""
+        return replace(self, fast=self.fast and not evidence.timed)
+
     def figure(
         self, measured: Measurement, name: str, low: float | None = None, high: float | None = None
     ) -> EvidenceFinding:
@@ -138,12 +211,12 @@ class Records:
 
     def tests(self, nodes: Sequence[str]) -> EvidenceFinding:
         """What became of tests, named as pytest does it: a file, or a function with all its parameters."""
-        if not self._reports:
+        if not self._cases:
             return EvidenceFinding(
                 NOT_MEASURED, threshold="all pass", note="no report of the tests can be read"
             )
         ran = [[case for case in self._cases if _is_of(case.name, node)] for node in nodes]
-        path = self._reports[0].file
+        path = self._cases[0].file
         if unknown := [node for node, found in zip(nodes, ran, strict=True) if not found]:
             note = f"did not run: {', '.join(unknown)}"
             return EvidenceFinding(NOT_MEASURED, threshold="all pass", file=path, note=note)
@@ -155,7 +228,7 @@ class Records:
             note = f"{len(found) - passed} were skipped"
             return EvidenceFinding(NOT_MEASURED, figure, "all pass", path, note)
         faults = [f"{failed} of its tests failed"] if failed else []
-        abouts = {case.report.file: case.report.about for case in found}
+        abouts = {case.file: case.about for case in found}
         return _finding(
             figure,
             "all pass",
@@ -196,43 +269,29 @@ class Records:
         return "" if sha256 == self.now.weights.get(wanted) else f"of other weights, {str(sha256)[:8]}"
 
     @cached_property
-    def _reports(self) -> list[_Report]:
-        """Those of the tests' tiers that can be read."""
-        files = sorted((self.folder / TESTS).parent.glob("*.xml"))
-        return [report for report in map(_report, files) if report is not None]
-
-    @cached_property
     def _cases(self) -> list[_Case]:
-        return [
-            _Case(f"{case.get('classname')}::{case.get('name')}", _outcome(case), report)
-            for report in self._reports
-            for case in report.cases
-        ]
-
-
-@dataclass(frozen=True, slots=True)
-class _Report:
-    """What one tier of the tests wrote: its file, its properties, and the elements of its cases."""
-
-    file: Path
-    about: Mapping[str, str]
-    cases: Sequence[ET.Element]
+        """Those of the tests' tiers whose reports can be read."""
+        return [case for file in sorted((self.folder / TESTS).parent.glob("*.xml")) for case in _cases(file)]
 
 
 @dataclass(frozen=True, slots=True)
 class _Case:
+    """One test as its tier reported it: name, outcome, and the report's file and properties."""
+
     name: str
     outcome: str
-    report: _Report
+    file: Path
+    about: Mapping[str, str]
 
 
-def _report(file: Path) -> _Report | None:
+def _cases(file: Path) -> Iterator[_Case]:
     try:
         tree = ET.parse(file)
     except (OSError, ET.ParseError):
-        return None
+        return
     about = {one.get("name", ""): one.get("value", "") for one in tree.iter("property")}
-    return _Report(file, about, list(tree.iter("testcase")))
+    for case in tree.iter("testcase"):
+        yield _Case(f"{case.get('classname')}::{case.get('name')}", _outcome(case), file, about)
 
 
 def _finding(

@@ -23,7 +23,7 @@ from kokoro_lab.lab.fixtures import FixtureText
 from kokoro_lab.lab.gates import damages
 from kokoro_lab.lab.gates.loudness import HIGHEST_LUFS, LOWEST_LUFS
 from kokoro_lab.lab.gates.seams import judge_clip
-from kokoro_lab.lab.results import Check, NegativeControl
+from kokoro_lab.lab.results import Check, NegativeControl, failed
 from kokoro_lab.metrics.loudness import integrated_lufs, true_peak_dbtp
 from kokoro_lab.metrics.proportions import proportion_interval, upper_limit
 from kokoro_lab.speech.engine import Engine
@@ -61,7 +61,7 @@ class StreamPair:
         return f"{self.text}-{self.voice}".replace(" ", "-")
 
 
-Gate = Callable[[Samples, StreamPair], bool]
+Objection = Callable[[Samples, StreamPair], bool]
 """Whether it objects to samples that are, or ought to be, those of a clip."""
 
 
@@ -84,10 +84,10 @@ def not_repeated(samples: Samples, spoken: StreamPair) -> bool:
 
 def defective(samples: Samples, spoken: StreamPair) -> bool:
     """The gate of seams and clicks, as it judges a clip by itself: no reference, and no known seams."""
-    return not all(check.passed for check in judge_clip(samples))
+    return bool(failed(judge_clip(samples)))
 
 
-GATES: dict[str, Gate] = {
+GATES: dict[str, Objection] = {
     "loudness": off_level,
     "golden on one build": not_repeated,
     "seams and clicks": defective,
@@ -110,7 +110,7 @@ def speak(
 
 
 def measure(
-    spoken: Sequence[StreamPair], gates: Mapping[str, Gate] = GATES, *, progress: bool = True
+    spoken: Sequence[StreamPair], gates: Mapping[str, Objection] = GATES, *, progress: bool = True
 ) -> pd.DataFrame:
     """Ask every gate about every clip, clean and with each damage.
 
@@ -203,8 +203,8 @@ def worst(table: pd.DataFrame) -> pd.DataFrame:
 def controls(spoken: Sequence[StreamPair]) -> list[NegativeControl]:
     """Gates that are wrong on purpose; the judge must refuse their tables, and pass that of a perfect one."""
     few = list(spoken[:CONTROL_CLIPS])
-    perfect: Gate = not_repeated
-    wrong: dict[str, Gate] = {
+    perfect: Objection = not_repeated
+    wrong: dict[str, Objection] = {
         "a gate that objects to everything": lambda samples, each: True,
         "a gate that objects to nothing": lambda samples, each: False,
         "a gate that objects to one clean clip": lambda samples, each: (
@@ -215,8 +215,8 @@ def controls(spoken: Sequence[StreamPair]) -> list[NegativeControl]:
         ),
     }
 
-    def passes(gate: Gate) -> bool:
-        return all(check.passed for check in judge(measure(few, {"it": gate}, progress=False)))
+    def passes(gate: Objection) -> bool:
+        return not failed(judge(measure(few, {"it": gate}, progress=False)))
 
     found = [NegativeControl("a gate that knows the clean clips passes", caught=passes(perfect))]
     return found + [NegativeControl(name, caught=not passes(gate)) for name, gate in wrong.items()]

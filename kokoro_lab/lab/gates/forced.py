@@ -61,10 +61,6 @@ class ToldGraph:
         self._prosody = prosody
 
     @property
-    def active_provider(self) -> str:
-        return self._session.active_provider
-
-    @property
     def details(self) -> Mapping[str, str]:
         return {"prosody": "fp32"}
 
@@ -105,10 +101,6 @@ class ToldStages:
     def __init__(self, stages: StagedDecoder, prosody: ProsodyModel) -> None:
         self._stages = stages
         self._prosody = prosody
-
-    @property
-    def active_provider(self) -> str:
-        return self._stages.active_provider
 
     @property
     def details(self) -> Mapping[str, str]:

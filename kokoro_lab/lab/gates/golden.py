@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -38,7 +39,7 @@ from kokoro_lab.lab.gates.golden_files import (
     flac_bytes,
     record,
 )
-from kokoro_lab.lab.results import Check, NegativeControl, facts_of, write_json
+from kokoro_lab.lab.results import Check, NegativeControl, facts_of, failed, write_json
 from kokoro_lab.metrics.fingerprint import Fingerprint, bit_error_rate, even_edges_s, mel_fingerprint
 from kokoro_lab.native.toolchain import build_of
 from kokoro_lab.speech.engine import Engine, load_engine
@@ -370,9 +371,8 @@ def controls(golden: GoldenFolder, names: Sequence[str]) -> list[NegativeControl
         for name in takes:
             if build == ANOTHER and name in UNSEEN_ON_ANOTHER_BUILD:
                 continue
-            passed = (
-                [_passes(golden, row, build) for _, row in tables[name].iterrows()] if name in tables else []
-            )
+            rows = tables[name].iterrows() if name in tables else ()
+            passed = [_passes(golden, row, build) for _, row in rows]
             right = all(passed) if name == UNTOUCHED else not any(passed)
             found.append(NegativeControl(f"{build}: {name}", caught=bool(passed) and right))
     return found
@@ -380,7 +380,7 @@ def controls(golden: GoldenFolder, names: Sequence[str]) -> list[NegativeControl
 
 def _passes(golden: GoldenFolder, row: pd.Series, build: str) -> bool:
     table = pd.DataFrame([row.to_dict() | {"build": build}]).infer_objects()
-    return all(check.passed for check in judge_takes(table, golden))
+    return not failed(judge_takes(table, golden))
 
 
 def _damaged(spoken: GoldenClip, damage: damages.Damage) -> GoldenClip:
@@ -389,9 +389,7 @@ def _damaged(spoken: GoldenClip, damage: damages.Damage) -> GoldenClip:
 
 
 def _without_longest_word(spoken: GoldenClip) -> damages.Damage:
-    word = max(spoken.recording.words, key=lambda each: each.end_s - each.start_s)
-    place = slice(round(word.start_s * SAMPLE_RATE_HZ), round(word.end_s * SAMPLE_RATE_HZ))
-    return lambda samples: damages.without(samples, place)
+    return partial(damages.without, word=damages.longest_word(spoken.recording.words))
 
 
 def _two_voices(golden: GoldenFolder) -> Iterator[Take]:

@@ -265,36 +265,18 @@ def load_golden(folder: Path | None = None) -> GoldenFolder:
     return GoldenFolder(folder, cases, tolerances, recordings)
 
 
-def record(golden: GoldenFolder, spoken: Sequence[GoldenClip]) -> GoldenFolder:
-    """Write recordings to the folder, in place of those of the same names, and no others.
+def record(golden: GoldenFolder, spoken: Sequence[GoldenClip]) -> None:
+    """Write planned recordings to the folder, in place of those of the same names, and no others.
 
     What is not planned any more leaves the manifest; its FLAC file is left to who took it out of the plan.
-
-    Returns
-    -------
-    Golden
-        The folder as it is now.
-
-    Raises
-    ------
-    ParameterError
-        A recording that is not planned, or a folder that cannot be written.
     """
     recordings = dict(golden.recordings)
     for recording, samples in spoken:
-        if recording.name not in golden.planned:
-            raise ParameterError(
-                f"{recording.name} is not in {PLAN}.",
-                field="case",
-                value=recording.name,
-                allowed=", ".join(golden.planned),
-            )
         content = flac_bytes(samples)
         write_whole(golden.path(recording.name), content)
         recordings[recording.name] = replace(recording, flac_sha256=sha256(content).hexdigest())
     kept = [recordings[name] for name in golden.planned if name in recordings]
     write_json(golden.folder / MANIFEST, {"recordings": [_row(recording) for recording in kept]})
-    return load_golden(golden.folder)
 
 
 def flac_bytes(samples: Samples) -> bytes:

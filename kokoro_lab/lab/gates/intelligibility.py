@@ -17,7 +17,7 @@ from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Clip, Samples
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.lab.gates import damages
 from kokoro_lab.lab.gates.speaking import SpokenPair, shortest
-from kokoro_lab.lab.results import Check, NegativeControl
+from kokoro_lab.lab.results import Check, NegativeControl, failed
 from kokoro_lab.metrics.intelligibility import Recogniser, Transcriber, listen
 from kokoro_lab.metrics.noninferiority import PairedRise, paired_rise
 from kokoro_lab.metrics.spelling import ENGLISH
@@ -149,8 +149,8 @@ def controls(
     found = []
     for number, (name, candidate) in enumerate(candidates.items()):
         pairs = [e._replace(pair=replace(e.pair, candidate=candidate(e))) for e in short]
-        passed = all(check.passed for check in judge(measure(pairs, recogniser, progress=progress)))
-        found.append(NegativeControl(name, caught=passed if number == 0 else not passed))
+        refused = bool(failed(judge(measure(pairs, recogniser, progress=progress))))
+        found.append(NegativeControl(name, caught=refused if number else not refused))
     return found
 
 

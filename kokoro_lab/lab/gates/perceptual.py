@@ -25,7 +25,7 @@ from kokoro_lab.lab.gates import damages
 from kokoro_lab.lab.gates.abx import SHARED, engine_of
 from kokoro_lab.lab.gates.speaking import ProsodyReading, SpokenPair, begun, pair_up, read, shortest, speak
 from kokoro_lab.lab.listening.plan import PassagePair
-from kokoro_lab.lab.results import Check, NegativeControl
+from kokoro_lab.lab.results import Check, NegativeControl, failed
 from kokoro_lab.metrics.mos import dnsmos
 from kokoro_lab.metrics.noninferiority import MARGIN, holm, paired_change
 from kokoro_lab.metrics.perceptual import (
@@ -320,18 +320,16 @@ def controls(
     short = [begun(each, CONTROL_S) for each in shortest((e.forced for e in compared), CONTROL_TEXTS)]
 
     def damaged(damage: damages.Damage) -> list[PerceptualPair]:
-        pairs = [e._replace(pair=replace(e.pair, candidate=damage(e.pair.reference))) for e in short]
-        own = [readings[e.text, e.voice] for e in short]
-        return [PerceptualPair(e, e, reading, reading) for e, reading in zip(pairs, own, strict=True)]
+        pairs = [(each.damaged(damage), readings[each.text, each.voice]) for each in short]
+        return [PerceptualPair(each, each, reading, reading) for each, reading in pairs]
 
-    def failed(candidates: Sequence[PerceptualPair], measures: Sequence[Measure]) -> set[str]:
-        table = measure(candidates, encoder, measures, progress=False)
-        return {check.name for check in judge(table, measures) if not check.passed}
+    def refused(candidates: Sequence[PerceptualPair], measures: Sequence[Measure]) -> set[str]:
+        return failed(judge(measure(candidates, encoder, measures, progress=False), measures))
 
-    found = [NegativeControl("the reference itself passes", caught=not failed(damaged(np.copy), MEASURES))]
+    found = [NegativeControl("the reference itself passes", caught=not refused(damaged(np.copy), MEASURES))]
     for name, (damage, check, measures) in tqdm(CAUGHT_BY.items(), desc="faults", disable=not progress):
-        found.append(NegativeControl(name, caught=check in failed(damaged(damage), measures)))
-    mistaken = failed(_by_another_voice(reference, short, texts, readings), (SPEAKER, F0))
+        found.append(NegativeControl(name, caught=check in refused(damaged(damage), measures)))
+    mistaken = refused(_by_another_voice(reference, short, texts, readings), (SPEAKER, F0))
     found.append(NegativeControl("a wrong voice is another speaker", caught=SPEAKER.check in mistaken))
     found.append(NegativeControl("a wrong voice is not as high", caught=F0.check in mistaken))
     return found

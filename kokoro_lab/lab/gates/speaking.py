@@ -14,6 +14,7 @@ from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples, WordTiming
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.graphs.signatures import frames_of
 from kokoro_lab.lab.fixtures import FixtureText
+from kokoro_lab.lab.gates.damages import Damage, longest_word
 from kokoro_lab.lab.listening.plan import PassagePair
 from kokoro_lab.lab.tuning.comparison import heard_part
 from kokoro_lab.model.decoder import SegmentRequest, StagedDecoder
@@ -44,6 +45,10 @@ class SpokenPair(NamedTuple):
     pair: PassagePair
     said: str
     longest_word: slice
+
+    def damaged(self, damage: Damage) -> SpokenPair:
+        """With the reference, damaged, as its candidate."""
+        return self._replace(pair=replace(self.pair, candidate=damage(self.pair.reference)))
 
 
 class ProsodyReading(NamedTuple):
@@ -87,7 +92,8 @@ def pair_up(reference: Sequence[ModelSpeech], candidate: Sequence[ModelSpeech]) 
         other = inside if len(first.samples) == len(second.samples) else heard_part(second.samples)
         name = f"{first.text}, {first.voice}"
         pair = PassagePair(name, first.samples[inside], second.samples[other], SAMPLE_RATE_HZ)
-        longest = _longest(first.words, inside)
+        longest = longest_word(first.words)
+        longest = slice(max(longest.start - inside.start, 0), longest.stop - inside.start)
         pairs.append(SpokenPair(first.text, first.voice, pair, first.said, longest))
     return pairs
 
@@ -151,10 +157,3 @@ def _speak(engine: Engine, text: FixtureText, voice_name: str, streamed: bool) -
         words += word_timings(segment, decoded.durations, start, range(start, sum(map(len, blocks))))
     said = engine.front_end.describe(text.text, voice.language)["normalized"]
     return ModelSpeech(text.id, voice_name, np.concatenate(blocks), words, said)
-
-
-def _longest(words: Sequence[WordTiming], inside: slice) -> slice:
-    """The samples of the longest word, counted from where the silence in front was cut."""
-    word = max(words, key=lambda each: each.end_s - each.start_s)
-    start, stop = (round(at_s * SAMPLE_RATE_HZ) - inside.start for at_s in (word.start_s, word.end_s))
-    return slice(max(start, 0), stop)

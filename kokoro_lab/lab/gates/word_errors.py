@@ -11,7 +11,6 @@ from __future__ import annotations
 import string
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import pandas as pd
 from tqdm import tqdm
@@ -19,10 +18,10 @@ from tqdm import tqdm
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Clip, Samples
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ParameterError
-from kokoro_lab.lab.fixtures import FixtureText, held_out, load_rows, spread
+from kokoro_lab.lab.fixtures import FixtureText, load_rows, spread, texts_of
 from kokoro_lab.lab.gates import damages
 from kokoro_lab.lab.gates.intelligibility import SIDES, error_percent, rise, understood
-from kokoro_lab.lab.results import Check, NegativeControl
+from kokoro_lab.lab.results import Check, NegativeControl, failed
 from kokoro_lab.metrics.intelligibility import Transcriber, listen, wrong_words
 from kokoro_lab.metrics.noninferiority import error_rate
 from kokoro_lab.metrics.spelling import ENGLISH, LANGUAGES, spelling_language, units
@@ -54,7 +53,7 @@ SWAPPED_S = 0.5
 """Longer than a word: what comes out of order is then heard in another order."""
 
 
-def published(config: EngineConfig | None = None) -> Engine:
+def published(config: EngineConfig) -> Engine:
     """An engine that runs the fp32 file as it was published, whole segments in one graph: the reference.
 
     Raises
@@ -62,7 +61,7 @@ def published(config: EngineConfig | None = None) -> Engine:
     WeightsError
         The weights cannot be had.
     """
-    config = replace(config or EngineConfig.from_settings(), variant="fp32", stages=None)
+    config = replace(config, variant="fp32", stages=None)
     if missing(("fp32",), config.home):
         fetch(("fp32",), source=config.source, home=config.home)
     decoder = WholeGraph(model_path("fp32", config.home), config)
@@ -98,7 +97,7 @@ def sentences(language: str, limit: int = 0, corpus: str = "") -> list[FixtureTe
     """
     language = spelling_language(language)
     if corpus and language == ENGLISH:
-        found = plain(held_out(Path(corpus)))
+        found = plain(texts_of(corpus))
     else:
         rows = [row for row in load_rows(FIXTURE) if row["language"] == language]
         found = [FixtureText(row["id"], language, row["text"]) for row in rows]
@@ -243,14 +242,14 @@ def worst_words(table: pd.DataFrame) -> pd.DataFrame:
     return found.sort_values([*SIDES, *columns], ascending=[False, True, True, True, True], ignore_index=True)
 
 
-def worst(table: pd.DataFrame, limit: int = 0) -> pd.DataFrame:
+def worst(table: pd.DataFrame) -> pd.DataFrame:
     """The clips in which the candidate lost most, those that the reference did not lose first; without those
     in which it lost none."""
     lost = table[table.word_errors_candidate > 0]
     more = lost.word_errors_candidate - lost.word_errors_reference
     columns = ["language", "voice", "more", "words", "said", "heard_candidate", "heard_reference"]
     found = lost.assign(more=more).sort_values(["more", "word_errors_candidate"], ascending=False)
-    return found[columns].head(limit or len(found))
+    return found[columns]
 
 
 def speak_again(clips: pd.DataFrame, candidate: Engine, reference: Engine) -> Iterator[tuple[str, Clip]]:
@@ -270,7 +269,7 @@ def controls(
     """
     faults: dict[str, Callable[[Clip, Clip], Samples]] = {
         "the longest word cut out of each clip": lambda clip, _: damages.without(
-            clip.samples, longest_word(clip)
+            clip.samples, damages.longest_word(clip.timings)
         ),
         "another text": lambda _, other: other.samples,
         "two pieces of half a second swapped": lambda clip, _: damages.swapped(clip.samples, SWAPPED_S),
@@ -279,7 +278,7 @@ def controls(
     for language, rows in table.groupby("language", sort=False):
         best = rows.sort_values(["word_errors_candidate", "word_errors_reference", "words"], kind="stable")
         best = best.drop_duplicates("text").head(CONTROL_TEXTS)
-        found.append(NegativeControl(f"{language}: the untouched clips pass", caught=_passes(best)))
+        found.append(NegativeControl(f"{language}: the untouched clips pass", caught=not failed(judge(best))))
         clips = [streamed(candidate, row.said, row.voice) for row in best.itertuples()]
         pairs = list(zip(clips, [*clips[1:], *clips[:1]], strict=True))
         for name, fault in tqdm(faults.items(), desc=f"{language} faults", disable=not progress):
@@ -288,15 +287,5 @@ def controls(
                 for row, pair in zip(best.itertuples(), pairs, strict=True)
             ]
             damaged = best.assign(word_errors_candidate=[each.word_errors for each in errors])
-            found.append(NegativeControl(f"{language}: {name}", caught=not _passes(damaged)))
+            found.append(NegativeControl(f"{language}: {name}", caught=bool(failed(judge(damaged)))))
     return found
-
-
-def longest_word(clip: Clip) -> slice:
-    """The samples in which the longest word of a clip is heard."""
-    word = max(clip.timings, key=lambda each: each.end_s - each.start_s)
-    return slice(*(round(at_s * clip.sample_rate_hz) for at_s in (word.start_s, word.end_s)))
-
-
-def _passes(table: pd.DataFrame) -> bool:
-    return all(check.passed for check in judge(table))

@@ -22,9 +22,9 @@ import pandas as pd
 
 from kokoro_lab.audio import wav_bytes
 from kokoro_lab.errors import AnswersError
-from kokoro_lab.lab.listening.answers import SUFFIX, check_listener, open_answers, read_answers
+from kokoro_lab.lab.listening.answers import SUFFIX, AnswerFile, check_listener, open_answers, read_answers
 from kokoro_lab.lab.listening.plan import (
-    Letter,
+    AbxTrial,
     LevelledPair,
     ListeningPlan,
     PassagePair,
@@ -40,56 +40,24 @@ SAME_SOUND_DB = 60.0
 """Sounds made again by the same engine differ by rounding alone, over 100 dB below the sound."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class Sitting:
-    """One listener on the way through a test. Made by `ListeningSession.sitting`.
+    """One listener on the way through a test: what they hear, and what they have answered."""
 
-    Attributes
-    ----------
-    note : str
-        What was found wrong with the file of answers, and what was done about it.
-    """
-
-    def __init__(self, session: ListeningSession, listener: str) -> None:
-        self.listener = check_listener(listener)
-        self._plan = session.plan
-        self._trials = session.plan.trials(listener)
-        self._file = open_answers(
-            session.path_of(listener), test=self._plan.sha256, listener=listener, trials=len(self._trials)
-        )
-        self.note = self._file.note
-
-    def __len__(self) -> int:
-        return len(self._trials)
-
-    @property
-    def answered(self) -> int:
-        """How many trials are answered."""
-        return len(self._file.letters)
-
-    @property
-    def done(self) -> bool:
-        """Whether all of them are."""
-        return self.answered == len(self)
+    plan: ListeningPlan
+    trials: Sequence[AbxTrial]
+    answers: AnswerFile
 
     def wav(self, button: str) -> bytes:
-        """What is behind the button "A", "B" or "X" of this trial, as a WAV file.
+        """What is behind the button "A", "B" or "X" of the trial that is next, as a WAV file.
 
         Each has a dither of its own, so that X is not the same bytes as what it is.
         """
-        trial = self._trials[self.answered]
-        pair = self._plan.pairs[trial.pair]
-        seed = self.answered * len(BUTTONS) + BUTTONS.index(button)
+        number = len(self.answers.letters)
+        trial = self.trials[number]
+        pair = self.plan.pairs[trial.pair]
+        seed = number * len(BUTTONS) + BUTTONS.index(button)
         return wav_bytes(pair.side(trial.side(button)), pair.sample_rate_hz, seed=seed)
-
-    def answer(self, letter: Letter, plays: dict[str, int]) -> None:
-        """Keep the answer to this trial, and go on to the next.
-
-        Raises
-        ------
-        AnswersError
-            It cannot be kept.
-        """
-        self._file.append(letter, plays)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -109,7 +77,9 @@ class ListeningSession:
         AnswersError
             Their file is damaged, or of another test.
         """
-        return Sitting(self, listener)
+        path, trials = self.path_of(check_listener(listener)), self.plan.trials(listener)
+        answers = open_answers(path, test=self.plan.sha256, listener=listener, trials=len(trials))
+        return Sitting(self.plan, trials, answers)
 
     def path_of(self, listener: str) -> Path:
         """The file of a listener's answers."""

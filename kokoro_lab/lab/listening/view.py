@@ -42,9 +42,10 @@ class ListeningView:
     def __init__(self, session: ListeningSession, listener: str) -> None:
         self._session = session
         self._sitting = session.sitting(listener)
+        self._answers = self._sitting.answers
         self._plays = dict.fromkeys(BUTTONS, 0)
         self.heading = widgets.HTML()
-        self.progress = widgets.IntProgress(max=len(self._sitting), layout={"width": "24em"})
+        self.progress = widgets.IntProgress(max=self._answers.trials, layout={"width": "24em"})
         self.play = {
             button: widgets.Button(description=f"▶ {button}", tooltip=f"Play {button}") for button in BUTTONS
         }
@@ -52,7 +53,7 @@ class ListeningView:
             letter: widgets.Button(description=f"X is {letter}", button_style="primary")
             for letter in get_args(Letter)
         }
-        self.message = widgets.HTML(_said(self._sitting.note))
+        self.message = widgets.HTML(_said(self._answers.note))
         self._sound = widgets.HBox()
         for button, control in self.play.items():
             control.on_click(self._on_play(button))
@@ -69,12 +70,12 @@ class ListeningView:
         """Show the trial that is not answered yet, or the result."""
         self._plays = dict.fromkeys(BUTTONS, 0)
         self._silence()
-        self.progress.value = self._sitting.answered
-        if self._sitting.done:
+        self.progress.value = len(self._answers.letters)
+        if self._answers.complete:
             self.root.children = (self.message, *self._result())
             return
-        number = self._sitting.answered + 1
-        self.heading.value = f"<b>Trial {number} of {len(self._sitting)}</b><br>{HOW}"
+        number = len(self._answers.letters) + 1
+        self.heading.value = f"<b>Trial {number} of {self._answers.trials}</b><br>{HOW}"
         self._allow_answers()
         self.root.children = (
             self.heading,
@@ -103,7 +104,7 @@ class ListeningView:
             if not self._all_played:  # a second click, on its way when the first one was taken
                 return
             try:
-                self._sitting.answer(letter, self._plays)
+                self._answers.append(letter, self._plays)
             except KokoroLabError as error:
                 self.message.value = _said(str(error))
                 return
@@ -134,7 +135,7 @@ class ListeningView:
         table = result.table().to_html(index=False, float_format=lambda value: f"{value:.3g}", border=0)
         return [
             widgets.HTML(
-                f"<b>Thank you. All {len(self._sitting)} trials are answered.</b>{table}<ul>{said}</ul>"
+                f"<b>Thank you. All {self._answers.trials} trials are answered.</b>{table}<ul>{said}</ul>"
             ),
             widgets.Image(value=image.getvalue(), format="png", layout={"max_width": "50em"}),
         ]

@@ -89,7 +89,7 @@ def within_band(
     """One dot a clip against the band that it must lie in; those outside are red and named."""
     figure, (axes,) = panels(size=(11, 3.2))
     _band(axes, low, high)
-    good = [_inside(v, low, high) for v in values]
+    good = [(low is None or v >= low) and (high is None or v <= high) for v in values]
     axes.scatter(range(len(values)), values, c=["tab:blue" if g else "tab:red" for g in good], s=18, zorder=3)
     for i, (name, value, inside) in enumerate(zip(names, values, good, strict=True)):
         if not inside:
@@ -122,10 +122,6 @@ def levels_by_voice(clips: pd.DataFrame, *, low: float, high: float) -> Figure:
     axes.tick_params(axis="x", rotation=90, labelsize=8)
     axes.legend(frameon=False, ncols=2, loc="lower left", bbox_to_anchor=(0, 1))
     return figure
-
-
-def _inside(value: float, low: float | None, high: float | None) -> bool:
-    return (low is None or value >= low) and (high is None or value <= high)
 
 
 def _band(axes: Axes, low: float | None, high: float | None) -> None:

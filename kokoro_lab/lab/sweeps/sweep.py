@@ -106,20 +106,22 @@ def table(sweep: Sweep, *, brief: bool = False) -> pd.DataFrame:
 
     `brief` has what varies, of the figures those with limits, and the beginning of a message.
     """
-    checks = dict.fromkeys(check.name for one in sweep.runs for check in one.checks)
-    rows = []
-    for one in sweep.runs:
-        varied = {name: one.parameters[name] for name in sweep.swept} if brief else dict(one.parameters)
-        ran = {"verdict": one.verdict, "seconds": round(one.run_s, 1)}
-        figures = {name: one.figures.get(name) for name in checks} if brief else one.figures
-        message = one.message if not brief else one.message.partition("\n")[0][:SHOWN_CHARACTERS]
-        place = {"where": one.where, "run_dir": str(one.run_dir or "")}
-        rows.append(varied | ran | figures | {"message": message} | place)
-    found = pd.DataFrame(rows)
+    found = pd.DataFrame(
+        [
+            dict(one.parameters)
+            | {"verdict": one.verdict, "seconds": round(one.run_s, 1)}
+            | one.figures
+            | {"message": one.message, "where": one.where, "run_dir": str(one.run_dir or "")}
+            for one in sweep.runs
+        ]
+    )
     if not brief:
         return found
-    found = found.drop(columns=["run_dir", *(["where"] if not found["where"].any() else [])])
-    return found.map(_said)
+    checks = [check.name for one in sweep.runs for check in one.checks]
+    where = ["where"] if found["where"].any() else []
+    columns = [*sweep.swept, "verdict", "seconds", *checks, "message", *where]
+    begun = found.message.str.partition("\n")[0].str[:SHOWN_CHARACTERS]
+    return found.assign(message=begun)[list(dict.fromkeys(columns))].map(_said)
 
 
 def _said(value: Any) -> str:

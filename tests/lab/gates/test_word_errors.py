@@ -11,7 +11,7 @@ import pytest
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.lab import plots
 from kokoro_lab.lab.fixtures import FixtureText, load_rows
-from kokoro_lab.lab.gates import word_errors
+from kokoro_lab.lab.gates import damages, word_errors
 from kokoro_lab.metrics.intelligibility import Recogniser
 from kokoro_lab.metrics.spelling import LANGUAGES
 from kokoro_lab.model.whole_graph import WholeGraph
@@ -218,7 +218,7 @@ def test_the_words_that_are_lost_most_often_come_first_with_what_was_heard() -> 
 
 
 def test_the_clips_that_only_the_candidate_lost_come_first() -> None:
-    found = word_errors.worst(table(lost=2), 3)
+    found = word_errors.worst(table(lost=2)).head(3)
     assert list(found.more) == [1, 1, 0]
     assert len(word_errors.worst(table(lost=2))) == 7
 
@@ -260,7 +260,7 @@ def test_where_nothing_is_understood_nothing_is_shown(measured: pd.DataFrame, hu
 
 def test_the_longest_word_is_found_where_it_is_heard(hum: Engine) -> None:
     clip = word_errors.streamed(hum, "A thin extraordinary ox.", "hum")
-    word = word_errors.longest_word(clip)
+    word = damages.longest_word(clip.timings)
     assert np.abs(clip.samples[word]).max() > 0.01
     (timing,) = [each for each in clip.timings if each.text == "extraordinary"]
     assert word.start == round(timing.start_s * 24_000)

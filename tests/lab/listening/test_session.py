@@ -39,7 +39,7 @@ def take(
         pitch = {button: pitch_hz(played(sitting.wav(button))) for button in BUTTONS}
         x_is_a = abs(pitch["X"] - pitch["A"]) < abs(pitch["X"] - pitch["B"])
         answer = hears == "nothing" or x_is_a == (hears == "all")
-        sitting.answer("A" if answer else "B", PLAYS)
+        sitting.answers.append("A" if answer else "B", PLAYS)
 
 
 def played(wav: bytes) -> np.ndarray:
@@ -64,7 +64,7 @@ def test_a_and_b_are_reference_and_candidate_in_changing_places(session: Listeni
         assert min(pitch.values()) == pytest.approx(REFERENCE_HZ, abs=2)
         assert max(pitch.values()) >= CANDIDATE_HZ - 2
         firsts.add(pitch["A"] < pitch["B"])
-        sitting.answer("A", PLAYS)
+        sitting.answers.append("A", PLAYS)
     assert firsts == {True, False}
 
 
@@ -81,9 +81,9 @@ def test_it_is_resumed_after_the_last_answer_by_another_process(session: Listeni
     take(session, "ada", 3)
     again = open_session(session.folder, pairs(2), repeats=4, seed=7)
     sitting = again.sitting("ada")
-    assert (sitting.answered, len(sitting), sitting.done) == (3, 8, False)
+    assert (len(sitting.answers.letters), sitting.answers.trials, sitting.answers.complete) == (3, 8, False)
     take(again, "ada", 5)
-    assert open_session(session.folder).sitting("ada").done
+    assert open_session(session.folder).sitting("ada").answers.complete
     assert open_session(session.folder).result().counts == {"ada": (8, 8)}
 
 
@@ -112,7 +112,7 @@ def test_answers_to_a_changed_plan_are_refused(session: ListeningSession, change
     with pytest.raises(AnswersError, match="another test") as caught:
         open_session(session.folder, pairs(2), **{"repeats": 4, "seed": 7, **changed})
     assert "Give the parameters that it was begun with" in str(caught.value)
-    assert open_session(session.folder).sitting("ada").answered == 3
+    assert len(open_session(session.folder).sitting("ada").answers.letters) == 3
 
 
 @pytest.mark.parametrize("given", [pairs(3), [pairs(1)[0], pair("passage 2", hz=900)], pairs(2)[::-1]])
@@ -136,7 +136,7 @@ def test_sounds_that_differ_by_rounding_are_the_same_test(session: ListeningSess
 
 def test_a_test_that_nobody_has_answered_may_be_made_anew(session: ListeningSession) -> None:
     other = open_session(session.folder, pairs(3), repeats=2)
-    assert len(open_session(session.folder).sitting("ada")) == 6
+    assert open_session(session.folder).sitting("ada").answers.trials == 6
     assert other.plan.sha256 == open_session(session.folder).plan.sha256 != session.plan.sha256
 
 
