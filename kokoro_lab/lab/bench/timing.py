@@ -14,8 +14,7 @@ from typing import Any, Protocol
 import psutil
 from tqdm import tqdm
 
-from kokoro_lab.audio import write_wav
-from kokoro_lab.datatypes import SAMPLE_RATE_HZ
+from kokoro_lab.containers import write_file
 from kokoro_lab.errors import ParameterError, SynthesisError
 from kokoro_lab.lab.bench.memory import sampled_memory
 from kokoro_lab.lab.bench.trial import Listener, Trial
@@ -198,5 +197,5 @@ def _trial(
     trial = listener.trial(speaker.name, number, len(text), streamed=speaker.streamed, memory=memory)
     if audio_folder:
         name = f"{number:03d}-{speaker.name.replace(' ', '-')}.wav"
-        write_wav(audio_folder / name, listener.samples, SAMPLE_RATE_HZ)
+        write_file(audio_folder / name, listener.samples)
     return trial

@@ -20,7 +20,7 @@ from zipfile import BadZipFile
 import numpy as np
 import pandas as pd
 
-from kokoro_lab.audio import wav_bytes
+from kokoro_lab.containers import Encoder
 from kokoro_lab.errors import AnswersError
 from kokoro_lab.lab.listening.answers import SUFFIX, AnswerFile, check_listener, check_test, read_answers
 from kokoro_lab.lab.listening.levels import LevelledPair, match_all
@@ -73,7 +73,9 @@ class Sitting:
         trial = self._trials[self.answered]
         pair = self._plan.pairs[trial.pair]
         seed = self.answered * len(BUTTONS) + BUTTONS.index(button)
-        return wav_bytes(pair.side(trial.side(button)), pair.sample_rate_hz, seed=seed)
+        rate_hz = pair.sample_rate_hz
+        encoder = Encoder("wav", rate_hz, seed, streamed=False, from_hz=rate_hz)
+        return encoder.run(pair.side(trial.side(button)))
 
     def answer(self, letter: Letter, plays: dict[str, int]) -> None:
         """Keep the answer to this trial, and go on to the next.
