@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import secrets
 import struct
@@ -13,12 +12,10 @@ import numpy as np
 import numpy.typing as npt
 import soundfile
 
-from kokoro_lab.dsp import Dither, require_finite
+from kokoro_lab.dsp import require_finite
 from kokoro_lab.errors import ParameterError
 
-__all__ = ["pcm_bytes", "read_wav", "require_finite", "wav_bytes", "wav_header", "write_wav", "write_whole"]
-
-log = logging.getLogger(__name__)
+__all__ = ["pcm_bytes", "read_wav", "require_finite", "wav_header", "write_whole"]
 
 Samples = npt.NDArray[np.float32]
 Pcm = npt.NDArray[np.int16]
@@ -43,14 +40,12 @@ def pcm_bytes(pcm: Pcm) -> bytes:
     return pcm.astype("<i2").tobytes()
 
 
-def wav_header(sample_rate_hz: int, channels: int = 1, data_bytes: int | None = None) -> bytes:
-    """The 44 bytes before 16-bit PCM in a WAV file or stream.
+def wav_header(sample_rate_hz: int, data_bytes: int | None = None) -> bytes:
+    """The 44 bytes before 16-bit mono PCM in a WAV file or stream.
 
     Parameters
     ----------
     sample_rate_hz : int
-        1 or more.
-    channels : int
         1 or more.
     data_bytes : int, optional
         How many bytes of PCM follow; None if that is not known yet.
@@ -60,24 +55,23 @@ def wav_header(sample_rate_hz: int, channels: int = 1, data_bytes: int | None = 
     ParameterError
         A size that does not fit into WAV (4 GiB, two days of speech), or no whole number of samples.
     """
-    frame_bytes = channels * BYTES_A_SAMPLE
-    if sample_rate_hz < 1 or channels < 1:
+    if sample_rate_hz < 1:
         raise ParameterError(
-            f"{channels} channels at {sample_rate_hz} Hz cannot be.",
+            f"{sample_rate_hz} Hz cannot be.",
             field="sample_rate",
             value=sample_rate_hz,
             allowed="1 or more",
         )
     if data_bytes is None:
         riff_bytes = data_bytes = UNKNOWN_BYTES
-    elif 0 <= data_bytes < UNKNOWN_BYTES - _AFTER_RIFF_SIZE and data_bytes % frame_bytes == 0:
+    elif 0 <= data_bytes < UNKNOWN_BYTES - _AFTER_RIFF_SIZE and data_bytes % BYTES_A_SAMPLE == 0:
         riff_bytes = _AFTER_RIFF_SIZE + data_bytes
     else:
         raise ParameterError(
             f"{data_bytes} bytes of PCM do not make a WAV file.",
             field="data_bytes",
             value=data_bytes,
-            allowed=f"a multiple of {frame_bytes}, less than 4 GiB",
+            allowed=f"a multiple of {BYTES_A_SAMPLE}, less than 4 GiB",
         )
     return struct.pack(
         "<4sI4s4sIHHIIHH4sI",
@@ -87,65 +81,14 @@ def wav_header(sample_rate_hz: int, channels: int = 1, data_bytes: int | None = 
         b"fmt ",
         16,  # bytes of the format chunk that follow
         _PCM_FORMAT,
-        channels,
+        1,  # channel
         sample_rate_hz,
-        sample_rate_hz * frame_bytes,
-        frame_bytes,
+        sample_rate_hz * BYTES_A_SAMPLE,
+        BYTES_A_SAMPLE,
         8 * BYTES_A_SAMPLE,
         b"data",
         data_bytes,
     )
-
-
-def wav_bytes(samples: Samples, sample_rate_hz: int, seed: int = 0) -> bytes:
-    """A whole 16-bit mono WAV file, dithered.
-
-    Parameters
-    ----------
-    samples : numpy.ndarray
-        float32, shape (n,). What is beyond ±1 is clipped, and logged as a warning.
-    sample_rate_hz : int
-        1 or more.
-    seed : int
-        Of the dither: the same seed gives the same bytes.
-
-    Raises
-    ------
-    ParameterError
-        Not float32, not mono, or too long for WAV.
-    SynthesisError
-        A sample is not finite.
-    """
-    dither = Dither(seed)
-    data = pcm_bytes(dither.run(samples))
-    if dither.clipped_samples:
-        log.warning("%d of %d samples were clipped to 16 bit", dither.clipped_samples, len(samples))
-    return wav_header(sample_rate_hz, data_bytes=len(data)) + data
-
-
-def write_wav(path: str | os.PathLike[str], samples: Samples, sample_rate_hz: int, seed: int = 0) -> Path:
-    """Write a 16-bit mono WAV file, whole or not at all.
-
-    Parameters
-    ----------
-    path : str or os.PathLike
-        The file; one that is there is replaced. Its folder must exist.
-    samples, sample_rate_hz, seed
-        As `wav_bytes`.
-
-    Returns
-    -------
-    pathlib.Path
-        `path`.
-
-    Raises
-    ------
-    ParameterError
-        The folder does not exist or the file cannot be written; else as `wav_bytes`.
-    SynthesisError
-        A sample is not finite; a file that was there stays as it was.
-    """
-    return write_whole(Path(path), wav_bytes(samples, sample_rate_hz, seed))
 
 
 def write_whole(path: Path, content: bytes) -> Path:
@@ -187,7 +130,7 @@ def read_wav(path: str | os.PathLike[str]) -> tuple[Samples, int]:
     -------
     samples : numpy.ndarray
         float32, shape (n,) for one channel, (n, channels) for more. 16-bit samples are divided by 32768,
-        so what `write_wav` wrote comes back 0.0003 dB softer.
+        so what `containers.write_file` wrote comes back 0.0003 dB softer.
     sample_rate_hz : int
 
     Raises

@@ -13,9 +13,14 @@ import pytest
 import soundfile
 
 from kokoro_lab import audio
+from kokoro_lab.containers import Encoder, write_file
 from kokoro_lab.errors import ParameterError, SynthesisError
 
 RATE_HZ = 24_000
+
+
+def wav_bytes(samples: np.ndarray, seed: int = 0) -> bytes:
+    return Encoder("wav", RATE_HZ, seed, streamed=False).run(samples)
 
 
 @pytest.fixture
@@ -25,7 +30,7 @@ def samples() -> np.ndarray:
 
 
 def test_a_file_is_read_back_by_soundfile_within_the_dither(tmp_path: Path, samples: np.ndarray) -> None:
-    path = audio.write_wav(tmp_path / "a.wav", samples, RATE_HZ)
+    path = write_file(tmp_path / "a.wav", samples, RATE_HZ)
     assert path == tmp_path / "a.wav"
     read, rate = soundfile.read(path, dtype="float64")
     info = soundfile.info(path)
@@ -36,7 +41,7 @@ def test_a_file_is_read_back_by_soundfile_within_the_dither(tmp_path: Path, samp
 
 
 def test_a_file_is_read_back_by_the_standard_library(tmp_path: Path, samples: np.ndarray) -> None:
-    path = audio.write_wav(str(tmp_path / "a.wav"), samples, RATE_HZ)
+    path = write_file(str(tmp_path / "a.wav"), samples, RATE_HZ)
     with wave.open(str(path)) as file:
         assert file.getparams()[:4] == (1, 2, RATE_HZ, len(samples))
         pcm = np.frombuffer(file.readframes(len(samples) + 1), dtype="<i2")
@@ -44,7 +49,7 @@ def test_a_file_is_read_back_by_the_standard_library(tmp_path: Path, samples: np
 
 
 def test_what_we_write_we_read(tmp_path: Path, samples: np.ndarray) -> None:
-    read, rate = audio.read_wav(audio.write_wav(tmp_path / "a.wav", samples, RATE_HZ))
+    read, rate = audio.read_wav(write_file(tmp_path / "a.wav", samples, RATE_HZ))
     assert (read.dtype, read.shape, rate) == (np.float32, samples.shape, RATE_HZ)
     assert 20 * np.log10(np.abs(read).max() / np.abs(samples).max()) == pytest.approx(0.0, abs=0.001)
 
@@ -65,11 +70,10 @@ def test_the_header_has_its_44_bytes_in_order() -> None:
     assert struct.unpack("<I", header[4:8]) == (1036,)
     assert struct.unpack("<IHHIIHH", header[16:36]) == (16, 1, 1, RATE_HZ, 48_000, 2, 16)
     assert struct.unpack("<I", header[40:]) == (1000,)
-    assert struct.unpack("<HIIH", audio.wav_header(48_000, channels=2)[22:34]) == (2, 48_000, 192_000, 4)
 
 
 def test_sizes_in_a_file_are_final(samples: np.ndarray) -> None:
-    content = audio.wav_bytes(samples, RATE_HZ)
+    content = wav_bytes(samples)
     riff_bytes, data_bytes = struct.unpack("<I", content[4:8])[0], struct.unpack("<I", content[40:44])[0]
     assert riff_bytes == len(content) - 8
     assert data_bytes == len(content) - 44 == 2 * len(samples)
@@ -79,7 +83,7 @@ def test_a_stream_of_unknown_length_can_be_played(tmp_path: Path, samples: np.nd
     header = audio.wav_header(RATE_HZ)
     assert header[4:8] == header[40:44] == b"\xff\xff\xff\xff"
     path = tmp_path / "captured.wav"
-    path.write_bytes(header + audio.wav_bytes(samples, RATE_HZ)[44:])
+    path.write_bytes(header + wav_bytes(samples)[44:])
     read, rate = audio.read_wav(path)
     assert (len(read), rate) == (len(samples), RATE_HZ)
 
@@ -90,28 +94,30 @@ def test_pcm_is_little_endian() -> None:
 
 
 def test_an_empty_clip_is_an_empty_file(tmp_path: Path) -> None:
-    path = audio.write_wav(tmp_path / "a.wav", np.zeros(0, np.float32), RATE_HZ)
+    path = write_file(tmp_path / "a.wav", np.zeros(0, np.float32), RATE_HZ)
     assert path.stat().st_size == 44
     assert audio.read_wav(path)[0].shape == (0,)
 
 
 def test_the_same_seed_gives_the_same_bytes(samples: np.ndarray) -> None:
-    assert audio.wav_bytes(samples, RATE_HZ, seed=1) == audio.wav_bytes(samples, RATE_HZ, seed=1)
-    assert audio.wav_bytes(samples, RATE_HZ, seed=1) != audio.wav_bytes(samples, RATE_HZ, seed=2)
+    assert wav_bytes(samples, seed=1) == wav_bytes(samples, seed=1)
+    assert wav_bytes(samples, seed=1) != wav_bytes(samples, seed=2)
 
 
-def test_clipping_is_not_silent(samples: np.ndarray, caplog: pytest.LogCaptureFixture) -> None:
+def test_clipping_is_not_silent(
+    tmp_path: Path, samples: np.ndarray, caplog: pytest.LogCaptureFixture
+) -> None:
     with caplog.at_level(logging.WARNING):
-        audio.wav_bytes(samples, RATE_HZ)
+        write_file(tmp_path / "a.wav", samples)
         assert not caplog.records
-        audio.wav_bytes(3 * samples, RATE_HZ)
+        write_file(tmp_path / "a.wav", 3 * samples)
     assert "were clipped" in caplog.text
 
 
 def test_an_old_file_is_replaced(tmp_path: Path, samples: np.ndarray) -> None:
     path = tmp_path / "a.wav"
     path.write_bytes(b"old")
-    audio.write_wav(path, samples, RATE_HZ)
+    write_file(path, samples, RATE_HZ)
     assert soundfile.info(path).frames == len(samples)
     assert [p.name for p in tmp_path.iterdir()] == ["a.wav"]
 
@@ -129,24 +135,24 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(
 
     monkeypatch.setattr(Path, "write_bytes", half_written)
     with pytest.raises(ParameterError, match="No space left") as caught:
-        audio.write_wav(path, samples, RATE_HZ)
+        write_file(path, samples, RATE_HZ)
     assert caught.value.mend is None
     assert path.read_bytes() == b"old"
     assert [p.name for p in tmp_path.iterdir()] == ["a.wav"]
 
 
 def test_bad_samples_leave_the_old_file(tmp_path: Path, samples: np.ndarray) -> None:
-    path = audio.write_wav(tmp_path / "a.wav", samples, RATE_HZ)
+    path = write_file(tmp_path / "a.wav", samples, RATE_HZ)
     before = path.read_bytes()
     samples[3] = np.inf
     with pytest.raises(SynthesisError, match="first at 3"):
-        audio.write_wav(path, samples, RATE_HZ)
+        write_file(path, samples, RATE_HZ)
     assert path.read_bytes() == before
 
 
 def test_a_folder_that_is_not_there_is_named_with_the_mend(tmp_path: Path, samples: np.ndarray) -> None:
     with pytest.raises(ParameterError, match="mkdir -p") as caught:
-        audio.write_wav(tmp_path / "nowhere" / "a.wav", samples, RATE_HZ)
+        write_file(tmp_path / "nowhere" / "a.wav", samples, RATE_HZ)
     assert caught.value.field == "path"
     assert str(tmp_path / "nowhere") in str(caught.value)
 
@@ -154,9 +160,10 @@ def test_a_folder_that_is_not_there_is_named_with_the_mend(tmp_path: Path, sampl
 def test_a_folder_that_is_a_file_is_refused(tmp_path: Path, samples: np.ndarray) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(ParameterError, match="cannot be written"):
-        audio.write_wav(tmp_path / "file" / "a.wav", samples, RATE_HZ)
+        write_file(tmp_path / "file" / "a.wav", samples, RATE_HZ)
+    (tmp_path / "folder.wav").mkdir()
     with pytest.raises(ParameterError, match="cannot be written"):
-        audio.write_wav(tmp_path, samples, RATE_HZ)
+        write_file(tmp_path / "folder.wav", samples, RATE_HZ)
 
 
 @pytest.mark.parametrize("content", [None, b"not sound"])
@@ -176,12 +183,11 @@ def test_impossible_sizes_are_refused(data_bytes: int) -> None:
     audio.wav_header(RATE_HZ, data_bytes=0xFFFF_FFFF - 36 - 1)
 
 
-@pytest.mark.parametrize(("rate", "channels"), [(0, 1), (RATE_HZ, 0)])
-def test_impossible_formats_are_refused(rate: int, channels: int) -> None:
+def test_an_impossible_rate_is_refused() -> None:
     with pytest.raises(ParameterError, match="cannot be"):
-        audio.wav_header(rate, channels)
+        audio.wav_header(0)
 
 
 def test_a_whole_file_can_be_read_from_memory(samples: np.ndarray) -> None:
-    read, _ = soundfile.read(io.BytesIO(audio.wav_bytes(samples, RATE_HZ)))
+    read, _ = soundfile.read(io.BytesIO(wav_bytes(samples)))
     assert len(read) == len(samples)

@@ -38,9 +38,12 @@ METER_MARGIN_DB = 0.2
 """How far meters differ by their interpolation filters, and dither and resampling beside them."""
 
 CEILING_DBTP = TRUE_PEAK_LIMIT_DBTP - METER_MARGIN_DB
+"""Meters differ by their filters near half the rate: `metrics.loudness` reads up to 0.15 dB more on the worst
+signals, libebur128 0.3 dB on white noise, both next to nothing on speech."""
 
 LOOK_AHEAD_S = 0.003
 RELEASE_S = 0.05
+"""Time constant of the recovery: after this long 37 % of the dB are left."""
 
 _MAX_REDUCTION_BITS = 7
 """2**7 nepers (1100 dB): no float32 sample is so far over any ceiling."""
@@ -59,7 +62,7 @@ has been released to less than half a step of the grid, and the filter and the w
 
 
 class Limiter(Processor[np.float32]):
-    """Keep true peaks at or below a ceiling; leave everything else alone.
+    """Keep true peaks at or below `CEILING_DBTP`; leave everything else alone.
 
     A signal that never exceeds the ceiling comes out bit by bit as it went in. There is no shift: the
     latency is taken off the beginning, and as many samples come out as went in.
@@ -68,14 +71,8 @@ class Limiter(Processor[np.float32]):
     ----------
     sample_rate_hz : int
         8000 to 192000.
-    ceiling_dbtp : float
-        Largest true peak in dB relative to full scale, -60 to 0. Meters differ by their filters near half
-        the rate: `metrics.loudness` reads up to 0.15 dB more on the worst signals, libebur128 0.3 dB on
-        white noise, both next to nothing on speech.
     look_ahead_s : float
         How long before a peak the gain starts to fall, up to 0.1 s; part of the latency.
-    release_s : float
-        Time constant of the recovery, up to 10 s: after this long 37 % of the dB are left.
 
     Attributes
     ----------
@@ -96,16 +93,18 @@ class Limiter(Processor[np.float32]):
     def __init__(
         self,
         sample_rate_hz: int,
-        ceiling_dbtp: float = CEILING_DBTP,
         look_ahead_s: float = LOOK_AHEAD_S,
-        release_s: float = RELEASE_S,
     ) -> None:
         require_rate(sample_rate_hz)
-        _require_between("ceiling_dbtp", ceiling_dbtp, -60.0, 0.0)
-        _require_between("look_ahead_s", look_ahead_s, 1 / sample_rate_hz, 0.1)
-        _require_between("release_s", release_s, 1 / sample_rate_hz, 10.0)
-        self._ceiling = 10.0 ** (ceiling_dbtp / 20)
-        self._decay = float(on_grid(np.array(1 / (release_s * sample_rate_hz)), _LOG_BITS))
+        if not 1 / sample_rate_hz <= look_ahead_s <= 0.1:
+            raise ParameterError(
+                f"look_ahead_s of {look_ahead_s} is out of range.",
+                field="look_ahead_s",
+                value=look_ahead_s,
+                allowed=f"{1 / sample_rate_hz:.6g} to 0.1",
+            )
+        self._ceiling = 10.0 ** (CEILING_DBTP / 20)
+        self._decay = float(on_grid(np.array(1 / (RELEASE_S * sample_rate_hz)), _LOG_BITS))
         self._window = round(look_ahead_s * sample_rate_hz)
         self.latency_samples = REACH_SAMPLES + self._window - 1
 
@@ -167,10 +166,3 @@ class Limiter(Processor[np.float32]):
     def _ramped(self, held: Values) -> Values:
         """A weighted mean over the same window."""
         return correlate(on_grid(self._before_ramp.extend(held), _GRID_BITS), self._ramp)
-
-
-def _require_between(name: str, value: float, low: float, high: float) -> None:
-    if not low <= value <= high:
-        raise ParameterError(
-            f"{name} of {value} is out of range.", field=name, value=value, allowed=f"{low:.6g} to {high:.6g}"
-        )

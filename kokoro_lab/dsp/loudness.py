@@ -55,23 +55,6 @@ class Gain(Processor[np.float32]):
         return SILENT
 
 
-def normalise_loudness(
-    samples: Samples, sample_rate_hz: int, target_lufs: float = TARGET_LUFS, iterations: int = 3
-) -> tuple[Samples, float, float]:
-    """Bring a whole clip to the target loudness with true peaks below -1 dBTP.
-
-    Parameters, errors and what is returned beside the samples are those of `normalising_gain_db`.
-
-    Returns
-    -------
-    samples : numpy.ndarray
-        float32, shape (n,).
-    gain_db, limited_db : float
-    """
-    gain_db, limited_db = normalising_gain_db([samples], sample_rate_hz, target_lufs, iterations)
-    return Limiter(sample_rate_hz).run(Gain(gain_db).run(samples)), gain_db, limited_db
-
-
 def normalising_gain_db(
     blocks: Sequence[Samples], sample_rate_hz: int, target_lufs: float = TARGET_LUFS, iterations: int = 3
 ) -> tuple[float, float]:

@@ -61,15 +61,12 @@ class EdgeTrimmer(Processor[np.float32]):
     ----------
     sample_rate_hz : int
         8000 to 192000.
-    threshold_dbfs : float
-        A sample of at least this magnitude is speech, below 0.
     keep_lead_s, keep_tail_s : float
-        Silence kept before the first and after the last such sample, where softer sound still is.
-    fade_s : float
-        Length of the raised-cosine fade at a cut, at most what is kept of that edge.
-    click_after_s, click_s, click_dbfs : float
+        Silence kept before the first and after the last sample of `THRESHOLD_DBFS`, where softer sound still
+        is. Of a cut edge, up to `FADE_S` fade.
+    click_after_s, click_s : float
         The last sound is a click if at least so long a silence is before it, if it is shorter than `click_s`,
-        and if its peak is below so many dBFS.
+        and if its peak is below `CLICK_DBFS`.
     max_hold_s : float
         The longest silence that is held back. What is beyond counts as a pause and goes out, so memory
         stays bounded; a trailing silence longer than this is cut to this.
@@ -93,30 +90,19 @@ class EdgeTrimmer(Processor[np.float32]):
     def __init__(
         self,
         sample_rate_hz: int,
-        threshold_dbfs: float = THRESHOLD_DBFS,
         keep_lead_s: float = KEEP_LEAD_S,
         keep_tail_s: float = KEEP_TAIL_S,
-        fade_s: float = FADE_S,
         max_hold_s: float = MAX_HOLD_S,
         click_after_s: float = CLICK_AFTER_S,
         click_s: float = CLICK_S,
-        click_dbfs: float = CLICK_DBFS,
     ) -> None:
         require_rate(sample_rate_hz)
-        if not threshold_dbfs < 0:
-            raise ParameterError(
-                f"{threshold_dbfs} dBFS is not silence.",
-                field="threshold_dbfs",
-                value=threshold_dbfs,
-                allowed="below 0",
-            )
         durations = {
             "keep_lead_s": keep_lead_s,
             "keep_tail_s": keep_tail_s,
-            "fade_s": fade_s,
             "click_after_s": click_after_s,
             "click_s": click_s,
-            "max_hold_s": max_hold_s - max(keep_tail_s, fade_s),
+            "max_hold_s": max_hold_s - max(keep_tail_s, FADE_S),
         }
         for name, duration_s in durations.items():
             if not 0 <= duration_s < float("inf"):
@@ -124,12 +110,12 @@ class EdgeTrimmer(Processor[np.float32]):
                     f"{name} is out of range.",
                     field=name,
                     value=duration_s,
-                    allowed="0 or more; max_hold_s at least keep_tail_s and fade_s",
+                    allowed=f"0 or more; max_hold_s at least keep_tail_s and {FADE_S}",
                 )
-        self._threshold = 10.0 ** (threshold_dbfs / 20)
+        self._threshold = 10.0 ** (THRESHOLD_DBFS / 20)
         self._keep_lead = round(keep_lead_s * sample_rate_hz)
         keep_tail = round(keep_tail_s * sample_rate_hz)
-        fade = round(fade_s * sample_rate_hz)
+        fade = round(FADE_S * sample_rate_hz)
         self._fade_in = _rise(min(fade, self._keep_lead))
         self._fade_out = _rise(min(fade, keep_tail))[::-1]
         # silence of this length goes out at once; the next samples fade if nothing follows
@@ -137,7 +123,7 @@ class EdgeTrimmer(Processor[np.float32]):
         self._max_hold = round(max_hold_s * sample_rate_hz)
         self._click_after = round(click_after_s * sample_rate_hz)
         self._click = round(click_s * sample_rate_hz)
-        self._click_peak = 10.0 ** (click_dbfs / 20)
+        self._click_peak = 10.0 ** (CLICK_DBFS / 20)
         self._held = SILENT
         self._doubted = np.zeros(0, np.intp)
         """Held samples above the threshold that may be a click, counted from the first held sample."""

@@ -113,7 +113,7 @@ def recipes(
 
     integers: Passes = ()
     if variant in exclusions():
-        kept = exclusions()[variant] if keep is None else tuple(keep)
+        kept = tuple(exclusions()[variant] if keep is None else keep)
         integers = (partial(quantise_layers, ranges=ranges, native=native, keep=kept, adjusted=adjusted),)
     vocoder = (
         *ours(native_passes.statistics, native_passes.snake_convolutions, native_passes.exact_stft),

@@ -112,11 +112,6 @@ class FastFir:
             outputs[phase] = Output(-advance, tuple((k, factor) for k, factor in enumerate(row) if factor))
         return cls(phases, dilation, tuple(products), tuple(outputs))
 
-    @property
-    def multiplications(self) -> float:
-        """Taps that are multiplied for each output sample."""
-        return sum(len(p.taps) for p in self.products) / self.phases
-
 
 @cache
 def _winograd(outputs: int, taps: int) -> tuple[Whole, Fractions, Whole]:

@@ -11,15 +11,13 @@ graphs are made anew (10 s).
 from __future__ import annotations
 
 import hashlib
+import pickle
 import sys
-from collections.abc import Iterator, Mapping
-from dataclasses import fields, is_dataclass
+from collections.abc import Mapping
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from kokoro_lab.graphs import rewriting
 from kokoro_lab.native import operators
@@ -30,6 +28,8 @@ Passes = tuple[rewriting.Pass, ...]
 Recipes = Mapping[str, tuple[str, Passes]]
 """Graph → the stage that it is made of, and how."""
 ROOM = Path(__file__).parent
+PICKLE_PROTOCOL = 5
+"""The same in every version of Python that is supported."""
 
 
 def key_of(recipe: str) -> str:
@@ -51,8 +51,7 @@ def recipe_digest(recipes: Recipes, *, native_operators: bool) -> str:
     for name, (stage, passes) in recipes.items():
         digest.update(f"{name} of {stage}\n".encode())
         for rewrite in passes:
-            for part in _given(rewrite):
-                digest.update(part)
+            digest.update(f"{name_of(rewrite)}\n".encode() + _given(rewrite))
             files.add(Path(str(sys.modules[unbound(rewrite).__module__].__file__)))
     if native_operators:
         digest.update(repr(operators.FLAGS).encode())
@@ -73,36 +72,10 @@ def name_of(rewrite: Any) -> str:
     return str(unbound(rewrite).__name__)
 
 
-def _given(rewrite: Any) -> Iterator[bytes]:
-    """What a pass is called, and what it is given beside the graph."""
+def _given(rewrite: Any) -> bytes:
+    """What a pass is given beside the graph: the same bytes for the same values in every process."""
+    given = b""
     while isinstance(rewrite, partial):
-        yield from _bytes_of((rewrite.args, rewrite.keywords))
+        given += pickle.dumps((rewrite.args, rewrite.keywords), protocol=PICKLE_PROTOCOL)
         rewrite = rewrite.func
-    yield f"{name_of(rewrite)}\n".encode()
-
-
-def _bytes_of(value: Any) -> Iterator[bytes]:
-    """A value's content, the same in every process.
-
-    Raises
-    ------
-    TypeError
-        A value whose content is not known to be all that there is.
-    """
-    if value is None or isinstance(value, (bool, int, float, str, bytes)):
-        yield f"{type(value).__name__} {value!r};".encode()
-    elif isinstance(value, np.ndarray):
-        yield f"{value.dtype.str} {value.shape};".encode()
-        yield np.ascontiguousarray(value).tobytes()
-    elif isinstance(value, Mapping):
-        yield f"mapping of {len(value)};".encode()
-        for name in sorted(value):
-            yield from _bytes_of((name, value[name]))
-    elif isinstance(value, (tuple, list)):
-        yield f"sequence of {len(value)};".encode()
-        for each in value:
-            yield from _bytes_of(each)
-    elif is_dataclass(value) and not isinstance(value, type):
-        yield from _bytes_of({field.name: getattr(value, field.name) for field in fields(value)})
-    else:
-        raise TypeError(f"a pass cannot be given a {type(value).__name__}: its content has no digest")
+    return given

@@ -163,11 +163,11 @@ class PlayerConversation:
             )
 
     def _configure(self, params: dict[str, Any]) -> None:
-        wishes = protocol.read_wishes(params)
-        if wishes.pre_buffer_s is not None:
-            self._deck.hold_back(None if wishes.pre_buffer_s == "auto" else wishes.pre_buffer_s)
-        if wishes.volume is not None:
-            self._deck.set_volume(wishes.volume)
+        pre_buffer_s, volume = protocol.configured(params)
+        if pre_buffer_s is not None:
+            self._deck.hold_back(None if pre_buffer_s == "auto" else pre_buffer_s)
+        if volume is not None:
+            self._deck.set_volume(volume)
 
     def _forget(self, then: Literal["all", "unnumbered", "first"]) -> None:
         """Nothing more of this stream. What is heard then: chunks without a number, or only a first one."""

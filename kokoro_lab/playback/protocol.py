@@ -97,23 +97,8 @@ def read_message(message: str | bytes) -> Audio | PlayerCommand:
     return PlayerCommand(action, params if isinstance(params, dict) else {})
 
 
-@dataclass(frozen=True, slots=True)
-class Wishes:
-    """What `configure` asks for; what is None stays as it is.
-
-    Parameters
-    ----------
-    pre_buffer_s : float or "auto", optional
-        `pre_buffer_ms` in the message: what is held back, or to learn it.
-    volume : float, optional
-    """
-
-    pre_buffer_s: float | Literal["auto"] | None = None
-    volume: float | None = None
-
-
-def read_wishes(params: dict[str, Any]) -> Wishes:
-    """The parameters of `configure`.
+def configured(params: dict[str, Any]) -> tuple[float | Literal["auto"] | None, float | None]:
+    """What `configure` asks to hold back, in seconds, or to learn it; and the volume. None changes nothing.
 
     `bufferSize`, which the Raycast client sends, changes nothing: more is taken here than it asks for.
 
@@ -127,11 +112,10 @@ def read_wishes(params: dict[str, Any]) -> Wishes:
         if name not in known:
             raise _unknown("params", name, known)
     _check_format(params.get("format"))
-    held_ms = params.get("pre_buffer_ms")
+    held_ms, volume = params.get("pre_buffer_ms"), params.get("volume")
     if held_ms is not None and held_ms != "auto":
         held_ms = _number("pre_buffer_ms", held_ms, PRE_BUFFER_MAX_MS) / 1000
-    volume = params.get("volume")
-    return Wishes(held_ms, None if volume is None else _number("volume", volume, 1))
+    return held_ms, None if volume is None else _number("volume", volume, 1)
 
 
 def message(kind: str, data: dict[str, Any]) -> str:

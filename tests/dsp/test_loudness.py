@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import tracemalloc
+from typing import Any
 
 import numpy as np
 import pytest
 
-from kokoro_lab.dsp import Gain, Limiter, normalise_loudness, normalising_gain_db, voice_gain_db
+from kokoro_lab.dsp import Gain, Limiter, normalising_gain_db, voice_gain_db
 from kokoro_lab.dsp.limiter import TRUE_PEAK_LIMIT_DBTP
 from kokoro_lab.errors import ParameterError, SynthesisError
 from kokoro_lab.metrics.loudness import IntegratedLoudness, integrated_lufs, true_peak_dbtp
 from tests.dsp.signals import RATE_HZ, noise, speech_like, tone, torture
+
+
+def normalise_loudness(samples: np.ndarray, rate_hz: int, **options: Any) -> tuple[np.ndarray, float, float]:
+    """A clip at the target loudness behind a limiter; the gain that this took, and what was limited."""
+    gain_db, limited_db = normalising_gain_db([samples], rate_hz, **options)
+    return Limiter(rate_hz).run(Gain(gain_db).run(samples)), gain_db, limited_db
 
 
 def peaky_speech(duration_s: float = 6.0) -> np.ndarray:

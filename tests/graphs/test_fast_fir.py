@@ -71,10 +71,15 @@ def test_a_product_that_is_left_out_is_noticed() -> None:
     assert not np.allclose(by_products(x, fir), whole(x, weight, 1), atol=0.1)
 
 
+def multiplied(fir: FastFir) -> float:
+    """Taps that are multiplied for each output sample."""
+    return sum(len(product.taps) for product in fir.products) / fir.phases
+
+
 @pytest.mark.parametrize(("phases", "share"), [(1, 1.0), (2, 17 / 22), (4, 20 / 44)])
 def test_more_phases_multiply_less(phases: int, share: float) -> None:
     fir = FastFir.of(np.ones((8, 1, 11), np.float32), 3, phases)
-    assert fir.multiplications == pytest.approx(11 * share)
+    assert multiplied(fir) == pytest.approx(11 * share)
 
 
 @pytest.mark.parametrize(("phases", "multiplications"), [(2, 4 / 2), (4, 6 / 4)])
@@ -82,7 +87,7 @@ def test_three_taps_multiply_once_for_each_sample_and_tap_that_they_see(
     phases: int, multiplications: float
 ) -> None:
     fir = FastFir.of(np.ones((8, 1, 3), np.float32), 1, phases)
-    assert fir.multiplications == multiplications
+    assert multiplied(fir) == multiplications
 
 
 @pytest.mark.parametrize(("taps", "dilation", "phases"), [(4, 1, 2), (3, 2, 2), (3, 1, 3)])

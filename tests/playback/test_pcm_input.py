@@ -51,7 +51,10 @@ def test_half_a_sample_is_told() -> None:
     assert pcm_input.torn_bytes == 1
 
 
-@pytest.mark.parametrize("header", [wav_header(44_100), wav_header(24_000, channels=2)])
+TWO_CHANNELS = wav_header(24_000)[:22] + b"\x02\x00" + wav_header(24_000)[24:]
+
+
+@pytest.mark.parametrize("header", [wav_header(44_100), TWO_CHANNELS])
 def test_another_rate_or_a_second_channel_is_refused_and_says_what_to_ask_for(header: bytes) -> None:
     with pytest.raises(ParameterError, match="24000 Hz") as refused:
         PcmInput().push(header + bytes(100))

@@ -14,8 +14,7 @@ from typing import Any, Protocol
 import psutil
 from tqdm import tqdm
 
-from kokoro_lab.audio import write_wav
-from kokoro_lab.datatypes import SAMPLE_RATE_HZ
+from kokoro_lab.containers import write_file
 from kokoro_lab.errors import ParameterError, SynthesisError
 from kokoro_lab.lab.bench.memory import sampled_memory
 from kokoro_lab.lab.bench.trial import Listener, Trial
@@ -217,5 +216,5 @@ def _trial(
         time.sleep(SETTLE_S)
     if audio_folder:
         name = f"{number:03d}-{speaker.name.replace(' ', '-')}.wav"
-        write_wav(audio_folder / name, listener.samples, SAMPLE_RATE_HZ)
+        write_file(audio_folder / name, listener.samples)
     return trial

@@ -20,7 +20,7 @@ from zipfile import BadZipFile
 import numpy as np
 import pandas as pd
 
-from kokoro_lab.audio import wav_bytes
+from kokoro_lab.containers import Encoder
 from kokoro_lab.errors import AnswersError
 from kokoro_lab.lab.listening.answers import SUFFIX, AnswerFile, check_listener, open_answers, read_answers
 from kokoro_lab.lab.listening.plan import (
@@ -57,7 +57,9 @@ class Sitting:
         trial = self.trials[number]
         pair = self.plan.pairs[trial.pair]
         seed = number * len(BUTTONS) + BUTTONS.index(button)
-        return wav_bytes(pair.side(trial.side(button)), pair.sample_rate_hz, seed=seed)
+        rate_hz = pair.sample_rate_hz
+        encoder = Encoder("wav", rate_hz, seed, streamed=False, from_hz=rate_hz)
+        return encoder.run(pair.side(trial.side(button)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
