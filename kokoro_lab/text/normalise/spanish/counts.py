@@ -194,4 +194,6 @@ RULES: tuple[Rule, ...] = (
     rule("pair", r"(?<![\w/])(?:24/7|50/50)(?![\w/])", _groups, wakes="/"),
     rule("stroke between numbers", r"(?<=\d)/(?=\d)", lambda _: "barra", wakes="/"),
     digit_rule("number", rf"(?P<sign>{SIGN})(?P<number>{NUMERAL})", _number),
+    # Behind something else that ends in a digit, as in `#A0.0`
+    digit_rule("digits left over", r"\d+", lambda match: " ".join(cardinal(int(d)) for d in match.group())),
 )
