@@ -40,7 +40,7 @@ from kokoro_lab.model.by_cost import usable_providers
 from kokoro_lab.provenance import git_state, versions
 from kokoro_lab.sessions.provider_choice import AUTO
 from kokoro_lab.sessions.providers import recorded_options
-from kokoro_lab.sessions.tuned import TUNABLE, MadeFor, TunedConfiguration, adopt
+from kokoro_lab.sessions.tuned import TUNABLE, TunedConfiguration, TuningConditions, adopt
 
 MOST_TEXTS = 28
 """Of the fixtures' sentences so many texts can be made, each with a beginning of its own."""
@@ -118,7 +118,7 @@ class Tuning:
 
     Parameters
     ----------
-    made_for : MadeFor
+    made_for : TuningConditions
     base : EngineConfig
         The defaults.
     default : mapping
@@ -136,7 +136,7 @@ class Tuning:
         Model and provider of the defaults.
     """
 
-    made_for: MadeFor
+    made_for: TuningConditions
     base: EngineConfig
     default: Settings
     space: Space
@@ -226,7 +226,7 @@ def tune(
 
     say("Loading the defaults.")
     with start("defaults", default) as beside:
-        made_for = MadeFor.of(base, beside.loaded.facts["model_sha256"])
+        made_for = TuningConditions.of(base, beside.loaded.facts["model_sha256"])
         search = Search(
             folder or results_folder() / "tune" / "studies",
             identity(made_for, base, plan.voice, searched),
@@ -262,7 +262,9 @@ def tune(
     return Tuning(made_for, base, default, space, table, chosen, comparison, search.store, facts)
 
 
-def identity(made_for: MadeFor, base: EngineConfig, voice: str, texts: Sequence[str]) -> dict[str, Any]:
+def identity(
+    made_for: TuningConditions, base: EngineConfig, voice: str, texts: Sequence[str]
+) -> dict[str, Any]:
     """All that figures of a search depend on: those of other settings, or another commit, would pass for
     these."""
     said = {"engine": recorded_options(base), "voice": voice, "texts": list(texts)}
