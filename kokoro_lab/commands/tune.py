@@ -78,10 +78,10 @@ def _show(variant: str | None, as_json: bool) -> None:
 def _forget(variant: str | None, as_json: bool) -> None:
     from kokoro_lab.config import weights_of
     from kokoro_lab.lab.tuning.autotune import defaults
-    from kokoro_lab.sessions.tuned import MadeFor, forget
+    from kokoro_lab.sessions.tuned import TuningConditions, forget
     from kokoro_lab.weights.store import model_sha256
 
     config = defaults(variant)
-    there = forget(MadeFor.of(config, model_sha256(weights_of(config.variant))), config.home)
+    there = forget(TuningConditions.of(config, model_sha256(weights_of(config.variant))), config.home)
     said = f"{config.variant}: {'forgotten' if there else 'there was nothing to forget'}"
     show([said], {"variant": config.variant, "forgotten": there}, as_json)

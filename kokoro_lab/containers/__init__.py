@@ -5,17 +5,3 @@ formats → coded → encoder
 
 from kokoro_lab.containers.encoder import Encoder, dithered, save, write_encoded, write_file
 from kokoro_lab.containers.formats import FORMATS, Format, content_type, decoded_hz, format_of, named_format
-
-__all__ = [
-    "FORMATS",
-    "Encoder",
-    "Format",
-    "content_type",
-    "decoded_hz",
-    "dithered",
-    "format_of",
-    "named_format",
-    "save",
-    "write_encoded",
-    "write_file",
-]

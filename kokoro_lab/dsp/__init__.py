@@ -7,24 +7,3 @@ from kokoro_lab.dsp.limiter import SETTLED_S, Limiter
 from kokoro_lab.dsp.loudness import Gain, load_meter, normalising_gain_db, voice_gain_db
 from kokoro_lab.dsp.resample import RATES_HZ, Resampler
 from kokoro_lab.dsp.trim import EdgeTrimmer, silence
-
-__all__ = [
-    "RATES_HZ",
-    "SETTLED_S",
-    "Dither",
-    "Dithering",
-    "EdgeTrimmer",
-    "Envelope",
-    "Gain",
-    "Limiter",
-    "Processor",
-    "Resampler",
-    "ShapedDither",
-    "ditherer",
-    "in_runs",
-    "load_meter",
-    "normalising_gain_db",
-    "require_finite",
-    "silence",
-    "voice_gain_db",
-]

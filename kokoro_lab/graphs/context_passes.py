@@ -23,7 +23,7 @@ SAMPLE_REACH = 2
 """Columns of the inverse STFT before and behind its own that a sample is added up from."""
 
 
-class LookedAt(NamedTuple):
+class ReadColumns(NamedTuple):
     """What is read of a tensor: the frames `asked`, each of `rate` columns, and `around` more beside."""
 
     asked: str
@@ -49,20 +49,20 @@ def only_what_is_looked_at(model: Model) -> Model:
     return g.rewritten({crop.output[0]: (crop, counted)})
 
 
-def _looked_at(g: Graph) -> dict[str, LookedAt]:
+def _looked_at(g: Graph) -> dict[str, ReadColumns]:
     """What is read of each tensor between the first upsampling and the last convolution, from the end on."""
     last = next(n for n in g.graph.node if n.name.endswith("conv_post/Conv"))
     first, second = (n for n in g.graph.node if n.op_type == "ConvTranspose" and "/ups." in n.name)
     coarse = stride_of(first)
     fine = coarse * stride_of(second)
-    found = {last.input[0]: LookedAt(ASKED_INNER, fine, SAMPLE_REACH + _taps(g, last) // 2)}
+    found = {last.input[0]: ReadColumns(ASKED_INNER, fine, SAMPLE_REACH + _taps(g, last) // 2)}
     for node in reversed(g.graph.node):
         seen = [found[name] for name in node.output if name in found]
         if not seen or node.op_type == "Statistics" or node is first:
             continue
         read = max(seen, key=lambda one: one.around)
         if node is second:
-            read = LookedAt(ASKED, coarse, -(-(read.around + _taps(g, node) - 1) // stride_of(node)))
+            read = ReadColumns(ASKED, coarse, -(-(read.around + _taps(g, node) - 1) // stride_of(node)))
         elif node.op_type == "Pad":
             read = read._replace(around=read.around + 1)
         elif node.op_type in LEAVES_OUT:

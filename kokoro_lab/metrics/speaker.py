@@ -29,7 +29,7 @@ PROTOCOL = 1001
 
 
 @dataclass(frozen=True, slots=True)
-class _Placed:
+class _TensorPlace:
     """A tensor whose values are further down in the file: contiguous float32, from `start` of a storage."""
 
     storage: str
@@ -57,7 +57,9 @@ def read_tensors(path: Path, member: str) -> dict[str, npt.NDArray[np.float32]]:
                 raise ValueError("another format")
             content, order = (_Restricted(file).load() for _ in range(2))
             storages = {key: _storage(file) for key in order}
-        placed = {name: tensor for name, tensor in content[member].items() if isinstance(tensor, _Placed)}
+        placed = {
+            name: tensor for name, tensor in content[member].items() if isinstance(tensor, _TensorPlace)
+        }
         return {name: _tensor(tensor, storages) for name, tensor in placed.items()}
     except OSError as error:
         raise WeightsError(f"{path} cannot be read: {error.strerror}.", field=path.name) from error
@@ -85,11 +87,13 @@ class _Restricted(pickle.Unpickler):
         return str(key)
 
 
-def _place(storage: str, start: int, shape: tuple[int, ...], stride: tuple[int, ...], *_: Any) -> _Placed:
+def _place(
+    storage: str, start: int, shape: tuple[int, ...], stride: tuple[int, ...], *_: Any
+) -> _TensorPlace:
     contiguous = tuple(int(np.prod(shape[axis + 1 :])) for axis in range(len(shape)))
     if stride != contiguous:
         raise pickle.UnpicklingError(f"a tensor of shape {shape} with strides {stride} is not allowed")
-    return _Placed(storage, start, shape)
+    return _TensorPlace(storage, start, shape)
 
 
 def _storage(file: BinaryIO) -> npt.NDArray[np.float32]:
@@ -100,7 +104,7 @@ def _storage(file: BinaryIO) -> npt.NDArray[np.float32]:
     return np.frombuffer(content, "<f4")
 
 
-def _tensor(placed: _Placed, storages: dict[str, npt.NDArray[np.float32]]) -> npt.NDArray[np.float32]:
+def _tensor(placed: _TensorPlace, storages: dict[str, npt.NDArray[np.float32]]) -> npt.NDArray[np.float32]:
     stop = placed.start + int(np.prod(placed.shape))
     return storages[placed.storage][placed.start : stop].reshape(placed.shape)
 

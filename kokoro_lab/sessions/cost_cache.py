@@ -85,7 +85,7 @@ class Conditions:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class BelievedCosts:
     """Costs that are believed, by provider; or none, and why they must be measured."""
 
     costs: Mapping[str, SegmentCost]
@@ -107,7 +107,7 @@ class CostCache:
         self.path = weights_home(home) / FILE
         self._ttl_s = ttl_s
 
-    def find(self, conditions: Conditions, now_s: float | None = None) -> Found:
+    def find(self, conditions: Conditions, now_s: float | None = None) -> BelievedCosts:
         """The costs measured under `conditions`.
 
         Raises
@@ -118,21 +118,21 @@ class CostCache:
         now_s = time.time() if now_s is None else now_s
         entries = self._read()
         if not entries:
-            return Found({}, "nothing was measured before")
+            return BelievedCosts({}, "nothing was measured before")
         wanted = asdict(conditions)
         for entry in entries:
             if entry["conditions"] == wanted:
                 age_s = now_s - entry["measured_at_s"]
                 if not 0 <= age_s < self._ttl_s:
-                    return Found({}, f"measured {age_s:.0f} s ago, believed for {self._ttl_s:.0f} s")
+                    return BelievedCosts({}, f"measured {age_s:.0f} s ago, believed for {self._ttl_s:.0f} s")
                 costs = {
                     name: SegmentCost(tuple((int(n), float(s)) for n, s in points))
                     for name, points in entry["costs"].items()
                 }
-                return Found(costs, f"measured {age_s:.0f} s ago")
+                return BelievedCosts(costs, f"measured {age_s:.0f} s ago")
         latest = max(entries, key=lambda entry: float(entry["measured_at_s"]))["conditions"]
         changed = [name for name in wanted if latest.get(name) != wanted[name]]
-        return Found({}, f"measured with another {' and another '.join(changed)}")
+        return BelievedCosts({}, f"measured with another {' and another '.join(changed)}")
 
     def keep(
         self, conditions: Conditions, costs: Mapping[str, SegmentCost], now_s: float | None = None

@@ -54,7 +54,7 @@ TUNABLE: Mapping[str, Callable[[Any], bool]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class MadeFor:
+class TuningConditions:
     """What a configuration was found with; elsewhere it says nothing.
 
     Parameters
@@ -78,7 +78,7 @@ class MadeFor:
     cores: int
 
     @classmethod
-    def of(cls, config: EngineConfig, model_sha256: str) -> MadeFor:
+    def of(cls, config: EngineConfig, model_sha256: str) -> TuningConditions:
         """This machine, and the model that `config` runs."""
         here = machine()
         return cls(
@@ -92,7 +92,7 @@ class MadeFor:
             cores=here["cores"],
         )
 
-    def differences(self, other: MadeFor) -> list[str]:
+    def differences(self, other: TuningConditions) -> list[str]:
         """In which fields, with both values, a configuration for this is not one for `other`."""
         return [
             f"{field.name} {getattr(self, field.name)!r}, here {getattr(other, field.name)!r}"
@@ -107,7 +107,7 @@ class TunedConfiguration:
 
     Parameters
     ----------
-    made_for : MadeFor
+    made_for : TuningConditions
     settings : mapping
         Field of `TUNABLE` → value.
     gains : mapping
@@ -116,7 +116,7 @@ class TunedConfiguration:
         ISO 8601.
     """
 
-    made_for: MadeFor
+    made_for: TuningConditions
     settings: Mapping[str, Any]
     gains: Mapping[str, Any]
     found_at: str
@@ -140,7 +140,9 @@ def read_tuned(home: Path | None = None) -> list[TunedConfiguration]:
         return []
     try:
         listed = json.loads(path.read_text("utf-8"))["configurations"]
-        found = [TunedConfiguration(**row | {"made_for": MadeFor(**row["made_for"])}) for row in listed]
+        found = [
+            TunedConfiguration(**row | {"made_for": TuningConditions(**row["made_for"])}) for row in listed
+        ]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ValueError(f"{path.name} cannot be read ({type(error).__name__}: {error})") from error
     for each in found:
@@ -160,7 +162,7 @@ def adopt(tuned: TunedConfiguration, home: Path | None = None) -> Path:
     return _rewrite(home, lambda kept: [t for t in kept if t.made_for != tuned.made_for] + [tuned])
 
 
-def forget(made_for: MadeFor, home: Path | None = None) -> bool:
+def forget(made_for: TuningConditions, home: Path | None = None) -> bool:
     """Go back to the defaults; whether there was anything to forget. A file that cannot be read is lost."""
     try:
         there = any(t.made_for == made_for for t in read_tuned(home))
@@ -199,7 +201,7 @@ def with_tuned(config: EngineConfig, model_sha256: str, kept: Collection[str] = 
 
 def _found(config: EngineConfig, model_sha256: str) -> TunedConfiguration | None:
     """The configuration for this; None if there never was one for the variant."""
-    here = MadeFor.of(config, model_sha256)
+    here = TuningConditions.of(config, model_sha256)
     differences = []
     for each in read_tuned(config.home):
         if not (others := each.made_for.differences(here)):

@@ -14,8 +14,8 @@ import pytest
 from kokoro_lab.config import settings
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.sessions.tuned import (
-    MadeFor,
     TunedConfiguration,
+    TuningConditions,
     adopt,
     forget,
     read_tuned,
@@ -35,7 +35,10 @@ def config_in(home: Path, **more: Any) -> EngineConfig:
 
 def tuned_for(config: EngineConfig, **found: Any) -> TunedConfiguration:
     return TunedConfiguration(
-        MadeFor.of(config, SHA), found or FOUND, {"rtf_gain_percent": 5.0}, "2026-01-01T00:00:00+00:00"
+        TuningConditions.of(config, SHA),
+        found or FOUND,
+        {"rtf_gain_percent": 5.0},
+        "2026-01-01T00:00:00+00:00",
     )
 
 
@@ -94,8 +97,8 @@ def test_another_variant_has_a_configuration_of_its_own(tmp_path: Path) -> None:
     adopt(tuned_for(config, threads=3), tmp_path)  # in the place of the first
     assert [with_tuned(each, SHA).threads for each in (config, fp32)] == [3, 2]
     assert len(read_tuned(tmp_path)) == 2
-    assert forget(MadeFor.of(config, SHA), tmp_path)
-    assert not forget(MadeFor.of(config, SHA), tmp_path)
+    assert forget(TuningConditions.of(config, SHA), tmp_path)
+    assert not forget(TuningConditions.of(config, SHA), tmp_path)
     assert [with_tuned(each, SHA).threads for each in (config, fp32)] == [0, 2]
 
 
@@ -126,7 +129,7 @@ def test_a_damaged_file_is_not_used_and_is_written_anew(tmp_path: Path, written:
     config = config_in(tmp_path)
     tuned_path(tmp_path).write_text(written)
     assert with_tuned(config, SHA).tuned.startswith("no: tuned.json cannot be read")
-    assert forget(MadeFor.of(config, SHA), tmp_path)
+    assert forget(TuningConditions.of(config, SHA), tmp_path)
     assert with_tuned(config, SHA).tuned.startswith("nothing is adopted")
     tuned_path(tmp_path).write_text(written)
     adopt(tuned_for(config), tmp_path)
@@ -137,7 +140,7 @@ def test_the_file_says_what_it_was_made_for(tmp_path: Path) -> None:
     config = config_in(tmp_path)
     path = adopt(tuned_for(config), tmp_path)
     (row,) = json.loads(path.read_text())["configurations"]
-    assert row["made_for"] == asdict(MadeFor.of(config, SHA))
+    assert row["made_for"] == asdict(TuningConditions.of(config, SHA))
     assert row["settings"] == FOUND
 
 

@@ -9,5 +9,3 @@ hold no hook.
 
 from kokoro_lab.lab.faults.injector import Injector, Struck
 from kokoro_lab.lab.faults.scenario import Scenario, load_scenario, load_scenarios, read_scenario
-
-__all__ = ["Injector", "Scenario", "Struck", "load_scenario", "load_scenarios", "read_scenario"]

@@ -8,5 +8,3 @@ view      the page in JupyterLab
 
 from kokoro_lab.lab.listening.plan import AbxTrial, ListeningPlan, PassagePair
 from kokoro_lab.lab.listening.session import ListeningSession, open_session
-
-__all__ = ["AbxTrial", "ListeningPlan", "ListeningSession", "PassagePair", "open_session"]

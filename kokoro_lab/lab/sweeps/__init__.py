@@ -5,5 +5,3 @@ Whatever becomes of one run, the others are run, and every one has its row in on
 """
 
 from kokoro_lab.lab.sweeps.sweep import Sweep, grid, run_sweep, table
-
-__all__ = ["Sweep", "grid", "run_sweep", "table"]

@@ -41,7 +41,7 @@ from kokoro_lab.model.by_cost import usable_providers
 from kokoro_lab.provenance import git_state, versions
 from kokoro_lab.sessions.provider_choice import AUTO
 from kokoro_lab.sessions.providers import recorded_options
-from kokoro_lab.sessions.tuned import TUNABLE, MadeFor, TunedConfiguration, adopt, with_tuned
+from kokoro_lab.sessions.tuned import TUNABLE, TunedConfiguration, TuningConditions, adopt, with_tuned
 
 MOST_TEXTS = 28
 """Of the fixtures' sentences so many texts can be made, each with a beginning of its own."""
@@ -162,7 +162,7 @@ class Tuning:
 
     Parameters
     ----------
-    made_for : MadeFor
+    made_for : TuningConditions
     base : EngineConfig
         The defaults.
     default : mapping
@@ -180,7 +180,7 @@ class Tuning:
         Model and provider of the defaults.
     """
 
-    made_for: MadeFor
+    made_for: TuningConditions
     base: EngineConfig
     default: search.Settings
     space: search.Space
@@ -271,7 +271,7 @@ def tune(
     say("Loading the defaults.")
     with start(configured(DEFAULTS, base, default)) as beside:
         beside.warm()
-        made_for = MadeFor.of(base, beside.facts["model_sha256"])
+        made_for = TuningConditions.of(base, beside.facts["model_sha256"])
         study = search.Search(
             folder or results_folder() / "tune" / "studies",
             identity(made_for, base, plan.voice, searched),
@@ -361,7 +361,9 @@ def ratios_of(trials: pd.DataFrame) -> dict[str, Estimate]:
     }
 
 
-def identity(made_for: MadeFor, base: EngineConfig, voice: str, texts: Sequence[str]) -> dict[str, Any]:
+def identity(
+    made_for: TuningConditions, base: EngineConfig, voice: str, texts: Sequence[str]
+) -> dict[str, Any]:
     """All that figures of a search depend on: those of other settings, or another commit, would pass for
     these."""
     said = {"engine": recorded_options(base), "voice": voice, "texts": list(texts)}

@@ -24,7 +24,7 @@ from kokoro_lab.lab.tuning.autotune import DefaultsComparison, TunePlan, Tuning,
 from kokoro_lab.lab.tuning.search import FAILED, FEASIBLE, Search, Space, measured
 from kokoro_lab.metrics.intervals import Estimate
 from kokoro_lab.sessions.provider_choice import choose
-from kokoro_lab.sessions.tuned import MadeFor, read_tuned, with_tuned
+from kokoro_lab.sessions.tuned import TuningConditions, read_tuned, with_tuned
 from tests.toy_engine import fails_at_1_thread, make_engine
 
 CONFIG = EngineConfig(threads=2)
@@ -69,7 +69,7 @@ def test_values_that_are_not_the_defaults_are_tried_beside_them(tmp_path: Path, 
 def test_what_is_not_tuned_and_changes_figures_makes_another_study(tmp_path: Path) -> None:
     def name_with(texts: tuple[str, ...] = ("One.",), **said: Any) -> str:
         base = replace(CONFIG, **said)
-        depends_on = autotune.identity(MadeFor.of(base, "5" * 64), base, "hum", texts)
+        depends_on = autotune.identity(TuningConditions.of(base, "5" * 64), base, "hum", texts)
         return Search(tmp_path, depends_on, Space(), {}).name
 
     others = [
@@ -116,7 +116,7 @@ def decided(home: Path, *, high: float = 0.95) -> Tuning:
     table = pd.DataFrame(rows).assign(front=True, pesq=float("nan"))
     ratios = {name: Estimate(0.9, 0.85, high, 12) for name in ("ttfa", "rtf", "memory")}
     return Tuning(
-        made_for=MadeFor.of(base, "5" * 64),
+        made_for=TuningConditions.of(base, "5" * 64),
         base=base,
         default=default,
         space=space,

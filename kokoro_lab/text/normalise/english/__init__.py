@@ -23,8 +23,6 @@ from kokoro_lab.text.normalise.english.numerals import cardinal, ordinal
 from kokoro_lab.text.normalise.english.times import time
 from kokoro_lab.text.normalise.rules import Rule
 
-__all__ = ["RULES", "cardinal", "date", "ordinal", "time"]
-
 RULES: tuple[Rule, ...] = (
     *electronic.RULES,
     *dates.RULES,

@@ -15,8 +15,6 @@ from kokoro_lab.text.normalise.japanese.dates import date, time
 from kokoro_lab.text.normalise.japanese.numbers import cardinal, ordinal
 from kokoro_lab.text.normalise.rules import Rule
 
-__all__ = ["RULES", "cardinal", "date", "ordinal", "time"]
-
 RULES: tuple[Rule, ...] = (
     *electronic.RULES,
     *dates.RULES,

@@ -30,5 +30,3 @@ RULES: tuple[Rule, ...] = (
     *signs.RULES,
 )
 """What is more particular comes first: a number is only a plain one if it is nothing else."""
-
-__all__ = ["RULES", "cardinal", "date", "ordinal", "time"]
