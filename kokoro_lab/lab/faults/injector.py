@@ -13,7 +13,6 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from kokoro_lab.datatypes import Fallback, WordTiming
-from kokoro_lab.lab.faults.draws import Holds, Losses
 from kokoro_lab.lab.faults.scenario import (
     AllocationFails,
     AnyFault,
@@ -22,6 +21,8 @@ from kokoro_lab.lab.faults.scenario import (
     ChunksLost,
     DiskRefuses,
     G2PStalls,
+    Holds,
+    Losses,
     ProviderLost,
     Scenario,
 )

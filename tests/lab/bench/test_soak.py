@@ -22,7 +22,6 @@ import pytest
 from kokoro_lab.errors import GateFailed, ParameterError
 from kokoro_lab.lab.bench import soak_verdict
 from kokoro_lab.lab.bench.client import TRANSPORTS
-from kokoro_lab.lab.bench.drift import FigureDrift, adjusted, drift
 from kokoro_lab.lab.bench.memory import growth_of, held_by, watched
 from kokoro_lab.lab.bench.own_server import OwnServer, own_server
 from kokoro_lab.lab.bench.soak import (
@@ -37,7 +36,7 @@ from kokoro_lab.lab.bench.soak import (
     readings_of,
     turns,
 )
-from kokoro_lab.lab.bench.soak_verdict import NOTHING, THREADS
+from kokoro_lab.lab.bench.soak_verdict import NOTHING, THREADS, FigureDrift, adjusted, drift
 from kokoro_lab.lab.bench.verdicts import SoakPlan, judge
 from kokoro_lab.lab.results import NegativeControl, open_run
 
