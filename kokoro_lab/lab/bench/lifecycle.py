@@ -12,7 +12,7 @@ import signal
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import cycle, pairwise
 from math import nan
@@ -24,10 +24,10 @@ from tqdm import tqdm
 from kokoro_lab.errors import SynthesisError
 from kokoro_lab.lab.bench import client
 from kokoro_lab.lab.bench.client import Body, ReceivedStream
-from kokoro_lab.lab.bench.own_server import OwnServer
+from kokoro_lab.lab.bench.compared import ComparedStreams, compared, exact, spread
+from kokoro_lab.lab.bench.own_server import OwnServer, StartServer
 from kokoro_lab.lab.bench.persistent import SpeechSource, listen
-from kokoro_lab.lab.bench.resuming import exact, percentile
-from kokoro_lab.lab.results import Check, NegativeControl, Run
+from kokoro_lab.lab.results import Check, Run
 
 EARLY, LATE = 0.15, 0.35
 """Share of its speech that a client has when it happens: enough to sound, with enough still to come."""
@@ -39,7 +39,6 @@ HEARD_S = 300.0
 Ending = Literal["whole", "told", "broken off"]
 ENDINGS: tuple[Ending, ...] = get_args(Ending)
 Happens = Callable[[OwnServer], None]
-StartServer = Callable[[Mapping[str, Any]], AbstractContextManager[OwnServer]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,22 +96,6 @@ SCENARIOS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Lifecycle:
-    """What `measure_lifecycle` found.
-
-    `table` has a row a stream, from its beginning to its last sample: scenario, transport, audio_s (of the
-    whole), heard_s (what the client had when it happened), ending (how the connection ended that it happened
-    to: whole, told or broken off), back_s (from that end to the next chunk, on a new connection; not a number
-    if it was whole), differing_samples, missing_samples (of all that was heard, against the same speech
-    undisturbed).
-    """
-
-    table: pd.DataFrame
-    ran: dict[str, Any]
-    controls: list[NegativeControl]
-
-
 def ending_of(heard: ReceivedStream) -> Ending:
     """How the first connection of a stream ended.
 
@@ -139,7 +122,7 @@ def measure_lifecycle(
     *,
     seed: int = 0,
     progress: bool = True,
-) -> Lifecycle:
+) -> ComparedStreams:
     """Let each scenario happen under as many streams as there are texts, over both transports.
 
     Parameters
@@ -154,6 +137,14 @@ def measure_lifecycle(
         Of the moments at which it happens.
     progress : bool
         Whether to show a bar.
+
+    Returns
+    -------
+    ComparedStreams
+        Each from its beginning to its last sample: scenario, transport, audio_s (of the whole), heard_s (what
+        the client had when it happened), ending (how the connection ended that it happened to: whole, told or
+        broken off), back_s (from that end to the next chunk, on a new connection; not a number if it was
+        whole), and what `compared` finds.
 
     Raises
     ------
@@ -186,7 +177,7 @@ def measure_lifecycle(
                 _compared(scenario.name, *one)
                 for one in zip(cycle(client.RESUMABLE), served, undisturbed, heard_s)
             ]
-    return Lifecycle(pd.DataFrame(rows), ran, client.comparison_controls(undisturbed[0]))
+    return ComparedStreams(pd.DataFrame(rows), ran, client.comparison_controls(undisturbed[0]))
 
 
 class _Listeners:
@@ -230,7 +221,6 @@ def _compared(
     scenario: str, transport: client.Transport, heard: ReceivedStream, whole: ReceivedStream, heard_s: float
 ) -> dict[str, Any]:
     ending = ending_of(heard)
-    differing, missing = client.differences(heard.pcm, whole.pcm)
     return {
         "scenario": scenario,
         "transport": transport,
@@ -238,12 +228,11 @@ def _compared(
         "heard_s": heard_s,
         "ending": ending,
         "back_s": nan if ending == "whole" else heard.recovered_s[0],
-        "differing_samples": differing,
-        "missing_samples": missing,
+        **compared(heard, whole),
     }
 
 
-def conclude(run: Run, found: Lifecycle, asked: int) -> dict[str, Any]:
+def conclude(run: Run, found: ComparedStreams, asked: int) -> dict[str, Any]:
     """Write the verdict into `run`.
 
     Raises
@@ -252,10 +241,7 @@ def conclude(run: Run, found: Lifecycle, asked: int) -> dict[str, Any]:
         A sample was lost or repeated, or a stream ended as it should not.
     """
     table = found.table
-    checks = [
-        Check("streams_count", len(table), low=asked * len(SCENARIOS), high=asked * len(SCENARIOS)),
-        Check("streams_that_differ_count", (~exact(table)).sum(), high=0),
-    ]
+    checks: list[Check] = []
     figures: dict[str, float] = {}
     for scenario in SCENARIOS:
         rows = table[table.scenario == scenario.name]
@@ -265,26 +251,20 @@ def conclude(run: Run, found: Lifecycle, asked: int) -> dict[str, Any]:
         checks.append(Check(f"{name}_{meant.replace(' ', '_')}_count", (rows.ending == meant).sum(), low=1))
         back_s = rows.back_s[rows.ending != "whole"]
         if len(back_s):
-            figures |= {f"{name}_back_p50_s": percentile(back_s, 50), f"{name}_back_max_s": back_s.max()}
-    return run.finish(
-        found.ran,
-        checks=checks,
-        controls=found.controls,
-        figures=figures,
-        details={"streams": table.to_dict("records")},
-    )
+            figures |= spread(f"{name}_back", back_s, "p50", "max")
+    return found.finish(run, asked * len(SCENARIOS), checks, figures)
 
 
-def printed(found: Lifecycle) -> Iterator[str]:
+def printed(found: ComparedStreams) -> Iterator[str]:
     """What the clients saw, as a table."""
     heads = ("streams", "whole", "told", "broken", "exact")
     yield f"{'what happened':24} {' '.join(f'{head:>7}' for head in heads)}  back after"
     for name, rows in found.table.groupby("scenario", sort=False):
         back_s = rows.back_s[rows.ending != "whole"]
-        after = f"p50 {percentile(back_s, 50):.2f}, most {back_s.max():.2f} s" if len(back_s) else "-"
+        after = f"p50 {back_s.median():.2f}, most {back_s.max():.2f} s" if len(back_s) else "-"
         counts = (len(rows), *((rows.ending == end).sum() for end in ENDINGS), exact(rows).sum())
         yield f"{name:24} {' '.join(f'{count:7d}' for count in counts)}  {after}"
-    for one in found.table[~exact(found.table)].itertuples():
+    for one in found.table[~found.exact].itertuples():
         yield (
             f"{one.scenario}, {one.transport}, at {one.heard_s:.2f} s: {one.differing_samples} samples "
             f"differ, {one.missing_samples} are missing"

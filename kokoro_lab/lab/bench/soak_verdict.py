@@ -15,9 +15,9 @@ from scipy.stats import linregress
 from scipy.stats import t as student
 
 from kokoro_lab.lab.bench.client import TRANSPORTS
+from kokoro_lab.lab.bench.compared import spread
 from kokoro_lab.lab.bench.memory import SETTLE_S, Growth, growth_of, held_by
 from kokoro_lab.lab.bench.own_server import own_server
-from kokoro_lab.lab.bench.resuming import percentile
 from kokoro_lab.lab.bench.soak import ReadingTurn, Soak, SoakReading, listened
 from kokoro_lab.lab.results import Check, NegativeControl, Run
 
@@ -224,10 +224,9 @@ def figures(soak: Soak) -> dict[str, float]:
         found["rss_peak_mb"] = soak.holdings.rss_mb.max()
     if soak.minutes >= TIMES_FROM_MINUTES:
         found |= {
-            "ttfa_p50_s": percentile(heard.ttfa_s, 50),
-            "ttfa_p95_s": percentile(heard.ttfa_s, 95),
-            "rtf_p50": percentile(heard.rtf, 50),
-            "rtf_p95": percentile(heard.rtf, 95),
+            **spread("ttfa", heard.ttfa_s, "p50", "p95"),
+            "rtf_p50": heard.rtf.median(),
+            "rtf_p95": heard.rtf.quantile(0.95),
             "underruns_in_all_count": heard.underruns.sum(),
             "longest_gap_s": heard.longest_gap_s.max(),
         }
