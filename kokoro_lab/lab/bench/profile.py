@@ -280,7 +280,6 @@ def profile_operators(config: EngineConfig, text: str, voice: str, *, trials: in
         As `profile_stages`.
     """
     require_least("trials", trials, 1, ParameterError)
-    _require_stages(config)
     tables = []
     with _profiled(config) as (engine, sessions):
         for _ in range(trials + 1):

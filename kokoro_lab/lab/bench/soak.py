@@ -7,13 +7,13 @@ import math
 import random
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -43,6 +43,7 @@ LENGTHS = {"short": 40, "medium": 140, "paragraph": 400}
 SENTENCE = "sentence"
 """What is read in other languages than English."""
 ENGLISH = "en"
+Answer = TypeVar("Answer")
 
 READERS = (
     (ENGLISH, "medium", ""),
@@ -169,7 +170,7 @@ class Soak:
     holdings : pandas.DataFrame
         What the server held, a row for each time that it was read: see `held_by`.
     left_behind : int
-        Syntheses that went on when every listener had left.
+        Syntheses that went on when every listener had left; −1 where nobody answered.
     ran : mapping
         What the server says of itself.
     misbehaved : mapping, optional
@@ -284,8 +285,8 @@ def measure_soak(
         wholes=pd.DataFrame(wholes).set_index("reading"),
         streams=pd.DataFrame(streams).sort_values("number", ignore_index=True),
         holdings=pd.DataFrame(holdings),
-        left_behind=_left_behind(server),
-        ran=_facts(server),
+        left_behind=_told(server.left_behind, -1),
+        ran=_told(server.facts, {}),
         misbehaved=misbehaved,
     )
 
@@ -323,17 +324,9 @@ def _whole(server: OwnServer, reading: SoakReading) -> dict[str, Any]:
     return found
 
 
-def _left_behind(server: OwnServer) -> int:
-    """Syntheses that are still under way when everybody has left; −1 where nobody answers."""
+def _told(call: Callable[[], Answer], otherwise: Answer) -> Answer:
+    """What the server says; if it has not lived to tell, which its streams say better, what is given."""
     try:
-        return server.left_behind()
+        return call()
     except KokoroLabError:
-        return -1
-
-
-def _facts(server: OwnServer) -> dict[str, Any]:
-    """What ran; nothing if the server has not lived to tell, which its streams say better."""
-    try:
-        return server.facts()
-    except KokoroLabError:
-        return {}
+        return otherwise

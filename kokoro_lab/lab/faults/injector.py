@@ -119,7 +119,6 @@ class Injector:
         self._refusing: tuple[DiskRefuses, ...] = ()
         self._live = 0
         self.lost: list[Fallback] = []
-        self.scenario: Scenario | None = None
         self.arm(scenario)
 
     def arm(self, scenario: Scenario | None) -> None:
@@ -134,8 +133,6 @@ class Injector:
             self._faults: tuple[AnyFault, ...] = faults
             self._losses = [Losses(f, seed) for f in faults if isinstance(f, ChunksLost)]
             self._holds = [Holds(f, seed) for f in faults if isinstance(f, Bursts)]
-            self._ballast: list[bytearray] = []
-            self._refusing = ()
             self._struck: list[Struck] = []
             self._spoken: list[StreamWords] = []
         if scenario is not None:
@@ -149,7 +146,8 @@ class Injector:
                 DISK.allow(fault)
             self._refusing = ()
             self.scenario = None
-            self._faults, self._losses, self._holds, self._ballast = (), [], [], []
+            self._faults, self._losses, self._holds = (), [], []
+            self._ballast: list[bytearray] = []
 
     # ------------------------------------------------------------------------------ seams
 
