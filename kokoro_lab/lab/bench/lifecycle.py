@@ -10,7 +10,7 @@ import os
 import random
 import signal
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -38,7 +38,6 @@ HEARD_S = 300.0
 
 Ending = Literal["whole", "told", "broken off"]
 ENDINGS: tuple[Ending, ...] = get_args(Ending)
-Happens = Callable[[OwnServer], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,51 +47,41 @@ class LifecycleEvent:
     Parameters
     ----------
     name : str
-    happens : callable
-        Does it.
-    settings : mapping
-        With which that server is started; the same as of the one before, if that left its server running.
-    ends : bool
-        Whether it ends the server: then clients come back to another one.
+    signal : signal.Signals
+        What is sent: SIGTERM, as whoever restarts a service does, or SIGKILL, as the system does when memory
+        is short, or a bug.
+    to_workers : bool
+        Whether its workers get it, or the process that was started.
+    shutdown_s : int
+        Time for streams under way, with which that server is started; the same as of the one before, if that
+        left its server running.
     expected : tuple of str
         How streams may end by it. One that was nearly at its end may be whole in any case; so at least
         one must end as the first of these.
     """
 
     name: str
-    happens: Happens
-    settings: Mapping[str, Any]
-    ends: bool
+    signal: signal.Signals
+    to_workers: bool
+    shutdown_s: int
     expected: tuple[Ending, ...]
 
+    @property
+    def ends(self) -> bool:
+        """Whether it ends the server: then clients come back to another one."""
+        return not self.to_workers
 
-def kill_worker(server: OwnServer) -> None:
-    """As the system does when memory is short, or a bug: SIGKILL."""
-    for worker in server.process.children():
-        os.kill(worker.pid, signal.SIGKILL)
-
-
-def kill_master(server: OwnServer) -> None:
-    """SIGKILL to the process that was started; its worker notices that it is alone."""
-    os.kill(server.process.pid, signal.SIGKILL)
-
-
-def stop(server: OwnServer) -> None:
-    """SIGTERM, as whoever restarts a service does."""
-    os.kill(server.process.pid, signal.SIGTERM)
+    def happen(self, server: OwnServer) -> None:
+        """To `server`, now."""
+        for process in server.process.children() if self.to_workers else [server.process]:
+            os.kill(process.pid, self.signal)
 
 
 SCENARIOS = (
-    LifecycleEvent(
-        "kill -9 of the worker",
-        kill_worker,
-        {"shutdown_s": 300},
-        ends=False,
-        expected=("broken off", "whole"),
-    ),
-    LifecycleEvent("SIGTERM, time enough", stop, {"shutdown_s": 300}, ends=True, expected=("whole",)),
-    LifecycleEvent("SIGTERM, 2 s", stop, {"shutdown_s": 2}, ends=True, expected=("told", "whole")),
-    LifecycleEvent("kill -9 of the master", kill_master, {"shutdown_s": 300}, ends=True, expected=("whole",)),
+    LifecycleEvent("kill -9 of the worker", signal.SIGKILL, True, 300, ("broken off", "whole")),
+    LifecycleEvent("SIGTERM, time enough", signal.SIGTERM, False, 300, ("whole",)),
+    LifecycleEvent("SIGTERM, 2 s", signal.SIGTERM, False, 2, ("told", "whole")),
+    LifecycleEvent("kill -9 of the master", signal.SIGKILL, False, 300, ("whole",)),  # its worker notices
 )
 
 
@@ -118,12 +107,11 @@ def measure_lifecycle(
     start: StartServer,
     texts: Sequence[str],
     voice: str,
-    scenarios: Sequence[LifecycleEvent] = SCENARIOS,
     *,
     seed: int = 0,
     progress: bool = True,
 ) -> ComparedStreams:
-    """Let each scenario happen under as many streams as there are texts, over both transports.
+    """Let each of `SCENARIOS` happen under as many streams as there are texts, over both transports.
 
     Parameters
     ----------
@@ -132,7 +120,6 @@ def measure_lifecycle(
     texts : sequence of str
         One for each stream; the same in each scenario.
     voice : str
-    scenarios : sequence of LifecycleEvent
     seed : int
         Of the moments at which it happens.
     progress : bool
@@ -155,22 +142,19 @@ def measure_lifecycle(
     bodies = [client.speech_request(text, voice) for text in texts]
     rows: list[dict[str, Any]] = []
     with ExitStack() as stack:
-        server = stack.enter_context(start(scenarios[0].settings))
+        server = stack.enter_context(start({"shutdown_s": SCENARIOS[0].shutdown_s}))
         ran = server.facts()
         undisturbed = [client.to_the_end(client.receive("sse", server.url, body)) for body in bodies]
-        for scenario, following in pairwise(tqdm([*scenarios, None], disable=not progress)):
-            assert scenario is not None
+        for scenario, following in pairwise(tqdm([*SCENARIOS, SCENARIOS[-1]], disable=not progress)):
             with ThreadPoolExecutor(len(texts), thread_name_prefix="client") as pool:
                 listeners = _Listeners(pool, server.url, bodies)
                 heard_s = listeners.sounding(
                     [whole.audio_s * draw.uniform(EARLY, LATE) for whole in undisturbed]
                 )
-                scenario.happens(server)
+                scenario.happen(server)
                 if scenario.ends:
                     # Whom they come back to is the server of the next scenario, too: loading takes its time
-                    server = stack.enter_context(
-                        start(scenario.settings if following is None else following.settings)
-                    )
+                    server = stack.enter_context(start({"shutdown_s": following.shutdown_s}))
                     listeners.url = server.url
                 served = listeners.served()
             rows += [

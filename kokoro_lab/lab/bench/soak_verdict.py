@@ -18,7 +18,7 @@ from kokoro_lab.lab.bench.client import TRANSPORTS
 from kokoro_lab.lab.bench.compared import spread
 from kokoro_lab.lab.bench.memory import SETTLE_S, Growth, growth_of, held_by
 from kokoro_lab.lab.bench.own_server import own_server
-from kokoro_lab.lab.bench.soak import ReadingTurn, Soak, SoakReading, listened
+from kokoro_lab.lab.bench.soak import Soak, SoakReading, listened
 from kokoro_lab.lab.results import Check, NegativeControl, Run
 
 DRIFT_PERCENT = 5.0
@@ -379,7 +379,7 @@ def leaking(kind: str, streams: int = LEAKY_STREAMS) -> pd.DataFrame:
     with own_server({}, command) as server:
         found = []
         for number in range(streams):
-            if fault := listened(server, ReadingTurn(number, reading, "http"), number)["fault"]:
+            if fault := listened(server, reading, "http", number, number)["fault"]:
                 raise AssertionError(f"the server of the control failed: {fault}")
             found.append(held_by(server.process, number))
     return pd.DataFrame(found)

@@ -178,20 +178,30 @@ class Injector:
             if len(self._spoken) < MOST:
                 self._spoken.append(StreamWords(words, samples))
 
-    def at_window(self) -> frozenset[str]:
-        """The vocoder is about to decode a window: the kinds of the faults that strike now."""
+    def at_window(self) -> bool:
+        """The vocoder is about to decode a window: whether its provider is lost now.
+
+        Raises
+        ------
+        OutOfMemory
+            ONNX Runtime's own, where that is the fault.
+        """
         with self._lock:
             if not self._live:
-                return frozenset()
+                return False
             window, self._windows = self._windows, self._windows + 1
             due = [
-                fault
+                fault.kind
                 for fault in self._faults
                 if isinstance(fault, ProviderLost | AllocationFails) and fault.at_window == window
             ]
-            for fault in due:
-                self._tell(fault.kind, window)
-        return frozenset(fault.kind for fault in due)
+            for kind in due:
+                self._tell(kind, window)
+        if "allocation_fails" in due:
+            from kokoro_lab.sessions.arenas import run_out_of_memory  # loads ONNX Runtime: not before a fork
+
+            run_out_of_memory()
+        return bool(due)
 
     def before_sentence(self) -> None:
         """A G2P has been asked for a sentence: it may be made to wait, until the faults are taken out."""
