@@ -50,21 +50,21 @@ class LifecycleEvent:
     signal : signal.Signals
         What is sent: SIGTERM, as whoever restarts a service does, or SIGKILL, as the system does when memory
         is short, or a bug.
-    to_workers : bool
-        Whether its workers get it, or the process that was started.
     shutdown_s : int
         Time for streams under way, with which that server is started; the same as of the one before, if that
         left its server running.
     expected : tuple of str
         How streams may end by it. One that was nearly at its end may be whole in any case; so at least
         one must end as the first of these.
+    to_workers : bool
+        Whether its workers get it, or the process that was started.
     """
 
     name: str
     signal: signal.Signals
-    to_workers: bool
     shutdown_s: int
     expected: tuple[Ending, ...]
+    to_workers: bool = False
 
     @property
     def ends(self) -> bool:
@@ -78,10 +78,10 @@ class LifecycleEvent:
 
 
 SCENARIOS = (
-    LifecycleEvent("kill -9 of the worker", signal.SIGKILL, True, 300, ("broken off", "whole")),
-    LifecycleEvent("SIGTERM, time enough", signal.SIGTERM, False, 300, ("whole",)),
-    LifecycleEvent("SIGTERM, 2 s", signal.SIGTERM, False, 2, ("told", "whole")),
-    LifecycleEvent("kill -9 of the master", signal.SIGKILL, False, 300, ("whole",)),  # its worker notices
+    LifecycleEvent("kill -9 of the worker", signal.SIGKILL, 300, ("broken off", "whole"), to_workers=True),
+    LifecycleEvent("SIGTERM, time enough", signal.SIGTERM, 300, ("whole",)),
+    LifecycleEvent("SIGTERM, 2 s", signal.SIGTERM, 2, ("told", "whole")),
+    LifecycleEvent("kill -9 of the master", signal.SIGKILL, 300, ("whole",)),  # its worker notices
 )
 
 

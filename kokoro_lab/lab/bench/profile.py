@@ -330,9 +330,9 @@ def operator_table(operators: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def medians_s(stages: pd.DataFrame, *, until: str = FIRST_AUDIO, state: str = WARM) -> dict[str, float]:
-    """Median seconds of each stage that took any, in the order of the pipeline."""
-    rows = stages[(stages.until == until) & (stages.state == state)]
+def medians_s(stages: pd.DataFrame, *, until: str = FIRST_AUDIO) -> dict[str, float]:
+    """Median seconds, warm, of each stage that took any, in the order of the pipeline."""
+    rows = stages[(stages.until == until) & (stages.state == WARM)]
     medians = rows.groupby("stage").stage_s.median().reindex(STAGES)
     return {str(stage): float(seconds) for stage, seconds in medians.items() if seconds > 0}
 
