@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from kokoro_lab.commands.console import say
+from kokoro_lab.commands.console import say, show
 from kokoro_lab.commands.options import json_option
 from kokoro_lab.config import STAGED
 
@@ -53,21 +53,19 @@ def export(
     fixed = form in ("static", "mlpackage")
     config = replace(config, variant=variant or ("fp32" if fixed else config.variant), stages=None)
     segments = segments_of_all([text.text for text in load_texts(limit=texts)], voices.split(","))
+    told = None if as_json else say
     if fixed:
-        told = None if as_json else say
         manifest = exports.export_static(config, output, form, segments, precision=precision, say=told)
-        checked = json.dumps(manifest["export"]["checked"])
-        click.echo(json.dumps(manifest) if as_json else f"wrote   {output}\nchecked {checked}")
-        return
-    manifest = exports.export(config, output, form, segments, say=None if as_json else say)
-    if as_json:
-        click.echo(json.dumps(manifest))
-        return
-    size_mb = sum(about["bytes"] for about in manifest["graphs"].values()) / 1e6
-    checked = manifest["export"]["checked"]
-    agreement = "the same samples" if checked["agreement_db"] is None else f"{checked['agreement_db']:.0f} dB"
-    click.echo(f"wrote   {output} ({size_mb:.0f} MB of graphs)")
-    click.echo(
-        f"checked {checked['segments_count']} segments, {checked['audio_s']:.1f} s, finite, {agreement}"
-    )
-    click.echo(f"run it  KOKORO_STAGES={output} KOKORO_VARIANT={config.variant}")
+        lines = [f"wrote   {output}", f"checked {json.dumps(manifest['export']['checked'])}"]
+    else:
+        manifest = exports.export(config, output, form, segments, say=told)
+        size_mb = sum(about["bytes"] for about in manifest["graphs"].values()) / 1e6
+        checked = manifest["export"]["checked"]
+        exact = checked["agreement_db"] is None
+        agreement = "the same samples" if exact else f"{checked['agreement_db']:.0f} dB"
+        lines = [
+            f"wrote   {output} ({size_mb:.0f} MB of graphs)",
+            f"checked {checked['segments_count']} segments, {checked['audio_s']:.1f} s, finite, {agreement}",
+            f"run it  KOKORO_STAGES={output} KOKORO_VARIANT={config.variant}",
+        ]
+    show(lines, manifest, as_json)

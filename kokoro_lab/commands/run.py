@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import math
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, NoReturn
 
 import click
 
-from kokoro_lab.commands.console import BROKE, DONE, FAILED, say
+from kokoro_lab.commands.console import BROKE, DONE, FAILED, say, show
 from kokoro_lab.commands.options import json_option
 from kokoro_lab.errors import ParameterError
 
@@ -102,11 +101,8 @@ def _run_sweep(
 
     say(f"{total} runs{f' on {cluster}' if cluster else ''}.")
     sweep = sweeps.run_sweep(notebook, swept, given, jobs=jobs, cluster=cluster, done=done)
-    if as_json:
-        click.echo((sweep.folder / "sweep.json").read_text("utf-8"))
-    else:
-        click.echo(markdown(sweeps.table(sweep, brief=True)))
-        click.echo(f"kept in {sweep.folder}")
+    lines = (markdown(sweeps.table(sweep, brief=True)), f"kept in {sweep.folder}")
+    show(lines, sweep.folder / "sweep.json", as_json)
     _leave(sweep.verdicts)
 
 
@@ -118,14 +114,12 @@ def _run_gates(fast: bool, jobs: int, as_json: bool) -> NoReturn:
         measurements(GATES), fast=fast, jobs=jobs, progress=not as_json, say=say
     )
     verdict = suite_runs.verdict(ended)
-    if as_json:
-        click.echo((folder / "summary.json").read_text("utf-8"))
-    else:
-        click.echo(suite_runs.table(ended).to_string(index=False))
-        for one in ended:
-            if one.message:
-                click.echo(f"{one.notebook}: {one.message}")
-        click.echo(f"{verdict}; kept in {folder}")
+    lines = (
+        suite_runs.table(ended).to_string(index=False),
+        *(f"{one.notebook}: {one.message}" for one in ended if one.message),
+        f"{verdict}; kept in {folder}",
+    )
+    show(lines, folder / "summary.json", as_json)
     _leave({verdict})
 
 
@@ -173,12 +167,15 @@ def _pair(text: str, option: str) -> tuple[str, str]:
 
 
 def _show_outcome(outcome: Any, as_json: bool) -> None:
-    if as_json:
-        shown = ("notebook", "parameters", "run_dir", "verdict", "message", "run_s")
-        record = {name: getattr(outcome, name) for name in shown}
-        click.echo(json.dumps({**record, "result": outcome.record}, default=str))
-        return
-    click.echo(f"{outcome.notebook}: {outcome.verdict} in {outcome.run_s:.1f} s {outcome.parameters or ''}")
+    shown = ("notebook", "parameters", "run_dir", "verdict", "message", "run_s")
+    record = {name: getattr(outcome, name) for name in shown}
+    if outcome.verdict == "crashed" and not as_json:
+        say(f"  {outcome.message}")
+    show(_outcome_lines(outcome), {**record, "result": outcome.record}, as_json)
+
+
+def _outcome_lines(outcome: Any) -> Iterator[str]:
+    yield f"{outcome.notebook}: {outcome.verdict} in {outcome.run_s:.1f} s {outcome.parameters or ''}"
     for check in outcome.checks:
         limits = ", ".join(
             f"{word} {limit:g}"
@@ -186,11 +183,8 @@ def _show_outcome(outcome: Any, as_json: bool) -> None:
             if limit is not None
         )
         value = f"{check.value:.4g}" if math.isfinite(check.value) else "not finite"
-        click.echo(f"  {'pass' if check.passed else 'FAIL'}  {check.name} = {value} ({limits})")
-    for control in outcome.controls:
-        click.echo(f"  {control}")
-    if outcome.verdict == "crashed":
-        click.echo(f"  {outcome.message}", err=True)
-    click.echo(f"  look at   {outcome.run_dir / 'report.html'}")
+        yield f"  {'pass' if check.passed else 'FAIL'}  {check.name} = {value} ({limits})"
+    yield from (f"  {control}" for control in outcome.controls)
+    yield f"  look at   {outcome.run_dir / 'report.html'}"
     if any((outcome.run_dir / "audio").glob("*")):
-        click.echo(f"  listen to {outcome.run_dir / 'audio'}")
+        yield f"  listen to {outcome.run_dir / 'audio'}"

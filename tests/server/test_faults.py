@@ -19,8 +19,8 @@ from kokoro_lab.errors import ParameterError
 from kokoro_lab.lab.bench.client import ReceivedStream, Transport, differences, receive
 from kokoro_lab.lab.bench.persistent import SpeechSource, listen
 from kokoro_lab.lab.faults import Scenario, load_scenarios
-from kokoro_lab.lab.faults.draws import Losses
 from kokoro_lab.lab.faults.proxy import fault_proxy
+from kokoro_lab.lab.faults.scenario import Losses
 from kokoro_lab.lab.routes.faults import injected
 from tests.lab.faults import made
 from tests.server.conftest import RunningServer, running

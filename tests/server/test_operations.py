@@ -22,8 +22,7 @@ from flask.testing import FlaskClient
 from prometheus_client.parser import text_string_to_metric_families
 
 from kokoro_lab.config import Settings
-from kokoro_lab.lab.bench.considerate import measure_considerately
-from kokoro_lab.lab.bench.timing import InProcess
+from kokoro_lab.lab.bench.timing import InProcess, measure_considerately
 from kokoro_lab.serve import create_app
 from kokoro_lab.server.health import operations
 from kokoro_lab.server.health.background import WarmUp

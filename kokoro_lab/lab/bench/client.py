@@ -288,11 +288,18 @@ def receive(
 
 
 def _bare(url: str, body: Body, skipped: int, patience: Patience) -> Generator[ReceivedChunk]:
-    """Whole samples as they come; none where what came is left out, or half of one."""
-    rest = b""
+    """Whole samples as they come; none where what came is left out, or half of one.
+
+    Left out is also what a server whose computing stalls sends meanwhile: as much silence as the primer in
+    front, but later. The speech itself is dithered, so no chunk of it is all zeros.
+    """
+    rest, begun = b"", False
     with answered(url, "POST", SPEECH_PATH, body) as (answer, wire):
         _accept(answer)
         while block := answer.read1(READ_BYTES):
+            if begun and block == bytes(PRIMER_BYTES):
+                continue
+            begun = True
             rest += block[skipped:]
             skipped = max(skipped - len(block), 0)
             whole = len(rest) - len(rest) % BYTES_A_SAMPLE

@@ -13,11 +13,18 @@ from kokoro_lab.lab.bench.client import ReceivedChunk, ReceivedStream
 from kokoro_lab.lab.bench.own_server import OwnServer, own_server
 from kokoro_lab.lab.bench.persistent import OfEngine, SpeechSource, listen
 from kokoro_lab.lab.bench.timing import InProcess
-from kokoro_lab.lab.faults.draws import Losses, Shuffles
 from kokoro_lab.lab.faults.engine import FaultyEngine
 from kokoro_lab.lab.faults.injector import Injector, StreamWords
 from kokoro_lab.lab.faults.proxy import FaultProxy, fault_proxy
-from kokoro_lab.lab.faults.scenario import READY, ChunksLost, ChunksReordered, Scenario, Transport
+from kokoro_lab.lab.faults.scenario import (
+    READY,
+    ChunksLost,
+    ChunksReordered,
+    Losses,
+    Scenario,
+    Shuffles,
+    Transport,
+)
 from kokoro_lab.speech.engine import Engine
 
 ON_THE_WIRE = {"http": 1.0, "sse": 1.4, "websocket": 1.0}

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,41 +24,20 @@ LONG_CHARACTERS, STRETCH_CHARACTERS = 1_000_000, 100_000
 _CONSONANTS, _VOWELS = "bdfgklmnprstvz", "aeiou"
 
 
-@dataclass(frozen=True, slots=True)
-class SentenceTime:
-    """One sentence, from the string to its segments, read for the first time.
-
-    Parameters
-    ----------
-    characters : int
-    wall_ms : float
-        By the clock, with whatever else the machine did meanwhile.
-    cpu_ms : float
-        Computed by this process in all its threads: that which waits for a G2P and that which reads.
-    """
-
-    characters: int
-    wall_ms: float
-    cpu_ms: float
-
-
-@dataclass(frozen=True, slots=True)
-class Stretch:
-    """A part of a long text: up to which character, what it took, and the memory that was resident then."""
-
-    until: int
-    wall_s: float
-    cpu_s: float
-    rss_mb: float
-
-
 def prose() -> list[str]:
     """Some 650 English sentences of the fixtures, each once."""
     return sentences_of([row["text"] for name in ("calibration", "heteronyms") for row in load_rows(name)])
 
 
-def time_sentences(front_end: FrontEnd, sentences: Sequence[str], language: str) -> list[SentenceTime]:
+def time_sentences(front_end: FrontEnd, sentences: Sequence[str], language: str) -> pd.DataFrame:
     """Each of `sentences` as a text of its own; of those, the first `WARM_SENTENCES` only warm it up.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A row a sentence, from the string to its segments, read for the first time: characters; wall_ms, by
+        the clock, with whatever else the machine did meanwhile; cpu_ms, computed by this process in all its
+        threads, that which waits for a G2P and that which reads.
 
     Raises
     ------
@@ -76,14 +54,15 @@ def time_sentences(front_end: FrontEnd, sentences: Sequence[str], language: str)
         )
     front_end.warm(language)
     front_end.cache.clear()
-    times = []
+    rows = []
     for sentence in distinct:
         started_s, computed_s = time.perf_counter(), time.process_time()
         for _ in front_end.segments(sentence, language, lambda _: None):
             pass
         computed_s, wall_s = time.process_time() - computed_s, time.perf_counter() - started_s
-        times.append(SentenceTime(len(sentence), wall_s * 1000, computed_s * 1000))
-    return times[WARM_SENTENCES:]
+        times_ms = {"wall_ms": wall_s * 1000, "cpu_ms": computed_s * 1000}
+        rows.append({"characters": len(sentence), **times_ms})
+    return pd.DataFrame(rows[WARM_SENTENCES:])
 
 
 def long_text(sentences: Sequence[str], characters: int, *, ends: bool = True, seed: int = 0) -> str:
@@ -116,19 +95,26 @@ def _invented(draw: random.Random) -> str:
 
 def read_long(
     front_end: FrontEnd, text: str, language: str, stretch: int = STRETCH_CHARACTERS
-) -> Iterator[Stretch]:
+) -> pd.DataFrame:
     """Read `text` as a stream, each segment dropped when it has come; what every `stretch` characters took.
 
-    The first stretch has what is done for a whole text at once in it.
+    Returns
+    -------
+    pandas.DataFrame
+        A row a stretch, the first of which has what is done for a whole text at once in it: until (up to
+        which character), wall_s, cpu_s, rss_mb (the memory that was resident then).
     """
+    rows = []
     process = psutil.Process()
     started_s, computed_s, due = time.perf_counter(), time.process_time(), stretch
     for segment in front_end.segments(text, language, lambda _: None):
         if segment.end >= due or segment.end == len(text):
             now_s, now_computed_s = time.perf_counter(), time.process_time()
-            yield Stretch(segment.end, now_s - started_s, now_computed_s - computed_s, resident_mb(process))
+            took = {"wall_s": now_s - started_s, "cpu_s": now_computed_s - computed_s}
+            rows.append({"until": segment.end, **took, "rss_mb": resident_mb(process)})
             due += stretch
             started_s, computed_s = time.perf_counter(), time.process_time()
+    return pd.DataFrame(rows)
 
 
 def read_alone(sentences: Sequence[str], language: str, *, memory: bool = False) -> tuple[Path, list[str]]:
@@ -144,12 +130,11 @@ def read_alone(sentences: Sequence[str], language: str, *, memory: bool = False)
         Whether to read a megabyte of text as well, once with sentences and once without any end.
     """
     front_end = FrontEnd()
-    times = time_sentences(front_end, sentences, language)
-    table = pd.DataFrame([asdict(each) for each in times])
+    table = time_sentences(front_end, sentences, language)
     figures = pd.DataFrame(
         {"p50": table.median(), "p95": table.quantile(0.95), "p99": table.quantile(0.99), "max": table.max()}
     )
-    conditions = f"{len(times)} sentences in {language}, each read for the first time, warm, one at a time"
+    conditions = f"{len(table)} sentences in {language}, each read for the first time, warm, one at a time"
     lines = [conditions, figures.round(2).to_string()]
     record: dict[str, Any] = {
         "conditions": conditions,
@@ -158,10 +143,9 @@ def read_alone(sentences: Sequence[str], language: str, *, memory: bool = False)
     }
     for name, ends in (("sentences", True), ("no sentence end", False)) if memory else ():
         text = long_text(sentences, LONG_CHARACTERS, ends=ends)
-        stretches = [asdict(each) for each in read_long(front_end, text, language)]
-        lines += [f"\n{len(text):,} characters, {name}"]
-        lines += [pd.DataFrame(stretches).round(2).to_string(index=False)]
-        record[f"long text, {name}"] = stretches
+        stretches = read_long(front_end, text, language)
+        lines += [f"\n{len(text):,} characters, {name}", stretches.round(2).to_string(index=False)]
+        record[f"long text, {name}"] = stretches.to_dict("records")
     path = new_run_folder("bench") / "result.json"
     write_json(path, record | made_by())
     return path, [*lines, f"kept in {path.parent}"]

@@ -10,9 +10,9 @@ import os
 import random
 import signal
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import cycle, pairwise
 from math import nan
@@ -24,10 +24,10 @@ from tqdm import tqdm
 from kokoro_lab.errors import SynthesisError
 from kokoro_lab.lab.bench import client
 from kokoro_lab.lab.bench.client import Body, ReceivedStream
-from kokoro_lab.lab.bench.own_server import OwnServer
+from kokoro_lab.lab.bench.compared import ComparedStreams, compared, exact, spread
+from kokoro_lab.lab.bench.own_server import OwnServer, StartServer
 from kokoro_lab.lab.bench.persistent import SpeechSource, listen
-from kokoro_lab.lab.bench.resuming import exact, percentile
-from kokoro_lab.lab.results import Check, NegativeControl, Run
+from kokoro_lab.lab.results import Check, Run
 
 EARLY, LATE = 0.15, 0.35
 """Share of its speech that a client has when it happens: enough to sound, with enough still to come."""
@@ -38,8 +38,6 @@ HEARD_S = 300.0
 
 Ending = Literal["whole", "told", "broken off"]
 ENDINGS: tuple[Ending, ...] = get_args(Ending)
-Happens = Callable[[OwnServer], None]
-StartServer = Callable[[Mapping[str, Any]], AbstractContextManager[OwnServer]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,68 +47,42 @@ class LifecycleEvent:
     Parameters
     ----------
     name : str
-    happens : callable
-        Does it.
-    settings : mapping
-        With which that server is started; the same as of the one before, if that left its server running.
-    ends : bool
-        Whether it ends the server: then clients come back to another one.
+    signal : signal.Signals
+        What is sent: SIGTERM, as whoever restarts a service does, or SIGKILL, as the system does when memory
+        is short, or a bug.
+    shutdown_s : int
+        Time for streams under way, with which that server is started; the same as of the one before, if that
+        left its server running.
     expected : tuple of str
         How streams may end by it. One that was nearly at its end may be whole in any case; so at least
         one must end as the first of these.
+    to_workers : bool
+        Whether its workers get it, or the process that was started.
     """
 
     name: str
-    happens: Happens
-    settings: Mapping[str, Any]
-    ends: bool
+    signal: signal.Signals
+    shutdown_s: int
     expected: tuple[Ending, ...]
+    to_workers: bool = False
 
+    @property
+    def ends(self) -> bool:
+        """Whether it ends the server: then clients come back to another one."""
+        return not self.to_workers
 
-def kill_worker(server: OwnServer) -> None:
-    """As the system does when memory is short, or a bug: SIGKILL."""
-    for worker in server.process.children():
-        os.kill(worker.pid, signal.SIGKILL)
-
-
-def kill_master(server: OwnServer) -> None:
-    """SIGKILL to the process that was started; its worker notices that it is alone."""
-    os.kill(server.process.pid, signal.SIGKILL)
-
-
-def stop(server: OwnServer) -> None:
-    """SIGTERM, as whoever restarts a service does."""
-    os.kill(server.process.pid, signal.SIGTERM)
+    def happen(self, server: OwnServer) -> None:
+        """To `server`, now."""
+        for process in server.process.children() if self.to_workers else [server.process]:
+            os.kill(process.pid, self.signal)
 
 
 SCENARIOS = (
-    LifecycleEvent(
-        "kill -9 of the worker",
-        kill_worker,
-        {"shutdown_s": 300},
-        ends=False,
-        expected=("broken off", "whole"),
-    ),
-    LifecycleEvent("SIGTERM, time enough", stop, {"shutdown_s": 300}, ends=True, expected=("whole",)),
-    LifecycleEvent("SIGTERM, 2 s", stop, {"shutdown_s": 2}, ends=True, expected=("told", "whole")),
-    LifecycleEvent("kill -9 of the master", kill_master, {"shutdown_s": 300}, ends=True, expected=("whole",)),
+    LifecycleEvent("kill -9 of the worker", signal.SIGKILL, 300, ("broken off", "whole"), to_workers=True),
+    LifecycleEvent("SIGTERM, time enough", signal.SIGTERM, 300, ("whole",)),
+    LifecycleEvent("SIGTERM, 2 s", signal.SIGTERM, 2, ("told", "whole")),
+    LifecycleEvent("kill -9 of the master", signal.SIGKILL, 300, ("whole",)),  # its worker notices
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Lifecycle:
-    """What `measure_lifecycle` found.
-
-    `table` has a row a stream, from its beginning to its last sample: scenario, transport, audio_s (of the
-    whole), heard_s (what the client had when it happened), ending (how the connection ended that it happened
-    to: whole, told or broken off), back_s (from that end to the next chunk, on a new connection; not a number
-    if it was whole), differing_samples, missing_samples (of all that was heard, against the same speech
-    undisturbed).
-    """
-
-    table: pd.DataFrame
-    ran: dict[str, Any]
-    controls: list[NegativeControl]
 
 
 def ending_of(heard: ReceivedStream) -> Ending:
@@ -135,12 +107,11 @@ def measure_lifecycle(
     start: StartServer,
     texts: Sequence[str],
     voice: str,
-    scenarios: Sequence[LifecycleEvent] = SCENARIOS,
     *,
     seed: int = 0,
     progress: bool = True,
-) -> Lifecycle:
-    """Let each scenario happen under as many streams as there are texts, over both transports.
+) -> ComparedStreams:
+    """Let each of `SCENARIOS` happen under as many streams as there are texts, over both transports.
 
     Parameters
     ----------
@@ -149,11 +120,18 @@ def measure_lifecycle(
     texts : sequence of str
         One for each stream; the same in each scenario.
     voice : str
-    scenarios : sequence of LifecycleEvent
     seed : int
         Of the moments at which it happens.
     progress : bool
         Whether to show a bar.
+
+    Returns
+    -------
+    ComparedStreams
+        Each from its beginning to its last sample: scenario, transport, audio_s (of the whole), heard_s (what
+        the client had when it happened), ending (how the connection ended that it happened to: whole, told or
+        broken off), back_s (from that end to the next chunk, on a new connection; not a number if it was
+        whole), and what `compared` finds.
 
     Raises
     ------
@@ -164,29 +142,26 @@ def measure_lifecycle(
     bodies = [client.speech_request(text, voice) for text in texts]
     rows: list[dict[str, Any]] = []
     with ExitStack() as stack:
-        server = stack.enter_context(start(scenarios[0].settings))
+        server = stack.enter_context(start({"shutdown_s": SCENARIOS[0].shutdown_s}))
         ran = server.facts()
         undisturbed = [client.to_the_end(client.receive("sse", server.url, body)) for body in bodies]
-        for scenario, following in pairwise(tqdm([*scenarios, None], disable=not progress)):
-            assert scenario is not None
+        for scenario, following in pairwise(tqdm([*SCENARIOS, SCENARIOS[-1]], disable=not progress)):
             with ThreadPoolExecutor(len(texts), thread_name_prefix="client") as pool:
                 listeners = _Listeners(pool, server.url, bodies)
                 heard_s = listeners.sounding(
                     [whole.audio_s * draw.uniform(EARLY, LATE) for whole in undisturbed]
                 )
-                scenario.happens(server)
+                scenario.happen(server)
                 if scenario.ends:
                     # Whom they come back to is the server of the next scenario, too: loading takes its time
-                    server = stack.enter_context(
-                        start(scenario.settings if following is None else following.settings)
-                    )
+                    server = stack.enter_context(start({"shutdown_s": following.shutdown_s}))
                     listeners.url = server.url
                 served = listeners.served()
             rows += [
                 _compared(scenario.name, *one)
                 for one in zip(cycle(client.RESUMABLE), served, undisturbed, heard_s)
             ]
-    return Lifecycle(pd.DataFrame(rows), ran, client.comparison_controls(undisturbed[0]))
+    return ComparedStreams(pd.DataFrame(rows), ran, client.comparison_controls(undisturbed[0]))
 
 
 class _Listeners:
@@ -230,7 +205,6 @@ def _compared(
     scenario: str, transport: client.Transport, heard: ReceivedStream, whole: ReceivedStream, heard_s: float
 ) -> dict[str, Any]:
     ending = ending_of(heard)
-    differing, missing = client.differences(heard.pcm, whole.pcm)
     return {
         "scenario": scenario,
         "transport": transport,
@@ -238,12 +212,11 @@ def _compared(
         "heard_s": heard_s,
         "ending": ending,
         "back_s": nan if ending == "whole" else heard.recovered_s[0],
-        "differing_samples": differing,
-        "missing_samples": missing,
+        **compared(heard, whole),
     }
 
 
-def conclude(run: Run, found: Lifecycle, asked: int) -> dict[str, Any]:
+def conclude(run: Run, found: ComparedStreams, asked: int) -> dict[str, Any]:
     """Write the verdict into `run`.
 
     Raises
@@ -252,10 +225,7 @@ def conclude(run: Run, found: Lifecycle, asked: int) -> dict[str, Any]:
         A sample was lost or repeated, or a stream ended as it should not.
     """
     table = found.table
-    checks = [
-        Check("streams_count", len(table), low=asked * len(SCENARIOS), high=asked * len(SCENARIOS)),
-        Check("streams_that_differ_count", (~exact(table)).sum(), high=0),
-    ]
+    checks: list[Check] = []
     figures: dict[str, float] = {}
     for scenario in SCENARIOS:
         rows = table[table.scenario == scenario.name]
@@ -265,26 +235,20 @@ def conclude(run: Run, found: Lifecycle, asked: int) -> dict[str, Any]:
         checks.append(Check(f"{name}_{meant.replace(' ', '_')}_count", (rows.ending == meant).sum(), low=1))
         back_s = rows.back_s[rows.ending != "whole"]
         if len(back_s):
-            figures |= {f"{name}_back_p50_s": percentile(back_s, 50), f"{name}_back_max_s": back_s.max()}
-    return run.finish(
-        found.ran,
-        checks=checks,
-        controls=found.controls,
-        figures=figures,
-        details={"streams": table.to_dict("records")},
-    )
+            figures |= spread(f"{name}_back", back_s, "p50", "max")
+    return found.finish(run, asked * len(SCENARIOS), checks, figures)
 
 
-def printed(found: Lifecycle) -> Iterator[str]:
+def printed(found: ComparedStreams) -> Iterator[str]:
     """What the clients saw, as a table."""
     heads = ("streams", "whole", "told", "broken", "exact")
     yield f"{'what happened':24} {' '.join(f'{head:>7}' for head in heads)}  back after"
     for name, rows in found.table.groupby("scenario", sort=False):
         back_s = rows.back_s[rows.ending != "whole"]
-        after = f"p50 {percentile(back_s, 50):.2f}, most {back_s.max():.2f} s" if len(back_s) else "-"
+        after = f"p50 {back_s.median():.2f}, most {back_s.max():.2f} s" if len(back_s) else "-"
         counts = (len(rows), *((rows.ending == end).sum() for end in ENDINGS), exact(rows).sum())
         yield f"{name:24} {' '.join(f'{count:7d}' for count in counts)}  {after}"
-    for one in found.table[~exact(found.table)].itertuples():
+    for one in found.table[~found.exact].itertuples():
         yield (
             f"{one.scenario}, {one.transport}, at {one.heard_s:.2f} s: {one.differing_samples} samples "
             f"differ, {one.missing_samples} are missing"

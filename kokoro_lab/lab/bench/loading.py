@@ -15,10 +15,10 @@ from tqdm import tqdm
 
 from kokoro_lab.lab.bench import client
 from kokoro_lab.lab.bench.client import Body, ReceivedStream
+from kokoro_lab.lab.bench.compared import ComparedStreams, compared, spread
 from kokoro_lab.lab.bench.own_server import OwnServer
 from kokoro_lab.lab.bench.playout import gaps_beyond_chunks_s
-from kokoro_lab.lab.bench.resuming import exact, percentile
-from kokoro_lab.lab.results import Check, NegativeControl, Run
+from kokoro_lab.lab.results import Check, Run
 
 REFUSALS = 50
 """Requests beyond what is served, in each round."""
@@ -34,15 +34,15 @@ POLL_S = 0.01
 
 
 @dataclass(slots=True)
-class Load:
+class Load(ComparedStreams):
     """What `measure_load` found.
 
     Parameters
     ----------
-    streams : list of dict
+    table : pandas.DataFrame
         Each stream of a round, against the same text alone: number, characters, audio_s, ttfa_s,
         ttfa_alone_s, rtf, rtf_alone, share_at_first_end (how much of it had come when the first of the round
-        was whole, from 0 to 1), differing_samples, missing_samples.
+        was whole, from 0 to 1), and what `compared` finds.
     fairness : list of float
         Of each round, the highest real-time factor of a stream by the lowest.
     refused_s, health_s : list of float
@@ -55,9 +55,6 @@ class Load:
 
     gaps_s: list[float]
     alone_rtf: float
-    ran: dict[str, Any]
-    controls: list[NegativeControl]
-    streams: list[dict[str, Any]] = field(default_factory=list)
     fairness: list[float] = field(default_factory=list)
     refused_s: list[float] = field(default_factory=list)
     other_answers: int = 0
@@ -98,20 +95,23 @@ def measure_load(
 
         alone = [heard(text) for text in texts]
         load = Load(
+            table=pd.DataFrame(),
             gaps_s=[gap_s for one in alone for gap_s in gaps_beyond_chunks_s(one.arrivals_s, one.lengths_s)],
             alone_rtf=statistics.median(one.rtf for one in alone),
             ran=server.facts(),
             controls=client.comparison_controls(alone[0]),
         )
+        rows: list[dict[str, Any]] = []
         for at in range(0, len(texts), concurrency):
             numbers = range(at, at + concurrency)
             server.forget()
             members = _at_once(server, [texts[number] for number in numbers], voice, refusals, heard, load)
             load.fairness.append(max(one.rtf for one in members) / min(one.rtf for one in members))
-            load.streams += [
+            rows += [
                 _shared(number, texts[number], one, alone[number], members)
                 for number, one in zip(numbers, members, strict=True)
             ]
+    load.table = pd.DataFrame(rows)
     return load
 
 
@@ -123,45 +123,36 @@ def conclude(run: Run, load: Load, asked: int, concurrency: int, refusals: int =
     GateFailed
         A stream was not whole, somebody waited for a refusal or for `/health`, or a chunk was late.
     """
-    table = pd.DataFrame(load.streams)
-    late_s = percentile(load.gaps_s, 95)
+    table = load.table
+    refused_p95_s, health_p95_s, gap_p95_s = (
+        pd.Series(seconds, dtype=float).quantile(0.95)
+        for seconds in (load.refused_s, load.health_s, load.gaps_s)
+    )
     checks = [
-        Check("streams_count", len(table), low=asked, high=asked),
-        Check("streams_that_differ_count", (~exact(table)).sum(), high=0),
         Check("refusals_count", len(load.refused_s), low=refusals * (asked // concurrency)),
         Check("other_answers_count", load.other_answers, high=0),
-        Check("refused_p95_s", percentile(load.refused_s, 95), high=REFUSED_S),
-        Check("health_p95_s", percentile(load.health_s, 95), high=HEALTH_S),
+        Check("refused_p95_s", refused_p95_s, high=REFUSED_S),
+        Check("health_p95_s", health_p95_s, high=HEALTH_S),
     ]
     if load.alone_rtf < KEEPS_UP:
-        checks.append(Check("gap_beyond_chunk_p95_s", late_s, high=CADENCE_S))
-    return run.finish(
-        load.ran,
-        checks=checks,
-        controls=load.controls,
-        figures={
-            "rtf_alone_p50": load.alone_rtf,
-            "gap_beyond_chunk_alone_p95_s": late_s,
-            "gap_beyond_chunk_alone_max_s": max(load.gaps_s),
-            "ttfa_p50_s": percentile(table.ttfa_s, 50),
-            "ttfa_max_s": table.ttfa_s.max(),
-            "ttfa_alone_p50_s": percentile(table.ttfa_alone_s, 50),
-            "rtf_slowest_by_fastest_max_ratio": max(load.fairness),
-            "share_at_first_end_min_ratio": table.share_at_first_end.min(),
-            "refused_p50_s": percentile(load.refused_s, 50),
-            "refused_max_s": max(load.refused_s, default=float("nan")),
-            "health_p50_s": percentile(load.health_s, 50),
-            "health_max_s": max(load.health_s, default=float("nan")),
-            "health_count": len(load.health_s),
-        },
-        details={"streams": load.streams},
-    )
+        checks.append(Check("gap_beyond_chunk_p95_s", gap_p95_s, high=CADENCE_S))
+    figures = {
+        "rtf_alone_p50": load.alone_rtf,
+        **spread("gap_beyond_chunk_alone", load.gaps_s, "p95", "max"),
+        **spread("ttfa", table.ttfa_s, "p50", "max"),
+        **spread("ttfa_alone", table.ttfa_alone_s, "p50"),
+        "rtf_slowest_by_fastest_max_ratio": max(load.fairness),
+        "share_at_first_end_min_ratio": table.share_at_first_end.min(),
+        **spread("refused", load.refused_s, "p50", "max"),
+        **spread("health", load.health_s, "p50", "max"),
+        "health_count": len(load.health_s),
+    }
+    return load.finish(run, asked, checks, figures)
 
 
 def printed(load: Load) -> Iterator[str]:
     """The figures as a person reads them."""
-    table = pd.DataFrame(load.streams)
-    for one, whole in zip(table.itertuples(), exact(table), strict=True):
+    for one, whole in zip(load.table.itertuples(), load.exact, strict=True):
         found = "exact" if whole else "NOT EXACT"
         yield (
             f"text {one.number}, {one.characters} characters, {one.audio_s:.1f} s: TTFA {one.ttfa_s:.3f} s "
@@ -171,13 +162,15 @@ def printed(load: Load) -> Iterator[str]:
     yield f"slowest by fastest: {max(load.fairness):.2f} at most"
     for name, seconds in (("429", load.refused_s), ("/health", load.health_s)):
         if seconds:
+            ms = 1000 * pd.Series(seconds)
             yield (
-                f"{name}, {len(seconds)} times while busy: p50 {1000 * percentile(seconds, 50):.1f}, "
-                f"p95 {1000 * percentile(seconds, 95):.1f}, most {1000 * max(seconds):.1f} ms"
+                f"{name}, {len(ms)} times while busy: p50 {ms.median():.1f}, "
+                f"p95 {ms.quantile(0.95):.1f}, most {ms.max():.1f} ms"
             )
+    gaps_ms = 1000 * pd.Series(load.gaps_s)
     yield (
-        f"alone, RTF {load.alone_rtf:.2f}: a chunk came {1000 * percentile(load.gaps_s, 95):.1f} ms beyond "
-        f"the length of the one before at p95, {1000 * max(load.gaps_s):.0f} ms at most"
+        f"alone, RTF {load.alone_rtf:.2f}: a chunk came {gaps_ms.quantile(0.95):.1f} ms beyond "
+        f"the length of the one before at p95, {gaps_ms.max():.0f} ms at most"
     )
 
 
@@ -232,7 +225,6 @@ def _at_once(
 def _shared(
     number: int, text: str, one: ReceivedStream, alone: ReceivedStream, members: Sequence[ReceivedStream]
 ) -> dict[str, Any]:
-    differing, missing = client.differences(one.pcm, alone.pcm)
     first_end_s = min(member.arrivals_s[-1] for member in members)
     lengths_s = zip(one.arrivals_s, one.lengths_s, strict=True)
     return {
@@ -245,8 +237,7 @@ def _shared(
         "rtf_alone": alone.rtf,
         "share_at_first_end": sum(length_s for at_s, length_s in lengths_s if at_s <= first_end_s)
         / one.audio_s,
-        "differing_samples": differing,
-        "missing_samples": missing,
+        **compared(one, alone),
     }
 
 

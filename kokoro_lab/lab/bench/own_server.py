@@ -9,8 +9,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -74,6 +74,10 @@ class OwnServer:
         while (active := self.active) and time.monotonic() < until_s:
             time.sleep(POLL_S)
         return active
+
+
+StartServer = Callable[..., AbstractContextManager[OwnServer]]
+"""Gives a server that is warm. Where something is to happen to it, it is told with which settings."""
 
 
 class OverHttp:

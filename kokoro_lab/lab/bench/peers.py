@@ -12,7 +12,6 @@ from collections.abc import AsyncGenerator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 from importlib.metadata import version
-from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Any, Protocol
 
@@ -99,7 +98,6 @@ def load_kokoro_onnx(
     variant: str,
     voice: str,
     threads: int,
-    home: Path | None = None,
     say: Callable[[str], None] = log.info,
 ) -> KokoroOnnx:
     """kokoro-onnx on the weights of our cache, which are fetched first if they are not there.
@@ -111,8 +109,6 @@ def load_kokoro_onnx(
         A name, or a blend.
     threads : int
         Threads inside one inference, 1 or more.
-    home : Path, optional
-        Cache folder; `Settings.home` unless given.
     say : callable
         Told in a line each what is being fetched.
 
@@ -125,14 +121,14 @@ def load_kokoro_onnx(
     """
     kokoro = _imported()
     weights = VARIANTS[variant]
-    if missing((weights,), home):
-        fetch((weights,), home=home, say=say)
+    if missing((weights,), None):
+        fetch((weights,), say=say)
     # ONNX Runtime's own defaults, which the peer leaves as they are; ours are different
     config = EngineConfig(
         variant=weights, provider="cpu", threads=threads, memory_pattern=True, spinning=True
     )
-    session = make_session(str(model_path(weights, home)), config)
-    spoken_by = load_voice(voice, home)
+    session = make_session(str(model_path(weights)), config)
+    spoken_by = load_voice(voice)
     with NamedTemporaryFile(suffix=".npz") as voices:  # which it keeps open: its name is not needed again
         packs: dict[str, Any] = {voice: spoken_by.pack}
         np.savez(voices, **packs)

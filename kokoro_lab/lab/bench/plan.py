@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -204,19 +204,15 @@ def _speakers(
     plan: SpeechPlan, load_engine: Callable[[], Engine], say: Callable[[str], None]
 ) -> Iterator[list[Speaker]]:
     """Ours first, then the peers with as many threads as ours has."""
-    if not plan.http:
-        chunk_s = None if plan.chunk_ms is None else plan.chunk_ms / 1000
-        ours = InProcess(load_engine(), plan.voice, streamed=plan.streamed, chunk_s=chunk_s)
-        yield [ours, *_peers(plan, ours, say)]
-        return
-    say("Starting the server.")
-    with own_server(plan.server_settings) as server:
-        client = OverHttp(server, plan.voice, streamed=plan.streamed)
-        yield [client, *_peers(plan, client, say)]
-
-
-def _peers(plan: SpeechPlan, ours: Speaker, say: Callable[[str], None]) -> list[Speaker]:
-    if not plan.peers:
-        return []
-    threads = ours.facts()["threads"]
-    return [load_kokoro_onnx(variant, plan.voice, threads, say=say) for variant in VARIANTS]
+    ours: Speaker
+    with ExitStack() as stack:
+        if plan.http:
+            say("Starting the server.")
+            server = stack.enter_context(own_server(plan.server_settings))
+            ours = OverHttp(server, plan.voice, streamed=plan.streamed)
+        else:
+            chunk_s = None if plan.chunk_ms is None else plan.chunk_ms / 1000
+            ours = InProcess(load_engine(), plan.voice, streamed=plan.streamed, chunk_s=chunk_s)
+        peers = VARIANTS if plan.peers else ()
+        threads = ours.facts()["threads"] if peers else 0
+        yield [ours, *(load_kokoro_onnx(peer, plan.voice, threads, say=say) for peer in peers)]

@@ -19,16 +19,14 @@ from tqdm import tqdm
 
 from kokoro_lab.audio import Pcm, pcm_bytes
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ
-from kokoro_lab.errors import GateFailed
 from kokoro_lab.lab.bench.client import differences
 from kokoro_lab.lab.bench.own_server import ServerFailed
-from kokoro_lab.lab.bench.verdicts import BenchVerdict
-from kokoro_lab.lab.results import Check, NegativeControl, Run, new_run_folder, open_run
+from kokoro_lab.lab.bench.verdicts import BenchVerdict, Measured, concluded
+from kokoro_lab.lab.results import Check, NegativeControl, Run
 from kokoro_lab.playback.buffering import STABLE, Hold
 from kokoro_lab.playback.deck import Deck
 from kokoro_lab.playback.sinks import ClockedSink, VirtualClock
 
-NAME = "bench-player"
 UNDERRUNS = 1
 """The first burst comes before anything is known of the line."""
 STOPPED_S = 0.050
@@ -183,18 +181,14 @@ def judge_player(
     pre_buffer_ms : float, optional
         Held back by the daemon; it learns unless given.
     """
-    parameters = {"minutes": minutes, "seed": seed, "pre_buffer_ms": pre_buffer_ms}
-    run = open_run(NAME, new_run_folder(NAME), parameters)
+
+    def measured() -> Measured:
+        with own_player(pre_buffer_ms) as url:
+            figures = measure_player(url, 60 * minutes, seed, progress=progress)
+        return printed(figures), lambda run: conclude(run, figures, seed)
+
     say("Starting the player.")
-    with own_player(pre_buffer_ms) as url:
-        figures = measure_player(url, 60 * minutes, seed, progress=progress)
-    passed, verdict = True, "passed"
-    try:
-        conclude(run, figures, seed)
-    except GateFailed as failed:
-        passed, verdict = False, f"FAILED: {failed}"
-    lines = (*printed(figures), verdict, f"kept in {run.folder}")
-    return BenchVerdict(passed, run.folder / "result.json", lines)
+    return concluded("player", {"minutes": minutes, "seed": seed, "pre_buffer_ms": pre_buffer_ms}, measured)
 
 
 @contextmanager

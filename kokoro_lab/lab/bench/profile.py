@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from timeit import timeit
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -186,17 +187,11 @@ def profile_loading(config: EngineConfig, voice: str, *, loads: int = 3) -> pd.D
     }
     rows = []
     for trial in range(-1, loads):  # the first is not counted: it pays for imports and for the disk
-        found = {part: _seconds(load) for part, load in parts.items()}
+        found = {part: timeit(load, number=1) for part, load in parts.items()}
         with _profiled(config) as (_, sessions):
             found |= {session.stage: _loading_s(_events(session)) for session in sessions}
         rows += [{"part": part, "trial": trial, "load_s": s} for part, s in found.items() if trial >= 0]
     return pd.DataFrame(rows)
-
-
-def _seconds(call: Callable[[], object]) -> float:
-    started = time.perf_counter()
-    call()
-    return time.perf_counter() - started
 
 
 def _loading_s(events: Sequence[Mapping[str, Any]]) -> float:
@@ -280,7 +275,6 @@ def profile_operators(config: EngineConfig, text: str, voice: str, *, trials: in
         As `profile_stages`.
     """
     require_least("trials", trials, 1, ParameterError)
-    _require_stages(config)
     tables = []
     with _profiled(config) as (engine, sessions):
         for _ in range(trials + 1):
@@ -336,9 +330,9 @@ def operator_table(operators: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def medians_s(stages: pd.DataFrame, *, until: str = FIRST_AUDIO, state: str = WARM) -> dict[str, float]:
-    """Median seconds of each stage that took any, in the order of the pipeline."""
-    rows = stages[(stages.until == until) & (stages.state == state)]
+def medians_s(stages: pd.DataFrame, *, until: str = FIRST_AUDIO) -> dict[str, float]:
+    """Median seconds, warm, of each stage that took any, in the order of the pipeline."""
+    rows = stages[(stages.until == until) & (stages.state == WARM)]
     medians = rows.groupby("stage").stage_s.median().reindex(STAGES)
     return {str(stage): float(seconds) for stage, seconds in medians.items() if seconds > 0}
 

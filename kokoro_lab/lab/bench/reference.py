@@ -8,7 +8,7 @@ moves the machine moves it as well.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -50,8 +50,6 @@ class Reference:
     ----------
     config : EngineConfig
         Of what it is compared with; of this, only threads, spinning and the cache folder are taken.
-    say : callable, optional
-        Told in a line what is being fetched.
 
     Raises
     ------
@@ -59,9 +57,9 @@ class Reference:
         The published weights cannot be had.
     """
 
-    def __init__(self, config: EngineConfig, say: Callable[[str], None] = lambda _: None) -> None:
+    def __init__(self, config: EngineConfig) -> None:
         if missing((WEIGHTS,), config.home):
-            fetch((WEIGHTS,), source=config.source, home=config.home, say=say)
+            fetch((WEIGHTS,), source=config.source, home=config.home, say=lambda _: None)
         plain = EngineConfig(variant=WEIGHTS, provider="cpu", native="off")
         plain = replace(plain, threads=config.threads, spinning=config.spinning, home=config.home)
         path, token_ids = model_path(WEIGHTS, config.home), encode(PHONEMES)

@@ -9,12 +9,19 @@ from typing import Any
 
 import pandas as pd
 
-from kokoro_lab.lab.bench.ratios import ratios
+from kokoro_lab.errors import ParameterError
 from kokoro_lab.lab.bench.trial import Trial
 from kokoro_lab.lab.results import made_by, write_json
 
 NOT_FIGURES = ["system", "text_number", "streamed"]
 ENOUGH_FOR_P95 = 20
+
+FIRST_AUDIO = "TTFA, peer / ours"
+"""How many times sooner we are heard: higher is better for us."""
+REAL_TIME = "RTF, ours / peer"
+"""Lower is better for us. A peer that cuts silence away has less audio to divide by, and looks slower."""
+COMPUTING = "computing, ours / peer"
+"""Seconds for the whole text; lower is better for us. What is cut away cannot change it."""
 
 
 def keep(
@@ -75,6 +82,54 @@ def printed(trials: Sequence[Trial], *, heading: str, ours: str) -> Iterator[str
         yield ratios(trials, ours).round(3).to_string()
     if min(len(found) for _, found in systems) < ENOUGH_FOR_P95:
         yield f"\np95 of fewer than {ENOUGH_FOR_P95} trials is nearly the maximum; --trials takes more."
+
+
+def ratios(trials: Sequence[Trial], ours: str) -> pd.DataFrame:
+    """Ratios of every other system to `ours`, text by text: their middle and their spread.
+
+    Times describe a machine and what else it was doing; a ratio of two measurements of one text, taken one
+    after the other, describes the systems.
+
+    Parameters
+    ----------
+    trials : sequence of Trial
+        From one run; every system must have spoken every text once.
+    ours : str
+        Name of the system that the others are compared with.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A row for each peer and each of the three ratios; columns p5, p50, p95, min, max and texts.
+
+    Raises
+    ------
+    ParameterError
+        A text lacks a partner: a ratio over what happens to be there compares different texts.
+    """
+    spoken = {name: found.set_index("text_number") for name, found in _by_system(trials)}
+    texts = {trial.text_number for trial in trials}
+    mine = spoken.pop(ours)
+    rows = {}
+    for peer, theirs in spoken.items():
+        if alone := sorted(texts - set(mine.index.intersection(theirs.index))):
+            raise ParameterError(f"Texts {alone} were not spoken by both {ours} and {peer}.", field="trials")
+        rows[peer, FIRST_AUDIO] = spread(theirs.ttfa_s / mine.ttfa_s)
+        rows[peer, REAL_TIME] = spread(mine.rtf / theirs.rtf)
+        rows[peer, COMPUTING] = spread(mine.wall_s / theirs.wall_s)
+    return pd.DataFrame(rows).T.astype({"texts": int})
+
+
+def spread(of: pd.Series) -> dict[str, float]:
+    """Median, both ends, and the 5th and 95th percentile, which under 20 values are nearly the ends."""
+    return {
+        "p5": of.quantile(0.05),
+        "p50": of.median(),
+        "p95": of.quantile(0.95),
+        "min": of.min(),
+        "max": of.max(),
+        "texts": len(of),
+    }
 
 
 def _by_system(trials: Sequence[Trial]) -> list[tuple[str, pd.DataFrame]]:

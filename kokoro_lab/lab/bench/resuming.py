@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import math
 import random
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, suppress
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple
 
-import numpy as np
 import pandas as pd
 import psutil
 from tqdm import tqdm
 
 from kokoro_lab.lab.bench import client
 from kokoro_lab.lab.bench.client import Body, ReceivedStream
-from kokoro_lab.lab.bench.own_server import OwnServer
+from kokoro_lab.lab.bench.compared import ComparedStreams, compared, exact, spread
+from kokoro_lab.lab.bench.own_server import OwnServer, StartServer
 from kokoro_lab.lab.bench.persistent import listen
 from kokoro_lab.lab.results import Check, NegativeControl, Run
 
@@ -40,30 +39,26 @@ class Cut(NamedTuple):
     stream: Generator[client.ReceivedChunk]
 
 
-@dataclass(frozen=True, slots=True)
-class Resumes:
+@dataclass(slots=True)
+class Resumes(ComparedStreams):
     """What `measure_resumes` found.
 
     Parameters
     ----------
     table : pandas.DataFrame
-        A row a stream, in the order of texts: number, transport, restarted (whether the server was killed and
-        started again in between), characters, audio_s (of the whole), cut_s (where it was cut), latency_s
-        (from the attempt to connect to the first new chunk), refusals (answers of 429 meanwhile, while the
-        server had not yet noticed that its listener had left), differing_samples, missing_samples (see
-        `client.differences`).
+        In the order of texts: number, transport, restarted (whether the server was killed and started again
+        in between), characters, audio_s (of the whole), cut_s (where it was cut), latency_s (from the attempt
+        to connect to the first new chunk), refusals (answers of 429 meanwhile, while the server had not yet
+        noticed that its listener had left), and what `compared` finds.
     ready_s : list of float
         How long each restart took until the server was warm.
     """
 
-    table: pd.DataFrame
     ready_s: list[float]
-    ran: dict[str, Any]
-    controls: list[NegativeControl]
 
 
 def measure_resumes(
-    start: Callable[[], AbstractContextManager[OwnServer]],
+    start: StartServer,
     texts: Sequence[str],
     voice: str,
     *,
@@ -117,7 +112,7 @@ def measure_resumes(
                 ready_s.append(time.perf_counter() - started_s)
             for cut in waiting:
                 resumed(cut)
-    return Resumes(pd.DataFrame(rows).sort_values("number"), ready_s, ran, controls)
+    return Resumes(pd.DataFrame(rows).sort_values("number"), ran, controls, ready_s)
 
 
 def conclude(run: Run, resumes: Resumes, asked: int) -> dict[str, Any]:
@@ -130,28 +125,23 @@ def conclude(run: Run, resumes: Resumes, asked: int) -> dict[str, Any]:
     """
     table = resumes.table
     restarted = sum(map(_restarted, range(asked)))
+    latencies = {
+        "latency": table.latency_s,
+        "latency_same_server": table.latency_s[~table.restarted],
+        "latency_restarted_server": table.latency_s[table.restarted],
+        **{f"latency_{way}": table.latency_s[table.transport == way] for way in client.RESUMABLE},
+    }
     figures: dict[str, float] = {
         "cut_deepest_s": table.cut_s.max(),
         "refusals_count": table.refusals.sum(),
-        **_spread("ready_after_restart", resumes.ready_s),
-        **_spread("latency", table.latency_s),
-        **_spread("latency_same_server", table.latency_s[~table.restarted]),
-        **_spread("latency_restarted_server", table.latency_s[table.restarted]),
     }
-    for transport in client.RESUMABLE:
-        figures |= _spread(f"latency_{transport}", table.latency_s[table.transport == transport])
-    return run.finish(
-        resumes.ran,
-        checks=[
-            Check("streams_count", len(table), low=asked, high=asked),
-            Check("restarted_streams_count", table.restarted.sum(), low=restarted, high=restarted),
-            Check("streams_that_differ_count", (~exact(table)).sum(), high=0),
-            Check("latency_p95_s", percentile(table.latency_s, 95), high=LATENCY_S),
-        ],
-        controls=resumes.controls,
-        figures=figures,
-        details={"streams": table.to_dict("records")},
-    )
+    for name, seconds in {"ready_after_restart": resumes.ready_s, **latencies}.items():
+        figures |= spread(name, seconds, "p50", "p95", "max")
+    checks = [
+        Check("restarted_streams_count", table.restarted.sum(), low=restarted, high=restarted),
+        Check("latency_p95_s", table.latency_s.quantile(0.95), high=LATENCY_S),
+    ]
+    return resumes.finish(run, asked, checks, figures)
 
 
 def printed(resumes: Resumes) -> Iterator[str]:
@@ -165,22 +155,17 @@ def printed(resumes: Resumes) -> Iterator[str]:
         if len(rows):
             yield (
                 f"{len(rows)} streams went on with {name}: {exact(rows).sum()} exact; latency "
-                f"p50 {percentile(rows.latency_s, 50):.3f}, p95 {percentile(rows.latency_s, 95):.3f}, most "
+                f"p50 {rows.latency_s.median():.3f}, p95 {rows.latency_s.quantile(0.95):.3f}, most "
                 f"{rows.latency_s.max():.3f} s; cut {rows.cut_s.min():.1f} to {rows.cut_s.max():.1f} s "
                 "into the speech"
             )
-    for one in table[~exact(table)].itertuples():
+    for one in table[~resumes.exact].itertuples():
         yield (
             f"text {one.number} over {one.transport}, cut at {one.cut_s:.2f} s: "
             f"{one.differing_samples} samples differ, {one.missing_samples} are missing"
         )
     if resumes.ready_s:
         yield f"{len(resumes.ready_s)} restarts, ready after {max(resumes.ready_s):.1f} s at most"
-
-
-def exact(table: pd.DataFrame) -> pd.Series:
-    """Whether what was heard is the undisturbed stream, sample for sample."""
-    return (table.differing_samples == 0) & (table.missing_samples == 0)
 
 
 def _cut(server: OwnServer, number: int, text: str, voice: str, draw: random.Random) -> Cut:
@@ -200,7 +185,6 @@ def _resumed(server: OwnServer, cut: Cut) -> dict[str, Any]:
     listen(source, heard, goes_on=False, patience_s=client.ANSWER_S)
     if not heard.complete:
         raise heard.breaks[-1]
-    differing, missing = client.differences(heard.pcm, cut.uncut.pcm)
     return {
         "number": cut.number,
         "transport": cut.transport,
@@ -210,24 +194,10 @@ def _resumed(server: OwnServer, cut: Cut) -> dict[str, Any]:
         "cut_s": cut_s,
         "latency_s": heard.began_s + heard.arrivals_s[chunks] - started_s,
         "refusals": heard.refusals,
-        "differing_samples": differing,
-        "missing_samples": missing,
+        **compared(heard, cut.uncut),
     }
 
 
 def _restarted(number: int) -> bool:
     """Two and two, so that both transports meet both cases."""
     return number % 4 >= 2
-
-
-def percentile(values: Sequence[float], percent: float) -> float:
-    """Of `values`; not a number if there are none."""
-    return float(np.percentile(values, percent)) if len(values) else math.nan
-
-
-def _spread(name: str, seconds: Sequence[float]) -> dict[str, float]:
-    return {
-        f"{name}_p50_s": percentile(seconds, 50),
-        f"{name}_p95_s": percentile(seconds, 95),
-        f"{name}_max_s": max(seconds, default=math.nan),
-    }

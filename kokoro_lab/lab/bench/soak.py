@@ -7,13 +7,13 @@ import math
 import random
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -43,6 +43,7 @@ LENGTHS = {"short": 40, "medium": 140, "paragraph": 400}
 SENTENCE = "sentence"
 """What is read in other languages than English."""
 ENGLISH = "en"
+Answer = TypeVar("Answer")
 
 READERS = (
     (ENGLISH, "medium", ""),
@@ -73,15 +74,6 @@ class SoakReading:
     name: str
     text: str
     voice: str
-
-
-@dataclass(frozen=True, slots=True)
-class ReadingTurn:
-    """One time that a reading is asked for."""
-
-    number: int
-    reading: SoakReading
-    way: Transport
 
 
 def foreign_sentences() -> dict[str, list[str]]:
@@ -140,16 +132,17 @@ def readings_of(
 
 def turns(
     readings: Sequence[SoakReading], ways: Sequence[Transport] = TRANSPORTS, seed: int = 0
-) -> Iterator[ReadingTurn]:
-    """Without end, in rounds: each holds every reading once, in an order of its own. From round to round a
-    reading goes over the next transport, so that every stretch of a soak holds the same mix."""
+) -> Iterator[tuple[SoakReading, Transport]]:
+    """What is asked for over which transport, without end, in rounds: each holds every reading once, in an
+    order of its own. From round to round a reading goes over the next transport, so that every stretch of a
+    soak holds the same mix.
+    """
     draw = random.Random(seed)
-    numbers = count()
     for rounds in count():
         order = list(enumerate(readings))
         draw.shuffle(order)
         for place, reading in order:
-            yield ReadingTurn(next(numbers), reading, ways[(place + rounds) % len(ways)])
+            yield reading, ways[(place + rounds) % len(ways)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +162,7 @@ class Soak:
     holdings : pandas.DataFrame
         What the server held, a row for each time that it was read: see `held_by`.
     left_behind : int
-        Syntheses that went on when every listener had left.
+        Syntheses that went on when every listener had left; −1 where nobody answered.
     ran : mapping
         What the server says of itself.
     misbehaved : mapping, optional
@@ -243,7 +236,7 @@ def measure_soak(
     """
     wholes = [_whole(server, reading) for reading in tqdm(readings, desc="readings", disable=not progress)]
     run_s = 60 * minutes
-    asked, lock = turns(readings, ways, seed), threading.Lock()
+    asked, lock = enumerate(turns(readings, ways, seed)), threading.Lock()
     streams: list[dict[str, Any]] = []
     started_s = time.monotonic()
     longest = max(readings, key=lambda one: len(one.text))
@@ -255,12 +248,12 @@ def measure_soak(
     def elapsed_s() -> float:
         return time.monotonic() - started_s
 
-    def listen(number: int) -> None:
-        draw = random.Random(f"{seed} {number}")
+    def listen(listener: int) -> None:
+        draw = random.Random(f"{seed} {listener}")
         while (at_s := elapsed_s()) < run_s:
             with lock:
-                turn = next(asked)
-            one = listened(server, turn, at_s)
+                number, turn = next(asked)
+            one = listened(server, *turn, number, at_s)
             streams.append(one)
             if one["fault"]:
                 rest_s = AFTER_FAULT_S
@@ -284,13 +277,15 @@ def measure_soak(
         wholes=pd.DataFrame(wholes).set_index("reading"),
         streams=pd.DataFrame(streams).sort_values("number", ignore_index=True),
         holdings=pd.DataFrame(holdings),
-        left_behind=_left_behind(server),
-        ran=_facts(server),
+        left_behind=_told(server.left_behind, -1),
+        ran=_told(server.facts, {}),
         misbehaved=misbehaved,
     )
 
 
-def listened(server: OwnServer, turn: ReadingTurn, at_s: float) -> dict[str, Any]:
+def listened(
+    server: OwnServer, reading: SoakReading, way: Transport, number: int = 0, at_s: float = 0.0
+) -> dict[str, Any]:
     """One stream to its end, or to whatever end it comes to.
 
     Returns
@@ -300,13 +295,13 @@ def listened(server: OwnServer, turn: ReadingTurn, at_s: float) -> dict[str, Any
         not end as it should; empty if it did), samples_count (from the first sample of speech to the last
         sample), sha256 (of these), and what `trial.Trial` has of `HEARD`.
     """
-    reading, listener = turn.reading, Listener(keep=True)
-    row = {"number": turn.number, "reading": reading.name, "way": turn.way, "at_s": at_s, "fault": ""}
+    listener = Listener(keep=True)
+    row = {"number": number, "reading": reading.name, "way": way, "at_s": at_s, "fault": ""}
     listener.asks()
     try:
-        for chunk in client.receive(turn.way, server.url, client.speech_request(reading.text, reading.voice)):
+        for chunk in client.receive(way, server.url, client.speech_request(reading.text, reading.voice)):
             listener.hears(client.samples_of(chunk.data))
-        heard = listener.trial(turn.way, turn.number, len(reading.text), streamed=True)
+        heard = listener.trial(way, number, len(reading.text), streamed=True)
     except KokoroLabError as error:
         return {**row, "fault": str(error)[:200], "samples_count": 0, "sha256": "", **HEARD}
     # From the first sample of speech: bare audio begins with a primer of silence, events do not
@@ -317,23 +312,15 @@ def listened(server: OwnServer, turn: ReadingTurn, at_s: float) -> dict[str, Any
 
 def _whole(server: OwnServer, reading: SoakReading) -> dict[str, Any]:
     """How a reading is when nobody else listens."""
-    found = listened(server, ReadingTurn(0, reading, "sse"), 0.0)
+    found = listened(server, reading, "sse")
     if found["fault"]:
         raise SynthesisError(found["fault"])
     return found
 
 
-def _left_behind(server: OwnServer) -> int:
-    """Syntheses that are still under way when everybody has left; −1 where nobody answers."""
+def _told(call: Callable[[], Answer], otherwise: Answer) -> Answer:
+    """What the server says; if it has not lived to tell, which its streams say better, what is given."""
     try:
-        return server.left_behind()
+        return call()
     except KokoroLabError:
-        return -1
-
-
-def _facts(server: OwnServer) -> dict[str, Any]:
-    """What ran; nothing if the server has not lived to tell, which its streams say better."""
-    try:
-        return server.facts()
-    except KokoroLabError:
-        return {}
+        return otherwise

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.stats import linregress
+from scipy.stats import t as student
 
 from kokoro_lab.lab.bench.client import TRANSPORTS
-from kokoro_lab.lab.bench.drift import FigureDrift, adjusted, drift
+from kokoro_lab.lab.bench.compared import spread
 from kokoro_lab.lab.bench.memory import SETTLE_S, Growth, growth_of, held_by
 from kokoro_lab.lab.bench.own_server import own_server
-from kokoro_lab.lab.bench.resuming import percentile
-from kokoro_lab.lab.bench.soak import ReadingTurn, Soak, SoakReading, listened
+from kokoro_lab.lab.bench.soak import Soak, SoakReading, listened
 from kokoro_lab.lab.results import Check, NegativeControl, Run
 
 DRIFT_PERCENT = 5.0
@@ -27,6 +30,10 @@ GROWTH_FROM_MINUTES = 2.0
 """In a shorter run memory still settles: what is held is told, and not judged."""
 TIMES_FROM_MINUTES = 10.0
 """In a shorter run a line through the windows shows their noise: times are told, and not judged."""
+WINDOWS = 10
+"""Of the second half of a run, in which drift is looked for."""
+FEWEST_VALUES, FEWEST_WINDOWS = 3, 4
+"""A window of fewer values is left out; a line through fewer windows says nothing."""
 
 RUN_S, EVERY_S, READ_EVERY_S = 1_200.0, 10.0, 5.0
 NOISE = 0.02
@@ -70,6 +77,76 @@ server.serve_forever()
 """
 """It speaks as much of our API as a listener needs, and hums. It loads the standard library alone, so what it
 holds is what it keeps."""
+
+
+@dataclass(frozen=True, slots=True)
+class FigureDrift:
+    """How much a figure rose over the second half of a run.
+
+    Parameters
+    ----------
+    percent : float
+        Rise over that half ÷ its level there; below 0 where it fell. Not a number of too few values.
+    low, high : float
+        95 % interval, from how the windows scatter about the line.
+    at_s, levels : tuple of float
+        Middle of each window, and the figure there, 1 being the usual one of the same group.
+    """
+
+    percent: float
+    low: float
+    high: float
+    at_s: tuple[float, ...] = ()
+    levels: tuple[float, ...] = ()
+
+
+def adjusted(values: pd.Series, groups: pd.Series) -> pd.Series:
+    """Each value ÷ the median of its group over the whole run.
+
+    A long text takes longer than a short one: what a window happens to hold must not look like drift. A level
+    that rises from one half to the other raises every group alike, and stays to be seen.
+    """
+    return values / values.groupby(groups).transform("median")
+
+
+def drift(
+    at_s: pd.Series, values: pd.Series, groups: pd.Series, run_s: float, percentile: float = 50
+) -> FigureDrift:
+    """A line through the windows of the second half, by least squares.
+
+    Parameters
+    ----------
+    at_s : pandas.Series
+        When each value was taken, in seconds from the start of the run.
+    values : pandas.Series
+        Above 0.
+    groups : pandas.Series
+        What each value is of; values of different groups are never compared.
+    run_s : float
+        Length of the run.
+    percentile : float
+        What a window is summed up by. The 95th of fewer than 20 values is nearly the largest.
+
+    Notes
+    -----
+    The interval is Student's of a slope, with two degrees of freedom fewer than there are windows. It is
+    taken over windows and not over values, since what disturbs a machine lasts longer than one stream.
+    """
+    half_s = run_s / 2
+    levels = adjusted(values, groups)
+    middles, found = [], []
+    for start_s, end_s in pairwise(np.linspace(half_s, run_s, WINDOWS + 1)):
+        inside = levels[(at_s >= start_s) & (at_s < end_s)]
+        if len(inside) >= FEWEST_VALUES:
+            middles.append(float(start_s + end_s) / 2)
+            found.append(float(np.percentile(inside, percentile)))
+    if len(found) < FEWEST_WINDOWS:
+        return FigureDrift(math.nan, math.nan, math.nan)
+    line = linregress(middles, found)
+    percent = 100 * half_s / float(np.mean(found))
+    beyond = float(student.ppf(0.975, len(found) - 2)) * line.stderr
+    low, high = (float(percent * (line.slope + side * beyond)) for side in (-1, 1))
+    return FigureDrift(float(percent * line.slope), low, high, tuple(middles), tuple(found))
 
 
 def judge(soak: Soak) -> list[Check]:
@@ -147,10 +224,9 @@ def figures(soak: Soak) -> dict[str, float]:
         found["rss_peak_mb"] = soak.holdings.rss_mb.max()
     if soak.minutes >= TIMES_FROM_MINUTES:
         found |= {
-            "ttfa_p50_s": percentile(heard.ttfa_s, 50),
-            "ttfa_p95_s": percentile(heard.ttfa_s, 95),
-            "rtf_p50": percentile(heard.rtf, 50),
-            "rtf_p95": percentile(heard.rtf, 95),
+            **spread("ttfa", heard.ttfa_s, "p50", "p95"),
+            "rtf_p50": heard.rtf.median(),
+            "rtf_p95": heard.rtf.quantile(0.95),
             "underruns_in_all_count": heard.underruns.sum(),
             "longest_gap_s": heard.longest_gap_s.max(),
         }
@@ -303,7 +379,7 @@ def leaking(kind: str, streams: int = LEAKY_STREAMS) -> pd.DataFrame:
     with own_server({}, command) as server:
         found = []
         for number in range(streams):
-            if fault := listened(server, ReadingTurn(number, reading, "http"), number)["fault"]:
+            if fault := listened(server, reading, "http", number, number)["fault"]:
                 raise AssertionError(f"the server of the control failed: {fault}")
             found.append(held_by(server.process, number))
     return pd.DataFrame(found)

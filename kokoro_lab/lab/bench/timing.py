@@ -218,3 +218,47 @@ def _trial(
         name = f"{number:03d}-{speaker.name.replace(' ', '-')}.wav"
         write_file(audio_folder / name, listener.samples)
     return trial
+
+
+def measure_considerately(
+    speaker: InProcess,
+    texts: Sequence[str],
+    *,
+    wait: Callable[[], object],
+    wanted: Callable[[], bool],
+    done: Callable[[int], None] = lambda _: None,
+) -> tuple[list[Trial], int]:
+    """Speak each text once, on an engine that others use, while none of them is being served.
+
+    Parameters
+    ----------
+    speaker : InProcess
+        Warm, and streaming.
+    texts : sequence of str
+    wait : callable
+        Returns when nobody is being served.
+    wanted : callable
+        Whether somebody is: then the trial ends with the chunk under way, and its text is begun again later.
+    done : callable
+        Told how many texts are finished.
+
+    Returns
+    -------
+    trials : list of Trial
+        In the order of texts.
+    disturbed : int
+        Trials that were given up for somebody else.
+    """
+    trials: list[Trial] = []
+    disturbed = 0
+    while len(trials) < len(texts):
+        wait()
+        listener = Listener(wanted=wanted)
+        listener.asks()
+        speaker.speak(texts[len(trials)], listener)
+        if listener.disturbed:
+            disturbed += 1
+            continue
+        trials.append(listener.trial(speaker.name, len(trials), len(texts[len(trials)]), streamed=True))
+        done(len(trials))
+    return trials, disturbed

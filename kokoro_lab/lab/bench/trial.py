@@ -84,6 +84,9 @@ class Listener:
         Whether to keep what is heard, for `samples`.
     enough_s : float
         Seconds of speech after which it hangs up.
+    wanted : callable
+        Whether somebody else needs the system: then it hangs up, too, is `disturbed`, and what it has heard
+        counts for nothing.
     clock : callable
         Seconds; a test gives its own.
     """
@@ -93,10 +96,13 @@ class Listener:
         *,
         keep: bool = False,
         enough_s: float = math.inf,
+        wanted: Callable[[], bool] = lambda: False,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         self._clock = clock
         self._enough_s = enough_s
+        self._wanted = wanted
+        self.disturbed = False
         self._kept: list[Samples] | None = [] if keep else None
         self._asked_s = NOT_MEASURED
         self._ttfb_s = NOT_MEASURED
@@ -130,8 +136,9 @@ class Listener:
 
     @property
     def satisfied(self) -> bool:
-        """Whether it has heard enough: a system that sees this stops."""
-        return sum(self._lengths_s) >= self._enough_s
+        """Whether it has heard enough, or is disturbed: a system that sees this stops."""
+        self.disturbed = self.disturbed or self._wanted()
+        return self.disturbed or sum(self._lengths_s) >= self._enough_s
 
     @property
     def samples(self) -> Samples:

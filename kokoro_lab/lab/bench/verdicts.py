@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -11,13 +10,12 @@ from typing import ClassVar
 
 from kokoro_lab.errors import GateFailed, ParameterError
 from kokoro_lab.lab.bench import lifecycle, loading, resuming, soak_verdict
-from kokoro_lab.lab.bench.own_server import OwnServer, own_server
+from kokoro_lab.lab.bench.own_server import StartServer, own_server
 from kokoro_lab.lab.bench.plan import BenchPlan
 from kokoro_lab.lab.bench.soak import foreign_sentences, measure_soak, readings_of
 from kokoro_lab.lab.bench.texts import PRESETS, texts_of
 from kokoro_lab.lab.results import Run, new_run_folder, open_run
 
-StartServer = Callable[..., AbstractContextManager[OwnServer]]
 Measured = tuple[Iterator[str], Callable[[Run], object]]
 """What to show to a person, and what writes the verdict, or raises `GateFailed` behind it."""
 
@@ -164,10 +162,15 @@ def judge(
     say : callable
         Told in a line each what takes its time.
     """
-    name = f"bench-{plan.kind}"
-    run = open_run(name, new_run_folder(name), asdict(plan))
     say(plan.begins)
-    lines, conclude = plan.measured(sentences, start, progress=progress)
+    return concluded(plan.kind, asdict(plan), lambda: plan.measured(sentences, start, progress=progress))
+
+
+def concluded(kind: str, asked: Mapping[str, object], measure: Callable[[], Measured]) -> BenchVerdict:
+    """Measure, and keep the verdict, with what was `asked` for, under `results/bench-<kind>/<run>/`."""
+    name = f"bench-{kind}"
+    run = open_run(name, new_run_folder(name), asked)
+    lines, conclude = measure()
     passed, verdict = True, "passed"
     try:
         conclude(run)

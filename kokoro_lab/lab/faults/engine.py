@@ -16,7 +16,6 @@ from kokoro_lab.g2p.speakers import Speakers
 from kokoro_lab.lab.faults.injector import Injector
 from kokoro_lab.lab.faults.scenario import Scenario
 from kokoro_lab.model.decoder import DecodedSegment, Decoder, SegmentRequest, StagedDecoder
-from kokoro_lab.sessions.arenas import run_out_of_memory
 from kokoro_lab.sessions.guarded_session import GuardedSession, Runs
 from kokoro_lab.sessions.placement import Placement
 from kokoro_lab.speech.engine import Engine
@@ -157,10 +156,7 @@ class FaultyDecoder:
 
     def _struck(self, blocks: Iterator[Samples]) -> Iterator[Samples]:
         for block in blocks:
-            due = self._injector.at_window()
-            if "allocation_fails" in due:
-                run_out_of_memory()
-            if due:
+            if self._injector.at_window():
                 raise ProviderError(f"{LOST} was lost on purpose.", field="provider")
             yield block
 
@@ -191,10 +187,7 @@ class FaultySession(GuardedSession):
         return self._guarded.fallbacks
 
     def run(self, names: Sequence[str] | None, feed: Mapping[str, Any]) -> list[Any]:
-        due = self._injector.at_window()
-        if "allocation_fails" in due:
-            run_out_of_memory()
-        if not due:
+        if not self._injector.at_window():
             return self._guarded.run(names, feed)
         guard = GuardedSession(self.stage, _Lost(), LOST, spare=self._on_cpu)
         try:

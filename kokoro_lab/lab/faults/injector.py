@@ -13,7 +13,6 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from kokoro_lab.datatypes import Fallback, WordTiming
-from kokoro_lab.lab.faults.draws import Holds, Losses
 from kokoro_lab.lab.faults.scenario import (
     AllocationFails,
     AnyFault,
@@ -22,6 +21,8 @@ from kokoro_lab.lab.faults.scenario import (
     ChunksLost,
     DiskRefuses,
     G2PStalls,
+    Holds,
+    Losses,
     ProviderLost,
     Scenario,
 )
@@ -118,7 +119,6 @@ class Injector:
         self._refusing: tuple[DiskRefuses, ...] = ()
         self._live = 0
         self.lost: list[Fallback] = []
-        self.scenario: Scenario | None = None
         self.arm(scenario)
 
     def arm(self, scenario: Scenario | None) -> None:
@@ -133,8 +133,6 @@ class Injector:
             self._faults: tuple[AnyFault, ...] = faults
             self._losses = [Losses(f, seed) for f in faults if isinstance(f, ChunksLost)]
             self._holds = [Holds(f, seed) for f in faults if isinstance(f, Bursts)]
-            self._ballast: list[bytearray] = []
-            self._refusing = ()
             self._struck: list[Struck] = []
             self._spoken: list[StreamWords] = []
         if scenario is not None:
@@ -148,7 +146,8 @@ class Injector:
                 DISK.allow(fault)
             self._refusing = ()
             self.scenario = None
-            self._faults, self._losses, self._holds, self._ballast = (), [], [], []
+            self._faults, self._losses, self._holds = (), [], []
+            self._ballast: list[bytearray] = []
 
     # ------------------------------------------------------------------------------ seams
 
@@ -179,20 +178,30 @@ class Injector:
             if len(self._spoken) < MOST:
                 self._spoken.append(StreamWords(words, samples))
 
-    def at_window(self) -> frozenset[str]:
-        """The vocoder is about to decode a window: the kinds of the faults that strike now."""
+    def at_window(self) -> bool:
+        """The vocoder is about to decode a window: whether its provider is lost now.
+
+        Raises
+        ------
+        OutOfMemory
+            ONNX Runtime's own, where that is the fault.
+        """
         with self._lock:
             if not self._live:
-                return frozenset()
+                return False
             window, self._windows = self._windows, self._windows + 1
             due = [
-                fault
+                fault.kind
                 for fault in self._faults
                 if isinstance(fault, ProviderLost | AllocationFails) and fault.at_window == window
             ]
-            for fault in due:
-                self._tell(fault.kind, window)
-        return frozenset(fault.kind for fault in due)
+            for kind in due:
+                self._tell(kind, window)
+        if "allocation_fails" in due:
+            from kokoro_lab.sessions.arenas import run_out_of_memory  # loads ONNX Runtime: not before a fork
+
+            run_out_of_memory()
+        return bool(due)
 
     def before_sentence(self) -> None:
         """A G2P has been asked for a sentence: it may be made to wait, until the faults are taken out."""

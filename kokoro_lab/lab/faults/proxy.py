@@ -19,13 +19,13 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from kokoro_lab.errors import ParameterError
-from kokoro_lab.lab.faults.draws import Holds
 from kokoro_lab.lab.faults.injector import Struck
 from kokoro_lab.lab.faults.scenario import (
     AnyFault,
     Bursts,
     ConnectionCut,
     ConnectionSilent,
+    Holds,
     Scenario,
     Throttled,
 )

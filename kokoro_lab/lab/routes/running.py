@@ -115,9 +115,8 @@ class Benchmarks:
     def _measure(self, folder: Path, state: BenchmarkState, voice: str) -> None:
         # Here, and not above: these load pandas and the engine, which no request needs
         from kokoro_lab.lab.bench import report
-        from kokoro_lab.lab.bench.considerate import measure_considerately
         from kokoro_lab.lab.bench.texts import PRESETS, fixture_sentences, texts_of
-        from kokoro_lab.lab.bench.timing import InProcess
+        from kokoro_lab.lab.bench.timing import InProcess, measure_considerately
 
         def wait() -> None:
             state.state = "waiting"

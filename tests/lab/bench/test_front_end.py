@@ -13,7 +13,6 @@ from kokoro_lab.g2p.frontend import FrontEnd
 from kokoro_lab.g2p.phoneme_cache import PhonemeCache
 from kokoro_lab.lab.bench.front_end import (
     WARM_SENTENCES,
-    Stretch,
     long_text,
     prose,
     read_alone,
@@ -41,8 +40,9 @@ def test_every_sentence_is_read_once_and_none_from_the_cache(front_end: FrontEnd
     sentences = prose()[: WARM_SENTENCES + 5]
     hits = front_end.cache.figures()["hits"]
     times = time_sentences(front_end, [*sentences, sentences[-1]], "en-us")
-    assert [each.characters for each in times] == [len(s) for s in sentences[WARM_SENTENCES:]]
-    assert all(0 < each.cpu_ms < 1000 and each.wall_ms > 0 for each in times)
+    assert list(times.characters) == [len(s) for s in sentences[WARM_SENTENCES:]]
+    assert times.cpu_ms.between(0, 1000, inclusive="neither").all()
+    assert (times.wall_ms > 0).all()
     assert front_end.cache.figures()["hits"] == hits
 
 
@@ -67,15 +67,11 @@ def test_a_text_without_ends_has_none() -> None:
 @pytest.mark.parametrize("ends", [True, False], ids=["sentences", "no sentence end"])
 def test_a_long_text_costs_no_more_at_its_end(front_end: FrontEnd, ends: bool) -> None:
     text = long_text(prose(), LONG, ends=ends)[:LONG]  # all stretches alike
-    stretches = list(read_long(front_end, text, "en-us", STRETCH))
-    assert stretches[-1].until == len(text)
+    stretches = read_long(front_end, text, "en-us", STRETCH)
+    assert stretches.until.iloc[-1] == len(text)
     half = len(stretches) // 2
-    assert _cost_s(stretches[half:]) < 2 * _cost_s(stretches[1:half])
-
-
-def _cost_s(stretches: list[Stretch]) -> float:
-    """Of the cheapest stretch: another process may have had the caches of the machine during the others."""
-    return min(each.cpu_s for each in stretches)
+    # The cheapest: another process may have had the caches of the machine during the others
+    assert stretches.cpu_s[half:].min() < 2 * stretches.cpu_s[1:half].min()
 
 
 def test_nothing_is_kept_of_a_text_that_was_read(

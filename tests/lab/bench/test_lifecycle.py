@@ -14,10 +14,10 @@ import pytest
 
 from kokoro_lab.errors import GateFailed, SynthesisError
 from kokoro_lab.lab.bench.client import Busy, Patience, ReceivedChunk, ReceivedStream, ServerReportedError
+from kokoro_lab.lab.bench.compared import ComparedStreams
 from kokoro_lab.lab.bench.lifecycle import (
     SCENARIOS,
     STOPPING,
-    Lifecycle,
     conclude,
     ending_of,
     measure_lifecycle,
@@ -25,7 +25,6 @@ from kokoro_lab.lab.bench.lifecycle import (
 )
 from kokoro_lab.lab.bench.own_server import OwnServer, own_server
 from kokoro_lab.lab.bench.persistent import listen
-from kokoro_lab.lab.bench.resuming import exact
 from kokoro_lab.lab.results import open_run
 
 SENTENCE = "This is a slow sentence that stands alone, number {} of stream {}. "
@@ -51,7 +50,7 @@ def test_what_four_listeners_hear_when_the_server_ends(tmp_path: Path, repositor
     assert ends["SIGTERM, time enough"] == ["whole"] * STREAMS
     assert ends["SIGTERM, 2 s"] == ["told"] * STREAMS
     assert ends["kill -9 of the master"] == ["whole"] * STREAMS
-    assert exact(found.table).all()
+    assert found.exact.all()
     assert set(found.table.transport) == {"sse", "websocket"}
     assert sum("whole" in line for line in printed(found)) == 1
 
@@ -83,12 +82,12 @@ def served(number: int, **changed: Any) -> dict[str, Any]:
 def test_one_stream_that_is_amiss_fails_the_run(tmp_path: Path, changed: dict[str, Any], said: str) -> None:
     streams = [served(0, **changed), *(served(number) for number in range(1, len(SCENARIOS)))]
     with pytest.raises(GateFailed, match=said):
-        conclude(open_run("bench-lifecycle", tmp_path), Lifecycle(pd.DataFrame(streams), {}, []), 1)
+        conclude(open_run("bench-lifecycle", tmp_path), ComparedStreams(pd.DataFrame(streams), {}, []), 1)
     assert json.loads((tmp_path / "result.json").read_text())["verdict"] == "failed"
 
 
 def test_a_stream_that_was_never_begun_fails_the_run(tmp_path: Path) -> None:
-    found = Lifecycle(pd.DataFrame(map(served, range(len(SCENARIOS)))), {}, [])
+    found = ComparedStreams(pd.DataFrame(map(served, range(len(SCENARIOS)))), {}, [])
     assert conclude(open_run("bench-lifecycle", tmp_path), found, 1)["verdict"] == "passed"
     with pytest.raises(GateFailed, match="streams_count"):
         conclude(open_run("bench-lifecycle", tmp_path), found, 2)

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from kokoro_lab.errors import GateFailed, SynthesisError
@@ -32,10 +33,10 @@ def test_streams_at_once_are_whole_and_others_are_refused(tmp_path: Path, reposi
     settings = {"voice": "hum", "concurrency": ROUND, "queue": 0}
     with own_server(settings, command, repository) as server:
         load = measure_load(server, TEXTS, "hum", ROUND, refusals=REFUSALS, progress=False)
-    assert [one["number"] for one in load.streams] == [0, 1, 2, 3]
-    assert all((one["differing_samples"], one["missing_samples"]) == (0, 0) for one in load.streams)
-    assert all(0 <= one["share_at_first_end"] <= 1 for one in load.streams)
-    assert all(one["audio_s"] > scripted.SLOW_S for one in load.streams)
+    assert list(load.table.number) == [0, 1, 2, 3]
+    assert load.exact.all()
+    assert load.table.share_at_first_end.between(0, 1).all()
+    assert (load.table.audio_s > scripted.SLOW_S).all()
     assert len(load.fairness) == len(TEXTS) // ROUND
     assert load.other_answers == 0
     assert 0 < len(load.refused_s) <= REFUSALS * len(TEXTS) // ROUND
@@ -63,7 +64,7 @@ def shared(**changed: Any) -> dict[str, Any]:
 
 def load(**changed: Any) -> Load:
     fields: dict[str, Any] = {
-        "streams": [shared(), shared()],
+        "table": pd.DataFrame([shared(), shared()]),
         "fairness": [1.1],
         "refused_s": [0.01] * 4,
         "other_answers": 0,
@@ -83,9 +84,9 @@ def test_a_load_that_is_borne_passes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"streams": [shared()]}, "streams_count"),
-        ({"streams": [shared(), shared(differing_samples=1)]}, "streams_that_differ_count"),
-        ({"streams": [shared(), shared(missing_samples=3)]}, "streams_that_differ_count"),
+        ({"table": pd.DataFrame([shared()])}, "streams_count"),
+        ({"table": pd.DataFrame([shared(), shared(differing_samples=1)])}, "streams_that_differ_count"),
+        ({"table": pd.DataFrame([shared(), shared(missing_samples=3)])}, "streams_that_differ_count"),
         ({"refused_s": [0.01] * 3}, "refusals_count"),
         ({"refused_s": []}, "refused_p95_s"),
         ({"refused_s": [0.01, 0.2, 0.2, 0.2]}, "refused_p95_s"),

@@ -8,12 +8,13 @@ from collections.abc import AsyncGenerator
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.lab.bench.peers import KokoroOnnx, load_kokoro_onnx
-from kokoro_lab.lab.bench.ratios import COMPUTING, FIRST_AUDIO, REAL_TIME, ratios, spread
+from kokoro_lab.lab.bench.report import COMPUTING, FIRST_AUDIO, REAL_TIME, ratios, spread
 from kokoro_lab.lab.bench.timing import InProcess, measure
 from kokoro_lab.lab.bench.trial import Listener, Trial
 from kokoro_lab.speech.engine import Engine
@@ -82,7 +83,7 @@ def test_a_text_without_a_partner_is_refused() -> None:
 
 
 def test_a_spread_has_both_ends_and_the_middle() -> None:
-    found = spread([float(v) for v in range(101)])
+    found = spread(pd.Series(range(101), dtype=float))
     assert found == {"p5": 5, "p50": 50, "p95": 95, "min": 0, "max": 100, "texts": 101}
 
 

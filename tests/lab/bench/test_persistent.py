@@ -9,8 +9,7 @@ import pytest
 from kokoro_lab.errors import SynthesisError
 from kokoro_lab.lab.bench.client import Busy, Patience, ReceivedChunk, ReceivedStream, ids_of
 from kokoro_lab.lab.bench.persistent import FRUITLESS, MOST_PATIENCE_S, RECOVERY_S, listen
-from kokoro_lab.lab.faults.draws import Shuffles
-from kokoro_lab.lab.faults.scenario import ChunksReordered
+from kokoro_lab.lab.faults.scenario import ChunksReordered, Shuffles
 
 CHUNKS = [bytes([number, 16]) * 4 for number in range(10)]
 WHOLE = b"".join(CHUNKS)

@@ -64,9 +64,9 @@ def test_a_lost_chunk_is_seen() -> None:
     ],
 )
 def test_it_fails_where_a_listener_would_notice(tmp_path: Path, wrong: dict[str, object]) -> None:
-    assert conclude(open_run(playing.NAME, tmp_path), FINE, 0)["verdict"] == "passed"
+    assert conclude(open_run("bench-player", tmp_path), FINE, 0)["verdict"] == "passed"
     with pytest.raises(GateFailed):
-        conclude(open_run(playing.NAME, tmp_path), replace(FINE, **wrong), 0)
+        conclude(open_run("bench-player", tmp_path), replace(FINE, **wrong), 0)
 
 
 class Beating:

@@ -100,14 +100,14 @@ def test_one_stream_that_is_amiss_fails_the_run(
     tmp_path: Path, changed: dict[str, object], asked: int, said: str
 ) -> None:
     streams = [*map(resumed, range(3)), resumed(3, **changed)]
-    found = Resumes(pd.DataFrame(streams), [2.0], {"variant": "hum"}, [])
+    found = Resumes(pd.DataFrame(streams), {"variant": "hum"}, [], [2.0])
     with pytest.raises(GateFailed, match=said):
         conclude(open_run("bench-resume", tmp_path), found, asked)
     assert json.loads((tmp_path / "result.json").read_text())["verdict"] == "failed"
 
 
 def test_streams_that_are_whole_pass(tmp_path: Path) -> None:
-    found = Resumes(pd.DataFrame(map(resumed, range(4))), [2.0], {"variant": "hum"}, [])
+    found = Resumes(pd.DataFrame(map(resumed, range(4))), {"variant": "hum"}, [], [2.0])
     assert conclude(open_run("bench-resume", tmp_path), found, 4)["verdict"] == "passed"
 
 

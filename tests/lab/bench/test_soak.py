@@ -22,13 +22,11 @@ import pytest
 from kokoro_lab.errors import GateFailed, ParameterError
 from kokoro_lab.lab.bench import soak_verdict
 from kokoro_lab.lab.bench.client import TRANSPORTS
-from kokoro_lab.lab.bench.drift import FigureDrift, adjusted, drift
 from kokoro_lab.lab.bench.memory import growth_of, held_by, watched
 from kokoro_lab.lab.bench.own_server import OwnServer, own_server
 from kokoro_lab.lab.bench.soak import (
     HEARD,
     READERS,
-    ReadingTurn,
     Soak,
     SoakReading,
     foreign_sentences,
@@ -37,7 +35,7 @@ from kokoro_lab.lab.bench.soak import (
     readings_of,
     turns,
 )
-from kokoro_lab.lab.bench.soak_verdict import NOTHING, THREADS
+from kokoro_lab.lab.bench.soak_verdict import NOTHING, THREADS, FigureDrift, adjusted, drift
 from kokoro_lab.lab.bench.verdicts import SoakPlan, judge
 from kokoro_lab.lab.results import NegativeControl, open_run
 
@@ -123,10 +121,9 @@ def test_every_round_holds_every_reading_and_they_meet_every_transport() -> None
     readings = [SoakReading(str(number), "A.", "hum") for number in range(5)]
     rounds = len(TRANSPORTS) * 4
     drawn = list(islice(turns(readings, seed=1), 5 * rounds))
-    assert [turn.number for turn in drawn] == list(range(5 * rounds))
     for start in range(0, len(drawn), 5):
-        assert {turn.reading.name for turn in drawn[start : start + 5]} == set("01234")
-    assert {(turn.reading.name, turn.way) for turn in drawn} == {
+        assert {reading.name for reading, _ in drawn[start : start + 5]} == set("01234")
+    assert {(reading.name, way) for reading, way in drawn} == {
         (r.name, w) for r in readings for w in TRANSPORTS
     }
     assert drawn == list(islice(turns(readings, seed=1), 5 * rounds))
@@ -228,19 +225,15 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwnServer]:
 @pytest.mark.test_all
 def test_every_transport_carries_the_same_samples(server: OwnServer) -> None:
     reading = SoakReading("0", SENTENCES[0], "hum")
-    heard = [
-        listened(server, ReadingTurn(number, reading, way), 0.0) for number, way in enumerate(TRANSPORTS)
-    ]
+    heard = [listened(server, reading, way) for way in TRANSPORTS]
     assert [one["fault"] for one in heard] == ["", "", ""]
     assert len({(one["samples_count"], one["sha256"]) for one in heard}) == 1
     assert heard[0]["samples_count"] > 24_000
 
 
 def test_a_stream_that_breaks_off_is_a_fault_and_not_an_end(server: OwnServer) -> None:
-    for number, way in enumerate(TRANSPORTS):
-        one = listened(
-            server, ReadingTurn(number, SoakReading("0", f"{SENTENCES[0]} Bang. ", "hum"), way), 0.0
-        )
+    for way in TRANSPORTS:
+        one = listened(server, SoakReading("0", f"{SENTENCES[0]} Bang. ", "hum"), way)
         assert one["fault"]
         assert math.isnan(one["ttfa_s"])
 
@@ -287,7 +280,7 @@ def test_a_server_that_dies_is_told_by_the_streams_that_it_owed(tmp_path: Path) 
 
 def test_the_process_is_watched_while_it_runs(server: OwnServer) -> None:
     with watched(partial(held_by, server.process), 0.05) as found:
-        listened(server, ReadingTurn(0, SoakReading("0", SENTENCES[1], "hum"), "http"), 0.0)
+        listened(server, SoakReading("0", SENTENCES[1], "hum"), "http")
     assert len(found) >= 2
     assert all(one["rss_mb"] > 30 and one["descriptors"] > 3 for one in found)
 
