@@ -50,21 +50,19 @@ def export(
     from kokoro_lab.lab.tuning.comparison import segments_of_all
 
     config = EngineConfig.from_settings()
-    fixed = form in ("static", "mlpackage")
+    fixed = form in exports.FIXED
     config = replace(config, variant=variant or ("fp32" if fixed else config.variant), stages=None)
     segments = segments_of_all([text.text for text in load_texts(limit=texts)], voices.split(","))
-    if fixed:
-        told = None if as_json else say
-        manifest = exports.export_static(config, output, form, segments, precision=precision, say=told)
-        checked = json.dumps(manifest["export"]["checked"])
-        click.echo(json.dumps(manifest) if as_json else f"wrote   {output}\nchecked {checked}")
-        return
-    manifest = exports.export(config, output, form, segments, say=None if as_json else say)
+    told = None if as_json else say
+    manifest = exports.export(config, output, form, segments, precision=precision, say=told)
+    checked = manifest["export"]["checked"]
     if as_json:
         click.echo(json.dumps(manifest))
         return
+    if fixed:
+        click.echo(f"wrote   {output}\nchecked {json.dumps(checked)}")
+        return
     size_mb = sum(about["bytes"] for about in manifest["graphs"].values()) / 1e6
-    checked = manifest["export"]["checked"]
     agreement = "the same samples" if checked["agreement_db"] is None else f"{checked['agreement_db']:.0f} dB"
     click.echo(f"wrote   {output} ({size_mb:.0f} MB of graphs)")
     click.echo(
