@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import statistics
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
 
@@ -45,21 +45,41 @@ class PlacedDecoder(Decoder, Protocol):
     """A decoder that says where it runs."""
 
     @property
-    def active_provider(self) -> str:
-        """As ONNX Runtime calls it."""
-
-    @property
     def placement(self) -> Placement:
         """Where each stage runs at this moment."""
 
 
-class ByCost:
-    """A `Decoder` over several: each segment goes to the one that costs least for its length.
+class SeveralDecoders:
+    """A `Decoder` over several, of which one answers for all of them.
+
+    Parameters
+    ----------
+    decoders : iterable of PlacedDecoder
+    main : PlacedDecoder
+        Whose placement is told: `SynthesisReport.choices` has those of the segments.
+    """
+
+    def __init__(self, decoders: Iterable[PlacedDecoder], main: PlacedDecoder) -> None:
+        self._several = tuple(decoders)
+        self._main = main
+
+    @property
+    def placement(self) -> Placement:
+        """The main one's; fallbacks are everybody's."""
+        fallbacks = (f for decoder in self._several for f in decoder.placement.fallbacks)
+        return replace(self._main.placement, fallbacks=tuple(dict.fromkeys(fallbacks)))
+
+    def predicts(self, voice: Voice) -> str | None:
+        return next((why for d in self._several if (why := d.predicts(voice)) is not None), None)
+
+
+class ByCost(SeveralDecoders):
+    """Each segment goes to the decoder that costs least for its length.
 
     Parameters
     ----------
     decoders : mapping of str to PlacedDecoder
-        By provider; the first one wins ties.
+        By provider; the first one wins ties, and is the main one.
     costs : mapping of str to SegmentCost
         Of each of them.
     """
@@ -68,25 +88,13 @@ class ByCost:
         self._decoders = dict(decoders)
         self._costs = {name: costs[name] for name in decoders}
         self._first = next(iter(decoders))
-
-    @property
-    def placement(self) -> Placement:
-        """The first one's: `SynthesisReport.choices` has those of the segments. Fallbacks are everybody's."""
-        fallbacks = (f for decoder in self._decoders.values() for f in decoder.placement.fallbacks)
-        return replace(self._decoders[self._first].placement, fallbacks=tuple(dict.fromkeys(fallbacks)))
-
-    @property
-    def active_provider(self) -> str:
-        return self.placement.active_provider
+        super().__init__(self._decoders.values(), self._decoders[self._first])
 
     @property
     def details(self) -> Mapping[str, str]:
         # A broken stream goes on only where the same choices are made
         chosen = ", ".join(f"{name} {cost.points}" for name, cost in self._costs.items())
-        return {**self._decoders[self._first].details, "chosen_by_cost": chosen}
-
-    def predicts(self, voice: Voice) -> str | None:
-        return next((why for d in self._decoders.values() if (why := d.predicts(voice)) is not None), None)
+        return {**self._main.details, "chosen_by_cost": chosen}
 
     def choose(self, token_count: int) -> ProviderChoice:
         """The provider for a segment of so many token ids, and what it and the others cost."""
@@ -183,9 +191,11 @@ def chosen_by_cost(
     except CostCacheError as error:
         fallbacks.append(Fallback("costs", str(error)))
     if not decoders.keys() <= costs.keys():
-        before = {name: decoder.active_provider for name, decoder in decoders.items()}
+        before = {name: decoder.placement.active_provider for name, decoder in decoders.items()}
         costs = {name: measured_cost(decoder, voice()) for name, decoder in decoders.items()}
-        lost = [name for name, decoder in decoders.items() if decoder.active_provider != before[name]]
+        lost = [
+            name for name, decoder in decoders.items() if decoder.placement.active_provider != before[name]
+        ]
         if lost:  # another did its work, and what that took is not its cost
             fallbacks.append(Fallback("costs", f"not kept: {', '.join(lost)} was lost while it was measured"))
         else:

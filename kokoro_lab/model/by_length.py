@@ -9,18 +9,14 @@ request gives the same samples.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 
 from kokoro_lab.datatypes import ProviderChoice
 from kokoro_lab.engine_config import ByLengthSetting
-from kokoro_lab.model.by_cost import PlacedDecoder
-from kokoro_lab.model.decoder import DecodedSegment, Decoder, SegmentRequest
-from kokoro_lab.sessions.placement import Placement
-from kokoro_lab.weights.voices import Voice
+from kokoro_lab.model.by_cost import PlacedDecoder, SeveralDecoders
+from kokoro_lab.model.decoder import DecodedSegment, SegmentRequest
 
 
-@dataclass(frozen=True, slots=True)
-class ByLength:
+class ByLength(SeveralDecoders):
     """A `Decoder` over two. Who knows the text asks `of_text` for the one that speaks it.
 
     Parameters
@@ -28,63 +24,28 @@ class ByLength:
     setting : ByLengthSetting
         The threshold, and how both are written.
     below, above : PlacedDecoder
-        For texts shorter than the threshold, and for the others.
+        For texts shorter than the threshold, and for the others; the latter is the main one.
     """
 
-    setting: ByLengthSetting
-    below: PlacedDecoder
-    above: PlacedDecoder
+    def __init__(self, setting: ByLengthSetting, below: PlacedDecoder, above: PlacedDecoder) -> None:
+        super().__init__((below, above), above)
+        self._setting = setting
+        self.below = below
+        self.above = above
 
-    def of_text(self, characters: int) -> ForText:
+    def of_text(self, characters: int) -> tuple[PlacedDecoder, ProviderChoice]:
         """The decoder of a text of so many characters, and why it is that one."""
-        limit = self.setting.threshold_characters
+        setting, limit = self._setting, self._setting.threshold_characters
         short = characters < limit
-        decoder, name = (self.below, self.setting.below) if short else (self.above, self.setting.above)
+        decoder, name = (self.below, setting.below) if short else (self.above, setting.above)
         relation = "under" if short else "not under"
         reason = f"KOKORO_BY_LENGTH: {characters} characters are {relation} {limit}: {name}"
-        return ForText(decoder, ProviderChoice(decoder.active_provider, reason))
-
-    @property
-    def placement(self) -> Placement:
-        """That of long texts: `SynthesisReport.choices` has those of the segments. Fallbacks are of both."""
-        both = (*self.below.placement.fallbacks, *self.above.placement.fallbacks)
-        return replace(self.above.placement, fallbacks=tuple(dict.fromkeys(both)))
-
-    @property
-    def active_provider(self) -> str:
-        return self.placement.active_provider
+        return decoder, ProviderChoice(decoder.placement.active_provider, reason)
 
     @property
     def details(self) -> Mapping[str, str]:
-        return {**self.above.details, "below": str(self.below.placement), "by_length": str(self.setting)}
-
-    def predicts(self, voice: Voice) -> str | None:
-        return self.below.predicts(voice) or self.above.predicts(voice)
+        return {**self.above.details, "below": str(self.below.placement), "by_length": str(self._setting)}
 
     def decode(self, asked: SegmentRequest) -> DecodedSegment:
         """As the decoder of long texts does: of a segment alone, the length of its text is not known."""
         return self.above.decode(asked)
-
-
-@dataclass(frozen=True, slots=True)
-class ForText:
-    """A decoder, and why its provider speaks this text."""
-
-    decoder: PlacedDecoder
-    choice: ProviderChoice
-
-    @property
-    def details(self) -> Mapping[str, str]:
-        return self.decoder.details
-
-    def predicts(self, voice: Voice) -> str | None:
-        return self.decoder.predicts(voice)
-
-    def decode(self, asked: SegmentRequest) -> DecodedSegment:
-        decoded = self.decoder.decode(asked)
-        return decoded if decoded.choice else replace(decoded, choice=self.choice)
-
-
-def for_text(decoder: Decoder, characters: int) -> Decoder:
-    """The decoder that speaks a text of so many characters: the one given, unless it is a `ByLength`."""
-    return decoder.of_text(characters) if isinstance(decoder, ByLength) else decoder

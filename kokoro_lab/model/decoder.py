@@ -189,10 +189,6 @@ class StagedDecoder:
         return Placement.of(self._config.provider, dict.fromkeys(sessions))  # some are often there twice
 
     @property
-    def active_provider(self) -> str:
-        return self.placement.active_provider
-
-    @property
     def details(self) -> Mapping[str, str]:
         found = {
             "native_operators": str(self._native),

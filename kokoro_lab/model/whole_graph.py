@@ -44,10 +44,6 @@ class WholeGraph:
         return Placement.of(self._requested_provider, (self._session,))
 
     @property
-    def active_provider(self) -> str:
-        return self.placement.active_provider
-
-    @property
     def details(self) -> Mapping[str, str]:
         return {"stage_providers": str(self.placement)}
 

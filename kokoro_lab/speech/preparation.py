@@ -184,7 +184,7 @@ class Preparation:
                 # Of a few words, what the model rounds to whole frames may be a tenth
                 stretch = decoded.plain_frames / (self._utterance.speed * int(decoded.durations.sum()))
             self.stretches.append(stretch)
-            choice = decoded.choice or self._parts.given_provider
+            choice = decoded.choice or self._asked.choice or self._parts.given_provider
             self.choices.append(
                 replace(choice, segment_id=segment.segment_id, token_count=len(segment.token_ids))
             )

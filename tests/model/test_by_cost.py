@@ -147,7 +147,7 @@ def test_costs_of_a_provider_that_is_lost_meanwhile_are_not_kept_as_its_own(
     _, fallbacks, _ = chosen_by_cost(
         config, "hum", lambda: tiny_voice.voice("hum"), lambda of: made[of.provider], ["cpu", "coreml"]
     )
-    assert on_coreml.active_provider == decoder.active_provider
+    assert on_coreml.placement.active_provider == decoder.placement.active_provider
     assert [f.reason for f in fallbacks] == ["not kept: coreml was lost while it was measured"]
     assert not (config.home / FILE).exists()  # type: ignore[operator]
 

@@ -42,7 +42,6 @@ class Later:
         self._decoder = decoder
         self._config = config
         self._segments = 0
-        self.active_provider = decoder.active_provider
         self.details = decoder.details
         self.predicts = decoder.predicts
 
