@@ -10,7 +10,7 @@ from scipy.stats import binom
 
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.metrics import abx
-from kokoro_lab.metrics.proportions import upper_limit
+from kokoro_lab.metrics.intervals import upper_limit
 
 
 @pytest.mark.parametrize(("right", "trials"), [(12, 16), (15, 20), (26, 40)])
