@@ -35,8 +35,7 @@ from kokoro_lab.model.static_vocoder import fixed_windows
 from kokoro_lab.model.whole_graph import WholeGraph
 from kokoro_lab.model.windows import WindowSizes
 from kokoro_lab.sessions import providers
-from kokoro_lab.sessions.provider_choice import choose
-from kokoro_lab.sessions.provider_registry import KNOWN_PROVIDERS
+from kokoro_lab.sessions.provider_registry import KNOWN_PROVIDERS, choose
 from kokoro_lab.sessions.tuned import TUNABLE
 from kokoro_lab.speech.engine import Engine, load_engine
 from tests import tiny_voice

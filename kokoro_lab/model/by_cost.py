@@ -21,7 +21,7 @@ from kokoro_lab.g2p.vocab import encode
 from kokoro_lab.model.decoder import DecodedSegment, Decoder, SegmentRequest
 from kokoro_lab.sessions.cost_cache import Conditions, CostCache, CostCacheError, SegmentCost
 from kokoro_lab.sessions.placement import Placement
-from kokoro_lab.sessions.providers import PROVIDERS, available_providers
+from kokoro_lab.sessions.provider_registry import usable_providers
 from kokoro_lab.weights.voices import Voice
 
 log = logging.getLogger(__name__)
@@ -33,12 +33,6 @@ PREDICTIONS = 3
 MARGIN = 0.1
 """By how much another must cost less than the first one, which wins ties: costs are not known better."""
 SPOKEN = "ðə ɹˈɪvəɹ lˈivz ðə hˈɪlz wɪðˌaʊt hˈɜɹi, tˈɜɹnz twˈIs əɹˈWnd ðə mˈɪl, ænd ɹˈɛsts. "
-
-
-def usable_providers() -> tuple[str, ...]:
-    """Providers that can be had here, by the names that a user types; the CPU first."""
-    present = available_providers()
-    return tuple(name for name, full_name in PROVIDERS.items() if full_name in present)
 
 
 class PlacedDecoder(Decoder, Protocol):

@@ -20,8 +20,7 @@ from onnxruntime.capi import onnxruntime_pybind11_state as runtime
 from kokoro_lab.datatypes import Fallback
 from kokoro_lab.errors import KokoroLabError, OutOfMemory, ProviderError
 from kokoro_lab.scheduling.stopwatch import heard
-from kokoro_lab.sessions.provider_choice import PROVIDER_STAGE
-from kokoro_lab.sessions.provider_registry import CPU, first_line
+from kokoro_lab.sessions.provider_registry import CPU, PROVIDER_STAGE, first_line
 
 log = logging.getLogger(__name__)
 

@@ -22,7 +22,7 @@ from filelock import FileLock
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import KokoroLabError
 from kokoro_lab.provenance import machine, versions
-from kokoro_lab.sessions.providers import resolve_provider
+from kokoro_lab.sessions.provider_registry import choose
 from kokoro_lab.weights.disk import told_apart
 from kokoro_lab.weights.store import weights_home
 
@@ -39,7 +39,7 @@ def _truth(value: Any) -> bool:
 
 
 def _runs_here(value: Any) -> bool:
-    return isinstance(value, str) and bool(resolve_provider(value))
+    return isinstance(value, str) and bool(choose(EngineConfig(provider=value)))
 
 
 TUNABLE: Mapping[str, Callable[[Any], bool]] = {

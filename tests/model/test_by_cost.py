@@ -18,10 +18,10 @@ from kokoro_lab.model.by_cost import (
     PlacedDecoder,
     chosen_by_cost,
     measured_cost,
-    usable_providers,
 )
 from kokoro_lab.model.whole_graph import WholeGraph
 from kokoro_lab.sessions.cost_cache import FILE, SegmentCost
+from kokoro_lab.sessions.provider_registry import usable_providers
 from kokoro_lab.speech.engine import Engine
 from kokoro_lab.speech.parts import Parts
 from tests import tiny_voice
