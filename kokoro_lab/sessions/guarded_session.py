@@ -59,6 +59,15 @@ class GuardedSession:
         Why it is this provider.
     fallbacks : tuple of Fallback
         What was given up before, when the session was made.
+
+    Attributes
+    ----------
+    active_provider : str
+        Where the stage runs now.
+    nodes : tuple of int or None
+        How many nodes `active_provider` takes, and of how many; None for the CPU, which takes all.
+    fallbacks : tuple of Fallback
+        From which provider to which, and why: when it was made, or since.
     """
 
     def __init__(
@@ -75,28 +84,13 @@ class GuardedSession:
         self.stage = stage
         self.because = because
         self._session = session
-        self._provider = provider
-        self._nodes = nodes
+        self.active_provider = provider
+        self.nodes = nodes
         self._make_spare = spare
         self._spare: Runs | None = None
-        self._fallbacks = fallbacks
+        self.fallbacks = fallbacks
         self._numbers = count(1)
         self._lock = threading.Lock()
-
-    @property
-    def active_provider(self) -> str:
-        """Where the stage runs now."""
-        return self._provider
-
-    @property
-    def nodes(self) -> tuple[int, int] | None:
-        """How many nodes `active_provider` takes, and of how many; None for the CPU, which takes all."""
-        return self._nodes
-
-    @property
-    def fallbacks(self) -> tuple[Fallback, ...]:
-        """From which provider to which, and why: when it was made, or since."""
-        return self._fallbacks
 
     def run(self, names: Sequence[str] | None, feed: Mapping[str, Any]) -> list[Any]:
         """The named outputs, all if None, for inputs by name; on the CPU if the provider is lost.
@@ -112,7 +106,7 @@ class GuardedSession:
             return self._run(names, feed)
 
     def _run(self, names: Sequence[str] | None, feed: Mapping[str, Any]) -> list[Any]:
-        if self._make_spare is None or self._provider == CPU.full_name:
+        if self._make_spare is None or self.active_provider == CPU.full_name:
             return self._session.run(names, feed)
         number = next(self._numbers)
         try:
@@ -138,25 +132,26 @@ class GuardedSession:
                     raise
                 except (KokoroLabError, OSError, RuntimeError) as failed:
                     raise ProviderError(
-                        f"{self._provider} was lost while it ran the {self.stage}, and the CPU cannot take "
-                        f"over: {first_line(failed)}",
+                        f"{self.active_provider} was lost while it ran the {self.stage}, and the CPU "
+                        f"cannot take over: {first_line(failed)}",
                         field="provider",
-                        value=self._provider,
+                        value=self.active_provider,
                         mend="`kokoro-lab doctor` checks the weights; provider='cpu' does without it.",
                     ) from (error or failed)
             return self._spare
 
     def _lose(self, number: int, why: str) -> None:
         with self._lock:
-            if self._provider == CPU.full_name:
+            if self.active_provider == CPU.full_name:
                 return
             lost = Fallback(
                 PROVIDER_STAGE,
-                f"{self.stage}: {CPU.full_name} instead of {self._provider}, lost in run {number}: {why}",
+                f"{self.stage}: {CPU.full_name} instead of {self.active_provider}, "
+                f"lost in run {number}: {why}",
             )
             assert self._spare is not None
-            self._fallbacks = (*self._fallbacks, lost)
-            self._session, self._provider, self._nodes = self._spare, CPU.full_name, None
+            self.fallbacks = (*self.fallbacks, lost)
+            self._session, self.active_provider, self.nodes = self._spare, CPU.full_name, None
         log.warning("%s", lost.reason)
 
     def __getattr__(self, name: str) -> Any:
