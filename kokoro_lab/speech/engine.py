@@ -18,8 +18,7 @@ from kokoro_lab.config import STAGED, set_by_user, settings, weights_of
 from kokoro_lab.datatypes import Clip, Place, SynthesisReport, Utterance
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ParameterError
-from kokoro_lab.model.by_cost import PlacedDecoder, chosen_by_cost
-from kokoro_lab.model.by_length import ByLength
+from kokoro_lab.model.choosing import ByLength, PlacedDecoder, chosen_by_cost
 from kokoro_lab.model.decoder import StagedDecoder
 from kokoro_lab.model.whole_graph import WholeGraph
 from kokoro_lab.scheduling.priority import prepare

@@ -12,7 +12,7 @@ from kokoro_lab.datatypes import Fallback, ProviderChoice, Utterance
 from kokoro_lab.errors import ParameterError, TextError
 from kokoro_lab.g2p.lexicon import Lexicon
 from kokoro_lab.g2p.lexicon_entries import request_entries
-from kokoro_lab.model.by_length import ByLength
+from kokoro_lab.model.choosing import ByLength
 from kokoro_lab.model.decoder import Decoder
 from kokoro_lab.speech.parts import Parts
 from kokoro_lab.text.language import understood

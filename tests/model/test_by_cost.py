@@ -10,7 +10,7 @@ import pytest
 
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ProviderError
-from kokoro_lab.model.by_cost import (
+from kokoro_lab.model.choosing import (
     LENGTHS,
     MARGIN,
     PREDICTIONS,
