@@ -23,7 +23,7 @@ from kokoro_lab.errors import ProviderError
 from kokoro_lab.g2p.vocab import encode
 from kokoro_lab.model.decoder import DecodedSegment, Decoder, SegmentRequest
 from kokoro_lab.sessions.cost_cache import Conditions, CostCache, CostCacheError, SegmentCost
-from kokoro_lab.sessions.placement import Placement
+from kokoro_lab.sessions.guarded_session import Placement
 from kokoro_lab.sessions.provider_registry import usable_providers
 from kokoro_lab.weights.voices import Voice
 

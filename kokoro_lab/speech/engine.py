@@ -19,11 +19,10 @@ from kokoro_lab.datatypes import Clip, Place, SynthesisReport, Utterance
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.model.choosing import ByLength, PlacedDecoder, chosen_by_cost
-from kokoro_lab.model.decoder import StagedDecoder
-from kokoro_lab.model.whole_graph import WholeGraph
+from kokoro_lab.model.decoder import StagedDecoder, WholeGraph
 from kokoro_lab.scheduling.priority import prepare
 from kokoro_lab.sessions.arenas import shrink_arenas
-from kokoro_lab.sessions.placement import Placement
+from kokoro_lab.sessions.guarded_session import Placement
 from kokoro_lab.sessions.tuned import with_tuned
 from kokoro_lab.speech.parts import Parts
 from kokoro_lab.speech.stream import SpeechStream

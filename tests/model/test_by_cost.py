@@ -19,7 +19,7 @@ from kokoro_lab.model.choosing import (
     chosen_by_cost,
     measured_cost,
 )
-from kokoro_lab.model.whole_graph import WholeGraph
+from kokoro_lab.model.decoder import WholeGraph
 from kokoro_lab.sessions.cost_cache import FILE, SegmentCost
 from kokoro_lab.sessions.provider_registry import usable_providers
 from kokoro_lab.speech.engine import Engine

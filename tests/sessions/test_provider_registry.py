@@ -12,7 +12,7 @@ import pytest
 
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ProviderError, SettingsError
-from kokoro_lab.model.whole_graph import WholeGraph
+from kokoro_lab.model.decoder import WholeGraph
 from kokoro_lab.sessions import provider_registry, providers
 from kokoro_lab.sessions.provider_registry import (
     CPU,

@@ -17,8 +17,7 @@ from kokoro_lab.lab.faults.injector import Injector
 from kokoro_lab.lab.faults.scenario import Scenario
 from kokoro_lab.model.decoder import DecodedSegment, Decoder, SegmentRequest, StagedDecoder
 from kokoro_lab.sessions.arenas import run_out_of_memory
-from kokoro_lab.sessions.guarded_session import GuardedSession, Runs
-from kokoro_lab.sessions.placement import Placement
+from kokoro_lab.sessions.guarded_session import GuardedSession, Placement, Runs
 from kokoro_lab.speech.engine import Engine
 from kokoro_lab.speech.parts import Parts
 from kokoro_lab.speech.stream import SpeechStream

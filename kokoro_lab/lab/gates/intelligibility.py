@@ -18,10 +18,9 @@ from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.lab.gates import damages
 from kokoro_lab.lab.gates.speaking import SpokenPair, shortest
 from kokoro_lab.lab.results import Check, NegativeControl, failed
-from kokoro_lab.metrics.intelligibility import Recogniser, Transcriber, listen
+from kokoro_lab.metrics.intelligibility import ENGLISH, Recogniser, Transcriber, listen
 from kokoro_lab.metrics.intervals import Estimate
 from kokoro_lab.metrics.noninferiority import paired_rise
-from kokoro_lab.metrics.spelling import ENGLISH
 from kokoro_lab.weights.fetching import fetch
 from kokoro_lab.weights.store import missing, recogniser_path
 

@@ -22,10 +22,17 @@ from kokoro_lab.lab.fixtures import FixtureText, load_rows, spread, texts_of
 from kokoro_lab.lab.gates import damages
 from kokoro_lab.lab.gates.intelligibility import SIDES, error_percent, rise, understood
 from kokoro_lab.lab.results import Check, NegativeControl, failed
-from kokoro_lab.metrics.intelligibility import Transcriber, listen, wrong_words
+from kokoro_lab.metrics.intelligibility import (
+    ENGLISH,
+    LANGUAGES,
+    Transcriber,
+    listen,
+    spelling_language,
+    units,
+    wrong_words,
+)
 from kokoro_lab.metrics.noninferiority import error_rate
-from kokoro_lab.metrics.spelling import ENGLISH, LANGUAGES, spelling_language, units
-from kokoro_lab.model.whole_graph import WholeGraph
+from kokoro_lab.model.decoder import WholeGraph
 from kokoro_lab.speech.engine import Engine
 from kokoro_lab.speech.parts import Parts
 from kokoro_lab.weights.fetching import fetch
