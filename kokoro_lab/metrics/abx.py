@@ -87,28 +87,6 @@ def fewest_right(trials: int, alpha: float = ALPHA) -> int | None:
     return least if least <= trials else None
 
 
-def most_right(trials: int, bound: float = INAUDIBLE_BELOW, alpha: float = ALPHA) -> int | None:
-    """How many right answers still show that the true proportion is below `bound`.
-
-    Returns
-    -------
-    int or None
-        22 of 39 for 0.70, 37 of 68 for 0.65; None where no count would show it.
-
-    Raises
-    ------
-    ParameterError
-        No trials, `bound` is not between one half and 1, or `alpha` is no probability.
-    """
-    check_counts(0, trials)
-    check_probability("alpha", alpha)
-    _check_above_chance("bound", bound)
-    most = int(binom.ppf(alpha, trials, bound))
-    if binom.cdf(most, trials, bound) > alpha:  # ppf is the first count beyond, unless it hits exactly
-        most -= 1
-    return most if most >= 0 else None
-
-
 def power(trials: int, true_proportion: float, alpha: float = ALPHA) -> float:
     """Probability that a listener who is right this often is found, that is, comes out significant.
 
@@ -147,13 +125,15 @@ def trials_to_show(
     Raises
     ------
     ParameterError
-        As `most_right`, or more than 10 000 trials would be needed.
+        `bound` is not between one half and 1, `alpha` or `wanted_power` is no probability, or more than
+        10 000 trials would be needed.
     """
     check_probability("wanted_power", wanted_power)
     check_probability("alpha", alpha)
     _check_above_chance("bound", bound)
     trials = np.arange(1, MOST_TRIALS + 1)
     most = binom.ppf(alpha, trials, bound)
+    # ppf is the first count beyond, unless it hits exactly
     most -= binom.cdf(most, trials, bound) > alpha
     needed = _first(trials, binom.cdf(most, trials, CHANCE) >= wanted_power, "bound", bound)
     return needed, int(most[needed - 1])

@@ -44,7 +44,6 @@ def test_power_is_how_often_simulated_listeners_are_found() -> None:
 @pytest.mark.parametrize(("bound", "trials", "right"), [(0.70, 39, 22), (0.65, 68, 37)])
 def test_inaudibility_is_shown_by_the_published_counts(bound: float, trials: int, right: int) -> None:
     assert abx.trials_to_show(bound) == (trials, right)
-    assert abx.most_right(trials, bound) == right
     assert upper_limit(right, trials) < bound <= upper_limit(right + 1, trials)
 
 
@@ -52,14 +51,10 @@ def test_too_few_trials_show_nothing_either_way() -> None:
     half_of_16 = abx.outcome(8, 16)
     assert not half_of_16.heard
     assert not half_of_16.shown_inaudible()
-    assert abx.most_right(8) == 2  # somebody who hears nothing is right more often than that
-    assert abx.most_right(2) is None
 
 
 @pytest.mark.parametrize("trials", [1, 7, 39, 150])
-def test_both_questions_agree_with_the_counting_of_tails(trials: int) -> None:
-    shown = [right for right in range(trials + 1) if binom.cdf(right, trials, 0.7) <= 0.05]
-    assert abx.most_right(trials) == (max(shown) if shown else None)
+def test_what_is_significant_agrees_with_the_counting_of_tails(trials: int) -> None:
     heard = [right for right in range(trials + 1) if binom.sf(right - 1, trials, 0.5) <= 0.05]
     assert abx.fewest_right(trials) == (min(heard) if heard else None)
 
@@ -131,7 +126,7 @@ def test_counts_that_cannot_be_are_refused(right: int, trials: int) -> None:
         lambda: abx.power(16, 1.1),
         lambda: abx.power(0, 0.7),
         lambda: abx.fewest_right(16, alpha=0),
-        lambda: abx.most_right(16, bound=0.4),
+        lambda: abx.trials_to_show(0.4),
         lambda: abx.trials_to_show(0.501),
         lambda: abx.d_prime(1.2),
         lambda: abx.d_prime(math.nan),
