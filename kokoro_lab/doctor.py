@@ -30,8 +30,7 @@ from kokoro_lab.native.operators import Native, damage_to, native_operators
 from kokoro_lab.native.toolchain import SHIPPED
 from kokoro_lab.playback.sinks import portaudio
 from kokoro_lab.sessions.coreml_options import coreml_options
-from kokoro_lab.sessions.provider_choice import choose
-from kokoro_lab.sessions.provider_registry import registry
+from kokoro_lab.sessions.provider_registry import choose, registry
 from kokoro_lab.sessions.tuned import NAME
 from kokoro_lab.speech.engine import configuration
 from kokoro_lab.weights.store import missing, verify, voice_names, weights_home

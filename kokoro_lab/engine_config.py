@@ -68,7 +68,7 @@ class EngineConfig:
         One of `VARIANTS`.
     provider : str
         An execution provider by name, `auto`, or `auto:` and the name of one that is preferred: see
-        `sessions.provider_choice`.
+        `sessions.provider_registry`.
     placement : str
         The stages that run on that provider, with commas, or `all`. Prosody is a tenth of the work, its
         lengths change with every text, and no accelerator's provider takes its recurrences: as it is set,

@@ -29,14 +29,12 @@ from kokoro_lab.__main__ import main
 from kokoro_lab.config import PREFIX, Settings, misspelt, settings
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ProviderError, WeightsError
-from kokoro_lab.model.by_cost import PlacedDecoder, chosen_by_cost
-from kokoro_lab.model.decoder import StagedDecoder
+from kokoro_lab.model.choosing import PlacedDecoder, chosen_by_cost
+from kokoro_lab.model.decoder import StagedDecoder, WholeGraph
 from kokoro_lab.model.static_vocoder import fixed_windows
-from kokoro_lab.model.whole_graph import WholeGraph
 from kokoro_lab.model.windows import WindowSizes
 from kokoro_lab.sessions import providers
-from kokoro_lab.sessions.provider_choice import choose
-from kokoro_lab.sessions.provider_registry import KNOWN_PROVIDERS
+from kokoro_lab.sessions.provider_registry import KNOWN_PROVIDERS, choose
 from kokoro_lab.sessions.tuned import TUNABLE
 from kokoro_lab.speech.engine import Engine, load_engine
 from tests import tiny_voice

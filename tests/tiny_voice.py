@@ -16,7 +16,7 @@ from onnx import TensorProto, helper, numpy_helper
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import VoiceError
 from kokoro_lab.graphs.signatures import DURATION_FRAME_SAMPLES, DURATIONS
-from kokoro_lab.model.whole_graph import WholeGraph
+from kokoro_lab.model.decoder import WholeGraph
 from kokoro_lab.speech.engine import Engine
 from kokoro_lab.speech.parts import Parts
 from kokoro_lab.weights.voices import PACK_SHAPE, Voice, VoiceCache

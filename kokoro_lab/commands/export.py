@@ -50,17 +50,16 @@ def export(
     from kokoro_lab.lab.tuning.comparison import segments_of_all
 
     config = EngineConfig.from_settings()
-    fixed = form in ("static", "mlpackage")
+    fixed = form in exports.FIXED
     config = replace(config, variant=variant or ("fp32" if fixed else config.variant), stages=None)
     segments = segments_of_all([text.text for text in load_texts(limit=texts)], voices.split(","))
     told = None if as_json else say
+    manifest = exports.export(config, output, form, segments, precision=precision, say=told)
+    checked = manifest["export"]["checked"]
     if fixed:
-        manifest = exports.export_static(config, output, form, segments, precision=precision, say=told)
-        lines = [f"wrote   {output}", f"checked {json.dumps(manifest['export']['checked'])}"]
+        lines = [f"wrote   {output}", f"checked {json.dumps(checked)}"]
     else:
-        manifest = exports.export(config, output, form, segments, say=told)
         size_mb = sum(about["bytes"] for about in manifest["graphs"].values()) / 1e6
-        checked = manifest["export"]["checked"]
         exact = checked["agreement_db"] is None
         agreement = "the same samples" if exact else f"{checked['agreement_db']:.0f} dB"
         lines = [

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import os
+import uuid
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -46,3 +48,22 @@ def damaged(path: Path, why: str) -> ResultError:
         field=path.name,
         mend="Take its folder away, or run it again.",
     )
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write JSON that other programs can read: figures that are not finite become null.
+
+    It is written beside `path` and put in its place: whoever reads meanwhile reads a whole file.
+
+    Raises
+    ------
+    OSError
+        The folder cannot be written.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f"{path.name}.{uuid.uuid4().hex}.tmp")
+    try:
+        temporary.write_text(json.dumps(finite(value), indent=1, ensure_ascii=False) + "\n", "utf-8")
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)

@@ -6,9 +6,7 @@ written before a failed gate raises, so that a failure leaves evidence.
 
 from __future__ import annotations
 
-import json
 import math
-import os
 import secrets
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,7 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kokoro_lab.containers import save
-from kokoro_lab.containers.plain_json import finite, read_object
+from kokoro_lab.containers.plain_json import read_object
+from kokoro_lab.containers.plain_json import write_json as write_json
 from kokoro_lab.datatypes import Clip
 from kokoro_lab.errors import GateFailed
 from kokoro_lab.native.toolchain import toolchain
@@ -265,11 +264,3 @@ def new_run_folder(notebook: str, prefix: str = "") -> Path:
     """A folder's path that no other run has, sorted by time."""
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
     return results_folder() / notebook / f"{prefix}{stamp}-{secrets.token_hex(2)}"
-
-
-def write_json(path: Path, value: Any) -> None:
-    """Write JSON that other programs can read: figures that are not finite become null."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_suffix(".tmp")
-    temporary.write_text(json.dumps(finite(value), indent=1, ensure_ascii=False) + "\n", "utf-8")
-    os.replace(temporary, path)

@@ -6,7 +6,7 @@ one:
 
 - *Is a difference heard?* `p_value`: so many right answers are rare without hearing. A p over 0.05 shows
   nothing by itself: 16 trials find a listener who is right 60 % of the time in one test of six (`power`).
-- *Is it shown to be inaudible?* `proportions.upper_limit`: the true proportion is below this. That takes
+- *Is it shown to be inaudible?* `intervals.upper_limit`: the true proportion is below this. That takes
   enough trials (`trials_to_show`): 39 to get below 70 %, 68 to get below 65 %.
 
 Both are exact for trials that are independent of each other, with an X drawn by a fair coin each time.
@@ -23,7 +23,7 @@ from scipy.optimize import brentq
 from scipy.stats import MonteCarloMethod, binom, binomtest, chi2_contingency, norm
 
 from kokoro_lab.errors import ParameterError
-from kokoro_lab.metrics.proportions import (
+from kokoro_lab.metrics.intervals import (
     ALPHA,
     check_counts,
     check_probability,
@@ -125,13 +125,15 @@ def trials_to_show(
     Raises
     ------
     ParameterError
-        No probability, `bound` is not between one half and 1, or more than 10 000 trials would be needed.
+        `bound` is not between one half and 1, `alpha` or `wanted_power` is no probability, or more than
+        10 000 trials would be needed.
     """
     check_probability("wanted_power", wanted_power)
     check_probability("alpha", alpha)
     _check_above_chance("bound", bound)
     trials = np.arange(1, MOST_TRIALS + 1)
     most = binom.ppf(alpha, trials, bound)
+    # ppf is the first count beyond, unless it hits exactly
     most -= binom.cdf(most, trials, bound) > alpha
     needed = _first(trials, binom.cdf(most, trials, CHANCE) >= wanted_power, "bound", bound)
     return needed, int(most[needed - 1])

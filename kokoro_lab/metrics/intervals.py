@@ -1,9 +1,9 @@
-"""Figures with their intervals: of a mean, of a ratio of pairs, of a rate, and of a median.
+"""Figures with their intervals: of a mean, of a ratio of pairs, of a rate, of a median, and of a share.
 
 What is drawn, or counted, is a unit, such as a text: figures of one unit are not independent of each other.
 There are three ways to an interval. Efron's BCa bootstrap (1987) takes no shape of the noise for granted.
 Student's t is wider for a handful of units, whose range a bootstrap never leaves. The ranks of the values
-hold a median, however they are spread.
+hold a median, however they are spread. A share, how many of how many, has exact limits.
 """
 
 from __future__ import annotations
@@ -14,13 +14,15 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import binom, bootstrap
+from scipy.stats import binom, binomtest, bootstrap
 from scipy.stats import t as student_t
 
 from kokoro_lab.errors import ParameterError
 
 RESAMPLES = 10_000
 FEWEST_UNITS = 3
+ALPHA = 0.05
+"""Of a false alarm."""
 
 Doubles = npt.NDArray[np.float64]
 
@@ -33,15 +35,18 @@ class Estimate:
     ----------
     value : float
     low, high : float
-        Two-sided confidence interval.
+        Confidence interval; of a one-sided one, one end is infinite.
     units : int
         How many texts, or whatever else is drawn, it stands on.
+    p : float
+        Of what is tested, where anything is.
     """
 
     value: float
     low: float
     high: float
     units: int
+    p: float = np.nan
 
     def __str__(self) -> str:
         return f"{self.value:.3f} ({self.low:.3f} to {self.high:.3f})"
@@ -222,3 +227,71 @@ def _bootstrap_ends(
         if np.isfinite(drawn).all():
             ends = list(map(float, drawn))
     return ends[0], ends[1]
+
+
+def proportion_interval(count: int, trials: int, confidence: float = 0.95) -> tuple[float, float]:
+    """Two-sided interval of a proportion.
+
+    Returns
+    -------
+    tuple of float
+        Low and high end, 0 to 1.
+
+    Raises
+    ------
+    ParameterError
+        Counts that cannot be, or `confidence` is no probability.
+
+    Notes
+    -----
+    Clopper & Pearson, Biometrika 26(4), 1934: never covers less often than `confidence` says.
+    """
+    check_counts(count, trials)
+    check_probability("confidence", confidence)
+    interval = binomtest(count, trials).proportion_ci(confidence, method="exact")
+    return float(interval.low), float(interval.high)
+
+
+def upper_limit(count: int, trials: int, alpha: float = ALPHA) -> float:
+    """One-sided upper confidence limit of a proportion, after Clopper & Pearson.
+
+    Raises
+    ------
+    ParameterError
+        Counts that cannot be, or `alpha` is no probability.
+    """
+    check_counts(count, trials)
+    check_probability("alpha", alpha)
+    interval = binomtest(count, trials, alternative="less").proportion_ci(1 - alpha, method="exact")
+    return float(interval.high)
+
+
+def check_counts(count: int, trials: int) -> None:
+    """So many of so many trials.
+
+    Raises
+    ------
+    ParameterError
+        More than there are, fewer than none, or no trial.
+    """
+    if trials < 1 or not 0 <= count <= trials:
+        raise ParameterError(
+            f"{count} of {trials} trials cannot be.",
+            field="count" if trials >= 1 else "trials",
+            value=count if trials >= 1 else trials,
+            allowed="0 ≤ count ≤ trials, and one trial or more",
+        )
+
+
+def check_probability(field: str, value: float) -> None:
+    """`value` is a probability that is neither impossible nor certain.
+
+    Raises
+    ------
+    ParameterError
+        It is not; `field` is named.
+    """
+    if not 0 < value < 1:
+        raise ParameterError(
+            f"{value} is no {field.replace('_', ' ')}.", field=field, value=value, allowed="over 0, under 1"
+        )

@@ -6,7 +6,6 @@ Each answer is right 95 times of 100; where several are given, `holm` keeps that
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +14,7 @@ from scipy.special import ndtr, ndtri
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.metrics.intervals import (
     FEWEST_UNITS,
+    Estimate,
     bootstrapped,
     columns_of,
     rate_of,
@@ -25,29 +25,6 @@ from kokoro_lab.metrics.intervals import (
 MARGIN = 0.03
 
 
-@dataclass(frozen=True, slots=True)
-class PairedChange:
-    """How much the candidate's figure differs from the reference's, of the same text and voice.
-
-    Parameters
-    ----------
-    mean : float
-        Mean relative change; −0.01 is 1 % lower.
-    lower : float
-        One-sided confidence limit: the true change is above this.
-    texts : int
-        How many texts it stands on.
-    p : float
-        How likely a loss as small as this one would be, were the true change a loss of the margin: at or
-        below 0.05 where `lower` with 95 % confidence is above −margin.
-    """
-
-    mean: float
-    lower: float
-    texts: int
-    p: float
-
-
 def paired_change(
     reference: npt.ArrayLike,
     candidate: npt.ArrayLike,
@@ -56,7 +33,7 @@ def paired_change(
     margin: float = MARGIN,
     confidence: float = 0.95,
     seed: int = 0,
-) -> PairedChange:
+) -> Estimate:
     """Mean relative change with its lower limit; a lower limit above −margin shows non-inferiority.
 
     Parameters
@@ -67,6 +44,13 @@ def paired_change(
         What text each pair speaks. Several voices of one text are not independent: texts are drawn.
     margin : float
         Which loss `p` is about, as a share of the reference.
+
+    Returns
+    -------
+    Estimate
+        Of the mean relative change: −0.01 is 1 % lower. One-sided: the true change is above `low`. `p` is how
+        likely a loss as small as this one would be, were the true change a loss of the margin: at or below
+        0.05 where `low` with 95 % confidence is above −margin. `units` are texts.
 
     Raises
     ------
@@ -88,7 +72,7 @@ def paired_change(
         drawn = bootstrapped([by_text], confidence=confidence, alternative="greater", seed=seed)
         lower = drawn.confidence_interval.low
         p = _level_at(-margin, by_text, drawn.bootstrap_distribution)
-    return PairedChange(float(by_text.mean()), float(lower), len(by_text), p)
+    return Estimate(float(by_text.mean()), float(lower), np.inf, len(by_text), p)
 
 
 def _level_at(limit: float, values: npt.NDArray[np.float64], drawn: npt.NDArray[np.float64]) -> float:
@@ -131,25 +115,6 @@ def holm(p: Mapping[str, float]) -> dict[str, float]:
     return {name: adjusted[name] for name in p}
 
 
-@dataclass(frozen=True, slots=True)
-class PairedRise:
-    """How many more errors the candidate has than the reference, in the same words of the same voices.
-
-    Parameters
-    ----------
-    rise : float
-        Errors more ÷ words; 0.01 is one more in a hundred words, below 0 are fewer.
-    upper : float
-        One-sided confidence limit: the true rise is below this.
-    texts : int
-        How many texts it stands on.
-    """
-
-    rise: float
-    upper: float
-    texts: int
-
-
 def paired_rise(
     reference_errors: npt.ArrayLike,
     candidate_errors: npt.ArrayLike,
@@ -158,7 +123,7 @@ def paired_rise(
     *,
     confidence: float = 0.95,
     seed: int = 0,
-) -> PairedRise:
+) -> Estimate:
     """Difference of two error rates with its upper limit; a limit under a margin shows non-inferiority.
 
     Both rates are those of all words together. A relative change would not do: most clips have no error,
@@ -172,6 +137,12 @@ def paired_rise(
         How many words each pair speaks, over 0.
     texts : sequence
         What text each pair speaks. Several voices of one text are not independent: texts are drawn.
+
+    Returns
+    -------
+    Estimate
+        Errors more ÷ words: 0.01 is one more in a hundred words, below 0 are fewer. One-sided: the true rise
+        is below `high`. `units` are texts.
 
     Raises
     ------
@@ -194,16 +165,7 @@ def paired_rise(
     if not np.allclose(more, rise * of):
         drawn = bootstrapped([more, of], ratio_of_sums, confidence=confidence, alternative="less", seed=seed)
         upper = drawn.confidence_interval.high
-    return PairedRise(float(rise), float(upper), len(clips))
-
-
-@dataclass(frozen=True, slots=True)
-class ErrorRate:
-    """Errors ÷ words of some clips, and the interval in which the rate of all such texts is expected."""
-
-    rate: float
-    low: float
-    high: float
+    return Estimate(float(rise), -np.inf, float(upper), len(clips))
 
 
 def error_rate(
@@ -213,7 +175,7 @@ def error_rate(
     *,
     confidence: float = 0.95,
     seed: int = 0,
-) -> ErrorRate:
+) -> Estimate:
     """An error rate with its two-sided confidence interval.
 
     Parameters
@@ -235,12 +197,11 @@ def error_rate(
     words is 1.2 %.
     """
     wrong, said = columns_of(texts, errors, words)
-    _clips_of(texts)
+    clips = _clips_of(texts)
     _require_counts(said, wrong)
     if not wrong.sum():
-        return ErrorRate(0.0, 0.0, float(1 - ((1 - confidence) / 2) ** (1 / said.sum())))
-    found = rate_of(wrong, said, texts, confidence=confidence, seed=seed)
-    return ErrorRate(found.value, found.low, found.high)
+        return Estimate(0.0, 0.0, float(1 - ((1 - confidence) / 2) ** (1 / said.sum())), len(clips))
+    return rate_of(wrong, said, texts, confidence=confidence, seed=seed)
 
 
 def _require_counts(said: npt.NDArray[np.float64], *errors: npt.NDArray[np.float64]) -> None:

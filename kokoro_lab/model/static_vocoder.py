@@ -35,8 +35,7 @@ from kokoro_lab.model.prosody import Prosody
 from kokoro_lab.model.vocoder import INNER_CONTEXT_FRAMES, Around, WindowVocoder
 from kokoro_lab.model.windows import CONTEXT_FRAMES, Span
 from kokoro_lab.sessions.guarded_session import GuardedSession
-from kokoro_lab.sessions.provider_choice import choose
-from kokoro_lab.sessions.provider_registry import CPU
+from kokoro_lab.sessions.provider_registry import CPU, choose
 from kokoro_lab.sessions.providers import cpu_session, stage_session
 from kokoro_lab.weights.joining import sha256_of
 from kokoro_lab.weights.progress import step_bar

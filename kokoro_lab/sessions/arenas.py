@@ -7,13 +7,16 @@ from __future__ import annotations
 import re
 import threading
 import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from threading import Lock
 from typing import Any, NoReturn
 
 import numpy as np
 import onnxruntime as ort
 
 from kokoro_lab.errors import OutOfMemory, SettingsError
-from kokoro_lab.sessions import interruption
 
 ARENA = "KOKORO_MEMORY_ARENA_SIZE_MB"
 ENOUGH_MB = {"int8": 512, "int8fp16mix": 640, "fp16": 768, "fp32": 768}
@@ -40,7 +43,7 @@ class ShrinkingSession(ort.InferenceSession):  # type: ignore[misc]  # the libra
         if self.shrinks_next and run_options is None:
             self.shrinks_next = False
             run_options = _shrinking()
-        found = interruption.current()
+        found = _current.get()
         try:
             if found is None:
                 return super().run(output_names, input_feed, run_options)
@@ -171,3 +174,49 @@ def _shrinking() -> ort.RunOptions:
     options = ort.RunOptions()
     options.add_run_config_entry("memory.enable_memory_arena_shrinkage", "cpu:0")
     return options
+
+
+class Interruption:
+    """Breaks off the runs that threads make `within` it, once and for all.
+
+    Attributes
+    ----------
+    over : bool
+        Whether `end` was called: a run that failed since then was broken off.
+    """
+
+    def __init__(self) -> None:
+        self.over = False
+        self._running: list[ort.RunOptions] = []
+        self._lock = Lock()
+
+    def end(self) -> None:
+        """Break off what runs now, and whatever is begun later. From any thread; returns at once."""
+        with self._lock:
+            self.over = True
+            for options in self._running:
+                options.terminate = True
+
+    @contextmanager
+    def within(self) -> Iterator[None]:
+        """Runs that this thread makes meanwhile can be broken off."""
+        before = _current.set(self)
+        try:
+            yield
+        finally:
+            _current.reset(before)
+
+    @contextmanager
+    def watching(self, options: ort.RunOptions) -> Iterator[None]:
+        """For whoever makes a run with these options."""
+        with self._lock:
+            options.terminate = self.over
+            self._running.append(options)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._running.remove(options)
+
+
+_current: ContextVar[Interruption | None] = ContextVar("interruption", default=None)

@@ -11,8 +11,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
-import secrets
 import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -21,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from kokoro_lab.containers.plain_json import write_json
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import KokoroLabError
 from kokoro_lab.provenance import machine, versions
@@ -155,13 +154,8 @@ class CostCache:
             "costs": {name: [list(point) for point in cost.points] for name, cost in costs.items()},
         }
         kept = [entry, *(other for other in entries if other["conditions"] != own)][:MOST_ENTRIES]
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        part = self.path.with_name(f".{self.path.name}.{secrets.token_hex(4)}.part")
-        try:
-            part.write_text(json.dumps({"format": FORMAT, "entries": kept}, indent=1) + "\n", "utf-8")
-            os.replace(part, self.path)  # two starts at a time: one of them wins, and both are right
-        finally:
-            part.unlink(missing_ok=True)
+        # Two starts at a time: one of them wins, and both are right
+        write_json(self.path, {"format": FORMAT, "entries": kept})
 
     def _read(self) -> list[dict[str, Any]]:
         if not self.path.exists():

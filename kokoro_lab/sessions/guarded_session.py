@@ -1,4 +1,4 @@
-"""The session of one stage: on its provider as long as that holds, on the CPU from then on.
+"""The sessions of stages: each on its provider as long as that holds, then on the CPU; and where they run.
 
 A provider is *lost* when ONNX Runtime raises from a session that is not the CPU's, or gives values that are
 not finite, and the CPU then does what was asked. What the CPU refuses too was wrong in itself: it raises as
@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, Protocol
 
@@ -18,10 +19,10 @@ import numpy as np
 from onnxruntime.capi import onnxruntime_pybind11_state as runtime
 
 from kokoro_lab.datatypes import Fallback
+from kokoro_lab.engine_config import WHOLE_MODEL
 from kokoro_lab.errors import KokoroLabError, OutOfMemory, ProviderError
 from kokoro_lab.scheduling.stopwatch import heard
-from kokoro_lab.sessions.provider_choice import PROVIDER_STAGE
-from kokoro_lab.sessions.provider_registry import CPU, first_line
+from kokoro_lab.sessions.provider_registry import CPU, PROVIDER_STAGE, first_line
 
 log = logging.getLogger(__name__)
 
@@ -60,6 +61,15 @@ class GuardedSession:
         Why it is this provider.
     fallbacks : tuple of Fallback
         What was given up before, when the session was made.
+
+    Attributes
+    ----------
+    active_provider : str
+        Where the stage runs now.
+    nodes : tuple of int or None
+        How many nodes `active_provider` takes, and of how many; None for the CPU, which takes all.
+    fallbacks : tuple of Fallback
+        From which provider to which, and why: when it was made, or since.
     """
 
     def __init__(
@@ -76,28 +86,13 @@ class GuardedSession:
         self.stage = stage
         self.because = because
         self._session = session
-        self._provider = provider
-        self._nodes = nodes
+        self.active_provider = provider
+        self.nodes = nodes
         self._make_spare = spare
         self._spare: Runs | None = None
-        self._fallbacks = fallbacks
+        self.fallbacks = fallbacks
         self._numbers = count(1)
         self._lock = threading.Lock()
-
-    @property
-    def active_provider(self) -> str:
-        """Where the stage runs now."""
-        return self._provider
-
-    @property
-    def nodes(self) -> tuple[int, int] | None:
-        """How many nodes `active_provider` takes, and of how many; None for the CPU, which takes all."""
-        return self._nodes
-
-    @property
-    def fallbacks(self) -> tuple[Fallback, ...]:
-        """From which provider to which, and why: when it was made, or since."""
-        return self._fallbacks
 
     def run(self, names: Sequence[str] | None, feed: Mapping[str, Any]) -> list[Any]:
         """The named outputs, all if None, for inputs by name; on the CPU if the provider is lost.
@@ -113,7 +108,7 @@ class GuardedSession:
             return self._run(names, feed)
 
     def _run(self, names: Sequence[str] | None, feed: Mapping[str, Any]) -> list[Any]:
-        if self._make_spare is None or self._provider == CPU.full_name:
+        if self._make_spare is None or self.active_provider == CPU.full_name:
             return self._session.run(names, feed)
         number = next(self._numbers)
         try:
@@ -139,25 +134,26 @@ class GuardedSession:
                     raise
                 except (KokoroLabError, OSError, RuntimeError) as failed:
                     raise ProviderError(
-                        f"{self._provider} was lost while it ran the {self.stage}, and the CPU cannot take "
-                        f"over: {first_line(failed)}",
+                        f"{self.active_provider} was lost while it ran the {self.stage}, and the CPU "
+                        f"cannot take over: {first_line(failed)}",
                         field="provider",
-                        value=self._provider,
+                        value=self.active_provider,
                         mend="`kokoro-lab doctor` checks the weights; provider='cpu' does without it.",
                     ) from (error or failed)
             return self._spare
 
     def _lose(self, number: int, why: str) -> None:
         with self._lock:
-            if self._provider == CPU.full_name:
+            if self.active_provider == CPU.full_name:
                 return
             lost = Fallback(
                 PROVIDER_STAGE,
-                f"{self.stage}: {CPU.full_name} instead of {self._provider}, lost in run {number}: {why}",
+                f"{self.stage}: {CPU.full_name} instead of {self.active_provider}, "
+                f"lost in run {number}: {why}",
             )
             assert self._spare is not None
-            self._fallbacks = (*self._fallbacks, lost)
-            self._session, self._provider, self._nodes = self._spare, CPU.full_name, None
+            self.fallbacks = (*self.fallbacks, lost)
+            self._session, self.active_provider, self.nodes = self._spare, CPU.full_name, None
         log.warning("%s", lost.reason)
 
     def __getattr__(self, name: str) -> Any:
@@ -173,3 +169,65 @@ def _finite(values: Sequence[Any]) -> bool:
         for value in values
         if isinstance(value, np.ndarray) and np.issubdtype(value.dtype, np.floating)
     )
+
+
+SPEAKING_STAGES = ("vocoder", WHOLE_MODEL)
+"""Which make the samples, nearly all of the work: an engine is active on the provider of the one it has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Where an engine runs at this moment.
+
+    Parameters
+    ----------
+    requested : str
+        As the configuration says it.
+    because : str
+        Why the provider is what it is.
+    stages : mapping
+        Stage → ONNX Runtime's name of the provider that runs it now.
+    nodes : mapping
+        Stage → how many nodes of its graph that provider takes, and of how many, where it is not the CPU: a
+        provider may have a stage by name and leave nearly all of it to the CPU.
+    fallbacks : tuple of Fallback
+        Providers that could not be loaded or were lost, each with the stage and the reason.
+    """
+
+    requested: str
+    because: str
+    stages: Mapping[str, str]
+    nodes: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    fallbacks: tuple[Fallback, ...] = ()
+
+    @classmethod
+    def of(cls, requested: str, sessions: Iterable[GuardedSession]) -> Placement:
+        """Read off the sessions of an engine."""
+        sessions = list(sessions)
+        fallbacks = [fallback for session in sessions for fallback in session.fallbacks]
+        return cls(
+            requested,
+            next((session.because for session in sessions if session.stage in SPEAKING_STAGES), ""),
+            {session.stage: session.active_provider for session in sessions},
+            {session.stage: session.nodes for session in sessions if session.nodes is not None},
+            tuple(dict.fromkeys(fallbacks)),
+        )
+
+    @property
+    def active_provider(self) -> str:
+        """Of the stage that makes the samples."""
+        return next((self.stages[s] for s in SPEAKING_STAGES if s in self.stages), CPU.full_name)
+
+    def figures(self) -> dict[str, Any]:
+        """For `/status` and reports."""
+        return {
+            "requested": self.requested,
+            "active": self.active_provider,
+            "because": self.because,
+            "stages": dict(self.stages),
+            "nodes": {stage: f"{taken} of {every}" for stage, (taken, every) in self.nodes.items()},
+            "fallbacks": [fallback.reason for fallback in self.fallbacks],
+        }
+
+    def __str__(self) -> str:
+        return ", ".join(f"{stage}: {provider}" for stage, provider in self.stages.items())

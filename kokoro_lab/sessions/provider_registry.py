@@ -1,8 +1,19 @@
-"""Execution providers that the engine knows, and for each why it is here or is not.
+"""Execution providers: those that the engine knows, why each is here or is not, and which one is taken.
 
 A provider is built into ONNX Runtime (CPU; Core ML on a Mac; CUDA in a build of its own) or is a plug-in: a
 package with a library that ONNX Runtime is told of when it is first asked for, once per process.
 Asked for one that it lacks, ONNX Runtime itself warns and runs on the CPU: so it is asked for none such.
+
+| asked for | taken | if it cannot be had, or cannot run the graph |
+|---|---|---|
+| `coreml` | Core ML | an error |
+| `auto:coreml` | Core ML | the CPU, and the report says why |
+| `auto` | the CPU | |
+
+`auto` never guesses. Core ML has been seen to make this model slower (a graph of changing lengths falls into
+a hundred pieces), to give wrong samples in 16 bits, and to need seconds at the first start, depending on
+machine and version. So `auto` is the CPU, which is known to work everywhere, on a Mac as well. Whoever has
+measured another one to be better on this machine asks for it by `auto:`.
 """
 
 from __future__ import annotations
@@ -18,8 +29,13 @@ from typing import Any
 
 import onnxruntime as ort
 
+from kokoro_lab.datatypes import Fallback
+from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ProviderError
 
+AUTO = "auto"
+PROVIDER_STAGE = "provider"
+"""The stage of every fallback from one provider to another."""
 _USUAL = {"Darwin": "macOS", "aarch64": "arm64", "AMD64": "x86_64", "ARM64": "arm64"}
 """What `platform` says on one system, and what the same is called elsewhere."""
 
@@ -75,6 +91,11 @@ class ProviderListing:
 def registry() -> tuple[ProviderListing, ...]:
     """Every provider with why it is here or is not. Plug-ins that are installed are loaded."""
     return tuple(listed(provider) for provider in KNOWN_PROVIDERS)
+
+
+def usable_providers() -> tuple[str, ...]:
+    """Providers that can be had here, by the names that a user types; the CPU first."""
+    return tuple(line.provider.name for line in registry() if line.available)
 
 
 def listed(provider: Provider) -> ProviderListing:
@@ -139,6 +160,46 @@ def require(requested: str) -> Provider:
             mend=f"To have it: {found.mend}" if found.mend else "Take `auto`.",
         )
     return found.provider
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The provider that was chosen, and why.
+
+    Parameters
+    ----------
+    provider : Provider
+    because : str
+    explicit : bool
+        Whether it was asked for by name: then nothing may stand in for it where it cannot be loaded.
+    fallbacks : tuple of Fallback
+        What would have been chosen, and why it was not.
+    """
+
+    provider: Provider
+    because: str
+    explicit: bool = False
+    fallbacks: tuple[Fallback, ...] = ()
+
+
+def choose(config: EngineConfig) -> Choice:
+    """The provider for a configuration.
+
+    Raises
+    ------
+    ProviderError
+        There is none of that name; or it was asked for without `auto:` and is not to be had here.
+    """
+    auto, _, preferred = config.provider.strip().partition(":")
+    if auto.lower() != AUTO:
+        return Choice(require(config.provider), "it was asked for", explicit=True)
+    if not preferred:
+        return Choice(CPU, "no other provider is known to be better on this machine")
+    found = listed(named(preferred))
+    if found.available:
+        return Choice(found.provider, "it is preferred")
+    why = f"{found.provider.full_name} is not available: {found.why}"
+    return Choice(CPU, why, fallbacks=(Fallback(PROVIDER_STAGE, f"{CPU.full_name}: {why}"),))
 
 
 def this_machine() -> str:

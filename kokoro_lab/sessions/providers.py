@@ -1,7 +1,7 @@
 """Sessions: for the stages of an engine, each on its provider, and for anything else.
 
-Which providers there are is in `provider_registry`, which of them is taken in `provider_choice`, what
-becomes of one that is lost in `guarded_session`.
+Which providers there are, and which of them is taken, is in `provider_registry`, what becomes of one that is
+lost in `guarded_session`.
 """
 
 from __future__ import annotations
@@ -21,20 +21,16 @@ from kokoro_lab.errors import ProviderError, SettingsError
 from kokoro_lab.sessions.arenas import ShrinkingSession, bound_arena, out_of_memory
 from kokoro_lab.sessions.coreml_options import coreml_options
 from kokoro_lab.sessions.guarded_session import GuardedSession
-from kokoro_lab.sessions.provider_choice import PROVIDER_STAGE, choose
 from kokoro_lab.sessions.provider_registry import (
     CPU,
-    KNOWN_PROVIDERS,
+    PROVIDER_STAGE,
     Provider,
+    choose,
     devices,
     first_line,
-    registry,
 )
 
 log = logging.getLogger(__name__)
-
-PROVIDERS = {provider.name: provider.full_name for provider in KNOWN_PROVIDERS}
-"""Providers that the engine knows, by the name a user types: ONNX Runtime's name of each."""
 
 _LEVELS = {
     "all": ort.GraphOptimizationLevel.ORT_ENABLE_ALL,
@@ -80,16 +76,6 @@ def session_options(config: EngineConfig, stage: str = "") -> ort.SessionOptions
         bound_arena(config.memory_arena_size_mb)
         options.add_session_config_entry("session.use_env_allocators", "1")
     return options
-
-
-def resolve_provider(requested: str) -> str:
-    """ONNX Runtime's name of the provider that a name stands for; errors as `choose`."""
-    return choose(EngineConfig(provider=requested)).provider.full_name
-
-
-def available_providers() -> tuple[str, ...]:
-    """Providers that can be had here, by ONNX Runtime's names; the CPU first."""
-    return tuple(line.provider.full_name for line in registry() if line.available)
 
 
 def make_session(

@@ -10,7 +10,6 @@ only for what nobody has set: what became of it is in `EngineConfig.tuned`, and 
 from __future__ import annotations
 
 import json
-import os
 import platform
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, dataclass, fields, replace
@@ -19,10 +18,11 @@ from typing import Any
 
 from filelock import FileLock
 
+from kokoro_lab.containers.plain_json import write_json
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import KokoroLabError
 from kokoro_lab.provenance import machine, versions
-from kokoro_lab.sessions.providers import resolve_provider
+from kokoro_lab.sessions.provider_registry import choose
 from kokoro_lab.weights.disk import told_apart
 from kokoro_lab.weights.store import weights_home
 
@@ -39,7 +39,7 @@ def _truth(value: Any) -> bool:
 
 
 def _runs_here(value: Any) -> bool:
-    return isinstance(value, str) and bool(resolve_provider(value))
+    return isinstance(value, str) and bool(choose(EngineConfig(provider=value)))
 
 
 TUNABLE: Mapping[str, Callable[[Any], bool]] = {
@@ -251,7 +251,5 @@ def _rewrite(
             except ValueError:
                 kept = []
             record = {"about": ABOUT, "configurations": [asdict(t) for t in change(kept)]}
-            temporary = path.with_suffix(".tmp")
-            temporary.write_text(json.dumps(record, indent=1) + "\n", "utf-8")
-            os.replace(temporary, path)
+            write_json(path, record)
     return path

@@ -33,6 +33,13 @@ class Chunker:
         Where in the stream the first sample pushed belongs. If that is within a chunk, what comes before
         it there is silence.
 
+    Attributes
+    ----------
+    held_samples : int
+        That wait for their chunk to be full.
+    sent_samples : int
+        From the start of the stream to the end of the last chunk.
+
     Raises
     ------
     ParameterError
@@ -58,54 +65,44 @@ class Chunker:
 
     def enter(self, start_samples: int) -> None:
         """Begin there instead, if nothing has been pushed yet."""
-        self._chunk_id, self._held_samples = divmod(start_samples, self._size)
-        self._held: list[Samples] = [np.zeros(self._held_samples, np.float32)]
-        self._sent_samples = self._chunk_id * self._size
+        self._chunk_id, self.held_samples = divmod(start_samples, self._size)
+        self._held: list[Samples] = [np.zeros(self.held_samples, np.float32)]
+        self.sent_samples = self._chunk_id * self._size
 
     def mark(self, segment_id: int, at_sample: int) -> None:
         """The segment begins `at_sample` samples into the stream; marks come in order."""
         self._marks.append((at_sample, segment_id))
 
-    @property
-    def held_samples(self) -> int:
-        """Samples that wait for their chunk to be full."""
-        return self._held_samples
-
-    @property
-    def sent_samples(self) -> int:
-        """From the start of the stream to the end of the last chunk."""
-        return self._sent_samples
-
     def push(self, samples: Samples) -> Iterator[AudioChunk]:
         """The chunks that are complete with `samples`."""
         self._held.append(samples)
-        self._held_samples += len(samples)
-        if self._held_samples < self._size:
+        self.held_samples += len(samples)
+        if self.held_samples < self._size:
             return
         joined = np.concatenate(self._held)
         whole = len(joined) - len(joined) % self._size
         self._held = [joined[whole:]]
-        self._held_samples = len(joined) - whole
+        self.held_samples = len(joined) - whole
         for at in range(0, whole, self._size):
             yield self._chunk(joined[at : at + self._size])
 
     def flush(self) -> Iterator[AudioChunk]:
         """The rest, if there is any."""
         rest = np.concatenate(self._held) if self._held else np.zeros(0, np.float32)
-        self._held, self._held_samples = [], 0
+        self._held, self.held_samples = [], 0
         if len(rest):
             yield self._chunk(rest)
 
     def _chunk(self, samples: Samples) -> AudioChunk:
-        while self._marks and self._marks[0][0] <= self._sent_samples:
+        while self._marks and self._marks[0][0] <= self.sent_samples:
             self._segment_id = self._marks.popleft()[1]
         chunk = AudioChunk(
             samples=samples,
             sample_rate_hz=self._rate_hz,
             segment_id=self._segment_id,
             chunk_id=self._chunk_id,
-            start_s=self._sent_samples / self._rate_hz,
+            start_s=self.sent_samples / self._rate_hz,
         )
-        self._sent_samples += len(samples)
+        self.sent_samples += len(samples)
         self._chunk_id += 1
         return chunk

@@ -18,16 +18,12 @@ from kokoro_lab.config import STAGED, set_by_user, settings, weights_of
 from kokoro_lab.datatypes import Clip, Place, SynthesisReport, Utterance
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ParameterError
-from kokoro_lab.g2p.frontend import FrontEnd
-from kokoro_lab.model.by_cost import PlacedDecoder, chosen_by_cost
-from kokoro_lab.model.by_length import ByLength
-from kokoro_lab.model.decoder import Decoder, StagedDecoder
-from kokoro_lab.model.whole_graph import WholeGraph
+from kokoro_lab.model.choosing import ByLength, PlacedDecoder, chosen_by_cost
+from kokoro_lab.model.decoder import StagedDecoder, WholeGraph
 from kokoro_lab.scheduling.priority import prepare
 from kokoro_lab.sessions.arenas import shrink_arenas
-from kokoro_lab.sessions.placement import Placement
+from kokoro_lab.sessions.guarded_session import Placement
 from kokoro_lab.sessions.tuned import with_tuned
-from kokoro_lab.speech.first_audio import FirstAudioCache
 from kokoro_lab.speech.parts import Parts
 from kokoro_lab.speech.stream import SpeechStream
 from kokoro_lab.speech.utterance import CheckedUtterance, checked_utterance
@@ -140,35 +136,28 @@ class Engine:
     Parameters
     ----------
     parts : Parts
+
+    Attributes
+    ----------
+    decoder : Decoder
+        The acoustic model.
+    config : EngineConfig
+        What it was made with.
+    front_end : FrontEnd
+        What reads texts.
+    first_audio : FirstAudioCache
+        The first audio of the last utterances.
+    model_sha256 : str
+        Of the weights.
     """
 
     def __init__(self, parts: Parts) -> None:
         self.parts = parts
-
-    @property
-    def decoder(self) -> Decoder:
-        """The acoustic model."""
-        return self.parts.decoder
-
-    @property
-    def config(self) -> EngineConfig:
-        """What it was made with."""
-        return self.parts.config
-
-    @property
-    def front_end(self) -> FrontEnd:
-        """What reads texts."""
-        return self.parts.front_end
-
-    @property
-    def first_audio(self) -> FirstAudioCache:
-        """The first audio of the last utterances."""
-        return self.parts.first_audio
-
-    @property
-    def model_sha256(self) -> str:
-        """Of the weights."""
-        return self.parts.model_sha256
+        self.decoder = parts.decoder
+        self.config = parts.config
+        self.front_end = parts.front_end
+        self.first_audio = parts.first_audio
+        self.model_sha256 = parts.model_sha256
 
     @property
     def placement(self) -> Placement:

@@ -15,7 +15,7 @@ from kokoro_lab.g2p.frontend import FrontEnd
 from kokoro_lab.model.decoder import Decoder
 from kokoro_lab.native.toolchain import math_mode
 from kokoro_lab.scheduling.priority import user_interactive
-from kokoro_lab.sessions.placement import Placement
+from kokoro_lab.sessions.guarded_session import Placement
 from kokoro_lab.sessions.providers import recorded_options
 from kokoro_lab.speech.first_audio import FirstAudioCache
 from kokoro_lab.weights.voices import VoiceCache

@@ -31,7 +31,7 @@ from kokoro_lab.graphs.signatures import DURATION_FRAME_SAMPLES
 from kokoro_lab.model.decoder import DecodedSegment, SegmentRequest
 from kokoro_lab.model.delivery import ProsodyChanges, model_speed
 from kokoro_lab.scheduling.stopwatch import Stopwatch
-from kokoro_lab.sessions.interruption import Interruption
+from kokoro_lab.sessions.arenas import Interruption
 from kokoro_lab.speech.parts import Parts
 from kokoro_lab.speech.pauses import Pause, added, stretched
 from kokoro_lab.speech.utterance import CheckedUtterance, nothing_to_speak
@@ -184,7 +184,7 @@ class Preparation:
                 # Of a few words, what the model rounds to whole frames may be a tenth
                 stretch = decoded.plain_frames / (self._utterance.speed * int(decoded.durations.sum()))
             self.stretches.append(stretch)
-            choice = decoded.choice or self._parts.given_provider
+            choice = decoded.choice or self._asked.choice or self._parts.given_provider
             self.choices.append(
                 replace(choice, segment_id=segment.segment_id, token_count=len(segment.token_ids))
             )

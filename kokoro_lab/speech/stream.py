@@ -25,9 +25,7 @@ from kokoro_lab.datatypes import (
     Fallback,
     Place,
     Samples,
-    Segment,
     SynthesisReport,
-    WordTiming,
 )
 from kokoro_lab.dsp import SETTLED_S, EdgeTrimmer
 from kokoro_lab.errors import SynthesisError
@@ -78,6 +76,14 @@ class SpeechStream(Iterator[AudioChunk]):
     ----------
     primed : bool
         Whether the first audio was spoken before and comes from the cache: then it is no TTFA.
+    segments : list of Segment
+        Those that are under way or done.
+    timings : list of WordTiming
+        When the words of segments that are done are heard.
+    places : dict of int to Place
+        Where the segments that are under way or done can be begun again, by their ids.
+    statistics : str
+        What the vocoder normalises with: `predicted` or `exact`. Known before the first chunk.
     """
 
     def __init__(
@@ -113,6 +119,10 @@ class SpeechStream(Iterator[AudioChunk]):
         self._first_audio = FirstAudio(parts.first_audio, key)
         self.primed = bool(self._first_audio.chunks)
         self._timeline = Timeline()
+        self.segments = self._timeline.segments
+        self.timings = self._timeline.timings
+        self.places = self._timeline.places
+        self.statistics = asked.statistics
         self._first_s: float | None = None
         self._ttfa_s = float("nan")
         self._samples = 0
@@ -150,21 +160,6 @@ class SpeechStream(Iterator[AudioChunk]):
         )
 
     @property
-    def segments(self) -> list[Segment]:
-        """Those that are under way or done."""
-        return self._timeline.segments
-
-    @property
-    def timings(self) -> list[WordTiming]:
-        """When the words of segments that are done are heard."""
-        return self._timeline.timings
-
-    @property
-    def places(self) -> dict[int, Place]:
-        """Where the segments that are under way or done can be begun again, by their ids."""
-        return self._timeline.places
-
-    @property
     def fill(self) -> dict[str, float]:
         """How full the stages are: segments prepared ahead (0 or 1), samples held until they fill a frame,
         and seconds of speech that a listener in real time has in hand."""
@@ -183,11 +178,6 @@ class SpeechStream(Iterator[AudioChunk]):
     def wordless(self) -> bool:
         """Whether there is no word in the text, and so no sound; known once the stream has begun."""
         return self._preparation.wordless
-
-    @property
-    def statistics(self) -> str:
-        """What the vocoder normalises with: `predicted` or `exact`. Known before the first chunk."""
-        return self._asked.statistics
 
     @property
     def fallbacks(self) -> tuple[Fallback, ...]:

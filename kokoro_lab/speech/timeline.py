@@ -1,13 +1,15 @@
-"""Where each segment of a stream lies: its speech, its words, and the place from which it can be resumed."""
+"""Where each segment of a stream lies, whence it can be resumed, and when its words are heard."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 import numpy as np
 import numpy.typing as npt
 
-from kokoro_lab.datatypes import Place, Segment, WordTiming
+from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Place, Segment, WordTiming
 from kokoro_lab.errors import SynthesisError
-from kokoro_lab.speech.alignment import word_timings
+from kokoro_lab.graphs.signatures import DURATION_FRAME_SAMPLES
 
 
 class Timeline:
@@ -86,3 +88,36 @@ class Timeline:
         self.behind = kept_tail_samples
         origin, spoken = self._began - self._lead_samples, range(self._began, self.position)
         self.timings += word_timings(segment, durations, origin, spoken, stretch)
+
+
+def word_timings(
+    segment: Segment, durations: npt.NDArray[np.int64], offset: int, place: range, stretch: float = 1.0
+) -> Iterator[WordTiming]:
+    """Word times from the durations that prosody gave; marks are no words.
+
+    Parameters
+    ----------
+    durations : numpy.ndarray
+        int64, one for each input id, pads included, in frames of 600 samples.
+    offset : int
+        Where the untrimmed segment would begin in the stream, in samples; may be negative.
+    place : range
+        What was left of the segment after trimming, in samples of the stream. Words are clipped to it.
+    stretch : float
+        How many times as long the segment was made.
+    """
+    ends = offset + np.cumsum(durations) * DURATION_FRAME_SAMPLES * stretch
+    for word, (first, stop) in zip(segment.words, segment.word_tokens, strict=True):
+        # The first input id is the pad in front: token i begins where input i ends
+        if word.is_mark:
+            continue
+        a, b = (min(max(int(ends[i]), place.start), place.stop) for i in (first, stop))
+        yield WordTiming(
+            word.text,
+            word.start,
+            word.end,
+            a / SAMPLE_RATE_HZ,
+            b / SAMPLE_RATE_HZ,
+            word.phonemes,
+            segment.segment_id,
+        )

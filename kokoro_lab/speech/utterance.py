@@ -8,11 +8,11 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 from kokoro_lab.config import SPEED_MAX, SPEED_MIN
-from kokoro_lab.datatypes import Fallback, Utterance
+from kokoro_lab.datatypes import Fallback, ProviderChoice, Utterance
 from kokoro_lab.errors import ParameterError, TextError
 from kokoro_lab.g2p.lexicon import Lexicon
 from kokoro_lab.g2p.lexicon_entries import request_entries
-from kokoro_lab.model.by_length import for_text
+from kokoro_lab.model.choosing import ByLength
 from kokoro_lab.model.decoder import Decoder
 from kokoro_lab.speech.parts import Parts
 from kokoro_lab.text.language import understood
@@ -45,6 +45,8 @@ class CheckedUtterance:
         The engine's as it is now, with the request's own entries.
     decoder : Decoder
         What speaks a text of that length.
+    choice : ProviderChoice or None
+        Why its provider speaks a text of that length, where the length has a say.
     statistics : str
         What the vocoder normalises with: `predicted` or `exact`.
     fallbacks : tuple of Fallback
@@ -59,6 +61,7 @@ class CheckedUtterance:
     language: str
     lexicon: Lexicon
     decoder: Decoder
+    choice: ProviderChoice | None
     statistics: str
     fallbacks: tuple[Fallback, ...]
     accepted: float
@@ -86,7 +89,10 @@ def checked_utterance(
     accepted = time.perf_counter()
     utterance = utterance_of(text, options, streamed=streamed)
     utterance = replace(utterance, lexicon=request_entries(utterance.lexicon))
-    decoder = for_text(parts.decoder, len(utterance.text))
+    decoder: Decoder = parts.decoder
+    choice = None
+    if isinstance(decoder, ByLength):
+        decoder, choice = decoder.of_text(len(utterance.text))
     voice = parts.voices(utterance.voice)
     language, instead = understood(utterance.language or voice.language)
     lexicons = parts.front_end.lexicons
@@ -99,7 +105,7 @@ def checked_utterance(
         statistics = "exact"
         fallbacks.append(Fallback("statistics", f"exact instead of predicted: {reason}"))
     return CheckedUtterance(
-        utterance, streamed, voice, language, lexicon, decoder, statistics, tuple(fallbacks), accepted
+        utterance, streamed, voice, language, lexicon, decoder, choice, statistics, tuple(fallbacks), accepted
     )
 
 

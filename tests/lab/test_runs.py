@@ -33,7 +33,7 @@ from typing import Any
 from kokoro_lab.lab import results
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.speech.engine import Engine
-from kokoro_lab.model.whole_graph import WholeGraph
+from kokoro_lab.model.decoder import WholeGraph
 from tests import tiny_voice"""
 
 BODY = """\

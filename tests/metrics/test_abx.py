@@ -10,7 +10,7 @@ from scipy.stats import binom
 
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.metrics import abx
-from kokoro_lab.metrics.proportions import upper_limit
+from kokoro_lab.metrics.intervals import upper_limit
 
 
 @pytest.mark.parametrize(("right", "trials"), [(12, 16), (15, 20), (26, 40)])
@@ -126,6 +126,7 @@ def test_counts_that_cannot_be_are_refused(right: int, trials: int) -> None:
         lambda: abx.power(16, 1.1),
         lambda: abx.power(0, 0.7),
         lambda: abx.fewest_right(16, alpha=0),
+        lambda: abx.trials_to_show(0.4),
         lambda: abx.trials_to_show(0.501),
         lambda: abx.d_prime(1.2),
         lambda: abx.d_prime(math.nan),

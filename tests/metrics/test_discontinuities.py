@@ -13,7 +13,7 @@ from kokoro_lab.datatypes import Samples
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.lab.gates import damages
 from kokoro_lab.lab.gates.seams import CLICK_SCORE_HIGH, SPLICE_SCORE_HIGH
-from kokoro_lab.metrics.discontinuities import click_score, splice_score
+from kokoro_lab.metrics.defects import click_score, splice_score
 
 
 def recording(name: str) -> Samples:

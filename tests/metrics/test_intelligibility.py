@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from kokoro_lab.errors import ParameterError, WeightsError
-from kokoro_lab.metrics import intelligibility, spelling
-from kokoro_lab.metrics.intelligibility import Recogniser, count_errors, listen, wrong_words
-from kokoro_lab.metrics.spelling import joined, units
+from kokoro_lab.metrics import intelligibility
+from kokoro_lab.metrics.intelligibility import Recogniser, count_errors, joined, listen, units, wrong_words
 from kokoro_lab.speech.engine import Engine
 
 pytestmark = pytest.mark.skipif(
@@ -121,7 +120,7 @@ def test_a_folder_without_the_model_names_the_command_and_asks_no_network(
 
 
 def test_without_the_extra_it_says_how_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spelling, "find_spec", lambda _: None)
+    monkeypatch.setattr(intelligibility, "find_spec", lambda _: None)
     with pytest.raises(ParameterError, match=r"faster_whisper is not installed.*kokoro-lab\[quality\]"):
         Recogniser(tmp_path)
     with pytest.raises(ParameterError, match=r"jiwer, whisper_normalizer is not installed"):

@@ -19,33 +19,33 @@ def figures(change: float, *, scatter: float = 0.01, seed: int = 0) -> tuple[np.
 
 def test_the_mean_is_that_of_relative_changes() -> None:
     found = paired_change([2.0, 4.0, 4.0], [2.0, 3.0, 4.2], ["a", "b", "c"])
-    assert found.mean == pytest.approx((0 - 0.25 + 0.05) / 3)
-    assert found.lower < found.mean
+    assert found.value == pytest.approx((0 - 0.25 + 0.05) / 3)
+    assert found.low < found.value
 
 
 def test_what_does_not_change_has_no_spread() -> None:
     found = paired_change([2.0, 3.0, 4.0], [2.0, 3.0, 4.0], ["a", "b", "c"])
-    assert (found.mean, found.lower) == (0, 0)
+    assert (found.value, found.low) == (0, 0)
 
 
 def test_the_true_change_is_above_the_limit_in_95_tests_of_100() -> None:
-    above = sum(paired_change(*figures(-0.02, seed=seed), TEXTS).lower < -0.02 for seed in range(200))
+    above = sum(paired_change(*figures(-0.02, seed=seed), TEXTS).low < -0.02 for seed in range(200))
     assert 178 <= above <= 199  # 190 expected; a bootstrap of 20 texts is a little short
 
 
 def test_a_small_loss_is_not_inferior_and_a_larger_one_is() -> None:
-    assert paired_change(*figures(-0.01), TEXTS).lower > -0.03
-    assert paired_change(*figures(-0.04), TEXTS).lower < -0.03
+    assert paired_change(*figures(-0.01), TEXTS).low > -0.03
+    assert paired_change(*figures(-0.04), TEXTS).low < -0.03
 
 
 @pytest.mark.parametrize("seed", range(30))
 def test_p_and_limit_say_the_same(seed: int) -> None:
     before, after = figures(-0.022, scatter=0.02, seed=seed)
     found = paired_change(before, after, TEXTS, margin=0.03)
-    if abs(found.lower + 0.03) > 1e-4:  # nearer, ten thousand draws do not tell them apart
-        assert (found.p <= 0.05) == (found.lower > -0.03)
+    if abs(found.low + 0.03) > 1e-4:  # nearer, ten thousand draws do not tell them apart
+        assert (found.p <= 0.05) == (found.low > -0.03)
     assert paired_change(before, after, TEXTS, margin=0.05).p <= found.p
-    assert paired_change(before, after, TEXTS, margin=-found.lower).p == pytest.approx(0.05, abs=0.002)
+    assert paired_change(before, after, TEXTS, margin=-found.low).p == pytest.approx(0.05, abs=0.002)
 
 
 def test_p_is_small_one_time_in_twenty_where_the_true_loss_is_the_margin() -> None:
@@ -85,8 +85,8 @@ def test_more_voices_of_the_same_texts_do_not_make_it_surer() -> None:
     reference, candidate = figures(-0.02, scatter=0.05)
     once = paired_change(reference, candidate, TEXTS)
     thrice = paired_change(np.tile(reference, 3), np.tile(candidate, 3), TEXTS * 3)
-    assert thrice.lower == pytest.approx(once.lower)
-    assert thrice.texts == once.texts == 20
+    assert thrice.low == pytest.approx(once.low)
+    assert thrice.units == once.units == 20
 
 
 def test_it_is_the_same_each_time() -> None:
@@ -127,36 +127,36 @@ def errors(rise: float, *, seed: int = 0, texts: int = 40) -> tuple[np.ndarray, 
 
 def test_a_rise_is_of_all_words_and_not_a_mean_over_clips() -> None:
     found = paired_rise([0, 1, 0], [1, 1, 0], [2, 10, 88], ["a", "b", "c"])
-    assert found.rise == pytest.approx(0.01)
-    assert found.texts == 3
-    assert found.upper > found.rise
+    assert found.value == pytest.approx(0.01)
+    assert found.units == 3
+    assert found.high > found.value
 
 
 def test_errors_that_both_make_are_no_rise() -> None:
     found = paired_rise([0, 3, 1], [0, 3, 1], [5, 9, 7], ["a", "b", "c"])
-    assert (found.rise, found.upper) == (0, 0)
+    assert (found.value, found.high) == (0, 0)
 
 
 def test_the_true_rise_is_below_the_limit_in_95_tests_of_100() -> None:
     names = [f"text {i}" for i in range(40)]
-    below = sum(paired_rise(*errors(0.03, seed=seed), names).upper > 0.03 for seed in range(200))
+    below = sum(paired_rise(*errors(0.03, seed=seed), names).high > 0.03 for seed in range(200))
     assert 178 <= below <= 199
 
 
 def test_a_small_rise_is_not_inferior_and_a_larger_one_is() -> None:
     names = [f"text {i}" for i in range(40)]
-    assert paired_rise(*errors(0.005), names).upper < 0.03
-    assert paired_rise(*errors(0.05), names).upper > 0.03
+    assert paired_rise(*errors(0.005), names).high < 0.03
+    assert paired_rise(*errors(0.05), names).high > 0.03
     fewer = paired_rise(*errors(0.05)[1::-1], errors(0.05)[2], names)
-    assert fewer.upper < 0
+    assert fewer.high < 0
 
 
 def test_more_voices_of_the_same_texts_do_not_make_a_rise_surer() -> None:
     names = [f"text {i}" for i in range(40)]
     once = paired_rise(*errors(0.02), names)
     thrice = paired_rise(*(np.tile(column, 3) for column in errors(0.02)), names * 3)
-    assert thrice.upper == pytest.approx(once.upper)
-    assert thrice.texts == once.texts == 40
+    assert thrice.high == pytest.approx(once.high)
+    assert thrice.units == once.units == 40
     assert once == paired_rise(*errors(0.02), names)
 
 
@@ -182,8 +182,8 @@ def test_counts_that_cannot_be_compared_are_refused(
 
 def test_an_error_rate_is_of_all_words_within_its_interval() -> None:
     found = error_rate([0, 1, 0, 2], [5, 10, 5, 80], ["a", "b", "c", "d"])
-    assert found.rate == pytest.approx(0.03)
-    assert 0 <= found.low < found.rate < found.high < 0.2
+    assert found.value == pytest.approx(0.03)
+    assert 0 <= found.low < found.value < found.high < 0.2
 
 
 def test_the_true_error_rate_is_inside_in_95_tests_of_100() -> None:
@@ -195,14 +195,14 @@ def test_the_true_error_rate_is_inside_in_95_tests_of_100() -> None:
 
 def test_no_error_in_few_words_shows_less_than_in_many() -> None:
     few, many = (error_rate([0, 0, 0], [words] * 3, ["a", "b", "c"]) for words in (10, 1000))
-    assert (few.rate, few.low) == (0, 0)
+    assert (few.value, few.low) == (0, 0)
     assert few.high == pytest.approx(1 - 0.025 ** (1 / 30))
     assert many.high < few.high / 50
 
 
 def test_the_same_share_everywhere_is_the_rate_itself() -> None:
     found = error_rate([1, 2, 3], [10, 20, 30], ["a", "b", "c"])
-    assert (found.low, found.rate, found.high) == pytest.approx((0.1, 0.1, 0.1))
+    assert (found.low, found.value, found.high) == pytest.approx((0.1, 0.1, 0.1))
 
 
 @pytest.mark.parametrize(

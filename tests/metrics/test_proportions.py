@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kokoro_lab.errors import ParameterError
-from kokoro_lab.metrics.proportions import proportion_interval, upper_limit
+from kokoro_lab.metrics.intervals import proportion_interval, upper_limit
 
 
 def test_the_interval_is_clopper_and_pearsons() -> None:

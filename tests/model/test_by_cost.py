@@ -10,7 +10,7 @@ import pytest
 
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ProviderError
-from kokoro_lab.model.by_cost import (
+from kokoro_lab.model.choosing import (
     LENGTHS,
     MARGIN,
     PREDICTIONS,
@@ -18,10 +18,10 @@ from kokoro_lab.model.by_cost import (
     PlacedDecoder,
     chosen_by_cost,
     measured_cost,
-    usable_providers,
 )
-from kokoro_lab.model.whole_graph import WholeGraph
+from kokoro_lab.model.decoder import WholeGraph
 from kokoro_lab.sessions.cost_cache import FILE, SegmentCost
+from kokoro_lab.sessions.provider_registry import usable_providers
 from kokoro_lab.speech.engine import Engine
 from kokoro_lab.speech.parts import Parts
 from tests import tiny_voice
@@ -147,7 +147,7 @@ def test_costs_of_a_provider_that_is_lost_meanwhile_are_not_kept_as_its_own(
     _, fallbacks, _ = chosen_by_cost(
         config, "hum", lambda: tiny_voice.voice("hum"), lambda of: made[of.provider], ["cpu", "coreml"]
     )
-    assert on_coreml.active_provider == decoder.active_provider
+    assert on_coreml.placement.active_provider == decoder.placement.active_provider
     assert [f.reason for f in fallbacks] == ["not kept: coreml was lost while it was measured"]
     assert not (config.home / FILE).exists()  # type: ignore[operator]
 

@@ -9,7 +9,7 @@ import pytest
 
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import SettingsError
-from kokoro_lab.model.by_length import ByLength
+from kokoro_lab.model.choosing import ByLength
 from kokoro_lab.model.decoder import StagedDecoder
 from kokoro_lab.speech.engine import load_engine
 

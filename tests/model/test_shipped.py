@@ -10,9 +10,8 @@ import pytest
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import IntegrityError, SynthesisError
 from kokoro_lab.graphs.quantise import Calibration
-from kokoro_lab.model.decoder import SegmentRequest
+from kokoro_lab.model.decoder import SegmentRequest, WholeGraph
 from kokoro_lab.model.predictor import PREDICTOR_FILE, StatisticsPredictor
-from kokoro_lab.model.whole_graph import WholeGraph
 from kokoro_lab.weights.verified import shipped_arrays
 from tests import tiny_voice
 

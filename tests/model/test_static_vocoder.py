@@ -15,7 +15,7 @@ from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.graphs import rewriting, signatures, static_passes
 from kokoro_lab.graphs.static_passes import COLUMNS, SPECTRUM, TRUNK
-from kokoro_lab.lab.conversion.exports import VocoderInputs, export_static
+from kokoro_lab.lab.conversion.exports import VocoderInputs, export
 from kokoro_lab.lab.conversion.provider_partitions import speak
 from kokoro_lab.metrics.perceptual import signal_to_difference_db
 from kokoro_lab.model.decoder import StagedDecoder
@@ -180,7 +180,7 @@ def test_an_export_is_compared_before_it_counts(
     engine: Engine, decoder: StagedDecoder, sentence: VocoderInputs, tmp_path: Path
 ) -> None:
     segments = [(sentence.token_ids, sentence.prosody.style)]
-    export_static(engine.config, tmp_path / "graphs", "static", segments)
+    export(engine.config, tmp_path / "graphs", "static", segments)
     manifest = json.loads((tmp_path / "graphs" / "manifest.json").read_text("utf-8"))
     assert manifest["export"]["checked"]["agreement_db"] >= AGREEMENT_LOW_DB
     assert manifest["export"]["checked"]["padding_error_ratio"] <= 1e-5
@@ -188,7 +188,7 @@ def test_an_export_is_compared_before_it_counts(
         "layers.npz", "manifest.json", "prosody", "spectrum.onnx", *(f"{w.name}.onnx" for w in WINDOWS),
     }  # fmt: skip
     with pytest.raises(ParameterError, match="there already"):
-        export_static(engine.config, tmp_path / "graphs", "static", segments)
+        export(engine.config, tmp_path / "graphs", "static", segments)
 
 
 TEXT = "The kettle is on, and the window is open."
@@ -222,4 +222,4 @@ def test_windows_of_any_length_stay_where_nothing_wants_fixed_ones() -> None:
 def test_fixed_windows_are_made_of_fp32(tmp_path: Path) -> None:
     config = replace(EngineConfig(), variant="int8")
     with pytest.raises(ParameterError, match="fp32"):
-        export_static(config, tmp_path / "graphs", "static", [])
+        export(config, tmp_path / "graphs", "static", [])

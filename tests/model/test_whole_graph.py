@@ -17,8 +17,7 @@ from kokoro_lab.errors import (
 )
 from kokoro_lab.graphs.signatures import DURATION_FRAME_SAMPLES
 from kokoro_lab.metrics.perceptual import signal_to_difference_db
-from kokoro_lab.model.decoder import SegmentRequest, StagedDecoder
-from kokoro_lab.model.whole_graph import WholeGraph
+from kokoro_lab.model.decoder import SegmentRequest, StagedDecoder, WholeGraph
 from kokoro_lab.speech.engine import Engine
 from kokoro_lab.weights.store import model_path
 from tests import tiny_voice

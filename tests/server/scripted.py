@@ -12,8 +12,7 @@ from pathlib import Path
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import SynthesisError, VoiceError
 from kokoro_lab.g2p.vocab import encode
-from kokoro_lab.model.decoder import DecodedSegment, Decoder, SegmentRequest
-from kokoro_lab.model.whole_graph import WholeGraph
+from kokoro_lab.model.decoder import DecodedSegment, Decoder, SegmentRequest, WholeGraph
 from kokoro_lab.speech.engine import Engine
 from kokoro_lab.speech.parts import Parts
 from kokoro_lab.weights.voices import Voice, VoiceCache, parts_of

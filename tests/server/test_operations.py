@@ -273,8 +273,9 @@ def test_debugging_is_not_there_unless_it_is_switched_on(client: FlaskClient) ->
 def test_nothing_is_kept_of_an_ephemeral_request(
     make_app: Callable[..., Flask], engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    config = replace(engine.config, first_audio_ttl_s=300)
-    monkeypatch.setattr(engine, "parts", replace(engine.parts, config=config))
+    parts = replace(engine.parts, config=replace(engine.config, first_audio_ttl_s=300))
+    monkeypatch.setattr(engine, "parts", parts)
+    monkeypatch.setattr(engine, "first_audio", parts.first_audio)
     client = make_app().test_client()
     assert client.post(URL, json={"input": TEXT, "ephemeral": True}).data
     assert engine.first_audio.figures() == {"hits": 0, "misses": 0, "entries": 0, "ttl_s": 300}

@@ -14,7 +14,7 @@ from kokoro_lab.config import Settings
 from kokoro_lab.datatypes import Fallback
 from kokoro_lab.serve import create_app
 from kokoro_lab.server.health.figures import ServerFigures, percentiles
-from kokoro_lab.sessions.placement import Placement
+from kokoro_lab.sessions.guarded_session import Placement
 from kokoro_lab.speech.engine import Engine
 from kokoro_lab.weights.voices import reading_voices
 from tests.server.conftest import SETTINGS, RunningServer, state_of, wait_until

@@ -10,7 +10,7 @@ import pytest
 from kokoro_lab.config import COREML_NAMES, Settings, settings
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import SettingsError
-from kokoro_lab.model.whole_graph import WholeGraph
+from kokoro_lab.model.decoder import WholeGraph
 from kokoro_lab.sessions.coreml_options import OPTIONS, coreml_options
 from tests import tiny_voice
 

@@ -14,8 +14,8 @@ from onnx import TensorProto, helper, numpy_helper
 
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.model.decoder import DecodedSegment, SegmentRequest
+from kokoro_lab.sessions.arenas import Interruption
 from kokoro_lab.sessions.guarded_session import RAISED
-from kokoro_lab.sessions.interruption import Interruption
 from kokoro_lab.sessions.providers import make_session
 from kokoro_lab.speech.engine import Engine
 

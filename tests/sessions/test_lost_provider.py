@@ -16,7 +16,7 @@ from onnxruntime.capi.onnxruntime_pybind11_state import EPFail, Fail, InvalidArg
 
 from kokoro_lab.datatypes import Clip
 from kokoro_lab.errors import OutOfMemory, ProviderError
-from kokoro_lab.model.whole_graph import WholeGraph
+from kokoro_lab.model.decoder import WholeGraph
 from kokoro_lab.sessions.guarded_session import GuardedSession
 from kokoro_lab.speech.engine import Engine, load_engine
 from tests import tiny_voice

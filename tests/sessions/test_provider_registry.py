@@ -12,13 +12,13 @@ import pytest
 
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ProviderError, SettingsError
-from kokoro_lab.model.whole_graph import WholeGraph
+from kokoro_lab.model.decoder import WholeGraph
 from kokoro_lab.sessions import provider_registry, providers
-from kokoro_lab.sessions.provider_choice import choose
 from kokoro_lab.sessions.provider_registry import (
     CPU,
     KNOWN_PROVIDERS,
     Provider,
+    choose,
     listed,
     named,
     registry,
@@ -189,7 +189,7 @@ def test_auto_takes_the_one_that_is_preferred(typed: str) -> None:
 @pytest.mark.usefixtures("on_linux")
 def test_auto_falls_back_and_says_so_where_the_preferred_one_is_missing(tmp_path: Path) -> None:
     decoder = WholeGraph(tiny_voice.build(tmp_path / "hum.onnx"), EngineConfig(provider="auto:openvino"))
-    assert decoder.active_provider == "CPUExecutionProvider"
+    assert decoder.placement.active_provider == "CPUExecutionProvider"
     (fallback,) = decoder.placement.fallbacks
     assert fallback.stage == "provider"
     assert "OpenVINOExecutionProvider is not available" in fallback.reason

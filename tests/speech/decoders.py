@@ -11,8 +11,7 @@ from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples
 from kokoro_lab.errors import (
     SynthesisError,
 )
-from kokoro_lab.model.decoder import DecodedSegment, SegmentRequest
-from kokoro_lab.model.whole_graph import WholeGraph
+from kokoro_lab.model.decoder import DecodedSegment, SegmentRequest, WholeGraph
 from kokoro_lab.speech.engine import Engine
 from kokoro_lab.weights.voices import Voice, VoiceCache
 from tests import tiny_voice

@@ -56,7 +56,8 @@ from kokoro_lab.weights.disk import whole_or_not_at_all
 from kokoro_lab.weights.joining import sha256_of
 from kokoro_lab.weights.progress import step_bar
 
-FORMATS = ("ort", "onnx")
+FIXED = ("static", "mlpackage")
+FORMATS = ("ort", "onnx", *FIXED)
 AGREEMENT_LOW_DB = 80.0
 """An export that speaks less like its source than this is another model."""
 PADDED: Recipes = {"prosody_padded": ("prosody", (passes.speed_by_token, padding_passes.masked_ids))}
@@ -72,6 +73,7 @@ def export(
     form: str,
     segments: Segments,
     *,
+    precision: str = "float16",
     say: Callable[[str], None] | None = None,
 ) -> dict[str, Any]:
     """Write the graphs of a variant to `folder`, which is there as a whole or not at all.
@@ -79,13 +81,18 @@ def export(
     Parameters
     ----------
     config : EngineConfig
-        Its variant is one of `STAGED`; the optimisation level is the one that an .ort file is left with.
+        Its variant is one of `STAGED`, and fp32 where windows are fixed; the optimisation level is the one
+        that an .ort file is left with.
     folder : Path
         Must not be there yet, or be empty.
-    form : {"ort", "onnx"}
-        ONNX Runtime's own format, optimised for this kind of machine; or ONNX.
+    form : {"ort", "onnx", "static", "mlpackage"}
+        The stages in ONNX Runtime's own format, optimised for this kind of machine, or as ONNX; the vocoder
+        in fixed windows, as ONNX or as ML Programs.
     segments : iterable of tuple
-        Token ids without pads, and a style vector: spoken by source and export to check it.
+        Token ids without pads, and a style vector: spoken by source and export to check it. Of ML Programs,
+        every size is evaluated on the first.
+    precision : {"float32", "float16", "int8"}
+        Of ML Programs.
 
     Returns
     -------
@@ -95,52 +102,81 @@ def export(
     Raises
     ------
     ParameterError
-        A variant that runs as one graph, another format, or a folder that holds something.
+        A variant that runs as one graph, or of which there are no fixed windows; another format or precision;
+        or a folder that holds something.
     SynthesisError
         The exported graphs gave samples that are not finite.
     WeightsError
         The weights are missing, `folder` cannot be written, or the exported graphs speak otherwise than
         their source.
     """
-    if config.variant not in STAGED:
-        raise ParameterError(
-            f"The variant {config.variant!r} is run as it was published: there is nothing to export.",
-            field="variant",
-            value=config.variant,
-            allowed=", ".join(STAGED),
-        )
+    fixed = form in FIXED
+    _require_variant(config.variant, fixed=fixed)
     if form not in FORMATS:
         raise ParameterError(
             f"There is no format {form!r}.", field="--format", value=form, allowed=", ".join(FORMATS)
         )
+    mlprogram.require_precision(precision)
     _require_new(folder)
     native = native_operators(config, say)
-    source = artefacts.stages_folder(config, native, say)
-    graphs = sorted(path.stem for path in source.glob("*.onnx"))
+    decoder = StagedDecoder(config, say=say)
+    source = static_folder(config, say) if fixed else artefacts.stages_folder(config, native, say)
+    windows = {window.name: window for window in WINDOWS}
+    graphs = list(windows) if fixed else sorted(path.stem for path in source.glob("*.onnx"))
+    suffix = "onnx" if form == "static" else form
+    manifest: dict[str, Any] = json.loads((source / "manifest.json").read_text("utf-8"))
     with whole_or_not_at_all(folder) as making:
-        manifest: dict[str, Any] = json.loads((source / "manifest.json").read_text("utf-8"))
-        for kept in ("layers.npz", "manifest.json"):  # the manifest is what a decoder says of its graphs
+        # A manifest is what a decoder says of its graphs; the spectrum comes before fixed windows
+        for kept in ("layers.npz", "spectrum.onnx" if fixed else "manifest.json"):
             shutil.copy2(source / kept, making)
-        with step_bar(f"{config.variant} as {form}", len(graphs) + 1, say is not None) as begins:
+        title = f"fixed windows, {form}" if fixed else f"{config.variant} as {form}"
+        with step_bar(title, len(graphs) + 1, say is not None) as begins:
             for name in graphs:
                 begins(name)
-                path = making / f"{name}.{form}"
+                path = making / f"{name}.{suffix}"
                 if form == "ort":
                     make_session(str(source / f"{name}.onnx"), config, library=native.library, save=path)
+                elif form == "mlpackage":
+                    write_program(source, windows[name], path, precision)
                 else:
                     shutil.copy2(source / f"{name}.onnx", path)
-                manifest["graphs"][name] |= {"made_from_sha256": manifest["graphs"][name]["sha256"]}
-                manifest["graphs"][name] |= _described(path)
-            begins("speaking")
-            manifest["export"] = {
-                "format": form,
-                "native": native.library is not None,
-                "optimisation": config.optimisation if form == "ort" else "none",
-                "machine": platform.machine(),
-                "checked": speak_alike(StagedDecoder(config), StagedDecoder(config, folder=making), segments),
-            }
+            begins("comparing" if fixed else "speaking")
+            if fixed:
+                of_these: dict[str, Any] = {"files": {name: f"{name}.{suffix}" for name in graphs}}
+                of_these |= {"precision": precision} if form == "mlpackage" else {}
+                manifest["graphs"] = {name: manifest["graphs"][name] for name in ("spectrum", *graphs)}
+                checked = _check_windows(decoder, config, source, making, form, segments, precision)
+            else:
+                of_these = {
+                    "native": native.library is not None,
+                    "optimisation": config.optimisation if form == "ort" else "none",
+                    "machine": platform.machine(),
+                }
+                for name in graphs:
+                    about = manifest["graphs"][name]
+                    about |= {"made_from_sha256": about["sha256"], **_described(making / f"{name}.{form}")}
+                checked = speak_alike(decoder, StagedDecoder(config, folder=making), segments)
+        manifest["export"] = {"format": form, **of_these, "checked": checked}
         (making / "manifest.json").write_text(json.dumps(manifest, indent=1) + "\n")
     return manifest
+
+
+def _require_variant(variant: str, *, fixed: bool) -> None:
+    if fixed and variant != "fp32":
+        raise ParameterError(
+            f"Fixed windows are made of the fp32 weights, not of {variant}.",
+            field="variant",
+            value=variant,
+            allowed="fp32",
+            mend="`--precision` says what an ML Program computes in.",
+        )
+    if variant not in STAGED:
+        raise ParameterError(
+            f"The variant {variant!r} is run as it was published: there is nothing to export.",
+            field="variant",
+            value=variant,
+            allowed=", ".join(STAGED),
+        )
 
 
 def speak_alike(reference: Decoder, candidate: Decoder, segments: Segments) -> dict[str, Any]:
@@ -283,86 +319,25 @@ def evaluated(
     }
 
 
-def export_static(
+def _check_windows(
+    decoder: StagedDecoder,
     config: EngineConfig,
-    folder: Path,
+    source: Path,
+    making: Path,
     form: str,
     segments: Segments,
-    *,
-    precision: str = "float16",
-    say: Callable[[str], None] | None = None,
+    precision: str,
 ) -> dict[str, Any]:
-    """Write fixed windows to `folder`, which is there as a whole or not at all.
-
-    Parameters
-    ----------
-    config : EngineConfig
-        Its variant is fp32, of which the windows are made.
-    folder : Path
-        Must not be there yet, or be empty.
-    form : {"static", "mlpackage"}
-    segments : iterable of tuple
-        Token ids without pads, and a style vector. ONNX graphs speak them all; of ML Programs, every size
-        is evaluated on the first.
-    precision : {"float32", "float16", "int8"}
-        Of ML Programs.
-
-    Returns
-    -------
-    dict
-        The manifest.
-
-    Raises
-    ------
-    ParameterError
-        Another variant or precision, or a folder that is there.
-    WeightsError
-        The weights are missing, `folder` cannot be written, or what was made speaks otherwise.
-    """
-    if config.variant != "fp32":
-        raise ParameterError(
-            f"Fixed windows are made of the fp32 weights, not of {config.variant}.",
-            field="variant",
-            value=config.variant,
-            allowed="fp32",
-            mend="`--precision` says what an ML Program computes in.",
-        )
-    mlprogram.require_precision(precision)
-    _require_new(folder)
-    decoder = StagedDecoder(config, say=say)
-    source = static_folder(config, say)
+    """What the manifest says of fixed windows in `making`; ONNX graphs speak all segments."""
     segments = list(segments if form == "static" else islice(segments, 1))
     if not segments:
         raise ParameterError("There is nothing to compare the export on.", field="segments", value=0)
-    manifest: dict[str, Any] = json.loads((source / "manifest.json").read_text("utf-8"))
-    suffix = "onnx" if form == "static" else "mlpackage"
-    names = {window.name: f"{window.name}.{suffix}" for window in WINDOWS}
-    with whole_or_not_at_all(folder) as making:
-        for name in ("layers.npz", "spectrum.onnx"):
-            shutil.copy2(source / name, making)
-        with step_bar(f"fixed windows, {form}", len(WINDOWS) + 1, say is not None) as begins:
-            for window in WINDOWS:
-                begins(window.name)
-                path = making / names[window.name]
-                if form == "static":
-                    shutil.copy2(source / path.name, path)
-                else:
-                    write_program(source, window, path, precision)
-            begins("comparing")
-            fixed = StaticVocoder(source, config)
-            if form == "static":
-                artefacts.make_stages(making / "prosody", config, PADDED)
-                checked = _spoken(decoder, fixed, segments)
-                checked["padding_error_ratio"] = _padded(making / "prosody", config, *segments[0])
-            else:
-                checked = _evaluated(decoder, fixed, segments, making, names, precision)
-        kept = {"spectrum", *names}
-        manifest["graphs"] = {name: about for name, about in manifest["graphs"].items() if name in kept}
-        manifest["export"] = {"format": form, "files": names, "checked": checked}
-        if form == "mlpackage":
-            manifest["export"] |= {"precision": precision}
-        (making / "manifest.json").write_text(json.dumps(manifest, indent=1) + "\n")
-    return manifest
+    fixed = StaticVocoder(source, config)
+    if form == "mlpackage":
+        return _evaluated(VocoderInputs.of(decoder, *segments[0]), fixed, making, precision)
+    artefacts.make_stages(making / "prosody", config, PADDED)
+    padding_error = _padded(making / "prosody", config, *segments[0])
+    return _spoken(decoder, fixed, segments) | {"padding_error_ratio": padding_error}
 
 
 def _spoken(decoder: StagedDecoder, fixed: StaticVocoder, segments: Segments) -> dict[str, Any]:
@@ -397,17 +372,9 @@ def _padded(folder: Path, config: EngineConfig, token_ids: Sequence[int], style:
     return error
 
 
-def _evaluated(
-    decoder: StagedDecoder,
-    fixed: StaticVocoder,
-    segments: Sequence[tuple[Sequence[int], Values]],
-    folder: Path,
-    names: dict[str, str],
-    precision: str,
-) -> dict[str, Any]:
-    sentence = VocoderInputs.of(decoder, *segments[0])
+def _evaluated(sentence: VocoderInputs, fixed: StaticVocoder, folder: Path, precision: str) -> dict[str, Any]:
     found = {
-        window.name: evaluated(folder / names[window.name], window, fixed, sentence)
+        window.name: evaluated(folder / f"{window.name}.mlpackage", window, fixed, sentence)
         for window in fixed.cut.sizes
     }
     allowed = mlprogram.ERROR_HIGH[precision]

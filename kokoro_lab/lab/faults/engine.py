@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from kokoro_lab.datatypes import AudioChunk, Fallback, Samples, Word
+from kokoro_lab.datatypes import AudioChunk, Samples, Word
 from kokoro_lab.errors import ProviderError
 from kokoro_lab.g2p.frontend import FrontEnd
 from kokoro_lab.g2p.protocol import FixedReading, OnFallback, SentenceG2P
@@ -16,8 +16,7 @@ from kokoro_lab.g2p.speakers import Speakers
 from kokoro_lab.lab.faults.injector import Injector
 from kokoro_lab.lab.faults.scenario import Scenario
 from kokoro_lab.model.decoder import DecodedSegment, Decoder, SegmentRequest, StagedDecoder
-from kokoro_lab.sessions.guarded_session import GuardedSession, Runs
-from kokoro_lab.sessions.placement import Placement
+from kokoro_lab.sessions.guarded_session import GuardedSession, Placement, Runs
 from kokoro_lab.speech.engine import Engine
 from kokoro_lab.speech.parts import Parts
 from kokoro_lab.speech.stream import SpeechStream
@@ -169,26 +168,13 @@ class FaultySession(GuardedSession):
     """
 
     def __init__(self, injector: Injector, session: GuardedSession, on_cpu: Callable[[], Runs]) -> None:
-        super().__init__(session.stage, session, because=session.because)
+        self._session = session  # what else is asked of this one is asked of it
         self._injector = injector
-        self._guarded = session
         self._on_cpu = on_cpu
-
-    @property
-    def active_provider(self) -> str:
-        return self._guarded.active_provider
-
-    @property
-    def nodes(self) -> tuple[int, int] | None:
-        return self._guarded.nodes
-
-    @property
-    def fallbacks(self) -> tuple[Fallback, ...]:
-        return self._guarded.fallbacks
 
     def run(self, names: Sequence[str] | None, feed: Mapping[str, Any]) -> list[Any]:
         if not self._injector.at_window():
-            return self._guarded.run(names, feed)
+            return self._session.run(names, feed)
         guard = GuardedSession(self.stage, _Lost(), LOST, spare=self._on_cpu)
         try:
             return guard.run(names, feed)

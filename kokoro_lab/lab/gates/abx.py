@@ -28,10 +28,10 @@ from kokoro_lab.lab.listening.plan import PassagePair, match_loudness
 from kokoro_lab.lab.listening.result import ListeningResult
 from kokoro_lab.lab.results import Check, NegativeControl, failed
 from kokoro_lab.metrics.abx import INAUDIBLE_BELOW
+from kokoro_lab.metrics.intervals import ALPHA, Estimate
 from kokoro_lab.metrics.mos import dnsmos
-from kokoro_lab.metrics.noninferiority import PairedChange, paired_change
+from kokoro_lab.metrics.noninferiority import paired_change
 from kokoro_lab.metrics.perceptual import log_mel_distance_db
-from kokoro_lab.metrics.proportions import ALPHA
 from kokoro_lab.model.decoder import Decoder, StagedDecoder
 from kokoro_lab.speech.engine import Engine, load_engine
 from kokoro_lab.weights.store import model_path
@@ -195,7 +195,7 @@ def judge(table: pd.DataFrame, timing: str = SHARED) -> list[Check]:
     """
     checks = [Check(RESIDUAL_CHECK, table.residual_lu.abs().max(), high=RESIDUAL_LU)]
     if "dnsmos_candidate" in table:
-        lower = 100 * _dnsmos_change(table).lower
+        lower = 100 * _dnsmos_change(table).low
         checks.insert(0, Check(DNSMOS_CHECK, lower, low=DNSMOS_MARGIN_PERCENT))
     if timing == SHARED:
         checks.append(Check(DURATION_CHECK, table.duration_difference_s.abs().max(), high=0.0))
@@ -204,7 +204,7 @@ def judge(table: pd.DataFrame, timing: str = SHARED) -> list[Check]:
     return checks
 
 
-def _dnsmos_change(table: pd.DataFrame) -> PairedChange:
+def _dnsmos_change(table: pd.DataFrame) -> Estimate:
     return paired_change(table.dnsmos_reference, table.dnsmos_candidate, list(table.text))
 
 
@@ -213,8 +213,8 @@ def figures(table: pd.DataFrame) -> dict[str, float]:
     change = _dnsmos_change(table)
     return {
         "pairs_count": len(table),
-        "texts_count": change.texts,
-        "machine_dnsmos_change_mean_percent": 100 * change.mean,
+        "texts_count": change.units,
+        "machine_dnsmos_change_mean_percent": 100 * change.value,
         "machine_dnsmos_reference_mean": table.dnsmos_reference.mean(),
         "machine_dnsmos_candidate_mean": table.dnsmos_candidate.mean(),
         "machine_log_mel_candidate_median_db": table.candidate.median(),

@@ -24,8 +24,8 @@ from kokoro_lab.lab.gates import damages
 from kokoro_lab.lab.gates.loudness import HIGHEST_LUFS, LOWEST_LUFS
 from kokoro_lab.lab.gates.seams import judge_clip
 from kokoro_lab.lab.results import Check, NegativeControl, failed
+from kokoro_lab.metrics.intervals import proportion_interval, upper_limit
 from kokoro_lab.metrics.loudness import integrated_lufs, true_peak_dbtp
-from kokoro_lab.metrics.proportions import proportion_interval, upper_limit
 from kokoro_lab.speech.engine import Engine
 from kokoro_lab.speech.levelling import MEASURABLE_S
 from kokoro_lab.weights.voices import english_of

@@ -18,9 +18,9 @@ from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.lab.gates import damages
 from kokoro_lab.lab.gates.speaking import SpokenPair, shortest
 from kokoro_lab.lab.results import Check, NegativeControl, failed
-from kokoro_lab.metrics.intelligibility import Recogniser, Transcriber, listen
-from kokoro_lab.metrics.noninferiority import PairedRise, paired_rise
-from kokoro_lab.metrics.spelling import ENGLISH
+from kokoro_lab.metrics.intelligibility import ENGLISH, Recogniser, Transcriber, listen
+from kokoro_lab.metrics.intervals import Estimate
+from kokoro_lab.metrics.noninferiority import paired_rise
 from kokoro_lab.weights.fetching import fetch
 from kokoro_lab.weights.store import missing, recogniser_path
 
@@ -88,7 +88,7 @@ def error_percent(table: pd.DataFrame, of: str, side: str) -> float:
     return 100 * float(table[f"{of}_errors_{side}"].sum() / table[f"{of}s"].sum())
 
 
-def rise(table: pd.DataFrame) -> PairedRise:
+def rise(table: pd.DataFrame) -> Estimate:
     """How much more often the candidate's words are misheard, over texts."""
     return paired_rise(
         table.word_errors_reference, table.word_errors_candidate, table.words, list(table.text)
@@ -107,14 +107,14 @@ def measure(spoken: Sequence[SpokenPair], recogniser: Transcriber, *, progress: 
 
 def judge(table: pd.DataFrame) -> list[Check]:
     """The limit: the word error rate rises by less than 3 points with 95 % confidence."""
-    return [Check(RISE_CHECK, 100 * rise(table).upper, high=RISE_MARGIN_POINTS)]
+    return [Check(RISE_CHECK, 100 * rise(table).high, high=RISE_MARGIN_POINTS)]
 
 
 def figures(table: pd.DataFrame) -> dict[str, float]:
     """What Whisper understood, besides what has a limit. Rates are errors of all pairs ÷ what they say."""
     found: dict[str, float] = {
         "machine_words_count": int(table.words.sum()),
-        "machine_word_error_rate_rise_points": 100 * rise(table).rise,
+        "machine_word_error_rate_rise_points": 100 * rise(table).value,
     }
     for of in ("word", "character"):
         for side in ("reference", "candidate"):

@@ -25,8 +25,8 @@ from kokoro_lab.lab.fixtures import FixtureText
 from kokoro_lab.lab.gates import damages
 from kokoro_lab.lab.results import Check, NegativeControl, failed
 from kokoro_lab.metrics import ebu
+from kokoro_lab.metrics.intervals import proportion_interval
 from kokoro_lab.metrics.loudness import MOMENTARY_S, integrated_lufs, sample_peak_dbfs, true_peak_dbtp
-from kokoro_lab.metrics.proportions import proportion_interval
 from kokoro_lab.speech.engine import Engine
 from kokoro_lab.speech.levelling import MEASURABLE_S
 from kokoro_lab.weights.store import voice_names

@@ -245,7 +245,7 @@ def changes(table: pd.DataFrame, measures: Sequence[Measure] = MEASURES) -> pd.D
         found = (np.nan, np.nan, 1.0)
         if np.isfinite(after).all():
             change = paired_change(before, after, list(table.text), margin=one.margin)
-            found = (100 * change.mean, 100 * change.lower, change.p)
+            found = (100 * change.value, 100 * change.low, change.p)
         rows.append((one.name, one.how, *found, -100 * one.margin))
     columns = ["measure", "how", "mean_percent", "lower_percent", "p", "margin_percent"]
     family = pd.DataFrame(rows, columns=columns).set_index("measure")

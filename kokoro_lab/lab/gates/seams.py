@@ -33,7 +33,7 @@ from kokoro_lab.lab.gates.streamed import SEGMENT, WINDOW, StreamedClip
 from kokoro_lab.lab.results import Check, NegativeControl
 from kokoro_lab.lab.tuning.statistics import SEAM_RANK_CHANGE_HIGH
 from kokoro_lab.metrics import defects
-from kokoro_lab.metrics.discontinuities import click_score, splice_score
+from kokoro_lab.metrics.defects import click_score, splice_score
 from kokoro_lab.metrics.seams import seam_excess, seam_rank, seam_scores
 
 REPEAT_RESIDUAL_LOW_DB = -60.0

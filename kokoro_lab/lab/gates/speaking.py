@@ -18,8 +18,8 @@ from kokoro_lab.lab.gates.damages import Damage, longest_word
 from kokoro_lab.lab.listening.plan import PassagePair
 from kokoro_lab.lab.tuning.comparison import heard_part
 from kokoro_lab.model.decoder import SegmentRequest, StagedDecoder
-from kokoro_lab.speech.alignment import word_timings
 from kokoro_lab.speech.engine import Engine
+from kokoro_lab.speech.timeline import word_timings
 from kokoro_lab.text.language import resolve_language
 
 

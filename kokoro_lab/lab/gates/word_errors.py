@@ -22,10 +22,17 @@ from kokoro_lab.lab.fixtures import FixtureText, load_rows, spread, texts_of
 from kokoro_lab.lab.gates import damages
 from kokoro_lab.lab.gates.intelligibility import SIDES, error_percent, rise, understood
 from kokoro_lab.lab.results import Check, NegativeControl, failed
-from kokoro_lab.metrics.intelligibility import Transcriber, listen, wrong_words
+from kokoro_lab.metrics.intelligibility import (
+    ENGLISH,
+    LANGUAGES,
+    Transcriber,
+    listen,
+    spelling_language,
+    units,
+    wrong_words,
+)
 from kokoro_lab.metrics.noninferiority import error_rate
-from kokoro_lab.metrics.spelling import ENGLISH, LANGUAGES, spelling_language, units
-from kokoro_lab.model.whole_graph import WholeGraph
+from kokoro_lab.model.decoder import WholeGraph
 from kokoro_lab.speech.engine import Engine
 from kokoro_lab.speech.parts import Parts
 from kokoro_lab.weights.fetching import fetch
@@ -179,7 +186,7 @@ def judge(table: pd.DataFrame) -> list[Check]:
     for language, rows in table.groupby("language", sort=False):
         if language != ENGLISH:
             name = f"{language}_word_error_rate_rise_points"
-            checks.append(Check(name, 100 * rise(rows).rise, high=OTHER_MARGIN_POINTS))
+            checks.append(Check(name, 100 * rise(rows).value, high=OTHER_MARGIN_POINTS))
             continue
         words, wrong = rows.words.sum(), rows.word_errors_candidate.sum()
         checks.append(Check("en_word_error_rate_percent", 100 * wrong / words, high=ENGLISH_LIMIT_PERCENT))
@@ -187,7 +194,7 @@ def judge(table: pd.DataFrame) -> list[Check]:
             more = int(wrong - rows.word_errors_reference.sum())
             checks.append(Check("en_words_more_misheard_count", more, high=FEW_WORDS_MORE))
         else:
-            upper = 100 * rise(rows).upper
+            upper = 100 * rise(rows).high
             checks.append(Check(ENGLISH_RISE_CHECK, upper, high=ENGLISH_MARGIN_POINTS))
     return checks
 
@@ -202,8 +209,8 @@ def figures(table: pd.DataFrame) -> dict[str, float]:
                 for side in SIDES:
                     found[f"{name}_{of}_error_rate_{side}_percent"] = error_percent(rows, of, side)
             risen = rise(rows)
-            found[f"{name}_word_error_rate_rise_points"] = 100 * risen.rise
-            found[f"{name}_word_error_rate_rise_upper_95_points"] = 100 * risen.upper
+            found[f"{name}_word_error_rate_rise_points"] = 100 * risen.value
+            found[f"{name}_word_error_rate_rise_upper_95_points"] = 100 * risen.high
     return found
 
 
@@ -215,7 +222,7 @@ def rates(table: pd.DataFrame) -> pd.DataFrame:
         row: dict[str, object] = {"language": language, "voice": voice, "words": int(rows.words.sum())}
         for side in SIDES:
             rate = error_rate(rows[f"word_errors_{side}"], rows.words, list(rows.text))
-            row[f"{side}_percent"] = 100 * rate.rate
+            row[f"{side}_percent"] = 100 * rate.value
             row[f"{side}_low"], row[f"{side}_high"] = 100 * rate.low, 100 * rate.high
             row[f"{side}_characters_percent"] = error_percent(rows, "character", side)
         found.append(row)

@@ -37,9 +37,8 @@ from kokoro_lab.lab.results import Check, NegativeControl, Run, results_folder
 from kokoro_lab.lab.tuning import search
 from kokoro_lab.lab.tuning.search import CANDIDATE, COSTS, DEFAULTS, MARGINS, OBJECTIVES
 from kokoro_lab.metrics.intervals import FEWEST_UNITS, Estimate
-from kokoro_lab.model.by_cost import usable_providers
 from kokoro_lab.provenance import git_state, versions
-from kokoro_lab.sessions.provider_choice import AUTO
+from kokoro_lab.sessions.provider_registry import AUTO, usable_providers
 from kokoro_lab.sessions.providers import recorded_options
 from kokoro_lab.sessions.tuned import TUNABLE, TunedConfiguration, TuningConditions, adopt, with_tuned
 

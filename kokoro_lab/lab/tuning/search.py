@@ -29,7 +29,7 @@ from kokoro_lab.engine_config import EngineConfig, usable_cores
 from kokoro_lab.errors import ParameterError, TuningError
 from kokoro_lab.lab.compare.comparison import ratio, take_turns, trials_of
 from kokoro_lab.lab.compare.engine_process import EngineFailed, EngineProcess
-from kokoro_lab.sessions.providers import PROVIDERS, resolve_provider
+from kokoro_lab.sessions import provider_registry
 from kokoro_lab.sessions.tuned import TUNABLE
 
 if TYPE_CHECKING:
@@ -145,7 +145,10 @@ class Space:
 
     def default(self, config: EngineConfig) -> dict[str, Choice]:
         """What `config` has of these settings, spelt as the values here are."""
-        spelt: dict[str, Choice] = {"threads": config.thread_count, "provider": _short(config.provider)}
+        spelt: dict[str, Choice] = {
+            "threads": config.thread_count,
+            "provider": provider_registry.choose(config).provider.name,
+        }
         return {name: getattr(config, name) for name in self.choices()} | spelt
 
 
@@ -158,17 +161,6 @@ def _value(name: str, written: str) -> Choice:
         return int(written)
     except ValueError:
         return written  # which the space refuses, by its name
-
-
-def _short(provider: str) -> str:
-    full = resolve_provider(provider)
-    return next(name for name, each in PROVIDERS.items() if each == full)
-
-
-def configured(config: EngineConfig, chosen: Settings) -> EngineConfig:
-    """`config` with the chosen settings, and no first audio remembered."""
-    changes: dict[str, Any] = dict(chosen)
-    return replace(config, **changes, first_audio_ttl_s=0.0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,8 +19,7 @@ from kokoro_lab.lab.compare import comparison as ab
 from kokoro_lab.lab.compare.comparison import COLD_TEXT, Comparison, compare, in_processes, pooled, repeat
 from kokoro_lab.lab.compare.configurations import parse
 from kokoro_lab.lab.compare.engine_process import EngineFailed, EngineProcess
-from kokoro_lab.model.decoder import DecodedSegment, SegmentRequest
-from kokoro_lab.model.whole_graph import WholeGraph
+from kokoro_lab.model.decoder import DecodedSegment, SegmentRequest, WholeGraph
 from kokoro_lab.sessions.provider_registry import registry
 from kokoro_lab.speech.engine import Engine
 from kokoro_lab.speech.parts import Parts
@@ -42,7 +41,6 @@ class Later:
         self._decoder = decoder
         self._config = config
         self._segments = 0
-        self.active_provider = decoder.active_provider
         self.details = decoder.details
         self.predicts = decoder.predicts
 

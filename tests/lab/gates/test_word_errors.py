@@ -12,9 +12,8 @@ from kokoro_lab.errors import ParameterError
 from kokoro_lab.lab import plots
 from kokoro_lab.lab.fixtures import FixtureText, load_rows
 from kokoro_lab.lab.gates import damages, word_errors
-from kokoro_lab.metrics.intelligibility import Recogniser
-from kokoro_lab.metrics.spelling import LANGUAGES
-from kokoro_lab.model.whole_graph import WholeGraph
+from kokoro_lab.metrics.intelligibility import LANGUAGES, Recogniser
+from kokoro_lab.model.decoder import WholeGraph
 from kokoro_lab.speech.engine import Engine
 
 pytest.importorskip("jiwer", reason="word errors need the extra `quality`, which is not installed")

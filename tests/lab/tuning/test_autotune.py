@@ -23,7 +23,7 @@ from kokoro_lab.lab.tuning import autotune
 from kokoro_lab.lab.tuning.autotune import DefaultsComparison, TunePlan, Tuning, tune
 from kokoro_lab.lab.tuning.search import FAILED, FEASIBLE, Search, Space, measured
 from kokoro_lab.metrics.intervals import Estimate
-from kokoro_lab.sessions.provider_choice import choose
+from kokoro_lab.sessions.provider_registry import choose
 from kokoro_lab.sessions.tuned import TuningConditions, read_tuned, with_tuned
 from tests.toy_engine import fails_at_1_thread, make_engine
 

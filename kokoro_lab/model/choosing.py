@@ -1,8 +1,11 @@
-"""Which provider speaks a segment: the one that was measured to cost least for its length.
+"""Which of several decoders speaks: by what a segment of its length was measured to cost, or by a threshold.
 
 A provider that starts slowly and then runs fast is the wrong one for a short sentence. Costs are measured
 once, on speech of three lengths, and kept (`cost_cache`); then the choice depends on the length alone,
 so that the same request gives the same samples as long as the costs are believed.
+
+Of one provider, too, some options suit short texts and others long ones. `10_provider_ab` measures from which
+length on which of two configurations is heard sooner; `KOKORO_BY_LENGTH` sets that (`ByLength`).
 """
 
 from __future__ import annotations
@@ -10,18 +13,18 @@ from __future__ import annotations
 import logging
 import statistics
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
 
 from kokoro_lab.datatypes import Fallback, ProviderChoice
-from kokoro_lab.engine_config import EngineConfig
+from kokoro_lab.engine_config import ByLengthSetting, EngineConfig
 from kokoro_lab.errors import ProviderError
 from kokoro_lab.g2p.vocab import encode
 from kokoro_lab.model.decoder import DecodedSegment, Decoder, SegmentRequest
 from kokoro_lab.sessions.cost_cache import Conditions, CostCache, CostCacheError, SegmentCost
-from kokoro_lab.sessions.placement import Placement
-from kokoro_lab.sessions.providers import PROVIDERS, available_providers
+from kokoro_lab.sessions.guarded_session import Placement
+from kokoro_lab.sessions.provider_registry import usable_providers
 from kokoro_lab.weights.voices import Voice
 
 log = logging.getLogger(__name__)
@@ -35,31 +38,45 @@ MARGIN = 0.1
 SPOKEN = "ðə ɹˈɪvəɹ lˈivz ðə hˈɪlz wɪðˌaʊt hˈɜɹi, tˈɜɹnz twˈIs əɹˈWnd ðə mˈɪl, ænd ɹˈɛsts. "
 
 
-def usable_providers() -> tuple[str, ...]:
-    """Providers that can be had here, by the names that a user types; the CPU first."""
-    present = available_providers()
-    return tuple(name for name, full_name in PROVIDERS.items() if full_name in present)
-
-
 class PlacedDecoder(Decoder, Protocol):
     """A decoder that says where it runs."""
-
-    @property
-    def active_provider(self) -> str:
-        """As ONNX Runtime calls it."""
 
     @property
     def placement(self) -> Placement:
         """Where each stage runs at this moment."""
 
 
-class ByCost:
-    """A `Decoder` over several: each segment goes to the one that costs least for its length.
+class SeveralDecoders:
+    """A `Decoder` over several, of which one answers for all of them.
+
+    Parameters
+    ----------
+    decoders : iterable of PlacedDecoder
+    main : PlacedDecoder
+        Whose placement is told: `SynthesisReport.choices` has those of the segments.
+    """
+
+    def __init__(self, decoders: Iterable[PlacedDecoder], main: PlacedDecoder) -> None:
+        self._several = tuple(decoders)
+        self._main = main
+
+    @property
+    def placement(self) -> Placement:
+        """The main one's; fallbacks are everybody's."""
+        fallbacks = (f for decoder in self._several for f in decoder.placement.fallbacks)
+        return replace(self._main.placement, fallbacks=tuple(dict.fromkeys(fallbacks)))
+
+    def predicts(self, voice: Voice) -> str | None:
+        return next((why for d in self._several if (why := d.predicts(voice)) is not None), None)
+
+
+class ByCost(SeveralDecoders):
+    """Each segment goes to the decoder that costs least for its length.
 
     Parameters
     ----------
     decoders : mapping of str to PlacedDecoder
-        By provider; the first one wins ties.
+        By provider; the first one wins ties, and is the main one.
     costs : mapping of str to SegmentCost
         Of each of them.
     """
@@ -68,25 +85,13 @@ class ByCost:
         self._decoders = dict(decoders)
         self._costs = {name: costs[name] for name in decoders}
         self._first = next(iter(decoders))
-
-    @property
-    def placement(self) -> Placement:
-        """The first one's: `SynthesisReport.choices` has those of the segments. Fallbacks are everybody's."""
-        fallbacks = (f for decoder in self._decoders.values() for f in decoder.placement.fallbacks)
-        return replace(self._decoders[self._first].placement, fallbacks=tuple(dict.fromkeys(fallbacks)))
-
-    @property
-    def active_provider(self) -> str:
-        return self.placement.active_provider
+        super().__init__(self._decoders.values(), self._decoders[self._first])
 
     @property
     def details(self) -> Mapping[str, str]:
         # A broken stream goes on only where the same choices are made
         chosen = ", ".join(f"{name} {cost.points}" for name, cost in self._costs.items())
-        return {**self._decoders[self._first].details, "chosen_by_cost": chosen}
-
-    def predicts(self, voice: Voice) -> str | None:
-        return next((why for d in self._decoders.values() if (why := d.predicts(voice)) is not None), None)
+        return {**self._main.details, "chosen_by_cost": chosen}
 
     def choose(self, token_count: int) -> ProviderChoice:
         """The provider for a segment of so many token ids, and what it and the others cost."""
@@ -183,9 +188,11 @@ def chosen_by_cost(
     except CostCacheError as error:
         fallbacks.append(Fallback("costs", str(error)))
     if not decoders.keys() <= costs.keys():
-        before = {name: decoder.active_provider for name, decoder in decoders.items()}
+        before = {name: decoder.placement.active_provider for name, decoder in decoders.items()}
         costs = {name: measured_cost(decoder, voice()) for name, decoder in decoders.items()}
-        lost = [name for name, decoder in decoders.items() if decoder.active_provider != before[name]]
+        lost = [
+            name for name, decoder in decoders.items() if decoder.placement.active_provider != before[name]
+        ]
         if lost:  # another did its work, and what that took is not its cost
             fallbacks.append(Fallback("costs", f"not kept: {', '.join(lost)} was lost while it was measured"))
         else:
@@ -200,3 +207,38 @@ def _logged(fallbacks: Sequence[Fallback]) -> tuple[Fallback, ...]:
     for fallback in fallbacks:
         log.warning("%s: %s", fallback.stage, fallback.reason)
     return tuple(fallbacks)
+
+
+class ByLength(SeveralDecoders):
+    """A `Decoder` over two. Who knows the text asks `of_text` for the one that speaks it.
+
+    Parameters
+    ----------
+    setting : ByLengthSetting
+        The threshold, and how both are written.
+    below, above : PlacedDecoder
+        For texts shorter than the threshold, and for the others; the latter is the main one.
+    """
+
+    def __init__(self, setting: ByLengthSetting, below: PlacedDecoder, above: PlacedDecoder) -> None:
+        super().__init__((below, above), above)
+        self._setting = setting
+        self.below = below
+        self.above = above
+
+    def of_text(self, characters: int) -> tuple[PlacedDecoder, ProviderChoice]:
+        """The decoder of a text of so many characters, and why it is that one."""
+        setting, limit = self._setting, self._setting.threshold_characters
+        short = characters < limit
+        decoder, name = (self.below, setting.below) if short else (self.above, setting.above)
+        relation = "under" if short else "not under"
+        reason = f"KOKORO_BY_LENGTH: {characters} characters are {relation} {limit}: {name}"
+        return decoder, ProviderChoice(decoder.placement.active_provider, reason)
+
+    @property
+    def details(self) -> Mapping[str, str]:
+        return {**self.above.details, "below": str(self.below.placement), "by_length": str(self._setting)}
+
+    def decode(self, asked: SegmentRequest) -> DecodedSegment:
+        """As the decoder of long texts does: of a segment alone, the length of its text is not known."""
+        return self.above.decode(asked)
