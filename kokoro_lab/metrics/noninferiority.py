@@ -23,6 +23,7 @@ from kokoro_lab.metrics.intervals import (
 )
 
 MARGIN = 0.03
+CONFIDENCE = 0.95
 
 
 def paired_change(
@@ -31,8 +32,6 @@ def paired_change(
     texts: Sequence[Hashable],
     *,
     margin: float = MARGIN,
-    confidence: float = 0.95,
-    seed: int = 0,
 ) -> Estimate:
     """Mean relative change with its lower limit; a lower limit above −margin shows non-inferiority.
 
@@ -69,7 +68,7 @@ def paired_change(
     by_text = np.array([change[clips].mean() for clips in _clips_of(texts)])
     lower, p = by_text[0], 0.0 if by_text[0] > -margin else 1.0
     if np.ptp(by_text) > 0:
-        drawn = bootstrapped([by_text], confidence=confidence, alternative="greater", seed=seed)
+        drawn = bootstrapped([by_text], confidence=CONFIDENCE, alternative="greater")
         lower = drawn.confidence_interval.low
         p = _level_at(-margin, by_text, drawn.bootstrap_distribution)
     return Estimate(float(by_text.mean()), float(lower), np.inf, len(by_text), p)
@@ -120,9 +119,6 @@ def paired_rise(
     candidate_errors: npt.ArrayLike,
     words: npt.ArrayLike,
     texts: Sequence[Hashable],
-    *,
-    confidence: float = 0.95,
-    seed: int = 0,
 ) -> Estimate:
     """Difference of two error rates with its upper limit; a limit under a margin shows non-inferiority.
 
@@ -163,7 +159,7 @@ def paired_rise(
     rise = more.sum() / of.sum()
     upper = rise
     if not np.allclose(more, rise * of):
-        drawn = bootstrapped([more, of], ratio_of_sums, confidence=confidence, alternative="less", seed=seed)
+        drawn = bootstrapped([more, of], ratio_of_sums, confidence=CONFIDENCE, alternative="less")
         upper = drawn.confidence_interval.high
     return Estimate(float(rise), -np.inf, float(upper), len(clips))
 
@@ -172,9 +168,6 @@ def error_rate(
     errors: npt.ArrayLike,
     words: npt.ArrayLike,
     texts: Sequence[Hashable],
-    *,
-    confidence: float = 0.95,
-    seed: int = 0,
 ) -> Estimate:
     """An error rate with its two-sided confidence interval.
 
@@ -200,8 +193,8 @@ def error_rate(
     clips = _clips_of(texts)
     _require_counts(said, wrong)
     if not wrong.sum():
-        return Estimate(0.0, 0.0, float(1 - ((1 - confidence) / 2) ** (1 / said.sum())), len(clips))
-    return rate_of(wrong, said, texts, confidence=confidence, seed=seed)
+        return Estimate(0.0, 0.0, float(1 - ((1 - CONFIDENCE) / 2) ** (1 / said.sum())), len(clips))
+    return rate_of(wrong, said, texts, confidence=CONFIDENCE)
 
 
 def _require_counts(said: npt.NDArray[np.float64], *errors: npt.NDArray[np.float64]) -> None:

@@ -27,8 +27,6 @@ class Chunker:
     ----------
     chunk_s : float
         Length of a chunk.
-    sample_rate_hz : int
-        Of the samples.
     start_samples : int
         Where in the stream the first sample pushed belongs. If that is within a chunk, what comes before
         it there is silence.
@@ -46,9 +44,7 @@ class Chunker:
         `chunk_s` is no number, or not between 0.030 and 0.120 s.
     """
 
-    def __init__(
-        self, chunk_s: float = CHUNK_S, sample_rate_hz: int = SAMPLE_RATE_HZ, start_samples: int = 0
-    ) -> None:
+    def __init__(self, chunk_s: float = CHUNK_S, start_samples: int = 0) -> None:
         require_type("chunk_s", chunk_s, float, ParameterError)
         if not CHUNK_MIN_S <= chunk_s <= CHUNK_MAX_S:
             raise ParameterError(
@@ -57,8 +53,7 @@ class Chunker:
                 value=chunk_s,
                 allowed=f"{CHUNK_MIN_S} to {CHUNK_MAX_S}",
             )
-        self._size = round(chunk_s * sample_rate_hz)
-        self._rate_hz = sample_rate_hz
+        self._size = round(chunk_s * SAMPLE_RATE_HZ)
         self._segment_id = 0
         self._marks: deque[tuple[int, int]] = deque()
         self.enter(start_samples)
@@ -98,10 +93,10 @@ class Chunker:
             self._segment_id = self._marks.popleft()[1]
         chunk = AudioChunk(
             samples=samples,
-            sample_rate_hz=self._rate_hz,
+            sample_rate_hz=SAMPLE_RATE_HZ,
             segment_id=self._segment_id,
             chunk_id=self._chunk_id,
-            start_s=self.sent_samples / self._rate_hz,
+            start_s=self.sent_samples / SAMPLE_RATE_HZ,
         )
         self.sent_samples += len(samples)
         self._chunk_id += 1

@@ -160,8 +160,6 @@ def heard(
     lines: Sequence[str],
     voices: Sequence[str],
     config: EngineConfig,
-    *,
-    progress: bool = True,
 ) -> pd.DataFrame:
     """Let the block alone run on integers, all else in float; then `int8` as it ships, with the block's
     integers, its layers that ship in float included.
@@ -178,7 +176,7 @@ def heard(
     tables = []
     for method, integers in made.items():
         for rest, keep in kept.items():
-            table = maker.compare(lines, voices, keep=keep, adjusted=integers, progress=progress)
+            table = maker.compare(lines, voices, keep=keep, adjusted=integers, progress=True)
             tables.append(table.assign(method=method, rest=rest))
     return pd.concat(tables, ignore_index=True)
 

@@ -27,22 +27,18 @@ def segments_of(front_end: FrontEnd, line: str, voice: str) -> Iterator[Spoken]:
         yield tuple(segment.token_ids), pack.style(len(segment.token_ids))
 
 
-def segments_of_all(
-    lines: Sequence[str], voices: Sequence[str], *, what: str = "spoken", progress: bool = True
-) -> Iterator[Spoken]:
+def segments_of_all(lines: Sequence[str], voices: Sequence[str], *, what: str = "spoken") -> Iterator[Spoken]:
     """The segments of every line by every voice, one after the other, with a bar."""
     front_end = FrontEnd()
     jobs = [(line, voice) for line in lines for voice in voices]
-    for line, voice in tqdm(jobs, desc=what, disable=None if progress else True):
+    for line, voice in tqdm(jobs, desc=what, disable=None):
         yield from segments_of(front_end, line, voice)
 
 
-def one_voice_each(
-    lines: Sequence[str], voices: Sequence[str], *, what: str = "spoken", progress: bool = True
-) -> Iterator[Spoken]:
+def one_voice_each(lines: Sequence[str], voices: Sequence[str], *, what: str = "spoken") -> Iterator[Spoken]:
     """The segments of every line, each line by the next voice, with a bar."""
     front_end = FrontEnd()
-    for number, line in enumerate(tqdm(lines, desc=what, disable=None if progress else True)):
+    for number, line in enumerate(tqdm(lines, desc=what, disable=None)):
         yield from segments_of(front_end, line, voices[number % len(voices)])
 
 

@@ -147,7 +147,6 @@ def sensitivity(
     *,
     config: EngineConfig | None = None,
     groups: Sequence[str] = (),
-    progress: bool = True,
 ) -> pd.DataFrame:
     """Quantise each group of layers alone, then one after the other, the most harmless first.
 
@@ -166,7 +165,7 @@ def sensitivity(
     for layer in Calibration.load():
         members.setdefault(group_of(layer), []).append(layer)
     chosen = list(groups or members)
-    bar = tqdm(total=2 * len(chosen) - 1, desc="groups", disable=not progress)
+    bar = tqdm(total=2 * len(chosen) - 1, desc="groups")
 
     def measured(quantised: Iterable[str]) -> dict[str, float]:
         keep = [layer for part, layers in members.items() if part not in set(quantised) for layer in layers]
@@ -182,11 +181,9 @@ def sensitivity(
     return pd.concat([alone, first, pd.DataFrame(cumulated)], ignore_index=True)
 
 
-def controls(
-    lines: Sequence[str], voice: str, *, config: EngineConfig | None = None
-) -> list[NegativeControl]:
+def controls(lines: Sequence[str], voice: str) -> list[NegativeControl]:
     """Calibrations that are wrong on purpose; what is built from them must not pass."""
-    maker = VariantMaker(replace(config or EngineConfig(), variant="int8"))
+    maker = VariantMaker(replace(EngineConfig(), variant="int8"))
     found = []
     for name, factor in WRONG_RANGES.items():
         wrong = Calibration(
@@ -242,9 +239,7 @@ def layers_in_float(patterns: Sequence[str]) -> list[str]:
     return [name for name in Calibration.load() if any(fnmatchcase(name, p) for p in patterns)]
 
 
-def costs(
-    variant: str, lines: Sequence[str], voices: Sequence[str], *, progress: bool = True
-) -> pd.DataFrame:
+def costs(variant: str, lines: Sequence[str], voices: Sequence[str]) -> pd.DataFrame:
     """Build the variant once for each pattern of its list with integers there, and compare it with fp32.
 
     Returns
@@ -258,7 +253,7 @@ def costs(
     patterns = list(exclusions()[variant])
     shipped = summary(maker.compare(lines, voices, keep=patterns))
     rows = []
-    for pattern in tqdm(patterns, desc=f"{variant}: exclusions", disable=not progress):
+    for pattern in tqdm(patterns, desc=f"{variant}: exclusions"):
         found = summary(maker.compare(lines, voices, keep=[p for p in patterns if p != pattern]))
         gains = {gain: round(shipped[name] - found[name], 5) for gain, name in GAINS.items()}
         rows.append({"layers": pattern, "layers_count": len(layers_in_float([pattern]))} | gains)

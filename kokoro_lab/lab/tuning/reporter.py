@@ -184,14 +184,7 @@ class _WatchedGraph:
             yield name, values[0] if name.endswith("Conv") else values.reshape(-1, values.shape[-1]).T
 
 
-def calibrate(
-    texts: Sequence[str],
-    voices: Sequence[str],
-    *,
-    tail: float = TAIL,
-    config: EngineConfig | None = None,
-    progress: bool = True,
-) -> Calibration:
+def calibrate(texts: Sequence[str], voices: Sequence[str]) -> Calibration:
     """Let the float model speak every text, by each voice in turn, and keep the widest range of each channel.
 
     Returns
@@ -199,11 +192,11 @@ def calibrate(
     Calibration
         For every layer that can run on integers.
     """
-    report = ActivationReporter(config or EngineConfig())
+    report = ActivationReporter(EngineConfig())
     widest: dict[str, Range] = {}
-    for token_ids, style in one_voice_each(texts, voices, what="calibrated", progress=progress):
+    for token_ids, style in one_voice_each(texts, voices, what="calibrated"):
         for layer, values in report(token_ids, style, 1.0):
-            found = bulk_of(values, tail)
+            found = bulk_of(values, TAIL)
             widest[layer] = Range.widest([widest.get(layer, found), found])
     return Calibration(widest)
 

@@ -106,22 +106,20 @@ def make_training_set(
     *,
     minutes: float,
     seed: int,
-    config: EngineConfig | None = None,
-    progress: bool = True,
 ) -> TrainingSet:
     """Let the model speak pieces of `lines` with voices, blends and speeds drawn at random.
 
     Stops after `minutes` of wall time, whatever it has; writes `path` as it goes, so that an
     interrupted run is not lost.
     """
-    config = config or EngineConfig(variant="fp32")
+    config = EngineConfig(variant="fp32")
     stages, own, own_of_trunk = StagedDecoder(config), OwnStatistics(config), TrunkStatistics(config)
     draw = random.Random(seed)
     front_end = FrontEnd()
     rows: list[tuple[Values, ...]] = []
     names: list[str] = []
     end = time.monotonic() + 60 * minutes
-    bar = tqdm(desc="utterances", disable=not progress)
+    bar = tqdm(desc="utterances")
 
     def so_far() -> TrainingSet:
         inputs, targets, contours, trunk = (np.stack(column) for column in zip(*rows, strict=True))
@@ -152,9 +150,7 @@ def _target(mean: Values, variance: Values) -> Values:
     return found
 
 
-def shift_of(
-    variant: str, lines: Sequence[str], voices: Sequence[str], *, progress: bool = True
-) -> npt.NDArray[np.float16]:
+def shift_of(variant: str, lines: Sequence[str], voices: Sequence[str]) -> npt.NDArray[np.float16]:
     """How far the statistics that a variant's vocoder finds are from fp32's, on average over segments.
 
     Every line is spoken by one voice, in turn. What both are given is the variant's own prosody.
@@ -169,7 +165,7 @@ def shift_of(
     reference, own = OwnStatistics(replace(config, variant="fp32")), OwnStatistics(config)
     unit = StatisticsPredictor.load().unit
     total, count = np.zeros(len(unit)), 0
-    for token_ids, style in one_voice_each(lines, voices, what=f"{variant}: statistics", progress=progress):
+    for token_ids, style in one_voice_each(lines, voices, what=f"{variant}: statistics"):
         prosody = stages.prosody.predict(token_ids, style, 1.0)
         (mean, variance), (mean_there, variance_there) = reference(prosody), own(prosody)
         change = np.log((variance_there + SMALLEST_VARIANCE) / (variance + SMALLEST_VARIANCE))
