@@ -100,6 +100,25 @@ def test_links_of_the_documentation_lead_somewhere(path: Path) -> None:
         assert not anchor or anchor in anchors(linked), target
 
 
+def test_every_file_and_name_of_the_page_of_changes_is_there(repository: Path) -> None:
+    """Paths stand below the root, the package or the tests; a name in brackets is in a file of its cell."""
+    rows = [line.split("|")[1:-1] for line in page("docs/change.md").splitlines() if line.startswith("| ")][2:]
+    assert len(rows) > 15
+    for cell in (cell for row in rows for cell in row):
+        quoted = [token for token in re.findall(r"`([^`]+)`", cell) if not re.search(r"[ <*]|NN_", token)]
+        files = []
+        for token in quoted:
+            if re.search(r"/|\.(py|tsv|json|md|toml)$", token):
+                below = [repository / root / token for root in ("", "kokoro_lab", "tests")]
+                below += [file.parent / token for file in files]
+                found = next((file for file in below if file.exists()), None)
+                assert found is not None, token
+                files.append(found)
+        sources = "\n".join(file.read_text("utf-8") for file in files if file.is_file())
+        for name in (token for token in quoted if re.fullmatch(r"_?[A-Z]\w*(\.\w+)?", token)):
+            assert name.rpartition(".")[2] in sources, (name, cell)
+
+
 def without_code(path: Path) -> str:
     return re.sub(r"^```.*?^```", "", path.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
 

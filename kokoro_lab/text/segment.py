@@ -51,9 +51,10 @@ PAUSE_S = {
     **dict.fromkeys(".!?…:", 0.150),
     **dict.fromkeys(",;—", 0.080),
 }
-"""Silence added after a segment by the mark it ends with (S7: 120 to 180 ms, 60 to 100 ms)."""
+"""Silence added after a segment by the mark that it ends with: 120 to 180 ms, or 60 to 100 ms, are promised. A
+mark within a segment is a pause of the model's own."""
 PAUSE_PLAIN_S = 0.100
-"""Silence added after a segment that ends without a mark (S7: 80 to 120 ms)."""
+"""Silence added after a segment that ends without a mark: 80 to 120 ms are promised."""
 _STOP = r"\n|[.!?…][\"”')]*\s|[。！？][」』）]*"
 _WIDE = r"[\p{Hiragana}\p{Katakana}\p{Han}ー、。「」]"
 _WRAP = regex.compile(rf"((?<={_WIDE})\n(?={_WIDE}))|\s*\n\s*|  +")
