@@ -51,8 +51,8 @@ PAUSE_S = {
     **dict.fromkeys(".!?…:", 0.150),
     **dict.fromkeys(",;—", 0.080),
 }
-"""Silence added after a segment by the mark that it ends with: 120 to 180 ms, or 60 to 100 ms, are promised. A
-mark within a segment is a pause of the model's own."""
+"""Silence added after a segment by the mark that it ends with: 120 to 180 ms, or 60 to 100 ms, are promised.
+A mark within a segment is a pause of the model's own."""
 PAUSE_PLAIN_S = 0.100
 """Silence added after a segment that ends without a mark: 80 to 120 ms are promised."""
 _STOP = r"\n|[.!?…][\"”')]*\s|[。！？][」』）]*"

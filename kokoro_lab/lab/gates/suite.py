@@ -1,7 +1,7 @@
 """Which measurements there are: the gates, the other notebooks and the benchmarks, each fast and in full.
 
-They stand in `notebooks/suite.json`, beside what they run. Who runs gates, who tests notebooks and who looks for
-evidence reads the same rows. What else a new gate needs: `docs/change.md`.
+They stand in `notebooks/suite.json`, beside what they run. Who runs gates, who tests notebooks and who looks
+for evidence reads the same rows. What else a new gate needs: `docs/change.md`.
 """
 
 from __future__ import annotations
