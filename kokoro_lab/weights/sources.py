@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from kokoro_lab.errors import IntegrityError, SourceUnavailable
 from kokoro_lab.weights import clients
 from kokoro_lab.weights.catalogue import Package, WeightFile
-from kokoro_lab.weights.clients import CLIENTS, PackageClient, is_disk_full, reason, refusal, run
+from kokoro_lab.weights.clients import is_disk_full, reason, refusal, run
 from kokoro_lab.weights.joining import archive_is_whole, demand, join, sha256_of
 from kokoro_lab.weights.progress import Tick, progress_bar
 
@@ -241,12 +241,11 @@ class Registry:
                 return kept
             kept.unlink()
         self.packages.mkdir(parents=True, exist_ok=True)
-        client = CLIENTS[package.client]
         with tempfile.TemporaryDirectory(
             dir=self.staging, prefix="incoming-", ignore_cleanup_errors=True
         ) as name:
             incoming = Path(name)
-            self._probe(client, package, incoming)
+            self._probe(package, incoming)
             target = incoming / "out"
             target.mkdir()
             seen = 0
@@ -257,32 +256,34 @@ class Registry:
                 tick(now - seen)
                 seen = now
 
-            code, said = run(client.pack(package, target, incoming), incoming / "stderr", watch=watch)
+            code, said = run(clients.pack(package, target, incoming), incoming / "stderr", watch=watch)
             if code != 0:
-                raise refusal(client, package, said)
+                raise refusal(package, said)
             got = list(target.iterdir())
             if len(got) != 1:
                 raise SourceUnavailable(
-                    f"{client.name} gave {len(got)} files for {package.spec} instead of one."
+                    f"{package.client} gave {len(got)} files for {package.spec} instead of one."
                 )
             os.replace(got[0], kept)
             tick(package.bytes - seen)
         return kept
 
-    def _probe(self, client: PackageClient, package: Package, incoming: Path) -> None:
+    def _probe(self, package: Package, incoming: Path) -> None:
         """Find out within seconds, and once, whether a client gets answers at all."""
-        if client.name not in self._probed:
-            self._probed[client.name] = None
+        if package.client not in self._probed:
+            self._probed[package.client] = None
             try:
                 limit_s = clients.PROBE_S + clients.CLIENT_START_S
-                code, said = run(client.probe(package, incoming), incoming / "stderr", limit_s=limit_s)
+                code, said = run(clients.probe(package, incoming), incoming / "stderr", limit_s=limit_s)
                 if code is None:
-                    raise SourceUnavailable(f"{client.name}'s registry does not answer within {limit_s:g} s.")
+                    raise SourceUnavailable(
+                        f"{package.client}'s registry does not answer within {limit_s:g} s."
+                    )
                 if code != 0:
-                    raise refusal(client, package, said)
+                    raise refusal(package, said)
             except SourceUnavailable as error:
-                self._probed[client.name] = error
-        refused = self._probed[client.name]
+                self._probed[package.client] = error
+        refused = self._probed[package.client]
         if refused is not None:
             raise refused
 
