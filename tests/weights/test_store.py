@@ -857,7 +857,7 @@ def test_the_real_catalogue_is_whole() -> None:
     assert tuple(real.models) == PUBLISHED
     assert store.model_sha256("fp32").startswith("8fbea51e")
     assert [len(real.models[v].parts) for v in real.models] == [19, 10, 4]
-    for file in real.files(real.models, recogniser=True, voice_encoder=True):
+    for file in store.files_of(real.models, recogniser=True, voice_encoder=True):
         assert len(file.sha256) == 64
         assert file.bytes > 0
     assert {v.bytes for v in real.voices.values()} == {510 * 256 * 4}
@@ -868,8 +868,8 @@ def test_the_real_catalogue_is_whole() -> None:
         assert (file.name, file.hub.path) == (f"whisper-base/{name}", name)
         assert len(file.hub.revision) == 40  # a commit: a branch may move
     assert [file.name for file in real.voice_encoder.values()] == ["voice-encoder/pretrained.pt"]
-    assert real.files(real.models)[-1] == real.models["int8-upstream"]
-    assert set(real.files((), recogniser=True)) > set(real.recogniser.values())
+    assert store.files_of(real.models)[-1] == real.models["int8-upstream"]
+    assert set(store.files_of((), recogniser=True)) > set(real.recogniser.values())
 
 
 def test_importing_does_no_work() -> None:
