@@ -87,12 +87,10 @@ class SsmlError(TextError):
         column: int | None = None,
         element: str | None = None,
         attribute: str | None = None,
-        value: Any = None,
-        allowed: str | None = None,
-        mend: str | None = None,
+        **details: Any,
     ) -> None:
         place = "" if line is None else f"Line {line}, column {column}: "
-        super().__init__(place + message, field="input", value=value, allowed=allowed, mend=mend)
+        super().__init__(place + message, field="input", **details)
         self.line = line
         self.column = column
         self.element = element

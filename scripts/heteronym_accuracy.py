@@ -9,14 +9,40 @@ from __future__ import annotations
 import json
 import sys
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 
 from kokoro_lab.g2p.english import EnglishG2P
-from kokoro_lab.metrics.pronunciation import spoken_reading
 from kokoro_lab.provenance import repository_root
 from kokoro_lab.text.aligned import AlignedText
 
 TEXTS = repository_root() / "fixtures" / "texts"
+
+
+def edits(a: str, b: str) -> int:
+    """The least number of symbols to insert, delete or replace that makes `b` of `a` (Levenshtein, 1966)."""
+    above = list(range(len(b) + 1))
+    for i, symbol in enumerate(a, 1):
+        row = [i]
+        for j, other in enumerate(b, 1):
+            row.append(min(above[j] + 1, row[-1] + 1, above[j - 1] + (symbol != other)))
+        above = row
+    return above[-1]
+
+
+def spoken_reading(phonemes: str, readings: Mapping[str, str]) -> frozenset[str]:
+    """Names of the readings that `phonemes` is nearest to; several where they sound alike or are as near.
+
+    Parameters
+    ----------
+    phonemes : str
+        As spoken, with stress marks.
+    readings : mapping of str to str
+        Phonemes of each reading, by name.
+    """
+    distance = {name: edits(phonemes, said) for name, said in readings.items()}
+    least = min(distance.values())
+    return frozenset(name for name, edited in distance.items() if edited == least)
 
 
 def misread(g2p: EnglishG2P, corpus: Path, readings: Path) -> tuple[Counter[str], int]:

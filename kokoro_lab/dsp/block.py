@@ -88,7 +88,8 @@ def in_runs(blocks: Iterable[Samples]) -> Iterator[Samples]:
 class Processor(ABC, Generic[Out]):
     """Samples in, samples out, in blocks of any size.
 
-    Subclasses write `_push` and `_flush`; this class keeps the promises that all of them share.
+    Subclasses write `_push`, and `_flush` if they hold anything back; this class keeps the promises that all
+    of them share.
     """
 
     _spent = False
@@ -149,8 +150,8 @@ class Processor(ABC, Generic[Out]):
     @abstractmethod
     def _push(self, block: Samples) -> npt.NDArray[Out]: ...
 
-    @abstractmethod
-    def _flush(self) -> npt.NDArray[Out]: ...
+    def _flush(self) -> npt.NDArray[Out]:
+        return self._push(SILENT)
 
 
 class History:

@@ -75,9 +75,6 @@ class Dither(Processor[np.int16]):
         self.clipped_samples += int(np.count_nonzero(within != steps))
         return within.astype(np.int16)
 
-    def _flush(self) -> Pcm:
-        return np.zeros(0, dtype=np.int16)
-
 
 Dithering = Literal["tpdf", "shaped"]
 TAPS = 5

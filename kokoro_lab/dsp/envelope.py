@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from kokoro_lab.dsp.block import SILENT, Processor, Samples
+from kokoro_lab.dsp.block import Processor, Samples
 from kokoro_lab.errors import ParameterError
 
 RAMP_S = 0.02
@@ -51,6 +51,3 @@ class Envelope(Processor[np.float32]):
             return block * np.float32(self._level)
         gains = np.interp(places, self._knots, self._gains).astype(np.float32)
         return np.asarray(block * gains, np.float32)
-
-    def _flush(self) -> Samples:
-        return SILENT

@@ -27,7 +27,6 @@ from kokoro_lab.dsp.block import (
     require_rate,
 )
 from kokoro_lab.dsp.true_peak import REACH_SAMPLES, PeakDetector
-from kokoro_lab.errors import ParameterError
 
 DB_A_NEPER = 20 / math.log(10)
 
@@ -42,6 +41,7 @@ CEILING_DBTP = TRUE_PEAK_LIMIT_DBTP - METER_MARGIN_DB
 signals, libebur128 0.3 dB on white noise, both next to nothing on speech."""
 
 LOOK_AHEAD_S = 0.003
+"""How long before a peak the gain starts to fall; part of the latency."""
 RELEASE_S = 0.05
 """Time constant of the recovery: after this long 37 % of the dB are left."""
 
@@ -71,8 +71,6 @@ class Limiter(Processor[np.float32]):
     ----------
     sample_rate_hz : int
         8000 to 192000.
-    look_ahead_s : float
-        How long before a peak the gain starts to fall, up to 0.1 s; part of the latency.
 
     Attributes
     ----------
@@ -82,7 +80,7 @@ class Limiter(Processor[np.float32]):
     Raises
     ------
     ParameterError
-        A parameter is out of its range.
+        The rate is no rate.
 
     Notes
     -----
@@ -90,22 +88,11 @@ class Limiter(Processor[np.float32]):
     24 kHz that means 8x).
     """
 
-    def __init__(
-        self,
-        sample_rate_hz: int,
-        look_ahead_s: float = LOOK_AHEAD_S,
-    ) -> None:
+    def __init__(self, sample_rate_hz: int) -> None:
         require_rate(sample_rate_hz)
-        if not 1 / sample_rate_hz <= look_ahead_s <= 0.1:
-            raise ParameterError(
-                f"look_ahead_s of {look_ahead_s} is out of range.",
-                field="look_ahead_s",
-                value=look_ahead_s,
-                allowed=f"{1 / sample_rate_hz:.6g} to 0.1",
-            )
         self._ceiling = 10.0 ** (CEILING_DBTP / 20)
         self._decay = float(on_grid(np.array(1 / (RELEASE_S * sample_rate_hz)), _LOG_BITS))
-        self._window = round(look_ahead_s * sample_rate_hz)
+        self._window = round(LOOK_AHEAD_S * sample_rate_hz)
         self.latency_samples = REACH_SAMPLES + self._window - 1
 
         hann = np.hanning(self._window + 2)[1:-1]  # its two zeros would only cost latency

@@ -8,7 +8,7 @@ from importlib import import_module
 
 import numpy as np
 
-from kokoro_lab.dsp.block import SILENT, Processor, Samples, in_runs, require_finite
+from kokoro_lab.dsp.block import Processor, Samples, in_runs, require_finite
 from kokoro_lab.dsp.limiter import Limiter
 from kokoro_lab.errors import ParameterError, SynthesisError
 
@@ -50,9 +50,6 @@ class Gain(Processor[np.float32]):
 
     def _push(self, block: Samples) -> Samples:
         return block * self._factor
-
-    def _flush(self) -> Samples:
-        return SILENT
 
 
 def normalising_gain_db(

@@ -174,23 +174,17 @@ def stages_folder(config: EngineConfig, native: Native, say: Callable[[str], Non
     if config.stages is not None:
         return _exported(config, config.stages, native)
     uses = native.library is not None
+    kind = f"{config.variant}{'-native' if uses else ''}"
     made_by = recipes(config.variant, uses)
-    variant = f"{config.variant}{'-native' if uses else ''}"
-
-    def make(folder: Path, damage: str) -> None:
-        if say:
-            say(f"Making the {config.variant} graphs from the weights (once, about 10 s).")
-        with step_bar(f"{config.variant} graphs", len(steps_of(made_by)), say is not None) as begins:
-            make_stages(folder, config, made_by, begins=begins, native_operators=uses, damage=damage)
-
-    return kept_graphs(config, variant, made_by, make, native_operators=uses)
+    return kept_graphs(config, kind, made_by, f"{config.variant} graphs", say, native_operators=uses)
 
 
 def kept_graphs(
     config: EngineConfig,
-    what: str,
+    kind: str,
     made_by: Recipes,
-    make: Callable[[Path, str], None],
+    what: str,
+    say: Callable[[str], None] | None,
     *,
     native_operators: bool,
 ) -> Path:
@@ -198,10 +192,12 @@ def kept_graphs(
 
     Parameters
     ----------
-    what : str
+    kind : str
         Whose recipes `made_by` are: a part of the folder's name.
-    make : callable
-        As in `derived.whole_folder`.
+    what : str
+        What is made, in words.
+    say : callable or None
+        Told in a line that it is being made; on a terminal a bar follows.
 
     Raises
     ------
@@ -211,11 +207,16 @@ def kept_graphs(
     root = weights_home(config.home)
     recipe = recipe_digest(made_by, native_operators=native_operators)
 
-    def make_of_weights(folder: Path, damage: str) -> None:
+    def make(folder: Path, damage: str) -> None:
         model_path("fp32", config.home)  # says so if the weights are missing
-        make(folder, damage)
+        if say:
+            say(f"Making the {what} from the weights (once, about 10 s).")
+        with step_bar(what, len(steps_of(made_by)), say is not None) as begins:
+            make_stages(
+                folder, config, made_by, begins=begins, native_operators=native_operators, damage=damage
+            )
 
-    return whole_folder(root, f"{model_sha256('fp32')[:12]}-{what}", key_of(recipe), make_of_weights)
+    return whole_folder(root, f"{model_sha256('fp32')[:12]}-{kind}", key_of(recipe), make)
 
 
 def _exported(config: EngineConfig, folder: Path, native: Native) -> Path:

@@ -11,16 +11,16 @@ Nothing is approximated: sums are only taken in another order, and each more poi
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+
+from kokoro_lab.text.tables import rows
 
 Taps = dict[int, npt.NDArray[Any]]
 """A filter: offset → (channels out, channels in). `y[n] = Σ taps[o] x[n + o]`."""
@@ -121,10 +121,9 @@ def _winograd(outputs: int, taps: int) -> tuple[Whole, Fractions, Whole]:
     of F(4, 4) 1/2 besides, which of the simple ones rounds the least.
     """
     found: dict[str, list[list[Fraction]]] = {"samples": [], "filters": [], "sums": []}
-    with Path(__file__).with_name("winograd.tsv").open(encoding="utf-8") as table:
-        for row in csv.DictReader(table, delimiter="\t"):
-            if (int(row["outputs"]), int(row["taps"])) == (outputs, taps):
-                found[row["matrix"]].append([Fraction(value) for value in row["row"].split()])
+    for row in rows(__package__, "winograd.tsv"):
+        if (int(row["outputs"]), int(row["taps"])) == (outputs, taps):
+            found[row["matrix"]].append([Fraction(value) for value in row["row"].split()])
     samples, sums = ([[int(value) for value in row] for row in found[name]] for name in ("samples", "sums"))
     return samples, [[float(value) for value in row] for row in found["filters"]], sums
 

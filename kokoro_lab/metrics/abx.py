@@ -7,7 +7,7 @@ one:
 - *Is a difference heard?* `p_value`: so many right answers are rare without hearing. A p over 0.05 shows
   nothing by itself: 16 trials find a listener who is right 60 % of the time in one test of six (`power`).
 - *Is it shown to be inaudible?* `intervals.upper_limit`: the true proportion is below this. That takes
-  enough trials (`trials_to_show`): 39 to get below 70 %, 68 to get below 65 %.
+  enough trials (`trials_to_show`): 39 to get below 70 %.
 
 Both are exact for trials that are independent of each other, with an X drawn by a fair coin each time.
 """
@@ -26,7 +26,6 @@ from kokoro_lab.errors import ParameterError
 from kokoro_lab.metrics.intervals import (
     ALPHA,
     check_counts,
-    check_probability,
     proportion_interval,
     upper_limit,
 )
@@ -36,7 +35,7 @@ INAUDIBLE_BELOW = 0.70
 """A listener who is right less often than this hears a difference at most now and then: 0.5 is guessing,
 0.75 the usual threshold of hearing."""
 POWER = 0.8
-MOST_TRIALS = 10_000
+MOST_TRIALS = 100
 _HIGHEST_D_PRIME = 40.0
 """Above 6, ABX is right in every trial as far as float64 can say."""
 
@@ -68,8 +67,8 @@ def p_value(right: int, trials: int) -> float:
     return float(binomtest(right, trials, CHANCE, alternative="greater").pvalue)
 
 
-def fewest_right(trials: int, alpha: float = ALPHA) -> int | None:
-    """How many right answers are significant: the least count with `p_value` ≤ `alpha`.
+def fewest_right(trials: int) -> int | None:
+    """How many right answers are significant: the least count with `p_value` ≤ `ALPHA`.
 
     Returns
     -------
@@ -79,15 +78,14 @@ def fewest_right(trials: int, alpha: float = ALPHA) -> int | None:
     Raises
     ------
     ParameterError
-        No trials, or `alpha` is no probability.
+        No trials.
     """
     check_counts(0, trials)
-    check_probability("alpha", alpha)
-    least = int(binom.isf(alpha, trials, CHANCE)) + 1
+    least = int(binom.isf(ALPHA, trials, CHANCE)) + 1
     return least if least <= trials else None
 
 
-def power(trials: int, true_proportion: float, alpha: float = ALPHA) -> float:
+def power(trials: int, true_proportion: float) -> float:
     """Probability that a listener who is right this often is found, that is, comes out significant.
 
     Parameters
@@ -105,37 +103,32 @@ def power(trials: int, true_proportion: float, alpha: float = ALPHA) -> float:
     Raises
     ------
     ParameterError
-        No trials, a proportion that is not above chance, or `alpha` is no probability.
+        No trials, or a proportion that is not above chance.
     """
-    least = fewest_right(trials, alpha)
-    _check_above_chance("true_proportion", true_proportion)
+    least = fewest_right(trials)
+    if not CHANCE < true_proportion <= 1:
+        raise ParameterError(
+            f"A true proportion of {true_proportion} is not above guessing.",
+            field="true_proportion",
+            value=true_proportion,
+            allowed=f"over {CHANCE}, up to 1",
+        )
     return 0.0 if least is None else float(binom.sf(least - 1, trials, true_proportion))
 
 
-def trials_to_show(
-    bound: float = INAUDIBLE_BELOW, wanted_power: float = POWER, alpha: float = ALPHA
-) -> tuple[int, int]:
-    """The fewest trials that show inaudibility, if nobody hears anything, with the power that is wanted.
+def trials_to_show() -> tuple[int, int]:
+    """The fewest trials that show inaudibility, if nobody hears anything, with a probability of `POWER`.
 
     Returns
     -------
     tuple of int
-        Trials, and the right answers that they may hold at most: (39, 22) for 0.70, (68, 37) for 0.65.
-
-    Raises
-    ------
-    ParameterError
-        `bound` is not between one half and 1, `alpha` or `wanted_power` is no probability, or more than
-        10 000 trials would be needed.
+        Trials, and the right answers that they may hold at most: (39, 22).
     """
-    check_probability("wanted_power", wanted_power)
-    check_probability("alpha", alpha)
-    _check_above_chance("bound", bound)
     trials = np.arange(1, MOST_TRIALS + 1)
-    most = binom.ppf(alpha, trials, bound)
+    most = binom.ppf(ALPHA, trials, INAUDIBLE_BELOW)
     # ppf is the first count beyond, unless it hits exactly
-    most -= binom.cdf(most, trials, bound) > alpha
-    needed = _first(trials, binom.cdf(most, trials, CHANCE) >= wanted_power, "bound", bound)
+    most -= binom.cdf(most, trials, INAUDIBLE_BELOW) > ALPHA
+    needed = int(trials[np.argmax(binom.cdf(most, trials, CHANCE) >= POWER)])
     return needed, int(most[needed - 1])
 
 
@@ -224,9 +217,9 @@ class AbxResult:
         """Whether a difference is shown to be heard."""
         return self.p <= ALPHA
 
-    def shown_inaudible(self, bound: float = INAUDIBLE_BELOW) -> bool:
-        """Whether the true proportion is shown to be below `bound`."""
-        return self.upper < bound
+    def shown_inaudible(self) -> bool:
+        """Whether the true proportion is shown to be below `INAUDIBLE_BELOW`."""
+        return self.upper < INAUDIBLE_BELOW
 
 
 def outcome(right: int, trials: int) -> AbxResult:
@@ -273,15 +266,13 @@ class PooledListeners:
         return self.differ_p <= ALPHA
 
 
-def pool(counts: Mapping[str, tuple[int, int]], *, seed: int = 0) -> PooledListeners:
+def pool(counts: Mapping[str, tuple[int, int]]) -> PooledListeners:
     """The answers of several listeners, added up.
 
     Parameters
     ----------
     counts : mapping
         Listener → right answers and trials.
-    seed : int
-        Of the permutations.
 
     Raises
     ------
@@ -301,27 +292,6 @@ def pool(counts: Mapping[str, tuple[int, int]], *, seed: int = 0) -> PooledListe
     differ_p = 1.0
     if len(counts) > 1 and 0 < total < of:
         table = np.array([(right, trials - right) for right, trials in counts.values()])
-        resampled = MonteCarloMethod(n_resamples=9999, rng=np.random.default_rng(seed))
+        resampled = MonteCarloMethod(n_resamples=9999, rng=np.random.default_rng(0))
         differ_p = float(chi2_contingency(table, correction=False, method=resampled).pvalue)
     return PooledListeners(outcome(total, of), len(counts), differ_p)
-
-
-def _first(trials: np.ndarray, enough: np.ndarray, field: str, value: float) -> int:
-    if not enough.any():
-        raise ParameterError(
-            f"{value:g} is so near to guessing that {MOST_TRIALS} trials would not do.",
-            field=field,
-            value=value,
-            mend="Ask for something further from one half, or for less power.",
-        )
-    return int(trials[np.argmax(enough)])
-
-
-def _check_above_chance(field: str, value: float) -> None:
-    if not CHANCE < value <= 1:
-        raise ParameterError(
-            f"A {field.replace('_', ' ')} of {value} is not above guessing.",
-            field=field,
-            value=value,
-            allowed=f"over {CHANCE}, up to 1",
-        )

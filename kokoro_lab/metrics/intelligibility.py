@@ -148,16 +148,6 @@ class ErrorCount:
         """Errors of all three kinds."""
         return self.missed + self.replaced + self.added
 
-    @property
-    def word_error_rate(self) -> float:
-        """Errors ÷ words said: 0 is best, and over 1 if more was added than said."""
-        return self.word_errors / self.words
-
-    @property
-    def character_error_rate(self) -> float:
-        """As `word_error_rate`, by characters: a word that is nearly right counts less."""
-        return self.character_errors / self.characters
-
 
 @dataclass(frozen=True, slots=True)
 class Transcript:

@@ -229,8 +229,8 @@ def _bootstrap_ends(
     return ends[0], ends[1]
 
 
-def proportion_interval(count: int, trials: int, confidence: float = 0.95) -> tuple[float, float]:
-    """Two-sided interval of a proportion.
+def proportion_interval(count: int, trials: int) -> tuple[float, float]:
+    """Two-sided 95 % interval of a proportion.
 
     Returns
     -------
@@ -240,29 +240,27 @@ def proportion_interval(count: int, trials: int, confidence: float = 0.95) -> tu
     Raises
     ------
     ParameterError
-        Counts that cannot be, or `confidence` is no probability.
+        Counts that cannot be.
 
     Notes
     -----
-    Clopper & Pearson, Biometrika 26(4), 1934: never covers less often than `confidence` says.
+    Clopper & Pearson, Biometrika 26(4), 1934: never covers less often than it says.
     """
     check_counts(count, trials)
-    check_probability("confidence", confidence)
-    interval = binomtest(count, trials).proportion_ci(confidence, method="exact")
+    interval = binomtest(count, trials).proportion_ci(1 - ALPHA, method="exact")
     return float(interval.low), float(interval.high)
 
 
-def upper_limit(count: int, trials: int, alpha: float = ALPHA) -> float:
-    """One-sided upper confidence limit of a proportion, after Clopper & Pearson.
+def upper_limit(count: int, trials: int) -> float:
+    """One-sided upper 95 % confidence limit of a proportion, after Clopper & Pearson.
 
     Raises
     ------
     ParameterError
-        Counts that cannot be, or `alpha` is no probability.
+        Counts that cannot be.
     """
     check_counts(count, trials)
-    check_probability("alpha", alpha)
-    interval = binomtest(count, trials, alternative="less").proportion_ci(1 - alpha, method="exact")
+    interval = binomtest(count, trials, alternative="less").proportion_ci(1 - ALPHA, method="exact")
     return float(interval.high)
 
 
@@ -280,18 +278,4 @@ def check_counts(count: int, trials: int) -> None:
             field="count" if trials >= 1 else "trials",
             value=count if trials >= 1 else trials,
             allowed="0 ≤ count ≤ trials, and one trial or more",
-        )
-
-
-def check_probability(field: str, value: float) -> None:
-    """`value` is a probability that is neither impossible nor certain.
-
-    Raises
-    ------
-    ParameterError
-        It is not; `field` is named.
-    """
-    if not 0 < value < 1:
-        raise ParameterError(
-            f"{value} is no {field.replace('_', ' ')}.", field=field, value=value, allowed="over 0, under 1"
         )

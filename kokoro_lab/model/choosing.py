@@ -22,7 +22,7 @@ from kokoro_lab.engine_config import ByLengthSetting, EngineConfig
 from kokoro_lab.errors import ProviderError
 from kokoro_lab.g2p.vocab import encode
 from kokoro_lab.model.decoder import DecodedSegment, Decoder, SegmentRequest
-from kokoro_lab.sessions.cost_cache import Conditions, CostCache, CostCacheError, SegmentCost
+from kokoro_lab.sessions.cost_cache import CostCache, CostCacheError, SegmentCost, conditions_here
 from kokoro_lab.sessions.guarded_session import Placement
 from kokoro_lab.sessions.provider_registry import usable_providers
 from kokoro_lab.weights.voices import Voice
@@ -179,7 +179,7 @@ def chosen_by_cost(
         reason = f"{only} is the only provider here: there is nothing to choose"
         return decoders[only], _logged(fallbacks), reason
     cache = CostCache(config.home, config.cost_ttl_s)
-    conditions = Conditions.here(config, model_sha256)
+    conditions = conditions_here(config, model_sha256)
     costs: Mapping[str, SegmentCost] = {}
     try:
         found = cache.find(conditions)

@@ -15,6 +15,7 @@ from copy import copy
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from hashlib import sha256
+from itertools import chain, repeat
 from pathlib import Path
 
 import numpy as np
@@ -38,7 +39,6 @@ from kokoro_lab.sessions.guarded_session import GuardedSession
 from kokoro_lab.sessions.provider_registry import CPU, choose
 from kokoro_lab.sessions.providers import cpu_session, stage_session
 from kokoro_lab.weights.joining import sha256_of
-from kokoro_lab.weights.progress import step_bar
 from kokoro_lab.weights.store import model_sha256
 
 Values = npt.NDArray[np.float32]
@@ -116,7 +116,7 @@ class StaticWindows:
 
     def spans(self, start: int, stop: int) -> Iterator[Span]:
         """The windows that cover `start` to `stop`."""
-        for window in self._growing():
+        for window in chain(self.sizes, repeat(self.sizes[-1])):
             if start >= stop:
                 return
             end = min(stop, start + window.frames)
@@ -126,11 +126,6 @@ class StaticWindows:
     def holding(self, frames: int) -> StaticWindow:
         """The smallest that gives so many frames."""
         return next(window for window in self.sizes if window.frames >= frames)
-
-    def _growing(self) -> Iterator[StaticWindow]:
-        yield from self.sizes
-        while True:
-            yield self.sizes[-1]
 
 
 def recipes(windows: tuple[StaticWindow, ...] = WINDOWS) -> Recipes:
@@ -155,17 +150,9 @@ def with_metadata(model: rewriting.Model, key: str, value: str) -> rewriting.Mod
 
 def static_folder(config: EngineConfig, say: Callable[[str], None] | None = None) -> Path:
     """The folder with the static graphs, made if it is not there. Errors as `artefacts.stages_folder`."""
-
-    def make(folder: Path, damage: str) -> None:
-        if say:
-            say("Making the static vocoders from the weights (once, about 10 s).")
-        steps = len(artefacts.steps_of(recipes()))
-        with step_bar("static vocoders", steps, say is not None) as begins:
-            # Whoever asks first: the layers that are kept beside them are in single precision too
-            single = replace(config, variant="fp32")
-            artefacts.make_stages(folder, single, recipes(), begins=begins, damage=damage)
-
-    return artefacts.kept_graphs(config, "static", recipes(), make, native_operators=False)
+    # Whoever asks first: the layers that are kept beside them are in single precision too
+    single = replace(config, variant="fp32")
+    return artefacts.kept_graphs(single, "static", recipes(), "static vocoders", say, native_operators=False)
 
 
 def fixed_windows(config: EngineConfig, say: Callable[[str], None] | None = None) -> StaticVocoder | None:

@@ -122,32 +122,25 @@ _OF_GRAPH = ("nodes", "bytes", "sha256")
 
 
 @cache
-def _toolchain() -> str:
+def toolchain() -> Mapping[str, Any]:
+    """Compiler and its flags, our operators' sources, ONNX and its runtime, and what ships fitted.
+
+    The same for every run of an installation; read once, and not to be written to.
+    """
     import onnxruntime  # not before the server has forked
 
     hashed = sha256()
     for path in sources():
         hashed.update(path.read_bytes())
-    return json.dumps(
-        {
-            "compiler": compiler_version(),
-            "compiler_flags": list(FLAGS),
-            "native_sources_sha256": hashed.hexdigest(),
-            "onnx": version("onnx"),
-            "onnxruntime": onnxruntime.__version__,
-            "onnxruntime_build": onnxruntime.get_build_info(),
-            "shipped_sha256": {name: sha256_of(path) for name, path in SHIPPED.items()},
-        }
-    )
-
-
-def toolchain() -> dict[str, Any]:
-    """Compiler and its flags, our operators' sources, ONNX and its runtime, and what ships fitted.
-
-    The same for every run of an installation; read once.
-    """
-    found: dict[str, Any] = json.loads(_toolchain())
-    return found
+    return {
+        "compiler": compiler_version(),
+        "compiler_flags": list(FLAGS),
+        "native_sources_sha256": hashed.hexdigest(),
+        "onnx": version("onnx"),
+        "onnxruntime": onnxruntime.__version__,
+        "onnxruntime_build": onnxruntime.get_build_info(),
+        "shipped_sha256": {name: sha256_of(path) for name, path in SHIPPED.items()},
+    }
 
 
 def conversion_of(folder: Path) -> Mapping[str, Any]:

@@ -82,6 +82,8 @@ SPEAKING = KeptThreads("speech")
 
 
 _THREADS = KeptThreads("lookahead")
+_END: Any = object()
+"""In the place of an item: there is no further one."""
 
 
 class Lookahead(Iterator[T], Generic[T]):
@@ -97,29 +99,24 @@ class Lookahead(Iterator[T], Generic[T]):
 
     def __init__(self, items: Iterator[T]) -> None:
         self._items = items
-        self._next: Future[T] | None = None
+        self._next: Future[T | Any] | None = None
 
     def begin(self) -> None:
         """Have the next item made now, unless that has been asked for already."""
         if self._next is None:
-            self._next = _THREADS.submit(self._take)
-
-    def _take(self) -> T:
-        try:
-            return next(self._items)
-        except StopIteration:
             # A future cannot hand on StopIteration
-            raise _End from None
+            self._next = _THREADS.submit(lambda: next(self._items, _END))
 
     def __next__(self) -> T:
         if self._next is None:
             return next(self._items)
         try:
-            return self._next.result()
-        except _End:
-            raise StopIteration from None
+            item = self._next.result()
         finally:
             self._next = None
+        if item is _END:
+            raise StopIteration
+        return item
 
     @property
     def ahead(self) -> int:
@@ -130,7 +127,3 @@ class Lookahead(Iterator[T], Generic[T]):
         """Make nothing further. What is being made now is not waited for."""
         if self._next is not None:
             self._next.cancel()
-
-
-class _End(Exception):
-    """The iterator has no further item."""

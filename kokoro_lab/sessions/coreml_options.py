@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from kokoro_lab.config import COREML_NAMES, PREFIX
@@ -18,45 +17,27 @@ from kokoro_lab.errors import SettingsError
 FOLDER = "a folder, or where one can be made"
 
 
-@dataclass(frozen=True, slots=True)
-class Option:
-    """One option.
-
-    Parameters
-    ----------
-    name : str
-        As ONNX Runtime spells it.
-    values : tuple of str
-        What it takes; none where it takes a folder.
-    ours : str
-        What we pass if nothing is said; empty passes nothing.
-    """
-
-    name: str
-    values: tuple[str, ...]
-    ours: str = ""
-
-    @property
-    def variable(self) -> str:
-        """The environment variable that sets it."""
-        return next(PREFIX + setting.upper() for setting, name in COREML_NAMES.items() if name == self.name)
-
-
 _SWITCH = ("0", "1")
-OPTIONS = (
-    Option("MLComputeUnits", ("ALL", "CPUOnly", "CPUAndGPU", "CPUAndNeuralEngine"), "ALL"),
+OPTIONS: Mapping[str, tuple[str, ...]] = {
+    "MLComputeUnits": ("ALL", "CPUOnly", "CPUAndGPU", "CPUAndNeuralEngine"),
     # ONNX Runtime's own default is the older format, which takes fewer operators
-    Option("ModelFormat", ("MLProgram", "NeuralNetwork"), "MLProgram"),
-    Option("SpecializationStrategy", ("Default", "FastPrediction"), "Default"),
+    "ModelFormat": ("MLProgram", "NeuralNetwork"),
+    "SpecializationStrategy": ("Default", "FastPrediction"),
     # With ML Programs, "1" was seen to give wrong samples in 16 bits (onnxruntime#32569); a graph whose
     # shapes are all fixed needs it not
-    Option("RequireStaticInputShapes", _SWITCH, "0"),
-    Option("EnableOnSubgraphs", _SWITCH, "0"),
-    Option("ProfileComputePlan", _SWITCH, "0"),
-    Option("AllowLowPrecisionAccumulationOnGPU", _SWITCH, "0"),
-    Option("ModelCacheDirectory", ()),
-)
-_BY_NAME = {option.name: option for option in OPTIONS}
+    "RequireStaticInputShapes": _SWITCH,
+    "EnableOnSubgraphs": _SWITCH,
+    "ProfileComputePlan": _SWITCH,
+    "AllowLowPrecisionAccumulationOnGPU": _SWITCH,
+    "ModelCacheDirectory": (),
+}
+"""Option, as ONNX Runtime spells it → what it takes, first what we pass if nothing is said. One takes a
+folder, and is passed only if it is said."""
+
+
+def variable_of(option: str) -> str:
+    """The environment variable that sets an option."""
+    return next(PREFIX + setting.upper() for setting, name in COREML_NAMES.items() if name == option)
 
 
 def coreml_options(given: Mapping[str, str]) -> dict[str, str]:
@@ -69,7 +50,7 @@ def coreml_options(given: Mapping[str, str]) -> dict[str, str]:
     """
     for name, value in given.items():
         _require(name, value)
-    options = {option.name: option.ours for option in OPTIONS if option.ours} | dict(given)
+    options = {name: values[0] for name, values in OPTIONS.items() if values} | dict(given)
     if options["ProfileComputePlan"] == "1" and options["ModelFormat"] != "MLProgram":
         raise SettingsError(
             "ProfileComputePlan is for ML Programs: ONNX Runtime would pass over it in silence.",
@@ -81,23 +62,23 @@ def coreml_options(given: Mapping[str, str]) -> dict[str, str]:
 
 
 def _require(name: str, value: str) -> None:
-    option = _BY_NAME.get(name)
-    if option is None:
+    values = OPTIONS.get(name)
+    if values is None:
         raise SettingsError(
             f"Core ML's provider has no option {name!r}.",
             field=str(name),
             value=value,
-            allowed=", ".join(_BY_NAME),
-            mend=_nearest(str(name), tuple(_BY_NAME)),
+            allowed=", ".join(OPTIONS),
+            mend=_nearest(str(name), tuple(OPTIONS)),
         )
-    fits = value in option.values if option.values else _may_be_a_folder(value)
+    fits = value in values if values else _may_be_a_folder(value)
     if not fits:
         raise SettingsError(
-            f"{name} cannot be {value!r}{'' if option.values else ': that is no folder'}.",
+            f"{name} cannot be {value!r}{'' if values else ': that is no folder'}.",
             field=name,
             value=value,
-            allowed=", ".join(option.values) or FOLDER,
-            mend=_nearest(str(value), option.values) or f"Set by {option.variable}.",
+            allowed=", ".join(values) or FOLDER,
+            mend=_nearest(str(value), values) or f"Set by {variable_of(name)}.",
         )
 
 

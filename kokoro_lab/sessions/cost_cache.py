@@ -13,7 +13,7 @@ import json
 import math
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -59,28 +59,21 @@ class SegmentCost:
         return float(np.interp(token_count, lengths, seconds)) * beyond
 
 
-@dataclass(frozen=True, slots=True)
-class Conditions:
-    """What a measured cost depends on; another value of any of them makes it worthless."""
+Conditions = Mapping[str, Any]
+"""What a measured cost depends on; another value of any of them makes it worthless."""
 
-    model_sha256: str
-    onnxruntime: str
-    system: str
-    cpu: str
-    options: Mapping[str, Any]
 
-    @classmethod
-    def here(cls, config: EngineConfig, model_sha256: str) -> Conditions:
-        """Those of an engine with this configuration on this machine."""
-        found = machine()
-        options = {k: v for k, v in recorded_options(config).items() if k not in NOT_CONDITIONS}
-        return cls(
-            model_sha256,
-            versions()["onnxruntime"],
-            str(found["system"]),
-            f"{found['cpu']}, {found['cores']} cores",
-            json.loads(json.dumps(options, default=str)),  # as it is read again
-        )
+def conditions_here(config: EngineConfig, model_sha256: str) -> Conditions:
+    """Those of an engine with this configuration on this machine."""
+    found = machine()
+    options = {k: v for k, v in recorded_options(config).items() if k not in NOT_CONDITIONS}
+    return {
+        "model_sha256": model_sha256,
+        "onnxruntime": versions()["onnxruntime"],
+        "system": str(found["system"]),
+        "cpu": f"{found['cpu']}, {found['cores']} cores",
+        "options": json.loads(json.dumps(options, default=str)),  # as it is read again
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,9 +111,8 @@ class CostCache:
         entries = self._read()
         if not entries:
             return BelievedCosts({}, "nothing was measured before")
-        wanted = asdict(conditions)
         for entry in entries:
-            if entry["conditions"] == wanted:
+            if entry["conditions"] == conditions:
                 age_s = now_s - entry["measured_at_s"]
                 if not 0 <= age_s < self._ttl_s:
                     return BelievedCosts({}, f"measured {age_s:.0f} s ago, believed for {self._ttl_s:.0f} s")
@@ -130,7 +122,7 @@ class CostCache:
                 }
                 return BelievedCosts(costs, f"measured {age_s:.0f} s ago")
         latest = max(entries, key=lambda entry: float(entry["measured_at_s"]))["conditions"]
-        changed = [name for name in wanted if latest.get(name) != wanted[name]]
+        changed = [name for name in conditions if latest.get(name) != conditions[name]]
         return BelievedCosts({}, f"measured with another {' and another '.join(changed)}")
 
     def keep(
@@ -147,13 +139,12 @@ class CostCache:
             entries = self._read()
         except CostCacheError:
             entries = []
-        own = asdict(conditions)
         entry = {
-            "conditions": own,
+            "conditions": conditions,
             "measured_at_s": time.time() if now_s is None else now_s,
             "costs": {name: [list(point) for point in cost.points] for name, cost in costs.items()},
         }
-        kept = [entry, *(other for other in entries if other["conditions"] != own)][:MOST_ENTRIES]
+        kept = [entry, *(other for other in entries if other["conditions"] != conditions)][:MOST_ENTRIES]
         # Two starts at a time: one of them wins, and both are right
         write_json(self.path, {"format": FORMAT, "entries": kept})
 

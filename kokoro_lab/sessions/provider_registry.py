@@ -18,13 +18,12 @@ measured another one to be better on this machine asks for it by `auto:`.
 
 from __future__ import annotations
 
-import csv
 import platform
 import threading
+from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 import onnxruntime as ort
@@ -32,6 +31,7 @@ import onnxruntime as ort
 from kokoro_lab.datatypes import Fallback
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ProviderError
+from kokoro_lab.text.tables import entries, rows
 
 AUTO = "auto"
 PROVIDER_STAGE = "provider"
@@ -66,15 +66,8 @@ class Provider:
     module: str = ""
 
 
-def _known_providers() -> tuple[Provider, ...]:
-    with Path(__file__).with_name("providers.tsv").open(encoding="utf-8") as table:
-        rows = list(csv.DictReader(table, delimiter="\t"))
-    return tuple(
-        Provider(**row | {"machines": tuple(filter(None, row["machines"].split(", ")))}) for row in rows
-    )
-
-
-KNOWN_PROVIDERS = _known_providers()
+_ROWS: Iterator[dict[str, Any]] = rows(__package__, "providers.tsv")
+KNOWN_PROVIDERS = tuple(Provider(**row | {"machines": tuple(entries(row["machines"]))}) for row in _ROWS)
 CPU = KNOWN_PROVIDERS[0]
 
 

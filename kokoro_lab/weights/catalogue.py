@@ -6,7 +6,7 @@ The facts stand in `weights.json`; nothing here looks at the disk beyond that fi
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -93,18 +93,6 @@ class Catalogue:
     voices: Mapping[str, WeightFile]
     recogniser: Mapping[str, WeightFile]
     voice_encoder: Mapping[str, WeightFile]
-
-    def files(
-        self, variants: Iterable[str], *, recogniser: bool = False, voice_encoder: bool = False
-    ) -> tuple[WeightFile, ...]:
-        """All voices and the models of `variants`, and the judges that are wanted.
-
-        Voices first: they are small and always needed.
-        """
-        models = (self.models[v] for v in dict.fromkeys(variants))
-        judges = [*(self.recogniser.values() if recogniser else ())]
-        judges += self.voice_encoder.values() if voice_encoder else ()
-        return (*self.voices.values(), *models, *judges)
 
 
 def read_catalogue(path: Path) -> Catalogue:

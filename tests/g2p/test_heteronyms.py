@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import runpy
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -13,9 +14,11 @@ from kokoro_lab.g2p.english import EnglishG2P
 from kokoro_lab.g2p.heteronyms import Heteronyms
 from kokoro_lab.g2p.senses import Senses, stem
 from kokoro_lab.g2p.word_class import TaggedSentence, is_verb
-from kokoro_lab.metrics.pronunciation import edits, spoken_reading
 from kokoro_lab.provenance import repository_root
 from kokoro_lab.text.aligned import AlignedText
+
+SCRIPT = runpy.run_path(str(repository_root() / "scripts" / "heteronym_accuracy.py"))
+edits, spoken_reading = SCRIPT["edits"], SCRIPT["spoken_reading"]
 
 
 @cache

@@ -38,7 +38,7 @@ def test_the_same_words_have_no_errors() -> None:
         np.zeros(10, np.float32), 24_000, SAID, Dictated("the ferry leaves at 9 and nobody is on the pier")
     )
     assert found.hypothesis.startswith("the ferry")
-    assert found.errors.word_error_rate == found.errors.character_error_rate == 0
+    assert found.errors.word_errors == found.errors.character_errors == 0
     assert found.errors.words == 11
 
 
@@ -56,8 +56,8 @@ def test_each_kind_of_error_is_counted(hypothesis: str, missed: int, replaced: i
     found = count_errors(SAID, hypothesis)
     assert (found.missed, found.replaced, found.added) == (missed, replaced, added)
     assert found.word_errors == missed + replaced + added
-    assert found.word_error_rate == pytest.approx(found.word_errors / 11)
-    assert found.character_error_rate > 0
+    assert found.words == 11
+    assert found.character_errors > 0
 
 
 def test_a_word_that_is_nearly_right_costs_fewer_characters() -> None:
@@ -94,7 +94,8 @@ def test_what_is_in_brackets_is_spoken_and_can_be_missed() -> None:
 
 
 def test_more_may_be_added_than_was_said() -> None:
-    assert count_errors("Stop.", "Stop thank you for watching").word_error_rate == 4
+    found = count_errors("Stop.", "Stop thank you for watching")
+    assert (found.word_errors, found.words) == (4, 1)
 
 
 @pytest.mark.parametrize("said", ["", " … ", "Hmm.", "👍"])
@@ -190,7 +191,8 @@ def test_whisper_is_told_the_language(engine: Engine, recogniser: Recogniser) ->
     said = "今日は天気がいいので、公園を歩きます。"
     speech = engine.synthesize(said, voice="jf_alpha").samples
     # Of characters, a few of which it may write in kana; told that it is English, it translates
-    assert listen(speech, 24_000, said, recogniser, "ja").errors.word_error_rate < 0.3
+    errors = listen(speech, 24_000, said, recogniser, "ja").errors
+    assert errors.word_errors < 0.3 * errors.words
     assert recogniser.transcribe(speech, 24_000, "en").isascii()
     with pytest.raises(ParameterError, match="cannot be counted"):
         recogniser.transcribe(speech, 24_000, "zh")
@@ -213,7 +215,7 @@ def test_whisper_misses_what_is_cut_out(engine: Engine, recogniser: Recogniser) 
     assert 1 <= found.errors.word_errors <= 3
     assert "nobody" not in found.hypothesis.lower()
     silence = listen(np.zeros(48_000, np.float32), 24_000, PLAIN, recogniser)
-    assert silence.errors.word_error_rate > 0.9
+    assert silence.errors.word_errors > 0.9 * silence.errors.words
 
 
 @pytest.mark.model

@@ -23,10 +23,3 @@ def test_counts_that_cannot_be_are_refused(count: int, trials: int) -> None:
     for function in (proportion_interval, upper_limit):
         with pytest.raises(ParameterError, match="cannot be"):
             function(count, trials)
-
-
-def test_what_is_no_probability_is_refused() -> None:
-    with pytest.raises(ParameterError, match="no confidence"):
-        proportion_interval(3, 16, confidence=95)
-    with pytest.raises(ParameterError, match="no alpha"):
-        upper_limit(3, 16, alpha=1)

@@ -20,7 +20,7 @@ pytestmark = [
     pytest.mark.macos,
     pytest.mark.skipif(this_machine() != "macOS arm64", reason="needs Apple silicon: `make test-macos`"),
 ]
-EVERY = [{option.name: value} for option in OPTIONS for value in option.values]
+EVERY = [{name: value} for name, values in OPTIONS.items() for value in values]
 AGREEMENT_LOW_DB = 40.0
 """Sixteen bits keep some 60 dB of a convolution."""
 

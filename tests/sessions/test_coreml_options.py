@@ -11,11 +11,11 @@ from kokoro_lab.config import COREML_NAMES, Settings, settings
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import SettingsError
 from kokoro_lab.model.decoder import WholeGraph
-from kokoro_lab.sessions.coreml_options import OPTIONS, coreml_options
+from kokoro_lab.sessions.coreml_options import OPTIONS, coreml_options, variable_of
 from tests import tiny_voice
 
-NAMES = [option.name for option in OPTIONS]
-CHOICES = [option for option in OPTIONS if option.values]
+NAMES = list(OPTIONS)
+CHOICES = {name: values for name, values in OPTIONS.items() if values}
 
 
 @pytest.fixture(autouse=True)
@@ -30,15 +30,16 @@ def test_there_are_eight() -> None:
     assert sorted(COREML_NAMES.values()) == sorted(NAMES)
 
 
-@pytest.mark.parametrize("option", CHOICES, ids=lambda option: option.name)
-def test_every_value_is_taken_and_any_other_refused(option) -> None:
-    for value in option.values:
-        assert coreml_options({option.name: value})[option.name] == value
-    for wrong in ("", "yes", option.values[0].swapcase() + "x", 1, None):
+@pytest.mark.parametrize("name", CHOICES)
+def test_every_value_is_taken_and_any_other_refused(name: str) -> None:
+    values = CHOICES[name]
+    for value in values:
+        assert coreml_options({name: value})[name] == value
+    for wrong in ("", "yes", values[0].swapcase() + "x", 1, None):
         with pytest.raises(SettingsError) as raised:
-            coreml_options({option.name: wrong})
-        assert raised.value.field == option.name
-        assert raised.value.allowed == ", ".join(option.values)
+            coreml_options({name: wrong})
+        assert raised.value.field == name
+        assert raised.value.allowed == ", ".join(values)
         assert raised.value.mend
 
 
@@ -71,22 +72,30 @@ def test_what_onnx_runtime_would_pass_over_is_refused() -> None:
 
 
 def test_what_is_not_said_is_ours() -> None:
-    assert coreml_options({}) == {option.name: option.ours for option in CHOICES}
+    assert coreml_options({}) == {
+        "MLComputeUnits": "ALL",
+        "ModelFormat": "MLProgram",
+        "SpecializationStrategy": "Default",
+        "RequireStaticInputShapes": "0",
+        "EnableOnSubgraphs": "0",
+        "ProfileComputePlan": "0",
+        "AllowLowPrecisionAccumulationOnGPU": "0",
+    }
     assert EngineConfig.from_settings().coreml == coreml_options({})
 
 
-@pytest.mark.parametrize("option", OPTIONS, ids=lambda option: option.name)
-def test_each_is_set_by_its_variable(option, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    value = option.values[-1] if option.values else str(tmp_path)
-    assert option.variable.startswith("KOKORO_COREML_")
-    monkeypatch.setenv(option.variable, value)
-    assert EngineConfig.from_settings().coreml[option.name] == value
+@pytest.mark.parametrize("name", NAMES)
+def test_each_is_set_by_its_variable(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    value = OPTIONS[name][-1] if OPTIONS[name] else str(tmp_path)
+    assert variable_of(name).startswith("KOKORO_COREML_")
+    monkeypatch.setenv(variable_of(name), value)
+    assert EngineConfig.from_settings().coreml[name] == value
 
 
-@pytest.mark.parametrize("option", CHOICES, ids=lambda option: option.name)
-def test_a_wrong_value_of_a_variable_is_refused(option, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(option.variable, "wrong")
-    with pytest.raises(SettingsError, match=option.variable):
+@pytest.mark.parametrize("name", CHOICES)
+def test_a_wrong_value_of_a_variable_is_refused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(variable_of(name), "wrong")
+    with pytest.raises(SettingsError, match=variable_of(name)):
         EngineConfig.from_settings()
 
 
@@ -97,10 +106,9 @@ def test_a_variable_that_is_misspelt_is_refused(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_settings_take_the_same_values_as_the_provider() -> None:
-    by_name = {option.name: option for option in CHOICES}
     for setting, name in COREML_NAMES.items():
-        if name in by_name and by_name[name].values != ("0", "1"):
-            assert set(Settings.model_fields[setting].annotation.__args__) == set(by_name[name].values)
+        if name in CHOICES and CHOICES[name] != ("0", "1"):
+            assert set(Settings.model_fields[setting].annotation.__args__) == set(CHOICES[name])
 
 
 def test_an_engine_refuses_them_even_where_core_ml_is_not_there(tmp_path: Path) -> None:

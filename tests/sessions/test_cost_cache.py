@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from kokoro_lab.engine_config import EngineConfig
-from kokoro_lab.sessions.cost_cache import MOST_ENTRIES, Conditions, CostCache, CostCacheError, SegmentCost
+from kokoro_lab.sessions.cost_cache import (
+    MOST_ENTRIES,
+    Conditions,
+    CostCache,
+    CostCacheError,
+    SegmentCost,
+    conditions_here,
+)
 
 COSTS = {"cpu": SegmentCost(((20, 0.05), (60, 0.1))), "coreml": SegmentCost(((20, 0.08), (60, 0.09)))}
-HERE = Conditions.here(EngineConfig(), "ab12")
+HERE = conditions_here(EngineConfig(), "ab12")
 
 
 def test_a_cost_lies_between_those_measured_and_grows_in_proportion_beyond_them() -> None:
@@ -38,14 +44,14 @@ def test_costs_are_found_again_until_they_are_too_old(tmp_path: Path) -> None:
 def test_another_model_runtime_system_or_processor_is_measured_anew(tmp_path: Path, changed: str) -> None:
     cache = CostCache(tmp_path, ttl_s=100)
     cache.keep(HERE, COSTS, now_s=0)
-    found = cache.find(replace(HERE, **{changed: "another"}), now_s=1)
+    found = cache.find({**HERE, changed: "another"}, now_s=1)
     assert not found.costs
     assert found.reason == f"measured with another {changed}"
 
 
 def test_options_that_change_what_a_provider_costs_are_conditions_and_others_are_not() -> None:
     def of(**options: object) -> Conditions:
-        return Conditions.here(EngineConfig(**options), "ab12")  # type: ignore[arg-type]
+        return conditions_here(EngineConfig(**options), "ab12")  # type: ignore[arg-type]
 
     assert of(threads=7) != HERE
     assert of(window_frames=200) != HERE
@@ -56,10 +62,10 @@ def test_options_that_change_what_a_provider_costs_are_conditions_and_others_are
 def test_what_was_measured_under_other_conditions_stays(tmp_path: Path) -> None:
     cache = CostCache(tmp_path, ttl_s=100)
     for number in range(2 * MOST_ENTRIES):
-        cache.keep(replace(HERE, cpu=f"chip {number}"), COSTS, now_s=number)
-    cache.keep(replace(HERE, cpu="chip 31"), {"cpu": COSTS["cpu"]}, now_s=50)
-    assert set(cache.find(replace(HERE, cpu="chip 31"), now_s=51).costs) == {"cpu"}
-    assert set(cache.find(replace(HERE, cpu="chip 20"), now_s=51).costs) == {"cpu", "coreml"}
+        cache.keep({**HERE, "cpu": f"chip {number}"}, COSTS, now_s=number)
+    cache.keep({**HERE, "cpu": "chip 31"}, {"cpu": COSTS["cpu"]}, now_s=50)
+    assert set(cache.find({**HERE, "cpu": "chip 31"}, now_s=51).costs) == {"cpu"}
+    assert set(cache.find({**HERE, "cpu": "chip 20"}, now_s=51).costs) == {"cpu", "coreml"}
     assert len(json.loads(cache.path.read_text())["entries"]) == MOST_ENTRIES
 
 

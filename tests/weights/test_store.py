@@ -324,14 +324,15 @@ def test_what_stands_in_one_package_is_downloaded_once(
     shop: Shop, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[str] = []
-    pack = clients.Pip.pack
+    pack = clients.pack
     monkeypatch.setattr(
-        clients.Pip,
-        "pack",
-        lambda self, package, *rest: asked.append(package.spec) or pack(self, package, *rest),
+        clients, "pack", lambda package, *rest: asked.append(package.spec) or pack(package, *rest)
     )
     get(home, recogniser=True)
-    assert asked == ["kokoro-lab-test-ear-1==0.1.0", "kokoro-lab-test-ear-2==0.1.0"]
+    assert [spec for spec in asked if "==" in spec] == [
+        "kokoro-lab-test-ear-1==0.1.0",
+        "kokoro-lab-test-ear-2==0.1.0",
+    ]
 
 
 def test_a_recogniser_that_is_damaged_or_not_there_is_refused(shop: Shop, home: Path) -> None:
@@ -856,7 +857,7 @@ def test_the_real_catalogue_is_whole() -> None:
     assert tuple(real.models) == PUBLISHED
     assert store.model_sha256("fp32").startswith("8fbea51e")
     assert [len(real.models[v].parts) for v in real.models] == [19, 10, 4]
-    for file in real.files(real.models, recogniser=True, voice_encoder=True):
+    for file in store.files_of(real.models, recogniser=True, voice_encoder=True):
         assert len(file.sha256) == 64
         assert file.bytes > 0
     assert {v.bytes for v in real.voices.values()} == {510 * 256 * 4}
@@ -867,8 +868,8 @@ def test_the_real_catalogue_is_whole() -> None:
         assert (file.name, file.hub.path) == (f"whisper-base/{name}", name)
         assert len(file.hub.revision) == 40  # a commit: a branch may move
     assert [file.name for file in real.voice_encoder.values()] == ["voice-encoder/pretrained.pt"]
-    assert real.files(real.models)[-1] == real.models["int8-upstream"]
-    assert set(real.files((), recogniser=True)) > set(real.recogniser.values())
+    assert store.files_of(real.models)[-1] == real.models["int8-upstream"]
+    assert set(store.files_of((), recogniser=True)) > set(real.recogniser.values())
 
 
 def test_importing_does_no_work() -> None:
