@@ -7,7 +7,7 @@ from typing import Any
 
 from kokoro_lab.text.normalise.english.numerals import cardinal, ordinal, year
 from kokoro_lab.text.normalise.english.patterns import END, LOOSE_END, NAMES, START, any_word, optional
-from kokoro_lab.text.normalise.rules import Rule, digit_rule, rule
+from kokoro_lab.text.normalise.rules import Rule, digit_rule
 from kokoro_lab.text.tables import any_of
 
 MONTHS = (
@@ -203,7 +203,7 @@ RULES: tuple[Rule, ...] = (
         rf"{START}(?P<first>\d{{1,2}})([-/.])(?P<second>\d{{1,2}})\2(?P<year>\d{{4}}|\d\d){END}(?![-/.]\d)",
         _slashed,
     ),
-    rule(
+    Rule(
         "span of days or months",
         rf"{START}(?P<first>{WEEKDAY}|{MONTH})\ ?[-–]\ ?(?P<last>{WEEKDAY}|{MONTH}){END}(?!\ \d)",
         _names,

@@ -18,7 +18,7 @@ from kokoro_lab.text.normalise.english.patterns import (
     sign,
     took_part,
 )
-from kokoro_lab.text.normalise.rules import Rule, digit_rule, rule
+from kokoro_lab.text.normalise.rules import Rule, digit_rule
 from kokoro_lab.text.tables import any_of, entries, rows
 
 UNITS = {
@@ -116,7 +116,7 @@ RULES: tuple[Rule, ...] = (
         (?:\ ?["″]|\ in{LOOSE_END}\.?)""",
         lambda match: f"{number(match['first'])} by {number(match['last'])} inches",
     ),
-    rule(
+    Rule(
         "degrees, minutes and seconds",
         rf"""{_LEFT}(?P<degrees>\d+(?:\.\d+)?)\ ?°\ ?(?:(?P<minutes>\d+(?:\.\d+)?)\ ?['′]\ ?(?:
         (?P<seconds>\d+(?:\.\d+)?)\ ?["″]\ ?)?)?(?P<direction>[NSEW]){END}""",
@@ -135,7 +135,7 @@ RULES: tuple[Rule, ...] = (
         |[-\ ]in(?:\.|(?=[-\ ](?:diameter|screen|wide|tall|long)))){_COMPOUND}""",
         _inches,
     ),
-    rule(
+    Rule(
         "sides with their units",
         rf"""{_LEFT}(?P<first>{DECIMAL})\ ?(?P<unit>{_UNIT})\ ?[x×]\ ?(?P<second>{DECIMAL})\ ?(?P=unit)
         (?:\ ?[x×]\ ?(?P<third>{DECIMAL})\ ?(?P=unit))?{LOOSE_END}""",
@@ -147,7 +147,7 @@ RULES: tuple[Rule, ...] = (
         (?:\ ?(?P<unit>{_UNIT}){LOOSE_END}|(?![\p{{L}}\p{{N}}^⁰¹²³⁴-⁹⁻]|[.,]\d))(?!\ ?=)""",
         _box,
     ),
-    rule(
+    Rule(
         "fraction of a unit",
         rf"""{_LEFT}(?:(?P<whole>\d+)(?:\ |-))?(?P<numerator>\d+)/(?P<denominator>\d+)[\ -]
         (?P<unit>{_UNIT}|{_WORD_UNIT}){LOOSE_END}{_COMPOUND}""",
@@ -176,7 +176,7 @@ RULES: tuple[Rule, ...] = (
         r"(?<=(?:\bft\.?|\bfeet|\bfoot)\ )(?P<number>\d{1,2}(?:\.\d+)?)\ in(?![\p{L}\p{N}])\.?",
         _inches,
     ),
-    rule(
+    Rule(
         "unit per unit",
         rf"(?<=\d\ )(?P<noun>\p{{Ll}}{{3,}})/(?P<per>{_PER_UNIT}){LOOSE_END}",
         lambda match: match["noun"] + per(match),

@@ -21,7 +21,7 @@ from kokoro_lab.text.normalise.english.patterns import (
     scaled,
     sign,
 )
-from kokoro_lab.text.normalise.rules import Rule, digit_rule, rule
+from kokoro_lab.text.normalise.rules import Rule, digit_rule
 from kokoro_lab.text.tables import any_of, entries, rows
 
 CURRENCIES = {
@@ -92,21 +92,21 @@ def _pence(match: Any) -> str | None:
 
 
 RULES: tuple[Rule, ...] = (
-    rule(
+    Rule(
         "span of amounts",
         rf"""{LOOSE_START}(?P<symbol>{SYMBOL})\ ?(?P<first>{DECIMAL})(?P<first_big>{SHORT})?
         \ ?[-–]\ ?{SYMBOL}?(?P<last>{DECIMAL}){_BIG}(?![\p{{L}}\p{{N}}]|[.,]\d)""",
         _span,
         wakes=SYMBOL_SIGNS,
     ),
-    rule(
+    Rule(
         "amount before a noun",
         rf"""{LOOSE_START}(?P<symbol>{SYMBOL})(?P<amount>{DECIMAL})
         (?:-(?P<big>{MAGNITUDE}|{SHORT}))?-(?=(?!{MAGNITUDE})\p{{L}})""",
         lambda match: f"{_compound(match)} ",
         wakes=SYMBOL_SIGNS,
     ),
-    rule(
+    Rule(
         "large amount before a noun",
         rf"""(?<=\b[Aa]n?\ )(?P<symbol>{SYMBOL})(?P<amount>{DECIMAL})
         (?:\ ?(?P<big>{SHORT})|[\ -](?P<big>{MAGNITUDE}))
@@ -114,21 +114,21 @@ RULES: tuple[Rule, ...] = (
         _compound,
         wakes=SYMBOL_SIGNS,
     ),
-    rule(
+    Rule(
         "amount before a bill",
         rf"""{LOOSE_START}(?<=\b(?:[Aa]|[Oo]ne|[Tt]he|[Tt]his|[Tt]hat)\ )(?P<symbol>{SYMBOL})
         (?P<amount>{DECIMAL})(?P<big>{SHORT})?(?=\ {any_word("noun behind an amount")}\b)""",
         _compound,
         wakes=SYMBOL_SIGNS,
     ),
-    rule(
+    Rule(
         "amount",
         rf"""{_SIGNED}{LOOSE_START}(?P<symbol>{SYMBOL})\ ?(?P<amount>{DECIMAL}){_BIG}
         (?!\p{{N}}|[.,]\d|(?!\p{{Lu}}{{3}})\p{{L}}){_PER}""",
         _amount,
         wakes=SYMBOL_SIGNS,
     ),
-    rule(
+    Rule(
         "signed amount behind its symbol",
         rf"""{LOOSE_START}(?P<symbol>{SYMBOL})(?P<sign>[-−])(?P<amount>{DECIMAL}){_BIG}(?!\p{{N}}|[.,]\d)""",
         _amount,
@@ -145,7 +145,7 @@ RULES: tuple[Rule, ...] = (
         (?!\p{{N}}){_PER}""",
         _amount,
     ),
-    rule(
+    Rule(
         "amount before its dollar sign",
         rf"""{START}(?<![.,]\d*|[$€£¥])(?P<amount>{DECIMAL}){_BIG}(?P<symbol>\$)(?![\p{{L}}\p{{N}}])""",
         _amount,
@@ -161,7 +161,7 @@ RULES: tuple[Rule, ...] = (
         rf"{START}{_CODE}\ ?(?P<amount>{DECIMAL}){_BIG}(?!\p{{N}}|[.,]\d|\p{{L}})",
         _code,
     ),
-    rule(
+    Rule(
         "cents",
         rf"{START}{_NO_DECIMALS}(?P<amount>{DECIMAL})\ ?¢",
         lambda match: counted(match["amount"], "cent", "cents"),

@@ -15,7 +15,7 @@ from kokoro_lab.text.normalise.english.patterns import (
     stop,
     took_part,
 )
-from kokoro_lab.text.normalise.rules import Rule, digit_rule, rule
+from kokoro_lab.text.normalise.rules import Rule, digit_rule
 
 HALF = r"(?:[AaPp]\.\ ?[Mm]\.?|[AaPp][Mm])"
 ZONE = rf"(?:\ (?P<zone>{any_word('time zone')}(?P<offset>[+-]\d{{1,2}})?){END})?"
@@ -145,7 +145,7 @@ RULES: tuple[Rule, ...] = (
         rf"{START}(?P<hour>[01]\d|2[0-3])(?P<minute>[0-5]\d)\ (?:hrs|hours|h){END}",
         _military,
     ),
-    rule(
+    Rule(
         "half of the day",
         rf"(?<=\b{any_word('small number in words')}\ )(?P<half>[ap]\.m\.|[ap]m){LOOSE_END}",
         lambda match: f"{match['half'].replace('.', '').upper()}{stop(match)}",

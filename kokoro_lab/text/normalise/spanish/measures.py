@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, cast
 
 import regex
 
-from kokoro_lab.text.normalise.rules import Rule, digit_rule, rule
+from kokoro_lab.text.normalise.rules import Rule, digit_rule
 from kokoro_lab.text.normalise.spanish.agreement import names_a_thing
 from kokoro_lab.text.normalise.spanish.numerals import (
     AMOUNT,
@@ -120,8 +120,8 @@ RULES: tuple[Rule, ...] = (
         "minutes and seconds", r"(?<![\w.,])(?P<minutes>\d{1,3})['′](?P<seconds>\d{1,2})[\"″]", _lasting
     ),
     digit_rule("degrees of frost", r"(?<![\w.,-])-(?P<degrees>\d{1,2})º(?!\w)", _frost),
-    rule("per cent", rf"{START}{AMOUNT}[ ]?(?P<share>[%‰])", _share, wakes="%‰"),
-    rule(
+    Rule("per cent", rf"{START}{AMOUNT}[ ]?(?P<share>[%‰])", _share, wakes="%‰"),
+    Rule(
         "part of a unit",
         rf"{START}(?:(?P<top>\d{{1,2}})/(?P<bottom>[2-9]\d?)|(?P<vulgar>[½¼¾]))"
         rf"[ ]?(?P<unit>{_SYMBOLS}){_END}",
@@ -130,7 +130,7 @@ RULES: tuple[Rule, ...] = (
     digit_rule(
         "measure", rf"{START}{AMOUNT}[ ]?(?P<unit>{_SYMBOLS}){_PER}{_END}(?:\.(?=[ ]\p{{Ll}}))?", _measure
     ),
-    rule(
+    Rule(
         "unit alone",
         rf"(?<![\w/.])(?P<unit>{_ALONE}|km\.(?=[ ]\d)){_END}",
         _alone,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 from unicodedata import digit
 
-from kokoro_lab.text.normalise.rules import Rule, digit_rule, rule
+from kokoro_lab.text.normalise.rules import Rule, digit_rule
 from kokoro_lab.text.normalise.spanish.numerals import cardinal
 from kokoro_lab.text.tables import names
 
@@ -53,16 +53,16 @@ def _apart(match: Any, said: str) -> str:
 
 
 RULES: tuple[Rule, ...] = (
-    rule("minus", r"(?<=[\p{L})²³\d][ ]?)[-–](?=[ ]?[\d\p{L}(²³]+[ ]?[-+=<>≤≥≈])", _minus, wakes="-–"),
-    rule("compound sign", r"(?<=[\w\)][ ]?)(?P<sign><=|>=|!=|==)(?=[ ]?[\w(])", _named, wakes="<=>"),
-    rule("times", r"(?<=[\d)][ ]?)(?P<sign>[*·])(?=[ ]?[\d(])", _named, wakes="*·"),
+    Rule("minus", r"(?<=[\p{L})²³\d][ ]?)[-–](?=[ ]?[\d\p{L}(²³]+[ ]?[-+=<>≤≥≈])", _minus, wakes="-–"),
+    Rule("compound sign", r"(?<=[\w\)][ ]?)(?P<sign><=|>=|!=|==)(?=[ ]?[\w(])", _named, wakes="<=>"),
+    Rule("times", r"(?<=[\d)][ ]?)(?P<sign>[*·])(?=[ ]?[\d(])", _named, wakes="*·"),
     digit_rule("times, by an x", r"(?<=\d[ ]?|\d[ ]?\p{Ll}{1,2}[ ])[xX](?=[ ]?\d)", lambda _: "por"),
-    rule("raised to", r"(?<=[\w)])(?P<sign>\^)(?=[\w(-])", _named, wakes="^"),
-    rule("about", r"(?<!\w)(?P<sign>~)(?=[ ]?\d)", _named, wakes="~"),
-    rule("number sign", r"(?<!\w)\#(?=[ ]?\d)", lambda _: "número", wakes="#"),
-    rule("power", r"[⁰¹²³⁴-⁹⁻]+", _power),
-    rule("Greek letter", rf"(?<!\p{{L}})(?P<sign>[{''.join(_GREEK)}])(?!\p{{L}})", _named),
-    rule("sign alone", r"(?<![^\s])(?P<sign>[_^|\\~])(?![^\s])", _named, wakes="\\^_|~"),
-    rule("sign", rf"(?P<sign>[{''.join(_OTHERS)}])", _named),
-    rule("either or", r"(?<=\by)/(?=o\b)", lambda _: " ", wakes="/"),
+    Rule("raised to", r"(?<=[\w)])(?P<sign>\^)(?=[\w(-])", _named, wakes="^"),
+    Rule("about", r"(?<!\w)(?P<sign>~)(?=[ ]?\d)", _named, wakes="~"),
+    Rule("number sign", r"(?<!\w)\#(?=[ ]?\d)", lambda _: "número", wakes="#"),
+    Rule("power", r"[⁰¹²³⁴-⁹⁻]+", _power),
+    Rule("Greek letter", rf"(?<!\p{{L}})(?P<sign>[{''.join(_GREEK)}])(?!\p{{L}})", _named),
+    Rule("sign alone", r"(?<![^\s])(?P<sign>[_^|\\~])(?![^\s])", _named, wakes="\\^_|~"),
+    Rule("sign", rf"(?P<sign>[{''.join(_OTHERS)}])", _named),
+    Rule("either or", r"(?<=\by)/(?=o\b)", lambda _: " ", wakes="/"),
 )
