@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from kokoro_lab.text.normalise.english.measures import UNITS
 from kokoro_lab.text.normalise.english.numerals import digits, in_pairs
 from kokoro_lab.text.normalise.english.patterns import (
     END,
@@ -16,6 +15,7 @@ from kokoro_lab.text.normalise.english.patterns import (
     optional,
     stop,
 )
+from kokoro_lab.text.normalise.english.quantities import UNITS
 from kokoro_lab.text.normalise.rules import Rule, digit_rule
 from kokoro_lab.text.tables import any_of
 
