@@ -25,15 +25,11 @@ from kokoro_lab.text.normalise.english.patterns import (
     took_part,
 )
 from kokoro_lab.text.normalise.rules import Rule, digit_rule
-from kokoro_lab.text.tables import any_of, entries, rows
+from kokoro_lab.text.tables import any_of, units
 
-UNITS = {
-    written: (row["one"], row["many"])
-    for row in rows(__package__, "units.tsv")
-    for written in entries(row["written"])
-}
-"""Singular and plural of what is written, with its case."""
-SPOKEN = frozenset(unit for unit, names in UNITS.items() if unit in names)
+UNITS = units(__package__, "units.tsv")
+"""By what is written, with its case."""
+SPOKEN = frozenset(written for written, unit in UNITS.items() if written in (unit.one, unit.many))
 """Units that are written as they are said: only what stands before them needs reading."""
 
 _UNIT, _WORD_UNIT = any_of(UNITS.keys() - SPOKEN), any_of(SPOKEN)
@@ -55,7 +51,7 @@ def _quantity(match: Any) -> str | None:
     loose = unit in WORDS["unit behind a space alone"]  # 4B is a flat, 2A a seat, 1st an ordinal
     if loose and (not match["gap"] or match.string[match.end() :][:1] == "."):
         return None
-    one, many = UNITS[unit]
+    one, many = UNITS[unit][:2]
     words = number(text) + (f" {big}" if big else "")
     singular = (is_one(text) and not big) or took_part(match, "compound") or match["hyphen"]
     stop = "." if unit.endswith(".") and ends_text(match) else ""
@@ -64,9 +60,9 @@ def _quantity(match: Any) -> str | None:
 
 def _span(match: Any) -> str:
     first, last, unit = match["first"], match["last"], match["unit"]
-    one, many = UNITS[unit]
+    one, many = UNITS[unit][:2]
     lead = match["unit_before"]
-    left = f"{number(first)} {UNITS[lead][1]}" if lead and lead.strip() != unit.strip() else number(first)
+    left = f"{number(first)} {UNITS[lead].many}" if lead and lead.strip() != unit.strip() else number(first)
     named = one if took_part(match, "compound") else many
     return f"{sign(match)}{left} to {number(last)} {named}{per(match)}"
 
@@ -74,18 +70,18 @@ def _span(match: Any) -> str:
 def _box(match: Any) -> str:
     unit = match["unit"]
     sides = [number(match[name]) for name in ("first", "second", "third") if match[name]]
-    return " by ".join(sides) + (f" {UNITS[unit][1]}" if unit else "")
+    return " by ".join(sides) + (f" {UNITS[unit].many}" if unit else "")
 
 
 def _sides(match: Any) -> str:
-    one, many = UNITS[match["unit"]]
+    one, many = UNITS[match["unit"]][:2]
     sides = [match[name] for name in ("first", "second", "third") if match[name]]
     return " by ".join(counted(side, one, many) for side in sides)
 
 
 def _fractional(match: Any) -> str:
     whole, numerator, denominator = match["whole"], int(match["numerator"]), int(match["denominator"])
-    one, many = UNITS[match["unit"]]
+    one, many = UNITS[match["unit"]][:2]
     if whole:
         return f"{mixed(int(whole), numerator, denominator)} {one if match['compound'] else many}"
     words = fraction(numerator, denominator)
@@ -115,12 +111,8 @@ def _degrees(match: Any) -> str:
     return f"{words} {NAMES['direction'][match['direction']].lower()}"
 
 
-CURRENCIES = {
-    written: (row["one"], row["many"], row["minor_one"], row["minor_many"])
-    for row in rows(__package__, "currencies.tsv")
-    for written in entries(row["written"])
-}
-"""Of a symbol, or a code whose usual name is not Babel's: singular, plural, then those of its hundredth."""
+CURRENCIES = units(__package__, "currencies.tsv")
+"""Of a symbol, or a code whose usual name is not Babel's."""
 
 _SYMBOLS = [s for s in CURRENCIES if not s[0].isalpha() or s.endswith("$")]
 SYMBOL, SYMBOL_SIGNS = any_of(_SYMBOLS), "".join({symbol[-1] for symbol in _SYMBOLS})
@@ -134,7 +126,7 @@ _NO_DECIMALS = r"(?<![.,]\d*)"
 
 def amount(symbol: str, text: str, big: str | None = None) -> str:
     """`$`, `5.99` is "five dollars and ninety nine cents"; with `bn` "billion dollars"."""
-    one, many, minor_one, minor_many = CURRENCIES[symbol]
+    one, many, _, minor_one, minor_many = CURRENCIES[symbol]
     text = text.replace(",", "")
     if big:
         return f"{scaled(text, big)} {many}"
@@ -153,12 +145,12 @@ def _amount(match: Any) -> str:
 
 def _compound(match: Any) -> str:
     """Before a noun an amount stays in the singular: a $5 bill, a $20-million deal."""
-    return f"{scaled(match['amount'], match['big'])} {CURRENCIES[match['symbol']][0]}"
+    return f"{scaled(match['amount'], match['big'])} {CURRENCIES[match['symbol']].one}"
 
 
 def _span_of_amounts(match: Any) -> str | None:
     first, last, big = match["first"], match["last"], match["big"]
-    many = CURRENCIES[match["symbol"]][1]
+    many = CURRENCIES[match["symbol"]].many
     if "." not in first + last:
         return f"{scaled(first, match['first_big'])} to {scaled(last, big)} {many}"
     if big:
@@ -170,7 +162,7 @@ def _code(match: Any) -> str:
     code, text, big = match["code"], match["amount"], match["big"]
     one = is_one(text) and not big
     if code in CURRENCIES:
-        name = CURRENCIES[code][0 if one else 1]
+        name = CURRENCIES[code].one if one else CURRENCIES[code].many
     else:
         name = get_currency_name(code, count=1 if one else 2, locale="en")
     return f"{sign(match)}{scaled(text, big)} {name}"

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import re
 
-from kokoro_lab.text.normalise.spanish.numerals import Gender
-from kokoro_lab.text.tables import words
+from kokoro_lab.text.tables import Gender, words
 
 _WORD = re.compile(r" ?([^\W\d_]+)")
 _SERIES = re.compile(r" [ouóya] \d+ ([^\W\d_]{3,}s)\b")

@@ -3,7 +3,7 @@ and codes, cents, millions, and what a thing costs by the kilogram."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, cast
+from typing import Any
 
 import regex
 
@@ -11,12 +11,10 @@ from kokoro_lab.text.normalise.rules import Rule, digit_rule
 from kokoro_lab.text.normalise.spanish.agreement import names_a_thing
 from kokoro_lab.text.normalise.spanish.numerals import (
     AMOUNT,
-    GENDERS,
     NUMERAL,
     START,
     VULGAR,
     Amount,
-    Gender,
     amount_of,
     cardinal,
     counted,
@@ -24,22 +22,9 @@ from kokoro_lab.text.normalise.spanish.numerals import (
     half,
     read,
 )
-from kokoro_lab.text.tables import any_of, entries, names, rows, words
+from kokoro_lab.text.tables import CountedUnit, any_of, names, units, words
 
-
-class SpanishUnit(NamedTuple):
-    """Names of a unit: `kilómetro por hora`, `kilómetros por hora`."""
-
-    singular: str
-    plural: str
-    gender: Gender
-
-
-UNITS = {
-    written: SpanishUnit(row["one"], row["many"], cast(Gender, row["gender"]))
-    for row in rows(__package__, "units.tsv", gender=GENDERS)
-    for written in entries(row["written"])
-}
+UNITS = units(__package__, "units.tsv")
 _WORDS = words(__package__)
 _SYMBOLS = any_of(UNITS)
 _PER = rf"(?:/(?P<per>{any_of(_WORDS['per'])}))?"
@@ -48,7 +33,7 @@ _END = r"(?![\w²³°]|/\p{L}|'\w|\.\p{L})"
 
 def unit_name(symbol: str) -> str:
     """What is behind a stroke, in the singular: `/kg` is `por kilogramo`; a word stays as it is."""
-    return UNITS[symbol].singular if symbol in UNITS else symbol
+    return UNITS[symbol].one if symbol in UNITS else symbol
 
 
 def _measure(match: Any) -> str | None:
@@ -56,7 +41,7 @@ def _measure(match: Any) -> str | None:
         return None
     unit = UNITS[match["unit"]]
     amount = amount_of(match)
-    name = unit.singular if amount.is_one else unit.plural
+    name = unit.one if amount.is_one else unit.many
     if match["per"]:
         name = f"{name} por {unit_name(match['per'])}"
     return amount.words(unit.gender) + amount.last.link + name
@@ -76,8 +61,8 @@ def _part_of_unit(match: Any) -> str:
     unit = UNITS[match["unit"]]
     numerator, denominator = VULGAR.get(match["vulgar"]) or (int(match["top"]), int(match["bottom"]))
     if (numerator, denominator) == (1, 2):
-        return f"{half(unit.gender)} {unit.singular}"
-    return f"{fraction(numerator, denominator)} de {unit.singular}"
+        return f"{half(unit.gender)} {unit.one}"
+    return f"{fraction(numerator, denominator)} de {unit.one}"
 
 
 def _share(match: Any) -> str:
@@ -105,7 +90,7 @@ def _alone(match: Any) -> str:
     unit = UNITS[match["unit"].rstrip(".")]
     counted_by_one = match.string[: match.start()].rstrip().casefold().endswith(_ONE_OF)
     numbered = regex.match(r"\.?[ ]?\d", match.string, pos=match.end())
-    return unit.singular if counted_by_one or numbered else unit.plural
+    return unit.one if counted_by_one or numbered else unit.many
 
 
 _RANKED = regex.compile(rf"[ ]{any_of(_WORDS['ranked'])}(?!\w)")
@@ -115,27 +100,13 @@ _LETTERS = frozenset("KNBJAF")
 _ONE_OF = ("el", "por", "cada", "un", "del", "al", "/")
 
 
-class Currency(NamedTuple):
-    """Names of a currency and of its hundredth part."""
-
-    singular: str
-    plural: str
-    gender: Gender
-    cent: str
-    cents: str
-
-
-_ROWS = {
-    Currency(row["one"], row["many"], cast(Gender, row["gender"]), row["minor_one"], row["minor_many"]): row
-    for row in rows(__package__, "currencies.tsv", gender=GENDERS)
-}
-CURRENCIES = {written: found for found, row in _ROWS.items() for written in entries(row["written"])}
+CURRENCIES = units(__package__, "currencies.tsv")
 """By sign or ISO 4217 code. A bare `$` is a dollar: which peso it may be, the text does not say."""
 WRITTEN = {
     name: found
-    for found in _ROWS
-    if found.singular in words(__package__)["currency that is written out"]
-    for name in (found.singular, found.plural)
+    for found in CURRENCIES.values()
+    if found.one in _WORDS["currency that is written out"]
+    for name in (found.one, found.many)
 }
 """By the names that a text may write out."""
 _NAMES, _SIGNS = any_of(WRITTEN), any_of(CURRENCIES)
@@ -157,27 +128,27 @@ def _money(match: Any) -> str | None:
     return said
 
 
-def _sum(amount: Amount, currency: Currency, scale: str | None) -> str:
+def _sum(amount: Amount, currency: CountedUnit, scale: str | None) -> str:
     number = amount.last
     if scale:
         scale = names(__package__)["scale"].get(scale, scale)
         if scale == "millones" and amount.is_one:
             scale = "millón"
         if scale == "mil":
-            return f"{amount.words(currency.gender)} mil {currency.plural}"
-        return f"{amount.words('m')} {scale} de {currency.plural}"
+            return f"{amount.words(currency.gender)} mil {currency.many}"
+        return f"{amount.words('m')} {scale} de {currency.many}"
     if amount.high is None and len(number.decimals) == 2:
         return _with_cents(amount, currency)
-    name = currency.singular if amount.is_one else currency.plural
+    name = currency.one if amount.is_one else currency.many
     return amount.words(currency.gender) + number.link + name
 
 
-def _with_cents(amount: Amount, currency: Currency) -> str:
+def _with_cents(amount: Amount, currency: CountedUnit) -> str:
     number, cents = amount.low, int(amount.low.decimals)
     whole = Amount(amount.sign, read(number.whole))
     if not cents:
         return _sum(whole, currency, None)
-    coins = f"{cardinal(cents, gender='m')} {currency.cent if cents == 1 else currency.cents}"
+    coins = f"{cardinal(cents, gender='m')} {currency.minor_one if cents == 1 else currency.minor_many}"
     if not number.value:
         return f"menos {coins}" if amount.sign == "-" else coins
     return f"{_sum(whole, currency, None)} con {coins}"

@@ -14,8 +14,8 @@ from typing import Any
 from kokoro_lab.text.normalise.roman import roman
 from kokoro_lab.text.normalise.rules import Rule, Say
 from kokoro_lab.text.normalise.spanish.agreement import gender_of, plural_gender
-from kokoro_lab.text.normalise.spanish.numerals import Gender, cardinal, ordinal
-from kokoro_lab.text.tables import any_of, names, words
+from kokoro_lab.text.normalise.spanish.numerals import cardinal, ordinal
+from kokoro_lab.text.tables import Gender, any_of, names, words
 
 ORDINALS_TO = 10
 _ROMAN = r"(?P<roman>[IVXLCDM]+)(?![\p{L}\d'’]|-\p{L}|\.\p{L})"
