@@ -7,14 +7,13 @@ around it. Whatever digits are left are read one by one.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from datetime import date as calendar_date
 from functools import cached_property, partial
 from typing import Any, cast
 
 import regex
 
 from kokoro_lab.text.normalise import hindi
-from kokoro_lab.text.normalise.rules import Rule, digit_rule
+from kokoro_lab.text.normalise.rules import Rule, digit_rule, in_calendar
 from kokoro_lab.text.tables import CountedUnit, Gender, any_of, entries, rows, units
 
 MAX_DIGITS = 15
@@ -107,11 +106,7 @@ class OtherReader:
 
     def _day(self, match: Any) -> str | None:
         year, month, day = (int(match[part]) for part in "ymd")
-        try:
-            calendar_date(year, month, day)
-        except ValueError:
-            return None
-        return self.date(year, month, day)
+        return self.date(year, month, day) if in_calendar(year, month, day) else None
 
     def _clock(self, match: Any) -> str | None:
         hour, minute = int(match["h"]), int(match["m"])

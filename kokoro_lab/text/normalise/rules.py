@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
+from datetime import date
 from functools import cached_property, partial
 from typing import Any
 
@@ -113,3 +114,12 @@ def _set_off(text: str, i: int, j: int, words: str, *, follows_another: bool) ->
     before = " " if i and text[i - 1].isalnum() and not parted and not _UNSPACED.match(words[0]) else ""
     after = " " if j < len(text) and text[j].isalnum() and not _UNSPACED.match(words[-1]) else ""
     return f"{before}{words}{after}"
+
+
+def in_calendar(year: int | None, month: int | None, day: int | None) -> bool:
+    """Whether there is such a day; of a date without its year, month or day, whether there ever is."""
+    try:
+        date(2000 if year is None else year, 1 if month is None else month, 1 if day is None else day)
+    except ValueError:
+        return False
+    return True

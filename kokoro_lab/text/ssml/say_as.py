@@ -7,9 +7,9 @@ mean something else.
 from __future__ import annotations
 
 import re
-from datetime import date
 
 from kokoro_lab.text.normalise import Reader, reader
+from kokoro_lab.text.normalise.rules import in_calendar
 
 MAX_DIGITS = 18
 """A number of more is read digit by digit, by whoever reads it at all."""
@@ -29,7 +29,6 @@ _ORDINAL_ENDINGS = {
 }
 _DATE = re.compile(r"(\d{1,4})(?:([-/.])(\d{1,4})(?:\2(\d{1,4}))?)?", re.ASCII)
 _TIME = re.compile(r"(\d{1,2})(?::(\d{2})(?::(\d{2}))?)?(?:\s?([ap])\.?m\.?)?", re.ASCII | re.IGNORECASE)
-_LEAP_YEAR = 2000
 
 
 class Unreadable(ValueError):
@@ -101,10 +100,8 @@ def _date(text: str, form: str | None) -> tuple[int | None, int | None, int | No
     if parts is None:
         raise Unreadable(f"this is no date of the format {form}", f"such as {example}")
     year, month, day = (parts.get(part) for part in "ymd")
-    try:
-        date(_LEAP_YEAR if year is None else year, 1 if month is None else month, 1 if day is None else day)
-    except ValueError:
-        raise Unreadable("there is no such date", f"such as {example}") from None
+    if not in_calendar(year, month, day):
+        raise Unreadable("there is no such date", f"such as {example}")
     return year, month, day
 
 

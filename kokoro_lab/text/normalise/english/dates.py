@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import date as calendar_date
 from typing import Any
 
 from kokoro_lab.text.normalise.english.numerals import cardinal, counted, number, ordinal, two_digits, year
@@ -17,7 +16,7 @@ from kokoro_lab.text.normalise.english.patterns import (
     stop,
     took_part,
 )
-from kokoro_lab.text.normalise.rules import Rule, digit_rule
+from kokoro_lab.text.normalise.rules import Rule, digit_rule, in_calendar
 from kokoro_lab.text.tables import any_of
 
 MONTHS = (
@@ -100,7 +99,7 @@ def _names(match: Any) -> str | None:
 
 def _iso(match: Any) -> str | None:
     given = (int(match["year"]), int(match["month"]), int(match["day"]))
-    return date(*given) if exists(*given) else None
+    return date(*given) if in_calendar(*given) else None
 
 
 def _slashed(match: Any) -> str | None:
@@ -108,18 +107,9 @@ def _slashed(match: Any) -> str | None:
     first, second, y = int(match["first"]), int(match["second"]), match["year"]
     full = int(y) if len(y) == 4 else 2000 + int(y) if int(y) < 70 else 1900 + int(y)
     for month, day in ((first, second), (second, first)):
-        if exists(full, month, day):
+        if in_calendar(full, month, day):
             return date(full, month, day)
     return None
-
-
-def exists(y: int, m: int, d: int) -> bool:
-    """Whether the calendar has this day."""
-    try:
-        calendar_date(y, m, d)
-    except ValueError:
-        return False
-    return True
 
 
 def decade(text: str) -> str:

@@ -9,10 +9,9 @@ is the clock of 24 hours, which has numbers only: `catorce treinta`. The article
 
 from __future__ import annotations
 
-from datetime import date as calendar_date
 from typing import Any
 
-from kokoro_lab.text.normalise.rules import Rule, digit_rule
+from kokoro_lab.text.normalise.rules import Rule, digit_rule, in_calendar
 from kokoro_lab.text.normalise.spanish.abbreviations import final_stop
 from kokoro_lab.text.normalise.spanish.agreement import word_before
 from kokoro_lab.text.normalise.spanish.numerals import cardinal, counted
@@ -52,11 +51,7 @@ def _year(written: str) -> int:
 
 
 def _checked(year: int | None, month: int, day: int | None) -> str | None:
-    try:
-        calendar_date(year or 2000, month, 1 if day is None else day)  # 2000: a leap year
-    except ValueError:
-        return None
-    return date(year, month, day)
+    return date(year, month, day) if in_calendar(year or None, month, day) else None
 
 
 def _numeric(match: Any) -> str | None:
