@@ -12,12 +12,18 @@ from typing import Any, cast
 
 import regex
 
-from kokoro_lab.text.normalise import hindi
 from kokoro_lab.text.normalise.rules import Rule, digit_rule, in_calendar
-from kokoro_lab.text.tables import CountedUnit, Gender, any_of, entries, rows, units
+from kokoro_lab.text.tables import CountedUnit, Gender, any_of, entries, names, rows, units
 
 MAX_DIGITS = 15
 """A longer row of digits is no quantity: it is read digit by digit."""
+
+
+_NUMBERS, _SCALES, _ORDINALS = (
+    {int(written): said for written, said in names(__package__, "hindi.tsv")[kind].items()}
+    for kind in ("number", "scale", "ordinal")
+)
+"""Of Hindi, which num2words does not know: those below a hundred are words of their own."""
 
 
 class OtherReader:
@@ -27,8 +33,10 @@ class OtherReader:
         self._words = {row["word"]: row[language] for row in rows(__package__, "others.tsv")}
         self._currencies = units(__package__, "other_currencies.tsv", language)
         num2words = partial(_by_num2words, self._words["locale"])
-        self._say: Callable[[int], str] = hindi.say if language == "hi" else partial(num2words, "cardinal")
-        self.ordinal: Callable[[int], str] = hindi.rank if language == "hi" else partial(num2words, "ordinal")
+        self._say: Callable[[int], str] = _hindi if language == "hi" else partial(num2words, "cardinal")
+        self.ordinal: Callable[[int], str] = (
+            _hindi_ordinal if language == "hi" else partial(num2words, "ordinal")
+        )
         self.RULES = self._rules()
 
     def _pairs(self, word: str) -> Mapping[str, str]:
@@ -193,3 +201,16 @@ def _by_num2words(locale: str, to: str, value: int) -> str:
 def _spaced(words: str) -> str:
     """With one space where words that a language has none for have left two, or one at the end."""
     return " ".join(words.split())
+
+
+def _hindi(value: int) -> str:
+    """In lakhs and crores, as everybody counts where Hindi is spoken."""
+    for scale, name in _SCALES.items():
+        if value >= scale:
+            head = f"{_hindi(value // scale)} {name}"
+            return f"{head} {_hindi(value % scale)}" if value % scale else head
+    return _NUMBERS[value]
+
+
+def _hindi_ordinal(value: int) -> str:
+    return _ORDINALS.get(value) or f"{_hindi(value)}वाँ"
