@@ -19,10 +19,7 @@ from kokoro_lab.text.normalise.english.patterns import (
 from kokoro_lab.text.normalise.rules import Rule, digit_rule, in_calendar
 from kokoro_lab.text.tables import any_of
 
-MONTHS = (
-    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October",
-    "November", "December",
-)  # fmt: skip
+MONTHS = tuple(NAMES["month by number"].values())
 DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 FULL = {name.lower(): name for name in (*MONTHS, *DAYS)} | NAMES["month"] | NAMES["day"]
 """A month or a day of the week, by what it is written as in lower case."""

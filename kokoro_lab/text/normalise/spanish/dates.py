@@ -15,12 +15,9 @@ from kokoro_lab.text.normalise.rules import Rule, digit_rule, in_calendar
 from kokoro_lab.text.normalise.spanish.abbreviations import final_stop
 from kokoro_lab.text.normalise.spanish.agreement import word_before
 from kokoro_lab.text.normalise.spanish.numerals import cardinal, counted
-from kokoro_lab.text.tables import any_of, words
+from kokoro_lab.text.tables import any_of, names, words
 
-MONTHS = (
-    "enero", "febrero", "marzo", "abril", "mayo", "junio", "julio", "agosto", "septiembre", "octubre",
-    "noviembre", "diciembre",
-)  # fmt: skip
+MONTHS = tuple(names(__package__)["month by number"].values())
 _SHORT = {name[:3]: i for i, name in enumerate(MONTHS, 1)} | {"sept": 9, "set": 9}
 _MONTH_NUMBERS = _SHORT | {name: i for i, name in enumerate(MONTHS, 1)} | {"setiembre": 9}
 _NAMES, _SHORT_NAMES = any_of((*MONTHS, "setiembre")), any_of(_SHORT)

@@ -27,9 +27,9 @@ _SHORT = 3
 _TOKEN = regex.compile(r"\p{L}+|\d+|.")
 
 
-def say_address(address: str) -> str:
+def _address(match: Any) -> str:
     """`ana_lopez@correo.mx` as `ana guion bajo lopez arroba correo punto eme equis`."""
-    return " ".join(word for token in _TOKEN.findall(address) if (word := _part(token)))
+    return " ".join(word for token in _TOKEN.findall(match.group()) if (word := _part(token)))
 
 
 def _part(token: str) -> str:
@@ -42,10 +42,6 @@ def _part(token: str) -> str:
         return token
     spelt = len(token) == 1 or not has_vowel or (len(token) <= _SHORT and not is_sayable(token))
     return spell(token) if spelt else token
-
-
-def _address(match: Any) -> str:
-    return say_address(match.group())
 
 
 def _tag(match: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Set as AbstractSet
 from typing import Any
 from unicodedata import digit
 
@@ -13,6 +14,7 @@ _OWN, _GREEK, _OTHERS = (
     names(__package__)[kind] for kind in ("sign in a rule of its own", "Greek letter", "sign")
 )
 _NAMES = {**_OWN, **_GREEK, **_OTHERS}
+_OPENING, _CLOSING = frozenset("(“\"'¿¡["), frozenset(".,;:)”\"'?!]")
 _POWERS = {"2": "al cuadrado", "3": "al cubo"}
 
 
@@ -35,21 +37,13 @@ def _power(match: Any) -> str:
 
 def _apart(match: Any, said: str) -> str:
     """Set off from signs and brackets too: letters and digits are seen to by whoever applies the rule."""
-    before = match.string[: match.start()][-1:]
-    after = match.string[match.end() : match.end() + 1]
-    left = (
-        " " if before and not before.isspace() and not before.isalnum() and before not in "(“\"'¿¡[" else ""
-    )
-    right = (
-        " "
-        if after
-        and not after.isspace()
-        and not after.isalnum()
-        and after not in _NAMES
-        and after not in ".,;:)”\"'?!]"
-        else ""
-    )
-    return left + said + right
+    before, after = match.string[: match.start()][-1:], match.string[match.end() :][:1]
+    return _space(before, _OPENING) + said + _space(after, _CLOSING | _NAMES.keys())
+
+
+def _space(beside: str, close: AbstractSet[str]) -> str:
+    """What sets off from the character beside, if there is one, and none of those that stand close."""
+    return "" if not beside or beside.isspace() or beside.isalnum() or beside in close else " "
 
 
 RULES: tuple[Rule, ...] = (
