@@ -69,21 +69,13 @@ def _share(match: Any) -> str:
     return f"{amount_of(match).words(None)} {'por ciento' if match['share'] == '%' else 'por mil'}"
 
 
-def _lasting(match: Any) -> str:
-    return f"{counted(int(match['minutes']), 'minuto')} {counted(int(match['seconds']), 'segundo')}"
-
-
-def _arc(match: Any) -> str:
-    parts = [counted(int(match["degrees"]), "grado"), counted(int(match["minutes"]), "minuto")]
-    if match["seconds"]:
-        parts.append(counted(int(match["seconds"]), "segundo"))
-    side = {"N": "norte", "S": "sur", "E": "este", "O": "oeste", "W": "oeste"}.get(match["side"] or "")
-    return " ".join((*parts, side) if side else parts)
-
-
-def _frost(match: Any) -> str:
-    """With the sign of an ordinal, as it is often typed; no ordinal is below zero."""
-    return f"menos {counted(int(match['degrees']), 'grado')}"
+def _in_parts(match: Any) -> str:
+    """Degrees, minutes and seconds, as far as they are there, and the side of an angle."""
+    groups = match.groupdict()
+    named = (("degrees", "grado"), ("minutes", "minuto"), ("seconds", "segundo"))
+    said = [counted(int(groups[name]), noun) for name, noun in named if groups.get(name)]
+    side = names(__package__)["side"].get(groups.get("side") or "")
+    return " ".join((*said, side) if side else said)
 
 
 def _alone(match: Any) -> str:
@@ -173,12 +165,17 @@ RULES: tuple[Rule, ...] = (
         "degrees, minutes, seconds",
         r"""(?<!\w)(?P<degrees>\d{1,3})[°º][ ]?(?P<minutes>\d{1,2})[′'](?:[ ]?(?P<seconds>\d{1,2})[″"])?
             (?:[ ]?(?P<side>[NSEOW])(?!\w))?""",
-        _arc,
+        _in_parts,
     ),
     digit_rule(
-        "minutes and seconds", r"(?<![\w.,])(?P<minutes>\d{1,3})['′](?P<seconds>\d{1,2})[\"″]", _lasting
+        "minutes and seconds", r"(?<![\w.,])(?P<minutes>\d{1,3})['′](?P<seconds>\d{1,2})[\"″]", _in_parts
     ),
-    digit_rule("degrees of frost", r"(?<![\w.,-])-(?P<degrees>\d{1,2})º(?!\w)", _frost),
+    # With the sign of an ordinal, as it is often typed; no ordinal is below zero
+    digit_rule(
+        "degrees of frost",
+        r"(?<![\w.,-])-(?P<degrees>\d{1,2})º(?!\w)",
+        lambda match: f"menos {_in_parts(match)}",
+    ),
     Rule("per cent", rf"{START}{AMOUNT}[ ]?(?P<share>[%‰])", _share, wakes="%‰"),
     Rule(
         "part of a unit",
