@@ -292,11 +292,11 @@ class _TextReader:
         key = Key(language, self.lexicon.version, text)
         found = self.cache.get(key)
         if found is not None:
-            return SentenceReading(list(found.words), list(found.fallbacks), lasting=True)
+            return found
         said, given = read_with(self.lexicon, AlignedText.of(text), language)
         reading = g2p.read(said, given)
         if reading.lasting:
-            self.cache.put(key, reading.words, reading.fallbacks)
+            self.cache.put(key, reading)
         return reading
 
 

@@ -14,12 +14,9 @@ from typing import NamedTuple
 import regex
 
 from kokoro_lab.text.normalise.japanese.numbers import DIGITS
-from kokoro_lab.text.tables import any_of, entries, rows
+from kokoro_lab.text.tables import any_of, entries, names, rows
 
-_DIGIT_KANA = {
-    "零": "れい", "〇": "ぜろ", "一": "いち", "二": "に", "三": "さん", "四": "よん", "五": "ご",
-    "六": "ろく", "七": "なな", "八": "はち", "九": "きゅう",
-}  # fmt: skip
+_DIGIT_KANA = names(__package__)["Japanese numeral"]
 _STRING_KANA = _DIGIT_KANA | {"零": "ぜろ", "二": "にい", "五": "ごう"}
 """Read out one by one, digits of one beat are drawn out to two, as in telephone numbers."""
 _SHORT = {"いち": "いっ", "ろく": "ろっ", "はち": "はっ", "じゅう": "じゅっ", "ひゃく": "ひゃっ"}
@@ -52,8 +49,8 @@ class Counter:
     wholes: Mapping[str, str] = field(default_factory=dict)
 
 
-def _counters() -> Iterator[tuple[str, Counter]]:
-    for row in rows(__package__, "japanese_counters.tsv"):
+def _counters(table: str) -> Iterator[tuple[str, Counter]]:
+    for row in rows(__package__, table):
         digits, wholes = (
             dict(each.split("=") for each in entries(row[name])) for name in ("digits", "wholes")
         )
@@ -62,16 +59,8 @@ def _counters() -> Iterator[tuple[str, Counter]]:
             yield written, counter
 
 
-COUNTERS = dict(_counters())
-_PLACES = {
-    "十": Counter("じゅう"),
-    "百": Counter("ひゃく", shortened="六八", voiced="三"),
-    "千": Counter("せん", shortened="一八", voiced="三"),
-    "万": Counter("まん"),
-    "億": Counter("おく"),
-    "兆": Counter("ちょう", shortened="一八十"),
-    "京": Counter("けい", shortened="一六八十百"),
-}
+COUNTERS = dict(_counters("japanese_counters.tsv"))
+_PLACES = dict(_counters("japanese_places.tsv"))
 """What a numeral in front of a place counts."""
 FIRST_OF_THE_MONTH = "ついたち"
 

@@ -14,6 +14,7 @@ from kokoro_lab.errors import LexiconError, TextError
 from kokoro_lab.g2p.vocab import symbols
 from kokoro_lab.text.language import SPOKEN
 from kokoro_lab.text.sanitise import sanitise
+from kokoro_lab.text.tables import names
 
 FIELDS = ("lang", "grapheme", "phoneme", "flags")
 FLAGS = ("case", "plural")
@@ -24,19 +25,7 @@ MAX_PHONEME_SYMBOLS = 200
 REQUEST_ENTRIES = 100
 REQUEST_BYTES = 8_000
 
-_WRITTEN = {
-    "g": "ɡ (U+0261)",
-    "ɝ": "ɜɹ",
-    "ɫ": "l",
-    "\u0361": "one of ʧ ʤ ʦ ʣ for both letters",
-    "'": "ˈ (U+02C8)",
-    "´": "ˈ (U+02C8)",
-    "`": "ˌ (U+02CC)",
-    "/": "the phonemes without slashes",
-    "[": "the phonemes without brackets",
-    "\u032f": "A I O Q W Y for diphthongs",
-    "\u0329": "ᵊ before the consonant",
-}
+_WRITTEN = names(__package__)["symbol written otherwise"]
 """What is often written for a symbol of the vocabulary, and the symbol."""
 _NO_SOUND = frozenset("ˈˌːʰʲ")
 _SHAPES_PROSODY = regex.compile(r"[\s.,;:!?…—\"'“”()\-]*")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from itertools import pairwise
+from operator import attrgetter
 from typing import TypeVar
 
 from kokoro_lab.datatypes import PLAIN, Segment, Word
@@ -78,15 +79,14 @@ def styled(segments: Iterable[Segment], document: SsmlDocument) -> Iterator[Segm
 
 def straddled(document: SsmlDocument, spans: Iterable[tuple[int, int]]) -> bool:
     """Whether any of some pieces of the source has a break inside."""
-    offsets = document.break_offsets
-    return any(bisect_right(offsets, start) < bisect_left(offsets, end) for start, end in spans)
+    return any(_breaks(document, start + 1, end) for start, end in spans)
 
 
 def parts(document: SsmlDocument, sentence: AlignedText) -> Iterator[AlignedText]:
     """The parts of a sentence between breaks."""
-    starts, offsets = sentence.starts, document.break_offsets
-    inside = offsets[bisect_left(offsets, starts[0]) : bisect_right(offsets, starts[-1])]
-    cuts = sorted({bisect_left(starts, offset) for offset in inside} | {0, len(sentence)})
+    starts = sentence.starts
+    inside = _breaks(document, starts[0], starts[-1] + 1)
+    cuts = sorted({bisect_left(starts, each.offset) for each in inside} | {0, len(sentence)})
     for start, stop in pairwise(cuts):
         part = sentence.cut(start, stop).strip()
         if len(part):
@@ -116,6 +116,12 @@ def _with_next(found: Iterator[T]) -> Iterator[tuple[T, T | None]]:
 
 def _sentence(words: list[Word], *, ends_paragraph: bool) -> SpokenSentence:
     return SpokenSentence(tuple(words), tuple(encode(word.phonemes) for word in words), ends_paragraph)
+
+
+def _breaks(document: SsmlDocument, start: int, stop: int) -> tuple[Break, ...]:
+    """Those from one offset up to another."""
+    first, last = (bisect_left(document.breaks, each, key=attrgetter("offset")) for each in (start, stop))
+    return document.breaks[first:last]
 
 
 def _due(breaks: deque[Break], start: int, after: int = -1) -> float | None:

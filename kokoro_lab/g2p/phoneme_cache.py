@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from cachetools import LRUCache
 
-from kokoro_lab.datatypes import Fallback, Word
+from kokoro_lab.g2p.guarded import SentenceReading
 
 CACHE_BYTES = 8 * 2**20
 """About 4,000 sentences."""
@@ -24,15 +24,6 @@ class Key(NamedTuple):
     text: str
 
 
-class Entry(NamedTuple):
-    """Words and fallbacks with their places in the key's text."""
-
-    words: tuple[Word, ...]
-    fallbacks: tuple[Fallback, ...]
-    size: int
-    """In bytes, its key included."""
-
-
 class PhonemeCache:
     """The last sentences read, in a bounded number of bytes. Thread-safe.
 
@@ -45,26 +36,28 @@ class PhonemeCache:
     def __init__(self, max_bytes: int = CACHE_BYTES) -> None:
         self.max_bytes = max_bytes
         self._lock = threading.Lock()
-        self._entries: LRUCache[Key, Entry] = LRUCache(max_bytes, getsizeof=lambda entry: entry.size)
+        self._entries: LRUCache[Key, tuple[SentenceReading, int]] = LRUCache(
+            max_bytes, getsizeof=itemgetter(1)
+        )
         self._hits = self._misses = 0
 
-    def get(self, key: Key) -> Entry | None:
+    def get(self, key: Key) -> SentenceReading | None:
         """What `key` was read as, or None; counts a hit or a miss."""
         with self._lock:
-            found: Entry | None = self._entries.get(key)
+            found = self._entries.get(key)
             if found is None:
                 self._misses += 1
-            else:
-                self._hits += 1
-            return found
+                return None
+            self._hits += 1
+            return found[0]
 
-    def put(self, key: Key, words: Sequence[Word], fallbacks: Sequence[Fallback]) -> None:
-        """Keep what `key` was read as, unless it alone is more than may be kept."""
-        texts = 3 * len(key.text) + sum(3 * len(word.text) + 2 * len(word.phonemes) for word in words)
-        size = _ENTRY_BYTES + _WORD_BYTES * (len(words) + len(fallbacks)) + texts
+    def put(self, key: Key, reading: SentenceReading) -> None:
+        """Keep what `key` was read as, with places in its text, unless it alone is more than may be kept."""
+        texts = 3 * len(key.text) + sum(3 * len(word.text) + 2 * len(word.phonemes) for word in reading.words)
+        size = _ENTRY_BYTES + _WORD_BYTES * (len(reading.words) + len(reading.fallbacks)) + texts
         with self._lock:
             if size <= self.max_bytes:
-                self._entries[key] = Entry(tuple(words), tuple(fallbacks), size)
+                self._entries[key] = reading, size
 
     def clear(self) -> None:
         """Forget every sentence. The counts of hits and misses stay."""

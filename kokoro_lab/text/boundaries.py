@@ -19,6 +19,7 @@ import regex
 from sentencex import get_sentence_boundaries
 
 from kokoro_lab.datatypes import Word
+from kokoro_lab.text.detect import LATIN
 from kokoro_lab.text.tables import any_of, words
 
 _WORDS = words(__package__)
@@ -33,11 +34,9 @@ def _before_number(language: str) -> Any:
     return regex.compile(rf"(?<!\w){found}\.$", regex.IGNORECASE if language == "en" else 0)
 
 
-_LANGUAGES = ("en", "es", "fr", "it", "pt")
-_ABBREVIATION = {language: _before_number(language) for language in _LANGUAGES}
+_ABBREVIATION = {language: _before_number(language) for language in LATIN}
 _TITLE = {
-    language: regex.compile(rf"(?<!\w){any_of(_WORDS[f'{language} before a name'])}\.$")
-    for language in _LANGUAGES
+    language: regex.compile(rf"(?<!\w){any_of(_WORDS[f'{language} before a name'])}\.$") for language in LATIN
 }
 _NUMBER_OF_ITEM = regex.compile(r"[.!?…][\"”')]*\s+(\d{1,2}\.)$")
 _AHEAD = 12

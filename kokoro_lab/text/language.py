@@ -6,27 +6,20 @@ import re
 from importlib.util import find_spec
 
 from kokoro_lab.errors import LanguageError
+from kokoro_lab.text.tables import entries, rows
 
-_LANGUAGES = (
-    ("en-us", "en a", "eng", "latn"),
-    ("en-gb", "en-uk b", "", "latn"),
-    ("es", "es-es e", "spa", "latn"),
-    ("fr", "fr-fr f", "fra fre", "latn"),
-    ("it", "it-it i", "ita", "latn"),
-    ("pt-br", "pt p", "por", "latn"),
-    ("hi", "hi-in h", "hin", "deva"),
-    ("ja", "ja-jp j", "jpn", "jpan hrkt"),
-)
-"""Canonical tags; other names, of one letter where Kokoro's voices begin with it; codes of ISO 639-2; and the
-scripts in which a language is usually written, so that they say nothing more."""
-SPOKEN = tuple(tag for tag, *_ in _LANGUAGES)
+LANGUAGES = {row["tag"]: row for row in rows(__package__, "languages.tsv")}
+"""By canonical tag: other names, of one letter where Kokoro's voices begin with it; codes of ISO 639-2; the
+scripts in which it is usually written, so that they say nothing more; what sets off thousands, besides a
+space; and how ordinals in digits end."""
+SPOKEN = tuple(LANGUAGES)
 """Languages with a G2P here."""
 
-_NAMES = {name: tag for tag, names, *_ in _LANGUAGES for name in (tag, *names.split())}
+_NAMES = {name: tag for tag, row in LANGUAGES.items() for name in (tag, *entries(row["names"]))}
 _WHOLE = {tag[:2]: tag for tag in SPOKEN if tag != "en-gb"}
 """What speaks a language, in whichever region."""
-_ISO_639_2 = {code: tag[:2] for tag, _, codes, _ in _LANGUAGES for code in codes.split()}
-_WRITTEN_IN = {(tag[:2], script) for tag, *_, scripts in _LANGUAGES for script in scripts.split()}
+_ISO_639_2 = {code: tag[:2] for tag, row in LANGUAGES.items() for code in entries(row["iso_639_2"])}
+_WRITTEN_IN = {(tag[:2], script) for tag, row in LANGUAGES.items() for script in entries(row["scripts"])}
 _BRITISH = ("au", "ie", "in", "nz", "sg", "za")
 """Regions whose English is nearer to British than to American."""
 _TAG = re.compile(r"[a-z]{2,3}(-[a-z0-9]{1,8})*")

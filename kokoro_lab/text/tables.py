@@ -5,26 +5,21 @@ They are tab-separated, and their first line names the columns. A cell may hold 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from functools import cache
 from importlib.resources import files
+from typing import Any, Literal, NamedTuple
 
 import regex
 
 
-def rows(package: str, name: str, **allowed: Sequence[str]) -> Iterator[dict[str, str]]:
+def rows(package: str, name: str) -> Iterator[dict[str, str]]:
     """The rows of a table in `package`, by the names of its columns. Cells that end a row may be missing.
-
-    Parameters
-    ----------
-    **allowed : sequence of str
-        By the name of a column, what may stand in it.
 
     Raises
     ------
     ValueError
-        A row has no first cell, more cells than there are columns, or one that is not `allowed`. It names the
-        file and the line.
+        A row has no first cell, or more cells than there are columns. It names the file and the line.
     """
     header, *lines = files(package).joinpath(name).read_text("utf-8").removesuffix("\n").split("\n")
     columns = header.split("\t")
@@ -32,18 +27,44 @@ def rows(package: str, name: str, **allowed: Sequence[str]) -> Iterator[dict[str
         cells = line.split("\t")
         if not cells[0] or len(cells) > len(columns):
             raise ValueError(f"{name}, line {number}: {len(cells)} cells, where {', '.join(columns)} belong")
-        row = dict(zip(columns, cells + [""] * (len(columns) - len(cells)), strict=True))
-        for column, values in allowed.items():
-            if row[column] not in values:
-                raise ValueError(
-                    f"{name}, line {number}: {column} is {row[column]!r}, not {' or '.join(values)}"
-                )
-        yield row
+        yield dict(zip(columns, cells + [""] * (len(columns) - len(cells)), strict=True))
 
 
 def entries(cell: str) -> list[str]:
     """The entries of one cell; an empty one has none."""
     return cell.split(", ") if cell else []
+
+
+Gender = Literal["m", "f"]
+
+
+class CountedUnit(NamedTuple):
+    """What is counted, for one and for several; where a language has genders, its own decides how the number
+    agrees. Of a currency, its hundredth part too."""
+
+    one: str
+    many: str
+    gender: Gender | None = None
+    minor_one: str = ""
+    minor_many: str = ""
+
+
+def units(package: str, name: str, language: str | None = None) -> dict[str, CountedUnit]:
+    """A table of units or currencies, by each entry that is `written` for one; of one `language`, if given.
+
+    Raises
+    ------
+    ValueError
+        As `rows`; or a gender is neither `m` nor `f`.
+    """
+    found: dict[str, CountedUnit] = {}
+    for number, row in enumerate(rows(package, name), 2):
+        if language in (None, row.get("language")):
+            fields: dict[str, Any] = {field: row[field] for field in CountedUnit._fields if field in row}
+            if fields.get("gender", "m") not in ("m", "f"):
+                raise ValueError(f"{name}, line {number}: gender is {row['gender']!r}, not m or f")
+            found |= dict.fromkeys(entries(row["written"]), CountedUnit(**fields))
+    return found
 
 
 @cache

@@ -16,7 +16,7 @@ from kokoro_lab.g2p.lexicon import Lexicon, read_with
 from kokoro_lab.g2p.lexicons import default_entries
 from kokoro_lab.g2p.protocol import FixedReading
 from kokoro_lab.text.aligned import AlignedText
-from kokoro_lab.text.normalise.rules import apply, rule
+from kokoro_lab.text.normalise.rules import Rule, apply
 
 NGINX = LexiconEntry("en", "nginx", "ˈɛnʤən ˈɛks")
 
@@ -225,7 +225,7 @@ def test_what_the_lexicon_says_is_not_rewritten_first(front_end: FrontEnd) -> No
 
 
 def test_rules_leave_alone_what_is_kept() -> None:
-    digits = rule("digits", r"\d+(-\d+)?", lambda match: "number")
+    digits = Rule("digits", r"\d+(-\d+)?", lambda match: "number")
     text = AlignedText.of("1 GPT-4 2-3 44")
     assert apply(text, [digits]).text == "number GPT-number number number"
     kept = apply(text, [digits], [(2, 7), (10, 11)])

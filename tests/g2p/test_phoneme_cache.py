@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from kokoro_lab.datatypes import Fallback, Word
 from kokoro_lab.g2p.frontend import FrontEnd
-from kokoro_lab.g2p.guarded import GuardedG2P
+from kokoro_lab.g2p.guarded import GuardedG2P, SentenceReading
 from kokoro_lab.g2p.phoneme_cache import Key, PhonemeCache
 
 
@@ -14,12 +16,15 @@ def word(text: str) -> Word:
     return Word(text, 0, len(text), text, "en-us", "misaki")
 
 
+def reading(*words: Word, fallbacks: Sequence[Fallback] = ()) -> SentenceReading:
+    return SentenceReading([*words], [*fallbacks], lasting=True)
+
+
 def test_it_answers_for_the_same_text_language_and_lexicon_alone() -> None:
     cache = PhonemeCache()
-    cache.put(Key("en-us", "1", "a"), [word("a")], [Fallback("g2p", "why", 0, 1)])
+    cache.put(Key("en-us", "1", "a"), reading(word("a"), fallbacks=[Fallback("g2p", "why", 0, 1)]))
     found = cache.get(Key("en-us", "1", "a"))
-    assert found is not None
-    assert (found.words, found.fallbacks) == ((word("a"),), (Fallback("g2p", "why", 0, 1),))
+    assert found == reading(word("a"), fallbacks=[Fallback("g2p", "why", 0, 1)])
     for other in (Key("en-gb", "1", "a"), Key("en-us", "2", "a"), Key("en-us", "1", "b")):
         assert cache.get(other) is None
     figures = cache.figures()
@@ -29,19 +34,19 @@ def test_it_answers_for_the_same_text_language_and_lexicon_alone() -> None:
 def test_it_never_holds_more_than_it_may() -> None:
     cache = PhonemeCache(max_bytes=20_000)
     for i in range(200):
-        cache.put(Key("en-us", "", f"{i} " * 40), [word(str(i))] * 5, [])
+        cache.put(Key("en-us", "", f"{i} " * 40), reading(*[word(str(i))] * 5))
     figures = cache.figures()
     assert 0 < figures["entries"] < 20
     assert 0 < figures["bytes"] <= 20_000
     assert cache.get(Key("en-us", "", "199 " * 40)) is not None
     assert cache.get(Key("en-us", "", "0 " * 40)) is None
-    cache.put(Key("en-us", "", "a" * 30_000), [], [])
+    cache.put(Key("en-us", "", "a" * 30_000), reading())
     assert cache.get(Key("en-us", "", "a" * 30_000)) is None
 
 
 def test_one_call_forgets_everything() -> None:
     cache = PhonemeCache()
-    cache.put(Key("en-us", "", "a"), [word("a")], [])
+    cache.put(Key("en-us", "", "a"), reading(word("a")))
     cache.clear()
     assert cache.get(Key("en-us", "", "a")) is None
     assert (cache.figures()["entries"], cache.figures()["bytes"]) == (0, 0)
@@ -49,7 +54,7 @@ def test_one_call_forgets_everything() -> None:
 
 def test_without_room_nothing_is_kept() -> None:
     cache = PhonemeCache(max_bytes=0)
-    cache.put(Key("en-us", "", "a"), [word("a")], [])
+    cache.put(Key("en-us", "", "a"), reading(word("a")))
     assert cache.get(Key("en-us", "", "a")) is None
     assert cache.figures()["hit_rate"] == 0
 

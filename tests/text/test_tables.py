@@ -54,6 +54,14 @@ def test_a_row_that_is_wrong_is_named(package: str, error: str) -> None:
         tables.names(package)
 
 
+@pytest.mark.parametrize(
+    "package", [["one\tmany\tgender\twritten", "hora\thoras\tf\th, hs", "gramo\tgramos\tn\tg"]], indirect=True
+)
+def test_a_unit_of_no_known_gender_is_named(package: str) -> None:
+    with pytest.raises(ValueError, match=r"names\.tsv, line 3: gender is 'n', not m or f"):
+        tables.units(package, "names.tsv")
+
+
 def test_the_longest_word_that_fits_is_taken() -> None:
     pattern = regex.compile(rf"(?:{tables.any_of(['m', 'm/s', 'sq. ft'])})", regex.VERBOSE)
     assert [pattern.match(text)[0] for text in ("m/s", "m x", "sq. ft")] == ["m/s", "m", "sq. ft"]

@@ -7,26 +7,23 @@ around it. Whatever digits are left are read one by one.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from datetime import date as calendar_date
 from functools import cached_property, partial
-from typing import Any, NamedTuple
+from typing import Any, cast
 
 import regex
 
-from kokoro_lab.text.normalise import hindi
-from kokoro_lab.text.normalise.rules import Rule, digit_rule
-from kokoro_lab.text.tables import any_of, entries, rows
+from kokoro_lab.text.normalise.rules import Rule, digit_rule, in_calendar
+from kokoro_lab.text.tables import CountedUnit, Gender, any_of, entries, names, rows, units
 
 MAX_DIGITS = 15
 """A longer row of digits is no quantity: it is read digit by digit."""
 
 
-class CountedUnit(NamedTuple):
-    """What is counted, for one and for several; its gender decides how the number agrees."""
-
-    one: str
-    many: str
-    gender: str
+_NUMBERS, _SCALES, _ORDINALS = (
+    {int(written): said for written, said in names(__package__, "hindi.tsv")[kind].items()}
+    for kind in ("number", "scale", "ordinal")
+)
+"""Of Hindi, which num2words does not know: those below a hundred are words of their own."""
 
 
 class OtherReader:
@@ -34,18 +31,12 @@ class OtherReader:
 
     def __init__(self, language: str) -> None:
         self._words = {row["word"]: row[language] for row in rows(__package__, "others.tsv")}
-        self._currencies = {
-            written: (
-                CountedUnit(row["one"], row["many"], row["gender"]),
-                CountedUnit(row["minor_one"], row["minor_many"], "m") if row["minor_one"] else None,
-            )
-            for row in rows(__package__, "other_currencies.tsv", gender=("m", "f"))
-            if row["language"] == language
-            for written in entries(row["written"])
-        }
+        self._currencies = units(__package__, "other_currencies.tsv", language)
         num2words = partial(_by_num2words, self._words["locale"])
-        self._say: Callable[[int], str] = hindi.say if language == "hi" else partial(num2words, "cardinal")
-        self.ordinal: Callable[[int], str] = hindi.rank if language == "hi" else partial(num2words, "ordinal")
+        self._say: Callable[[int], str] = _hindi if language == "hi" else partial(num2words, "cardinal")
+        self.ordinal: Callable[[int], str] = (
+            _hindi_ordinal if language == "hi" else partial(num2words, "ordinal")
+        )
         self.RULES = self._rules()
 
     def _pairs(self, word: str) -> Mapping[str, str]:
@@ -74,7 +65,9 @@ class OtherReader:
             hour = hour % 12 + (12 if half == "pm" else 0)
         words = self._words
         hours = words["hours and minutes"] if minute else ""
-        unit = CountedUnit(hours or words["hour"], hours or words["hours"], words["gender of hours"])
+        unit = CountedUnit(
+            hours or words["hour"], hours or words["hours"], cast(Gender, words["gender of hours"])
+        )
         said = self._counted(hour, unit)
         for part, name in ((minute, "minutes"), (second, "seconds")):
             if part:
@@ -121,11 +114,7 @@ class OtherReader:
 
     def _day(self, match: Any) -> str | None:
         year, month, day = (int(match[part]) for part in "ymd")
-        try:
-            calendar_date(year, month, day)
-        except ValueError:
-            return None
-        return self.date(year, month, day)
+        return self.date(year, month, day) if in_calendar(year, month, day) else None
 
     def _clock(self, match: Any) -> str | None:
         hour, minute = int(match["h"]), int(match["m"])
@@ -156,18 +145,18 @@ class OtherReader:
         return sign + said
 
     def _money(self, match: Any) -> str | None:
-        major, minor = self._currencies[match["unit"]]
+        unit = self._currencies[match["unit"]]
         whole = self._plain(match["whole"])
         if len(whole) > MAX_DIGITS:
             return None
         sign = f"{self._words['minus']} " if match["sign"] else ""
         part = match["part"]
-        if part and (minor is None or len(part) != 2):
+        if part and not (unit.minor_one and len(part) == 2):
             said = self._number(match)
-            return f"{said} {major.many}" if said else None
-        said = self._counted(int(whole), major)
-        if part and int(part) and minor is not None:
-            cents = self._counted(int(part), minor)
+            return f"{said} {unit.many}" if said else None
+        said = self._counted(int(whole), unit)
+        if part and int(part):
+            cents = self._counted(int(part), CountedUnit(unit.minor_one, unit.minor_many, "m"))
             said = _spaced(f"{said} {self._words['and']} {cents}") if int(whole) else cents
         return sign + said
 
@@ -212,3 +201,16 @@ def _by_num2words(locale: str, to: str, value: int) -> str:
 def _spaced(words: str) -> str:
     """With one space where words that a language has none for have left two, or one at the end."""
     return " ".join(words.split())
+
+
+def _hindi(value: int) -> str:
+    """In lakhs and crores, as everybody counts where Hindi is spoken."""
+    for scale, name in _SCALES.items():
+        if value >= scale:
+            head = f"{_hindi(value // scale)} {name}"
+            return f"{head} {_hindi(value % scale)}" if value % scale else head
+    return _NUMBERS[value]
+
+
+def _hindi_ordinal(value: int) -> str:
+    return _ORDINALS.get(value) or f"{_hindi(value)}वाँ"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
+from datetime import date
 from functools import cached_property, partial
 from typing import Any
 
@@ -30,14 +31,14 @@ class Rule:
     name : str
         What it is: `clock time`, `fraction`, ...
     pattern : str
-        Where it may stand, as `regex` takes it. Look around for what must be beside it.
+        Where it may stand, as `regex` takes it, over several lines and with comments. Look around for what
+        must be beside it.
     say : callable
         Words for one match, or None if on a second look it is something else.
-    wakes : frozenset of str
+    wakes : str
         Characters of which a text holds at least one wherever the pattern matches. The rule is not tried on a
         text without; with none named, it is tried on every text.
-    flags : int
-        Of the pattern.
+    ignore_case : bool
     seen : callable, optional
         How the pattern sees a text: from one to another of the same length.
     """
@@ -45,8 +46,9 @@ class Rule:
     name: str
     pattern: str
     say: Say
-    wakes: frozenset[str] = frozenset()
-    flags: int = regex.VERBOSE
+    _: KW_ONLY
+    wakes: str = ""
+    ignore_case: bool = False
     seen: Callable[[str], str] | None = None
 
     @cached_property
@@ -55,27 +57,14 @@ class Rule:
 
         Compiled when it is first tried, so that a first text of words alone waits for few.
         """
-        find: Callable[[str], Iterator[Any]] = regex.compile(self.pattern, self.flags).finditer
+        flags = regex.VERBOSE | (regex.IGNORECASE if self.ignore_case else 0)
+        find: Callable[[str], Iterator[Any]] = regex.compile(self.pattern, flags).finditer
         seen = self.seen
         return find if seen is None else lambda text: find(seen(text))
 
 
-def rule(
-    name: str,
-    pattern: str,
-    say: Say,
-    *,
-    wakes: str = "",
-    ignore_case: bool = False,
-    seen: Callable[[str], str] | None = None,
-) -> Rule:
-    """A `Rule` whose pattern is written over several lines, with comments."""
-    flags = regex.VERBOSE | (regex.IGNORECASE if ignore_case else 0)
-    return Rule(name, pattern, say, frozenset(wakes), flags, seen)
-
-
-digit_rule = partial(rule, wakes=DIGITS)
-"""A `rule` for what holds a digit wherever it stands."""
+digit_rule = partial(Rule, wakes=DIGITS)
+"""A `Rule` for what holds a digit wherever it stands."""
 
 
 def characters(text: str) -> set[str]:
@@ -97,7 +86,7 @@ def apply(text: AlignedText, rules: Iterable[Rule], keep: Iterable[tuple[int, in
     written = text.text
     present = characters(written)
     for each in rules:
-        if each.wakes and each.wakes.isdisjoint(present):
+        if each.wakes and present.isdisjoint(each.wakes):
             continue
         for match in each.matches(written):
             i, j = match.span()
@@ -125,3 +114,12 @@ def _set_off(text: str, i: int, j: int, words: str, *, follows_another: bool) ->
     before = " " if i and text[i - 1].isalnum() and not parted and not _UNSPACED.match(words[0]) else ""
     after = " " if j < len(text) and text[j].isalnum() and not _UNSPACED.match(words[-1]) else ""
     return f"{before}{words}{after}"
+
+
+def in_calendar(year: int | None, month: int | None, day: int | None) -> bool:
+    """Whether there is such a day; of a date without its year, month or day, whether there ever is."""
+    try:
+        date(2000 if year is None else year, 1 if month is None else month, 1 if day is None else day)
+    except ValueError:
+        return False
+    return True

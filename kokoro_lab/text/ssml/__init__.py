@@ -1,6 +1,6 @@
 """SSML: a strict subset, read safely. What is not in it is an error that says where, and what is.
 
-`markup` reads XML, `grammar` says what may stand where, `values` what attributes mean, `say_as` how
+`markup` reads XML, `grammar` says what may stand where and what it means, `say_as` how
 numbers, dates and times are read, and `document` puts together what is to be spoken.
 """
 

@@ -14,7 +14,7 @@ from kokoro_lab.datatypes import PLAIN, Fallback, SpeakingStyle
 from kokoro_lab.text.aligned import AlignedText
 from kokoro_lab.text.language import understood
 from kokoro_lab.text.sanitise import Noted, clean
-from kokoro_lab.text.ssml import grammar, say_as, values
+from kokoro_lab.text.ssml import grammar, say_as
 from kokoro_lab.text.ssml.markup import Closing, Opening, read, shown
 
 T = TypeVar("T")
@@ -78,8 +78,6 @@ class SsmlDocument:
         Canonical tags where the document names a language, else None.
     breaks : tuple of Break
         In order.
-    break_offsets : tuple of int
-        Theirs.
     fallbacks : tuple of Fallback
         What it asks for and is followed in another way.
     """
@@ -88,7 +86,6 @@ class SsmlDocument:
     styles: Spans[SpeakingStyle]
     languages: Spans[str | None]
     breaks: tuple[Break, ...]
-    break_offsets: tuple[int, ...]
     fallbacks: tuple[Fallback, ...] = ()
 
     def forced(self, text: AlignedText) -> list[tuple[int, int, str]]:
@@ -197,8 +194,8 @@ class _Builder:
         self._row_s += duration_s
         self._breaks_s += duration_s
         for where, silence_s, most_s in (
-            ("With the breaks right before it", self._row_s, values.MAX_ROW_S),
-            ("With all breaks before it", self._breaks_s, values.MAX_BREAKS_S),
+            ("With the breaks right before it", self._row_s, grammar.MAX_ROW_S),
+            ("With all breaks before it", self._breaks_s, grammar.MAX_BREAKS_S),
         ):
             if silence_s > most_s + 1e-6:
                 raise grammar.complaint(
@@ -206,7 +203,7 @@ class _Builder:
                     f"{where}, this <break> comes to {silence_s:g} s of silence.",
                     attribute="time" if "time" in element.attributes else "strength",
                     value=f"{silence_s:g}s",
-                    allowed=values.ALLOWED_BREAKS,
+                    allowed=grammar.ALLOWED_BREAKS,
                 )
         return duration_s
 
@@ -217,7 +214,6 @@ class _Builder:
             Spans(PLAIN, self._styles),
             Spans(None, [each for each in self._languages if each[2] is not None]),
             tuple(self.breaks),
-            tuple(each.offset for each in self.breaks),
             tuple(self.fallbacks),
         )
 

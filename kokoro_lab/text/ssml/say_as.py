@@ -7,9 +7,11 @@ mean something else.
 from __future__ import annotations
 
 import re
-from datetime import date
 
+from kokoro_lab.text.language import LANGUAGES
 from kokoro_lab.text.normalise import Reader, reader
+from kokoro_lab.text.normalise.rules import in_calendar
+from kokoro_lab.text.tables import any_of, entries
 
 MAX_DIGITS = 18
 """A number of more is read digit by digit, by whoever reads it at all."""
@@ -18,18 +20,8 @@ TIME_FORMATS = ("hms12", "hms24")
 KINDS = ("cardinal", "ordinal", "date", "time")
 FORMATS = {"date": DATE_FORMATS, "time": TIME_FORMATS}
 
-_GROUPERS = {"en": ",", "hi": ",", "ja": ",", "zh": ",", "es": ".", "fr": "", "it": ".", "pt": "."}
-"""What sets off thousands, besides a space."""
-_ORDINAL_ENDINGS = {
-    "en": "st|nd|rd|th",
-    "es": "º|ª|er|o|a",
-    "fr": "er|re|ère|e|ème|nd|nde",
-    "it": "º|ª",
-    "pt": "º|ª|o|a",
-}
 _DATE = re.compile(r"(\d{1,4})(?:([-/.])(\d{1,4})(?:\2(\d{1,4}))?)?", re.ASCII)
 _TIME = re.compile(r"(\d{1,2})(?::(\d{2})(?::(\d{2}))?)?(?:\s?([ap])\.?m\.?)?", re.ASCII | re.IGNORECASE)
-_LEAP_YEAR = 2000
 
 
 class Unreadable(ValueError):
@@ -72,7 +64,7 @@ def said(text: str, kind: str, form: str | None, language: str) -> str:
 
 
 def _integer(text: str, language: str) -> int:
-    grouper = re.escape(_GROUPERS.get(language.split("-")[0], ""))
+    grouper = re.escape(LANGUAGES[language]["thousands"])
     match = re.fullmatch(
         rf"([+-]?)(\d+|\d{{1,3}}(?:([ \u00a0\u202f{grouper}])\d{{3}})(?:\3\d{{3}})*)", text, re.ASCII
     )
@@ -83,8 +75,8 @@ def _integer(text: str, language: str) -> int:
 
 
 def _rank(text: str, language: str) -> int:
-    endings = _ORDINAL_ENDINGS.get(language.split("-")[0], "")
-    match = re.fullmatch(rf"(\d{{1,{MAX_DIGITS}}})\.?(?:{endings})?", text, re.ASCII | re.IGNORECASE)
+    endings = any_of(entries(LANGUAGES[language]["ordinal_endings"]))
+    match = re.fullmatch(rf"(\d{{1,{MAX_DIGITS}}})\.?{endings}?", text, re.ASCII | re.IGNORECASE)
     if not match:
         raise Unreadable("this is no rank", f"digits, up to {MAX_DIGITS}, with or without an ending")
     return int(match[1])
@@ -101,10 +93,8 @@ def _date(text: str, form: str | None) -> tuple[int | None, int | None, int | No
     if parts is None:
         raise Unreadable(f"this is no date of the format {form}", f"such as {example}")
     year, month, day = (parts.get(part) for part in "ymd")
-    try:
-        date(_LEAP_YEAR if year is None else year, 1 if month is None else month, 1 if day is None else day)
-    except ValueError:
-        raise Unreadable("there is no such date", f"such as {example}") from None
+    if not in_calendar(year, month, day):
+        raise Unreadable("there is no such date", f"such as {example}")
     return year, month, day
 
 

@@ -10,7 +10,6 @@ import regex
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from kokoro_lab.text import tables
 from kokoro_lab.text.normalise import normalise, reader
 from kokoro_lab.text.normalise.spanish import agreement, numerals, roman
 from kokoro_lab.text.sanitise import sanitise
@@ -187,8 +186,3 @@ def test_no_digit_is_left_and_nothing_raises(text: str) -> None:
 @given(st.integers(0, 10**21))
 def test_every_number_has_words(value: int) -> None:
     assert regex.fullmatch(r"[\p{Ll} ]+", read(str(value)))
-
-
-def test_a_cell_that_may_not_stand_in_its_column_is_named_by_file_and_line() -> None:
-    with pytest.raises(ValueError, match=r"units\.tsv, line 2: gender is 'm', not f or n"):
-        list(tables.rows("kokoro_lab.text.normalise.spanish", "units.tsv", gender=("f", "n")))

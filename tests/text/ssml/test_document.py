@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from kokoro_lab.datatypes import PLAIN, SpeakingStyle
 from kokoro_lab.errors import SsmlError
 from kokoro_lab.text.ssml import SsmlDocument, parse
-from kokoro_lab.text.ssml.values import EMPHASIS
+from kokoro_lab.text.ssml.grammar import EMPHASIS
 
 
 def document(inside: str, attributes: str = "") -> tuple[str, SsmlDocument]:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kokoro_lab.datatypes import PLAIN, SpeakingStyle
-from kokoro_lab.text.ssml.values import read_pitch, read_rate, read_time
+from kokoro_lab.text.ssml.grammar import read_pitch, read_rate, read_time
 
 
 @pytest.mark.parametrize(

@@ -13,25 +13,22 @@ from kokoro_lab.text.normalise.english import (
     electronic,
     formulas,
     identifiers,
-    measures,
-    money,
+    quantities,
     roman,
-    times,
 )
-from kokoro_lab.text.normalise.english.dates import date
+from kokoro_lab.text.normalise.english.dates import date, time
 from kokoro_lab.text.normalise.english.numerals import cardinal, ordinal
-from kokoro_lab.text.normalise.english.times import time
 from kokoro_lab.text.normalise.rules import Rule
 
 RULES: tuple[Rule, ...] = (
     *electronic.RULES,
     *dates.RULES,
-    *times.RULES,
-    *money.RULES,
+    *dates.TIMES,
+    *quantities.MONEY,
     *identifiers.BEFORE_WORDS,
     *abbreviations.RULES,
     *counts.BEFORE_UNITS,
-    *measures.RULES,
+    *quantities.RULES,
     *roman.RULES,
     *formulas.RULES,
     *counts.RULES,

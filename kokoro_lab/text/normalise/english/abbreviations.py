@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from kokoro_lab.text.normalise.english.measures import UNITS
 from kokoro_lab.text.normalise.english.numerals import digits, in_pairs
 from kokoro_lab.text.normalise.english.patterns import (
     END,
@@ -16,7 +15,8 @@ from kokoro_lab.text.normalise.english.patterns import (
     optional,
     stop,
 )
-from kokoro_lab.text.normalise.rules import Rule, digit_rule, rule
+from kokoro_lab.text.normalise.english.quantities import UNITS
+from kokoro_lab.text.normalise.rules import Rule, digit_rule
 from kokoro_lab.text.tables import any_of
 
 TITLES, STREETS, STATES, NUMBERED = (NAMES[kind] for kind in ("title", "street", "state", "numbered"))
@@ -90,7 +90,7 @@ RULES: tuple[Rule, ...] = (
         rf"{START}(?P<state>{any_of(STATES.keys() - {'IN', 'OR', 'ME', 'OK', 'HI', 'OH'})})\ {_ZIP}{END}",
         _zip,
     ),
-    rule(
+    Rule(
         "street behind a point",
         r"""(?<=\b(?:\p{Lu}|\p{Lu}\p{Ll}{1,4})\.\ )(?P<street>Ave|Blvd|Rd|Ln|Pkwy|Hwy|St)\.
         (?!\ \p{Lu})""",
@@ -102,7 +102,7 @@ RULES: tuple[Rule, ...] = (
         rf"(?<=,\ |\p{{Ll}}\ )(?P<state>{any_of(STATES)}),?\ {_ZIP}{END}",
         _zip,
     ),
-    rule(
+    Rule(
         "state behind a town",
         rf"(?<=\p{{Lu}}\p{{Ll}}+,\ )(?P<state>{any_of(STATES)}){LOOSE_END}(?!\.\p{{L}})",
         lambda match: STATES[match["state"]],
@@ -126,61 +126,61 @@ RULES: tuple[Rule, ...] = (
         rf"{START}(?:P\.\ ?O\.|PO)\ [Bb]ox\ (?P<number>\d+){END}",
         lambda m: f"PO Box {in_pairs(m['number']) if len(m['number']) < 5 else digits(m['number'])}",
     ),
-    rule(
+    Rule(
         "street",
         rf"""(?<=(?:{_NAME}|\d(?:st|nd|rd|th)|\p{{Lu}}{{2,}})\ )(?P<street>{_STREET})(?:\.|(?=[,;\ ]|$))
         (?:\ {_OF_A_STREET}(?=,|$|\ |\.))?(?!\ {_NAME}\ (?:said|says|was|is|has|had)\b)
         (?<!(?<=\b(?i:in|the|a|of|and|with|by|old|dear|to|for|from|at)\ (?:Dr|Pl|Ct)\.?))""",
         lambda match: None if _before_name(match) else _street(match),
     ),
-    rule(
+    Rule(
         "saint",
         rf"{START}(?:St|Saint|Ste)\.?\ ?(?<=\ |\.)(?=\p{{Lu}}[\p{{Ll}}'])",
         lambda match: "Saint",
     ),
-    rule(
+    Rule(
         "title",
         rf"{START}(?P<title>{any_of(TITLES)})\.(?=\ ?(?:{_NAME}|\p{{Lu}}\.|\p{{Lu}}\p{{L}}|\p{{Lu}}\b))",
         _title,
         wakes=".",
     ),
-    rule("British title", rf"{START}(?P<title>Mr|Mrs|Ms|Dr|Prof|Lt|Capt|Sgt|Gen|Col)(?=\ {_NAME})", _title),
-    rule("title alone", rf"{START}(?P<title>Mr|Mrs|Ms|Dr|Prof)\.", _title, wakes="."),
-    rule(
+    Rule("British title", rf"{START}(?P<title>Mr|Mrs|Ms|Dr|Prof|Lt|Capt|Sgt|Gen|Col)(?=\ {_NAME})", _title),
+    Rule("title alone", rf"{START}(?P<title>Mr|Mrs|Ms|Dr|Prof)\.", _title, wakes="."),
+    Rule(
         "short word before a number",
         rf"{START}(?P<short>{any_of(NUMBERED)})\.\ ?(?=\d|[IVXLC]+\b|[ivxlc]+\b)",
         lambda match: NUMBERED[match["short"]],
         wakes=".",
     ),
-    rule("numero", r"№\ ?", lambda match: "number ", wakes="№"),
-    rule("avenue of", rf"{START}(?P<street>{_STREET})\.(?=\ of\b)", _street, wakes="."),
-    rule(
+    Rule("numero", r"№\ ?", lambda match: "number ", wakes="№"),
+    Rule("avenue of", rf"{START}(?P<street>{_STREET})\.(?=\ of\b)", _street, wakes="."),
+    Rule(
         "degree",
         rf"{START}(?P<short>Ph\.D\.?|M\.Sc\.|B\.Sc\.|M\.Phil\.|Ed\.D\.|D\.Phil\.){LOOSE_END}",
         _plain,
         wakes=".",
     ),
-    rule(
+    Rule(
         "letters with points",
         rf"""{START}(?P<letters>(?:\p{{L}}\.\ ?){{2,}}(?<!\ )|(?:\p{{Lu}}\.){{2,}}\p{{Lu}}(?!\p{{L}}))
         (?P<own>'s)?{LOOSE_END}""",
         lambda m: None if m["letters"].lower() in PLAIN else _dotted(m),
         wakes=".",
     ),
-    rule(
+    Rule(
         "either or",
         rf"(?<![\p{{L}}/]){any_of(NAMES['either or'])}(?![\p{{L}}/])",
         lambda match: NAMES["either or"][match.group().lower()],
         ignore_case=True,
         wakes="/",
     ),
-    rule(
+    Rule(
         "short word", rf"{START}(?P<short>{any_of(PLAIN)})(?<=[./]|/\p{{L}}){LOOSE_END}", _plain, wakes="./"
     ),
-    rule(
+    Rule(
         "short word without a point",
         rf"{START}(?P<short>vs|etc|Jr|aka|AKA|hrs|mins|secs|yrs){END}(?!\.)",
         _plain,
     ),
-    rule("with", r"(?<![\p{L}\p{N}/])w/(?=\ \p{L}|\p{L}{2})", lambda match: "with", wakes="/"),
+    Rule("with", r"(?<![\p{L}\p{N}/])w/(?=\ \p{L}|\p{L}{2})", lambda match: "with", wakes="/"),
 )

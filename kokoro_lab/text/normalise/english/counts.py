@@ -32,7 +32,7 @@ from kokoro_lab.text.normalise.english.patterns import (
     scaled,
     sign,
 )
-from kokoro_lab.text.normalise.rules import Rule, digit_rule, rule
+from kokoro_lab.text.normalise.rules import Rule, digit_rule
 from kokoro_lab.text.tables import any_of
 
 VULGAR = "[¼½¾⅐⅑⅒⅓⅔⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞]"
@@ -114,24 +114,24 @@ RULES: tuple[Rule, ...] = (
         (?P<more>\+)?(?=\ (?!race\b|run\b|resolution\b|video\b|gold\b)\p{{Ll}}{{3,}})""",
         _number,
     ),
-    rule(
+    Rule(
         "number sign",
         rf"(?<![\p{{L}}\p{{N}}&])(?:\#|№)\ ?(?P<number>\d[\d,]*){LOOSE_END}",
         lambda match: f"number {number(match['number'])}",
         wakes="#№",
     ),
-    rule(
+    Rule(
         "vulgar fraction",
         rf"(?<![\p{{L}}\p{{N}}.,/])(?:(?P<whole>\d+)\ ?)?(?P<part>{VULGAR})",
         _vulgar,
     ),
-    rule(
+    Rule(
         "part of a whole",
         rf"(?<=\b{any_word('before a mark')}\ )(?P<numerator>{DECIMAL})/(?P<denominator>5|10|100|20){END}",
         lambda match: f"{number(match['numerator'])} out of {number(match['denominator'])}",
         wakes="/",
     ),
-    rule(
+    Rule(
         "fraction",
         rf"""(?<![\p{{L}}\p{{N}}_.,:/])(?P<sign>[-−](?=\d))?(?:(?P<whole>\d+)(?:\ |\ ?-\ ?|\ and\ ))?
         (?P<numerator>{WHOLE})\ ?[/⁄]\ ?(?P<denominator>{WHOLE})(?:ths?|rds?|nds?)?{END}(?![/.]\d)""",
@@ -197,7 +197,7 @@ PLAIN: tuple[Rule, ...] = (
         (?<=\d\.\d)[mb])(?P<more>\+)?{END}""",
         _number,
     ),
-    rule(
+    Rule(
         "about a number",
         rf"{LOOSE_START}(?P<sign>[~≈<>≤≥])\ ?(?P<number>{DECIMAL}){END}",
         lambda m: f"{'approximately ' if m['sign'] == '≈' else sign(m)}{number(m['number'])}",
@@ -209,6 +209,6 @@ PLAIN: tuple[Rule, ...] = (
         (?P<number>{DECIMAL})(?P<more>\+{LOOSE_END})?{END}""",
         _number,
     ),
-    rule("whatever digits are left", r"\p{Nd}+", _left_over),
-    rule("whatever digit is left beside another rule's", r"\p{Nd}", _left_over),
+    Rule("whatever digits are left", r"\p{Nd}+", _left_over),
+    Rule("whatever digit is left beside another rule's", r"\p{Nd}", _left_over),
 )

@@ -1,19 +1,25 @@
-"""Dates, years, decades and centuries."""
+"""Dates, years, decades and centuries; clock times, with halves of the day and time zones; and durations."""
 
 from __future__ import annotations
 
-from datetime import date as calendar_date
 from typing import Any
 
-from kokoro_lab.text.normalise.english.numerals import cardinal, ordinal, year
-from kokoro_lab.text.normalise.english.patterns import END, LOOSE_END, NAMES, START, any_word, optional
-from kokoro_lab.text.normalise.rules import Rule, digit_rule, rule
+from kokoro_lab.text.normalise.english.numerals import cardinal, counted, number, ordinal, two_digits, year
+from kokoro_lab.text.normalise.english.patterns import (
+    DASH,
+    END,
+    LOOSE_END,
+    NAMES,
+    START,
+    any_word,
+    optional,
+    stop,
+    took_part,
+)
+from kokoro_lab.text.normalise.rules import Rule, digit_rule, in_calendar
 from kokoro_lab.text.tables import any_of
 
-MONTHS = (
-    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October",
-    "November", "December",
-)  # fmt: skip
+MONTHS = tuple(NAMES["month by number"].values())
 DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 FULL = {name.lower(): name for name in (*MONTHS, *DAYS)} | NAMES["month"] | NAMES["day"]
 """A month or a day of the week, by what it is written as in lower case."""
@@ -90,7 +96,7 @@ def _names(match: Any) -> str | None:
 
 def _iso(match: Any) -> str | None:
     given = (int(match["year"]), int(match["month"]), int(match["day"]))
-    return date(*given) if exists(*given) else None
+    return date(*given) if in_calendar(*given) else None
 
 
 def _slashed(match: Any) -> str | None:
@@ -98,18 +104,9 @@ def _slashed(match: Any) -> str | None:
     first, second, y = int(match["first"]), int(match["second"]), match["year"]
     full = int(y) if len(y) == 4 else 2000 + int(y) if int(y) < 70 else 1900 + int(y)
     for month, day in ((first, second), (second, first)):
-        if exists(full, month, day):
+        if in_calendar(full, month, day):
             return date(full, month, day)
     return None
-
-
-def exists(y: int, m: int, d: int) -> bool:
-    """Whether the calendar has this day."""
-    try:
-        calendar_date(y, m, d)
-    except ValueError:
-        return False
-    return True
 
 
 def decade(text: str) -> str:
@@ -158,6 +155,83 @@ _COUNTED = rf"""
 """
 _YEAR_CUE = rf"(?<=\b(?i:{any_word('before a year')})[\ -])"
 
+
+HALF = r"(?:[AaPp]\.\ ?[Mm]\.?|[AaPp][Mm])"
+ZONE = rf"(?:\ (?P<zone>{any_word('time zone')}(?P<offset>[+-]\d{{1,2}})?){END})?"
+HOUR_24, MINUTE = r"(?:[01]?\d|2[0-4])", r"[0-5]\d"
+
+
+def time(hour: int, minute: int | None, second: int | None, half: str | None) -> str:
+    """`14, 5, None, None` is "fourteen oh five", `2, None, None, "pm"` "two PM"."""
+    words = [cardinal(hour)]
+    if second is not None and minute is not None and half is None:
+        parts = ((hour, "hour"), (minute, "minute"), (second, "second"))
+        named = [counted(str(value), unit, f"{unit}s") for value, unit in parts]
+        return f"{named[0]} {named[1]} and {named[2]}"
+    if minute:
+        words.append(two_digits(minute))
+    elif minute == 0 and half is None and not second:
+        if hour == 0:
+            return "midnight"
+        words.append("hundred hours" if hour > 12 else "o'clock")
+    elif second:
+        words.append("oh oh")
+    if second:
+        words.append(f"and {counted(str(second), 'second', 'seconds')}")
+    if half:
+        words.append(half.upper())
+    return " ".join(words)
+
+
+def _time(match: Any) -> str | None:
+    hour, minute, second = int(match["hour"]), optional(match, "minute"), optional(match, "second")
+    half = optional(match, "half").replace(".", "").replace(" ", "").lower() if hour <= 12 else ""
+    words = time(hour, int(minute) if minute else None, int(second) if second else None, half or None)
+    if not half and minute == "00" and took_part(match, "behind"):
+        words = cardinal(hour)  # "ten o'clock o'clock"
+    return words + stop(match) + _zone(match)
+
+
+def _zone(match: Any) -> str:
+    zone, offset = optional(match, "zone"), optional(match, "offset")
+    if not zone:
+        return ""
+    shift = f" {'plus' if offset[0] == '+' else 'minus'} {cardinal(int(offset[1:]))}" if offset else ""
+    return f" {zone.removesuffix(offset)}{shift}"
+
+
+def _clock(text: str) -> str:
+    """One end of a span of times."""
+    if text.isalpha():
+        return text
+    half = None
+    lowered = text.strip().lower().replace(".", "").replace(" ", "")
+    if lowered.endswith(("am", "pm")):
+        half, lowered = lowered[-2:], lowered[:-2]
+    hour, _, minute = lowered.partition(":")
+    if not half and not minute:
+        return cardinal(int(hour))
+    return time(int(hour), int(minute) if minute else None, None, half)
+
+
+def _span(match: Any) -> str:
+    return f"{_clock(match['first'])} to {_clock(match['last'])}{stop(match)}{_zone(match)}"
+
+
+def _military(match: Any) -> str:
+    hour, minute = int(match["hour"]), int(match["minute"])
+    lead = f"zero {cardinal(hour)}" if hour < 10 else cardinal(hour)
+    return f"{lead} {'hundred' if not minute else two_digits(minute)} hours"
+
+
+def _lap(match: Any) -> str:
+    """Minutes, seconds and hundredths: a result, not a time of day."""
+    names = [name for name in ("hours", "minutes") if match[name]]
+    words = [counted(str(int(match[name])), name[:-1], name) for name in names]
+    whole, _, part = match["seconds"].partition(".")
+    return " ".join((*words, number(f"{int(whole)}.{part}"), "seconds"))
+
+
 RULES: tuple[Rule, ...] = (
     digit_rule(
         "span of dates",
@@ -203,7 +277,7 @@ RULES: tuple[Rule, ...] = (
         rf"{START}(?P<first>\d{{1,2}})([-/.])(?P<second>\d{{1,2}})\2(?P<year>\d{{4}}|\d\d){END}(?![-/.]\d)",
         _slashed,
     ),
-    rule(
+    Rule(
         "span of days or months",
         rf"{START}(?P<first>{WEEKDAY}|{MONTH})\ ?[-–]\ ?(?P<last>{WEEKDAY}|{MONTH}){END}(?!\ \d)",
         _names,
@@ -248,5 +322,64 @@ RULES: tuple[Rule, ...] = (
         rf"""(?<![\p{{L}}\p{{N}}_$€£¥#+\-–./]|[.,:]\d?|\b(?i:{any_word("before no year")})\ )
         (?P<year>1[5-9]\d\d|20\d\d){END}(?!\ ?[-–+×*/=]\ ?\d){_NOT_A_YEAR}{_COUNTED}""",
         _year_alone,
+    ),
+)
+
+TIMES: tuple[Rule, ...] = (
+    digit_rule(
+        "span from or to noon",
+        rf"""{START}(?:(?P<first>noon|midnight){DASH}
+        (?P<last>\d{{1,2}}(?::[0-5]\d)?(?:\ ?{HALF})?){LOOSE_END}
+        |(?P<first>\d{{1,2}}(?::[0-5]\d)?(?:\ ?{HALF})?){DASH}(?P<last>noon|midnight){END})""",
+        _span,
+        ignore_case=True,
+    ),
+    digit_rule(
+        "span of clock times",
+        rf"""{START}(?:(?P<first>{HOUR_24}(?::{MINUTE})?\ ?{HALF}){DASH}
+        (?P<last>\d{{1,2}}(?::{MINUTE})?(?:\ ?{HALF})?)
+        |(?P<first>{HOUR_24}:{MINUTE}){DASH}(?P<last>{HOUR_24}:{MINUTE}(?:\ ?{HALF})?)
+        |(?P<first>(?:1[0-2]|\d)(?::[0-5]\d)?){DASH}(?P<last>(?:1[0-2]|\d)(?::[0-5]\d)?\ ?{HALF}))
+        {LOOSE_END}(?!:\d){ZONE}""",
+        _span,
+    ),
+    digit_rule(
+        "time of a race",
+        rf"{START}(?:(?P<hours>\d{{1,2}}):)?(?P<minutes>\d{{1,2}}):(?P<seconds>[0-5]\d\.\d{{1,3}}){END}",
+        _lap,
+    ),
+    digit_rule(
+        "clock time",
+        rf"""{START}(?<!\d[:.]|[$€£])(?P<hour>{HOUR_24}):(?P<minute>{MINUTE})(?::(?P<second>{MINUTE}))?
+        (?!\.?\d|:\d)(?:\ ?(?P<half>{HALF}){LOOSE_END}|{END}){ZONE}
+        (?P<behind>(?=\ (?:o'clock|noon|midnight)\b))?""",
+        _time,
+    ),
+    digit_rule(
+        "hour and half of the day",
+        rf"""{START}(?<!\d[:.]|[$€£])(?P<hour>\d{{1,2}})(?:[.](?P<minute>{MINUTE}))?\ ?
+        (?P<half>{HALF}){LOOSE_END}{ZONE}""",
+        _time,
+    ),
+    digit_rule(
+        "clock time with a point",
+        r"""(?<=\b(?:at|until|till|by)\ )(?P<hour>1\d|2[0-3])\.(?P<minute>[0-5]\d)
+        (?=[,;!?]?(?:\ (?:on|sharp)\b|\.?$))""",
+        _time,
+    ),
+    digit_rule(
+        "time with h",
+        rf"{START}(?P<hour>{HOUR_24})h(?P<minute>{MINUTE}){END}",
+        _time,
+    ),
+    digit_rule(
+        "military time",
+        rf"{START}(?P<hour>[01]\d|2[0-3])(?P<minute>[0-5]\d)\ (?:hrs|hours|h){END}",
+        _military,
+    ),
+    Rule(
+        "half of the day",
+        rf"(?<=\b{any_word('small number in words')}\ )(?P<half>[ap]\.m\.|[ap]m){LOOSE_END}",
+        lambda match: f"{match['half'].replace('.', '').upper()}{stop(match)}",
     ),
 )

@@ -8,7 +8,7 @@ import regex
 
 from kokoro_lab.text.normalise.english.numerals import cardinal, digits, in_pairs
 from kokoro_lab.text.normalise.english.patterns import END, NAMES, START, WORDS, any_word, optional
-from kokoro_lab.text.normalise.rules import Rule, digit_rule, rule
+from kokoro_lab.text.normalise.rules import Rule, digit_rule
 
 SIGNS = NAMES["sign in an address"]
 TOP_LEVEL = WORDS["top-level domain"]
@@ -114,14 +114,14 @@ _LABEL = r"[\p{L}\d](?:[\p{L}\d-]*[\p{L}\d])?"
 _HOST = rf"(?:{_LABEL}\.)+{any_word('top-level domain')}"
 
 RULES: tuple[Rule, ...] = (
-    rule(
+    Rule(
         "e-mail",
         r"""(?<![\p{L}\p{N}_.@])(?:mailto:)?[\p{L}\p{N}][\p{L}\p{N}._%+-]*@(?:[\p{L}\p{N}-]+\.)+\p{L}{2,}
         (?![\p{L}\p{N}_@])""",
         _email,
         wakes="@",
     ),
-    rule(
+    Rule(
         "web address",
         r"""(?<![\p{L}\p{N}_@./])(?:(?P<scheme>(?:https?|ftp|ssh|wss?|file)://)(?P<host>
         (?:[\p{L}\d-]+\.)*[\p{L}\d-]+)|(?P<host>www\.(?:[\p{L}\d-]+\.)+\p{L}{2,}))
@@ -130,7 +130,7 @@ RULES: tuple[Rule, ...] = (
         ignore_case=True,
         wakes="./",
     ),
-    rule(
+    Rule(
         "host",
         rf"""(?<![\p{{L}}\p{{N}}_@./-])(?P<host>{_HOST})(?::(?P<port>\d{{2,5}}))?
         (?P<path>/[^\s<>"”“]*)?(?![\p{{L}}\p{{N}}_@-])""",
@@ -149,40 +149,40 @@ RULES: tuple[Rule, ...] = (
         rf"{START}localhost:(?P<port>\d{{2,5}}){END}",
         lambda match: f"localhost colon {digits(match['port'])}",
     ),
-    rule("Windows path", r"(?<![\p{L}\p{N}_])[A-Za-z]:\\[^\s\"“”]*", _path, wakes="\\"),
-    rule(
+    Rule("Windows path", r"(?<![\p{L}\p{N}_])[A-Za-z]:\\[^\s\"“”]*", _path, wakes="\\"),
+    Rule(
         "path",
         r"(?<![\p{L}\p{N}_<.)/])(?:~|\.{1,2})?/(?:[\p{L}\p{N}_.@+-]+/)*[\p{L}\p{N}_.@+-]*[\p{L}\p{N}_](?:/)?",
         _path,
         wakes="/",
     ),
-    rule(
+    Rule(
         "file",
         rf"""(?<![\p{{L}}\p{{N}}_./])(?P<name>[\p{{L}}\p{{N}}_][\p{{L}}\p{{N}}_.-]*(?:/[\p{{L}}\p{{N}}_.-]+)*)
         \.(?P<end>{any_word("ending of a file")})(?![\p{{L}}\p{{N}}_/])""",
         _file,
         wakes=".",
     ),
-    rule(
+    Rule(
         "hashtag",
         r"(?<![\p{L}\p{N}_&])\#(?P<name>\p{L}[\p{L}\p{N}_]*)",
         lambda match: f"hashtag {_camel(match['name'])}",
         wakes="#",
     ),
-    rule(
+    Rule(
         "handle",
         r"(?<![\p{L}\p{N}_@.])@(?P<name>\p{L}[\p{L}\p{N}_]*)",
         lambda match: f"at {_camel(match['name'])}",
         wakes="@",
     ),
-    rule(
+    Rule(
         "name in a program",
         r"""(?<![\p{L}\p{N}_.])[\p{L}_][\p{L}\p{N}_]*\(\)
         |(?<![\p{L}\p{N}_.-])\p{L}[\p{L}\p{N}]*(?:_[\p{L}\p{N}]+)+(?![\p{L}\p{N}])""",
         lambda match: _camel(match.group()),
         wakes="_(",
     ),
-    rule(
+    Rule(
         "camel case",
         r"(?<![\p{L}\p{N}_.-])(?:\p{Ll}{2,}\p{Lu}\p{Ll}+(?:\p{Lu}\p{Ll}+)*)(?![\p{L}\p{N}_])",
         lambda match: _camel(match.group()),

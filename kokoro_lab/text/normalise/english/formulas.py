@@ -8,7 +8,7 @@ import regex
 
 from kokoro_lab.text.normalise.english.numerals import number
 from kokoro_lab.text.normalise.english.patterns import DECIMAL, END, LOOSE_END, LOOSE_START, NAMES, START
-from kokoro_lab.text.normalise.rules import DIGITS, Rule, digit_rule, rule
+from kokoro_lab.text.normalise.rules import DIGITS, Rule, digit_rule
 from kokoro_lab.text.tables import any_of
 
 SUPERSCRIPT = "⁰¹²³⁴⁵⁶⁷⁸⁹"
@@ -100,7 +100,7 @@ RULES: tuple[Rule, ...] = (
         (?P<exponent>[⁺⁻]?[{SUPERSCRIPT}]+))|[eE](?P<exponent>[-−+]?\d+)){END}""",
         _scientific,
     ),
-    rule(
+    Rule(
         "formula",
         rf"""(?<![\p{{L}}\p{{N}}_.]){_TERM}(?:\ ?(?:{_STRONG}|(?<=\ ){_WEAK}(?=\ )|[+/−]|
         (?<=[\p{{N}}\p{{L}})]){_WEAK})\ ?[-−]?{_TERM})*\ ?{_STRONG}\ ?[-−]?{_TERM}
@@ -108,21 +108,21 @@ RULES: tuple[Rule, ...] = (
         _formula,
         wakes="*<=>^±×÷∈∝≈≠≡≤≥",
     ),
-    rule(
+    Rule(
         "sum",
         rf"""(?<![\p{{L}}\p{{N}}_.,/-]){_TERM}(?:\ \+\ |\+|\ [-−–]\ (?=\d)){_TERM}
         (?:(?:\ ?[+−–-]\ ?){_TERM})*(?![\p{{L}}\p{{N}}_]|\.\d|-)""",
         _sum,
         wakes=DIGITS + "+",
     ),
-    rule(
+    Rule(
         "power",
         rf"""{START}(?P<base>\d+(?:\.\d+)?|\p{{L}}{{1,3}})(?P<power>[⁺⁻]?[{SUPERSCRIPT}]+
         |\^(?:-?\d+|\p{{L}}\b|\{{[^}}]+\}}))""",
         _exponent,
     ),
-    rule("subscript", rf"(?P<base>\p{{L}})(?P<index>[{SUBSCRIPT}]+)", _subscript),
-    rule(
+    Rule("subscript", rf"(?P<base>\p{{L}})(?P<index>[{SUBSCRIPT}]+)", _subscript),
+    Rule(
         "square root",
         rf"√\ ?(?P<number>{DECIMAL})",
         lambda match: f"the square root of {number(match['number'])}",
@@ -131,57 +131,57 @@ RULES: tuple[Rule, ...] = (
 )
 
 SIGNS_ALONE: tuple[Rule, ...] = (
-    rule(
+    Rule(
         "span of letters",
         r"(?<![\p{L}\p{N}_-])(?P<first>A)\ ?[-–]\ ?(?P<last>[C-Z])(?![\p{L}\p{N}_-])",
         lambda match: f"{match['first']} to {match['last']}",
         wakes="-–",
     ),
-    rule(
+    Rule(
         "C plus plus",
         rf"{START}(?P<letter>[A-Za-z])(?:(?P<plus>\+\+)|[#♯]){LOOSE_END}",
         lambda m: f"{m['letter'].upper()} {'plus plus' if m['plus'] else 'sharp'}",
         wakes="#+♯",
     ),
-    rule(
+    Rule(
         "letters joined by and",
         rf"{LOOSE_START}(?P<first>\p{{Lu}}{{1,3}})&(?P<second>\p{{Lu}}{{1,3}}){LOOSE_END}",
         lambda m: f"{' '.join(m['first'])} and {' '.join(m['second'])}",
         wakes="&",
     ),
-    rule(
+    Rule(
         "operator of a program",
         rf"(?<=\s|^|[\p{{L}}\p{{N}})]){any_of(NAMES['operator of a program'])}(?=\s|$|[\p{{L}}\p{{N}}(])",
         lambda m: NAMES["operator of a program"][m.group()],
         wakes="&+:<=>|",
     ),
-    rule(
+    Rule(
         "dashes",
         r"(?<=\s)-{2,3}(?=\s)|(?<=\p{L})--(?=\p{L})",
         lambda m: " — " if m.string[m.start() - 1].isalpha() else "—",
         wakes="-",
     ),
-    rule(
+    Rule(
         "emphasis of plain text",
         r"""(?<![\p{L}\p{N}*])\*{1,3}(?=\S)|(?<=\S)\*{1,3}(?![\p{L}\p{N}*])
         |(?<![\p{L}\p{N}`])`+|`+(?![\p{L}\p{N}`])|^\#{1,6}\ """,
         lambda m: "",
         wakes="#*`",
     ),
-    rule("underscore", rf"{LOOSE_START}_+|_+{LOOSE_END}", lambda m: "", wakes="_"),
-    rule(
+    Rule("underscore", rf"{LOOSE_START}_+|_+{LOOSE_END}", lambda m: "", wakes="_"),
+    Rule(
         "less or greater",
         r"(?<=\s)(?P<sign>[<>])(?=\s)",
         lambda m: {"<": "is less than", ">": "is greater than"}[m["sign"]],
         wakes="<>",
     ),
-    rule("multiplied", r"(?<=\p{N}\ )\*(?=\ \p{N})", lambda m: "times", wakes="*"),
-    rule("either or", r"(?<=\p{L})\ ?/\ ?(?=\p{L})", lambda m: " ", wakes="/"),
-    rule(
+    Rule("multiplied", r"(?<=\p{N}\ )\*(?=\ \p{N})", lambda m: "times", wakes="*"),
+    Rule("either or", r"(?<=\p{L})\ ?/\ ?(?=\p{L})", lambda m: " ", wakes="/"),
+    Rule(
         "Greek letter",
         rf"(?<![\p{{L}}])(?P<letter>[{''.join(GREEK)}])(?![\p{{Greek}}])",
         lambda m: GREEK[m["letter"]],
     ),
-    rule("sign", rf"[{''.join(SIGNS)}]", lambda m: SIGNS[m.group()]),
-    rule("hash", r"\#(?=\s|$)", lambda m: "hash", wakes="#"),
+    Rule("sign", rf"[{''.join(SIGNS)}]", lambda m: SIGNS[m.group()]),
+    Rule("hash", r"\#(?=\s|$)", lambda m: "hash", wakes="#"),
 )

@@ -18,7 +18,7 @@ from kokoro_lab.text.normalise.japanese.written import (
     START,
     either_width,
 )
-from kokoro_lab.text.normalise.rules import Rule, rule
+from kokoro_lab.text.normalise.rules import Rule
 
 _VULGAR = "".join(
     c for c in map(chr, (*range(0xBC, 0xBF), *range(0x2150, 0x215F))) if "FRACTION" in unicodedata.name(c)
@@ -63,7 +63,7 @@ RULES_BEFORE: tuple[Rule, ...] = (
             (?![\d/]|\.\d|[A-Za-z])""",
         _fraction,
     ),
-    rule("fraction in one sign", rf"(?:(?<whole>\d+)\s?)?(?<vulgar>[{_VULGAR}])", _vulgar),
+    Rule("fraction in one sign", rf"(?:(?<whole>\d+)\s?)?(?<vulgar>[{_VULGAR}])", _vulgar),
 )
 """What a slash or a hyphen between two numbers means; before money and units."""
 
@@ -114,12 +114,12 @@ RULES: tuple[Rule, ...] = (
         lambda match: SIGNS[match["sign"]] + number(match["n"]),
     ),
     either_width("digits that are left", r"\d+", lambda match: number(match.group())),
-    rule(
+    Rule(
         "digit of another script or shape",
         r"\p{No}|(?![0-9０-９])\p{Nd}",
         lambda match: _numbered(match.group()),
     ),
-    rule("whatever digits are left", r"\p{Nd}", lambda match: digits(match.group())),
+    Rule("whatever digits are left", r"\p{Nd}", lambda match: digits(match.group())),
 )
 """Behind every rule that knows better."""
 

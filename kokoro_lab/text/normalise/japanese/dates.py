@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import calendar
 from typing import Any
 
 from kokoro_lab.text.normalise.japanese.numbers import DIGITS, cardinal, digits, number
@@ -14,7 +13,7 @@ from kokoro_lab.text.normalise.japanese.written import (
     START,
     either_width,
 )
-from kokoro_lab.text.normalise.rules import Rule
+from kokoro_lab.text.normalise.rules import Rule, in_calendar
 
 FIRST_SHORT_YEAR = 50
 """Two digits from this on are of the last century."""
@@ -51,13 +50,6 @@ def date(year: int | None, month: int | None, day: int | None) -> str:
     return "".join(f"{cardinal(value)}{unit}" for value, unit in parts if value is not None)
 
 
-def possible(year: int | None, month: int, day: int | None) -> bool:
-    """Whether the calendar has such a day; without a year, whether it ever has."""
-    if not 1 <= month <= 12:
-        return False
-    return day is None or 1 <= day <= calendar.monthrange(year or 2000, month)[1]
-
-
 def _weekday(match: Any) -> str:
     if not match["weekday"]:
         return ""
@@ -70,14 +62,13 @@ def _full(match: Any) -> str | None:
         month, day = day, month
     if len(match["year"]) == 2:
         year += 2000 if year < FIRST_SHORT_YEAR else 1900
-    return date(year, month, day) + _weekday(match) if possible(year, month, day) else None
+    return date(year, month, day) + _weekday(match) if in_calendar(year or None, month, day) else None
 
 
 def _year_month(match: Any) -> str | None:
     year, month = int(match["year"]), int(match["month"])
-    return (
-        date(year, month, None) if FIRST_YEAR <= year <= LAST_YEAR and possible(year, month, None) else None
-    )
+    known = FIRST_YEAR <= year <= LAST_YEAR and in_calendar(year, month, None)
+    return date(year, month, None) if known else None
 
 
 def _season(match: Any) -> str | None:
@@ -89,7 +80,7 @@ def _season(match: Any) -> str | None:
 
 def _month_day(match: Any) -> str | None:
     month, day = int(match["month"]), int(match["day"])
-    if not possible(None, month, day):
+    if not in_calendar(None, month, day):
         return None
     told = match["weekday"] or match["before"] is not None or match["behind"] is not None
     parts = month == 1 or (day in _PARTS and month % day and not month >= 10 > day)
@@ -100,7 +91,7 @@ def _month_day(match: Any) -> str | None:
 
 def _era(match: Any) -> str | None:
     year, month, day = (int(match[name]) if match[name] else None for name in ("year", "month", "day"))
-    if month is not None and not possible(None, month, day):
+    if month is not None and not in_calendar(None, month, day):
         return None
     said = "元年" + date(None, month, day) if match["year"] == "元" else date(year, month, day)
     return NAMES["era"][match["era"].upper()] + said

@@ -15,7 +15,7 @@ from kokoro_lab.text.normalise.japanese.written import (
     either_width,
     narrow,
 )
-from kokoro_lab.text.normalise.rules import Rule, rule
+from kokoro_lab.text.normalise.rules import Rule
 from kokoro_lab.text.tables import any_of
 
 LETTERS, GREEK = NAMES["letter"], NAMES["Greek letter"]
@@ -89,5 +89,5 @@ RULES: tuple[Rule, ...] = (
         r"(?<!\p{Greek})\p{Greek}(?!\p{Greek})",
         lambda match: GREEK.get(match.group().lower()),
     ),
-    rule("wide Latin word", r"[Ａ-Ｚａ-ｚ]+", lambda match: narrow(match.group())),
+    Rule("wide Latin word", r"[Ａ-Ｚａ-ｚ]+", lambda match: narrow(match.group())),
 )

@@ -22,10 +22,7 @@ from kokoro_lab.text.normalise.rules import Rule
 from kokoro_lab.text.tables import any_of, entries, rows
 
 _SIGNS, _CODES = NAMES["currency sign"], NAMES["currency code"]
-_ENGLISH_SIZES = {
-    "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12,
-    "K": 10**3, "k": 10**3, "M": 10**6, "m": 10**6, "B": 10**9, "bn": 10**9,
-}  # fmt: skip
+_ENGLISH_SIZES = {written: int(size) for written, size in NAMES["English size"].items()}
 
 _NEVER_BARE = frozenset(("F", "T", "s", "sec"))
 """Bare, these are floors, tesla that nobody writes, and seconds, which have a rule of their own."""

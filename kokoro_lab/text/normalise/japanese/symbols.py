@@ -14,7 +14,7 @@ from kokoro_lab.text.normalise.japanese.written import (
     either_width,
 )
 from kokoro_lab.text.normalise.roman import roman
-from kokoro_lab.text.normalise.rules import Rule, rule
+from kokoro_lab.text.normalise.rules import Rule
 from kokoro_lab.text.tables import any_of
 
 _ABBREVIATED, _SIGNS = NAMES["abbreviation in one sign"], NAMES["sign"]
@@ -49,7 +49,7 @@ BEFORE_NUMBERS: tuple[Rule, ...] = (
         rf"(?<=[\p{{Katakana}}\p{{Han}}ー]\s?)(?<numeral>[IVX]{{2,}}){NO_LATIN_AFTER}(?![\d&])",
         _roman_said,
     ),
-    rule("Roman numeral", r"(?<numeral>[\u2160-\u216F]+|[\u2170-\u217F]+)", _roman_said),
+    Rule("Roman numeral", r"(?<numeral>[\u2160-\u216F]+|[\u2170-\u217F]+)", _roman_said),
     either_width("Roman numeral in letters", rf"(?<=第)(?<numeral>[IVXLC]+){NO_LATIN_AFTER}", _roman_said),
     either_width(
         "Roman numeral of a ruler", r"(?<![A-Za-z])(?<numeral>[IVXLC]+)(?=世(?!界|紀))", _roman_said

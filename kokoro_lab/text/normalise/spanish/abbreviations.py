@@ -11,7 +11,7 @@ from typing import Any
 
 import regex
 
-from kokoro_lab.text.normalise.rules import Rule, digit_rule, rule
+from kokoro_lab.text.normalise.rules import Rule, digit_rule
 from kokoro_lab.text.normalise.spanish.numerals import cardinal, digits
 from kokoro_lab.text.tables import any_of, names, words
 
@@ -140,23 +140,23 @@ RULES: tuple[Rule, ...] = (
         rf"{_EDGE}{_any(_BEFORE_NUMBER)}(?=[ ]?\d)",
         lambda match: _BEFORE_NUMBER[match.group()],
     ),
-    rule("era in capitals", r"(?<=[\dIVX][ ])(?:A|D)\.[ ]?C\.?(?!\w)", _era, wakes="."),
-    rule(
+    Rule("era in capitals", r"(?<=[\dIVX][ ])(?:A|D)\.[ ]?C\.?(?!\w)", _era, wakes="."),
+    Rule(
         "abbreviation before a name",
         rf"{_EDGE}{_any(_BEFORE_NAME)}(?=[ ]\p{{Lu}}\p{{Ll}})",
         lambda match: _BEFORE_NAME[match.group()],
     ),
-    rule("abbreviation", rf"{_EDGE}{_any(_ABBREVIATIONS)}(?![\p{{L}}\d])(?!\.\p{{L}})", _always),
-    rule("dotted acronym", r"(?<![\w.])(?:\p{Lu}\.){2,}(?:\p{Lu}(?!\w))?", _dotted, wakes="."),
-    rule(
+    Rule("abbreviation", rf"{_EDGE}{_any(_ABBREVIATIONS)}(?![\p{{L}}\d])(?!\.\p{{L}})", _always),
+    Rule("dotted acronym", r"(?<![\w.])(?:\p{Lu}\.){2,}(?:\p{Lu}(?!\w))?", _dotted, wakes="."),
+    Rule(
         "code",
         r"(?<![\w.,-])(?=\d*\p{Lu})(?=\p{Lu}*[\d₀-₉])(?:\p{Lu}{1,5}|\d{1,12}|[₀-₉]{1,3}){2,6}(?!\w)(?![.,]\d)",
         _code,
     ),
     digit_rule("code with a hyphen", r"(?<![\w-])(?:\p{Lu}{1,3}-\d{1,12}|\d{1,4}-\p{Lu})(?![\w-])", _code),
-    rule("letters and letters", r"(?<![\w&])\p{Lu}{1,3}&\p{Lu}{1,3}(?![\w&])", _ampersand, wakes="&"),
+    Rule("letters and letters", r"(?<![\w&])\p{Lu}{1,3}&\p{Lu}{1,3}(?![\w&])", _ampersand, wakes="&"),
     digit_rule("word and number", r"(?<=\p{L}{2})-(?=\d)", lambda _: " "),
-    rule(
+    Rule(
         "acronym",
         rf"(?<![\w.@#])(?P<letters>\p{{Lu}}{{2,{LONGEST}}})(?:'?s)?(?:-(?=\p{{L}}))?(?<=-|(?![\w@]|\.\p{{L}}))",
         _acronym,

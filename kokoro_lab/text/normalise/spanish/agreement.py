@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import re
 
-from kokoro_lab.text.normalise.spanish.numerals import Gender
-from kokoro_lab.text.tables import words
+from kokoro_lab.text.tables import Gender, names, words
 
 _WORD = re.compile(r" ?([^\W\d_]+)")
 _SERIES = re.compile(r" [ouóya] \d+ ([^\W\d_]{3,}s)\b")
@@ -121,9 +120,7 @@ def _unaccented_stem(noun: str) -> str:
     stem = noun.removesuffix("es")
     if stem.endswith("c"):
         stem = stem[:-1] + "z"
-    return {"imágen": "imagen", "órden": "orden", "vírgen": "virgen", "sarten": "sartén", "raiz": "raíz"}.get(
-        stem, stem
-    )
+    return names(__package__)["singular with another accent"].get(stem, stem)
 
 
 def _feminine_es(noun: str) -> bool:

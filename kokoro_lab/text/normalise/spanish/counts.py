@@ -6,7 +6,7 @@ from typing import Any
 
 import regex
 
-from kokoro_lab.text.normalise.rules import Rule, digit_rule, rule
+from kokoro_lab.text.normalise.rules import Rule, digit_rule
 from kokoro_lab.text.normalise.spanish.agreement import gender_behind, plural_gender, word_before
 from kokoro_lab.text.normalise.spanish.numerals import (
     NUMERAL,
@@ -174,9 +174,9 @@ ORDINALS: tuple[Rule, ...] = (
         rf"(?:[ ](?P<noun>\p{{Ll}}{{2,}}s)(?!\w)|{_STOP})",
         _mixed,
     ),
-    rule("half of", rf"{_START}(?:1/2|½)(?=[ ]\p{{Ll}}{{3,}})", _half_of),
-    rule("fraction", rf"{_START}{_SLASHED}{_STOP}", _fraction, wakes="/⁄"),
-    rule("fraction in one sign", f"[{_VULGARS}]", lambda match: fraction(*VULGAR[match.group()])),
+    Rule("half of", rf"{_START}(?:1/2|½)(?=[ ]\p{{Ll}}{{3,}})", _half_of),
+    Rule("fraction", rf"{_START}{_SLASHED}{_STOP}", _fraction, wakes="/⁄"),
+    Rule("fraction in one sign", f"[{_VULGARS}]", lambda match: fraction(*VULGAR[match.group()])),
 )
 
 RULES: tuple[Rule, ...] = (
@@ -191,8 +191,8 @@ RULES: tuple[Rule, ...] = (
         _groups,
     ),
     digit_rule("ratio", r"(?<=\d[ ]?):(?=\d)", lambda _: "a"),
-    rule("pair", r"(?<![\w/])(?:24/7|50/50)(?![\w/])", _groups, wakes="/"),
-    rule("stroke between numbers", r"(?<=\d)/(?=\d)", lambda _: "barra", wakes="/"),
+    Rule("pair", r"(?<![\w/])(?:24/7|50/50)(?![\w/])", _groups, wakes="/"),
+    Rule("stroke between numbers", r"(?<=\d)/(?=\d)", lambda _: "barra", wakes="/"),
     digit_rule("number", rf"(?P<sign>{SIGN})(?P<number>{NUMERAL})", _number),
     # Behind something else that ends in a digit, as in `#A0.0`
     digit_rule("digits left over", r"\d+", lambda match: " ".join(cardinal(int(d)) for d in match.group())),

@@ -9,19 +9,15 @@ is the clock of 24 hours, which has numbers only: `catorce treinta`. The article
 
 from __future__ import annotations
 
-from datetime import date as calendar_date
 from typing import Any
 
-from kokoro_lab.text.normalise.rules import Rule, digit_rule, rule
+from kokoro_lab.text.normalise.rules import Rule, digit_rule, in_calendar
 from kokoro_lab.text.normalise.spanish.abbreviations import final_stop
 from kokoro_lab.text.normalise.spanish.agreement import word_before
 from kokoro_lab.text.normalise.spanish.numerals import cardinal, counted
-from kokoro_lab.text.tables import any_of, words
+from kokoro_lab.text.tables import any_of, names, words
 
-MONTHS = (
-    "enero", "febrero", "marzo", "abril", "mayo", "junio", "julio", "agosto", "septiembre", "octubre",
-    "noviembre", "diciembre",
-)  # fmt: skip
+MONTHS = tuple(names(__package__)["month by number"].values())
 _SHORT = {name[:3]: i for i, name in enumerate(MONTHS, 1)} | {"sept": 9, "set": 9}
 _MONTH_NUMBERS = _SHORT | {name: i for i, name in enumerate(MONTHS, 1)} | {"setiembre": 9}
 _NAMES, _SHORT_NAMES = any_of((*MONTHS, "setiembre")), any_of(_SHORT)
@@ -52,11 +48,7 @@ def _year(written: str) -> int:
 
 
 def _checked(year: int | None, month: int, day: int | None) -> str | None:
-    try:
-        calendar_date(year or 2000, month, 1 if day is None else day)  # 2000: a leap year
-    except ValueError:
-        return None
-    return date(year, month, day)
+    return date(year, month, day) if in_calendar(year or None, month, day) else None
 
 
 def _numeric(match: Any) -> str | None:
@@ -180,20 +172,20 @@ _HOUR, _MINUTE = r"(?P<hour>[01]?\d|2[0-4])", r"(?P<minute>[0-5]\d)"
 _START, _STOP = r"(?<![\w:/-])(?<!\d[.,])", r"(?![\w:/]|[.,]\d)"
 
 RULES: tuple[Rule, ...] = (
-    rule(
+    Rule(
         "span of days of the week",
         rf"(?<![\p{{L}}\p{{N}}])(?P<first>{_ANY_DAY})\.?\ ?[-–]\ ?(?P<last>{_ANY_DAY})(?![\p{{L}}\p{{N}}])",
         _days,
         ignore_case=True,
         wakes="-–",
     ),
-    rule(
+    Rule(
         "date",
         r"""(?<![\w/.-])(?P<first>\d{1,2})(?P<mark>[/.-])(?P<second>\d{1,2})(?P=mark)(?P<year>\d{4}|\d{2})
             (?![\w/-]|[.,]\d)""",
         _numeric,
     ),
-    rule(
+    Rule(
         "ISO date",
         r"(?<![\w/-])(?P<year>\d{4})(?P<mark>[-/.])(?P<month>\d{1,2})(?P=mark)(?P<day>\d{1,2})(?![\w/-]|[.,]\d)",
         _date,
@@ -223,13 +215,13 @@ RULES: tuple[Rule, ...] = (
         _date,
         ignore_case=True,
     ),
-    rule(
+    Rule(
         "month and year",
         r"(?<![\w/-])(?P<month>0?\d|1[0-2])/(?P<year>(?:19|20)\d{2})(?![\w/-])",
         _month_of_year,
         wakes="/",
     ),
-    rule(
+    Rule(
         "date without a year",
         # `5/12` alone is a fraction: only what stands before makes it a day
         r"""(?<=\b(?:el|del|al|día|fecha:?|lunes|martes|miércoles|jueves|viernes|sábado|domingo),?[ ])

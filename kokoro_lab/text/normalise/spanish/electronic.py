@@ -14,7 +14,7 @@ from typing import Any
 
 import regex
 
-from kokoro_lab.text.normalise.rules import Rule, digit_rule, rule
+from kokoro_lab.text.normalise.rules import Rule, digit_rule
 from kokoro_lab.text.normalise.spanish.abbreviations import is_sayable, spell
 from kokoro_lab.text.normalise.spanish.numerals import cardinal, digits
 from kokoro_lab.text.tables import any_of, names, words
@@ -27,9 +27,9 @@ _SHORT = 3
 _TOKEN = regex.compile(r"\p{L}+|\d+|.")
 
 
-def say_address(address: str) -> str:
+def _address(match: Any) -> str:
     """`ana_lopez@correo.mx` as `ana guion bajo lopez arroba correo punto eme equis`."""
-    return " ".join(word for token in _TOKEN.findall(address) if (word := _part(token)))
+    return " ".join(word for token in _TOKEN.findall(match.group()) if (word := _part(token)))
 
 
 def _part(token: str) -> str:
@@ -42,10 +42,6 @@ def _part(token: str) -> str:
         return token
     spelt = len(token) == 1 or not has_vowel or (len(token) <= _SHORT and not is_sayable(token))
     return spell(token) if spelt else token
-
-
-def _address(match: Any) -> str:
-    return say_address(match.group())
 
 
 def _tag(match: Any) -> str:
@@ -96,30 +92,30 @@ def _two_fours(match: Any) -> str | None:
 
 
 RULES: tuple[Rule, ...] = (
-    rule(
+    Rule(
         "URL",
         rf"(?<!\w)(?:(?:https?|ftp|file)://|www\.)[^\s<>\"“”]+{_TRAILING}",
         _address,
         ignore_case=True,
         wakes="./",
     ),
-    rule("e-mail address", r"(?<![\w.])[\w.+%-]+@[\w-]+(?:\.[\w-]+)+", _address, wakes="@"),
-    rule(
+    Rule("e-mail address", r"(?<![\w.])[\w.+%-]+@[\w-]+(?:\.[\w-]+)+", _address, wakes="@"),
+    Rule(
         "domain",
         rf"(?<![\w@/.-])(?:[\p{{L}}\d](?:[\w-]*[\p{{L}}\d])?\.)+(?<=\p{{L}}[\w-]*\.){_DOMAINS}(?![\w-]|\.\w)"
         rf"(?:[:/][^\s<>\"“”]*{_TRAILING})?",
         _address,
         wakes=".",
     ),
-    rule("file", rf"(?<![\w@/\\.])[\w-]+\.{_FILES}(?!\w)", _address, wakes="."),
-    rule("path", rf"(?<![\w/.])~?(?:/[\p{{L}}\d_.-]+){{2,}}/?{_TRAILING}", _address, wakes="/"),
-    rule("path on Windows", rf"(?<!\w)[A-Z]:\\[^\s<>\"“”]*{_TRAILING}", _address, wakes="\\"),
-    rule("user name", r"(?<![\w@.])@\w[\w.]*(?<=\w)", _address, wakes="@"),
-    rule("hashtag", r"(?<![\w\#])\#(?P<tag>\w*\p{L}\w*)", _tag, wakes="#"),
+    Rule("file", rf"(?<![\w@/\\.])[\w-]+\.{_FILES}(?!\w)", _address, wakes="."),
+    Rule("path", rf"(?<![\w/.])~?(?:/[\p{{L}}\d_.-]+){{2,}}/?{_TRAILING}", _address, wakes="/"),
+    Rule("path on Windows", rf"(?<!\w)[A-Z]:\\[^\s<>\"“”]*{_TRAILING}", _address, wakes="\\"),
+    Rule("user name", r"(?<![\w@.])@\w[\w.]*(?<=\w)", _address, wakes="@"),
+    Rule("hashtag", r"(?<![\w\#])\#(?P<tag>\w*\p{L}\w*)", _tag, wakes="#"),
 )
 
 TELEPHONE: tuple[Rule, ...] = (
-    rule(
+    Rule(
         "international telephone number",
         rf"(?<![\w+])(?P<number>\+\d{{1,3}}(?:{_SPACE}?\(\d{{1,4}}\))?(?:{_SPACE}?\d{{1,4}}){{2,6}}){_EXTENSION}{_STOP}",
         _counted,

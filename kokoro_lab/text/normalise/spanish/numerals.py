@@ -8,15 +8,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any
 from unicodedata import normalize
 
 from num2words import num2words
 
-from kokoro_lab.text.tables import names
-
-Gender = Literal["m", "f"]
-GENDERS: tuple[Gender, ...] = ("m", "f")
+from kokoro_lab.text.tables import Gender, names
 
 LONGEST = 18
 """Digits of the largest number that is said as one; a longer one is said digit by digit."""
@@ -110,7 +107,7 @@ def _part(denominator: int) -> str:
     return plain.removesuffix("a") + "avo"
 
 
-def half(gender: Gender) -> str:
+def half(gender: Gender | None) -> str:
     """Of what is counted."""
     return "media" if gender == "f" else "medio"
 

@@ -12,10 +12,10 @@ from collections.abc import Callable
 from typing import Any
 
 from kokoro_lab.text.normalise.roman import roman
-from kokoro_lab.text.normalise.rules import Rule, Say, rule
+from kokoro_lab.text.normalise.rules import Rule, Say
 from kokoro_lab.text.normalise.spanish.agreement import gender_of, plural_gender
-from kokoro_lab.text.normalise.spanish.numerals import Gender, cardinal, ordinal
-from kokoro_lab.text.tables import any_of, names, words
+from kokoro_lab.text.normalise.spanish.numerals import cardinal, ordinal
+from kokoro_lab.text.tables import Gender, any_of, names, words
 
 ORDINALS_TO = 10
 _ROMAN = r"(?P<roman>[IVXLCDM]+)(?![\p{L}\d'’]|-\p{L}|\.\p{L})"
@@ -83,31 +83,31 @@ def _any(name: str) -> str:
 _NOUNS = any_of(_WORDS["masculine, of Roman ordinals"] | _WORDS["feminine, of Roman ordinals"])
 
 RULES: tuple[Rule, ...] = (
-    rule(
+    Rule(
         "century, chapter, act",
         rf"""(?<!\w)(?P<noun>(?i:{_NOUNS})|ss?\.|S\.(?=[ ][IVX]{{2}}))[ ](?P<roman>[IVXLCDM]+)
              (?P<more>(?:(?:,[ ]|[ ](?:y|al|a|o)[ ]|[-–])[IVXLCDM]+)*)(?![\p{{L}}\d'’])""",
         _division,
     ),
-    rule(
+    Rule(
         "ruler",
         rf"(?<!\w)(?P<lead>(?P<name>{_any('ruler')})[ ]){_ROMAN}",
         _ruler,
     ),
-    rule(
+    Rule(
         "ruler with a title",
         rf"(?<!\w)(?P<lead>(?i:{_any('title of a ruler')})[ ](?:\p{{Lu}}\p{{Ll}}+[ ])?"
         rf"(?P<name>\p{{Lu}}\p{{Ll}}+)[ ]){_ROMAN}",
         _ruler,
     ),
-    rule("numbered thing", rf"(?<!\w)(?P<lead>(?i:{_any('before a Roman cardinal')})[ ]){_ROMAN}", _numbered),
-    rule(
+    Rule("numbered thing", rf"(?<!\w)(?P<lead>(?i:{_any('before a Roman cardinal')})[ ]){_ROMAN}", _numbered),
+    Rule(
         "numbered event",
         rf"(?<![\w.]){_ROMAN}(?=[ ](?P<noun>(?i:{_any('behind a Roman ordinal')}))(?!\w))",
         _event,
     ),
-    rule("name and number", r"(?<=\p{Lu}\p{Ll}+[ ])(?P<roman>[IVX]{2,})(?![\p{L}\d'’])", _alone),
-    rule(
+    Rule("name and number", r"(?<=\p{Lu}\p{Ll}+[ ])(?P<roman>[IVX]{2,})(?![\p{L}\d'’])", _alone),
+    Rule(
         "Roman numeral alone", r"(?<![\p{L}\d.&-])(?P<roman>[IVX]{2,}|[MDCLXVI]{4,})(?![\p{L}\d'’&-])", _alone
     ),
 )

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Set as AbstractSet
 from typing import Any
 from unicodedata import digit
 
-from kokoro_lab.text.normalise.rules import Rule, digit_rule, rule
+from kokoro_lab.text.normalise.rules import Rule, digit_rule
 from kokoro_lab.text.normalise.spanish.numerals import cardinal
 from kokoro_lab.text.tables import names
 
@@ -13,6 +14,7 @@ _OWN, _GREEK, _OTHERS = (
     names(__package__)[kind] for kind in ("sign in a rule of its own", "Greek letter", "sign")
 )
 _NAMES = {**_OWN, **_GREEK, **_OTHERS}
+_OPENING, _CLOSING = frozenset("(“\"'¿¡["), frozenset(".,;:)”\"'?!]")
 _POWERS = {"2": "al cuadrado", "3": "al cubo"}
 
 
@@ -35,34 +37,26 @@ def _power(match: Any) -> str:
 
 def _apart(match: Any, said: str) -> str:
     """Set off from signs and brackets too: letters and digits are seen to by whoever applies the rule."""
-    before = match.string[: match.start()][-1:]
-    after = match.string[match.end() : match.end() + 1]
-    left = (
-        " " if before and not before.isspace() and not before.isalnum() and before not in "(“\"'¿¡[" else ""
-    )
-    right = (
-        " "
-        if after
-        and not after.isspace()
-        and not after.isalnum()
-        and after not in _NAMES
-        and after not in ".,;:)”\"'?!]"
-        else ""
-    )
-    return left + said + right
+    before, after = match.string[: match.start()][-1:], match.string[match.end() :][:1]
+    return _space(before, _OPENING) + said + _space(after, _CLOSING | _NAMES.keys())
+
+
+def _space(beside: str, close: AbstractSet[str]) -> str:
+    """What sets off from the character beside, if there is one, and none of those that stand close."""
+    return "" if not beside or beside.isspace() or beside.isalnum() or beside in close else " "
 
 
 RULES: tuple[Rule, ...] = (
-    rule("minus", r"(?<=[\p{L})²³\d][ ]?)[-–](?=[ ]?[\d\p{L}(²³]+[ ]?[-+=<>≤≥≈])", _minus, wakes="-–"),
-    rule("compound sign", r"(?<=[\w\)][ ]?)(?P<sign><=|>=|!=|==)(?=[ ]?[\w(])", _named, wakes="<=>"),
-    rule("times", r"(?<=[\d)][ ]?)(?P<sign>[*·])(?=[ ]?[\d(])", _named, wakes="*·"),
+    Rule("minus", r"(?<=[\p{L})²³\d][ ]?)[-–](?=[ ]?[\d\p{L}(²³]+[ ]?[-+=<>≤≥≈])", _minus, wakes="-–"),
+    Rule("compound sign", r"(?<=[\w\)][ ]?)(?P<sign><=|>=|!=|==)(?=[ ]?[\w(])", _named, wakes="<=>"),
+    Rule("times", r"(?<=[\d)][ ]?)(?P<sign>[*·])(?=[ ]?[\d(])", _named, wakes="*·"),
     digit_rule("times, by an x", r"(?<=\d[ ]?|\d[ ]?\p{Ll}{1,2}[ ])[xX](?=[ ]?\d)", lambda _: "por"),
-    rule("raised to", r"(?<=[\w)])(?P<sign>\^)(?=[\w(-])", _named, wakes="^"),
-    rule("about", r"(?<!\w)(?P<sign>~)(?=[ ]?\d)", _named, wakes="~"),
-    rule("number sign", r"(?<!\w)\#(?=[ ]?\d)", lambda _: "número", wakes="#"),
-    rule("power", r"[⁰¹²³⁴-⁹⁻]+", _power),
-    rule("Greek letter", rf"(?<!\p{{L}})(?P<sign>[{''.join(_GREEK)}])(?!\p{{L}})", _named),
-    rule("sign alone", r"(?<![^\s])(?P<sign>[_^|\\~])(?![^\s])", _named, wakes="\\^_|~"),
-    rule("sign", rf"(?P<sign>[{''.join(_OTHERS)}])", _named),
-    rule("either or", r"(?<=\by)/(?=o\b)", lambda _: " ", wakes="/"),
+    Rule("raised to", r"(?<=[\w)])(?P<sign>\^)(?=[\w(-])", _named, wakes="^"),
+    Rule("about", r"(?<!\w)(?P<sign>~)(?=[ ]?\d)", _named, wakes="~"),
+    Rule("number sign", r"(?<!\w)\#(?=[ ]?\d)", lambda _: "número", wakes="#"),
+    Rule("power", r"[⁰¹²³⁴-⁹⁻]+", _power),
+    Rule("Greek letter", rf"(?<!\p{{L}})(?P<sign>[{''.join(_GREEK)}])(?!\p{{L}})", _named),
+    Rule("sign alone", r"(?<![^\s])(?P<sign>[_^|\\~])(?![^\s])", _named, wakes="\\^_|~"),
+    Rule("sign", rf"(?P<sign>[{''.join(_OTHERS)}])", _named),
+    Rule("either or", r"(?<=\by)/(?=o\b)", lambda _: " ", wakes="/"),
 )

@@ -1,0 +1,333 @@
+"""Quantities: lengths, weights, temperatures, per cent, sizes of files; and amounts of money."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from babel.numbers import get_currency_name
+
+from kokoro_lab.text.normalise.english.numerals import cardinal, counted, fraction, is_one, mixed, number
+from kokoro_lab.text.normalise.english.patterns import (
+    DECIMAL,
+    END,
+    LOOSE_END,
+    LOOSE_START,
+    MAGNITUDE,
+    MAGNITUDES,
+    NAMES,
+    START,
+    WORDS,
+    any_word,
+    ends_text,
+    optional,
+    scaled,
+    sign,
+    took_part,
+)
+from kokoro_lab.text.normalise.rules import Rule, digit_rule
+from kokoro_lab.text.tables import any_of, units
+
+UNITS = units(__package__, "units.tsv")
+"""By what is written, with its case."""
+SPOKEN = frozenset(written for written, unit in UNITS.items() if written in (unit.one, unit.many))
+"""Units that are written as they are said: only what stands before them needs reading."""
+
+_UNIT, _WORD_UNIT = any_of(UNITS.keys() - SPOKEN), any_of(SPOKEN)
+_PER_UNIT = any_of(NAMES["per"].keys() | WORDS["shared per"])
+_PER = rf"(?:/(?P<per>{_PER_UNIT}|head){LOOSE_END})?"
+_SIGNED = r"(?P<sign>(?<![\p{L}\p{N}.)\]])[-−–+±~≈<>≤≥]\ ?)?"
+_COMPOUND = rf"(?P<compound>-(?=\p{{Ll}})|(?=\ {any_word('noun behind a measure')}\b))?"
+_LEFT = r"(?<![\p{L}\p{N}_.,/:]|\p{N}[.,])"
+
+
+def per(match: Any) -> str:
+    """` per hour`, where a slash and a unit stand behind an amount."""
+    unit = optional(match, "per")
+    return f" per {NAMES['per'].get(unit, unit)}" if unit else ""
+
+
+def _quantity(match: Any) -> str | None:
+    text, unit, big = match["number"], match["unit"], match["big"]
+    loose = unit in WORDS["unit behind a space alone"]  # 4B is a flat, 2A a seat, 1st an ordinal
+    if loose and (not match["gap"] or match.string[match.end() :][:1] == "."):
+        return None
+    one, many = UNITS[unit][:2]
+    words = number(text) + (f" {big}" if big else "")
+    singular = (is_one(text) and not big) or took_part(match, "compound") or match["hyphen"]
+    stop = "." if unit.endswith(".") and ends_text(match) else ""
+    return f"{sign(match)}{words} {one if singular else many}{per(match)}{stop}"
+
+
+def _span(match: Any) -> str:
+    first, last, unit = match["first"], match["last"], match["unit"]
+    one, many = UNITS[unit][:2]
+    lead = match["unit_before"]
+    left = f"{number(first)} {UNITS[lead].many}" if lead and lead.strip() != unit.strip() else number(first)
+    named = one if took_part(match, "compound") else many
+    return f"{sign(match)}{left} to {number(last)} {named}{per(match)}"
+
+
+def _box(match: Any) -> str:
+    unit = match["unit"]
+    sides = [number(match[name]) for name in ("first", "second", "third") if match[name]]
+    return " by ".join(sides) + (f" {UNITS[unit].many}" if unit else "")
+
+
+def _sides(match: Any) -> str:
+    one, many = UNITS[match["unit"]][:2]
+    sides = [match[name] for name in ("first", "second", "third") if match[name]]
+    return " by ".join(counted(side, one, many) for side in sides)
+
+
+def _fractional(match: Any) -> str:
+    whole, numerator, denominator = match["whole"], int(match["numerator"]), int(match["denominator"])
+    one, many = UNITS[match["unit"]][:2]
+    if whole:
+        return f"{mixed(int(whole), numerator, denominator)} {one if match['compound'] else many}"
+    words = fraction(numerator, denominator)
+    if took_part(match, "compound"):
+        return f"{words} {one}"
+    article = "an" if one[0] in "aeio" or one == "hour" else "a"
+    if (numerator, denominator) == (1, 2):
+        return f"half {article} {one}"
+    return f"{words} of {article} {one}"
+
+
+def _height(match: Any) -> str:
+    feet, inches = match["feet"], match["inches"]
+    words = f"{cardinal(int(feet))} {'foot' if int(feet) == 1 or inches else 'feet'}"
+    if not inches:
+        return words
+    return f"{words} {number(inches)}"
+
+
+def _inches(match: Any) -> str:
+    return counted(match["number"], "inch", "inch" if took_part(match, "compound") else "inches")
+
+
+def _degrees(match: Any) -> str:
+    names = [name for name in ("degrees", "minutes", "seconds") if match[name]]
+    words = " ".join(counted(match[name], name[:-1], name) for name in names)
+    return f"{words} {NAMES['direction'][match['direction']].lower()}"
+
+
+CURRENCIES = units(__package__, "currencies.tsv")
+"""Of a symbol, or a code whose usual name is not Babel's."""
+
+_SYMBOLS = [s for s in CURRENCIES if not s[0].isalpha() or s.endswith("$")]
+SYMBOL, SYMBOL_SIGNS = any_of(_SYMBOLS), "".join({symbol[-1] for symbol in _SYMBOLS})
+SHORT = rf"(?:{any_of(MAGNITUDES)}{LOOSE_END})"
+_BIG = rf"(?:\ ?(?P<big>{SHORT})|[\ -](?P<big>{MAGNITUDE}){END})?"
+_SIGN = rf"(?P<sign>{LOOSE_START}[-−+±<>≤≥~≈]\ ?)?"
+_PER_PRICE = rf"(?:/(?P<per>{any_word('per of a price')}){LOOSE_END})?"
+_CODE = rf"(?P<code>{any_word('currency code')})"
+_NO_DECIMALS = r"(?<![.,]\d*)"
+
+
+def amount(symbol: str, text: str, big: str | None = None) -> str:
+    """`$`, `5.99` is "five dollars and ninety nine cents"; with `bn` "billion dollars"."""
+    one, many, _, minor_one, minor_many = CURRENCIES[symbol]
+    text = text.replace(",", "")
+    if big:
+        return f"{scaled(text, big)} {many}"
+    whole, point, part = text.partition(".")
+    if len(part) > 2 or (point and not part):
+        return f"{number(text.rstrip('.'))} {many}"
+    cents = int(part.ljust(2, "0")) if part else 0
+    major = counted(str(int(whole)), one, many) if whole and int(whole) else ""
+    minor = counted(str(cents), minor_one, minor_many) if cents else ""
+    return " and ".join(filter(None, (major, minor))) or f"zero {many}"
+
+
+def _amount(match: Any) -> str:
+    return sign(match) + amount(match["symbol"], match["amount"], match["big"]) + per(match)
+
+
+def _compound(match: Any) -> str:
+    """Before a noun an amount stays in the singular: a $5 bill, a $20-million deal."""
+    return f"{scaled(match['amount'], match['big'])} {CURRENCIES[match['symbol']].one}"
+
+
+def _span_of_amounts(match: Any) -> str | None:
+    first, last, big = match["first"], match["last"], match["big"]
+    many = CURRENCIES[match["symbol"]].many
+    if "." not in first + last:
+        return f"{scaled(first, match['first_big'])} to {scaled(last, big)} {many}"
+    if big:
+        return f"{number(first)} to {scaled(last, big)} {many}"
+    return f"{amount(match['symbol'], first)} to {amount(match['symbol'], last)}"
+
+
+def _code(match: Any) -> str:
+    code, text, big = match["code"], match["amount"], match["big"]
+    one = is_one(text) and not big
+    if code in CURRENCIES:
+        name = CURRENCIES[code].one if one else CURRENCIES[code].many
+    else:
+        name = get_currency_name(code, count=1 if one else 2, locale="en")
+    return f"{sign(match)}{scaled(text, big)} {name}"
+
+
+def _pence(match: Any) -> str | None:
+    """Unless they are a picture's lines: 1080p is no price."""
+    lines = match["amount"] in WORDS["picture's lines"]
+    return None if lines else counted(match["amount"], "penny", "pence")
+
+
+RULES: tuple[Rule, ...] = (
+    digit_rule(
+        "inches by inches",
+        rf"""{_LEFT}(?P<first>{DECIMAL})\ ?["″]?\ ?(?:[x×]|by)\ ?(?P<last>{DECIMAL})
+        (?:\ ?["″]|\ in{LOOSE_END}\.?)""",
+        lambda match: f"{number(match['first'])} by {number(match['last'])} inches",
+    ),
+    Rule(
+        "degrees, minutes and seconds",
+        rf"""{_LEFT}(?P<degrees>\d+(?:\.\d+)?)\ ?°\ ?(?:(?P<minutes>\d+(?:\.\d+)?)\ ?['′]\ ?(?:
+        (?P<seconds>\d+(?:\.\d+)?)\ ?["″]\ ?)?)?(?P<direction>[NSEW]){END}""",
+        _degrees,
+        wakes="°",
+    ),
+    digit_rule(
+        "feet and inches",
+        r"""(?<![\p{L}\p{N}_.,'"])(?P<feet>\d+)\ ?['′]\ ?-?(?:(?P<inches>\d{1,2}(?:\.\d+)?)\ ?(?:["″”]|''|
+        (?=[ ]|$|[,.;)]))|(?=\ (?:tall|high|long|wide|deep))|(?<=^\d+\ ?['′])$)""",
+        _height,
+    ),
+    digit_rule(
+        "inches",
+        rf"""{_LEFT}(?P<number>{DECIMAL})\ ?(?:″|"(?=\ {any_word("noun behind inches")}|\ ?[x×])
+        |[-\ ]in(?:\.|(?=[-\ ](?:diameter|screen|wide|tall|long)))){_COMPOUND}""",
+        _inches,
+    ),
+    Rule(
+        "sides with their units",
+        rf"""{_LEFT}(?P<first>{DECIMAL})\ ?(?P<unit>{_UNIT})\ ?[x×]\ ?(?P<second>{DECIMAL})\ ?(?P=unit)
+        (?:\ ?[x×]\ ?(?P<third>{DECIMAL})\ ?(?P=unit))?{LOOSE_END}""",
+        _sides,
+    ),
+    digit_rule(
+        "box",
+        rf"""{_LEFT}(?P<first>{DECIMAL})\ ?[x×]\ ?(?P<second>{DECIMAL})(?:\ ?[x×]\ ?(?P<third>{DECIMAL}))?
+        (?:\ ?(?P<unit>{_UNIT}){LOOSE_END}|(?![\p{{L}}\p{{N}}^⁰¹²³⁴-⁹⁻]|[.,]\d))(?!\ ?=)""",
+        _box,
+    ),
+    Rule(
+        "fraction of a unit",
+        rf"""{_LEFT}(?:(?P<whole>\d+)(?:\ |-))?(?P<numerator>\d+)/(?P<denominator>\d+)[\ -]
+        (?P<unit>{_UNIT}|{_WORD_UNIT}){LOOSE_END}{_COMPOUND}""",
+        _fractional,
+        wakes="/",
+    ),
+    digit_rule(
+        "span of quantities",
+        rf"""{_SIGNED}{_LEFT}(?P<first>{DECIMAL})(?:\ ?(?P<unit_before>{_UNIT}))?\ ?[-–]\ ?
+        (?P<last>{DECIMAL})\ ?-?(?P<unit>{_UNIT}){LOOSE_END}{_PER}{_COMPOUND}""",
+        _span,
+    ),
+    digit_rule(
+        "quantity",
+        rf"""{_SIGNED}{_LEFT}(?P<number>{DECIMAL})(?:\ (?P<big>{MAGNITUDE}))?(?:(?P<gap>\ )|(?P<hyphen>-))?
+        (?P<unit>{_UNIT}){LOOSE_END}(?:\.(?=\ \p{{Ll}}))?{_PER}{_COMPOUND}""",
+        _quantity,
+    ),
+    digit_rule(
+        "inches at an end",
+        rf"{_LEFT}(?P<number>{DECIMAL})\ in(?=\s*(?:$|[,;)]|\.$|\ {any_word('dimension')}\b))",
+        _inches,
+    ),
+    digit_rule(
+        "inches behind feet",
+        r"(?<=(?:\bft\.?|\bfeet|\bfoot)\ )(?P<number>\d{1,2}(?:\.\d+)?)\ in(?![\p{L}\p{N}])\.?",
+        _inches,
+    ),
+    Rule(
+        "unit per unit",
+        rf"(?<=\d\ )(?P<noun>\p{{Ll}}{{3,}})/(?P<per>{_PER_UNIT}){LOOSE_END}",
+        lambda match: match["noun"] + per(match),
+        wakes="/",
+    ),
+)
+
+MONEY: tuple[Rule, ...] = (
+    Rule(
+        "span of amounts",
+        rf"""{LOOSE_START}(?P<symbol>{SYMBOL})\ ?(?P<first>{DECIMAL})(?P<first_big>{SHORT})?
+        \ ?[-–]\ ?{SYMBOL}?(?P<last>{DECIMAL}){_BIG}(?![\p{{L}}\p{{N}}]|[.,]\d)""",
+        _span_of_amounts,
+        wakes=SYMBOL_SIGNS,
+    ),
+    Rule(
+        "amount before a noun",
+        rf"""{LOOSE_START}(?P<symbol>{SYMBOL})(?P<amount>{DECIMAL})
+        (?:-(?P<big>{MAGNITUDE}|{SHORT}))?-(?=(?!{MAGNITUDE})\p{{L}})""",
+        lambda match: f"{_compound(match)} ",
+        wakes=SYMBOL_SIGNS,
+    ),
+    Rule(
+        "large amount before a noun",
+        rf"""(?<=\b[Aa]n?\ )(?P<symbol>{SYMBOL})(?P<amount>{DECIMAL})
+        (?:\ ?(?P<big>{SHORT})|[\ -](?P<big>{MAGNITUDE}))
+        (?=[\ -](?!{any_word("no noun behind an amount")}\b)\p{{Ll}})""",
+        _compound,
+        wakes=SYMBOL_SIGNS,
+    ),
+    Rule(
+        "amount before a bill",
+        rf"""{LOOSE_START}(?<=\b(?:[Aa]|[Oo]ne|[Tt]he|[Tt]his|[Tt]hat)\ )(?P<symbol>{SYMBOL})
+        (?P<amount>{DECIMAL})(?P<big>{SHORT})?(?=\ {any_word("noun behind an amount")}\b)""",
+        _compound,
+        wakes=SYMBOL_SIGNS,
+    ),
+    Rule(
+        "amount",
+        rf"""{_SIGN}{LOOSE_START}(?P<symbol>{SYMBOL})\ ?(?P<amount>{DECIMAL}){_BIG}
+        (?!\p{{N}}|[.,]\d|(?!\p{{Lu}}{{3}})\p{{L}}){_PER_PRICE}""",
+        _amount,
+        wakes=SYMBOL_SIGNS,
+    ),
+    Rule(
+        "signed amount behind its symbol",
+        rf"""{LOOSE_START}(?P<symbol>{SYMBOL})(?P<sign>[-−])(?P<amount>{DECIMAL}){_BIG}(?!\p{{N}}|[.,]\d)""",
+        _amount,
+        wakes=SYMBOL_SIGNS,
+    ),
+    digit_rule(
+        "amount in rupees",
+        rf"""{START}(?P<symbol>Rs\.?)\ ?(?P<amount>{DECIMAL}){_BIG}(?!\p{{N}}|[.,]\d)""",
+        _amount,
+    ),
+    digit_rule(
+        "amount before its symbol",
+        rf"""{_SIGN}{START}(?<![.,]\d*|[$€£¥])(?P<amount>{DECIMAL}){_BIG}\ ?(?P<symbol>[€£¥₹₩₽₪₺₴₫฿₱₦₿]|zł)
+        (?!\p{{N}}){_PER_PRICE}""",
+        _amount,
+    ),
+    Rule(
+        "amount before its dollar sign",
+        rf"""{START}(?<![.,]\d*|[$€£¥])(?P<amount>{DECIMAL}){_BIG}(?P<symbol>\$)(?![\p{{L}}\p{{N}}])""",
+        _amount,
+        wakes="$",
+    ),
+    digit_rule(
+        "amount and currency code",
+        rf"{_SIGN}{START}{_NO_DECIMALS}(?P<amount>{DECIMAL}){_BIG}\ ?{_CODE}{END}",
+        _code,
+    ),
+    digit_rule(
+        "currency code and amount",
+        rf"{START}{_CODE}\ ?(?P<amount>{DECIMAL}){_BIG}(?!\p{{N}}|[.,]\d|\p{{L}})",
+        _code,
+    ),
+    Rule(
+        "cents",
+        rf"{START}{_NO_DECIMALS}(?P<amount>{DECIMAL})\ ?¢",
+        lambda match: counted(match["amount"], "cent", "cents"),
+        wakes="¢",
+    ),
+    digit_rule(
+        "pence",
+        rf"""{START}{_NO_DECIMALS}(?P<amount>{DECIMAL})p{END}(?=\ (?:each|coin|off|per|a)\b|[,;!?]|\.?$)""",
+        _pence,
+    ),
+)
