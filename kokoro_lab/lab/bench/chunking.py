@@ -58,12 +58,7 @@ class ChunkArrivals:
 
 
 def record(
-    engine: Engine,
-    texts: Sequence[FixtureText],
-    voice: str,
-    *,
-    chunks_s: Sequence[float] = CHUNKS_S,
-    progress: bool = True,
+    engine: Engine, texts: Sequence[FixtureText], voice: str, *, chunks_s: Sequence[float] = CHUNKS_S
 ) -> list[ChunkArrivals]:
     """Stream every text at every chunk size, on a warm engine, as fast as it comes.
 
@@ -84,10 +79,7 @@ def record(
         for turn, text in enumerate(texts)
         for i in range(len(chunks_s))
     ]
-    return [
-        _recorded(engine, text, voice, chunk_s)
-        for text, chunk_s in tqdm(jobs, desc="streams", disable=not progress)
-    ]
+    return [_recorded(engine, text, voice, chunk_s) for text, chunk_s in tqdm(jobs, desc="streams")]
 
 
 def _recorded(engine: Engine, text: FixtureText, voice: str, chunk_s: float) -> ChunkArrivals:

@@ -100,7 +100,6 @@ def repeat(
     start: Start,
     *,
     rounds: int = LEAST_PREDICTIONS,
-    progress: bool = True,
 ) -> list[Comparison]:
     """`compare` again and again, each time with new processes.
 
@@ -126,7 +125,7 @@ def repeat(
             allowed=f"{LEAST_PREDICTIONS} or more",
         )
     return [
-        compare(configurations, spoken, start, rounds=rounds, repetition=number, progress=progress)
+        compare(configurations, spoken, start, rounds=rounds, repetition=number)
         for number, spoken in enumerate(texts)
     ]
 

@@ -119,21 +119,14 @@ def engine_of(variant: str, timing: str = SHARED) -> Engine:
 
 
 def make_pairs(
-    reference: Engine,
-    candidate: Engine,
-    texts: Sequence[FixtureText],
-    voices: Sequence[str],
-    *,
-    progress: bool = True,
+    reference: Engine, candidate: Engine, texts: Sequence[FixtureText], voices: Sequence[str]
 ) -> list[SpokenPair]:
     """Let both speak every text with every voice: `pair_up` of `speak`."""
-    first, second = (speak(engine, texts, voices, progress=progress) for engine in (reference, candidate))
+    first, second = (speak(engine, texts, voices) for engine in (reference, candidate))
     return pair_up(first, second)
 
 
-def measure(
-    spoken: Sequence[SpokenPair], parts: Sequence[str] = (QUALITY, DISTANCE), *, progress: bool = True
-) -> pd.DataFrame:
+def measure(spoken: Sequence[SpokenPair], parts: Sequence[str] = (QUALITY, DISTANCE)) -> pd.DataFrame:
     """What the machine listener makes of each pair, at equal loudness.
 
     Returns
@@ -146,7 +139,7 @@ def measure(
     """
     measures = [_MEASURES[part] for part in parts]
     rows = []
-    for text, voice, pair, *_ in tqdm(spoken, desc="machine listener", disable=not progress):
+    for text, voice, pair, *_ in tqdm(spoken, desc="machine listener"):
         level = match_loudness(pair)
         first, second, rate = level.reference, level.candidate, pair.sample_rate_hz
         row: dict[str, object] = {
@@ -244,7 +237,7 @@ def worst(spoken: Sequence[SpokenPair], table: pd.DataFrame) -> PassagePair:
     return match_loudness(spoken[int(np.argmax(by))].pair)
 
 
-def controls(spoken: Sequence[SpokenPair], *, progress: bool = True) -> list[NegativeControl]:
+def controls(spoken: Sequence[SpokenPair]) -> list[NegativeControl]:
     """Candidates that are worse on purpose; the check that is there for the fault must fail.
 
     Made of the beginnings of the shortest pairs. The first is no fault: the reference as its own candidate
@@ -259,10 +252,10 @@ def controls(spoken: Sequence[SpokenPair], *, progress: bool = True) -> list[Neg
         "25 ms too late is far away": (_late, POSITION_CHECK, (DISTANCE,)),
         "25 ms too long is not the same timing": (_long, DURATION_CHECK, ()),
     }
-    untouched = measure([each.damaged(np.copy) for each in spoken], progress=progress)
+    untouched = measure([each.damaged(np.copy) for each in spoken])
     found = [NegativeControl("the reference itself passes", caught=not failed(judge(untouched)))]
     for name, (damage, check, parts) in faults.items():
-        table = measure([each.damaged(damage) for each in spoken], parts, progress=progress)
+        table = measure([each.damaged(damage) for each in spoken], parts)
         found.append(NegativeControl(name, caught=check in failed(judge(table))))
     return found
 

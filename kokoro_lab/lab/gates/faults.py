@@ -99,11 +99,7 @@ def asked(scenarios: Sequence[Scenario], transports: Sequence[Transport]) -> int
 
 
 def measure(
-    subjects: Mapping[Transport, FaultySpeaker],
-    text: str,
-    scenarios: Sequence[Scenario],
-    *,
-    progress: bool = True,
+    subjects: Mapping[Transport, FaultySpeaker], text: str, scenarios: Sequence[Scenario]
 ) -> FaultMeasurements:
     """Speak `text` once for each scenario and transport; undisturbed before all of them, and after.
 
@@ -116,7 +112,7 @@ def measure(
     if not jobs:
         raise ParameterError("None of the scenarios can be met by these transports.", field="transports")
     rows = []
-    with tqdm(total=2 * len(subjects) + len(jobs), desc="streams", disable=not progress) as bar:
+    with tqdm(total=2 * len(subjects) + len(jobs), desc="streams") as bar:
 
         def undisturbed(subject: FaultySpeaker) -> DisturbedStream:
             found = disturbed(subject, None)

@@ -66,12 +66,7 @@ def voices_of(spec: str) -> list[str]:
 
 
 def measure(
-    engine: Engine,
-    texts: Sequence[FixtureText],
-    voices: Sequence[str],
-    folder: Path,
-    *,
-    progress: bool = True,
+    engine: Engine, texts: Sequence[FixtureText], voices: Sequence[str], folder: Path
 ) -> pd.DataFrame:
     """Speak every text, in English, with every voice, write the clips, and measure what was written.
 
@@ -85,7 +80,7 @@ def measure(
     """
     rows = []
     jobs = [(text, voice, way) for voice in voices for text in texts for way in (FILE, STREAM)]
-    for text, voice, way in tqdm(jobs, desc="clips", disable=not progress):
+    for text, voice, way in tqdm(jobs, desc="clips"):
         clip = engine.stream(
             text.text, voice=voice, language=english_of(voice), streamed=way == STREAM, cached=False
         ).joined()

@@ -76,12 +76,10 @@ class Band:
 # ------------------------------------------------------------------------------------------ measure
 
 
-def measure(
-    engine: Engine, reference: Reference, voice: str, trials: int, starts: int, *, progress: bool = True
-) -> pd.DataFrame:
+def measure(engine: Engine, reference: Reference, voice: str, trials: int, starts: int) -> pd.DataFrame:
     """Everything: `measure_speech`, then `measure_starts`."""
-    speech = measure_speech(engine, reference, voice, trials, progress=progress)
-    return pd.concat([speech, measure_starts(engine.config.variant, starts, progress=progress)])
+    speech = measure_speech(engine, reference, voice, trials)
+    return pd.concat([speech, measure_starts(engine.config.variant, starts)])
 
 
 def measure_speech(
@@ -120,7 +118,7 @@ def measure_speech(
     return _with_ratios(pd.concat([ttfa, rtf], ignore_index=True)[["figure", "trial", "ours", "reference"]])
 
 
-def measure_starts(variant: str, starts: int, *, progress: bool = True) -> pd.DataFrame:
+def measure_starts(variant: str, starts: int) -> pd.DataFrame:
     """Seconds to the first sound of a new process, and its memory, ours and the reference by turns.
 
     Returns
@@ -131,7 +129,7 @@ def measure_starts(variant: str, starts: int, *, progress: bool = True) -> pd.Da
     if starts < 1:
         raise ParameterError("Nothing would be measured.", field="starts", value=starts, allowed="1 or more")
     rows = []
-    for trial in tqdm(range(starts), desc="starts", disable=not progress):
+    for trial in tqdm(range(starts), desc="starts"):
         order: tuple[What, What] = ("engine", "reference") if trial % 2 == 0 else ("reference", "engine")
         found = {what: started(what, variant) for what in order}
         ours, plain = found["engine"], found["reference"]

@@ -119,10 +119,10 @@ def draw(texts: Sequence[FixtureText], voices: Sequence[str], count: int, seed: 
     return [(text, random.choice(list(voices))) for text in random.sample(list(texts), count)]
 
 
-def speak(engine: Engine, requests: Sequence[Request], *, progress: bool = True) -> list[StreamedClip]:
+def speak(engine: Engine, requests: Sequence[Request]) -> list[StreamedClip]:
     """Stream each text with its voice, nothing of it from a cache, and make the file of the same request."""
     clips = []
-    for text, voice in tqdm(requests, desc="streams", disable=not progress):
+    for text, voice in tqdm(requests, desc="streams"):
         noting = _Noting(engine.decoder)
         stream = _with_decoder(engine, noting).stream(text.text, voice=voice, cached=False)
         chunks = tuple(stream)

@@ -140,13 +140,7 @@ def golden_checks(
 
 
 def benchmark(
-    engine: Engine,
-    reference: Reference,
-    texts: Sequence[FixtureText],
-    voice: str,
-    rounds: int = 3,
-    *,
-    progress: bool = True,
+    engine: Engine, reference: Reference, texts: Sequence[FixtureText], voice: str, rounds: int = 3
 ) -> pd.DataFrame:
     """Each text streamed warm and uncached, by turns with the reference; the least of all rounds counts.
 
@@ -165,7 +159,7 @@ def benchmark(
     speaker = InProcess(engine, voice, cached=False)
     speaker.warm()
     said = {text.id: text.text for text in texts}
-    timed = timed_beside(speaker, reference, said, rounds, progress=progress)
+    timed = timed_beside(speaker, reference, said, rounds)
     table = timed.groupby("text", sort=False)[["ttfa_s", "rtf", "reference_s"]].min()
     return table.assign(ttfa_ratio=table.ttfa_s / table.reference_s, rtf_ratio=table.rtf / table.reference_s)
 

@@ -205,7 +205,6 @@ def judge(
     *,
     speeds: Sequence[float] = (1.0,),
     config: EngineConfig | None = None,
-    progress: bool = True,
 ) -> pd.DataFrame:
     """Decode in windows with predicted statistics, and whole with true ones; one row an utterance.
 
@@ -223,7 +222,7 @@ def judge(
     front_end = FrontEnd()
     jobs = [(number, voice, speeds[number % len(speeds)]) for number in range(len(lines)) for voice in voices]
     rows = []
-    for number, name, speed in tqdm(jobs, desc="judged", disable=not progress):
+    for number, name, speed in tqdm(jobs, desc="judged"):
         for token_ids, style in segments_of(front_end, lines[number], name):
             asked = SegmentRequest(token_ids, style, speed)
             (whole,) = decoder.decode(asked).blocks
