@@ -16,7 +16,7 @@ from tqdm import tqdm
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.lab.bench.playout import Playout, gaps_beyond_chunks_s, play
 from kokoro_lab.lab.fixtures import FixtureText
-from kokoro_lab.lab.results import Check, NegativeControl
+from kokoro_lab.lab.results import Check, NegativeControl, failed
 from kokoro_lab.playback.buffering import PreBuffer
 from kokoro_lab.speech.engine import Engine
 
@@ -255,8 +255,7 @@ def controls(
     }
     plain = replay(recordings, pre_buffers)
     found = [
-        NegativeControl(name, caught=not all(check.passed for check in judge(streams, plain)))
-        for name, streams in faulty.items()
+        NegativeControl(name, caught=bool(failed(judge(streams, plain)))) for name, streams in faulty.items()
     ]
     played = [(r, chunks) for r in recordings if len(r.arrivals_s) > 1 for chunks in pre_buffers]
     noticed = bool(played) and all(_notices_delay(r, chunks) for r, chunks in played)

@@ -22,7 +22,7 @@ from kokoro_lab.graphs.static_passes import SPECTRUM
 from kokoro_lab.graphs.trunk_passes import whole_trunk
 from kokoro_lab.lab.conversion import node_costs, partitions
 from kokoro_lab.lab.conversion.exports import VocoderInputs, evaluated, windows_agree_db
-from kokoro_lab.lab.results import Check, NegativeControl
+from kokoro_lab.lab.results import Check, NegativeControl, failed
 from kokoro_lab.model import static_vocoder
 from kokoro_lab.model.decoder import StagedDecoder
 from kokoro_lab.model.static_vocoder import WINDOWS, StaticVocoder, StaticWindow, static_folder
@@ -227,6 +227,4 @@ def controls(rows: pd.DataFrame, compared_db: float, written: pd.DataFrame) -> l
         "the graph as it was published": judge(rows, compared_db, written, WHOLE),
         "a program that is another": judge(rows, compared_db, written.assign(error=1.0)),
     }
-    return [
-        NegativeControl(name, caught=not all(c.passed for c in checks)) for name, checks in faulty.items()
-    ]
+    return [NegativeControl(name, caught=bool(failed(checks))) for name, checks in faulty.items()]

@@ -17,6 +17,7 @@ from typing import Any
 
 import pandas as pd
 
+from kokoro_lab.containers.plain_json import write_json
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.lab.gates import tables
 from kokoro_lab.lab.gates.evidence import (
@@ -29,7 +30,7 @@ from kokoro_lab.lab.gates.evidence import (
     Records,
 )
 from kokoro_lab.lab.gates.suite import Measurement, measurements
-from kokoro_lab.lab.results import FAILED, PASSED, RESULT, Check, NegativeControl, write_json
+from kokoro_lab.lab.results import FAILED, PASSED, RESULT, Check, NegativeControl
 from kokoro_lab.lab.runs import defaults, find_notebook
 from kokoro_lab.provenance import TESTED_COMMIT, TESTED_DIRTY
 

@@ -27,6 +27,7 @@ from kokoro_lab.lab.results import (
     Check,
     NegativeControl,
     Result,
+    failed,
     read_result,
 )
 from kokoro_lab.provenance import TESTED_COMMIT, TESTED_DIRTY, git_state
@@ -321,18 +322,18 @@ def _faults(found: Result, name: str) -> Iterator[str]:
     A gate that misses a fault put in on purpose shows nothing. One of whose checks another figure failed
     does: that is for the line of the other figure.
     """
-    failed = [check.name for check in found.checks if not check.passed]
+    broken = failed(found.checks)
     missed = [control.name for control in found.controls if not control.caught]
-    if name in failed:
+    if name in broken:
         yield "it failed in its own run"
     if missed:
         yield f"the gate misses {', '.join(missed)}"
     told = {one["name"] for one in found.record.get("checks", []) if one["passed"]}
-    if lies := [name for name in failed if name in told]:
+    if lies := [name for name in broken if name in told]:
         yield f"its result says that {', '.join(lies)} passed, and the figure says not"
-    if found.verdict == PASSED and (failed or missed):
+    if found.verdict == PASSED and (broken or missed):
         yield "its result says passed, and what is in it says not"
-    if found.verdict != PASSED and not (failed or missed):
+    if found.verdict != PASSED and not (broken or missed):
         yield f"its run failed: {found.message or found.verdict}"
 
 

@@ -22,7 +22,7 @@ from kokoro_lab.lab.bench.client import differences
 from kokoro_lab.lab.bench.faulty import DisturbedStream, FaultySpeaker, disturbed
 from kokoro_lab.lab.bench.playout import play
 from kokoro_lab.lab.faults.scenario import TRANSPORTS, AnyFault, Scenario, Transport, load_scenario
-from kokoro_lab.lab.results import Check, NegativeControl
+from kokoro_lab.lab.results import Check, NegativeControl, failed
 
 PARAGRAPH = (
     "The kettle is on, and the window is open to the garden behind the house. Nobody is in. "
@@ -348,7 +348,7 @@ def _unnoticed(whole: DisturbedStream, text: str, scenario: Scenario) -> list[Ne
     found = []
     for name, (stream, check) in streams.items():
         table = pd.DataFrame([outcome_of(stream, whole, text, scenario, "sse")])
-        found.append(NegativeControl(name, [c.name for c in judge(table, 1, 0.0) if not c.passed] == [check]))
+        found.append(NegativeControl(name, failed(judge(table, 1, 0.0)) == [check]))
     return found
 
 

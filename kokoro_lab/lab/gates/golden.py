@@ -20,6 +20,7 @@ import pandas as pd
 from tqdm import tqdm
 
 from kokoro_lab.audio import write_whole
+from kokoro_lab.containers.plain_json import write_json
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Clip, Samples
 from kokoro_lab.dsp import Dither
 from kokoro_lab.dsp.limiter import TRUE_PEAK_LIMIT_DBTP
@@ -39,7 +40,7 @@ from kokoro_lab.lab.gates.golden_files import (
     flac_bytes,
     record,
 )
-from kokoro_lab.lab.results import Check, NegativeControl, facts_of, failed, write_json
+from kokoro_lab.lab.results import Check, NegativeControl, facts_of, failed
 from kokoro_lab.metrics.fingerprint import Fingerprint, bit_error_rate, even_edges_s, mel_fingerprint
 from kokoro_lab.native.toolchain import build_of
 from kokoro_lab.speech.engine import Engine, load_engine

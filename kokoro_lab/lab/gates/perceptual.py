@@ -315,7 +315,7 @@ def controls(
         pairs = [(each.damaged(damage), readings[each.text, each.voice]) for each in short]
         return [PerceptualPair(each, each, reading, reading) for each, reading in pairs]
 
-    def refused(candidates: Sequence[PerceptualPair], measures: Sequence[Measure]) -> set[str]:
+    def refused(candidates: Sequence[PerceptualPair], measures: Sequence[Measure]) -> list[str]:
         return failed(judge(measure(candidates, encoder, measures, progress=False), measures))
 
     found = [NegativeControl("the reference itself passes", caught=not refused(damaged(np.copy), MEASURES))]
