@@ -14,7 +14,7 @@ import pandas as pd
 from tqdm import tqdm
 
 from kokoro_lab.errors import ParameterError
-from kokoro_lab.lab.bench.playout import Playout, gaps_beyond_chunks_s, play
+from kokoro_lab.lab.bench.trial import Playout, gaps_beyond_chunks_s, play
 from kokoro_lab.lab.fixtures import FixtureText
 from kokoro_lab.lab.results import Check, NegativeControl, failed
 from kokoro_lab.playback.buffering import PreBuffer

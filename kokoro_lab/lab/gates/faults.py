@@ -20,7 +20,7 @@ from tqdm import tqdm
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.lab.bench.client import differences
 from kokoro_lab.lab.bench.faulty import DisturbedStream, FaultySpeaker, disturbed
-from kokoro_lab.lab.bench.playout import play
+from kokoro_lab.lab.bench.trial import play
 from kokoro_lab.lab.faults.scenario import TRANSPORTS, AnyFault, Scenario, Transport, load_scenario
 from kokoro_lab.lab.results import Check, NegativeControl, failed
 

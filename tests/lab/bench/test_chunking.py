@@ -23,7 +23,7 @@ from kokoro_lab.lab.bench.chunking import (
     replay,
     summary,
 )
-from kokoro_lab.lab.bench.playout import gaps_beyond_chunks_s
+from kokoro_lab.lab.bench.trial import gaps_beyond_chunks_s
 from kokoro_lab.lab.fixtures import FixtureText
 from kokoro_lab.speech.engine import Engine
 
