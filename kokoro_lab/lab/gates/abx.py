@@ -19,10 +19,9 @@ from tqdm import tqdm
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples
 from kokoro_lab.dsp import Dither
 from kokoro_lab.dsp.dither import PCM_MAX
-from kokoro_lab.errors import ParameterError
-from kokoro_lab.lab.fixtures import FixtureText, spread, texts_of
+from kokoro_lab.lab.fixtures import FixtureText, require_known, spread, texts_of
 from kokoro_lab.lab.gates import damages
-from kokoro_lab.lab.gates.forced import ToldGraph, ToldStages, fp32_prosody
+from kokoro_lab.lab.gates.forced import ToldGraph, fp32_prosody, told_stages
 from kokoro_lab.lab.gates.speaking import SpokenPair, begun, pair_up, shortest, speak
 from kokoro_lab.lab.listening.plan import PassagePair, match_loudness
 from kokoro_lab.lab.listening.result import ListeningResult
@@ -79,13 +78,7 @@ def short_texts(which: str = "", corpus: str = "") -> list[FixtureText]:
         return spread(texts, int(which or 0))
     there, wanted = sorted({text.kind for text in texts}), which.split(",")
     for kind in wanted:
-        if kind not in there:
-            raise ParameterError(
-                f"There is no short text of the kind {kind!r}.",
-                field="texts",
-                value=which,
-                allowed=", ".join(there),
-            )
+        require_known("short text of the kind", kind, there, "texts", value=which)
     return [text for text in texts if text.kind in wanted]
 
 
@@ -102,17 +95,14 @@ def engine_of(variant: str, timing: str = SHARED) -> Engine:
     ParameterError
         `timing` is not one of the two.
     """
-    if timing not in (SHARED, OWN):
-        raise ParameterError(
-            f"There is no timing {timing!r}.", field="timing", value=timing, allowed=f"{SHARED}, {OWN}"
-        )
+    require_known("timing", timing, (SHARED, OWN), "timing")
     engine = load_engine(variant=variant)
     if timing == OWN or variant == "fp32":
         return engine
     prosody = fp32_prosody(engine.config)
     told: Decoder
     if isinstance(engine.decoder, StagedDecoder):
-        told = ToldStages(engine.decoder, prosody)
+        told = told_stages(engine.decoder, prosody)
     else:
         told = ToldGraph(model_path(variant, engine.config.home), prosody, engine.config)
     return Engine(replace(engine.parts, decoder=told))

@@ -22,6 +22,7 @@ from kokoro_lab.lab.bench.client import differences
 from kokoro_lab.lab.bench.faulty import DisturbedStream, FaultySpeaker, disturbed
 from kokoro_lab.lab.bench.trial import play
 from kokoro_lab.lab.faults.scenario import TRANSPORTS, AnyFault, Scenario, Transport, load_scenario
+from kokoro_lab.lab.fixtures import require_known
 from kokoro_lab.lab.results import Check, NegativeControl, failed
 
 PARAGRAPH = (
@@ -83,13 +84,7 @@ def transports_of(names: str) -> list[Transport]:
     """
     chosen = [part.strip() for part in names.split(",")]
     for name in chosen:
-        if name not in TRANSPORTS:
-            raise ParameterError(
-                f"There is no transport {name!r}.",
-                field="transports",
-                value=name,
-                allowed=", ".join(TRANSPORTS),
-            )
+        require_known("transport", name, TRANSPORTS, "transports")
     return [transport for name in chosen for transport in TRANSPORTS if transport == name]
 
 

@@ -26,6 +26,7 @@ from kokoro_lab.dsp import Dither
 from kokoro_lab.dsp.limiter import TRUE_PEAK_LIMIT_DBTP
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.lab import plots
+from kokoro_lab.lab.fixtures import require_known
 from kokoro_lab.lab.gates import damages
 from kokoro_lab.lab.gates.golden_files import (
     ANOTHER,
@@ -286,15 +287,10 @@ def names_of(golden: GoldenFolder, wanted: Sequence[str]) -> list[str]:
         One that is neither.
     """
     known = {case.name for case in golden.cases} | set(golden.planned)
+    allowed = ", ".join(case.name for case in golden.cases) + ", each also with -<variant>"
     for name in wanted:
-        if name not in known:
-            raise ParameterError(
-                f"There is no golden case {name!r}.",
-                field="CASE",
-                value=name,
-                allowed=", ".join(case.name for case in golden.cases) + ", each also with -<variant>",
-                mend="New ones are written into golden/plan.json first.",
-            )
+        mend = "New ones are written into golden/plan.json first."
+        require_known("golden case", name, known, "CASE", allowed=allowed, mend=mend)
     return [name for name, (case, _) in golden.planned.items() if {name, case.name} & set(wanted)]
 
 

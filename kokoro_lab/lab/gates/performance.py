@@ -28,13 +28,13 @@ from kokoro_lab.lab.bench.fresh_process import FIRST_TEXT, TEXT, What, started
 from kokoro_lab.lab.bench.reference import Reference, timed_beside
 from kokoro_lab.lab.bench.timing import InProcess
 from kokoro_lab.lab.bench.trial import Listener
+from kokoro_lab.lab.gates.forced import DecoderAround
 from kokoro_lab.lab.results import Check, NegativeControl, failed
 from kokoro_lab.metrics.intervals import Estimate, median_of
-from kokoro_lab.model.decoder import DecodedSegment, Decoder, SegmentRequest
+from kokoro_lab.model.decoder import DecodedSegment, SegmentRequest
 from kokoro_lab.native.toolchain import STOCK, build_of
 from kokoro_lab.provenance import git_state, repository_root, versions
 from kokoro_lab.speech.engine import Engine
-from kokoro_lab.weights.voices import Voice
 
 FIGURES = ("ttfa_short", "ttfa_medium", "rtf_medium", "start_up", "memory")
 FEWEST_TRIALS = 10
@@ -323,28 +323,14 @@ SLEEP = 2
 ANY = Kind("any", "any", "any", 1, "any")
 
 
-class SlowDecoder:
-    """A decoder that sleeps before every segment; else it is `decoder`."""
-
-    def __init__(self, decoder: Decoder, sleep_s: float) -> None:
-        self._decoder = decoder
-        self._sleep_s = sleep_s
-
-    @property
-    def details(self) -> Mapping[str, str]:
-        return self._decoder.details
-
-    def predicts(self, voice: Voice) -> str | None:
-        return self._decoder.predicts(voice)
-
-    def decode(self, asked: SegmentRequest) -> DecodedSegment:
-        time.sleep(self._sleep_s)
-        return self._decoder.decode(asked)
-
-
 def slowed(engine: Engine, sleep_s: float) -> Engine:
     """The same engine, which sleeps for `sleep_s` before it decodes a segment."""
-    return Engine(replace(engine.parts, decoder=SlowDecoder(engine.decoder, sleep_s)))
+
+    def decode(asked: SegmentRequest) -> DecodedSegment:
+        time.sleep(sleep_s)
+        return engine.decoder.decode(asked)
+
+    return Engine(replace(engine.parts, decoder=DecoderAround(engine.decoder, decode)))
 
 
 def controls(

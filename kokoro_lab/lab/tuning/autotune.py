@@ -33,6 +33,7 @@ from kokoro_lab.lab.compare.comparison import (
 )
 from kokoro_lab.lab.compare.configurations import Configuration
 from kokoro_lab.lab.compare.engine_process import EngineFailed, MakeEngine, real_engine
+from kokoro_lab.lab.fixtures import require_known
 from kokoro_lab.lab.results import Check, NegativeControl, Run, results_folder
 from kokoro_lab.lab.tuning import search
 from kokoro_lab.lab.tuning.search import CANDIDATE, COSTS, DEFAULTS, MARGINS, OBJECTIVES
@@ -109,13 +110,7 @@ class TunePlan:
                     value=getattr(self, name),
                     allowed=f"{low} to {high}" + (", or 0" if name == "rounds" else ""),
                 )
-        if self.preset not in PRESETS:
-            raise ParameterError(
-                f"There is no preset {self.preset!r}.",
-                field="preset",
-                value=self.preset,
-                allowed=", ".join(PRESETS),
-            )
+        require_known("preset", self.preset, PRESETS, "preset")
 
 
 @dataclass(frozen=True, slots=True)
