@@ -51,6 +51,12 @@ class Check:
             and (self.high is None or self.value <= self.high)
         )
 
+    @property
+    def limits(self) -> list[str]:
+        """As a person reads them: `at least 1`, `at most 2`."""
+        words = (("at least", self.low), ("at most", self.high))
+        return [f"{word} {limit:g}" for word, limit in words if limit is not None]
+
     def __str__(self) -> str:
         low = "" if self.low is None else f"{self.low:g} ≤ "
         high = "" if self.high is None else f" ≤ {self.high:g}"

@@ -177,7 +177,8 @@ class Records:
         self, measured: Measurement, name: str, low: float | None = None, high: float | None = None
     ) -> EvidenceFinding:
         """The figure `name` of the newest run of `measured`, against its limits."""
-        threshold = _limits(low, high)
+        wanted = Check(name, math.nan, low, high)
+        threshold = " and ".join(wanted.limits)
         path, found, problem = self._newest(measured)
         if found is None:
             return EvidenceFinding(NOT_MEASURED, threshold=threshold, file=path, note=problem)
@@ -187,7 +188,7 @@ class Records:
                 NOT_MEASURED, threshold=threshold, file=path, note=f"it has no figure {name}"
             )
         faults = list(_faults(found, name))
-        if not Check(name, value, low, high).passed:
+        if not replace(wanted, value=value).passed:
             faults.insert(0, "the figure is beyond its limit" if math.isfinite(value) else "it is not finite")
         git = found.record.get("git", {})
         aged = self._aged(git.get("commit")) or self._other_weights(found.record, measured)
@@ -335,12 +336,6 @@ def _faults(found: Result, name: str) -> Iterator[str]:
         yield "its result says passed, and what is in it says not"
     if found.verdict != PASSED and not (broken or missed):
         yield f"its run failed: {found.message or found.verdict}"
-
-
-def _limits(low: float | None, high: float | None) -> str:
-    return " and ".join(
-        f"{word} {limit:g}" for word, limit in (("at least", low), ("at most", high)) if limit is not None
-    )
 
 
 def _is_of(case: str, node: str) -> bool:
