@@ -169,9 +169,9 @@ def _order(graph: pd.Series) -> pd.Series:
     return graph.map({name: k for k, name in enumerate(GRAPHS)})
 
 
-def shares(rows: pd.DataFrame, provider: str = INTENDED) -> dict[str, float]:
+def shares(rows: pd.DataFrame) -> dict[str, float]:
     """The static vocoder's part of all that runs for a sentence: of its arithmetic, and of its time."""
-    of_it = rows[(rows.provider == provider) & rows.graph.isin(PIPELINE)]
+    of_it = rows[(rows.provider == INTENDED) & rows.graph.isin(PIPELINE)]
     fixed = of_it[(of_it.graph == STATIC) & (of_it.reason == "")]
     return {
         "operations": float(fixed.operations.sum() / of_it.operations.sum()),

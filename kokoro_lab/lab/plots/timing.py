@@ -85,7 +85,7 @@ def loading(milliseconds: Mapping[str, float]) -> Figure:
     return figure
 
 
-def heat_maps(tables: Mapping[str, pd.DataFrame], *, xlabel: str, ylabel: str, fmt: str = ".0f") -> Figure:
+def heat_maps(tables: Mapping[str, pd.DataFrame], *, xlabel: str, ylabel: str) -> Figure:
     """Tables side by side, each cell with its value; the darker, the more, and white is 0."""
     figure, beside = panels(1, len(tables), size=(4.4 * len(tables), 3.6))
     for axes, (title, table) in zip(beside, tables.items(), strict=True):
@@ -94,7 +94,7 @@ def heat_maps(tables: Mapping[str, pd.DataFrame], *, xlabel: str, ylabel: str, f
         axes.imshow(values, cmap="Reds", vmin=0, vmax=most, aspect="auto")
         for (row, column), value in np.ndenumerate(values):
             color = "white" if value > 0.6 * most else "black"
-            axes.text(column, row, format(value, fmt), ha="center", va="center", color=color)
+            axes.text(column, row, f"{value:.0f}", ha="center", va="center", color=color)
         axes.set(
             title=title,
             xlabel=xlabel,
@@ -110,8 +110,6 @@ def heat_maps(tables: Mapping[str, pd.DataFrame], *, xlabel: str, ylabel: str, f
 def ahead_of_the_player(
     streams: Mapping[str, Sequence[tuple[Sequence[float], Sequence[float]]]],
     pre_buffers: Sequence[int],
-    *,
-    until_s: float = 3.0,
 ) -> Figure:
     """How much audio is there that has not been played yet, had the player begun with the first chunk.
 
@@ -130,7 +128,7 @@ def ahead_of_the_player(
         axes.axhline(0, color="0.3", linewidth=0.8)
         for chunks in pre_buffers:
             axes.axhline(-chunks * pairs[0][1][0], color="tab:red", linewidth=0.6, linestyle="--")
-        axes.set(title=name, xlabel="seconds after the first chunk", xlim=(0, until_s), ylim=(-1, 2))
+        axes.set(title=name, xlabel="seconds after the first chunk", xlim=(0, 3), ylim=(-1, 2))
     beside[0].set_ylabel("seconds ahead of the player")
     return figure
 
