@@ -177,13 +177,8 @@ def _show_outcome(outcome: Any, as_json: bool) -> None:
 def _outcome_lines(outcome: Any) -> Iterator[str]:
     yield f"{outcome.notebook}: {outcome.verdict} in {outcome.run_s:.1f} s {outcome.parameters or ''}"
     for check in outcome.checks:
-        limits = ", ".join(
-            f"{word} {limit:g}"
-            for word, limit in (("at least", check.low), ("at most", check.high))
-            if limit is not None
-        )
         value = f"{check.value:.4g}" if math.isfinite(check.value) else "not finite"
-        yield f"  {'pass' if check.passed else 'FAIL'}  {check.name} = {value} ({limits})"
+        yield f"  {'pass' if check.passed else 'FAIL'}  {check.name} = {value} ({', '.join(check.limits)})"
     yield from (f"  {control}" for control in outcome.controls)
     yield f"  look at   {outcome.run_dir / 'report.html'}"
     if any((outcome.run_dir / "audio").glob("*")):

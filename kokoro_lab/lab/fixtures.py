@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -24,6 +24,19 @@ class FixtureText:
     id: str
     kind: str
     text: str
+
+
+def require_known(what: str, name: str, known: Collection[str], field: str, **said: str) -> None:
+    """Refuse a name that is not among those `known`; `said` are fields of the error that differ.
+
+    Raises
+    ------
+    ParameterError
+        It is not.
+    """
+    if name not in known:
+        fields = {"field": field, "value": name, "allowed": ", ".join(known), **said}
+        raise ParameterError(f"There is no {what} {name!r}.", **fields)
 
 
 def load_texts(name: str = "english", *, limit: int = 0) -> list[FixtureText]:

@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kokoro_lab.containers import save
-from kokoro_lab.containers.plain_json import read_object
-from kokoro_lab.containers.plain_json import write_json as write_json
+from kokoro_lab.containers.plain_json import read_object, write_json
 from kokoro_lab.datatypes import Clip
 from kokoro_lab.errors import GateFailed
 from kokoro_lab.native.toolchain import toolchain
@@ -52,15 +51,21 @@ class Check:
             and (self.high is None or self.value <= self.high)
         )
 
+    @property
+    def limits(self) -> list[str]:
+        """As a person reads them: `at least 1`, `at most 2`."""
+        words = (("at least", self.low), ("at most", self.high))
+        return [f"{word} {limit:g}" for word, limit in words if limit is not None]
+
     def __str__(self) -> str:
         low = "" if self.low is None else f"{self.low:g} ≤ "
         high = "" if self.high is None else f" ≤ {self.high:g}"
         return f"{'pass' if self.passed else 'FAIL'}  {low}{self.name} = {self.value:.4g}{high}"
 
 
-def failed(checks: Iterable[Check]) -> set[str]:
-    """Names of the checks that failed."""
-    return {check.name for check in checks if not check.passed}
+def failed(checks: Iterable[Check]) -> list[str]:
+    """Names of the checks that failed, in their order."""
+    return [check.name for check in checks if not check.passed]
 
 
 @dataclass(frozen=True, slots=True)

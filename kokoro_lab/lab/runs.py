@@ -16,10 +16,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kokoro_lab.containers.plain_json import read_object
+from kokoro_lab.containers.plain_json import read_object, write_json
 from kokoro_lab.errors import ParameterError, ResultError
 from kokoro_lab.lab import results
-from kokoro_lab.lab.results import CRASH, CRASHED, RESULT, Result, new_run_folder, write_json
+from kokoro_lab.lab.results import CRASH, CRASHED, RESULT, Result, new_run_folder
 from kokoro_lab.provenance import repository_root
 from kokoro_lab.scheduling.processes import apart
 
@@ -131,10 +131,8 @@ def _typed(name: str, value: Any, declared: Mapping[str, str]) -> Any:
     return value
 
 
-def run_notebook(
-    name: str, parameters: Mapping[str, Any] | None = None, place: int = 0, *, progress: bool = True
-) -> Result:
-    """Execute a notebook in a process of its own, with a bar, `place` lines below where the cursor is.
+def run_notebook(name: str, parameters: Mapping[str, Any] | None = None, *, progress: bool = True) -> Result:
+    """Execute a notebook in a process of its own, with a bar.
 
     Writes `executed.ipynb` (also of a run that failed), `report.html` and, by the notebook's own hand,
     `result.json` and `audio/` to `results/<notebook>/<run_id>/`.
@@ -163,7 +161,7 @@ def run_notebook(
                 parameters={**values, "run_dir": str(run_dir)},
                 kernel_name="python3",
                 cwd=str(notebook.parent),
-                progress_bar={"desc": notebook.stem, "position": place} if progress else False,
+                progress_bar={"desc": notebook.stem} if progress else False,
                 log_output=False,
                 extra_arguments=["--log-level=ERROR"],  # the kernel warns of its sockets at each start
                 config=sockets,

@@ -14,6 +14,7 @@ from typing import Any
 
 import pandas as pd
 
+from kokoro_lab.containers.plain_json import write_json
 from kokoro_lab.lab import results, runs
 from kokoro_lab.lab.gates import checklist, evidence, tables
 from kokoro_lab.lab.gates.suite import Measurement
@@ -74,9 +75,7 @@ def run_gates(
     ended = _gates(gates, fast, jobs, progress, say)
     folder, said = results.new_run_folder("gates"), verdict(ended)
     rows = [_row(one) for one in ended]
-    results.write_json(
-        folder / "summary.json", {"verdict": said, "fast": fast, "gates": rows, **results.made_by()}
-    )
+    write_json(folder / "summary.json", {"verdict": said, "fast": fast, "gates": rows, **results.made_by()})
     mode = "fast" if fast else "full"
     tables.write(folder, "summary", "Gates", f"{said}, in {mode} mode", table(ended))
     return ended, folder
@@ -87,7 +86,7 @@ def _row(one: Result) -> dict[str, Any]:
     return {
         "gate": one.notebook,
         "verdict": one.verdict,
-        "failed": [check.name for check in one.checks if not check.passed],
+        "failed": results.failed(one.checks),
         "missed": [control.name for control in one.controls if not control.caught],
         "run_s": one.run_s,
         "report": str(report.relative_to(repository_root())) if report and report.exists() else "",

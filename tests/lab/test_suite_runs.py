@@ -12,12 +12,13 @@ from click.testing import CliRunner
 from click.testing import Result as Called
 
 from kokoro_lab.__main__ import main
+from kokoro_lab.containers.plain_json import write_json
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.lab.gates import checklist, evidence
 from kokoro_lab.lab.gates.checklist import Evidence, Line
 from kokoro_lab.lab.gates.evidence import Now
 from kokoro_lab.lab.gates.suite import Measurement
-from kokoro_lab.lab.results import Result, write_json
+from kokoro_lab.lab.results import Result
 from kokoro_lab.lab.suite_runs import about, run_missing, verdict
 from tests import toy_notebooks
 

@@ -13,7 +13,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import WeightsError
-from kokoro_lab.lab.gates.forced import TOLD, ToldGraph, ToldStages, fp32_prosody, with_told_prosody
+from kokoro_lab.lab.gates.forced import TOLD, ToldGraph, fp32_prosody, told_stages, with_told_prosody
 from kokoro_lab.metrics.perceptual import signal_to_difference_db
 from kokoro_lab.model.decoder import Decoder, SegmentRequest, StagedDecoder
 from kokoro_lab.speech.engine import Engine
@@ -57,7 +57,7 @@ def test_told_the_reference_prosody_int8_gives_as_many_samples(
     config = replace(engine.config, variant=variant)
     prosody = fp32_prosody(config)
     told: Decoder = (
-        ToldStages(StagedDecoder(config), prosody)
+        told_stages(StagedDecoder(config), prosody)
         if variant == "int8"
         else ToldGraph(model_path(variant, config.home), prosody, config)
     )

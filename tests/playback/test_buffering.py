@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kokoro_lab.errors import ParameterError
-from kokoro_lab.lab.bench import playout
+from kokoro_lab.lab.bench import trial
 from kokoro_lab.playback.buffering import (
     HALF_LIFE_S,
     LEAST_S,
@@ -127,7 +127,7 @@ def test_a_fixed_one_is_a_clock_that_waits_for_what_is_late(gaps: list[int], hel
     assert pre_buffer.underruns == len(late_s)
     assert plays_s[-1] - plays_s[0] - (len(gaps) - 1) / 16 == sum(late_s)
     assert pre_buffer.target_s == held / 64
-    played = playout.play(arrivals_s, [1 / 16] * len(gaps), PreBuffer.fixed(held / 64))
+    played = trial.play(arrivals_s, [1 / 16] * len(gaps), PreBuffer.fixed(held / 64))
     assert (played.underruns, played.late_s) == (len(late_s), sum(late_s))
     assert played.longest_silence_s == max(late_s, default=0.0)
 

@@ -14,9 +14,9 @@ import pandas as pd
 from tqdm import tqdm
 
 from kokoro_lab.errors import ParameterError
-from kokoro_lab.lab.bench.playout import Playout, gaps_beyond_chunks_s, play
+from kokoro_lab.lab.bench.trial import Playout, gaps_beyond_chunks_s, play
 from kokoro_lab.lab.fixtures import FixtureText
-from kokoro_lab.lab.results import Check, NegativeControl
+from kokoro_lab.lab.results import Check, NegativeControl, failed
 from kokoro_lab.playback.buffering import PreBuffer
 from kokoro_lab.speech.engine import Engine
 
@@ -58,12 +58,7 @@ class ChunkArrivals:
 
 
 def record(
-    engine: Engine,
-    texts: Sequence[FixtureText],
-    voice: str,
-    *,
-    chunks_s: Sequence[float] = CHUNKS_S,
-    progress: bool = True,
+    engine: Engine, texts: Sequence[FixtureText], voice: str, *, chunks_s: Sequence[float] = CHUNKS_S
 ) -> list[ChunkArrivals]:
     """Stream every text at every chunk size, on a warm engine, as fast as it comes.
 
@@ -84,10 +79,7 @@ def record(
         for turn, text in enumerate(texts)
         for i in range(len(chunks_s))
     ]
-    return [
-        _recorded(engine, text, voice, chunk_s)
-        for text, chunk_s in tqdm(jobs, desc="streams", disable=not progress)
-    ]
+    return [_recorded(engine, text, voice, chunk_s) for text, chunk_s in tqdm(jobs, desc="streams")]
 
 
 def _recorded(engine: Engine, text: FixtureText, voice: str, chunk_s: float) -> ChunkArrivals:
@@ -263,8 +255,7 @@ def controls(
     }
     plain = replay(recordings, pre_buffers)
     found = [
-        NegativeControl(name, caught=not all(check.passed for check in judge(streams, plain)))
-        for name, streams in faulty.items()
+        NegativeControl(name, caught=bool(failed(judge(streams, plain)))) for name, streams in faulty.items()
     ]
     played = [(r, chunks) for r in recordings if len(r.arrivals_s) > 1 for chunks in pre_buffers]
     noticed = bool(played) and all(_notices_delay(r, chunks) for r, chunks in played)

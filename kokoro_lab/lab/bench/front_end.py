@@ -11,12 +11,13 @@ from typing import Any
 import pandas as pd
 import psutil
 
+from kokoro_lab.containers.plain_json import write_json
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.g2p.frontend import FrontEnd
 from kokoro_lab.lab.bench.memory import resident_mb
 from kokoro_lab.lab.bench.texts import sentences_of
 from kokoro_lab.lab.fixtures import load_rows
-from kokoro_lab.lab.results import made_by, new_run_folder, write_json
+from kokoro_lab.lab.results import made_by, new_run_folder
 
 WARM_SENTENCES = 20
 """Read first and not counted."""

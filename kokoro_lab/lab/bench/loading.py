@@ -17,7 +17,7 @@ from kokoro_lab.lab.bench import client
 from kokoro_lab.lab.bench.client import Body, ReceivedStream
 from kokoro_lab.lab.bench.compared import ComparedStreams, compared, spread
 from kokoro_lab.lab.bench.own_server import OwnServer
-from kokoro_lab.lab.bench.playout import gaps_beyond_chunks_s
+from kokoro_lab.lab.bench.trial import gaps_beyond_chunks_s
 from kokoro_lab.lab.results import Check, Run
 
 REFUSALS = 50

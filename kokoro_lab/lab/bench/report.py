@@ -9,9 +9,10 @@ from typing import Any
 
 import pandas as pd
 
+from kokoro_lab.containers.plain_json import write_json
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.lab.bench.trial import Trial
-from kokoro_lab.lab.results import made_by, write_json
+from kokoro_lab.lab.results import made_by
 
 NOT_FIGURES = ["system", "text_number", "streamed"]
 ENOUGH_FOR_P95 = 20

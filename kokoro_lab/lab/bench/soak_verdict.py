@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -19,7 +19,7 @@ from kokoro_lab.lab.bench.compared import spread
 from kokoro_lab.lab.bench.memory import SETTLE_S, Growth, growth_of, held_by
 from kokoro_lab.lab.bench.own_server import own_server
 from kokoro_lab.lab.bench.soak import Soak, SoakReading, listened
-from kokoro_lab.lab.results import Check, NegativeControl, Run
+from kokoro_lab.lab.results import Check, NegativeControl, Run, failed
 
 DRIFT_PERCENT = 5.0
 RSS_GROWTH_MB = 30.0
@@ -355,16 +355,16 @@ def made_up_controls() -> list[NegativeControl]:
     """20 minutes that are good but for one fault, each of which must fail, and two that must pass."""
     good = made_up()
     found = [
-        NegativeControl(f"passes: {name}", _passes(judge(fault(good)))) for name, fault in HARMLESS.items()
+        NegativeControl(f"passes: {name}", not failed(judge(fault(good)))) for name, fault in HARMLESS.items()
     ]
-    return found + [NegativeControl(name, not _passes(judge(fault(good)))) for name, fault in FAULTS.items()]
+    return found + [NegativeControl(name, bool(failed(judge(fault(good))))) for name, fault in FAULTS.items()]
 
 
 def leaking_controls(streams: int = LEAKY_STREAMS) -> list[NegativeControl]:
     """A server in a process of its own that keeps something of each stream, and one that keeps nothing."""
     found = []
     for kind in LEAKS:
-        passes = _passes(judge_growth(growth_of(leaking(kind, streams))))
+        passes = not failed(judge_growth(growth_of(leaking(kind, streams))))
         if kind == NOTHING:
             found.append(NegativeControl("passes: a real server that keeps nothing", passes))
         else:
@@ -417,10 +417,6 @@ def made_up(seed: int = 0) -> Soak:
         }
     )
     return Soak(RUN_S, 1, wholes, streams, holdings, left_behind=0)
-
-
-def _passes(checks: Sequence[Check]) -> bool:
-    return all(check.passed for check in checks)
 
 
 def _streams(**changed: Callable[[pd.DataFrame], pd.Series]) -> Fault:

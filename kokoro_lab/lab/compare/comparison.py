@@ -18,10 +18,9 @@ from tqdm import tqdm
 
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples
 from kokoro_lab.errors import ParameterError
-from kokoro_lab.lab.bench.texts import sentences_of, texts_of
+from kokoro_lab.lab.bench.texts import fixture_sentences, texts_of
 from kokoro_lab.lab.compare.configurations import Configuration
 from kokoro_lab.lab.compare.engine_process import EngineFailed, EngineProcess, MakeEngine, real_engine
-from kokoro_lab.lab.fixtures import load_texts
 from kokoro_lab.metrics.intervals import Estimate, mean_of, paired_ratio
 from kokoro_lab.metrics.perceptual import SHORTEST_S, pesq_wb, signal_to_difference_db
 
@@ -85,7 +84,7 @@ class Comparison:
 
 def texts_by_length(lengths: Sequence[int], count: int, seed: int = 0) -> list[str]:
     """`count` distinct texts of about each length in characters, made of the fixtures' sentences."""
-    sentences = sentences_of([t.text for t in load_texts() if t.kind in ("prose", "short", "long")])
+    sentences = fixture_sentences()
     found = [
         text
         for number, characters in enumerate(lengths)
@@ -100,7 +99,6 @@ def repeat(
     start: Start,
     *,
     rounds: int = LEAST_PREDICTIONS,
-    progress: bool = True,
 ) -> list[Comparison]:
     """`compare` again and again, each time with new processes.
 
@@ -126,7 +124,7 @@ def repeat(
             allowed=f"{LEAST_PREDICTIONS} or more",
         )
     return [
-        compare(configurations, spoken, start, rounds=rounds, repetition=number, progress=progress)
+        compare(configurations, spoken, start, rounds=rounds, repetition=number)
         for number, spoken in enumerate(texts)
     ]
 

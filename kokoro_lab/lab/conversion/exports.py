@@ -37,6 +37,7 @@ from kokoro_lab.graphs import artefacts, mlprogram, padding_passes, passes, sign
 from kokoro_lab.graphs.recipe_digest import Recipes
 from kokoro_lab.graphs.static_passes import SAMPLES
 from kokoro_lab.lab.conversion import mil_reference
+from kokoro_lab.lab.fixtures import require_known
 from kokoro_lab.metrics.perceptual import signal_to_difference_db
 from kokoro_lab.model.decoder import Decoder, SegmentRequest, StagedDecoder
 from kokoro_lab.model.predictor import StatisticsPredictor
@@ -112,10 +113,7 @@ def export(
     """
     fixed = form in FIXED
     _require_variant(config.variant, fixed=fixed)
-    if form not in FORMATS:
-        raise ParameterError(
-            f"There is no format {form!r}.", field="--format", value=form, allowed=", ".join(FORMATS)
-        )
+    require_known("format", form, FORMATS, "--format")
     mlprogram.require_precision(precision)
     _require_new(folder)
     native = native_operators(config, say)

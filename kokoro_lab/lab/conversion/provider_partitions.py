@@ -22,7 +22,7 @@ from kokoro_lab.graphs.static_passes import SPECTRUM
 from kokoro_lab.graphs.trunk_passes import whole_trunk
 from kokoro_lab.lab.conversion import node_costs, partitions
 from kokoro_lab.lab.conversion.exports import VocoderInputs, evaluated, windows_agree_db
-from kokoro_lab.lab.results import Check, NegativeControl
+from kokoro_lab.lab.results import Check, NegativeControl, failed
 from kokoro_lab.model import static_vocoder
 from kokoro_lab.model.decoder import StagedDecoder
 from kokoro_lab.model.static_vocoder import WINDOWS, StaticVocoder, StaticWindow, static_folder
@@ -169,9 +169,9 @@ def _order(graph: pd.Series) -> pd.Series:
     return graph.map({name: k for k, name in enumerate(GRAPHS)})
 
 
-def shares(rows: pd.DataFrame, provider: str = INTENDED) -> dict[str, float]:
+def shares(rows: pd.DataFrame) -> dict[str, float]:
     """The static vocoder's part of all that runs for a sentence: of its arithmetic, and of its time."""
-    of_it = rows[(rows.provider == provider) & rows.graph.isin(PIPELINE)]
+    of_it = rows[(rows.provider == INTENDED) & rows.graph.isin(PIPELINE)]
     fixed = of_it[(of_it.graph == STATIC) & (of_it.reason == "")]
     return {
         "operations": float(fixed.operations.sum() / of_it.operations.sum()),
@@ -227,6 +227,4 @@ def controls(rows: pd.DataFrame, compared_db: float, written: pd.DataFrame) -> l
         "the graph as it was published": judge(rows, compared_db, written, WHOLE),
         "a program that is another": judge(rows, compared_db, written.assign(error=1.0)),
     }
-    return [
-        NegativeControl(name, caught=not all(c.passed for c in checks)) for name, checks in faulty.items()
-    ]
+    return [NegativeControl(name, caught=bool(failed(checks))) for name, checks in faulty.items()]

@@ -19,10 +19,9 @@ from tqdm import tqdm
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples
 from kokoro_lab.dsp import Dither
 from kokoro_lab.dsp.dither import PCM_MAX
-from kokoro_lab.errors import ParameterError
-from kokoro_lab.lab.fixtures import FixtureText, spread, texts_of
+from kokoro_lab.lab.fixtures import FixtureText, require_known, spread, texts_of
 from kokoro_lab.lab.gates import damages
-from kokoro_lab.lab.gates.forced import ToldGraph, ToldStages, fp32_prosody
+from kokoro_lab.lab.gates.forced import ToldGraph, fp32_prosody, told_stages
 from kokoro_lab.lab.gates.speaking import SpokenPair, begun, pair_up, shortest, speak
 from kokoro_lab.lab.listening.plan import PassagePair, match_loudness
 from kokoro_lab.lab.listening.result import ListeningResult
@@ -79,13 +78,7 @@ def short_texts(which: str = "", corpus: str = "") -> list[FixtureText]:
         return spread(texts, int(which or 0))
     there, wanted = sorted({text.kind for text in texts}), which.split(",")
     for kind in wanted:
-        if kind not in there:
-            raise ParameterError(
-                f"There is no short text of the kind {kind!r}.",
-                field="texts",
-                value=which,
-                allowed=", ".join(there),
-            )
+        require_known("short text of the kind", kind, there, "texts", value=which)
     return [text for text in texts if text.kind in wanted]
 
 
@@ -102,38 +95,28 @@ def engine_of(variant: str, timing: str = SHARED) -> Engine:
     ParameterError
         `timing` is not one of the two.
     """
-    if timing not in (SHARED, OWN):
-        raise ParameterError(
-            f"There is no timing {timing!r}.", field="timing", value=timing, allowed=f"{SHARED}, {OWN}"
-        )
+    require_known("timing", timing, (SHARED, OWN), "timing")
     engine = load_engine(variant=variant)
     if timing == OWN or variant == "fp32":
         return engine
     prosody = fp32_prosody(engine.config)
     told: Decoder
     if isinstance(engine.decoder, StagedDecoder):
-        told = ToldStages(engine.decoder, prosody)
+        told = told_stages(engine.decoder, prosody)
     else:
         told = ToldGraph(model_path(variant, engine.config.home), prosody, engine.config)
     return Engine(replace(engine.parts, decoder=told))
 
 
 def make_pairs(
-    reference: Engine,
-    candidate: Engine,
-    texts: Sequence[FixtureText],
-    voices: Sequence[str],
-    *,
-    progress: bool = True,
+    reference: Engine, candidate: Engine, texts: Sequence[FixtureText], voices: Sequence[str]
 ) -> list[SpokenPair]:
     """Let both speak every text with every voice: `pair_up` of `speak`."""
-    first, second = (speak(engine, texts, voices, progress=progress) for engine in (reference, candidate))
+    first, second = (speak(engine, texts, voices) for engine in (reference, candidate))
     return pair_up(first, second)
 
 
-def measure(
-    spoken: Sequence[SpokenPair], parts: Sequence[str] = (QUALITY, DISTANCE), *, progress: bool = True
-) -> pd.DataFrame:
+def measure(spoken: Sequence[SpokenPair], parts: Sequence[str] = (QUALITY, DISTANCE)) -> pd.DataFrame:
     """What the machine listener makes of each pair, at equal loudness.
 
     Returns
@@ -146,7 +129,7 @@ def measure(
     """
     measures = [_MEASURES[part] for part in parts]
     rows = []
-    for text, voice, pair, *_ in tqdm(spoken, desc="machine listener", disable=not progress):
+    for text, voice, pair, *_ in tqdm(spoken, desc="machine listener"):
         level = match_loudness(pair)
         first, second, rate = level.reference, level.candidate, pair.sample_rate_hz
         row: dict[str, object] = {
@@ -244,7 +227,7 @@ def worst(spoken: Sequence[SpokenPair], table: pd.DataFrame) -> PassagePair:
     return match_loudness(spoken[int(np.argmax(by))].pair)
 
 
-def controls(spoken: Sequence[SpokenPair], *, progress: bool = True) -> list[NegativeControl]:
+def controls(spoken: Sequence[SpokenPair]) -> list[NegativeControl]:
     """Candidates that are worse on purpose; the check that is there for the fault must fail.
 
     Made of the beginnings of the shortest pairs. The first is no fault: the reference as its own candidate
@@ -259,10 +242,10 @@ def controls(spoken: Sequence[SpokenPair], *, progress: bool = True) -> list[Neg
         "25 ms too late is far away": (_late, POSITION_CHECK, (DISTANCE,)),
         "25 ms too long is not the same timing": (_long, DURATION_CHECK, ()),
     }
-    untouched = measure([each.damaged(np.copy) for each in spoken], progress=progress)
+    untouched = measure([each.damaged(np.copy) for each in spoken])
     found = [NegativeControl("the reference itself passes", caught=not failed(judge(untouched)))]
     for name, (damage, check, parts) in faults.items():
-        table = measure([each.damaged(damage) for each in spoken], parts, progress=progress)
+        table = measure([each.damaged(damage) for each in spoken], parts)
         found.append(NegativeControl(name, caught=check in failed(judge(table))))
     return found
 

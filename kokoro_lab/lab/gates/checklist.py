@@ -17,7 +17,9 @@ from typing import Any
 
 import pandas as pd
 
+from kokoro_lab.containers.plain_json import write_json
 from kokoro_lab.errors import ParameterError
+from kokoro_lab.lab.fixtures import require_known
 from kokoro_lab.lab.gates import tables
 from kokoro_lab.lab.gates.evidence import (
     NOT_MEASURED,
@@ -29,7 +31,7 @@ from kokoro_lab.lab.gates.evidence import (
     Records,
 )
 from kokoro_lab.lab.gates.suite import Measurement, measurements
-from kokoro_lab.lab.results import FAILED, PASSED, RESULT, Check, NegativeControl, write_json
+from kokoro_lab.lab.results import FAILED, PASSED, RESULT, Check, NegativeControl
 from kokoro_lab.lab.runs import defaults, find_notebook
 from kokoro_lab.provenance import TESTED_COMMIT, TESTED_DIRTY
 
@@ -90,10 +92,7 @@ class Line:
                 value=self.needs,
                 allowed=", ".join(NEEDS),
             )
-        if self.part not in PARTS:
-            raise ParameterError(
-                f"There is no part {self.part!r}.", field="parts", value=self.part, allowed=", ".join(PARTS)
-            )
+        require_known("part", self.part, PARTS, "parts")
         if not self.evidence and not self.needs:
             raise ParameterError(
                 f"Nothing shows {self.line!r}.",
@@ -124,10 +123,8 @@ def read_lines(path: Path = LINES, parts: str = "") -> list[Line]:
         A part that there is not, or a line that is wrong.
     """
     chosen = [part.strip() for part in parts.split(",")] if parts else list(PARTS)
-    if unknown := [part for part in chosen if part not in PARTS]:
-        raise ParameterError(
-            f"There is no part {unknown[0]!r}.", field="parts", value=parts, allowed=", ".join(PARTS)
-        )
+    for part in chosen:
+        require_known("part", part, PARTS, "parts", value=parts)
     written = json.loads(path.read_text("utf-8"))
     lines = [
         Line(

@@ -66,8 +66,7 @@ def gap(samples: Samples) -> Samples:
 
 def cut(samples: Samples) -> Samples:
     """A piece left out, its ends put together hard."""
-    damaged: Samples = np.delete(samples, loudest(samples))
-    return damaged
+    return without(samples, loudest(samples))
 
 
 def repeat(samples: Samples, length_s: float = DAMAGE_S) -> Samples:

@@ -27,6 +27,7 @@ from kokoro_lab.lab.results import (
     Check,
     NegativeControl,
     Result,
+    failed,
     read_result,
 )
 from kokoro_lab.provenance import TESTED_COMMIT, TESTED_DIRTY, git_state
@@ -176,7 +177,8 @@ class Records:
         self, measured: Measurement, name: str, low: float | None = None, high: float | None = None
     ) -> EvidenceFinding:
         """The figure `name` of the newest run of `measured`, against its limits."""
-        threshold = _limits(low, high)
+        wanted = Check(name, math.nan, low, high)
+        threshold = " and ".join(wanted.limits)
         path, found, problem = self._newest(measured)
         if found is None:
             return EvidenceFinding(NOT_MEASURED, threshold=threshold, file=path, note=problem)
@@ -186,7 +188,7 @@ class Records:
                 NOT_MEASURED, threshold=threshold, file=path, note=f"it has no figure {name}"
             )
         faults = list(_faults(found, name))
-        if not Check(name, value, low, high).passed:
+        if not replace(wanted, value=value).passed:
             faults.insert(0, "the figure is beyond its limit" if math.isfinite(value) else "it is not finite")
         git = found.record.get("git", {})
         aged = self._aged(git.get("commit")) or self._other_weights(found.record, measured)
@@ -321,25 +323,19 @@ def _faults(found: Result, name: str) -> Iterator[str]:
     A gate that misses a fault put in on purpose shows nothing. One of whose checks another figure failed
     does: that is for the line of the other figure.
     """
-    failed = [check.name for check in found.checks if not check.passed]
+    broken = failed(found.checks)
     missed = [control.name for control in found.controls if not control.caught]
-    if name in failed:
+    if name in broken:
         yield "it failed in its own run"
     if missed:
         yield f"the gate misses {', '.join(missed)}"
     told = {one["name"] for one in found.record.get("checks", []) if one["passed"]}
-    if lies := [name for name in failed if name in told]:
+    if lies := [name for name in broken if name in told]:
         yield f"its result says that {', '.join(lies)} passed, and the figure says not"
-    if found.verdict == PASSED and (failed or missed):
+    if found.verdict == PASSED and (broken or missed):
         yield "its result says passed, and what is in it says not"
-    if found.verdict != PASSED and not (failed or missed):
+    if found.verdict != PASSED and not (broken or missed):
         yield f"its run failed: {found.message or found.verdict}"
-
-
-def _limits(low: float | None, high: float | None) -> str:
-    return " and ".join(
-        f"{word} {limit:g}" for word, limit in (("at least", low), ("at most", high)) if limit is not None
-    )
 
 
 def _is_of(case: str, node: str) -> bool:

@@ -95,12 +95,10 @@ GATES: dict[str, Objection] = {
 """Those that have a verdict on a single clip, by the notebook's subject."""
 
 
-def speak(
-    engine: Engine, texts: Sequence[FixtureText], voices: Sequence[str], *, progress: bool = True
-) -> list[StreamPair]:
+def speak(engine: Engine, texts: Sequence[FixtureText], voices: Sequence[str]) -> list[StreamPair]:
     """Stream each text, in English, with each voice, twice, nothing taken from a cache."""
     spoken = []
-    for voice, text in tqdm(list(product(voices, texts)), desc="streams", disable=not progress):
+    for voice, text in tqdm(list(product(voices, texts)), desc="streams"):
         first, second = (
             engine.stream(text.text, voice=voice, language=english_of(voice), cached=False).joined()
             for _ in range(2)

@@ -20,9 +20,10 @@ from tqdm import tqdm
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.lab.bench.client import differences
 from kokoro_lab.lab.bench.faulty import DisturbedStream, FaultySpeaker, disturbed
-from kokoro_lab.lab.bench.playout import play
+from kokoro_lab.lab.bench.trial import play
 from kokoro_lab.lab.faults.scenario import TRANSPORTS, AnyFault, Scenario, Transport, load_scenario
-from kokoro_lab.lab.results import Check, NegativeControl
+from kokoro_lab.lab.fixtures import require_known
+from kokoro_lab.lab.results import Check, NegativeControl, failed
 
 PARAGRAPH = (
     "The kettle is on, and the window is open to the garden behind the house. Nobody is in. "
@@ -83,13 +84,7 @@ def transports_of(names: str) -> list[Transport]:
     """
     chosen = [part.strip() for part in names.split(",")]
     for name in chosen:
-        if name not in TRANSPORTS:
-            raise ParameterError(
-                f"There is no transport {name!r}.",
-                field="transports",
-                value=name,
-                allowed=", ".join(TRANSPORTS),
-            )
+        require_known("transport", name, TRANSPORTS, "transports")
     return [transport for name in chosen for transport in TRANSPORTS if transport == name]
 
 
@@ -99,11 +94,7 @@ def asked(scenarios: Sequence[Scenario], transports: Sequence[Transport]) -> int
 
 
 def measure(
-    subjects: Mapping[Transport, FaultySpeaker],
-    text: str,
-    scenarios: Sequence[Scenario],
-    *,
-    progress: bool = True,
+    subjects: Mapping[Transport, FaultySpeaker], text: str, scenarios: Sequence[Scenario]
 ) -> FaultMeasurements:
     """Speak `text` once for each scenario and transport; undisturbed before all of them, and after.
 
@@ -116,7 +107,7 @@ def measure(
     if not jobs:
         raise ParameterError("None of the scenarios can be met by these transports.", field="transports")
     rows = []
-    with tqdm(total=2 * len(subjects) + len(jobs), desc="streams", disable=not progress) as bar:
+    with tqdm(total=2 * len(subjects) + len(jobs), desc="streams") as bar:
 
         def undisturbed(subject: FaultySpeaker) -> DisturbedStream:
             found = disturbed(subject, None)
@@ -352,7 +343,7 @@ def _unnoticed(whole: DisturbedStream, text: str, scenario: Scenario) -> list[Ne
     found = []
     for name, (stream, check) in streams.items():
         table = pd.DataFrame([outcome_of(stream, whole, text, scenario, "sse")])
-        found.append(NegativeControl(name, [c.name for c in judge(table, 1, 0.0) if not c.passed] == [check]))
+        found.append(NegativeControl(name, failed(judge(table, 1, 0.0)) == [check]))
     return found
 
 

@@ -7,7 +7,7 @@ every comparison of samples then measures timing. Told the fp32 model's prosody 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from kokoro_lab.g2p.vocab import PAD_ID
 from kokoro_lab.graphs.artefacts import stages_folder
 from kokoro_lab.graphs.rewriting import inferred
 from kokoro_lab.graphs.signatures import DURATIONS, ENERGY, F0, frames_of, signature
-from kokoro_lab.model.decoder import DecodedSegment, SegmentRequest, StagedDecoder
+from kokoro_lab.model.decoder import DecodedSegment, Decoder, SegmentRequest, StagedDecoder
 from kokoro_lab.model.prosody import ProsodyModel
 from kokoro_lab.native.operators import native_operators
 from kokoro_lab.sessions.providers import stage_session
@@ -33,6 +33,22 @@ _NUMPY: dict[int, type[np.floating[Any]]] = {
     onnx.TensorProto.FLOAT: np.float32,
     onnx.TensorProto.FLOAT16: np.float16,
 }
+
+
+class DecoderAround:
+    """`decoder` in all but how it decodes a segment, which `decode` does, given what is asked for."""
+
+    def __init__(
+        self, decoder: Decoder, decode: Callable[[SegmentRequest], DecodedSegment], **details: str
+    ) -> None:
+        self.decode = decode
+        self.predicts = decoder.predicts
+        self._decoder = decoder
+        self._details = details
+
+    @property
+    def details(self) -> Mapping[str, str]:
+        return {**self._decoder.details, **self._details}
 
 
 class ToldGraph:
@@ -87,37 +103,22 @@ class ToldGraph:
         return DecodedSegment(durations, iter((samples,)), contours.fallbacks)
 
 
-class ToldStages:
-    """A `Decoder`: a variant that runs in stages, with the contours of the fp32 model.
+def told_stages(stages: StagedDecoder, prosody: ProsodyModel) -> Decoder:
+    """`stages`, a variant that runs in stages, with the contours of the fp32 model: `fp32_prosody`.
 
-    Parameters
-    ----------
-    stages : StagedDecoder
-        The variant.
-    prosody : ProsodyModel
-        The fp32 model's: `fp32_prosody`.
+    A segment has as many samples as the fp32 model gives, frame by frame.
     """
 
-    def __init__(self, stages: StagedDecoder, prosody: ProsodyModel) -> None:
-        self._stages = stages
-        self._prosody = prosody
-
-    @property
-    def details(self) -> Mapping[str, str]:
-        return {**self._stages.details, "prosody": "fp32"}
-
-    def predicts(self, voice: Voice) -> str | None:
-        return self._stages.predicts(voice)
-
-    def decode(self, asked: SegmentRequest) -> DecodedSegment:
-        """As `Decoder.decode`; as many samples as the fp32 model gives, frame by frame."""
-        contours = self._prosody.contours(asked.token_ids, asked.style, asked.speed, asked.delivery)
+    def decode(asked: SegmentRequest) -> DecodedSegment:
+        contours = prosody.contours(asked.token_ids, asked.style, asked.speed, asked.delivery)
         if asked.predicted:
-            samples = np.concatenate(list(self._stages.windows(contours, asked.style, urgent=asked.urgent)))
+            samples = np.concatenate(list(stages.windows(contours, asked.style, urgent=asked.urgent)))
         else:
-            samples = self._stages.vocoder.whole(self._stages.prosody.behind(contours, asked.style))
+            samples = stages.vocoder.whole(stages.prosody.behind(contours, asked.style))
         require_finite(samples, f"{len(asked.token_ids)} token ids")
         return DecodedSegment(frames_of(contours.durations), iter((samples,)), contours.fallbacks)
+
+    return DecoderAround(stages, decode, prosody="fp32")
 
 
 def fp32_prosody(config: EngineConfig) -> ProsodyModel:

@@ -20,11 +20,13 @@ import pandas as pd
 from tqdm import tqdm
 
 from kokoro_lab.audio import write_whole
+from kokoro_lab.containers.plain_json import write_json
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Clip, Samples
 from kokoro_lab.dsp import Dither
 from kokoro_lab.dsp.limiter import TRUE_PEAK_LIMIT_DBTP
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.lab import plots
+from kokoro_lab.lab.fixtures import require_known
 from kokoro_lab.lab.gates import damages
 from kokoro_lab.lab.gates.golden_files import (
     ANOTHER,
@@ -39,7 +41,7 @@ from kokoro_lab.lab.gates.golden_files import (
     flac_bytes,
     record,
 )
-from kokoro_lab.lab.results import Check, NegativeControl, facts_of, failed, write_json
+from kokoro_lab.lab.results import Check, NegativeControl, facts_of, failed
 from kokoro_lab.metrics.fingerprint import Fingerprint, bit_error_rate, even_edges_s, mel_fingerprint
 from kokoro_lab.native.toolchain import build_of
 from kokoro_lab.speech.engine import Engine, load_engine
@@ -285,15 +287,10 @@ def names_of(golden: GoldenFolder, wanted: Sequence[str]) -> list[str]:
         One that is neither.
     """
     known = {case.name for case in golden.cases} | set(golden.planned)
+    allowed = ", ".join(case.name for case in golden.cases) + ", each also with -<variant>"
     for name in wanted:
-        if name not in known:
-            raise ParameterError(
-                f"There is no golden case {name!r}.",
-                field="CASE",
-                value=name,
-                allowed=", ".join(case.name for case in golden.cases) + ", each also with -<variant>",
-                mend="New ones are written into golden/plan.json first.",
-            )
+        mend = "New ones are written into golden/plan.json first."
+        require_known("golden case", name, known, "CASE", allowed=allowed, mend=mend)
     return [name for name, (case, _) in golden.planned.items() if {name, case.name} & set(wanted)]
 
 

@@ -18,10 +18,10 @@ import numpy as np
 import soundfile
 
 from kokoro_lab.audio import read_wav, write_whole
+from kokoro_lab.containers.plain_json import write_json
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples
 from kokoro_lab.errors import ParameterError
-from kokoro_lab.lab.fixtures import load_texts
-from kokoro_lab.lab.results import write_json
+from kokoro_lab.lab.fixtures import load_texts, require_known
 from kokoro_lab.metrics.fingerprint import mel_fingerprint
 from kokoro_lab.metrics.loudness import integrated_lufs, true_peak_dbtp
 from kokoro_lab.native.toolchain import Build
@@ -226,14 +226,9 @@ class GoldenFolder:
         ParameterError
             There is none of that name.
         """
-        if name not in self.recordings:
-            raise ParameterError(
-                f"There is no recording {name!r}.",
-                field="case",
-                value=name,
-                allowed=", ".join(self.recordings) or "none yet",
-                mend="Run `make golden CASE=...` to record it.",
-            )
+        mend = "Run `make golden CASE=...` to record it."
+        allowed = ", ".join(self.recordings) or "none yet"
+        require_known("recording", name, self.recordings, "case", allowed=allowed, mend=mend)
         samples, _ = read_wav(self.path(name))
         return GoldenClip(self.recordings[name], samples)
 

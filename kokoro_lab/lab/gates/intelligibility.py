@@ -95,10 +95,10 @@ def rise(table: pd.DataFrame) -> Estimate:
     )
 
 
-def measure(spoken: Sequence[SpokenPair], recogniser: Transcriber, *, progress: bool = True) -> pd.DataFrame:
+def measure(spoken: Sequence[SpokenPair], recogniser: Transcriber) -> pd.DataFrame:
     """What Whisper makes of each pair: one row a pair, named by it, with text, voice, and `understood`."""
     rows = []
-    for each in tqdm(spoken, desc="word errors", disable=not progress):
+    for each in tqdm(spoken, desc="word errors"):
         clips = {side: getattr(each.pair, side) for side in SIDES}
         about = {"pair": each.pair.name, "text": each.text, "voice": each.voice}
         rows.append(about | understood(clips, each.said, recogniser))
@@ -130,9 +130,7 @@ def worst(table: pd.DataFrame) -> pd.DataFrame:
     ]
 
 
-def controls(
-    spoken: Sequence[SpokenPair], recogniser: Transcriber, *, progress: bool = True
-) -> list[NegativeControl]:
+def controls(spoken: Sequence[SpokenPair], recogniser: Transcriber) -> list[NegativeControl]:
     """Candidates that say other words on purpose; the judge must refuse them.
 
     Made of the shortest pairs, one a text. The first is no fault: the reference as its own candidate passes.
@@ -149,7 +147,7 @@ def controls(
     found = []
     for number, (name, candidate) in enumerate(candidates.items()):
         pairs = [e._replace(pair=replace(e.pair, candidate=candidate(e))) for e in short]
-        refused = bool(failed(judge(measure(pairs, recogniser, progress=progress))))
+        refused = bool(failed(judge(measure(pairs, recogniser))))
         found.append(NegativeControl(name, caught=refused if number else not refused))
     return found
 

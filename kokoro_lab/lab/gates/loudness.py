@@ -20,8 +20,7 @@ from kokoro_lab.containers import save
 from kokoro_lab.datatypes import Clip, Samples
 from kokoro_lab.dsp.limiter import TRUE_PEAK_LIMIT_DBTP
 from kokoro_lab.dsp.loudness import TARGET_LUFS
-from kokoro_lab.errors import ParameterError
-from kokoro_lab.lab.fixtures import FixtureText
+from kokoro_lab.lab.fixtures import FixtureText, require_known
 from kokoro_lab.lab.gates import damages
 from kokoro_lab.lab.results import Check, NegativeControl, failed
 from kokoro_lab.metrics import ebu
@@ -55,23 +54,13 @@ def voices_of(spec: str) -> list[str]:
         return [name for name in there if name[0] in "ab"]
     names = [name.strip() for name in spec.split(",")]
     for name in names:
-        if name not in there:
-            raise ParameterError(
-                f"There is no voice {name!r}.",
-                field="voices",
-                value=name,
-                allowed=f"{ALL}, {ENGLISH}, or names with commas such as {there[0]}",
-            )
+        allowed = f"{ALL}, {ENGLISH}, or names with commas such as {there[0]}"
+        require_known("voice", name, there, "voices", allowed=allowed)
     return names
 
 
 def measure(
-    engine: Engine,
-    texts: Sequence[FixtureText],
-    voices: Sequence[str],
-    folder: Path,
-    *,
-    progress: bool = True,
+    engine: Engine, texts: Sequence[FixtureText], voices: Sequence[str], folder: Path
 ) -> pd.DataFrame:
     """Speak every text, in English, with every voice, write the clips, and measure what was written.
 
@@ -85,7 +74,7 @@ def measure(
     """
     rows = []
     jobs = [(text, voice, way) for voice in voices for text in texts for way in (FILE, STREAM)]
-    for text, voice, way in tqdm(jobs, desc="clips", disable=not progress):
+    for text, voice, way in tqdm(jobs, desc="clips"):
         clip = engine.stream(
             text.text, voice=voice, language=english_of(voice), streamed=way == STREAM, cached=False
         ).joined()

@@ -158,7 +158,6 @@ def compare(
     voices: Sequence[str],
     *,
     streamed: bool = False,
-    progress: bool = True,
 ) -> list[PerceptualPair]:
     """Let both speak every text with every voice, the candidate twice: forced, and by itself.
 
@@ -185,11 +184,9 @@ def compare(
     readings = [
         [read(engine, text, voice) for voice in voices for text in texts] for engine in (reference, candidate)
     ]
-    first = speak(reference, texts, voices, progress=progress)
-    told = speak(
-        engine_of(candidate.config.variant, SHARED), texts, voices, streamed=streamed, progress=progress
-    )
-    alone = speak(candidate, texts, voices, streamed=streamed, progress=progress)
+    first = speak(reference, texts, voices)
+    told = speak(engine_of(candidate.config.variant, SHARED), texts, voices, streamed=streamed)
+    alone = speak(candidate, texts, voices, streamed=streamed)
     columns = (pair_up(first, told), pair_up(first, alone), *readings)
     return [PerceptualPair(*each) for each in zip(*columns, strict=True)]
 
@@ -305,12 +302,7 @@ CAUGHT_BY: dict[str, tuple[damages.Damage, str, tuple[Measure, ...]]] = {
 
 
 def controls(
-    reference: Engine,
-    compared: Sequence[PerceptualPair],
-    texts: Sequence[FixtureText],
-    encoder: Embedder,
-    *,
-    progress: bool = True,
+    reference: Engine, compared: Sequence[PerceptualPair], texts: Sequence[FixtureText], encoder: Embedder
 ) -> list[NegativeControl]:
     """Candidates that are worse on purpose; the check that is there for the fault must fail.
 
@@ -323,11 +315,11 @@ def controls(
         pairs = [(each.damaged(damage), readings[each.text, each.voice]) for each in short]
         return [PerceptualPair(each, each, reading, reading) for each, reading in pairs]
 
-    def refused(candidates: Sequence[PerceptualPair], measures: Sequence[Measure]) -> set[str]:
+    def refused(candidates: Sequence[PerceptualPair], measures: Sequence[Measure]) -> list[str]:
         return failed(judge(measure(candidates, encoder, measures, progress=False), measures))
 
     found = [NegativeControl("the reference itself passes", caught=not refused(damaged(np.copy), MEASURES))]
-    for name, (damage, check, measures) in tqdm(CAUGHT_BY.items(), desc="faults", disable=not progress):
+    for name, (damage, check, measures) in tqdm(CAUGHT_BY.items(), desc="faults"):
         found.append(NegativeControl(name, caught=check in refused(damaged(damage), measures)))
     mistaken = refused(_by_another_voice(reference, short, texts, readings), (SPEAKER, F0))
     found.append(NegativeControl("a wrong voice is another speaker", caught=SPEAKER.check in mistaken))

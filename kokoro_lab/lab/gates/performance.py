@@ -22,18 +22,19 @@ import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
+from kokoro_lab.containers.plain_json import write_json
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.lab.bench.fresh_process import FIRST_TEXT, TEXT, What, started
 from kokoro_lab.lab.bench.reference import Reference, timed_beside
 from kokoro_lab.lab.bench.timing import InProcess
 from kokoro_lab.lab.bench.trial import Listener
-from kokoro_lab.lab.results import Check, NegativeControl, write_json
+from kokoro_lab.lab.gates.forced import DecoderAround
+from kokoro_lab.lab.results import Check, NegativeControl, failed
 from kokoro_lab.metrics.intervals import Estimate, median_of
-from kokoro_lab.model.decoder import DecodedSegment, Decoder, SegmentRequest
+from kokoro_lab.model.decoder import DecodedSegment, SegmentRequest
 from kokoro_lab.native.toolchain import STOCK, build_of
 from kokoro_lab.provenance import git_state, repository_root, versions
 from kokoro_lab.speech.engine import Engine
-from kokoro_lab.weights.voices import Voice
 
 FIGURES = ("ttfa_short", "ttfa_medium", "rtf_medium", "start_up", "memory")
 FEWEST_TRIALS = 10
@@ -76,12 +77,10 @@ class Band:
 # ------------------------------------------------------------------------------------------ measure
 
 
-def measure(
-    engine: Engine, reference: Reference, voice: str, trials: int, starts: int, *, progress: bool = True
-) -> pd.DataFrame:
+def measure(engine: Engine, reference: Reference, voice: str, trials: int, starts: int) -> pd.DataFrame:
     """Everything: `measure_speech`, then `measure_starts`."""
-    speech = measure_speech(engine, reference, voice, trials, progress=progress)
-    return pd.concat([speech, measure_starts(engine.config.variant, starts, progress=progress)])
+    speech = measure_speech(engine, reference, voice, trials)
+    return pd.concat([speech, measure_starts(engine.config.variant, starts)])
 
 
 def measure_speech(
@@ -120,7 +119,7 @@ def measure_speech(
     return _with_ratios(pd.concat([ttfa, rtf], ignore_index=True)[["figure", "trial", "ours", "reference"]])
 
 
-def measure_starts(variant: str, starts: int, *, progress: bool = True) -> pd.DataFrame:
+def measure_starts(variant: str, starts: int) -> pd.DataFrame:
     """Seconds to the first sound of a new process, and its memory, ours and the reference by turns.
 
     Returns
@@ -131,7 +130,7 @@ def measure_starts(variant: str, starts: int, *, progress: bool = True) -> pd.Da
     if starts < 1:
         raise ParameterError("Nothing would be measured.", field="starts", value=starts, allowed="1 or more")
     rows = []
-    for trial in tqdm(range(starts), desc="starts", disable=not progress):
+    for trial in tqdm(range(starts), desc="starts"):
         order: tuple[What, What] = ("engine", "reference") if trial % 2 == 0 else ("reference", "engine")
         found = {what: started(what, variant) for what in order}
         ours, plain = found["engine"], found["reference"]
@@ -162,25 +161,21 @@ def against(found: Mapping[str, Estimate], band: Band) -> pd.DataFrame:
     return table.assign(over=table.ratio / golden, over_at_least=table.low / golden)
 
 
-def judge(found: Mapping[str, Estimate], band: Band) -> list[Check]:
+def judge(found: Mapping[str, Estimate], band: Band | None, *, decides: bool = True) -> list[Check]:
     """Each figure may be a tenth over its band; its interval must say so for it to fail, and be narrow enough
-    to say anything: else repeat it in quiet, or with more trials."""
+    to say anything: else repeat it in quiet, or with more trials. Where no time decides, every figure was
+    measured, and the bands can be read."""
+    if not decides or band is None:
+        measured = [name for name in FIGURES if name in found and found[name].value > 0]
+        return [
+            Check("figures_count", len(measured), low=len(FIGURES)),
+            Check("bands_count", len(read_bands()), low=1),
+        ]
     checks = [Check("figures_count", len(set(FIGURES) & set(found)), low=len(FIGURES))]
     for name, row in against(found, band).iterrows():
         checks.append(Check(f"{name}_over_band_at_least_ratio", row.over_at_least, high=OVER_BAND))
         checks.append(Check(f"{name}_low_end_to_median_ratio", row.low / row.ratio, low=SURE))
     return checks
-
-
-def judge_run(found: Mapping[str, Estimate], band: Band | None, *, decides: bool) -> list[Check]:
-    """`judge` where times decide; else every figure was measured, and the bands can be read."""
-    if decides and band is not None:
-        return judge(found, band)
-    measured = [name for name in FIGURES if name in found and found[name].value > 0]
-    return [
-        Check("figures_count", len(measured), low=len(FIGURES)),
-        Check("bands_count", len(read_bands()), low=1),
-    ]
 
 
 def figures(table: pd.DataFrame, band: Band | None) -> dict[str, float]:
@@ -328,46 +323,32 @@ SLEEP = 2
 ANY = Kind("any", "any", "any", 1, "any")
 
 
-class SlowDecoder:
-    """A decoder that sleeps before every segment; else it is `decoder`."""
-
-    def __init__(self, decoder: Decoder, sleep_s: float) -> None:
-        self._decoder = decoder
-        self._sleep_s = sleep_s
-
-    @property
-    def details(self) -> Mapping[str, str]:
-        return self._decoder.details
-
-    def predicts(self, voice: Voice) -> str | None:
-        return self._decoder.predicts(voice)
-
-    def decode(self, asked: SegmentRequest) -> DecodedSegment:
-        time.sleep(self._sleep_s)
-        return self._decoder.decode(asked)
-
-
 def slowed(engine: Engine, sleep_s: float) -> Engine:
     """The same engine, which sleeps for `sleep_s` before it decodes a segment."""
-    return Engine(replace(engine.parts, decoder=SlowDecoder(engine.decoder, sleep_s)))
+
+    def decode(asked: SegmentRequest) -> DecodedSegment:
+        time.sleep(sleep_s)
+        return engine.decoder.decode(asked)
+
+    return Engine(replace(engine.parts, decoder=DecoderAround(engine.decoder, decode)))
 
 
-def slowed_control(
+def controls(
     engine: Engine, reference: Reference, voice: str, found: Mapping[str, Estimate]
-) -> NegativeControl:
-    """A real engine that sleeps for twice a reference inference, against a band of what it was.
+) -> list[NegativeControl]:
+    """`made_up_controls`, and a real engine that sleeps for twice a reference inference, against a band of
+    what it was.
 
     So long a sleep at least doubles the figures: that it is caught does not depend on how busy a machine is.
     """
     sleep_s = SLEEP * reference.infer().seconds
     table = measure_speech(slowed(engine, sleep_s), reference, voice, 1, warm=False, progress=False)
     band = Band(ANY, {name: of.value for name, of in found.items()})
-    caught = all(
-        not check.passed
-        for check in judge(medians(table), band)
-        if check.name.endswith("over_band_at_least_ratio")
-    )
-    return NegativeControl("an engine that sleeps before every segment, in every figure of speech", caught)
+    over = [
+        check for check in judge(medians(table), band) if check.name.endswith("_over_band_at_least_ratio")
+    ]
+    name = "an engine that sleeps before every segment, in every figure of speech"
+    return [*made_up_controls(), NegativeControl(name, caught=len(failed(over)) == len(over))]
 
 
 def made_up_controls(seed: int = 0) -> list[NegativeControl]:
@@ -380,7 +361,7 @@ def made_up_controls(seed: int = 0) -> list[NegativeControl]:
             figure: median_of(0.4 * change.get(figure, 1.0) * draw.lognormal(0, noise, TRIALS))
             for figure in FIGURES
         }
-        return all(check.passed for check in judge({k: v for k, v in found.items() if k != without}, golden))
+        return not failed(judge({k: v for k, v in found.items() if k != without}, golden))
 
     busy = passes(dict.fromkeys(FIGURES, 1.15), BUSY_NOISE)
     return [

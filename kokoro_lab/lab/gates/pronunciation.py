@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
-
 import pandas as pd
 import regex
 
 from kokoro_lab.datatypes import Clip, LexiconEntry
 from kokoro_lab.errors import ParameterError
+from kokoro_lab.lab.fixtures import load_rows
 from kokoro_lab.lab.results import Check, NegativeControl
-from kokoro_lab.provenance import repository_root
 from kokoro_lab.text.normalise import normalise
 from kokoro_lab.text.sanitise import sanitise
 from kokoro_lab.text.segment import sentences
@@ -59,9 +57,7 @@ def measure(languages: tuple[str, ...] = CORPORA) -> pd.DataFrame:
     """
     rows = []
     for language in languages:
-        path = repository_root() / "fixtures" / "texts" / f"normalisation_{language}.jsonl"
-        for line in path.read_text("utf-8").splitlines():
-            pair = json.loads(line)
+        for pair in load_rows(f"normalisation_{language}"):
             read = as_said(pair["written"], language)
             rows.append(
                 {

@@ -30,7 +30,7 @@ import pandas as pd
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, AudioChunk, Samples
 from kokoro_lab.lab.gates import damages
 from kokoro_lab.lab.gates.streamed import SEGMENT, WINDOW, StreamedClip
-from kokoro_lab.lab.results import Check, NegativeControl
+from kokoro_lab.lab.results import Check, NegativeControl, failed
 from kokoro_lab.lab.tuning.statistics import SEAM_RANK_CHANGE_HIGH
 from kokoro_lab.metrics import defects
 from kokoro_lab.metrics.defects import click_score, splice_score
@@ -192,14 +192,14 @@ def detections(spoken: Sequence[StreamedClip]) -> pd.DataFrame:
     for name, (damage, splices) in FAULTS.items():
         for clip in spoken:
             damaged = damage(clip.samples)
-            checks = judge_clip(damaged, seams=[] if name == NOT_FINITE else splices(clip.samples))
-            failed = {check.name for check in checks if not check.passed}
+            seams = [] if name == NOT_FINITE else splices(clip.samples)
+            refused = failed(judge_clip(damaged, seams=seams))
             rows.append(
                 {
                     "fault": name,
                     FILE: differing_count(damaged, clip.file) > 0,
-                    ITSELF: bool(failed - {"seam_excess_ratio"}),
-                    SEAMS: "seam_excess_ratio" in failed,
+                    ITSELF: bool(set(refused) - {"seam_excess_ratio"}),
+                    SEAMS: "seam_excess_ratio" in refused,
                 }
             )
     return pd.DataFrame(rows).groupby("fault", sort=False).mean()
@@ -216,8 +216,7 @@ def controls(spoken: Sequence[StreamedClip], found: pd.DataFrame) -> list[Negati
     first = spoken[0]
     for name, fault in CHUNK_FAULTS.items():
         table = measure([replace(first, chunks=fault(first.chunks))])
-        failed = {check.name for check in judge(table) if not check.passed}
-        made.append(NegativeControl(f"{name}: {CHUNKS}", "chunk_faults_count" in failed))
+        made.append(NegativeControl(f"{name}: {CHUNKS}", "chunk_faults_count" in failed(judge(table))))
     return made
 
 
@@ -231,7 +230,7 @@ def window_controls(spoken: Sequence[StreamedClip]) -> list[NegativeControl]:
     return [
         NegativeControl(
             "windows that fade in: against the undivided segment",
-            any(not check.passed for check in judge_windows(table)),
+            caught=bool(failed(judge_windows(table))),
         )
     ]
 

@@ -12,7 +12,7 @@ int8 weights 40 to 66 dB below the speech, because each window finds the scales 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 from typing import NamedTuple
@@ -23,10 +23,10 @@ from tqdm import tqdm
 from kokoro_lab.datatypes import AudioChunk, Samples
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.lab.fixtures import FixtureText
+from kokoro_lab.lab.gates.forced import DecoderAround
 from kokoro_lab.model.decoder import DecodedSegment, Decoder, SegmentRequest, StagedDecoder
 from kokoro_lab.speech.engine import Engine
 from kokoro_lab.speech.stream import SpeechStream
-from kokoro_lab.weights.voices import Voice
 
 WINDOW, SEGMENT = "window", "segment"
 """What meets at a seam: two windows of the vocoder, or speech and the pause between two segments."""
@@ -119,12 +119,14 @@ def draw(texts: Sequence[FixtureText], voices: Sequence[str], count: int, seed: 
     return [(text, random.choice(list(voices))) for text in random.sample(list(texts), count)]
 
 
-def speak(engine: Engine, requests: Sequence[Request], *, progress: bool = True) -> list[StreamedClip]:
+def speak(engine: Engine, requests: Sequence[Request]) -> list[StreamedClip]:
     """Stream each text with its voice, nothing of it from a cache, and make the file of the same request."""
     clips = []
-    for text, voice in tqdm(requests, desc="streams", disable=not progress):
-        noting = _Noting(engine.decoder)
-        stream = _with_decoder(engine, noting).stream(text.text, voice=voice, cached=False)
+    for text, voice in tqdm(requests, desc="streams"):
+        segments: list[_DecodedSegment] = []
+        stream = _with_decoder(engine, _noting(engine.decoder, segments)).stream(
+            text.text, voice=voice, cached=False
+        )
         chunks = tuple(stream)
         samples = np.concatenate([chunk.samples for chunk in chunks])
         asked = {"voice": voice, "statistics": stream.statistics, "loudness": "voice"}
@@ -134,9 +136,9 @@ def speak(engine: Engine, requests: Sequence[Request], *, progress: bool = True)
                 text=text.id,
                 voice=voice,
                 chunks=chunks,
-                seams=tuple(_seams(stream, [s.lengths for s in noting.segments], samples)),
+                seams=tuple(_seams(stream, [s.lengths for s in segments], samples)),
                 file=engine.synthesize(text.text, **asked).samples,
-                decodes=_decodes(engine.decoder, noting.segments, gain),
+                decodes=_decodes(engine.decoder, segments, gain),
             )
         )
     return clips
@@ -201,24 +203,15 @@ class _DecodedSegment(NamedTuple):
         return [len(block) for block in self.blocks]
 
 
-class _Noting:
+def _noting(decoder: Decoder, segments: list[_DecodedSegment]) -> Decoder:
     """A decoder that remembers what it was asked for, and each block that it gave. For one stream."""
 
-    def __init__(self, decoder: Decoder) -> None:
-        self._decoder = decoder
-        self.segments: list[_DecodedSegment] = []
+    def decode(asked: SegmentRequest) -> DecodedSegment:
+        decoded = decoder.decode(asked)
+        segments.append(_DecodedSegment(asked, []))
+        return replace(decoded, blocks=_kept(decoded.blocks, segments[-1].blocks), later=None)
 
-    @property
-    def details(self) -> Mapping[str, str]:
-        return self._decoder.details
-
-    def predicts(self, voice: Voice) -> str | None:
-        return self._decoder.predicts(voice)
-
-    def decode(self, asked: SegmentRequest) -> DecodedSegment:
-        decoded = self._decoder.decode(asked)
-        self.segments.append(_DecodedSegment(asked, []))
-        return replace(decoded, blocks=_kept(decoded.blocks, self.segments[-1].blocks), later=None)
+    return DecoderAround(decoder, decode)
 
 
 def _kept(blocks: Iterator[Samples], kept: list[Samples]) -> Iterator[Samples]:

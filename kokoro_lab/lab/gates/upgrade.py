@@ -35,7 +35,7 @@ from kokoro_lab.lab.fixtures import FixtureText
 from kokoro_lab.lab.gates import golden
 from kokoro_lab.lab.gates.golden_files import GoldenFolder
 from kokoro_lab.lab.gates.loudness import TOLERANCE_LU
-from kokoro_lab.lab.results import Check, NegativeControl
+from kokoro_lab.lab.results import Check, NegativeControl, failed
 from kokoro_lab.metrics.intervals import median_of
 from kokoro_lab.metrics.loudness import integrated_lufs
 from kokoro_lab.provenance import SAMPLE_CHANGERS
@@ -131,7 +131,7 @@ def golden_checks(
     swapped = golden.measure([golden.Take(takes[0].reference, clips.spoken(other))])
     control = NegativeControl(
         "a golden clip of another text",
-        caught=any(not check.passed for check in golden.judge_takes(swapped, clips)),
+        caught=bool(failed(golden.judge_takes(swapped, clips))),
     )
     return checks + golden.judge_takes(golden.measure(takes), clips), [control]
 
@@ -140,13 +140,7 @@ def golden_checks(
 
 
 def benchmark(
-    engine: Engine,
-    reference: Reference,
-    texts: Sequence[FixtureText],
-    voice: str,
-    rounds: int = 3,
-    *,
-    progress: bool = True,
+    engine: Engine, reference: Reference, texts: Sequence[FixtureText], voice: str, rounds: int = 3
 ) -> pd.DataFrame:
     """Each text streamed warm and uncached, by turns with the reference; the least of all rounds counts.
 
@@ -165,7 +159,7 @@ def benchmark(
     speaker = InProcess(engine, voice, cached=False)
     speaker.warm()
     said = {text.id: text.text for text in texts}
-    timed = timed_beside(speaker, reference, said, rounds, progress=progress)
+    timed = timed_beside(speaker, reference, said, rounds)
     table = timed.groupby("text", sort=False)[["ttfa_s", "rtf", "reference_s"]].min()
     return table.assign(ttfa_ratio=table.ttfa_s / table.reference_s, rtf_ratio=table.rtf / table.reference_s)
 
@@ -345,11 +339,11 @@ def controls(ratios: Mapping[str, Sequence[float]], smoked: pd.DataFrame) -> lis
 
 def decide(checks: Sequence[Check], before: Mapping[str, Any] | None, now: Mapping[str, Any]) -> Decision:
     """Keep, if every check passed; else go back to what the record before was made by."""
-    failed = tuple(str(check) for check in checks if not check.passed)
-    if not failed:
+    reasons = tuple(str(check) for check in checks if not check.passed)
+    if not reasons:
         compared = "nothing is worse than before" if before else "there is no record of the version before"
         return Decision(True, (compared,), ("kokoro-lab run gates", "kokoro-lab run checklist"))
-    return Decision(False, failed, tuple(_way_back(before, now)))
+    return Decision(False, reasons, tuple(_way_back(before, now)))
 
 
 def asked_of(texts: Sequence[FixtureText], voice: str) -> dict[str, Any]:

@@ -140,7 +140,6 @@ def measure(
     *,
     limit: int = 0,
     corpus: str = "",
-    progress: bool = True,
 ) -> pd.DataFrame:
     """Let both speak the sentences of each voice's language, and Whisper write down what it hears.
 
@@ -155,7 +154,7 @@ def measure(
         for text in sentences(candidate.voice(voice).language, limit, corpus)
     ]
     rows = []
-    for text, voice, language in tqdm(jobs, desc="clips understood", disable=not progress):
+    for text, voice, language in tqdm(jobs, desc="clips understood"):
         about = {"text": text.id, "language": language, "voice": voice}
         clips = _both(candidate, reference, text.text, voice)
         rows.append(about | understood(clips, text.text, recogniser, language))
@@ -266,9 +265,7 @@ def speak_again(clips: pd.DataFrame, candidate: Engine, reference: Engine) -> It
             yield f"worst-{number}-{row.voice}-{side}", clip
 
 
-def controls(
-    table: pd.DataFrame, candidate: Engine, recogniser: Transcriber, *, progress: bool = True
-) -> list[NegativeControl]:
+def controls(table: pd.DataFrame, candidate: Engine, recogniser: Transcriber) -> list[NegativeControl]:
     """Clips of other words on purpose, which the same judge must refuse, in every language.
 
     Made of those clips of each language that were understood best: they pass untouched, or nothing would be
@@ -288,7 +285,7 @@ def controls(
         found.append(NegativeControl(f"{language}: the untouched clips pass", caught=not failed(judge(best))))
         clips = [streamed(candidate, row.said, row.voice) for row in best.itertuples()]
         pairs = list(zip(clips, [*clips[1:], *clips[:1]], strict=True))
-        for name, fault in tqdm(faults.items(), desc=f"{language} faults", disable=not progress):
+        for name, fault in tqdm(faults.items(), desc=f"{language} faults"):
             errors = [
                 listen(fault(*pair), SAMPLE_RATE_HZ, row.said, recogniser, language).errors
                 for row, pair in zip(best.itertuples(), pairs, strict=True)

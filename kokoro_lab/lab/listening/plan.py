@@ -10,12 +10,10 @@ from functools import cached_property
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from kokoro_lab.datatypes import Samples
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.metrics.loudness import integrated_lufs, true_peak_dbtp
-
-Samples = npt.NDArray[np.float32]
 
 Letter = Literal["A", "B"]
 Side = Literal["reference", "candidate"]

@@ -11,7 +11,6 @@ from kokoro_lab.lab.plots.clips import (
     speech,
     within_band,
 )
-from kokoro_lab.lab.plots.partitions import taken_by
 from kokoro_lab.lab.plots.ratios import (
     against_bands,
     against_default,
@@ -21,8 +20,15 @@ from kokoro_lab.lab.plots.ratios import (
     ratios_in_turn,
     tuned_front,
 )
-from kokoro_lab.lab.plots.soak import held_over_time, over_a_soak
-from kokoro_lab.lab.plots.timing import ahead_of_the_player, heat_maps, loading, stages, way_to_first_audio
+from kokoro_lab.lab.plots.timing import (
+    ahead_of_the_player,
+    heat_maps,
+    held_over_time,
+    loading,
+    over_a_soak,
+    stages,
+    way_to_first_audio,
+)
 from kokoro_lab.lab.plots.verdicts import (
     against_margins,
     between_anchors,
@@ -31,5 +37,6 @@ from kokoro_lab.lab.plots.verdicts import (
     outcomes,
     pareto,
     right_answers,
+    taken_by,
     verdicts,
 )

@@ -1,4 +1,4 @@
-"""Where time goes, and whether it is enough."""
+"""Where time goes, whether it is enough, and what a run of many minutes was like."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def loading(milliseconds: Mapping[str, float]) -> Figure:
     return figure
 
 
-def heat_maps(tables: Mapping[str, pd.DataFrame], *, xlabel: str, ylabel: str, fmt: str = ".0f") -> Figure:
+def heat_maps(tables: Mapping[str, pd.DataFrame], *, xlabel: str, ylabel: str) -> Figure:
     """Tables side by side, each cell with its value; the darker, the more, and white is 0."""
     figure, beside = panels(1, len(tables), size=(4.4 * len(tables), 3.6))
     for axes, (title, table) in zip(beside, tables.items(), strict=True):
@@ -94,7 +94,7 @@ def heat_maps(tables: Mapping[str, pd.DataFrame], *, xlabel: str, ylabel: str, f
         axes.imshow(values, cmap="Reds", vmin=0, vmax=most, aspect="auto")
         for (row, column), value in np.ndenumerate(values):
             color = "white" if value > 0.6 * most else "black"
-            axes.text(column, row, format(value, fmt), ha="center", va="center", color=color)
+            axes.text(column, row, f"{value:.0f}", ha="center", va="center", color=color)
         axes.set(
             title=title,
             xlabel=xlabel,
@@ -110,8 +110,6 @@ def heat_maps(tables: Mapping[str, pd.DataFrame], *, xlabel: str, ylabel: str, f
 def ahead_of_the_player(
     streams: Mapping[str, Sequence[tuple[Sequence[float], Sequence[float]]]],
     pre_buffers: Sequence[int],
-    *,
-    until_s: float = 3.0,
 ) -> Figure:
     """How much audio is there that has not been played yet, had the player begun with the first chunk.
 
@@ -130,6 +128,42 @@ def ahead_of_the_player(
         axes.axhline(0, color="0.3", linewidth=0.8)
         for chunks in pre_buffers:
             axes.axhline(-chunks * pairs[0][1][0], color="tab:red", linewidth=0.6, linestyle="--")
-        axes.set(title=name, xlabel="seconds after the first chunk", xlim=(0, until_s), ylim=(-1, 2))
+        axes.set(title=name, xlabel="seconds after the first chunk", xlim=(0, 3), ylim=(-1, 2))
     beside[0].set_ylabel("seconds ahead of the player")
+    return figure
+
+
+Points = tuple[Sequence[float], Sequence[float]]
+"""Minutes, and values."""
+
+
+def over_a_soak(streams: Mapping[str, Points], windows: Mapping[str, Points], settled_min: float) -> Figure:
+    """A panel a figure of `streams`, a dot a stream; `windows`, by the same names, are joined by a line.
+
+    Values are relative to their usual level. Behind the dashed line drift is looked for, which is half of the
+    run; what is left of the dotted line are the first minutes.
+    """
+    figure, below = panels(len(streams), size=(12, 2.2 * len(streams)), sharex=True)
+    for axes, (name, (minutes, values)) in zip(below, streams.items(), strict=True):
+        axes.plot(*windows[name], "o-", color="tab:blue", markersize=5)
+        axes.axhline(1, color="0.3", linewidth=0.6)
+        axes.axvline(max(minutes, default=0) / 2, color="0.3", linewidth=0.8, linestyle="--")
+        axes.axvline(settled_min, color="0.3", linewidth=0.8, linestyle=":")
+        # One stream that was held up must not flatten what creeps: what is beyond is drawn at the edge
+        reach = 1.2 * max(0.1, float(np.percentile(np.abs(np.subtract(values, 1)), 95)) if values else 0)
+        axes.plot(minutes, np.clip(values, 1 - reach, 1 + reach), ".", color="0.6", markersize=4, zorder=1)
+        axes.set(ylabel=f"{name} ÷ usual", ylim=(1 - 1.05 * reach, 1 + 1.05 * reach))
+    below[-1].set_xlabel("minutes")
+    return figure
+
+
+def held_over_time(
+    minutes: Sequence[float], columns: Mapping[str, Sequence[float]], settled_min: float
+) -> Figure:
+    """A panel a column: memory, descriptors, threads. The first minutes end at the dotted line."""
+    figure, beside = panels(1, len(columns), size=(13, 2.8), sharex=True)
+    for axes, (name, values) in zip(beside, columns.items(), strict=True):
+        axes.plot(minutes, values, color="tab:blue", linewidth=1)
+        axes.axvline(settled_min, color="0.3", linewidth=0.8, linestyle=":")
+        axes.set(title=name, xlabel="minutes", ylim=(0, 1.15 * max(values)))
     return figure

@@ -10,10 +10,11 @@ from typing import Any
 
 import pandas as pd
 
+from kokoro_lab.containers.plain_json import write_json
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.lab import runs
 from kokoro_lab.lab.gates import tables
-from kokoro_lab.lab.results import Result, made_by, new_run_folder, write_json
+from kokoro_lab.lab.results import Result, made_by, new_run_folder
 from kokoro_lab.lab.sweeps.cluster import on_cluster
 
 SHOWN_CHARACTERS = 120

@@ -33,6 +33,7 @@ from kokoro_lab.lab.compare.comparison import (
 )
 from kokoro_lab.lab.compare.configurations import Configuration
 from kokoro_lab.lab.compare.engine_process import EngineFailed, MakeEngine, real_engine
+from kokoro_lab.lab.fixtures import require_known
 from kokoro_lab.lab.results import Check, NegativeControl, Run, results_folder
 from kokoro_lab.lab.tuning import search
 from kokoro_lab.lab.tuning.search import CANDIDATE, COSTS, DEFAULTS, MARGINS, OBJECTIVES
@@ -109,13 +110,7 @@ class TunePlan:
                     value=getattr(self, name),
                     allowed=f"{low} to {high}" + (", or 0" if name == "rounds" else ""),
                 )
-        if self.preset not in PRESETS:
-            raise ParameterError(
-                f"There is no preset {self.preset!r}.",
-                field="preset",
-                value=self.preset,
-                allowed=", ".join(PRESETS),
-            )
+        require_known("preset", self.preset, PRESETS, "preset")
 
 
 @dataclass(frozen=True, slots=True)
@@ -462,14 +457,12 @@ def controls(tuning: Tuning) -> list[NegativeControl]:
     return [*made_up_controls(), *_files_refused(tuning)]
 
 
-def made_up_controls(
-    texts: int = 12, rounds: int = 6, spread: float = 0.02, seed: int = 0
-) -> list[NegativeControl]:
-    """Candidates that are worse on purpose, on figures that scatter by `spread`; none may be adopted."""
-    places = [(name, r, t) for name in (DEFAULTS, CANDIDATE) for r in range(rounds) for t in range(texts)]
+def made_up_controls() -> list[NegativeControl]:
+    """Candidates that are worse on purpose, on figures that scatter by 2 %; none may be adopted."""
+    places = [(name, r, t) for name in (DEFAULTS, CANDIDATE) for r in range(6) for t in range(12)]
     ones = pd.DataFrame(places, columns=["system", "repetition", "text_number"]).assign(round=0)
-    scatter = np.random.default_rng(seed).standard_normal((len(ones), len(COSTS)))
-    ones[list(COSTS.values())] = 1 + spread * scatter
+    scatter = np.random.default_rng(0).standard_normal((len(ones), len(COSTS)))
+    ones[list(COSTS.values())] = 1 + 0.02 * scatter
 
     def judged(factors: Mapping[str, float], excess_db: float = 0.0) -> bool:
         changed = ones.copy()

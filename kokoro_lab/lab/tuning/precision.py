@@ -21,7 +21,7 @@ from kokoro_lab.g2p.frontend import FrontEnd
 from kokoro_lab.graphs.artefacts import exclusions, make_stages, published_stages, recipes
 from kokoro_lab.graphs.quantise import Calibration, QuantisedLayer, Range
 from kokoro_lab.graphs.signatures import frames_of
-from kokoro_lab.lab.results import Check, NegativeControl
+from kokoro_lab.lab.results import Check, NegativeControl, failed
 from kokoro_lab.lab.tuning.comparison import distances, heard_part, mean_interval, segments_of
 from kokoro_lab.metrics.prosody import prosody_drift
 from kokoro_lab.model.decoder import StagedDecoder
@@ -193,7 +193,7 @@ def controls(lines: Sequence[str], voice: str) -> list[NegativeControl]:
             }
         )
         table = maker.compare(lines, [voice], ranges=wrong)
-        found.append(NegativeControl(name, caught=not all(check.passed for check in checks_of(table))))
+        found.append(NegativeControl(name, caught=bool(failed(checks_of(table)))))
     return found
 
 

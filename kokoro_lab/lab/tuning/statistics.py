@@ -49,6 +49,7 @@ PLAIN_SPEED_SHARE = 0.5
 SPEEDS = (0.5, 2.0)
 """The others are drawn between these, evenly in the logarithm."""
 SAVE_EVERY = 50
+SEED = 1
 SMALLEST_VARIANCE = 1e-8
 
 SHORT_S = 2.5
@@ -100,12 +101,7 @@ class TrainingSet:
 
 
 def make_training_set(
-    lines: Sequence[str],
-    voices: Sequence[str],
-    path: Path,
-    *,
-    minutes: float,
-    seed: int,
+    lines: Sequence[str], voices: Sequence[str], path: Path, *, minutes: float
 ) -> TrainingSet:
     """Let the model speak pieces of `lines` with voices, blends and speeds drawn at random.
 
@@ -114,7 +110,7 @@ def make_training_set(
     """
     config = EngineConfig(variant="fp32")
     stages, own, own_of_trunk = StagedDecoder(config), OwnStatistics(config), TrunkStatistics(config)
-    draw = random.Random(seed)
+    draw = random.Random(SEED)
     front_end = FrontEnd()
     rows: list[tuple[Values, ...]] = []
     names: list[str] = []
@@ -205,7 +201,6 @@ def judge(
     *,
     speeds: Sequence[float] = (1.0,),
     config: EngineConfig | None = None,
-    progress: bool = True,
 ) -> pd.DataFrame:
     """Decode in windows with predicted statistics, and whole with true ones; one row an utterance.
 
@@ -223,7 +218,7 @@ def judge(
     front_end = FrontEnd()
     jobs = [(number, voice, speeds[number % len(speeds)]) for number in range(len(lines)) for voice in voices]
     rows = []
-    for number, name, speed in tqdm(jobs, desc="judged", disable=not progress):
+    for number, name, speed in tqdm(jobs, desc="judged"):
         for token_ids, style in segments_of(front_end, lines[number], name):
             asked = SegmentRequest(token_ids, style, speed)
             (whole,) = decoder.decode(asked).blocks
@@ -282,7 +277,6 @@ def predictors_for(
     *,
     training: str = "",
     minutes: float = 0.0,
-    seed: int = 1,
     rank: int = 192,
     ridge: tuple[float, float] = (100.0, 100.0),
     bend: tuple[float, float] = (1.0, 0.002),
@@ -295,7 +289,7 @@ def predictors_for(
     if training:
         rows = TrainingSet.load(Path(training))
     else:
-        rows = make_training_set(lines, voices, folder / "training.npz", minutes=minutes, seed=seed)
+        rows = make_training_set(lines, voices, folder / "training.npz", minutes=minutes)
     plain = {
         part.name for name in set(rows.voices) for part in (load_voice(p) for p in load_voice(name).parts)
     }

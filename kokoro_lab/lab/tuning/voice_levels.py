@@ -44,7 +44,7 @@ def plain_texts(limit: int = 0) -> list[FixtureText]:
 
 
 def measure_voice_levels(
-    engine: Engine, voices: Sequence[str], texts: Sequence[str], *, progress: bool = True
+    engine: Engine, voices: Sequence[str], texts: Sequence[str]
 ) -> dict[str, VoiceLevel]:
     """Average loudness of each voice as it is streamed, before any gain, by the length of segments.
 
@@ -65,7 +65,7 @@ def measure_voice_levels(
     from tqdm import tqdm
 
     levels: dict[str, VoiceLevel] = {}
-    for voice in tqdm(voices, desc="voices", disable=not progress):
+    for voice in tqdm(voices, desc="voices"):
         asked = {"voice": voice, "language": "en-us", "loudness": "none", "cached": False}
         clips = [engine.stream(text, **asked).joined() for text in texts]
         lufs = [integrated_lufs(clip.samples, clip.sample_rate_hz) for clip in clips]

@@ -23,7 +23,7 @@ from kokoro_lab.lab.bench.chunking import (
     replay,
     summary,
 )
-from kokoro_lab.lab.bench.playout import gaps_beyond_chunks_s
+from kokoro_lab.lab.bench.trial import gaps_beyond_chunks_s
 from kokoro_lab.lab.fixtures import FixtureText
 from kokoro_lab.speech.engine import Engine
 
@@ -40,7 +40,7 @@ def recording(*arrivals_s: float, text: str = "a", chunk_s: float = 0.05, sha256
 
 @pytest.fixture(scope="module")
 def streams(hum: Engine) -> list[ChunkArrivals]:
-    return record(hum, TEXTS, "hum", chunks_s=(0.03, 0.05, 0.12), progress=False)
+    return record(hum, TEXTS, "hum", chunks_s=(0.03, 0.05, 0.12))
 
 
 def test_every_text_is_streamed_at_every_size_and_none_always_first(streams: list[ChunkArrivals]) -> None:
@@ -63,7 +63,7 @@ def test_real_streams_pass_and_every_fault_is_caught(streams: list[ChunkArrivals
 def test_a_stream_is_never_spoken_from_the_cache(hum: Engine) -> None:
     hits = hum.first_audio.figures()["hits"]
     for _ in range(2):
-        record(hum, TEXTS[:1], "hum", chunks_s=(0.05,), progress=False)
+        record(hum, TEXTS[:1], "hum", chunks_s=(0.05,))
     assert hum.first_audio.figures()["hits"] == hits
 
 
@@ -123,7 +123,7 @@ def test_streams_are_grouped_by_size(streams: list[ChunkArrivals]) -> None:
 @pytest.mark.parametrize("chunk_s", [0.0, 0.029, 0.2, float("nan")])
 def test_chunks_are_30_to_120_ms(hum: Engine, chunk_s: float) -> None:
     with pytest.raises(ParameterError, match=r"0\.03 to 0\.12"):
-        record(hum, TEXTS, "hum", chunks_s=(chunk_s,), progress=False)
+        record(hum, TEXTS, "hum", chunks_s=(chunk_s,))
 
 
 @pytest.mark.parametrize(("texts", "chunks_s"), [([], (0.05,)), (TEXTS, ())])
@@ -131,7 +131,7 @@ def test_nothing_to_stream_is_refused(
     hum: Engine, texts: list[FixtureText], chunks_s: tuple[float, ...]
 ) -> None:
     with pytest.raises(ParameterError, match="nothing to stream"):
-        record(hum, texts, "hum", chunks_s=chunks_s, progress=False)
+        record(hum, texts, "hum", chunks_s=chunks_s)
 
 
 @pytest.mark.parametrize("pre_buffers", [(), (1, -1)])
@@ -162,7 +162,7 @@ def test_what_was_learnt_from_stalls_saves_silence() -> None:
 @pytest.mark.test_all
 @pytest.mark.model
 def test_on_the_real_model_the_size_of_chunks_changes_no_sample(engine: Engine) -> None:
-    streams = record(engine, TEXTS[:1], "af_heart", chunks_s=(0.03, 0.12), progress=False)
+    streams = record(engine, TEXTS[:1], "af_heart", chunks_s=(0.03, 0.12))
     assert [c for c in judge(streams, replay(streams)) if not c.passed] == []
     other = replace(streams[0], sha256="0")
     assert not all(c.passed for c in judge([other, *streams[1:]], replay(streams)))

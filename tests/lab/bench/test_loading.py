@@ -19,7 +19,7 @@ from kokoro_lab.lab.bench.loading import (
     printed,
 )
 from kokoro_lab.lab.bench.own_server import own_server
-from kokoro_lab.lab.bench.playout import gaps_beyond_chunks_s
+from kokoro_lab.lab.bench.trial import gaps_beyond_chunks_s
 from kokoro_lab.lab.results import open_run
 from tests.server import scripted
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kokoro_lab.lab.bench.playout import Playout, play
+from kokoro_lab.lab.bench.trial import Playout, play
 
 
 @pytest.mark.parametrize(

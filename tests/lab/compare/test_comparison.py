@@ -153,7 +153,7 @@ def test_one_configuration_one_round_and_no_text_are_no_comparison() -> None:
         {"configurations": both, "texts": [TEXTS], "rounds": 1},
     ):
         with pytest.raises(ParameterError):
-            repeat(**wrong, start=START, progress=False)  # type: ignore[arg-type]
+            repeat(**wrong, start=START)  # type: ignore[arg-type]
 
 
 def test_texts_are_distinct_and_about_as_long_as_asked_for() -> None:

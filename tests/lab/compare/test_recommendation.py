@@ -10,10 +10,17 @@ import pandas as pd
 import pytest
 
 from kokoro_lab.engine_config import EngineConfig
-from kokoro_lab.lab.compare.by_length import advice, by_length
 from kokoro_lab.lab.compare.comparison import Comparison
 from kokoro_lab.lab.compare.configurations import Configuration
-from kokoro_lab.lab.compare.recommendation import MARGIN, controls, figures_of, judge, recommend
+from kokoro_lab.lab.compare.recommendation import (
+    MARGIN,
+    advice,
+    by_length,
+    controls,
+    figures_of,
+    judge,
+    recommend,
+)
 from kokoro_lab.metrics.intervals import Estimate
 
 CHARACTERS = (100, 150, 180, 240, 260, 300, 450, 480, 700, 800, 1200, 1300)

@@ -48,7 +48,7 @@ def candidates(spoken: list[SpokenPair], damage) -> list[SpokenPair]:  # type: i
 @pytest.mark.test_all
 @needs_dnsmos
 def test_an_inaudible_change_passes(spoken: list[SpokenPair]) -> None:
-    table = abx.measure(spoken, progress=False)
+    table = abx.measure(spoken)
     assert all(check.passed for check in abx.judge(table))
     assert table.position.max() < 0.05
     assert (table[abx.NOISY] > 20 * table[abx.DITHERED]).all()
@@ -58,20 +58,20 @@ def test_an_inaudible_change_passes(spoken: list[SpokenPair]) -> None:
 def test_every_fault_put_in_on_purpose_is_caught(spoken: list[SpokenPair]) -> None:
     # Another voice of a text is not another text: three of them must be found
     again = [each._replace(voice="am_michael") for each in spoken]
-    found = abx.controls([spoken[0], again[0], *spoken[1:], *again[1:]], progress=False)
+    found = abx.controls([spoken[0], again[0], *spoken[1:], *again[1:]])
     assert [control.name for control in found if not control.caught] == []
     assert len(found) == 6
 
 
 @needs_dnsmos
 def test_the_anchor_of_noise_is_at_the_far_end(spoken: list[SpokenPair]) -> None:
-    table = abx.measure(candidates(spoken, damages.noisy), progress=False)
+    table = abx.measure(candidates(spoken, damages.noisy))
     assert table.position.to_numpy() == pytest.approx(1, abs=0.01)
 
 
 @needs_dnsmos
 def test_loudness_alone_is_no_difference(spoken: list[SpokenPair]) -> None:
-    table = abx.measure(candidates(spoken, lambda s: s * np.float32(0.7)), progress=False)
+    table = abx.measure(candidates(spoken, lambda s: s * np.float32(0.7)))
     assert all(check.passed for check in abx.judge(table))
     assert table.position.max() < 0.05
 
@@ -81,7 +81,7 @@ def test_another_timing_fails_where_it_is_shared_and_is_not_measured_where_it_is
     spoken: list[SpokenPair],
 ) -> None:
     longer = candidates(spoken, abx._long)
-    table = abx.measure(longer, progress=False)
+    table = abx.measure(longer)
     shared = {c.name for c in abx.judge(table) if not c.passed}
     assert shared >= {abx.DURATION_CHECK, abx.POSITION_CHECK}
     assert {c.name for c in abx.judge(table, abx.OWN)} == {abx.DNSMOS_CHECK, abx.RESIDUAL_CHECK}
@@ -91,7 +91,7 @@ def test_another_timing_fails_where_it_is_shared_and_is_not_measured_where_it_is
 
 def test_both_engines_speak_every_text_and_are_cut_alike(hum: Engine) -> None:
     texts = abx.short_texts("2")
-    made = abx.make_pairs(hum, hum, texts, ["hum", "hum_high"], progress=False)
+    made = abx.make_pairs(hum, hum, texts, ["hum", "hum_high"])
     assert [(each.text, each.voice) for each in made] == [
         (text.id, voice) for voice in ("hum", "hum_high") for text in texts
     ]
@@ -103,7 +103,7 @@ def test_both_engines_speak_every_text_and_are_cut_alike(hum: Engine) -> None:
 
 def test_it_is_known_what_was_said_and_where_the_longest_word_is(hum: Engine) -> None:
     (text,) = [text for text in abx.short_texts() if text.id == "question"]
-    (made,) = abx.make_pairs(hum, hum, [text], ["hum"], progress=False)
+    (made,) = abx.make_pairs(hum, hum, [text], ["hum"])
     assert made.said == text.text
     word = made.longest_word
     assert 0 <= word.start < word.stop <= len(made.pair.reference)
@@ -112,7 +112,7 @@ def test_it_is_known_what_was_said_and_where_the_longest_word_is(hum: Engine) ->
 
 
 def test_what_people_hear_is_spread_over_the_pairs(hum: Engine) -> None:
-    made = abx.make_pairs(hum, hum, abx.short_texts("4"), ["hum", "hum_high"], progress=False)
+    made = abx.make_pairs(hum, hum, abx.short_texts("4"), ["hum", "hum_high"])
     assert [pair.name for pair in abx.heard(made, 4)] == [made[i].pair.name for i in (0, 2, 4, 6)]
     assert len(abx.heard(made, 0)) == 8
 
@@ -179,9 +179,9 @@ def test_an_unknown_timing_is_refused() -> None:
 @pytest.mark.model
 def test_int8_told_the_timing_speaks_it_and_left_alone_does_not(engine: Engine) -> None:
     texts = abx.short_texts()[1:2]
-    told = abx.make_pairs(engine, abx.engine_of("int8-upstream"), texts, ["af_heart"], progress=False)
+    told = abx.make_pairs(engine, abx.engine_of("int8-upstream"), texts, ["af_heart"])
     alone = abx.engine_of("int8-upstream", abx.OWN)
-    left = abx.make_pairs(engine, alone, texts, ["af_heart"], progress=False)
+    left = abx.make_pairs(engine, alone, texts, ["af_heart"])
     assert told[0].pair.duration_difference_s == 0
     assert not np.array_equal(told[0].pair.reference, told[0].pair.candidate)
     assert left[0].pair.duration_difference_s != 0

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from kokoro_lab.containers.plain_json import write_json
 from kokoro_lab.lab.bench.plan import SpeechPlan
 from kokoro_lab.lab.gates.evidence import (
     FAILED,
@@ -25,7 +26,6 @@ from kokoro_lab.lab.gates.evidence import (
     now,
 )
 from kokoro_lab.lab.gates.suite import Measurement
-from kokoro_lab.lab.results import write_json
 from kokoro_lab.provenance import TESTED_COMMIT, TESTED_DIRTY
 
 HERE = Now("abc" * 13, "int8", {"int8": "5a" * 32, "fp32": "5a" * 32})

@@ -47,7 +47,7 @@ def test_each_gate_is_asked_about_each_clip_clean_and_damaged(
 
 
 def test_a_request_is_streamed_twice(hum: Engine) -> None:
-    (each,) = false_alarms.speak(hum, [FixtureText("line 7", "prose", TEXT)], ["hum"], progress=False)
+    (each,) = false_alarms.speak(hum, [FixtureText("line 7", "prose", TEXT)], ["hum"])
     assert each.name == "line-7-hum"
     assert each.clip.report.streamed
     assert np.array_equal(each.clip.samples, each.again)

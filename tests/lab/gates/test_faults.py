@@ -53,7 +53,7 @@ def test_every_word_survives_by_every_transport_and_every_control_is_caught(
     speaking: dict[Transport, FaultySpeaker],
 ) -> None:
     scenarios = load_scenarios(SCENARIOS)
-    table, whole, rtf = faults.measure(speaking, TEXT, scenarios, progress=False)
+    table, whole, rtf = faults.measure(speaking, TEXT, scenarios)
     ended = {(row.scenario, row.transport): row.ended for row in table.itertuples()}
     assert set(table.ended) <= {faults.SAMPLES, faults.WORDS, faults.ERROR}, ended
     assert {key for key, how in ended.items() if how == faults.WORDS} == {
@@ -74,7 +74,7 @@ def test_every_word_survives_by_every_transport_and_every_control_is_caught(
 
 def test_a_library_alone_needs_no_server_and_has_its_controls(hum: Engine) -> None:
     with subjects(lambda: hum, TEXT, "hum", ["library"], partial(pytest.fail, "no server")) as found:
-        table, whole, _ = faults.measure(found, TEXT, load_scenarios("chunks_lost_in_queue"), progress=False)
+        table, whole, _ = faults.measure(found, TEXT, load_scenarios("chunks_lost_in_queue"))
         assert list(table.ended) == [faults.SAMPLES]
         assert all(control.caught for control in controls(found, whole, TEXT))
 

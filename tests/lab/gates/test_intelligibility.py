@@ -65,7 +65,7 @@ def test_rates_are_errors_over_words_and_no_mean_of_rates() -> None:
 
 
 def test_the_same_words_pass() -> None:
-    table = intelligibility.measure(pairs(), Scribe(), progress=False)
+    table = intelligibility.measure(pairs(), Scribe())
     assert [check.value for check in intelligibility.judge(table)] == [0]
     assert all(check.passed for check in intelligibility.judge(table))
     found = intelligibility.figures(table)
@@ -75,7 +75,7 @@ def test_the_same_words_pass() -> None:
 
 
 def test_a_missed_word_is_counted_in_its_pair_and_in_all_words() -> None:
-    table = intelligibility.measure(pairs({1: clip(1)[WORD:]}), Scribe(), progress=False)
+    table = intelligibility.measure(pairs({1: clip(1)[WORD:]}), Scribe())
     assert list(table.word_errors_candidate) == [0, 1, 0, 0]
     assert list(table.word_errors_reference) == [0, 0, 0, 0]
     found = intelligibility.figures(table)
@@ -88,14 +88,14 @@ def test_a_missed_word_is_counted_in_its_pair_and_in_all_words() -> None:
 
 
 def test_a_word_missed_in_every_clip_fails() -> None:
-    table = intelligibility.measure(pairs({i: clip(i)[WORD:] for i in range(4)}), Scribe(), progress=False)
+    table = intelligibility.measure(pairs({i: clip(i)[WORD:] for i in range(4)}), Scribe())
     assert [check.passed for check in intelligibility.judge(table)] == [False]
 
 
 def test_what_the_reference_is_misheard_as_does_not_count_against_the_candidate() -> None:
     damaged = {i: clip(i)[WORD:] for i in range(4)}
     both = [e._replace(pair=replace(e.pair, reference=e.pair.candidate)) for e in pairs(damaged)]
-    table = intelligibility.measure(both, Scribe(), progress=False)
+    table = intelligibility.measure(both, Scribe())
     assert all(check.passed for check in intelligibility.judge(table))
     assert intelligibility.figures(table)["machine_word_error_rate_reference_percent"] > 5
 
@@ -103,7 +103,7 @@ def test_what_the_reference_is_misheard_as_does_not_count_against_the_candidate(
 def test_every_fault_put_in_on_purpose_is_caught() -> None:
     # Another voice of a text is not another text: three of them must be found
     again = [each._replace(voice="hum_high") for each in pairs()]
-    found = intelligibility.controls([*pairs()[:1], *again], Scribe(), progress=False)
+    found = intelligibility.controls([*pairs()[:1], *again], Scribe())
     assert [control.name for control in found if not control.caught] == []
     assert len(found) == 3
 
@@ -113,16 +113,16 @@ def test_a_recogniser_that_hears_nothing_is_found_out() -> None:
         def transcribe(self, samples: np.ndarray, sample_rate_hz: int, language: str = "en") -> str:
             return ""
 
-    found = intelligibility.controls(pairs(), Deaf(), progress=False)
+    found = intelligibility.controls(pairs(), Deaf())
     assert [control.caught for control in found] == [True, False, False]
 
 
 def test_the_same_samples_are_heard_once() -> None:
     scribe = Scribe()
     remembering = Remembering(scribe)
-    first = intelligibility.measure(pairs(), remembering, progress=False)
+    first = intelligibility.measure(pairs(), remembering)
     assert scribe.asked == len(TEXTS)
-    again = intelligibility.measure(pairs(), remembering, progress=False)
+    again = intelligibility.measure(pairs(), remembering)
     assert scribe.asked == len(TEXTS)
     assert first.equals(again)
 
@@ -131,6 +131,6 @@ def test_the_same_samples_are_heard_once() -> None:
 @pytest.mark.model
 def test_whisper_catches_what_is_put_in_on_purpose(engine: Engine, recogniser: Recogniser) -> None:
     texts = abx.short_texts("short")[:3]
-    spoken = abx.make_pairs(engine, engine, texts, ["af_heart"], progress=False)
-    found = intelligibility.controls(spoken, Remembering(recogniser), progress=False)
+    spoken = abx.make_pairs(engine, engine, texts, ["af_heart"])
+    found = intelligibility.controls(spoken, Remembering(recogniser))
     assert [control.name for control in found if not control.caught] == []

@@ -66,7 +66,7 @@ def test_the_share_has_its_interval_and_the_worst_clips_are_named() -> None:
 
 
 def test_both_ways_are_spoken_and_what_is_written_is_measured(hum: Engine, tmp_path: Path) -> None:
-    table = loudness.measure(hum, [FixtureText("long one", "prose", LONG)], ["hum"], tmp_path, progress=False)
+    table = loudness.measure(hum, [FixtureText("long one", "prose", LONG)], ["hum"], tmp_path)
     assert list(table.way) == ["file", "stream"]
     assert (tmp_path / table.file[1]).is_file()
     file, stream = table.integrated_lufs
@@ -104,5 +104,5 @@ def test_voices_are_named_or_taken_together() -> None:
 @pytest.mark.model
 def test_a_voice_whose_language_we_do_not_read_reads_english(engine: Engine, tmp_path: Path) -> None:
     text = FixtureText("kettle", "short", LONG)
-    table = loudness.measure(engine, [text], ["zf_xiaobei"], tmp_path, progress=False)
+    table = loudness.measure(engine, [text], ["zf_xiaobei"], tmp_path)
     assert table.integrated_lufs.between(loudness.LOWEST_LUFS, loudness.HIGHEST_LUFS).all()

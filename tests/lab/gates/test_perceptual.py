@@ -184,7 +184,7 @@ def test_int8_speaks_as_well_as_the_baseline(
         FixtureText("b", "short", "Nobody is on the pier."),
     ]
     judged = perceptual.engine_of("int8", "own")
-    found = perceptual.compare(engine, judged, texts, ["af_heart"], streamed=streamed, progress=False)
+    found = perceptual.compare(engine, judged, texts, ["af_heart"], streamed=streamed)
     table = perceptual.measure(found, voice_encoder, (PESQ, LSD, SPEAKER, F0), progress=False)
     assert (table.forced_length_difference_s == 0).all()
     assert table.pesq_candidate.min() > 4.3

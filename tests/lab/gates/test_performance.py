@@ -156,10 +156,10 @@ def test_where_times_do_not_decide_they_are_held_against_no_band(bands: Path) ->
 def test_where_times_do_not_decide_every_figure_must_have_been_measured_all_the_same(bands: Path) -> None:
     performance.write_band(KIND, GOLDEN.ratios, 20, 7)
     slow = spreads(5, 5, 5)
-    assert all(c.passed for c in performance.judge_run(slow, GOLDEN, decides=False))
-    assert not all(c.passed for c in performance.judge_run(slow, GOLDEN, decides=True))
+    assert all(c.passed for c in performance.judge(slow, GOLDEN, decides=False))
+    assert not all(c.passed for c in performance.judge(slow, GOLDEN, decides=True))
     slow.pop("start_up")
-    assert not all(c.passed for c in performance.judge_run(slow, GOLDEN, decides=False))
+    assert not all(c.passed for c in performance.judge(slow, GOLDEN, decides=False))
 
 
 def test_what_a_new_band_changes_is_shown(bands: Path) -> None:

@@ -97,7 +97,7 @@ def test_a_clip_that_was_not_put_together_shows_nothing(clip: StreamedClip) -> N
 
 def test_a_stream_is_its_file_and_has_its_seams_where_segments_meet(hum: Engine) -> None:
     text = FixtureText("two", "", "Ah, one sentence that hums for long. And then another one that hums too.")
-    (spoken,) = streamed.speak(hum, [(text, "hum")], progress=False)
+    (spoken,) = streamed.speak(hum, [(text, "hum")])
     assert seams.differing_count(spoken.samples, spoken.file) == 0
     assert seams.chunk_faults_count(spoken.chunks) == 0
     end, start = spoken.places(SEGMENT)
@@ -121,7 +121,7 @@ def test_what_is_drawn_depends_on_the_seed_alone() -> None:
 @pytest.mark.model
 def test_windows_of_the_model_meet(engine: Engine) -> None:
     text = FixtureText("one", "", "The harbour lights came on one by one.")
-    (spoken,) = streamed.speak(engine, [(text, "af_heart")], progress=False)
+    (spoken,) = streamed.speak(engine, [(text, "af_heart")])
     assert len(spoken.places(WINDOW)) >= 2
     assert seams.differing_count(spoken.samples, spoken.file) == 0
     assert {seam.decoded_at for seam in spoken.seams} == set(spoken.decodes.borders)

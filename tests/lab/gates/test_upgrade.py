@@ -88,7 +88,7 @@ def test_times_are_ratios_to_a_reference_that_is_timed_beside_them(hum: Engine) 
             self.looks += 1
             return Inference(0.9 if self.looks <= len(TEXTS) else 0.5, audio_s=1.0)
 
-    table = upgrade.benchmark(hum, Fixed(), TEXTS, "hum", rounds=2, progress=False)  # type: ignore[arg-type]
+    table = upgrade.benchmark(hum, Fixed(), TEXTS, "hum", rounds=2)  # type: ignore[arg-type]
     assert list(table.index) == ["a", "b"]
     assert np.allclose(table.ttfa_ratio, table.ttfa_s / 0.5)
     assert np.allclose(table.rtf_ratio, table.rtf / 0.5)
@@ -96,7 +96,7 @@ def test_times_are_ratios_to_a_reference_that_is_timed_beside_them(hum: Engine) 
     assert json.loads(json.dumps(ratios)) == ratios
     assert set(ratios) == {"ttfa_ratio", "rtf_ratio", "memory_mb"}
     with pytest.raises(ParameterError):
-        upgrade.benchmark(hum, Fixed(), [], "hum", progress=False)  # type: ignore[arg-type]
+        upgrade.benchmark(hum, Fixed(), [], "hum")  # type: ignore[arg-type]
 
 
 def test_faults_put_in_on_purpose_are_noticed(hum: Engine) -> None:

@@ -44,7 +44,7 @@ def scribe(hum: Engine) -> Dictated:
 
 @pytest.fixture(scope="module")
 def measured(hum: Engine, scribe: Dictated) -> pd.DataFrame:
-    return word_errors.measure(hum, hum, ["hum"], scribe, limit=3, progress=False)
+    return word_errors.measure(hum, hum, ["hum"], scribe, limit=3)
 
 
 def table(language: str = "en", *, texts: int = 100, words: int = 12, lost: int = 0) -> pd.DataFrame:
@@ -238,7 +238,7 @@ def test_what_is_streamed_and_what_is_written_are_both_heard(measured: pd.DataFr
 def test_every_fault_put_in_on_purpose_is_caught(
     measured: pd.DataFrame, hum: Engine, scribe: Dictated
 ) -> None:
-    found = word_errors.controls(measured, hum, scribe, progress=False)
+    found = word_errors.controls(measured, hum, scribe)
     assert [control.name for control in found if not control.caught] == []
     assert len(found) == 4
 
@@ -247,13 +247,13 @@ def test_a_recogniser_that_hears_what_it_expects_is_found_out(measured: pd.DataF
     # It names one text whatever is played, so that the damaged clips are no worse than the others
     said = measured.said.iloc[0]
     same = measured.assign(said=said, words=measured.words.iloc[0])
-    found = word_errors.controls(same, hum, Dictated({}, otherwise=said), progress=False)
+    found = word_errors.controls(same, hum, Dictated({}, otherwise=said))
     assert [control.caught for control in found] == [True, False, False, False]
 
 
 def test_where_nothing_is_understood_nothing_is_shown(measured: pd.DataFrame, hum: Engine) -> None:
     deaf = measured.assign(word_errors_candidate=measured.words, heard_candidate="")
-    found = word_errors.controls(deaf, hum, Dictated({}), progress=False)
+    found = word_errors.controls(deaf, hum, Dictated({}))
     assert not found[0].caught
 
 
@@ -270,6 +270,6 @@ def test_the_longest_word_is_found_where_it_is_heard(hum: Engine) -> None:
 def test_the_reference_is_the_published_file_run_as_one_graph(engine: Engine, recogniser: Recogniser) -> None:
     reference = word_errors.published(engine.config)
     assert isinstance(reference.decoder, WholeGraph)
-    found = word_errors.measure(engine, reference, ["af_heart"], recogniser, limit=1, progress=False)
+    found = word_errors.measure(engine, reference, ["af_heart"], recogniser, limit=1)
     assert list(found.word_errors_reference) == [0]
     assert list(found.word_errors_candidate) == [0]

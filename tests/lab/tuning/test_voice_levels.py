@@ -48,7 +48,7 @@ def test_texts_are_plain_and_few_of_them_differ_in_length() -> None:
 def test_the_level_is_that_of_the_streams_before_any_gain(hum: Engine) -> None:
     text = "The kettle is on the stove now."
     clip = hum.stream(text, voice="hum", loudness="none").joined()
-    found = measure_voice_levels(hum, ["hum"], [text], progress=False)["hum"]
+    found = measure_voice_levels(hum, ["hum"], [text])["hum"]
     at_its_length = found.lufs + found.slope_lu * octaves(clip)
     assert at_its_length == pytest.approx(integrated_lufs(clip.samples, 24_000))
 
