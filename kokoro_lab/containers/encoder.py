@@ -12,13 +12,13 @@ import numpy as np
 
 from kokoro_lab.audio import Pcm, pcm_bytes, wav_header, write_whole
 from kokoro_lab.containers.coded import CODECS, CodedWriter
-from kokoro_lab.containers.formats import Format, decoded_hz, format_of, require_format
+from kokoro_lab.containers.formats import FORMATS, Format, decoded_hz, format_of
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Clip, Samples
 from kokoro_lab.dsp import Dither, Dithering, Processor, Resampler, ditherer, silence
 from kokoro_lab.dsp.block import SILENT
 from kokoro_lab.dsp.resample import require_offered_rate
 from kokoro_lab.errors import ParameterError
-from kokoro_lab.typed import require_type
+from kokoro_lab.typed import require_choice, require_type
 
 RUN_SAMPLES = 1 << 16
 """A finished clip is encoded in pieces, so that little is held beside it."""
@@ -143,7 +143,7 @@ class Encoder:
         skipped_samples: int = 0,
         dither: Dithering = "tpdf",
     ) -> None:
-        require_format(kind)
+        require_choice("response_format", kind, FORMATS, f"The format {kind!r} is not offered.")
         require_offered_rate(sample_rate_hz)
         require_type("dither", dither, Dithering, ParameterError)
         codec = CODECS.get(kind)

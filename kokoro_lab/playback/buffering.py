@@ -10,6 +10,7 @@ from collections import deque
 from dataclasses import dataclass, replace
 
 from kokoro_lab.errors import ParameterError
+from kokoro_lab.typed import require_choice
 
 LEAST_HELD_S, MOST_HELD_S, LEAST_CHUNKS = 0.100, 0.150, 2
 """What a player is advised to hold back of a stream of which nothing is known yet."""
@@ -66,10 +67,7 @@ def buffer_profile(name: str) -> BufferProfile:
     ParameterError
         There is none.
     """
-    if name not in PROFILES:
-        raise ParameterError(
-            f"There is no buffer profile {name!r}.", field="profile", value=name, allowed=", ".join(PROFILES)
-        )
+    require_choice("profile", name, PROFILES, f"There is no buffer profile {name!r}.")
     return PROFILES[name]
 
 

@@ -10,12 +10,13 @@ from typing import Literal
 from kokoro_lab.audio import Pcm
 from kokoro_lab.config import settings
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Fallback
-from kokoro_lab.errors import ParameterError, PlaybackError
+from kokoro_lab.errors import PlaybackError
 from kokoro_lab.playback.buffering import Hold
 from kokoro_lab.playback.sinks import Clock, RealClock, Sink
 from kokoro_lab.playback.status import Event, Phase, PlayerStatus, StreamOver
 from kokoro_lab.playback.stream import Ring, Stream
 from kokoro_lab.playback.system_player import PLAYERS, FilePlayback
+from kokoro_lab.typed import require_range
 
 CAPACITY_S = 600.0
 """Ten minutes, 29 MB where they were ever used. A sender that knows nothing of waiting is taken in so far:
@@ -189,8 +190,7 @@ class Controls:
         ParameterError
             It is not.
         """
-        if not 0 <= volume <= 1:
-            raise ParameterError("There is no such volume.", field="volume", value=volume, allowed="0 to 1")
+        require_range("volume", volume, 0, 1, "There is no such volume.")
         self._volume = volume
 
     def hold_back(self, held_s: float | None) -> None:
