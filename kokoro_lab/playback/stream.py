@@ -26,16 +26,13 @@ class Ring:
     """
 
     def __init__(self, capacity_samples: int) -> None:
+        self.capacity_samples = capacity_samples
         self._samples = np.zeros(capacity_samples, np.int16)
         self._at = 0
         self._held = 0
 
     def __len__(self) -> int:
         return self._held
-
-    @property
-    def capacity_samples(self) -> int:
-        return len(self._samples)
 
     @property
     def free_samples(self) -> int:
