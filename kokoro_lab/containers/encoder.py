@@ -6,7 +6,7 @@ import io
 import logging
 import os
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import BinaryIO
 
 import numpy as np
 
@@ -22,16 +22,6 @@ from kokoro_lab.typed import require_choice, require_type
 
 RUN_SAMPLES = 1 << 16
 """A finished clip is encoded in pieces, so that little is held beside it."""
-
-
-class _Writer(Protocol):
-    """Writes samples of its own kind into its sink; the head when it is made."""
-
-    @property
-    def delay_samples(self) -> int: ...
-    def write(self, samples: Samples | Pcm, /) -> None: ...
-    def finish(self) -> None: ...
-    def close(self) -> None: ...
 
 
 class PcmWriter:
@@ -156,7 +146,7 @@ class Encoder:
             ditherer(dither, coded_hz, seed, skipped_samples) if dithered(kind) else _FullScale()
         )
         self._sink = _Passing() if streamed else io.BytesIO()
-        self._writer: _Writer = (
+        self._writer: CodedWriter | PcmWriter = (
             CodedWriter(codec, coded_hz, self._sink)
             if codec
             else PcmWriter(coded_hz, self._sink, header=kind == "wav")

@@ -16,7 +16,7 @@ from kokoro_lab.config import settings
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Fallback
 from kokoro_lab.errors import PlaybackError
 from kokoro_lab.playback.buffering import Hold
-from kokoro_lab.playback.sinks import BLOCK_S, BLOCK_SAMPLES, Clock, RealClock, Sink
+from kokoro_lab.playback.sinks import BLOCK_S, BLOCK_SAMPLES, Clock, Sink
 from kokoro_lab.playback.status import Event, Phase, PlayerStatus, StreamOver
 from kokoro_lab.playback.stream import Ring, Stream
 from kokoro_lab.playback.system_player import PLAYERS, FilePlayback, system_player
@@ -73,7 +73,7 @@ class Deck:
         qos: Literal["off", "interactive"] | None = None,
     ) -> None:
         self._sink = sink
-        self._clock = clock or RealClock()
+        self._clock = clock or Clock()
         self._hold = hold or Hold()
         self._ring = Ring(round(capacity_s * SAMPLE_RATE_HZ))
         self._high_s = min(HIGH_S, capacity_s / 2)

@@ -22,7 +22,6 @@ from kokoro_lab.server.http.delivery import (
     EventWriter,
     RawWriter,
     ResponseBody,
-    Writer,
     in_pieces,
     until_sent,
     warn_of_clipping,
@@ -164,7 +163,7 @@ def _streamed(state: ServerState, synthesis: Synthesis) -> Response:
     as_events = synthesis.asked.stream_format == "sse"
     # Before the answer begins, so that a text without a word still gets an error's status
     events = open_stream(state, synthesis, tells=as_events)
-    writer: Writer = RawWriter(events.encoder)
+    writer: RawWriter | EventWriter = RawWriter(events.encoder)
     if as_events:
         describe = partial(body_of, request_id=g.request_id, client_names=g.client_names)
         writer = EventWriter(account.request_id, describe)
