@@ -1,7 +1,7 @@
 """The HTTP side: what clients may ask, who may ask it, and how the answer travels.
 
 http: worker → guard → speech → delivery, or websocket      errors: one shape for all
-requests: speech_request → syntheses (slots) → opening → speech_events      resume: one that broke goes on
+requests: speech_request → syntheses (slots) → speech_events      resume: one that broke goes on
     account: one request's books
 health: figures → objectives → degrade; status and operations show them      watchdog: memory
     lifecycle: the first moments of a process and its last      background: what waits until nobody is served

@@ -41,7 +41,6 @@ from kokoro_lab.server.http.guard import SEND_BUFFER_BYTES, client_socket, max_b
 from kokoro_lab.server.openapi.document import documented
 from kokoro_lab.server.requests.account import Account
 from kokoro_lab.server.requests.json_body import object_of
-from kokoro_lab.server.requests.opening import open_stream, synthesis_of
 from kokoro_lab.server.requests.slots import ClientLeft, Slot
 from kokoro_lab.server.requests.speech_events import (
     KEEPALIVE_S,
@@ -51,6 +50,8 @@ from kokoro_lab.server.requests.speech_events import (
     SpeechEvents,
     Words,
     by_stage,
+    open_stream,
+    synthesis_of,
     words_of,
 )
 from kokoro_lab.server.requests.speech_request import SpeechRequest, require_last_id, speech_request_of
