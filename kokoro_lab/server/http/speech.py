@@ -30,7 +30,7 @@ from kokoro_lab.server.http.errors import body_of
 from kokoro_lab.server.http.guard import REQUEST_ID, SEND_BUFFER_BYTES, client_socket, has_left, require_key
 from kokoro_lab.server.openapi.document import Parameter, documented, operation_id
 from kokoro_lab.server.openapi.request_schema import CLIENT, anchored, limit
-from kokoro_lab.server.openapi.speech_schemas import SpeechEvent, Stopped, TimedSpeech
+from kokoro_lab.server.openapi.schemas import SpeechEvent, Stopped, TimedSpeech
 from kokoro_lab.server.requests.account import Account
 from kokoro_lab.server.requests.speech_events import by_stage, open_stream, synthesis_of, usage_of, words_of
 from kokoro_lab.server.requests.speech_request import SpeechRequest, read_speech_request
