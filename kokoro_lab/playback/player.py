@@ -33,7 +33,7 @@ from kokoro_lab.playback.conversation import PlayerConversation
 from kokoro_lab.playback.deck import Deck, running
 from kokoro_lab.playback.pipe import make_fifo, play_fifo
 from kokoro_lab.playback.sinks import Sink
-from kokoro_lab.playback.status import Event
+from kokoro_lab.playback.stream import Event
 from kokoro_lab.scheduling.priority import enter_playback
 
 log = logging.getLogger(__name__)
