@@ -12,11 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import soundfile
 
-from kokoro_lab.dsp import require_finite
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.typed import require_range
-
-__all__ = ["pcm_bytes", "read_wav", "require_finite", "wav_header", "write_whole"]
 
 Samples = npt.NDArray[np.float32]
 Pcm = npt.NDArray[np.int16]
