@@ -12,10 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import soundfile
 
-from kokoro_lab.dsp import require_finite
 from kokoro_lab.errors import ParameterError
-
-__all__ = ["pcm_bytes", "read_wav", "require_finite", "wav_header", "write_whole"]
+from kokoro_lab.typed import require_range
 
 Samples = npt.NDArray[np.float32]
 Pcm = npt.NDArray[np.int16]
@@ -55,13 +53,7 @@ def wav_header(sample_rate_hz: int, data_bytes: int | None = None) -> bytes:
     ParameterError
         A size that does not fit into WAV (4 GiB, two days of speech), or no whole number of samples.
     """
-    if sample_rate_hz < 1:
-        raise ParameterError(
-            f"{sample_rate_hz} Hz cannot be.",
-            field="sample_rate",
-            value=sample_rate_hz,
-            allowed="1 or more",
-        )
+    require_range("sample_rate", sample_rate_hz, 1, message=f"{sample_rate_hz} Hz cannot be.")
     if data_bytes is None:
         riff_bytes = data_bytes = UNKNOWN_BYTES
     elif 0 <= data_bytes < UNKNOWN_BYTES - _AFTER_RIFF_SIZE and data_bytes % BYTES_A_SAMPLE == 0:

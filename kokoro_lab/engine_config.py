@@ -22,7 +22,7 @@ from kokoro_lab.config import (
     settings,
 )
 from kokoro_lab.errors import ParameterError, SettingsError
-from kokoro_lab.typed import require_least, require_types
+from kokoro_lab.typed import require_choice, require_range, require_types
 
 STAGE_NAMES = ("prosody", "trunk", "excitation", "vocoder", "vocoder_exact")
 """Graphs of a variant that runs in stages, in the order of the pipeline."""
@@ -161,12 +161,11 @@ class EngineConfig:
     def __post_init__(self) -> None:
         require_types(self, SettingsError)
         for name in _NOT_NEGATIVE:
-            require_least(name, getattr(self, name), 0, SettingsError)
-        if not CHUNK_MIN_MS <= self.chunk_ms <= CHUNK_MAX_MS:
-            message = f"Chunks of {self.chunk_ms} ms are out of range."
-            raise self._refused("chunk_ms", message, f"{CHUNK_MIN_MS} to {CHUNK_MAX_MS}")
-        if self.variant not in VARIANTS:
-            raise self._refused("variant", f"There is no variant {self.variant!r}.", ", ".join(VARIANTS))
+            require_range(name, getattr(self, name), 0, error=SettingsError)
+        message = f"Chunks of {self.chunk_ms} ms are out of range."
+        require_range("chunk_ms", self.chunk_ms, CHUNK_MIN_MS, CHUNK_MAX_MS, message, SettingsError)
+        message = f"There is no variant {self.variant!r}."
+        require_choice("variant", self.variant, VARIANTS, message, SettingsError)
         if not 1 <= self.window_frames <= LONGEST_WINDOW_FRAMES:
             message = f"No stream has windows of {self.window_frames} frames (window_frames)."
             allowed = f"1 to {LONGEST_WINDOW_FRAMES} trunk frames of 12.5 ms"

@@ -20,11 +20,10 @@ from kokoro_lab.errors import KokoroLabError
 from kokoro_lab.server.health import operations, status
 from kokoro_lab.server.health.background import Stages, WarmUp
 from kokoro_lab.server.health.degrade import Degrader
-from kokoro_lab.server.health.heap import give_large_blocks_back, limit_of
 from kokoro_lab.server.health.lifecycle import Doorstep, MakeApp, end_with, replace_this_worker
 from kokoro_lab.server.health.logs import OurGunicorn, configure
 from kokoro_lab.server.health.objectives import ObjectiveWatch, remedies
-from kokoro_lab.server.health.watchdog import Watchdog, given_back, settle
+from kokoro_lab.server.health.watchdog import Watchdog, give_large_blocks_back, given_back, limit_of, settle
 from kokoro_lab.server.http import errors, front_page, guard, speech, websocket
 from kokoro_lab.server.http.listening import listener, page_url, room_for
 from kokoro_lab.server.http.worker import PatientWorker

@@ -5,14 +5,14 @@ Python checks no types, and a wrong one is found late and elsewhere: `seed="1"` 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import cache
 from numbers import Integral, Real
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from kokoro_lab.errors import KokoroLabError
+from kokoro_lab.errors import KokoroLabError, ParameterError
 
 _NAMES: Mapping[Any, str] = {
     str: "a str",
@@ -68,16 +68,42 @@ def require_types(given: Any, error: type[KokoroLabError], leave_out: frozenset[
             require_type(field, getattr(given, field), hint, error, text=field == "text")
 
 
-def require_least(field: str, value: float, least: float, error: type[KokoroLabError]) -> None:
-    """Refuse a number below `least`.
+def require_choice(
+    field: str,
+    value: object,
+    choices: Collection[object],
+    message: str,
+    error: type[KokoroLabError] = ParameterError,
+) -> None:
+    """Refuse what is none of `choices`, in the words of `message`.
 
     Raises
     ------
     KokoroLabError
-        It is below.
+        It is none; names them all.
     """
-    if not value >= least:
-        raise error(f"{field} cannot be {value}.", field=field, value=value, allowed=f"{least:g} or more")
+    if value not in choices:
+        raise error(message, field=field, value=value, allowed=", ".join(map(str, choices)))
+
+
+def require_range(
+    field: str,
+    value: float,
+    least: float,
+    most: float | None = None,
+    message: str | None = None,
+    error: type[KokoroLabError] = ParameterError,
+) -> None:
+    """Refuse what is no number, or below `least`, or above `most` if there is one; in the words of `message`.
+
+    Raises
+    ------
+    KokoroLabError
+        It is beyond; names both.
+    """
+    if not (fits(value, float) and value >= least and (most is None or value <= most)):
+        allowed = f"{least} or more" if most is None else f"{least} to {most}"
+        raise error(message or f"{field} cannot be {value}.", field=field, value=value, allowed=allowed)
 
 
 def fits(value: Any, hint: Any) -> bool:

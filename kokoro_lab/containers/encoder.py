@@ -6,32 +6,22 @@ import io
 import logging
 import os
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import BinaryIO
 
 import numpy as np
 
 from kokoro_lab.audio import Pcm, pcm_bytes, wav_header, write_whole
 from kokoro_lab.containers.coded import CODECS, CodedWriter
-from kokoro_lab.containers.formats import Format, decoded_hz, format_of, require_format
+from kokoro_lab.containers.formats import FORMATS, Format, decoded_hz, format_of
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Clip, Samples
 from kokoro_lab.dsp import Dither, Dithering, Processor, Resampler, ditherer, silence
 from kokoro_lab.dsp.block import SILENT
 from kokoro_lab.dsp.resample import require_offered_rate
 from kokoro_lab.errors import ParameterError
-from kokoro_lab.typed import require_type
+from kokoro_lab.typed import require_choice, require_type
 
 RUN_SAMPLES = 1 << 16
 """A finished clip is encoded in pieces, so that little is held beside it."""
-
-
-class _Writer(Protocol):
-    """Writes samples of its own kind into its sink; the head when it is made."""
-
-    @property
-    def delay_samples(self) -> int: ...
-    def write(self, samples: Samples | Pcm, /) -> None: ...
-    def finish(self) -> None: ...
-    def close(self) -> None: ...
 
 
 class PcmWriter:
@@ -143,7 +133,7 @@ class Encoder:
         skipped_samples: int = 0,
         dither: Dithering = "tpdf",
     ) -> None:
-        require_format(kind)
+        require_choice("response_format", kind, FORMATS, f"The format {kind!r} is not offered.")
         require_offered_rate(sample_rate_hz)
         require_type("dither", dither, Dithering, ParameterError)
         codec = CODECS.get(kind)
@@ -156,7 +146,7 @@ class Encoder:
             ditherer(dither, coded_hz, seed, skipped_samples) if dithered(kind) else _FullScale()
         )
         self._sink = _Passing() if streamed else io.BytesIO()
-        self._writer: _Writer = (
+        self._writer: CodedWriter | PcmWriter = (
             CodedWriter(codec, coded_hz, self._sink)
             if codec
             else PcmWriter(coded_hz, self._sink, header=kind == "wav")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal
 
 from kokoro_lab.errors import ParameterError
 
@@ -53,23 +53,6 @@ def content_type(kind: Format, sample_rate_hz: int) -> str:
     """The media type of an answer. PCM, which has no header, says there how it is to be played."""
     media_type = FORMATS[kind].media_types[0]
     return f"{media_type};rate={sample_rate_hz};channels=1" if kind == "pcm" else media_type
-
-
-def require_format(kind: str) -> None:
-    """Refuse what is not the name of a format.
-
-    Raises
-    ------
-    ParameterError
-        Unless `kind` is one of `FORMATS`.
-    """
-    if kind not in FORMATS:
-        raise ParameterError(
-            f"The format {kind!r} is not offered.",
-            field="response_format",
-            value=kind,
-            allowed=", ".join(get_args(Format)),
-        )
 
 
 def named_format(name: object) -> object:

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from kokoro_lab.dsp.block import Processor, Samples, Values
 from kokoro_lab.errors import ParameterError
-from kokoro_lab.typed import require_least, require_type
+from kokoro_lab.typed import require_range, require_type
 
 Pcm = npt.NDArray[np.int16]
 
@@ -60,7 +60,7 @@ class Dither(Processor[np.int16]):
 
     def __init__(self, seed: int = 0, skipped_samples: int = 0) -> None:
         require_type("seed", seed, int, ParameterError)
-        require_least("seed", seed, 0, ParameterError)
+        require_range("seed", seed, 0)
         bits = np.random.PCG64(seed)
         bits.advance(DRAWS * skipped_samples)
         self._random = np.random.Generator(bits)

@@ -10,6 +10,7 @@ from collections import deque
 from dataclasses import dataclass, replace
 
 from kokoro_lab.errors import ParameterError
+from kokoro_lab.typed import require_choice
 
 LEAST_HELD_S, MOST_HELD_S, LEAST_CHUNKS = 0.100, 0.150, 2
 """What a player is advised to hold back of a stream of which nothing is known yet."""
@@ -66,10 +67,7 @@ def buffer_profile(name: str) -> BufferProfile:
     ParameterError
         There is none.
     """
-    if name not in PROFILES:
-        raise ParameterError(
-            f"There is no buffer profile {name!r}.", field="profile", value=name, allowed=", ".join(PROFILES)
-        )
+    require_choice("profile", name, PROFILES, f"There is no buffer profile {name!r}.")
     return PROFILES[name]
 
 
@@ -97,6 +95,13 @@ class PreBuffer:
     least_s, most_s : float
         Bounds of the target. With both equal to `start_s` it is fixed.
 
+    Attributes
+    ----------
+    target_s : float
+        Seconds to hold back at the next start.
+    underruns : int
+        Chunks so far that came after the player needed them.
+
     Raises
     ------
     ParameterError
@@ -114,26 +119,16 @@ class PreBuffer:
                 allowed="0 ≤ least_s ≤ start_s ≤ most_s, in seconds",
             )
         self._least_s, self._most_s = least_s, most_s
-        self._target_s = start_s
+        self.target_s = start_s
         self._arrived_s = -math.inf
         self._pace_s: float | None = None
         self._held_s = 0.0
-        self._underruns = 0
+        self.underruns = 0
 
     @classmethod
     def fixed(cls, held_s: float) -> PreBuffer:
         """One that learns nothing: it always holds back the same."""
         return cls(held_s, least_s=held_s, most_s=held_s)
-
-    @property
-    def target_s(self) -> float:
-        """Seconds to hold back at the next start."""
-        return self._target_s
-
-    @property
-    def underruns(self) -> int:
-        """Chunks so far that came after the player needed them."""
-        return self._underruns
 
     def begin_stream(self) -> None:
         """The next chunk is the first of a new stream."""
@@ -156,22 +151,22 @@ class PreBuffer:
         self._check(at_s, length_s)
         self._arrived_s = at_s
         if self._pace_s is None:
-            self._pace_s, self._held_s = at_s, self._target_s
+            self._pace_s, self._held_s = at_s, self.target_s
         else:
             self._learn(at_s - self._pace_s, length_s)
             if at_s - self._pace_s > self._held_s:
-                self._underruns += 1
-                self._held_s = max(at_s - self._pace_s, self._target_s)
+                self.underruns += 1
+                self._held_s = max(at_s - self._pace_s, self.target_s)
         plays_s = max(at_s, self._pace_s + self._held_s)  # the sum may be rounded down
         self._pace_s += length_s
         return plays_s
 
     def _learn(self, needed_s: float, length_s: float) -> None:
         wanted_s = needed_s + SPARE_S
-        if wanted_s < self._target_s:
-            beyond_s = (self._target_s - self._least_s) * 0.5 ** (length_s / HALF_LIFE_S)
+        if wanted_s < self.target_s:
+            beyond_s = (self.target_s - self._least_s) * 0.5 ** (length_s / HALF_LIFE_S)
             wanted_s = max(wanted_s, self._least_s + beyond_s)
-        self._target_s = min(self._most_s, max(self._least_s, wanted_s))
+        self.target_s = min(self._most_s, max(self._least_s, wanted_s))
 
     def _check(self, at_s: float, length_s: float) -> None:
         if not (math.isfinite(at_s) and at_s >= self._arrived_s):
@@ -211,6 +206,11 @@ class Hold:
     ----------
     pre_buffer : PreBuffer, optional
         What has been learnt so far.
+
+    Attributes
+    ----------
+    held_s : float
+        Seconds that are held back at the next start.
     """
 
     def __init__(self, pre_buffer: PreBuffer | None = None) -> None:
@@ -228,12 +228,12 @@ class Hold:
         """
         self._pre_buffer = PreBuffer() if held_s is None else PreBuffer.fixed(held_s)
         self._adaptive = held_s is None
-        self._held_s = self._pre_buffer.target_s
+        self.held_s = self._pre_buffer.target_s
 
     def begin_stream(self) -> None:
         """The next samples are the first of a new stream."""
         self._pre_buffer.begin_stream()
-        self._held_s = self._pre_buffer.target_s
+        self.held_s = self._pre_buffer.target_s
         self.underruns = 0
         self.silent_s = 0.0
         self._arrived_s: float | None = None
@@ -241,11 +241,6 @@ class Hold:
         self._dry_since_s: float | None = None
         self._late = False
         self._underruns_s: deque[float] = deque(maxlen=HOPELESS_UNDERRUNS)
-
-    @property
-    def held_s(self) -> float:
-        """Seconds that are held back at the next start."""
-        return self._held_s
 
     @property
     def hopeless(self) -> bool:
@@ -260,7 +255,7 @@ class Hold:
         gap_s = 0.0 if self._arrived_s is None else at_s - self._arrived_s
         self._arrived_s = at_s
         self._pre_buffer.arrived(at_s, length_s)
-        self._held_s = max(self._held_s, self._pre_buffer.target_s)
+        self.held_s = max(self.held_s, self._pre_buffer.target_s)
         if self._waits_since_s is None:
             self._waits_since_s = at_s
         if self._dry_since_s is not None and not self._late:
@@ -269,12 +264,12 @@ class Hold:
             self.underruns += 1
             self._underruns_s.append(at_s)
             if self._adaptive:
-                self._held_s = min(MOST_S, max(self._held_s, DOUBLING * gap_s))
+                self.held_s = min(MOST_S, max(self.held_s, DOUBLING * gap_s))
 
     def enough(self, at_s: float, buffered_s: float) -> bool:
         """Whether what is there may be played."""
         waits_since_s = math.inf if self._waits_since_s is None else self._waits_since_s
-        return buffered_s >= self._held_s or at_s - waits_since_s >= max(PATIENCE_S, self._held_s)
+        return buffered_s >= self.held_s or at_s - waits_since_s >= max(PATIENCE_S, self.held_s)
 
     def started(self, at_s: float) -> None:
         """The samples that waited are played."""

@@ -13,7 +13,7 @@ from kokoro_lab.playback import protocol
 from kokoro_lab.playback.deck import Deck
 from kokoro_lab.playback.pcm_input import PcmInput
 from kokoro_lab.playback.protocol import Audio, PlayerCommand
-from kokoro_lab.playback.status import Event, StreamOver
+from kokoro_lab.playback.stream import Event, StreamOver
 
 
 class PlayerConversation:

@@ -12,7 +12,7 @@ from typing import BinaryIO
 from kokoro_lab.errors import KokoroLabError, ParameterError
 from kokoro_lab.playback.deck import Deck
 from kokoro_lab.playback.pcm_input import PcmInput
-from kokoro_lab.playback.status import StreamOver
+from kokoro_lab.playback.stream import StreamOver
 from kokoro_lab.scheduling.priority import enter_playback
 
 log = logging.getLogger(__name__)

@@ -33,7 +33,7 @@ from kokoro_lab.playback.conversation import PlayerConversation
 from kokoro_lab.playback.deck import Deck, running
 from kokoro_lab.playback.pipe import make_fifo, play_fifo
 from kokoro_lab.playback.sinks import Sink
-from kokoro_lab.playback.status import Event
+from kokoro_lab.playback.stream import Event
 from kokoro_lab.scheduling.priority import enter_playback
 
 log = logging.getLogger(__name__)
@@ -89,7 +89,7 @@ class Daemon:
         self.origins = frozenset(listed(settings.allowed_origins))
         self._lock = threading.Lock()
         self._clients: set[PlayerConversation] = set()
-        self._seats = threading.BoundedSemaphore(CLIENTS)
+        self.seats = threading.BoundedSemaphore(CLIENTS)
         self._since_s = time.monotonic()
 
     def health(self) -> dict[str, Any]:
@@ -103,13 +103,6 @@ class Daemon:
             "audioProcessor": {**status.pop("performance"), "player": status},
             "clients": len(self._clients),
         }
-
-    def seat(self) -> bool:
-        """Whether there is room for one more client; it must `rise`."""
-        return self._seats.acquire(blocking=False)
-
-    def rise(self) -> None:
-        self._seats.release()
 
     def talk(self, ws: Server, watched: _GatedSocket) -> None:
         """Serve one client until it goes."""
@@ -189,7 +182,7 @@ class _Door(BaseHTTPRequestHandler):
 
     def _upgrade(self, daemon: Daemon) -> None:
         self.close_connection = True
-        if not daemon.seat():
+        if not daemon.seats.acquire(blocking=False):
             self._answer(503, {"error": f"All {CLIENTS} clients that may be here at a time are."})
             return
         watched = _GatedSocket(self.connection, STALL_S)
@@ -206,7 +199,7 @@ class _Door(BaseHTTPRequestHandler):
             log.info("A client went before it was let in.")
         finally:
             watched.shutdown()
-            daemon.rise()
+            daemon.seats.release()
 
     def _answer(self, status: int, body: dict[str, Any]) -> None:
         content = json.dumps(body).encode()

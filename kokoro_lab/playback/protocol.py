@@ -25,7 +25,7 @@ Where this player differs: `completed` comes when the last sample was heard, not
 `pause` pauses; `stop` forgets what was not played; `end_stream` ends what is sent in either place, and never
 cuts. Besides, a binary message is PCM; `flow_control` with `{"pause": true}` asks a sender to wait and with
 false to go on; `fallback` says that the rest is played by the system's player; and `data` of a status holds
-the figures of `playback.status.Status`.
+the figures of `playback.stream.PlayerStatus`.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from kokoro_lab.audio import BYTES_A_SAMPLE
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ
 from kokoro_lab.errors import KokoroLabError, ParameterError
 from kokoro_lab.playback.pcm_input import require_format
-from kokoro_lab.playback.status import PlayerStatus
+from kokoro_lab.playback.stream import PlayerStatus
 
 PRE_BUFFER_MAX_MS = 10_000
 

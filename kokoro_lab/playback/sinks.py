@@ -16,16 +16,8 @@ from kokoro_lab.datatypes import SAMPLE_RATE_HZ
 from kokoro_lab.errors import PlaybackError
 
 
-class Clock(Protocol):
-    """Seconds that only grow, from any origin."""
-
-    def now_s(self) -> float: ...
-
-    def sleep(self, duration_s: float) -> None: ...
-
-
-class RealClock:
-    """The machine's, which does not jump when its date is set."""
+class Clock:
+    """Seconds that only grow, from any origin: the machine's, which do not jump when its date is set."""
 
     def now_s(self) -> float:
         return time.monotonic()
@@ -34,7 +26,7 @@ class RealClock:
         time.sleep(max(0.0, duration_s))
 
 
-class VirtualClock:
+class VirtualClock(Clock):
     """Sleeping moves it and takes no time: ten minutes of speech are played in seconds."""
 
     def __init__(self) -> None:
@@ -99,7 +91,7 @@ class ClockedSink:
     real_time = True
 
     def __init__(self, clock: Clock | None = None, *, keep: bool = False) -> None:
-        self._clock = clock or RealClock()
+        self._clock = clock or Clock()
         self._ends_s = -1.0
         self._kept: list[Pcm] | None = [] if keep else None
 

@@ -120,7 +120,7 @@ class FilePlayback:
         """
         code = None if self._process is None else self._process.poll()
         if code:
-            raise _failed(self._command, code)
+            raise PlaybackError(f"{Path(self._command[0]).name} ended with exit code {code}.", field="player")
         return code == 0
 
     def pause(self) -> None:
@@ -159,7 +159,3 @@ def _unwritable(error: OSError) -> PlaybackError:
         field="TMPDIR",
         mend=f"Make room in {tempfile.gettempdir()}.",
     )
-
-
-def _failed(command: Sequence[str], code: int) -> PlaybackError:
-    return PlaybackError(f"{Path(command[0]).name} ended with exit code {code}.", field="player")

@@ -28,7 +28,7 @@ from kokoro_lab.speech.parts import Parts
 from kokoro_lab.speech.stream import SpeechStream
 from kokoro_lab.speech.utterance import CheckedUtterance, checked_utterance
 from kokoro_lab.text.language import resolve_language
-from kokoro_lab.typed import require_least, require_type
+from kokoro_lab.typed import require_range, require_type
 from kokoro_lab.weights.fetching import fetch
 from kokoro_lab.weights.progress import Step, untold
 from kokoro_lab.weights.store import missing, model_path, model_sha256
@@ -240,7 +240,7 @@ class Engine:
             ("stop", stop, threading.Event | None),
         ):
             require_type(name, value, kind, ParameterError)
-        require_least("heard_samples", heard_samples, 0, ParameterError)
+        require_range("heard_samples", heard_samples, 0)
         return self._stream_of(
             checked_utterance(self.parts, text, options, streamed=streamed),
             chunk_s=self.config.chunk_ms / 1000 if chunk_s is None else chunk_s,

@@ -16,7 +16,7 @@ from kokoro_lab.model.choosing import ByLength
 from kokoro_lab.model.decoder import Decoder
 from kokoro_lab.speech.parts import Parts
 from kokoro_lab.text.language import understood
-from kokoro_lab.typed import fits, require_least, require_types
+from kokoro_lab.typed import require_choice, require_range, require_types
 from kokoro_lab.weights.voices import Voice
 
 LOUDNESS_MODES = ("auto", "measured", "voice", "none")
@@ -130,8 +130,9 @@ def utterance_of(text: str | Utterance, options: dict[str, Any], *, streamed: bo
         )
     asked = replace(text, **options) if isinstance(text, Utterance) else Utterance(text, **options)
     require_types(asked, ParameterError, CHECKED_ELSEWHERE)
-    _check_speed(asked.speed)
-    require_least("seed", asked.seed, 0, ParameterError)
+    message = f"A speed of {asked.speed!r} is out of range."
+    require_range("speed", asked.speed, SPEED_MIN, SPEED_MAX, message)
+    require_range("seed", asked.seed, 0)
     _mode("input_format", asked.input_format, INPUT_FORMATS)
     loudness = _mode("loudness", asked.loudness, LOUDNESS_MODES)
     statistics = _mode("statistics", asked.statistics, STATISTICS_MODES)
@@ -154,18 +155,5 @@ def nothing_to_speak(text: str) -> TextError:
 
 
 def _mode(field: str, value: str, modes: tuple[str, ...]) -> str:
-    if value not in modes:
-        raise ParameterError(
-            f"There is no {field} mode {value!r}.", field=field, value=value, allowed=", ".join(modes)
-        )
+    require_choice(field, value, modes, f"There is no {field} mode {value!r}.")
     return value
-
-
-def _check_speed(speed: float) -> None:
-    if not (fits(speed, float) and SPEED_MIN <= speed <= SPEED_MAX):
-        raise ParameterError(
-            f"A speed of {speed!r} is out of range.",
-            field="speed",
-            value=speed,
-            allowed=f"{SPEED_MIN} to {SPEED_MAX}",
-        )

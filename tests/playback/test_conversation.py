@@ -16,7 +16,7 @@ from kokoro_lab.lab.bench.playing import numbered
 from kokoro_lab.playback.conversation import PlayerConversation
 from kokoro_lab.playback.deck import Deck
 from kokoro_lab.playback.sinks import ClockedSink, VirtualClock
-from kokoro_lab.playback.status import Event
+from kokoro_lab.playback.stream import Event
 
 PCM = numbered(SAMPLE_RATE_HZ // 2)
 CONTENT = pcm_bytes(PCM)

@@ -16,7 +16,7 @@ from kokoro_lab.lab.bench.playing import CHUNK_S, burst_arrivals, numbered, play
 from kokoro_lab.playback.buffering import STABLE, Hold
 from kokoro_lab.playback.deck import Deck, running
 from kokoro_lab.playback.sinks import BLOCK_S, ClockedSink, VirtualClock
-from kokoro_lab.playback.status import Event, StreamOver
+from kokoro_lab.playback.stream import Event, StreamOver
 
 CHUNK = round(CHUNK_S * SAMPLE_RATE_HZ)
 PCM = numbered(2 * SAMPLE_RATE_HZ)

@@ -16,7 +16,7 @@ from kokoro_lab.errors import PlaybackError
 from kokoro_lab.lab.bench.playing import CHUNK_S, numbered
 from kokoro_lab.playback.deck import Deck, running
 from kokoro_lab.playback.sinks import ClockedSink, VirtualClock
-from kokoro_lab.playback.status import Event
+from kokoro_lab.playback.stream import Event
 from kokoro_lab.playback.system_player import PLAYERS, FilePlayback, system_player
 
 CHUNK = round(CHUNK_S * SAMPLE_RATE_HZ)

@@ -14,7 +14,7 @@ from typing import Any
 from kokoro_lab.config import Settings
 from kokoro_lab.datatypes import SynthesisReport
 from kokoro_lab.serve import create_app
-from kokoro_lab.server.health.heap import give_back_freed
+from kokoro_lab.server.health.watchdog import give_back_freed
 from kokoro_lab.speech.stream import SpeechStream
 from tests.server import scripted
 from tests.server.conftest import SETTINGS, state_of, wait_until

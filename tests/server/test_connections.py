@@ -21,9 +21,8 @@ from flask import Flask
 from gunicorn.config import Config
 
 from kokoro_lab.server.http import worker
-from kokoro_lab.server.http.connections import Connection, Connections
 from kokoro_lab.server.http.framing import Incoming
-from kokoro_lab.server.http.worker import PatientWorker
+from kokoro_lab.server.http.worker import Connection, Connections, PatientWorker
 from kokoro_lab.server.state import SENDERS
 from tests.server.conftest import CONCURRENCY, RunningServer, running, state_of, wait_until
 from tests.server.test_limits import HELLO, URL, error_of, post, raw, received

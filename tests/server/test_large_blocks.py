@@ -8,12 +8,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from kokoro_lab.server.health.heap import give_large_blocks_back
+from kokoro_lab.server.health.watchdog import give_large_blocks_back
 
 GLIBC = "import ctypes; print(hasattr(ctypes.CDLL(None), 'gnu_get_libc_version'))"
 KEEPS = """
 import sys, psutil
-from kokoro_lab.server.health.heap import give_large_blocks_back
+from kokoro_lab.server.health.watchdog import give_large_blocks_back
 if sys.argv[1] == "fixed":
     assert give_large_blocks_back()
 def resident_mb():

@@ -97,15 +97,18 @@ def test_a_slot_that_is_released_twice_gives_back_one() -> None:
     assert slots.active == 1
 
 
-def test_background_work_waits_until_nobody_is_served_and_for_a_while_after() -> None:
+def test_background_work_waits_until_nobody_is_served_and_for_a_while_after(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("kokoro_lab.server.health.background.QUIET_S", 0.2)
     slots = Slots(1)
     slot = slots.take()
     assert not slots.idle()
-    seconds: list[float] = []
-    thread = threading.Thread(target=lambda: seconds.append(wait_until_idle(slots, quiet_s=0.2)))
+    thread = threading.Thread(target=wait_until_idle, args=(slots,))
+    started_s = time.monotonic()
     thread.start()
     time.sleep(0.3)
     assert thread.is_alive()
     slot.release()
     thread.join(30)
-    assert seconds[0] >= 0.5
+    assert time.monotonic() - started_s >= 0.5

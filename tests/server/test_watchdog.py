@@ -19,13 +19,17 @@ from kokoro_lab.config import Settings
 from kokoro_lab.errors import MemoryLimitError, SettingsError
 from kokoro_lab.g2p.speakers import ENGLISH_MB, OTHER_MB, Speakers
 from kokoro_lab.serve import create_app
-from kokoro_lab.server.health.heap import SHARE, give_back_freed, given_mb, limit_of, resident_mb
 from kokoro_lab.server.health.watchdog import (
     CLEAN_AGAIN_S,
     CLEAN_SELDOM_S,
     ROOM_MB,
+    SHARE,
     Watchdog,
+    give_back_freed,
     given_back,
+    given_mb,
+    limit_of,
+    resident_mb,
     settle,
 )
 from kokoro_lab.server.requests.slots import Admission, Slots

@@ -25,7 +25,6 @@ from tqdm import tqdm
 from kokoro_lab.config import STAGED, weights_of
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples
 from kokoro_lab.engine_config import EngineConfig
-from kokoro_lab.errors import ParameterError
 from kokoro_lab.g2p.frontend import FrontEnd
 from kokoro_lab.graphs.adain import AdainLayers
 from kokoro_lab.graphs.artefacts import stages_folder
@@ -38,7 +37,7 @@ from kokoro_lab.sessions.guarded_session import GuardedSession
 from kokoro_lab.speech.engine import Engine
 from kokoro_lab.speech.parts import Parts
 from kokoro_lab.text.language import resolve_language
-from kokoro_lab.typed import require_least
+from kokoro_lab.typed import require_choice, require_range
 from kokoro_lab.weights.store import model_sha256
 from kokoro_lab.weights.voices import VoiceCache, load_voice
 
@@ -175,7 +174,7 @@ def profile_loading(config: EngineConfig, voice: str, *, loads: int = 3) -> pd.D
     ParameterError
         `loads` is under 1, or the variant has no stages.
     """
-    require_least("loads", loads, 1, ParameterError)
+    require_range("loads", loads, 1)
     _require_stages(config)
     folder = stages_folder(config, native_operators(config))
     language = resolve_language(load_voice(voice, config.home).language)
@@ -224,8 +223,8 @@ def profile_stages(
     ParameterError, TextError, VoiceError
         Fewer than one trial or load, a variant without stages, nothing to speak, no such voice.
     """
-    require_least("trials", trials, 1, ParameterError)
-    require_least("loads", loads, 1, ParameterError)
+    require_range("trials", trials, 1)
+    require_range("loads", loads, 1)
     _require_stages(config)
     FrontEnd().warm(resolve_language(load_voice(voice, config.home).language))  # imports are not timed
     found: list[tuple[str, Heard]] = []
@@ -274,7 +273,7 @@ def profile_operators(config: EngineConfig, text: str, voice: str, *, trials: in
     ParameterError, TextError, VoiceError
         As `profile_stages`.
     """
-    require_least("trials", trials, 1, ParameterError)
+    require_range("trials", trials, 1)
     tables = []
     with _profiled(config) as (engine, sessions):
         for _ in range(trials + 1):
@@ -406,10 +405,5 @@ def loading_ms(loading: pd.DataFrame) -> dict[str, float]:
 
 
 def _require_stages(config: EngineConfig) -> None:
-    if config.variant not in STAGED:
-        raise ParameterError(
-            f"The variant {config.variant!r} runs as one graph: it has no stages to profile.",
-            field="variant",
-            value=config.variant,
-            allowed=", ".join(STAGED),
-        )
+    message = f"The variant {config.variant!r} runs as one graph: it has no stages to profile."
+    require_choice("variant", config.variant, STAGED, message)

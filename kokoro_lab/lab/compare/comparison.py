@@ -23,6 +23,7 @@ from kokoro_lab.lab.compare.configurations import Configuration
 from kokoro_lab.lab.compare.engine_process import EngineFailed, EngineProcess, MakeEngine, real_engine
 from kokoro_lab.metrics.intervals import Estimate, mean_of, paired_ratio
 from kokoro_lab.metrics.perceptual import SHORTEST_S, pesq_wb, signal_to_difference_db
+from kokoro_lab.typed import require_range
 
 LEAST_PREDICTIONS = 2
 ROUNDING_DB = 60.0
@@ -116,13 +117,8 @@ def repeat(
     """
     if len(configurations) < 2 or not (texts and all(texts)):
         raise ParameterError("A comparison takes two configurations and a text.", field="configurations")
-    if rounds < LEAST_PREDICTIONS:
-        raise ParameterError(
-            "Something may go wrong in the second prediction that went right in the first.",
-            field="rounds",
-            value=rounds,
-            allowed=f"{LEAST_PREDICTIONS} or more",
-        )
+    message = "Something may go wrong in the second prediction that went right in the first."
+    require_range("rounds", rounds, LEAST_PREDICTIONS, message=message)
     return [
         compare(configurations, spoken, start, rounds=rounds, repetition=number)
         for number, spoken in enumerate(texts)

@@ -27,14 +27,10 @@ leaves less between two requests."""
 LOOK_S = 0.1
 
 
-def wait_until_idle(slots: Slots, quiet_s: float | None = None) -> float:
-    """Return when no request is live and none has been for `quiet_s`, which is `QUIET_S` unless it is given;
-    says how many seconds that took."""
-    quiet_s = QUIET_S if quiet_s is None else quiet_s
-    started_s = time.monotonic()
-    while not slots.idle(quiet_s):
+def wait_until_idle(slots: Slots) -> None:
+    """Return when no request is live and none has been for `QUIET_S`."""
+    while not slots.idle(QUIET_S):
         time.sleep(LOOK_S)
-    return time.monotonic() - started_s
 
 
 class Stages:

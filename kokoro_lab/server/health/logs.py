@@ -56,11 +56,6 @@ class PlainLines(logging.Formatter):
         return line
 
 
-def formatter(kind: Format) -> logging.Formatter:
-    """The formatter of that name."""
-    return JsonLines() if kind == "json" else PlainLines()
-
-
 def with_fields(fields: dict[str, Any]) -> dict[str, Any]:
     """What to hand to `log.info(..., extra=...)` so that the line holds `fields`."""
     return {_FIELDS: fields}
@@ -74,7 +69,7 @@ def configure(kind: Format, *, verbose: bool) -> None:
     is logged, too: whoever reads JSON reads all of it.
     """
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(formatter(kind))
+    handler.setFormatter(JsonLines() if kind == "json" else PlainLines())
     logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
     logging.getLogger("kokoro_lab").setLevel(logging.DEBUG if verbose else logging.INFO)
     warnings.showwarning = _log_warning

@@ -14,6 +14,7 @@ however much is going on.
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import logging
 import math
@@ -22,10 +23,13 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+import psutil
+
 from kokoro_lab.errors import MemoryLimitError, SettingsError, Unavailable
-from kokoro_lab.server.health.heap import give_back_freed, resident_mb
 from kokoro_lab.server.requests.slots import Admission, Slots
 
 if TYPE_CHECKING:
@@ -34,6 +38,14 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+MB = 2**20
+SHARE = 0.75
+"""Of all memory, where no limit is set: the rest is for whoever else lives here."""
+_CGROUPS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
+"""Where Linux says what a container may have: of the second and of the first version."""
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
+"""Of `malloc.h`."""
+LARGE_BYTES = 256 * 2**10
 MEMORY_SHORT = "memory_short"
 CLEAN_SHARE = 0.85
 """Of the limit: from here on there is time to clean up before anybody is refused."""
@@ -48,6 +60,68 @@ CLEAN_AGAIN_S, CLEAN_SELDOM_S = 15.0, 480.0
 RETRY_AFTER_S = 5
 
 State = Literal["off", "ok", "cleaning", "refusing"]
+
+
+def resident_mb() -> float:
+    """Resident memory of this process, in MiB."""
+    return float(psutil.Process().memory_info().rss / MB)
+
+
+def given_mb(cgroups: tuple[Path, ...] = _CGROUPS) -> float:
+    """What the machine has, or the container if that is less, in MiB."""
+    found = [float(psutil.virtual_memory().total / MB)]
+    for path in cgroups:
+        try:
+            found.append(int(path.read_text()) / MB)
+        except (OSError, ValueError):  # not this version, or `max`: no limit
+            continue
+    return min(found)
+
+
+def limit_of(asked_mb: int) -> float:
+    """The limit that a setting means, in MiB: itself, or where it is 0 a share of what there is."""
+    return float(asked_mb) if asked_mb else round(SHARE * given_mb(), 1)
+
+
+def give_back_freed() -> bool:
+    """Have the C library hand back to the system what was freed; False where it has no way to.
+
+    glibc keeps freed memory in its lists (`malloc_trim`), macOS in its zones (`malloc_zone_pressure_relief`).
+    Takes milliseconds, in which others may allocate.
+    """
+    library = _c_library()
+    if hasattr(library, "malloc_trim"):
+        library.malloc_trim(ctypes.c_size_t(0))
+        return True
+    if hasattr(library, "malloc_zone_pressure_relief"):
+        library.malloc_zone_pressure_relief(None, ctypes.c_size_t(0))
+        return True
+    return False
+
+
+def give_large_blocks_back(library: Any = None) -> bool:
+    """Have large blocks come from the system one by one, so that they go back to it when they are freed.
+
+    glibc serves blocks above a threshold by `mmap`, and raises that threshold to the size of whatever is
+    freed (`mallopt(3)`, M_MMAP_THRESHOLD). Soon the arrays of a segment, some megabytes each and of another
+    length every time, come from the heap, whose holes fit nobody: over 70 streams a server grew from 1.0 to
+    1.4 GB. This fixes the threshold for the process, which must be one of its own; False where the C library
+    has none.
+
+    Parameters
+    ----------
+    library : ctypes.CDLL, optional
+        The C library, unless a test has another.
+    """
+    library = _c_library() if library is None else library
+    if not hasattr(library, "mallopt"):  # macOS and musl give large blocks back as it is
+        return False
+    return all(library.mallopt(option, LARGE_BYTES) == 1 for option in (M_MMAP_THRESHOLD, M_TRIM_THRESHOLD))
+
+
+@cache
+def _c_library() -> Any:
+    return ctypes.CDLL(None)
 
 
 @dataclass(eq=False)

@@ -7,7 +7,7 @@ import errno
 import json
 import logging
 from collections.abc import Callable, Generator, Iterable, Iterator
-from typing import Any, Protocol
+from typing import Any
 
 from kokoro_lab.containers import Encoder
 from kokoro_lab.server.health.figures import Outcome
@@ -52,19 +52,6 @@ def until_sent(pieces: Iterable[bytes], sent: Callable[[], None]) -> Iterator[by
         sent()
 
 
-class Writer(Protocol):
-    """How the events of a stream become the body of an answer."""
-
-    def begin(self) -> bytes:
-        """Sent before anything is computed."""
-
-    def write(self, event: Event) -> bytes:
-        """The bytes of an event, perhaps none."""
-
-    def failed(self, error: BaseException) -> bytes | None:
-        """How the client is told of an error; None if it can only be cut off."""
-
-
 class RawWriter:
     """The bytes of the audio themselves. While computing stalls, silence.
 
@@ -79,14 +66,17 @@ class RawWriter:
         self._encoder = encoder
 
     def begin(self) -> bytes:
+        """Sent before anything is computed."""
         return self._encoder.prime(PRIMER_S)
 
     def write(self, event: Event) -> bytes:
+        """The bytes of an event, perhaps none."""
         if isinstance(event, AudioBytes):
             return event.data
         return self._encoder.still(PRIMER_S) if isinstance(event, KeepAlive) else b""
 
     def failed(self, error: BaseException) -> bytes | None:
+        """How the client is told of an error: it can only be cut off."""
         return None
 
 
@@ -151,11 +141,11 @@ class ResponseBody(Iterator[bytes]):
         its synthesis is told of the first byte, of what the socket has taken and of the outcome; the
         synthesis, when a piece is handed over to be sent, and it is cut if the answer does not come to its
         end.
-    writer : Writer
+    writer : RawWriter or EventWriter
         For the transport.
     """
 
-    def __init__(self, events: SpeechEvents, writer: Writer) -> None:
+    def __init__(self, events: SpeechEvents, writer: RawWriter | EventWriter) -> None:
         self._events = events
         self._writer = writer
         self._synthesis = events.synthesis

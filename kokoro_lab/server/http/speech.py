@@ -22,7 +22,6 @@ from kokoro_lab.server.http.delivery import (
     EventWriter,
     RawWriter,
     ResponseBody,
-    Writer,
     in_pieces,
     until_sent,
     warn_of_clipping,
@@ -31,10 +30,9 @@ from kokoro_lab.server.http.errors import body_of
 from kokoro_lab.server.http.guard import REQUEST_ID, SEND_BUFFER_BYTES, client_socket, has_left, require_key
 from kokoro_lab.server.openapi.document import Parameter, documented, operation_id
 from kokoro_lab.server.openapi.request_schema import CLIENT, anchored, limit
-from kokoro_lab.server.openapi.speech_schemas import SpeechEvent, Stopped, TimedSpeech
+from kokoro_lab.server.openapi.schemas import SpeechEvent, Stopped, TimedSpeech
 from kokoro_lab.server.requests.account import Account
-from kokoro_lab.server.requests.opening import open_stream, synthesis_of
-from kokoro_lab.server.requests.speech_events import by_stage, usage_of, words_of
+from kokoro_lab.server.requests.speech_events import by_stage, open_stream, synthesis_of, usage_of, words_of
 from kokoro_lab.server.requests.speech_request import SpeechRequest, read_speech_request
 from kokoro_lab.server.requests.syntheses import Synthesis
 from kokoro_lab.server.state import ServerState, server_state
@@ -164,7 +162,7 @@ def _streamed(state: ServerState, synthesis: Synthesis) -> Response:
     as_events = synthesis.asked.stream_format == "sse"
     # Before the answer begins, so that a text without a word still gets an error's status
     events = open_stream(state, synthesis, tells=as_events)
-    writer: Writer = RawWriter(events.encoder)
+    writer: RawWriter | EventWriter = RawWriter(events.encoder)
     if as_events:
         describe = partial(body_of, request_id=g.request_id, client_names=g.client_names)
         writer = EventWriter(account.request_id, describe)

@@ -35,36 +35,33 @@ class Slots:
         Syntheses at a time.
     queue : int
         Requests that may wait.
+
+    Attributes
+    ----------
+    active : int
+        Slots that are taken now.
+    limit : int
+        Syntheses admitted at a time now: `count`, or fewer in a degrade mode.
     """
 
     def __init__(self, count: int, queue: int = 0) -> None:
         self.count = count
         self.queue = queue
-        self._limit = count
-        self._taken = 0
+        self.limit = count
+        self.active = 0
         self._waiting: deque[object] = deque()
         self._changed = threading.Condition()
         self._idle_since_s = time.monotonic()
-
-    @property
-    def active(self) -> int:
-        """Slots that are taken now."""
-        return self._taken
 
     @property
     def waiting(self) -> int:
         """Requests in the queue."""
         return len(self._waiting)
 
-    @property
-    def limit(self) -> int:
-        """Syntheses admitted at a time now: `count`, or fewer in a degrade mode."""
-        return self._limit
-
     def restrict(self, limit: int) -> None:
         """Admit `limit` at a time from now on, at least 1 and at most `count`. What runs goes on."""
         with self._changed:
-            self._limit = min(max(limit, 1), self.count)
+            self.limit = min(max(limit, 1), self.count)
             self._changed.notify_all()
 
     def take(self, wait_s: float = 0.0, gone: Callable[[], bool] = lambda: False) -> Slot:
@@ -86,14 +83,14 @@ class Slots:
         """
         until_s = time.monotonic() + wait_s
         with self._changed:
-            if self._taken < self._limit and not self._waiting:
+            if self.active < self.limit and not self._waiting:
                 return self._given()
             if len(self._waiting) >= self.queue:
                 raise self._full()
             ticket = object()
             self._waiting.append(ticket)
             try:
-                while self._waiting[0] is not ticket or self._taken >= self._limit:
+                while self._waiting[0] is not ticket or self.active >= self.limit:
                     left_s = until_s - time.monotonic()
                     if left_s <= 0:
                         raise self._full()
@@ -109,21 +106,21 @@ class Slots:
         """Whether nobody has been served, and nobody has waited, for `since_s` seconds."""
         with self._changed:
             quiet_s = time.monotonic() - self._idle_since_s
-            return not self._taken and not self._waiting and quiet_s >= since_s
+            return not self.active and not self._waiting and quiet_s >= since_s
 
     def _given(self) -> Slot:
-        self._taken += 1
+        self.active += 1
         return Slot(self)
 
     def _full(self) -> TooManyRequests:
         return TooManyRequests(
-            f"All {self._limit} syntheses that may run at a time are running, and {len(self._waiting)} wait.",
+            f"All {self.limit} syntheses that may run at a time are running, and {len(self._waiting)} wait.",
             retry_after=RETRY_AFTER_S,
         )
 
     def _give_back(self) -> None:
         with self._changed:
-            self._taken -= 1
+            self.active -= 1
             self._idle_since_s = time.monotonic()
             self._changed.notify_all()
 

@@ -10,13 +10,14 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from flask import g
 
 from kokoro_lab.config import Settings
 from kokoro_lab.datatypes import Utterance
 from kokoro_lab.errors import DeadlineExceeded, Interrupted, KokoroLabError, ParameterError
+from kokoro_lab.net.watched_socket import WatchedSocket
 from kokoro_lab.server.health.figures import Outcome
 from kokoro_lab.server.openapi.request_schema import CLIENT
 from kokoro_lab.server.requests.account import Account
@@ -39,12 +40,6 @@ MAKE_WAY_S = 0.02
 """How long a stream with enough in hand steps aside before it looks again."""
 
 
-class CuttableSocket(Protocol):
-    """As much of a socket as it takes to cut it."""
-
-    def shutdown(self, how: int, /) -> None: ...
-
-
 class Synthesis:
     """One request for speech from its admission until its slot is free, and how it is stopped.
 
@@ -62,7 +57,7 @@ class Synthesis:
         The id that the client gave it, by which it can be stopped, too: another one may have had it before.
     stop : threading.Event
         Set when it is to end; whoever computes looks at it after each window.
-    connection : CuttableSocket or None
+    connection : socket.socket or WatchedSocket, optional
         Shut down if it hangs in a send.
     sending : bool
         Whether it waits for its client, and not for its computing.
@@ -85,7 +80,7 @@ class Synthesis:
         self.utterance = utterance
         self.asked_id = account.request_id
         self.stop = threading.Event()
-        self.connection: CuttableSocket | None = None
+        self.connection: socket.socket | WatchedSocket | None = None
         self.sending = self.streamed = self.tells = self.over = False
         self.stream: SpeechStream | None = None
         self.slot: Slot | None = None
