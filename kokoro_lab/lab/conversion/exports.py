@@ -52,7 +52,6 @@ from kokoro_lab.model.static_vocoder import (
 from kokoro_lab.model.windows import WindowPlan, WindowSizes
 from kokoro_lab.native.operators import native_operators
 from kokoro_lab.sessions.providers import make_session
-from kokoro_lab.typed import require_choice
 from kokoro_lab.weights.disk import whole_or_not_at_all
 from kokoro_lab.weights.joining import sha256_of
 from kokoro_lab.weights.progress import step_bar
@@ -113,7 +112,10 @@ def export(
     """
     fixed = form in FIXED
     _require_variant(config.variant, fixed=fixed)
-    require_choice("--format", form, FORMATS, f"There is no format {form!r}.")
+    if form not in FORMATS:
+        raise ParameterError(
+            f"There is no format {form!r}.", field="--format", value=form, allowed=", ".join(FORMATS)
+        )
     mlprogram.require_precision(precision)
     _require_new(folder)
     native = native_operators(config, say)
@@ -168,8 +170,13 @@ def _require_variant(variant: str, *, fixed: bool) -> None:
             allowed="fp32",
             mend="`--precision` says what an ML Program computes in.",
         )
-    message = f"The variant {variant!r} is run as it was published: there is nothing to export."
-    require_choice("variant", variant, STAGED, message)
+    if variant not in STAGED:
+        raise ParameterError(
+            f"The variant {variant!r} is run as it was published: there is nothing to export.",
+            field="variant",
+            value=variant,
+            allowed=", ".join(STAGED),
+        )
 
 
 def speak_alike(reference: Decoder, candidate: Decoder, segments: Segments) -> dict[str, Any]:

@@ -34,7 +34,6 @@ from kokoro_lab.metrics.noninferiority import paired_change
 from kokoro_lab.metrics.perceptual import log_mel_distance_db
 from kokoro_lab.model.decoder import Decoder, StagedDecoder
 from kokoro_lab.speech.engine import Engine, load_engine
-from kokoro_lab.typed import require_choice
 from kokoro_lab.weights.store import model_path
 
 SHARED, OWN = "shared", "own"
@@ -103,7 +102,10 @@ def engine_of(variant: str, timing: str = SHARED) -> Engine:
     ParameterError
         `timing` is not one of the two.
     """
-    require_choice("timing", timing, (SHARED, OWN), f"There is no timing {timing!r}.")
+    if timing not in (SHARED, OWN):
+        raise ParameterError(
+            f"There is no timing {timing!r}.", field="timing", value=timing, allowed=f"{SHARED}, {OWN}"
+        )
     engine = load_engine(variant=variant)
     if timing == OWN or variant == "fp32":
         return engine

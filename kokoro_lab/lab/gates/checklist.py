@@ -32,7 +32,6 @@ from kokoro_lab.lab.gates.suite import Measurement, measurements
 from kokoro_lab.lab.results import FAILED, PASSED, RESULT, Check, NegativeControl, write_json
 from kokoro_lab.lab.runs import defaults, find_notebook
 from kokoro_lab.provenance import TESTED_COMMIT, TESTED_DIRTY
-from kokoro_lab.typed import require_choice
 
 PARTS = (
     "functional",
@@ -84,9 +83,17 @@ class Line:
     reviewed: str = ""
 
     def __post_init__(self) -> None:
-        if self.needs:
-            require_choice("needs", self.needs, NEEDS, f"{self.line!r} needs {self.needs!r}.")
-        require_choice("parts", self.part, PARTS, f"There is no part {self.part!r}.")
+        if self.needs and self.needs not in NEEDS:
+            raise ParameterError(
+                f"{self.line!r} needs {self.needs!r}.",
+                field="needs",
+                value=self.needs,
+                allowed=", ".join(NEEDS),
+            )
+        if self.part not in PARTS:
+            raise ParameterError(
+                f"There is no part {self.part!r}.", field="parts", value=self.part, allowed=", ".join(PARTS)
+            )
         if not self.evidence and not self.needs:
             raise ParameterError(
                 f"Nothing shows {self.line!r}.",

@@ -30,7 +30,6 @@ from kokoro_lab.lab.results import (
     read_result,
 )
 from kokoro_lab.provenance import TESTED_COMMIT, TESTED_DIRTY, git_state
-from kokoro_lab.typed import require_choice
 from kokoro_lab.weights.store import model_sha256
 
 NOT_MEASURED, STALE = "not measured", "stale"
@@ -97,8 +96,13 @@ class Evidence:
             The suite does not have it.
         """
         known = {one.name: one for one in measurements()}
-        message = f"The suite has no measurement {self.measured!r}."
-        require_choice("measured", self.measured, known, message)
+        if self.measured not in known:
+            raise ParameterError(
+                f"The suite has no measurement {self.measured!r}.",
+                field="measured",
+                value=self.measured,
+                allowed=", ".join(known),
+            )
         return known[self.measured]
 
 

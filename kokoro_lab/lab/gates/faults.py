@@ -23,7 +23,6 @@ from kokoro_lab.lab.bench.faulty import DisturbedStream, FaultySpeaker, disturbe
 from kokoro_lab.lab.bench.playout import play
 from kokoro_lab.lab.faults.scenario import TRANSPORTS, AnyFault, Scenario, Transport, load_scenario
 from kokoro_lab.lab.results import Check, NegativeControl
-from kokoro_lab.typed import require_choice
 
 PARAGRAPH = (
     "The kettle is on, and the window is open to the garden behind the house. Nobody is in. "
@@ -84,7 +83,13 @@ def transports_of(names: str) -> list[Transport]:
     """
     chosen = [part.strip() for part in names.split(",")]
     for name in chosen:
-        require_choice("transports", name, TRANSPORTS, f"There is no transport {name!r}.")
+        if name not in TRANSPORTS:
+            raise ParameterError(
+                f"There is no transport {name!r}.",
+                field="transports",
+                value=name,
+                allowed=", ".join(TRANSPORTS),
+            )
     return [transport for name in chosen for transport in TRANSPORTS if transport == name]
 
 

@@ -33,7 +33,6 @@ from kokoro_lab.model.decoder import DecodedSegment, Decoder, SegmentRequest
 from kokoro_lab.native.toolchain import STOCK, build_of
 from kokoro_lab.provenance import git_state, repository_root, versions
 from kokoro_lab.speech.engine import Engine
-from kokoro_lab.typed import require_range
 from kokoro_lab.weights.voices import Voice
 
 FIGURES = ("ttfa_short", "ttfa_medium", "rtf_medium", "start_up", "memory")
@@ -284,7 +283,13 @@ def require_trials(trials: int, starts: int) -> None:
     """Refuse to write a band of fewer than `FEWEST_TRIALS`, or than `FEWEST_STARTS`: on these stand start-up
     and memory."""
     for name, value, fewest in (("trials", trials, FEWEST_TRIALS), ("starts", starts, FEWEST_STARTS)):
-        require_range(name, value, fewest, message=f"A band of so few {name} would be one of noise.")
+        if value < fewest:
+            raise ParameterError(
+                f"A band of so few {name} would be one of noise.",
+                field=name,
+                value=value,
+                allowed=f"{fewest} or more",
+            )
 
 
 def _is_ratio(value: object) -> bool:

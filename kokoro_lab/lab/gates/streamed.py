@@ -21,11 +21,11 @@ import numpy as np
 from tqdm import tqdm
 
 from kokoro_lab.datatypes import AudioChunk, Samples
+from kokoro_lab.errors import ParameterError
 from kokoro_lab.lab.fixtures import FixtureText
 from kokoro_lab.model.decoder import DecodedSegment, Decoder, SegmentRequest, StagedDecoder
 from kokoro_lab.speech.engine import Engine
 from kokoro_lab.speech.stream import SpeechStream
-from kokoro_lab.typed import require_range
 from kokoro_lab.weights.voices import Voice
 
 WINDOW, SEGMENT = "window", "segment"
@@ -111,7 +111,10 @@ def draw(texts: Sequence[FixtureText], voices: Sequence[str], count: int, seed: 
     ParameterError
         Fewer texts than that, or none asked for.
     """
-    require_range("clips", count, 1, len(texts), f"{count} clips cannot be drawn.")
+    if not 1 <= count <= len(texts):
+        raise ParameterError(
+            f"{count} clips cannot be drawn.", field="clips", value=count, allowed=f"1 to {len(texts)}"
+        )
     random = Random(seed)
     return [(text, random.choice(list(voices))) for text in random.sample(list(texts), count)]
 

@@ -14,7 +14,6 @@ import numpy.typing as npt
 
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.metrics.loudness import integrated_lufs, true_peak_dbtp
-from kokoro_lab.typed import require_range
 
 Samples = npt.NDArray[np.float32]
 
@@ -180,7 +179,10 @@ class ListeningPlan:
                 value=self.repeats,
                 allowed=f"1 to {MOST_TRIALS // len(names)}",
             )
-        require_range("seed", self.seed, 0, message="A seed is a whole number.")
+        if self.seed < 0:
+            raise ParameterError(
+                "A seed is a whole number.", field="seed", value=self.seed, allowed="0 or more"
+            )
 
     def __len__(self) -> int:
         return len(self.pairs) * self.repeats

@@ -41,7 +41,6 @@ from kokoro_lab.provenance import git_state, versions
 from kokoro_lab.sessions.provider_registry import AUTO, usable_providers
 from kokoro_lab.sessions.providers import recorded_options
 from kokoro_lab.sessions.tuned import TUNABLE, TunedConfiguration, TuningConditions, adopt, with_tuned
-from kokoro_lab.typed import require_choice, require_range
 
 MOST_TEXTS = 28
 """Of the fixtures' sentences so many texts can be made, each with a beginning of its own."""
@@ -110,7 +109,13 @@ class TunePlan:
                     value=getattr(self, name),
                     allowed=f"{low} to {high}" + (", or 0" if name == "rounds" else ""),
                 )
-        require_choice("preset", self.preset, PRESETS, f"There is no preset {self.preset!r}.")
+        if self.preset not in PRESETS:
+            raise ParameterError(
+                f"There is no preset {self.preset!r}.",
+                field="preset",
+                value=self.preset,
+                allowed=", ".join(PRESETS),
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,8 +344,13 @@ def ratios_of(trials: pd.DataFrame) -> dict[str, Estimate]:
         Fewer than three texts or rounds.
     """
     for name, column in (("texts", "text_number"), ("rounds", "repetition")):
-        message = "So few say nothing about another one."
-        require_range(name, trials[column].nunique(), FEWEST_UNITS, message=message)
+        if trials[column].nunique() < FEWEST_UNITS:
+            raise ParameterError(
+                "So few say nothing about another one.",
+                field=name,
+                value=trials[column].nunique(),
+                allowed=f"{FEWEST_UNITS} or more",
+            )
     peaks = trials.groupby(["system", "repetition"]).rss_peak_mb.transform("max")
     trials = trials.assign(rss_peak_mb=peaks)
     units = {"ttfa": ["text_number"], "rtf": ["text_number"], "memory": ["repetition"]}
