@@ -6,7 +6,7 @@ import numpy as np
 import soxr
 
 from kokoro_lab.dsp.block import SILENT, Processor, Samples
-from kokoro_lab.errors import ParameterError
+from kokoro_lab.typed import require_choice
 
 RATES_HZ = (22_050, 24_000, 44_100, 48_000)
 
@@ -19,13 +19,7 @@ def require_offered_rate(rate_hz: int) -> None:
     ParameterError
         For any other rate.
     """
-    if rate_hz not in RATES_HZ:
-        raise ParameterError(
-            f"Sample rate {rate_hz} Hz is not offered.",
-            field="sample_rate",
-            value=rate_hz,
-            allowed=", ".join(map(str, RATES_HZ)),
-        )
+    require_choice("sample_rate", rate_hz, RATES_HZ, f"Sample rate {rate_hz} Hz is not offered.")
 
 
 class Resampler(Processor[np.float32]):

@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from kokoro_lab.dsp.block import SILENT, Processor, Samples, Values, correlate, on_grid, require_rate
-from kokoro_lab.errors import ParameterError
+from kokoro_lab.typed import require_range
 
 STEP_S = 0.015
 """Of the output, one excerpt each: two of them overlap for so long."""
@@ -50,13 +50,8 @@ class TimeStretch(Processor[np.float32]):
 
     def __init__(self, stretch: float, sample_rate_hz: int) -> None:
         require_rate(sample_rate_hz)
-        if not STRETCH_MIN <= stretch <= STRETCH_MAX:
-            raise ParameterError(
-                f"Speech cannot be made {stretch} times as long.",
-                field="stretch",
-                value=stretch,
-                allowed=f"{STRETCH_MIN} to {STRETCH_MAX}",
-            )
+        message = f"Speech cannot be made {stretch} times as long."
+        require_range("stretch", stretch, STRETCH_MIN, STRETCH_MAX, message)
         self._stretch = stretch
         self._step = round(STEP_S * sample_rate_hz)
         self._search = round(SEARCH_S * sample_rate_hz)

@@ -27,6 +27,7 @@ from kokoro_lab.errors import ParameterError, WeightsError
 from kokoro_lab.graphs import rewriting
 from kokoro_lab.graphs.passes import SCALE, SHIFT
 from kokoro_lab.graphs.static_passes import SAMPLES, SPECTRUM, TRUNK, balanced_columns
+from kokoro_lab.typed import require_choice
 
 PRECISIONS = ("float32", "float16", "int8")
 """What it computes in: single or half precision; `int8` keeps the weights in 8 bits, with a step for each
@@ -113,13 +114,7 @@ def require_precision(precision: str) -> None:
     ------
     ParameterError
     """
-    if precision not in PRECISIONS:
-        raise ParameterError(
-            f"There is no precision {precision!r}.",
-            field="precision",
-            value=precision,
-            allowed=", ".join(PRECISIONS),
-        )
+    require_choice("precision", precision, PRECISIONS, f"There is no precision {precision!r}.")
 
 
 def _converted(ct: Any, model: rewriting.Model, precision: str) -> Any:

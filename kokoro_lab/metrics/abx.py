@@ -29,6 +29,7 @@ from kokoro_lab.metrics.intervals import (
     proportion_interval,
     upper_limit,
 )
+from kokoro_lab.typed import require_range
 
 CHANCE = 0.5
 INAUDIBLE_BELOW = 0.70
@@ -146,10 +147,7 @@ def proportion_of(d_prime_value: float) -> float:
     Creelman, "Detection Theory: A User's Guide", 2nd edition, 2005, equation 9.5:
     pc = Φ(d′/√2) Φ(d′/2) + Φ(−d′/√2) Φ(−d′/2).
     """
-    if not d_prime_value >= 0:
-        raise ParameterError(
-            "A sensitivity is 0 or more.", field="d_prime", value=d_prime_value, allowed="0 or more"
-        )
+    require_range("d_prime", d_prime_value, 0, message="A sensitivity is 0 or more.")
     wide, narrow = d_prime_value / math.sqrt(2), d_prime_value / 2
     return float(norm.cdf(wide) * norm.cdf(narrow) + norm.cdf(-wide) * norm.cdf(-narrow))
 
@@ -172,10 +170,7 @@ def d_prime(proportion_right: float) -> float:
     ParameterError
         Not a proportion.
     """
-    if not 0 <= proportion_right <= 1:
-        raise ParameterError(
-            "That is no proportion.", field="proportion_right", value=proportion_right, allowed="0 to 1"
-        )
+    require_range("proportion_right", proportion_right, 0, 1, "That is no proportion.")
     if proportion_right <= CHANCE:
         return 0.0
     if proportion_right >= proportion_of(_HIGHEST_D_PRIME):

@@ -21,6 +21,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from scipy.signal import firwin, lfilter
 
 from kokoro_lab.errors import ParameterError
+from kokoro_lab.typed import require_range
 
 Signal = npt.NDArray[np.floating[Any]]
 Values = npt.NDArray[np.float64]
@@ -302,13 +303,7 @@ def _db(magnitude: float) -> float:
 
 def _windows_lufs(samples: Signal, sample_rate_hz: int, window_s: float, hop_s: float) -> Values:
     signal = _checked(samples, sample_rate_hz, shortest_s=window_s)
-    if not 0.001 <= hop_s <= window_s:
-        raise ParameterError(
-            f"A hop of {hop_s} s is out of range.",
-            field="hop_s",
-            value=hop_s,
-            allowed=f"0.001 to {window_s}",
-        )
+    require_range("hop_s", hop_s, 0.001, window_s, f"A hop of {hop_s} s is out of range.")
     # pyloudnorm cuts off fractions of a sample; the nudge keeps 2400.0 from counting as 2399.999...
     overlap = 1 - (1 + _NUDGE) * hop_s / window_s
     meter = pyloudnorm.Meter(sample_rate_hz, filter_class="DeMan", block_size=window_s, overlap=overlap)
@@ -325,13 +320,8 @@ def _whole_hops(signal: Values, sample_rate_hz: int, window_s: float, hop_s: flo
 
 def _checked(samples: Signal, sample_rate_hz: int, shortest_s: float = 0.0) -> Values:
     """The samples as float64, shape (n, channels), if they can be measured."""
-    if not 8_000 <= sample_rate_hz <= 192_000:
-        raise ParameterError(
-            f"{sample_rate_hz} Hz cannot be measured.",
-            field="sample_rate",
-            value=sample_rate_hz,
-            allowed="8000 to 192000",
-        )
+    message = f"{sample_rate_hz} Hz cannot be measured."
+    require_range("sample_rate", sample_rate_hz, 8_000, 192_000, message)
     shape_ok = samples.ndim == 1 or (samples.ndim == 2 and 1 <= samples.shape[1] <= MAX_CHANNELS)
     if not (np.issubdtype(samples.dtype, np.floating) and shape_ok):
         raise ParameterError(

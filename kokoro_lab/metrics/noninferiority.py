@@ -21,6 +21,7 @@ from kokoro_lab.metrics.intervals import (
     ratio_of_sums,
     rows_of,
 )
+from kokoro_lab.typed import require_range
 
 MARGIN = 0.03
 CONFIDENCE = 0.95
@@ -210,11 +211,6 @@ def _require_counts(said: npt.NDArray[np.float64], *errors: npt.NDArray[np.float
 def _clips_of(texts: Sequence[Hashable]) -> list[npt.NDArray[np.intp]]:
     """Which clips speak each text."""
     clips = rows_of(texts)
-    if len(clips) < FEWEST_UNITS:
-        raise ParameterError(
-            f"{len(clips)} texts say nothing about another one.",
-            field="texts",
-            value=len(clips),
-            allowed=f"{FEWEST_UNITS} or more",
-        )
+    message = f"{len(clips)} texts say nothing about another one."
+    require_range("texts", len(clips), FEWEST_UNITS, message=message)
     return clips

@@ -10,7 +10,7 @@ import numpy as np
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, AudioChunk, Samples
 from kokoro_lab.engine_config import CHUNK_MAX_MS, CHUNK_MIN_MS
 from kokoro_lab.errors import ParameterError
-from kokoro_lab.typed import require_type
+from kokoro_lab.typed import require_range, require_type
 
 CHUNK_S = 0.050
 CHUNK_MIN_S, CHUNK_MAX_S = CHUNK_MIN_MS / 1000, CHUNK_MAX_MS / 1000
@@ -46,13 +46,8 @@ class Chunker:
 
     def __init__(self, chunk_s: float = CHUNK_S, start_samples: int = 0) -> None:
         require_type("chunk_s", chunk_s, float, ParameterError)
-        if not CHUNK_MIN_S <= chunk_s <= CHUNK_MAX_S:
-            raise ParameterError(
-                f"A chunk of {chunk_s} s is out of range.",
-                field="chunk_s",
-                value=chunk_s,
-                allowed=f"{CHUNK_MIN_S} to {CHUNK_MAX_S}",
-            )
+        message = f"A chunk of {chunk_s} s is out of range."
+        require_range("chunk_s", chunk_s, CHUNK_MIN_S, CHUNK_MAX_S, message)
         self._size = round(chunk_s * SAMPLE_RATE_HZ)
         self._segment_id = 0
         self._marks: deque[tuple[int, int]] = deque()

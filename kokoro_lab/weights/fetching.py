@@ -13,10 +13,10 @@ from kokoro_lab.config import PUBLISHED
 from kokoro_lab.errors import (
     IntegrityError,
     KokoroLabError,
-    ParameterError,
     SourceUnavailable,
     WeightsError,
 )
+from kokoro_lab.typed import require_choice
 from kokoro_lab.weights.catalogue import WeightFile
 from kokoro_lab.weights.disk import demand_room, locked, sweep, told_apart
 from kokoro_lab.weights.sources import Hub, Registry, WeightSource, describe
@@ -103,10 +103,7 @@ def fetch(
         An unknown variant or source.
     """
     started_s = time.perf_counter()
-    if source not in SOURCES:
-        raise ParameterError(
-            f"There is no source {source!r}.", field="source", value=source, allowed=", ".join(SOURCES)
-        )
+    require_choice("source", source, SOURCES, f"There is no source {source!r}.")
     files = files_of(variants, recogniser=recogniser, voice_encoder=voice_encoder)
     root = weights_home(home)
     folder, staging = root / "weights", root / "staging"

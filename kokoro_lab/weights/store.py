@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Literal
 
 from kokoro_lab.config import settings
-from kokoro_lab.errors import ParameterError, VoiceError
+from kokoro_lab.errors import VoiceError
+from kokoro_lab.typed import require_choice
 from kokoro_lab.weights.catalogue import WeightFile, catalogue
 from kokoro_lab.weights.verified import DAMAGED, MISSING, damage_of, record, size_and_time, verified
 
@@ -72,10 +73,7 @@ def voice_path(voice: str, home: Path | None = None) -> Path:
     VoiceError
         There is no such voice.
     """
-    if voice not in catalogue().voices:
-        raise VoiceError(
-            f"There is no voice {voice!r}.", field="voice", value=voice, allowed=", ".join(voice_names())
-        )
+    require_choice("voice", voice, voice_names(), f"There is no voice {voice!r}.", VoiceError)
     return verified(catalogue().voices[voice], weights_home(home) / "weights")
 
 
@@ -169,11 +167,5 @@ def files_of(
 
 def _model(variant: str) -> WeightFile:
     models = catalogue().models
-    if variant not in models:
-        raise ParameterError(
-            f"There is no model file of a variant {variant!r}.",
-            field="variant",
-            value=variant,
-            allowed=", ".join(models),
-        )
+    require_choice("variant", variant, models, f"There is no model file of a variant {variant!r}.")
     return models[variant]
