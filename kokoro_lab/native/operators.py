@@ -43,6 +43,8 @@ OPERATORS = (
 COMPILERS = ("c++", "g++", "clang++")
 FLAGS = (
     *("-std=c++17", "-O3", "-march=native", "-shared", "-fPIC"),
+    # Else one build that a process loads would use variables of another one
+    "-fvisibility=hidden",
     # A status of ONNX Runtime's that nobody looks at is a null pointer later on
     "-Werror=unused-result",
     # Roundings may be vectorised: nothing here looks at errno or at floating-point exceptions

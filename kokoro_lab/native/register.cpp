@@ -1,7 +1,7 @@
 // What ONNX Runtime calls when it loads this library: hands over our operators.
 #include "operator.h"
 
-extern "C" ort::Status *RegisterCustomOps(ort::Options *options, const ort::Base *base) {
+extern "C" __attribute__((visibility("default"))) ort::Status *RegisterCustomOps(ort::Options *options, const ort::Base *base) {
   const ort::Table t = base->get(ort::VERSION);
   if (t == nullptr) return ort::make_status(base->get(1), ort::FAIL, "this ONNX Runtime is too old for our operators");
   ort::Domain *domain = nullptr;  // given to ONNX Runtime, for as long as the process lives

@@ -32,7 +32,7 @@ for wheel in "$WORK"/wheels/*.whl; do .venv/bin/python -m zipfile -e "$wheel" "$
 rm -f "$WORK"/cases/* "$ROOT"/opt/check/*.onnx
 .venv/bin/python scripts/aarch64/prepare.py "$WORK/cases"
 # As an Apple M1 or a Raspberry Pi 5 would build it: with the dot product of bytes
-aarch64-linux-gnu-g++ -std=c++17 -O3 -march=armv8.2-a+dotprod -shared -fPIC -fno-math-errno -fno-trapping-math \
+aarch64-linux-gnu-g++ -std=c++17 -O3 -march=armv8.2-a+dotprod -shared -fPIC -fvisibility=hidden -fno-math-errno -fno-trapping-math \
   -fopenmp-simd --param=avoid-fma-max-bits=0 kokoro_lab/native/*.cpp -o "$WORK/cases/native.so"
 cp "$WORK"/cases/* scripts/aarch64/check.py "$ROOT/opt/check/"
 chroot "$ROOT" env PYTHONPATH=/opt/check/site python3 /opt/check/check.py /opt/check

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -143,6 +144,18 @@ def test_our_stft_is_onnx_runtimes_to_the_last_bit(library: Path, length: int) -
     for theirs, made in zip(*parts, strict=True):
         np.testing.assert_array_equal(made, theirs)
         np.testing.assert_array_equal(np.signbit(made), np.signbit(theirs))
+
+
+def test_a_library_shares_nothing_with_another_build_of_it_in_the_same_process(library: Path) -> None:
+    """Else the second one that a process loads would hand over the operators of the first one as well."""
+    found = subprocess.run(
+        ["nm", "--dynamic", "--defined-only", str(library)], capture_output=True, text=True, check=True
+    )
+    kinds = {name: kind for _, kind, name in map(str.split, found.stdout.splitlines())}
+    assert set(kinds.values()) <= {"T", "W"}, "functions alone"
+    assert [name for name in kinds if not name.startswith(("_ZSt", "_ZNSt", "_ZNKSt"))] == [
+        "RegisterCustomOps"
+    ]
 
 
 @pytest.mark.test_all

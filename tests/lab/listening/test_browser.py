@@ -162,7 +162,7 @@ def test_play_answer_reload_resume_result(page: Any, lab: Lab) -> None:
         play(page, button)
     answer(page, "B")
     heading(page, 3)
-    assert read_answers(lab.folder / "test/ada.jsonl").letters == ("A", "B")
+    assert list(read_answers(lab.folder / "test/ada.jsonl").letters) == ["A", "B"]
     html = page.content().lower()
     assert not re.search(r"reference|candidate|passage", html.partition('class="kokoro-listening')[2])
 
