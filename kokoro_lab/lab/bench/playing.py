@@ -23,7 +23,7 @@ from kokoro_lab.lab.bench.client import differences
 from kokoro_lab.lab.bench.own_server import ServerFailed
 from kokoro_lab.lab.bench.verdicts import BenchVerdict, Measured, concluded
 from kokoro_lab.lab.results import Check, NegativeControl, Run
-from kokoro_lab.playback.buffering import STABLE
+from kokoro_lab.playback.buffering import STABLE, Hold
 from kokoro_lab.playback.deck import Deck
 from kokoro_lab.playback.sinks import ClockedSink, VirtualClock
 
@@ -95,17 +95,21 @@ def numbered(count: int) -> Pcm:
     return np.random.default_rng(count).integers(-8000, 8000, count, dtype=np.int16)
 
 
-def play_virtually(arrivals_s: Sequence[float], *, lost_chunk: int | None = None) -> BurstStream:
+def play_virtually(
+    arrivals_s: Sequence[float], hold: Hold | None = None, *, lost_chunk: int | None = None
+) -> BurstStream:
     """Play chunks that come at `arrivals_s` through the clocked sink, on a clock that takes no time.
 
     Parameters
     ----------
+    hold : Hold, optional
+        What is held back; learns unless given.
     lost_chunk : int, optional
         One that the line loses, on purpose: a control.
     """
     clock = VirtualClock()
     sink = ClockedSink(clock, keep=True)
-    deck = Deck(sink, clock, players=())
+    deck = Deck(sink, clock, hold=hold, players=())
     pcm = numbered(len(arrivals_s) * CHUNK_SAMPLES)
     audio_s = len(pcm) / SAMPLE_RATE_HZ
     stream, sent = deck.begin(), 0
