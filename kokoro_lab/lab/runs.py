@@ -131,8 +131,10 @@ def _typed(name: str, value: Any, declared: Mapping[str, str]) -> Any:
     return value
 
 
-def run_notebook(name: str, parameters: Mapping[str, Any] | None = None, *, progress: bool = True) -> Result:
-    """Execute a notebook in a process of its own, with a bar.
+def run_notebook(
+    name: str, parameters: Mapping[str, Any] | None = None, place: int = 0, *, progress: bool = True
+) -> Result:
+    """Execute a notebook in a process of its own, with a bar, `place` lines below where the cursor is.
 
     Writes `executed.ipynb` (also of a run that failed), `report.html` and, by the notebook's own hand,
     `result.json` and `audio/` to `results/<notebook>/<run_id>/`.
@@ -161,7 +163,7 @@ def run_notebook(name: str, parameters: Mapping[str, Any] | None = None, *, prog
                 parameters={**values, "run_dir": str(run_dir)},
                 kernel_name="python3",
                 cwd=str(notebook.parent),
-                progress_bar={"desc": notebook.stem} if progress else False,
+                progress_bar={"desc": notebook.stem, "position": place} if progress else False,
                 log_output=False,
                 extra_arguments=["--log-level=ERROR"],  # the kernel warns of its sockets at each start
                 config=sockets,
