@@ -74,7 +74,7 @@ def speak(
     from kokoro_lab.containers import Encoder, dithered, format_of, write_encoded
     from kokoro_lab.dsp import ditherer
     from kokoro_lab.metrics.loudness import true_peak_dbtp
-    from kokoro_lab.playback.deck import aloud
+    from kokoro_lab.playback.aloud import aloud
     from kokoro_lab.playback.sinks import SoundCard
     from kokoro_lab.speech.engine import load_engine
 

@@ -14,10 +14,9 @@ from typing import Literal
 
 import numpy as np
 
-from kokoro_lab.audio import Pcm, Samples
+from kokoro_lab.audio import Pcm
 from kokoro_lab.config import settings
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Fallback
-from kokoro_lab.dsp import Dither
 from kokoro_lab.errors import PlaybackError
 from kokoro_lab.playback.buffering import Hold
 from kokoro_lab.playback.sinks import BLOCK_S, BLOCK_SAMPLES, Clock, Sink
@@ -518,62 +517,3 @@ def running(deck: Deck) -> Iterator[Deck]:
             deck._changed.notify_all()
         thread.join()
         deck.close()
-
-
-class Aloud:
-    """One stream that is heard. Made by `aloud`.
-
-    Parameters
-    ----------
-    deck : Deck
-        Running.
-    dither : Dither
-        Fresh: the same samples are heard as a file holds that is written with its like.
-    """
-
-    def __init__(self, deck: Deck, dither: Dither) -> None:
-        self._deck = deck
-        self._dither = dither
-        self._stream = deck.begin()
-
-    def push(self, samples: Samples) -> None:
-        """Play these behind the last ones, waiting where there is plenty; float32, shape (n,), at 24 kHz."""
-        try:
-            self._deck.feed(self._stream, self._dither.push(samples))
-        except StreamOver:
-            self._deck.require_played(self._stream)  # says why
-
-    def finish(self) -> PlayerStatus:
-        """Nothing more comes: wait until the last sample was heard.
-
-        Raises
-        ------
-        PlaybackError
-            It could not be played to its end.
-        """
-        self._deck.end(self._stream)
-        self._deck.require_played(self._stream)
-        return self._deck.status()
-
-
-@contextmanager
-def aloud(sink: Sink, dither: Dither, players: Sequence[str] = PLAYERS) -> Iterator[Aloud]:
-    """Inside, what is pushed is heard; who leaves before `finish` cuts it off.
-
-    Parameters
-    ----------
-    sink : Sink
-    dither : Dither
-        As `Aloud`.
-    players : sequence of str
-        The system's players, for where the sink dies, or does not open.
-
-    Raises
-    ------
-    PlaybackError
-        Neither does the sink open, nor is there another player.
-    """
-    deck = Deck(sink, players=players)
-    deck.open()
-    with running(deck):
-        yield Aloud(deck, dither)
