@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -30,15 +31,15 @@ class BenchVerdict:
 
 
 @dataclass(frozen=True, slots=True)
-class ServerPlan(BenchPlan):
+class ServerPlan(BenchPlan, ABC):
     """A benchmark that ends in a verdict, and whose results are in a folder of its kind."""
 
     kind: ClassVar[str]
     begins: ClassVar[str] = "Starting the server."
 
+    @abstractmethod
     def measured(self, sentences: Sequence[str], start: StartServer | None, *, progress: bool) -> Measured:
         """Start the server, and measure."""
-        raise NotImplementedError
 
     def texts(self, sentences: Sequence[str]) -> list[str]:
         """`trials` of them; their beginnings may recur."""
