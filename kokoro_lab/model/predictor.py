@@ -113,7 +113,7 @@ class Bend:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StatisticsPredictor:
-    """Regression of low rank from `features` to means and log variances; `tuning.statistics.fit` makes it.
+    """Regression of low rank from `features` to means and log variances; `tuning.predictor_fit` makes it.
 
     Parameters
     ----------

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from kokoro_lab.lab.tuning.statistics import fit
+from kokoro_lab.lab.tuning.predictor_fit import fit
 from kokoro_lab.model.predictor import StatisticsPredictor
 
 Values = npt.NDArray[np.float32]

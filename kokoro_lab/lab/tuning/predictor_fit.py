@@ -1,0 +1,134 @@
+"""Fits the predictor of statistics: a regression of low rank, and what bends it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from kokoro_lab.model.predictor import (
+    POINT_STEP,
+    Bend,
+    Doubles,
+    StatisticsPredictor,
+    Values,
+)
+
+
+def fit(
+    inputs: Values,
+    targets: Values,
+    voices: Iterable[str],
+    *,
+    rank: int,
+    ridge: tuple[float, float],
+    bend: tuple[float, float] | None = None,
+    known: int = 1500,
+    unit: Values | None = None,
+    towards: StatisticsPredictor | None = None,
+) -> StatisticsPredictor:
+    """Fit on rows of features and of (means, log variances).
+
+    Parameters
+    ----------
+    voices : iterable of str
+        Who speaks in the rows.
+    rank : int
+        Kept directions of the prediction: reduced-rank regression (Izenman 1975).
+    ridge : tuple of float
+        Penalties on the standardised features for the means and for the log variances, times the
+        number of rows over 1,000. Variances are the noisier.
+    bend : tuple of float, optional
+        Reach of the Gaussian, as a multiple of the median squared distance between rows, and its stiffness, a
+        penalty times the number of rows over 1,000: kernel ridge regression of what the ridge leaves, by
+        distances between what the ridge predicts. None leaves it out.
+    known : int
+        From so many of the rows, spread over all: the subset of regressors (Rasmussen & Williams 2006,
+        section 8.3.1).
+    unit : numpy.ndarray, optional
+        How large an error in each target counts as one. None counts what it does to the normalised
+        activations: of a mean, the channel's deviation; of a log variance, two. With `towards`, it is taken
+        from there.
+    towards : StatisticsPredictor, optional
+        Its regression is what the ridge draws to, instead of to nothing: what was learnt from rows that are
+        no more is not lost.
+    """
+    half = targets.shape[1] // 2
+    mean, deviation = inputs.mean(0), inputs.std(0) + 1e-6
+    start = np.zeros((inputs.shape[1], targets.shape[1]), np.float32)
+    if towards is not None:
+        # Counted from the mean of these rows, in the steps in which its regression is
+        deviation, unit = towards.feature_deviation, towards.unit
+        start = towards.inner @ (towards.outer / unit)
+    elif unit is None:
+        deviations = np.exp(0.5 * np.median(targets[:, half:], axis=0))
+        unit = np.concatenate([deviations, np.full(half, 2, np.float32)])
+    x = ((inputs - mean) / deviation).astype(np.float64)
+    target_mean = targets.mean(0)
+    y = (targets - target_mean) / unit
+    full = start + _ridge(x, y - x @ start, ridge, half)
+    # R of x = QR has no more rows than features, however many utterances; R full turns as x full does
+    basis = _principal(np.linalg.qr(x, mode="r") @ full, rank)
+    kept = np.linspace(0, len(x) - 1, min(known, len(x))).astype(int)
+    if bend is not None:
+        straight = x @ full
+        kernels, _ = _gaussian(straight @ basis, (straight @ basis)[kept], bend[0])
+        # Directions in which it bends may be none of the regression's
+        basis = _principal(straight + kernels[0] @ _solved(kernels, y - straight, bend[1]), rank)
+    inner = full @ basis
+    coordinates = x @ inner
+    scale = np.sqrt((coordinates**2).mean(0))
+    found = None
+    if bend is not None:
+        # From where it will be said that they are: weights are large and cancel, so places are not to move
+        points = np.rint(coordinates[kept] / scale / POINT_STEP) * POINT_STEP * scale
+        kernels, reach = _gaussian(coordinates, points, bend[0])
+        weights = _solved(kernels, y @ basis - coordinates, bend[1]) / scale
+        found = Bend(scale, points, weights, reach)
+    return StatisticsPredictor(
+        frozenset(voices),
+        mean.astype(np.float32),
+        deviation.astype(np.float32),
+        (inner / scale).astype(np.float32),
+        ((basis * scale).T * unit).astype(np.float32),
+        target_mean.astype(np.float32),
+        unit.astype(np.float32),
+        found,
+    )
+
+
+def _ridge(x: Doubles, y: Doubles, penalties: tuple[float, float], half: int) -> Doubles:
+    """Ridge regression of `y` on `x`, one penalty for the first `half` of the targets, one for the rest."""
+    gram, toward = x.T @ x, x.T @ y
+    parts = (toward[:, :half], toward[:, half:])
+    solved = [
+        np.linalg.solve(gram + penalty * len(x) / 1000 * np.eye(len(gram)), part)
+        for penalty, part in zip(penalties, parts, strict=True)
+    ]
+    return np.concatenate(solved, axis=1)
+
+
+def _gaussian(rows: Doubles, points: Doubles, reach: float) -> tuple[tuple[Doubles, Doubles], float]:
+    """How near rows are to points, and points to each other; and the reach as a squared distance."""
+
+    def distance(a: Doubles, b: Doubles) -> Doubles:
+        found: Doubles = (a**2).sum(1)[:, np.newaxis] + (b**2).sum(1) - 2 * a @ b.T
+        return found
+
+    within = float(reach * np.median(distance(rows, points)))
+    return (np.exp(-distance(rows, points) / within), np.exp(-distance(points, points) / within)), within
+
+
+def _solved(kernels: tuple[Doubles, Doubles], y: Doubles, stiffness: float) -> Doubles:
+    """Weights of the points with which they come to `y` at the rows."""
+    near, among = kernels
+    penalty = stiffness * len(near) / 1000 * among + 1e-8 * len(among) * np.eye(len(among))
+    return np.asarray(np.linalg.solve(near.T @ near + penalty, near.T @ y), np.float64)
+
+
+def _principal(rows: Doubles, rank: int) -> Doubles:
+    """The `rank` right singular vectors of `rows` with the largest values, by columns."""
+    # From the smaller of the two products of rows with themselves
+    values, left = np.linalg.eigh(rows @ rows.T)
+    found: Doubles = rows.T @ (left[:, -rank:] / np.sqrt(np.maximum(values[-rank:], 1e-30)))
+    return found
