@@ -175,8 +175,14 @@ void compute(const ort::Call &call) {
   thread_local std::vector<float> different, gates_room;
   const int64_t rows = merge_alike(x.data, steps, inputs, row_of, different);
   float *gates = ort::room(gates_room, ort::count_of({2, rows, outputs}));
-  const Work work{steps, inputs, hidden,         input.data,    recurrent.data, bias.data,
-                  rows,  different.data(), row_of.data(), gates,          y};
+  // A line here is a line of the struct
+  const Work work{steps, inputs, hidden,
+                  input.data, recurrent.data, bias.data,
+                  rows,
+                  different.data(),
+                  row_of.data(),
+                  gates,
+                  y};
   call.parallel(multiply_inputs, 2 * outputs / PANEL, work);
   call.parallel(follow, 2, work);
 }

@@ -154,10 +154,18 @@ void compute(const ort::Call &call) {
   const int64_t blocks = (asked.last - asked.first + COLUMNS - 1) / COLUMNS, reach = plan.taps / 2 * plan.dilation;
   const int64_t stride = blocks * COLUMNS + 2 * reach;
   thread_local std::vector<int32_t> words;
-  const Work work{plan.channels_out, plan.channels_in, plan.taps, plan.dilation, x.data, steps.data, outputs.data,
-                  scale, shift, by, weights.data, sums.data, y,
-                  ort::room(words, ort::count_of({plan.channels_in / 4, stride})), channels, length, reach, asked,
-                  stride, (plan.channels_out + CHANNELS_A_TASK - 1) / CHANNELS_A_TASK};
+  // A line here is a line of the struct
+  const Work work{plan.channels_out, plan.channels_in, plan.taps, plan.dilation,
+                  x.data, steps.data, outputs.data, scale, shift,
+                  by,
+                  weights.data,
+                  sums.data,
+                  y,
+                  ort::room(words, ort::count_of({plan.channels_in / 4, stride})),
+                  channels, length, reach,
+                  asked,
+                  stride,
+                  (plan.channels_out + CHANNELS_A_TASK - 1) / CHANNELS_A_TASK};
   call.parallel(quantise, plan.channels_in / 4, work);
   call.parallel(convolve, blocks * work.shared, work);
 }

@@ -101,8 +101,12 @@ void compute(const ort::Call &call) {
   const int64_t blocks = (rows + COLUMNS - 1) / COLUMNS, stride = blocks * COLUMNS;
   thread_local std::vector<int32_t> words;
   thread_local std::vector<float> steps;
-  const Work work{rows, inputs, outputs, stride, (outputs + OUTPUTS_A_TASK - 1) / OUTPUTS_A_TASK, x.data, scale.data,
-                  profile.data, weights.data, sums.data, y, ort::room(steps, rows),
+  // A line here is a line of the struct
+  const Work work{rows, inputs, outputs, stride, (outputs + OUTPUTS_A_TASK - 1) / OUTPUTS_A_TASK,
+                  x.data, scale.data, profile.data,
+                  weights.data,
+                  sums.data,
+                  y, ort::room(steps, rows),
                   ort::room(words, ort::count_of({inputs / 4, stride}))};
   call.parallel(quantise, blocks, work);
   call.parallel(multiply_block, blocks * work.shared, work);
