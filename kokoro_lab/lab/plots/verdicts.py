@@ -176,7 +176,7 @@ def taken_by(table: pd.DataFrame, providers: dict[str, str]) -> Figure:
         axes.barh(rows.index, 100, color=_REFUSED)
         axes.barh(rows.index, share, color=_TAKEN)
         for k, (percent, count) in enumerate(zip(share, rows.partitions, strict=True)):
-            said = "nothing" if count == 0 else f"{percent:.0f} % in {count} piece{'s' * (count > 1)}"
+            said = "nothing" if count == 0 else f"{percent:.0f} % in {count} partition{'s' * (count > 1)}"
             dark = percent > 55
             axes.text(
                 3 if dark else 97,

@@ -82,4 +82,4 @@ def test_the_figure_counts_partitions() -> None:
     figure = plots.taken_by(analysis.table(rows()), {INTENDED: "fixed"})
     said = [text.get_text() for text in figure.axes[0].texts]
     assert said[-1] == "100 % in 1 piece"
-    assert said[0] == "20 % in 4 pieces"
+    assert said[0] == "20 % in 4 partitions"
