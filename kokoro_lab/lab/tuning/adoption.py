@@ -13,16 +13,16 @@ from kokoro_lab.lab.compare.comparison import Comparison, Start, compare, pooled
 from kokoro_lab.lab.compare.configurations import Configuration
 from kokoro_lab.lab.compare.engine_process import EngineFailed
 from kokoro_lab.lab.results import NegativeControl
-from kokoro_lab.lab.tuning import search
-from kokoro_lab.lab.tuning.search import CANDIDATE, COSTS, DEFAULTS, MARGINS, OBJECTIVES
+from kokoro_lab.lab.tuning import candidate
+from kokoro_lab.lab.tuning.candidate import CANDIDATE, COSTS, DEFAULTS, MARGINS, OBJECTIVES, figures_of
 from kokoro_lab.metrics.intervals import FEWEST_UNITS, Estimate
 
 CONFIDENCE = 1 - 0.05 / len(OBJECTIVES)
 """Of each interval, so that all three are right 95 times of 100 (Bonferroni)."""
 RULE = (
     "Adopted if every cost, as a ratio to the defaults', has its whole interval below its margin "
-    f"({search.MARGINS_SAID}), one of them below 1, and every text sounds as theirs: "
-    f"{search.SNR_LOW_DB:g} dB SNR or more, or PESQ {search.PESQ_LOW:g} or more."
+    f"({candidate.MARGINS_SAID}), one of them below 1, and every text sounds as theirs: "
+    f"{candidate.SNR_LOW_DB:g} dB SNR or more, or PESQ {candidate.PESQ_LOW:g} or more."
 )
 
 
@@ -90,7 +90,7 @@ def compared_with_defaults(
         if failed := found[-1].unavailable:
             raise EngineFailed(failed[CANDIDATE])
     trials = pooled(found).trials
-    return DefaultsComparison(ratios_of(trials), search.figures_of(trials).excess_db)
+    return DefaultsComparison(ratios_of(trials), figures_of(trials).excess_db)
 
 
 def ratios_of(trials: pd.DataFrame) -> dict[str, Estimate]:

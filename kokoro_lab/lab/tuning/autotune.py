@@ -1,7 +1,7 @@
 """The tuner, from its options to a decision: search, choose, compare, adopt.
 
-The defaults stay loaded in a process of their own, and every candidate is measured beside them (`search`). A
-search picks what measured best, which is partly luck: so what it chose is compared with the defaults once
+The defaults stay loaded in a process of their own, and every candidate is measured beside them (`candidate`).
+A search picks what measured best, which is partly luck: so what it chose is compared with the defaults once
 more, on other texts and in fresh processes, and adopted only if it holds (`adoption`). The whole run is
 judged in `autotune_verdict`.
 """
@@ -28,7 +28,8 @@ from kokoro_lab.lab.fixtures import require_known
 from kokoro_lab.lab.results import results_folder
 from kokoro_lab.lab.tuning import search
 from kokoro_lab.lab.tuning.adoption import DefaultsComparison, compared_with_defaults
-from kokoro_lab.lab.tuning.search import CANDIDATE, DEFAULTS, OBJECTIVES
+from kokoro_lab.lab.tuning.candidate import CANDIDATE, DEFAULTS, OBJECTIVES, CandidateFigures, measured
+from kokoro_lab.lab.tuning.search_space import Choice, Settings, Space
 from kokoro_lab.metrics.intervals import FEWEST_UNITS
 from kokoro_lab.provenance import git_state, versions
 from kokoro_lab.sessions.provider_registry import AUTO, usable_providers
@@ -109,7 +110,7 @@ class Tuning:
         The defaults.
     default : mapping
         Their settings.
-    space : search.Space
+    space : Space
     table : pandas.DataFrame
         As `search.table_of`.
     chosen : dict or None
@@ -124,10 +125,10 @@ class Tuning:
 
     made_for: TuningConditions
     base: EngineConfig
-    default: search.Settings
-    space: search.Space
+    default: Settings
+    space: Space
     table: pd.DataFrame
-    chosen: dict[str, search.Choice] | None
+    chosen: dict[str, Choice] | None
     comparison: DefaultsComparison | None
     store: Path
     facts: dict[str, Any] = field(default_factory=dict)
@@ -140,7 +141,7 @@ class Tuning:
     def tuned(self) -> TunedConfiguration:
         """As the engine reads it. A provider that `auto` would take anyway is left to `auto`; another one is
         preferred, not asked for: nobody has named it, so an engine that cannot have it speaks without it."""
-        settings: dict[str, search.Choice] = dict(self.chosen or {})
+        settings: dict[str, Choice] = dict(self.chosen or {})
         provider = settings.pop("provider", None)
         if provider is not None and provider != self.default["provider"]:
             settings["provider"] = f"{AUTO}:{provider}"
@@ -199,7 +200,7 @@ def tune(
     ParameterError
         A setting or value in `tried` that there is not.
     """
-    space = search.Space.here(usable_providers()).narrowed(plan.tried)
+    space = Space.here(usable_providers()).narrowed(plan.tried)
     base = defaults(plan.variant)
     default = space.default(base)
     space = space.including(default)
@@ -228,8 +229,8 @@ def tune(
                 bar.set_postfix_str(_short(row), refresh=False)
                 bar.update(number - bar.n)
 
-            def measure(settings: search.Settings) -> search.CandidateFigures:
-                return search.measured(beside, lambda: start(configured(CANDIDATE, base, settings)), searched)
+            def measure(settings: Settings) -> CandidateFigures:
+                return measured(beside, lambda: start(configured(CANDIDATE, base, settings)), searched)
 
             table = search.run_trials(study, measure, plan.trials, done=done)
         facts = beside.facts
@@ -242,7 +243,7 @@ def tune(
     return Tuning(made_for, base, default, space, table, chosen, comparison, study.store, facts)
 
 
-def configured(name: str, config: EngineConfig, chosen: search.Settings) -> Configuration:
+def configured(name: str, config: EngineConfig, chosen: Settings) -> Configuration:
     """`config` with the chosen settings, and no first audio remembered."""
     changes: dict[str, Any] = dict(chosen)
     return Configuration(name, replace(config, **changes, first_audio_ttl_s=0.0))

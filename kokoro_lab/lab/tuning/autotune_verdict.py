@@ -11,7 +11,8 @@ from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.lab.results import Check, NegativeControl, Run
 from kokoro_lab.lab.tuning import adoption, search
 from kokoro_lab.lab.tuning.autotune import TunePlan, Tuning
-from kokoro_lab.lab.tuning.search import MARGINS, OBJECTIVES
+from kokoro_lab.lab.tuning.candidate import MARGINS, OBJECTIVES, SNR_LOW_DB
+from kokoro_lab.lab.tuning.search_space import Choice
 from kokoro_lab.metrics.intervals import Estimate
 from kokoro_lab.sessions.providers import recorded_options
 from kokoro_lab.sessions.tuned import TunedConfiguration, adopt, with_tuned
@@ -23,7 +24,7 @@ def checks(tuning: Tuning, plan: TunePlan) -> list[Check]:
     adopted = tuning.comparison if tuning.adopted else None
     return [
         Check("configurations_count", len(tuning.table), low=min(plan.trials, tuning.space.size)),
-        Check("defaults_to_themselves_snr_db", first.snr_db, low=search.SNR_LOW_DB),
+        Check("defaults_to_themselves_snr_db", first.snr_db, low=SNR_LOW_DB),
         # The defaults cost what the defaults cost
         Check(
             "worst_cost_to_margin_ratio", adopted.worst if adopted else 1 / min(MARGINS.values()), high=1.0
@@ -99,7 +100,7 @@ def _read_otherwise(tuning: Tuning) -> int:
 
 
 def _files_refused(tuning: Tuning) -> list[NegativeControl]:
-    other: dict[str, search.Choice] = {"threads": 1 if tuning.default["threads"] != 1 else 2}
+    other: dict[str, Choice] = {"threads": 1 if tuning.default["threads"] != 1 else 2}
     here = replace(tuning.tuned, settings=other)
     files = {
         "found on another processor": replace(here, made_for=replace(here.made_for, cpu="another")),

@@ -21,7 +21,7 @@ from kokoro_lab.lab.tuning.adoption import (
     made_up_controls,
     ratios_of,
 )
-from kokoro_lab.lab.tuning.search import CANDIDATE, COSTS, DEFAULTS
+from kokoro_lab.lab.tuning.candidate import CANDIDATE, COSTS, DEFAULTS
 
 SPEECH = np.sin(np.arange(24_000) / 20).astype(np.float32)
 

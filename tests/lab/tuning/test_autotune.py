@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +16,12 @@ from kokoro_lab.__main__ import main
 from kokoro_lab.config import settings
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ParameterError
-from kokoro_lab.lab.compare.engine_process import EngineFailed, EngineProcess
+from kokoro_lab.lab.compare.engine_process import EngineFailed
 from kokoro_lab.lab.tuning import autotune
 from kokoro_lab.lab.tuning.adoption import DefaultsComparison
 from kokoro_lab.lab.tuning.autotune import TunePlan, Tuning, tune
-from kokoro_lab.lab.tuning.search import FAILED, FEASIBLE, Search, Space, measured
+from kokoro_lab.lab.tuning.search import FAILED, FEASIBLE, Search
+from kokoro_lab.lab.tuning.search_space import Space
 from kokoro_lab.metrics.intervals import Estimate
 from kokoro_lab.sessions.provider_registry import choose
 from kokoro_lab.sessions.tuned import TuningConditions, read_tuned, with_tuned
@@ -30,15 +30,6 @@ from tests.toy_engine import fails_at_1_thread, make_engine
 CONFIG = EngineConfig(threads=2)
 ONE = "threads=1,2 spinning=false memory_pattern=false chunk_ms=50 window_frames=120"
 SMALL = TunePlan(trials=2, texts=1, compared=3, rounds=0, preset="short", tried=ONE)
-
-
-def test_what_the_defaults_refuse_is_not_held_against_a_candidate() -> None:
-    with (
-        EngineProcess("defaults", CONFIG, "hum", make_engine) as beside,
-        pytest.raises(EngineFailed, match="provider is lost"),
-    ):
-        # The defaults begin the second text
-        measured(beside, partial(EngineProcess, "candidate", CONFIG, "hum", make_engine), ["Fine.", "refuse"])
 
 
 @pytest.fixture
