@@ -14,7 +14,7 @@ from tests.server.conftest import RunningServer
 from tests.server.events import ServerEvent, audio_of
 from tests.server.test_resume import BODY, came_back, events_of, ids, rest, whole
 from tests.server.test_speech import URL
-from tests.server.test_websocket import PLENTY, talking
+from tests.server.test_websocket_conversation import PLENTY, talking
 
 LENGTHS_MS = (30, 47, 50, 80, 120)
 

@@ -28,12 +28,7 @@ from kokoro_lab.lab.tuning.reporter import OwnStatistics, TrunkStatistics
 from kokoro_lab.metrics.mos import dnsmos
 from kokoro_lab.metrics.seams import seam_rank
 from kokoro_lab.model.decoder import SegmentRequest, StagedDecoder
-from kokoro_lab.model.predictor import (
-    PREDICTOR_FILE,
-    StatisticsPredictor,
-    Values,
-    features,
-)
+from kokoro_lab.model.predictor import PREDICTOR_FILE, StatisticsPredictor, Values, features
 from kokoro_lab.model.windowed_speech import EARLY_PREDICTOR_FILE, contour_features
 from kokoro_lab.weights.voices import load_voice
 
