@@ -34,7 +34,7 @@ def fetch(
     list_voices: bool,
     as_json: bool,
 ) -> None:
-    """Fetch and check the weights and the 54 voices."""
+    """Fetch and check the weights, the 54 voices and the tagger of English words."""
     from kokoro_lab.weights import fetching, store
 
     if list_voices:

