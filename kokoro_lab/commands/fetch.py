@@ -28,7 +28,7 @@ from kokoro_lab.config import NAMED_SOURCES, PUBLISHED, VARIANTS, Source, settin
     "filled",
     metavar="FOLDER",
     type=click.Path(exists=True, file_okay=False, resolve_path=True, path_type=Path),
-    help="Fetch from a folder that --to filled, without a network.",
+    help="Fetch from a folder that --to filled, without a network: all that it holds, or what is asked for.",
 )
 @click.option(
     "--to",
@@ -65,8 +65,11 @@ def fetch(
         return
     if source and filled:
         raise click.UsageError("--source and --from are two places to fetch from; name one.")
-    weights = [weights_of(v) for v in variants] or PUBLISHED
-    files = store.files_of(weights, recogniser=recogniser, voice_encoder=voice_encoder)
+    if filled and not (variants or recogniser or voice_encoder):
+        files = portable.held_by(filled)
+    else:
+        weights = [weights_of(v) for v in variants] or PUBLISHED
+        files = store.files_of(weights, recogniser=recogniser, voice_encoder=voice_encoder)
     report = fetching.fetch_files(
         files, source=filled or source or settings().source, force=force, progress=not as_json, say=say
     )

@@ -20,7 +20,7 @@ from kokoro_lab.weights.catalogue import WeightFile
 from kokoro_lab.weights.clients import is_disk_full
 from kokoro_lab.weights.joining import sha256_of
 from kokoro_lab.weights.sources import FilledFolder
-from kokoro_lab.weights.store import every_file, weights_home
+from kokoro_lab.weights.store import every_file, files_of, weights_home
 from kokoro_lab.weights.verified import size_and_time
 
 LIST = "kokoro-weights.json"
@@ -78,6 +78,16 @@ def fill(
             f"{folder} cannot be written: {error.strerror or error}.", field="--to", value=str(folder)
         ) from error
     return written
+
+
+def held_by(folder: Path) -> tuple[WeightFile, ...]:
+    """What a folder must give: voices, tagger, and what its list names or, without a list, what is there."""
+    try:
+        names = set(json.loads((folder / LIST).read_text(encoding="utf-8"))["files"])
+    except (OSError, ValueError, KeyError, TypeError):  # the folder `weights` of a cache has no list
+        names = {file.name for file in every_file() if (folder / file.name).is_file()}
+    names.update(file.name for file in files_of(()))
+    return tuple(file for file in every_file() if file.name in names)
 
 
 def _is_right(file: WeightFile, folder: Path) -> bool:

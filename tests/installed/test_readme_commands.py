@@ -81,10 +81,10 @@ LINES = (
         slow=True,
     ),
     Line(
-        "kokoro-lab fetch --variant int8 --from weights",
+        "kokoro-lab fetch --from weights",
         r"60 files fetched, 0 were there",
         "kokoro-lab fetch --variant int8 --to weights && "
-        "KOKORO_HOME=$PWD/away kokoro-lab fetch --variant int8 --from weights",
+        "KOKORO_HOME=$PWD/away kokoro-lab fetch --from weights",
         leaves="away/weights/kokoro-v1.0.fp32.onnx",
         slow=True,
     ),

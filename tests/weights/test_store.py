@@ -760,6 +760,26 @@ def test_weights_are_taken_from_a_filled_folder_without_a_network(
     assert shop.asked("view") == [VOICES]  # when it was filled
 
 
+def test_a_folder_must_give_what_its_list_names(shop: Shop, stick: Path, tmp_path: Path) -> None:
+    (stick / FP32).unlink()
+    away = tmp_path / "away"
+    with pytest.raises(SourceUnavailable, match=f"does not hold {FP32}"):
+        fetching.fetch_files(portable.held_by(stick), source=stick, home=away, progress=False)
+    for text in (
+        "{",
+        "[]",
+        None,
+    ):  # a list that is no list, or none: what is there, and what every engine needs
+        (stick / "kokoro-weights.json").unlink()
+        if text is not None:
+            (stick / "kokoro-weights.json").write_text(text)
+        assert portable.held_by(stick) == store.files_of(())
+        (stick / "kokoro-weights.json").touch()
+    (stick / FP16).write_bytes(shop.fp16[0])
+    assert portable.held_by(stick) == store.files_of(("fp16",))
+    assert portable.held_by(tmp_path) == store.files_of(())
+
+
 def test_filling_again_writes_only_what_is_not_right(shop: Shop, home: Path, tmp_path: Path) -> None:
     folder = tmp_path / "stick"
     get(home, "fp32", "fp16")
