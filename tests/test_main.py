@@ -170,6 +170,8 @@ def test_text_and_speak_take_a_lexicon(lab: Path) -> None:
         (["run", "00_quickstart", "--sweep", "a=1", "--sweep", "a=2"], "given twice for a"),
         (["text", "--language", "tlh"], "en-us, en-gb"),
         (["fetch", "--variant", "fp33"], "fp33"),
+        (["fetch", "--source", "hub", "--from", "."], "name one"),
+        (["fetch", "--from", "nowhere"], "nowhere"),
         (["export", "--variant", "int8-upstream", "-o", "x"], "int8-upstream"),
         (["export", "--format", "tflite", "-o", "x"], "tflite"),
         (["export", "--format", "static", "--variant", "int8", "-o", "x"], "fp32"),

@@ -28,7 +28,7 @@ from click.testing import CliRunner
 from kokoro_lab.__main__ import main
 from kokoro_lab.config import PREFIX, Settings, misspelt, settings
 from kokoro_lab.engine_config import EngineConfig
-from kokoro_lab.errors import ProviderError, WeightsError
+from kokoro_lab.errors import ProviderError, SettingsError, WeightsError
 from kokoro_lab.model.choosing import PlacedDecoder, chosen_by_cost
 from kokoro_lab.model.decoder import StagedDecoder, WholeGraph
 from kokoro_lab.model.static_vocoder import fixed_windows
@@ -154,6 +154,22 @@ def test_weights_are_looked_for_in_the_home_of_the_environment(
         load_engine()
     assert fetched["home"] == tmp_path
     assert (fetched["source"], fetched["names"]) == ("registry", ["fp16-upstream"])
+
+
+def test_weights_are_taken_from_the_folder_of_the_environment(
+    variables: Set, fetched: dict[str, Any], tmp_path: Path
+) -> None:
+    variables(home=tmp_path / "empty", source=tmp_path / "stick")
+    with pytest.raises(Asked):
+        load_engine()
+    assert fetched["source"] == tmp_path / "stick"
+
+
+@pytest.mark.parametrize("misspelt_source", ["registy", "./stick"])
+def test_a_source_is_a_name_or_a_whole_path(variables: Set, misspelt_source: str) -> None:
+    variables(source=misspelt_source)
+    with pytest.raises(SettingsError, match=r"KOKORO_SOURCE=.* is not valid: .*'hub'.*configuration"):
+        settings()
 
 
 def test_weights_are_looked_for_in_the_home_of_the_configuration(

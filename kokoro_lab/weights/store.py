@@ -4,6 +4,7 @@ All of this works on a warm cache, without a network:
 
     <home>/weights/kokoro-v1.0.fp32.onnx      and the other variants
     <home>/weights/voices/af_heart.bin        and 53 more
+    <home>/weights/english-tagger/tagger/model    and four more, laid out as in the spaCy model they are from
     <home>/weights/whisper-base/model.bin     the recogniser and its three other files, if it was asked for
     <home>/weights/voice-encoder/pretrained.pt    what compares voices, if it was asked for
     <home>/weights/verified.json              what was hashed, at which size and time
@@ -23,6 +24,8 @@ from kokoro_lab.weights.catalogue import WeightFile, catalogue
 from kokoro_lab.weights.verified import DAMAGED, MISSING, damage_of, record, size_and_time, verified
 
 Status = Literal["ok", "corrupt", "missing"]
+ENGLISH_TAGGER = "english-tagger"
+"""Its folder below the weights."""
 
 
 def weights_home(home: Path | None = None) -> Path:
@@ -77,6 +80,26 @@ def voice_path(voice: str, home: Path | None = None) -> Path:
     return verified(catalogue().voices[voice], weights_home(home) / "weights")
 
 
+def english_tagger_path(home: Path | None = None) -> Path:
+    """Folder of what tags English words with their classes, all its files verified.
+
+    They are those of spaCy's `en_core_web_sm`, by the names that they have there: `tok2vec/model`,
+    `tagger/model`, `tagger/cfg` (its labels), `tokenizer`, `vocab/lookups.bin`. `fetching.english_tagger`
+    fetches them first where they are missing.
+
+    Raises
+    ------
+    WeightsError
+        A file has not been fetched.
+    IntegrityError
+        A file is there but its bytes are wrong.
+    """
+    folder = weights_home(home) / "weights"
+    for file in catalogue().english_tagger.values():
+        verified(file, folder)
+    return folder / ENGLISH_TAGGER
+
+
 def recogniser_path(home: Path | None = None) -> Path:
     """Folder of the recogniser, Whisper base for CTranslate2, all its files verified.
 
@@ -114,8 +137,8 @@ def missing(
     recogniser: bool = False,
     voice_encoder: bool = False,
 ) -> list[str]:
-    """Names of the files that `variants` and the voices need and that are not there in full size; those of
-    the recogniser and the voice encoder only if they are wanted.
+    """Names of the files that `variants`, the voices and the tagger need and that are not there in full size;
+    those of the recogniser and the voice encoder only if they are wanted.
 
     Nothing is hashed; `verify` does that.
     """
@@ -135,7 +158,7 @@ def verify(home: Path | None = None) -> dict[str, Status]:
     """
     folder = weights_home(home) / "weights"
     found: dict[str, Status] = {}
-    for file in files_of(catalogue().models, recogniser=True, voice_encoder=True):
+    for file in every_file():
         promised = {file.name: (file.bytes, file.sha256)}
         try:
             damage = damage_of(promised, folder, folder, again=True)
@@ -146,12 +169,18 @@ def verify(home: Path | None = None) -> dict[str, Status]:
     return found
 
 
+def every_file() -> tuple[WeightFile, ...]:
+    """All files of the catalogue."""
+    return files_of(catalogue().models, recogniser=True, voice_encoder=True)
+
+
 def files_of(
     variants: Iterable[str], *, recogniser: bool = False, voice_encoder: bool = False
 ) -> tuple[WeightFile, ...]:
-    """All voices and the models of `variants`, and what is wanted of the recogniser and the voice encoder.
+    """All voices, the tagger and the models of `variants`, and what is wanted of the recogniser and the voice
+    encoder.
 
-    Voices first: they are small and always needed.
+    Voices and tagger first: they are small and always needed.
 
     Raises
     ------
@@ -162,7 +191,7 @@ def files_of(
     models = (_model(variant) for variant in dict.fromkeys(variants))
     judges = [*(known.recogniser.values() if recogniser else ())]
     judges += known.voice_encoder.values() if voice_encoder else ()
-    return (*known.voices.values(), *models, *judges)
+    return (*known.voices.values(), *known.english_tagger.values(), *models, *judges)
 
 
 def _model(variant: str) -> WeightFile:

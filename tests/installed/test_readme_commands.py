@@ -70,8 +70,32 @@ LINES = (
     Line("kokoro-lab doctor", r"ok +weights int8|ok +weights fp32"),
     Line("kokoro-lab doctor --deep", r"ok +weights fp32: complete"),
     Line("kokoro-lab fetch --list", r"af_heart"),
+    Line("kokoro-lab fetch", r"", smaller="kokoro-lab fetch --variant int8"),
+    Line("kokoro-lab fetch --to", tested_by="tests/weights/test_store.py"),
     Line("kokoro-lab fetch --recogniser", r"", smaller="kokoro-lab fetch --variant int8 --recogniser"),
     Line("kokoro-lab fetch --voice-encoder", r"", smaller="kokoro-lab fetch --variant int8 --voice-encoder"),
+    Line(
+        "kokoro-lab fetch --variant int8 --to weights",
+        r"weights holds 60 files \(360 MB\), 60 of them written now",
+        leaves="weights/kokoro-weights.json",
+        slow=True,
+    ),
+    Line(
+        "kokoro-lab fetch --from weights",
+        r"60 files fetched, 0 were there",
+        "kokoro-lab fetch --variant int8 --to weights && "
+        "KOKORO_HOME=$PWD/away kokoro-lab fetch --from weights",
+        leaves="away/weights/kokoro-v1.0.fp32.onnx",
+        slow=True,
+    ),
+    Line(
+        'KOKORO_SOURCE=/media/weights kokoro-lab speak "Hello there."',
+        r"speech",
+        "kokoro-lab fetch --variant int8 --to weights && "
+        'KOKORO_HOME=$PWD/away KOKORO_SOURCE=$PWD/weights kokoro-lab speak "Hello there."',
+        leaves="speech.wav",
+        slow=True,
+    ),
     Line("kokoro-lab tune --show", r"int8"),
     Line("kokoro-lab run", r"00_quickstart"),
     Line(

@@ -34,7 +34,7 @@ def home(sound: bytes, tmp_path: Path) -> Path:
     """A home with the weights of the sound one and copies of its graphs and operators, to be damaged."""
     theirs, ours = settings().home, tmp_path / "home"
     (ours / "weights").mkdir(parents=True)
-    for name in ("voices", "kokoro-v1.0.fp32.onnx"):
+    for name in ("voices", "english-tagger", "kokoro-v1.0.fp32.onnx"):
         (ours / "weights" / name).symlink_to(theirs / "weights" / name)
     (ours / "derived").mkdir()
     for library in (theirs / "derived").glob("native-*"):

