@@ -54,6 +54,9 @@ COREML_NAMES = {
 OF_OTHERS = ("URL", "SPEED")
 """Behind our prefix, variables that are no settings: the Raycast commands of `scripts/raycast` read them."""
 
+FINDING = ("PATH", "XDG_CONFIG_HOME")
+"""Variables that are not ours, by which a compiler, npm and the user's lexicon are found."""
+
 Source = Literal["auto", "hub", "registry"]
 Optimisation = Literal["all", "extended", "basic", "none"]
 
@@ -244,6 +247,18 @@ def misspelt() -> list[str]:
             meant = f"Is {PREFIX}{near[0]} meant?" if near else "docs/configuration.md lists what there is."
             found.append(f"{variable} sets nothing: there is no such setting. {meant}")
     return found
+
+
+def handed_on() -> dict[str, str]:
+    """Variables for a program of ours that another one starts, in another folder, without this environment:
+    all that set something, their paths absolute, and those by which other programs and files are found."""
+    said = settings()
+    here = {variable.upper(): value for variable, value in os.environ.items()}
+    values = {name: here[name] for name in FINDING if name in here}
+    for field in sorted(said.model_fields_set):
+        value, variable = getattr(said, field), PREFIX + field.upper()
+        values[variable] = str(value.expanduser().absolute()) if isinstance(value, Path) else here[variable]
+    return values
 
 
 def set_by_user() -> frozenset[str]:
