@@ -66,6 +66,24 @@ def weights_of(variant: str) -> str:
     return "fp32" if variant in STAGED else variant
 
 
+def _cache_folder() -> Path:
+    """This user's, where the environment names none.
+
+    Raises
+    ------
+    SettingsError
+        There is no such user, as in a container that was given a number.
+    """
+    try:
+        return user_cache_path("kokoro-lab", appauthor=False).expanduser()
+    except RuntimeError as error:
+        raise SettingsError(
+            "This user has no home folder, in which weights would be kept.",
+            field=f"{PREFIX}HOME",
+            mend=f"Set {PREFIX}HOME to a folder that you may write to.",
+        ) from error
+
+
 class Settings(BaseSettings):
     """What the environment says. Field names are the variables' names, lower-cased, less the prefix.
 
@@ -74,7 +92,7 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True, extra="ignore")
 
-    home: Path = Field(default_factory=lambda: user_cache_path("kokoro-lab", appauthor=False))
+    home: Path = Field(default_factory=_cache_folder)
     """Folder for weights, voices and what is made from them"""
     source: Source = "auto"
     """Where weights come from: `hub`, `registry`, or `auto` for one after the other"""

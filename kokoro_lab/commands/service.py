@@ -16,7 +16,7 @@ from kokoro_lab.config import PREFIX, handed_on, settings
 from kokoro_lab.errors import ServiceError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from kokoro_lab.server.service.supervisor import Supervisor
 
@@ -111,16 +111,21 @@ def _supervisor() -> Supervisor:
     ServiceError
         Nothing that is known.
     """
-    system = platform.system()  # sys.platform would have the type checker pass the other one over
-    if system == "Darwin":
-        from kokoro_lab.server.service.launchd import Launchd
+    from kokoro_lab.server.service.launchd import Launchd
+    from kokoro_lab.server.service.systemd import Systemd
 
-        return Launchd()
-    if system == "Linux":
-        from kokoro_lab.server.service.systemd import Systemd
-
-        return Systemd()
-    raise ServiceError(f"What runs services on {system} is not known.", mend="Run `kokoro-lab serve`.")
+    known: dict[str, Callable[[], Supervisor]] = {"Darwin": Launchd, "Linux": Systemd}
+    system = platform.system()
+    try:
+        return known[system]()
+    except KeyError:
+        raise ServiceError(
+            f"What runs services on {system} is not known.", mend="Run `kokoro-lab serve`."
+        ) from None
+    except RuntimeError as error:
+        raise ServiceError(
+            "This user has no home folder, in which units stand.", mend="Set HOME to one."
+        ) from error
 
 
 def _address(environment: Mapping[str, str]) -> str:

@@ -59,7 +59,7 @@ class Systemd(Supervisor):
     )
 
     def __init__(self) -> None:
-        self.path = user_config_path() / "systemd" / "user" / UNIT
+        self.path = user_config_path().expanduser() / "systemd" / "user" / UNIT
 
     def text(self, service: Service) -> str:
         variables = (
