@@ -131,8 +131,9 @@ def _supervisor() -> Supervisor:
 def _address(environment: Mapping[str, str]) -> str:
     from kokoro_lab.server.http.listening import url_of
 
-    host, port = environment[f"{PREFIX}HOST"], int(environment[f"{PREFIX}PORT"])
-    return url_of(host, port) + environment.get(f"{PREFIX}ROOT_PATH", "").lstrip("/")
+    host = environment.get(f"{PREFIX}HOST", settings().host)  # somebody may have edited what we wrote
+    port = environment.get(f"{PREFIX}PORT", settings().port)
+    return url_of(host, int(port)) + environment.get(f"{PREFIX}ROOT_PATH", "").lstrip("/")
 
 
 def _health(address: str) -> tuple[int | None, str]:

@@ -406,6 +406,19 @@ def test_status_of_an_agent(mac: Home, health: int, monkeypatch: pytest.MonkeyPa
     assert "not loaded" in asked.output
 
 
+def test_status_of_a_unit_that_somebody_edited(linux: Home) -> None:
+    installed("--port", "8890")
+    text = linux.unit.read_text()
+    linux.unit.write_text(
+        text.replace('Environment="KOKORO_HOST=127.0.0.1"', 'Environment="A=\\t"\nEnvironment=B=c')
+    )
+    linux.says("shows", "Result=success\nMainPID=0\nActiveState=inactive\nSubState=dead\n")
+    asked = call("status")
+    assert asked.exit_code == 1, asked.exception
+    assert "inactive (dead)" in asked.output
+    assert "http://127.0.0.1:8890/" in asked.output
+
+
 def test_status_of_a_service_that_failed_and_does_not_answer(linux: Home, health: int) -> None:
     installed("--port", str(health))
     linux.says("shows", "Result=exit-code\nMainPID=0\nActiveState=failed\nSubState=failed\n")

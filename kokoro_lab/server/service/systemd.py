@@ -121,4 +121,4 @@ def _quoted(word: str) -> str:
 
 def _unquoted(inside: str) -> str:
     whole = {escape: character for character, escape in _ESCAPES.items()}
-    return re.sub(r"\\.|%%", lambda found: whole[found[0]], inside)
+    return re.sub(r"\\.|%%", lambda found: whole.get(found[0], found[0]), inside)
