@@ -9,6 +9,7 @@
 Importing does no work: what is named here is loaded when it is first used.
 """
 
+import os
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
     from kokoro_lab.engine_config import EngineConfig
     from kokoro_lab.errors import KokoroLabError
     from kokoro_lab.speech.engine import Engine, load_engine
+
+# Before ONNX Runtime is imported: it would keep an id of this machine in the user's home folder, and events
+# for its maker
+os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
 _HOMES = {
     "AudioChunk": "datatypes",

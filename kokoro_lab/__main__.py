@@ -21,6 +21,7 @@ from kokoro_lab.commands.golden import golden
 from kokoro_lab.commands.player import player
 from kokoro_lab.commands.run import run
 from kokoro_lab.commands.serve import serve
+from kokoro_lab.commands.service import service
 from kokoro_lab.commands.speak import speak
 from kokoro_lab.commands.text import text
 from kokoro_lab.commands.tune import tune
@@ -55,7 +56,7 @@ def main(context: click.Context) -> None:
             click.echo(f"Warning: {sentence}", err=True)
 
 
-for command in (bench, doctor, export, fetch, golden, player, run, serve, speak, text, tune):
+for command in (bench, doctor, export, fetch, golden, player, run, serve, service, speak, text, tune):
     main.add_command(command)
 
 

@@ -54,22 +54,34 @@ COREML_NAMES = {
 OF_OTHERS = ("URL", "SPEED")
 """Behind our prefix, variables that are no settings: the Raycast commands of `scripts/raycast` read them."""
 
+FINDING = ("PATH", "XDG_CONFIG_HOME")
+"""Variables that are not ours, by which a compiler, npm and the user's lexicon are found."""
 
-def _whole_path(path: Path) -> Path:
-    """Refuse what may be a misspelt name: a folder is not named by where a program happens to run."""
-    if not path.expanduser().is_absolute():
-        raise ValueError("or the path of a folder, from its root on")
-    return path
-
-
-NAMED_SOURCES = ("auto", "hub", "registry")
-Source = Literal["auto", "hub", "registry"] | Annotated[Path, AfterValidator(_whole_path)]
+Source = Literal["auto", "hub", "registry"]
 Optimisation = Literal["all", "extended", "basic", "none"]
 
 
 def weights_of(variant: str) -> str:
     """The published weights that a variant is made from."""
     return "fp32" if variant in STAGED else variant
+
+
+def _cache_folder() -> Path:
+    """This user's, where the environment names none.
+
+    Raises
+    ------
+    SettingsError
+        There is no such user, as in a container that was given a number.
+    """
+    try:
+        return user_cache_path("kokoro-lab", appauthor=False).expanduser()
+    except RuntimeError as error:
+        raise SettingsError(
+            "This user has no home folder, in which weights would be kept.",
+            field=f"{PREFIX}HOME",
+            mend=f"Set {PREFIX}HOME to a folder that you may write to.",
+        ) from error
 
 
 class Settings(BaseSettings):
@@ -80,7 +92,7 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True, extra="ignore")
 
-    home: Path = Field(default_factory=lambda: user_cache_path("kokoro-lab", appauthor=False))
+    home: Path = Field(default_factory=_cache_folder)
     """Folder for weights, voices and what is made from them"""
     source: Source = "auto"
     """Where weights come from: `hub`, `registry`, `auto` for one after the other, or a folder that
@@ -254,6 +266,18 @@ def misspelt() -> list[str]:
             meant = f"Is {PREFIX}{near[0]} meant?" if near else "docs/configuration.md lists what there is."
             found.append(f"{variable} sets nothing: there is no such setting. {meant}")
     return found
+
+
+def handed_on() -> dict[str, str]:
+    """Variables for a program of ours that another one starts, in another folder, without this environment:
+    all that set something, their paths absolute, and those by which other programs and files are found."""
+    said = settings()
+    here = {variable.upper(): value for variable, value in os.environ.items()}
+    values = {name: here[name] for name in FINDING if name in here}
+    for field in sorted(said.model_fields_set):
+        value, variable = getattr(said, field), PREFIX + field.upper()
+        values[variable] = str(value.expanduser().absolute()) if isinstance(value, Path) else here[variable]
+    return values
 
 
 def set_by_user() -> frozenset[str]:

@@ -244,6 +244,12 @@ class ResultError(KokoroLabError):
     code = "damaged_result"
 
 
+class ServiceError(KokoroLabError):
+    """The server cannot be installed as a service, asked about as one, or removed."""
+
+    code = "service"
+
+
 class GateFailed(KokoroLabError):
     """A notebook's figures broke its pass rule. Raised after the result was written."""
 

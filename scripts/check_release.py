@@ -13,7 +13,6 @@ import os
 import re
 import subprocess
 import sys
-import sysconfig
 import tarfile
 import tempfile
 import zipfile
@@ -173,8 +172,10 @@ def installed(wheel: Path, folder: Path) -> Path:
     command = [sys.executable, "-m", "pip", "--python", str(python), "install"]
     _run([*command, "--quiet", "--no-deps", "--no-index", "--no-cache-dir", str(wheel)])
     packages = _run([str(python), "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]).strip()
-    # A path in a .pth is searched, but the .pth files in it are not: this checkout stays out of sight
-    Path(packages, "borrowed.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    # A path in a .pth is searched, but the .pth files in it are not: this checkout stays out of sight. What
+    # this environment borrows itself is named, too
+    borrowed = [path for path in sys.path if Path(path).name == "site-packages"]
+    Path(packages, "borrowed.pth").write_text("\n".join(borrowed) + "\n")
     return folder / "bin"
 
 

@@ -187,7 +187,11 @@ def test_the_container_is_small_unprivileged_and_local(repository: Path) -> None
     users = [step[1] for step in steps if step[0] == "USER"]
     assert users
     assert users[-1] not in ("root", "0")
-    assert any("--require-hashes -r requirements/lock.txt" in line for line in said)
+    (install,) = [line for line in said if "pip install --python" in line]
+    assert "--constraints requirements/lock.txt --build-constraints requirements/lock.txt ." in install
+    assert not re.search(r"\[\w|--extra", install), "the base alone"
+    (uv,) = re.findall(r"uv==[0-9.]+", text)
+    assert uv in (repository / "Makefile").read_text(), "the one that made the lock"
     assert not any(step[0] == "ADD" for step in steps), "nothing is fetched past the lock"
     assert "127.0.0.1:8880:8880" in text, "published on the loopback, unless somebody says otherwise"
     for name in re.findall(r"^COPY (?!--from)(.+) \S+$", text, re.MULTILINE):

@@ -115,7 +115,7 @@ class Lexicons:
         self, project: Path | None = None, user: Path | None = None, *, look_every_s: float = LOOK_EVERY_S
     ) -> None:
         self._files = (
-            _watched("user", user, user_config_path("kokoro-lab", appauthor=False)),
+            _watched("user", user, _configuration_folder()),
             _watched("project", project, Path()),
         )
         self._look_every_s = look_every_s
@@ -171,7 +171,16 @@ class Lexicons:
         return _Snapshot(Lexicon(levels), told, tuple(reason for _, reason in problems))
 
 
-def _watched(name: str, path: Path | None, folder: Path) -> _WatchedFile:
+def _watched(name: str, path: Path | None, folder: Path | None) -> _WatchedFile:
     if path is not None:
         return _WatchedFile(name, (path,), expected=True)
-    return _WatchedFile(name, [folder / f"{STEM}{suffix}" for suffix in SUFFIXES], expected=False)
+    paths = [] if folder is None else [folder / f"{STEM}{suffix}" for suffix in SUFFIXES]
+    return _WatchedFile(name, paths, expected=False)
+
+
+def _configuration_folder() -> Path | None:
+    """The user's; none for a user without a home."""
+    try:
+        return user_config_path("kokoro-lab", appauthor=False).expanduser()
+    except RuntimeError:
+        return None

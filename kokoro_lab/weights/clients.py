@@ -113,6 +113,7 @@ def run(
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=stderr,
+                env={"HOME": str(log.parent), **os.environ},  # npm does not start without one
                 start_new_session=True,
             )
         except OSError as error:

@@ -7,6 +7,7 @@ import os
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -41,6 +42,14 @@ def test_without_files_there_is_the_packages_own(folders: Path) -> None:
     assert says(lexicons, "Xiaomi") == "ʃˈWmi"
     assert lexicons.problems() == ()
     assert lexicons.figures()["entries"] == {"user": 0, "project": 0, "default": len(default_entries())}
+
+
+def test_a_user_without_a_home_has_the_packages_own(folders: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def homeless(*_: object, **__: object) -> NoReturn:
+        raise RuntimeError("could not determine the home directory")
+
+    monkeypatch.setattr("kokoro_lab.g2p.lexicons.user_config_path", homeless)
+    assert says(Lexicons(), "Xiaomi") == "ʃˈWmi"
 
 
 @pytest.mark.parametrize("suffix", ["tsv", "csv", "json"])

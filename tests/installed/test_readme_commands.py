@@ -114,6 +114,13 @@ LINES = (
     ),
     Line("kokoro-lab serve", tested_by="tests/installed/test_serve.py"),
     Line("KOKORO_VARIANT=fp32 kokoro-lab serve", tested_by="tests/installed/test_serve.py"),
+    Line("kokoro-lab service install", tested_by="tests/installed/test_service.py"),
+    Line(
+        "KOKORO_VARIANT=fp32 kokoro-lab service install --port 8890", tested_by="tests/server/test_service.py"
+    ),
+    Line("kokoro-lab service install --print", r"serve|ProgramArguments"),
+    Line("kokoro-lab service status", tested_by="tests/installed/test_service.py"),
+    Line("kokoro-lab service remove", tested_by="tests/installed/test_service.py"),
     Line("kokoro-lab bench --preset medium --trials 20", KEPT, f"kokoro-lab bench {SHORT} --trials 1"),
     Line(
         "kokoro-lab bench --preset medium --trials 30",

@@ -54,7 +54,12 @@ def listener(host: str, port: int, backlog: int) -> socket.socket:
 
 def page_url(bound: socket.socket) -> str:
     """Where a browser on this machine finds what listens on `bound`."""
-    host, port = bound.getsockname()[:2]
+    return url_of(*bound.getsockname()[:2])
+
+
+def url_of(host: str, port: int) -> str:
+    """Where a browser on this machine finds what listens on `host` and `port`."""
+    host = host.strip("[]")
     host = _EVERY_ADDRESS.get(host, host)
     return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
 

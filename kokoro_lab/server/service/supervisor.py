@@ -1,0 +1,195 @@
+"""A service of the user who asks for it, and the file that tells a supervisor to run it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, files
+from pathlib import Path
+from typing import ClassVar, NamedTuple
+
+from kokoro_lab._version import __version__
+from kokoro_lab.errors import ServiceError
+
+NAME = "kokoro-lab"
+TITLE = f"kokoro-lab {__version__}: speech over HTTP"
+"""With the version: it changes the file, so that a newer version's `install` starts the service anew."""
+MARK = "Written by `kokoro-lab service install`"
+"""By which we know a file of ours."""
+STOP_MARGIN_S = 10
+"""Beside the time in which streams may end: to say goodbye, and to give memory back."""
+
+
+@dataclass(frozen=True)
+class Service:
+    """What is to be kept running.
+
+    Parameters
+    ----------
+    command : tuple of str
+        A program by its absolute path, and its arguments.
+    environment : mapping
+        Variables that it runs with.
+    stop_s : int
+        Seconds that it may take to end before it is killed.
+    """
+
+    command: tuple[str, ...]
+    environment: Mapping[str, str]
+    stop_s: int
+
+
+class ServiceState(NamedTuple):
+    """Whether a service runs, and how it is in the words of its supervisor."""
+
+    running: bool
+    said: str
+
+
+class Supervisor(ABC):
+    """What starts a user's service, and starts it again: how it is told, and asked."""
+
+    program: ClassVar[str]
+    """What it is told and asked by, a program on the path."""
+    path: Path
+    """Where it looks for the file of this service."""
+    log: str
+    """The command that shows what the service says."""
+    note: ClassVar[str]
+    """When it runs, and when not."""
+
+    @abstractmethod
+    def text(self, service: Service) -> str:
+        """The file that describes `service`."""
+
+    @abstractmethod
+    def environment(self, text: str) -> Mapping[str, str]:
+        """The variables of a file that `text` made."""
+
+    @abstractmethod
+    def state(self) -> ServiceState:
+        """How the service is.
+
+        Raises
+        ------
+        ServiceError
+            The supervisor cannot be asked.
+        """
+
+    @abstractmethod
+    def _reach(self) -> None:
+        """Raise ServiceError unless this user has a supervisor that can be told something."""
+
+    @abstractmethod
+    def _start(self, changed: bool) -> None:
+        """Have it run, now and from the next login on; anew if its file has changed."""
+
+    @abstractmethod
+    def _stop(self) -> None:
+        """Have it speak to its end, and not run again; delete its file."""
+
+    @abstractmethod
+    def _mend(self, said: str) -> str:
+        """What to do where the supervisor has refused with these words."""
+
+    def written(self) -> str | None:
+        """What we wrote to `path`; None if nothing is there.
+
+        Raises
+        ------
+        ServiceError
+            What is there is not ours.
+        """
+        if not os.path.lexists(self.path):
+            return None
+        text = self.path.read_text("utf-8", errors="replace") if self.path.is_file() else ""
+        if MARK not in text:
+            raise ServiceError(
+                f"kokoro-lab did not write {self.path}, and leaves it alone.",
+                mend="Move it away, and ask again.",
+            )
+        return text
+
+    def install(self, service: Service) -> bool:
+        """Write the file and start what it describes; False if the same file was there.
+
+        Raises
+        ------
+        ServiceError
+            The supervisor is not here or refuses; the file is not ours, or cannot be written.
+        """
+        text = self.text(service)
+        changed = self.written() != text
+        self._reach()
+        if changed:
+            try:
+                self._write(text)
+            except OSError as error:
+                raise ServiceError(
+                    f"{self.path} cannot be written: {error.strerror}.",
+                    mend="Make its folder one that you may write to.",
+                ) from error
+        self._start(changed)
+        return changed
+
+    def remove(self) -> bool:
+        """Stop it and delete its file; False if there is none.
+
+        Raises
+        ------
+        ServiceError
+            The supervisor is not here or refuses, or the file is not ours.
+        """
+        if self.written() is None:
+            return False
+        self._reach()
+        self._stop()
+        return True
+
+    def _write(self, text: str) -> None:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        new = self.path.with_suffix(".new")
+        new.unlink(missing_ok=True)
+        new.touch(mode=0o600)  # an API key may stand in it
+        new.write_text(text, "utf-8")
+        os.replace(new, self.path)
+
+    def _tell(self, *arguments: str, may_fail: bool = False) -> str:
+        if shutil.which(self.program) is None:
+            raise ServiceError(
+                f"{self.program} is not here, by which a service is installed.",
+                mend="Have what starts programs on this machine run `kokoro-lab serve`; "
+                "`kokoro-lab service install --print` shows with which settings.",
+            )
+        done = subprocess.run(
+            [self.program, *arguments], capture_output=True, text=True, errors="replace", check=False
+        )
+        if done.returncode and not may_fail:
+            said = (done.stderr or done.stdout).strip() or f"it ended with {done.returncode}"
+            raise ServiceError(
+                f"`{self.program} {' '.join(arguments)}` says: {said.rstrip('.')}.", mend=self._mend(said)
+            )
+        return done.stdout
+
+
+def console_script() -> str:
+    """Where the program `kokoro-lab` is installed, by pip or by what uses its records.
+
+    Raises
+    ------
+    ServiceError
+        It is not.
+    """
+    try:
+        listed = files(NAME) or ()
+    except PackageNotFoundError:
+        listed = ()
+    for file in listed:
+        script = os.path.normpath(str(file.locate()))
+        if file.name == NAME and os.access(script, os.X_OK) and not Path(script).is_dir():
+            return script
+    raise ServiceError("The program kokoro-lab is not installed.", mend="Run `pip install kokoro-lab`.")
