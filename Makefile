@@ -81,10 +81,14 @@ lock: env ## resolve the versions of pyproject.toml anew
 		--fork-strategy fewest --generate-hashes --no-emit-index-url --custom-compile-command "make lock" \
 		--upgrade --quiet -o requirements/lock.txt
 
+wheels: env ## make the wheels: with operators for Linux and macOS, and the pure one (dist/, about 5 minutes)
+	$(BIN)/python -m pip install --quiet ziglang==0.17.1
+	$(BIN)/python scripts/wheels/build.py linux-x86_64 linux-aarch64 macos-arm64 pure
+
 release-check: env ## version, changelog, wheel and sdist, and what is installed from them
 	$(BIN)/python scripts/check_release.py
 
 clean: ## remove the environment, caches and results; the weights stay
 	rm -rf $(VENV) results .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 
-.PHONY: help env demo test test-all test-long clients test-macos golden lint format lab serve lock release-check clean
+.PHONY: help env demo test test-all test-long clients test-macos golden lint format lab serve lock wheels release-check clean

@@ -79,7 +79,7 @@ def examine(*, deep: bool = False) -> Iterator[Diagnosis]:
     yield Diagnosis(
         "native operators",
         True,
-        str(native),
+        f"{native} ({native.build})" if native.library else str(native),
         "" if native.library else "Streams are about a fifth slower without: install a C++ compiler.",
     )
     yield from _exported(native)

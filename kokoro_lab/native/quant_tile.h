@@ -44,13 +44,20 @@ inline Words dot(Words sum, Words x, Words w) {
 #endif
 #elif defined(__ARM_FEATURE_DOTPROD)
 constexpr int LANES = 4, ROWS = 8;
-constexpr bool FLIP = true;
 using Words = int32x4_t;
 inline Words load(const int32_t *p) { return vld1q_s32(p); }
 inline Words all(int32_t w) { return vdupq_n_s32(w); }
+#if defined(__ARM_FEATURE_MATMUL_INT8)
+constexpr bool FLIP = false;
+inline Words dot(Words sum, Words x, Words w) {
+  return vusdotq_s32(sum, vreinterpretq_u8_s32(x), vreinterpretq_s8_s32(w));
+}
+#else
+constexpr bool FLIP = true;
 inline Words dot(Words sum, Words x, Words w) {
   return vdotq_s32(sum, vreinterpretq_s8_s32(x), vreinterpretq_s8_s32(w));
 }
+#endif
 #else
 constexpr int LANES = 4, ROWS = 8;
 constexpr bool FLIP = false;
