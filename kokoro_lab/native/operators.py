@@ -71,7 +71,7 @@ INSTEAD: dict[str, tuple[Command, ...]] = {
     "-mprefer-vector-width=512": (),
 }
 """Flag that not every compiler takes → what else is tried; it is left out where nothing is taken."""
-COMPILE_TIMEOUT_S = 120
+COMPILE_TIMEOUT_S = 300
 
 
 class Native(NamedTuple):

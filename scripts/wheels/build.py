@@ -191,7 +191,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Make wheels.")
     parser.add_argument("wheels", nargs="+", choices=[PURE, *PLATFORMS])
     parser.add_argument("--output", type=Path, default=ROOT / "dist")
+    parser.add_argument("--operators", type=Path, help="write the library of one platform here, and no wheel")
     arguments = parser.parse_args()
+    if arguments.operators:
+        (name,) = arguments.wheels
+        print(compile_operators(PLATFORMS[name], arguments.operators))  # noqa: T201
+        return
     arguments.output.mkdir(parents=True, exist_ok=True)
     for name in arguments.wheels:
         print(wheel(name, arguments.output))  # noqa: T201

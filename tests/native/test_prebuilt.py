@@ -297,7 +297,7 @@ PROCESSORS = {
     "dotprod": (*ON_ARM64, "cortex-a76"),
     "i8mm": (*ON_ARM64, "max"),
 }
-"""Instruction set → what emulates a processor that has it, and none that is better; else this one is taken."""
+"""Instruction set → what emulates a processor with it and nothing better; else this one is taken."""
 
 
 @pytest.mark.test_long
