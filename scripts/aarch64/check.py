@@ -21,6 +21,8 @@ PROMISED = ("prosody_int8_ours", "trunk_int8_ours")
 """The same on whatever machine, to the last bit."""
 SAME_BITS = ("prosody", "excitation")
 """With our operators as with ONNX Runtime's, on whatever machine."""
+STOCK = (*SAME_BITS, "vocoder_float", "vocoder_int8")
+"""In ONNX Runtime's operators: whatever ours are, they are computed once."""
 
 
 def main(folder: Path, library: str) -> int:
@@ -31,6 +33,8 @@ def main(folder: Path, library: str) -> int:
         sys.stdout.write(f"not run: this processor lacks {instruction_set}\n")
         return 0
     for path in sorted(folder.glob("*.onnx")):
+        if instruction_set and path.stem in STOCK:
+            continue
         options = ort.SessionOptions()
         options.register_custom_ops_library(str(folder / name))
         session = ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
@@ -47,7 +51,7 @@ def main(folder: Path, library: str) -> int:
         passed = agreement_db >= least_db
         failed += not passed
         sys.stdout.write(f"{'pass' if passed else 'FAIL'}  {path.stem}: {agreement_db:.1f} dB\n")
-    for name in SAME_BITS:
+    for name in () if instruction_set else SAME_BITS:
         same = np.array_equal(all_made[name], all_made[f"{name}_ours"])
         failed += not same
         sys.stdout.write(f"{'pass' if same else 'FAIL'}  {name}: {'' if same else 'not '}to the last bit\n")

@@ -38,7 +38,9 @@ cp "$WORK/prebuilt/operators.so" "$WORK/cases/"
 aarch64-linux-gnu-g++ -std=c++17 -O3 -march=armv8.2-a+dotprod -shared -fPIC -fvisibility=hidden -fno-math-errno -fno-trapping-math \
   -fopenmp-simd --param=avoid-fma-max-bits=0 kokoro_lab/native/*.cpp -o "$WORK/cases/native.so"
 cp "$WORK"/cases/* scripts/aarch64/check.py "$ROOT/opt/check/"
-for library in native.so operators.so:neon operators.so:dotprod operators.so:i8mm; do
+failed=0
+for library in operators.so:neon operators.so:dotprod operators.so:i8mm native.so; do
   echo "$library"
-  chroot "$ROOT" env PYTHONPATH=/opt/check/site python3 /opt/check/check.py /opt/check "$library"
+  chroot "$ROOT" env PYTHONPATH=/opt/check/site python3 /opt/check/check.py /opt/check "$library" || failed=1
 done
+exit $failed
