@@ -34,6 +34,9 @@ test test-all test-long: export OPENBLAS_NUM_THREADS = 1
 PYTEST = $(BIN)/python -m pytest -n 3 --dist worksteal
 WEIGHTS = $(BIN)/kokoro-lab fetch --variant fp32 --variant int8-upstream --recogniser --voice-encoder
 
+# compiles our operators for other machines; nothing that is installed needs it
+ZIG = $(BIN)/python -m pip install --quiet ziglang==0.17.1
+
 test: env lint ## every check that a commit must pass: at most 10 minutes on two cores
 	$(WEIGHTS)
 	$(PYTEST) -m "not test_all and not test_long" --junitxml=results/tests/junit.xml
@@ -45,6 +48,7 @@ test-all: env clients ## what takes longer: notebooks, a browser, clients for No
 # each by itself, as some of them measure, or want the memory
 test-long: env ## what is run before an issue is resolved: fuzz, sanitizers, mutations, ARM64, another Python
 	$(WEIGHTS)
+	$(ZIG)
 	$(BIN)/python -m pytest -m test_long --junitxml=results/tests/test-long.xml
 	$(BIN)/python scripts/mutations.py
 	scripts/aarch64/run.sh
@@ -81,10 +85,14 @@ lock: env ## resolve the versions of pyproject.toml anew
 		--fork-strategy fewest --generate-hashes --no-emit-index-url --custom-compile-command "make lock" \
 		--upgrade --quiet -o requirements/lock.txt
 
+wheels: env ## make the wheels: with operators for Linux and macOS, and the pure one (dist/, about 5 minutes)
+	$(ZIG)
+	$(BIN)/python scripts/wheels/build.py linux-x86_64 linux-aarch64 macos-arm64 pure
+
 release-check: env ## version, changelog, wheel and sdist, and what is installed from them
 	$(BIN)/python scripts/check_release.py
 
 clean: ## remove the environment, caches and results; the weights stay
 	rm -rf $(VENV) results .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 
-.PHONY: help env demo test test-all test-long clients test-macos golden lint format lab serve lock release-check clean
+.PHONY: help env demo test test-all test-long clients test-macos golden lint format lab serve lock wheels release-check clean

@@ -59,6 +59,8 @@ FINDING = ("PATH", "XDG_CONFIG_HOME")
 
 Source = Literal["auto", "hub", "registry"]
 Optimisation = Literal["all", "extended", "basic", "none"]
+NativeChoice = Literal["auto", "prebuilt", "build", "off"]
+InstructionSet = Literal["auto", "avx2", "avx2-vnni", "avx512", "avx512-vnni", "neon", "dotprod", "i8mm"]
 
 
 def weights_of(variant: str) -> str:
@@ -189,8 +191,10 @@ class Settings(BaseSettings):
     """Let memory grow: no limit, no clean-up"""
     ephemeral: bool = False
     """Keep nothing of any request: no first audio, nothing to resume from, no hash in the log"""
-    native: Literal["auto", "off"] = "auto"
-    """Our own operators in C++: `auto` where a compiler is found, or `off`"""
+    native: NativeChoice = "auto"
+    """Our own operators in C++: the wheel's `prebuilt`, `build` by a compiler, `auto` for either, or `off`"""
+    instruction_set: InstructionSet = "auto"
+    """Of prebuilt ones: `auto`, `avx2`, `avx2-vnni`, `avx512`, `avx512-vnni`, `neon`, `dotprod`, `i8mm`"""
     tuned: Literal["auto", "off"] = "auto"
     """Use what `kokoro-lab tune` found for this machine: `auto`, or `off`"""
     stages: Path | None = None

@@ -20,7 +20,7 @@ from kokoro_lab.containers import FORMATS, Encoder
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ
 from kokoro_lab.dsp import silence
 from kokoro_lab.engine_config import EngineConfig, usable_cores
-from kokoro_lab.errors import KokoroLabError, PlaybackError
+from kokoro_lab.errors import KokoroLabError, PlaybackError, SettingsError
 from kokoro_lab.g2p.english import SPACY_MODEL
 from kokoro_lab.g2p.frontend import FrontEnd
 from kokoro_lab.g2p.lexicons import Lexicons
@@ -75,13 +75,8 @@ def examine(*, deep: bool = False) -> Iterator[Diagnosis]:
     yield _tuned()
     yield from _weights(deep)
     yield _package(deep)
-    native = native_operators(EngineConfig.from_settings())
-    yield Diagnosis(
-        "native operators",
-        True,
-        str(native),
-        "" if native.library else "Streams are about a fifth slower without: install a C++ compiler.",
-    )
+    native, diagnosis = _operators()
+    yield diagnosis
     yield from _exported(native)
     if deep:
         yield from _derived()
@@ -92,6 +87,18 @@ def examine(*, deep: bool = False) -> Iterator[Diagnosis]:
         True,
         npm or "not there: where the model hub cannot be reached, `kokoro-lab fetch` gets one from pip",
     )
+
+
+def _operators() -> tuple[Native, Diagnosis]:
+    name = "native operators"
+    try:
+        native = native_operators(EngineConfig.from_settings())
+    except SettingsError as error:
+        return Native(None, error.message), Diagnosis(name, False, error.message, error.mend or "")
+    if native.library is None:
+        mend = "Streams are about a fifth slower without: install a C++ compiler."
+        return native, Diagnosis(name, True, str(native), mend)
+    return native, Diagnosis(name, True, f"{native} ({native.build})")
 
 
 def _providers() -> Iterator[Diagnosis]:

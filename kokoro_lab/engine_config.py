@@ -16,6 +16,8 @@ from kokoro_lab.config import (
     LONGEST_WINDOW_FRAMES,
     VARIANTS,
     WINDOW_FRAMES,
+    InstructionSet,
+    NativeChoice,
     Optimisation,
     Settings,
     Source,
@@ -114,9 +116,12 @@ class EngineConfig:
         slow each other: on two cores the way to first audio then takes 1.4 times as long. (ONNX Runtime's
         global pool is no faster than pools that do not spin, and lets no other session into the process.)
         Those of the prosody spin for moments either way: see `sessions.providers`.
-    native : {"auto", "off"}
-        Whether our own operators are used where they can be built. They are faster; samples differ by
-        rounding (over 100 dB).
+    native : {"auto", "prebuilt", "build", "off"}
+        Whether our own operators are used where they can be had: as the wheel brought them, built on this
+        machine, or the first of both that there is. They are faster; samples differ by rounding (over
+        100 dB).
+    instruction_set : str
+        Which of the prebuilt operators the process uses; `auto`: the best that its processor has.
     stages : Path, optional
         Folder that `kokoro-lab export` wrote, of the same variant; its graphs are run as they are.
     first_audio_ttl_s : float
@@ -150,7 +155,8 @@ class EngineConfig:
     optimisation: Optimisation = "all"
     memory_pattern: bool = False
     spinning: bool = False
-    native: Literal["auto", "off"] = "auto"
+    native: NativeChoice = "auto"
+    instruction_set: InstructionSet = "auto"
     stages: Path | None = None
     first_audio_ttl_s: float = 300.0
     source: Source = "auto"

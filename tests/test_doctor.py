@@ -9,6 +9,7 @@ import pytest
 
 from kokoro_lab import doctor
 from kokoro_lab.config import settings
+from kokoro_lab.engine_config import EngineConfig
 
 
 class Installed(PackagePath):
@@ -69,3 +70,16 @@ def test_weights_that_speak_and_are_not_there_are_a_failure(
     monkeypatch.setattr("kokoro_lab.weights.store.weights_home", lambda _: tmp_path)
     found = {f.name: f for f in doctor._weights(deep=False)}
     assert [name for name, f in found.items() if not f.ok] == ["weights fp32"]
+
+
+def test_an_instruction_set_that_cannot_be_had_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        doctor.EngineConfig,
+        "from_settings",
+        lambda: EngineConfig(native="prebuilt", instruction_set="avx2"),
+    )
+    native, found = doctor._operators()
+    assert native.library is None
+    assert not found.ok
+    assert "KOKORO_INSTRUCTION_SET is avx2" in found.detail
+    assert found.mend == "Unset KOKORO_INSTRUCTION_SET."

@@ -99,6 +99,7 @@ CONFIG: dict[str, tuple[Any, ...]] = {
     "memory_pattern": ("yes", 1),
     "spinning": ("no", 0),
     "native": (True, "on"),
+    "instruction_set": (2, "sse"),
     "stages": ("folder", 3),
     "first_audio_ttl_s": ("1", -1.0),
     "source": (3, "mirror"),

@@ -456,10 +456,11 @@ def test_first_audio_is_kept_as_long_as_the_variable_says(
 
 
 def test_the_engine_is_made_with_what_the_variables_say_of_the_system(variables: Set) -> None:
-    """What each field does is in `tests/scheduling/test_priority.py` and `tests/native/test_building.py`."""
-    variables(cores="0", qos="interactive", native="off")
+    """What each field does is in `tests/scheduling/test_priority.py` and in `tests/native`."""
+    variables(cores="0", qos="interactive", native="off", instruction_set="avx2")
     config = EngineConfig.from_settings()
     assert (config.core_numbers, config.qos, config.native) == ((0,), "interactive", "off")
+    assert config.instruction_set == "avx2"
 
 
 # ------------------------------------------------------------------------------------- the command line

@@ -196,6 +196,7 @@ class StagedDecoder:
     def details(self) -> Mapping[str, str]:
         found = {
             "native_operators": str(self._native),
+            "native_build": self._native.build or "none",
             "stage_providers": str(self.placement),
             "windows": "of any length" if self.fixed is None else "of fixed sizes, in floats",
         }

@@ -35,6 +35,6 @@ void row(const rows::Work &w, const float *x, float *y) {
   for (int64_t i = 0; i < w.width; ++i) y[i] = arctangent(x[i]);
 }
 
-const ort::Kernel ARCTANGENT("Arctangent", ort::guarded<rows::compute<row, 0>>, {ort::FLOAT});
-
 }  // namespace
+
+constexpr ort::Kernel ort::ARCTANGENT("Arctangent", guarded<rows::compute<row, 0>>, {FLOAT});

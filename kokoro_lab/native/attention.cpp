@@ -114,8 +114,7 @@ void mixture(const ort::Call &call) {
   if (positions > 0) call.parallel(mix, channels / PANEL, work);
 }
 
-const ort::Kernel SCORES("Scores", ort::guarded<scores>,
-                         {ort::FLOAT, ort::FLOAT, ort::FLOAT, ort::FLOAT, ort::INT64, ort::FLOAT, ort::FLOAT}, 2);
-const ort::Kernel MIXTURE("Mixture", ort::guarded<mixture>, {ort::FLOAT, ort::FLOAT, ort::FLOAT}, 1);
-
 }  // namespace
+
+constexpr ort::Kernel ort::SCORES("Scores", guarded<scores>, {FLOAT, FLOAT, FLOAT, FLOAT, INT64, FLOAT, FLOAT}, 2);
+constexpr ort::Kernel ort::MIXTURE("Mixture", guarded<mixture>, {FLOAT, FLOAT, FLOAT}, 1);

@@ -187,6 +187,6 @@ void compute(const ort::Call &call) {
   call.parallel(follow, 2, work);
 }
 
-const ort::Kernel BI_LSTM("BiLstm", ort::guarded<compute>, {ort::FLOAT, ort::FLOAT, ort::FLOAT, ort::FLOAT});
-
 }  // namespace
+
+constexpr ort::Kernel ort::BI_LSTM("BiLstm", guarded<compute>, {FLOAT, FLOAT, FLOAT, FLOAT});

@@ -330,15 +330,10 @@ void compute(const ort::Call &call) {
   call.parallel(make_outputs, runs * work.shared, work);
 }
 
-const ort::Kernel FAST_CONV("FastConv", ort::guarded<compute<Front::NONE>>,
-                            {ort::FLOAT, ort::INT64, ort::FLOAT, ort::FLOAT});
-const ort::Kernel SNAKE_CONV("SnakeConv", ort::guarded<compute<Front::SNAKE>>,
-                             {ort::FLOAT, ort::INT64, ort::FLOAT, ort::FLOAT, ort::FLOAT, ort::FLOAT, ort::INT64,
-                              ort::INT64, ort::FLOAT},
-                             3);
-const ort::Kernel NORM_CONV("NormConv", ort::guarded<compute<Front::NORM>>,
-                            {ort::FLOAT, ort::INT64, ort::FLOAT, ort::FLOAT, ort::FLOAT, ort::FLOAT, ort::BOOL,
-                             ort::FLOAT, ort::FLOAT},
-                            3);
-
 }  // namespace
+
+constexpr ort::Kernel ort::FAST_CONV("FastConv", guarded<compute<Front::NONE>>, {FLOAT, INT64, FLOAT, FLOAT});
+constexpr ort::Kernel ort::SNAKE_CONV("SnakeConv", guarded<compute<Front::SNAKE>>,
+                                      {FLOAT, INT64, FLOAT, FLOAT, FLOAT, FLOAT, INT64, INT64, FLOAT}, 3);
+constexpr ort::Kernel ort::NORM_CONV("NormConv", guarded<compute<Front::NORM>>,
+                                     {FLOAT, INT64, FLOAT, FLOAT, FLOAT, FLOAT, BOOL, FLOAT, FLOAT}, 3);

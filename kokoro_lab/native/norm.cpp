@@ -36,7 +36,6 @@ void compute(const ort::Call &call) {
   if (length > 0) call.parallel(normalise_channel, channels, work);
 }
 
-const ort::Kernel NORM("Norm", ort::guarded<compute>,
-                       {ort::FLOAT, ort::FLOAT, ort::FLOAT, ort::BOOL, ort::FLOAT, ort::FLOAT}, 3);
-
 }  // namespace
+
+constexpr ort::Kernel ort::NORM("Norm", guarded<compute>, {FLOAT, FLOAT, FLOAT, BOOL, FLOAT, FLOAT}, 3);

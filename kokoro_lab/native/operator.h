@@ -239,23 +239,20 @@ Status *guarded(void *kernel, Context *context) noexcept {
 }
 
 // An operator for the CPU: what it is called, does and takes. Its inputs are of these types, the last ones may be left
-// out, and its outputs are floats. Whoever makes one adds it to those that register.cpp hands over.
+// out, and its outputs are floats. Made as the sources are compiled: what ran as a library is loaded would run on
+// processors that lack its instructions (see scripts/wheels/choose.cpp).
 struct Kernel : Operator {
   static constexpr size_t MOST_INPUTS = 11;
 
   const char *called;
   int types[MOST_INPUTS] = {};
   size_t inputs, required, outputs;
-  const Kernel *before;  // the one that was made before this one
 
-  static inline const Kernel *latest = nullptr;
-
-  Kernel(const char *name, Status *(*run)(void *, Context *), std::initializer_list<int> input_types, size_t optional = 0,
-         size_t output_count = 1)
-      : Operator{}, called(name), inputs(input_types.size()), required(inputs - optional), outputs(output_count),
-        before(latest) {
-    latest = this;
-    std::copy(input_types.begin(), input_types.end(), types);
+  constexpr Kernel(const char *name, Status *(*run)(void *, Context *), std::initializer_list<int> input_types,
+                   size_t optional = 0, size_t output_count = 1)
+      : Operator{}, called(name), inputs(input_types.size()), required(inputs - optional), outputs(output_count) {
+    size_t index = 0;
+    for (const int type : input_types) types[index++] = type;
     version = VERSION;
     create_v2 = [](const Operator *, Table table, const void *, void **kernel) -> Status * {
       *kernel = const_cast<void *>(static_cast<const void *>(table));
@@ -280,5 +277,9 @@ struct Kernel : Operator {
  private:
   static const Kernel &of(const Operator *made) { return *static_cast<const Kernel *>(made); }
 };
+
+// All that there are; each is made in the file that says what it does.
+extern const Kernel FAST_CONV, SNAKE_CONV, NORM_CONV, QUANT_CONV, QUANT_SNAKE_CONV, PRODUCT, QUANT_PRODUCT, PHASES,
+    BI_LSTM, EXACT_STFT, NORM, STATISTICS, ARCTANGENT, LAYER_NORM, SOFTMAX, GELU, SCORES, MIXTURE;
 
 }  // namespace ort

@@ -1,7 +1,7 @@
-"""Operators of our own in C++: built once on this machine if it has a compiler, easy to leave out.
+"""Operators of our own in C++: as the wheel brought them, or built once on this machine if it has a compiler.
 
-The sources are in `kokoro_lab/native/`. Where they cannot be built, the same
-graph runs on ONNX Runtime's operators: slower, and equal up to rounding.
+The sources are in `kokoro_lab/native/`. Where there is neither, the same graph runs on ONNX Runtime's
+operators: slower, and equal up to rounding.
 
 <home>/derived/native-<identity>.so      the library; `_identity` says what it was built for
 <home>/derived/native-<identity>.json    its size and SHA-256
@@ -16,15 +16,18 @@ import os
 import platform
 import shutil
 import subprocess
+import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
 from filelock import FileLock
 
 from kokoro_lab.engine_config import EngineConfig
+from kokoro_lab.native import prebuilt
 from kokoro_lab.provenance import machine
 from kokoro_lab.weights.disk import told_apart
 from kokoro_lab.weights.joining import sha256_of
@@ -40,7 +43,9 @@ OPERATORS = (
     *("Norm", "Statistics", "Arctangent", "LayerNorm", "Softmax", "Gelu"),
     *("Scores", "Mixture"),
 )
-COMPILERS = ("c++", "g++", "clang++")
+COMPILERS = ("c++", "g++", "clang++", "zig c++")
+Command = tuple[str, ...]
+"""A program and what it is always given."""
 FLAGS = (
     *("-std=c++17", "-O3", "-march=native", "-shared", "-fPIC"),
     # Else one build that a process loads would use variables of another one
@@ -56,33 +61,89 @@ FLAGS = (
     # the products are written in wide ones
     *(["-mprefer-vector-width=512"] if platform.machine().lower() in ("x86_64", "amd64") else []),
 )
-COMPILE_TIMEOUT_S = 120
+INSTEAD: dict[str, tuple[Command, ...]] = {
+    "-march=native": (("-mcpu=native",),),
+    # Clang knows nothing of it, but does not fuse across statements as GCC does
+    "--param=avoid-fma-max-bits=0": (
+        ("-ffp-contract=fast-honor-pragmas",),
+        ("-Xclang", "-ffp-contract=fast-honor-pragmas"),
+    ),
+    "-mprefer-vector-width=512": (),
+}
+"""Flag that not every compiler takes → what else is tried; it is left out where nothing is taken."""
+COMPILE_TIMEOUT_S = 300
 
 
 class Native(NamedTuple):
-    """The library of our operators, or why there is none."""
+    """The library of our operators, or why there is none.
+
+    Parameters
+    ----------
+    library : Path or None
+    reason : str
+        Why there is none.
+    build : str
+        How it was made, and why otherwise than was tried first.
+    """
 
     library: Path | None
     reason: str = ""
+    build: str = ""
 
     def __str__(self) -> str:
         return ", ".join(OPERATORS) if self.library else f"none: {self.reason}"
 
 
 def native_operators(config: EngineConfig, say: Callable[[str], None] | None = None) -> Native:
-    """The library for this machine, built now if it was not built before (about 2 s, once).
+    """The library for this machine: the wheel's, or one that is built now if it was not before (2 s, once).
 
-    Never raises for want of a compiler: then it says why.
+    Never raises for want of either: then it says why.
+
+    Raises
+    ------
+    SettingsError
+        `config.instruction_set` cannot be had.
     """
     if config.native == "off":
         return Native(None, "KOKORO_NATIVE=off")
-    compiler = found_compiler()
-    if compiler is None:
+    otherwise = ""
+    if config.native != "build":
+        try:
+            found = prebuilt.library_for(config.instruction_set)
+        except prebuilt.UnusableLibrary as error:
+            otherwise = f"prebuilt operators are not used: {error}"
+            _warn(otherwise)
+        else:
+            if found:
+                return Native(found[0], build=found[1])
+    if config.native == "prebuilt":
+        otherwise = otherwise or "this installation has no prebuilt operators"
+    prebuilt.refuse_unless_auto(config.instruction_set, otherwise or "there are none")
+    if config.native == "prebuilt":
+        return Native(None, otherwise)
+    built = _built_here(config, say)
+    if not otherwise:
+        return built
+    if built.library is None:
+        return Native(None, f"{otherwise}; {built.reason}")
+    return built._replace(build=f"{built.build}; {otherwise}")
+
+
+@cache
+def _warn(message: str) -> None:
+    """Once a process."""
+    log.warning("%s", message)
+
+
+def _built_here(config: EngineConfig, say: Callable[[str], None] | None) -> Native:
+    compilers = found_compilers()
+    if not compilers:
         return Native(None, f"no C++ compiler was found ({', '.join(COMPILERS)})")
     root = weights_home(config.home)
-    library = root / "derived" / f"native-{_identity(compiler)}.so"
+    library = root / "derived" / f"native-{_identity(compilers[0])}.so"
+    made = Native(library, build="built on this machine")
     if damage_to(library) is None:
-        return Native(library)
+        return made
     with told_apart(root, []):
         library.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(library.parent / ".native.lock"):
@@ -92,10 +153,15 @@ def native_operators(config: EngineConfig, say: Callable[[str], None] | None = N
                     log.warning("%s: %s. It is built anew.", library, damage)
                 if say:
                     say("Building our native operators (once, about 2 s).")
-                reason = _build(compiler, library)
-                if reason:
-                    return Native(None, reason)
-    return Native(library)
+                reasons = []
+                for compiler in compilers:
+                    reason = _build(compiler, library)
+                    if not reason:
+                        break
+                    reasons.append(reason)
+                else:
+                    return Native(None, "; ".join(reasons))
+    return made
 
 
 def damage_to(library: Path, *, again: bool = False) -> str | None:
@@ -113,29 +179,55 @@ def damage_to(library: Path, *, again: bool = False) -> str | None:
         return f"what is known of it cannot be read ({type(error).__name__}: {error})"
 
 
-def found_compiler() -> str | None:
-    """The C++ compiler that our operators are built with; None where there is none."""
-    return next((found for name in COMPILERS if (found := shutil.which(name))), None)
+def found_compilers() -> list[Command]:
+    """The C++ compilers that our operators can be built with, in the order in which they are tried."""
+    found: list[Command] = []
+    for name in COMPILERS:
+        program, *words = name.split()
+        if path := shutil.which(program):
+            found.append((path, *words))
+        elif program == "zig" and find_spec("ziglang"):
+            found.append((sys.executable, "-m", "ziglang", *words))
+    return found
 
 
-def _build(compiler: str, library: Path) -> str:
+def flags_for(compiler: Command) -> list[str]:
+    """`FLAGS`, as far as this compiler takes them, and what stands in for others."""
+    taken: list[str] = []
+    with tempfile.TemporaryDirectory() as folder:
+        empty = Path(folder, "empty.cpp")
+        empty.touch()
+
+        def takes(flags: Command) -> bool:
+            # Some compilers only warn of what they leave unused
+            command = [*compiler, *flags, "-Werror", "-c", str(empty), "-o", str(empty.with_suffix(".o"))]
+            return _run(command).returncode == 0
+
+        for flag in FLAGS:
+            if flag in INSTEAD:
+                taken += next((tried for tried in ((flag,), *INSTEAD[flag]) if takes(tried)), ())
+            else:
+                taken.append(flag)
+    return taken
+
+
+def _run(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, capture_output=True, text=True, timeout=COMPILE_TIMEOUT_S, check=False)
+
+
+def _build(compiler: Command, library: Path) -> str:
     """Compile to `library`; empty, or why it failed."""
+    name = Path(compiler[0]).name
     sources = [str(path) for path in sorted(SOURCES.glob("*.cpp"))]
     with tempfile.TemporaryDirectory(prefix=".building-", dir=library.parent) as folder:
         made = Path(folder) / library.name
         try:
-            done = subprocess.run(
-                [compiler, *FLAGS, *sources, "-o", str(made)],
-                capture_output=True,
-                text=True,
-                timeout=COMPILE_TIMEOUT_S,
-                check=False,
-            )
+            done = _run([*compiler, *flags_for(compiler), *sources, "-o", str(made)])
         except (OSError, subprocess.TimeoutExpired) as error:
-            return f"{Path(compiler).name} could not be run: {error}"
+            return f"{name} could not be run: {error}"
         if done.returncode:
             first = next((line for line in done.stderr.splitlines() if "error" in line), "no reason given")
-            return f"{Path(compiler).name} failed: {first}"
+            return f"{name} failed: {first}"
         about = made.with_suffix(".json")
         about.write_text(json.dumps({"bytes": made.stat().st_size, "sha256": sha256_of(made)}) + "\n")
         os.replace(made, library)
@@ -148,7 +240,7 @@ def sources() -> list[Path]:
     return sorted(path for path in SOURCES.iterdir() if path.suffix in (".cpp", ".h"))
 
 
-def _identity(compiler: str) -> str:
+def _identity(compiler: Command) -> str:
     """Changes with the sources, the compiler and the processor: built for one, it may crash on another."""
     digest = hashlib.sha256()
     for path in sources():

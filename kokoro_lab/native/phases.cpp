@@ -83,6 +83,6 @@ void compute(const ort::Call &call) {
   call.parallel(make_halves, (frames + FRAMES_A_TASK - 1) / FRAMES_A_TASK, work);
 }
 
-const ort::Kernel PHASES("Phases", ort::guarded<compute>, {ort::FLOAT, ort::FLOAT, ort::FLOAT});
-
 }  // namespace
+
+constexpr ort::Kernel ort::PHASES("Phases", guarded<compute>, {FLOAT, FLOAT, FLOAT});

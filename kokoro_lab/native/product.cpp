@@ -21,6 +21,6 @@ void compute(const ort::Call &call) {
   if (rows > 0) call.parallel(product::multiply_panel, outputs / product::PANEL, work);
 }
 
-const ort::Kernel PRODUCT("Product", ort::guarded<compute>, {ort::FLOAT, ort::FLOAT});
-
 }  // namespace
+
+constexpr ort::Kernel ort::PRODUCT("Product", guarded<compute>, {FLOAT, FLOAT});

@@ -170,13 +170,10 @@ void compute(const ort::Call &call) {
   call.parallel(convolve, blocks * work.shared, work);
 }
 
-const ort::Kernel QUANT_CONV("QuantConv", ort::guarded<compute<false>>,
-                             {ort::FLOAT, ort::INT64, ort::INT8, ort::INT32, ort::FLOAT, ort::FLOAT, ort::INT64,
-                              ort::INT64},
-                             2);
-const ort::Kernel QUANT_SNAKE_CONV("QuantSnakeConv", ort::guarded<compute<true>>,
-                                   {ort::FLOAT, ort::INT64, ort::INT8, ort::INT32, ort::FLOAT, ort::FLOAT, ort::FLOAT,
-                                    ort::FLOAT, ort::INT64, ort::INT64, ort::FLOAT},
-                                   3);
-
 }  // namespace
+
+constexpr ort::Kernel ort::QUANT_CONV("QuantConv", guarded<compute<false>>,
+                                      {FLOAT, INT64, INT8, INT32, FLOAT, FLOAT, INT64, INT64}, 2);
+constexpr ort::Kernel ort::QUANT_SNAKE_CONV("QuantSnakeConv", guarded<compute<true>>,
+                                            {FLOAT, INT64, INT8, INT32, FLOAT, FLOAT, FLOAT, FLOAT, INT64, INT64,
+                                             FLOAT}, 3);

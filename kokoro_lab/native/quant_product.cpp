@@ -112,7 +112,6 @@ void compute(const ort::Call &call) {
   call.parallel(multiply_block, blocks * work.shared, work);
 }
 
-const ort::Kernel QUANT_PRODUCT("QuantProduct", ort::guarded<compute>,
-                                {ort::FLOAT, ort::INT8, ort::INT32, ort::FLOAT, ort::FLOAT});
-
 }  // namespace
+
+constexpr ort::Kernel ort::QUANT_PRODUCT("QuantProduct", guarded<compute>, {FLOAT, INT8, INT32, FLOAT, FLOAT});

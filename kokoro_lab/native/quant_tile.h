@@ -25,6 +25,18 @@ using Words = __m512i;
 inline Words load(const int32_t *p) { return _mm512_loadu_si512(p); }
 inline Words all(int32_t w) { return _mm512_set1_epi32(w); }
 inline Words dot(Words sum, Words x, Words w) { return _mm512_dpbusd_epi32(sum, x, w); }
+#elif defined(__AVX512BW__)
+constexpr int LANES = 16, ROWS = 4;
+constexpr bool FLIP = false;
+using Words = __m512i;
+inline Words load(const int32_t *p) { return _mm512_loadu_si512(p); }
+inline Words all(int32_t w) { return _mm512_set1_epi32(w); }
+inline Words dot(Words sum, Words x, Words w) {  // as below, of AVX2
+  const Words low = _mm512_set1_epi16(255);
+  const Words even = _mm512_madd_epi16(_mm512_and_si512(x, low), _mm512_srai_epi16(_mm512_slli_epi16(w, 8), 8));
+  const Words odd = _mm512_madd_epi16(_mm512_srli_epi16(x, 8), _mm512_srai_epi16(w, 8));
+  return _mm512_add_epi32(sum, _mm512_add_epi32(even, odd));
+}
 #elif defined(__AVX2__)
 constexpr int LANES = 8, ROWS = 4;
 constexpr bool FLIP = false;
@@ -44,13 +56,20 @@ inline Words dot(Words sum, Words x, Words w) {
 #endif
 #elif defined(__ARM_FEATURE_DOTPROD)
 constexpr int LANES = 4, ROWS = 8;
-constexpr bool FLIP = true;
 using Words = int32x4_t;
 inline Words load(const int32_t *p) { return vld1q_s32(p); }
 inline Words all(int32_t w) { return vdupq_n_s32(w); }
+#if defined(__ARM_FEATURE_MATMUL_INT8)
+constexpr bool FLIP = false;
+inline Words dot(Words sum, Words x, Words w) {
+  return vusdotq_s32(sum, vreinterpretq_u8_s32(x), vreinterpretq_s8_s32(w));
+}
+#else
+constexpr bool FLIP = true;
 inline Words dot(Words sum, Words x, Words w) {
   return vdotq_s32(sum, vreinterpretq_s8_s32(x), vreinterpretq_s8_s32(w));
 }
+#endif
 #else
 constexpr int LANES = 4, ROWS = 8;
 constexpr bool FLIP = false;

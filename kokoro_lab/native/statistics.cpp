@@ -43,6 +43,6 @@ void compute(const ort::Call &call) {
   }
 }
 
-const ort::Kernel STATISTICS("Statistics", ort::guarded<compute>, {ort::FLOAT, ort::FLOAT, ort::FLOAT, ort::BOOL}, 0, 2);
-
 }  // namespace
+
+constexpr ort::Kernel ort::STATISTICS("Statistics", guarded<compute>, {FLOAT, FLOAT, FLOAT, BOOL}, 0, 2);

@@ -151,6 +151,6 @@ void compute(const ort::Call &call) {
   call.parallel(transform_frames, (frames + LANES - 1) / LANES, work);
 }
 
-const ort::Kernel EXACT_STFT("ExactStft", ort::guarded<compute>, {ort::FLOAT, ort::FLOAT, ort::INT64});
-
 }  // namespace
+
+constexpr ort::Kernel ort::EXACT_STFT("ExactStft", guarded<compute>, {FLOAT, FLOAT, INT64});

@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from kokoro_lab.engine_config import EngineConfig
-from kokoro_lab.native.operators import FLAGS, found_compiler, processor_flags, sources
+from kokoro_lab.native import prebuilt
+from kokoro_lab.native.operators import FLAGS, found_compilers, processor_flags, sources
 from kokoro_lab.provenance import machine, versions
 from kokoro_lab.weights.joining import sha256_of
 
@@ -45,7 +46,7 @@ class Build:
     processor : str
         Architecture, name, and a digest of its vector instructions: every library chooses its loops by them.
     operators : str
-        `stock`, or the compiler that made ours.
+        `stock`, or what made ours: for prebuilt ones, their instruction set besides.
     optimisation : str
         ONNX Runtime's level, which fuses sums in other orders.
     """
@@ -84,9 +85,14 @@ def build_of(config: EngineConfig, details: Mapping[str, str]) -> Build:
         onnxruntime=found["onnxruntime"],
         numpy=found["numpy"],
         processor=_processor(),
-        operators=compiler_version() if _ours(details) else STOCK,
+        operators=_made_by(details) if _ours(details) else STOCK,
         optimisation=config.optimisation,
     )
+
+
+def _made_by(details: Mapping[str, str]) -> str:
+    build = details.get("native_build", "")
+    return build if build.startswith("prebuilt") else compiler_version()
 
 
 @cache
@@ -100,10 +106,12 @@ def _processor() -> str:
 @cache
 def compiler_version() -> str:
     """The first line that the C++ compiler says of itself; `unknown` where there is none."""
-    program = found_compiler()
-    if program is None:  # the library is there, and who made it is gone
+    compilers = found_compilers()
+    if not compilers:  # the library is there, and who made it is gone
         return "unknown"
-    done = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=20, check=False)
+    done = subprocess.run(
+        [*compilers[0], "--version"], capture_output=True, text=True, timeout=20, check=False
+    )
     return (done.stdout.splitlines() or ["unknown"])[0].strip()
 
 
@@ -123,7 +131,7 @@ _OF_GRAPH = ("nodes", "bytes", "sha256")
 
 @cache
 def toolchain() -> Mapping[str, Any]:
-    """Compiler and its flags, our operators' sources, ONNX and its runtime, and what ships fitted.
+    """Compilers and their flags, our operators' sources, ONNX and its runtime, and what ships fitted.
 
     The same for every run of an installation; read once, and not to be written to.
     """
@@ -135,12 +143,21 @@ def toolchain() -> Mapping[str, Any]:
     return {
         "compiler": compiler_version(),
         "compiler_flags": list(FLAGS),
+        "prebuilt": _prebuilt(),
         "native_sources_sha256": hashed.hexdigest(),
         "onnx": version("onnx"),
         "onnxruntime": onnxruntime.__version__,
         "onnxruntime_build": onnxruntime.get_build_info(),
         "shipped_sha256": {name: sha256_of(path) for name, path in SHIPPED.items()},
     }
+
+
+def _prebuilt() -> Mapping[str, Any] | None:
+    """What made the operators that the wheel brought along; None without them, or if that cannot be read."""
+    try:
+        return prebuilt.record()
+    except prebuilt.UnusableLibrary:
+        return None
 
 
 def conversion_of(folder: Path) -> Mapping[str, Any]:

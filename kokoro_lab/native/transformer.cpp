@@ -37,9 +37,8 @@ void gelu(const rows::Work &w, const float *x, float *y) {
   }
 }
 
-const ort::Kernel LAYER_NORM("LayerNorm", ort::guarded<rows::compute<layer_norm, 3>>,
-                             {ort::FLOAT, ort::FLOAT, ort::FLOAT, ort::FLOAT});
-const ort::Kernel SOFTMAX("Softmax", ort::guarded<rows::compute<softmax, 0>>, {ort::FLOAT});
-const ort::Kernel GELU("Gelu", ort::guarded<rows::compute<gelu, 0>>, {ort::FLOAT});
-
 }  // namespace
+
+constexpr ort::Kernel ort::LAYER_NORM("LayerNorm", guarded<rows::compute<layer_norm, 3>>, {FLOAT, FLOAT, FLOAT, FLOAT});
+constexpr ort::Kernel ort::SOFTMAX("Softmax", guarded<rows::compute<softmax, 0>>, {FLOAT});
+constexpr ort::Kernel ort::GELU("Gelu", guarded<rows::compute<gelu, 0>>, {FLOAT});

@@ -77,7 +77,11 @@ class Parts:
     @property
     def session_record(self) -> dict[str, Any]:
         """What of configuration, operators and arithmetic changes speed, memory or samples."""
-        details = {"native_operators": "none: a published graph", **self.decoder.details}
+        details = {
+            "native_operators": "none: a published graph",
+            "native_build": "none",
+            **self.decoder.details,
+        }
         return {**recorded_options(self.config), "math_mode": math_mode(details), **details}
 
     def enter_thread(self) -> None:

@@ -19,7 +19,7 @@ from typing import Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
-from kokoro_lab.native.operators import FLAGS, SOURCES, found_compiler
+from kokoro_lab.native.operators import FLAGS, SOURCES, found_compilers
 
 Values = npt.NDArray[Any]
 
@@ -63,12 +63,11 @@ class Crashed(AssertionError):
 
 def build(folder: Path, processor: str = "native", sanitizers: Sequence[str] = SANITIZERS) -> Path:
     """The program, compiled into `folder`."""
-    compiler = found_compiler()
-    assert compiler is not None
+    compiler = found_compilers()[0]
     program = folder / f"operators-{processor}"
     flags = [flag for flag in FLAGS if flag not in ("-shared", "-fPIC", "-O3")]
     sources = [*sorted(SOURCES.glob("*.cpp")), Path(__file__).with_name("driver.cpp")]
-    command = [compiler, *flags, *PROCESSORS[processor], *sanitizers, f"-I{SOURCES}", "-pthread"]
+    command = [*compiler, *flags, *PROCESSORS[processor], *sanitizers, f"-I{SOURCES}", "-pthread"]
     subprocess.run([*command, *map(str, sources), "-o", str(program)], check=True)
     return program
 

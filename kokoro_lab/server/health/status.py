@@ -74,7 +74,9 @@ def status() -> dict[str, Any]:
         "active_provider": engine.active_provider,
         "placement": engine.placement.figures(),
         "threads": engine.config.thread_count,
-        "math": {name: record[name] for name in ("math_mode", "denormals", "native_operators")},
+        "math": {
+            name: record[name] for name in ("math_mode", "denormals", "native_operators", "native_build")
+        },
         "voices": len(voice_names()),
         "connections": None if state.connections is None else state.connections(),
         "voices_not_offered": unread_voices(),
