@@ -77,7 +77,7 @@ serve: env ## serve speech on 127.0.0.1
 
 lock: env ## resolve the versions of pyproject.toml anew
 	$(BIN)/python -m pip install --quiet uv==0.13.8
-	$(BIN)/uv pip compile pyproject.toml --extra dev --extra peers --extra quality --extra ja --extra langid --extra tune --extra cluster --extra play --universal --python-version 3.11 \
+	$(BIN)/uv pip compile pyproject.toml --extra dev --extra all --universal --python-version 3.11 \
 		--fork-strategy fewest --generate-hashes --no-emit-index-url --custom-compile-command "make lock" \
 		--upgrade --quiet -o requirements/lock.txt
 

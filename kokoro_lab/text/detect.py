@@ -17,6 +17,7 @@ from functools import cache, lru_cache
 from importlib.util import find_spec
 from itertools import groupby
 
+from kokoro_lab.extras import imported
 from kokoro_lab.text.tables import words as word_lists
 
 log = logging.getLogger(__name__)
@@ -203,10 +204,10 @@ def _probabilities(word: str) -> dict[str, float]:
 @cache
 def _detector():  # type: ignore[no-untyped-def]
     """Loaded when it is first needed: 0.7 s and 80 MB."""
-    from lingua import IsoCode639_1, LanguageDetectorBuilder
-
-    codes = [getattr(IsoCode639_1, language.upper()) for language in LATIN]
-    return LanguageDetectorBuilder.from_iso_codes_639_1(*codes).with_preloaded_language_models().build()
+    lingua = imported("lingua", extra="langid")
+    codes = [getattr(lingua.IsoCode639_1, language.upper()) for language in LATIN]
+    builder = lingua.LanguageDetectorBuilder.from_iso_codes_639_1(*codes)
+    return builder.with_preloaded_language_models().build()
 
 
 def _viterbi(gains: Sequence[dict[str, float]], after_mark: Sequence[bool], base: str) -> list[str]:

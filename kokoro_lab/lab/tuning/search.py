@@ -27,6 +27,7 @@ from filelock import FileLock, Timeout
 
 from kokoro_lab.engine_config import EngineConfig, usable_cores
 from kokoro_lab.errors import ParameterError, TuningError
+from kokoro_lab.extras import imported
 from kokoro_lab.lab.compare.comparison import ratio, take_turns, trials_of
 from kokoro_lab.lab.compare.engine_process import EngineFailed, EngineProcess
 from kokoro_lab.sessions import provider_registry
@@ -372,13 +373,7 @@ def choose(table: pd.DataFrame, default: Settings) -> dict[str, Choice] | None:
 @contextmanager
 def _opened(search: Search) -> Iterator[optuna.Study]:
     """The study, for us alone."""
-    try:
-        import optuna
-    except ImportError as error:
-        raise TuningError(
-            f"The tuner needs Optuna, which is not installed ({error}).",
-            mend="Install it: `pip install 'kokoro-lab[tune]'`, or `make env`, whose lock holds it.",
-        ) from error
+    optuna = imported("optuna", extra="tune")
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     search.folder.mkdir(parents=True, exist_ok=True)
     lock = FileLock(search.store.with_suffix(".lock"))
@@ -414,10 +409,9 @@ def _count(storage: Any, search: Search) -> int:
 
 def _take_up_again(study: optuna.Study) -> None:
     """A trial that was under way when its process ended is asked for anew."""
-    from optuna.trial import TrialState
-
-    for cut in study.get_trials(states=(TrialState.RUNNING,)):
-        study.tell(cut.number, state=TrialState.FAIL)
+    states = imported("optuna.trial", extra="tune").TrialState
+    for cut in study.get_trials(states=(states.RUNNING,)):
+        study.tell(cut.number, state=states.FAIL)
         if cut.params:
             study.enqueue_trial(cut.params)
 
