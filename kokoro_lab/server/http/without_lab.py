@@ -26,8 +26,14 @@ def hang_into(app: Flask) -> None:
 
 @blueprint.get("/benchmarks")
 @blueprint.post("/benchmarks")
-@blueprint.get("/benchmarks/<run_id>")
 @documented(errors=(404,))
-def benchmarks(run_id: str = "") -> NoReturn:
+def benchmarks() -> NoReturn:
     """Not there without the extra `lab`."""
     raise MissingExtra("lab", "What benchmarks this engine")
+
+
+@blueprint.get("/benchmarks/<run_id>")
+@documented(errors=(404,))
+def run(run_id: str) -> NoReturn:
+    """Not there without the extra `lab`."""
+    benchmarks()
