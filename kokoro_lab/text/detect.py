@@ -90,7 +90,12 @@ def available() -> bool:
     return find_spec("lingua") is not None
 
 
-def detect(words: Sequence[LatinWord], base: str, known: Known | None = None) -> list[str]:
+def detect(
+    words: Sequence[LatinWord],
+    base: str,
+    known: Known | None = None,
+    missing: Callable[[], None] = lambda: None,
+) -> list[str]:
     """The language of each word, by its two letters.
 
     Parameters
@@ -101,6 +106,8 @@ def detect(words: Sequence[LatinWord], base: str, known: Known | None = None) ->
         The language of the request, of two letters, one of `LATIN`.
     known : callable, optional
         Whether a lower-case word is in the lexicon of `base`.
+    missing : callable, optional
+        Called where the detector would be asked, and is not installed.
     """
     if not words:
         return []
@@ -108,6 +115,7 @@ def detect(words: Sequence[LatinWord], base: str, known: Known | None = None) ->
         return [base] * len(words)  # most sentences: the detector is not even loaded for them
     if not available():
         _say_missing()
+        missing()
         return [base] * len(words)
     between = _between_names(words)
     gains = [

@@ -24,12 +24,14 @@ from kokoro_lab.g2p.frontend import FrontEnd, Languages
 from kokoro_lab.g2p.phoneme_cache import PhonemeCache
 from kokoro_lab.g2p.vocab import encode
 from kokoro_lab.lab.fixtures import load_texts
+from kokoro_lab.text import detect
 from kokoro_lab.text import language as language_module
 from kokoro_lab.text.language import SPOKEN, why_not_read
 from kokoro_lab.text.segment import FIRST_TOKENS, MAX_TOKENS
 
 SPOKEN_LETTER = regex.compile(r"[\p{Latin}\p{Hiragana}\p{Katakana}\p{Han}\p{Devanagari}&&\p{L}]", regex.V1)
 HERE = [language for language in SPOKEN if language != "ja" or find_spec("kokoro_lab.g2p.japanese")]
+MIXED = "Él dijo muchas gracias. Ella dijo muchas gracias."
 LEAST_RIGHT = 0.95
 LONGEST_S = 2.0
 
@@ -270,3 +272,12 @@ def test_without_misaki_english_is_read_by_espeak_which_is_said(
 def test_without_misaki_japanese_says_how_it_is_had(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(language_module, "find_spec", lambda name: None if name == "misaki" else object())
     assert why_not_read("ja") == f"ja needs misaki: {MISAKI}"
+
+
+@pytest.mark.parametrize("text", [MIXED, f"<speak>{MIXED}</speak>", f"<speak>5<break/>000. {MIXED}</speak>"])
+def test_without_the_detector_the_report_says_so_once(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    monkeypatch.setattr(detect, "available", lambda: False)
+    front_end, fallbacks = FrontEnd(), list[Fallback]()
+    form = "ssml" if text.startswith("<") else "plain"
+    list(front_end.segments_of(front_end.read(text, form, "en-us"), "en-us", fallbacks.append))
+    assert fallbacks == [Fallback("language", detect.MISSING)]
