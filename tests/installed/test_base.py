@@ -16,6 +16,7 @@ import pytest
 
 from kokoro_lab.config import settings
 from kokoro_lab.containers import Format
+from kokoro_lab.extras import MISAKI
 from tests.clients.test_contract import KEY, ask, faults
 from tests.containers.decoding import decoded
 from tests.documentation import ROOT
@@ -51,6 +52,11 @@ def python_of(version: str) -> Path:
             continue
         return python
     pytest.skip(f"Python {version} is not installed")
+
+
+def misaki_is_installed(base: Installed) -> bool:
+    """Its metadata refuses Python 3.13."""
+    return not (base.script.parent / "python3.13").exists()
 
 
 @pytest.fixture(
@@ -100,11 +106,31 @@ def test_it_says_what_the_lab_would_need(base: Installed) -> None:
 def test_english_is_misakis_or_it_is_said_how_that_is_had(base: Installed) -> None:
     done = base.run("text", stdin="Hello there.\n")
     sources = {word["source"] for word in json.loads(done.stdout)["words"]}
-    if (base.script.parent / "python3.13").exists():
-        assert sources == {"espeak"}
-        assert "pip install --no-deps --ignore-requires-python misaki" in done.stderr
-    else:
+    if misaki_is_installed(base):
         assert sources == {"misaki"}
+    else:
+        assert sources == {"espeak"}
+        assert f"since misaki is not installed: {MISAKI}" in done.stderr
+
+
+@pytest.mark.parametrize("language", ["en-us", "en-gb", "es", "fr", "it", "pt-br", "hi"])
+def test_its_readings_are_those_of_a_whole_installation(
+    base: Installed, installed: Installed, language: str
+) -> None:
+    """But for what has an extra of its own: Japanese, and Latin words of another language."""
+    if language.startswith("en") and not misaki_is_installed(base):
+        pytest.skip("eSpeak reads English here")
+    path = ROOT / "fixtures" / "texts" / f"normalisation_{language[:2]}.jsonl"
+    lines = (
+        [json.loads(line)["written"] for line in path.read_text("utf-8").splitlines()]
+        if path.exists()
+        else []
+    )
+    text = (
+        "\n".join([*lines[:200], "12,50 €, 3/4/2024, 14:30, 1 234 km, 5 %", "Kokoro xqzzyk, 100 USD."]) + "\n"
+    )
+    asked = ("text", "--language", language, "--detect-languages", "scripts")
+    assert base.run(*asked, stdin=text).stdout == installed.run(*asked, stdin=text).stdout != ""
 
 
 def test_its_server_keeps_what_is_documented(base: Installed, tmp_path: Path) -> None:
