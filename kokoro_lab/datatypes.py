@@ -115,7 +115,7 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class SpeakingStyle:
-    """How a piece of the text is to be spoken, other than the voice speaks by itself.
+    """How words are to be spoken, other than the voice speaks by itself.
 
     Parameters
     ----------
@@ -229,7 +229,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AudioChunk:
-    """What is sent: a piece of float32 mono audio, tagged so that a client can order it.
+    """What is sent: float32 mono audio, tagged so that a client can order it.
 
     Parameters
     ----------

@@ -127,8 +127,8 @@ def ttfa_s(address: tuple[str, int], text: str, timeout_s: float) -> float:
         )
         answer = connection.getresponse()
         data = b""
-        while piece := answer.read1(65_536):
-            data += piece
+        while fragment := answer.read1(65_536):
+            data += fragment
             samples = np.frombuffer(data[: len(data) - len(data) % BYTES_A_SAMPLE], "<i2")
             if np.any(np.abs(samples.astype(np.int32)) >= SPEECH_LEVEL * FULL_SCALE):
                 heard_s = time.perf_counter() - started_s

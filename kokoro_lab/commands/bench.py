@@ -135,7 +135,7 @@ _judged(
 @_spoken
 def profile(preset: str, voice: str, variant: str | None, corpus: Path | None, seed: int) -> None:
     """Where the time goes, by stage and by operator."""
-    from kokoro_lab.lab.bench.profile import profile_report
+    from kokoro_lab.lab.bench.profile_verdict import profile_report
     from kokoro_lab.lab.bench.texts import PRESETS, texts_of
     from kokoro_lab.speech.engine import load_engine
 

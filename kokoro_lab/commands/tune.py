@@ -43,7 +43,7 @@ def tune(
         (_show if shown else _forget)(options["variant"], as_json)
         return
     from kokoro_lab.lab import plots, results
-    from kokoro_lab.lab.tuning import autotune
+    from kokoro_lab.lab.tuning import autotune, autotune_verdict
 
     plan = autotune.TunePlan(**options, tried=" ".join(tried))
     run = results.open_run("tune", parameters={**options, "tried": plan.tried, "dry_run": dry_run})
@@ -52,7 +52,7 @@ def tune(
     plots.tuned_front(tuning.table, tuning.chosen).savefig(run.folder / "pareto.png", dpi=120)
     code, path = DONE, None
     try:
-        autotune.conclude(run, tuning, plan)
+        autotune_verdict.conclude(run, tuning, plan)
         path = None if dry_run else autotune.keep(tuning)
     except GateFailed as failed:
         say(f"Nothing is adopted: {failed}")

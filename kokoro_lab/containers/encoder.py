@@ -21,7 +21,7 @@ from kokoro_lab.errors import ParameterError
 from kokoro_lab.typed import require_choice, require_type
 
 RUN_SAMPLES = 1 << 16
-"""A finished clip is encoded in pieces, so that little is held beside it."""
+"""A finished clip is encoded by so many at a time, so that little is held beside it."""
 
 
 class PcmWriter:
@@ -202,8 +202,8 @@ class Encoder:
 
     def run(self, samples: Samples) -> bytes:
         """Push everything and finish."""
-        pieces = [self.push(samples[at : at + RUN_SAMPLES]) for at in range(0, len(samples), RUN_SAMPLES)]
-        return b"".join([*pieces, self.finish()])
+        encoded = [self.push(samples[at : at + RUN_SAMPLES]) for at in range(0, len(samples), RUN_SAMPLES)]
+        return b"".join([*encoded, self.finish()])
 
     def close(self) -> None:
         """Free what an unfinished encoder holds; after `finish`, nothing."""

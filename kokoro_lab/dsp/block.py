@@ -143,9 +143,9 @@ class Processor(ABC, Generic[Out]):
 
     def run(self, samples: Samples) -> npt.NDArray[Out]:
         """Push everything and flush: not streaming is streaming, joined."""
-        # in pieces, so that what a processor needs beside the samples themselves stays small
-        pieces: list[npt.NDArray[Out]] = [self.push(run) for run in in_runs([samples])]
-        return np.concatenate([*pieces, self.flush()])
+        # in blocks, so that what a processor needs beside the samples themselves stays small
+        ready: list[npt.NDArray[Out]] = [self.push(run) for run in in_runs([samples])]
+        return np.concatenate([*ready, self.flush()])
 
     @abstractmethod
     def _push(self, block: Samples) -> npt.NDArray[Out]: ...

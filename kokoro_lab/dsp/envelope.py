@@ -1,4 +1,4 @@
-"""A gain that changes: each piece of a signal at its own level, with ramps between them."""
+"""A gain that changes: each span of a signal at its own level, with ramps between them."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ RAMP_S = 0.02
 
 
 class Envelope(Processor[np.float32]):
-    """Multiply by a gain that is constant in each piece, with a straight ramp over each border.
+    """Multiply by a gain that is constant in each span, with a straight ramp over each border.
 
     Parameters
     ----------
     gains_db : sequence of float
-        Of each piece.
+        Of each span.
     lengths_samples : sequence of int
-        Of each piece; what is behind the last one has its gain.
+        Of each span; what is behind the last one has its gain.
     sample_rate_hz : int
 
     Raises

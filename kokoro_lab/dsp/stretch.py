@@ -65,24 +65,24 @@ class TimeStretch(Processor[np.float32]):
         """Where in the input the last excerpt ended: what follows there would follow without any seam."""
 
     def _push(self, block: Samples) -> Samples:
-        pieces = []
+        excerpts = []
         for start in range(0, len(block), RUN_SAMPLES):
             run = block[start : start + RUN_SAMPLES]
             self._held = np.concatenate([self._held, run])
             self._taken += len(run)
             while self._needed() <= self._taken:
-                pieces.append(self._next())
-        return np.concatenate(pieces) if pieces else SILENT
+                excerpts.append(self._next())
+        return np.concatenate(excerpts) if excerpts else SILENT
 
     def _flush(self) -> Samples:
         rest = round(self._stretch * self._taken) - self._steps * self._step
-        pieces = [SILENT]
+        excerpts = [SILENT]
         for _ in range(-(-rest // self._step)):
             missing = self._needed() - self._held_from - len(self._held)
             self._held = np.concatenate([self._held, np.zeros(max(0, missing), np.float32)])
-            pieces.append(self._next())
+            excerpts.append(self._next())
         self._held = SILENT
-        return np.concatenate(pieces)[:rest]
+        return np.concatenate(excerpts)[:rest]
 
     def _place(self) -> int:
         """Where the next excerpt lies in the input, if it is not moved."""
@@ -101,15 +101,15 @@ class TimeStretch(Processor[np.float32]):
             first = max(0, self._place() - self._search)
             region = self._cut(first, self._place() + self._search + self._step - first)
             begin = first + _likest(region, continued, self._place() - first)
-        piece = continued.copy()  # a view would keep all that is held now
+        excerpt = continued.copy()  # a view would keep all that is held now
         if begin != self._continued_at:
-            piece = continued * self._fade_out + self._cut(begin, self._step) * self._fade_in
+            excerpt = continued * self._fade_out + self._cut(begin, self._step) * self._fade_in
         self._continued_at = begin + self._step
         self._steps += 1
         wanted_from = min(max(0, self._place() - self._search), self._continued_at)
         self._held = self._held[max(0, wanted_from - self._held_from) :].copy()
         self._held_from = max(self._held_from, wanted_from)
-        return piece
+        return excerpt
 
     def _cut(self, start: int, count: int) -> Samples:
         return self._held[start - self._held_from : start - self._held_from + count]

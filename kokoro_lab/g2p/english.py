@@ -111,7 +111,7 @@ class EnglishG2P:
         g2p.lexicon = _lexicon(en, british=british)
         g2p.fallback = self._fallback
         g2p.unk = UNKNOWN
-        # misaki hands what `preprocess` returns on to its tokeniser: here the pieces that are given
+        # misaki hands what `preprocess` returns on to its tokeniser: here the readings that are given
         g2p.tokenize = lambda text, _, given: _insert(en.G2P.tokenize(g2p, text, [], {}), text, given)
         return g2p
 
@@ -125,7 +125,7 @@ class EnglishG2P:
     def __call__(self, sentence: AlignedText, on_fallback: OnFallback, given: Readings = ()) -> list[Word]:
         """Words in order, with offsets into the original.
 
-        Each of `given`, pieces of `sentence` in order, becomes one word with its phonemes and the source
+        Each of `given`, spans of `sentence` in order, becomes one word with its phonemes and the source
         `lexicon`.
 
         Every word and mark of `sentence` is spoken, or reported through `on_fallback` with its place.
@@ -147,7 +147,7 @@ class EnglishG2P:
         words: list[Word] = []
         at = 0
         tokens = self._tokens(sentence.text, given)
-        starts = {piece.start for piece in given}
+        starts = {fixed.start for fixed in given}
         for token, following in zip(tokens, [*tokens[1:], None], strict=True):
             i, j = locate(sentence.text, token.text, at)
             at = j
@@ -168,12 +168,12 @@ class EnglishG2P:
     def _word_by_word(self, sentence: AlignedText, on_fallback: OnFallback, given: Readings) -> list[Word]:
         """After a failure: each white-space word on its own, so that one bad word costs only itself."""
         words: list[Word] = []
-        for i, j, piece in _pieces(sentence.text, given):
+        for i, j, fixed in _ranges(sentence.text, given):
             text = sentence.text[i:j]
             start, end = sentence.span(i, j)
             try:
-                if piece:
-                    words.append(Word(text, start, end, piece.phonemes, self.language, "lexicon", False))
+                if fixed:
+                    words.append(Word(text, start, end, fixed.phonemes, self.language, "lexicon", False))
                 else:
                     words += self._words(sentence.cut(i, j), on_fallback, ())
             except Exception:
@@ -298,33 +298,33 @@ def _insert(tokens: Iterable[Any], text: str, given: Iterable[FixedReading]) -> 
     """
     result: list[Any] = []
     waiting = iter(given)
-    piece = next(waiting, None)
+    fixed = next(waiting, None)
     at = 0
     for token in tokens:
         start, stop = at, at + len(token.text)
         at = stop + len(token.whitespace)
-        while piece and piece.start < stop:
-            if start < piece.start:
-                result.append(_part(token, text, start, piece.start))
-            if start <= piece.start:
-                spoken = _part(token, text, piece.start, piece.end)
-                spoken.phonemes = piece.phonemes
+        while fixed and fixed.start < stop:
+            if start < fixed.start:
+                result.append(_part(token, text, start, fixed.start))
+            if start <= fixed.start:
+                spoken = _part(token, text, fixed.start, fixed.end)
+                spoken.phonemes = fixed.phonemes
                 spoken._.rating = 5  # misaki's own best mark
                 result.append(spoken)
-            start = piece.end
-            if piece.end > stop:
+            start = fixed.end
+            if fixed.end > stop:
                 break
-            piece = next(waiting, None)
+            fixed = next(waiting, None)
         if start < stop:
             result.append(_part(token, text, start, stop) if start > stop - len(token.text) else token)
     return result
 
 
-def _pieces(text: str, given: Readings) -> Iterator[tuple[int, int, FixedReading | None]]:
+def _ranges(text: str, given: Readings) -> Iterator[tuple[int, int, FixedReading | None]]:
     """Ranges of `text` without its white space: each of `given`, and what lies between, word by word."""
-    for start, stop, piece in parts(len(text), given):
-        if piece:
-            yield start, stop, piece
+    for start, stop, fixed in parts(len(text), given):
+        if fixed:
+            yield start, stop, fixed
         else:
             words = regex.finditer(r"\S+", text, pos=start, endpos=stop)
             yield from ((*word.span(), None) for word in words)

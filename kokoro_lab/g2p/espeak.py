@@ -55,18 +55,18 @@ _OTHERS = (
 """The same of every other language."""
 _SWITCH = regex.compile(r"\([^()]*\)")
 """`(ko)`: eSpeak says that it changes its language, which nobody speaks."""
-PIECE_LETTERS, WORD_LETTERS = 20, 30
+PART_LETTERS, WORD_LETTERS = 20, 30
 """eSpeak says no more than 200 sounds of a word and leaves out the rest: a word longer than the latter is
-said in pieces of the former, and so is one that it spells because it has no vowel."""
+said in parts of the former, and so is one that it spells because it has no vowel."""
 _VOWELS = frozenset("aeiouy")
 
 
-def pieces(word: str) -> list[str]:
+def divided(word: str) -> list[str]:
     """`word`, in parts that eSpeak says whole."""
     spelt = word.isascii() and not _VOWELS & set(word.lower())
-    if len(word) <= (PIECE_LETTERS if spelt else WORD_LETTERS):
+    if len(word) <= (PART_LETTERS if spelt else WORD_LETTERS):
         return [word]
-    return [word[at : at + PIECE_LETTERS] for at in range(0, len(word), PIECE_LETTERS)]
+    return [word[at : at + PART_LETTERS] for at in range(0, len(word), PART_LETTERS)]
 
 
 @cache
@@ -117,7 +117,7 @@ class EspeakEnglish:
         """Phonemes of `word`, or None if eSpeak has nothing to say or fails."""
         try:
             with self._lock:
-                phonemes = "".join(map(self._say, pieces(word)))
+                phonemes = "".join(map(self._say, divided(word)))
         except Exception as error:  # a C library behind ctypes: whatever it raises, the next level speaks
             log.warning("eSpeak failed on a word of %d characters: %s", len(word), type(error).__name__)
             return None
@@ -230,10 +230,10 @@ class EspeakG2P:
     def _fill(self, result: list[str], tokens: Sequence[_Token], clause: Sequence[int]) -> None:
         if not clause:
             return
-        long = any(len(tokens[k].text) > PIECE_LETTERS for k in clause)
+        long = any(len(tokens[k].text) > PART_LETTERS for k in clause)
         spoken = [] if long else self._say(" ".join(tokens[k].text for k in clause)).split()
         if len(spoken) != len(clause):  # or eSpeak made one word of two, or two of one
-            spoken = ["".join(map(self._word, pieces(tokens[k].text))) for k in clause]
+            spoken = ["".join(map(self._word, divided(tokens[k].text))) for k in clause]
         for k, phonemes in zip(clause, spoken, strict=True):
             result[k] = phonemes
 

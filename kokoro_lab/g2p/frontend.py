@@ -144,7 +144,7 @@ class FrontEnd:
         languages = Languages(language, detect=detect)
         lexicon = self.lexicons.current().with_request(entries)
         cleaned = self.read(text, input_format, language, fallbacks.append)
-        said = [piece.text for piece in self._reader(languages, fallbacks.append, lexicon).said(cleaned)]
+        said = [run.text for run in self._reader(languages, fallbacks.append, lexicon).said(cleaned)]
         segments = list(self.segments_of(cleaned, languages, fallbacks.append, lexicon))
         return {
             "text": text,
@@ -177,7 +177,7 @@ class FrontEnd:
         The detector of languages is loaded too where every sentence needs it, which is not so in English.
         """
         language = resolve_language(language)
-        list(self._reader(Languages(language), lambda _: None, None).pieces(AlignedText.of("xqzzyk")))
+        list(self._reader(Languages(language), lambda _: None, None).runs(AlignedText.of("xqzzyk")))
         normalise.warm(language)
         self.speakers.of(language)
 
@@ -210,7 +210,7 @@ class _TextReader:
                 yield SpokenSentence(tuple(words), ids, sentence.ends_paragraph, number)
 
     def said(self, text: AlignedText | SsmlDocument) -> Iterator[AlignedText]:
-        """A text as it is said, in words, piece by piece."""
+        """A text as it is said, in words, run by run."""
         if isinstance(text, AlignedText):
             for sentence in sentences(text, self.languages.base):
                 yield from self._normalised(sentence.text)
@@ -220,11 +220,11 @@ class _TextReader:
             whole = reader._normalised(sentence.text)
             if marked.straddled(text, (span for p in whole for span in zip(p.starts, p.ends, strict=True))):
                 parts = marked.parts(text, sentence.text)
-                whole = [piece for part in parts for piece in reader._normalised(part)]
+                whole = [run for part in parts for run in reader._normalised(part)]
             yield from whole
 
     def _normalised(self, sentence: AlignedText) -> list[AlignedText]:
-        return [read_with(self.lexicon, piece, span.language)[0] for span, piece in self.pieces(sentence)]
+        return [read_with(self.lexicon, run, span.language)[0] for span, run in self.runs(sentence)]
 
     def _forced(self, document: SsmlDocument, sentence: AlignedText) -> _TextReader:
         """One that knows what the document says of the languages of a sentence."""
@@ -244,21 +244,21 @@ class _TextReader:
         return words
 
     def words(self, sentence: AlignedText) -> list[Word]:
-        """Words of a sentence, each piece of one language by its own G2P."""
+        """Words of a sentence, each run by the G2P of its language."""
         words: list[Word] = []
-        for span, piece in self.pieces(sentence):
+        for span, run in self.runs(sentence):
             if words:
                 words[-1] = replace(words[-1], space_after=True)
-            words += self._read(piece, span.language)
+            words += self._read(run, span.language)
         return words
 
-    def pieces(self, sentence: AlignedText) -> Iterator[tuple[LanguageSpan, AlignedText]]:
-        """The pieces of a sentence of one language each."""
+    def runs(self, sentence: AlignedText) -> Iterator[tuple[LanguageSpan, AlignedText]]:
+        """The runs of a sentence: what is of one language, with its span."""
         base = self.languages.base
         # What the lexicon has in the request's language, names above all, is no sign of another one
         named = [
-            (*sentence.span(*_whole_words(sentence.text, piece.start, piece.end)), base)
-            for piece in self.lexicon.find(sentence.text, base)
+            (*sentence.span(*_whole_words(sentence.text, fixed.start, fixed.end)), base)
+            for fixed in self.lexicon.find(sentence.text, base)
         ]
         spans = language_spans(
             sentence,
@@ -270,9 +270,9 @@ class _TextReader:
             missing=self._say_detector_is_missing,
         )
         for span in spans:
-            piece = sentence.cut(span.start, span.end).strip()
-            if len(piece):
-                yield span, piece
+            run = sentence.cut(span.start, span.end).strip()
+            if len(run):
+                yield span, run
 
     def _say_detector_is_missing(self) -> None:
         fallback = Fallback("language", MISSING)
@@ -280,8 +280,8 @@ class _TextReader:
             self.said_once.add(fallback)
             self.on_fallback(fallback)
 
-    def _read(self, piece: AlignedText, language: str) -> list[Word]:
-        """One piece by the G2P of its language, or from the cache, with the places of this text."""
+    def _read(self, run: AlignedText, language: str) -> list[Word]:
+        """One run by the G2P of its language, or from the cache, with the places of this text."""
         base = self.languages.base
         try:
             g2p = self.speakers.of(language)
@@ -289,13 +289,13 @@ class _TextReader:
             # Who asks for a language is told that it cannot be had; a word in passing is no reason to fail
             if language == base or any(tag == language for _, _, tag in self.languages.forced):
                 raise
-            self.on_fallback(Fallback("language", f"read in {base}: {error}", *piece.span(0, len(piece))))
+            self.on_fallback(Fallback("language", f"read in {base}: {error}", *run.span(0, len(run))))
             language = base
             g2p = self.speakers.of(language)
-        reading = self._remembered(piece.text, language, g2p)
+        reading = self._remembered(run.text, language, g2p)
         for fallback in reading.fallbacks:
-            self.on_fallback(_moved(fallback, piece))
-        return [_moved(word, piece) for word in reading.words]
+            self.on_fallback(_moved(fallback, run))
+        return [_moved(word, run) for word in reading.words]
 
     def _remembered(self, text: str, language: str, g2p: GuardedG2P) -> SentenceReading:
         """What `text` is read as, with places in `text` itself, so that it serves wherever `text` stands."""
@@ -322,9 +322,9 @@ def _whole_words(text: str, start: int, end: int) -> tuple[int, int]:
 PlacedItem = TypeVar("PlacedItem", Word, Fallback)
 
 
-def _moved(item: PlacedItem, piece: AlignedText) -> PlacedItem:
-    """From its place in the text of `piece` to that in the original."""
+def _moved(item: PlacedItem, run: AlignedText) -> PlacedItem:
+    """From its place in the text of `run` to that in the original."""
     if item.start is None or item.end is None:
         return item
-    start, end = piece.span(item.start, item.end)
+    start, end = run.span(item.start, item.end)
     return replace(item, start=start, end=end)

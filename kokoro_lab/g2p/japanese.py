@@ -52,7 +52,7 @@ _SMALL_KANA = dict(zip("ㇰㇱㇲㇳㇴㇵㇶㇷㇸㇹㇺㇻㇼㇽㇾㇿ", "ク�
 _NAMES = tuple(LETTERS.values())
 _HAN = regex.compile(r"\p{Han}")
 _VOWEL = regex.compile(r"[aeiouyàáâäãåèéêëìíîïòóôöõùúûü]", regex.IGNORECASE)
-_PIECE = regex.compile(
+_RUN = regex.compile(
     r"""(?<latin>\p{Latin}[\p{Latin}\p{M}]*) | (?<japanese>[\p{Hiragana}\p{Katakana}\p{Han}ー])
     | [\p{L}--[\p{Latin}\p{Hiragana}\p{Katakana}\p{Han}ー]]\p{M}*
       (?:[\p{L}--[\p{Latin}\p{Hiragana}\p{Katakana}\p{Han}ー]]\p{M}*)* | .""",
@@ -66,7 +66,7 @@ _MINUTES_BEFORE = regex.compile(r"(?:時|約|あと|後|前|およそ|分と|た
 
 
 class KanaToken(NamedTuple):
-    """A piece of the sentence and the kana it is read with; None if nobody knows any."""
+    """A span of the sentence and the kana it is read with; None if nobody knows any."""
 
     start: int
     end: int
@@ -221,27 +221,27 @@ class JapaneseG2P:
         return said
 
     def _said(self, text: str, token: KanaToken) -> Iterator[tuple[int, int, str, str]]:
-        """Pieces `(i, j, phonemes, source)` of a token: one, unless the dictionary does not know it."""
+        """Runs `(i, j, phonemes, source)` of a token: one, unless the dictionary does not know it."""
         surface = text[token.start : token.end]
         if token.kind == _KANA_OR_WORD and token.kana and not surface.isascii():
             said = self._phonemes(token.kana).strip()
             if said:
                 yield token.start, token.end, said, "misaki"
                 return
-        for piece in _PIECE.finditer(surface):
-            written = piece.group()
-            i, j = token.start + piece.start(), token.start + piece.end()
+        for run in _RUN.finditer(surface):
+            written = run.group()
+            i, j = token.start + run.start(), token.start + run.end()
             if written in MARKS:
                 yield i, j, MARKS[written], "misaki"
                 continue
             said, source = "", "characters"
-            if piece["latin"] and (len(written) == 1 or written.isupper() or not _VOWEL.search(written)):
+            if run["latin"] and (len(written) == 1 or written.isupper() or not _VOWEL.search(written)):
                 said = self._spelt(written)
-            elif piece["japanese"]:
+            elif run["japanese"]:
                 said = self._by_itself(written)
             if not said and sounds(written):
                 said, source = known(self._espeak(written) or "")[0].strip(), "espeak"
-            if not said and piece["latin"]:
+            if not said and run["latin"]:
                 said, source = self._spelt(written), "characters"
             yield i, j, said.strip(), source
 

@@ -74,7 +74,7 @@ COUNTED = regex.compile(
 
 
 class BreathGroup(NamedTuple):
-    """A piece of a number as one breathes it: the range of the text and its kana as pronounced."""
+    """What of a number is said in one breath: the range of the text and its kana as pronounced."""
 
     start: int
     end: int

@@ -21,7 +21,7 @@ from kokoro_lab.text.normalise import normalise
 from kokoro_lab.text.normalise.rules import overlaps
 
 _UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Khmer}\p{Lao}"
-_PIECE = regex.compile(rf"[{_UNSPACED}]|[\w--[{_UNSPACED}]]+|[^\w\s]", regex.V1)
+_WORD_OR_MARK = regex.compile(rf"[{_UNSPACED}]|[\w--[{_UNSPACED}]]+|[^\w\s]", regex.V1)
 """A word, a mark, or a letter of a script that puts no space between its words: an entry begins and ends
 where one of them does."""
 _POSSESSIVE = regex.compile(r"'s(?!\w)", regex.IGNORECASE)
@@ -67,13 +67,13 @@ class Lexicon:
         """
         found: list[FixedReading] = []
         folded, table = _folded(text), self._table(language)
-        pieces = [match.span() for match in _PIECE.finditer(text)]
+        spans = [match.span() for match in _WORD_OR_MARK.finditer(text)]
         ends: set[int] | None = None
         at = 0
-        for start, stop in pieces:
+        for start, stop in spans:
             if start < at or folded[start:stop] not in table:
                 continue
-            ends = ends or {end for _, end in pieces}
+            ends = ends or {end for _, end in spans}
             candidates = table[folded[start:stop]]
             match = next((m for c in candidates if (m := c.match(text, folded, start, ends))), None)
             if match:
@@ -82,7 +82,7 @@ class Lexicon:
         return found
 
     def _table(self, language: str) -> Mapping[str, tuple[_Candidate, ...]]:
-        """Candidates by the piece that they begin with, the longest and then the most important one first."""
+        """Candidates by the word or mark they begin with, the longest and then the most important first."""
         if language not in self._tables:
             table = dict(self._below._table(language)) if self._below else {}
             for head, found in _by_head(self._levels, language).items():
@@ -120,7 +120,7 @@ class _Candidate:
 def read_with(
     lexicon: Lexicon, sentence: AlignedText, language: str
 ) -> tuple[AlignedText, tuple[FixedReading, ...]]:
-    """A sentence as it is said, and the pieces of that with phonemes from the lexicon, in order.
+    """A sentence as it is said, and the spans of that with phonemes from the lexicon, in order.
 
     Parameters
     ----------
@@ -133,29 +133,29 @@ def read_with(
     """
     found = lexicon.find(sentence.text, language)
     written = [
-        piece
-        for piece in found
-        if not _in_address(sentence.text, piece)
+        fixed
+        for fixed in found
+        if not _in_address(sentence.text, fixed)
         # SSML has put it there in place of something else: it has no place of its own to be found by
-        and sentence.range_of(*sentence.span(piece.start, piece.end)) == (piece.start, piece.end)
+        and sentence.range_of(*sentence.span(fixed.start, fixed.end)) == (fixed.start, fixed.end)
     ]
-    said = normalise(sentence, language, [(piece.start, piece.end) for piece in written])
+    said = normalise(sentence, language, [(fixed.start, fixed.end) for fixed in written])
     if said.text == sentence.text and len(written) == len(found):
         return said, tuple(found)
     kept = [
-        FixedReading(*said.range_of(*sentence.span(piece.start, piece.end)), piece.phonemes)
-        for piece in written
+        FixedReading(*said.range_of(*sentence.span(fixed.start, fixed.end)), fixed.phonemes)
+        for fixed in written
     ]
-    taken = [(piece.start, piece.end, "") for piece in kept]
+    taken = [(fixed.start, fixed.end, "") for fixed in kept]
     new = [p for p in lexicon.find(said.text, language) if not overlaps(taken, p.start, p.end)]
-    return said, tuple(sorted((*kept, *new), key=lambda piece: piece.start))
+    return said, tuple(sorted((*kept, *new), key=lambda fixed: fixed.start))
 
 
-def _in_address(text: str, piece: FixedReading) -> bool:
+def _in_address(text: str, fixed: FixedReading) -> bool:
     """Whether the white-space word around it is more than a word. Then its marks are read out first."""
-    start = text.rfind(" ", 0, piece.start) + 1
-    stop = text.find(" ", piece.end)
-    around = f"{text[start : piece.start]}\0{text[piece.end : stop if stop >= 0 else len(text)]}"
+    start = text.rfind(" ", 0, fixed.start) + 1
+    stop = text.find(" ", fixed.end)
+    around = f"{text[start : fixed.start]}\0{text[fixed.end : stop if stop >= 0 else len(text)]}"
     return len(around) > 1 and _ADDRESS.search(around) is not None
 
 
@@ -166,7 +166,7 @@ def _by_head(levels: Iterable[Sequence[LexiconEntry]], language: str) -> dict[st
         # An accent's own before the language's, one with its case before one without
         for entry in sorted(mine, key=lambda e: (-len(e.lang), "case" not in e.flags)):
             for candidate in _forms(entry, language):
-                head = _PIECE.match(candidate.folded)
+                head = _WORD_OR_MARK.match(candidate.folded)
                 found.setdefault(head.group() if head else "", []).append(candidate)
     return found
 

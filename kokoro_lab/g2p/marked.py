@@ -78,7 +78,7 @@ def styled(segments: Iterable[Segment], document: SsmlDocument) -> Iterator[Segm
 
 
 def straddled(document: SsmlDocument, spans: Iterable[tuple[int, int]]) -> bool:
-    """Whether any of some pieces of the source has a break inside."""
+    """Whether any of some spans of the source has a break inside."""
     return any(_breaks(document, start + 1, end) for start, end in spans)
 
 

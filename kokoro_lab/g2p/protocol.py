@@ -23,7 +23,7 @@ class FixedReading:
 
 
 Readings = Sequence[FixedReading]
-"""Pieces of one sentence, in order."""
+"""Of one sentence, in order."""
 
 
 class SentenceG2P(Protocol):
@@ -39,26 +39,26 @@ class SentenceG2P(Protocol):
         on_fallback : callable
             Hears of every word or mark that could not be read as it should, with its place.
         given : sequence of FixedReading
-            Pieces of `sentence`, in order, each of which is one word with these phonemes.
+            Spans of `sentence`, in order, each of which is one word with these phonemes.
         """
         ...
 
 
 class SplicedG2P:
-    """`g2p`, which knows of no given pieces, for what lies between them."""
+    """`g2p`, which knows of no given readings, for what lies between them."""
 
     def __init__(self, g2p: Callable[[AlignedText, OnFallback], list[Word]], language: str) -> None:
         self._g2p = g2p
         self._language = language
 
     def __call__(self, sentence: AlignedText, on_fallback: OnFallback, given: Readings = ()) -> list[Word]:
-        """Words in order; each of `given`, pieces of `sentence` in order, is one of them."""
+        """Words in order; each of `given`, spans of `sentence` in order, is one of them."""
         words: list[Word] = []
-        for i, j, piece in parts(len(sentence), given):
-            if piece is not None:
+        for i, j, fixed in parts(len(sentence), given):
+            if fixed is not None:
                 start, end = sentence.span(i, j)
                 text = sentence.text[i:j]
-                words.append(Word(text, start, end, piece.phonemes, self._language, "lexicon", False))
+                words.append(Word(text, start, end, fixed.phonemes, self._language, "lexicon", False))
             elif sentence.text[i:j].strip():
                 words += self._g2p(sentence.cut(i, j), on_fallback)
             if words and j < len(sentence):
@@ -70,10 +70,10 @@ class SplicedG2P:
 def parts(length: int, given: Readings) -> Iterator[tuple[int, int, FixedReading | None]]:
     """Ranges of a text of `length`: each of `given`, and what lies between."""
     at = 0
-    for piece in given:
-        if at < piece.start:
-            yield at, piece.start, None
-        yield piece.start, piece.end, piece
-        at = piece.end
+    for fixed in given:
+        if at < fixed.start:
+            yield at, fixed.start, None
+        yield fixed.start, fixed.end, fixed
+        at = fixed.end
     if at < length:
         yield at, length, None

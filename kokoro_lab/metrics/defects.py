@@ -53,7 +53,7 @@ class Gap(NamedTuple):
 
 
 class Repeat(NamedTuple):
-    """A piece that is most like one `lag_s` later; `residual_db` is what is different, over what there is."""
+    """A span that is most like one `lag_s` later; `residual_db` is what is different, over what there is."""
 
     start_s: float
     lag_s: float

@@ -271,11 +271,11 @@ def wrong_words(said: str, hypothesis: str, language: str = ENGLISH) -> list[Wro
     """
     aligned, (reference, heard) = _aligned(said, hypothesis, language)
     found = []
-    for piece in aligned.alignments[0]:
-        if piece.type == "equal":
+    for run in aligned.alignments[0]:
+        if run.type == "equal":
             continue
-        before = reference[piece.ref_start_idx : piece.ref_end_idx]
-        after = heard[piece.hyp_start_idx : piece.hyp_end_idx]
+        before = reference[run.ref_start_idx : run.ref_end_idx]
+        after = heard[run.hyp_start_idx : run.hyp_end_idx]
         found += [WrongWord(*pair) for pair in zip_longest(before, after, fillvalue="")]
     return found
 

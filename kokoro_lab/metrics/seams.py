@@ -1,4 +1,4 @@
-"""Whether places where pieces of audio were joined can be told from others."""
+"""Whether places where audio was joined can be told from others."""
 
 from __future__ import annotations
 

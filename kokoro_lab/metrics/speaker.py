@@ -201,7 +201,7 @@ def speaker_similarity(
 
 
 def _parts(heard: Samples) -> Values:
-    """Mel power (parts, 160 frames, 40 bands) of overlapping pieces of a recording at 16 kHz."""
+    """Mel power (parts, 160 frames, 40 bands) of overlapping parts of a recording at 16 kHz."""
     step = round(ENCODER_RATE_HZ / PARTS_A_SECOND / HOP_SAMPLES)
     frames = -(-(len(heard) + 1) // HOP_SAMPLES)
     starts = list(range(0, max(1, frames - PART_FRAMES + step + 1), step))

@@ -116,7 +116,7 @@ class PlayerConversation:
             self._ignored_chunks += 1  # it was under way when its stream was stopped
             return
         try:
-            pcm = self._input.push(audio.piece)
+            pcm = self._input.push(audio.fragment)
         except ParameterError:
             # The rest of it is no PCM either; what waits is of streams before it
             self._input, self._hears = PcmInput(), "first"

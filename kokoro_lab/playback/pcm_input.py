@@ -67,7 +67,7 @@ def require_samples(data: bytes) -> None:
 class PcmInput:
     """One stream of bytes: bare s16le PCM, or WAV with its length known or not.
 
-    A piece may end within a sample or within the WAV header; what is missing comes with the next one.
+    A fragment may end within a sample or within the WAV header; what is missing comes with the next one.
     """
 
     def __init__(self) -> None:
@@ -80,8 +80,8 @@ class PcmInput:
         """Bytes of a sample whose other half has not come."""
         return len(self._rest)
 
-    def push(self, piece: bytes) -> Pcm:
-        """The samples that are whole with `piece`.
+    def push(self, fragment: bytes) -> Pcm:
+        """The samples that are whole with `fragment`.
 
         Returns
         -------
@@ -93,7 +93,7 @@ class PcmInput:
         ParameterError
             WAV that is not 16-bit mono at 24 kHz, or broken; or a compressed format.
         """
-        data = self._rest + piece
+        data = self._rest + fragment
         if not self._begun:
             begins = self._samples_begin(data)
             if begins is None:

@@ -17,7 +17,7 @@ from kokoro_lab.scheduling.priority import enter_playback
 
 log = logging.getLogger(__name__)
 
-PIECE_BYTES = 16_384
+FRAGMENT_BYTES = 16_384
 """The most that is read at a time; less where less is there."""
 IDLE_S = 0.050
 """How often it is looked whether somebody writes into a FIFO."""
@@ -53,19 +53,19 @@ def play_pipe(deck: Deck, source: BinaryIO, begins: bytes = b"", *, drain: bool 
     enter_playback(deck.qos)
     pcm_input = PcmInput()
     stream: int | None = None
-    piece = begins or source.read(PIECE_BYTES)
+    fragment = begins or source.read(FRAGMENT_BYTES)
     try:
-        while piece:
-            pcm = pcm_input.push(piece)
+        while fragment:
+            pcm = pcm_input.push(fragment)
             if len(pcm):
                 stream = stream or deck.begin()
                 deck.feed(stream, pcm)
-            piece = source.read(PIECE_BYTES)
+            fragment = source.read(FRAGMENT_BYTES)
     except StreamOver:
         pass
     finally:
-        while piece and drain:
-            piece = source.read(PIECE_BYTES)
+        while fragment and drain:
+            fragment = source.read(FRAGMENT_BYTES)
         if stream:
             deck.end(stream)
     if pcm_input.torn_bytes:
@@ -106,7 +106,7 @@ def play_fifo(deck: Deck, path: Path, until: threading.Event) -> None:
     os.set_blocking(handle, True)
     with os.fdopen(handle, "rb", buffering=0) as source:
         while not until.is_set():
-            begins = source.read(PIECE_BYTES)
+            begins = source.read(FRAGMENT_BYTES)
             if not begins:  # nobody has it open for writing
                 until.wait(IDLE_S)
                 continue

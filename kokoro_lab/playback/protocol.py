@@ -12,7 +12,7 @@ November 2026), so that either side can be exchanged. Found there:
   {"action": "play" | "pause" | "resume" | "stop" | "configure" | "end_stream", "params"}`; `heartbeat`;
   `end_stream`.
   `chunk` is base64 or `{"type": "Buffer", "data": […]}`, but the client itself gives `JSON.stringify` a
-  Uint8Array, which makes `{"0": 12, "1": 255, …}`. Pieces are as HTTP brought them: they may end within a
+  Uint8Array, which makes `{"0": 12, "1": 255, …}`. Fragments are as HTTP brought them: they may end within a
   sample. `format` is `{"format", "sampleRate", "channels", "bitDepth", …}` and often missing. `sequence`
   counts from 0 and begins anew after `stop`.
 - To the client: `status` (on connecting, after each chunk and each `control`) with `data: {"state",
@@ -53,9 +53,9 @@ TYPES = ("audio_chunk", "end_stream", "control", "heartbeat", "status")
 
 @dataclass(frozen=True, slots=True)
 class Audio:
-    """A piece of PCM, cut anywhere, and its number if it has one."""
+    """A fragment of PCM, cut anywhere, and its number if it has one."""
 
-    piece: bytes
+    fragment: bytes
     sequence: int | None = None
 
 

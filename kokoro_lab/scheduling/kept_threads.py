@@ -1,4 +1,4 @@
-"""Threads that are kept for the next piece of work, and an iterator that works ahead in one of them.
+"""Threads that are kept for the next task, and an iterator that works ahead in one of them.
 
 Our operators compute in memory that belongs to their thread. A thread of a stream's own would get that from
 the system anew, page by page, while somebody waits for the first sound: some 2,000 pages a stream.

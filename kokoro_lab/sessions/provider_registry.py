@@ -11,7 +11,7 @@ Asked for one that it lacks, ONNX Runtime itself warns and runs on the CPU: so i
 | `auto` | the CPU | |
 
 `auto` never guesses. Core ML has been seen to make this model slower (a graph of changing lengths falls into
-a hundred pieces), to give wrong samples in 16 bits, and to need seconds at the first start, depending on
+a hundred partitions), to give wrong samples in 16 bits, and to need seconds at the first start, depending on
 machine and version. So `auto` is the CPU, which is known to work everywhere, on a Mac as well. Whoever has
 measured another one to be better on this machine asks for it by `auto:`.
 """

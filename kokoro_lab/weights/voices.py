@@ -167,16 +167,16 @@ def parts_of(spec: str) -> Iterator[tuple[str, float]]:
     VoiceError
         Unknown name (with the nearest ones), or a blend that does not parse.
     """
-    pieces = spec.split("+")
-    if len(pieces) > MAX_BLEND:
+    parts = spec.split("+")
+    if len(parts) > MAX_BLEND:
         raise VoiceError(
-            f"A blend of {len(pieces)} voices is too many.",
+            f"A blend of {len(parts)} voices is too many.",
             field="voice",
-            value=len(pieces),
+            value=len(parts),
             allowed=f"up to {MAX_BLEND}",
         )
-    for piece in pieces:
-        match = _PART.fullmatch(piece)
+    for part in parts:
+        match = _PART.fullmatch(part)
         if not match:
             raise VoiceError(
                 f"The voice {spec[:80]!r} cannot be read.",

@@ -3,17 +3,17 @@
 
 export const SLOW = "Here is the first of the sentences, all of it. " + "And this is a slow one, it takes its time. ".repeat(40);
 
-/** All bytes of a stream, how many pieces they came in, and when the first and the last of them came. */
+/** All bytes of a stream, how many fragments they came in, and when the first and the last of them came. */
 export async function drained(body) {
   const started = performance.now();
-  const pieces = [];
+  const fragments = [];
   let firstMs = null;
-  for await (const piece of body) {
+  for await (const fragment of body) {
     firstMs ??= performance.now() - started;
-    pieces.push(Buffer.from(piece));
+    fragments.push(Buffer.from(fragment));
   }
-  const audio = Buffer.concat(pieces).toString("base64");
-  return { pieces: pieces.length, firstMs, lastMs: performance.now() - started, audio };
+  const audio = Buffer.concat(fragments).toString("base64");
+  return { fragments: fragments.length, firstMs, lastMs: performance.now() - started, audio };
 }
 
 /** True once no speech is being made, false if that is not so within 5 s. */

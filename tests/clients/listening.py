@@ -36,7 +36,7 @@ def samples_of(kind: str, data: bytes) -> npt.NDArray[np.float32]:
         return np.frombuffer(data, "<i2").astype(np.float32) / 32768
     to_mono = av.AudioResampler(format="flt", layout="mono", rate=SAMPLE_RATE_HZ)
     with av.open(io.BytesIO(data)) as container:
-        frames = [piece for frame in container.decode(audio=0) for piece in to_mono.resample(frame)]
+        frames = [block for frame in container.decode(audio=0) for block in to_mono.resample(frame)]
     frames += to_mono.resample(None)
     return np.concatenate([frame.to_ndarray()[0] for frame in frames])
 

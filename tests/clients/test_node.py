@@ -73,7 +73,7 @@ def test_the_sdk_gets_the_whole_speech(sdk: Run, kind: str, server: RunningServe
 def test_the_sdk_hears_the_beginning_before_the_end(sdk: Run, server: RunningServer) -> None:
     text = f"{TEXT} And this is a slow one. And this is a slow one."
     found = sdk("streamed", text)
-    assert found["pieces"] > 3
+    assert found["fragments"] > 3
     assert found["firstMs"] < found["lastMs"] / 2
     assert_speech("pcm", audio(found), server, text)
 

@@ -39,9 +39,9 @@ def test_the_asynchronous_client_hears_the_beginning_before_the_end(server: Runn
                 model="tts-1", input=SLOW, voice="hum", response_format="pcm"
             ) as answer,
         ):
-            async for piece in answer.iter_bytes(4800):
+            async for fragment in answer.iter_bytes(4800):
                 assert server.status()["active"] == 1
-                return len(piece)
+                return len(fragment)
         return 0
 
     assert asyncio.run(first_bytes()) == 4800

@@ -29,9 +29,9 @@ def test_it_names_no_format_and_gets_a_file_that_plays(locked: RunningServer) ->
     assert_speech(DEFAULT, answer.content, locked, TEXT)
 
 
-def test_it_sends_a_reply_in_pieces_one_after_the_other(locked: RunningServer) -> None:
-    for piece in re.split(r"(?<=[.!?])\s+|\n+", "Here is one of the pieces. Is this another?\nAnd the last"):
-        assert_speech(DEFAULT, speak(locked, piece).content, locked, piece)
+def test_it_sends_a_reply_sentence_by_sentence(locked: RunningServer) -> None:
+    for part in re.split(r"(?<=[.!?])\s+|\n+", "Here is one of the pieces. Is this another?\nAnd the last"):
+        assert_speech(DEFAULT, speak(locked, part).content, locked, part)
 
 
 def test_a_paragraph_beyond_openais_limit_is_spoken(locked: RunningServer) -> None:

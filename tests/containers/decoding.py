@@ -43,8 +43,8 @@ def decoded(data: bytes, kind: str, sample_rate_hz: int = SPOKEN_HZ) -> Heard:
         return Heard(pcm, sample_rate_hz, None)
     with av.open(io.BytesIO(data)) as container:
         (stream,) = container.streams.audio
-        pieces = [frame.to_ndarray()[0] for frame in container.decode(stream)]
-        samples = np.concatenate(pieces) if pieces else np.zeros(0, np.float32)
+        blocks = [frame.to_ndarray()[0] for frame in container.decode(stream)]
+        samples = np.concatenate(blocks) if blocks else np.zeros(0, np.float32)
         if samples.dtype == np.int16:
             samples = samples.astype(np.float32) / np.float32(32768)
         duration = None if container.duration is None else container.duration / av.time_base

@@ -57,7 +57,7 @@ def test_even_blocks_are_as_good_as_any(name: str, block: int) -> None:
 
 @pytest.mark.parametrize("name", PROCESSORS)
 def test_a_long_signal_run_at_once_is_the_same_as_in_blocks(name: str) -> None:
-    samples = noise(1.0, 6.0)  # longer than the pieces that `run` makes
+    samples = noise(1.0, 6.0)  # longer than the blocks that `run` makes
     blocks = [slice(start, start + 1200) for start in range(0, len(samples), 1200)]
     make = PROCESSORS[name]
     assert np.array_equal(make().run(samples), in_blocks(make(), samples, blocks))

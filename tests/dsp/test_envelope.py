@@ -1,4 +1,4 @@
-"""Each piece of a signal at its own level, with no click between them, however it is cut into blocks."""
+"""Each span of a signal at its own level, with no click between them, however it is cut into blocks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ RATE_HZ = 24_000
 ONES = np.ones(3_000, np.float32)
 
 
-def test_each_piece_has_its_gain() -> None:
+def test_each_span_has_its_gain() -> None:
     out = Envelope([0.0, 6.0, -20.0], [1_000, 1_000, 1_000], RATE_HZ).run(ONES)
     assert out[[0, 700, 1_500, 2_700]] == pytest.approx([1.0, 1.0, 10 ** (6 / 20), 0.1])
 
@@ -32,8 +32,8 @@ def test_one_level_is_a_gain() -> None:
 def test_blocks_of_any_size_give_the_same_samples() -> None:
     whole = Envelope([0.0, 4.0, -4.0], [700, 800, 900], RATE_HZ).run(ONES)
     envelope = Envelope([0.0, 4.0, -4.0], [700, 800, 900], RATE_HZ)
-    pieces = [envelope.push(ONES[i : i + 7]) for i in range(0, len(ONES), 7)]
-    np.testing.assert_array_equal(np.concatenate([*pieces, envelope.flush()]), whole)
+    blocks = [envelope.push(ONES[i : i + 7]) for i in range(0, len(ONES), 7)]
+    np.testing.assert_array_equal(np.concatenate([*blocks, envelope.flush()]), whole)
 
 
 def test_a_gain_must_be_finite() -> None:

@@ -69,8 +69,8 @@ def test_the_threshold_is_lowest_where_the_ear_canal_resonates() -> None:
 def test_how_it_is_cut_changes_nothing_and_neither_does_the_time(samples: np.ndarray) -> None:
     whole = ShapedDither(5, 24_000).run(samples)
     shaped = ShapedDither(5, 24_000)
-    pieces = [shaped.push(samples[at : at + 731]) for at in range(0, len(samples), 731)]
-    assert np.array_equal(np.concatenate([*pieces, shaped.flush()]), whole)
+    blocks = [shaped.push(samples[at : at + 731]) for at in range(0, len(samples), 731)]
+    assert np.array_equal(np.concatenate([*blocks, shaped.flush()]), whole)
     assert not np.array_equal(ShapedDither(6, 24_000).run(samples), whole)
 
 

@@ -66,15 +66,15 @@ def test_what_comes_out_does_not_depend_on_the_blocks_and_little_is_held(stretch
     samples = buzz(130.0, 1.5) + random.normal(0, 0.02, round(1.5 * RATE_HZ)).astype(np.float32)
     whole = TimeStretch(stretch, RATE_HZ).run(samples)
     cut = TimeStretch(stretch, RATE_HZ)
-    pieces, given, came = [], 0, 0
+    blocks, given, came = [], 0, 0
     while given < len(samples):
         size = int(random.integers(1, 900))
-        piece = cut.push(samples[given : given + size])
-        given, came = min(given + size, len(samples)), came + len(piece)
-        pieces.append(piece)
+        block = cut.push(samples[given : given + size])
+        given, came = min(given + size, len(samples)), came + len(block)
+        blocks.append(block)
         held_s = (given - came / stretch) / RATE_HZ
         assert held_s <= 2 * STEP_S + 2 * SEARCH_S + STEP_S / stretch
-    assert np.array_equal(np.concatenate([*pieces, cut.flush()]), whole)
+    assert np.array_equal(np.concatenate([*blocks, cut.flush()]), whole)
 
 
 @pytest.mark.parametrize("stretch", [0.0, 0.2, 4.1, float("nan")])

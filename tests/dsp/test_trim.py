@@ -174,8 +174,8 @@ def test_a_block_without_speech_is_not_heard() -> None:
 
 def ended_by(silent_s: float, sound: Samples) -> Samples:
     """Speech of 0.3 s, a silence, a sound and what the model adds behind it."""
-    pieces = (tone(200, 0.3, 0.3), silence(silent_s, RATE_HZ), sound, silence(0.065, RATE_HZ))
-    return np.concatenate(pieces).astype(np.float32)
+    blocks = (tone(200, 0.3, 0.3), silence(silent_s, RATE_HZ), sound, silence(0.065, RATE_HZ))
+    return np.concatenate(blocks).astype(np.float32)
 
 
 CLICK = tone(2000, 0.02, 0.02)  # -34 dBFS
@@ -186,8 +186,8 @@ def test_a_click_of_the_model_behind_the_last_word_is_dropped(block: int) -> Non
     samples = ended_by(0.5, CLICK)
     _, end = speech_from_to(samples[:8000])
     trimmer = EdgeTrimmer(RATE_HZ)
-    pieces = [trimmer.push(samples[at : at + block]) for at in range(0, len(samples), block)]
-    trimmed = np.concatenate([*pieces, trimmer.flush()])
+    blocks = [trimmer.push(samples[at : at + block]) for at in range(0, len(samples), block)]
+    trimmed = np.concatenate([*blocks, trimmer.flush()])
     assert len(trimmed) == end + KEEP_TAIL
     assert trimmer.kept_tail_samples == KEEP_TAIL
     assert trimmer.tail_samples == len(samples) - len(trimmed)
@@ -208,8 +208,8 @@ def test_a_click_of_the_model_behind_the_last_word_is_dropped(block: int) -> Non
 def test_what_may_be_speech_is_kept(silent_s: float, sound: Samples, block: int) -> None:
     samples = ended_by(silent_s, sound)
     trimmer = EdgeTrimmer(RATE_HZ)
-    pieces = [trimmer.push(samples[at : at + block]) for at in range(0, len(samples), block)]
-    trimmed = np.concatenate([*pieces, trimmer.flush()])
+    blocks = [trimmer.push(samples[at : at + block]) for at in range(0, len(samples), block)]
+    trimmed = np.concatenate([*blocks, trimmer.flush()])
     _, end = speech_from_to(samples)
     assert len(trimmed) == end + KEEP_TAIL
     assert np.array_equal(trimmed[:-FADE], samples[: len(trimmed) - FADE])

@@ -71,16 +71,16 @@ _MARKS = st.sampled_from(
 
 
 def texts() -> st.SearchStrategy[str]:
-    """Pieces of seeds, of scripts and marks, one of them perhaps many times over."""
+    """Excerpts of seeds, of scripts and marks, one of them perhaps many times over."""
     known = seeds("text")
-    pieces = st.one_of(
+    excerpts = st.one_of(
         st.sampled_from(known).flatmap(lambda text: st.integers(0, len(text)).map(lambda at: text[at:][:80])),
         _SCRIPTS,
         _MARKS,
         st.text(max_size=20),
     )
-    repeated = st.tuples(pieces, st.integers(1, 300)).map(lambda made: (made[0] * made[1])[:2000])
-    return st.lists(st.one_of(pieces, pieces, pieces, repeated), max_size=12).map("".join)
+    repeated = st.tuples(excerpts, st.integers(1, 300)).map(lambda made: (made[0] * made[1])[:2000])
+    return st.lists(st.one_of(excerpts, excerpts, excerpts, repeated), max_size=12).map("".join)
 
 
 TAGS = (

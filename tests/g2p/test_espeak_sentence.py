@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kokoro_lab.datatypes import Fallback, Word
-from kokoro_lab.g2p.espeak import EspeakEnglish, EspeakG2P, LetterG2P, pieces
+from kokoro_lab.g2p.espeak import EspeakEnglish, EspeakG2P, LetterG2P, divided
 from kokoro_lab.g2p.vocab import encode
 from kokoro_lab.text.aligned import AlignedText
 from kokoro_lab.text.language import SPOKEN
@@ -68,8 +68,8 @@ def test_a_very_long_word_is_said_to_its_end() -> None:
         (word,), _ = read(g2p, "bado" * 100)
         assert word.phonemes.replace("ˈ", "").replace("ˌ", "").count("b") + word.phonemes.count("β") >= 95
     assert len(EspeakEnglish(british=False)("xkcd" * 50) or "") > 400
-    assert "".join(pieces("bado" * 50)) == "bado" * 50
-    assert pieces("antidisestablishmentarianism") == ["antidisestablishmentarianism"]
+    assert "".join(divided("bado" * 50)) == "bado" * 50
+    assert divided("antidisestablishmentarianism") == ["antidisestablishmentarianism"]
 
 
 def test_many_threads_read_what_one_reads() -> None:

@@ -127,13 +127,13 @@ def test_where_the_context_says_nothing_misaki_decides(text: str) -> None:
 
 
 def test_what_a_lexicon_has_set_is_left_alone() -> None:
-    tokens = [Piece("lead", "NN", "given"), Piece("pipe", "NN")]
+    tokens = [TaggedWord("lead", "NN", "given"), TaggedWord("pipe", "NN")]
     Heteronyms({"lead": "lˈid"}, lambda s: s + "z").decide(tokens)
     assert tokens[0].tag == "NN"
 
 
 @dataclass
-class Piece:
+class TaggedWord:
     text: str
     tag: str
     phonemes: str | None = None

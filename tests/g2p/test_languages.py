@@ -1,4 +1,4 @@
-"""Any text in any mixture of languages is read, each piece by its own G2P, and nothing of it is lost."""
+"""Any text in any mixture of languages is read, each run by its own G2P, and nothing of it is lost."""
 
 from __future__ import annotations
 
@@ -119,8 +119,8 @@ def test_mixed_sentences_are_spoken_by_the_right_g2p(
     for line in map(json.loads, path.read_text("utf-8").splitlines()):
         if line["pair"] != pair:
             continue
-        text = "".join(piece for _, piece in line["runs"])
-        meant = [language for language, piece in line["runs"] for _ in piece]
+        text = "".join(run for _, run in line["runs"])
+        meant = [language for language, run in line["runs"] for _ in run]
         for word in read(front_end, text, line["language"])[0]:
             if any(c.isalpha() for c in word.text):
                 right = word.language == meant[word.start] and word.source in sources[word.language]
@@ -185,7 +185,7 @@ def test_a_letter_that_is_newer_than_pythons_table_is_said_to_have_no_sound(lang
 
 
 SHARED = FrontEnd(cache=PhonemeCache(max_bytes=0))
-PIECES = st.one_of(
+RUNS = st.one_of(
     st.text(max_size=40),
     st.text(alphabet=st.characters(categories=("L", "M", "N")), max_size=20),
     st.sampled_from(
@@ -207,12 +207,12 @@ PIECES = st.one_of(
 )
 
 
-@given(st.lists(PIECES, max_size=60), st.integers(1, 40), st.sampled_from(HERE))
+@given(st.lists(RUNS, max_size=60), st.integers(1, 40), st.sampled_from(HERE))
 @settings(deadline=None, max_examples=60, suppress_health_check=list(HealthCheck))
 def test_any_text_is_read_or_refused_soon_and_no_letter_is_lost(
-    pieces: list[str], times: int, language: str
+    runs: list[str], times: int, language: str
 ) -> None:
-    text = ("".join(pieces) * times)[:5000]
+    text = ("".join(runs) * times)[:5000]
     SHARED.warm(language)
     started = time.process_time()
     try:

@@ -203,10 +203,10 @@ def test_a_word_is_said_wherever_it_stands(front_end: FrontEnd, text: str) -> No
     assert [p[:4] for p in said(front_end, text, LexiconEntry("*", "nginx", "zˈuz")).values()] == ["zˈuz"]
 
 
-def test_a_piece_of_what_misaki_takes_for_one_word_is_set_apart() -> None:
+def test_a_part_of_what_misaki_takes_for_one_word_is_set_apart() -> None:
     text = "a foo.nginx$bar, Real Madrid"
-    pieces = [FixedReading(6, 11, "zˈu"), FixedReading(17, 28, "zˈi zˈA")]
-    spoken = EnglishG2P("en-us")(AlignedText.of(text), lambda _: None, pieces)
+    readings = [FixedReading(6, 11, "zˈu"), FixedReading(17, 28, "zˈi zˈA")]
+    spoken = EnglishG2P("en-us")(AlignedText.of(text), lambda _: None, readings)
     assert "".join(word.text for word in spoken).replace(" ", "") == text.replace(" ", "")
     assert [(word.text, word.phonemes) for word in spoken if word.source == "lexicon"] == [
         ("nginx", "zˈu"),
@@ -230,12 +230,12 @@ def test_rules_leave_alone_what_is_kept() -> None:
     assert apply(text, [digits]).text == "number GPT-number number number"
     kept = apply(text, [digits], [(2, 7), (10, 11)])
     assert kept.text == "number GPT-4 2-3 number"
-    assert [kept.range_of(*text.span(*piece)) for piece in ((2, 7), (10, 11))] == [(7, 12), (15, 16)]
+    assert [kept.range_of(*text.span(*span)) for span in ((2, 7), (10, 11))] == [(7, 12), (15, 16)]
 
 
 def test_what_a_rule_wrote_is_looked_up_as_well() -> None:
-    piece = Lexicon([entries(pizza="zˈu")])
-    told, given_ = read_with(piece, AlignedText.of("a 🍕 pizza"), "en-us")
+    pizza = Lexicon([entries(pizza="zˈu")])
+    told, given_ = read_with(pizza, AlignedText.of("a 🍕 pizza"), "en-us")
     assert [told.text[g.start : g.end] for g in given_] == ["pizza", "pizza"]
 
 
@@ -257,8 +257,8 @@ def test_the_article_hears_what_follows(front_end: FrontEnd) -> None:
 def test_what_is_given_is_said_even_where_misaki_fails() -> None:
     text = f"a nginx{'5' * 400}, (nginx) b"
     fallbacks: list[Fallback] = []
-    pieces = [FixedReading(2, 7, "zˈu"), FixedReading(text.index("(") + 1, text.index(")"), "zˈu")]
-    spoken = EnglishG2P("en-us")(AlignedText.of(text), fallbacks.append, pieces)
+    readings = [FixedReading(2, 7, "zˈu"), FixedReading(text.index("(") + 1, text.index(")"), "zˈu")]
+    spoken = EnglishG2P("en-us")(AlignedText.of(text), fallbacks.append, readings)
     assert [w.text for w in spoken if w.source == "lexicon"] == ["nginx", "nginx"]
     assert "".join(w.text for w in spoken) == text.replace(" ", "")
     assert fallbacks

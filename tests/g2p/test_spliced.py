@@ -1,4 +1,4 @@
-"""Pieces with phonemes of their own stand among the words of any G2P."""
+"""Words with given phonemes stand among the words of any G2P."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kokoro_lab.g2p.protocol import FixedReading, SplicedG2P
 from kokoro_lab.text.aligned import AlignedText
 
 
-def test_a_given_piece_is_one_word_in_its_place() -> None:
+def test_a_given_reading_is_one_word_in_its_place() -> None:
     fallbacks: list[Fallback] = []
     text = "Uso Zorp, Zorp y más."
     spliced = SplicedG2P(EspeakG2P("es"), "es")

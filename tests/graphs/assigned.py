@@ -22,7 +22,7 @@ def assigned(
     Returns
     -------
     dict
-        Provider → pieces and nodes. The CPU's nodes count as a piece each.
+        Provider → partitions and nodes. The CPU's nodes count as a partition each.
     """
     options = ort.SessionOptions()
     options.log_severity_level = 3
@@ -30,7 +30,7 @@ def assigned(
     options.add_session_config_entry("session.record_ep_graph_assignment_info", "1")
     session = ort.InferenceSession(str(model), options, providers=list(requested))
     found: dict[str, tuple[int, int]] = {}
-    for piece in session.get_provider_graph_assignment_info():
-        pieces, nodes = found.get(piece.ep_name, (0, 0))
-        found[piece.ep_name] = (pieces + 1, nodes + len(piece.get_nodes()))
+    for partition in session.get_provider_graph_assignment_info():
+        partitions, nodes = found.get(partition.ep_name, (0, 0))
+        found[partition.ep_name] = (partitions + 1, nodes + len(partition.get_nodes()))
     return found

@@ -29,8 +29,8 @@ def answer_to(server: Served, data: bytes) -> tuple[int, dict[str, Any]]:
     """Status and body of what the server answers before it closes the connection."""
     found = b""
     with connected(server, data) as connection:
-        while piece := connection.recv(65_536):
-            found += piece
+        while fragment := connection.recv(65_536):
+            found += fragment
     head, _, body = found.partition(b"\r\n\r\n")
     assert b"\r\nContent-Type: application/json\r\n" in head
     assert b"\r\nConnection: close" in head

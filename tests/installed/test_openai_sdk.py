@@ -124,12 +124,12 @@ def test_stream_format_sse(sdk: openai.OpenAI, model: str) -> None:
 def test_stream_format_audio_and_the_helpers_for_streams(sdk: openai.OpenAI, tmp_path: Path) -> None:
     fields: Any = {"model": "tts-1", "voice": "alloy", "input": TEXT, "response_format": "pcm"}
     with sdk.audio.speech.with_streaming_response.create(**fields, stream_format="audio") as answer:
-        pieces = [*answer.iter_bytes(4800)]
+        parts = [*answer.iter_bytes(4800)]
     with sdk.audio.speech.with_streaming_response.create(**fields) as answer:
         answer.stream_to_file(tmp_path / "speech.pcm")
     sdk.audio.speech.create(**fields).write_to_file(tmp_path / "whole.pcm")
-    assert {len(piece) for piece in pieces[:-1]} == {4800}
-    assert b"".join(pieces) == (tmp_path / "speech.pcm").read_bytes() == (tmp_path / "whole.pcm").read_bytes()
+    assert {len(part) for part in parts[:-1]} == {4800}
+    assert b"".join(parts) == (tmp_path / "speech.pcm").read_bytes() == (tmp_path / "whole.pcm").read_bytes()
 
 
 def test_the_asynchronous_client(served: Served, sdk: openai.OpenAI) -> None:

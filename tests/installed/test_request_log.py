@@ -100,11 +100,11 @@ def test_one_that_is_stopped_leaves_a_line(served: Served) -> None:
         headers={"X-Request-Id": request_id},
         timeout=60,
     ) as answer:
-        pieces = answer.iter_raw()
-        next(pieces)
+        body = answer.iter_raw()
+        next(body)
         assert httpx2.delete(f"{url(served)}/{request_id}", timeout=60).status_code == 200
         with pytest.raises(httpx2.RemoteProtocolError):
-            list(pieces)
+            list(body)
     found = line_of(served, request_id)
     assert (found["outcome"], found["code"], found["characters"]) == ("cancelled", "cancelled", 5300)
 

@@ -42,11 +42,11 @@ def test_speech_that_ends_in_a_sound_falls_hard(speech: Samples) -> None:
 
 
 def test_a_pause_that_begins_softly_is_no_gap(speech: Samples) -> None:
-    piece = damages.loudest(speech)
+    span = damages.loudest(speech)
     faded = speech.copy()
-    faded[piece] = 0
-    faded[piece.start - 720 : piece.start] *= np.geomspace(1, 1e-4, 720, dtype=np.float32)
-    faded[piece.stop : piece.stop + 720] *= np.geomspace(1e-4, 1, 720, dtype=np.float32)
+    faded[span] = 0
+    faded[span.start - 720 : span.start] *= np.geomspace(1, 1e-4, 720, dtype=np.float32)
+    faded[span.stop : span.stop + 720] *= np.geomspace(1e-4, 1, 720, dtype=np.float32)
     assert defects.gaps(faded, RATE_HZ) == []
 
 

@@ -67,7 +67,7 @@ class Client:
         self.says("control", action=action, **({"params": params} if params else {}))
 
     def sends(self, content: bytes = CONTENT, first: int = 0) -> None:
-        """As the Raycast client does: a Uint8Array through JSON.stringify, in pieces that tear samples."""
+        """As the Raycast client does: a Uint8Array through JSON.stringify, in fragments that tear samples."""
         for sequence, at in enumerate(range(0, len(content), 4801), first):
             chunk = {str(i): byte for i, byte in enumerate(content[at : at + 4801])}
             self.says("audio_chunk", chunk=chunk, format=RAYCAST_FORMAT, sequence=sequence)

@@ -40,8 +40,8 @@ WAYS = {
 @given(cuts=st.lists(st.integers(0, 1100), max_size=8).map(sorted))
 def test_cuts_do_not_matter(way: str, cuts: list[int]) -> None:
     pcm_input, content = PcmInput(), WAYS[way]
-    pieces = [content[a:b] for a, b in zip([0, *cuts], [*cuts, None], strict=True)]
-    assert np.array_equal(np.concatenate([pcm_input.push(piece) for piece in pieces]), PCM)
+    fragments = [content[a:b] for a, b in zip([0, *cuts], [*cuts, None], strict=True)]
+    assert np.array_equal(np.concatenate([pcm_input.push(fragment) for fragment in fragments]), PCM)
     assert pcm_input.torn_bytes == 0
 
 

@@ -10,7 +10,7 @@ import pytest
 from kokoro_lab.scheduling.kept_threads import KeptThreads
 
 
-def test_one_piece_of_work_after_another_is_done_by_the_same_thread() -> None:
+def test_one_task_after_another_is_done_by_the_same_thread() -> None:
     threads = KeptThreads("test")
     first = threads.submit(threading.get_ident).result(10)
     # However soon it comes: a thread is free before its result is told

@@ -69,7 +69,7 @@ def main(folder: str, name: str, way: str) -> None:
     def spoken(request: dict[str, Any]) -> tuple[int, int]:
         """The status, and how many bytes there were; they are not kept."""
         answer = client.post("/v1/audio/speech", json=request, buffered=False)
-        size = sum(len(piece) for piece in answer.response)
+        size = sum(len(data) for data in answer.response)
         answer.close()
         return answer.status_code, size
 

@@ -14,7 +14,7 @@ from tests.server.conftest import RunningServer
 from tests.server.events import ServerEvent, audio_of
 from tests.server.test_resume import BODY, came_back, events_of, ids, rest, whole
 from tests.server.test_speech import URL
-from tests.server.test_websocket import PLENTY, talking
+from tests.server.test_websocket_conversation import PLENTY, talking
 
 LENGTHS_MS = (30, 47, 50, 80, 120)
 
@@ -39,7 +39,7 @@ def test_events_hold_chunks_of_that_length_and_the_same_samples(client: FlaskCli
 def test_a_stream_of_bytes_is_sent_in_them(client: FlaskClient) -> None:
     asked = {"input": BODY["input"], "response_format": "pcm", "chunk_ms": 120}
     answer = client.post(URL, json=asked, buffered=False)
-    sizes = [len(piece) for piece in answer.response if piece][1:-1]  # behind the primer
+    sizes = [len(data) for data in answer.response if data][1:-1]  # behind the primer
     assert set(sizes) == {120 * SAMPLE_RATE_HZ // 1000 * 2}
     assert answer.headers["X-Kokoro-Chunk-Ms"] == "120"
 

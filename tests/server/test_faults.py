@@ -16,8 +16,9 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from kokoro_lab.errors import ParameterError
-from kokoro_lab.lab.bench.client import ReceivedStream, Transport, differences, receive
+from kokoro_lab.lab.bench.client import Transport, receive
 from kokoro_lab.lab.bench.persistent import SpeechSource, listen
+from kokoro_lab.lab.bench.received import ReceivedStream, differences
 from kokoro_lab.lab.faults import Scenario, load_scenarios
 from kokoro_lab.lab.faults.proxy import fault_proxy
 from kokoro_lab.lab.faults.scenario import Losses

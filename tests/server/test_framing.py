@@ -33,13 +33,13 @@ def fresh() -> Incoming:
     return Incoming(Config(), CLIENT, MOST_BODY_BYTES)
 
 
-def read(pieces: Sequence[bytes], incoming: Incoming | None = None) -> tuple[list[tuple[str, bytes]], str]:
-    """Methods and bodies of the requests in `pieces`; and what came of the rest: a stage, or a status."""
+def read(fragments: Sequence[bytes], incoming: Incoming | None = None) -> tuple[list[tuple[str, bytes]], str]:
+    """Methods and bodies of the requests in `fragments`; and what came of the rest: a stage, or a status."""
     incoming = incoming or fresh()
     found = []
     try:
-        for piece in pieces:
-            incoming.push(piece)
+        for fragment in fragments:
+            incoming.push(fragment)
             while incoming.whole():
                 request = next(incoming)
                 found.append((request.method, request.body.read()))
@@ -89,9 +89,9 @@ def with_length(body: bytes) -> bytes:
 )
 @pytest.mark.parametrize("cut", [bytewise, lambda data: [data]])
 def test_a_request_is_whole_with_its_last_byte_and_not_before(data: bytes, body: bytes, cut: object) -> None:
-    pieces = cut(data)  # type: ignore[operator]
+    fragments = cut(data)  # type: ignore[operator]
     method = data.split()[0].decode()
-    found, rest = read(pieces)
+    found, rest = read(fragments)
     assert found == [(method, body)]
     assert rest == ("closed" if b"HTTP/1.0" in data else "idle")
     found, rest = read(bytewise(data[:-1]))
@@ -278,8 +278,8 @@ PARTS = st.sampled_from(
 @given(st.lists(PARTS, max_size=12).map(b"".join), st.data())
 def test_how_bytes_are_cut_changes_nothing(data: bytes, draw: st.DataObject) -> None:
     cuts = sorted(draw.draw(st.sets(st.integers(0, len(data)), max_size=20)))
-    pieces = [data[start:end] for start, end in zip([0, *cuts], [*cuts, len(data)], strict=True)]
-    assert read([piece for piece in pieces if piece]) == read([data])
+    fragments = [data[start:end] for start, end in zip([0, *cuts], [*cuts, len(data)], strict=True)]
+    assert read([fragment for fragment in fragments if fragment]) == read([data])
 
 
 @settings(max_examples=150, deadline=None)

@@ -157,13 +157,13 @@ def test_stages_are_timed_one_after_another() -> None:
 def test_stopping_refuses_what_is_new_and_lets_the_rest_finish(app: Flask, client: FlaskClient) -> None:
     whole = client.post(URL, json={"input": TEXT, "response_format": "pcm"}).data
     answer = client.post(URL, json={"input": TEXT, "response_format": "pcm"}, buffered=False)
-    pieces = iter(answer.response)
-    heard = [next(pieces)]
+    body = iter(answer.response)
+    heard = [next(body)]
     timer = begin_to_stop(state_of(app), 600)
     refused = client.post(URL, json={"input": TEXT})
     assert (refused.status_code, refused.json["error"]["code"]) == (503, "server_stopping")
     assert int(refused.headers["Retry-After"]) > 0
-    assert b"".join([*heard, *pieces]) == whole
+    assert b"".join([*heard, *body]) == whole
     timer.cancel()
 
 
@@ -207,10 +207,10 @@ def test_when_the_time_is_over_events_end_with_words_and_can_be_gone_on_with(
 
     whole = b"".join(e.audio for e in deltas(iter(client.post(URL, json=body).text.splitlines())))
     answer = client.post(URL, json=body, buffered=False)
-    pieces = iter(answer.response)
-    said = [next(pieces).decode() for _ in range(12)]
+    answered = iter(answer.response)
+    said = [next(answered).decode() for _ in range(12)]
     say_goodbye(state_of(app))
-    said += [piece.decode() for piece in pieces]
+    said += [data.decode() for data in answered]
     events = list(read_events(iter("".join(said).splitlines())))
     assert events[-1].data["error"]["code"] == "server_stopping"
     heard = deltas(iter("".join(said).splitlines()))
@@ -239,8 +239,8 @@ def test_a_stopped_server_gives_its_port_back_while_its_last_stream_is_heard(sto
     with httpx2.stream(
         "POST", stopped.speech_url, json={"input": SLOW, "response_format": "pcm"}, timeout=60
     ) as answer:
-        pieces = answer.iter_raw()
-        next(pieces)
+        body = answer.iter_raw()
+        next(body)
         stopped.process.send_signal(signal.SIGTERM)
         wait_until(lambda: refuses_connections(stopped.port), 20)
         with socket.socket() as other:
@@ -250,7 +250,7 @@ def test_a_stopped_server_gives_its_port_back_while_its_last_stream_is_heard(sto
         said = json.loads(socket_client.recv())
         assert said["error"]["code"] == "server_stopping", "who says nothing on a WebSocket is told at once"
         socket_client.close()
-        assert sum(len(piece) for piece in pieces) > 24_000, "whole: it would raise if it broke off"
+        assert sum(len(data) for data in body) > 24_000, "whole: it would raise if it broke off"
     assert stopped.process.wait(30) == 0
 
 

@@ -58,8 +58,8 @@ def post(server: RunningServer, fields: dict[str, Any], **options: Any) -> socke
 def received(connection: socket.socket) -> bytes:
     """Everything until the server closes the connection."""
     data = b""
-    while piece := connection.recv(65_536):
-        data += piece
+    while fragment := connection.recv(65_536):
+        data += fragment
     return data
 
 
@@ -286,9 +286,9 @@ def test_a_slow_reader_is_not_a_stalled_one(server: RunningServer) -> None:
             time.sleep(0.05)
         data = b""
         while not data.endswith(b"0\r\n\r\n"):
-            piece = connection.recv(65_536)
-            assert piece, "the stream was cut"
-            data = (data + piece)[-100_000:]
+            fragment = connection.recv(65_536)
+            assert fragment, "the stream was cut"
+            data = (data + fragment)[-100_000:]
     assert server.status()["active"] == 0
 
 

@@ -169,9 +169,9 @@ def test_metrics_are_what_prometheus_reads_and_agree_with_status(client: FlaskCl
 
 def test_a_stream_under_way_is_in_status_with_its_fill_levels(client: FlaskClient) -> None:
     answer = client.post(URL, json={"input": TEXT}, buffered=False, headers={"X-Request-Id": "mine"})
-    pieces = iter(answer.response)
+    body = iter(answer.response)
     for _ in range(4):
-        next(pieces)
+        next(body)
     (session,) = client.get("/status").json["sessions"]
     assert session == client.get("/session-status").json["running"][0] | {"age_s": session["age_s"]} | {
         "fill": session["fill"]

@@ -23,7 +23,7 @@ from kokoro_lab.text import language
 from kokoro_lab.weights.voices import unread_voices
 from tests.server import scripted
 from tests.server.conftest import RunningServer, state_of, wait_until
-from tests.server.test_websocket import PLENTY, talking
+from tests.server.test_websocket_conversation import PLENTY, talking
 
 URL = "/v1/audio/speech"
 HELLO = {"input": "Hello.", "response_format": "pcm", "stream": False}

@@ -552,10 +552,10 @@ def test_a_connection_is_used_again(server: RunningServer) -> None:
 def test_a_stream_begins_before_the_text_has_been_spoken(server: RunningServer) -> None:
     text = TEXT + " And this is a slow one, which takes its time." * 6
     with httpx2.stream("POST", server.speech_url, json={"input": text}) as answer:
-        pieces = answer.iter_raw()
-        next(pieces)
+        body = answer.iter_raw()
+        next(body)
         assert server.status()["active"] == 1
-        assert sum(map(len, pieces)) > 24_000
+        assert sum(map(len, body)) > 24_000
     wait_until(lambda: server.status()["active"] == 0)
 
 
@@ -563,10 +563,10 @@ def test_a_failure_after_the_first_byte_breaks_the_stream_and_no_other(server: R
     before = server.status()["requests"]["failed"]
     with httpx2.stream("POST", server.speech_url, json={"input": BROKEN}) as answer:
         assert answer.status_code == 200
-        pieces = answer.iter_raw()
-        assert next(pieces)
+        body = answer.iter_raw()
+        assert next(body)
         with pytest.raises(httpx2.RemoteProtocolError, match="incomplete"):
-            list(pieces)
+            list(body)
     wait_until(lambda: server.status()["active"] == 0)
     assert server.status()["requests"]["failed"] == before + 1
     assert httpx2.post(server.speech_url, json={"input": "Hello."}).status_code == 200

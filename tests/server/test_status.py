@@ -112,12 +112,12 @@ def test_status_tells_streams_from_files_and_first_bytes_from_first_audio(client
 
 def test_ttfa_is_the_time_of_the_speech_and_not_of_the_header(app: Flask, client: FlaskClient) -> None:
     answer = client.post(URL, json={"input": TEXT, "response_format": "wav"}, buffered=False)
-    pieces = iter(answer.response)
-    next(pieces)
+    body = iter(answer.response)
+    next(body)
     figures = state_of(app).figures
     assert figures.summary()["ttfb_s"]["count"] == 1
     assert figures.summary()["ttfa_s"]["count"] == 0
-    next(pieces)
+    next(body)
     assert figures.summary()["ttfa_s"]["count"] == 1
     answer.close()
 
@@ -127,9 +127,9 @@ def test_a_listener_who_leaves_stops_the_computing_and_is_counted(
 ) -> None:
     state = state_of(app)
     answer = client.post(URL, json={"input": f"{TEXT} " * 5}, buffered=False)
-    pieces = iter(answer.response)
+    body = iter(answer.response)
     for _ in range(3):
-        next(pieces)
+        next(body)
     decoded = decoder.decoded
     assert state.slots.active == 1
     answer.close()

@@ -285,8 +285,8 @@ def test_short_of_memory_a_server_refuses_with_retry_after_and_finishes_what_it_
     reading = [500.0]
     state.watchdog = Watchdog(1000.0, state.slots, state.admission, {}, read=lambda: reading[0])
     answer = client.post(URL, json={"input": TEXT, "response_format": "pcm"}, buffered=False)
-    pieces = iter(answer.response)
-    heard = [next(pieces) for _ in range(3)]
+    body = iter(answer.response)
+    heard = [next(body) for _ in range(3)]
     reading[0] = 2000.0
     assert state.watchdog.look() == "refusing"
     refused = client.post(URL, json={"input": "Hello."})
@@ -298,7 +298,7 @@ def test_short_of_memory_a_server_refuses_with_retry_after_and_finishes_what_it_
     assert status["memory"]["watchdog"]["state"] == "refusing"
     assert status["requests"]["rejected"] == 1
     assert b"kokoro_refusing 1.0" in client.get("/metrics").data
-    assert b"".join([*heard, *pieces]) == whole, "the stream that was under way is whole"
+    assert b"".join([*heard, *body]) == whole, "the stream that was under way is whole"
     reading[0] = 500.0
     state.watchdog.look()
     assert client.post(URL, json={"input": "Hello."}).status_code == 200
@@ -316,10 +316,10 @@ def test_cleaning_up_stops_no_stream_and_changes_no_sample(app: Flask, client: F
         settle=partial(settle, state.engine, "hum"),
     )
     answer = client.post(URL, json=body, buffered=False)
-    pieces = iter(answer.response)
-    heard = [next(pieces)]
+    answered = iter(answer.response)
+    heard = [next(answered)]
     watchdog.look()  # any process is over a limit of 1 MB
-    assert b"".join([*heard, *pieces]) == whole
+    assert b"".join([*heard, *answered]) == whole
     actions = watchdog.figures()["actions"]
     assert actions == {"caches": 1, "garbage": 1, "arenas": 1, "heap": 1}
     state.admission.admit("memory_short")

@@ -47,8 +47,8 @@ def test_each_segment_of_a_stream_has_the_gain_of_its_length(hum: Engine) -> Non
     gains_db = []
     for segment in levelled.segments:
         timings = [t for t in levelled.timings if t.segment_id == segment.segment_id]
-        piece = slice(int(timings[0].start_s * 24_000), int(timings[-1].end_s * 24_000))
-        ratio = float(np.abs(levelled.samples[piece]).max() / np.abs(raw.samples[piece]).max())
+        span = slice(int(timings[0].start_s * 24_000), int(timings[-1].end_s * 24_000))
+        ratio = float(np.abs(levelled.samples[span]).max() / np.abs(raw.samples[span]).max())
         gains_db.append(20 * np.log10(ratio))
     wanted_db = [
         -16 - voice.level_at(len(segment.token_ids)) + 1.6 * (1 - stretch)

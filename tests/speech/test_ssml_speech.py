@@ -122,7 +122,7 @@ def test_a_break_between_marks_that_nobody_says_is_kept(following: Engine) -> No
 
 
 def test_no_array_is_as_long_as_a_break(following: Engine) -> None:
-    """A minute of silence takes 5.8 MB, in one piece."""
+    """A minute of silence takes 5.8 MB, if it is one block."""
 
     def peak_bytes(breaks: str) -> int:
         document = f"<speak>zoo{breaks}zoo</speak>"

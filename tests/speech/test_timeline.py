@@ -24,8 +24,8 @@ def test_each_token_sounds_where_its_timing_says(hum: Engine) -> None:
         each = (timing.end_s - timing.start_s) / (stop - first)
         for k, token_id in enumerate(segment.token_ids[first:stop]):
             start = timing.start_s + k * each
-            piece = clip.samples[int((start + 0.2 * each) * 24_000) : int((start + 0.8 * each) * 24_000)]
-            assert tone_hz(piece) == pytest.approx(tiny_voice.token_hz(token_id, row), abs=12)
+            heard = clip.samples[int((start + 0.2 * each) * 24_000) : int((start + 0.8 * each) * 24_000)]
+            assert tone_hz(heard) == pytest.approx(tiny_voice.token_hz(token_id, row), abs=12)
 
 
 @pytest.mark.parametrize(("speed", "by_model"), [(0.4, 0.7), (3.0, 1.5)])
@@ -46,8 +46,8 @@ def test_every_word_of_a_long_text_is_heard_in_its_place(hum: Engine) -> None:
     words = [timing for timing in stream.timings if timing.text.isalpha()]
     assert [w.text for w in words] == re.findall(r"[A-Za-z]+", PARAGRAPH) * 3
     for word in words:
-        piece = samples[int(word.start_s * 24_000) : int(word.end_s * 24_000)]
-        assert np.abs(piece).max() > 0.1
+        heard = samples[int(word.start_s * 24_000) : int(word.end_s * 24_000)]
+        assert np.abs(heard).max() > 0.1
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from kokoro_lab.text.aligned import AlignedText
 
 
-def test_a_replacement_stands_for_the_whole_piece() -> None:
+def test_a_replacement_stands_for_the_whole_span() -> None:
     text = AlignedText.of("pay $5 now").rewrite([(4, 6, "five dollars")])
     assert text.text == "pay five dollars now"
     assert text.span(4, 8) == (4, 6)
@@ -31,7 +31,7 @@ def test_overlapping_edits_are_refused() -> None:
 @given(st.text(), st.data())
 def test_what_is_not_rewritten_points_to_itself(original: str, data: st.DataObject) -> None:
     cuts = sorted(data.draw(st.lists(st.integers(0, len(original)), max_size=6)))
-    pieces = list(zip(cuts[::2], cuts[1::2], strict=False))
-    text = AlignedText.of(original).rewrite([(i, j, "§") for i, j in pieces if i < j])
+    spans = list(zip(cuts[::2], cuts[1::2], strict=False))
+    text = AlignedText.of(original).rewrite([(i, j, "§") for i, j in spans if i < j])
     for character, start, end in zip(text.text, text.starts, text.ends, strict=True):
         assert character == "§" or original[start:end] == character

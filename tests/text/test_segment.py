@@ -69,7 +69,7 @@ def test_a_very_long_sentence_is_cut_between_words() -> None:
     assert {w for part in cut(text) for w in part.split()} == {"word"}
 
 
-def test_a_very_long_paragraph_is_read_in_pieces() -> None:
+def test_a_very_long_paragraph_is_read_sentence_by_sentence() -> None:
     text = "The cat sat on the mat. " * 5000
     assert cut(text) == ["The cat sat on the mat."] * 5000
 

@@ -93,7 +93,7 @@ def test_forced_ranges_are_of_the_original() -> None:
 
 @given(st.text(alphabet="ab é'ñ¿?¡!.,\"“”()「」。、3月日 かカー漢 नम्ЖЯ-", max_size=60))
 @settings(deadline=None, max_examples=300)
-def test_the_pieces_are_the_sentence(text: str) -> None:
+def test_the_spans_are_the_sentence(text: str) -> None:
     spans = language_spans(AlignedText.of(text), "en-us", forced=[(3, 9, "es")])
     assert "".join(text[s.start : s.end] for s in spans) == text
     assert all(s.start < s.end for s in spans[1:])
@@ -117,8 +117,8 @@ def test_words_of_mixed_sentences_are_given_their_language(repository: Path, eng
     right: Counter[str] = Counter()
     sentences: Counter[str] = Counter()
     for line in lines(repository):
-        text = "".join(piece for _, piece in line["runs"])
-        meant = [language for language, piece in line["runs"] for _ in piece]
+        text = "".join(run for _, run in line["runs"])
+        meant = [language for language, run in line["runs"] for _ in run]
         known = english if line["language"] == "en-us" else None
         spans = language_spans(AlignedText.of(text), line["language"], known=known)
         found = [span.language for span in spans for _ in range(span.start, span.end)]

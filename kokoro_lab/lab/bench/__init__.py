@@ -1,1 +1,11 @@
-"""How fast, how steady, how much memory: measured as a listener would notice it."""
+"""How fast, how steady, how much memory: measured as a listener would notice it.
+
+texts, plan, timing, trial, report                every text by every system, and what a listener noticed
+peers, reference, fresh_process, front_end        what it is timed beside; a process's first sound; text alone
+profile, profile_verdict                          where the time goes, by stage and by operator
+chunking, playing                                 pre-buffers tried on recorded streams; the player itself
+own_server, client, received, compared            our server, who asks it, what they hear; two compared
+persistent, faulty, misbehaving                   listeners who come back; speakers, and clients, with faults
+resuming, loading, lifecycle, verdicts            streams that break, many at once, a server that ends
+soak, soak_verdict, soak_controls, drift, memory  the same for many minutes: what creeps, and what is kept
+"""

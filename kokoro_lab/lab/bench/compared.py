@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from kokoro_lab.lab.bench.client import ReceivedStream, differences
+from kokoro_lab.lab.bench.received import ReceivedStream, differences
 from kokoro_lab.lab.results import Check, NegativeControl, Run
 
 
@@ -64,7 +64,7 @@ def exact(table: pd.DataFrame) -> pd.Series:
 
 
 def compared(heard: ReceivedStream, whole: ReceivedStream) -> dict[str, int]:
-    """By `client.differences`: differing_samples, missing_samples."""
+    """By `differences`: differing_samples, missing_samples."""
     differing, missing = differences(heard.pcm, whole.pcm)
     return {"differing_samples": differing, "missing_samples": missing}
 

@@ -9,9 +9,9 @@ from functools import partial
 from typing import Any
 
 from kokoro_lab.lab.bench import client
-from kokoro_lab.lab.bench.client import ReceivedChunk, ReceivedStream
 from kokoro_lab.lab.bench.own_server import OwnServer, own_server
 from kokoro_lab.lab.bench.persistent import OfEngine, SpeechSource, listen
+from kokoro_lab.lab.bench.received import ReceivedChunk, ReceivedStream
 from kokoro_lab.lab.bench.timing import InProcess
 from kokoro_lab.lab.faults.engine import FaultyEngine
 from kokoro_lab.lab.faults.injector import Injector, StreamWords

@@ -79,15 +79,15 @@ def long_text(sentences: Sequence[str], characters: int, *, ends: bool = True, s
         Whether its sentences end; if not, it is nothing but letters and spaces.
     """
     draw = random.Random(seed)
-    pieces: list[str] = []
+    made: list[str] = []
     length = 0
     while length < characters:
         words = draw.choice(sentences).split(" ")
         words.insert(draw.randrange(1, len(words) + 1) - 1, _invented(draw))
-        piece = " ".join(words)
-        pieces.append(piece if ends else "".join(c for c in piece.lower() if c.isalpha() or c == " "))
-        length += len(pieces[-1]) + 1
-    return " ".join(pieces)
+        sentence = " ".join(words)
+        made.append(sentence if ends else "".join(c for c in sentence.lower() if c.isalpha() or c == " "))
+        length += len(made[-1]) + 1
+    return " ".join(made)
 
 
 def _invented(draw: random.Random) -> str:

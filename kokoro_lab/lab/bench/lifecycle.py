@@ -23,10 +23,11 @@ from tqdm import tqdm
 
 from kokoro_lab.errors import SynthesisError
 from kokoro_lab.lab.bench import client
-from kokoro_lab.lab.bench.client import Body, ReceivedStream
+from kokoro_lab.lab.bench.client import Body
 from kokoro_lab.lab.bench.compared import ComparedStreams, compared, exact, spread
 from kokoro_lab.lab.bench.own_server import OwnServer, StartServer
 from kokoro_lab.lab.bench.persistent import SpeechSource, listen
+from kokoro_lab.lab.bench.received import ReceivedStream, comparison_controls, to_the_end
 from kokoro_lab.lab.results import Check, Run
 
 EARLY, LATE = 0.15, 0.35
@@ -144,7 +145,7 @@ def measure_lifecycle(
     with ExitStack() as stack:
         server = stack.enter_context(start({"shutdown_s": SCENARIOS[0].shutdown_s}))
         ran = server.facts()
-        undisturbed = [client.to_the_end(client.receive("sse", server.url, body)) for body in bodies]
+        undisturbed = [to_the_end(client.receive("sse", server.url, body)) for body in bodies]
         for scenario, following in pairwise(tqdm([*SCENARIOS, SCENARIOS[-1]], disable=not progress)):
             with ThreadPoolExecutor(len(texts), thread_name_prefix="client") as pool:
                 listeners = _Listeners(pool, server.url, bodies)
@@ -161,7 +162,7 @@ def measure_lifecycle(
                 _compared(scenario.name, *one)
                 for one in zip(cycle(client.RESUMABLE), served, undisturbed, heard_s)
             ]
-    return ComparedStreams(pd.DataFrame(rows), ran, client.comparison_controls(undisturbed[0]))
+    return ComparedStreams(pd.DataFrame(rows), ran, comparison_controls(undisturbed[0]))
 
 
 class _Listeners:

@@ -14,9 +14,10 @@ import pandas as pd
 from tqdm import tqdm
 
 from kokoro_lab.lab.bench import client
-from kokoro_lab.lab.bench.client import Body, ReceivedStream
+from kokoro_lab.lab.bench.client import Body
 from kokoro_lab.lab.bench.compared import ComparedStreams, compared, spread
 from kokoro_lab.lab.bench.own_server import OwnServer
+from kokoro_lab.lab.bench.received import ReceivedStream, comparison_controls, to_the_end
 from kokoro_lab.lab.bench.trial import gaps_beyond_chunks_s
 from kokoro_lab.lab.results import Check, Run
 
@@ -89,7 +90,7 @@ def measure_load(
     with tqdm(total=2 * len(texts), disable=not progress) as bar:
 
         def heard(text: str) -> ReceivedStream:
-            found = client.to_the_end(client.receive("sse", server.url, client.speech_request(text, voice)))
+            found = to_the_end(client.receive("sse", server.url, client.speech_request(text, voice)))
             bar.update()
             return found
 
@@ -99,7 +100,7 @@ def measure_load(
             gaps_s=[gap_s for one in alone for gap_s in gaps_beyond_chunks_s(one.arrivals_s, one.lengths_s)],
             alone_rtf=statistics.median(one.rtf for one in alone),
             ran=server.facts(),
-            controls=client.comparison_controls(alone[0]),
+            controls=comparison_controls(alone[0]),
         )
         rows: list[dict[str, Any]] = []
         for at in range(0, len(texts), concurrency):

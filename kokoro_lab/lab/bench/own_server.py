@@ -19,7 +19,8 @@ import psutil
 
 from kokoro_lab.config import PREFIX
 from kokoro_lab.errors import KokoroLabError, SynthesisError
-from kokoro_lab.lab.bench.client import answered, ask, receive, samples_of, speech_request
+from kokoro_lab.lab.bench.client import answered, ask, receive, speech_request
+from kokoro_lab.lab.bench.received import samples_of
 from kokoro_lab.lab.bench.trial import Listener
 
 LOOPBACK = "127.0.0.1"

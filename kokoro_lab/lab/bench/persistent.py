@@ -9,7 +9,8 @@ from functools import partial
 
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, AudioChunk, Place
 from kokoro_lab.errors import KokoroLabError, SynthesisError
-from kokoro_lab.lab.bench.client import Busy, Patience, ReceivedChunk, ReceivedStream, ids_of
+from kokoro_lab.lab.bench.client import Busy, Patience
+from kokoro_lab.lab.bench.received import ReceivedChunk, ReceivedStream, ids_of
 from kokoro_lab.playback.reordering import ChunkMissing, Reorderer
 from kokoro_lab.speech.engine import Engine
 

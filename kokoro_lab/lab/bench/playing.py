@@ -19,8 +19,8 @@ from tqdm import tqdm
 
 from kokoro_lab.audio import Pcm, pcm_bytes
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ
-from kokoro_lab.lab.bench.client import differences
 from kokoro_lab.lab.bench.own_server import ServerFailed
+from kokoro_lab.lab.bench.received import differences
 from kokoro_lab.lab.bench.verdicts import BenchVerdict, Measured, concluded
 from kokoro_lab.lab.results import Check, NegativeControl, Run
 from kokoro_lab.playback.buffering import STABLE, Hold

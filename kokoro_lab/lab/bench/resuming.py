@@ -16,10 +16,11 @@ import psutil
 from tqdm import tqdm
 
 from kokoro_lab.lab.bench import client
-from kokoro_lab.lab.bench.client import Body, ReceivedStream
+from kokoro_lab.lab.bench.client import Body
 from kokoro_lab.lab.bench.compared import ComparedStreams, compared, exact, spread
 from kokoro_lab.lab.bench.own_server import OwnServer, StartServer
 from kokoro_lab.lab.bench.persistent import listen
+from kokoro_lab.lab.bench.received import ReceivedChunk, ReceivedStream, comparison_controls, to_the_end
 from kokoro_lab.lab.results import Check, NegativeControl, Run
 
 LATENCY_S = 1.0
@@ -36,7 +37,7 @@ class Cut(NamedTuple):
     body: Body
     uncut: ReceivedStream
     heard: ReceivedStream
-    stream: Generator[client.ReceivedChunk]
+    stream: Generator[ReceivedChunk]
 
 
 @dataclass(slots=True)
@@ -93,7 +94,7 @@ def measure_resumes(
             batch = range(first, min(first + BATCH, len(texts)))
             for number in (number for number in batch if not _restarted(number)):
                 cut = _cut(server, number, texts[number], voice, draw)
-                controls = controls or client.comparison_controls(cut.uncut)
+                controls = controls or comparison_controls(cut.uncut)
                 cut.stream.close()
                 resumed(cut)
             waiting: list[Cut] = []
@@ -170,7 +171,7 @@ def printed(resumes: Resumes) -> Iterator[str]:
 
 def _cut(server: OwnServer, number: int, text: str, voice: str, draw: random.Random) -> Cut:
     body, transport = client.speech_request(text, voice), client.RESUMABLE[number % 2]
-    uncut, heard = client.to_the_end(client.receive(transport, server.url, body)), ReceivedStream()
+    uncut, heard = to_the_end(client.receive(transport, server.url, body)), ReceivedStream()
     server.forget()
     stream = client.receive(transport, server.url, body)
     for chunk in islice(stream, draw.randrange(1, len(uncut.arrivals_s))):

@@ -23,7 +23,9 @@ from kokoro_lab.errors import KokoroLabError, ParameterError, SynthesisError
 from kokoro_lab.lab.bench import client
 from kokoro_lab.lab.bench.client import TRANSPORTS, Transport
 from kokoro_lab.lab.bench.memory import held_by, watched
+from kokoro_lab.lab.bench.misbehaving import misbehaving
 from kokoro_lab.lab.bench.own_server import OwnServer
+from kokoro_lab.lab.bench.received import samples_of
 from kokoro_lab.lab.bench.texts import texts_of
 from kokoro_lab.lab.bench.trial import SPEECH_LEVEL, Listener
 from kokoro_lab.lab.fixtures import load_rows
@@ -240,9 +242,7 @@ def measure_soak(
     streams: list[dict[str, Any]] = []
     started_s = time.monotonic()
     longest = max(readings, key=lambda one: len(one.text))
-    others = (
-        client.misbehaving(server.url, longest.text, longest.voice, seed=seed) if misbehave else nullcontext()
-    )
+    others = misbehaving(server.url, longest.text, longest.voice, seed=seed) if misbehave else nullcontext()
     interval_s = min(max(run_s / READINGS_A_RUN, 0.2), 5.0)
 
     def elapsed_s() -> float:
@@ -300,7 +300,7 @@ def listened(
     listener.asks()
     try:
         for chunk in client.receive(way, server.url, client.speech_request(reading.text, reading.voice)):
-            listener.hears(client.samples_of(chunk.data))
+            listener.hears(samples_of(chunk.data))
         heard = listener.trial(way, number, len(reading.text), streamed=True)
     except KokoroLabError as error:
         return {**row, "fault": str(error)[:200], "samples_count": 0, "sha256": "", **HEARD}

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from kokoro_lab.errors import GateFailed, ParameterError
-from kokoro_lab.lab.bench import lifecycle, loading, resuming, soak_verdict
+from kokoro_lab.lab.bench import lifecycle, loading, resuming, soak_controls, soak_verdict
 from kokoro_lab.lab.bench.own_server import StartServer, own_server
 from kokoro_lab.lab.bench.plan import BenchPlan
 from kokoro_lab.lab.bench.soak import foreign_sentences, measure_soak, readings_of
@@ -120,7 +120,7 @@ class SoakPlan(ServerPlan):
 
     def measured(self, sentences: Sequence[str], start: StartServer | None, *, progress: bool) -> Measured:
         readings = readings_of(sentences, foreign_sentences(), self.voice, self.trials, self.seed)
-        controls = soak_verdict.controls()
+        controls = soak_controls.controls()
         with (start or partial(own_server, self.server_settings))() as server:
             found = measure_soak(
                 server,

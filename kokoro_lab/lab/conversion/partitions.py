@@ -1,7 +1,7 @@
-"""Which nodes of a graph a provider takes, in how many pieces, and why it refuses the others.
+"""Which nodes of a graph a provider takes, in how many partitions, and why it refuses the others.
 
-ONNX Runtime cuts a graph into partitions: what a provider takes goes to it piece by piece, what it refuses
-is the CPU's, and tensors are copied in between. It does so in silence when a session is made. Here it is
+ONNX Runtime cuts a graph into partitions: those that a provider takes go to it, what it refuses is
+the CPU's, and tensors are copied in between. It does so in silence when a session is made. Here it is
 worked out for Core ML on any machine: by its lists of operators, which ship with ONNX Runtime for both of
 Core ML's formats (`onnxruntime/tools/mobile_helpers`), by their notes and its rules for shapes, of which
 some stand in the provider's source alone (`core/providers/coreml/builders`).
@@ -198,7 +198,7 @@ _NOTES: Mapping[str, Callable[[_NodeQuestion], str | None]] = {
 }
 
 
-# ------------------------------------------------------------------------------------------ pieces
+# -------------------------------------------------------------------------------------- partitions
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +209,7 @@ class Partitioning:
     ----------
     provider : str
     partitions : tuple of tuple of str
-        Names of the nodes of each piece that it takes.
+        Names of the nodes of each partition that it takes.
     refused : mapping of str to tuple of str
         Name of each node that it refuses → operator and reason.
     """
@@ -221,7 +221,7 @@ class Partitioning:
     @property
     def taken(self) -> frozenset[str]:
         """Names of all nodes that it takes."""
-        return frozenset(name for piece in self.partitions for name in piece)
+        return frozenset(name for group in self.partitions for name in group)
 
 
 def load(path: Path) -> rewriting.Model:
@@ -251,7 +251,7 @@ def partition(
     operators = {node.name: node.op_type for node in g.graph.node}
     return Partitioning(
         provider.name,
-        tuple(tuple(piece) for piece in _pieces(g, taken)),
+        tuple(tuple(group) for group in _node_groups(g, taken)),
         {name: (operators[name], reason) for name, reason in reasons.items() if reason is not None},
     )
 
@@ -267,11 +267,11 @@ def _tensors(model: rewriting.Model) -> dict[str, Tensor]:
     return found
 
 
-def _pieces(g: Graph, taken: Set[str]) -> list[list[str]]:
+def _node_groups(g: Graph, taken: Set[str]) -> list[list[str]]:
     """Group the nodes as ONNX Runtime does (`CreateSupportedPartitionNodeGroups`).
 
-    Nodes are visited when all that they read is made. What is refused next to the open piece waits until the
-    piece can grow no more, so that a piece is as large as it can be.
+    Nodes are visited when all that they read is made. What is refused next to the open group waits until the
+    group can grow no more, so that a group is as large as it can be.
     """
     readers: dict[str, list[NodeProto]] = {}
     waiting_for: dict[str, int] = {}
@@ -282,17 +282,17 @@ def _pieces(g: Graph, taken: Set[str]) -> list[list[str]]:
             readers.setdefault(maker, []).append(node)
     ready = deque(node for node in g.graph.node if not waiting_for[node.name])
     later: deque[NodeProto] = deque()
-    pieces: list[list[str]] = []
-    piece: list[str] = []
+    groups: list[list[str]] = []
+    group: list[str] = []
     border: set[str] = set()
-    while ready or later or piece:
+    while ready or later or group:
         if not ready:
-            pieces += [piece] if piece else []
-            piece, border, ready, later = [], set(), later, deque()
+            groups += [group] if group else []
+            group, border, ready, later = [], set(), later, deque()
             continue
         node = ready.popleft()
         if node.name in taken:
-            piece.append(node.name)
+            group.append(node.name)
             border.update(reader.name for reader in readers.get(node.name, ()))
         elif node.name in border:
             later.append(node)
@@ -301,4 +301,4 @@ def _pieces(g: Graph, taken: Set[str]) -> list[list[str]]:
             waiting_for[reader.name] -= 1
             if not waiting_for[reader.name]:
                 ready.append(reader)
-    return pieces
+    return groups

@@ -144,7 +144,7 @@ def measure(lines: Sequence[Line], records: Records) -> pd.DataFrame:
     -------
     pandas.DataFrame
         One row a line: `COLUMNS`, as text, `needs`, and `dirty`: whether any of its evidence was made from
-        changes that are not committed. Several pieces of evidence stand in one cell, a line each.
+        changes that are not committed. Several findings stand in one cell, a line each.
 
     Raises
     ------

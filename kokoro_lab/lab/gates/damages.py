@@ -29,12 +29,12 @@ Damage = Callable[[Samples], Samples]
 
 
 def loudest(samples: Samples, length_s: float = DAMAGE_S) -> slice:
-    """The samples of the loudest piece of that length that leaves as much in front of it and behind.
+    """The samples of the loudest span of that length that leaves as much in front of it and behind.
 
     Raises
     ------
     ParameterError
-        Shorter than three such pieces.
+        Shorter than three such spans.
     """
     length = round(length_s * SAMPLE_RATE_HZ)
     if len(samples) < 3 * length:
@@ -65,21 +65,21 @@ def gap(samples: Samples) -> Samples:
 
 
 def cut(samples: Samples) -> Samples:
-    """A piece left out, its ends put together hard."""
+    """A span left out, its ends put together hard."""
     return without(samples, loudest(samples))
 
 
 def repeat(samples: Samples, length_s: float = DAMAGE_S) -> Samples:
-    """A piece heard twice."""
-    piece = loudest(samples, length_s)
-    return np.concatenate([samples[: piece.stop], samples[piece], samples[piece.stop :]])
+    """A span heard twice."""
+    span = loudest(samples, length_s)
+    return np.concatenate([samples[: span.stop], samples[span], samples[span.stop :]])
 
 
 def swapped(samples: Samples, length_s: float = DAMAGE_S) -> Samples:
-    """Two neighbouring pieces in each other's place."""
-    piece = loudest(samples, length_s)
-    after = slice(piece.stop, 2 * piece.stop - piece.start)
-    return np.concatenate([samples[: piece.start], samples[after], samples[piece], samples[after.stop :]])
+    """Two neighbouring spans in each other's place."""
+    span = loudest(samples, length_s)
+    after = slice(span.stop, 2 * span.stop - span.start)
+    return np.concatenate([samples[: span.start], samples[after], samples[span], samples[after.stop :]])
 
 
 def noisy(samples: Samples, snr_db: float = NOISE_SNR_DB, *, seed: int = 0) -> Samples:
@@ -113,14 +113,14 @@ def faster(samples: Samples) -> Samples:
     frame.sample_rate, frame.pts = SAMPLE_RATE_HZ, 0
     graph.push(frame)
     graph.push(None)
-    pieces = []
+    blocks = []
     while True:
         try:
-            pieces.append(graph.pull().to_ndarray()[0])
+            blocks.append(graph.pull().to_ndarray()[0])
         except av.error.EOFError:
             break
     length = round(len(samples) / FASTER)  # the filter's last window may end a few samples off
-    damaged: Samples = np.pad(np.concatenate(pieces)[:length], (0, max(0, length - sum(map(len, pieces)))))
+    damaged: Samples = np.pad(np.concatenate(blocks)[:length], (0, max(0, length - sum(map(len, blocks)))))
     return damaged
 
 
@@ -136,7 +136,7 @@ def without(samples: Samples, word: slice) -> Samples:
     return damaged
 
 
-class TimedWord(Protocol):
+class WordInterval(Protocol):
     """When a word is heard, from the start of a clip."""
 
     @property
@@ -146,7 +146,7 @@ class TimedWord(Protocol):
     def end_s(self) -> float: ...
 
 
-def longest_word(words: Iterable[TimedWord]) -> slice:
+def longest_word(words: Iterable[WordInterval]) -> slice:
     """The samples in which the longest of them is heard."""
     word = max(words, key=lambda each: each.end_s - each.start_s)
     return slice(round(word.start_s * SAMPLE_RATE_HZ), round(word.end_s * SAMPLE_RATE_HZ))

@@ -109,7 +109,7 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class EvidenceFinding:
-    """What one piece of evidence says.
+    """What one `Evidence` says.
 
     Parameters
     ----------
@@ -157,7 +157,7 @@ class Records:
     fast: bool = False
 
     def find(self, evidence: Evidence) -> EvidenceFinding:
-        """What a piece of evidence says.
+        """What `evidence` says.
 
         Raises
         ------

@@ -18,8 +18,8 @@ import pandas as pd
 from tqdm import tqdm
 
 from kokoro_lab.errors import ParameterError
-from kokoro_lab.lab.bench.client import differences
 from kokoro_lab.lab.bench.faulty import DisturbedStream, FaultySpeaker, disturbed
+from kokoro_lab.lab.bench.received import differences
 from kokoro_lab.lab.bench.trial import play
 from kokoro_lab.lab.faults.scenario import TRANSPORTS, AnyFault, Scenario, Transport, load_scenario
 from kokoro_lab.lab.fixtures import require_known

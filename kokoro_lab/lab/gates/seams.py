@@ -1,4 +1,4 @@
-"""Is a stream whole: the same samples as the file, nothing to hear where pieces meet, and no defect?
+"""Is a stream whole: the same samples as the file, nothing to hear at its seams, and no defect?
 
 The comparison with the file of the same request is to the last bit and misses nothing. What each clip shows
 by itself (`judge_clip`) is for where there is no file to compare with, and misses much: see the counts below.
@@ -13,9 +13,9 @@ voices; most: 4.3 and 2.9); the other limits were set on 110. On 280 streams tha
 fitted on (10 by each voice) there was no false alarm, the nearest readings being a click score of 4.0
 against 6 and a splice score of 2.4 against 3; on the 110, a residual of -41 dB against -60, and a seam at
 0.73 of what is allowed. Of faults at the loudest place of 140 of the 280, the two scores find 93 % of clicks
-of 0.3, 76 % of swapped pieces, 44 % of cuts and 41 % of repeats. (How isolated the sharpest bend is finds
+of 0.3, 76 % of swaps, 44 % of cuts and 41 % of repeats. (How isolated the sharpest bend is finds
 88, 70, 43 and 31 % at a limit of 3, over which 2 of the 280 clean clips come, too.) At a seam that is
-declared where they are, its excess finds 83 % of clicks, 82 % of gaps, 64 % of swapped pieces, 35 % of cuts
+declared where they are, its excess finds 83 % of clicks, 82 % of gaps, 64 % of swaps, 35 % of cuts
 and 32 % of repeats. Limits that were set on clips flatter themselves on them.
 """
 
@@ -71,7 +71,7 @@ def judge_clip(
     sample_rate_hz : int
         Limits hold for 24000.
     seams : sequence of int
-        The first sample of each piece that follows another one.
+        The first sample behind each.
 
     Raises
     ------
@@ -281,12 +281,12 @@ def _not_finite(samples: Samples) -> Samples:
     return damaged
 
 
-def _splices(*pieces: int) -> Callable[[Samples], list[int]]:
-    """Where a fault's splices are, counted in pieces of its length from where the loudest one starts."""
+def _splices(*numbers: int) -> Callable[[Samples], list[int]]:
+    """Where a fault's splices are, counted in spans of its length from where the loudest one starts."""
 
     def places(samples: Samples) -> list[int]:
-        piece = damages.loudest(samples)
-        return [piece.start + number * (piece.stop - piece.start) for number in pieces]
+        span = damages.loudest(samples)
+        return [span.start + number * (span.stop - span.start) for number in numbers]
 
     return places
 

@@ -1,9 +1,9 @@
 """Clips as they are streamed, with the places where they were put together and what to compare them with.
 
-A stream is made in pieces three times over: the vocoder decodes a segment window by window, segments are
+A stream is put together three times over: the vocoder decodes a segment window by window, segments are
 trimmed, faded and joined by pauses, and all of it is sent in chunks. Windows see so much of what is around
 them that their samples meet, but for the first one of a stream, which is told other statistics and fades into
-the second. So the streamed samples can be compared with the same speech decoded in one piece.
+the second. So the streamed samples can be compared with the same speech decoded at once.
 
 How near they come is a matter of arithmetic: with the fp32 weights the difference is below -110 dBFS, with
 int8 weights 40 to 66 dB below the speech, because each window finds the scales of its integers anew
@@ -36,7 +36,7 @@ Request = tuple[FixtureText, str]
 
 
 class Seam(NamedTuple):
-    """A place where two pieces meet: the number of the first sample of the second one.
+    """A place where two windows, or speech and a pause, meet: the first sample of the second one.
 
     Parameters
     ----------

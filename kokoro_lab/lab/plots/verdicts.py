@@ -160,7 +160,7 @@ _TAKEN, _REFUSED = "C0", "0.85"
 
 
 def taken_by(table: pd.DataFrame, providers: dict[str, str]) -> Figure:
-    """How much of each graph's arithmetic each provider takes, and in how many pieces.
+    """How much of each graph's arithmetic each provider takes, and in how many partitions.
 
     Parameters
     ----------
@@ -175,8 +175,8 @@ def taken_by(table: pd.DataFrame, providers: dict[str, str]) -> Figure:
         share = rows["operations taken, %"]
         axes.barh(rows.index, 100, color=_REFUSED)
         axes.barh(rows.index, share, color=_TAKEN)
-        for k, (percent, pieces) in enumerate(zip(share, rows.partitions, strict=True)):
-            said = "nothing" if pieces == 0 else f"{percent:.0f} % in {pieces} piece{'s' * (pieces > 1)}"
+        for k, (percent, count) in enumerate(zip(share, rows.partitions, strict=True)):
+            said = "nothing" if count == 0 else f"{percent:.0f} % in {count} partition{'s' * (count > 1)}"
             dark = percent > 55
             axes.text(
                 3 if dark else 97,

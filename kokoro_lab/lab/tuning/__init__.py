@@ -1,7 +1,8 @@
 """What is fitted and what is chosen: on the real weights for everybody, and on a machine for itself.
 
-search, autotune                                     settings that suit a machine
-reporter, statistics, voice_levels    what is measured once, and ships with the package
+search_space, candidate, search                      what may be tuned, measured, chosen
+adoption, autotune, autotune_verdict                 settings that suit a machine
+reporter, statistics, predictor_fit, voice_levels    what is measured once, and ships with the package
 precision, block, rounding                           what a precision costs in sound; better integers
 comparison                                           what is spoken for these; two decodes compared
 """

@@ -1,20 +1,19 @@
 """The tuner, from its options to a decision: search, choose, compare, adopt.
 
-The defaults stay loaded in a process of their own, and every candidate is measured beside them (`search`). A
-search picks what measured best, which is partly luck: so what it chose is compared with the defaults once
-more, on other texts and in fresh processes, and adopted only if it holds.
+The defaults stay loaded in a process of their own, and every candidate is measured beside them (`candidate`).
+A search picks what measured best, which is partly luck: so what it chose is compared with the defaults once
+more, on other texts and in fresh processes, and adopted only if it holds (`adoption`). The whole run is
+judged in `autotune_verdict`.
 """
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
@@ -22,36 +21,23 @@ from kokoro_lab.config import set_by_user
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.lab.bench.texts import PRESETS
-from kokoro_lab.lab.compare.comparison import (
-    Comparison,
-    Start,
-    compare,
-    in_processes,
-    pooled,
-    ratio,
-    texts_by_length,
-)
+from kokoro_lab.lab.compare.comparison import in_processes, texts_by_length
 from kokoro_lab.lab.compare.configurations import Configuration
-from kokoro_lab.lab.compare.engine_process import EngineFailed, MakeEngine, real_engine
+from kokoro_lab.lab.compare.engine_process import MakeEngine, real_engine
 from kokoro_lab.lab.fixtures import require_known
-from kokoro_lab.lab.results import Check, NegativeControl, Run, results_folder
+from kokoro_lab.lab.results import results_folder
 from kokoro_lab.lab.tuning import search
-from kokoro_lab.lab.tuning.search import CANDIDATE, COSTS, DEFAULTS, MARGINS, OBJECTIVES
-from kokoro_lab.metrics.intervals import FEWEST_UNITS, Estimate
+from kokoro_lab.lab.tuning.adoption import DefaultsComparison, compared_with_defaults
+from kokoro_lab.lab.tuning.candidate import CANDIDATE, DEFAULTS, OBJECTIVES, CandidateFigures, measured
+from kokoro_lab.lab.tuning.search_space import Choice, Settings, Space
+from kokoro_lab.metrics.intervals import FEWEST_UNITS
 from kokoro_lab.provenance import git_state, versions
 from kokoro_lab.sessions.provider_registry import AUTO, usable_providers
 from kokoro_lab.sessions.providers import recorded_options
-from kokoro_lab.sessions.tuned import TUNABLE, TunedConfiguration, TuningConditions, adopt, with_tuned
+from kokoro_lab.sessions.tuned import TUNABLE, TunedConfiguration, TuningConditions, adopt
 
 MOST_TEXTS = 28
 """Of the fixtures' sentences so many texts can be made, each with a beginning of its own."""
-CONFIDENCE = 1 - 0.05 / len(OBJECTIVES)
-"""Of each interval, so that all three are right 95 times of 100 (Bonferroni)."""
-RULE = (
-    "Adopted if every cost, as a ratio to the defaults', has its whole interval below its margin "
-    f"({search.MARGINS_SAID}), one of them below 1, and every text sounds as theirs: "
-    f"{search.SNR_LOW_DB:g} dB SNR or more, or PESQ {search.PESQ_LOW:g} or more."
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,43 +100,6 @@ class TunePlan:
 
 
 @dataclass(frozen=True, slots=True)
-class DefaultsComparison:
-    """Candidate and defaults on the same texts.
-
-    Parameters
-    ----------
-    ratios : mapping of str to Estimate
-        Objective → candidate ÷ defaults.
-    excess_db : float
-        How far beyond the limit the audio is; at or below 0 it is within.
-    """
-
-    ratios: Mapping[str, Estimate]
-    excess_db: float
-
-    @property
-    def worst(self) -> float:
-        """The upper end of an interval over its margin, of the cost where that is most; below 1, no cost is
-        worse."""
-        return max(cost.high / MARGINS[name] for name, cost in self.ratios.items())
-
-    @property
-    def adopted(self) -> bool:
-        """Whether `RULE` holds."""
-        better = any(cost.high < 1 for cost in self.ratios.values())
-        return self.worst < 1 and better and self.excess_db <= 0
-
-    @property
-    def gains(self) -> dict[str, float]:
-        """By how much each cost is lower, in per cent, and by how much at least, for results."""
-        found = {}
-        for name, cost in self.ratios.items():
-            found[f"{name}_gain_percent"] = 100 * (1 - cost.value)
-            found[f"{name}_gain_least_percent"] = 100 * (1 - cost.high)
-        return found
-
-
-@dataclass(frozen=True, slots=True)
 class Tuning:
     """What a run of the tuner came to.
 
@@ -161,7 +110,7 @@ class Tuning:
         The defaults.
     default : mapping
         Their settings.
-    space : search.Space
+    space : Space
     table : pandas.DataFrame
         As `search.table_of`.
     chosen : dict or None
@@ -176,10 +125,10 @@ class Tuning:
 
     made_for: TuningConditions
     base: EngineConfig
-    default: search.Settings
-    space: search.Space
+    default: Settings
+    space: Space
     table: pd.DataFrame
-    chosen: dict[str, search.Choice] | None
+    chosen: dict[str, Choice] | None
     comparison: DefaultsComparison | None
     store: Path
     facts: dict[str, Any] = field(default_factory=dict)
@@ -192,7 +141,7 @@ class Tuning:
     def tuned(self) -> TunedConfiguration:
         """As the engine reads it. A provider that `auto` would take anyway is left to `auto`; another one is
         preferred, not asked for: nobody has named it, so an engine that cannot have it speaks without it."""
-        settings: dict[str, search.Choice] = dict(self.chosen or {})
+        settings: dict[str, Choice] = dict(self.chosen or {})
         provider = settings.pop("provider", None)
         if provider is not None and provider != self.default["provider"]:
             settings["provider"] = f"{AUTO}:{provider}"
@@ -251,7 +200,7 @@ def tune(
     ParameterError
         A setting or value in `tried` that there is not.
     """
-    space = search.Space.here(usable_providers()).narrowed(plan.tried)
+    space = Space.here(usable_providers()).narrowed(plan.tried)
     base = defaults(plan.variant)
     default = space.default(base)
     space = space.including(default)
@@ -280,8 +229,8 @@ def tune(
                 bar.set_postfix_str(_short(row), refresh=False)
                 bar.update(number - bar.n)
 
-            def measure(settings: search.Settings) -> search.CandidateFigures:
-                return search.measured(beside, lambda: start(configured(CANDIDATE, base, settings)), searched)
+            def measure(settings: Settings) -> CandidateFigures:
+                return measured(beside, lambda: start(configured(CANDIDATE, base, settings)), searched)
 
             table = search.run_trials(study, measure, plan.trials, done=done)
         facts = beside.facts
@@ -294,65 +243,10 @@ def tune(
     return Tuning(made_for, base, default, space, table, chosen, comparison, study.store, facts)
 
 
-def configured(name: str, config: EngineConfig, chosen: search.Settings) -> Configuration:
+def configured(name: str, config: EngineConfig, chosen: Settings) -> Configuration:
     """`config` with the chosen settings, and no first audio remembered."""
     changes: dict[str, Any] = dict(chosen)
     return Configuration(name, replace(config, **changes, first_audio_ttl_s=0.0))
-
-
-def compared_with_defaults(
-    both: Sequence[Configuration], texts: Sequence[str], rounds: int, start: Start, *, progress: bool = True
-) -> DefaultsComparison:
-    """Defaults and candidate in fresh processes each round, the texts interleaved.
-
-    Parameters
-    ----------
-    both : sequence of Configuration
-        `DEFAULTS` and `CANDIDATE`.
-    texts : sequence of str
-        Three or more, on which nothing was chosen.
-    rounds : int
-        Three or more: a process has one peak of memory, so rounds are what its interval stands on.
-
-    Raises
-    ------
-    EngineFailed
-        One of them did not speak.
-    ParameterError
-        Too few texts or rounds.
-    """
-    found: list[Comparison] = []
-    for number in range(rounds):
-        found.append(compare(both, texts, start, repetition=number, progress=progress))
-        if failed := found[-1].unavailable:
-            raise EngineFailed(failed[CANDIDATE])
-    trials = pooled(found).trials
-    return DefaultsComparison(ratios_of(trials), search.figures_of(trials).excess_db)
-
-
-def ratios_of(trials: pd.DataFrame) -> dict[str, Estimate]:
-    """Ratios of a comparison: times drawn by text, memory, of which a process has one peak, by round.
-
-    Raises
-    ------
-    ParameterError
-        Fewer than three texts or rounds.
-    """
-    for name, column in (("texts", "text_number"), ("rounds", "repetition")):
-        if trials[column].nunique() < FEWEST_UNITS:
-            raise ParameterError(
-                "So few say nothing about another one.",
-                field=name,
-                value=trials[column].nunique(),
-                allowed=f"{FEWEST_UNITS} or more",
-            )
-    peaks = trials.groupby(["system", "repetition"]).rss_peak_mb.transform("max")
-    trials = trials.assign(rss_peak_mb=peaks)
-    units = {"ttfa": ["text_number"], "rtf": ["text_number"], "memory": ["repetition"]}
-    return {
-        name: ratio(trials, CANDIDATE, cost, DEFAULTS, confidence=CONFIDENCE, units=units[name])
-        for name, cost in COSTS.items()
-    }
 
 
 def identity(
@@ -381,138 +275,3 @@ def _short(row: Mapping[str, Any]) -> str:
         return ""
     ratios = ", ".join(f"{name} ×{row[f'{name}_ratio']:.2f}" for name in OBJECTIVES)
     return ratios if row["state"] == search.FEASIBLE else str(row["state"])
-
-
-def checks(tuning: Tuning, plan: TunePlan) -> list[Check]:
-    """What must hold on any machine, whatever it prefers."""
-    first = tuning.table.iloc[0]
-    adopted = tuning.comparison if tuning.adopted else None
-    return [
-        Check("configurations_count", len(tuning.table), low=min(plan.trials, tuning.space.size)),
-        Check("defaults_to_themselves_snr_db", first.snr_db, low=search.SNR_LOW_DB),
-        # The defaults cost what the defaults cost
-        Check(
-            "worst_cost_to_margin_ratio", adopted.worst if adopted else 1 / min(MARGINS.values()), high=1.0
-        ),
-        Check("sound_excess_db", adopted.excess_db if adopted else 0.0, high=0.0),
-        Check("settings_read_otherwise_count", _read_otherwise(tuning), high=0),
-    ]
-
-
-def figures(tuning: Tuning) -> dict[str, float]:
-    """Of the search and the comparison, without limits. What noise does is in those of the first row."""
-    first = tuning.table.iloc[0]
-    found = {f"defaults_to_themselves_{name}_ratio": first[f"{name}_ratio"] for name in OBJECTIVES}
-    found |= {"adopted_count": float(tuning.adopted)}
-    for state, count in tuning.table.state.value_counts().items():
-        found[f"{str(state).replace(' ', '_')}_count"] = float(count)
-    return found | ({} if tuning.comparison is None else tuning.comparison.gains)
-
-
-def conclude(run: Run, tuning: Tuning, plan: TunePlan) -> dict[str, Any]:
-    """Write `result.json`, then raise if a check failed or a fault was missed.
-
-    Raises
-    ------
-    GateFailed
-        Nothing of this may be adopted.
-    """
-    ran = {
-        "variant": tuning.base.variant,
-        "model_sha256": tuning.made_for.model_sha256,
-        "requested_provider": tuning.base.provider,
-        "active_provider": tuning.facts["active_provider"],
-        "session": recorded_options(tuning.base),
-    }
-    return run.finish(
-        ran,
-        checks=checks(tuning, plan),
-        controls=controls(tuning),
-        figures=figures(tuning),
-        details=details(tuning),
-    )
-
-
-def details(tuning: Tuning) -> dict[str, Any]:
-    """Tables and words that stand beside the figures."""
-    compared = tuning.comparison
-    return {
-        "decision": tuning.decision,
-        "chosen": tuning.chosen,
-        "defaults": dict(tuning.default),
-        "rules": {"chosen": search.RULE, "adopted": RULE},
-        "ratios": {} if compared is None else {name: _recorded(r) for name, r in compared.ratios.items()},
-        "space": tuning.space.choices(),
-        "study": tuning.store.name,
-        "trials": tuning.table.to_dict("records"),
-    }
-
-
-def _recorded(cost: Estimate) -> dict[str, float]:
-    return {"ratio": cost.value, "low": cost.low, "high": cost.high, "units": cost.units}
-
-
-def controls(tuning: Tuning) -> list[NegativeControl]:
-    """Faults that must change nothing: candidates that are worse, and files that are not for here."""
-    return [*made_up_controls(), *_files_refused(tuning)]
-
-
-def made_up_controls() -> list[NegativeControl]:
-    """Candidates that are worse on purpose, on figures that scatter by 2 %; none may be adopted."""
-    places = [(name, r, t) for name in (DEFAULTS, CANDIDATE) for r in range(6) for t in range(12)]
-    ones = pd.DataFrame(places, columns=["system", "repetition", "text_number"]).assign(round=0)
-    scatter = np.random.default_rng(0).standard_normal((len(ones), len(COSTS)))
-    ones[list(COSTS.values())] = 1 + 0.02 * scatter
-
-    def judged(factors: Mapping[str, float], excess_db: float = 0.0) -> bool:
-        changed = ones.copy()
-        for cost, factor in factors.items():
-            changed.loc[changed.system == CANDIDATE, cost] *= factor
-        return DefaultsComparison(ratios_of(changed), excess_db).adopted
-
-    better = dict.fromkeys(COSTS.values(), 0.9)
-    faults = {
-        "the defaults against themselves": judged({}),
-        "a tenth sooner, with a tenth more memory": judged(better | {"rss_peak_mb": 1.1}),
-        "a tenth less computing, heard a tenth later": judged(better | {"ttfa_s": 1.1}),
-        "a tenth better in everything, and it sounds otherwise": judged(better, excess_db=6.0),
-    }
-    # A rule that adopts nothing would catch them all
-    blind = NegativeControl("a tenth better in everything is adopted", caught=judged(better))
-    return [
-        *(NegativeControl(f"not adopted: {name}", caught=not adopted) for name, adopted in faults.items()),
-        blind,
-    ]
-
-
-def _read_otherwise(tuning: Tuning) -> int:
-    """Settings that an engine would load with another value than was written."""
-    wanted = tuning.tuned.settings
-    read = _loaded(tuning, tuning.tuned)
-    return sum(getattr(read, name) != value for name, value in wanted.items())
-
-
-def _files_refused(tuning: Tuning) -> list[NegativeControl]:
-    other: dict[str, search.Choice] = {"threads": 1 if tuning.default["threads"] != 1 else 2}
-    here = replace(tuning.tuned, settings=other)
-    files = {
-        "found on another processor": replace(here, made_for=replace(here.made_for, cpu="another")),
-        "found with another ONNX Runtime": replace(here, made_for=replace(here.made_for, onnxruntime="0")),
-        "with a value that cannot be": replace(here, settings=other | {"chunk_ms": 5}),
-    }
-    found = [
-        NegativeControl(
-            f"not used: {name}", caught=replace(read, tuned="no") == tuning.base and read.tuned != "no"
-        )
-        for name, each in files.items()
-        for read in [replace(_loaded(tuning, each), home=tuning.base.home)]
-    ]
-    read = _loaded(tuning, here)
-    return [*found, NegativeControl("used: one that is for here", caught=read.threads == other["threads"])]
-
-
-def _loaded(tuning: Tuning, tuned: TunedConfiguration) -> EngineConfig:
-    """The configuration that an engine would have if that had been adopted."""
-    with tempfile.TemporaryDirectory(prefix="kokoro-lab-") as folder:
-        adopt(tuned, Path(folder))
-        return with_tuned(replace(tuning.base, home=Path(folder)), tuning.made_for.model_sha256)

@@ -6,13 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from kokoro_lab.model.predictor import (
-    POINT_STEP,
-    Bend,
-    Doubles,
-    StatisticsPredictor,
-    Values,
-)
+from kokoro_lab.model.predictor import POINT_STEP, Bend, Doubles, StatisticsPredictor, Values
 
 
 def fit(

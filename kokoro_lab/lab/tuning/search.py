@@ -1,7 +1,4 @@
-"""What may be tuned, and the search: each candidate beside the defaults, by Optuna, in a store that lasts.
-
-Times describe a machine and what else it was doing; a ratio of two trials of one text, one after the other,
-describes the two configurations. So every figure here is a ratio to the defaults, spoken in the same minute.
+"""The search: each candidate once, by Optuna, in a store that lasts; and which of them is chosen.
 
 Sources: Bergstra, Bardenet, Bengio, Kégl, "Algorithms for hyper-parameter optimization", NIPS 2011 (the
 tree-structured Parzen estimator); for several objectives Ozaki, Tanigaki, Watanabe, Onishi, GECCO 2020. The
@@ -14,9 +11,9 @@ import hashlib
 import json
 import math
 import random
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,33 +22,14 @@ import numpy.typing as npt
 import pandas as pd
 from filelock import FileLock, Timeout
 
-from kokoro_lab.engine_config import EngineConfig, usable_cores
-from kokoro_lab.errors import ParameterError, TuningError
+from kokoro_lab.errors import TuningError
 from kokoro_lab.extras import imported
-from kokoro_lab.lab.compare.comparison import ratio, take_turns, trials_of
-from kokoro_lab.lab.compare.engine_process import EngineFailed, EngineProcess
-from kokoro_lab.sessions import provider_registry
-from kokoro_lab.sessions.tuned import TUNABLE
+from kokoro_lab.lab.tuning import candidate
+from kokoro_lab.lab.tuning.candidate import MARGINS, OBJECTIVES, CandidateFailed, CandidateFigures
+from kokoro_lab.lab.tuning.search_space import Choice, Settings, Space
 
 if TYPE_CHECKING:
     import optuna
-
-MARGINS = {"ttfa": 1.02, "rtf": 1.02, "memory": 1.05}
-"""Time to first audio, real-time factor and peak resident memory, each as a ratio to the defaults: below its
-margin a cost is not worse. Two processes that do the same differ by some per cent in memory."""
-OBJECTIVES = tuple(MARGINS)
-COSTS = {"ttfa": "ttfa_s", "rtf": "rtf", "memory": "rss_peak_mb"}
-"""The objectives by their names in a `Trial`."""
-MARGINS_SAID = ", ".join(f"{name} {margin:g}" for name, margin in MARGINS.items())
-SNR_LOW_DB = 40.0
-PESQ_LOW = 4.5
-"""Audio within either of these of the defaults' is the same to a listener: PESQ's ceiling is 4.64."""
-SNR_MOST_DB = 200.0
-"""Given to samples that are the same."""
-ANOTHER_LENGTH_DB = -100.0
-"""Given to audio of another length, which has no SNR."""
-DEFAULTS, CANDIDATE = "defaults", "candidate"
-"""What the two are called in trials."""
 
 FEASIBLE, TOO_FAR, FAILED = "feasible", "sounds otherwise", "failed"
 STARTUP_TRIALS = 10
@@ -63,189 +41,8 @@ RATIOS = {"ttfa_ratio": 2, "rtf_ratio": 1, "memory_ratio": 1}
 the first sound; the rest is only paid for."""
 RULE = (
     "Of the Pareto front, those that are below every margin, as ratios to the defaults "
-    f"({MARGINS_SAID}); of these the least product of TTFA² × RTF × memory."
+    f"({candidate.MARGINS_SAID}); of these the least product of TTFA² × RTF × memory."
 )
-
-Choice = int | bool | str
-Settings = Mapping[str, Choice]
-
-
-@dataclass(frozen=True, slots=True)
-class Space:
-    """Values that the tuner may choose from, for each setting.
-
-    Parameters
-    ----------
-    chunk_ms, provider, threads, spinning, memory_pattern, window_frames : tuple
-        Fields of `EngineConfig`, and what each may be.
-
-    Raises
-    ------
-    ParameterError
-        A setting without a value, or a value that the engine would refuse.
-    """
-
-    chunk_ms: tuple[int, ...] = (30, 40, 50, 80, 120)
-    provider: tuple[str, ...] = ("cpu",)
-    threads: tuple[int, ...] = (1,)
-    spinning: tuple[bool, ...] = (False, True)
-    memory_pattern: tuple[bool, ...] = (False, True)
-    window_frames: tuple[int, ...] = (60, 90, 120, 180, 240)
-
-    def __post_init__(self) -> None:
-        for name, values in self.choices().items():
-            wrong = [value for value in values if not TUNABLE[name](value)]
-            if wrong or not values:
-                raise ParameterError(
-                    f"{name} cannot be {wrong[0]!r}." if wrong else f"{name} has no value to try.",
-                    field=name,
-                    value=list(values),
-                )
-
-    @classmethod
-    def here(cls, providers: Sequence[str]) -> Space:
-        """For this machine: half its cores, one less than all, all."""
-        cores = usable_cores()
-        threads = {max(1, count) for count in (1, cores // 2, cores - 1, cores)}
-        return cls(provider=tuple(providers), threads=tuple(sorted(threads)))
-
-    def narrowed(self, tried: str) -> Space:
-        """With other values of some settings: `tried` is such as `threads=1,2 spinning=false`.
-
-        Raises
-        ------
-        ParameterError
-            A setting that there is not, or a value that it cannot have.
-        """
-        given: dict[str, Any] = {}
-        for each in tried.split():
-            name, _, values = each.partition("=")
-            if name not in self.choices():
-                raise ParameterError(
-                    f"{name!r} cannot be tuned.", field="tried", value=each, allowed=", ".join(self.choices())
-                )
-            given[name] = tuple(_value(name, value) for value in values.split(",") if value)
-        return replace(self, **given)
-
-    def including(self, settings: Settings) -> Space:
-        """With the values of `settings` among those of each: the defaults are one configuration."""
-        choices = self.choices()
-        more: dict[str, Any] = {
-            name: (*choices[name], value) for name, value in settings.items() if value not in choices[name]
-        }
-        return replace(self, **more)
-
-    @property
-    def size(self) -> int:
-        """How many configurations there are."""
-        return math.prod(len(values) for values in self.choices().values())
-
-    def choices(self) -> dict[str, tuple[Choice, ...]]:
-        """Setting → its values, in the order of the fields."""
-        return {name: tuple(values) for name, values in asdict(self).items()}
-
-    def default(self, config: EngineConfig) -> dict[str, Choice]:
-        """What `config` has of these settings, spelt as the values here are."""
-        spelt: dict[str, Choice] = {
-            "threads": config.thread_count,
-            "provider": provider_registry.choose(config).provider.name,
-        }
-        return {name: getattr(config, name) for name in self.choices()} | spelt
-
-
-def _value(name: str, written: str) -> Choice:
-    if name == "provider":
-        return written
-    if written.lower() in ("true", "false"):
-        return written.lower() == "true"
-    try:
-        return int(written)
-    except ValueError:
-        return written  # which the space refuses, by its name
-
-
-@dataclass(frozen=True, slots=True)
-class CandidateFigures:
-    """A candidate beside the defaults.
-
-    Parameters
-    ----------
-    ttfa_ratio, rtf_ratio, memory_ratio : float
-        Candidate ÷ defaults; under 1 is better. Times: geometric mean over texts; memory: of the peaks.
-    ttfa_ms, rtf, memory_mb : float
-        The candidate's own: median, median, peak.
-    snr_db, pesq : float
-        Of the text where the candidate's audio is furthest from the defaults'. PESQ is not a number
-        where every text has the SNR.
-    """
-
-    ttfa_ratio: float
-    rtf_ratio: float
-    memory_ratio: float
-    ttfa_ms: float
-    rtf: float
-    memory_mb: float
-    snr_db: float
-    pesq: float
-
-    @property
-    def ratios(self) -> tuple[float, float, float]:
-        """In the order of `OBJECTIVES`."""
-        return self.ttfa_ratio, self.rtf_ratio, self.memory_ratio
-
-    @property
-    def excess_db(self) -> float:
-        """How far beyond the limit the audio is; at or below 0, the candidate may be chosen."""
-        return 0.0 if self.pesq >= PESQ_LOW else SNR_LOW_DB - self.snr_db
-
-
-class CandidateFailed(TuningError):
-    """A candidate did not speak; the defaults still do."""
-
-    code = "candidate_failed"
-
-
-def measured(
-    default: EngineProcess, start: Callable[[], EngineProcess], texts: Sequence[str]
-) -> CandidateFigures:
-    """A candidate in a process of its own, beside the defaults.
-
-    Raises
-    ------
-    CandidateFailed
-        It did not load, speak or live.
-    EngineFailed
-        The defaults did not.
-    """
-    try:
-        with start() as candidate:
-            candidate.warm()
-            trials, failed = take_turns({DEFAULTS: default, CANDIDATE: candidate}, texts)
-    except EngineFailed as error:
-        if default.alive:
-            raise CandidateFailed(str(error)) from error
-        raise
-    if failed:
-        raise CandidateFailed(failed[CANDIDATE])
-    return figures_of(trials)
-
-
-def figures_of(trials: pd.DataFrame) -> CandidateFigures:
-    """What the turns of candidate and defaults came to; `trials` are those of `take_turns`."""
-    own, default = trials_of(trials, CANDIDATE), trials_of(trials, DEFAULTS)
-    ttfa, rtf = (ratio(trials, CANDIDATE, COSTS[name], DEFAULTS).value for name in ("ttfa", "rtf"))
-    snr_db = float(own.snr_db.fillna(ANOTHER_LENGTH_DB).clip(upper=SNR_MOST_DB).min())
-    return CandidateFigures(
-        ttfa_ratio=ttfa,
-        rtf_ratio=rtf,
-        memory_ratio=float(own.rss_peak_mb.max() / default.rss_peak_mb.max()),
-        ttfa_ms=1000 * float(own.ttfa_s.median()),
-        rtf=float(own.rtf.median()),
-        memory_mb=float(own.rss_peak_mb.max()),
-        snr_db=snr_db,
-        pesq=float(own.pesq.min()) if ANOTHER_LENGTH_DB < snr_db < SNR_LOW_DB else math.nan,
-    )
-
 
 Measure = Callable[[Settings], CandidateFigures]
 

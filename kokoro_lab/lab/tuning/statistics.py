@@ -28,12 +28,7 @@ from kokoro_lab.lab.tuning.reporter import OwnStatistics, TrunkStatistics
 from kokoro_lab.metrics.mos import dnsmos
 from kokoro_lab.metrics.seams import seam_rank
 from kokoro_lab.model.decoder import SegmentRequest, StagedDecoder
-from kokoro_lab.model.predictor import (
-    PREDICTOR_FILE,
-    StatisticsPredictor,
-    Values,
-    features,
-)
+from kokoro_lab.model.predictor import PREDICTOR_FILE, StatisticsPredictor, Values, features
 from kokoro_lab.model.windowed_speech import EARLY_PREDICTOR_FILE, contour_features
 from kokoro_lab.weights.voices import load_voice
 
@@ -101,7 +96,7 @@ class TrainingSet:
 def make_training_set(
     lines: Sequence[str], voices: Sequence[str], path: Path, *, minutes: float
 ) -> TrainingSet:
-    """Let the model speak pieces of `lines` with voices, blends and speeds drawn at random.
+    """Let the model speak `lines` and parts of them with voices, blends and speeds drawn at random.
 
     Stops after `minutes` of wall time, whatever it has; writes `path` as it goes, so that an
     interrupted run is not lost.
@@ -182,7 +177,7 @@ def draw_voice(draw: random.Random, voices: Sequence[str]) -> str:
 
 
 def draw_text(draw: random.Random, lines: Sequence[str]) -> str:
-    """A line or a piece of one: streams speak short segments as well as sentences."""
+    """A line or a part of one: streams speak short segments as well as sentences."""
     words = draw.choice(lines).split()
     kind = draw.random()
     if kind < SHORT_SHARE + CLAUSE_SHARE:

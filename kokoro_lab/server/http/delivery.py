@@ -24,8 +24,8 @@ from kokoro_lab.speech.chunker import PRIMER_S
 
 log = logging.getLogger(__name__)
 
-FILE_PIECE_BYTES = 65_536
-"""A file is handed to the socket in pieces, because the time limit on sending is for one piece."""
+FILE_SLICE_BYTES = 65_536
+"""A file is handed to the socket in slices, because the time limit on sending is for one of them."""
 
 
 class StreamBroken(BrokenPipeError):
@@ -39,15 +39,15 @@ class StreamBroken(BrokenPipeError):
         super().__init__(errno.EPIPE, "synthesis failed after the first byte")
 
 
-def in_pieces(whole: bytes, size: int = FILE_PIECE_BYTES) -> Iterator[bytes]:
-    """`whole`, a piece at a time."""
+def in_slices(whole: bytes, size: int = FILE_SLICE_BYTES) -> Iterator[bytes]:
+    """`whole`, a slice at a time."""
     return (whole[at : at + size] for at in range(0, len(whole), size))
 
 
-def until_sent(pieces: Iterable[bytes], sent: Callable[[], None]) -> Iterator[bytes]:
-    """The pieces; at the end, whichever it is, `sent` is called."""
+def until_sent(body: Iterable[bytes], sent: Callable[[], None]) -> Iterator[bytes]:
+    """The body; at the end, whichever it is, `sent` is called."""
     try:
-        yield from pieces
+        yield from body
     finally:
         sent()
 
@@ -131,15 +131,15 @@ def _event(fields: dict[str, Any], head: str = "") -> bytes:
 class ResponseBody(Iterator[bytes]):
     """The body of a streamed answer: events as they come, in the words of its writer.
 
-    The WSGI server iterates it, and calls `close` however it ended. A client that left is noticed when a
-    piece cannot be sent; then nothing further is computed.
+    The WSGI server iterates it, and calls `close` however it ended. A client that left is noticed when
+    bytes cannot be sent; then nothing further is computed.
 
     Parameters
     ----------
     events : SpeechEvents
         Of a stream that has begun, so that what is wrong with a request has been found by now. The account of
         its synthesis is told of the first byte, of what the socket has taken and of the outcome; the
-        synthesis, when a piece is handed over to be sent, and it is cut if the answer does not come to its
+        synthesis, when bytes are handed over to be sent, and it is cut if the answer does not come to its
         end.
     writer : RawWriter or EventWriter
         For the transport.
@@ -154,14 +154,14 @@ class ResponseBody(Iterator[bytes]):
         self._code: str | None = None
         self._told = False
         self._closed = False
-        self._pieces = self._run()
+        self._written = self._run()
 
     def __next__(self) -> bytes:
         self._synthesis.sending = False
         try:
-            piece = next(self._pieces)
+            data = next(self._written)
             self._synthesis.sending = True
-            return piece
+            return data
         except StopIteration:
             self.close()  # now, and not after the client has seen the end and may have sent its next request
             raise
@@ -172,7 +172,7 @@ class ResponseBody(Iterator[bytes]):
             return
         self._closed = True
         try:
-            self._pieces.close()
+            self._written.close()
             self._events.close()
         finally:
             outcome = self._outcome or self._account.interrupted() or "cancelled"

@@ -32,8 +32,8 @@ MOST_CHUNK_LINE_BYTES = 4_096
 MOST_TRAILER_BYTES = 8_192
 CHUNKED_OVERHEAD = 2
 """A chunked body may take up so many times the bytes of the longest body: some send a few bytes a chunk."""
-PIECE_BYTES = 8_192
-"""As a socket would give them: gunicorn copies the rest of a piece for each chunk in it."""
+FRAGMENT_BYTES = 8_192
+"""As a socket would give them: gunicorn copies the rest of a fragment for each chunk in it."""
 
 Stage = Literal["idle", "head", "body"]
 """What is there of the next request: nothing, some of its head, all of its head."""
@@ -245,14 +245,14 @@ class _FixedBytes(Unreader):  # type: ignore[misc]
 
     def __init__(self, data: bytes) -> None:
         super().__init__()
-        self._pieces: deque[bytes] = deque()
+        self._fragments: deque[bytes] = deque()
         self.give(data)
 
     def __len__(self) -> int:
-        return int(self.buf.getbuffer().nbytes) + sum(map(len, self._pieces))
+        return int(self.buf.getbuffer().nbytes) + sum(map(len, self._fragments))
 
     def give(self, data: bytes) -> None:
-        self._pieces.extend(data[at : at + PIECE_BYTES] for at in range(0, len(data), PIECE_BYTES))
+        self._fragments.extend(data[at : at + FRAGMENT_BYTES] for at in range(0, len(data), FRAGMENT_BYTES))
 
     def chunk(self, size_hint: int | None = None) -> bytes:
-        return self._pieces.popleft() if self._pieces else b""
+        return self._fragments.popleft() if self._fragments else b""

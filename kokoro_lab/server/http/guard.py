@@ -158,7 +158,7 @@ def _accept() -> None:
     g.request_id = asked if REQUEST_ID.fullmatch(asked) else uuid4().hex
     connection = client_socket()
     if connection is not None:
-        # For each recv and each piece that is sent. gunicorn takes it off before the next request
+        # For each recv and each send. gunicorn takes it off before the next request
         connection.settimeout(current_app.config["STALL_S"])
 
 

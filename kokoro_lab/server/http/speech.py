@@ -22,7 +22,7 @@ from kokoro_lab.server.http.delivery import (
     EventWriter,
     RawWriter,
     ResponseBody,
-    in_pieces,
+    in_slices,
     until_sent,
     warn_of_clipping,
 )
@@ -40,8 +40,8 @@ from kokoro_lab.server.state import ServerState, server_state
 if TYPE_CHECKING:
     from kokoro_lab.speech.stream import SpeechStream
 
-BASE64_PIECE_BYTES = 49_152
-"""A multiple of 3, so that pieces of base64 join to one."""
+BASE64_SLICE_BYTES = 49_152
+"""A multiple of 3, so that slices of base64 join to one."""
 
 blueprint = Blueprint("speech", __name__)
 blueprint.before_request(require_key)
@@ -201,12 +201,12 @@ def _file(state: ServerState, synthesis: Synthesis) -> Response:
     account.finished(report)
     warn_of_clipping(account.request_id, encoder)
     account.close("completed")
-    body, length = in_pieces(whole), len(whole)
+    body, length = in_slices(whole), len(whole)
     if asked.as_json:
         body, length = _with_words(asked, stream, whole)
     sent = _sender(state, synthesis)
     answer = Response(until_sent(body, sent))
-    answer.call_on_close(sent)  # a client that has left may never be sent the first piece
+    answer.call_on_close(sent)  # a client that has left may never be sent the first slice
     answer.content_length = length
     answer.headers["X-Kokoro-RTF"] = f"{report.rtf:.4f}"
     answer.headers["X-Kokoro-TTFA-Ms"] = f"{1000 * (account.first_audio_s or 0):.1f}"
@@ -228,7 +228,7 @@ def _sender(state: ServerState, synthesis: Synthesis) -> Callable[[], None]:
 
 
 def _with_words(asked: SpeechRequest, stream: SpeechStream, whole: bytes) -> tuple[Iterator[bytes], int]:
-    """A file and when its words are heard, as JSON: a piece at a time, and how long it is."""
+    """A file and when its words are heard, as JSON: a slice at a time, and how long it is."""
     report = stream.report
     described = {
         "object": "audio.speech",
@@ -240,7 +240,7 @@ def _with_words(asked: SpeechRequest, stream: SpeechStream, whole: bytes) -> tup
         "audio": "",
     }
     head, tail = json.dumps(described).encode()[:-2], b'"}'
-    coded = map(base64.b64encode, in_pieces(whole, BASE64_PIECE_BYTES))
+    coded = map(base64.b64encode, in_slices(whole, BASE64_SLICE_BYTES))
     return chain([head], coded, [tail]), len(head) + 4 * math.ceil(len(whole) / 3) + len(tail)
 
 

@@ -435,7 +435,7 @@ class TimedSpeech(BaseModel):
 
 
 class SpeechDelta(BaseModel):
-    """A piece of the audio."""
+    """A chunk of the audio."""
 
     type: Literal["speech.audio.delta"]
     audio: str = Field(json_schema_extra={"contentEncoding": "base64"})

@@ -133,7 +133,7 @@ class Account:
         self._figures.measured("ttfb_s", self._ttfb_s)
 
     def chunk(self, length_s: float, *, cached: bool = False) -> None:
-        """A piece of speech of `length_s` is ready to be sent.
+        """A chunk of speech of `length_s` is ready to be sent.
 
         `cached` if it was spoken before, or goes on with a stream that broke: then the first one is no TTFA.
         """

@@ -289,7 +289,7 @@ class Syntheses:
     def make_way(self, synthesis: Synthesis, reserve_s: float | None) -> None:
         """Step aside while another one has not begun to sound and more speech than that is in hand.
 
-        Never, where it is None. Scheduling alone: what is computed, and in which pieces, stays the same.
+        Never, where it is None. Scheduling alone: what is computed, and in which windows, stays the same.
         """
         assert synthesis.stream is not None
         while (

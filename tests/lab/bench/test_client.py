@@ -33,8 +33,8 @@ SPEECH = b"\0\x10" * round(SPEECH_S * SAMPLE_RATE_HZ)
 
 @contextmanager
 def late_speaker(head: bytes, *, broken: bool = False) -> Iterator[str]:
-    """A server that sends `head` at once, and the speech `SPEECH_AFTER_S` later, in odd pieces; between them,
-    what it sends where computing stalls."""
+    """A server that sends `head` at once, and the speech `SPEECH_AFTER_S` later, in odd fragments; between
+    them, what it sends where computing stalls."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from kokoro_lab.errors import GateFailed, SynthesisError
-from kokoro_lab.lab.bench.client import Busy, Patience, ReceivedChunk, ReceivedStream, ServerReportedError
+from kokoro_lab.lab.bench.client import Busy, Patience, ServerReportedError
 from kokoro_lab.lab.bench.compared import ComparedStreams
 from kokoro_lab.lab.bench.lifecycle import (
     SCENARIOS,
@@ -25,6 +25,7 @@ from kokoro_lab.lab.bench.lifecycle import (
 )
 from kokoro_lab.lab.bench.own_server import OwnServer, own_server
 from kokoro_lab.lab.bench.persistent import listen
+from kokoro_lab.lab.bench.received import ReceivedChunk, ReceivedStream
 from kokoro_lab.lab.results import open_run
 
 SENTENCE = "This is a slow sentence that stands alone, number {} of stream {}. "

@@ -10,15 +10,10 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from kokoro_lab.errors import GateFailed, SynthesisError
-from kokoro_lab.lab.bench.client import ReceivedChunk, ReceivedStream, to_the_end
-from kokoro_lab.lab.bench.loading import (
-    Load,
-    conclude,
-    measure_load,
-    printed,
-)
+from kokoro_lab.errors import GateFailed
+from kokoro_lab.lab.bench.loading import Load, conclude, measure_load, printed
 from kokoro_lab.lab.bench.own_server import own_server
+from kokoro_lab.lab.bench.received import ReceivedStream
 from kokoro_lab.lab.bench.trial import gaps_beyond_chunks_s
 from kokoro_lab.lab.results import open_run
 from tests.server import scripted
@@ -107,24 +102,7 @@ def test_where_computing_does_not_keep_up_the_cadence_is_told_and_not_judged(tmp
     assert result["figures"]["gap_beyond_chunk_alone_p95_s"] == pytest.approx(0.1)
 
 
-def test_first_audio_is_the_first_frame_that_is_heard() -> None:
-    frames = [
-        ReceivedChunk("0.0", b"\0\0" * 1200),
-        ReceivedChunk("0.1", b"\0\x20" * 1200),
-        ReceivedChunk("0.2", b"\0\x20" * 600),
-    ]
-    found = to_the_end(frames)
-    assert found.ttfa_s == found.arrivals_s[1]
-    assert found.audio_s == pytest.approx(0.125)
-    assert len(gaps_beyond_chunks_s(found.arrivals_s, found.lengths_s)) == 2
-
-
 def test_gaps_are_counted_beyond_the_length_of_a_frame() -> None:
     one = ReceivedStream(arrivals_s=[1.0, 1.05, 1.2], lengths_s=[0.05, 0.05, 0.025])
     assert gaps_beyond_chunks_s(one.arrivals_s, one.lengths_s) == pytest.approx([0.0, 0.1])
     assert one.rtf == pytest.approx(1.2 / 0.125)
-
-
-def test_a_stream_of_silence_is_a_failure() -> None:
-    with pytest.raises(SynthesisError, match="without any speech"):
-        to_the_end([ReceivedChunk("0.0", b"\0\0" * 1200)])

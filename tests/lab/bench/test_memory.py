@@ -1,16 +1,20 @@
-"""Memory is read while a text is spoken, by a thread that is not there otherwise."""
+"""What a process holds is read by a thread that is not there otherwise, and growth is told from settling."""
 
 from __future__ import annotations
 
+import math
 import mmap
 import threading
 import time
+from collections.abc import Sequence
 from types import SimpleNamespace
 
+import numpy as np
+import pandas as pd
 import psutil
 import pytest
 
-from kokoro_lab.lab.bench.memory import MB, memory_figures, resident_mb, sampled_memory
+from kokoro_lab.lab.bench.memory import MB, growth_of, memory_figures, resident_mb, sampled_memory
 
 BLOCK_MB = 64
 
@@ -68,3 +72,24 @@ def test_a_servers_workers_count() -> None:
 
     ended = SimpleNamespace(memory_info=gone)
     assert resident_mb(process(20, process(300), ended)) == 320  # type: ignore[arg-type]
+
+
+def held(at_s: Sequence[float], rss_mb: object = 600, descriptors: object = 30) -> pd.DataFrame:
+    return pd.DataFrame({"at_s": at_s, "rss_mb": rss_mb, "descriptors": descriptors, "threads": 20})
+
+
+def test_growth_is_counted_after_the_first_minutes_alone() -> None:
+    at_s = np.arange(0, 1200, 10)
+    assert growth_of(held(at_s, rss_mb=600 + np.minimum(at_s, 300))).rss_mb == 0
+    late = growth_of(held(at_s, rss_mb=600 + np.maximum(at_s - 300, 0) / 10))
+    assert late.rss_mb == pytest.approx(81, abs=2)
+    assert late.rss_mb_an_hour == pytest.approx(360, abs=1)
+
+
+def test_what_a_stream_under_way_holds_is_no_growth() -> None:
+    at_s = np.arange(200)
+    assert growth_of(held(at_s, descriptors=30 + at_s % 3)).descriptors == 0
+
+
+def test_too_few_readings_show_no_growth() -> None:
+    assert math.isnan(growth_of(held([0, 1])).rss_mb)

@@ -7,8 +7,9 @@ from collections.abc import Generator, Sequence
 import pytest
 
 from kokoro_lab.errors import SynthesisError
-from kokoro_lab.lab.bench.client import Busy, Patience, ReceivedChunk, ReceivedStream, ids_of
+from kokoro_lab.lab.bench.client import Busy, Patience
 from kokoro_lab.lab.bench.persistent import FRUITLESS, MOST_PATIENCE_S, RECOVERY_S, listen
+from kokoro_lab.lab.bench.received import ReceivedChunk, ReceivedStream, ids_of
 from kokoro_lab.lab.faults.scenario import ChunksReordered, Shuffles
 
 CHUNKS = [bytes([number, 16]) * 4 for number in range(10)]

@@ -6,32 +6,23 @@ import time
 from pathlib import Path
 from threading import Thread
 
-import pandas as pd
 import pytest
 
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ParameterError, TextError, VoiceError
 from kokoro_lab.lab.bench.profile import (
-    COLD,
     END,
     FIRST_AUDIO,
     STAGES,
-    WARM,
     StageWatch,
-    controls,
     in_line,
-    judge,
-    loading_ms,
-    medians_s,
-    operator_table,
     profile_loading,
     profile_operators,
-    profile_report,
     profile_stages,
     samples_unlike_the_engine,
-    stage_table,
-    vocoder_shares,
 )
+from kokoro_lab.lab.bench.profile_verdict import judge, loading_ms, medians_s
+from kokoro_lab.lab.results import failed
 from kokoro_lab.scheduling.stopwatch import Stopwatch, heard, listening
 from kokoro_lab.sessions.providers import make_session
 from kokoro_lab.speech.engine import Engine
@@ -40,72 +31,6 @@ from tests import tiny_voice
 TEXT = "The kettle is on, and the window is open."
 RECURRENCES = {"LSTM", "BiLstm"}
 """The second where the operators of our own are loaded."""
-
-
-def stages(prosody_s: float = 0.01, lost_s: float = 0.0) -> pd.DataFrame:
-    """Two utterances: 10 ms a stage, but for prosody and the windows; `lost_s` is in no stage."""
-    stage_s = dict.fromkeys(STAGES, 0.01) | {"prosody": prosody_s, "other windows": 0.4}
-    wall_s = sum(stage_s.values()) + lost_s
-    return pd.DataFrame(
-        {
-            "state": state,
-            "trial": trial,
-            "until": until,
-            "stage": stage,
-            "stage_s": seconds,
-            "wall_s": wall_s,
-            "audio_s": 2.0,
-        }
-        for trial, state in enumerate((COLD, WARM))
-        for until in (FIRST_AUDIO, END)
-        for stage, seconds in stage_s.items()
-    )
-
-
-def operators(conv: float = 0.9) -> pd.DataFrame:
-    return pd.DataFrame(
-        {
-            "graph": ["prosody", "vocoder", "vocoder"],
-            "operator": ["LSTM", "Conv", "Add"],
-            "calls": [6, 52, 20],
-            "operator_s": [0.02, conv, 0.05],
-            "graph_s": [0.03, 1.0, 1.0],
-            "share": [0.66, conv, 0.05],
-        }
-    )
-
-
-def failed(stages: pd.DataFrame, operators: pd.DataFrame) -> list[str]:
-    return [check.name for check in judge(stages, operators) if not check.passed]
-
-
-def test_a_whole_profile_passes_and_every_fault_is_caught() -> None:
-    assert failed(stages(), operators()) == []
-    assert [control for control in controls(stages(), operators()) if not control.caught] == []
-
-
-def test_time_that_no_stage_accounts_for_fails() -> None:
-    assert failed(stages(lost_s=0.1), operators()) == []
-    assert failed(stages(lost_s=0.2), operators()) == ["stages_to_wall_clock_least_ratio"]
-
-
-def test_a_vocoder_that_is_not_the_largest_part_fails() -> None:
-    assert failed(stages(prosody_s=0.5), operators()) == ["vocoder_to_next_largest_stage_ratio"]
-
-
-def test_operators_that_leave_too_much_unexplained_fail() -> None:
-    assert failed(stages(), operators(conv=0.7)) == ["operators_share_of_vocoder_ratio"]
-
-
-def test_tables_are_in_the_order_of_the_pipeline() -> None:
-    table = stage_table(stages())
-    assert list(table.index) == [*STAGES, "wall clock"]
-    assert list(table.columns) == [f"{s}, {u}, ms" for s in (COLD, WARM) for u in (FIRST_AUDIO, END)]
-    assert table.loc["prosody", "warm, end, ms"] == pytest.approx(10)
-    assert list(medians_s(stages())) == list(STAGES)
-    assert "trunk" not in medians_s(stages().replace({"stage_s": {0.01: 0.0}}))
-    assert vocoder_shares(operators()) == {"Conv": 0.9, "Add": 0.05}
-    assert operator_table(operators()).loc[("vocoder", "Conv"), "ms"] == pytest.approx(900)
 
 
 def test_a_stage_within_another_one_counts_by_itself_alone() -> None:
@@ -182,7 +107,7 @@ def test_stages_and_operators_account_for_the_time(engine: Engine) -> None:
     assert (at_end >= at_first).all()
     assert set(medians_s(stages)) >= {"prosody", "trunk", "excitation", "statistics", "first window"}
     operators = profile_operators(engine.config, TEXT, "af_heart", trials=1)
-    assert failed(stages, operators) == []
+    assert failed(judge(stages, operators)) == []
     assert {"prosody", "trunk", "excitation"} < set(operators.graph)
     recurrences = operators[(operators.graph == "prosody") & operators.operator.isin(RECURRENCES)]
     assert recurrences.calls.sum() % 6 == 0
@@ -194,16 +119,6 @@ def test_loading_names_every_part(engine: Engine) -> None:
     found = loading_ms(profile_loading(engine.config, "af_heart", loads=1))
     assert {"G2P", "voice", "predictor", "prosody", "trunk", "excitation", "vocoder"} < set(found)
     assert all(ms > 0 for ms in found.values())
-
-
-@pytest.mark.test_all
-@pytest.mark.model
-def test_the_report_is_for_a_terminal(engine: Engine) -> None:
-    report = profile_report(engine.config, "Rain.", "af_heart", trials=1, loads=1)
-    for word in (*STAGES, "Conv", "G2P", "5 characters, af_heart"):
-        assert word in report
-    assert any(name in report for name in RECURRENCES)
-    assert max(map(len, report.splitlines())) <= 110
 
 
 @pytest.mark.model

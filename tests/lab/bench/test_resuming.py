@@ -14,8 +14,9 @@ import pandas as pd
 import pytest
 
 from kokoro_lab.errors import GateFailed, SynthesisError
-from kokoro_lab.lab.bench.client import RESUMABLE, Busy, ReceivedChunk, differences, receive, to_the_end
+from kokoro_lab.lab.bench.client import RESUMABLE, Busy, receive
 from kokoro_lab.lab.bench.own_server import OwnServer, own_server
+from kokoro_lab.lab.bench.received import ReceivedChunk, to_the_end
 from kokoro_lab.lab.bench.resuming import Resumes, conclude
 from kokoro_lab.lab.bench.verdicts import ResumePlan, StartServer, judge
 from kokoro_lab.lab.results import open_run
@@ -109,19 +110,6 @@ def test_one_stream_that_is_amiss_fails_the_run(
 def test_streams_that_are_whole_pass(tmp_path: Path) -> None:
     found = Resumes(pd.DataFrame(map(resumed, range(4))), {"variant": "hum"}, [], [2.0])
     assert conclude(open_run("bench-resume", tmp_path), found, 4)["verdict"] == "passed"
-
-
-@pytest.mark.parametrize(
-    ("joined", "uncut", "found"),
-    [
-        (b"abcd", b"abcd", (0, 0)),
-        (b"abXd", b"abcd", (1, 0)),
-        (b"ab", b"abcdef", (0, 2)),
-        (b"abcdab", b"abcd", (0, -1)),
-    ],
-)
-def test_differences_are_counted_in_samples(joined: bytes, uncut: bytes, found: tuple[int, int]) -> None:
-    assert differences(joined, uncut) == found
 
 
 @pytest.fixture(scope="module")

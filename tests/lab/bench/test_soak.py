@@ -7,27 +7,22 @@ import math
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import AbstractContextManager
-from dataclasses import replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
 
 import httpx2
-import numpy as np
-import pandas as pd
 import pytest
 
-from kokoro_lab.errors import GateFailed, ParameterError
-from kokoro_lab.lab.bench import soak_verdict
+from kokoro_lab.errors import ParameterError
+from kokoro_lab.lab.bench import soak_controls, soak_verdict
 from kokoro_lab.lab.bench.client import TRANSPORTS
-from kokoro_lab.lab.bench.memory import growth_of, held_by, watched
+from kokoro_lab.lab.bench.memory import held_by, watched
 from kokoro_lab.lab.bench.own_server import OwnServer, own_server
 from kokoro_lab.lab.bench.soak import (
-    HEARD,
     READERS,
-    Soak,
     SoakReading,
     foreign_sentences,
     listened,
@@ -35,9 +30,7 @@ from kokoro_lab.lab.bench.soak import (
     readings_of,
     turns,
 )
-from kokoro_lab.lab.bench.soak_verdict import NOTHING, THREADS, FigureDrift, adjusted, drift
 from kokoro_lab.lab.bench.verdicts import SoakPlan, judge
-from kokoro_lab.lab.results import NegativeControl, open_run
 
 SENTENCES = [
     "The kettle is on, and the window is open to the garden behind the house.",
@@ -45,73 +38,6 @@ SENTENCES = [
     "Rain fell on the quiet town until the morning.",
     "Three of the 12 boats came back before noon, which was more than they had hoped for.",
 ]
-
-
-# ----------------------------------------------------------------------------------------- drift
-
-
-def drift_of(
-    at_s: Sequence[float],
-    values: Sequence[float],
-    groups: Sequence[str],
-    run_s: float,
-    percentile: float = 50,
-) -> FigureDrift:
-    return drift(*map(pd.Series, (at_s, values, groups)), run_s, percentile)
-
-
-def test_a_rise_over_the_second_half_is_measured_with_its_interval() -> None:
-    at_s = np.arange(0, 1200, 5.0)
-    values = 0.1 * (1 + 0.2 * np.maximum(at_s / 600 - 1, 0))
-    found = drift_of(at_s, values, ["one"] * len(at_s), 1200)
-    assert found.percent == pytest.approx(20 / 1.1, abs=0.5)  # of the level in the second half
-    assert found.low <= found.percent <= found.high
-    assert len(found.levels) == 10
-    assert drift_of(at_s, values, ["one"] * len(at_s), 1200, 95).percent == pytest.approx(18, abs=1)
-
-
-def test_noise_has_an_interval_that_holds_no_drift() -> None:
-    missed = 0
-    for seed in range(40):
-        draw = np.random.default_rng(seed)
-        at_s = np.sort(draw.uniform(0, 1200, 150))
-        found = drift_of(at_s, draw.lognormal(0, 0.1, 150), ["one"] * 150, 1200)
-        missed += not found.low <= 0 <= found.high
-    assert missed <= 5
-
-
-def test_groups_are_never_compared_with_each_other() -> None:
-    values, groups = pd.Series([1, 1, 2, 50, 50, 50]), pd.Series(list("aaabbb"))
-    assert list(adjusted(values, groups)) == [1, 1, 2, 1, 1, 1]
-
-
-def test_too_few_values_have_no_drift() -> None:
-    assert math.isnan(drift_of([1, 50, 100], [1, 1, 1], ["a"] * 3, 100).percent)
-
-
-# ----------------------------------------------------------------------------------------- what is held
-
-
-def held(at_s: Sequence[float], rss_mb: object = 600, descriptors: object = 30) -> pd.DataFrame:
-    return pd.DataFrame({"at_s": at_s, "rss_mb": rss_mb, "descriptors": descriptors, "threads": 20})
-
-
-def test_growth_is_counted_after_the_first_minutes_alone() -> None:
-    at_s = np.arange(0, 1200, 10)
-    assert growth_of(held(at_s, rss_mb=600 + np.minimum(at_s, 300))).rss_mb == 0
-    late = growth_of(held(at_s, rss_mb=600 + np.maximum(at_s - 300, 0) / 10))
-    assert late.rss_mb == pytest.approx(81, abs=2)
-    assert late.rss_mb_an_hour == pytest.approx(360, abs=1)
-
-
-def test_what_a_stream_under_way_holds_is_no_growth() -> None:
-    at_s = np.arange(200)
-    assert growth_of(held(at_s, descriptors=30 + at_s % 3)).descriptors == 0
-
-
-def test_too_few_readings_show_no_growth() -> None:
-    assert math.isnan(growth_of(held([0, 1])).rss_mb)
-    assert not any(check.passed for check in soak_verdict.judge_growth(growth_of(pd.DataFrame())))
 
 
 # ----------------------------------------------------------------------------------------- the mix
@@ -144,70 +70,7 @@ def test_texts_that_do_not_suffice_are_an_error() -> None:
         readings_of(SENTENCES, {"es": ["Hola."]}, "af_heart", 20)
 
 
-# ----------------------------------------------------------------------------------------- the verdict
-
-
-@pytest.mark.parametrize("control", soak_verdict.made_up_controls(), ids=lambda one: one.name)
-def test_a_fault_is_caught_and_what_is_harmless_is_not(control: NegativeControl) -> None:
-    assert control.caught
-
-
-ONE = {
-    **{"number": 0, "reading": "0", "way": "sse", "at_s": 1.0, "fault": ""},
-    **{"samples_count": 9, "sha256": "a", **HEARD, "ttfa_s": 9.0, "rtf": 3.0, "underruns": 5},
-}
-
-
-def short(**changed: object) -> Soak:
-    """One of 18 s, with a stream."""
-    fields = {
-        "run_s": 18.0,
-        "concurrency": 1,
-        "wholes": pd.DataFrame({"samples_count": [9], "sha256": "a"}, index=["0"]),
-        "streams": pd.DataFrame([ONE]),
-        "holdings": held(np.arange(18), rss_mb=600 + 50 * np.arange(18)),
-        "left_behind": 0,
-    }
-    return Soak(**{**fields, **changed})  # type: ignore[arg-type]
-
-
-def test_in_a_short_run_neither_times_nor_memory_decide(tmp_path: Path) -> None:
-    result = soak_verdict.conclude(open_run("41_soak", tmp_path), short(), [])
-    assert result["verdict"] == "passed"
-    told = {one["name"] for one in result["checks"]} | set(result["figures"])
-    assert not {name for name in told if "drift" in name or "growth" in name or "underrun" in name}
-    assert result["streams"][0]["underruns"] == 5
-
-
-def test_memory_decides_from_two_minutes_on_and_times_from_ten() -> None:
-    growing = held(np.arange(130), rss_mb=600 + np.arange(130))
-    names = {c.name: c.passed for c in soak_verdict.judge(short(run_s=130.0, holdings=growing))}
-    assert names["rss_growth_mb"] is False
-    assert "ttfa_drift_percent" not in names
-    good = soak_verdict.made_up()
-    assert "ttfa_drift_percent" in {c.name for c in soak_verdict.judge(good)}
-    for crowd in (replace(good, concurrency=4), replace(good, misbehaved={"left": 3})):
-        assert "underruns_count" not in {c.name for c in soak_verdict.judge(crowd)}
-
-
-def test_a_stream_that_ends_early_fails_the_run_and_is_told(tmp_path: Path) -> None:
-    broken = short(
-        streams=pd.DataFrame([ONE, {**ONE, "number": 1, "way": "http", "fault": "The server broke off."}])
-    )
-    with pytest.raises(GateFailed, match="unexpected_ends_count"):
-        soak_verdict.conclude(open_run("41_soak", tmp_path), broken, [])
-    kept = json.loads((tmp_path / "result.json").read_text())
-    assert kept["streams"][1]["fault"] == "The server broke off."
-    assert any("stream 1 over http" in line for line in soak_verdict.printed(broken))
-
-
 # ----------------------------------------------------------------------------------------- on servers
-
-
-def test_a_server_that_leaks_is_caught_and_one_that_does_not_is_not() -> None:
-    for kind in (NOTHING, THREADS):
-        checks = soak_verdict.judge_growth(growth_of(soak_verdict.leaking(kind, 24)))
-        assert all(check.passed for check in checks) == (kind == NOTHING)
 
 
 def humming(folder: Path) -> AbstractContextManager[OwnServer]:
@@ -295,11 +158,11 @@ def test_the_command_keeps_a_verdict(
         (tmp_path / folder).mkdir(parents=True)
     (tmp_path / "fixtures/texts/intelligibility.jsonl").write_text("")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("kokoro_lab.lab.bench.soak_verdict.leaking_controls", list)
+    monkeypatch.setattr("kokoro_lab.lab.bench.soak_controls.leaking_controls", list)
     plan = SoakPlan(minutes=0.02, trials=2, voice="hum", pace=0)
     judged = judge(plan, SENTENCES, lambda: nullcontext(server), progress=False, say=lambda _: None)
     assert judged.passed, judged.lines
     assert judged.path.is_relative_to(tmp_path / "results/bench-soak")
     kept = json.loads(judged.path.read_text())
     assert kept["parameters"]["minutes"] == 0.02
-    assert len(kept["controls"]) == len(soak_verdict.FAULTS) + len(soak_verdict.HARMLESS)
+    assert len(kept["controls"]) == len(soak_controls.FAULTS) + len(soak_controls.HARMLESS)

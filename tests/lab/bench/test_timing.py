@@ -48,7 +48,7 @@ class Scripted:
         return {}
 
 
-class Pieces(Listener):
+class LengthsHeard(Listener):
     """Keeps the lengths of what it hears."""
 
     def __init__(self) -> None:
@@ -135,7 +135,7 @@ def test_every_trial_is_kept_as_audio(hum: Engine, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("chunk_ms", [30, 120])
 def test_chunks_are_as_long_as_asked(hum: Engine, chunk_ms: int) -> None:
-    listener = Pieces()
+    listener = LengthsHeard()
     listener.asks()
     InProcess(hum, "hum", chunk_s=chunk_ms / 1000).speak("The kettle is singing.", listener)
     assert set(listener.lengths[:-1]) == {chunk_ms * SAMPLE_RATE_HZ // 1000}

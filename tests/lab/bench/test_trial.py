@@ -58,7 +58,7 @@ def test_first_audio_is_speech_not_silence_and_not_bytes(clock: Clock) -> None:
     assert trial.underruns == 0
 
 
-def test_silence_and_speech_in_one_piece_are_told_apart(clock: Clock) -> None:
+def test_silence_and_speech_in_one_block_are_told_apart(clock: Clock) -> None:
     listener = Listener(clock=clock)
     listener.asks()
     listener.hears(np.concatenate([silence(0.2), tone(0.3), silence(0.1)]))
@@ -94,6 +94,6 @@ def test_what_was_not_measured_is_not_a_number(clock: Clock) -> None:
 def test_all_that_was_heard_is_kept_if_it_is_to_be(clock: Clock) -> None:
     listener = Listener(keep=True, clock=clock)
     listener.asks()
-    for piece in (silence(0.05), tone(0.05)):
-        listener.hears(piece)
+    for block in (silence(0.05), tone(0.05)):
+        listener.hears(block)
     assert len(listener.samples) == 2 * FRAME_SAMPLES

@@ -1,4 +1,4 @@
-"""What Core ML takes is foretold: by its list, its notes and its rules for shapes, in the pieces it makes."""
+"""What Core ML takes is foretold: by its list, its notes and its rules for shapes, and its partitions."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def reason(model: Model, provider: PredictableProvider = PROGRAM) -> str | None:
     return partitions.partition(model, provider).refused.get("y", ("", None))[1]
 
 
-def test_the_cpu_takes_all_in_one_piece() -> None:
+def test_the_cpu_takes_all_in_one_partition() -> None:
     found = partitions.partition(graph([n("Cos", "x", "a"), n("LSTM", "a", "y")]), CPU)
     assert found.partitions == (("a", "y"),)
     assert not found.refused
@@ -131,7 +131,7 @@ def test_what_runs_is_known_where_the_graph_does_not_say() -> None:
     assert not partitions.partition(model, PROGRAM, seen).taken
 
 
-def test_a_refused_node_in_the_middle_makes_two_pieces() -> None:
+def test_a_refused_node_in_the_middle_makes_two_partitions() -> None:
     found = partitions.partition(graph([n("Cos", "x", "a"), n("Tan", "a", "b"), n("Cos", "b", "y")]), PROGRAM)
     assert found.partitions == (("a",), ("y",))
     assert list(found.refused.values()) == [("Tan", partitions.NOT_LISTED)]
@@ -143,7 +143,7 @@ def test_a_refused_node_beside_makes_none() -> None:
     assert partitions.partition(graph(nodes), PROGRAM).partitions == (("a", "c", "y"),)
 
 
-def test_pieces_are_those_of_onnx_runtimes_own_checker() -> None:
+def test_partitions_are_those_of_onnx_runtimes_own_checker() -> None:
     """Of it, only how it groups: it knows operators and shapes, and no notes."""
     from onnxruntime.tools.mobile_helpers.usability_checker import check_coreml_partitions
 

@@ -53,7 +53,7 @@ def test_the_share_is_of_what_runs_with_fixed_windows() -> None:
     assert analysis.shares(rows())["time"] == pytest.approx(9 / 10)
 
 
-def test_one_piece_with_nothing_refused_passes_and_faults_are_caught() -> None:
+def test_one_partition_with_nothing_refused_passes_and_faults_are_caught() -> None:
     assert all(check.passed for check in analysis.judge(rows(), 110.0, WRITTEN))
     assert all(control.caught for control in analysis.controls(rows(), 110.0, WRITTEN))
 
@@ -78,8 +78,8 @@ def test_only_fp32_is_analysed(hum: Engine) -> None:
         analysis.speak(hum, "Hello.", "af_heart")
 
 
-def test_the_figure_names_pieces() -> None:
+def test_the_figure_counts_partitions() -> None:
     figure = plots.taken_by(analysis.table(rows()), {INTENDED: "fixed"})
     said = [text.get_text() for text in figure.axes[0].texts]
-    assert said[-1] == "100 % in 1 piece"
-    assert said[0] == "20 % in 4 pieces"
+    assert said[-1] == "100 % in 1 partition"
+    assert said[0] == "20 % in 4 partitions"

@@ -10,8 +10,8 @@ import pytest
 
 from kokoro_lab.datatypes import Fallback
 from kokoro_lab.errors import OutOfMemory, ProviderError
-from kokoro_lab.lab.bench.client import differences
 from kokoro_lab.lab.bench.persistent import OfEngine, listen
+from kokoro_lab.lab.bench.received import differences
 from kokoro_lab.lab.faults import Injector, Struck
 from kokoro_lab.lab.faults.engine import FaultyEngine, injected
 from kokoro_lab.speech.chunker import CHUNK_S

@@ -14,9 +14,9 @@ import pytest
 
 from kokoro_lab.errors import ParameterError, SynthesisError
 from kokoro_lab.lab import plots
-from kokoro_lab.lab.bench.client import ReceivedStream
 from kokoro_lab.lab.bench.faulty import DisturbedStream, FaultySpeaker, subjects
 from kokoro_lab.lab.bench.own_server import own_server
+from kokoro_lab.lab.bench.received import ReceivedStream
 from kokoro_lab.lab.faults import load_scenario, load_scenarios
 from kokoro_lab.lab.faults.injector import StreamWords
 from kokoro_lab.lab.faults.scenario import Transport

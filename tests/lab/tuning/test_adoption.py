@@ -15,13 +15,13 @@ from kokoro_lab.lab.bench.trial import Trial
 from kokoro_lab.lab.compare.comparison import Start
 from kokoro_lab.lab.compare.configurations import Configuration
 from kokoro_lab.lab.compare.engine_process import EngineFailed, EngineTrial
-from kokoro_lab.lab.tuning.autotune import (
+from kokoro_lab.lab.tuning.adoption import (
     DefaultsComparison,
     compared_with_defaults,
     made_up_controls,
     ratios_of,
 )
-from kokoro_lab.lab.tuning.search import CANDIDATE, COSTS, DEFAULTS
+from kokoro_lab.lab.tuning.candidate import CANDIDATE, COSTS, DEFAULTS
 
 SPEECH = np.sin(np.arange(24_000) / 20).astype(np.float32)
 

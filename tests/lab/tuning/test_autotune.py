@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +15,13 @@ from click.testing import CliRunner, Result
 from kokoro_lab.__main__ import main
 from kokoro_lab.config import settings
 from kokoro_lab.engine_config import EngineConfig
-from kokoro_lab.errors import GateFailed, ParameterError
-from kokoro_lab.lab.compare.engine_process import EngineFailed, EngineProcess
-from kokoro_lab.lab.results import open_run
+from kokoro_lab.errors import ParameterError
+from kokoro_lab.lab.compare.engine_process import EngineFailed
 from kokoro_lab.lab.tuning import autotune
-from kokoro_lab.lab.tuning.autotune import DefaultsComparison, TunePlan, Tuning, tune
-from kokoro_lab.lab.tuning.search import FAILED, FEASIBLE, Search, Space, measured
+from kokoro_lab.lab.tuning.adoption import DefaultsComparison
+from kokoro_lab.lab.tuning.autotune import TunePlan, Tuning, tune
+from kokoro_lab.lab.tuning.search import FAILED, FEASIBLE, Search
+from kokoro_lab.lab.tuning.search_space import Space
 from kokoro_lab.metrics.intervals import Estimate
 from kokoro_lab.sessions.provider_registry import choose
 from kokoro_lab.sessions.tuned import TuningConditions, read_tuned, with_tuned
@@ -30,15 +30,6 @@ from tests.toy_engine import fails_at_1_thread, make_engine
 CONFIG = EngineConfig(threads=2)
 ONE = "threads=1,2 spinning=false memory_pattern=false chunk_ms=50 window_frames=120"
 SMALL = TunePlan(trials=2, texts=1, compared=3, rounds=0, preset="short", tried=ONE)
-
-
-def test_what_the_defaults_refuse_is_not_held_against_a_candidate() -> None:
-    with (
-        EngineProcess("defaults", CONFIG, "hum", make_engine) as beside,
-        pytest.raises(EngineFailed, match="provider is lost"),
-    ):
-        # The defaults begin the second text
-        measured(beside, partial(EngineProcess, "candidate", CONFIG, "hum", make_engine), ["Fine.", "refuse"])
 
 
 @pytest.fixture
@@ -153,25 +144,6 @@ def test_what_is_not_adopted_is_not_written(tmp_path: Path) -> None:
     assert autotune.keep(tuning, tmp_path) is None
     assert not (tmp_path / "tuned.json").exists()
     assert "The defaults stay" in tuning.decision
-
-
-def test_a_run_leaves_its_verdict_gain_and_trials(tmp_path: Path) -> None:
-    run = open_run("tune", tmp_path / "run")
-    autotune.conclude(run, decided(tmp_path), TunePlan(trials=2))
-    found = json.loads((tmp_path / "run/result.json").read_text())
-    assert found["verdict"] == "passed"
-    assert found["figures"]["ttfa_gain_percent"] == pytest.approx(10)
-    assert found["ratios"]["ttfa"] == {"ratio": 0.9, "low": 0.85, "high": 0.95, "units": 12}
-    assert [row["threads"] for row in found["trials"]] == [2, 1]
-    assert all(control["caught"] for control in found["controls"])
-    assert "Pareto" in found["rules"]["chosen"]
-
-
-def test_defaults_that_do_not_sound_like_themselves_fail_the_run(tmp_path: Path) -> None:
-    tuning = decided(tmp_path)
-    tuning.table.loc[0, "snr_db"] = 30.0
-    with pytest.raises(GateFailed, match="defaults_to_themselves_snr_db"):
-        autotune.conclude(open_run("tune", tmp_path / "run"), tuning, TunePlan(trials=2))
 
 
 @pytest.fixture

@@ -13,18 +13,10 @@ import pytest
 from filelock import FileLock
 
 from kokoro_lab.engine_config import EngineConfig
-from kokoro_lab.errors import MissingExtra, ParameterError, TuningError
-from kokoro_lab.lab.tuning.search import (
-    FAILED,
-    FEASIBLE,
-    TOO_FAR,
-    CandidateFailed,
-    CandidateFigures,
-    Search,
-    Space,
-    choose,
-    run_trials,
-)
+from kokoro_lab.errors import MissingExtra, TuningError
+from kokoro_lab.lab.tuning.candidate import CandidateFailed, CandidateFigures
+from kokoro_lab.lab.tuning.search import FAILED, FEASIBLE, TOO_FAR, Search, choose, run_trials
+from kokoro_lab.lab.tuning.search_space import Space
 
 SPACE = Space(threads=(1, 2), chunk_ms=(50,), window_frames=(90, 120))
 DEFAULT = SPACE.default(EngineConfig(threads=2))
@@ -146,20 +138,6 @@ def test_what_sounds_otherwise_is_not_chosen(tmp_path: Path) -> None:
     assert table.message[1] == "SNR 39.0 dB, PESQ 4.49"
 
 
-@pytest.mark.parametrize(
-    ("snr_db", "pesq", "excess_db"),
-    [(100.0, math.nan, -60), (39.0, 4.5, 0), (39.0, 4.4, 1), (-100.0, math.nan, 140)],
-)
-def test_how_far_the_sound_is_off(snr_db: float, pesq: float, excess_db: float) -> None:
-    assert CandidateFigures(1, 1, 1, 1, 1, 1, snr_db, pesq).excess_db == excess_db
-
-
-def test_a_space_is_narrowed_by_words() -> None:
-    space = Space(threads=(1, 2)).narrowed("threads=2 spinning=false window_frames=90,120")
-    assert (space.threads, space.spinning, space.window_frames) == ((2,), (False,), (90, 120))
-    assert space.size == 5 * 1 * 1 * 1 * 2 * 2
-
-
 def test_the_defaults_are_measured_first_where_other_values_were_asked_for(tmp_path: Path) -> None:
     narrowed = SPACE.narrowed("threads=1 window_frames=90")
     space = narrowed.including(DEFAULT)
@@ -168,19 +146,3 @@ def test_the_defaults_are_measured_first_where_other_values_were_asked_for(tmp_p
     measure = Counting()
     run_trials(Search(tmp_path, {"variant": "int8"}, space, DEFAULT), measure, 3)
     assert measure.asked[0] == DEFAULT
-
-
-@pytest.mark.parametrize(
-    ("tried", "said"),
-    [
-        ("thread=2", "cannot be tuned"),
-        ("threads=many", "threads cannot be 'many'"),
-        ("threads=", "no value to try"),
-        ("spinning=1", "spinning cannot be 1"),
-        ("chunk_ms=5", "chunk_ms cannot be 5"),
-        ("first_window_frames=8", "cannot be tuned"),
-    ],
-)
-def test_a_space_that_cannot_be_is_refused(tried: str, said: str) -> None:
-    with pytest.raises(ParameterError, match=said):
-        Space().narrowed(tried)

@@ -51,17 +51,17 @@ export async function* samples(response, signal) {
   const reader = response.body.getReader();
   let odd = new Uint8Array(0); // the network may cut between the two bytes of a sample
   for (;;) {
-    let piece;
+    let read;
     try {
-      piece = await reader.read();
+      read = await reader.read();
     } catch (error) {
       if (signal.aborted) throw error;
       throw new SpeechError("The speech broke off: the server failed, and its log says why.");
     }
-    if (piece.done) return;
-    const bytes = new Uint8Array(odd.length + piece.value.length);
+    if (read.done) return;
+    const bytes = new Uint8Array(odd.length + read.value.length);
     bytes.set(odd);
-    bytes.set(piece.value, odd.length);
+    bytes.set(read.value, odd.length);
     const count = bytes.length >> 1;
     odd = bytes.slice(2 * count);
     if (count > 0) yield decoded(bytes, count);

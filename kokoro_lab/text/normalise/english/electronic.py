@@ -16,21 +16,21 @@ SPELT = WORDS["spelt domain"]
 """Ends of addresses that are said letter by letter; `com`, `org`, `net` and words are said as words."""
 SPOKEN = TOP_LEVEL - SPELT - {"mil", "biz", "int"} | WORDS["word in an address"]
 
-_PART = regex.compile(r"\p{L}+|\d+|[^\p{L}\d\s]")
+_RUN = regex.compile(r"\p{L}+|\d+|[^\p{L}\d\s]")
 _VOWELS = frozenset("aeiouy")
 
 
 def speak(text: str) -> str:
-    """An address piece by piece: words as words, other letters and digits one by one, signs by name."""
-    return " ".join(filter(None, (_piece(piece) for piece in _PART.findall(text))))
+    """An address run by run: words as words, other letters and digits one by one, signs by name."""
+    return " ".join(filter(None, (_run(run) for run in _RUN.findall(text))))
 
 
-def _piece(piece: str) -> str:
-    if piece[0].isdecimal():
-        return cardinal(int(piece)) if len(piece) == 2 and piece[0] != "0" else digits(piece)
-    if piece[0].isalpha():
-        return piece if pronounceable(piece) else letters(piece)
-    return SIGNS.get(piece, "")
+def _run(run: str) -> str:
+    if run[0].isdecimal():
+        return cardinal(int(run)) if len(run) == 2 and run[0] != "0" else digits(run)
+    if run[0].isalpha():
+        return run if pronounceable(run) else letters(run)
+    return SIGNS.get(run, "")
 
 
 def pronounceable(text: str) -> bool:

@@ -1,4 +1,4 @@
-"""What several kinds of written things share: the tables, pieces of patterns, what is said for a sign."""
+"""What several kinds of written things share: tables, what patterns are made of, what is said for a sign."""
 
 from __future__ import annotations
 

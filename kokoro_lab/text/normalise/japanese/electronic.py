@@ -27,18 +27,18 @@ _PATH = r"(?::\d+)?(?:[/?\#][A-Za-z0-9\-._~:/?\#\[\]@!$&'()*+,;=%]*)?(?<![.,:;!?
 
 
 def spoken(written: str) -> str:
-    """An address, piece by piece."""
-    return "".join(_piece(piece) for piece in regex.findall(r"[A-Za-z]+|\d+|.", written))
+    """An address, run by run: letters, digits, signs."""
+    return "".join(_run(run) for run in regex.findall(r"[A-Za-z]+|\d+|.", written))
 
 
-def _piece(piece: str) -> str:
-    if piece.isdigit():
-        return cardinal(int(piece)) if len(piece) <= 4 and piece[0] != "0" else digits(piece)
-    if piece in SIGNS:
-        return SIGNS[piece]
-    vowels = regex.search("[aeiouyAEIOUY]", piece)
-    short = len(piece) == 1 or not vowels or (piece.isupper() and len(piece) <= 4)
-    return spelt(piece) if short and piece.isascii() else piece
+def _run(run: str) -> str:
+    if run.isdigit():
+        return cardinal(int(run)) if len(run) <= 4 and run[0] != "0" else digits(run)
+    if run in SIGNS:
+        return SIGNS[run]
+    vowels = regex.search("[aeiouyAEIOUY]", run)
+    short = len(run) == 1 or not vowels or (run.isupper() and len(run) <= 4)
+    return spelt(run) if short and run.isascii() else run
 
 
 def host(written: str) -> str:

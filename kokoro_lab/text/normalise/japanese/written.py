@@ -1,4 +1,4 @@
-"""How numbers are written in Japanese: the pieces that the rules' patterns are made of.
+"""How numbers are written in Japanese: what the rules' patterns are made of.
 
 Digits, letters and signs come in two widths. Rules read all of them as narrow, by a map from one
 character to one, so that every place still holds.

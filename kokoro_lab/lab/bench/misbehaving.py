@@ -1,0 +1,79 @@
+"""Clients that leave in mid-stream or stop reading, while others listen."""
+
+from __future__ import annotations
+
+import json
+import random
+import socket
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from itertools import cycle, islice
+from urllib.parse import urlsplit
+
+from kokoro_lab.errors import KokoroLabError
+from kokoro_lab.lab.bench.client import SPEECH_PATH, Body, receive, speech_request
+
+STALLS_S = 12.0
+"""How long one who misbehaves stops reading: longer than the server puts up with."""
+MISBEHAVING_EVERY_S = 2.0
+LEAVES_BEFORE = 40
+"""Chunks, at the most, that are heard by who leaves."""
+BUFFER_BYTES = 4_096
+"""Of the socket that is not read, so that the server notices soon."""
+
+
+@contextmanager
+def misbehaving(url: str, text: str, voice: str, *, seed: int = 0) -> Iterator[Counter[str]]:
+    """Inside, one client after another comes that leaves in mid-stream or stops reading, in turn.
+
+    Gives the count of each: `left`, `stalled`, and `refused` where the server said no or had gone.
+
+    Parameters
+    ----------
+    text : str
+        Long, so that who stalls does not get all of it into a buffer.
+    """
+    found: Counter[str] = Counter()
+    over = threading.Event()
+    draw = random.Random(seed)
+    body = speech_request(text, voice)
+
+    def come() -> None:
+        for kind in cycle(("left", "stalled")):
+            try:
+                if kind == "left":
+                    with closing(receive("sse", url, body)) as stream:
+                        for _ in islice(stream, draw.randrange(1, LEAVES_BEFORE)):
+                            pass
+                else:
+                    _stall(url, body, over)
+                found[kind] += 1
+            except (KokoroLabError, OSError):
+                found["refused"] += 1
+            if over.wait(MISBEHAVING_EVERY_S):
+                return
+
+    thread = threading.Thread(target=come, name="misbehaving", daemon=True)
+    thread.start()
+    try:
+        yield found
+    finally:
+        over.set()
+        thread.join()
+
+
+def _stall(url: str, body: Body, over: threading.Event) -> None:
+    parts = urlsplit(url)
+    data = json.dumps(body).encode()
+    head = (
+        f"POST {SPEECH_PATH} HTTP/1.1\r\nHost: {parts.netloc}\r\nContent-Type: application/json\r\n"
+        f"Content-Length: {len(data)}\r\n\r\n"
+    )
+    with socket.socket() as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, BUFFER_BYTES)
+        connection.connect((parts.hostname, parts.port))
+        connection.sendall(head.encode() + data)
+        connection.recv(64)
+        over.wait(STALLS_S)

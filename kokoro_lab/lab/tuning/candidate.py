@@ -1,0 +1,117 @@
+"""A candidate beside the defaults: what it costs, how far it sounds from them, and the margins of both.
+
+Times describe a machine and what else it was doing; a ratio of two trials of one text, one after the other,
+describes the two configurations. So every figure here is a ratio to the defaults, spoken in the same minute.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from kokoro_lab.errors import TuningError
+from kokoro_lab.lab.compare.comparison import ratio, take_turns, trials_of
+from kokoro_lab.lab.compare.engine_process import EngineFailed, EngineProcess
+
+MARGINS = {"ttfa": 1.02, "rtf": 1.02, "memory": 1.05}
+"""Time to first audio, real-time factor and peak resident memory, each as a ratio to the defaults: below its
+margin a cost is not worse. Two processes that do the same differ by some per cent in memory."""
+OBJECTIVES = tuple(MARGINS)
+COSTS = {"ttfa": "ttfa_s", "rtf": "rtf", "memory": "rss_peak_mb"}
+"""The objectives by their names in a `Trial`."""
+MARGINS_SAID = ", ".join(f"{name} {margin:g}" for name, margin in MARGINS.items())
+SNR_LOW_DB = 40.0
+PESQ_LOW = 4.5
+"""Audio within either of these of the defaults' is the same to a listener: PESQ's ceiling is 4.64."""
+SNR_MOST_DB = 200.0
+"""Given to samples that are the same."""
+ANOTHER_LENGTH_DB = -100.0
+"""Given to audio of another length, which has no SNR."""
+DEFAULTS, CANDIDATE = "defaults", "candidate"
+"""What the two are called in trials."""
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateFigures:
+    """A candidate beside the defaults.
+
+    Parameters
+    ----------
+    ttfa_ratio, rtf_ratio, memory_ratio : float
+        Candidate ÷ defaults; under 1 is better. Times: geometric mean over texts; memory: of the peaks.
+    ttfa_ms, rtf, memory_mb : float
+        The candidate's own: median, median, peak.
+    snr_db, pesq : float
+        Of the text where the candidate's audio is furthest from the defaults'. PESQ is not a number
+        where every text has the SNR.
+    """
+
+    ttfa_ratio: float
+    rtf_ratio: float
+    memory_ratio: float
+    ttfa_ms: float
+    rtf: float
+    memory_mb: float
+    snr_db: float
+    pesq: float
+
+    @property
+    def ratios(self) -> tuple[float, float, float]:
+        """In the order of `OBJECTIVES`."""
+        return self.ttfa_ratio, self.rtf_ratio, self.memory_ratio
+
+    @property
+    def excess_db(self) -> float:
+        """How far beyond the limit the audio is; at or below 0, the candidate may be chosen."""
+        return 0.0 if self.pesq >= PESQ_LOW else SNR_LOW_DB - self.snr_db
+
+
+class CandidateFailed(TuningError):
+    """A candidate did not speak; the defaults still do."""
+
+    code = "candidate_failed"
+
+
+def measured(
+    default: EngineProcess, start: Callable[[], EngineProcess], texts: Sequence[str]
+) -> CandidateFigures:
+    """A candidate in a process of its own, beside the defaults.
+
+    Raises
+    ------
+    CandidateFailed
+        It did not load, speak or live.
+    EngineFailed
+        The defaults did not.
+    """
+    try:
+        with start() as candidate:
+            candidate.warm()
+            trials, failed = take_turns({DEFAULTS: default, CANDIDATE: candidate}, texts)
+    except EngineFailed as error:
+        if default.alive:
+            raise CandidateFailed(str(error)) from error
+        raise
+    if failed:
+        raise CandidateFailed(failed[CANDIDATE])
+    return figures_of(trials)
+
+
+def figures_of(trials: pd.DataFrame) -> CandidateFigures:
+    """What the turns of candidate and defaults came to; `trials` are those of `take_turns`."""
+    own, default = trials_of(trials, CANDIDATE), trials_of(trials, DEFAULTS)
+    ttfa, rtf = (ratio(trials, CANDIDATE, COSTS[name], DEFAULTS).value for name in ("ttfa", "rtf"))
+    snr_db = float(own.snr_db.fillna(ANOTHER_LENGTH_DB).clip(upper=SNR_MOST_DB).min())
+    return CandidateFigures(
+        ttfa_ratio=ttfa,
+        rtf_ratio=rtf,
+        memory_ratio=float(own.rss_peak_mb.max() / default.rss_peak_mb.max()),
+        ttfa_ms=1000 * float(own.ttfa_s.median()),
+        rtf=float(own.rtf.median()),
+        memory_mb=float(own.rss_peak_mb.max()),
+        snr_db=snr_db,
+        pesq=float(own.pesq.min()) if ANOTHER_LENGTH_DB < snr_db < SNR_LOW_DB else math.nan,
+    )
