@@ -52,6 +52,25 @@ def test_english_words_are_misakis(british: bool) -> None:
         assert ours(word) == espeak._SWITCH.sub("", said).strip()
 
 
+class Says:
+    """An eSpeak that says what it is given."""
+
+    def phonemize(self, words: list[str]) -> list[str]:
+        return words
+
+
+@pytest.mark.parametrize("british", [False, True])
+@pytest.mark.parametrize(
+    "raw", ["bˈʌʔn\u0329", "kˈɪtl\u0329", "lˈɔx", "ɡˈo^ʊst", "nˈɜːɹs", "fe^ə", "iə", "ʲo ʲ ɾ"]
+)
+def test_what_another_espeak_might_say_is_written_as_misaki_writes_it(raw: str, british: bool) -> None:
+    from misaki.token import MToken
+
+    theirs, ours = misaki.EspeakFallback(british=british), EspeakEnglish(british=british)
+    theirs.backend = ours._backend = Says()
+    assert ours._say(raw) == theirs(MToken(text=raw, tag="", whitespace=""))[0]
+
+
 def test_each_symbol_is_replaced_as_misaki_does_and_in_its_order() -> None:
     assert list(espeak._ENGLISH) == misaki.EspeakFallback.E2M
     assert list(espeak._OTHERS) == [*misaki.EspeakG2P("es").e2m, ("^", ""), ("-", "")]
