@@ -69,3 +69,10 @@ def test_weights_that_speak_and_are_not_there_are_a_failure(
     monkeypatch.setattr("kokoro_lab.weights.store.weights_home", lambda _: tmp_path)
     found = {f.name: f for f in doctor._weights(deep=False)}
     assert [name for name, f in found.items() if not f.ok] == ["weights fp32"]
+
+
+@pytest.mark.usefixtures("without_lab")
+def test_the_lab_is_no_failure_where_it_is_not_installed() -> None:
+    found = doctor._lab()
+    assert found.ok
+    assert "pip install 'kokoro-lab[lab]'" in found.mend
