@@ -16,7 +16,7 @@ from packaging.requirements import Requirement
 
 from kokoro_lab.__main__ import main
 from kokoro_lab.errors import MissingExtra
-from kokoro_lab.extras import imported, require
+from kokoro_lab.extras import MISAKI, imported, require
 from tests.documentation import ROOT
 from tests.test_repository import project
 
@@ -102,10 +102,9 @@ def test_each_module_imports_what_its_part_of_the_package_installs() -> None:
 
 
 def test_what_is_not_there_on_each_python_is_imported_where_it_is_needed() -> None:
-    conditional = {
-        canonical(r.name) for r in map(Requirement, project(ROOT)["dependencies"]) if r.marker is not None
-    }
-    assert conditional == CONDITIONAL
+    conditional = [r for r in map(Requirement, project(ROOT)["dependencies"]) if r.marker is not None]
+    assert {canonical(r.name) for r in conditional} == CONDITIONAL
+    assert MISAKI.endswith(f" misaki{conditional[0].specifier}")
     for path in MODULES:
         module = ast.Module([node for node in parsed(path).body if not isinstance(node, ast.FunctionDef)], [])
         for node in module.body:
