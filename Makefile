@@ -5,19 +5,22 @@ SHELL := /bin/bash
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-# the first Python that misaki supports; a pyenv shim that only exists to complain is passed over
-PYTHON ?= $(shell for p in python3 python3.12 python3.11; do \
-	$$p -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 13))' >/dev/null 2>&1 \
+# the first Python that is supported; a pyenv shim that only exists to complain is passed over
+PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
+	$$p -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))' >/dev/null 2>&1 \
 	&& { echo $$p; break; }; done)
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(STAMP): requirements/lock.txt pyproject.toml
-	@test -n "$(PYTHON)" || { echo "kokoro-lab needs Python 3.11 or 3.12: install one, or name it: make PYTHON=/path/to/python3.12"; exit 1; }
+	@test -n "$(PYTHON)" || { echo "kokoro-lab needs Python 3.11, 3.12 or 3.13: install one, or name it: make PYTHON=/path/to/python3.12"; exit 1; }
 	@echo "Making $(VENV) with $$($(PYTHON) --version), from requirements/lock.txt (about 2.4 GB, 1 to 3 minutes)"
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --require-hashes -r requirements/lock.txt
+	@# misaki runs on 3.13, too, but its metadata refuses it; elsewhere it is there already
+	@sed -n '/^misaki==/,/# via/{s/ ; [^\]*/ /;p;}' requirements/lock.txt >$(VENV)/misaki.txt
+	$(BIN)/python -m pip install --quiet --require-hashes --no-deps --ignore-requires-python -r $(VENV)/misaki.txt
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
 	@touch $@
 
@@ -81,7 +84,7 @@ serve: env ## serve speech on 127.0.0.1
 
 lock: env ## resolve the versions of pyproject.toml anew
 	$(BIN)/python -m pip install --quiet uv==0.13.8
-	$(BIN)/uv pip compile pyproject.toml --extra dev --extra peers --extra quality --extra ja --extra langid --extra tune --extra cluster --extra play --universal --python-version 3.11 \
+	$(BIN)/uv pip compile pyproject.toml --extra dev --extra all --universal --python-version 3.11 \
 		--fork-strategy fewest --generate-hashes --no-emit-index-url --custom-compile-command "make lock" \
 		--upgrade --quiet -o requirements/lock.txt
 

@@ -26,7 +26,7 @@ from kokoro_lab.commands.speak import speak
 from kokoro_lab.commands.text import text
 from kokoro_lab.commands.tune import tune
 from kokoro_lab.config import misspelt, settings
-from kokoro_lab.errors import InputError, KokoroLabError, SettingsError
+from kokoro_lab.errors import InputError, KokoroLabError, MissingExtra, SettingsError
 
 
 class _Group(click.Group):
@@ -37,7 +37,8 @@ class _Group(click.Group):
             return super().invoke(context)
         except KokoroLabError as error:
             click.echo(f"Error: {error}", err=True)
-            context.exit(WRONG if isinstance(error, (InputError, SettingsError)) else BROKE)
+            asked_wrong = isinstance(error, (InputError, MissingExtra, SettingsError))
+            context.exit(WRONG if asked_wrong else BROKE)
 
 
 @click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})

@@ -8,6 +8,8 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from kokoro_lab.extras import imported
+
 Samples = npt.NDArray[np.float32]
 
 SAMPLE_RATE_HZ = 24_000
@@ -349,9 +351,7 @@ class Clip:
         return float(len(self.samples)) / self.sample_rate_hz
 
     def _repr_html_(self) -> str:
-        from IPython.display import Audio
-
-        player: Any = Audio
+        player = imported("IPython.display", extra="lab").Audio
         html = player(self.samples, rate=self.sample_rate_hz, normalize=False)._repr_html_()
         r = self.report
         return (

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import date
+from importlib import import_module
 from importlib.metadata import PackageNotFoundError, files, version
 from importlib.util import find_spec
 
@@ -20,7 +21,8 @@ from kokoro_lab.containers import FORMATS, Encoder
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ
 from kokoro_lab.dsp import silence
 from kokoro_lab.engine_config import EngineConfig, usable_cores
-from kokoro_lab.errors import KokoroLabError, PlaybackError, SettingsError
+from kokoro_lab.errors import KokoroLabError, MissingExtra, PlaybackError
+from kokoro_lab.extras import MISAKI
 from kokoro_lab.g2p.english import SPACY_MODEL
 from kokoro_lab.g2p.frontend import FrontEnd
 from kokoro_lab.g2p.lexicons import Lexicons
@@ -37,7 +39,7 @@ from kokoro_lab.weights.store import missing, verify, voice_names, weights_home
 from kokoro_lab.weights.verified import shipped_arrays
 from kokoro_lab.weights.voices import unread_voices
 
-PACKAGES = ("onnxruntime", "misaki", "spacy", "phonemizer", "espeakng-loader", "soxr", "flask", "papermill")
+PACKAGES = ("onnxruntime", "misaki", "spacy", "phonemizer", "espeakng-loader", "soxr", "flask")
 FREE_MB = 2_000
 MOMENT_S = 0.2
 
@@ -56,17 +58,19 @@ def examine(*, deep: bool = False) -> Iterator[Diagnosis]:
     """Look at everything that kokoro-lab needs; `deep` hashes every file again that it speaks with."""
     python = sys.version_info[:2]
     yield Diagnosis(
-        "python", (3, 11) <= python < (3, 13), platform.python_version(), "Install Python 3.11 or 3.12."
+        "python", (3, 11) <= python < (3, 14), platform.python_version(), "Install Python 3.11 to 3.13."
     )
     yield Diagnosis("machine", True, f"{platform.system()} {platform.machine()}, {usable_cores()} cores")
     for name in PACKAGES:
         try:
             yield Diagnosis(name, True, version(name))
         except PackageNotFoundError:
-            yield Diagnosis(name, False, "not installed", "Run `make env`.")
+            mend = f"Until then eSpeak reads English: {MISAKI}" if name == "misaki" else "Run `make env`."
+            yield Diagnosis(name, False, "not installed", mend)
     yield Diagnosis(
         "spaCy model", find_spec(SPACY_MODEL) is not None, SPACY_MODEL, "Run `make env`: the lock holds it."
     )
+    yield _lab()
     yield _english()
     yield _voices()
     yield _lexicons()
@@ -89,16 +93,13 @@ def examine(*, deep: bool = False) -> Iterator[Diagnosis]:
     )
 
 
-def _operators() -> tuple[Native, Diagnosis]:
-    name = "native operators"
+def _lab() -> Diagnosis:
+    """An extra: who only speaks needs none."""
     try:
-        native = native_operators(EngineConfig.from_settings())
-    except SettingsError as error:
-        return Native(None, error.message), Diagnosis(name, False, error.message, error.mend or "")
-    if native.library is None:
-        mend = "Streams are about a fifth slower without: install a C++ compiler."
-        return native, Diagnosis(name, True, str(native), mend)
-    return native, Diagnosis(name, True, f"{native} ({native.build})")
+        import_module("kokoro_lab.lab")
+    except MissingExtra as missing:
+        return Diagnosis("lab", True, "not there: needed only to judge the engine", missing.mend or "")
+    return Diagnosis("lab", True, f"papermill {version('papermill')}, jupyterlab {version('jupyterlab')}")
 
 
 def _providers() -> Iterator[Diagnosis]:

@@ -127,6 +127,33 @@ class SettingsError(KokoroLabError):
     code = "invalid_setting"
 
 
+class MissingExtra(KokoroLabError, ImportError):
+    """Something is asked for that an extra of this package installs.
+
+    Parameters
+    ----------
+    extra : str
+        Its name in `pyproject.toml`.
+    module : str
+        What of it is missing.
+    """
+
+    code = "missing_extra"
+
+    def __init__(self, extra: str, module: str) -> None:
+        super().__init__(
+            f"{module} is not installed: it comes with the extra `{extra}`.",
+            field=extra,
+            mend=install(extra),
+        )
+        self.extra, self.name = extra, module
+
+
+def install(extra: str) -> str:
+    """How an extra of this package is had."""
+    return f"Install it: pip install 'kokoro-lab[{extra}]' (in a checkout, `make env` installs all)."
+
+
 class WeightsError(KokoroLabError):
     """Model or voice files are missing, corrupt or cannot be had."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import subprocess
 from functools import cache
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +24,15 @@ def _versions() -> tuple[tuple[str, str], ...]:
     return (
         ("kokoro-lab", __version__),
         ("python", platform.python_version()),
-        *((name, version(name)) for name in SAMPLE_CHANGERS),
+        *((name, _version_of(name)) for name in SAMPLE_CHANGERS),
     )
+
+
+def _version_of(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:  # misaki, on Python 3.13
+        return "not installed"
 
 
 def versions() -> dict[str, str]:

@@ -16,7 +16,7 @@ from gunicorn.app.base import BaseApplication
 from kokoro_lab.config import VARIANTS, Settings, misspelt
 from kokoro_lab.config import settings as environment
 from kokoro_lab.engine_config import EngineConfig
-from kokoro_lab.errors import KokoroLabError
+from kokoro_lab.errors import KokoroLabError, MissingExtra
 from kokoro_lab.server.health import operations, status
 from kokoro_lab.server.health.background import Stages, WarmUp
 from kokoro_lab.server.health.degrade import Degrader
@@ -24,7 +24,7 @@ from kokoro_lab.server.health.lifecycle import Doorstep, MakeApp, end_with, repl
 from kokoro_lab.server.health.logs import OurGunicorn, configure
 from kokoro_lab.server.health.objectives import ObjectiveWatch, remedies
 from kokoro_lab.server.health.watchdog import Watchdog, give_large_blocks_back, given_back, limit_of, settle
-from kokoro_lab.server.http import errors, front_page, guard, speech, websocket
+from kokoro_lab.server.http import errors, front_page, guard, speech, websocket, without_lab
 from kokoro_lab.server.http.listening import listener, page_url, room_for
 from kokoro_lab.server.http.worker import PatientWorker
 from kokoro_lab.server.requests.slots import Admission, Slots
@@ -67,10 +67,16 @@ def create_app(
     -------
     flask.Flask
     """
-    from kokoro_lab.lab.routes import benchmarks, faults  # what judges an engine is no part of the server
-
     settings = settings or environment()
-    engine, injector = faults.injected(engine, settings.faults)
+    hang_benchmarks_into, injector = without_lab.hang_into, None
+    try:
+        from kokoro_lab.lab.routes import benchmarks, faults  # what judges an engine is no part of the server
+    except MissingExtra:
+        if settings.faults:
+            raise  # they would not strike, and nobody would know
+    else:
+        hang_benchmarks_into = benchmarks.hang_into
+        engine, injector = faults.injected(engine, settings.faults)
     app = Flask("kokoro_lab", static_folder=None)
     slots = Slots(settings.concurrency, settings.queue)
     admission = Admission()
@@ -106,7 +112,7 @@ def create_app(
     app.register_blueprint(speech.blueprint)
     app.register_blueprint(status.blueprint)
     app.register_blueprint(operations.blueprint)
-    benchmarks.hang_into(app)
+    hang_benchmarks_into(app)
     app.register_blueprint(front_page.blueprint)
     app.register_blueprint(websocket.blueprint)
     app.config["SOCK_SERVER_OPTIONS"] = websocket.options(settings)

@@ -36,6 +36,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("test_all")
 
 
+@pytest.fixture
+def without_lab(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As after `pip install kokoro-lab`, to who imports the lab from now on."""
+    for name in [name for name in sys.modules if name.startswith("kokoro_lab.lab")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "pandas", None)
+
+
 @pytest.fixture(scope="session")
 def front_end() -> FrontEnd:
     return FrontEnd()

@@ -48,3 +48,7 @@ def _asked_by(monkeypatch: pytest.MonkeyPatch, run: Callable[..., Any]) -> None:
     """Ours alone: `platform` asks programs too."""
     theirs = SimpleNamespace(run=run, SubprocessError=subprocess.SubprocessError)
     monkeypatch.setattr(provenance, "subprocess", theirs)
+
+
+def test_what_is_not_installed_is_said_and_fails_nothing() -> None:
+    assert provenance._version_of("no-such-package") == "not installed"

@@ -33,6 +33,8 @@ def test_the_lock_holds_what_the_project_asks_for(repository: Path) -> None:
     wanted += chain.from_iterable(project(repository)["optional-dependencies"].values())
     for line in wanted:
         requirement = Requirement(line)
+        if requirement.name == "kokoro-lab":  # an extra that holds others
+            continue
         pin = pins[requirement.name.lower().replace("_", "-")]
         assert pin in requirement.specifier, line
 

@@ -11,7 +11,7 @@ import click
 from kokoro_lab.commands.console import DONE, FAILED
 from kokoro_lab.commands.options import json_option
 
-OPTIONAL = ("npm", "native operators", "provider ", "recogniser", "voice encoder", "weights ")
+OPTIONAL = ("lab", "npm", "native operators", "provider ", "recogniser", "voice encoder", "weights ")
 """How names begin of what is no failure where it is not there, so that the mend is said all the same."""
 
 

@@ -123,9 +123,13 @@ def speak(
 
 def _integrated_lufs(samples: Samples) -> float:
     """NaN for less than a block of the standard, of which no loudness is defined."""
-    from kokoro_lab.metrics.loudness import MOMENTARY_S, integrated_lufs
+    from kokoro_lab.metrics.loudness import MOMENTARY_S, IntegratedLoudness
 
-    return integrated_lufs(samples, 24_000) if len(samples) >= MOMENTARY_S * 24_000 else math.nan
+    if len(samples) < MOMENTARY_S * 24_000:
+        return math.nan
+    meter = IntegratedLoudness(24_000)
+    meter.push(samples)
+    return meter.lufs()
 
 
 def _print_figures(figures: dict[str, Any], report: Any, stream: bool) -> None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from importlib import import_module
 
 import numpy as np
 
 from kokoro_lab.dsp.block import Processor, Samples, in_runs, require_finite
 from kokoro_lab.dsp.limiter import Limiter
 from kokoro_lab.errors import ParameterError, SynthesisError
+from kokoro_lab.metrics.loudness import MOMENTARY_S, SHORT_TERM_S, IntegratedLoudness
 
 TARGET_LUFS = -16.0
 LOUDNESS_TOLERANCE_LU = 0.05
@@ -93,8 +93,7 @@ def normalising_gain_db(
     """
     for block in blocks:
         require_finite(block, "The clip to be normalised")
-    measure = _LoudnessMeter(sample_rate_hz)
-    gain_db = target_lufs - measure.lufs(blocks)
+    gain_db = target_lufs - _lufs(blocks, sample_rate_hz)
     if math.isinf(gain_db):
         raise SynthesisError(
             "The clip to be normalised is silent: no part of it is above -70 LUFS.",
@@ -107,7 +106,7 @@ def normalising_gain_db(
     earlier: tuple[float, float] | None = None
     for _ in range(iterations + 1):
         limiter = Limiter(sample_rate_hz)
-        missing_db = target_lufs - measure.lufs(_limited(blocks, Gain(gain_db), limiter))
+        missing_db = target_lufs - _lufs(_limited(blocks, Gain(gain_db), limiter), sample_rate_hz)
         if abs(missing_db) < abs(best_missing_db):
             best_missing_db = missing_db
             best = gain_db, limiter.max_reduction_db
@@ -120,37 +119,24 @@ def normalising_gain_db(
     return best
 
 
-def load_meter() -> None:
-    """Import what measures, so that the first file does not wait for it. Streams never measure."""
-    import_module("kokoro_lab.metrics.loudness")
-
-
 def _limited(blocks: Iterable[Samples], gain: Gain, limiter: Limiter) -> Iterator[Samples]:
     for block in in_runs(blocks):
         yield limiter.push(gain.push(block))
     yield limiter.flush()
 
 
-class _LoudnessMeter:
-    """Measures clips of one rate."""
-
-    def __init__(self, sample_rate_hz: int) -> None:
-        # Late: with SciPy's signal processing it takes as long to import as all else that a stream needs
-        self._metrics = import_module("kokoro_lab.metrics.loudness")
-        self._rate_hz = sample_rate_hz
-
-    def lufs(self, blocks: Iterable[Samples]) -> float:
-        meter = self._metrics.IntegratedLoudness(self._rate_hz)
-        short: list[Samples] | None = []
-        count, least = 0, self._metrics.MOMENTARY_S * self._rate_hz
-        for block in in_runs(blocks):
-            meter.push(block)
-            count += len(block)
-            if short is not None:
-                short = [*short, block] if count < least else None
-        if short is None:
-            return float(meter.lufs())
-        if not count:
-            return -math.inf
-        times = math.ceil(self._metrics.SHORT_TERM_S * self._rate_hz / count)
-        return float(self._metrics.integrated_lufs(np.tile(np.concatenate(short), times), self._rate_hz))
+def _lufs(blocks: Iterable[Samples], sample_rate_hz: int) -> float:
+    meter = IntegratedLoudness(sample_rate_hz)
+    short: list[Samples] | None = []
+    count, least = 0, MOMENTARY_S * sample_rate_hz
+    for block in in_runs(blocks):
+        meter.push(block)
+        count += len(block)
+        if short is not None:
+            short = [*short, block] if count < least else None
+    if not count:
+        return -math.inf
+    if short is not None:
+        meter = IntegratedLoudness(sample_rate_hz)
+        meter.push(np.tile(np.concatenate(short), math.ceil(SHORT_TERM_S * sample_rate_hz / count)))
+    return meter.lufs()

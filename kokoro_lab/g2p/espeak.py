@@ -1,8 +1,9 @@
 """eSpeak NG: English words that misaki does not know, sentences of other languages, and letters.
 
-misaki's `EspeakG2P` gives one string for a sentence, and only the first if phonemizer makes several of
-it. Here a sentence is given clause by clause, so that words still run together where they do (`les
-amis`), and each word gets its own phonemes back.
+What eSpeak writes is put into the model's symbols as misaki's `EspeakFallback` and `EspeakG2P` do, which is
+what the model was trained on. But misaki gives one string for a sentence, and only the first if phonemizer
+makes several of it. Here a sentence is given clause by clause, so that words still run together where they do
+(`les amis`), and each word gets its own phonemes back.
 
 An eSpeak instance holds the state of the phrase in hand: two threads on one instance return each
 other's phonemes. So each instance has a lock. An instance a thread would do as well, but a server's
@@ -34,6 +35,24 @@ log = logging.getLogger(__name__)
 # ordinary here, and what they cost is in the fallbacks. Its own `get_logger` resets levels, but no filters
 logging.getLogger("phonemizer").addFilter(lambda record: record.levelno >= logging.ERROR)
 
+_ENGLISH = (
+    *(("ʔˌn\u0329", "ʔn"), ("ʔn\u0329", "ʔn")),
+    *(("a^ɪ", "I"), ("a^ʊ", "W"), ("d^ʒ", "ʤ"), ("e^ɪ", "A"), ("t^ʃ", "ʧ"), ("ɔ^ɪ", "Y"), ("ə^l", "ᵊl")),
+    *(("ʲo", "jo"), ("ʲə", "jə")),
+    *(("e", "A"), ("ʲ", ""), ("ɚ", "əɹ"), ("r", "ɹ"), ("x", "k"), ("ç", "k"), ("ɐ", "ə"), ("ɬ", "l")),
+    ("\u0303", ""),
+)
+"""What eSpeak writes of an English word, and the model's symbols for it, one after another; then a syllable
+without a vowel is given one; then comes what differs by accent:"""
+_SYLLABIC = regex.compile(r"(\S)\u0329")
+_BRITISH = (("e^ə", "ɛː"), ("iə", "ɪə"), ("ə^ʊ", "Q"))
+_AMERICAN = (("o^ʊ", "O"), ("ɜːɹ", "ɜɹ"), ("ɜː", "ɜɹ"), ("ɪə", "iə"), ("ː", ""))
+_EVERY_ACCENT = (("o", "ɔ"), ("ɾ", "T"), ("ʔ", "t"), ("^", ""))
+_OTHERS = (
+    *(("a^ɪ", "I"), ("a^ʊ", "W"), ("d^z", "ʣ"), ("d^ʒ", "ʤ"), ("e^ɪ", "A"), ("o^ʊ", "O"), ("s^s", "S")),
+    *(("t^s", "ʦ"), ("t^ʃ", "ʧ"), ("ɔ^ɪ", "Y"), ("ə^ʊ", "Q"), ("^", ""), ("-", "")),
+)
+"""The same of every other language."""
 _SWITCH = regex.compile(r"\([^()]*\)")
 """`(ko)`: eSpeak says that it changes its language, which nobody speaks."""
 PART_LETTERS, WORD_LETTERS = 20, 30
@@ -68,6 +87,24 @@ def leave_no_library() -> None:
     wrapper.EspeakAPI = Unnamed
 
 
+def _backend(language: str, **options: str) -> Any:
+    """phonemizer's eSpeak, with the library and the data that come as a package."""
+    import espeakng_loader
+    from phonemizer.backend import EspeakBackend
+    from phonemizer.backend.espeak.wrapper import EspeakWrapper
+
+    leave_no_library()
+    EspeakWrapper.set_library(espeakng_loader.get_library_path())
+    EspeakWrapper.set_data_path(espeakng_loader.get_data_path())
+    return EspeakBackend(language, preserve_punctuation=True, with_stress=True, tie="^", **options)
+
+
+def _replaced(phonemes: str, pairs: Sequence[tuple[str, str]]) -> str:
+    for old, new in pairs:
+        phonemes = phonemes.replace(old, new)
+    return phonemes
+
+
 class EspeakEnglish:
     """Phonemes of single English words in misaki's symbols; safe to call from any thread."""
 
@@ -78,25 +115,21 @@ class EspeakEnglish:
 
     def __call__(self, word: str) -> str | None:
         """Phonemes of `word`, or None if eSpeak has nothing to say or fails."""
-        from misaki.token import MToken
-
         try:
             with self._lock:
-                speak = self._loaded()
-                parts = [speak(MToken(text=part, tag="", whitespace=""))[0] for part in divided(word)]
-            phonemes = "".join(filter(None, parts))
+                phonemes = "".join(map(self._say, divided(word)))
         except Exception as error:  # a C library behind ctypes: whatever it raises, the next level speaks
             log.warning("eSpeak failed on a word of %d characters: %s", len(word), type(error).__name__)
             return None
-        return _SWITCH.sub("", phonemes).strip() or None if phonemes else None
+        return _SWITCH.sub("", phonemes).strip() or None
 
-    def _loaded(self) -> Any:
+    def _say(self, text: str) -> str:
         if self._backend is None:
-            from misaki.espeak import EspeakFallback
-
-            leave_no_library()
-            self._backend = EspeakFallback(british=self._british)
-        return self._backend
+            self._backend = _backend("en-gb" if self._british else "en-us")
+        said = self._backend.phonemize([text])
+        phonemes = _replaced(said[0].strip() if said else "", _ENGLISH)
+        phonemes = _SYLLABIC.sub(r"ᵊ\1", phonemes).replace("\u0329", "")
+        return _replaced(_replaced(phonemes, _BRITISH if self._british else _AMERICAN), _EVERY_ACCENT)
 
 
 MARKS = names(__package__)["mark"]
@@ -135,15 +168,12 @@ class EspeakG2P:
     def __init__(self, language: str) -> None:
         self.language = language
         self._lock = SharedLock()  # an instance holds the state of the phrase in hand
-        self._english = self._convert = None
+        self._english = None
         if language.startswith("en"):
             self._english = EspeakEnglish(british=language == "en-gb")
         else:
-            from misaki.espeak import EspeakG2P as MisakiEspeak
-
-            leave_no_library()
-            misaki = MisakiEspeak("fr-fr" if language == "fr" else language)
-            self._backend, self._convert = misaki.backend, misaki.e2m
+            espeaks = "fr-fr" if language == "fr" else language
+            self._backend = _backend(espeaks, language_switch="remove-flags")
 
     def __call__(self, sentence: AlignedText, on_fallback: OnFallback) -> list[Word]:
         """Words and marks in order, with offsets into the original.
@@ -220,10 +250,7 @@ class EspeakG2P:
             return " ".join(self._english(word) or "" for word in text.split())
         with self._lock:
             said = self._backend.phonemize([text])
-        phonemes = " ".join(part.strip() for part in said)
-        for old, new in self._convert or ():
-            phonemes = phonemes.replace(old, new)
-        return _composed(phonemes.replace("^", "").replace("-", ""))
+        return _composed(_replaced(" ".join(part.strip() for part in said), _OTHERS))
 
 
 def _composed(phonemes: str) -> str:

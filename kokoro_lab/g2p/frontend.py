@@ -20,6 +20,7 @@ from kokoro_lab.g2p.speakers import Speakers
 from kokoro_lab.g2p.vocab import encode, symbols
 from kokoro_lab.text import normalise
 from kokoro_lab.text.aligned import AlignedText
+from kokoro_lab.text.detect import MISSING
 from kokoro_lab.text.language import resolve_language, understood
 from kokoro_lab.text.sanitise import sanitise
 from kokoro_lab.text.segment import SpokenSentence, ended, pack, sentences
@@ -193,6 +194,8 @@ class _TextReader:
     languages: Languages
     lexicon: Lexicon
     on_fallback: OnFallback
+    said_once: set[Fallback] = field(default_factory=set)
+    """Of the whole text, not of a place in it."""
 
     def spoken(self, text: AlignedText, skipped: int) -> Iterator[SpokenSentence]:
         """Sentences with their words, but for the first `skipped`."""
@@ -234,7 +237,7 @@ class _TextReader:
         reader = replace(self._forced(document, sentence), on_fallback=fallbacks.append)
         words = reader.words(sentence)
         if marked.straddled(document, ((word.start, word.end) for word in words)):
-            fallbacks.clear()
+            fallbacks[:] = self.said_once.intersection(fallbacks)
             words = [word for part in marked.parts(document, sentence) for word in reader.words(part)]
         for fallback in fallbacks:
             self.on_fallback(fallback)
@@ -264,11 +267,18 @@ class _TextReader:
             mode=self.languages.detect,
             forced=[*named, *self.languages.forced],
             known=self.speakers.known(base),
+            missing=self._say_detector_is_missing,
         )
         for span in spans:
             run = sentence.cut(span.start, span.end).strip()
             if len(run):
                 yield span, run
+
+    def _say_detector_is_missing(self) -> None:
+        fallback = Fallback("language", MISSING)
+        if fallback not in self.said_once:
+            self.said_once.add(fallback)
+            self.on_fallback(fallback)
 
     def _read(self, run: AlignedText, language: str) -> list[Word]:
         """One run by the G2P of its language, or from the cache, with the places of this text."""

@@ -18,6 +18,7 @@ import regex
 
 from kokoro_lab.datatypes import Fallback, Word
 from kokoro_lab.errors import LanguageError
+from kokoro_lab.extras import MISAKI
 from kokoro_lab.g2p.espeak import EspeakEnglish
 from kokoro_lab.g2p.japanese_counters import COUNTED, FIRST_OF_THE_MONTH, NUMERAL, reading
 from kokoro_lab.g2p.protocol import OnFallback
@@ -106,7 +107,7 @@ class JapaneseG2P:
                 f"Japanese needs packages that are not installed ({error.name}).",
                 field="language",
                 value=LANGUAGE,
-                mend="pip install 'kokoro-lab[ja]'",
+                mend=MISAKI if error.name == "misaki" else "pip install 'kokoro-lab[ja]'",
             ) from error
         return Cutlet()
 

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
+from importlib.util import find_spec
 
+from kokoro_lab.datatypes import Fallback, Word
 from kokoro_lab.errors import LanguageError
+from kokoro_lab.extras import MISAKI
 from kokoro_lab.g2p.english import EnglishG2P, forget_tagger
 from kokoro_lab.g2p.espeak import EspeakG2P, LetterG2P
 from kokoro_lab.g2p.guarded import GuardedG2P
-from kokoro_lab.g2p.protocol import SentenceG2P, SplicedG2P
+from kokoro_lab.g2p.protocol import OnFallback, Readings, SentenceG2P, SplicedG2P
 from kokoro_lab.text.aligned import AlignedText
 from kokoro_lab.text.detect import Known
 
+log = logging.getLogger(__name__)
+
+WITHOUT_MISAKI = "misaki is not installed: read by espeak"
 ENGLISH_MB, ACCENT_MB, JAPANESE_MB, OTHER_MB = 320.0, 80.0, 60.0, 20.0
 """Resident memory in MiB that a language takes: English with spaCy and misaki, its other accent with a
 lexicon of its own, Japanese with its analyser, and any other, which eSpeak reads. Rounded up."""
@@ -74,7 +81,7 @@ class Speakers:
         if not language.startswith("en-"):
             return None
         self.of(language)
-        return self._known[language]
+        return self._known.get(language)
 
     def loaded(self) -> tuple[str, ...]:
         """The languages that have been needed so far."""
@@ -104,11 +111,25 @@ WARM_READINGS = 4
 
 
 def _english(language: str, known: dict[str, Known]) -> SentenceG2P:
+    if find_spec("misaki") is None:
+        log.warning("English is read by eSpeak, since misaki is not installed: %s", MISAKI)
+        return _EnglishByEspeak(_espeak(language))
     if language in known:
         forget_tagger()  # this one replaces one that is stuck
     g2p = EnglishG2P(language)
     known[language] = g2p.knows
     return g2p
+
+
+class _EnglishByEspeak:
+    """English where there is no misaki, which is said of each sentence."""
+
+    def __init__(self, espeak: SentenceG2P) -> None:
+        self._espeak = espeak
+
+    def __call__(self, sentence: AlignedText, on_fallback: OnFallback, given: Readings = ()) -> list[Word]:
+        on_fallback(Fallback("g2p", WITHOUT_MISAKI, *sentence.span(0, len(sentence))))
+        return self._espeak(sentence, on_fallback, given)
 
 
 def _espeak(language: str) -> SentenceG2P:

@@ -24,6 +24,7 @@ import numpy.typing as npt
 from onnx import NodeProto, helper, numpy_helper
 
 from kokoro_lab.errors import ParameterError, WeightsError
+from kokoro_lab.extras import imported
 from kokoro_lab.graphs import rewriting
 from kokoro_lab.graphs.passes import SCALE, SHIFT
 from kokoro_lab.graphs.static_passes import SAMPLES, SPECTRUM, TRUNK, balanced_columns
@@ -52,9 +53,7 @@ def quietly() -> Iterator[Any]:
     try:
         with redirect_stderr(StringIO()), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # it leaves temporary folders to the garbage collector
-            import coremltools
-
-            yield coremltools
+            yield imported("coremltools", extra="lab")
     finally:
         logger.setLevel(before)
 
@@ -118,8 +117,6 @@ def require_precision(precision: str) -> None:
 
 
 def _converted(ct: Any, model: rewriting.Model, precision: str) -> Any:
-    from coremltools.optimize import coreml as shrinking
-
     if precision == "int8":
         model = balanced_columns(model)
     package = ct.convert(
@@ -132,8 +129,8 @@ def _converted(ct: Any, model: rewriting.Model, precision: str) -> Any:
     )
     if precision != "int8":
         return package
-    config = shrinking.OptimizationConfig(
-        global_config=shrinking.OpLinearQuantizerConfig(
+    config = ct.optimize.coreml.OptimizationConfig(
+        global_config=ct.optimize.coreml.OpLinearQuantizerConfig(
             mode="linear_symmetric",
             dtype="int8",
             granularity="per_channel",
@@ -141,7 +138,7 @@ def _converted(ct: Any, model: rewriting.Model, precision: str) -> Any:
         ),
         op_name_configs=dict.fromkeys(_kept_in_half(ct, package)),
     )
-    return shrinking.linear_quantize_weights(package, config)
+    return ct.optimize.coreml.linear_quantize_weights(package, config)
 
 
 def _kept_in_half(ct: Any, package: Any) -> Iterator[str]:
@@ -154,8 +151,7 @@ def _kept_in_half(ct: Any, package: Any) -> Iterator[str]:
 
 def _program(ct: Any, model: rewriting.Model) -> Any:
     """The graph in coremltools' own language, operator by operator."""
-    from coremltools.converters.mil import Builder as mb  # noqa: N813  # as its guide calls it
-
+    mb = ct.converters.mil.Builder  # as its guide calls it
     shapes = rewriting.shapes(model.graph.input)
     specs = [mb.TensorSpec(shape=tuple(shapes[name] or ())) for name in (TRUNK, SPECTRUM, SCALE, SHIFT)]
 

@@ -19,10 +19,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import brentq
-from scipy.stats import MonteCarloMethod, binom, binomtest, chi2_contingency, norm
 
 from kokoro_lab.errors import ParameterError
+from kokoro_lab.extras import imported
 from kokoro_lab.metrics.intervals import (
     ALPHA,
     check_counts,
@@ -30,6 +29,9 @@ from kokoro_lab.metrics.intervals import (
     upper_limit,
 )
 from kokoro_lab.typed import require_range
+
+optimize = imported("scipy.optimize", extra="lab")
+stats = imported("scipy.stats", extra="lab")
 
 CHANCE = 0.5
 INAUDIBLE_BELOW = 0.70
@@ -65,7 +67,7 @@ def p_value(right: int, trials: int) -> float:
     in ABX testing", J. Audio Eng. Soc. 36(11), 1988, without the approximation.
     """
     check_counts(right, trials)
-    return float(binomtest(right, trials, CHANCE, alternative="greater").pvalue)
+    return float(stats.binomtest(right, trials, CHANCE, alternative="greater").pvalue)
 
 
 def fewest_right(trials: int) -> int | None:
@@ -82,7 +84,7 @@ def fewest_right(trials: int) -> int | None:
         No trials.
     """
     check_counts(0, trials)
-    least = int(binom.isf(ALPHA, trials, CHANCE)) + 1
+    least = int(stats.binom.isf(ALPHA, trials, CHANCE)) + 1
     return least if least <= trials else None
 
 
@@ -114,7 +116,7 @@ def power(trials: int, true_proportion: float) -> float:
             value=true_proportion,
             allowed=f"over {CHANCE}, up to 1",
         )
-    return 0.0 if least is None else float(binom.sf(least - 1, trials, true_proportion))
+    return 0.0 if least is None else float(stats.binom.sf(least - 1, trials, true_proportion))
 
 
 def trials_to_show() -> tuple[int, int]:
@@ -126,10 +128,10 @@ def trials_to_show() -> tuple[int, int]:
         Trials, and the right answers that they may hold at most: (39, 22).
     """
     trials = np.arange(1, MOST_TRIALS + 1)
-    most = binom.ppf(ALPHA, trials, INAUDIBLE_BELOW)
+    most = stats.binom.ppf(ALPHA, trials, INAUDIBLE_BELOW)
     # ppf is the first count beyond, unless it hits exactly
-    most -= binom.cdf(most, trials, INAUDIBLE_BELOW) > ALPHA
-    needed = int(trials[np.argmax(binom.cdf(most, trials, CHANCE) >= POWER)])
+    most -= stats.binom.cdf(most, trials, INAUDIBLE_BELOW) > ALPHA
+    needed = int(trials[np.argmax(stats.binom.cdf(most, trials, CHANCE) >= POWER)])
     return needed, int(most[needed - 1])
 
 
@@ -149,7 +151,9 @@ def proportion_of(d_prime_value: float) -> float:
     """
     require_range("d_prime", d_prime_value, 0, message="A sensitivity is 0 or more.")
     wide, narrow = d_prime_value / math.sqrt(2), d_prime_value / 2
-    return float(norm.cdf(wide) * norm.cdf(narrow) + norm.cdf(-wide) * norm.cdf(-narrow))
+    return float(
+        stats.norm.cdf(wide) * stats.norm.cdf(narrow) + stats.norm.cdf(-wide) * stats.norm.cdf(-narrow)
+    )
 
 
 def d_prime(proportion_right: float) -> float:
@@ -175,7 +179,7 @@ def d_prime(proportion_right: float) -> float:
         return 0.0
     if proportion_right >= proportion_of(_HIGHEST_D_PRIME):
         return math.inf
-    return float(brentq(lambda d: proportion_of(d) - proportion_right, 0.0, _HIGHEST_D_PRIME))
+    return float(optimize.brentq(lambda d: proportion_of(d) - proportion_right, 0.0, _HIGHEST_D_PRIME))
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,6 +291,6 @@ def pool(counts: Mapping[str, tuple[int, int]]) -> PooledListeners:
     differ_p = 1.0
     if len(counts) > 1 and 0 < total < of:
         table = np.array([(right, trials - right) for right, trials in counts.values()])
-        resampled = MonteCarloMethod(n_resamples=9999, rng=np.random.default_rng(0))
-        differ_p = float(chi2_contingency(table, correction=False, method=resampled).pvalue)
+        resampled = stats.MonteCarloMethod(n_resamples=9999, rng=np.random.default_rng(0))
+        differ_p = float(stats.chi2_contingency(table, correction=False, method=resampled).pvalue)
     return PooledListeners(outcome(total, of), len(counts), differ_p)

@@ -14,10 +14,12 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.fft import irfft, rfft
-from scipy.ndimage import maximum_filter1d
 
 from kokoro_lab.errors import ParameterError
+from kokoro_lab.extras import imported
+
+fft = imported("scipy.fft", extra="lab")
+ndimage = imported("scipy.ndimage", extra="lab")
 
 Samples = npt.NDArray[np.float32]
 Values = npt.NDArray[np.float64]
@@ -197,8 +199,10 @@ def _likely_repeats(
     single = padded.astype(np.float32)
     for first in range(0, len(starts), FRAMES_AT_ONCE):
         some = starts[first : first + FRAMES_AT_ONCE, None]
-        frames, later = (rfft(single[some + np.arange(n)], 1 << reach.bit_length()) for n in (size, reach))
-        products: Values = irfft(np.conj(frames) * later)[:, least : most + 1]
+        frames, later = (
+            fft.rfft(single[some + np.arange(n)], 1 << reach.bit_length()) for n in (size, reach)
+        )
+        products: Values = fft.irfft(np.conj(frames) * later)[:, least : most + 1]
         powers = energy[some + lags + size] - energy[some + lags]
         audible = powers > 0.01 * (energy[some + size] - energy[some])
         yield some[:, 0], lags[np.where(audible, products / np.sqrt(powers + 1e-12), -1).argmax(1)]
@@ -333,7 +337,7 @@ def _isolated(samples: Values, sample_rate_hz: int) -> Places:
     bend = np.abs(_second_differences(samples))
     reach = round(NEIGHBOURS_S * sample_rate_hz)
     width = reach - OWN_SAMPLES
-    windows = maximum_filter1d(np.pad(bend, 2 * reach), width, mode="constant")
+    windows = ndimage.maximum_filter1d(np.pad(bend, 2 * reach), width, mode="constant")
     middle = OWN_SAMPLES + (width + 1) // 2
     at = np.arange(len(bend)) + 2 * reach
     around = np.maximum(windows[at - middle], windows[at + middle])

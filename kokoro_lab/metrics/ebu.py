@@ -12,9 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.signal import firwin, upfirdn
 
+from kokoro_lab.extras import imported
 from kokoro_lab.metrics import loudness
+
+signals = imported("scipy.signal", extra="lab")
 
 Values = npt.NDArray[np.float64]
 Measure = Callable[[Values, int], float]
@@ -190,8 +192,8 @@ def _burst_at_4_times(rate: int) -> Values:
     phase = np.cumsum(step) - step[0]
     signal = amplitude * np.sin(phase) * _edges(4 * rate, 4 * rate, fade_s=0.01)
     # half a band wide, as the standard asks: what is above fs/2 must not fold
-    low_pass = firwin(1025, 0.25, window=("kaiser", 8.0))
-    filtered: Values = upfirdn(low_pass, signal)[512:][: len(signal)]
+    low_pass = signals.firwin(1025, 0.25, window=("kaiser", 8.0))
+    filtered: Values = signals.upfirdn(low_pass, signal)[512:][: len(signal)]
     return filtered
 
 

@@ -14,7 +14,6 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from importlib.util import find_spec
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -25,6 +24,7 @@ import soxr
 
 from kokoro_lab.engine_config import usable_cores
 from kokoro_lab.errors import ParameterError, WeightsError
+from kokoro_lab.extras import imported, require
 
 ENGLISH, JAPANESE = "en", "ja"
 LANGUAGES = (ENGLISH, "es", "fr", "it", JAPANESE, "pt")
@@ -69,8 +69,9 @@ def units(text: str, language: str = ENGLISH) -> list[str]:
     Raises
     ------
     ParameterError
-        A language other than `LANGUAGES`, with or without a country; or the extra `quality` is not
-        installed.
+        A language other than `LANGUAGES`, with or without a country.
+    MissingExtra
+        The extra `quality` is not installed.
     """
     language = spelling_language(language)
     plain = text.translate(_PLAIN)
@@ -86,25 +87,12 @@ def joined(parts: list[str], language: str = ENGLISH) -> str:
     return ("" if spelling_language(language) == JAPANESE else " ").join(parts)
 
 
-def require_packages(*modules: str) -> None:
-    """Raise ParameterError, with the mend, unless all of the modules are installed."""
-    lacking = [name for name in modules if find_spec(name) is None]
-    if lacking:
-        raise ParameterError(
-            f"Word errors cannot be counted: {', '.join(lacking)} is not installed.",
-            field="metric",
-            value="word error rate",
-            mend="Install the extra: pip install 'kokoro-lab[quality]'.",
-        )
-
-
 @cache
 def _normaliser(language: str) -> Callable[[str], str]:
-    require_packages("whisper_normalizer")
-    from whisper_normalizer.basic import BasicTextNormalizer
-    from whisper_normalizer.english import EnglishTextNormalizer
-
-    normaliser: Any = EnglishTextNormalizer() if language == ENGLISH else BasicTextNormalizer()
+    if language == ENGLISH:
+        normaliser = imported("whisper_normalizer.english", extra="quality").EnglishTextNormalizer()
+    else:
+        normaliser = imported("whisper_normalizer.basic", extra="quality").BasicTextNormalizer()
     return lambda text: str(normaliser(text))
 
 
@@ -187,7 +175,7 @@ class Recogniser:
     """
 
     def __init__(self, folder: Path, threads: int = 0) -> None:
-        require_packages("faster_whisper")
+        require("quality", "faster_whisper")
         lacking = [name for name in MODEL_FILES if not (folder / name).is_file()]
         if lacking:  # the library would look for them on the network
             raise WeightsError(
@@ -196,9 +184,7 @@ class Recogniser:
                 value=str(folder),
                 mend="Run `kokoro-lab fetch --recogniser`.",
             )
-        from faster_whisper import WhisperModel
-
-        self._model = WhisperModel(
+        self._model = imported("faster_whisper", extra="quality").WhisperModel(
             str(folder),
             device="cpu",
             compute_type="int8",
@@ -258,11 +244,12 @@ def count_errors(said: str, hypothesis: str, language: str = ENGLISH) -> ErrorCo
     Raises
     ------
     ParameterError
-        Nothing was said, a language that has no spelling here, or the extra `quality` is not installed.
+        Nothing was said, or in a language that has no spelling here.
+    MissingExtra
+        The extra `quality` is not installed.
     """
     aligned, (reference, heard) = _aligned(said, hypothesis, language)
-    import jiwer
-
+    jiwer = imported("jiwer", extra="quality")
     characters = jiwer.process_characters(joined(reference, language), joined(heard, language))
     return ErrorCount(
         words=aligned.hits + aligned.substitutions + aligned.deletions,
@@ -295,9 +282,7 @@ def wrong_words(said: str, hypothesis: str, language: str = ENGLISH) -> list[Wro
 
 def _aligned(said: str, hypothesis: str, language: str) -> tuple[Any, tuple[list[str], list[str]]]:
     """jiwer's alignment of two texts, and the units that it aligns."""
-    require_packages("jiwer", "whisper_normalizer")
-    import jiwer
-
+    jiwer = imported("jiwer", extra="quality")
     reference, heard = units(said, language), units(hypothesis, language)
     if not reference:
         raise ParameterError(

@@ -14,10 +14,11 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import binom, binomtest, bootstrap
-from scipy.stats import t as student_t
 
 from kokoro_lab.errors import ParameterError
+from kokoro_lab.extras import imported
+
+stats = imported("scipy.stats", extra="lab")
 
 RESAMPLES = 10_000
 FEWEST_UNITS = 3
@@ -81,7 +82,7 @@ def mean_of(
     if count < FEWEST_UNITS:
         return Estimate(mean, -np.inf, np.inf, count)
     low, high = _bootstrap_ends([by_unit], np.mean, confidence, seed)
-    half = student_t.ppf((1 + confidence) / 2, count - 1) * by_unit.std(ddof=1) / count**0.5
+    half = stats.t.ppf((1 + confidence) / 2, count - 1) * by_unit.std(ddof=1) / count**0.5
     return Estimate(mean, min(low, float(mean - half)), max(high, float(mean + half)), count)
 
 
@@ -156,7 +157,7 @@ def median_of(values: npt.ArrayLike, *, confidence: float = 0.95) -> Estimate:
     it is the smallest to the largest, which is less than 95 %.
     """
     ordered = np.sort(np.asarray(values, np.float64))
-    beyond = max(int(binom.ppf((1 - confidence) / 2, len(ordered), 0.5)) - 1, 0)
+    beyond = max(int(stats.binom.ppf((1 - confidence) / 2, len(ordered), 0.5)) - 1, 0)
     return Estimate(
         float(np.median(ordered)), float(ordered[beyond]), float(ordered[-1 - beyond]), len(ordered)
     )
@@ -205,7 +206,7 @@ def bootstrapped(
 
     `columns` have a value for each unit; of several, units are drawn whole.
     """
-    return bootstrap(
+    return stats.bootstrap(
         tuple(columns),
         statistic,
         paired=len(columns) > 1,
@@ -247,7 +248,7 @@ def proportion_interval(count: int, trials: int) -> tuple[float, float]:
     Clopper & Pearson, Biometrika 26(4), 1934: never covers less often than it says.
     """
     check_counts(count, trials)
-    interval = binomtest(count, trials).proportion_ci(1 - ALPHA, method="exact")
+    interval = stats.binomtest(count, trials).proportion_ci(1 - ALPHA, method="exact")
     return float(interval.low), float(interval.high)
 
 
@@ -260,7 +261,7 @@ def upper_limit(count: int, trials: int) -> float:
         Counts that cannot be.
     """
     check_counts(count, trials)
-    interval = binomtest(count, trials, alternative="less").proportion_ci(1 - ALPHA, method="exact")
+    interval = stats.binomtest(count, trials, alternative="less").proportion_ci(1 - ALPHA, method="exact")
     return float(interval.high)
 
 

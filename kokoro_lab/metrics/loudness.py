@@ -5,9 +5,11 @@ right, centre, left surround, right surround. **One channel counts once**: speec
 -13 LUFS when the same samples are sent to two channels. K-weighting depends a little on the sample rate
 (24 kHz and 48 kHz read up to 0.07 LU apart), so compare at one rate.
 
-pyloudnorm measures, with these things put right: its default filters read 0.04 to 0.08 LU low, while its
-"DeMan" set agrees with libebur128 to 1e-11 LU; it divides a last, partial block by the length of a whole
-one, so only whole steps are given to it; it filters in the input's precision, so it is given float64.
+An answer's own loudness and peak (`IntegratedLoudness`, `true_peak_dbtp`) need NumPy alone. All else is
+measured by pyloudnorm, of the extra `lab`, with these things put right: its default filters read 0.04 to
+0.08 LU low, while its "DeMan" set agrees with libebur128 to 1e-11 LU; it divides a last, partial block by the
+length of a whole one, so only whole steps are given to it; it filters in the input's precision, so it is
+given float64.
 """
 
 from __future__ import annotations
@@ -16,11 +18,11 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pyloudnorm
 from numpy.lib.stride_tricks import sliding_window_view
-from scipy.signal import firwin, lfilter
 
 from kokoro_lab.errors import ParameterError
+from kokoro_lab.extras import imported
+from kokoro_lab.metrics.k_weighting import KWeighting
 from kokoro_lab.typed import require_range
 
 Signal = npt.NDArray[np.floating[Any]]
@@ -31,6 +33,9 @@ SHORT_TERM_S = 3.0
 HOP_S = 0.1
 """Tech 3341, 2.2: meters are read at least ten times a second; gating blocks overlap by 75 %."""
 
+STEP = 0.25
+"""Of gating blocks, as a part of one: what does not overlap."""
+
 ABSOLUTE_GATE_LUFS = -70.0
 RANGE_GATE_LU = -20.0
 RANGE_PERCENTILES = (0.10, 0.95)
@@ -38,6 +43,7 @@ RANGE_PERCENTILES = (0.10, 0.95)
 OVERSAMPLING = 8
 """BS.1770-5, Annex 2, asks for 192 kHz; at 24 kHz that takes 8."""
 INTERPOLATOR_REACH_SAMPLES = 64
+INTERPOLATOR_BETA = 12.0
 MAX_CHANNELS = 5
 
 _NUDGE = 1e-9
@@ -72,13 +78,13 @@ def integrated_lufs(samples: Signal, sample_rate_hz: int) -> float:
     ITU-R BS.1770-5, Annex 1, equations 1 to 7.
     """
     signal = _checked(samples, sample_rate_hz, shortest_s=MOMENTARY_S)
-    meter = pyloudnorm.Meter(sample_rate_hz, filter_class="DeMan", block_size=MOMENTARY_S)
+    meter = _meter(sample_rate_hz, MOMENTARY_S)
     return float(meter.integrated_loudness(_whole_hops(signal, sample_rate_hz, MOMENTARY_S, HOP_S)))
 
 
 class IntegratedLoudness:
-    """`integrated_lufs` of one channel that comes in blocks of any size: the same to the last bit, in memory
-    that grows by 80 bytes for a second.
+    """`integrated_lufs` of one channel that comes in blocks of any size, within 1e-9 LU, in memory that grows
+    by 80 bytes for a second. Needs no extra.
 
     Parameters
     ----------
@@ -91,21 +97,15 @@ class IntegratedLoudness:
     """
 
     def __init__(self, sample_rate_hz: int) -> None:
-        meter = pyloudnorm.Meter(sample_rate_hz, filter_class="DeMan", block_size=MOMENTARY_S)
         self._rate_hz = sample_rate_hz
-        self._step = 1.0 - meter.overlap
-        self._stages = [(each.b, each.a, each.passband_gain) for each in meter._filters.values()]
-        self._states = [np.zeros(2) for _ in self._stages]
+        self._weighting = KWeighting(sample_rate_hz)
         self._weighted = np.zeros(0)
         self._samples = self._gone = 0
         self._powers: list[float] = []
 
     def push(self, samples: Signal) -> None:
         """Measure the next samples: floating point, shape (n,)."""
-        weighted = samples.astype(np.float64)
-        for stage, (b, a, passband_gain) in enumerate(self._stages):
-            weighted, self._states[stage] = lfilter(b, a, weighted, zi=self._states[stage])
-            weighted = passband_gain * weighted
+        weighted = self._weighting.push(samples.astype(np.float64))
         self._samples += len(samples)
         self._weighted = np.concatenate([self._weighted, weighted])
         while True:
@@ -132,8 +132,8 @@ class IntegratedLoudness:
     def _gating_block(self) -> tuple[int, int]:
         """The next one, in samples from the beginning."""
         number = len(self._powers)
-        start = int(MOMENTARY_S * (number * self._step) * self._rate_hz)
-        return start, int(MOMENTARY_S * (number * self._step + 1) * self._rate_hz)
+        start = int(MOMENTARY_S * (number * STEP) * self._rate_hz)
+        return start, int(MOMENTARY_S * (number * STEP + 1) * self._rate_hz)
 
 
 def momentary_lufs(samples: Signal, sample_rate_hz: int, hop_s: float = HOP_S) -> Values:
@@ -256,7 +256,7 @@ def true_peak_dbtp(samples: Signal, sample_rate_hz: int) -> float:
     """
     signal = _checked(samples, sample_rate_hz)
     reach = INTERPOLATOR_REACH_SAMPLES
-    taps = OVERSAMPLING * firwin(2 * reach * OVERSAMPLING + 1, 1 / OVERSAMPLING, window=("kaiser", 12.0))
+    taps = _interpolator(reach)
     # A point between samples is a sum of those around it, so all points are one product of matrices: five
     # times as fast as a filter that goes from sample to sample
     phases = np.ascontiguousarray(np.pad(taps, (0, OVERSAMPLING - 1)).reshape(-1, OVERSAMPLING)[::-1])
@@ -297,6 +297,18 @@ def sample_peak_dbfs(samples: Signal, sample_rate_hz: int) -> float:
     return _db(float(np.abs(_checked(samples, sample_rate_hz)).max()))
 
 
+def _interpolator(reach: int) -> Values:
+    """Taps of the low-pass filter between `reach` samples on either side."""
+    steps = np.arange(-reach * OVERSAMPLING, reach * OVERSAMPLING + 1)
+    taps = np.sinc(steps / OVERSAMPLING) * np.kaiser(len(steps), INTERPOLATOR_BETA)
+    return np.asarray(OVERSAMPLING * taps / taps.sum())
+
+
+def _meter(sample_rate_hz: int, block_s: float, overlap: float = 1 - STEP) -> Any:
+    pyloudnorm = imported("pyloudnorm", extra="lab")
+    return pyloudnorm.Meter(sample_rate_hz, filter_class="DeMan", block_size=block_s, overlap=overlap)
+
+
 def _db(magnitude: float) -> float:
     return 20 * float(np.log10(magnitude)) if magnitude else float("-inf")
 
@@ -305,8 +317,7 @@ def _windows_lufs(samples: Signal, sample_rate_hz: int, window_s: float, hop_s: 
     signal = _checked(samples, sample_rate_hz, shortest_s=window_s)
     require_range("hop_s", hop_s, 0.001, window_s, f"A hop of {hop_s} s is out of range.")
     # pyloudnorm cuts off fractions of a sample; the nudge keeps 2400.0 from counting as 2399.999...
-    overlap = 1 - (1 + _NUDGE) * hop_s / window_s
-    meter = pyloudnorm.Meter(sample_rate_hz, filter_class="DeMan", block_size=window_s, overlap=overlap)
+    meter = _meter(sample_rate_hz, window_s, overlap=1 - (1 + _NUDGE) * hop_s / window_s)
     meter.integrated_loudness(_whole_hops(signal, sample_rate_hz, window_s, hop_s))
     return np.array(meter.blockwise_loudness, dtype=np.float64)
 

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from kokoro_lab.extras import imported
+
 Values = npt.NDArray[np.float64]
 
 
@@ -62,8 +64,7 @@ def mel_filters(sample_rate_hz: int, window_samples: int, bands: int) -> Values:
     numpy.ndarray
         float64, shape (1 + window_samples // 2, bands). Shared: not to be written to.
     """
-    from librosa.filters import mel
-
+    mel = imported("librosa.filters", extra="lab").mel
     filters: Values = mel(sr=sample_rate_hz, n_fft=window_samples, n_mels=bands, dtype=np.float64).T
     filters.flags.writeable = False
     return filters

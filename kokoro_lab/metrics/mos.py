@@ -12,6 +12,7 @@ import onnxruntime as ort
 import soxr
 
 from kokoro_lab.errors import ParameterError
+from kokoro_lab.extras import require
 
 Samples = npt.NDArray[np.float32]
 
@@ -31,7 +32,9 @@ def dnsmos(samples: Samples, sample_rate_hz: int) -> float:
     Raises
     ------
     ParameterError
-        No samples, samples that are not finite, or the extra `quality` is not installed.
+        No samples, or samples that are not finite.
+    MissingExtra
+        The extra `quality` is not installed.
     """
     if not len(samples) or not np.isfinite(samples).all():
         raise ParameterError("Only a recording of finite samples can be judged.", field="samples")
@@ -50,14 +53,10 @@ def _opinion(samples: bytes, rate_hz: int) -> float:
 
 @cache
 def _session() -> ort.InferenceSession:
+    require("quality", "speechmos")
     spec = find_spec("speechmos")
-    if spec is None or spec.origin is None:
-        raise ParameterError(
-            "DNSMOS is not installed.",
-            field="metric",
-            value="dnsmos",
-            mend="Install the extra: pip install 'kokoro-lab[quality]'.",
-        )
+    assert spec is not None
+    assert spec.origin is not None
     # The file alone: the package imports what it does not declare
     model = Path(spec.origin).parent / "dnsmos_models" / "sig_bak_ovr.onnx"
     return ort.InferenceSession(str(model), providers=["CPUExecutionProvider"])

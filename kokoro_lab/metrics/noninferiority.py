@@ -9,9 +9,9 @@ from collections.abc import Hashable, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtr, ndtri
 
 from kokoro_lab.errors import ParameterError
+from kokoro_lab.extras import imported
 from kokoro_lab.metrics.intervals import (
     FEWEST_UNITS,
     Estimate,
@@ -22,6 +22,8 @@ from kokoro_lab.metrics.intervals import (
     rows_of,
 )
 from kokoro_lab.typed import require_range
+
+special = imported("scipy.special", extra="lab")
 
 MARGIN = 0.03
 CONFIDENCE = 0.95
@@ -78,17 +80,17 @@ def paired_change(
 def _level_at(limit: float, values: npt.NDArray[np.float64], drawn: npt.NDArray[np.float64]) -> float:
     """The one-sided level whose BCa limit of a mean is `limit`: Efron 1987, equation 3.9, solved for it."""
     mean = values.mean()
-    bias = ndtri((np.mean(drawn < mean) + np.mean(drawn <= mean)) / 2)
+    bias = special.ndtri((np.mean(drawn < mean) + np.mean(drawn <= mean)) / 2)
     # Of a mean, the jackknife's acceleration is a sixth of the skewness ÷ √n
     centred = values - mean
     acceleration = (centred**3).sum() / (6 * (centred**2).sum() ** 1.5)
     # One is added, so that no p is 0: as many draws can only show as much (Davison & Hinkley 1997, 4.11)
     share = (1 + np.count_nonzero(drawn <= limit)) / (1 + len(drawn))
-    moved = ndtri(min(share, len(drawn) / (1 + len(drawn)))) - bias
+    moved = special.ndtri(min(share, len(drawn) / (1 + len(drawn)))) - bias
     scale = 1 + acceleration * moved
     if scale <= 0:
         return 0.0 if moved < 0 else 1.0
-    return float(ndtr(moved / scale - bias))
+    return float(special.ndtr(moved / scale - bias))
 
 
 def holm(p: Mapping[str, float]) -> dict[str, float]:

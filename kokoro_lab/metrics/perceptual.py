@@ -9,11 +9,13 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 import soxr
-from pesq import pesq
-from pystoi import stoi as pystoi_stoi
 
 from kokoro_lab.errors import ParameterError
+from kokoro_lab.extras import imported
 from kokoro_lab.metrics.mel import Values, frame_power, mel_filters
+
+pesq = imported("pesq", extra="lab")
+pystoi = imported("pystoi", extra="lab")
 
 Samples = npt.NDArray[np.float32]
 
@@ -44,7 +46,9 @@ def pesq_wb(reference: Samples, candidate: Samples, sample_rate_hz: int) -> floa
     """
     pair = [_resampled(s, sample_rate_hz) for s in _checked(reference, candidate, sample_rate_hz)]
     leads = (round(lead_s * PESQ_RATE_HZ) for lead_s in PESQ_LEADS_S)
-    return float(np.median([pesq(PESQ_RATE_HZ, *(np.pad(s, (n, 0)) for s in pair), "wb") for n in leads]))
+    return float(
+        np.median([pesq.pesq(PESQ_RATE_HZ, *(np.pad(s, (n, 0)) for s in pair), "wb") for n in leads])
+    )
 
 
 def stoi(reference: Samples, candidate: Samples, sample_rate_hz: int) -> float:
@@ -58,7 +62,7 @@ def stoi(reference: Samples, candidate: Samples, sample_rate_hz: int) -> float:
         As `pesq_wb`.
     """
     reference, candidate = _checked(reference, candidate, sample_rate_hz)
-    return float(pystoi_stoi(reference, candidate, sample_rate_hz))
+    return float(pystoi.stoi(reference, candidate, sample_rate_hz))
 
 
 def log_spectral_distance_db(reference: Samples, candidate: Samples, sample_rate_hz: int) -> float:

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
-from scipy.ndimage import maximum_filter1d, uniform_filter1d
 
 from kokoro_lab.errors import ParameterError
+from kokoro_lab.extras import imported
+
+ndimage = imported("scipy.ndimage", extra="lab")
 
 Samples = npt.NDArray[np.float32]
 
@@ -105,7 +107,7 @@ def _scores_everywhere(samples: Samples, sample_rate_hz: int) -> npt.NDArray[np.
     """`seam_scores` of every sample at once."""
     near, around = (round(reach * sample_rate_hz) for reach in (NEAR_S, AROUND_S))
     bend = np.abs(np.diff(samples.astype(np.float64), n=2, prepend=samples[:1], append=samples[-1:]))
-    peak = maximum_filter1d(bend, 2 * near, mode="constant")
-    power = uniform_filter1d(bend**2, 2 * around, mode="constant")
+    peak = ndimage.maximum_filter1d(bend, 2 * near, mode="constant")
+    power = ndimage.uniform_filter1d(bend**2, 2 * around, mode="constant")
     scores: npt.NDArray[np.float64] = peak / (np.sqrt(np.maximum(power, 0)) + SILENCE)
     return scores

@@ -7,13 +7,14 @@ import wave
 from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO, Protocol, cast
 
 import numpy as np
 
 from kokoro_lab.audio import BYTES_A_SAMPLE, Pcm, pcm_bytes
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ
 from kokoro_lab.errors import PlaybackError
+from kokoro_lab.extras import imported
 
 
 class Clock:
@@ -190,12 +191,12 @@ def portaudio() -> ModuleType:
         It, or the PortAudio that it calls, is not installed.
     """
     try:
-        import sounddevice
+        sounddevice = imported("sounddevice", extra="play")
     except (ImportError, OSError) as error:  # OSError: it is there, and finds no PortAudio
         raise PlaybackError(
             f"The sound card needs sounddevice and PortAudio: {error}.", field="sink", mend=INSTALL
         ) from error
-    return sounddevice  # type: ignore[no-any-return, unused-ignore]  # no types, and an extra: it may be absent
+    return cast(ModuleType, sounddevice)
 
 
 class SoundCard:

@@ -17,6 +17,7 @@ from functools import cache, lru_cache
 from importlib.util import find_spec
 from itertools import groupby
 
+from kokoro_lab.extras import imported
 from kokoro_lab.text.tables import words as word_lists
 
 log = logging.getLogger(__name__)
@@ -89,7 +90,12 @@ def available() -> bool:
     return find_spec("lingua") is not None
 
 
-def detect(words: Sequence[LatinWord], base: str, known: Known | None = None) -> list[str]:
+def detect(
+    words: Sequence[LatinWord],
+    base: str,
+    known: Known | None = None,
+    missing: Callable[[], None] = lambda: None,
+) -> list[str]:
     """The language of each word, by its two letters.
 
     Parameters
@@ -100,6 +106,8 @@ def detect(words: Sequence[LatinWord], base: str, known: Known | None = None) ->
         The language of the request, of two letters, one of `LATIN`.
     known : callable, optional
         Whether a lower-case word is in the lexicon of `base`.
+    missing : callable, optional
+        Called where the detector would be asked, and is not installed.
     """
     if not words:
         return []
@@ -107,6 +115,7 @@ def detect(words: Sequence[LatinWord], base: str, known: Known | None = None) ->
         return [base] * len(words)  # most sentences: the detector is not even loaded for them
     if not available():
         _say_missing()
+        missing()
         return [base] * len(words)
     between = _between_names(words)
     gains = [
@@ -203,10 +212,10 @@ def _probabilities(word: str) -> dict[str, float]:
 @cache
 def _detector():  # type: ignore[no-untyped-def]
     """Loaded when it is first needed: 0.7 s and 80 MB."""
-    from lingua import IsoCode639_1, LanguageDetectorBuilder
-
-    codes = [getattr(IsoCode639_1, language.upper()) for language in LATIN]
-    return LanguageDetectorBuilder.from_iso_codes_639_1(*codes).with_preloaded_language_models().build()
+    lingua = imported("lingua", extra="langid")
+    codes = [getattr(lingua.IsoCode639_1, language.upper()) for language in LATIN]
+    builder = lingua.LanguageDetectorBuilder.from_iso_codes_639_1(*codes)
+    return builder.with_preloaded_language_models().build()
 
 
 def _viterbi(gains: Sequence[dict[str, float]], after_mark: Sequence[bool], base: str) -> list[str]:

@@ -6,6 +6,7 @@ import re
 from importlib.util import find_spec
 
 from kokoro_lab.errors import LanguageError
+from kokoro_lab.extras import MISAKI
 from kokoro_lab.text.tables import entries, rows
 
 LANGUAGES = {row["tag"]: row for row in rows(__package__, "languages.tsv")}
@@ -91,6 +92,8 @@ def why_not_read(language: str) -> str | None:
     if language not in SPOKEN:
         return f"there is no G2P for {language}"
     lacking = [module for module in _PARTS.get(language, ()) if find_spec(module) is None]
+    if language == "ja" and not lacking and find_spec("misaki") is None:
+        return f"ja needs misaki: {MISAKI}"
     return f"{language} needs the extra kokoro-lab[{language}]: {lacking[0]} is missing" if lacking else None
 
 

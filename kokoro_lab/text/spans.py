@@ -9,7 +9,7 @@ English unless the detector knows better; letters that stand for themselves or b
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
@@ -92,6 +92,7 @@ def language_spans(
     mode: str = "auto",
     forced: Forced = (),
     known: Known | None = None,
+    missing: Callable[[], None] = lambda: None,
 ) -> list[LanguageSpan]:
     """The spans of `sentence` in order; together they are all of it, and no two neighbours are alike.
 
@@ -109,13 +110,15 @@ def language_spans(
         What the text itself says about its languages, as ranges of the original.
     known : callable, optional
         Whether a lower-case word is in the lexicon of an English `base`.
+    missing : callable, optional
+        Called where Latin words may be of several languages, and the detector is not installed.
     """
     if not len(sentence):
         return []
     words = list(script_words(sentence.text))
     if forced:
         words = sorted([*words, *_forced_numbers(sentence, forced)])
-    languages = _detected(sentence.text, words, base, english_of(base, accent), mode, known)
+    languages = _detected(sentence.text, words, base, english_of(base, accent), mode, known, missing)
     for k, word in enumerate(words):
         languages[k] = _forced_at(sentence, word.start, word.end, forced) or languages[k]
     if not words:
@@ -136,7 +139,13 @@ def _forced_numbers(sentence: AlignedText, forced: Forced) -> Iterator[ScriptWor
 
 
 def _detected(
-    text: str, words: Sequence[ScriptWord], base: str, english: str, mode: str, known: Known | None
+    text: str,
+    words: Sequence[ScriptWord],
+    base: str,
+    english: str,
+    mode: str,
+    known: Known | None,
+    missing: Callable[[], None],
 ) -> list[str]:
     if mode == "off" or not words:
         return [base] * len(words)
@@ -151,7 +160,7 @@ def _detected(
     if mode == "auto":
         inverted = [m.end() for m in _INVERTED.finditer(text)]
         tokens = [_token(text, words, k, inverted) for k in latin]
-        for k, language in zip(latin, detect(tokens, home[:2], known), strict=True):
+        for k, language in zip(latin, detect(tokens, home[:2], known, missing), strict=True):
             if language != home[:2]:
                 found[k] = _tag(language, english)
     return found

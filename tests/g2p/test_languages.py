@@ -18,15 +18,20 @@ from hypothesis import strategies as st
 
 from kokoro_lab.datatypes import Fallback, Segment, Word
 from kokoro_lab.errors import LanguageError, TextError
+from kokoro_lab.extras import MISAKI
+from kokoro_lab.g2p import speakers
 from kokoro_lab.g2p.frontend import FrontEnd, Languages
 from kokoro_lab.g2p.phoneme_cache import PhonemeCache
 from kokoro_lab.g2p.vocab import encode
 from kokoro_lab.lab.fixtures import load_texts
-from kokoro_lab.text.language import SPOKEN
+from kokoro_lab.text import detect
+from kokoro_lab.text import language as language_module
+from kokoro_lab.text.language import SPOKEN, why_not_read
 from kokoro_lab.text.segment import FIRST_TOKENS, MAX_TOKENS
 
 SPOKEN_LETTER = regex.compile(r"[\p{Latin}\p{Hiragana}\p{Katakana}\p{Han}\p{Devanagari}&&\p{L}]", regex.V1)
 HERE = [language for language in SPOKEN if language != "ja" or find_spec("kokoro_lab.g2p.japanese")]
+MIXED = "Él dijo muchas gracias. Ella dijo muchas gracias."
 LEAST_RIGHT = 0.95
 LONGEST_S = 2.0
 
@@ -246,3 +251,33 @@ def test_what_was_read_leaves_nothing_behind() -> None:
     before = psutil.Process().memory_info().rss
     listen(80_000, "after")
     assert psutil.Process().memory_info().rss - before < 10 * 2**20
+
+
+def test_without_misaki_english_is_read_by_espeak_which_is_said(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """On Python 3.13, misaki is no part of what pip installs."""
+    monkeypatch.setattr(speakers, "find_spec", lambda name: None)
+    front_end = FrontEnd()
+    words, fallbacks, _ = read(front_end, "Two words. And xqzzyk.")
+    assert {word.source for word in words} == {"espeak"}
+    assert [(f.reason, f.start, f.end) for f in fallbacks] == [
+        (speakers.WITHOUT_MISAKI, 0, 10),
+        (speakers.WITHOUT_MISAKI, 11, 22),
+    ]
+    assert caplog.messages == [f"English is read by eSpeak, since misaki is not installed: {MISAKI}"]
+    assert front_end.speakers.known("en-us") is None
+
+
+def test_without_misaki_japanese_says_how_it_is_had(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(language_module, "find_spec", lambda name: None if name == "misaki" else object())
+    assert why_not_read("ja") == f"ja needs misaki: {MISAKI}"
+
+
+@pytest.mark.parametrize("text", [MIXED, f"<speak>{MIXED}</speak>", f"<speak>5<break/>000. {MIXED}</speak>"])
+def test_without_the_detector_the_report_says_so_once(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    monkeypatch.setattr(detect, "available", lambda: False)
+    front_end, fallbacks = FrontEnd(), list[Fallback]()
+    form = "ssml" if text.startswith("<") else "plain"
+    list(front_end.segments_of(front_end.read(text, form, "en-us"), "en-us", fallbacks.append))
+    assert fallbacks == [Fallback("language", detect.MISSING)]

@@ -49,16 +49,19 @@ class Installed:
         Where it is run.
     environment : dict, optional
         Variables beside those of `clean_environment`.
+    script : Path, optional
+        `kokoro-lab`, where it is installed elsewhere than beside these tests.
     """
 
     folder: Path
     environment: dict[str, str] = field(default_factory=dict)
+    script: Path = SCRIPT
 
     def run(
         self, *arguments: str, stdin: str = "", timeout_s: float = READY_S, **variables: str
     ) -> subprocess.CompletedProcess[str]:
         """Run a command to its end; `variables` are environment variables of this run alone."""
-        return self._ended([str(SCRIPT), *arguments], stdin, timeout_s, variables)
+        return self._ended([str(self.script), *arguments], stdin, timeout_s, variables)
 
     def shell(
         self, line: str, *, timeout_s: float = READY_S, **variables: str
@@ -86,7 +89,7 @@ class Installed:
         path = self.folder / log
         with path.open("wb") as sink:
             process = subprocess.Popen(
-                [str(SCRIPT), *arguments],
+                [str(self.script), *arguments],
                 cwd=self.folder,
                 env=clean_environment(**{**self.environment, **variables}),
                 stdin=subprocess.PIPE,

@@ -9,7 +9,7 @@ import numpy as np
 import pyebur128
 import pytest
 from pyebur128 import MeasurementMode, R128State
-from scipy.signal import resample_poly
+from scipy.signal import firwin, resample_poly
 
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.metrics import loudness
@@ -138,7 +138,7 @@ def test_silence_is_minus_infinity_and_warns_of_nothing() -> None:
 
 def test_true_peak_is_that_of_one_long_oversampling() -> None:
     samples = noise(0.3, 12.0)  # longer than what is oversampled at a time
-    taps = loudness.firwin(1025, 1 / 8, window=("kaiser", 12.0))
+    taps = firwin(1025, 1 / 8, window=("kaiser", 12.0))
     points = resample_poly(samples.astype(np.float64), 8, 1, window=taps, padtype="constant")
     expected = 20 * np.log10(np.abs(points).max())
     assert loudness.true_peak_dbtp(samples, RATE_HZ) == pytest.approx(expected, abs=1e-9)
@@ -221,13 +221,13 @@ def test_the_input_is_not_changed() -> None:
 @pytest.mark.parametrize("rate", [8_000, 22_050, 24_000, 44_100, 48_000])
 @pytest.mark.parametrize("duration_s", [0.4, 0.55, 3.0, 9.77])
 @pytest.mark.parametrize("block", [1_000, 7_919, 10**9])
-def test_in_blocks_it_is_the_same_to_the_last_bit(rate: int, duration_s: float, block: int) -> None:
+def test_in_blocks_and_without_scipy_it_is_the_same(rate: int, duration_s: float, block: int) -> None:
     samples = varying_noise(round(duration_s * rate)).astype(np.float32)
     samples[len(samples) // 2 :] *= np.float32(1e-3)  # some are below the relative gate
     meter = loudness.IntegratedLoudness(rate)
     for start in range(0, len(samples), block):
         meter.push(samples[start : start + block])
-    assert meter.lufs() == loudness.integrated_lufs(samples, rate)
+    assert meter.lufs() == pytest.approx(loudness.integrated_lufs(samples, rate), abs=1e-9)
 
 
 def test_silence_in_blocks_has_no_loudness() -> None:

@@ -315,14 +315,12 @@ def test_what_can_wait_is_not_loaded_beside_who_asks_as_soon_as_it_is_warm(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     loads, quiet_s = [], 1.0  # other servers of this process may be loading, too
-    monkeypatch.setattr(
-        "kokoro_lab.server.health.background.load_meter", lambda: loads.append(threading.current_thread())
-    )
+    monkeypatch.setattr(WarmUp, "_warm_others", lambda *_: loads.append(threading.current_thread()))
     monkeypatch.setattr("kokoro_lab.server.health.background.QUIET_S", quiet_s)
     slots = Slots(1)
     time.sleep(quiet_s)  # nobody came while it was loaded
     warm_up = WarmUp({"weights": 0.1})
-    thread = warm_up.start(engine, "hum", slots)
+    thread = warm_up.start(engine, "hum", slots, every_language=True)
     wait_until(lambda: warm_up.state == "ok")
     slot = slots.take()
     time.sleep(1.5 * quiet_s)

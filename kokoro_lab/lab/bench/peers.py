@@ -20,7 +20,7 @@ import psutil
 
 from kokoro_lab.datatypes import Samples
 from kokoro_lab.engine_config import EngineConfig
-from kokoro_lab.errors import ParameterError
+from kokoro_lab.extras import imported
 from kokoro_lab.lab.bench.trial import Listener
 from kokoro_lab.sessions.providers import make_session
 from kokoro_lab.weights.fetching import fetch
@@ -114,12 +114,12 @@ def load_kokoro_onnx(
 
     Raises
     ------
-    ParameterError
+    MissingExtra
         kokoro-onnx is not installed.
     WeightsError, VoiceError
         The weights cannot be had, or there is no such voice.
     """
-    kokoro = _imported()
+    kokoro = imported("kokoro_onnx", extra="peers").Kokoro
     weights = VARIANTS[variant]
     if missing((weights,), None):
         fetch((weights,), say=say)
@@ -148,15 +148,3 @@ def load_kokoro_onnx(
             "threads": threads,
         },
     )
-
-
-def _imported() -> Any:
-    try:
-        from kokoro_onnx import Kokoro
-    except ImportError as error:
-        raise ParameterError(
-            f"{PACKAGE}, the peer to compare with, is not installed ({error}).",
-            field="--peers",
-            mend="Install it: `pip install 'kokoro-lab[peers]'`, or `make env`, whose lock holds it.",
-        ) from error
-    return Kokoro

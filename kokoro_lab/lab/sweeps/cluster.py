@@ -13,6 +13,7 @@ from typing import Any
 
 from kokoro_lab._version import __version__
 from kokoro_lab.errors import ParameterError
+from kokoro_lab.extras import imported
 from kokoro_lab.lab import runs
 from kokoro_lab.lab.results import Result, crashed
 
@@ -30,7 +31,7 @@ def on_cluster(
     ParameterError
         The cluster cannot be reached, or has not what it takes.
     """
-    dask = _dask()
+    dask = imported("distributed", extra="cluster")
     with _connected(dask, address) as client:
         _require_same(client, notebook)
         run = partial(runs.run_notebook, progress=False)
@@ -76,19 +77,6 @@ def _connected(dask: Any, address: str) -> Iterator[Any]:
         except TimeoutError as error:
             raise _no_cluster(address, f"the scheduler at {address} has no worker") from error
         yield client
-
-
-def _dask() -> Any:
-    """The package, which has no types, if it is there."""
-    try:
-        import distributed
-    except ImportError as error:
-        raise ParameterError(
-            f"Sweeps on a cluster need Dask, which is not installed ({error}).",
-            field="--cluster",
-            mend="Install it: `pip install 'kokoro-lab[cluster]'`, or `make env`, whose lock holds it.",
-        ) from error
-    return distributed
 
 
 def _no_cluster(address: str, why: str) -> ParameterError:

@@ -23,6 +23,7 @@ import pandas as pd
 from filelock import FileLock, Timeout
 
 from kokoro_lab.errors import TuningError
+from kokoro_lab.extras import imported
 from kokoro_lab.lab.tuning import candidate
 from kokoro_lab.lab.tuning.candidate import MARGINS, OBJECTIVES, CandidateFailed, CandidateFigures
 from kokoro_lab.lab.tuning.search_space import Choice, Settings, Space
@@ -169,13 +170,7 @@ def choose(table: pd.DataFrame, default: Settings) -> dict[str, Choice] | None:
 @contextmanager
 def _opened(search: Search) -> Iterator[optuna.Study]:
     """The study, for us alone."""
-    try:
-        import optuna
-    except ImportError as error:
-        raise TuningError(
-            f"The tuner needs Optuna, which is not installed ({error}).",
-            mend="Install it: `pip install 'kokoro-lab[tune]'`, or `make env`, whose lock holds it.",
-        ) from error
+    optuna = imported("optuna", extra="tune")
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     search.folder.mkdir(parents=True, exist_ok=True)
     lock = FileLock(search.store.with_suffix(".lock"))
@@ -211,10 +206,9 @@ def _count(storage: Any, search: Search) -> int:
 
 def _take_up_again(study: optuna.Study) -> None:
     """A trial that was under way when its process ended is asked for anew."""
-    from optuna.trial import TrialState
-
-    for cut in study.get_trials(states=(TrialState.RUNNING,)):
-        study.tell(cut.number, state=TrialState.FAIL)
+    states = imported("optuna.trial", extra="tune").TrialState
+    for cut in study.get_trials(states=(states.RUNNING,)):
+        study.tell(cut.number, state=states.FAIL)
         if cut.params:
             study.enqueue_trial(cut.params)
 

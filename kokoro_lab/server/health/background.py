@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Literal
 
-from kokoro_lab.dsp import load_meter
 from kokoro_lab.errors import KokoroLabError
 from kokoro_lab.scheduling.kept_threads import SPEAKING
 from kokoro_lab.scheduling.priority import keep_collector_off
@@ -137,11 +136,10 @@ class WarmUp:
                     keep_collector_off()
                 self.state = "ok"
                 log.info("Warm after %.1f s", self.seconds)
-                if defer:
-                    time.sleep(QUIET_S)  # whoever has waited for "ok" asks now
-                    wait_until_idle(slots)
-                load_meter()
                 if every_language:
+                    if defer:
+                        time.sleep(QUIET_S)  # whoever has waited for "ok" asks now
+                        wait_until_idle(slots)
                     self._warm_others(engine, language, slots if defer else None)
                     if own_process:
                         keep_collector_off()

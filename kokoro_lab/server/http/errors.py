@@ -27,6 +27,7 @@ from kokoro_lab.errors import (
     Interrupted,
     KokoroLabError,
     MemoryLimitError,
+    MissingExtra,
     OutOfMemory,
     ProviderError,
     Unavailable,
@@ -50,6 +51,7 @@ NO_MEMORY = (
 
 _STATUS: dict[type[Exception], int] = {
     InputError: 400,
+    MissingExtra: 404,
     Interrupted: 409,
     Gone: 410,
     OutOfMemory: 503,
@@ -81,9 +83,9 @@ def register(app: Flask) -> None:
 
 
 def status_of(error: BaseException) -> int:
-    """400 for what the client can mend, 409 and 410 for what was stopped or cannot go on, 503 for a provider
-    or a server that may come back, 504 for what took too long, 507 for what its memory has no room for, else
-    500."""
+    """400 for what the client can mend, 404 for what is not installed, 409 and 410 for what was stopped or
+    cannot go on, 503 for a provider or a server that may come back, 504 for what took too long, 507 for what
+    its memory has no room for, else 500."""
     if isinstance(error, HTTPException):
         return error.code or 500
     return next((status for kind, status in _STATUS.items() if isinstance(error, kind)), 500)

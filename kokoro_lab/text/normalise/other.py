@@ -1,6 +1,6 @@
 """Numbers, money, percent, dates and clock times where a language has no rules of its own yet.
 
-Thin on purpose: what num2words and Babel know, with the words and marks of `others.tsv`, a column a language,
+Thin on purpose: what num2words knows, with the words and marks of `others.tsv`, a column a language,
 around it. Whatever digits are left are read one by one.
 """
 
@@ -76,9 +76,7 @@ class OtherReader:
 
     @cached_property
     def _months(self) -> Mapping[int, str]:
-        from babel.dates import get_month_names
-
-        return dict(get_month_names("wide", locale=self._words["locale"]))
+        return dict(enumerate(entries(self._words["months"]), 1))
 
     def _rules(self) -> tuple[Rule, ...]:
         words = self._words

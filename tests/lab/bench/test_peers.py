@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples
-from kokoro_lab.errors import ParameterError
+from kokoro_lab.errors import MissingExtra, ParameterError
 from kokoro_lab.lab.bench.peers import KokoroOnnx, load_kokoro_onnx
 from kokoro_lab.lab.bench.report import COMPUTING, FIRST_AUDIO, REAL_TIME, ratios, spread
 from kokoro_lab.lab.bench.timing import InProcess, measure
@@ -113,7 +113,7 @@ def test_a_peer_is_heard_where_a_notebooks_loop_runs() -> None:
 
 def test_a_peer_that_is_not_installed_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "kokoro_onnx", None)
-    with pytest.raises(ParameterError, match=r"not installed.*pip install 'kokoro-lab\[peers\]'"):
+    with pytest.raises(MissingExtra, match=r"not installed.*pip install 'kokoro-lab\[peers\]'"):
         load_kokoro_onnx("fp32", "af_heart", 1)
 
 

@@ -13,7 +13,7 @@ import pytest
 from filelock import FileLock
 
 from kokoro_lab.engine_config import EngineConfig
-from kokoro_lab.errors import TuningError
+from kokoro_lab.errors import MissingExtra, TuningError
 from kokoro_lab.lab.tuning.candidate import CandidateFailed, CandidateFigures
 from kokoro_lab.lab.tuning.search import FAILED, FEASIBLE, TOO_FAR, Search, choose, run_trials
 from kokoro_lab.lab.tuning.search_space import Space
@@ -93,7 +93,7 @@ def test_two_cannot_work_on_one_study(tmp_path: Path) -> None:
 
 def test_without_optuna_it_is_said_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "optuna", None)
-    with pytest.raises(TuningError, match=r"kokoro-lab\[tune\]"):
+    with pytest.raises(MissingExtra, match=r"kokoro-lab\[tune\]"):
         run_trials(search_in(tmp_path), costs, 2)
     assert not list(tmp_path.iterdir())
 

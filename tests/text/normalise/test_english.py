@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from kokoro_lab.text.normalise import normalise
 from kokoro_lab.text.normalise.english import cardinal, date, ordinal, time
 from kokoro_lab.text.normalise.english.numerals import mixed, number, year
+from kokoro_lab.text.normalise.english.patterns import WORDS
+from kokoro_lab.text.normalise.english.quantities import CURRENCIES
 from kokoro_lab.text.normalise.roman import roman
 from kokoro_lab.text.sanitise import sanitise
 from kokoro_lab.text.segment import sentences
@@ -168,3 +170,13 @@ def test_no_text_makes_it_fail_and_places_stay_in_order(original: str) -> None:
 @given(st.from_regex(r"[0-9$€%.,:/\-+ a-zIVX°'\"]{1,60}", fullmatch=True))
 def test_no_digit_is_left_over(original: str) -> None:
     assert not re.search(r"\d", normalise(sanitise(original), "en-us").text)
+
+
+def test_a_currency_code_has_a_name_for_one_and_for_several_and_most_have_cldrs() -> None:
+    numbers = pytest.importorskip("babel.numbers", reason="the extra `lab` is not installed")
+    own = {"EUR", "GBP", "BTC", "ETH", "CHF", "JPY"}
+    for code in WORDS["currency code"]:
+        one, many = CURRENCIES[code][:2]
+        if code not in own:
+            assert one == numbers.get_currency_name(code, count=1, locale="en")
+            assert many == numbers.get_currency_name(code, count=2, locale="en")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kokoro_lab.text.aligned import AlignedText
-from kokoro_lab.text.normalise import normalise, reader
+from kokoro_lab.text.normalise import normalise, other, reader
 
 
 @pytest.mark.parametrize(
@@ -83,3 +83,10 @@ def test_say_as_finds_what_it_needs(language: str, said: tuple[str, str, str, st
         found.date(None, 5, 1),
         found.time(10, 5, None, "pm"),
     )
+
+
+@pytest.mark.parametrize("language", ["fr", "it", "pt-br", "hi"])
+def test_months_are_named_as_cldr_names_them(language: str) -> None:
+    dates = pytest.importorskip("babel.dates", reason="the extra `lab` is not installed")
+    months = dates.get_month_names("wide", locale=language.replace("-", "_"))
+    assert other.OtherReader(language[:2])._months == dict(months)

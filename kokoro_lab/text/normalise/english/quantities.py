@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from babel.numbers import get_currency_name
-
 from kokoro_lab.text.normalise.english.numerals import cardinal, counted, fraction, is_one, mixed, number
 from kokoro_lab.text.normalise.english.patterns import (
     DECIMAL,
@@ -112,7 +110,7 @@ def _degrees(match: Any) -> str:
 
 
 CURRENCIES = units(__package__, "currencies.tsv")
-"""Of a symbol, or a code whose usual name is not Babel's."""
+"""Of a symbol, or of a code, which most people call by the name that CLDR has for it."""
 
 _SYMBOLS = [s for s in CURRENCIES if not s[0].isalpha() or s.endswith("$")]
 SYMBOL, SYMBOL_SIGNS = any_of(_SYMBOLS), "".join({symbol[-1] for symbol in _SYMBOLS})
@@ -161,10 +159,7 @@ def _span_of_amounts(match: Any) -> str | None:
 def _code(match: Any) -> str:
     code, text, big = match["code"], match["amount"], match["big"]
     one = is_one(text) and not big
-    if code in CURRENCIES:
-        name = CURRENCIES[code].one if one else CURRENCIES[code].many
-    else:
-        name = get_currency_name(code, count=1 if one else 2, locale="en")
+    name = CURRENCIES[code].one if one else CURRENCIES[code].many
     return f"{sign(match)}{scaled(text, big)} {name}"
 
 

@@ -1,0 +1,39 @@
+"""`/benchmarks` where the extra `lab`, which measures, is not installed: it says how that is had."""
+
+from __future__ import annotations
+
+import logging
+from typing import NoReturn
+
+from flask import Blueprint, Flask
+
+from kokoro_lab.errors import MissingExtra, install
+from kokoro_lab.server.openapi.document import documented
+from kokoro_lab.server.state import EXTENSION, ServerState
+
+log = logging.getLogger(__name__)
+
+blueprint = Blueprint("without_lab", __name__)
+
+
+def hang_into(app: Flask) -> None:
+    """Tell clients of `app` who ask for benchmarks what is missing, and the log if the settings ask."""
+    state: ServerState = app.extensions[EXTENSION]
+    app.register_blueprint(blueprint)
+    if state.settings.benchmark_interval_s and not state.settings.skip_benchmarking:
+        log.warning("No benchmark is begun at intervals, since the lab is not installed. %s", install("lab"))
+
+
+@blueprint.get("/benchmarks")
+@blueprint.post("/benchmarks")
+@documented(errors=(404,))
+def benchmarks() -> NoReturn:
+    """Not there without the extra `lab`."""
+    raise MissingExtra("lab", "What benchmarks this engine")
+
+
+@blueprint.get("/benchmarks/<run_id>")
+@documented(errors=(404,))
+def run(run_id: str) -> NoReturn:
+    """Not there without the extra `lab`."""
+    benchmarks()
