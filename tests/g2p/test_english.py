@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from misaki import en
 
 from kokoro_lab.datatypes import Fallback, Segment
 from kokoro_lab.errors import LanguageError, TextError
-from kokoro_lab.g2p.english import EnglishG2P, _lexicon, locate
+from kokoro_lab.g2p import english_words
+from kokoro_lab.g2p.english import EnglishG2P, locate
+from kokoro_lab.g2p.english_words import EnglishToken
 from kokoro_lab.g2p.frontend import FrontEnd
 from kokoro_lab.g2p.vocab import encode, symbols
 from kokoro_lab.text.aligned import AlignedText
@@ -50,12 +51,6 @@ def test_curly_apostrophes_keep_their_negation(front_end: FrontEnd, curly: str, 
     if curly.endswith("n’t"):
         assert said != phonemes(front_end, f"It {curly.removesuffix('n’t')} so.")
         assert "nt" in said.replace("ᵊ", "")
-
-
-@pytest.mark.parametrize("british", [False, True])
-@pytest.mark.filterwarnings("ignore:open_text is deprecated")
-def test_the_lexicon_is_misakis_own(british: bool) -> None:
-    assert vars(_lexicon(en, british=british)) == vars(en.Lexicon(british))
 
 
 def test_a_letter_among_letters_is_no_article(front_end: FrontEnd) -> None:
@@ -250,13 +245,13 @@ def test_what_misaki_looks_up_grows_with_the_text_and_not_faster(
     """It looks up every run of neighbouring parts of a word, and joins each run first."""
     g2p = EnglishG2P("en-us")
     joined: list[int] = []
-    merge = en.merge_tokens
+    join = english_words._joined
 
-    def counted(tokens: list[Any], unk: str | None = None) -> Any:
-        joined.append(len(tokens))
-        return merge(tokens, unk)
+    def counted(parts: Sequence[EnglishToken]) -> EnglishToken:
+        joined.append(len(parts))
+        return join(parts)
 
-    monkeypatch.setattr(en, "merge_tokens", counted)
+    monkeypatch.setattr(english_words, "_joined", counted)
     work = []
     for size in (200, 400, 800):
         joined.clear()

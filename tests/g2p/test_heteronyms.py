@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from kokoro_lab.g2p.english import EnglishG2P
+from kokoro_lab.g2p.entries import Entries
 from kokoro_lab.g2p.heteronyms import Heteronyms
 from kokoro_lab.g2p.senses import Senses, stem
 from kokoro_lab.g2p.word_class import TaggedSentence, is_verb
@@ -128,7 +129,8 @@ def test_where_the_context_says_nothing_misaki_decides(text: str) -> None:
 
 def test_what_a_lexicon_has_set_is_left_alone() -> None:
     tokens = [TaggedWord("lead", "NN", "given"), TaggedWord("pipe", "NN")]
-    Heteronyms({"lead": "lˈid"}, lambda s: s + "z").decide(tokens)
+    golds = Entries('{\n  "lead": "lˈid"\n}'.encode())
+    Heteronyms(golds, lambda s: s + "z").decide(tokens)
     assert tokens[0].tag == "NN"
 
 

@@ -1,0 +1,410 @@
+"""misaki's English dictionaries, and how it reads a word that is in them or is made of one that is.
+
+The rules are those of `misaki/en.py` 0.9.4 (hexgrad, Apache License 2.0), which cannot be imported without
+spaCy. They are followed to the letter: tests compare 2,000 texts with what misaki itself reads.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from importlib.resources import files
+from typing import NamedTuple
+
+from kokoro_lab.g2p.entries import Entries
+
+PRIMARY, SECONDARY = "ˈˌ"
+VOWELS = frozenset("AIOQWYaiuæɑɒɔəɛɜɪʊʌᵻ")
+CURRENCIES = {"$": ("dollar", "cent"), "£": ("pound", "pence"), "€": ("euro", "cent")}
+
+_TAPPED = frozenset("AIOWYiuæɑəɛɪɹʊʌ")
+"""Behind these a `t` becomes a tap in American English."""
+_ORDINALS = frozenset(("st", "nd", "rd", "th"))
+_NUMBER_ENDINGS = ("ing", "'d", "ed", "'s", "st", "nd", "rd", "th", "s")
+_ADDRESS_MARKS = {".": "dot", "/": "slash"}
+_SIGNS = {"%": "percent", "&": "and", "+": "plus", "@": "at"}
+_LETTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'-")
+_DOUBLED = re.compile(r"([bcdgklmnprstvxz])\1ing$|cking$")
+_CAPITALISED_STRESS, _CAPITALS_STRESS = 0.5, 2.0
+
+
+class Following(NamedTuple):
+    """What is known of the word behind: whether it begins with a vowel (None: a pause, or nothing is there),
+    and whether it is `to`."""
+
+    vowel: bool | None = None
+    to: bool = False
+
+
+class Dictionary:
+    """Phonemes of English words, American or British, in misaki's symbols.
+
+    Parameters
+    ----------
+    british : bool
+
+    Attributes
+    ----------
+    golds, silvers : Entries
+        The first are looked up before the second.
+    """
+
+    def __init__(self, *, british: bool) -> None:
+        self.british = british
+        self.golds, self.silvers = (
+            Entries((files("misaki") / f"data/{'gb' if british else 'us'}_{name}.json").read_bytes())
+            for name in ("gold", "silver")
+        )
+
+    def read(
+        self, text: str, tag: str, following: Following, currency: str | None = None, *, first: bool = True
+    ) -> str | None:
+        """Phonemes of a token, or None if it is neither known nor a number.
+
+        Parameters
+        ----------
+        text, tag : str
+            A word, and its Penn tag.
+        following : Following
+        currency : str, optional
+            A sign that stood before it: a number is so many of these.
+        first : bool
+            Whether it begins a word: then a number is said as a whole, and may be negative.
+        """
+        word = unicodedata.normalize("NFKC", text.replace("‘", "'").replace("’", "'"))
+        word = "".join(map(_plain_digit, word))
+        stress = None
+        if word != word.lower():
+            stress = _CAPITALS_STRESS if word == word.upper() else _CAPITALISED_STRESS
+        found = self._word(word, tag, stress, following)
+        if found is not None:
+            unit = self._with_s(CURRENCIES[currency][0] + "s") if currency in CURRENCIES else None
+            return f"{found} {unit}" if unit else found
+        return self._number(word, currency, first=first) if _is_number(word, first=first) else None
+
+    def lookup(
+        self,
+        word: str,
+        tag: str | None = None,
+        stress: float | None = None,
+        following: Following | None = None,
+    ) -> str | None:
+        """Phonemes of a word in the dictionaries; of one in capitals that is not there, letter by letter."""
+        is_name = False
+        if word == word.upper() and word not in self.golds:
+            word, is_name = word.lower(), tag == "NNP"
+        found = self.golds.get(word)
+        if found is None and not is_name:
+            found = self.silvers.get(word)
+        if isinstance(found, dict):
+            if following and following.vowel is None and "None" in found:
+                tag = "None"
+            elif tag not in found:
+                tag = _word_class(tag)
+            found = found[tag] if tag in found else found["DEFAULT"]
+        if found is None or (is_name and PRIMARY not in found):
+            return self.spelt(word)
+        return stressed(found, stress)
+
+    def spelt(self, word: str) -> str | None:
+        """Letter by letter, with the stress on the last; None if one has no name."""
+        letters = [self.golds.get(c.upper()) for c in word if c.isalpha()]
+        if not all(letters):
+            return None
+        return PRIMARY.join(stressed("".join(map(str, letters)), 0).rsplit(SECONDARY, 1))
+
+    def _special(self, word: str, tag: str, stress: float | None, following: Following) -> str | None:
+        """Words that are said by what surrounds them, and marks that are words."""
+        if tag == "ADD" and word in _ADDRESS_MARKS:
+            return self.lookup(_ADDRESS_MARKS[word], None, -0.5, following)
+        if word in _SIGNS:
+            return self.lookup(_SIGNS[word], None, None, following)
+        if "." in word.strip(".") and word.replace(".", "").isalpha() and max(map(len, word.split("."))) < 3:
+            return self.spelt(word)
+        if word in ("a", "A"):
+            return "ɐ" if tag == "DT" else "ˈA"
+        if word in ("am", "Am", "AM"):
+            if tag.startswith("NN"):
+                return self.spelt(word)
+            is_stressed = following.vowel is None or word != "am" or (stress and stress > 0)
+            return str(self.golds["am"]) if is_stressed else "ɐm"
+        if word in ("an", "An", "AN"):
+            return self.spelt(word) if word == "AN" and tag.startswith("NN") else "ɐn"
+        if word == "I" and tag == "PRP":
+            return SECONDARY + "I"
+        if word in ("by", "By", "BY") and _word_class(tag) == "ADV":
+            return "bˈI"
+        if word in ("to", "To") or (word == "TO" and tag in ("TO", "IN")):
+            if following.vowel is None:
+                return str(self.golds["to"])
+            return "tʊ" if following.vowel else "tə"
+        if word in ("in", "In") or (word == "IN" and tag != "NNP"):
+            return (PRIMARY if following.vowel is None or tag != "IN" else "") + "ɪn"
+        if word in ("the", "The") or (word == "THE" and tag == "DT"):
+            return "ði" if following.vowel else "ðə"
+        if tag == "IN" and word.lower() in ("vs", "vs."):
+            return self.lookup("versus", None, None, following)
+        if word in ("used", "Used", "USED"):
+            habit = tag in ("VBD", "JJ") and following.to
+            return self.lookup("used", "VBD" if habit else "DEFAULT")
+        return None
+
+    def _word(self, word: str, tag: str, stress: float | None, following: Following) -> str | None:
+        special = self._special(word, tag, stress, following)
+        if special is not None:
+            return special
+        if self._is_said_in_lower_case(word, tag, stress, following):
+            word = word.lower()
+        for known in (word, word[:-2] + "'s" if word.endswith("s'") else "", word.removesuffix("'")):
+            if known and self._knows(known):
+                return self.lookup(known, tag, stress, following)
+        for inflected in (self._with_s, self._with_ed):
+            found = inflected(word, tag, stress, following)
+            if found is not None:
+                return found
+        return self._with_ing(word, tag, 0.5 if stress is None else stress, following)
+
+    def _is_said_in_lower_case(self, word: str, tag: str, stress: float | None, following: Following) -> bool:
+        """Whether only capitals keep a word, `Wordy` or `WORDY`, from being found; not a short name."""
+        lower = word.lower()
+        if len(word) < 2 or word == lower or not word.replace("'", "").isalpha():
+            return False
+        if (tag == "NNP" and len(word) <= 7) or word in self.golds or word in self.silvers:
+            return False
+        if word != word.upper() and word[1:] != word[1:].lower():
+            return False
+        return (
+            lower in self.golds
+            or lower in self.silvers
+            or any(
+                inflected(lower, tag, stress, following)
+                for inflected in (self._with_s, self._with_ed, self._with_ing)
+            )
+        )
+
+    def _knows(self, word: str) -> bool:
+        """Whether `lookup` has something to say: letters in capitals can always be spelt."""
+        if word in self.golds or word in _SIGNS or word in self.silvers:
+            return True
+        if not word.isalpha() or not _LETTERS.issuperset(word):
+            return False
+        if len(word) == 1 or (word == word.upper() and word.lower() in self.golds):
+            return True
+        return word[1:] == word[1:].upper()
+
+    def _with_s(
+        self,
+        word: str,
+        tag: str | None = None,
+        stress: float | None = None,
+        following: Following | None = None,
+    ) -> str | None:
+        if len(word) < 3 or not word.endswith("s"):
+            return None
+        if not word.endswith("ss") and self._knows(word[:-1]):
+            stem = word[:-1]
+        elif (
+            word.endswith("'s") or (len(word) > 4 and word.endswith("es") and not word.endswith("ies"))
+        ) and self._knows(word[:-2]):
+            stem = word[:-2]
+        elif len(word) > 4 and word.endswith("ies") and self._knows(word[:-3] + "y"):
+            stem = word[:-3] + "y"
+        else:
+            return None
+        return self.s_form(self.lookup(stem, tag, stress, following))
+
+    def s_form(self, stem: str | None) -> str | None:
+        """Phonemes with the -s of a plural, a genitive or a verb."""
+        if not stem:
+            return None
+        if stem[-1] in "ptkfθ":
+            return stem + "s"
+        if stem[-1] in "szʃʒʧʤ":
+            return stem + ("ɪz" if self.british else "ᵻz")
+        return stem + "z"
+
+    def _with_ed(self, word: str, tag: str, stress: float | None, following: Following) -> str | None:
+        if len(word) < 4 or not word.endswith("d"):
+            return None
+        if not word.endswith("dd") and self._knows(word[:-1]):
+            stem = word[:-1]
+        elif len(word) > 4 and word.endswith("ed") and not word.endswith("eed") and self._knows(word[:-2]):
+            stem = word[:-2]
+        else:
+            return None
+        return self._ed_form(self.lookup(stem, tag, stress, following))
+
+    def _ed_form(self, stem: str | None) -> str | None:
+        if not stem:
+            return None
+        if stem[-1] in "pkfθʃsʧ":
+            return stem + "t"
+        if stem[-1] == "d":
+            return stem + ("ɪd" if self.british else "ᵻd")
+        if stem[-1] != "t":
+            return stem + "d"
+        if self.british or len(stem) < 2:
+            return stem + "ɪd"
+        return stem[:-1] + "ɾᵻd" if stem[-2] in _TAPPED else stem + "ᵻd"
+
+    def _with_ing(self, word: str, tag: str, stress: float | None, following: Following) -> str | None:
+        if len(word) < 5 or not word.endswith("ing"):
+            return None
+        if len(word) > 5 and self._knows(word[:-3]):
+            stem = word[:-3]
+        elif self._knows(word[:-3] + "e"):
+            stem = word[:-3] + "e"
+        elif len(word) > 5 and _DOUBLED.search(word) and self._knows(word[:-4]):
+            stem = word[:-4]
+        else:
+            return None
+        return self._ing_form(self.lookup(stem, tag, stress, following))
+
+    def _ing_form(self, stem: str | None) -> str | None:
+        if not stem or (self.british and stem[-1] in "əː"):
+            return None
+        if not self.british and len(stem) > 1 and stem[-1] == "t" and stem[-2] in _TAPPED:
+            return stem[:-1] + "ɾɪŋ"
+        return stem + "ɪŋ"
+
+    def _number(self, written: str, currency: str | None, *, first: bool) -> str | None:
+        ending = re.search(r"[a-z']+$", written)
+        suffix = ending.group() if ending else ""
+        digits = written.removesuffix(suffix)
+        minus = digits.startswith("-")
+        digits = digits.removeprefix("-")
+        spoken = [self.lookup("minus")] * minus + self._numerals(digits, suffix, currency, minus, first=first)
+        if not spoken or None in spoken:
+            return None
+        joined = " ".join(each or "" for each in spoken)
+        if suffix in ("s", "'s"):
+            return self.s_form(joined)
+        if suffix in ("ed", "'d"):
+            return self._ed_form(joined)
+        return self._ing_form(joined) if suffix == "ing" else joined
+
+    def _numerals(
+        self, digits: str, suffix: str, currency: str | None, minus: bool, *, first: bool
+    ) -> list[str | None]:
+        """Phonemes of each word of a number."""
+        if _is_digits(digits) and suffix in _ORDINALS:
+            return self._in_words(_numeral(int(digits), to="ordinal"))
+        if not minus and len(digits) == 4 and currency not in CURRENCIES and _is_digits(digits):
+            return self._in_words(_numeral(int(digits), to="year"))
+        plain = digits.replace(",", "")
+        if not first and "." not in digits:
+            return self._part_of_a_word(plain)
+        if digits.count(".") > 1 or not first:
+            return [spoken for part in plain.split(".") if part for spoken in self._part_of_a_version(part)]
+        if currency in CURRENCIES and len(digits.partition(".")[2]) < 3:
+            return self._money(plain, CURRENCIES[currency])
+        if "." not in digits:
+            return self._in_words(_numeral(int(plain), to="ordinal" if suffix in _ORDINALS else "cardinal"))
+        if plain.startswith("."):
+            return self._in_words("point " + " ".join(_numeral(int(digit)) for digit in plain[1:]))
+        return self._in_words(_numeral(float(plain)))
+
+    def _in_words(self, numeral: str) -> list[str | None]:
+        words = (word for word in re.split(r"[^a-z]+", numeral) if word != "and")
+        return [self.lookup(word, None, -2.0 if word == "point" else None) for word in words]
+
+    def _cardinal(self, digits: str) -> list[str | None]:
+        return self._in_words(_numeral(int(digits)))
+
+    def _digit_by_digit(self, digits: str) -> list[str | None]:
+        return [spoken for digit in digits for spoken in self._cardinal(digit)]
+
+    def _part_of_a_word(self, digits: str) -> list[str | None]:
+        """The number in `B747` or `MP3`: of three digits, the first, and the others together."""
+        if digits[0] == "0" or len(digits) > 3:
+            return self._digit_by_digit(digits)
+        if len(digits) < 3 or digits.endswith("00"):
+            return self._cardinal(digits)
+        if digits[1] == "0":
+            return [*self._cardinal(digits[0]), self.lookup("O", None, -2.0), *self._cardinal(digits[2])]
+        return [*self._cardinal(digits[0]), *self._cardinal(digits[1:])]
+
+    def _part_of_a_version(self, digits: str) -> list[str | None]:
+        """One number of several with points between them."""
+        if digits[0] == "0" or (len(digits) != 2 and digits[1:].strip("0")):
+            return self._digit_by_digit(digits)
+        return self._cardinal(digits)
+
+    def _money(self, digits: str, units: tuple[str, str]) -> list[str | None]:
+        whole, _, hundredths = digits.partition(".")
+        amounts = [(int(whole or 0), units[0]), (int(hundredths or 0), units[1])]
+        # Without what there is none of, but for `$0`
+        amounts = [each for each in amounts if each[0]] or amounts[:1]
+        spoken: list[str | None] = []
+        for amount, unit in amounts:
+            spoken += [self.lookup("and")] * bool(spoken)
+            spoken += self._in_words(_numeral(amount))
+            several = amount != 1 and unit != "pence"
+            spoken.append(self._with_s(unit + "s") if several else self.lookup(unit))
+        return spoken
+
+
+def stressed(phonemes: str, stress: float | None) -> str:
+    """`phonemes` with more or less stress: below -1, none; -1 and -0.5, a secondary one for a primary one; 0
+    to 1, a secondary one where there is none; 1 and more, a primary one for a secondary one; above 1, a
+    primary one where there is none."""
+    if stress is None:
+        return phonemes
+    if stress < -1:
+        return phonemes.replace(PRIMARY, "").replace(SECONDARY, "")
+    if stress == -1 or (stress in (0, -0.5) and PRIMARY in phonemes):
+        return phonemes.replace(SECONDARY, "").replace(PRIMARY, SECONDARY)
+    if PRIMARY not in phonemes and SECONDARY not in phonemes:
+        mark = SECONDARY if stress in (0, 0.5, 1) else PRIMARY if stress > 1 else ""
+        return _before_vowel(mark, phonemes)
+    if stress >= 1 and PRIMARY not in phonemes:
+        return phonemes.replace(SECONDARY, PRIMARY)
+    return phonemes
+
+
+def _numeral(number: float, to: str = "cardinal") -> str:
+    """In words; with the library, whose fifty languages are loaded with the first number."""
+    from num2words import num2words
+
+    return str(num2words(number, to=to))
+
+
+def _before_vowel(mark: str, phonemes: str) -> str:
+    at = next((i for i, symbol in enumerate(phonemes) if symbol in VOWELS), None)
+    return phonemes if at is None else phonemes[:at] + mark + phonemes[at:]
+
+
+def _word_class(tag: str | None) -> str | None:
+    for start, name in (
+        ("VB", "VERB"),
+        ("NN", "NOUN"),
+        ("ADV", "ADV"),
+        ("RB", "ADV"),
+        ("ADJ", "ADJ"),
+        ("JJ", "ADJ"),
+    ):
+        if tag and tag.startswith(start):
+            return name
+    return tag
+
+
+def _plain_digit(character: str) -> str:
+    """`²` or `٣` as 2 or 3; a character that is no whole number as it is."""
+    if not character.isdigit():
+        return character
+    value = unicodedata.numeric(character)
+    return str(int(value)) if value == int(value) else character
+
+
+def _is_digits(text: str) -> bool:
+    return text.isascii() and text.isdigit()
+
+
+def _is_number(word: str, *, first: bool) -> bool:
+    if not any(map(_is_digits, word)):
+        return False
+    for ending in _NUMBER_ENDINGS:
+        if word.endswith(ending):
+            word = word.removesuffix(ending)
+            break
+    return all(_is_digits(c) or c in ",." or (first and i == 0 and c == "-") for i, c in enumerate(word))

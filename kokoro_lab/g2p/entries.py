@@ -1,0 +1,97 @@
+"""The entries of one of misaki's dictionaries, each parsed when it is asked for.
+
+Read as a whole, a dictionary takes a quarter of a second and 40 MB; its file has an entry a line, sorted by
+word, so that one is found by halving.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import cast, overload
+
+import numpy as np
+
+Entry = str | dict[str, str | None]
+"""Phonemes; or phonemes by Penn tag or word class, `DEFAULT` among them."""
+
+REMEMBERED = 16384
+_BEFORE_NAME = '\n  "'
+_SEVERAL = re.compile(rb'\n  "(?P<word>[^"]+)": (?P<entry>\{[^}]*\})')
+
+
+class Entries:
+    """Entries by word. A word in lower case is also found with a capital, and the other way round.
+
+    Parameters
+    ----------
+    file : bytes
+        A JSON object with a member a line, indented by two spaces, sorted by their names.
+    """
+
+    def __init__(self, file: bytes) -> None:
+        self._file = file
+        codes = np.frombuffer(file, np.uint8)
+        begins = [codes[k : len(codes) - 3 + k] == ord(c) for k, c in enumerate(_BEFORE_NAME)]
+        self._starts = np.flatnonzero(np.logical_and.reduce(begins)) + len(_BEFORE_NAME)
+        self._ends = np.append(self._starts[1:] - len(_BEFORE_NAME), file.rindex(b"}"))
+        self._taught: dict[str, Entry] = {}
+        self._found = lru_cache(REMEMBERED)(self._in_both_cases)
+
+    def __contains__(self, word: str) -> bool:
+        return self.get(word) is not None
+
+    def __getitem__(self, word: str) -> Entry:
+        entry = self.get(word)
+        if entry is None:
+            raise KeyError(word)
+        return entry
+
+    def __setitem__(self, word: str, entry: Entry) -> None:
+        self._taught[word] = entry
+
+    @overload
+    def get(self, word: str) -> Entry | None: ...
+    @overload
+    def get(self, word: str, default: Entry) -> Entry: ...
+    def get(self, word: str, default: Entry | None = None) -> Entry | None:
+        """The entry of a word, or `default`."""
+        found = self._taught.get(word) or self._found(word)
+        return default if found is None else found
+
+    def of_several_readings(self) -> Iterator[tuple[str, Entry]]:
+        """Words in lower case that are said in more than one way, with their entries."""
+        written = {match["word"].decode(): match["entry"] for match in _SEVERAL.finditer(self._file)}
+        for word in dict.fromkeys([*self._taught, *map(str.lower, written)]):
+            if word != word.lower():
+                continue
+            if word in written and word not in self._taught:
+                yield word, json.loads(written[word])
+            elif isinstance(entry := self.get(word), dict):
+                yield word, entry
+
+    def _in_both_cases(self, word: str) -> Entry | None:
+        found = self._in_file(word)
+        lower, capitalised = word.lower(), word.capitalize()
+        if found is None and len(word) > 1 and lower != capitalised and word in (lower, capitalised):
+            found = self._in_file(lower if word == capitalised else capitalised)
+        return found
+
+    def _in_file(self, word: str) -> Entry | None:
+        wanted = word.encode()
+        low, high = 0, len(self._starts)
+        while low < high:
+            middle = (low + high) // 2
+            start = int(self._starts[middle])
+            name = self._file[start : self._file.index(b'"', start)]
+            if name == wanted:
+                return self._parsed(middle)
+            low, high = (middle + 1, high) if name < wanted else (low, middle)
+        return None
+
+    def _parsed(self, number: int) -> Entry:
+        member = self._file[self._starts[number] - 1 : self._ends[number]].rstrip(b",")
+        (entry,) = json.loads(b"{" + member + b"}").values()
+        return cast(Entry, entry)

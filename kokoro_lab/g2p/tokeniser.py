@@ -1,0 +1,138 @@
+"""spaCy's tokeniser for English, from the rules in its model: the same tokens, without spaCy.
+
+A word between spaces loses what its ends match (prefixes, suffixes) until nothing does; what is left is an
+address, or is cut at infixes. A word that stands in the list of exceptions (`don't`) is taken from there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Any, NamedTuple
+
+ORTH, NORM = 65, 67
+"""spaCy's numbers for the text of a token of an exception, and for the word that the tagger sees for it."""
+
+
+class Token(NamedTuple):
+    """A token; the word that the tagger sees for it, if an exception says so; whether a space follows."""
+
+    text: str
+    norm: str | None = None
+    space: bool = False
+
+
+class Tokeniser:
+    """Tokens of a text. Thread-safe.
+
+    Parameters
+    ----------
+    rules : mapping
+        The model's file `tokenizer`, unpacked: patterns under `prefix_search`, `suffix_search`,
+        `infix_finditer` and `url_match`; under `exceptions`, what a word is made of.
+    """
+
+    def __init__(self, rules: Mapping[str, Any]) -> None:
+        self._prefix = re.compile(rules["prefix_search"]).search
+        self._suffix = re.compile(rules["suffix_search"]).search
+        self._infixes = re.compile(rules["infix_finditer"]).finditer
+        self._url = re.compile(rules["url_match"]).match
+        self._exceptions = {
+            word: [Token(part[ORTH], part.get(NORM)) for part in made_of]
+            for word, made_of in rules["exceptions"].items()
+        }
+        self._torn = self._exceptions_that_are_torn()
+
+    def __call__(self, text: str) -> list[Token]:
+        """Tokens in order. With a space behind each that has one, they are `text` again."""
+        return self._mended(list(self._tokens(text)))
+
+    def _tokens(self, text: str) -> Iterator[Token]:
+        spans = ["".join(span) for _, span in groupby(text, str.isspace)]
+        for at, span in enumerate(spans):
+            if span.isspace():
+                # One space belongs to the token before it
+                span = span.removeprefix(" ") if at else span
+                if not span:
+                    continue
+            tokens = self._exceptions.get(span) or self._of_word(span, self._exceptions)
+            yield from tokens[:-1]
+            yield tokens[-1]._replace(space=spans[at + 1 : at + 2] != [] and spans[at + 1].startswith(" "))
+
+    def _of_word(self, word: str, exceptions: Mapping[str, list[Token]]) -> list[Token]:
+        prefixes: list[Token] = []
+        suffixes: list[Token] = []
+        while word and word not in exceptions:
+            start = found.end() - found.start() if (found := self._prefix(word)) else 0
+            if start and word[start:] in exceptions:
+                prefixes.append(Token(word[:start]))
+                word = word[start:]
+                break
+            stop = found.end() - found.start() if (found := self._suffix(word[start:])) else 0
+            if stop and word[:-stop] in exceptions:
+                suffixes.append(Token(word[-stop:]))
+                word = word[:-stop]
+                break
+            if not start and not stop:
+                break
+            if start:
+                prefixes.append(Token(word[:start]))
+            if stop:
+                suffixes.append(Token(word[-stop:]))
+            word = word[start : len(word) - stop]
+        return [*prefixes, *self._of_rest(word, exceptions), *reversed(suffixes)]
+
+    def _of_rest(self, word: str, exceptions: Mapping[str, list[Token]]) -> Sequence[Token]:
+        """What is left of a word when prefixes and suffixes are gone."""
+        if not word:
+            return ()
+        if word in exceptions:
+            return exceptions[word]
+        if self._url(word):
+            return [Token(word)]
+        tokens: list[Token] = []
+        at = 0
+        for infix in self._infixes(word):
+            if infix.start() == 0:
+                continue
+            tokens += [Token(part) for part in (word[at : infix.start()], infix.group()) if part]
+            at = infix.end()
+        return [*tokens, Token(word[at:])] if word[at:] else tokens
+
+    def _exceptions_that_are_torn(self) -> dict[str, list[list[str]]]:
+        """Exceptions that the patterns take apart when they stand in a longer word: the tokens that are then
+        found, by the first of these."""
+        torn: dict[str, list[list[str]]] = {}
+        for word in self._exceptions:
+            if " " in word or self._prefix(word) or self._suffix(word) or next(self._infixes(word), None):
+                texts = [token.text for span in word.split(" ") for token in self._of_word(span, {})]
+                if texts:
+                    torn.setdefault(texts[0], []).append(texts)
+        return torn
+
+    def _mended(self, tokens: list[Token]) -> list[Token]:
+        """`tokens` with each exception in them that was taken apart; of those that overlap, the longest."""
+        found = [
+            (len(texts), -at)
+            for at, token in enumerate(tokens)
+            for texts in self._torn.get(token.text, ())
+            if [each.text for each in tokens[at : at + len(texts)]] == texts
+        ]
+        if not found:
+            return tokens
+        taken: set[int] = set()
+        chosen: dict[int, int] = {}
+        for length, start in sorted(found, reverse=True):
+            if -start not in taken and length - start - 1 not in taken:
+                chosen[-start] = length
+            taken.update(range(-start, length - start))
+        mended: list[Token] = []
+        at = 0
+        while at < len(tokens):
+            run = tokens[at : at + chosen.get(at, 1)]
+            word = "".join(token.text + " " * token.space for token in run[:-1]) + run[-1].text
+            exception = self._exceptions.get(word) if at in chosen else None
+            mended += [*exception[:-1], exception[-1]._replace(space=run[-1].space)] if exception else run
+            at += len(run)
+        return mended
