@@ -6,7 +6,7 @@ import json
 import sys
 from pathlib import Path
 
-from kokoro_lab.graphs import artefacts
+from kokoro_lab.graphs import recipes
 from kokoro_lab.lab.fixtures import load_texts
 from kokoro_lab.lab.tuning.precision import costs
 
@@ -14,11 +14,11 @@ VOICES = ("af_heart", "am_michael", "bf_emma")
 TEXTS = 4
 
 if __name__ == "__main__":
-    target = Path(artefacts.__file__).with_name("exclusions.json")
+    target = Path(recipes.__file__).with_name("exclusions.json")
     lines = [text.text for text in load_texts(limit=TEXTS)]
     measured = {
         variant: json.loads(costs(variant, lines, VOICES).to_json(orient="records"))
-        for variant in artefacts.exclusions()
+        for variant in recipes.exclusions()
     }
     target.write_text(json.dumps(measured, indent=1) + "\n", "utf-8")
     sys.stdout.write(target.read_text("utf-8"))

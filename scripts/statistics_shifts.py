@@ -6,7 +6,7 @@ import sys
 
 import numpy as np
 
-from kokoro_lab.graphs.artefacts import exclusions
+from kokoro_lab.graphs.recipes import exclusions
 from kokoro_lab.lab.fixtures import load_texts
 from kokoro_lab.lab.tuning.statistics import shift_of
 from kokoro_lab.model.predictor import SHIFTS_FILE

@@ -10,13 +10,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-import onnx
 
-from kokoro_lab.graphs import passes
+from kokoro_lab.graphs.signatures import EPSILON
 from kokoro_lab.scheduling.one_thread import product
+
+if TYPE_CHECKING:
+    import onnx
+
+    from kokoro_lab.graphs import passes
 
 Values = npt.NDArray[np.float32]
 
@@ -47,6 +52,8 @@ class AdainLayers:
     @classmethod
     def of(cls, vocoder: onnx.ModelProto) -> AdainLayers:
         """Read off a vocoder whose constants are folded."""
+        from kokoro_lab.graphs import passes
+
         layers = passes.adain_layers(vocoder)
         alpha = {snake.y: snake.alpha for snake in passes.snakes(passes.modulate(vocoder))}
         first: dict[str, int] = {}
@@ -104,7 +111,7 @@ class AdainLayers:
         """
         modulation = product(style[0, :128], self.weight.T) + self.bias
         channels = len(self.source)
-        scale = (1 + modulation[:channels]) / np.sqrt(variance[self.source] + passes.EPSILON)
+        scale = (1 + modulation[:channels]) / np.sqrt(variance[self.source] + EPSILON)
         shift = modulation[channels:] - mean[self.source] * scale
         return (
             (scale * self.factor).astype(np.float32),
@@ -121,10 +128,10 @@ class AdainLayers:
         tells = order[np.append(np.diff(self.source[order]) != 0, True)]
         deviation = factor[tells] / scale[tells]
         mean = (offset[tells] - shift[tells]) / scale[tells]
-        return mean, deviation**2 - np.float32(passes.EPSILON)
+        return mean, deviation**2 - np.float32(EPSILON)
 
     def style_alone(self, style: Values) -> tuple[Values, Values]:
         """Scale and shift of statistics that are not known yet: those of a mean of 0 and a variance of 1."""
         channels = len(self.source)
         none = np.zeros(channels, np.float32)
-        return self.scale_and_shift(none, none + np.float32(1 - passes.EPSILON), style)
+        return self.scale_and_shift(none, none + np.float32(1 - EPSILON), style)

@@ -24,7 +24,7 @@ from kokoro_lab.graphs.native_passes import (
     in_panels,
     native_node,
 )
-from kokoro_lab.graphs.passes import EPSILON, Adain, adain_layers
+from kokoro_lab.graphs.passes import Adain, adain_layers
 from kokoro_lab.graphs.rewriting import (
     END,
     Graph,
@@ -36,6 +36,7 @@ from kokoro_lab.graphs.rewriting import (
     node_by_node,
     sliced,
 )
+from kokoro_lab.graphs.signatures import EPSILON
 
 
 def alike(model: Model) -> Model:

@@ -26,7 +26,7 @@ from onnx import NodeProto, helper, numpy_helper
 from kokoro_lab.errors import ParameterError, WeightsError
 from kokoro_lab.extras import imported
 from kokoro_lab.graphs import rewriting
-from kokoro_lab.graphs.passes import SCALE, SHIFT
+from kokoro_lab.graphs.signatures import SCALE, SHIFT
 from kokoro_lab.graphs.static_passes import SAMPLES, SPECTRUM, TRUNK, balanced_columns
 from kokoro_lab.typed import require_choice
 

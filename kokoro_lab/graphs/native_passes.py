@@ -13,7 +13,6 @@ import numpy.typing as npt
 from onnx import NodeProto, helper, numpy_helper
 
 from kokoro_lab.graphs.fast_fir import TILE, FastFir, packed
-from kokoro_lab.graphs.passes import KNOWN
 from kokoro_lab.graphs.rewriting import (
     Graph,
     Model,
@@ -25,6 +24,7 @@ from kokoro_lab.graphs.rewriting import (
     inferred,
     node_by_node,
 )
+from kokoro_lab.graphs.signatures import KNOWN
 
 NATIVE_DOMAIN = "kokoro_lab"
 

@@ -25,20 +25,10 @@ from kokoro_lab.graphs.rewriting import (
     in_place_of,
     node_by_node,
 )
+from kokoro_lab.graphs.signatures import EPSILON, INNER, KNOWN, SCALE, SHIFT
 
-SCALE, SHIFT = "scale", "shift"
-"""Inputs of the rewritten vocoder: what its 44 AdaIN layers multiply by and add, one value a channel."""
-INNER = "inner"
-"""Input of the rewritten vocoder, int64 (4,): first and last trunk frame, the last ones exclusive, that its
-second half works on, and that are asked for."""
 ASKED, CROP_START = "asked", "crop_start"
 """Tensors of the rewritten vocoder: the frames that are asked for, and the first one of the second half."""
-
-KNOWN = "known"
-"""Input of the rewritten vocoder, bool (): whether scale and shift hold the statistics already; if not, they
-are those of a tensor with mean 0 and variance 1, and each layer looks at its own."""
-
-EPSILON = 1e-5
 """Added to each variance, as in the model's InstanceNorm."""
 
 

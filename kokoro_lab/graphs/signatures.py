@@ -1,17 +1,20 @@
-"""Kokoro's ONNX exports: their inputs and outputs, and the tensors inside that we ask for as well."""
+"""The names of tensors in Kokoro's ONNX exports and in the graphs that are made of them, and their units.
+
+Nothing here reads a graph: whoever only speaks imports no more than this (see `cutting`, `making`).
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import onnx
-import onnxruntime as ort
 
 from kokoro_lab.errors import WeightsError
-from kokoro_lab.graphs.rewriting import inferred
+
+if TYPE_CHECKING:
+    import onnxruntime as ort
 
 DURATIONS = "/encoder/Round_output_0"
 """Frames of 25 ms that prosody gives each token id, pads included: as many as input ids, in the floating
@@ -32,20 +35,6 @@ class Signature(NamedTuple):
     style: str
     speed: str
     audio: str
-
-
-def with_durations(model: Path) -> bytes:
-    """The serialised model with its durations as a further output.
-
-    Serialised protocol buffers merge when they are joined: appending a model that holds nothing but
-    one graph output adds that output, and the 325 MB before it are not parsed. Its type is left to be
-    inferred: the fp16 export's is another one.
-    """
-    extra = onnx.ModelProto()
-    output = extra.graph.output.add()
-    output.name = DURATIONS
-    appendix: bytes = extra.SerializeToString()
-    return model.read_bytes() + appendix
 
 
 def frames_of(durations: npt.NDArray[np.floating[Any]]) -> npt.NDArray[np.int64]:
@@ -109,36 +98,31 @@ STAGES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 }
 """Where the fp32 export is cut: stage → its inputs and outputs. Run in turn they are the whole graph."""
 
+SCALE, SHIFT = "scale", "shift"
+"""Inputs of the rewritten vocoder: what its 44 AdaIN layers multiply by and add, one value a channel."""
+INNER = "inner"
+"""Input of the rewritten vocoder, int64 (4,): first and last trunk frame, the last ones exclusive, that its
+second half works on, and that are asked for."""
+KNOWN = "known"
+"""Input of the rewritten vocoder, bool (): whether scale and shift hold the statistics already; if not, they
+are those of a tensor with mean 0 and variance 1, and each layer looks at its own."""
 
-def cut(model: onnx.ModelProto) -> dict[str, onnx.ModelProto]:
-    """The stages of the fp32 export, each a model of its own.
+EPSILON = 1e-5
+TOLD_CHANNELS = 8704
+TOLD, TOLD_MEAN, TOLD_VARIANCE = "told", "told_mean", "told_variance"
+"""Inputs of the rewritten trunk: bool (), whether statistics are told or layers look for themselves; and of
+each channel that AdaIN layers normalise, in their order, the segment's mean and variance, float32
+(TOLD_CHANNELS,). Of channels that come from outside of the blocks, all of the segment is there to look at."""
+STOP = "stop"
+"""Input of the rewritten trunk, int64 (1,): how many frames of 25 ms its blocks work on, from the first."""
 
-    Raises
-    ------
-    WeightsError
-        The model lacks a tensor at which it is to be cut.
-    """
-    from onnx.utils import Extractor
 
-    made = {o for n in model.graph.node for o in n.output} | {i.name for i in model.graph.input}
-    wanted = {name for inputs, outputs in STAGES.values() for name in inputs + outputs}
-    if wanted - made:
-        raise WeightsError(
-            f"The model cannot be cut: it has no tensor {sorted(wanted - made)[0]}.",
-            field="variant",
-            mend="Only the fp32 export of onnx-community is known to have them; use another variant whole.",
-        )
-    described = onnx.ModelProto()
-    described.CopyFrom(model)
-    described.graph.ClearField("value_info")
-    described.graph.value_info.extend(inferred(model))
-    known = {v.name for v in described.graph.value_info}
-    for name in sorted(wanted - known):
-        described.graph.value_info.append(
-            onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, None)
-        )
-    extractor = Extractor(described)
+def whole_trunk(frames: int) -> dict[str, npt.NDArray[Any]]:
+    """What the rewritten trunk is given, beside what the published one is, for all `frames` of a segment."""
+    nobodys = np.zeros(TOLD_CHANNELS, np.float32)
     return {
-        stage: extractor.extract_model(list(inputs), list(outputs))
-        for stage, (inputs, outputs) in STAGES.items()
+        TOLD: np.array(False),
+        TOLD_MEAN: nobodys,
+        TOLD_VARIANCE: nobodys,
+        STOP: np.array([frames]),
     }

@@ -16,7 +16,6 @@ import onnx
 from onnx import NodeProto, helper
 
 from kokoro_lab.graphs import passes, signatures
-from kokoro_lab.graphs.passes import INNER, SCALE, SHIFT
 from kokoro_lab.graphs.rewriting import (
     Graph,
     Model,
@@ -27,6 +26,7 @@ from kokoro_lab.graphs.rewriting import (
     node_by_node,
     sliced,
 )
+from kokoro_lab.graphs.signatures import INNER, SCALE, SHIFT
 
 TRUNK, SPECTRUM, SAMPLES = "trunk", "spectrum", "samples"
 """Inputs and output of a static vocoder; scale and shift keep their names. Samples are (1, 5, n): five to

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,25 +17,7 @@ from kokoro_lab.graphs.alike_passes import rectified_norms
 from kokoro_lab.graphs.native_passes import native_node
 from kokoro_lab.graphs.passes import adain_layers
 from kokoro_lab.graphs.rewriting import Graph, Model, Swaps, copied
-
-TOLD_CHANNELS = 8704
-TOLD, TOLD_MEAN, TOLD_VARIANCE = "told", "told_mean", "told_variance"
-"""Inputs of the rewritten trunk: bool (), whether statistics are told or layers look for themselves; and of
-each channel that AdaIN layers normalise, in their order, the segment's mean and variance, float32
-(TOLD_CHANNELS,). Of channels that come from outside of the blocks, all of the segment is there to look at."""
-STOP = "stop"
-"""Input of the rewritten trunk, int64 (1,): how many frames of 25 ms its blocks work on, from the first."""
-
-
-def whole_trunk(frames: int) -> dict[str, npt.NDArray[Any]]:
-    """What the rewritten trunk is given, beside what the published one is, for all `frames` of a segment."""
-    nobodys = np.zeros(TOLD_CHANNELS, np.float32)
-    return {
-        TOLD: np.array(False),
-        TOLD_MEAN: nobodys,
-        TOLD_VARIANCE: nobodys,
-        STOP: np.array([frames]),
-    }
+from kokoro_lab.graphs.signatures import STOP, TOLD, TOLD_MEAN, TOLD_VARIANCE
 
 
 def told_statistics(model: Model) -> Model:

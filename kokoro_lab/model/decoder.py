@@ -3,37 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from kokoro_lab.config import SPEED_MAX, SPEED_MIN
+from kokoro_lab.config import SPEED_MAX, SPEED_MIN, STAGED
 from kokoro_lab.datatypes import Fallback, ProviderChoice, Samples
 from kokoro_lab.dsp.block import CHECK_FILES, require_finite
 from kokoro_lab.engine_config import STAGE_NAMES, WHOLE_MODEL, EngineConfig
 from kokoro_lab.g2p.vocab import PAD_ID
 from kokoro_lab.graphs.artefacts import stages_folder
-from kokoro_lab.graphs.signatures import DURATIONS, frames_of, with_durations
+from kokoro_lab.graphs.signatures import DURATIONS, TOLD_CHANNELS, frames_of
 from kokoro_lab.graphs.signatures import signature as signature_of
-from kokoro_lab.graphs.trunk_passes import TOLD_CHANNELS
 from kokoro_lab.model.delivery import ProsodyChanges
 from kokoro_lab.model.predictor import StatisticsPredictor
 from kokoro_lab.model.prosody import Contours, ProsodyModel
-from kokoro_lab.model.static_vocoder import fixed_windows
 from kokoro_lab.model.vocoder import Around, Vocoder
 from kokoro_lab.model.windowed_speech import EARLY_PREDICTOR_FILE, WindowedSpeech
 from kokoro_lab.native.operators import native_operators
 from kokoro_lab.native.toolchain import conversion_of
 from kokoro_lab.sessions.guarded_session import Placement
+from kokoro_lab.sessions.provider_registry import choose
 from kokoro_lab.sessions.providers import stage_session
 from kokoro_lab.weights.voices import Voice
 
+if TYPE_CHECKING:
+    from kokoro_lab.model.static_vocoder import StaticVocoder
+
 Values = npt.NDArray[np.float32]
 
+WANTS_FIXED_SHAPES = "coreml"
+"""The provider that takes hardly a node of the windows of any length (see the notebook 10_provider_ab)."""
 PREDICTED_SEMITONES = 2.5
 """How far, on average, a pitch may be moved with predicted statistics. Of two voices, sentences moved by 2.8
 were at PESQ 4.3 to 4.5 from exact ones (4.5 where nothing is moved), by 3.4 at 4.0 to 4.1, by 9 at 3.0."""
@@ -119,6 +124,26 @@ class Decoder(Protocol):
         """
 
 
+def fixed_windows(config: EngineConfig, say: Callable[[str], None] | None = None) -> StaticVocoder | None:
+    """The windows of fixed sizes, if the configuration asks for them; made if they are not there.
+
+    Raises
+    ------
+    WeightsError
+        The fp32 weights are missing.
+    ProviderError
+        The provider that was asked for is not to be had, or takes none of their nodes.
+    """
+    wanted = config.fixed_windows == "on"
+    if config.fixed_windows == "auto" and config.variant in STAGED and config.accelerates("vocoder"):
+        wanted = choose(config).provider.name == WANTS_FIXED_SHAPES
+    if not wanted:
+        return None
+    from kokoro_lab.model.static_vocoder import StaticVocoder, static_folder
+
+    return StaticVocoder(static_folder(config, say), config)
+
+
 class StagedDecoder:
     """The model cut into stages: the vocoder whole, or in windows as they are listened to.
 
@@ -156,20 +181,21 @@ class StagedDecoder:
         self._native = native_operators(config, say)
         folder = folder or stages_folder(config, self._native, say)
         self.conversion = conversion_of(folder)
-        self.prosody = ProsodyModel(folder, config, self._native)
-        self._next_prosody = self.prosody
-        if config.next_threads:
-            self._next_prosody = ProsodyModel(
-                folder, replace(config, threads=config.next_threads), self._native
-            )
-        self.fixed = fixed_windows(config, say)
-        beside = config if self.fixed is None else _without_windows(config)
-        self.vocoder = Vocoder(folder, beside, self._native)
-        predictor = predictor or StatisticsPredictor.load()
-        early = early or StatisticsPredictor.load(EARLY_PREDICTOR_FILE)
-        self._in_floats = predictor, early
-        self._predictor = predictor.of_variant(config.variant)
-        self._early = early.of_variant(config.variant, TOLD_CHANNELS)
+        with ThreadPoolExecutor(1, "predictors") as beside:  # which takes as long as the smaller graphs
+            predictors = beside.submit(_predictors, predictor, early)
+            self.prosody = ProsodyModel(folder, config, self._native)
+            self._next_prosody = self.prosody
+            if config.next_threads:
+                self._next_prosody = ProsodyModel(
+                    folder, replace(config, threads=config.next_threads), self._native
+                )
+            self.fixed = fixed_windows(config, say)
+            any_length = config if self.fixed is None else _without_windows(config)
+            self.vocoder = Vocoder(folder, any_length, self._native)
+            self._in_floats = predictors.result()
+        known, early_known = self._in_floats
+        self._predictor = known.of_variant(config.variant)
+        self._early = early_known.of_variant(config.variant, TOLD_CHANNELS)
 
     @property
     def windowed(self) -> WindowedSpeech:
@@ -260,6 +286,16 @@ class StagedDecoder:
         return self._of_any_length.undivided(self.prosody, contours, style, plan)
 
 
+def _predictors(
+    predictor: StatisticsPredictor | None, early: StatisticsPredictor | None
+) -> tuple[StatisticsPredictor, StatisticsPredictor]:
+    """Those that are given, else those that ship."""
+    return (
+        predictor or StatisticsPredictor.load(),
+        early or StatisticsPredictor.load(EARLY_PREDICTOR_FILE),
+    )
+
+
 def _without_windows(config: EngineConfig) -> EngineConfig:
     """The same, but that windows of any length are the CPU's: fixed ones stand in their place."""
     others = [stage for stage in STAGE_NAMES if stage != "vocoder" and config.accelerates(stage)]
@@ -286,6 +322,8 @@ class WholeGraph:
     """
 
     def __init__(self, path: Path, config: EngineConfig) -> None:
+        from kokoro_lab.graphs.cutting import with_durations
+
         self._name = path.name
         self._requested_provider = config.provider
         self._session = stage_session(WHOLE_MODEL, with_durations(path), config)

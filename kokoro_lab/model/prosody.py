@@ -17,7 +17,7 @@ from kokoro_lab.datatypes import Fallback
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.g2p.vocab import PAD_ID
 from kokoro_lab.graphs import signatures
-from kokoro_lab.graphs.trunk_passes import STOP, TOLD, TOLD_MEAN, TOLD_VARIANCE, whole_trunk
+from kokoro_lab.graphs.signatures import STOP, TOLD, TOLD_MEAN, TOLD_VARIANCE, whole_trunk
 from kokoro_lab.model.delivery import ProsodyChanges, moved_semitones
 from kokoro_lab.native.operators import Native
 from kokoro_lab.scheduling.priority import prepare

@@ -23,28 +23,26 @@ import numpy.typing as npt
 import onnx
 
 from kokoro_lab._version import __version__
-from kokoro_lab.config import STAGED
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.graphs import artefacts, mlprogram, rewriting, signatures, static_passes
 from kokoro_lab.graphs.adain import AdainLayers
-from kokoro_lab.graphs.passes import SCALE, SHIFT
-from kokoro_lab.graphs.recipe_digest import Passes, Recipes, recipe_digest
+from kokoro_lab.graphs.recipe_digest import recipe_digest
+from kokoro_lab.graphs.recipes import Passes, Recipes
+from kokoro_lab.graphs.signatures import SCALE, SHIFT
 from kokoro_lab.graphs.static_passes import COLUMNS, LONGEST_AXIS, SAMPLES, SPECTRUM, TRUNK
 from kokoro_lab.model.prosody import Prosody
 from kokoro_lab.model.vocoder import INNER_CONTEXT_FRAMES, Around, WindowVocoder
 from kokoro_lab.model.windows import CONTEXT_FRAMES, Span
 from kokoro_lab.sessions.guarded_session import GuardedSession
-from kokoro_lab.sessions.provider_registry import CPU, choose
+from kokoro_lab.sessions.provider_registry import CPU
 from kokoro_lab.sessions.providers import cpu_session, stage_session
 from kokoro_lab.weights.joining import sha256_of
 from kokoro_lab.weights.store import model_sha256
 
 Values = npt.NDArray[np.float32]
 
-WANTS_FIXED_SHAPES = "coreml"
-"""The provider that takes hardly a node of the windows of any length (see the notebook 10_provider_ab)."""
 CACHE_KEY = "COREML_CACHE_KEY"
 """Metadata under which ONNX Runtime's Core ML provider looks for the name of its compiled copy. Without it
 the copy is named by the model's path, and is used for whatever comes to lie there."""
@@ -99,8 +97,7 @@ class StaticWindow:
     @property
     def cache_key(self) -> str:
         """Changes with the weights, the passes and the size, and with nothing else."""
-        made_by = {self.name: ("vocoder", static_passes.recipe(self.outer, self.inner))}
-        about = [model_sha256("fp32"), recipe_digest(made_by, native_operators=False)]
+        about = [model_sha256("fp32"), recipe_digest(f"{self.outer} {self.inner}", native_operators=False)]
         return sha256("\n".join(about).encode()).hexdigest()[:CACHE_KEY_CHARACTERS]
 
 
@@ -152,23 +149,13 @@ def static_folder(config: EngineConfig, say: Callable[[str], None] | None = None
     """The folder with the static graphs, made if it is not there. Errors as `artefacts.stages_folder`."""
     # Whoever asks first: the layers that are kept beside them are in single precision too
     single = replace(config, variant="fp32")
-    return artefacts.kept_graphs(single, "static", recipes(), "static vocoders", say, native_operators=False)
+    return artefacts.kept_graphs(single, "static", static_recipe(), recipes, "static vocoders", say)
 
 
-def fixed_windows(config: EngineConfig, say: Callable[[str], None] | None = None) -> StaticVocoder | None:
-    """The fixed windows, if the configuration asks for them; made if they are not there.
-
-    Raises
-    ------
-    WeightsError
-        The fp32 weights are missing.
-    ProviderError
-        The provider that was asked for is not to be had, or takes none of their nodes.
-    """
-    wanted = config.fixed_windows == "on"
-    if config.fixed_windows == "auto" and config.variant in STAGED and config.accelerates("vocoder"):
-        wanted = choose(config).provider.name == WANTS_FIXED_SHAPES
-    return StaticVocoder(static_folder(config, say), config) if wanted else None
+def static_recipe() -> str:
+    """What the static graphs are made by, as a digest."""
+    sizes = " ".join(f"{window.outer} {window.inner}" for window in WINDOWS)
+    return recipe_digest(f"static {sizes}", native_operators=False, others=[Path(__file__)])
 
 
 class StaticVocoder(WindowVocoder):

@@ -15,7 +15,7 @@ from kokoro_lab.datatypes import Samples
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.graphs import signatures
 from kokoro_lab.graphs.adain import AdainLayers
-from kokoro_lab.graphs.passes import INNER, KNOWN, SCALE, SHIFT
+from kokoro_lab.graphs.signatures import INNER, KNOWN, SCALE, SHIFT
 from kokoro_lab.model.prosody import Prosody
 from kokoro_lab.model.windows import CONTEXT_FRAMES, Span, WindowPlan
 from kokoro_lab.native.operators import Native

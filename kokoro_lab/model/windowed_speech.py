@@ -19,8 +19,7 @@ import numpy.typing as npt
 
 from kokoro_lab.datatypes import Samples
 from kokoro_lab.engine_config import EngineConfig
-from kokoro_lab.graphs.signatures import TRUNK_FRAME_SAMPLES, VOICED_HZ, frames_of
-from kokoro_lab.graphs.trunk_passes import TOLD_CHANNELS
+from kokoro_lab.graphs.signatures import TOLD_CHANNELS, TRUNK_FRAME_SAMPLES, VOICED_HZ, frames_of
 from kokoro_lab.model.predictor import StatisticsPredictor, length_and_pitch
 from kokoro_lab.model.prosody import Contours, Prosody, ProsodyModel
 from kokoro_lab.model.vocoder import WindowVocoder

@@ -15,10 +15,11 @@ from kokoro_lab.g2p.frontend import FrontEnd
 from kokoro_lab.g2p.vocab import PAD_ID
 from kokoro_lab.graphs import native_passes, passes, rewriting, signatures
 from kokoro_lab.graphs.adain import AdainLayers
-from kokoro_lab.graphs.artefacts import GIVEN, exclusions, published_stages, recipes
+from kokoro_lab.graphs.making import published_stages
 from kokoro_lab.graphs.quant_passes import quantise_layers
 from kokoro_lab.graphs.quantise import Calibration, Range
-from kokoro_lab.graphs.trunk_passes import whole_trunk
+from kokoro_lab.graphs.recipes import GIVEN, exclusions, recipes
+from kokoro_lab.graphs.signatures import whole_trunk
 from kokoro_lab.lab.gates.forced import fp32_prosody
 from kokoro_lab.model.predictor import StatisticsPredictor
 from kokoro_lab.model.vocoder import CONTEXT_FRAMES
@@ -87,16 +88,16 @@ def speech(config: EngineConfig) -> dict[str, tuple[onnx.ModelProto, dict[str, n
     feed = {
         signatures.TRUNK: np.ascontiguousarray(prosody.trunk[:, :, slice(*WINDOW)]),
         signatures.EXCITATION: prosody.excitation[:, first : last + signatures.STFT_SIZE_SAMPLES],
-        passes.SCALE: scale,
-        passes.SHIFT: shift,
-        passes.INNER: np.array(2 * [0, width]),
-        passes.KNOWN: np.array(False),
+        signatures.SCALE: scale,
+        signatures.SHIFT: shift,
+        signatures.INNER: np.array(2 * [0, width]),
+        signatures.KNOWN: np.array(False),
     }
     told = feed | {
-        passes.SCALE: predicted[0],
-        passes.SHIFT: predicted[1],
-        passes.KNOWN: np.array(True),
-        passes.INNER: np.array([0, width, CONTEXT_FRAMES, width - CONTEXT_FRAMES]),
+        signatures.SCALE: predicted[0],
+        signatures.SHIFT: predicted[1],
+        signatures.KNOWN: np.array(True),
+        signatures.INNER: np.array([0, width, CONTEXT_FRAMES, width - CONTEXT_FRAMES]),
     }
     heard = {
         signatures.ALIGNED: contours.aligned,

@@ -9,8 +9,8 @@ import numpy.typing as npt
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from kokoro_lab.graphs.passes import SCALE, SHIFT
 from kokoro_lab.graphs.rewriting import Model
+from kokoro_lab.graphs.signatures import SCALE, SHIFT
 from kokoro_lab.graphs.static_passes import HOP_SAMPLES, SAMPLES, SPECTRUM, TRUNK
 
 CHANNELS, FRAMES, WIDE = 8, 6, 70

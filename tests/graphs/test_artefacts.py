@@ -14,9 +14,11 @@ import onnxruntime
 import pytest
 
 from kokoro_lab.engine_config import EngineConfig
-from kokoro_lab.graphs.artefacts import make_stages, recipes, stages_folder, steps_of
+from kokoro_lab.graphs.artefacts import stages_folder
+from kokoro_lab.graphs.cutting import cut
+from kokoro_lab.graphs.making import make_stages, steps_of
+from kokoro_lab.graphs.recipes import recipes
 from kokoro_lab.graphs.rewriting import operators
-from kokoro_lab.graphs.signatures import cut
 from kokoro_lab.metrics.perceptual import signal_to_difference_db
 from kokoro_lab.model.decoder import StagedDecoder
 from kokoro_lab.native.operators import native_operators

@@ -12,8 +12,10 @@ import pytest
 
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.graphs import context_passes, native_passes, passes, rewriting, signatures
-from kokoro_lab.graphs.artefacts import published_stages, recipes, stages_folder
+from kokoro_lab.graphs.artefacts import stages_folder
+from kokoro_lab.graphs.making import published_stages
 from kokoro_lab.graphs.quant_passes import quantise_layers
+from kokoro_lab.graphs.recipes import recipes
 from kokoro_lab.graphs.rewriting import Model
 from kokoro_lab.metrics.perceptual import signal_to_difference_db
 from kokoro_lab.model.predictor import StatisticsPredictor
@@ -134,10 +136,10 @@ def window(
     feed = {
         signatures.TRUNK: np.ascontiguousarray(prosody.trunk[:, :, a:b]),
         signatures.EXCITATION: prosody.excitation[:, a * size : b * size + signatures.STFT_SIZE_SAMPLES],
-        passes.SCALE: scale,
-        passes.SHIFT: shift,
-        passes.INNER: inner,
-        passes.KNOWN: np.array(True),
+        signatures.SCALE: scale,
+        signatures.SHIFT: shift,
+        signatures.INNER: inner,
+        signatures.KNOWN: np.array(True),
     }
     (samples,) = make_session(model.SerializeToString(), config, library=library).run(None, feed)
     margin = INNER_CONTEXT_FRAMES * size

@@ -15,7 +15,7 @@ from onnx import TensorProto, helper
 
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.graphs import attention_passes, native_passes, rewriting, trunk_passes
-from kokoro_lab.graphs.artefacts import published_stages
+from kokoro_lab.graphs.making import published_stages
 from kokoro_lab.graphs.quant_passes import byte_recurrences
 from kokoro_lab.graphs.rewriting import Model
 from kokoro_lab.graphs.signatures import ALIGNED, DURATIONS, ENERGY, EXCITATION, F0, F0_CURVE, VOICED_HZ

@@ -13,8 +13,10 @@ from onnx import NodeProto
 
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.graphs import quant_passes, rewriting
-from kokoro_lab.graphs.artefacts import make_stages, published_stages, recipes, stages_folder
+from kokoro_lab.graphs.artefacts import stages_folder
+from kokoro_lab.graphs.making import make_stages, published_stages
 from kokoro_lab.graphs.quantise import Calibration, QuantisedLayer, Range
+from kokoro_lab.graphs.recipes import recipes
 from kokoro_lab.lab.tuning.comparison import distances, heard_part
 from kokoro_lab.lab.tuning.precision import checks_of, compare
 from kokoro_lab.lab.tuning.reporter import ActivationReporter

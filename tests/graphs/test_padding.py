@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from kokoro_lab.graphs import signatures
-from kokoro_lab.graphs.artefacts import published_stages
+from kokoro_lab.graphs.making import published_stages
 from kokoro_lab.graphs.padding_passes import MASK, TOKEN_LENGTHS, masked_ids, padded
 from kokoro_lab.graphs.rewriting import Model
 from kokoro_lab.lab.conversion.provider_partitions import speak

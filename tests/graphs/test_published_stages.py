@@ -14,8 +14,8 @@ import pytest
 from kokoro_lab.config import STAGED
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.graphs import passes, signatures
-from kokoro_lab.graphs.artefacts import published_stages, recipes
-from kokoro_lab.graphs.recipe_digest import Recipes
+from kokoro_lab.graphs.making import published_stages
+from kokoro_lab.graphs.recipes import Recipes, recipes
 from kokoro_lab.graphs.rewriting import Model
 from kokoro_lab.lab.conversion import exports
 from kokoro_lab.metrics.perceptual import signal_to_difference_db
@@ -109,7 +109,7 @@ def test_a_second_half_that_is_not_cropped_gives_the_published_samples(
     theirs = passes.fold_constants(stages["vocoder"])
     ours = passes.crop_before_the_second_half(theirs)
     frames = decoded[signatures.TRUNK].shape[2]
-    inner = {passes.INNER: np.array([0, frames, 0, frames])}
+    inner = {signatures.INNER: np.array([0, frames, 0, frames])}
     (published,), (rewritten,) = (
         run(m, [signatures.WAVEFORM], feed) for m, feed in ((theirs, decoded), (ours, decoded | inner))
     )

@@ -17,6 +17,7 @@ from kokoro_lab.graphs import alike_passes, native_passes, passes, rewriting
 from kokoro_lab.graphs.quant_passes import quantise_layers
 from kokoro_lab.graphs.quantise import Range
 from kokoro_lab.graphs.rewriting import Model
+from kokoro_lab.graphs.signatures import KNOWN, SCALE, SHIFT
 from kokoro_lab.metrics.perceptual import signal_to_difference_db
 from kokoro_lab.native import operators
 from kokoro_lab.sessions.providers import make_session
@@ -295,13 +296,11 @@ def test_vectors_of_another_width_give_the_same_bits(
     feed = spoken(length)
     if len(model.graph.input) == 1:
         feed = {"x": feed["x"].transpose(0, 2, 1)}
-    if model.graph.input[-1].name == passes.KNOWN:
+    if model.graph.input[-1].name == KNOWN:
         del feed["style"]
         rng = np.random.default_rng(1)
-        feed |= {
-            name: rng.uniform(0.5, 1, CHANNELS).astype(np.float32) for name in (passes.SCALE, passes.SHIFT)
-        }
-        feed[passes.KNOWN] = np.array(False)
+        feed |= {name: rng.uniform(0.5, 1, CHANNELS).astype(np.float32) for name in (SCALE, SHIFT)}
+        feed[KNOWN] = np.array(False)
     expected = run(model, library, feed)
     assert np.isfinite(expected).all()
     np.testing.assert_array_equal(run(model, narrower, feed), expected)

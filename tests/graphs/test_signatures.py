@@ -10,7 +10,8 @@ import onnxruntime as ort
 import pytest
 from onnx import TensorProto, helper
 
-from kokoro_lab.graphs.signatures import DURATIONS, frames_of, with_durations
+from kokoro_lab.graphs.cutting import with_durations
+from kokoro_lab.graphs.signatures import DURATIONS, frames_of
 
 
 @pytest.mark.parametrize("element_type", [TensorProto.FLOAT, TensorProto.FLOAT16])

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 from onnx import NodeProto, TensorProto, helper, numpy_helper
 
-from kokoro_lab.graphs import passes
 from kokoro_lab.graphs.rewriting import Model
+from kokoro_lab.graphs.signatures import EPSILON
 
 STYLE = 128
 Constants = dict[str, npt.NDArray[Any]]
@@ -44,7 +44,7 @@ def adain(
     constants: Constants = {
         "axes": np.array([2], np.int64),
         "two": np.array(2, np.float32),
-        "epsilon": np.array(passes.EPSILON, np.float32),
+        "epsilon": np.array(EPSILON, np.float32),
         "one": np.array(1, np.float32),
         "fc.weight": rng.normal(size=(2 * channels, STYLE)).astype(np.float32) * 0.1,
         "fc.bias": rng.normal(size=2 * channels).astype(np.float32),

@@ -18,7 +18,7 @@ from kokoro_lab.graphs.static_passes import COLUMNS, SPECTRUM, TRUNK
 from kokoro_lab.lab.conversion.exports import VocoderInputs, export
 from kokoro_lab.lab.conversion.provider_partitions import speak
 from kokoro_lab.metrics.perceptual import signal_to_difference_db
-from kokoro_lab.model.decoder import StagedDecoder
+from kokoro_lab.model.decoder import StagedDecoder, fixed_windows
 from kokoro_lab.model.static_vocoder import (
     CACHE_KEY,
     WINDOWS,
@@ -26,7 +26,6 @@ from kokoro_lab.model.static_vocoder import (
     StaticWindow,
     StaticWindows,
     feed_of,
-    fixed_windows,
     static_folder,
 )
 from kokoro_lab.model.windows import WindowPlan, WindowSizes

@@ -14,6 +14,7 @@ from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.graphs import passes, rewriting, signatures
 from kokoro_lab.graphs.adain import AdainLayers
 from kokoro_lab.graphs.artefacts import stages_folder
+from kokoro_lab.graphs.cutting import cut
 from kokoro_lab.lab.tuning.reporter import OwnStatistics
 from kokoro_lab.metrics.perceptual import pesq_wb, signal_to_difference_db, stoi
 from kokoro_lab.model.decoder import SegmentRequest
@@ -71,7 +72,7 @@ class StatisticsReporter:
         folder = stages_folder(config, native)
         self._prosody = ProsodyModel(folder, config, native)
         self._names = AdainLayers.load(folder / "layers.npz").names
-        vocoder = signatures.cut(onnx.load(model_path("fp32", config.home)))["vocoder"]
+        vocoder = cut(onnx.load(model_path("fp32", config.home)))["vocoder"]
         reporting = rewriting.apply(vocoder, (passes.fold_constants, passes.report_statistics))
         self._vocoder = make_session(reporting.SerializeToString(), config)
 

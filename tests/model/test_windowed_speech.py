@@ -10,7 +10,8 @@ import pytest
 
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.graphs import passes, signatures, trunk_passes
-from kokoro_lab.graphs.artefacts import published_stages, stages_folder
+from kokoro_lab.graphs.artefacts import stages_folder
+from kokoro_lab.graphs.making import published_stages
 from kokoro_lab.lab.tuning.reporter import OwnStatistics, TrunkStatistics
 from kokoro_lab.metrics.perceptual import signal_to_difference_db
 from kokoro_lab.model import prosody
@@ -100,7 +101,7 @@ def test_a_trunk_that_is_told_nothing_has_the_bits_of_the_published_one(engine: 
         signatures.ENERGY: contours.energy,
         signatures.DECODER_STYLE: style[:, :128],
     }
-    beside = trunk_passes.whole_trunk(contours.aligned.shape[2])
+    beside = signatures.whole_trunk(contours.aligned.shape[2])
     (theirs,), (ours,) = (
         make_session(model.SerializeToString(), EngineConfig(variant="fp32")).run([signatures.TRUNK], given)
         for model, given in ((folded, feed), (rewritten, feed | beside))

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from simple_websocket import Client, ConnectionClosed
 from simple_websocket import ConnectionError as NotConnected
 
-from kokoro_lab.audio import BYTES_A_SAMPLE, WAV_HEADER_BYTES
+from kokoro_lab.containers.pcm import BYTES_A_SAMPLE, WAV_HEADER_BYTES
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ
 from kokoro_lab.errors import KokoroLabError, SynthesisError
 from kokoro_lab.lab.bench.received import ReceivedChunk, ReceivedStream

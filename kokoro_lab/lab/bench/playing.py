@@ -17,7 +17,7 @@ import numpy as np
 from simple_websocket import Client, ConnectionClosed
 from tqdm import tqdm
 
-from kokoro_lab.audio import Pcm, pcm_bytes
+from kokoro_lab.containers.pcm import Pcm, pcm_bytes
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ
 from kokoro_lab.lab.bench.own_server import ServerFailed
 from kokoro_lab.lab.bench.received import differences

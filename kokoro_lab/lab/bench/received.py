@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from kokoro_lab.audio import BYTES_A_SAMPLE
+from kokoro_lab.containers.pcm import BYTES_A_SAMPLE
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples
 from kokoro_lab.errors import KokoroLabError, SynthesisError
 from kokoro_lab.lab.bench.trial import SPEECH_LEVEL

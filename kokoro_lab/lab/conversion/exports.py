@@ -34,7 +34,8 @@ from kokoro_lab.datatypes import SAMPLE_RATE_HZ
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ParameterError, WeightsError
 from kokoro_lab.graphs import artefacts, mlprogram, padding_passes, passes, signatures
-from kokoro_lab.graphs.recipe_digest import Recipes
+from kokoro_lab.graphs.making import make_stages
+from kokoro_lab.graphs.recipes import Recipes
 from kokoro_lab.graphs.static_passes import SAMPLES
 from kokoro_lab.lab.conversion import mil_reference
 from kokoro_lab.lab.fixtures import require_known
@@ -333,7 +334,7 @@ def _check_windows(
     fixed = StaticVocoder(source, config)
     if form == "mlpackage":
         return _evaluated(VocoderInputs.of(decoder, *segments[0]), fixed, making, precision)
-    artefacts.make_stages(making / "prosody", config, PADDED)
+    make_stages(making / "prosody", config, PADDED)
     padding_error = _padded(making / "prosody", config, *segments[0])
     return _spoken(decoder, fixed, segments) | {"padding_error_ratio": padding_error}
 

@@ -15,11 +15,12 @@ from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.g2p.frontend import FrontEnd
 from kokoro_lab.g2p.vocab import PAD_ID
-from kokoro_lab.graphs import artefacts, signatures
+from kokoro_lab.graphs import signatures
+from kokoro_lab.graphs.making import make_stages
 from kokoro_lab.graphs.mlprogram import ERROR_HIGH
-from kokoro_lab.graphs.passes import INNER, KNOWN, SCALE, SHIFT
+from kokoro_lab.graphs.recipes import recipes
+from kokoro_lab.graphs.signatures import INNER, KNOWN, SCALE, SHIFT, whole_trunk
 from kokoro_lab.graphs.static_passes import SPECTRUM
-from kokoro_lab.graphs.trunk_passes import whole_trunk
 from kokoro_lab.lab.conversion import node_costs, partitions
 from kokoro_lab.lab.conversion.exports import VocoderInputs, evaluated, windows_agree_db
 from kokoro_lab.lab.results import Check, NegativeControl, failed
@@ -104,8 +105,8 @@ def analyse(config: EngineConfig, sentence: VocoderInputs, *, runs: int = 1) -> 
     window = WINDOWS[-1]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        made_by = {**artefacts.recipes("fp32", native=False), **static_vocoder.recipes((window,))}
-        artefacts.make_stages(folder / "graphs", config, made_by)
+        made_by = {**recipes("fp32", native=False), **static_vocoder.recipes((window,))}
+        make_stages(folder / "graphs", config, made_by)
         feed = _feed(sentence)
         tables = []
         for graph in GRAPHS:

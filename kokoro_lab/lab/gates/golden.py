@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
-from kokoro_lab.audio import write_whole
+from kokoro_lab.containers.pcm import write_whole
 from kokoro_lab.containers.plain_json import write_json
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Clip, Samples
 from kokoro_lab.dsp import Dither

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import soundfile
 
-from kokoro_lab.audio import read_wav, write_whole
+from kokoro_lab.containers.pcm import read_wav, write_whole
 from kokoro_lab.containers.plain_json import write_json
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples
 from kokoro_lab.errors import ParameterError

@@ -15,8 +15,8 @@ import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
-from kokoro_lab.audio import read_wav
 from kokoro_lab.containers import save
+from kokoro_lab.containers.pcm import read_wav
 from kokoro_lab.datatypes import Clip, Samples
 from kokoro_lab.dsp.limiter import TRUE_PEAK_LIMIT_DBTP
 from kokoro_lab.dsp.loudness import TARGET_LUFS

@@ -372,5 +372,5 @@ def _way_back(before: Mapping[str, Any] | None, now: Mapping[str, Any]) -> Itera
     if commits[0] and commits[0] != commits[1]:
         yield f"git checkout {commits[0]} && make env"
     for name in SAMPLE_CHANGERS:
-        if old.get(name) != new.get(name):
+        if old.get(name) not in (None, "not installed", new.get(name)):
             yield f"pip install {name}=={old.get(name)}"

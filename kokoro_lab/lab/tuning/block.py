@@ -14,8 +14,8 @@ from tqdm import tqdm
 
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ParameterError
-from kokoro_lab.graphs.artefacts import exclusions
 from kokoro_lab.graphs.quantise import Calibration, QuantisedLayer, Values
+from kokoro_lab.graphs.recipes import exclusions
 from kokoro_lab.lab.results import Check, NegativeControl
 from kokoro_lab.lab.tuning.comparison import Spoken, mean_interval
 from kokoro_lab.lab.tuning.precision import VariantMaker, layers_in_float

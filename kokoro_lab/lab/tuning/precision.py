@@ -18,8 +18,9 @@ from tqdm import tqdm
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.g2p.frontend import FrontEnd
-from kokoro_lab.graphs.artefacts import exclusions, make_stages, published_stages, recipes
+from kokoro_lab.graphs.making import make_stages, published_stages
 from kokoro_lab.graphs.quantise import Calibration, QuantisedLayer, Range
+from kokoro_lab.graphs.recipes import exclusions, recipes
 from kokoro_lab.graphs.signatures import frames_of
 from kokoro_lab.lab.results import Check, NegativeControl, failed
 from kokoro_lab.lab.tuning.comparison import distances, heard_part, mean_interval, segments_of
@@ -108,12 +109,12 @@ class VariantMaker:
         adjusted: Mapping[str, QuantisedLayer] | None = None,
         progress: bool = False,
     ) -> pd.DataFrame:
-        """`compare` of fp32 with what is made for it; of `artefacts.recipes` are the layers that are kept in
+        """`compare` of fp32 with what is made for it; of `recipes.recipes` are the layers that are kept in
         float, the ranges, and the layers that are adjusted."""
         made_by = recipes(self._config.variant, self._native, keep, ranges, adjusted)
         with tempfile.TemporaryDirectory(prefix="kokoro-lab-") as name:
             folder = Path(name) / "stages"
-            make_stages(folder, self._config, made_by, self._stages, native_operators=self._native)
+            make_stages(folder, self._config, made_by, self._stages)
             candidate = StagedDecoder(self._config, folder=folder)
             return compare(self._reference, candidate, lines, voices, progress=progress)
 

@@ -18,7 +18,8 @@ from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.g2p.vocab import PAD_ID
 from kokoro_lab.graphs import passes, rewriting, signatures, trunk_passes
 from kokoro_lab.graphs.adain import AdainLayers
-from kokoro_lab.graphs.artefacts import published_stages, stages_folder
+from kokoro_lab.graphs.artefacts import stages_folder
+from kokoro_lab.graphs.making import published_stages
 from kokoro_lab.graphs.quant_passes import convolutions_of, quantisable
 from kokoro_lab.graphs.quantise import Calibration, Range
 from kokoro_lab.lab.tuning.comparison import one_voice_each
@@ -65,7 +66,7 @@ class OwnStatistics:
         folder = stages_folder(config, native)
         self._layers = AdainLayers.load(folder / "layers.npz")
         model = onnx.load(signatures.graph_path(folder, "vocoder"))
-        chosen = {n.output[0]: n for n in model.graph.node if passes.KNOWN in n.input}
+        chosen = {n.output[0]: n for n in model.graph.node if signatures.KNOWN in n.input}
         # The one that takes the statistics as they are given knows which layer of the stack it is
         ordered = sorted(chosen.values(), key=_place)
         self._names = [n.output[0] for n in ordered] + [n.output[1] for n in ordered]
@@ -80,10 +81,10 @@ class OwnStatistics:
         feed = {
             signatures.TRUNK: prosody.trunk,
             signatures.EXCITATION: prosody.excitation,
-            passes.SCALE: factor,
-            passes.SHIFT: offset,
-            passes.INNER: np.array(2 * [0, prosody.frames]),
-            passes.KNOWN: np.array(False),
+            signatures.SCALE: factor,
+            signatures.SHIFT: offset,
+            signatures.INNER: np.array(2 * [0, prosody.frames]),
+            signatures.KNOWN: np.array(False),
         }
         mean, variance = _means_and_variances(self._session.run(self._names, feed))
         return self._layers.found(prosody.style, mean, variance)
@@ -99,8 +100,8 @@ def _place(chosen: onnx.NodeProto) -> int:
     """Which layer of the stack a choice is of: an If of `own_statistics_unless_known`, or a Statistics."""
     if chosen.op_type == "If":
         chosen = next(a.g for a in chosen.attribute if a.name == "then_branch").node[0]
-    (scale,) = (name for name in chosen.input if name.startswith(f"{passes.SCALE}_"))
-    return int(scale.removeprefix(f"{passes.SCALE}_"))
+    (scale,) = (name for name in chosen.input if name.startswith(f"{signatures.SCALE}_"))
+    return int(scale.removeprefix(f"{signatures.SCALE}_"))
 
 
 def convolution_weights(config: EngineConfig) -> dict[str, tuple[Values, int]]:
@@ -139,16 +140,16 @@ class ActivationReporter:
         ids = np.array([[PAD_ID, *token_ids, PAD_ID]], dtype=np.int64)
         found = prosody({"input_ids": ids, "style": style, "speed": np.array([speed], np.float32)})
         yield from prosody.activations(found)
-        beside = trunk_passes.whole_trunk(found[signatures.ALIGNED].shape[2])
+        beside = signatures.whole_trunk(found[signatures.ALIGNED].shape[2])
         found = trunk(found | {signatures.DECODER_STYLE: style[:, :128]} | beside)
         yield from trunk.activations(found)
         (excitation,) = self._excitation.run(
             [signatures.EXCITATION], {signatures.F0_CURVE: found[signatures.F0_CURVE]}
         )
         scale, shift = self._layers.style_alone(style)
-        own = {passes.SCALE: scale, passes.SHIFT: shift, passes.KNOWN: np.array(False)}
+        own = {signatures.SCALE: scale, signatures.SHIFT: shift, signatures.KNOWN: np.array(False)}
         whole = {
-            passes.INNER: np.array(2 * [0, found[signatures.TRUNK].shape[2]]),
+            signatures.INNER: np.array(2 * [0, found[signatures.TRUNK].shape[2]]),
             signatures.EXCITATION: excitation,
         }
         yield from vocoder.activations(vocoder(found | own | whole))

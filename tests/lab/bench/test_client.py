@@ -16,7 +16,7 @@ import numpy as np
 import psutil
 import pytest
 
-from kokoro_lab.audio import wav_header
+from kokoro_lab.containers.pcm import wav_header
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples
 from kokoro_lab.errors import SynthesisError
 from kokoro_lab.lab.bench.own_server import OverHttp, OwnServer, ServerFailed, own_server

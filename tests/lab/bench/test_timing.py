@@ -12,7 +12,7 @@ import numpy as np
 import psutil
 import pytest
 
-from kokoro_lab.audio import read_wav
+from kokoro_lab.containers.pcm import read_wav
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples
 from kokoro_lab.errors import ParameterError, SynthesisError
 from kokoro_lab.lab.bench.timing import InProcess, measure

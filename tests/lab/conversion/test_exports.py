@@ -15,8 +15,7 @@ import pytest
 from kokoro_lab.dsp import require_finite
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ParameterError, SynthesisError, WeightsError
-from kokoro_lab.graphs.artefacts import recipes, stages_folder
-from kokoro_lab.graphs.recipe_digest import recipe_digest
+from kokoro_lab.graphs.artefacts import recipe_of, stages_folder
 from kokoro_lab.lab.conversion.exports import export, speak_alike
 from kokoro_lab.model.decoder import DecodedSegment, SegmentRequest
 from kokoro_lab.native.operators import Native, native_operators
@@ -125,7 +124,7 @@ def exported(folder: Path, **changed: Any) -> EngineConfig:
     graphs, files = {"vocoder": dict(promised)}, {"layers.npz": promised}
     manifest = {
         "variant": "int8",
-        "recipe": recipe_digest(recipes("int8", made_for["native"]), native_operators=made_for["native"]),
+        "recipe": recipe_of("int8", native_operators=made_for["native"]),
         "graphs": graphs,
         "files": files,
         "export": made_for,

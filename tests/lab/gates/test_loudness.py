@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from kokoro_lab.audio import read_wav
+from kokoro_lab.containers.pcm import read_wav
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.lab.fixtures import FixtureText
 from kokoro_lab.lab.gates import damages, loudness
