@@ -327,11 +327,38 @@ def test_every_command_explains_itself(command: str) -> None:
 def test_importing_does_no_work() -> None:
     code = (
         "import sys, kokoro_lab; "
-        "heavy = {'onnxruntime', 'spacy', 'flask', 'papermill', 'matplotlib', 'numpy'} & set(sys.modules); "
+        "heavy = {'onnxruntime', 'flask', 'papermill', 'matplotlib', 'numpy'} & set(sys.modules); "
         "sys.exit(', '.join(heavy) or 0)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+NOT_FOR_SPEAKING = {
+    *("onnx", "scipy", "pandas", "matplotlib", "coremltools", "flask", "gunicorn", "lingua", "av"),
+    *("kokoro_lab.lab", "kokoro_lab.graphs.making", "kokoro_lab.graphs.recipes"),
+}
+"""What takes long to import, and what a WAV file of English is not made with."""
+
+
+@pytest.mark.model
+def test_nothing_is_imported_that_a_first_word_does_not_need(tmp_path: Path, engine: Engine) -> None:
+    """`engine` has made the graphs: where there are some, no pass that makes them is imported either."""
+    arguments = [
+        "speak",
+        "Hello there.",
+        "--variant",
+        engine.config.variant,
+        "-o",
+        str(tmp_path / "hello.wav"),
+    ]
+    code = (
+        "import sys; from kokoro_lab.__main__ import main; "
+        f"main({arguments!r}, standalone_mode=False); "
+        "print(*sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not NOT_FOR_SPEAKING & set(done.stdout.split())
 
 
 @pytest.mark.model

@@ -83,7 +83,7 @@ def speak(
     encoder = Encoder(format_of(output), sample_rate, options["seed"], streamed=False, dither=dither)
     if dither != "tpdf" and not dithered(encoder.kind):
         say(f"note   dither: {encoder.kind} is not of 16 bit, and has none to shape.")
-    engine = load_engine(variant, provider, say=say)
+    engine = load_engine(variant, provider, voice=options["voice"], say=say)
     with ExitStack() as stack:
         dithering = ditherer(dither, 24_000, options["seed"])
         heard = stack.enter_context(aloud(SoundCard(), dithering)) if play else None

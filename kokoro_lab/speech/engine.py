@@ -12,12 +12,15 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from kokoro_lab.config import STAGED, set_by_user, settings, weights_of
 from kokoro_lab.datatypes import Clip, Place, SynthesisReport, Utterance
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ParameterError
+from kokoro_lab.g2p.frontend import FrontEnd
+from kokoro_lab.g2p.speakers import Speakers
 from kokoro_lab.model.choosing import ByLength, PlacedDecoder, chosen_by_cost
 from kokoro_lab.model.decoder import StagedDecoder, WholeGraph
 from kokoro_lab.scheduling.priority import prepare
@@ -50,6 +53,7 @@ def load_engine(
     *,
     config: EngineConfig | None = None,
     tuned: bool = True,
+    voice: str | None = None,
     say: Callable[[str], None] = log.info,
     begins: Step = untold,
 ) -> Engine:
@@ -65,6 +69,9 @@ def load_engine(
         The whole configuration, instead of the environment's; then nothing else is looked up.
     tuned : bool
         False leaves out what was tuned: where samples must be those of other machines, to rounding.
+    voice : str, optional
+        Who will speak first; by default, the voice of the settings. What reads its language is loaded while
+        the graphs are.
     say : callable
         Told in a line each what is being fetched.
     begins : callable
@@ -80,6 +87,7 @@ def load_engine(
         ("provider", provider, str | None),
         ("config", config, EngineConfig | None),
         ("tuned", tuned, bool),
+        ("voice", voice, str | None),
         ("say", say, Callable),
         ("begins", begins, Callable),
     ):
@@ -94,6 +102,11 @@ def load_engine(
     if missing(needed, config.home):
         fetch(needed, source=config.source, home=config.home, say=say)
     fallbacks, reason = prepare(config), ""
+    front_end = FrontEnd(speakers=Speakers(home=config.home, source=config.source))
+    first_voice = voice or settings().voice
+    threading.Thread(
+        target=_load_reading, args=(front_end, first_voice, config.home), name="reading", daemon=True
+    ).start()
     begins("graphs")
     decoder: PlacedDecoder
     if config.provider_choice == "measured":
@@ -118,8 +131,17 @@ def load_engine(
         lambda: decoder.placement,
         provider_reason=reason,
         fallbacks=fallbacks,
+        front_end=front_end,
     )
     return Engine(parts)
+
+
+def _load_reading(front_end: FrontEnd, voice: str, home: Path | None) -> None:
+    """Load what reads a voice's language. What is wrong with either is said when somebody is to speak."""
+    try:
+        front_end.speakers.of(load_voice(voice, home).language)
+    except Exception:
+        log.debug("What reads %s could not be loaded beforehand", voice, exc_info=True)
 
 
 def _decoder(config: EngineConfig, say: Callable[[str], None]) -> PlacedDecoder:

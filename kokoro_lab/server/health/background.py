@@ -157,9 +157,11 @@ class WarmUp:
             self.stages("voice")
             language = resolve_language(engine.voice(voice).language)
             self.stages("text")
-            engine.front_end.warm(language)
+            engine.front_end.speakers.of(language)
             self.stages("model")
             self._first_words(engine, voice, slots, spoken)
+            # The detector of languages: who came meanwhile was served without
+            engine.front_end.warm(language)
             self.stages.end()
         except Exception as error:
             known = isinstance(error, KokoroLabError)
@@ -177,6 +179,7 @@ class WarmUp:
 
         It is done where the first listener's will be: memory is a thread's own.
         """
+        time.sleep(LOOK_S)  # who waited at the door, while it was loaded, takes a slot first
         while not slots.idle():
             if spoken():
                 return
