@@ -15,7 +15,7 @@ help: ## list the targets
 
 $(STAMP): requirements/lock.txt pyproject.toml
 	@test -n "$(PYTHON)" || { echo "kokoro-lab needs Python 3.11, 3.12 or 3.13: install one, or name it: make PYTHON=/path/to/python3.12"; exit 1; }
-	@echo "Making $(VENV) with $$($(PYTHON) --version), from requirements/lock.txt (about 2.4 GB, 1 to 3 minutes)"
+	@echo "Making $(VENV) with $$($(PYTHON) --version), from requirements/lock.txt (about 2.3 GB, 1 to 3 minutes)"
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --require-hashes -r requirements/lock.txt
 	@# misaki runs on 3.13, too, but its metadata refuses it; elsewhere it is there already

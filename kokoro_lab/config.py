@@ -57,7 +57,16 @@ OF_OTHERS = ("URL", "SPEED")
 FINDING = ("PATH", "XDG_CONFIG_HOME")
 """Variables that are not ours, by which a compiler, npm and the user's lexicon are found."""
 
-Source = Literal["auto", "hub", "registry"]
+
+def _whole_path(path: Path) -> Path:
+    """Refuse what may be a misspelt name: a folder is not named by where a program happens to run."""
+    if not path.expanduser().is_absolute():
+        raise ValueError("or the path of a folder, from its root on")
+    return path
+
+
+NAMED_SOURCES = ("auto", "hub", "registry")
+Source = Literal["auto", "hub", "registry"] | Annotated[Path, AfterValidator(_whole_path)]
 Optimisation = Literal["all", "extended", "basic", "none"]
 NativeChoice = Literal["auto", "prebuilt", "build", "off"]
 InstructionSet = Literal["auto", "avx2", "avx2-vnni", "avx512", "avx512-vnni", "neon", "dotprod", "i8mm"]

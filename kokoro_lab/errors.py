@@ -148,6 +148,12 @@ class MissingExtra(KokoroLabError, ImportError):
         )
         self.extra, self.name = extra, module
 
+    def __reduce__(self) -> tuple[type[MissingExtra], tuple[str, str | None]]:
+        return MissingExtra, (self.extra, self.name)
+
+
+INSTALL_AGAIN = "Install it again: pip install --force-reinstall kokoro-lab (in a checkout, `make env`)."
+
 
 def install(extra: str) -> str:
     """How an extra of this package is had."""

@@ -13,7 +13,7 @@ from kokoro_lab._version import __version__
 from kokoro_lab.engine_config import usable_cores
 from kokoro_lab.errors import ParameterError
 
-SAMPLE_CHANGERS = ("onnxruntime", "numpy", "misaki", "spacy", "phonemizer", "espeakng-loader")
+SAMPLE_CHANGERS = ("onnxruntime", "numpy", "misaki", "phonemizer", "espeakng-loader")
 """Packages of which another version may give other samples."""
 TESTED_COMMIT, TESTED_DIRTY = "git_commit", "git_dirty"
 """`git_state` as properties of the tests' report."""

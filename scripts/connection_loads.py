@@ -30,7 +30,7 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from kokoro_lab.audio import BYTES_A_SAMPLE
+from kokoro_lab.containers.pcm import BYTES_A_SAMPLE
 from kokoro_lab.lab.bench.own_server import own_server
 from kokoro_lab.lab.bench.trial import SPEECH_LEVEL
 

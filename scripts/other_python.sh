@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The tests that a commit must pass, on the other Pythons that are supported, each in an environment of its own
-# (2.4 GB).
+# (2.3 GB).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -77,3 +77,16 @@ def test_the_lab_is_no_failure_where_it_is_not_installed() -> None:
     found = doctor._lab()
     assert found.ok
     assert "pip install 'kokoro-lab[lab]'" in found.mend
+
+
+def test_an_instruction_set_that_cannot_be_had_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        doctor.EngineConfig,
+        "from_settings",
+        lambda: EngineConfig(native="prebuilt", instruction_set="avx2"),
+    )
+    native, found = doctor._operators()
+    assert native.library is None
+    assert not found.ok
+    assert "KOKORO_INSTRUCTION_SET is avx2" in found.detail
+    assert found.mend == "Unset KOKORO_INSTRUCTION_SET."

@@ -194,6 +194,12 @@ def test_the_container_is_small_unprivileged_and_local(repository: Path) -> None
     assert uv in (repository / "Makefile").read_text(), "the one that made the lock"
     assert not any(step[0] == "ADD" for step in steps), "nothing is fetched past the lock"
     assert "127.0.0.1:8880:8880" in text, "published on the loopback, unless somebody says otherwise"
-    for name in re.findall(r"^COPY (?!--from)(.+) \S+$", text, re.MULTILINE):
-        for source in name.split():
-            assert (repository / source).exists(), source
+    copied = " ".join(re.findall(r"^COPY (?!--from)(.+) \S+$", text, re.MULTILINE)).split()
+    for source in copied:
+        assert (repository / source).exists(), source
+    project = (repository / "pyproject.toml").read_text()
+    hooks = re.findall(r'^path = "(\S+_build\.py)"', project, re.MULTILINE)
+    assert hooks
+    assert all(hook.startswith(tuple(copied)) for hook in hooks), "what builds the wheel"
+    (zig,) = re.findall(r"ziglang==[0-9.]+", text)
+    assert zig in (repository / "Makefile").read_text(), "the one that makes wheels"

@@ -163,3 +163,8 @@ def test_git_holds_no_large_file(repository: Path) -> None:
 def test_the_changelog_knows_the_version(repository: Path) -> None:
     changelog = (repository / "CHANGELOG.md").read_text()
     assert "## [Unreleased]" in changelog or f"## [{__version__}]" in changelog
+
+
+def test_the_root_of_the_package_can_be_read_at_a_glance() -> None:
+    entries = [entry for entry in (ROOT / "kokoro_lab").iterdir() if entry.name != "__pycache__"]
+    assert len(entries) <= 30, "put it into a folder, or two files into one"

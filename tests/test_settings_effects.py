@@ -30,8 +30,7 @@ from kokoro_lab.config import PREFIX, Settings, misspelt, settings
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ProviderError, SettingsError, WeightsError
 from kokoro_lab.model.choosing import PlacedDecoder, chosen_by_cost
-from kokoro_lab.model.decoder import StagedDecoder, WholeGraph
-from kokoro_lab.model.static_vocoder import fixed_windows
+from kokoro_lab.model.decoder import StagedDecoder, WholeGraph, fixed_windows
 from kokoro_lab.model.windows import WindowSizes
 from kokoro_lab.sessions import providers
 from kokoro_lab.sessions.provider_registry import KNOWN_PROVIDERS, choose

@@ -132,7 +132,11 @@ def _address(environment: Mapping[str, str]) -> str:
     from kokoro_lab.server.http.listening import url_of
 
     host = environment.get(f"{PREFIX}HOST", settings().host)  # somebody may have edited what we wrote
-    port = environment.get(f"{PREFIX}PORT", settings().port)
+    port = str(environment.get(f"{PREFIX}PORT", settings().port))
+    if not port.isdecimal():
+        raise ServiceError(
+            f"The unit's {PREFIX}PORT is {port!r}, which is no number.", mend="Install it again."
+        )
     return url_of(host, int(port)) + environment.get(f"{PREFIX}ROOT_PATH", "").lstrip("/")
 
 

@@ -1,6 +1,6 @@
 """Speech as bytes, in six formats: one encoder for each answer or file.
 
-formats → coded → encoder
+pcm, formats → coded → encoder
 """
 
 from kokoro_lab.containers.encoder import Encoder, dithered, save, write_encoded, write_file

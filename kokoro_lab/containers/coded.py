@@ -13,7 +13,7 @@ import numpy as np
 from kokoro_lab.containers.formats import Format
 from kokoro_lab.dsp.block import Samples
 from kokoro_lab.dsp.dither import Pcm
-from kokoro_lab.errors import FormatUnavailable
+from kokoro_lab.errors import INSTALL_AGAIN, FormatUnavailable
 
 WIDE_HZ = 32_000
 """From here on there is more to code than Kokoro's 12 kHz of band width asks for: more bits are given."""
@@ -197,7 +197,7 @@ def _libraries(codec: Codec) -> ModuleType:
             field="response_format",
             value=codec.muxer,
             allowed="wav, pcm, and what the installed FFmpeg libraries encode",
-            mend="Run `make env`: the lock holds a build of PyAV that has it.",
+            mend=f"The PyAV of kokoro-lab has it. {INSTALL_AGAIN}",
         ) from error
     return av
 

@@ -10,9 +10,9 @@ from typing import BinaryIO
 
 import numpy as np
 
-from kokoro_lab.audio import Pcm, pcm_bytes, wav_header, write_whole
 from kokoro_lab.containers.coded import CODECS, CodedWriter
 from kokoro_lab.containers.formats import FORMATS, Format, decoded_hz, format_of
+from kokoro_lab.containers.pcm import Pcm, pcm_bytes, wav_header, write_whole
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Clip, Samples
 from kokoro_lab.dsp import Dither, Dithering, Processor, Resampler, ditherer, silence
 from kokoro_lab.dsp.block import SILENT

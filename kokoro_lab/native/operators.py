@@ -105,6 +105,7 @@ def native_operators(config: EngineConfig, say: Callable[[str], None] | None = N
         `config.instruction_set` cannot be had.
     """
     if config.native == "off":
+        prebuilt.refuse_unless_auto(config.instruction_set, "KOKORO_NATIVE=off")
         return Native(None, "KOKORO_NATIVE=off")
     otherwise = ""
     if config.native != "build":
@@ -118,7 +119,8 @@ def native_operators(config: EngineConfig, say: Callable[[str], None] | None = N
                 return Native(found[0], build=found[1])
     if config.native == "prebuilt":
         otherwise = otherwise or "this installation has no prebuilt operators"
-    prebuilt.refuse_unless_auto(config.instruction_set, otherwise or "there are none")
+    none_because = "KOKORO_NATIVE=build" if config.native == "build" else "there are none"
+    prebuilt.refuse_unless_auto(config.instruction_set, otherwise or none_because)
     if config.native == "prebuilt":
         return Native(None, otherwise)
     built = _built_here(config, say)

@@ -36,7 +36,8 @@ def record() -> Mapping[str, Any] | None:
     """
     try:
         found: dict[str, Any] = json.loads((FOLDER / RECORD_NAME).read_text("utf-8"))
-        return {**found, "bytes": int(found["bytes"]), "instruction_sets": list(found["instruction_sets"])}
+        sets, digest = list(found["instruction_sets"]), str(found["sha256"])
+        return {**found, "bytes": int(found["bytes"]), "sha256": digest, "instruction_sets": sets}
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError) as error:

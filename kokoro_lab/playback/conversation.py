@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Literal
 
-from kokoro_lab.audio import BYTES_A_SAMPLE, Pcm
+from kokoro_lab.containers.pcm import BYTES_A_SAMPLE, Pcm
 from kokoro_lab.errors import KokoroLabError, ParameterError
 from kokoro_lab.playback import protocol
 from kokoro_lab.playback.deck import Deck

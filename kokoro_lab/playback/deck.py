@@ -14,8 +14,8 @@ from typing import Literal
 
 import numpy as np
 
-from kokoro_lab.audio import Pcm
 from kokoro_lab.config import settings
+from kokoro_lab.containers.pcm import Pcm
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Fallback
 from kokoro_lab.errors import PlaybackError
 from kokoro_lab.playback.buffering import Hold

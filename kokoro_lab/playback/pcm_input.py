@@ -6,7 +6,7 @@ import struct
 
 import numpy as np
 
-from kokoro_lab.audio import BYTES_A_SAMPLE, Pcm
+from kokoro_lab.containers.pcm import BYTES_A_SAMPLE, Pcm
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ
 from kokoro_lab.errors import ParameterError
 

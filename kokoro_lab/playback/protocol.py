@@ -39,7 +39,7 @@ from typing import Any, Literal, get_args
 
 import pydantic_core
 
-from kokoro_lab.audio import BYTES_A_SAMPLE
+from kokoro_lab.containers.pcm import BYTES_A_SAMPLE
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ
 from kokoro_lab.errors import KokoroLabError, ParameterError
 from kokoro_lab.playback.pcm_input import require_format

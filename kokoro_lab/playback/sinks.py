@@ -11,9 +11,9 @@ from typing import Any, BinaryIO, Protocol, cast
 
 import numpy as np
 
-from kokoro_lab.audio import BYTES_A_SAMPLE, Pcm, pcm_bytes
+from kokoro_lab.containers.pcm import BYTES_A_SAMPLE, Pcm, pcm_bytes
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ
-from kokoro_lab.errors import PlaybackError
+from kokoro_lab.errors import KokoroLabError, PlaybackError
 from kokoro_lab.extras import imported
 
 
@@ -193,8 +193,9 @@ def portaudio() -> ModuleType:
     try:
         sounddevice = imported("sounddevice", extra="play")
     except (ImportError, OSError) as error:  # OSError: it is there, and finds no PortAudio
+        why = error.message if isinstance(error, KokoroLabError) else str(error)
         raise PlaybackError(
-            f"The sound card needs sounddevice and PortAudio: {error}.", field="sink", mend=INSTALL
+            f"The sound card needs sounddevice and PortAudio: {why.rstrip('.')}.", field="sink", mend=INSTALL
         ) from error
     return cast(ModuleType, sounddevice)
 

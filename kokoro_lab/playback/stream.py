@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from kokoro_lab.audio import Pcm
+from kokoro_lab.containers.pcm import Pcm
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Fallback
 from kokoro_lab.errors import KokoroLabError
 

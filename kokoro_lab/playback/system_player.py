@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from kokoro_lab.audio import BYTES_A_SAMPLE, Pcm, pcm_bytes
+from kokoro_lab.containers.pcm import BYTES_A_SAMPLE, Pcm, pcm_bytes
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ
 from kokoro_lab.errors import PlaybackError
 

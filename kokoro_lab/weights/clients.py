@@ -171,7 +171,7 @@ def refusal(package: Package, stderr: str) -> SourceUnavailable | OSError:
         return SourceUnavailable(
             "pip is not installed in this environment.",
             field="pip",
-            mend=f"Run `{Path(sys.executable).name} -m ensurepip`.",
+            mend=f"Run `{Path(sys.executable).name} -m ensurepip`, or on Debian `apt install python3-pip`.",
         )
     return SourceUnavailable(f"{package.client} did not get {package.spec}: {last_word(stderr)}.")
 

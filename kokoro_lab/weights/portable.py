@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kokoro_lab._version import __version__
-from kokoro_lab.errors import DiskFull, WeightsError
+from kokoro_lab.errors import DiskFull, IntegrityError, SourceUnavailable, WeightsError
 from kokoro_lab.weights.catalogue import WeightFile
 from kokoro_lab.weights.clients import is_disk_full
 from kokoro_lab.weights.joining import sha256_of
@@ -71,6 +71,10 @@ def fill(
         making = folder / f"{LIST}.partial"
         making.write_text(json.dumps(contents, indent=1) + "\n", encoding="utf-8")
         os.replace(making, folder / LIST)
+    except (IntegrityError, SourceUnavailable) as error:
+        raise type(error)(
+            f"The cache cannot be copied: {error.message}", mend="Run the same command with --force."
+        ) from error
     except OSError as error:
         if is_disk_full(error):
             raise _no_room(folder, "it is full") from error

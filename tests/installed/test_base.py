@@ -24,7 +24,7 @@ from tests.installed.command import Installed, clean_environment
 
 pytestmark = pytest.mark.test_all
 
-MOST_MB = 720
+MOST_MB = 600
 VERSIONS = ("3.11", "3.12", "3.13")
 HERE = "{}.{}".format(*sys.version_info)
 LAB = (

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kokoro_lab.audio import pcm_bytes, wav_header
+from kokoro_lab.containers.pcm import pcm_bytes, wav_header
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ
 from kokoro_lab.lab.bench.playing import numbered
 from kokoro_lab.playback.conversation import PlayerConversation

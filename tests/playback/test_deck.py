@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kokoro_lab.audio import Pcm
+from kokoro_lab.containers.pcm import Pcm
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ
 from kokoro_lab.errors import ParameterError, PlaybackError
 from kokoro_lab.lab.bench.playing import CHUNK_S, burst_arrivals, numbered, play_virtually

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kokoro_lab.audio import pcm_bytes, wav_header
 from kokoro_lab.containers import Encoder, format_of, write_encoded
+from kokoro_lab.containers.pcm import pcm_bytes, wav_header
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.lab.bench.playing import numbered
 from kokoro_lab.playback.pcm_input import PcmInput

@@ -22,8 +22,8 @@ import websocket
 from click.testing import CliRunner
 
 from kokoro_lab.__main__ import main
-from kokoro_lab.audio import pcm_bytes, wav_header
 from kokoro_lab.config import Settings
+from kokoro_lab.containers.pcm import pcm_bytes, wav_header
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.lab.bench.playing import numbered

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from kokoro_lab.audio import pcm_bytes
+from kokoro_lab.containers.pcm import pcm_bytes
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ
 from kokoro_lab.errors import PlaybackError
 from kokoro_lab.lab.bench.playing import numbered

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kokoro_lab.audio import Pcm
+from kokoro_lab.containers.pcm import Pcm
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ
 from kokoro_lab.errors import PlaybackError
 from kokoro_lab.lab.bench.playing import CHUNK_S, numbered

@@ -12,8 +12,8 @@ from dataclasses import replace
 import pytest
 import websocket
 
-from kokoro_lab.audio import Pcm
 from kokoro_lab.config import Settings
+from kokoro_lab.containers.pcm import Pcm
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import SettingsError
 from kokoro_lab.playback.deck import Deck, running

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from flask.testing import FlaskClient
 
-from kokoro_lab.audio import pcm_bytes
+from kokoro_lab.containers.pcm import pcm_bytes
 from kokoro_lab.dsp import Resampler, ShapedDither
 from kokoro_lab.speech.engine import Engine
 from tests.server.test_resume import BODY, came_back, whole

@@ -18,8 +18,8 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from kokoro_lab.audio import pcm_bytes
 from kokoro_lab.containers import FORMATS, Format
+from kokoro_lab.containers.pcm import pcm_bytes
 from kokoro_lab.datatypes import Fallback
 from kokoro_lab.dsp import RATES_HZ, Dither, Resampler
 from kokoro_lab.speech.engine import Engine

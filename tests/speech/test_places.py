@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from kokoro_lab.audio import pcm_bytes
+from kokoro_lab.containers.pcm import pcm_bytes
 from kokoro_lab.datatypes import Place
 from kokoro_lab.dsp import Dither
 from kokoro_lab.errors import Gone, Interrupted

@@ -68,7 +68,7 @@ class Systemd(Supervisor):
         return _TEXT % (_command(service.command), "\n".join(variables), service.stop_s)
 
     def environment(self, text: str) -> Mapping[str, str]:
-        quoted = re.findall(r'^Environment="(.*)"$', text, re.MULTILINE)
+        quoted = re.findall(r'^Environment="(.*=.*)"$', text, re.MULTILINE)
         return dict(_unquoted(pair).split("=", 1) for pair in quoted)
 
     def state(self) -> ServiceState:

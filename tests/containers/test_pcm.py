@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 import soundfile
 
-from kokoro_lab import audio
 from kokoro_lab.containers import Encoder, write_file
+from kokoro_lab.containers.pcm import WAV_HEADER_BYTES, pcm_bytes, read_wav, wav_header
 from kokoro_lab.errors import ParameterError, SynthesisError
 
 RATE_HZ = 24_000
@@ -49,7 +49,7 @@ def test_a_file_is_read_back_by_the_standard_library(tmp_path: Path, samples: np
 
 
 def test_what_we_write_we_read(tmp_path: Path, samples: np.ndarray) -> None:
-    read, rate = audio.read_wav(write_file(tmp_path / "a.wav", samples, RATE_HZ))
+    read, rate = read_wav(write_file(tmp_path / "a.wav", samples, RATE_HZ))
     assert (read.dtype, read.shape, rate) == (np.float32, samples.shape, RATE_HZ)
     assert 20 * np.log10(np.abs(read).max() / np.abs(samples).max()) == pytest.approx(0.0, abs=0.001)
 
@@ -58,14 +58,14 @@ def test_two_channels_are_read_as_two_columns(tmp_path: Path) -> None:
     stereo = np.zeros((100, 2))
     stereo[:, 1] = 0.25
     soundfile.write(tmp_path / "s.wav", stereo, RATE_HZ)
-    read, _ = audio.read_wav(str(tmp_path / "s.wav"))
+    read, _ = read_wav(str(tmp_path / "s.wav"))
     assert read.shape == (100, 2)
     assert np.all(read[:, 1] == 0.25)
 
 
 def test_the_header_has_its_44_bytes_in_order() -> None:
-    header = audio.wav_header(RATE_HZ, data_bytes=1000)
-    assert len(header) == audio.WAV_HEADER_BYTES == 44
+    header = wav_header(RATE_HZ, data_bytes=1000)
+    assert len(header) == WAV_HEADER_BYTES == 44
     assert header[:4] + header[8:16] + header[36:40] == b"RIFFWAVEfmt data"
     assert struct.unpack("<I", header[4:8]) == (1036,)
     assert struct.unpack("<IHHIIHH", header[16:36]) == (16, 1, 1, RATE_HZ, 48_000, 2, 16)
@@ -80,23 +80,23 @@ def test_sizes_in_a_file_are_final(samples: np.ndarray) -> None:
 
 
 def test_a_stream_of_unknown_length_can_be_played(tmp_path: Path, samples: np.ndarray) -> None:
-    header = audio.wav_header(RATE_HZ)
+    header = wav_header(RATE_HZ)
     assert header[4:8] == header[40:44] == b"\xff\xff\xff\xff"
     path = tmp_path / "captured.wav"
     path.write_bytes(header + wav_bytes(samples)[44:])
-    read, rate = audio.read_wav(path)
+    read, rate = read_wav(path)
     assert (len(read), rate) == (len(samples), RATE_HZ)
 
 
 def test_pcm_is_little_endian() -> None:
-    assert audio.pcm_bytes(np.array([1, -2, 0x1234], dtype=np.int16)) == b"\x01\x00\xfe\xff\x34\x12"
-    assert audio.pcm_bytes(np.array([0x1234], dtype=">i2")) == b"\x34\x12"
+    assert pcm_bytes(np.array([1, -2, 0x1234], dtype=np.int16)) == b"\x01\x00\xfe\xff\x34\x12"
+    assert pcm_bytes(np.array([0x1234], dtype=">i2")) == b"\x34\x12"
 
 
 def test_an_empty_clip_is_an_empty_file(tmp_path: Path) -> None:
     path = write_file(tmp_path / "a.wav", np.zeros(0, np.float32), RATE_HZ)
     assert path.stat().st_size == 44
-    assert audio.read_wav(path)[0].shape == (0,)
+    assert read_wav(path)[0].shape == (0,)
 
 
 def test_the_same_seed_gives_the_same_bytes(samples: np.ndarray) -> None:
@@ -172,20 +172,20 @@ def test_what_cannot_be_read_is_named(tmp_path: Path, content: bytes | None) -> 
     if content:
         path.write_bytes(content)
     with pytest.raises(ParameterError, match=r"a\.wav cannot be read") as caught:
-        audio.read_wav(path)
+        read_wav(path)
     assert caught.value.field == "path"
 
 
 @pytest.mark.parametrize("data_bytes", [-2, 1, 0xFFFF_FFFF])
 def test_impossible_sizes_are_refused(data_bytes: int) -> None:
     with pytest.raises(ParameterError, match="do not make a WAV"):
-        audio.wav_header(RATE_HZ, data_bytes=data_bytes)
-    audio.wav_header(RATE_HZ, data_bytes=0xFFFF_FFFF - 36 - 1)
+        wav_header(RATE_HZ, data_bytes=data_bytes)
+    wav_header(RATE_HZ, data_bytes=0xFFFF_FFFF - 36 - 1)
 
 
 def test_an_impossible_rate_is_refused() -> None:
     with pytest.raises(ParameterError, match="cannot be"):
-        audio.wav_header(0)
+        wav_header(0)
 
 
 def test_a_whole_file_can_be_read_from_memory(samples: np.ndarray) -> None:
