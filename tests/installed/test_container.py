@@ -67,6 +67,8 @@ def test_its_server_speaks_read_only_and_without_rights(repository: Path, work: 
         spoken = containerfile.beside(server, image.as_user(["python", "-c", SPEAKS]))
         status, size_bytes = spoken.stdout.split()
         assert (status, int(size_bytes) > 20_000) == ("200", True), spoken.stderr + log.read_text()
+        doctor = containerfile.beside(server, image.as_user(["kokoro-lab", "doctor"])).stdout
+        assert "(prebuilt by" in doctor, "no compiler is there, and it speaks at full speed"
         written = containerfile.beside(server, image.as_user(["/bin/sh", "-c", WRITES]))
         assert (written.returncode, written.stdout) == (0, ""), "the volume alone can be written to"
         rights = Path(f"/proc/{server.pid}/status").read_text()
