@@ -15,12 +15,9 @@ from kokoro_lab.g2p.entries import Entries
 
 PRIMARY, SECONDARY = "ˈˌ"
 VOWELS = frozenset("AIOQWYaiuæɑɒɔəɛɜɪʊʌᵻ")
-CURRENCIES = {"$": ("dollar", "cent"), "£": ("pound", "pence"), "€": ("euro", "cent")}
 
 _TAPPED = frozenset("AIOWYiuæɑəɛɪɹʊʌ")
 """Behind these a `t` becomes a tap in American English."""
-_ORDINALS = frozenset(("st", "nd", "rd", "th"))
-_NUMBER_ENDINGS = ("ing", "'d", "ed", "'s", "st", "nd", "rd", "th", "s")
 _ADDRESS_MARKS = {".": "dot", "/": "slash"}
 _SIGNS = {"%": "percent", "&": "and", "+": "plus", "@": "at"}
 _LETTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'-")
@@ -56,31 +53,12 @@ class Dictionary:
             for name in ("gold", "silver")
         )
 
-    def read(
-        self, text: str, tag: str, following: Following, currency: str | None = None, *, first: bool = True
-    ) -> str | None:
-        """Phonemes of a token, or None if it is neither known nor a number.
-
-        Parameters
-        ----------
-        text, tag : str
-            A word, and its Penn tag.
-        following : Following
-        currency : str, optional
-            A sign that stood before it: a number is so many of these.
-        first : bool
-            Whether it begins a word: then a number is said as a whole, and may be negative.
-        """
-        word = unicodedata.normalize("NFKC", text.replace("‘", "'").replace("’", "'"))
-        word = "".join(map(_plain_digit, word))
+    def read(self, word: str, tag: str, following: Following) -> str | None:
+        """Phonemes of a word with a Penn tag, as `plain` writes it; None if it is not known."""
         stress = None
         if word != word.lower():
             stress = _CAPITALS_STRESS if word == word.upper() else _CAPITALISED_STRESS
-        found = self._word(word, tag, stress, following)
-        if found is not None:
-            unit = self._with_s(CURRENCIES[currency][0] + "s") if currency in CURRENCIES else None
-            return f"{found} {unit}" if unit else found
-        return self._number(word, currency, first=first) if _is_number(word, first=first) else None
+        return self._word(word, tag, stress, following)
 
     def lookup(
         self,
@@ -158,7 +136,7 @@ class Dictionary:
         for known in (word, word[:-2] + "'s" if word.endswith("s'") else "", word.removesuffix("'")):
             if known and self._knows(known):
                 return self.lookup(known, tag, stress, following)
-        for inflected in (self._with_s, self._with_ed):
+        for inflected in (self.with_s, self._with_ed):
             found = inflected(word, tag, stress, following)
             if found is not None:
                 return found
@@ -178,7 +156,7 @@ class Dictionary:
             or lower in self.silvers
             or any(
                 inflected(lower, tag, stress, following)
-                for inflected in (self._with_s, self._with_ed, self._with_ing)
+                for inflected in (self.with_s, self._with_ed, self._with_ing)
             )
         )
 
@@ -192,7 +170,7 @@ class Dictionary:
             return True
         return word[1:] == word[1:].upper()
 
-    def _with_s(
+    def with_s(
         self,
         word: str,
         tag: str | None = None,
@@ -232,9 +210,9 @@ class Dictionary:
             stem = word[:-2]
         else:
             return None
-        return self._ed_form(self.lookup(stem, tag, stress, following))
+        return self.ed_form(self.lookup(stem, tag, stress, following))
 
-    def _ed_form(self, stem: str | None) -> str | None:
+    def ed_form(self, stem: str | None) -> str | None:
         if not stem:
             return None
         if stem[-1] in "pkfθʃsʧ":
@@ -258,90 +236,20 @@ class Dictionary:
             stem = word[:-4]
         else:
             return None
-        return self._ing_form(self.lookup(stem, tag, stress, following))
+        return self.ing_form(self.lookup(stem, tag, stress, following))
 
-    def _ing_form(self, stem: str | None) -> str | None:
+    def ing_form(self, stem: str | None) -> str | None:
         if not stem or (self.british and stem[-1] in "əː"):
             return None
         if not self.british and len(stem) > 1 and stem[-1] == "t" and stem[-2] in _TAPPED:
             return stem[:-1] + "ɾɪŋ"
         return stem + "ɪŋ"
 
-    def _number(self, written: str, currency: str | None, *, first: bool) -> str | None:
-        ending = re.search(r"[a-z']+$", written)
-        suffix = ending.group() if ending else ""
-        digits = written.removesuffix(suffix)
-        minus = digits.startswith("-")
-        digits = digits.removeprefix("-")
-        spoken = [self.lookup("minus")] * minus + self._numerals(digits, suffix, currency, minus, first=first)
-        if not spoken or None in spoken:
-            return None
-        joined = " ".join(each or "" for each in spoken)
-        if suffix in ("s", "'s"):
-            return self.s_form(joined)
-        if suffix in ("ed", "'d"):
-            return self._ed_form(joined)
-        return self._ing_form(joined) if suffix == "ing" else joined
 
-    def _numerals(
-        self, digits: str, suffix: str, currency: str | None, minus: bool, *, first: bool
-    ) -> list[str | None]:
-        """Phonemes of each word of a number."""
-        if _is_digits(digits) and suffix in _ORDINALS:
-            return self._in_words(_numeral(int(digits), to="ordinal"))
-        if not minus and len(digits) == 4 and currency not in CURRENCIES and _is_digits(digits):
-            return self._in_words(_numeral(int(digits), to="year"))
-        plain = digits.replace(",", "")
-        if not first and "." not in digits:
-            return self._part_of_a_word(plain)
-        if digits.count(".") > 1 or not first:
-            return [spoken for part in plain.split(".") if part for spoken in self._part_of_a_version(part)]
-        if currency in CURRENCIES and len(digits.partition(".")[2]) < 3:
-            return self._money(plain, CURRENCIES[currency])
-        if "." not in digits:
-            return self._in_words(_numeral(int(plain), to="ordinal" if suffix in _ORDINALS else "cardinal"))
-        if plain.startswith("."):
-            return self._in_words("point " + " ".join(_numeral(int(digit)) for digit in plain[1:]))
-        return self._in_words(_numeral(float(plain)))
-
-    def _in_words(self, numeral: str) -> list[str | None]:
-        words = (word for word in re.split(r"[^a-z]+", numeral) if word != "and")
-        return [self.lookup(word, None, -2.0 if word == "point" else None) for word in words]
-
-    def _cardinal(self, digits: str) -> list[str | None]:
-        return self._in_words(_numeral(int(digits)))
-
-    def _digit_by_digit(self, digits: str) -> list[str | None]:
-        return [spoken for digit in digits for spoken in self._cardinal(digit)]
-
-    def _part_of_a_word(self, digits: str) -> list[str | None]:
-        """The number in `B747` or `MP3`: of three digits, the first, and the others together."""
-        if digits[0] == "0" or len(digits) > 3:
-            return self._digit_by_digit(digits)
-        if len(digits) < 3 or digits.endswith("00"):
-            return self._cardinal(digits)
-        if digits[1] == "0":
-            return [*self._cardinal(digits[0]), self.lookup("O", None, -2.0), *self._cardinal(digits[2])]
-        return [*self._cardinal(digits[0]), *self._cardinal(digits[1:])]
-
-    def _part_of_a_version(self, digits: str) -> list[str | None]:
-        """One number of several with points between them."""
-        if digits[0] == "0" or (len(digits) != 2 and digits[1:].strip("0")):
-            return self._digit_by_digit(digits)
-        return self._cardinal(digits)
-
-    def _money(self, digits: str, units: tuple[str, str]) -> list[str | None]:
-        whole, _, hundredths = digits.partition(".")
-        amounts = [(int(whole or 0), units[0]), (int(hundredths or 0), units[1])]
-        # Without what there is none of, but for `$0`
-        amounts = [each for each in amounts if each[0]] or amounts[:1]
-        spoken: list[str | None] = []
-        for amount, unit in amounts:
-            spoken += [self.lookup("and")] * bool(spoken)
-            spoken += self._in_words(_numeral(amount))
-            several = amount != 1 and unit != "pence"
-            spoken.append(self._with_s(unit + "s") if several else self.lookup(unit))
-        return spoken
+def plain(text: str) -> str:
+    """`text` as it stands in the dictionaries: straight apostrophes, compatible forms, ASCII digits."""
+    text = unicodedata.normalize("NFKC", text.replace("‘", "'").replace("’", "'"))
+    return "".join(map(_plain_digit, text))
 
 
 def stressed(phonemes: str, stress: float | None) -> str:
@@ -360,13 +268,6 @@ def stressed(phonemes: str, stress: float | None) -> str:
     if stress >= 1 and PRIMARY not in phonemes:
         return phonemes.replace(SECONDARY, PRIMARY)
     return phonemes
-
-
-def _numeral(number: float, to: str = "cardinal") -> str:
-    """In words; with the library, whose fifty languages are loaded with the first number."""
-    from num2words import num2words
-
-    return str(num2words(number, to=to))
 
 
 def _before_vowel(mark: str, phonemes: str) -> str:
@@ -394,17 +295,3 @@ def _plain_digit(character: str) -> str:
         return character
     value = unicodedata.numeric(character)
     return str(int(value)) if value == int(value) else character
-
-
-def _is_digits(text: str) -> bool:
-    return text.isascii() and text.isdigit()
-
-
-def _is_number(word: str, *, first: bool) -> bool:
-    if not any(map(_is_digits, word)):
-        return False
-    for ending in _NUMBER_ENDINGS:
-        if word.endswith(ending):
-            word = word.removesuffix(ending)
-            break
-    return all(_is_digits(c) or c in ",." or (first and i == 0 and c == "-") for i, c in enumerate(word))

@@ -1,8 +1,8 @@
 """English: misaki's dictionaries and part-of-speech rules, made safe to serve.
 
-What is added to misaki 0.9.4: its rules stand without spaCy (`dictionary`, `english_words`); every token
-finds its place in the original text; and what the dictionaries do not have goes to eSpeak, then to the names
-of its characters.
+What is added to misaki 0.9.4: its rules stand without spaCy (`dictionary`, `english_numbers`,
+`english_words`); every token finds its place in the original text; and what the dictionaries do not have goes
+to eSpeak, then to the names of its characters.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ import regex
 
 from kokoro_lab.config import Source, settings
 from kokoro_lab.datatypes import Fallback, Word
-from kokoro_lab.g2p.dictionary import CURRENCIES, Dictionary
+from kokoro_lab.g2p.dictionary import Dictionary
+from kokoro_lab.g2p.english_numbers import CURRENCIES
 from kokoro_lab.g2p.english_words import UNKNOWN, EnglishToken, read
 from kokoro_lab.g2p.espeak import EspeakEnglish
 from kokoro_lab.g2p.heteronyms import Heteronyms

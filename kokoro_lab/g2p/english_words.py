@@ -13,7 +13,8 @@ from functools import lru_cache
 
 import regex
 
-from kokoro_lab.g2p.dictionary import CURRENCIES, PRIMARY, VOWELS, Dictionary, Following, stressed
+from kokoro_lab.g2p.dictionary import PRIMARY, VOWELS, Dictionary, Following, plain, stressed
+from kokoro_lab.g2p.english_numbers import CURRENCIES, read_number
 
 UNKNOWN = "❓"
 SPLIT_WORDS_KEPT = 4096
@@ -144,8 +145,12 @@ def _mark(part: EnglishToken) -> str | None:
 
 
 def _look_up(token: EnglishToken, dictionary: Dictionary, following: Following) -> str | None:
-    text = token.text if token.alias is None else token.alias
-    return dictionary.read(text, token.tag, following, token.currency, first=token.first)
+    word, currency = plain(token.text if token.alias is None else token.alias), token.currency
+    found = dictionary.read(word, token.tag, following)
+    if found is None:
+        return read_number(dictionary, word, currency, first=token.first)
+    unit = dictionary.with_s(CURRENCIES[currency][0] + "s") if currency in CURRENCIES else None
+    return f"{found} {unit}" if unit else found
 
 
 def _before(token: EnglishToken, phonemes: str | None, following: Following) -> Following:

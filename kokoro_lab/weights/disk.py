@@ -12,7 +12,7 @@ from pathlib import Path
 from kokoro_lab.errors import DiskFull, WeightsError
 from kokoro_lab.weights.catalogue import WeightFile
 from kokoro_lab.weights.clients import is_disk_full
-from kokoro_lab.weights.sources import WeightSource
+from kokoro_lab.weights.portable import WeightSource
 from kokoro_lab.weights.verified import size_and_time
 
 SPARE_BYTES = 32 << 20

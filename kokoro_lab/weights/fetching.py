@@ -20,7 +20,8 @@ from kokoro_lab.errors import (
 from kokoro_lab.typed import require_choice
 from kokoro_lab.weights.catalogue import WeightFile, catalogue
 from kokoro_lab.weights.disk import demand_room, locked, sweep, told_apart
-from kokoro_lab.weights.sources import FilledFolder, Hub, Registry, WeightSource, describe
+from kokoro_lab.weights.portable import FilledFolder, WeightSource
+from kokoro_lab.weights.sources import Hub, Registry, describe
 from kokoro_lab.weights.store import english_tagger_path, files_of, weights_home
 from kokoro_lab.weights.verified import record, size_and_time, verified
 

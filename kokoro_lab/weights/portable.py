@@ -3,7 +3,7 @@
     <folder>/kokoro-v1.0.fp32.onnx, voices/, …    by their names below the folder `weights` of the cache
     <folder>/kokoro-weights.json                  the size and SHA-256 of each, and how they are taken from it
 
-`sources.FilledFolder` takes them from it; what they must be, the catalogue says, not this list.
+`FilledFolder` takes them from it; what they must be, the catalogue says, not this list.
 """
 
 from __future__ import annotations
@@ -11,19 +11,82 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from kokoro_lab._version import __version__
 from kokoro_lab.errors import DiskFull, IntegrityError, SourceUnavailable, WeightsError
 from kokoro_lab.weights.catalogue import WeightFile
 from kokoro_lab.weights.clients import is_disk_full
-from kokoro_lab.weights.joining import sha256_of
-from kokoro_lab.weights.sources import FilledFolder
+from kokoro_lab.weights.joining import CHUNK_BYTES, place, sha256_of
+from kokoro_lab.weights.progress import progress_bar
+from kokoro_lab.weights.sources import Hub, Registry, describe
 from kokoro_lab.weights.store import every_file, files_of, weights_home
 from kokoro_lab.weights.verified import size_and_time
 
 LIST = "kokoro-weights.json"
+
+
+class FilledFolder:
+    """A folder that `kokoro-lab fetch --to` filled, or the folder `weights` of another cache. Its methods
+    are those of `Hub`.
+
+    Parameters
+    ----------
+    path : Path
+        The folder; nothing is written to it.
+    progress : bool
+        Whether to show bars.
+    """
+
+    name = "folder"
+
+    def __init__(self, path: Path, progress: bool) -> None:
+        self.path = path.expanduser()
+        self.progress = progress
+
+    def room(self, files: Sequence[WeightFile]) -> int:
+        return sum(file.bytes for file in files)
+
+    def get(self, files: Sequence[WeightFile], folder: Path) -> Iterator[WeightFile]:
+        if not self.path.is_dir():
+            raise SourceUnavailable(f"There is no folder {self.path}.", mend="Mount it, or name another.")
+        held = [file for file in files if (self.path / file.name).is_file()]
+        with progress_bar(f"folder: {describe(held)}", self.room(held), self.progress) as tick:
+            damage = ""
+            for file in held:
+                try:
+                    place(file, self._chunks(file), folder, tick)
+                except IntegrityError as error:
+                    damage = damage or error.message  # the others may be right
+                    continue
+                yield file
+        mend = "Run `kokoro-lab fetch --to` for that folder again, on a machine with a network"
+        if damage:
+            raise IntegrityError(
+                f"{self.path} is damaged, or was filled by another version than {__version__}: {damage}",
+                mend=f"{mend}: it puts right what is not.",
+            )
+        if lacking := [file for file in files if file not in held]:
+            raise SourceUnavailable(
+                f"{self.path} does not hold {describe(lacking)}.",
+                mend=f"{mend}, with every --variant that is wanted here.",
+            )
+
+    def forget(self, files: Sequence[WeightFile]) -> None:
+        """Nothing was staged."""
+
+    def _chunks(self, file: WeightFile) -> Iterator[bytes]:
+        try:
+            with (self.path / file.name).open("rb") as stream:
+                while chunk := stream.read(CHUNK_BYTES):
+                    yield chunk
+        except OSError as error:  # not the disk that is written to, which has another mend
+            raise SourceUnavailable(f"{self.path / file.name} cannot be read: {error.strerror}.") from error
+
+
+WeightSource = Hub | Registry | FilledFolder
+"""Where weight files come from."""
 
 
 def fill(

