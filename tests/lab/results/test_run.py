@@ -7,6 +7,7 @@ import math
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
 import kokoro_lab
@@ -82,3 +83,18 @@ def test_a_result_says_how_its_graphs_were_made(engine: Engine, tmp_path: Path) 
     assert {"recipe", "onnx", "onnxruntime", "passes"} <= set(made)
     assert {"prosody", "trunk", "vocoder"} <= set(made["graphs"])
     assert all(len(graph["sha256"]) == 64 for graph in made["graphs"].values())
+
+
+def test_a_table_is_a_file_that_the_result_names_with_its_units(hum: Engine, tmp_path: Path) -> None:
+    run = open_run("99_test", tmp_path)
+    frame = pd.DataFrame({"pause_ms": [12.5, 80.0], "score": [1, 2]}, index=pd.Index(["a", "b"], name="clip"))
+    path = run.keep_table("pauses", frame, units={"score": "points"})
+    run.finish(hum, checks=[Check("x_db", 1.0, high=2.0)])
+    assert path.read_text() == "clip,pause_ms,score\na,12.5,1\nb,80.0,2\n"
+    (table,) = result(tmp_path)["tables"]  # type: ignore[attr-defined]
+    assert table == {
+        "name": "pauses",
+        "file": "tables/pauses.csv",
+        "row_count": 2,
+        "units": {"clip": "", "pause_ms": "ms", "score": "points"},
+    }
