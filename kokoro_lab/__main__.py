@@ -19,6 +19,7 @@ from kokoro_lab.commands.export import export
 from kokoro_lab.commands.fetch import fetch
 from kokoro_lab.commands.golden import golden
 from kokoro_lab.commands.player import player
+from kokoro_lab.commands.results import results
 from kokoro_lab.commands.run import run
 from kokoro_lab.commands.serve import serve
 from kokoro_lab.commands.service import service
@@ -57,7 +58,21 @@ def main(context: click.Context) -> None:
             click.echo(f"Warning: {sentence}", err=True)
 
 
-for command in (bench, doctor, export, fetch, golden, player, run, serve, service, speak, text, tune):
+for command in (
+    bench,
+    doctor,
+    export,
+    fetch,
+    golden,
+    player,
+    results,
+    run,
+    serve,
+    service,
+    speak,
+    text,
+    tune,
+):
     main.add_command(command)
 
 

@@ -186,6 +186,7 @@ def run_notebook(
     if verdict == CRASHED:
         write_json(run_dir / CRASH, {"message": message, "parameters": values})
     run_s = round(time.perf_counter() - started, 3)
+    results.write_index(run_dir.parent.parent)
     return Result(notebook.stem, values, run_dir, verdict, message, run_s, written)
 
 

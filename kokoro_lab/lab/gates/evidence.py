@@ -22,6 +22,7 @@ from kokoro_lab.lab.results import (
     CRASH,
     CRASHED,
     FAILED,
+    INTERRUPTED,
     PASSED,
     RESULT,
     Check,
@@ -240,6 +241,11 @@ class Records:
             dirty=any(about.get(TESTED_DIRTY) != "False" for about in abouts.values()),
         )
 
+    def shown_by(self) -> set[Path]:
+        """The folders of all runs that are the newest of a measurement, and so may be evidence."""
+        found = (self._newest(measured)[0] for measured in measurements())
+        return {path.parent for path in found if path is not None}
+
     def _newest(self, measured: Measurement) -> tuple[Path | None, Result | None, str]:
         """Its newest run in a mode that counts: the file, what it holds, and why that is nothing."""
         modes = (False, True) if self.fast else (False,)
@@ -248,8 +254,8 @@ class Records:
                 found = read_result(run)
             except ResultError as error:
                 return run / str(error.field), None, "it cannot be read"
-            if found is None:
-                continue  # still running, or killed
+            if found is None or found.verdict == INTERRUPTED:
+                continue  # still running, or ended before it could say anything
             if found.verdict == CRASHED:
                 if any(found.parameters == measured.parameters(mode) for mode in modes):
                     return run / CRASH, None, f"it crashed: {found.message}"

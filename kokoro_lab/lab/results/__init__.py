@@ -1,8 +1,12 @@
 """What runs leave behind, written and read.
 
 `results/<notebook>/<run_id>/result.json` holds a run's figures, its verdict, and what it was made with.
+`load()` gives all of them as a DataFrame; `kept`, `compared`, `pages` and `exporting` read them for people and
+other programs.
 """
 
+from kokoro_lab.lab.results.exporting import load
+from kokoro_lab.lab.results.pages import write_index
 from kokoro_lab.lab.results.records import (
     BEGUN,
     CRASH,
@@ -37,9 +41,11 @@ __all__ = [
     "crashed",
     "facts_of",
     "failed",
+    "load",
     "made_by",
     "new_run_folder",
     "open_run",
     "read_result",
     "results_folder",
+    "write_index",
 ]

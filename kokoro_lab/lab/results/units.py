@@ -1,4 +1,4 @@
-"""Names of figures as people read them: in code a name ends in its unit, in a report a unit stands beside it."""
+"""Names of figures as people read them: in code a name ends in its unit, in a report it stands beside."""
 
 from __future__ import annotations
 

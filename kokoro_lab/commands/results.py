@@ -1,0 +1,330 @@
+"""`results`: what runs left, listed, shown, compared, opened, exported and pruned."""
+
+from __future__ import annotations
+
+import webbrowser
+from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import UTC, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kokoro_lab.commands.console import say, show
+from kokoro_lab.commands.options import PATH, json_option, together
+from kokoro_lab.config import VARIANTS
+from kokoro_lab.containers.plain_json import finite
+from kokoro_lab.errors import ParameterError
+
+if TYPE_CHECKING:
+    from kokoro_lab.lab.results.kept import KeptRun
+
+WORST = "worst"
+SHOWN = 10
+"""Clips, and figures that got no worse, that are printed; pages have them all."""
+VERDICTS = ("passed", "failed", "crashed", "interrupted", "running", "unreadable")
+DATE = click.DateTime(("%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%d %H:%M"))
+folder_option = click.option(
+    "--results", "folder", type=PATH, help="Folder of results; else the repository's."
+)
+filters = together(
+    click.option("--notebook", default="", help="A name, or how it begins: 30."),
+    click.option("--verdict", type=click.Choice(VERDICTS), default=None, help="How it ended."),
+    click.option("--commit", default="", help="How it begins."),
+    click.option("--variant", type=click.Choice(VARIANTS), default=None, help="Precision of the weights."),
+    click.option("--since", type=DATE, help="Begun on this day or later, UTC."),
+    click.option("--until", type=DATE, help="Begun before this day, UTC."),
+)
+
+
+@click.group()
+def results() -> None:
+    """What runs left: list, show, compare, open, export, prune.
+
+    RUN is `latest`; a notebook or its number (its newest run); an id, or its end, as `list` prints it; or a
+    folder. `~1` behind it is the run before: `compare 30~1 30`.
+    """
+
+
+@results.command("list")
+@filters
+@click.option("-n", "--newest", type=click.IntRange(1), help="Only so many.")
+@folder_option
+@json_option
+def list_runs(folder: Path | None, newest: int | None, as_json: bool, **given: Any) -> None:
+    """Runs, the newest first: how each ended, and what failed or is nearest to its limit."""
+    from kokoro_lab.lab.results.pages import row
+
+    rows = [row(run) for run in _selected(folder, given)[:newest]]
+    columns = ("short_id", "notebook", "verdict", "when", "variant", "commit", "duration", "point")
+    lines = [["run", *columns[1:-1], "worst margin, or what failed"]]
+    lines += [[str(one[name]) for name in columns] for one in rows]
+    show(_aligned(lines) if rows else ["No run is so."], finite(rows), as_json)
+
+
+@results.command("show")
+@click.argument("name", metavar="RUN")
+@folder_option
+@json_option
+def show_run(name: str, folder: Path | None, as_json: bool) -> None:
+    """One run: verdict, checks with their margins, controls, parameters, what it left, clips worst first."""
+    run = _found(_folder(folder), name)[0]
+    if as_json:
+        facts = {"notebook": run.notebook, "run_id": run.run_id, "verdict": run.result.verdict}
+        show((), finite(facts | {"message": run.result.message} | dict(run.result.record)), as_json)
+        return
+    _print_run(run)
+
+
+def _print_run(run: KeptRun) -> None:
+    from kokoro_lab.lab.results.kept import number, room
+    from kokoro_lab.lab.results.pages import row
+    from kokoro_lab.lab.results.units import unit_of, words_of
+
+    seen = row(run)
+    click.echo(f"{run.notebook}  {run.run_id}")
+    said = (f"in {seen['duration'] or '–'}", f"{seen['when']} UTC", run.variant, f"commit {seen['commit']}")
+    click.echo(f"{run.result.verdict} {'; '.join(filter(None, said))}")
+    for line in (run.result.message, *map(str, run.result.record.get("remarks") or ()), run.note):
+        if line:
+            click.echo(f"  {line}")
+    checks = [["check", "", "measured", "limit", "margin"]]
+    for check in sorted(run.result.checks, key=lambda one: (one.passed, room(one))):
+        unit, state = unit_of(check.name), "pass" if check.passed else "FAIL"
+        limit = " and ".join(check.limits)
+        checks.append(
+            [words_of(check.name), state, number(check.value, unit), limit, number(check.margin, unit)]
+        )
+    _print_part(checks)
+    _print_part(
+        [["control", ""], *([one.name, "caught" if one.caught else "MISSED"] for one in run.result.controls)]
+    )
+    _print_part([["parameter", ""], *([name, str(value)] for name, value in run.result.parameters.items())])
+    _print_part([["clip, the worst first", "text"], *_clips(run)])
+    tables = [run.folder / str(one.get("file")) for one in run.result.record.get("tables") or ()]
+    for path in (run.report, *tables, run.folder / "audio" if run.sounds else None, run.folder):
+        if path is not None:
+            click.echo(f"  {path}")
+
+
+def _clips(run: KeptRun) -> list[list[str]]:
+    told = {one.get("candidate"): one for one in run.result.record.get("clips") or ()}
+    sounds = [[sound, str(told.get(sound, {}).get("text") or "")] for sound in run.sounds]
+    more = len(sounds) - SHOWN
+    return sounds[:SHOWN] + ([[f"and {more} more", ""]] if more > 0 else [])
+
+
+@results.command()
+@click.argument("first", metavar="A")
+@click.argument("second", metavar="B")
+@click.option("-o", "--output", type=PATH, help="The page; else in results/compared/.")
+@folder_option
+@json_option
+def compare(first: str, second: str, output: Path | None, folder: Path | None, as_json: bool) -> None:
+    """What changed from run A to run B of one notebook, what got worse first; and a page with both sounds."""
+    from kokoro_lab.lab.results import compared, pages
+
+    place = _folder(folder)
+    a, b = _found(place, first, second)
+    changes = compared.compare_figures(a, b)
+    page = pages.write_comparison(a, b, output or pages.comparison_path(place, a, b))
+    record = {"a": a.run_id, "b": b.run_id, "page": str(page), "figures": [asdict(one) for one in changes]}
+    lines = [f"{a.notebook}: A {a.run_id} {a.result.verdict}, B {b.run_id} {b.result.verdict}"]
+    lines.append(compared.sentence(changes, a, b))
+    figures = [
+        [one.change, one.name, one.said(after=False), one.said(after=True), one.difference, one.limits]
+        for one in changes
+        if one.change != compared.SAME
+    ]
+    lines += (
+        ["", *_aligned([["change", "figure", "A", "B", "difference", "limit"], *figures])] if figures else []
+    )
+    differing = [list(each) for each in compared.differences(a, b)]
+    lines += ["", *_aligned([["what else differs", "A", "B"], *differing])] if differing else []
+    show([*lines, "", f"look and listen: {page}"], finite(record), as_json)
+
+
+@results.command("open")
+@click.argument("name", metavar="[RUN]", required=False)
+@click.option(
+    "--sound",
+    is_flag=False,
+    flag_value=WORST,
+    help="Play this sound of it instead; without a name, the worst.",
+)
+@folder_option
+def open_run(name: str | None, sound: str | None, folder: Path | None) -> None:
+    """The report of RUN in the browser, or one of its sounds in your ears; without RUN, the index of all."""
+    from kokoro_lab.lab.results.pages import write_index
+
+    place = _folder(folder)
+    if name is None:
+        _browse(write_index(place))
+        return
+    run = _found(place, name)[0]
+    if sound is not None:
+        _play(_sound_of(run, sound))
+    elif run.report is None:
+        raise ParameterError(
+            f"{run.notebook} {run.run_id} left no report; it left {run.left}.", field="run", value=name
+        )
+    else:
+        _browse(run.report)
+
+
+def _sound_of(run: KeptRun, wanted: str) -> Path:
+    clips = run.result.record.get("clips")
+    named = run.sounds if wanted != WORST else run.sounds[:1] if clips or len(run.sounds) == 1 else []
+    found = [one for one in named if wanted in (WORST, one, Path(one).name, Path(one).stem)]
+    if not found:
+        raise ParameterError(
+            f"{run.notebook} {run.run_id} "
+            + (
+                "does not say which of its sounds is the worst."
+                if run.sounds and wanted == WORST
+                else f"has no sound {wanted!r}."
+            ),
+            field="--sound",
+            value=wanted,
+            allowed=", ".join(Path(one).stem for one in run.sounds) or "none: it kept no sound",
+        )
+    return run.folder / found[0]
+
+
+def _play(path: Path) -> None:
+    from kokoro_lab.containers.pcm import read_wav
+    from kokoro_lab.datatypes import SAMPLE_RATE_HZ
+    from kokoro_lab.dsp import ditherer
+    from kokoro_lab.playback.aloud import aloud
+    from kokoro_lab.playback.sinks import SoundCard
+
+    samples, rate_hz = read_wav(path)
+    if samples.ndim > 1 or rate_hz != SAMPLE_RATE_HZ:
+        raise ParameterError(f"{path} is not mono at {SAMPLE_RATE_HZ} Hz.", field="--sound", value=path.name)
+    click.echo(f"playing {path} ({len(samples) / rate_hz:.1f} s)")
+    with aloud(SoundCard(), ditherer("tpdf", rate_hz, 0)) as heard:
+        heard.push(samples)
+        for fallback in heard.finish().fallbacks:
+            say(f"note   {fallback.stage}: {fallback.reason}")
+
+
+def _browse(page: Path) -> None:
+    address = page.resolve().as_uri()
+    click.echo(address)
+    if not webbrowser.open(address):
+        say("There is no browser here: open this address in one.")
+
+
+@results.command()
+@folder_option
+def index(folder: Path | None) -> None:
+    """Write index.html over all runs; a run does so at its end, too."""
+    from kokoro_lab.lab.results.pages import write_index
+
+    click.echo(write_index(_folder(folder)))
+
+
+@results.command()
+@click.argument("name", metavar="RUN")
+@click.argument("text", required=False, default="")
+@folder_option
+def note(name: str, text: str, folder: Path | None) -> None:
+    """Write TEXT beside RUN, which is never pruned then; without TEXT, take the note away."""
+    from kokoro_lab.lab.results.kept import NOTE
+
+    path = _found(_folder(folder), name)[0].folder / NOTE
+    if text:
+        path.write_text(text + "\n", "utf-8")
+    else:
+        path.unlink(missing_ok=True)
+    click.echo(f"{'kept in' if text else 'no note in'} {path}")
+
+
+@results.command()
+@filters
+@click.option("--keep", type=click.IntRange(0), help="So many of each notebook, the newest, stay.")
+@click.option("--older-than", type=click.IntRange(1), metavar="DAYS", help="Younger ones stay.")
+@click.option("--yes", is_flag=True, help="Remove them; without it, they are only named.")
+@folder_option
+def prune(keep: int | None, older_than: int | None, yes: bool, folder: Path | None, **given: Any) -> None:
+    """Remove old runs. One that is under way, has a note, or may be evidence for the checklist stays."""
+    from kokoro_lab.lab.results import pruning
+    from kokoro_lab.lab.results.pages import write_index
+
+    place, days = _folder(folder), None if older_than is None else timedelta(older_than)
+    evidence, removed, freed = pruning.evidence_in(place), 0, 0
+    for run in pruning.old_runs(_selected(folder, given), keep, days):
+        why = pruning.reason_to_keep(run, evidence)
+        if why:
+            click.echo(f"keep    {run.notebook}  {run.run_id}  {why}")
+            continue
+        click.echo(f"remove  {run.notebook}  {run.run_id}  {run.result.verdict}")
+        removed, freed = removed + 1, freed + pruning.bytes_of(run)
+        if yes:
+            pruning.remove(run)
+    end = "removed" if yes else "would be removed: --yes removes them"
+    click.echo(f"{removed} runs, {freed / 1e6:.1f} MB, {end}")
+    if yes:
+        write_index(place)
+
+
+@results.command()
+@filters
+@click.option("-o", "--output", type=PATH, help="A file that ends in .csv or .parquet.")
+@click.option("--mlflow", metavar="URI", help="Of an MLflow server or database.")
+@folder_option
+def export(output: Path | None, mlflow: str | None, folder: Path | None, **given: Any) -> None:
+    """A row a run, with parameters, checks and figures; to MLflow, what is not there yet."""
+    from kokoro_lab.lab.results import exporting
+
+    if not (output or mlflow):
+        raise ParameterError("export needs -o FILE or --mlflow URI.", field="--output")
+    runs = _selected(folder, given)
+    if output:
+        click.echo(f"{len(runs)} runs in {exporting.export(runs, output)}")
+    if mlflow:
+        click.echo(f"{exporting.export_to_mlflow(runs, mlflow)} of {len(runs)} runs are new in {mlflow}")
+
+
+def _folder(given: Path | None) -> Path:
+    from kokoro_lab.lab.results import results_folder
+
+    if given is not None and not given.is_dir():
+        raise ParameterError(f"There is no folder {given}.", field="--results", value=str(given))
+    return given or results_folder()
+
+
+def _selected(folder: Path | None, given: dict[str, Any]) -> list[KeptRun]:
+    from kokoro_lab.lab.results.kept import read_runs, select
+
+    since, until = (day and day.replace(tzinfo=UTC) for day in (given.pop("since"), given.pop("until")))
+    words = {name: value or "" for name, value in given.items()}
+    return select(read_runs(_folder(folder)), since=since, until=until, **words)
+
+
+def _found(folder: Path, *names: str) -> list[KeptRun]:
+    from kokoro_lab.lab.results.kept import find_run, read_runs
+
+    runs = read_runs(folder)
+    if not runs:
+        raise ParameterError(
+            f"{folder} holds no run.",
+            field="run",
+            value=names[0],
+            mend="Make one: kokoro-lab run 00_quickstart.",
+        )
+    return [find_run(name, runs) for name in names]
+
+
+def _print_part(lines: Sequence[Sequence[str]]) -> None:
+    if len(lines) > 1:
+        click.echo("\n" + "\n".join(_aligned(lines)))
+
+
+def _aligned(lines: Sequence[Sequence[str]]) -> list[str]:
+    """Cells below one another; the last one may be as long as it is."""
+    # What a notebook wrote must not move the cursor of a terminal
+    cleaned = [["".join(filter(str.isprintable, " ".join(cell.split()))) for cell in line] for line in lines]
+    widths = [max(map(len, column)) for column in zip(*cleaned, strict=True)]
+    return ["  ".join(map(str.ljust, line, widths)).rstrip() for line in cleaned]

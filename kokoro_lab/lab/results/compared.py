@@ -1,0 +1,245 @@
+"""Two runs of one notebook, one against the other: what got worse first, then what else differs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from filecmp import cmp
+from typing import Any
+
+from kokoro_lab.errors import ParameterError
+from kokoro_lab.lab.results.kept import KeptRun, number, room
+from kokoro_lab.lab.results.records import Check
+from kokoro_lab.lab.results.units import unit_of
+
+FAILS_NOW, WORSE, GONE = "fails now", "worse", "not measured now"
+UNCLEAR, CHANGED, NEW, BETTER, SAME = "within the intervals", "changed", "new", "better", "same"
+ORDER = (FAILS_NOW, WORSE, GONE, UNCLEAR, CHANGED, NEW, BETTER, SAME)
+"""What is made of a figure, the worst first."""
+
+_LESS = {
+    "rtf",
+    "ttfa",
+    "ttfb",
+    "latency",
+    "jitter",
+    "rss",
+    "memory",
+    "lsd",
+    "underruns",
+    "late",
+    "wall",
+    "cpu",
+}
+_MORE = {"pesq", "stoi", "dnsmos", "mos", "snr", "similarity"}
+"""Words of figures without a limit of which less, or more, is better. Of others nobody knows."""
+_ENDS = (("low", "high"), ("lower", "upper"))
+_FACTS = (
+    *("variant", "model_sha256", "requested_provider", "active_provider", "threads", "concurrency"),
+    *("versions", "toolchain", "git", "machine"),
+)
+_TOLERANCE = 1e-9
+"""By which two figures may differ, relatively, and be the same: the last bits of a sum."""
+
+Interval = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class FigureChange:
+    """One figure of two runs, A and B.
+
+    Parameters
+    ----------
+    name : str
+        Ends in its unit.
+    before, after : float or None
+        In A and in B; None where it is not measured, NaN where it is not finite.
+    change : str
+        One of `ORDER`.
+    limits : str
+        In words, of B or else of A; empty if it has none.
+    before_interval, after_interval : tuple of float, optional
+        Where the record has both ends of one.
+    severity : float
+        By how much it got worse, as a part of its room or of itself; orders those of one `change`.
+    """
+
+    name: str
+    before: float | None
+    after: float | None
+    change: str
+    limits: str = ""
+    before_interval: Interval | None = None
+    after_interval: Interval | None = None
+    severity: float = 0.0
+
+    @property
+    def difference(self) -> str:
+        """In its unit and in percent of A."""
+        if self.before is None or self.after is None:
+            return ""
+        by = self.after - self.before
+        percent = f" ({_signed(100 * by / abs(self.before), 1)} %)" if self.before and by else ""
+        return f"{_signed(by, 4)} {unit_of(self.name)}".strip() + percent
+
+    def said(self, *, after: bool) -> str:
+        """A's figure, or B's, with its unit and interval."""
+        value, interval = (self.after, self.after_interval) if after else (self.before, self.before_interval)
+        if value is None:
+            return "–"
+        ends = f" [{number(interval[0])}, {number(interval[1])}]" if interval else ""
+        return number(value, unit_of(self.name)) + ends
+
+
+def _signed(value: float, digits: int) -> str:
+    shown = f"{value:+.{digits}g}" if digits > 1 else f"{value:+.1f}"
+    return shown.replace("-", "−")
+
+
+def compare_figures(a: KeptRun, b: KeptRun) -> list[FigureChange]:
+    """Every check, control and figure of two runs, what got worse first.
+
+    A control is a figure, too: 1 where the fault was caught. A figure with a limit is worse where its margin
+    is less; one without by what its name says. Where both records have an interval and these overlap, nothing
+    is said to be worse or better.
+
+    Raises
+    ------
+    ParameterError
+        They are of different notebooks.
+    """
+    if a.notebook != b.notebook:
+        raise ParameterError(
+            f"{a.notebook} and {b.notebook} measure different things.",
+            field="run",
+            value=b.run_id,
+            allowed=f"two runs of one notebook, such as {a.notebook} and {a.notebook}~1",
+        )
+    checks = {one.name: one for run in (a, b) for one in run.result.checks}
+    checks |= {f"caught: {one.name}": Check("", 0, low=1) for run in (a, b) for one in run.result.controls}
+    before, after = figures_of(a), figures_of(b)
+    ends = {end for figures in (before, after) for name in figures for end in _ends_of(name, figures)}
+    names = [name for name in dict.fromkeys([*checks, *after, *before]) if name not in ends or name in checks]
+    changes = [_change(name, before, after, checks.get(name)) for name in names]
+    return sorted(changes, key=lambda one: (ORDER.index(one.change), not one.limits, -one.severity))
+
+
+def figures_of(run: KeptRun) -> dict[str, float]:
+    """All numbers of a run by their names; of a benchmark those of its summary, `kokoro-lab > rtf > p50`."""
+    controls = {f"caught: {one.name}": float(one.caught) for one in run.result.controls}
+    found = {
+        name: math.nan if value is None else float(value)
+        for name, value in run.result.figures.items()
+        if value is None or isinstance(value, (int, float))
+    }
+    if not run.result.figures:
+        found = dict(_leaves(run.mapping("summary"))) | dict(_leaves(run.mapping("ratios")))
+    return found | controls
+
+
+def _leaves(tree: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, float]]:
+    for name, value in tree.items():
+        if isinstance(value, Mapping):
+            yield from _leaves(value, f"{path}{name} > ")
+        elif isinstance(value, (int, float)):
+            yield f"{path}{name}", float(value)
+
+
+def _change(
+    name: str, before: Mapping[str, float], after: Mapping[str, float], check: Check | None
+) -> FigureChange:
+    a, b = before.get(name), after.get(name)
+    limits = " and ".join(check.limits) if check else ""
+    if a is None or b is None:
+        beyond = b is not None and check is not None and not _at(check, b).passed
+        return FigureChange(name, a, b, FAILS_NOW if beyond else GONE if b is None else NEW, limits)
+    intervals = _interval(name, before), _interval(name, after)
+    change, severity = _judged(name, a, b, check)
+    if change in (WORSE, BETTER, CHANGED) and _overlap(*intervals):
+        change = UNCLEAR
+    return FigureChange(name, a, b, change, limits, *intervals, severity)
+
+
+def _judged(name: str, a: float, b: float, check: Check | None) -> tuple[str, float]:
+    if math.isclose(a, b, rel_tol=_TOLERANCE) or (math.isnan(a) and math.isnan(b)):
+        return SAME, 0.0
+    by = (b - a) / (abs(a) or 1.0)
+    if check is not None:
+        was, now = _at(check, a), _at(check, b)
+        lost = room(was) - room(now) if math.isfinite(by) else math.inf
+        if was.passed and not now.passed:
+            return FAILS_NOW, lost
+        return (WORSE if lost > 0 else BETTER), lost
+    words = set(name.replace(" > ", "_").replace(" ", "_").lower().split("_"))
+    if math.isfinite(by) and bool(words & _LESS) != bool(words & _MORE):
+        worse = by > 0 if words & _LESS else by < 0
+        return (WORSE if worse else BETTER), abs(by)
+    return CHANGED, abs(by)
+
+
+def _at(check: Check, value: float) -> Check:
+    return Check(check.name, value, check.low, check.high)
+
+
+def _ends_of(name: str, figures: Mapping[str, float]) -> tuple[str, ...]:
+    """The names of both ends of a figure's interval; none where a record has not both.
+
+    Of `pesq_mean`: `pesq_mean_low`; of `within_band_percent`: `within_band_low_95_percent`; of `rtf ratio`:
+    `rtf low`.
+    """
+    stem, _, unit = name.rpartition("_")
+    spaced, space, _ = name.rpartition(" ")
+    forms = [(f"{name}_", ""), (f"{name}_interval_", ""), (f"{stem}_", f"_95_{unit}")]
+    for low, high in _ENDS:
+        for before, behind in [*forms, (f"{spaced} ", "")] if space else forms:
+            ends = f"{before}{low}{behind}", f"{before}{high}{behind}"
+            if all(end in figures for end in ends):
+                return ends
+    return ()
+
+
+def _interval(name: str, figures: Mapping[str, float]) -> Interval | None:
+    ends = [figures[end] for end in _ends_of(name, figures)]
+    return (ends[0], ends[1]) if ends and name not in _ends_of(name, figures) else None
+
+
+def _overlap(a: Interval | None, b: Interval | None) -> bool:
+    return a is not None and b is not None and a[0] <= b[1] and b[0] <= a[1]
+
+
+def differences(a: KeptRun, b: KeptRun) -> list[tuple[str, str, str]]:
+    """What two runs were given and made with, where it differs: name, of A, of B. Parameters come first."""
+    of_a, of_b = _facts(a), _facts(b)
+    names = dict.fromkeys([*of_a, *of_b])
+    found = [(name, of_a.get(name, "–"), of_b.get(name, "–")) for name in names]
+    return [each for each in found if each[1] != each[2]]
+
+
+def _facts(run: KeptRun) -> dict[str, str]:
+    facts = {f"parameter {name}": str(value) for name, value in run.result.parameters.items()}
+    facts["verdict"] = run.result.verdict
+    for name in _FACTS:
+        value = run.result.record.get(name)
+        parts = value.items() if isinstance(value, Mapping) else [] if value is None else [("", value)]
+        facts |= {f"{name} {part}".strip(): str(each) for part, each in parts}
+    return facts
+
+
+def sentence(changes: list[FigureChange], a: KeptRun, b: KeptRun) -> str:
+    """What came out, in words, and how far it may be believed."""
+    counts = {change: sum(one.change == change for one in changes) for change in ORDER}
+    said = ", ".join(f"{count} {change}" for change, count in counts.items() if count) or "nothing to compare"
+    doubts = []
+    if any(one.change == WORSE and one.after_interval is None for one in changes):
+        doubts.append("A figure without an interval is of one run: a small change may be chance.")
+    if a.mapping("machine") != b.mapping("machine"):
+        doubts.append("The machines differ: times say nothing of the versions.")
+    return " ".join([f"{said}.", *doubts])
+
+
+def pairs_of_sounds(a: KeptRun, b: KeptRun) -> list[tuple[str, bool]]:
+    """Sounds that both runs kept under one name, B's worst first, and whether they are the same bytes."""
+    return [
+        (name, cmp(a.folder / name, b.folder / name, shallow=False)) for name in b.sounds if name in a.sounds
+    ]

@@ -1,0 +1,179 @@
+"""All runs as one table, for other programs: a DataFrame, CSV, Parquet, or the runs of an MLflow server."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kokoro_lab.errors import MissingExtra, ParameterError
+from kokoro_lab.extras import imported
+from kokoro_lab.lab.results.compared import figures_of
+from kokoro_lab.lab.results.kept import KeptRun, read_runs
+from kokoro_lab.lab.results.records import PASSED
+from kokoro_lab.lab.results.run import results_folder
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MLFLOW = "pip install mlflow-skinny, or mlflow for a URI such as sqlite:///mlflow.db."
+_BATCH = 100
+"""Parameters or tags that MLflow takes at a time; of metrics it takes more."""
+_RUN_TAG = "kokoro_lab.run"
+
+
+def load(folder: str | Path | None = None) -> pd.DataFrame:
+    """All runs of a folder of results, the newest first.
+
+    Parameters
+    ----------
+    folder : str or Path, optional
+        Else `results/` of the repository.
+
+    Returns
+    -------
+    DataFrame
+        A row a run. Columns: facts such as `notebook`, `run_id`, `verdict`, `started_at` (UTC), `run_s`;
+        then what it was given as `parameters.<name>`, and each number as `checks.<name>`, `controls.<name>`
+        (1 where the fault was caught) and `figures.<name>`. NaN where a run has none.
+    """
+    return table(read_runs(Path(folder) if folder else results_folder()))
+
+
+def table(runs: Sequence[KeptRun]) -> pd.DataFrame:
+    """`load`, of these runs."""
+    import pandas as pd
+
+    return pd.DataFrame([_facts(run) | _values(run) for run in runs])
+
+
+def _facts(run: KeptRun) -> dict[str, Any]:
+    return {
+        "notebook": run.notebook,
+        "run_id": run.run_id,
+        "verdict": run.result.verdict,
+        "message": run.result.message,
+        "started_at": run.started_at,
+        "run_s": float(run.result.run_s),
+        "variant": run.variant,
+        "provider": str(run.result.record.get("active_provider") or ""),
+        "model_sha256": str(run.result.record.get("model_sha256") or ""),
+        "commit": run.commit,
+        "dirty": run.dirty,
+        "cpu": str(run.mapping("machine").get("cpu") or ""),
+        "note": run.note,
+        "folder": str(run.folder),
+    }
+
+
+def _values(run: KeptRun) -> dict[str, Any]:
+    given = {f"parameters.{name}": value for name, value in run.result.parameters.items()}
+    return given | _numbers(run)
+
+
+def _numbers(run: KeptRun) -> dict[str, float]:
+    checks = {check.name for check in run.result.checks}
+    found = {}
+    for name, value in figures_of(run).items():
+        kind, bare = ("controls", name.removeprefix("caught: ")) if name.startswith("caught: ") else ("", name)
+        found[f"{kind or ('checks' if name in checks else 'figures')}.{bare}"] = value
+    return found
+
+
+def export(runs: Sequence[KeptRun], path: Path) -> Path:
+    """Write `table` to a file: CSV, or Parquet where its name ends so.
+
+    Raises
+    ------
+    ParameterError
+        The name has another ending, or the file cannot be written.
+    MissingExtra
+        What writes Parquet is not installed.
+    """
+    if path.suffix not in (".csv", ".parquet"):
+        raise ParameterError(
+            f"{path.name} is neither CSV nor Parquet.", field="path", value=str(path), allowed=".csv, .parquet"
+        )
+    frame = table(runs)
+    try:
+        if path.suffix == ".csv":
+            frame.to_csv(path, index=False)
+        else:
+            duckdb = imported("duckdb", extra="parquet")
+            duckdb.connect().from_df(_plain(frame)).write_parquet(str(path))
+    except OSError as error:
+        raise ParameterError(
+            f"{path} cannot be written: {error.strerror or error}.", field="path", value=str(path)
+        ) from error
+    return path
+
+
+def _plain(frame: pd.DataFrame) -> pd.DataFrame:
+    """A column of Parquet has one type: a parameter that is a number here and a list there becomes JSON."""
+
+    def text(value: Any) -> str | None:
+        if value is None or (isinstance(value, float) and value != value):
+            return None
+        return value if isinstance(value, str) else json.dumps(value, default=str)
+
+    objects = [name for name in frame if frame[name].dtype == object]
+    return frame.assign(**{name: frame[name].map(text).astype("str") for name in objects})
+
+
+def export_to_mlflow(runs: Sequence[KeptRun], uri: str) -> int:
+    """Make a run in MLflow of each of these that is not there yet; an experiment is a notebook.
+
+    Parameters
+    ----------
+    uri : str
+        What MLflow calls a tracking URI: the address of a server, or of a database.
+
+    Returns
+    -------
+    int
+        How many were new.
+
+    Raises
+    ------
+    ParameterError
+        MLflow refuses; says why.
+    MissingExtra
+        MLflow is not installed.
+    """
+    try:
+        mlflow = imported("mlflow", extra="mlflow")
+    except MissingExtra as error:
+        error.message, error.mend = "MLflow's client is not installed.", MLFLOW
+        raise
+    try:
+        client = mlflow.MlflowClient(tracking_uri=uri)
+        return sum(_keep(client, mlflow.entities, run) for run in runs)
+    except mlflow.MlflowException as error:
+        raise ParameterError(f"MLflow refuses: {error}", field="--mlflow", value=uri) from error
+
+
+def _keep(client: Any, entities: Any, run: KeptRun) -> bool:
+    name = f"kokoro-lab/{run.notebook}"
+    known = client.get_experiment_by_name(name)
+    experiment = known.experiment_id if known else client.create_experiment(name)
+    tag = f"{run.notebook}/{run.run_id}"
+    if client.search_runs([experiment], f"tags.`{_RUN_TAG}` = '{tag}'", max_results=1):
+        return False
+    began_ms = int(run.started_at.timestamp() * 1000)
+    ended_ms = began_ms + int(run.result.run_s * 1000)
+    facts = {key: str(value) for key, value in _facts(run).items() if value != ""} | {_RUN_TAG: tag}
+    made = client.create_run(experiment, start_time=began_ms, run_name=run.run_id, tags=facts).info.run_id
+    numbers = {_metric(key): value for key, value in _numbers(run).items() if value == value}
+    metrics = [entities.Metric(key, value, ended_ms, 0) for key, value in numbers.items()]
+    params = [entities.Param(key, str(value)[:6000]) for key, value in run.result.parameters.items()]
+    for start in range(0, max(len(metrics), len(params)), _BATCH):
+        batch = slice(start, start + _BATCH)
+        client.log_batch(made, metrics=metrics[batch], params=params[batch])
+    client.set_terminated(made, "FINISHED" if run.result.verdict == PASSED else "FAILED", ended_ms)
+    return True
+
+
+def _metric(name: str) -> str:
+    """As MLflow allows it: letters, digits, and some marks."""
+    return "".join(mark if mark.isalnum() or mark in "_-. /" else "_" for mark in name)

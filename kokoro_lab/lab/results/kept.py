@@ -1,0 +1,348 @@
+"""Every run that a folder of results holds: read, named as people name runs, and filtered.
+
+What a run, a sweep, the gates together or a benchmark left is an entry; so is what was interrupted, and what
+cannot be read.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import socket
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from kokoro_lab.containers.plain_json import read_object
+from kokoro_lab.errors import ParameterError, ResultError
+from kokoro_lab.lab.results.records import (
+    BEGUN,
+    CRASHED,
+    FAILED,
+    INTERRUPTED,
+    PASSED,
+    RUNNING,
+    Check,
+    Result,
+    read_result,
+)
+from kokoro_lab.lab.results.units import unit_of, words_of
+
+UNREADABLE = "unreadable"
+VERDICTS = (FAILED, CRASHED, UNREADABLE, INTERRUPTED, RUNNING, PASSED)
+"""The worst first."""
+SWEEP, SUMMARY, NOTE = "sweep.json", "summary.json", "note.txt"
+"""What a sweep leaves, what all gates together leave, and what a person wrote beside a run."""
+LATEST = "latest"
+OWN_FOLDER = "golden"
+"""In it are recordings that were made anew, which are no runs."""
+SHORT = 4
+"""Characters at the end of a run's id that usually name it."""
+_RUN_ID = re.compile(r"(?:sweep-)?(\d{8}T\d{6}Z)-[0-9a-f]{4}")
+_SLACK_S = 5.0
+"""By which a process may seem to have been started after the run that it began: clocks are rounded."""
+
+
+@dataclass(frozen=True)
+class KeptRun:
+    """One entry of a folder of results.
+
+    Parameters
+    ----------
+    folder : Path
+        What it left: `results/<notebook>/<run_id>`.
+    result : Result
+        What that says.
+    short_id : str
+        The end of its id, where no other run ends so; else its id.
+    """
+
+    folder: Path
+    result: Result
+    short_id: str = ""
+
+    @property
+    def notebook(self) -> str:
+        return self.folder.parent.name
+
+    @property
+    def run_id(self) -> str:
+        return self.folder.name
+
+    @property
+    def sweep(self) -> bool:
+        """Whether it is a table of other runs."""
+        return self.run_id.startswith("sweep-")
+
+    @property
+    def started_at(self) -> datetime:
+        """As its id says, in UTC."""
+        found = _RUN_ID.fullmatch(self.run_id)
+        if found is None:
+            raise ResultError(f"{self.run_id} is no id of a run.", field="run", value=self.run_id)
+        return datetime.strptime(found[1], "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)
+
+    @property
+    def variant(self) -> str:
+        """Of a benchmark that of its first system; empty where it is not known."""
+        ran = next(iter(self.mapping("systems").values()), self.result.record)
+        given = ran.get("variant") if isinstance(ran, Mapping) else None
+        return str(given or self.result.parameters.get("variant") or "")
+
+    @property
+    def commit(self) -> str:
+        return str(self.mapping("git").get("commit") or "")
+
+    @property
+    def dirty(self) -> bool:
+        """Whether it was made from files that were not committed."""
+        return bool(self.mapping("git").get("dirty"))
+
+    @property
+    def report(self) -> Path | None:
+        """The page to look at; None if it left none."""
+        pages = (self.folder / name for name in ("report.html", "sweep.html", "summary.html"))
+        return next((page for page in pages if page.exists()), None)
+
+    @cached_property
+    def sounds(self) -> list[str]:
+        """Paths below its folder, those that its record calls worst first, then the others by name."""
+        clips = self.result.record.get("clips") or ()
+        told = [clip.get("candidate") for clip in clips if isinstance(clip, Mapping)]
+        there = sorted(f"audio/{path.name}" for path in (self.folder / "audio").glob("*.*"))
+        return [*(one for one in dict.fromkeys(told) if one in there), *(o for o in there if o not in told)]
+
+    @property
+    def left(self) -> str:
+        """What is in its folder, in words."""
+        found = []
+        for path in sorted(self.folder.iterdir()) if self.folder.exists() else ():
+            inside = len(list(path.iterdir())) if path.is_dir() else None
+            if inside != 0 and path.name != BEGUN:
+                found.append(path.name if inside is None else f"{path.name}/ ({inside})")
+        return ", ".join(found) or "nothing"
+
+    @property
+    def note(self) -> str:
+        """What a person wrote beside it; a run with a note is kept."""
+        path = self.folder / NOTE
+        return path.read_text("utf-8", errors="replace").strip() if path.exists() else ""
+
+    @property
+    def main_point(self) -> str:
+        """What failed, or the check with the least room to its limit; of what has no checks, its message."""
+        broken = [_said(check) for check in self.result.checks if not check.passed]
+        missed = [f"missed: {control.name}" for control in self.result.controls if not control.caught]
+        if broken or missed:
+            return "; ".join([*broken, *missed])
+        if self.result.message:
+            return self.result.message.partition("\n")[0]
+        tight = tightest(self.result.checks)
+        if tight is None:  # it only measures
+            return str(self.result.record.get("conditions") or "")
+        if not tight.margin:
+            return _said(tight)
+        margin = number(tight.margin, unit_of(tight.name))
+        return f"{words_of(tight.name)} {margin} inside ({' and '.join(tight.limits)})"
+
+    def mapping(self, name: str) -> Mapping[str, Any]:
+        """A part of its record; empty where there is none."""
+        found = self.result.record.get(name)
+        return found if isinstance(found, Mapping) else {}
+
+
+def number(value: float | None, unit: str = "") -> str:
+    """As a person reads it: four digits and the unit."""
+    if value is None or not math.isfinite(value):
+        return "not finite"
+    digits = f"{value:.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+    return f"{digits.replace('-', '−')}{f' {unit}' if unit else ''}"
+
+
+def room(check: Check) -> float:
+    """The margin of a check as a part of its limit, or of half the band between two: 0 is on the limit."""
+    ends = [end for end in (check.low, check.high) if end is not None]
+    scale = (ends[1] - ends[0]) / 2 if len(ends) == 2 else abs(ends[0]) if ends else 0.0
+    return check.margin / (scale or 1.0)
+
+
+def tightest(checks: Sequence[Check]) -> Check | None:
+    """The check with the least room. A count, or what is met exactly, is only taken if all are so: it is as
+    it should be, and nothing brings it nearer to its limit."""
+    finite = [check for check in checks if math.isfinite(check.margin)]
+    loose = [check for check in finite if check.margin and not check.name.endswith("_count")]
+    return min(loose or finite, key=room, default=None)
+
+
+def read_runs(folder: Path) -> list[KeptRun]:
+    """All of `results/`, or of a folder like it, the newest first; empty where there is none."""
+    found = [
+        KeptRun(run, read_kept(run))
+        for run in folder.glob("*/*/")
+        if _RUN_ID.fullmatch(run.name) and run.parent.name != OWN_FOLDER
+    ]
+    ends = Counter(one.run_id[-SHORT:] for one in found)
+    named = [
+        replace(one, short_id=one.run_id[-SHORT:] if ends[one.run_id[-SHORT:]] == 1 else one.run_id)
+        for one in found
+    ]
+    return sorted(named, key=lambda one: (one.started_at, one.notebook, one.run_id), reverse=True)
+
+
+def read_kept(folder: Path) -> Result:
+    """What a folder says of its run, whatever became of that."""
+    notebook = folder.parent.name
+    try:
+        found = read_result(folder) or _read_summary(folder) or _unfinished(folder)
+        # What has the right name and the wrong shape cannot be read, either
+        _ = found.figures, found.controls, found.parameters.keys(), f"{found.run_s:f}"
+    except ResultError as error:
+        return Result(notebook, {}, folder, UNREADABLE, error.message)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        why = f"{notebook}/{folder.name} holds no result: {type(error).__name__}: {error}."
+        return Result(notebook, {}, folder, UNREADABLE, why)
+    return found
+
+
+def _read_summary(folder: Path) -> Result | None:
+    """Of a sweep, or of all gates together: as bad as the worst of its runs."""
+    path = next((folder / name for name in (SWEEP, SUMMARY) if (folder / name).exists()), None)
+    if path is None:
+        return None
+    record = read_object(path)
+    ended = [(one.get("gate") or f"run {one.get('number')}", one["verdict"]) for one in _rows(record)]
+    verdict = next((each for each in VERDICTS if each in {verdict for _, verdict in ended}), FAILED)
+    wrong = [f"{name} {verdict}" for name, verdict in ended if verdict != PASSED]
+    said = f"{len(ended) - len(wrong)} of {len(ended)} passed"
+    parameters: dict[str, Any] = {name: record[name] for name in ("swept", "fast") if name in record}
+    return Result(
+        folder.parent.name, parameters, folder, verdict, "; ".join([said, *wrong]), record=dict(record)
+    )
+
+
+def _rows(record: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    rows: Sequence[Mapping[str, Any]] = record.get("runs") or record.get("gates") or []
+    return rows
+
+
+def _unfinished(folder: Path) -> Result:
+    path = folder / BEGUN
+    begun = read_object(path) if path.exists() else {}
+    notebook, parameters = folder.parent.name, begun.get("parameters", {})
+    if _goes_on(begun):
+        ran_s = datetime.now(UTC).timestamp() - datetime.fromisoformat(begun["started_at"]).timestamp()
+        return Result(notebook, parameters, folder, RUNNING, run_s=round(ran_s, 1))
+    host = begun.get("host", socket.gethostname())
+    elsewhere = "" if host == socket.gethostname() else f"Begun on {host}. "
+    return Result(
+        notebook, parameters, folder, INTERRUPTED, f"{elsewhere}No result; it left {_left(folder)}."
+    )
+
+
+def _left(folder: Path) -> str:
+    return KeptRun(folder, Result(folder.parent.name, {}, folder, INTERRUPTED)).left
+
+
+def _goes_on(begun: Mapping[str, Any]) -> bool:
+    """Whether the process that began a run still runs: on this machine, not another of the same number."""
+    if not begun or begun["host"] != socket.gethostname():
+        return False
+    try:
+        process = psutil.Process(begun["pid"])
+        since = datetime.fromisoformat(begun["started_at"]).timestamp()
+        is_it = float(process.create_time()) <= since + _SLACK_S
+        return is_it and bool(process.status() != psutil.STATUS_ZOMBIE)
+    except psutil.Error:
+        return False
+
+
+def select(
+    runs: Sequence[KeptRun],
+    *,
+    notebook: str = "",
+    verdict: str = "",
+    commit: str = "",
+    variant: str = "",
+    since: datetime | None = None,
+    until: datetime | None = None,
+) -> list[KeptRun]:
+    """Those runs of which all that is given holds; a notebook and a commit by how they begin."""
+    holds: list[Callable[[KeptRun], bool]] = [
+        lambda one: one.notebook.startswith(notebook),
+        lambda one: verdict in ("", one.result.verdict),
+        lambda one: one.commit.startswith(commit),
+        lambda one: variant in ("", one.variant),
+        lambda one: since is None or one.started_at >= since,
+        lambda one: until is None or one.started_at < until,
+    ]
+    return [one for one in runs if all(test(one) for test in holds)]
+
+
+def find_run(name: str, runs: Sequence[KeptRun]) -> KeptRun:
+    """The run that `name` names.
+
+    Parameters
+    ----------
+    name : str
+        `latest`; a notebook, or how it begins (its newest run, no sweep); an id, or how that begins or ends;
+        a folder.
+        `~1` behind it is the run before of the same notebook, or of all behind `latest`.
+    runs : sequence of KeptRun
+        The newest first.
+
+    Raises
+    ------
+    ParameterError
+        There is none, or more than one.
+    """
+    stem, _, back = name.partition("~")
+    if back and not back.isdecimal():
+        raise ParameterError(
+            f"{name!r} is no name of a run.", field="run", value=name, allowed="~ and a number, such as 30~1"
+        )
+    line = list(runs)
+    if stem != LATEST:
+        first = _first_of(stem, runs)
+        of_it = [one for one in runs if one.notebook == first.notebook and (one == first or not one.sweep)]
+        line = of_it[of_it.index(first) :]
+    if int(back or 0) >= len(line):
+        raise ParameterError(
+            f"There is no run {name!r}: {stem} and those before are {len(line)}.", field="run", value=name
+        )
+    return line[int(back or 0)]
+
+
+def _first_of(stem: str, runs: Sequence[KeptRun]) -> KeptRun:
+    notebooks = {one.notebook for one in runs}
+    of_name = {stem} & notebooks or {each for each in notebooks if stem and each.startswith(stem)}
+    named = [one for one in runs if one.notebook in of_name and not one.sweep]
+    if len(of_name) == 1 and named:
+        return named[0]
+    place = Path(stem).resolve()
+    found = [
+        one
+        for one in runs
+        if stem
+        and (one.run_id.startswith(stem) or one.run_id.endswith(stem) or one.folder.resolve() == place)
+    ]
+    exact = [one for one in found if one.run_id == stem]
+    if len(exact or found) == 1 and not of_name:
+        return (exact or found)[0]
+    many = sorted(of_name) or [f"{one.notebook}/{one.run_id}" for one in found]
+    raise ParameterError(
+        f"{'More than one run is' if many else 'There is no run'} {stem!r}.",
+        field="run",
+        value=stem,
+        allowed=", ".join(many[:8]) or f"{LATEST}, a notebook, its number, or an id",
+        mend="`kokoro-lab results list` shows what there is.",
+    )
+
+
+def _said(check: Check) -> str:
+    return f"{words_of(check.name)} {number(check.value, unit_of(check.name))} ({' and '.join(check.limits)})"

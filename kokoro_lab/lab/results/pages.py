@@ -1,0 +1,186 @@
+"""Pages over runs, which open offline: the index of a folder of results, and the comparison of two runs."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from kokoro_lab.containers.pcm import write_whole
+from kokoro_lab.lab.results import compared
+from kokoro_lab.lab.results.kept import SHORT, VERDICTS, KeptRun, number, read_runs
+from kokoro_lab.lab.results.units import unit_of, words_of
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+TEMPLATES = Path(__file__).parent / "templates"
+STYLE = Path(__file__).parents[1] / "report" / "style.css"
+INDEX = "index.html"
+COLUMNS = (
+    "run",
+    "notebook",
+    "verdict",
+    "when",
+    "variant",
+    "commit",
+    "duration",
+    "worst margin, or what failed",
+)
+_HISTORY = 30
+"""Runs of a notebook that its curve shows."""
+_TONES = {compared.FAILS_NOW: "bad", compared.WORSE: "bad", compared.GONE: "bad", compared.BETTER: "good"}
+
+
+@cache
+def _templates() -> Environment:
+    """Whatever is put into them is escaped, but for the sheets and the script, which are ours."""
+    from jinja2 import Environment, FileSystemLoader
+    from markupsafe import Markup
+
+    made = Environment(loader=FileSystemLoader(TEMPLATES), autoescape=True, trim_blocks=True)
+    made.globals["style"] = Markup(STYLE.read_text("utf-8") + (TEMPLATES / "pages.css").read_text("utf-8"))
+    made.globals["script"] = Markup((TEMPLATES / "index.js").read_text("utf-8"))
+    return made
+
+
+def write_index(folder: Path) -> Path:
+    """Write `index.html` over all runs of a folder of results, in place of the one before at once.
+
+    Raises
+    ------
+    ParameterError
+        The folder cannot be written.
+    """
+    runs = read_runs(folder)
+    by_notebook: dict[str, list[KeptRun]] = {}
+    for run in runs:
+        by_notebook.setdefault(run.notebook, []).append(run)
+    page = (
+        _templates()
+        .get_template(INDEX)
+        .render(
+            rows=[row(run, folder) for run in runs],
+            columns=COLUMNS,
+            notebooks=[_notebook(name, found) for name, found in sorted(by_notebook.items())],
+            verdicts=[each for each in VERDICTS if each in {run.result.verdict for run in runs}],
+            newest=f"{runs[0].started_at:%Y-%m-%d %H:%M}" if runs else "",
+        )
+    )
+    folder.mkdir(parents=True, exist_ok=True)
+    return write_whole(folder / INDEX, page.encode())
+
+
+def row(run: KeptRun, beside: Path | None = None) -> dict[str, Any]:
+    """A run as a person reads it, by `COLUMNS`, with a link from a page in the folder `beside`."""
+    run_s = run.result.run_s
+    report = run.report
+    link = report or (run.folder if run.folder.exists() else None)
+    return {
+        "short_id": run.short_id,
+        "run_id": run.run_id,
+        "notebook": run.notebook,
+        "verdict": run.result.verdict,
+        "when": f"{run.started_at:%Y-%m-%d %H:%M}",
+        "key": f"{run.started_at:%Y%m%d%H%M%S}",
+        "variant": run.variant,
+        "commit": run.commit[:7] + (" dirty" if run.dirty else ""),
+        "run_s": run_s,
+        "duration": "" if not run_s else f"{run_s:.0f} s" if run_s < 120 else f"{run_s / 60:.0f} min",
+        "point": run.main_point,
+        "note": run.note,
+        "link": _link(link, beside) if link and beside else "",
+    }
+
+
+def _link(to: Path, beside: Path) -> str:
+    return quote(Path(os.path.relpath(to.resolve(), beside.resolve())).as_posix())
+
+
+def _notebook(name: str, runs: Sequence[KeptRun]) -> dict[str, Any]:
+    """A notebook's newest verdict, and how its main figure went."""
+    figure = _main_figure(runs)
+    series = [one.result.figures.get(figure) for one in reversed(runs[:_HISTORY])]
+    values = [value for value in series if isinstance(value, (int, float)) and math.isfinite(value)]
+    ends = [number(value, unit_of(figure)) for value in (values[0], values[-1])] if values else []
+    return {
+        "name": name,
+        "verdict": runs[0].result.verdict,
+        "count": len(runs),
+        "figure": words_of(figure) if values else "",
+        "value": ends[-1] if ends else "",
+        "points": _points(values),
+        "history": f"{words_of(figure)}, from {ends[0]} to {ends[1]} in {len(values)} runs" if ends else "",
+    }
+
+
+def _main_figure(runs: Sequence[KeptRun]) -> str:
+    """Of the newest run that has checks: its first one that is no count, else its first one."""
+    checks = next((run.result.checks for run in runs if run.result.checks), [])
+    names = [check.name for check in checks]
+    return next((name for name in names if not name.endswith("_count")), names[0] if names else "")
+
+
+def _points(values: Sequence[float]) -> list[str]:
+    """As a curve that is 100 wide and 20 high."""
+    low, high = (min(values), max(values)) if values else (0.0, 0.0)
+    across, up = 100 / max(len(values) - 1, 1), 20 / ((high - low) or 1.0)
+    return [f"{place * across:.1f},{20 - (value - low) * up:.1f}" for place, value in enumerate(values)]
+
+
+def write_comparison(a: KeptRun, b: KeptRun, path: Path) -> Path:
+    """Write a page of two runs of one notebook, with the sounds of both side by side.
+
+    Raises
+    ------
+    ParameterError
+        They are of different notebooks, or `path` cannot be written.
+    """
+    changes = compared.compare_figures(a, b)
+    rows = [_shown(change) for change in changes]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    page = (
+        _templates()
+        .get_template("compare.html")
+        .render(
+            notebook=a.notebook,
+            a=row(a, path.parent),
+            b=row(b, path.parent),
+            sentence=compared.sentence(changes, a, b),
+            changed=[one for one in rows if one["change"] != compared.SAME],
+            same=[one for one in rows if one["change"] == compared.SAME],
+            differences=compared.differences(a, b),
+            sounds=[
+                {
+                    "name": Path(name).name,
+                    "same": same,
+                    "a": _link(a.folder / name, path.parent),
+                    "b": _link(b.folder / name, path.parent),
+                }
+                for name, same in compared.pairs_of_sounds(a, b)
+            ],
+        )
+    )
+    return write_whole(path, page.encode())
+
+
+def comparison_path(folder: Path, a: KeptRun, b: KeptRun) -> Path:
+    """Where the page of two runs is kept, below a folder of results."""
+    return folder / "compared" / f"{a.notebook}-{a.run_id[-SHORT:]}-{b.run_id[-SHORT:]}.html"
+
+
+def _shown(change: compared.FigureChange) -> Mapping[str, str]:
+    return {
+        "name": change.name,
+        "words": words_of(change.name),
+        "change": change.change,
+        "tone": _TONES.get(change.change, ""),
+        "before": change.said(after=False),
+        "after": change.said(after=True),
+        "difference": change.difference,
+        "limits": change.limits,
+    }
