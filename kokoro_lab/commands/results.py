@@ -156,6 +156,7 @@ def compare(first: str, second: str, output: Path | None, folder: Path | None, a
 @folder_option
 def open_run(name: str | None, sound: str | None, folder: Path | None) -> None:
     """The report of RUN in the browser, or one of its sounds in your ears; without RUN, the index of all."""
+    from kokoro_lab.lab.results.kept import left_in
     from kokoro_lab.lab.results.pages import write_index
 
     place = _folder(folder)
@@ -167,7 +168,9 @@ def open_run(name: str | None, sound: str | None, folder: Path | None) -> None:
         _play(_sound_of(run, sound))
     elif run.report is None:
         raise ParameterError(
-            f"{run.notebook} {run.run_id} left no report; it left {run.left}.", field="run", value=name
+            f"{run.notebook} {run.run_id} left no report; it left {left_in(run.folder)}.",
+            field="run",
+            value=name,
         )
     else:
         _browse(run.report)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kokoro_lab.errors import MissingExtra, ParameterError
+from kokoro_lab.errors import ParameterError
 from kokoro_lab.extras import imported
 from kokoro_lab.lab.results.compared import figures_of
 from kokoro_lab.lab.results.kept import KeptRun, read_runs
@@ -17,7 +18,7 @@ from kokoro_lab.lab.results.run import results_folder
 if TYPE_CHECKING:
     import pandas as pd
 
-MLFLOW = "pip install mlflow-skinny, or mlflow for a URI such as sqlite:///mlflow.db."
+MLFLOW = "pip install mlflow-skinny; or mlflow for a URI such as sqlite:///mlflow.db."
 _BATCH = 100
 """Parameters or tags that MLflow takes at a time; of metrics it takes more."""
 _RUN_TAG = "kokoro_lab.run"
@@ -137,15 +138,12 @@ def export_to_mlflow(runs: Sequence[KeptRun], uri: str) -> int:
     Raises
     ------
     ParameterError
-        MLflow refuses; says why.
-    MissingExtra
-        MLflow is not installed.
+        MLflow is not installed, or refuses; says why.
     """
     try:
-        mlflow = imported("mlflow", extra="mlflow")
-    except MissingExtra as error:
-        error.message, error.mend = "MLflow's client is not installed.", MLFLOW
-        raise
+        mlflow: Any = import_module("mlflow")
+    except ModuleNotFoundError as error:
+        raise ParameterError("MLflow's client is not installed.", field="--mlflow", mend=MLFLOW) from error
     try:
         client = mlflow.MlflowClient(tracking_uri=uri)
         return sum(_keep(client, mlflow.entities, run) for run in runs)

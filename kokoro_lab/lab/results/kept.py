@@ -59,12 +59,15 @@ class KeptRun:
         What it left: `results/<notebook>/<run_id>`.
     result : Result
         What that says.
+    started_at : datetime
+        As its id says, in UTC.
     short_id : str
         The end of its id, where no other run ends so; else its id.
     """
 
     folder: Path
     result: Result
+    started_at: datetime
     short_id: str = ""
 
     @property
@@ -79,14 +82,6 @@ class KeptRun:
     def sweep(self) -> bool:
         """Whether it is a table of other runs."""
         return self.run_id.startswith("sweep-")
-
-    @property
-    def started_at(self) -> datetime:
-        """As its id says, in UTC."""
-        found = _RUN_ID.fullmatch(self.run_id)
-        if found is None:
-            raise ResultError(f"{self.run_id} is no id of a run.", field="run", value=self.run_id)
-        return datetime.strptime(found[1], "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)
 
     @property
     def variant(self) -> str:
@@ -117,16 +112,6 @@ class KeptRun:
         told = [clip.get("candidate") for clip in clips if isinstance(clip, Mapping)]
         there = sorted(f"audio/{path.name}" for path in (self.folder / "audio").glob("*.*"))
         return [*(one for one in dict.fromkeys(told) if one in there), *(o for o in there if o not in told)]
-
-    @property
-    def left(self) -> str:
-        """What is in its folder, in words."""
-        found = []
-        for path in sorted(self.folder.iterdir()) if self.folder.exists() else ():
-            inside = len(list(path.iterdir())) if path.is_dir() else None
-            if inside != 0 and path.name != BEGUN:
-                found.append(path.name if inside is None else f"{path.name}/ ({inside})")
-        return ", ".join(found) or "nothing"
 
     @property
     def note(self) -> str:
@@ -183,9 +168,9 @@ def tightest(checks: Sequence[Check]) -> Check | None:
 def read_runs(folder: Path) -> list[KeptRun]:
     """All of `results/`, or of a folder like it, the newest first; empty where there is none."""
     found = [
-        KeptRun(run, read_kept(run))
+        KeptRun(run, read_kept(run), started_at)
         for run in folder.glob("*/*/")
-        if _RUN_ID.fullmatch(run.name) and run.parent.name != OWN_FOLDER
+        if run.parent.name != OWN_FOLDER and (started_at := _time_of(run.name))
     ]
     ends = Counter(one.run_id[-SHORT:] for one in found)
     named = [
@@ -193,6 +178,15 @@ def read_runs(folder: Path) -> list[KeptRun]:
         for one in found
     ]
     return sorted(named, key=lambda one: (one.started_at, one.notebook, one.run_id), reverse=True)
+
+
+def _time_of(run_id: str) -> datetime | None:
+    """When a run began; None of what is no run."""
+    found = _RUN_ID.fullmatch(run_id)
+    try:
+        return datetime.strptime(found[1], "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC) if found else None
+    except ValueError:
+        return None
 
 
 def read_kept(folder: Path) -> Result:
@@ -241,12 +235,18 @@ def _unfinished(folder: Path) -> Result:
     host = begun.get("host", socket.gethostname())
     elsewhere = "" if host == socket.gethostname() else f"Begun on {host}. "
     return Result(
-        notebook, parameters, folder, INTERRUPTED, f"{elsewhere}No result; it left {_left(folder)}."
+        notebook, parameters, folder, INTERRUPTED, f"{elsewhere}No result; it left {left_in(folder)}."
     )
 
 
-def _left(folder: Path) -> str:
-    return KeptRun(folder, Result(folder.parent.name, {}, folder, INTERRUPTED)).left
+def left_in(folder: Path) -> str:
+    """What is in the folder of a run, in words."""
+    found = []
+    for path in sorted(folder.iterdir()) if folder.exists() else ():
+        inside = len(list(path.iterdir())) if path.is_dir() else None
+        if inside != 0 and path.name != BEGUN:
+            found.append(path.name if inside is None else f"{path.name}/ ({inside})")
+    return ", ".join(found) or "nothing"
 
 
 def _goes_on(begun: Mapping[str, Any]) -> bool:

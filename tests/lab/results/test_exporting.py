@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 
 from kokoro_lab.errors import MissingExtra, ParameterError
 from kokoro_lab.lab.results import load
-from kokoro_lab.lab.results.exporting import export, export_to_mlflow
+from kokoro_lab.lab.results.exporting import _plain, export, export_to_mlflow
 from kokoro_lab.lab.results.kept import read_runs
 from tests.lab.results.planted import COMMIT, plant
 
@@ -51,8 +52,6 @@ def test_parquet_holds_the_table(tmp_path: Path) -> None:
 
 
 def test_a_parameter_of_several_types_is_json_in_parquet(tmp_path: Path) -> None:
-    from kokoro_lab.lab.results.exporting import _plain
-
     mixed = pd.DataFrame({"parameters.texts": [1, ["a", "b"], None, "all"]}, dtype=object)
     found = _plain(mixed)["parameters.texts"]
     assert [json.loads(found[0]), json.loads(found[1]), found[3]] == [1, ["a", "b"], "all"]
@@ -65,10 +64,10 @@ def test_what_is_no_table_or_not_installed_is_said(tmp_path: Path, monkeypatch: 
     with pytest.raises(ParameterError, match="cannot be written"):
         export([], tmp_path / "nowhere/all.csv")
     for module in ("duckdb", "mlflow"):
-        monkeypatch.setitem(__import__("sys").modules, module, None)
+        monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(MissingExtra, match="kokoro-lab\\[parquet\\]"):
         export([], tmp_path / "all.parquet")
-    with pytest.raises(MissingExtra, match="pip install mlflow-skinny"):
+    with pytest.raises(ParameterError, match="pip install mlflow-skinny"):
         export_to_mlflow([], "http://127.0.0.1:1")
 
 
@@ -109,7 +108,7 @@ def test_mlflow_is_given_what_it_has_not(tmp_path: Path, monkeypatch: pytest.Mon
         MlflowException=RuntimeError,
         entities=SimpleNamespace(Metric=lambda *given: given, Param=lambda *given: given),
     )
-    monkeypatch.setitem(__import__("sys").modules, "mlflow", mlflow)
+    monkeypatch.setitem(sys.modules, "mlflow", mlflow)
     runs = read_runs(plant(tmp_path))
     assert export_to_mlflow(runs, "http://127.0.0.1:1") == 11
     assert export_to_mlflow(runs, "http://127.0.0.1:1") == 0

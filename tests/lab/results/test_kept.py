@@ -161,8 +161,17 @@ def test_the_worst_clip_comes_first(planted: Path) -> None:
     assert find_run("aa01", read_runs(planted)).sounds == ["audio/calm.wav", "audio/loud.wav"]
 
 
-def test_recordings_made_anew_are_no_runs(tmp_path: Path) -> None:
-    (tmp_path / "golden/20260101T000000Z-aaaa").mkdir(parents=True)
+@pytest.mark.parametrize(
+    "folder",
+    [
+        "golden/20260101T000000Z-aaaa",  # recordings that were made anew
+        "listening/fp32-int8",
+        "tune/studies",
+        f"{GATE}/20269901T000000Z-aaaa",
+    ],
+)
+def test_what_is_no_run_is_none(tmp_path: Path, folder: str) -> None:
+    (tmp_path / folder).mkdir(parents=True)
     assert read_runs(tmp_path) == []
 
 
