@@ -84,11 +84,11 @@ def _print_run(run: KeptRun) -> None:
 
     seen = row(run)
     click.echo(f"{run.notebook}  {run.run_id}")
-    said = (f"in {seen['duration'] or '–'}", f"{seen['when']} UTC", run.variant, f"commit {seen['commit']}")
-    click.echo(f"{run.result.verdict} {'; '.join(filter(None, said))}")
+    made = (seen["duration"], f"{seen['when']} UTC", run.variant, seen["commit"])
+    click.echo("; ".join([run.result.verdict, *filter(None, made)]))
     for line in (run.result.message, *map(str, run.result.record.get("remarks") or ()), run.note):
         if line:
-            click.echo(f"  {line}")
+            click.echo(f"  {_plain(line)}")
     checks = [["check", "", "measured", "limit", "margin"]]
     for check in sorted(run.result.checks, key=lambda one: (one.passed, room(one))):
         unit, state = unit_of(check.name), "pass" if check.passed else "FAIL"
@@ -327,7 +327,11 @@ def _print_part(lines: Sequence[Sequence[str]]) -> None:
 
 def _aligned(lines: Sequence[Sequence[str]]) -> list[str]:
     """Cells below one another; the last one may be as long as it is."""
-    # What a notebook wrote must not move the cursor of a terminal
-    cleaned = [["".join(filter(str.isprintable, " ".join(cell.split()))) for cell in line] for line in lines]
+    cleaned = [list(map(_plain, line)) for line in lines]
     widths = [max(map(len, column)) for column in zip(*cleaned, strict=True)]
     return ["  ".join(map(str.ljust, line, widths)).rstrip() for line in cleaned]
+
+
+def _plain(text: str) -> str:
+    """In one line, and without what would move the cursor of a terminal: a notebook may have written it."""
+    return "".join(filter(str.isprintable, " ".join(text.split())))

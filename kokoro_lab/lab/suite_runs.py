@@ -78,6 +78,7 @@ def run_gates(
     write_json(folder / "summary.json", {"verdict": said, "fast": fast, "gates": rows, **results.made_by()})
     mode = "fast" if fast else "full"
     tables.write(folder, "summary", "Gates", f"{said}, in {mode} mode", table(ended))
+    results.write_index(folder.parent.parent)
     return ended, folder
 
 

@@ -244,6 +244,12 @@ LINES = (
         "kokoro-lab run 90_verification_checklist -p complete=true",
         tested_by="tests/lab/gates/test_checklist.py",
     ),
+    Line("kokoro-lab results list", tested_by="tests/lab/results/test_command.py"),
+    Line("kokoro-lab results open 30 --sound", tested_by="tests/installed/test_results.py"),
+    Line("kokoro-lab results show 30", tested_by="tests/lab/results/test_command.py"),
+    Line("kokoro-lab results compare 30~1 30", tested_by="tests/lab/results/test_command.py"),
+    Line("kokoro-lab results prune --keep 5", tested_by="tests/lab/results/test_command.py"),
+    Line("kokoro-lab results export -o all.csv", tested_by="tests/lab/results/test_command.py"),
     Line("kokoro-lab tune", tested_by="tests/lab/tuning/test_autotune.py"),
     Line("kokoro-lab tune --dry-run", tested_by="tests/lab/tuning/test_autotune.py"),
     Line(

@@ -14,7 +14,7 @@ from kokoro_lab.containers.plain_json import write_json
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.lab import runs
 from kokoro_lab.lab.gates import tables
-from kokoro_lab.lab.results import Result, made_by, new_run_folder
+from kokoro_lab.lab.results import Result, made_by, new_run_folder, write_index
 from kokoro_lab.lab.sweeps.cluster import on_cluster
 
 SHOWN_CHARACTERS = 120
@@ -158,3 +158,4 @@ def _keep(sweep: Sweep, cluster: str | None) -> None:
         **made_by(),
     }
     write_json(sweep.folder / "sweep.json", record)
+    write_index(sweep.folder.parent.parent)
