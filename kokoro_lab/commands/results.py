@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import webbrowser
-from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, timedelta
 from pathlib import Path
@@ -22,11 +21,21 @@ if TYPE_CHECKING:
 
 WORST = "worst"
 SHOWN = 10
-"""Clips, and figures that got no worse, that are printed; pages have them all."""
+"""Clips that are printed; the report has them all."""
 VERDICTS = ("passed", "failed", "crashed", "interrupted", "running", "unreadable")
 DATE = click.DateTime(("%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%d %H:%M"))
+
+
+def _folder(context: click.Context, parameter: click.Parameter, given: Path | None) -> Path:
+    from kokoro_lab.lab.results import results_folder
+
+    if given is not None and not given.is_dir():
+        raise ParameterError(f"There is no folder {given}.", field="--results", value=str(given))
+    return given or results_folder()
+
+
 folder_option = click.option(
-    "--results", "folder", type=PATH, help="Folder of results; else the repository's."
+    "--results", "folder", type=PATH, callback=_folder, help="Folder of results; else the repository's."
 )
 filters = together(
     click.option("--notebook", default="", help="A name, or how it begins: 30."),
@@ -52,7 +61,7 @@ def results() -> None:
 @click.option("-n", "--newest", type=click.IntRange(1), help="Only so many.")
 @folder_option
 @json_option
-def list_runs(folder: Path | None, newest: int | None, as_json: bool, **given: Any) -> None:
+def list_runs(folder: Path, newest: int | None, as_json: bool, **given: Any) -> None:
     """Runs, the newest first: how each ended, and what failed or is nearest to its limit."""
     from kokoro_lab.lab.results.pages import row
 
@@ -67,9 +76,9 @@ def list_runs(folder: Path | None, newest: int | None, as_json: bool, **given: A
 @click.argument("name", metavar="RUN")
 @folder_option
 @json_option
-def show_run(name: str, folder: Path | None, as_json: bool) -> None:
+def show_run(name: str, folder: Path, as_json: bool) -> None:
     """One run: verdict, checks with their margins, controls, parameters, what it left, clips worst first."""
-    run = _found(_folder(folder), name)[0]
+    run = _found(folder, name)[0]
     if as_json:
         facts = {"notebook": run.notebook, "run_id": run.run_id, "verdict": run.result.verdict}
         show((), finite(facts | {"message": run.result.message} | dict(run.result.record)), as_json)
@@ -78,9 +87,9 @@ def show_run(name: str, folder: Path | None, as_json: bool) -> None:
 
 
 def _print_run(run: KeptRun) -> None:
-    from kokoro_lab.lab.results.kept import number, room
+    from kokoro_lab.lab.results.kept import measured, room
     from kokoro_lab.lab.results.pages import row
-    from kokoro_lab.lab.results.units import unit_of, words_of
+    from kokoro_lab.lab.results.units import words_of
 
     seen = row(run)
     click.echo(f"{run.notebook}  {run.run_id}")
@@ -89,30 +98,22 @@ def _print_run(run: KeptRun) -> None:
     for line in (run.result.message, *map(str, run.result.record.get("remarks") or ()), run.note):
         if line:
             click.echo(f"  {_plain(line)}")
-    checks = [["check", "", "measured", "limit", "margin"]]
-    for check in sorted(run.result.checks, key=lambda one: (one.passed, room(one))):
-        unit, state = unit_of(check.name), "pass" if check.passed else "FAIL"
-        limit = " and ".join(check.limits)
-        checks.append(
-            [words_of(check.name), state, number(check.value, unit), limit, number(check.margin, unit)]
-        )
-    _print_part(checks)
-    _print_part(
-        [["control", ""], *([one.name, "caught" if one.caught else "MISSED"] for one in run.result.controls)]
-    )
-    _print_part([["parameter", ""], *([name, str(value)] for name, value in run.result.parameters.items())])
-    _print_part([["clip, the worst first", "text"], *_clips(run)])
-    tables = [run.folder / str(one.get("file")) for one in run.result.record.get("tables") or ()]
-    for path in (run.report, *tables, run.folder / "audio" if run.sounds else None, run.folder):
+    checks = [
+        [words_of(one.name), "pass" if one.passed else "FAIL", *measured(one)]
+        for one in sorted(run.result.checks, key=lambda one: (one.passed, room(one)))
+    ]
+    controls = [[one.name, "caught" if one.caught else "MISSED"] for one in run.result.controls]
+    parameters = [[name, str(value)] for name, value in run.result.parameters.items()]
+    texts = {one.get("candidate"): str(one.get("text") or "") for one in run.rows("clips")}
+    clips = [[sound, texts.get(sound, "")] for sound in run.sounds[:SHOWN]]
+    _print_part(["check", "", "measured", "limit", "margin"], checks)
+    _print_part(["control", ""], controls)
+    _print_part(["parameter", ""], parameters)
+    _print_part([f"{len(clips)} of {len(run.sounds)} clips, the worst first", "text"], clips)
+    tables = [run.folder / str(one.get("file")) for one in run.rows("tables")]
+    for path in (run.report, *tables, run.folder):
         if path is not None:
             click.echo(f"  {path}")
-
-
-def _clips(run: KeptRun) -> list[list[str]]:
-    told = {one.get("candidate"): one for one in run.result.record.get("clips") or ()}
-    sounds = [[sound, str(told.get(sound, {}).get("text") or "")] for sound in run.sounds]
-    more = len(sounds) - SHOWN
-    return sounds[:SHOWN] + ([[f"and {more} more", ""]] if more > 0 else [])
 
 
 @results.command()
@@ -121,28 +122,27 @@ def _clips(run: KeptRun) -> list[list[str]]:
 @click.option("-o", "--output", type=PATH, help="The page; else in results/compared/.")
 @folder_option
 @json_option
-def compare(first: str, second: str, output: Path | None, folder: Path | None, as_json: bool) -> None:
+def compare(first: str, second: str, output: Path | None, folder: Path, as_json: bool) -> None:
     """What changed from run A to run B of one notebook, what got worse first; and a page with both sounds."""
     from kokoro_lab.lab.results import compared, pages
 
-    place = _folder(folder)
-    a, b = _found(place, first, second)
+    a, b = _found(folder, first, second)
     changes = compared.compare_figures(a, b)
-    page = pages.write_comparison(a, b, output or pages.comparison_path(place, a, b))
+    page = pages.write_comparison(a, b, output or pages.comparison_path(folder, a, b))
     record = {"a": a.run_id, "b": b.run_id, "page": str(page), "figures": [asdict(one) for one in changes]}
-    lines = [f"{a.notebook}: A {a.run_id} {a.result.verdict}, B {b.run_id} {b.result.verdict}"]
-    lines.append(compared.sentence(changes, a, b))
+    if as_json:
+        show((), finite(record), as_json)
+        return
+    click.echo(f"{a.notebook}: A {a.run_id} {a.result.verdict}, B {b.run_id} {b.result.verdict}")
+    click.echo(compared.sentence(changes, a, b))
     figures = [
         [one.change, one.name, one.said(after=False), one.said(after=True), one.difference, one.limits]
         for one in changes
         if one.change != compared.SAME
     ]
-    lines += (
-        ["", *_aligned([["change", "figure", "A", "B", "difference", "limit"], *figures])] if figures else []
-    )
-    differing = [list(each) for each in compared.differences(a, b)]
-    lines += ["", *_aligned([["what else differs", "A", "B"], *differing])] if differing else []
-    show([*lines, "", f"look and listen: {page}"], finite(record), as_json)
+    _print_part(["change", "figure", "A", "B", "difference", "limit"], figures)
+    _print_part(["what else differs", "A", "B"], list(map(list, compared.differences(a, b))))
+    click.echo(f"\nlook and listen: {page}")
 
 
 @results.command("open")
@@ -154,45 +154,38 @@ def compare(first: str, second: str, output: Path | None, folder: Path | None, a
     help="Play this sound of it instead; without a name, the worst.",
 )
 @folder_option
-def open_run(name: str | None, sound: str | None, folder: Path | None) -> None:
+def open_run(name: str | None, sound: str | None, folder: Path) -> None:
     """The report of RUN in the browser, or one of its sounds in your ears; without RUN, the index of all."""
     from kokoro_lab.lab.results.kept import left_in
     from kokoro_lab.lab.results.pages import write_index
 
-    place = _folder(folder)
-    if name is None:
-        _browse(write_index(place))
-        return
-    run = _found(place, name)[0]
-    if sound is not None:
+    run = _found(folder, name)[0] if name else None
+    if run and sound:
         _play(_sound_of(run, sound))
-    elif run.report is None:
-        raise ParameterError(
-            f"{run.notebook} {run.run_id} left no report; it left {left_in(run.folder)}.",
-            field="run",
-            value=name,
-        )
-    else:
-        _browse(run.report)
+        return
+    page = run.report if run else write_index(folder)
+    if page is None:
+        said = f"{name} left no report; it left {left_in(run.folder)}." if run else ""
+        raise ParameterError(said, field="run", value=name)
+    address = page.resolve().as_uri()
+    click.echo(address)
+    if not webbrowser.open(address):
+        say("There is no browser here: open this address in one.")
 
 
 def _sound_of(run: KeptRun, wanted: str) -> Path:
-    clips = run.result.record.get("clips")
-    named = run.sounds if wanted != WORST else run.sounds[:1] if clips or len(run.sounds) == 1 else []
-    found = [one for one in named if wanted in (WORST, one, Path(one).name, Path(one).stem)]
-    if not found:
+    sounds = {Path(name).stem: run.folder / name for name in run.sounds}
+    worst = list(sounds)[:1] if run.rows("clips") or len(sounds) == 1 else []
+    found = worst if wanted == WORST else [wanted.removesuffix(".wav")]
+    if not found or found[0] not in sounds:
+        unsaid = sounds and wanted == WORST
         raise ParameterError(
-            f"{run.notebook} {run.run_id} "
-            + (
-                "does not say which of its sounds is the worst."
-                if run.sounds and wanted == WORST
-                else f"has no sound {wanted!r}."
-            ),
+            "It is not said which sound is the worst." if unsaid else f"There is no sound {wanted!r}.",
             field="--sound",
             value=wanted,
-            allowed=", ".join(Path(one).stem for one in run.sounds) or "none: it kept no sound",
+            allowed=", ".join(sounds) or "none: this run kept no sound",
         )
-    return run.folder / found[0]
+    return sounds[found[0]]
 
 
 def _play(path: Path) -> None:
@@ -212,31 +205,24 @@ def _play(path: Path) -> None:
             say(f"note   {fallback.stage}: {fallback.reason}")
 
 
-def _browse(page: Path) -> None:
-    address = page.resolve().as_uri()
-    click.echo(address)
-    if not webbrowser.open(address):
-        say("There is no browser here: open this address in one.")
-
-
 @results.command()
 @folder_option
-def index(folder: Path | None) -> None:
+def index(folder: Path) -> None:
     """Write index.html over all runs; a run does so at its end, too."""
     from kokoro_lab.lab.results.pages import write_index
 
-    click.echo(write_index(_folder(folder)))
+    click.echo(write_index(folder))
 
 
 @results.command()
 @click.argument("name", metavar="RUN")
 @click.argument("text", required=False, default="")
 @folder_option
-def note(name: str, text: str, folder: Path | None) -> None:
+def note(name: str, text: str, folder: Path) -> None:
     """Write TEXT beside RUN, which is never pruned then; without TEXT, take the note away."""
     from kokoro_lab.lab.results.kept import NOTE
 
-    path = _found(_folder(folder), name)[0].folder / NOTE
+    path = _found(folder, name)[0].folder / NOTE
     if text:
         path.write_text(text + "\n", "utf-8")
     else:
@@ -250,26 +236,27 @@ def note(name: str, text: str, folder: Path | None) -> None:
 @click.option("--older-than", type=click.IntRange(1), metavar="DAYS", help="Younger ones stay.")
 @click.option("--yes", is_flag=True, help="Remove them; without it, they are only named.")
 @folder_option
-def prune(keep: int | None, older_than: int | None, yes: bool, folder: Path | None, **given: Any) -> None:
+def prune(keep: int | None, older_than: int | None, yes: bool, folder: Path, **given: Any) -> None:
     """Remove old runs. One that is under way, has a note, or may be evidence for the checklist stays."""
     from kokoro_lab.lab.results import pruning
     from kokoro_lab.lab.results.pages import write_index
 
-    place, days = _folder(folder), None if older_than is None else timedelta(older_than)
-    evidence, removed, freed = pruning.evidence_in(place), 0, 0
-    for run in pruning.old_runs(_selected(folder, given), keep, days):
+    days = None if older_than is None else timedelta(older_than)
+    old, evidence = pruning.old_runs(_selected(folder, given), keep, days), pruning.evidence_in(folder)
+    freed = []
+    for run in old:
         why = pruning.reason_to_keep(run, evidence)
-        if why:
-            click.echo(f"keep    {run.notebook}  {run.run_id}  {why}")
-            continue
-        click.echo(f"remove  {run.notebook}  {run.run_id}  {run.result.verdict}")
-        removed, freed = removed + 1, freed + pruning.bytes_of(run)
-        if yes:
-            pruning.remove(run)
+        click.echo(
+            f"{'keep  ' if why else 'remove'}  {run.notebook}  {run.run_id}  {why or run.result.verdict}"
+        )
+        if not why:
+            freed.append(pruning.bytes_of(run))
+            if yes:
+                pruning.remove(run)
     end = "removed" if yes else "would be removed: --yes removes them"
-    click.echo(f"{removed} runs, {freed / 1e6:.1f} MB, {end}")
+    click.echo(f"{len(freed)} runs, {sum(freed) / 1e6:.1f} MB, {end}")
     if yes:
-        write_index(place)
+        write_index(folder)
 
 
 @results.command()
@@ -277,7 +264,7 @@ def prune(keep: int | None, older_than: int | None, yes: bool, folder: Path | No
 @click.option("-o", "--output", type=PATH, help="A file that ends in .csv or .parquet.")
 @click.option("--mlflow", metavar="URI", help="Of an MLflow server or database.")
 @folder_option
-def export(output: Path | None, mlflow: str | None, folder: Path | None, **given: Any) -> None:
+def export(output: Path | None, mlflow: str | None, folder: Path, **given: Any) -> None:
     """A row a run, with parameters, checks and figures; to MLflow, what is not there yet."""
     from kokoro_lab.lab.results import exporting
 
@@ -290,20 +277,12 @@ def export(output: Path | None, mlflow: str | None, folder: Path | None, **given
         click.echo(f"{exporting.export_to_mlflow(runs, mlflow)} of {len(runs)} runs are new in {mlflow}")
 
 
-def _folder(given: Path | None) -> Path:
-    from kokoro_lab.lab.results import results_folder
-
-    if given is not None and not given.is_dir():
-        raise ParameterError(f"There is no folder {given}.", field="--results", value=str(given))
-    return given or results_folder()
-
-
-def _selected(folder: Path | None, given: dict[str, Any]) -> list[KeptRun]:
+def _selected(folder: Path, given: dict[str, Any]) -> list[KeptRun]:
     from kokoro_lab.lab.results.kept import read_runs, select
 
     since, until = (day and day.replace(tzinfo=UTC) for day in (given.pop("since"), given.pop("until")))
     words = {name: value or "" for name, value in given.items()}
-    return select(read_runs(_folder(folder)), since=since, until=until, **words)
+    return select(read_runs(folder), since=since, until=until, **words)
 
 
 def _found(folder: Path, *names: str) -> list[KeptRun]:
@@ -311,21 +290,17 @@ def _found(folder: Path, *names: str) -> list[KeptRun]:
 
     runs = read_runs(folder)
     if not runs:
-        raise ParameterError(
-            f"{folder} holds no run.",
-            field="run",
-            value=names[0],
-            mend="Make one: kokoro-lab run 00_quickstart.",
-        )
+        mend = "Make one: kokoro-lab run 00_quickstart."
+        raise ParameterError(f"{folder} holds no run.", field="run", value=names[0], mend=mend)
     return [find_run(name, runs) for name in names]
 
 
-def _print_part(lines: Sequence[Sequence[str]]) -> None:
-    if len(lines) > 1:
-        click.echo("\n" + "\n".join(_aligned(lines)))
+def _print_part(heading: list[str], lines: list[list[str]]) -> None:
+    if lines:
+        click.echo("\n" + "\n".join(_aligned([heading, *lines])))
 
 
-def _aligned(lines: Sequence[Sequence[str]]) -> list[str]:
+def _aligned(lines: list[list[str]]) -> list[str]:
     """Cells below one another; the last one may be as long as it is."""
     cleaned = [list(map(_plain, line)) for line in lines]
     widths = [max(map(len, column)) for column in zip(*cleaned, strict=True)]

@@ -81,6 +81,7 @@ def test_a_failed_gate_keeps_its_evidence(lab: Path) -> None:
     assert outcome.record["verdict"] == "failed"
     assert (outcome.run_dir / "executed.ipynb").exists()
     assert (outcome.run_dir / "report.html").exists()
+    assert f"01_toy/{outcome.run_dir.name}/report.html" in (lab / "results/index.html").read_text()
 
 
 @pytest.mark.notebook

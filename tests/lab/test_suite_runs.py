@@ -85,6 +85,7 @@ def test_a_gate_that_crashes_does_not_stop_the_others(lab: Path, monkeypatch: py
     assert (found["verdict"], found["fast"]) == ("crashed", True)
     (kept,) = (lab / "results/gates").iterdir()
     assert json.loads((kept / "summary.json").read_text()) == found
+    assert f"gates/{kept.name}/summary.html" in (lab / "results/index.html").read_text()
     for written in (kept / "summary.md", kept / "summary.html"):
         assert all(name in written.read_text("utf-8") for name in verdicts)
 

@@ -76,6 +76,7 @@ def test_a_sweep_keeps_one_table_and_names_its_failures(lab: Path) -> None:
     record = json.loads((kept / "sweep.json").read_text())
     assert record["runs"][0]["result"]["verdict"] == "failed"
     assert Path(record["runs"][0]["folder"], "report.html").is_file()
+    assert f"{kept.name}/sweep.html" in (kept.parents[1] / "index.html").read_text()
 
 
 def test_a_process_that_is_killed_takes_no_other_run_along(

@@ -18,6 +18,9 @@ UNCLEAR, CHANGED, NEW, BETTER, SAME = "within the intervals", "changed", "new", 
 ORDER = (FAILS_NOW, WORSE, GONE, UNCLEAR, CHANGED, NEW, BETTER, SAME)
 """What is made of a figure, the worst first."""
 
+CAUGHT = "caught: "
+"""Before the name of a control where it stands among figures: 1 where the fault was caught."""
+
 _LESS = {
     "rtf",
     "ttfa",
@@ -117,7 +120,7 @@ def compare_figures(a: KeptRun, b: KeptRun) -> list[FigureChange]:
             allowed=f"two runs of one notebook, such as {a.notebook} and {a.notebook}~1",
         )
     checks = {one.name: one for run in (a, b) for one in run.result.checks}
-    checks |= {f"caught: {one.name}": Check("", 0, low=1) for run in (a, b) for one in run.result.controls}
+    checks |= {f"{CAUGHT}{one.name}": Check("", 0, low=1) for run in (a, b) for one in run.result.controls}
     before, after = figures_of(a), figures_of(b)
     ends = {end for figures in (before, after) for name in figures for end in _ends_of(name, figures)}
     names = [name for name in dict.fromkeys([*checks, *after, *before]) if name not in ends or name in checks]
@@ -127,7 +130,7 @@ def compare_figures(a: KeptRun, b: KeptRun) -> list[FigureChange]:
 
 def figures_of(run: KeptRun) -> dict[str, float]:
     """All numbers of a run by their names; of a benchmark those of its summary, `kokoro-lab > rtf > p50`."""
-    controls = {f"caught: {one.name}": float(one.caught) for one in run.result.controls}
+    controls = {f"{CAUGHT}{one.name}": float(one.caught) for one in run.result.controls}
     found = {
         name: math.nan if value is None else float(value)
         for name, value in run.result.figures.items()

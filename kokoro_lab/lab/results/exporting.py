@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.extras import imported
-from kokoro_lab.lab.results.compared import figures_of
+from kokoro_lab.lab.results.compared import CAUGHT, figures_of
 from kokoro_lab.lab.results.kept import KeptRun, read_runs
 from kokoro_lab.lab.results.records import PASSED
 from kokoro_lab.lab.results.run import results_folder
@@ -46,7 +45,7 @@ def table(runs: Sequence[KeptRun]) -> pd.DataFrame:
     """`load`, of these runs."""
     import pandas as pd
 
-    return pd.DataFrame([_facts(run) | _values(run) for run in runs])
+    return pd.DataFrame([_facts(run) | _parameters(run) | _numbers(run) for run in runs])
 
 
 def _facts(run: KeptRun) -> dict[str, Any]:
@@ -68,18 +67,16 @@ def _facts(run: KeptRun) -> dict[str, Any]:
     }
 
 
-def _values(run: KeptRun) -> dict[str, Any]:
-    given = {f"parameters.{name}": value for name, value in run.result.parameters.items()}
-    return given | _numbers(run)
+def _parameters(run: KeptRun) -> dict[str, Any]:
+    return {f"parameters.{name}": value for name, value in run.result.parameters.items()}
 
 
 def _numbers(run: KeptRun) -> dict[str, float]:
-    checks = {check.name for check in run.result.checks}
-    found = {}
-    for name, value in figures_of(run).items():
-        kind, bare = ("controls", name.removeprefix("caught: ")) if name.startswith("caught: ") else ("", name)
-        found[f"{kind or ('checks' if name in checks else 'figures')}.{bare}"] = value
-    return found
+    """By the kind of each."""
+    kinds = {check.name: "checks" for check in run.result.checks}
+    kinds |= {f"{CAUGHT}{control.name}": "controls" for control in run.result.controls}
+    found = figures_of(run).items()
+    return {f"{kinds.get(name, 'figures')}.{name.removeprefix(CAUGHT)}": value for name, value in found}
 
 
 def export(runs: Sequence[KeptRun], path: Path) -> Path:
@@ -102,24 +99,14 @@ def export(runs: Sequence[KeptRun], path: Path) -> Path:
             frame.to_csv(path, index=False)
         else:
             duckdb = imported("duckdb", extra="parquet")
-            duckdb.connect().from_df(_plain(frame)).write_parquet(str(path))
+            # A column has one type there: a parameter that is a number here and a list there is text
+            mixed = {name: "string" for name in frame if frame[name].dtype == object}
+            duckdb.connect().from_df(frame.astype(mixed)).write_parquet(str(path))
     except OSError as error:
         raise ParameterError(
             f"{path} cannot be written: {error.strerror or error}.", field="path", value=str(path)
         ) from error
     return path
-
-
-def _plain(frame: pd.DataFrame) -> pd.DataFrame:
-    """A column of Parquet has one type: a parameter that is a number here and a list there becomes JSON."""
-
-    def text(value: Any) -> str | None:
-        if value is None or (isinstance(value, float) and value != value):
-            return None
-        return value if isinstance(value, str) else json.dumps(value, default=str)
-
-    objects = [name for name in frame if frame[name].dtype == object]
-    return frame.assign(**{name: frame[name].map(text).astype("str") for name in objects})
 
 
 def export_to_mlflow(runs: Sequence[KeptRun], uri: str) -> int:

@@ -10,7 +10,7 @@ import math
 import re
 import socket
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -108,8 +108,7 @@ class KeptRun:
     @cached_property
     def sounds(self) -> list[str]:
         """Paths below its folder, those that its record calls worst first, then the others by name."""
-        clips = self.result.record.get("clips") or ()
-        told = [clip.get("candidate") for clip in clips if isinstance(clip, Mapping)]
+        told = [clip.get("candidate") for clip in self.rows("clips")]
         there = sorted(f"audio/{path.name}" for path in (self.folder / "audio").glob("*.*"))
         return [*(one for one in dict.fromkeys(told) if one in there), *(o for o in there if o not in told)]
 
@@ -124,22 +123,22 @@ class KeptRun:
         """What failed, or the check with the least room to its limit; of what has no checks, its message."""
         broken = [_said(check) for check in self.result.checks if not check.passed]
         missed = [f"missed: {control.name}" for control in self.result.controls if not control.caught]
-        if broken or missed:
-            return "; ".join([*broken, *missed])
-        if self.result.message:
-            return self.result.message.partition("\n")[0]
+        if wrong := "; ".join([*broken, *missed]) or self.result.message.partition("\n")[0]:
+            return wrong
         tight = tightest(self.result.checks)
         if tight is None:  # it only measures
             return str(self.result.record.get("conditions") or "")
-        if not tight.margin:
-            return _said(tight)
-        margin = number(tight.margin, unit_of(tight.name))
-        return f"{words_of(tight.name)} {margin} inside ({' and '.join(tight.limits)})"
+        return _said(tight, inside=tight.margin > 0)
 
     def mapping(self, name: str) -> Mapping[str, Any]:
         """A part of its record; empty where there is none."""
         found = self.result.record.get(name)
         return found if isinstance(found, Mapping) else {}
+
+    def rows(self, name: str) -> list[Mapping[str, Any]]:
+        """A list of its record, such as `clips`; what has another shape is left out."""
+        found = self.result.record.get(name)
+        return [one for one in found if isinstance(one, Mapping)] if isinstance(found, list) else []
 
 
 def number(value: float | None, unit: str = "") -> str:
@@ -148,6 +147,12 @@ def number(value: float | None, unit: str = "") -> str:
         return "not finite"
     digits = f"{value:.0f}" if abs(value) >= 1000 else f"{value:.4g}"
     return f"{digits.replace('-', '−')}{f' {unit}' if unit else ''}"
+
+
+def measured(check: Check) -> tuple[str, str, str]:
+    """Figure, limits and margin of a check, as a person reads them."""
+    unit = unit_of(check.name)
+    return number(check.value, unit), " and ".join(check.limits), number(check.margin, unit)
 
 
 def room(check: Check) -> float:
@@ -210,19 +215,13 @@ def _read_summary(folder: Path) -> Result | None:
     if path is None:
         return None
     record = read_object(path)
-    ended = [(one.get("gate") or f"run {one.get('number')}", one["verdict"]) for one in _rows(record)]
+    rows = record.get("runs") or record.get("gates") or []
+    ended = [(one.get("gate") or f"run {one.get('number')}", one["verdict"]) for one in rows]
     verdict = next((each for each in VERDICTS if each in {verdict for _, verdict in ended}), FAILED)
     wrong = [f"{name} {verdict}" for name, verdict in ended if verdict != PASSED]
     said = f"{len(ended) - len(wrong)} of {len(ended)} passed"
     parameters: dict[str, Any] = {name: record[name] for name in ("swept", "fast") if name in record}
-    return Result(
-        folder.parent.name, parameters, folder, verdict, "; ".join([said, *wrong]), record=dict(record)
-    )
-
-
-def _rows(record: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-    rows: Sequence[Mapping[str, Any]] = record.get("runs") or record.get("gates") or []
-    return rows
+    return Result(folder.parent.name, parameters, folder, verdict, "; ".join([said, *wrong]), record=record)
 
 
 def _unfinished(folder: Path) -> Result:
@@ -234,9 +233,8 @@ def _unfinished(folder: Path) -> Result:
         return Result(notebook, parameters, folder, RUNNING, run_s=round(ran_s, 1))
     host = begun.get("host", socket.gethostname())
     elsewhere = "" if host == socket.gethostname() else f"Begun on {host}. "
-    return Result(
-        notebook, parameters, folder, INTERRUPTED, f"{elsewhere}No result; it left {left_in(folder)}."
-    )
+    said = f"{elsewhere}No result; it left {left_in(folder)}."
+    return Result(notebook, parameters, folder, INTERRUPTED, said)
 
 
 def left_in(folder: Path) -> str:
@@ -273,15 +271,16 @@ def select(
     until: datetime | None = None,
 ) -> list[KeptRun]:
     """Those runs of which all that is given holds; a notebook and a commit by how they begin."""
-    holds: list[Callable[[KeptRun], bool]] = [
-        lambda one: one.notebook.startswith(notebook),
-        lambda one: verdict in ("", one.result.verdict),
-        lambda one: one.commit.startswith(commit),
-        lambda one: variant in ("", one.variant),
-        lambda one: since is None or one.started_at >= since,
-        lambda one: until is None or one.started_at < until,
+    return [
+        one
+        for one in runs
+        if one.notebook.startswith(notebook)
+        and verdict in ("", one.result.verdict)
+        and one.commit.startswith(commit)
+        and variant in ("", one.variant)
+        and (since is None or one.started_at >= since)
+        and (until is None or one.started_at < until)
     ]
-    return [one for one in runs if all(test(one) for test in holds)]
 
 
 def find_run(name: str, runs: Sequence[KeptRun]) -> KeptRun:
@@ -344,5 +343,6 @@ def _first_of(stem: str, runs: Sequence[KeptRun]) -> KeptRun:
     )
 
 
-def _said(check: Check) -> str:
-    return f"{words_of(check.name)} {number(check.value, unit_of(check.name))} ({' and '.join(check.limits)})"
+def _said(check: Check, *, inside: bool = False) -> str:
+    value, limits, margin = measured(check)
+    return f"{words_of(check.name)} {f'{margin} inside' if inside else value} ({limits})"

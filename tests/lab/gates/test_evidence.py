@@ -80,6 +80,14 @@ def test_without_a_result_it_is_not_measured(tmp_path: Path) -> None:
     assert peak(tmp_path).verdict == NOT_MEASURED
 
 
+def test_a_run_that_was_interrupted_says_nothing(tmp_path: Path) -> None:
+    keep(tmp_path, result())
+    parameters = {"voices": "all", "texts": 0}
+    note = {"verdict": "interrupted", "message": "Interrupted after 2 s.", "parameters": parameters}
+    write_json(tmp_path / GATE.name / "20260102T000000Z-bbbb/crash.json", note)
+    assert peak(tmp_path).verdict == PASSED
+
+
 @pytest.mark.parametrize(
     ("changes", "said"),
     [

@@ -97,9 +97,9 @@ def test_the_table_is_exported(planted: Path) -> None:
     ("arguments", "said"),
     [
         (("show", "99"), "There is no run '99'. Allowed: latest, a notebook, its number, or an id."),
-        (("open", "aa03"), "left no report; it left crash.json."),
-        (("open", "aa05", "--sound", "whole"), "has no sound 'whole'. Allowed: half."),
-        (("open", "aa01", "--sound"), "does not say which of its sounds is the worst. Allowed: calm, loud."),
+        (("open", "aa03"), "aa03 left no report; it left crash.json."),
+        (("open", "aa05", "--sound", "whole"), "There is no sound 'whole'. Allowed: half."),
+        (("open", "aa01", "--sound"), "It is not said which sound is the worst. Allowed: calm, loud."),
         (("compare", "30", "41"), "measure different things"),
         (("prune",), "prune needs --keep, --older-than, or both."),
         (("export",), "export needs -o FILE or --mlflow URI."),
