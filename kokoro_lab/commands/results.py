@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 WORST = "worst"
 SHOWN = 10
 """Clips that are printed; the report has them all."""
+WIDE = 60
+"""Characters of a cell that are printed."""
 VERDICTS = ("passed", "failed", "crashed", "interrupted", "running", "unreadable")
 DATE = click.DateTime(("%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%d %H:%M"))
 
@@ -301,8 +303,11 @@ def _print_part(heading: list[str], lines: list[list[str]]) -> None:
 
 
 def _aligned(lines: list[list[str]]) -> list[str]:
-    """Cells below one another; the last one may be as long as it is."""
-    cleaned = [list(map(_plain, line)) for line in lines]
+    """Cells below one another, the beginning of a long one; the last of a line may be as long as it is."""
+    cleaned = [
+        [*(cell[:WIDE] + "…" * (len(cell) > WIDE) for cell in map(_plain, line[:-1])), _plain(line[-1])]
+        for line in lines
+    ]
     widths = [max(map(len, column)) for column in zip(*cleaned, strict=True)]
     return ["  ".join(map(str.ljust, line, widths)).rstrip() for line in cleaned]
 

@@ -80,7 +80,7 @@ class FigureChange:
     @property
     def difference(self) -> str:
         """In its unit and in percent of A."""
-        if self.before is None or self.after is None:
+        if self.before is None or self.after is None or self.name.startswith(CAUGHT):
             return ""
         by = self.after - self.before
         percent = f" ({_signed(100 * by / abs(self.before), 1)} %)" if self.before and by else ""
@@ -91,6 +91,8 @@ class FigureChange:
         value, interval = (self.after, self.after_interval) if after else (self.before, self.before_interval)
         if value is None:
             return "–"
+        if self.name.startswith(CAUGHT):
+            return "caught" if value else "missed"
         ends = f" [{number(interval[0])}, {number(interval[1])}]" if interval else ""
         return number(value, unit_of(self.name)) + ends
 
@@ -131,29 +133,28 @@ def compare_figures(a: KeptRun, b: KeptRun) -> list[FigureChange]:
 def figures_of(run: KeptRun) -> dict[str, float]:
     """All numbers of a run by their names; of a benchmark those of its summary, `kokoro-lab > rtf > p50`."""
     controls = {f"{CAUGHT}{one.name}": float(one.caught) for one in run.result.controls}
+    named = run.result.figures or dict(_leaves(run.mapping("summary"))) | dict(_leaves(run.mapping("ratios")))
     found = {
         name: math.nan if value is None else float(value)
-        for name, value in run.result.figures.items()
+        for name, value in named.items()
         if value is None or isinstance(value, (int, float))
     }
-    if not run.result.figures:
-        found = dict(_leaves(run.mapping("summary"))) | dict(_leaves(run.mapping("ratios")))
     return found | controls
 
 
-def _leaves(tree: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, float]]:
+def _leaves(tree: Mapping[str, Any], path: str = "", joint: str = " > ") -> Iterator[tuple[str, Any]]:
     for name, value in tree.items():
         if isinstance(value, Mapping):
-            yield from _leaves(value, f"{path}{name} > ")
-        elif isinstance(value, (int, float)):
-            yield f"{path}{name}", float(value)
+            yield from _leaves(value, f"{path}{name}{joint}", joint)
+        else:
+            yield f"{path}{name}", value
 
 
 def _change(
     name: str, before: Mapping[str, float], after: Mapping[str, float], check: Check | None
 ) -> FigureChange:
     a, b = before.get(name), after.get(name)
-    limits = " and ".join(check.limits) if check else ""
+    limits = "" if check is None else " and ".join(check.limits) if check.name else "must be caught"
     if a is None or b is None:
         beyond = b is not None and check is not None and not _at(check, b).passed
         return FigureChange(name, a, b, FAILS_NOW if beyond else GONE if b is None else NEW, limits)
@@ -214,19 +215,17 @@ def _overlap(a: Interval | None, b: Interval | None) -> bool:
 def differences(a: KeptRun, b: KeptRun) -> list[tuple[str, str, str]]:
     """What two runs were given and made with, where it differs: name, of A, of B. Parameters come first."""
     of_a, of_b = _facts(a), _facts(b)
-    names = dict.fromkeys([*of_a, *of_b])
-    found = [(name, of_a.get(name, "–"), of_b.get(name, "–")) for name in names]
+    # What ended early recorded only what it was told, and nothing of what it was made with
+    whole = a.result.record and b.result.record
+    names = [name for name in of_a | of_b if whole or (name in of_a and name in of_b)]
+    found = [(name, str(of_a.get(name, "–")), str(of_b.get(name, "–"))) for name in names]
     return [each for each in found if each[1] != each[2]]
 
 
-def _facts(run: KeptRun) -> dict[str, str]:
-    facts = {f"parameter {name}": str(value) for name, value in run.result.parameters.items()}
-    facts["verdict"] = run.result.verdict
-    for name in _FACTS:
-        value = run.result.record.get(name)
-        parts = value.items() if isinstance(value, Mapping) else [] if value is None else [("", value)]
-        facts |= {f"{name} {part}".strip(): str(each) for part, each in parts}
-    return facts
+def _facts(run: KeptRun) -> dict[str, Any]:
+    given = {f"parameter {name}": value for name, value in run.result.parameters.items()}
+    made = {name: run.result.record[name] for name in _FACTS if name in run.result.record}
+    return {**given, "verdict": run.result.verdict, **dict(_leaves(made, joint=" "))}
 
 
 def sentence(changes: list[FigureChange], a: KeptRun, b: KeptRun) -> str:
@@ -236,7 +235,12 @@ def sentence(changes: list[FigureChange], a: KeptRun, b: KeptRun) -> str:
     doubts = []
     if any(one.change == WORSE and one.after_interval is None for one in changes):
         doubts.append("A figure without an interval is of one run: a small change may be chance.")
-    if a.mapping("machine") != b.mapping("machine"):
+    doubts += [
+        f"{letter} left no figure: {run.main_point or run.result.verdict}."
+        for letter, run in (("A", a), ("B", b))
+        if not figures_of(run)
+    ]
+    if a.mapping("machine") and b.mapping("machine") and a.mapping("machine") != b.mapping("machine"):
         doubts.append("The machines differ: times say nothing of the versions.")
     return " ".join([f"{said}.", *doubts])
 

@@ -116,6 +116,21 @@ def test_other_parameters_commit_and_machine_are_named(pair: tuple[KeptRun, Kept
     assert "machine cpu" not in found
 
 
+def test_of_a_run_that_ended_early_only_what_both_know_differs(tmp_path: Path) -> None:
+    write_json(tmp_path / GATE / "20260101T000000Z-aaaa/result.json", record(parameters={"texts": 2, "a": None}))
+    crash = {"message": "IndexError: out of range", "parameters": {"texts": 1}}
+    write_json(tmp_path / GATE / "20260102T000000Z-bbbb/crash.json", crash)
+    b, a = read_runs(tmp_path)
+    assert differences(a, b) == [("parameter texts", "2", "1"), ("verdict", "passed", "crashed")]
+    assert "B left no figure: IndexError: out of range." in sentence(compare_figures(a, b), a, b)
+    assert {one.change for one in compare_figures(a, b)} == {"not measured now"}
+
+
+def test_a_parameter_that_is_new_or_was_nothing_differs(tmp_path: Path) -> None:
+    a, b = two(tmp_path, record(parameters={"a": None}), record(parameters={"a": "int8", "b": 1}))
+    assert differences(a, b) == [("parameter a", "None", "int8"), ("parameter b", "–", "1")]
+
+
 def test_times_of_two_machines_say_nothing(tmp_path: Path) -> None:
     a, b = two(tmp_path, record(), record(machine={"cpu": "another"}))
     assert "The machines differ" in sentence(compare_figures(a, b), a, b)
