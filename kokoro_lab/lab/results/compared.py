@@ -37,6 +37,8 @@ _LESS = {
 }
 _MORE = {"pesq", "stoi", "dnsmos", "mos", "snr", "similarity"}
 """Words of figures without a limit of which less, or more, is better. Of others nobody knows."""
+_ABSOLUTE = {"dB", "dBFS", "dBTP", "LU", "LUFS", "cents", "%", "points"}
+"""Units of which a percentage says nothing."""
 _ENDS = (("low", "high"), ("lower", "upper"))
 _FACTS = (
     *("variant", "model_sha256", "requested_provider", "active_provider", "threads", "concurrency"),
@@ -79,12 +81,18 @@ class FigureChange:
 
     @property
     def difference(self) -> str:
-        """In its unit and in percent of A."""
+        """In its unit, and in percent of A where it is no logarithm and no percentage itself."""
         if self.before is None or self.after is None or self.name.startswith(CAUGHT):
             return ""
-        by = self.after - self.before
-        percent = f" ({_signed(100 * by / abs(self.before), 1)} %)" if self.before and by else ""
-        return f"{_signed(by, 4)} {unit_of(self.name)}".strip() + percent
+        by, unit = self.after - self.before, self.unit
+        if not math.isfinite(by):
+            return ""
+        percent = f" ({100 * by / abs(self.before):+.1f} %)" if self.before and unit not in _ABSOLUTE else ""
+        return f"{by:+.4g} {unit}".strip().replace("-", "−") + percent.replace("-", "−")
+
+    @property
+    def unit(self) -> str:
+        return unit_of(self.name.replace(" > ", "_"))
 
     def said(self, *, after: bool) -> str:
         """A's figure, or B's, with its unit and interval."""
@@ -94,12 +102,7 @@ class FigureChange:
         if self.name.startswith(CAUGHT):
             return "caught" if value else "missed"
         ends = f" [{number(interval[0])}, {number(interval[1])}]" if interval else ""
-        return number(value, unit_of(self.name)) + ends
-
-
-def _signed(value: float, digits: int) -> str:
-    shown = f"{value:+.{digits}g}" if digits > 1 else f"{value:+.1f}"
-    return shown.replace("-", "−")
+        return number(value, self.unit) + ends
 
 
 def compare_figures(a: KeptRun, b: KeptRun) -> list[FigureChange]:
@@ -127,7 +130,7 @@ def compare_figures(a: KeptRun, b: KeptRun) -> list[FigureChange]:
     ends = {end for figures in (before, after) for name in figures for end in _ends_of(name, figures)}
     names = [name for name in dict.fromkeys([*checks, *after, *before]) if name not in ends or name in checks]
     changes = [_change(name, before, after, checks.get(name)) for name in names]
-    return sorted(changes, key=lambda one: (ORDER.index(one.change), not one.limits, -one.severity))
+    return sorted(changes, key=lambda one: (ORDER.index(one.change), -one.severity, not one.limits))
 
 
 def figures_of(run: KeptRun) -> dict[str, float]:

@@ -47,7 +47,7 @@ def test_a_planted_regression_stands_first(pair: tuple[KeptRun, KeptRun]) -> Non
         ("caught: 3 dB louder", "same"),
         ("clips_count", "same"),
     ]
-    assert found[0].difference == "+0.8 dBTP (+66.7 %)"
+    assert (found[0].difference, found[3].difference) == ("+0.8 dBTP", "−0.1 (−50.0 %)")
     assert found[2].said(after=True) == "4.45 [4.35, 4.55]"
     assert sentence(found, *pair).startswith(
         "1 fails now, 1 worse, 1 within the intervals, 1 better, 2 same."
@@ -80,6 +80,12 @@ def test_an_interval_decides_where_both_have_one(
     a, b = (record(checks=[], figures=dict(zip(names, row, strict=True))) for row in (before, after))
     found = changes(tmp_path, a, b)
     assert found == {"caught: 3 dB louder": "same", "rtf": change}, "ends of an interval are no figures"
+
+
+def test_what_got_worse_most_is_first_with_a_limit_or_without(tmp_path: Path) -> None:
+    before = record(checks=[check("loudest_file_lufs", -16, -17, -15)], figures={"rtf": 0.2})
+    after = record(checks=[check("loudest_file_lufs", -15.9, -17, -15)], figures={"rtf": 0.6})
+    assert list(changes(tmp_path, before, after))[:2] == ["rtf", "loudest_file_lufs"]
 
 
 def test_an_interval_of_one_of_them_decides_nothing(tmp_path: Path) -> None:
@@ -144,6 +150,9 @@ def test_two_notebooks_are_not_compared(tmp_path: Path) -> None:
 
 def test_a_benchmark_is_compared_by_its_summary(tmp_path: Path) -> None:
     assert figures_of(find_run("bench", read_runs(plant(tmp_path)))) == {"kokoro-lab > rtf > p50": 0.2}
+    rows = [{"summary": {"kokoro-lab": {"ttfa_s": {"p50": value}}}} for value in (0.1, 0.2)]
+    (found,) = compare_figures(*two(tmp_path / "two", *rows))
+    assert (found.change, found.difference) == ("worse", "+0.1 s (+100.0 %)")
 
 
 def test_sounds_of_one_name_are_a_pair_the_worst_first(pair: tuple[KeptRun, KeptRun]) -> None:
